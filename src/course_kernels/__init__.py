@@ -1,0 +1,1 @@
+"""Kernels, problems and the way they are measured: what students read."""
