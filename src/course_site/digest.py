@@ -1,0 +1,123 @@
+"""The meaning of a source file as a hash: what changes it asks for a GPU, what does not, does not.
+
+Comments, docstrings and formatting are left out; every token that the machine sees is in. The same file gives
+the same hash on every Python version, because a record made on one version is checked on another.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+CUDA_SUFFIXES = frozenset({".cu", ".cuh", ".cpp", ".h", ".hpp"})
+
+# Fields that depend on the Python version or on typing habits, never on what runs.
+_IGNORED_FIELDS = frozenset({"kind", "ctx", "type_ignores", "type_comment"})
+_WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def file_digest(path: Path) -> str:
+    """Hash of what a file means: Python by syntax tree, CUDA C++ by tokens, anything else by bytes."""
+    if path.suffix == ".py":
+        return code_digest(path.read_text(encoding="utf-8"))
+    if path.suffix in CUDA_SUFFIXES:
+        return cuda_digest(path.read_text(encoding="utf-8"))
+    return _hash(path.read_bytes())
+
+
+def code_digest(source: str) -> str:
+    """Hash of Python source by its syntax tree; source that does not parse is hashed line by line."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:  # a cell with IPython magic
+        lines = [line.rstrip() for line in source.splitlines() if line.strip()]
+        return _hash("\n".join(lines).encode())
+    return _hash("".join(_walk(tree)).encode())
+
+
+def cuda_digest(source: str) -> str:
+    """Hash of C++ source by its tokens; a preprocessor line keeps its line end, which has a meaning."""
+    return _hash("\x1f".join(_cuda_tokens(source)).encode())
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def _walk(node: object) -> Iterator[str]:
+    if isinstance(node, list):
+        yield "["
+        for item in node:
+            yield from _walk(item)
+            yield ","
+        yield "]"
+        return
+    if not isinstance(node, ast.AST):
+        yield ascii(node)
+        return
+    yield type(node).__name__
+    yield "("
+    for field, value in ast.iter_fields(node):
+        if field in _IGNORED_FIELDS or value is None or value == []:
+            continue
+        if field == "body" and isinstance(node, _WITH_DOCSTRING):
+            value = _without_docstring(value)
+        if field == "values" and isinstance(node, ast.JoinedStr):
+            # Some versions leave an empty string between two fields of an f-string.
+            value = [v for v in value if not (isinstance(v, ast.Constant) and v.value == "")]
+        yield field
+        yield "="
+        yield from _walk(value)
+        yield ";"
+    yield ")"
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    first = body[0]
+    is_docstring = (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    )
+    return body[1:] if is_docstring else body
+
+
+_CUDA_TOKEN = re.compile(
+    r"""
+      (?P<comment> //[^\n]* | /\*.*?\*/ )
+    | (?P<raw>     R"(?P<tag>[^()\s\\]{0,16})\(.*?\)(?P=tag)" )
+    | (?P<string>  "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' )
+    | (?P<word>    [A-Za-z_]\w* )
+    | (?P<number>  \.?\d(?:[eEpP][+-]|[\w.'])* )
+    | (?P<newline> \n )
+    | (?P<space>   [^\S\n]+ )
+    | (?P<other>   <<<|>>>|->|\+\+|--|<<=|>>=|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|::|\#\#|. )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def _cuda_tokens(source: str) -> Iterator[str]:
+    source = source.replace("\r\n", "\n").replace("\\\n", " ")
+    at_line_start, directive = True, False
+    for match in _CUDA_TOKEN.finditer(source):
+        kind, token = match.lastgroup, match.group()
+        if kind == "tag":
+            kind = "raw"
+        if kind == "comment":
+            # A block comment may hide a line end, but never ends a directive.
+            continue
+        if kind == "newline":
+            if directive:
+                yield "\n"
+            at_line_start, directive = True, False
+            continue
+        if kind == "space":
+            continue
+        if at_line_start and token == "#":
+            directive = True
+        at_line_start = False
+        yield token
