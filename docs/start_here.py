@@ -1,0 +1,402 @@
+# ---
+# id: start
+# title: Your first kernel in 20 minutes
+# description: Vector add in CUDA C++ and in Triton, its floor worked out by hand, and your first percent of peak.
+# needs: gpu
+# ---
+
+# %% [markdown]
+# # Your first kernel in 20 minutes
+#
+# In 20 minutes you will be able to
+#
+# - say what a kernel is, and read one line by line, in CUDA C++ and in Triton;
+# - run both, and check that they are right;
+# - work out on paper the least time the job can take;
+# - say what percent of peak your kernel reaches, and why it is not all of it.
+#
+# You need Python. You need no CUDA. No GPU at hand? Read on all the same: everything below was run for you, and
+# [near the end](#no-gpu-or-another-one) is what you can do without one.
+
+# %% [markdown]
+# ## A recipe for one cook
+#
+# You want to add two long lists, number by number: `z[i] = x[i] + y[i]`.
+#
+# In Python you are one cook with one bowl. You take the first pair, add, put it down, take the next. The loop *is* the
+# recipe.
+#
+# A GPU is a kitchen with thousands of cooks. Nobody writes thousands of recipes. You write **one** recipe, for one
+# cook, and it begins with a question: *which pair is mine?* Then you call the whole brigade, and every cook follows the
+# same card at the same time. The recipe is called a **kernel**. A cook is a **thread**.
+#
+# Cooks are called in tables, not one by one. A table of cooks is a **block**; all the tables together are the **grid**.
+# Each cook knows the number of the table and the number of the seat. That is enough to find the pair:
+#
+# `i = table × seats per table + seat`
+#
+# /// figure | docs/assets/figures/vector_add_grid.svg
+# alt: "A long list of numbers cut into equal pieces. Each piece belongs to one block, each number to one thread of that block. The last block reaches past the end of the list, and its spare threads do nothing."
+# caption: One thread, one number. The last block is larger than what is left, so its spare threads must sit still.
+# ///
+#
+# One thing can go wrong, and the picture shows it. The list rarely fills the last table. The spare cooks there must keep
+# their hands off: their number lies past the end of the list. That is the one `if` of this kernel.
+
+# %% [markdown]
+# ## The same recipe, twice
+#
+# ### In CUDA C++: you are one cook
+#
+# /// source | src/course_kernels/vector_add/k01_cuda.cu
+# title: src/course_kernels/vector_add/k01_cuda.cu
+# ///
+#
+# Read it from the top.
+#
+# - `__global__` marks a kernel: called from outside, run by the whole grid. `extern "C"` keeps its name plain, so that
+#   Python finds it.
+# - `const float* x` is the address of the first number of `x`. The GPU gets addresses, not lists. Nothing in an address
+#   says how long the list is, so the length comes along as a number.
+# - `blockIdx.x` is the table, `blockDim.x` the seats per table, `threadIdx.x` the seat. The line with all three is the
+#   question *which pair is mine?* It is worked out in 64 bits, because a list can be longer than 32 bits can count.
+# - The `if` sends the spare cooks home.
+# - The last line is the whole dish: two reads, one addition, one write.
+#
+# There is no loop. The loop is the brigade.
+#
+# Somebody must set the tables. That is the launcher, and it is ordinary Python:
+#
+# /// source | src/course_kernels/vector_add/k01_cuda.py
+# title: src/course_kernels/vector_add/k01_cuda.py
+# ///
+#
+# It does four things, always in this order: check the inputs, make room for the output, count the tables (rounded *up*,
+# or the end of the list goes hungry), launch.
+
+# %% [markdown]
+# ### In Triton: you are one table
+#
+# /// source | src/course_kernels/vector_add/k02_triton.py
+# title: src/course_kernels/vector_add/k02_triton.py
+# ///
+#
+# The same recipe, told one level higher. In CUDA you speak to one cook. In Triton you speak to a whole table, and Triton
+# seats the cooks for you.
+#
+# - `@triton.jit` marks the kernel. It looks like Python, but it is compiled for the GPU on its first call.
+# - `tl.program_id(0)` is the number of the table.
+# - `tl.arange(0, BLOCK)` is the row of seats, all at once. What comes out is not one number but a whole row of them.
+# - `mask` is the `if`. A seat with a false mask neither reads nor writes.
+# - `tl.load` and `tl.store` move a whole row of numbers.
+# - `BLOCK: tl.constexpr` is fixed when the kernel is compiled, and it must be a power of two.
+#
+# Which one should you learn? Both, and in this order: Triton gets you cooking today, CUDA C++ shows you every burner.
+
+# %% [markdown]
+# ## Run it, and check it
+#
+# A kernel that is fast and wrong is a fast way to be wrong. So the first run is always a check. Here both kernels add a
+# list whose length nothing divides, and PyTorch adds it too.
+
+# %%
+import torch
+
+from course_kernels.vector_add import k01_cuda, k02_triton, library
+
+x = torch.randn(1_000_003, device="cuda")
+y = torch.randn(1_000_003, device="cuda")
+
+print("CUDA C++ agrees:", torch.equal(k01_cuda.vector_add(x, y), x + y))
+print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
+
+# %% [markdown]
+# Equal to the last bit, because one addition leaves no room for opinion. On your machine it is the same few lines. From
+# the folder of the course:
+#
+# ```bash
+# pip install -e ".[measure,cuda13]"
+# python
+# ```
+#
+# ```python
+# import torch
+# from course_kernels.vector_add.k02_triton import vector_add   # or k01_cuda
+#
+# x = torch.randn(1000, device="cuda")
+# vector_add(x, x)
+# ```
+#
+# No compiler to install. The CUDA C++ file is compiled from Python when you first call it, by NVIDIA's own
+# compiler library, NVRTC, which came with `pip`.
+
+# %% [markdown]
+# ## The floor, by hand
+#
+# Before you time anything, work out the best that can happen. It takes one line.
+#
+# What must happen? Read `x`, read `y`, write `z`. Three lists of four-byte numbers. The additions are free: while one
+# number comes up from the cellar, a cook could add hundreds. So the bytes decide:
+#
+# `floor = 3 × 4 × N bytes ÷ bandwidth`
+#
+# The cellar is the GPU's main memory. Its data sheet says how many bytes the stairs can carry in a second.
+
+# %%
+from course_kernels.measure import quantity, record
+from course_kernels.measure.machine import machine_for
+
+N = 2**28
+card = machine_for(torch.cuda.get_device_name())
+if card is None:
+    raise RuntimeError(
+        f"{torch.cuda.get_device_name()}: no data sheet; add its row to src/course_kernels/measure/machine.py"
+    )
+
+bytes_moved = 3 * 4 * N  # read x, read y, write z; four bytes each
+bytes_per_us = card.bandwidth_gb_per_s * 1e9 / 1e6
+record(
+    by_hand={
+        "n": quantity(N, how="given"),
+        "bytes": quantity(bytes_moved, unit="B", how="computed"),
+        "bandwidth": quantity(card.bandwidth_gb_per_s, unit="GB/s", how="given"),
+        "floor": quantity(bytes_moved / bytes_per_us, unit="µs", how="computed"),
+        "small_floor": quantity(3 * 4 * 2**12 / bytes_per_us, unit="µs", how="computed"),
+    }
+)
+
+# %% [markdown]
+# With N = 2²⁸, a little over a quarter of a billion numbers:
+#
+# | step | value |
+# |---|---|
+# | bytes to move: 3 × 4 × N | {{ by_hand.bytes / 1e9:.2f }} GB |
+# | bandwidth on the data sheet of this card | {{ by_hand.bandwidth:.0f }} GB/s |
+# | **the floor** | **{{ by_hand.floor:.0f }} µs** |
+#
+# No kernel on this card, yours or anyone's, goes below the floor. And it gives you the yardstick of the whole course:
+#
+# `percent of peak = floor ÷ measured time`
+#
+# /// predict | What will your first kernel reach: a tenth of peak, a half, or nine tenths?
+# Say it before you open. It is ten lines long. Nobody tuned it. It uses no trick of any kind.
+#
+# A tenth · a half · nine tenths
+# /// reveal
+# **{{ big.cuda.of_peak:.0%}}** in CUDA C++, **{{ big.triton.of_peak:.0%}}** in Triton.
+#
+# Surprised? Most of the road ahead is hard because the work is *not* like this one. Here every cook reads its own
+# numbers, neighbours read neighbours, and nothing is needed twice. The stairs do the rest.
+# ///
+
+# %% [markdown]
+# ## The measured run
+#
+# Now the clock. `compare` checks every competitor against the truth first. Then it runs them in turns, on the same
+# lists, with a cold cache, until it has enough samples. How and why is
+# [a page of its own](how_we_measure.py).
+
+# %%
+from course_kernels.measure import compare
+from course_kernels.problem import Workload
+
+COMPETITORS = {"cuda": k01_cuda, "triton": k02_triton, "torch": library.torch_add}
+big = compare(COMPETITORS, Workload.of("float32", N=N))
+record(big=big)
+
+# %% [markdown]
+# /// table
+# columns:
+#   - {label: "", value: label}
+#   - {label: "% of peak", value: of_peak, format: ".0%"}
+#   - {label: "time, µs", value: us, format: ".0f"}
+#   - {label: "GB/s", value: gb_per_s, format: ".0f"}
+# rows:
+#   - {name: big.cuda, label: CUDA C++}
+#   - {name: big.triton, label: Triton}
+#   - {name: big.torch, label: PyTorch's own x + y}
+# caption: Adding two lists of 2²⁸ fp32 numbers.
+# ///
+#
+# /// claim | big.cuda.of_peak > 0.8
+# **{{ big.cuda.of_peak:.0%}} of peak**, on your first day. The floor was {{ by_hand.floor:.0f }} µs, the clock says
+# {{ big.cuda.us:.0f }} µs.
+# /// otherwise
+# {{ big.cuda.of_peak:.0%}} of peak. The floor was {{ by_hand.floor:.0f }} µs, the clock says {{ big.cuda.us:.0f }} µs.
+# ///
+#
+# /// claim | max(big.cuda.us, big.triton.us, big.torch.us) < 1.1 * min(big.cuda.us, big.triton.us, big.torch.us)
+# And look across the rows. The slowest of the three needs only
+# {{ max(big.cuda.us, big.triton.us, big.torch.us) / min(big.cuda.us, big.triton.us, big.torch.us):.2f }} times the
+# time of the quickest. Two languages and a library, one wall: all three stand in front of the same stairs.
+# /// otherwise
+# And look across the rows: on this card the slowest needs
+# {{ max(big.cuda.us, big.triton.us, big.torch.us) / min(big.cuda.us, big.triton.us, big.torch.us):.2f }} times the
+# time of the quickest. The same bytes, but not the same way of asking for them.
+# ///
+
+# %% [markdown]
+# ## Why not all of it?
+#
+# Because the data sheet counts what the stairs carry when nobody ever stops. Real memory stops. It must refresh its
+# cells, or they forget. It must open a row before it reads from it. It must turn around between reading and writing,
+# and we do both. None of this is in your kernel, so no kernel takes it away.
+#
+# How do you know that it is the stairs and not your recipe? You copy. A copy is the plainest job there is, and
+# [the measuring page](how_we_measure.py#the-card-against-its-own-data-sheet) shows what a copy reaches on this card.
+# When your kernel runs as well as a copy does, put the knife down: this dish is done.
+
+# %% [markdown]
+# ## When the list is short
+#
+# Now shrink the list. With 2¹² numbers the floor is {{ by_hand.small_floor:.3f }} µs.
+
+# %%
+sweep = {name: {} for name in COMPETITORS}
+for power in range(12, 29, 2):
+    for name, measured in compare(COMPETITORS, Workload.of("float32", N=2**power), seconds=0.1).items():
+        sweep[name][f"n{power}"] = measured
+record(sweep=sweep)
+
+# %% [markdown]
+# /// predict | What will the clock say for 2¹² numbers: close to the floor, a few times the floor, or a hundred times?
+# The kernel is the same. It is right, and for long lists it is nearly as good as can be.
+#
+# Close · a few times · a hundred times
+# /// reveal
+# {{ sweep.cuda.n12.us:.1f }} µs: **{{ sweep.cuda.n12.us / by_hand.small_floor:.0f }} times** the floor, or
+# {{ sweep.cuda.n12.of_peak:.1%}} of peak.
+# ///
+#
+# /// chart | lines
+# title: Vector add, bytes moved per second
+# x: N
+# y: gb_per_s
+# x_label: N, numbers in each list
+# y_label: GB/s
+# x_scale: log2
+# y_scale: linear
+# series:
+#   - {name: sweep.cuda.*, label: CUDA C++}
+#   - {name: sweep.triton.*, label: Triton}
+#   - {name: sweep.torch.*, label: PyTorch}
+# references:
+#   - {label: data sheet, value: by_hand.bandwidth}
+# alt: "Bytes per second against the length of the list. All three lines start near zero, climb together, and flatten below the data sheet, at {{ big.cuda.of_peak:.0%}} of peak for the longest list."
+# caption: Short lists leave the kitchen idle. Long ones fill the stairs.
+# ///
+#
+# /// claim | sweep.cuda.n16.us < 2 * sweep.cuda.n12.us
+# From 2¹² to 2¹⁶ numbers the work grows sixteenfold, and the time only
+# {{ sweep.cuda.n16.us / sweep.cuda.n12.us:.1f }}-fold. So it is not the work you are paying for.
+# /// otherwise
+# From 2¹² to 2¹⁶ numbers the work grows sixteenfold, and the time {{ sweep.cuda.n16.us / sweep.cuda.n12.us:.1f }}-fold.
+# ///
+#
+# You pay to open the kitchen. Calling the tables, sending the first cook down the stairs, waiting for the first number
+# to come up, seeing the last cook out: this costs the same for a spoonful as for a barrel. And it is the small half of
+# the bill. We send the orders ahead, so that the GPU never waits for the one who writes them. In a program that sends
+# one order and waits, the writing comes on top.
+#
+# Two things to take home. *Percent of peak means nothing without the size.* And: many small kernels in a row are a
+# problem of their own. Fusing them into one is half of this course.
+
+# %% [markdown]
+# ## No GPU, or another one
+#
+# **No GPU.** Three things still work.
+#
+# - Build the site. `nox -s docs` fills every page from the records in the repository, measured on our card.
+# - Run the Triton kernel without a card. Triton can play all the tables itself, in Python, one after the other:
+#
+#     ```bash
+#     pip install torch triton
+#     TRITON_INTERPRET=1 PYTHONPATH=src python -c "
+#     import torch
+#     from course_kernels.vector_add.k02_triton import vector_add
+#     print(vector_add(torch.ones(10), torch.ones(10)))"
+#     ```
+#
+#     The answers are right in fp32 and fp16 (not in bf16, which the interpreter does not support). It says nothing about
+#     speed. Set the variable before the kernel is imported; later it does nothing.
+# - Compile the CUDA C++ kernel. NVRTC needs no GPU to compile for one. `nox -s tests` does it for six kinds of card.
+#
+# **Another GPU.** `nox -s docs` measures your card and builds the site with your numbers. A sentence that does not hold
+# on your card says so. What to expect, by *compute capability*, the version number of the hardware:
+#
+# | your card | capability | vector add | matrix kernels | what it lacks |
+# |---|---|---|---|---|
+# | V100, GTX 10 and older | 7.0 and below | no: CUDA 13 no longer compiles for them | no | a current toolkit |
+# | Turing: T4, RTX 20 | 7.5 | both roads compile | Triton compiles them, but without tensor cores; it promises support only from 8.0 | bf16 in hardware, asynchronous copies |
+# | Ampere: A100 · A10, RTX 30 | 8.0 · 8.6 | yes | tensor cores in fp16, bf16, TF32 | TMA; FP8. On 8.6 a block also has less shared memory |
+# | Ada: L4, L40S, RTX 40 | 8.9 | yes | the same, and FP8 | TMA |
+# | **Hopper: H100, H200** | **9.0** | **yes** | **`wgmma`, fed by TMA: the whole course** | FP4 |
+# | Blackwell: B200 | 10.0 | yes | `tcgen05` and its own tensor memory, TMA, FP4 | `wgmma`: it exists on 9.0 only |
+# | Blackwell: RTX 50 | 12.0 | yes | Ampere's kind of tensor instruction, with FP8 and FP4; TMA | `wgmma` and `tcgen05` |
+#
+# We own one row of this table and say so. For the others we compiled vector add and a small matrix multiply and read
+# which tensor instructions came out. That shows what builds, not how well it runs.
+#
+# Yours is one line away: `nvidia-smi --query-gpu=name,compute_cap --format=csv`.
+
+# %% [markdown]
+# ## Now you
+#
+# /// exercise | Take the `if` away
+# The list has 1000 numbers, a block has 256 threads. You delete the bounds check. What happens? And what happens with a
+# list of 1024?
+# /// answer
+# 1000 numbers need four blocks, and four blocks have 1024 threads. The last 24 read past the end of `x` and `y`, and
+# write past the end of `z`.
+#
+# Nobody stops them there and then. If that memory belongs to another tensor, it is now wrong, in silence, and you will
+# look for the mistake somewhere else entirely. If it belongs to nobody, the run ends with *an illegal memory access was
+# encountered*, often at a later, innocent line, because the GPU works behind Python's back. `compute-sanitizer python
+# your_script.py` names the thread that did it.
+#
+# With 1024 numbers nothing happens at all. That is the nasty part: a test whose sizes are all powers of two will never
+# find this mistake. It is why we checked with 1 000 003.
+# ///
+#
+# /// exercise | Change the size of the tables
+# Set the threads per block to 32, then to 1024, and measure again:
+#
+# ```bash
+# PYTHONPATH=src python -m course_kernels.measure vector_add/k01_cuda --workload dtype=float32,N=268435456
+# ```
+#
+# First predict. One multiprocessor of your GPU seats at most 2048 threads and at most 32 blocks at a time (fewer threads
+# on 8.6, 8.9 and 12.0). How many cooks are in the kitchen with 32 to a table?
+# /// answer
+# 32 blocks of 32 are 1024 threads: half the seats stay empty. With 64 or more to a table, the 2048 seats fill up.
+#
+# Does an empty seat cost you? Only if too few orders are on the stairs at once. Every cook down there hides the waiting
+# of the others, so the question is how many bytes are under way, not how many cooks there are. Write down what you
+# measured at 32, 64, 256 and 1024. If the four agree, you have learned that this kernel is not picky. If 32 lags, you
+# have seen *occupancy* matter, and you will meet it again.
+# ///
+#
+# /// exercise | Half the bytes
+# The same N, but fp16: two bytes a number. What is the new floor? What will the percent of peak be for N = 2²⁸, and for
+# N = 2¹²?
+# /// answer
+# The floor halves with the bytes: {{ by_hand.floor / 2:.0f }} µs instead of {{ by_hand.floor:.0f }} µs. For the long
+# list the time should halve with it, and the *percent* should stay where it is: the stairs do not care what is in the
+# boxes.
+#
+# For the short list the time stays where it is, because you were paying for opening the kitchen. The floor still halves.
+# So the percent of peak halves too, and nothing got worse. Percent of peak is a question about *this* job at *this* size.
+# ///
+
+# %% [markdown]
+# ## Where this leads
+#
+# Vector add is the easy dish. Two reads, one write, nothing used twice. The multiply is not: every number of a matrix is
+# needed again and again, and whoever runs down to the cellar each time is lost. *First we make the multiply fast. Then
+# we make the model fast.*
+#
+# - How far can you trust the numbers above? See [how every number here is measured](how_we_measure.py), with the cheats
+#   we try on ourselves.
+# - What does a whole kernel look like, from the idea to a lost race?
+#   [FlashAttention from scratch](workshops/w1_flash_attention.py).
+# - Every number on this page, with the command that reproduces it: [the ledger](numbers.md).

@@ -1,0 +1,76 @@
+"""Matrix multiply on tensor cores, the contract.
+
+    C[m, n] = sum over k of A[m, k] * B[k, n]
+
+Shapes    A (M, K), B (K, N), C (M, N), row-major
+Types     float16 or bfloat16 in and out, sums in float32; float32 in and out means TF32 products
+Cost      2*M*N*K operations; read A and B, write C once
+
+A workload with `ones=True` fills A and B with ones: same work, same bytes, but no bit ever changes on the
+wires. It shows what the data do to the power a card draws.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from course_kernels.problem import Problem, Workload
+
+ROWS_AT_ONCE = 1024  # float64 copies of A are made a strip at a time, so that the truth of 8192 x 8192 fits anywhere
+
+MATH = {"bfloat16": "bf16", "float16": "fp16", "float32": "tf32"}
+
+# Rounding C once costs half a unit in the last place: 2**-9 for bfloat16, 2**-12 for float16. The library may
+# also add up partial sums in 16 bits, which costs as much again. TF32 keeps 11 significant bits of every input.
+MAX_ERROR = {"bfloat16": 2.0**-7, "float16": 2.0**-9, "float32": 2.0**-7}
+
+BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
+
+
+def make_inputs(
+    w: Workload, generator: torch.Generator, device: torch.device | str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """A (M, K) and B (K, N), normal with variance 1, or ones where the workload says `ones`."""
+    shapes = ((w.M, w.K), (w.K, w.N))
+    if w.dims.get("ones", False):
+        a, b = (torch.ones(shape, dtype=w.torch_dtype, device=device) for shape in shapes)
+    else:
+        a, b = (
+            torch.randn(shape, generator=generator, dtype=torch.float32, device=device).to(w.torch_dtype)
+            for shape in shapes
+        )
+    return a, b
+
+
+def reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """The product in float64: (M, N)."""
+    b = b.double()
+    c = torch.empty(a.shape[0], b.shape[1], dtype=torch.float64, device=a.device)
+    for row in range(0, a.shape[0], ROWS_AT_ONCE):
+        strip = slice(row, row + ROWS_AT_ONCE)
+        c[strip] = a[strip].double() @ b
+    return c
+
+
+PROBLEM = Problem(
+    name="gemm",
+    formula="C[m, n] = sum over k of A[m, k] * B[k, n]",
+    make_inputs=make_inputs,
+    reference=reference,
+    reads_bytes=lambda w: BYTES[w.dtype] * (w.M * w.K + w.K * w.N),
+    writes_bytes=lambda w: BYTES[w.dtype] * w.M * w.N,
+    flops=lambda w: 2 * w.M * w.N * w.K,
+    math=lambda w: MATH[w.dtype],
+    max_error=lambda w: MAX_ERROR[w.dtype],
+    check_on=(
+        Workload.of("bfloat16", M=1, N=1, K=1),
+        Workload.of("float16", M=33, N=65, K=17),  # nothing divides anything
+        Workload.of("float32", M=130, N=70, K=257),
+        Workload.of("bfloat16", M=ROWS_AT_ONCE + 1, N=96, K=512),  # the truth's second strip
+    ),
+    time_on=(
+        Workload.of("bfloat16", M=8192, N=8192, K=8192),
+        Workload.of("float16", M=8192, N=8192, K=8192),
+        Workload.of("float32", M=8192, N=8192, K=8192),
+    ),
+)
