@@ -15,23 +15,25 @@
 # - work out on paper the least time the job can take;
 # - say what percent of peak your kernel reaches, and why it is not all of it.
 #
-# You need Python. You need no CUDA. No GPU at hand? Read on all the same: everything below was run for you, and
-# [near the end](#no-gpu-or-another-one) is what you can do without one.
+# You need Python. You need no CUDA. No GPU at hand? Read on all the same: everything below was run for you,
+# and [near the end](#no-gpu-or-another-one) is what you can do without one.
 
 # %% [markdown]
 # ## A recipe for one cook
 #
 # You want to add two long lists, number by number: `z[i] = x[i] + y[i]`.
 #
-# In Python you are one cook with one bowl. You take the first pair, add, put it down, take the next. The loop *is* the
-# recipe.
+# In Python you are one cook with one bowl. You take the first pair, add, put it down, take the next. The
+# loop *is* the recipe.
 #
-# A GPU is a kitchen with thousands of cooks. Nobody writes thousands of recipes. You write **one** recipe, for one
-# cook, and it begins with a question: *which pair is mine?* Then you call the whole brigade, and every cook follows the
-# same card at the same time. The recipe is called a **kernel**. A cook is a **thread**.
+# A GPU is a kitchen with thousands of cooks. Nobody writes thousands of recipes. You write **one** recipe,
+# for one cook, and it begins with a question: *which pair is mine?* Then you call the whole brigade, and
+# every cook follows the same card at the same time. The recipe is called a **kernel**. A cook is a
+# **thread**.
 #
-# Cooks are called in tables, not one by one. A table of cooks is a **block**; all the tables together are the **grid**.
-# Each cook knows the number of the table and the number of the seat. That is enough to find the pair:
+# Cooks are called in tables, not one by one. A table of cooks is a **block**; all the tables together are
+# the **grid**. Each cook knows the number of the table and the number of the seat. That is enough to find
+# the pair:
 #
 # `i = table × seats per table + seat`
 #
@@ -40,8 +42,9 @@
 # caption: One thread, one number. The last block is larger than what is left, so its spare threads must sit still.
 # ///
 #
-# One thing can go wrong, and the picture shows it. The list rarely fills the last table. The spare cooks there must keep
-# their hands off: their number lies past the end of the list. That is the one `if` of this kernel.
+# One thing can go wrong, and the picture shows it. The list rarely fills the last table. The spare cooks
+# there must keep their hands off: their number lies past the end of the list. That is the one `if` of this
+# kernel.
 
 # %% [markdown]
 # ## The same recipe, twice
@@ -54,12 +57,13 @@
 #
 # Read it from the top.
 #
-# - `__global__` marks a kernel: called from outside, run by the whole grid. `extern "C"` keeps its name plain, so that
-#   Python finds it.
-# - `const float* x` is the address of the first number of `x`. The GPU gets addresses, not lists. Nothing in an address
-#   says how long the list is, so the length comes along as a number.
-# - `blockIdx.x` is the table, `blockDim.x` the seats per table, `threadIdx.x` the seat. The line with all three is the
-#   question *which pair is mine?* It is worked out in 64 bits, because a list can be longer than 32 bits can count.
+# - `__global__` marks a kernel: called from outside, run by the whole grid. `extern "C"` keeps its name
+#   plain, so that Python finds it.
+# - `const float* x` is the address of the first number of `x`. The GPU gets addresses, not lists. Nothing
+#   in an address says how long the list is, so the length comes along as a number.
+# - `blockIdx.x` is the table, `blockDim.x` the seats per table, `threadIdx.x` the seat. The line with all
+#   three is the question *which pair is mine?* It is worked out in 64 bits, because a list can be longer
+#   than 32 bits can count.
 # - The `if` sends the spare cooks home.
 # - The last line is the whole dish: two reads, one addition, one write.
 #
@@ -71,8 +75,8 @@
 # title: src/course_kernels/vector_add/k01_cuda.py
 # ///
 #
-# It does four things, always in this order: check the inputs, make room for the output, count the tables (rounded *up*,
-# or the end of the list goes hungry), launch.
+# It does four things, always in this order: check the inputs, make room for the output, count the tables
+# (rounded *up*, or the end of the list goes hungry), launch.
 
 # %% [markdown]
 # ### In Triton: you are one table
@@ -81,23 +85,25 @@
 # title: src/course_kernels/vector_add/k02_triton.py
 # ///
 #
-# The same recipe, told one level higher. In CUDA you speak to one cook. In Triton you speak to a whole table, and Triton
-# seats the cooks for you.
+# The same recipe, told one level higher. In CUDA you speak to one cook. In Triton you speak to a whole
+# table, and Triton seats the cooks for you.
 #
 # - `@triton.jit` marks the kernel. It looks like Python, but it is compiled for the GPU on its first call.
 # - `tl.program_id(0)` is the number of the table.
-# - `tl.arange(0, BLOCK)` is the row of seats, all at once. What comes out is not one number but a whole row of them.
+# - `tl.arange(0, BLOCK)` is the row of seats, all at once. What comes out is not one number but a whole row
+#   of them.
 # - `mask` is the `if`. A seat with a false mask neither reads nor writes.
 # - `tl.load` and `tl.store` move a whole row of numbers.
 # - `BLOCK: tl.constexpr` is fixed when the kernel is compiled, and it must be a power of two.
 #
-# Which one should you learn? Both, and in this order: Triton gets you cooking today, CUDA C++ shows you every burner.
+# Which one should you learn? Both, and in this order: Triton gets you cooking today, CUDA C++ shows you
+# every burner.
 
 # %% [markdown]
 # ## Run it, and check it
 #
-# A kernel that is fast and wrong is a fast way to be wrong. So the first run is always a check. Here both kernels add a
-# list whose length nothing divides, and PyTorch adds it too.
+# A kernel that is fast and wrong is a fast way to be wrong. So the first run is always a check. Here both
+# kernels add a list whose length nothing divides, and PyTorch adds it too.
 
 # %%
 import torch
@@ -111,8 +117,8 @@ print("CUDA C++ agrees:", torch.equal(k01_cuda.vector_add(x, y), x + y))
 print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 
 # %% [markdown]
-# Equal to the last bit, because one addition leaves no room for opinion. On your machine it is the same few lines. From
-# the folder of the course:
+# Equal to the last bit, because one addition leaves no room for opinion. On your machine it is the same few
+# lines. From the folder of the course:
 #
 # ```bash
 # pip install -e ".[measure,cuda13]"
@@ -135,8 +141,8 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 #
 # Before you time anything, work out the best that can happen. It takes one line.
 #
-# What must happen? Read `x`, read `y`, write `z`. Three lists of four-byte numbers. The additions are free: while one
-# number comes up from the cellar, a cook could add hundreds. So the bytes decide:
+# What must happen? Read `x`, read `y`, write `z`. Three lists of four-byte numbers. The additions are free:
+# while one number comes up from the cellar, a cook could add hundreds. So the bytes decide:
 #
 # `floor = 3 × 4 × N bytes ÷ bandwidth`
 #
@@ -174,7 +180,8 @@ record(
 # | bandwidth on the data sheet of this card | {{ by_hand.bandwidth:.0f }} GB/s |
 # | **the floor** | **{{ by_hand.floor:.0f }} µs** |
 #
-# No kernel on this card, yours or anyone's, goes below the floor. And it gives you the yardstick of the whole course:
+# No kernel on this card, yours or anyone's, goes below the floor. And it gives you the yardstick of the
+# whole course:
 #
 # `percent of peak = floor ÷ measured time`
 #
@@ -185,15 +192,15 @@ record(
 # /// reveal
 # **{{ big.cuda.of_peak:.0%}}** in CUDA C++, **{{ big.triton.of_peak:.0%}}** in Triton.
 #
-# Surprised? Most of the road ahead is hard because the work is *not* like this one. Here every cook reads its own
-# numbers, neighbours read neighbours, and nothing is needed twice. The stairs do the rest.
+# Surprised? Most of the road ahead is hard because the work is *not* like this one. Here every cook reads
+# its own numbers, neighbours read neighbours, and nothing is needed twice. The stairs do the rest.
 # ///
 
 # %% [markdown]
 # ## The measured run
 #
-# Now the clock. `compare` checks every competitor against the truth first. Then it runs them in turns, on the same
-# lists, with a cold cache, until it has enough samples. How and why is
+# Now the clock. `compare` checks every competitor against the truth first. Then it runs them in turns, on
+# the same lists, with a cold cache, until it has enough samples. How and why is
 # [a page of its own](how_we_measure.py).
 
 # %%
@@ -219,32 +226,34 @@ record(big=big)
 # ///
 #
 # /// claim | big.cuda.of_peak > 0.8
-# **{{ big.cuda.of_peak:.0%}} of peak**, on your first day. The floor was {{ by_hand.floor:.0f }} µs, the clock says
-# {{ big.cuda.us:.0f }} µs.
+# **{{ big.cuda.of_peak:.0%}} of peak**, on your first day. The floor was {{ by_hand.floor:.0f }} µs, the
+# clock says {{ big.cuda.us:.0f }} µs.
 # /// otherwise
-# {{ big.cuda.of_peak:.0%}} of peak. The floor was {{ by_hand.floor:.0f }} µs, the clock says {{ big.cuda.us:.0f }} µs.
+# {{ big.cuda.of_peak:.0%}} of peak. The floor was {{ by_hand.floor:.0f }} µs, the clock says
+# {{ big.cuda.us:.0f }} µs.
 # ///
 #
 # /// claim | max(big.cuda.us, big.triton.us, big.torch.us) < 1.1 * min(big.cuda.us, big.triton.us, big.torch.us)
 # And look across the rows. The slowest of the three needs only
-# {{ max(big.cuda.us, big.triton.us, big.torch.us) / min(big.cuda.us, big.triton.us, big.torch.us):.2f }} times the
-# time of the quickest. Two languages and a library, one wall: all three stand in front of the same stairs.
+# {{ max(big.cuda.us, big.triton.us, big.torch.us) / min(big.cuda.us, big.triton.us, big.torch.us):.2f }}
+# times the time of the quickest. Two languages and a library, one wall: all three stand in front of the
+# same stairs.
 # /// otherwise
 # And look across the rows: on this card the slowest needs
-# {{ max(big.cuda.us, big.triton.us, big.torch.us) / min(big.cuda.us, big.triton.us, big.torch.us):.2f }} times the
-# time of the quickest. The same bytes, but not the same way of asking for them.
+# {{ max(big.cuda.us, big.triton.us, big.torch.us) / min(big.cuda.us, big.triton.us, big.torch.us):.2f }}
+# times the time of the quickest. The same bytes, but not the same way of asking for them.
 # ///
 
 # %% [markdown]
 # ## Why not all of it?
 #
-# Because the data sheet counts what the stairs carry when nobody ever stops. Real memory stops. It must refresh its
-# cells, or they forget. It must open a row before it reads from it. It must turn around between reading and writing,
-# and we do both. None of this is in your kernel, so no kernel takes it away.
+# Because the data sheet counts what the stairs carry when nobody ever stops. Real memory stops. It must
+# refresh its cells, or they forget. It must open a row before it reads from it. It must turn around between
+# reading and writing, and we do both. None of this is in your kernel, so no kernel takes it away.
 #
-# How do you know that it is the stairs and not your recipe? You copy. A copy is the plainest job there is, and
-# [the measuring page](how_we_measure.py#the-card-against-its-own-data-sheet) shows what a copy reaches on this card.
-# When your kernel runs as well as a copy does, put the knife down: this dish is done.
+# How do you know that it is the stairs and not your recipe? You copy. A copy is the plainest job there is,
+# and [the measuring page](how_we_measure.py#the-card-against-its-own-data-sheet) shows what a copy reaches
+# on this card. When your kernel runs as well as a copy does, put the knife down: this dish is done.
 
 # %% [markdown]
 # ## When the list is short
@@ -290,16 +299,17 @@ record(sweep=sweep)
 # From 2¹² to 2¹⁶ numbers the work grows sixteenfold, and the time only
 # {{ sweep.cuda.n16.us / sweep.cuda.n12.us:.1f }}-fold. So it is not the work you are paying for.
 # /// otherwise
-# From 2¹² to 2¹⁶ numbers the work grows sixteenfold, and the time {{ sweep.cuda.n16.us / sweep.cuda.n12.us:.1f }}-fold.
+# From 2¹² to 2¹⁶ numbers the work grows sixteenfold, and the time
+# {{ sweep.cuda.n16.us / sweep.cuda.n12.us:.1f }}-fold.
 # ///
 #
-# You pay to open the kitchen. Calling the tables, sending the first cook down the stairs, waiting for the first number
-# to come up, seeing the last cook out: this costs the same for a spoonful as for a barrel. And it is the small half of
-# the bill. We send the orders ahead, so that the GPU never waits for the one who writes them. In a program that sends
-# one order and waits, the writing comes on top.
+# You pay to open the kitchen. Calling the tables, sending the first cook down the stairs, waiting for the
+# first number to come up, seeing the last cook out: this costs the same for a spoonful as for a barrel. And
+# it is the small half of the bill. We send the orders ahead, so that the GPU never waits for the one who
+# writes them. In a program that sends one order and waits, the writing comes on top.
 #
-# Two things to take home. *Percent of peak means nothing without the size.* And: many small kernels in a row are a
-# problem of their own. Fusing them into one is half of this course.
+# Two things to take home. *Percent of peak means nothing without the size.* And: many small kernels in a
+# row are a problem of their own. Fusing them into one is half of this course.
 
 # %% [markdown]
 # ## No GPU, or another one
@@ -307,7 +317,8 @@ record(sweep=sweep)
 # **No GPU.** Three things still work.
 #
 # - Build the site. `nox -s docs` fills every page from the records in the repository, measured on our card.
-# - Run the Triton kernel without a card. Triton can play all the tables itself, in Python, one after the other:
+# - Run the Triton kernel without a card. Triton can play all the tables itself, in Python, one after the
+#   other:
 #
 #     ```bash
 #     pip install torch triton
@@ -317,12 +328,14 @@ record(sweep=sweep)
 #     print(vector_add(torch.ones(10), torch.ones(10)))"
 #     ```
 #
-#     The answers are right in fp32 and fp16 (not in bf16, which the interpreter does not support). It says nothing about
-#     speed. Set the variable before the kernel is imported; later it does nothing.
-# - Compile the CUDA C++ kernel. NVRTC needs no GPU to compile for one. `nox -s tests` does it for six kinds of card.
+#     The answers are right in fp32 and fp16 (not in bf16, which the interpreter does not support). It says
+#     nothing about speed. Set the variable before the kernel is imported; later it does nothing.
+# - Compile the CUDA C++ kernel. NVRTC needs no GPU to compile for one. `nox -s tests` does it for six kinds
+#   of card.
 #
-# **Another GPU.** `nox -s docs` measures your card and builds the site with your numbers. A sentence that does not hold
-# on your card says so. What to expect, by *compute capability*, the version number of the hardware:
+# **Another GPU.** `nox -s docs` measures your card and builds the site with your numbers. A sentence that
+# does not hold on your card says so. What to expect, by *compute capability*, the version number of the
+# hardware:
 #
 # | your card | capability | vector add | matrix kernels | what it lacks |
 # |---|---|---|---|---|
@@ -334,8 +347,8 @@ record(sweep=sweep)
 # | Blackwell: B200 | 10.0 | yes | `tcgen05` and its own tensor memory, TMA, FP4 | `wgmma`: it exists on 9.0 only |
 # | Blackwell: RTX 50 | 12.0 | yes | Ampere's kind of tensor instruction, with FP8 and FP4; TMA | `wgmma` and `tcgen05` |
 #
-# We own one row of this table and say so. For the others we compiled vector add and a small matrix multiply and read
-# which tensor instructions came out. That shows what builds, not how well it runs.
+# We own one row of this table and say so. For the others we compiled vector add and a small matrix multiply
+# and read which tensor instructions came out. That shows what builds, not how well it runs.
 #
 # Yours is one line away: `nvidia-smi --query-gpu=name,compute_cap --format=csv`.
 
@@ -343,19 +356,19 @@ record(sweep=sweep)
 # ## Now you
 #
 # /// exercise | Take the `if` away
-# The list has 1000 numbers, a block has 256 threads. You delete the bounds check. What happens? And what happens with a
-# list of 1024?
+# The list has 1000 numbers, a block has 256 threads. You delete the bounds check. What happens? And what
+# happens with a list of 1024?
 # /// answer
-# 1000 numbers need four blocks, and four blocks have 1024 threads. The last 24 read past the end of `x` and `y`, and
-# write past the end of `z`.
+# 1000 numbers need four blocks, and four blocks have 1024 threads. The last 24 read past the end of `x` and
+# `y`, and write past the end of `z`.
 #
-# Nobody stops them there and then. If that memory belongs to another tensor, it is now wrong, in silence, and you will
-# look for the mistake somewhere else entirely. If it belongs to nobody, the run ends with *an illegal memory access was
-# encountered*, often at a later, innocent line, because the GPU works behind Python's back. `compute-sanitizer python
-# your_script.py` names the thread that did it.
+# Nobody stops them there and then. If that memory belongs to another tensor, it is now wrong, in silence,
+# and you will look for the mistake somewhere else entirely. If it belongs to nobody, the run ends with *an
+# illegal memory access was encountered*, often at a later, innocent line, because the GPU works behind
+# Python's back. `compute-sanitizer python your_script.py` names the thread that did it.
 #
-# With 1024 numbers nothing happens at all. That is the nasty part: a test whose sizes are all powers of two will never
-# find this mistake. It is why we checked with 1 000 003.
+# With 1024 numbers nothing happens at all. That is the nasty part: a test whose sizes are all powers of two
+# will never find this mistake. It is why we checked with 1 000 003.
 # ///
 #
 # /// exercise | Change the size of the tables
@@ -365,38 +378,40 @@ record(sweep=sweep)
 # PYTHONPATH=src python -m course_kernels.measure vector_add/k01_cuda --workload dtype=float32,N=268435456
 # ```
 #
-# First predict. One multiprocessor of your GPU seats at most 2048 threads and at most 32 blocks at a time (fewer threads
-# on 8.6, 8.9 and 12.0). How many cooks are in the kitchen with 32 to a table?
+# First predict. One multiprocessor of your GPU seats at most 2048 threads and at most 32 blocks at a time
+# (fewer threads on 8.6, 8.9 and 12.0). How many cooks are in the kitchen with 32 to a table?
 # /// answer
-# 32 blocks of 32 are 1024 threads: half the seats stay empty. With 64 or more to a table, the 2048 seats fill up.
+# 32 blocks of 32 are 1024 threads: half the seats stay empty. With 64 or more to a table, the 2048 seats
+# fill up.
 #
-# Does an empty seat cost you? Only if too few orders are on the stairs at once. Every cook down there hides the waiting
-# of the others, so the question is how many bytes are under way, not how many cooks there are. Write down what you
-# measured at 32, 64, 256 and 1024. If the four agree, you have learned that this kernel is not picky. If 32 lags, you
-# have seen *occupancy* matter, and you will meet it again.
+# Does an empty seat cost you? Only if too few orders are on the stairs at once. Every cook down there hides
+# the waiting of the others, so the question is how many bytes are under way, not how many cooks there are.
+# Write down what you measured at 32, 64, 256 and 1024. If the four agree, you have learned that this kernel
+# is not picky. If 32 lags, you have seen *occupancy* matter, and you will meet it again.
 # ///
 #
 # /// exercise | Half the bytes
-# The same N, but fp16: two bytes a number. What is the new floor? What will the percent of peak be for N = 2²⁸, and for
-# N = 2¹²?
+# The same N, but fp16: two bytes a number. What is the new floor? What will the percent of peak be for N =
+# 2²⁸, and for N = 2¹²?
 # /// answer
-# The floor halves with the bytes: {{ by_hand.floor / 2:.0f }} µs instead of {{ by_hand.floor:.0f }} µs. For the long
-# list the time should halve with it, and the *percent* should stay where it is: the stairs do not care what is in the
-# boxes.
+# The floor halves with the bytes: {{ by_hand.floor / 2:.0f }} µs instead of {{ by_hand.floor:.0f }} µs. For
+# the long list the time should halve with it, and the *percent* should stay where it is: the stairs do not
+# care what is in the boxes.
 #
-# For the short list the time stays where it is, because you were paying for opening the kitchen. The floor still halves.
-# So the percent of peak halves too, and nothing got worse. Percent of peak is a question about *this* job at *this* size.
+# For the short list the time stays where it is, because you were paying for opening the kitchen. The floor
+# still halves. So the percent of peak halves too, and nothing got worse. Percent of peak is a question
+# about *this* job at *this* size.
 # ///
 
 # %% [markdown]
 # ## Where this leads
 #
-# Vector add is the easy dish. Two reads, one write, nothing used twice. The multiply is not: every number of a matrix is
-# needed again and again, and whoever runs down to the cellar each time is lost. *First we make the multiply fast. Then
-# we make the model fast.*
+# Vector add is the easy dish. Two reads, one write, nothing used twice. The multiply is not: every number
+# of a matrix is needed again and again, and whoever runs down to the cellar each time is lost. *First we
+# make the multiply fast. Then we make the model fast.*
 #
-# - How far can you trust the numbers above? See [how every number here is measured](how_we_measure.py), with the cheats
-#   we try on ourselves.
+# - How far can you trust the numbers above? See [how every number here is measured](how_we_measure.py),
+#   with the cheats we try on ourselves.
 # - What does a whole kernel look like, from the idea to a lost race?
 #   [FlashAttention from scratch](workshops/w1_flash_attention.py).
 # - Every number on this page, with the command that reproduces it: [the ledger](numbers.md).

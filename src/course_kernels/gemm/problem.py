@@ -16,12 +16,13 @@ import torch
 
 from course_kernels.problem import Problem, Workload
 
-ROWS_AT_ONCE = 1024  # float64 copies of A are made a strip at a time, so that the truth of 8192 x 8192 fits anywhere
+# The float64 copy of A is made a strip at a time, so that the truth of 8192 x 8192 fits on a small card.
+ROWS_AT_ONCE = 1024
 
 MATH = {"bfloat16": "bf16", "float16": "fp16", "float32": "tf32"}
 
-# Rounding C once costs half a unit in the last place: 2**-9 for bfloat16, 2**-12 for float16. The library may
-# also add up partial sums in 16 bits, which costs as much again. TF32 keeps 11 significant bits of every input.
+# Rounding C once costs up to 2**-9 for bfloat16 and 2**-12 for float16. The library may also add up partial
+# sums in 16 bits, which costs as much again. TF32 keeps 11 significant bits of every input.
 MAX_ERROR = {"bfloat16": 2.0**-7, "float16": 2.0**-9, "float32": 2.0**-7}
 
 BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
