@@ -142,11 +142,12 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # Before you time anything, work out the best that can happen. It takes one line.
 #
 # What must happen? Read `x`, read `y`, write `z`. Three lists of four-byte numbers. The additions are free:
-# while one number comes up from the cellar, a cook could add hundreds. So the bytes decide:
+# while one number comes over from the storeroom, a cook could add hundreds. So the bytes decide:
 #
 # `floor = 3 × 4 × N bytes ÷ bandwidth`
 #
-# The cellar is the GPU's main memory. Its data sheet says how many bytes the stairs can carry in a second.
+# The storeroom is the GPU's main memory, across the yard. Its data sheet says how many bytes the yard can
+# carry in a second.
 
 # %%
 from course_kernels.measure import quantity, record
@@ -193,7 +194,8 @@ record(
 # **{{ big.cuda.of_peak:.0%}}** in CUDA C++, **{{ big.triton.of_peak:.0%}}** in Triton.
 #
 # Surprised? Most of the road ahead is hard because the work is *not* like this one. Here every cook reads
-# its own numbers, neighbours read neighbours, and nothing is needed twice. The stairs do the rest.
+# its own numbers, neighbours read neighbours, and nothing is needed twice. The yard is kept full, and that
+# is all there is to it.
 # ///
 
 # %% [markdown]
@@ -213,16 +215,12 @@ record(big=big)
 
 # %% [markdown]
 # /// table
-# columns:
-#   - {label: "", value: label}
-#   - {label: "% of peak", value: of_peak, format: ".0%"}
-#   - {label: "time, µs", value: us, format: ".0f"}
-#   - {label: "GB/s", value: gb_per_s, format: ".0f"}
+# columns: ["N = 2²⁸, fp32", "% of peak", "time, µs", "GB/s"]
 # rows:
-#   - {name: big.cuda, label: CUDA C++}
-#   - {name: big.triton, label: Triton}
-#   - {name: big.torch, label: PyTorch's own x + y}
-# caption: Adding two lists of 2²⁸ fp32 numbers.
+#   - ["CUDA C++", "**{{ big.cuda.of_peak:.1%}}**", "{{ big.cuda.us:.0f }}", "{{ big.cuda.gb_per_s:.0f }}"]
+#   - ["Triton", "**{{ big.triton.of_peak:.1%}}**", "{{ big.triton.us:.0f }}", "{{ big.triton.gb_per_s:.0f }}"]
+#   - ["PyTorch, x + y", "**{{ big.torch.of_peak:.1%}}**", "{{ big.torch.us:.0f }}", "{{ big.torch.gb_per_s:.0f }}"]
+#   - ["*the floor*", "*all of it*", "*{{ by_hand.floor:.0f }}*", "*{{ by_hand.bandwidth:.0f }}*"]
 # ///
 #
 # /// claim | big.cuda.of_peak > 0.8
@@ -237,7 +235,7 @@ record(big=big)
 # And look across the rows. The slowest of the three needs only
 # {{ max(big.cuda.us, big.triton.us, big.torch.us) / min(big.cuda.us, big.triton.us, big.torch.us):.2f }}
 # times the time of the quickest. Two languages and a library, one wall: all three stand in front of the
-# same stairs.
+# same yard.
 # /// otherwise
 # And look across the rows: on this card the slowest needs
 # {{ max(big.cuda.us, big.triton.us, big.torch.us) / min(big.cuda.us, big.triton.us, big.torch.us):.2f }}
@@ -247,11 +245,11 @@ record(big=big)
 # %% [markdown]
 # ## Why not all of it?
 #
-# Because the data sheet counts what the stairs carry when nobody ever stops. Real memory stops. It must
+# Because the data sheet counts what the yard carries when nobody ever stops. Real memory stops. It must
 # refresh its cells, or they forget. It must open a row before it reads from it. It must turn around between
 # reading and writing, and we do both. None of this is in your kernel, so no kernel takes it away.
 #
-# How do you know that it is the stairs and not your recipe? You copy. A copy is the plainest job there is,
+# How do you know that it is the yard and not your recipe? You copy. A copy is the plainest job there is,
 # and [the measuring page](how_we_measure.py#the-card-against-its-own-data-sheet) shows what a copy reaches
 # on this card. When your kernel runs as well as a copy does, put the knife down: this dish is done.
 
@@ -292,7 +290,7 @@ record(sweep=sweep)
 # references:
 #   - {label: data sheet, value: by_hand.bandwidth}
 # alt: "Bytes per second against the length of the list. All three lines start near zero, climb together, and flatten below the data sheet, at {{ big.cuda.of_peak:.0%}} of peak for the longest list."
-# caption: Short lists leave the kitchen idle. Long ones fill the stairs.
+# caption: Short lists leave the kitchen idle. Long ones fill the yard.
 # ///
 #
 # /// claim | sweep.cuda.n16.us < 2 * sweep.cuda.n12.us
@@ -303,8 +301,8 @@ record(sweep=sweep)
 # {{ sweep.cuda.n16.us / sweep.cuda.n12.us:.1f }}-fold.
 # ///
 #
-# You pay to open the kitchen. Calling the tables, sending the first cook down the stairs, waiting for the
-# first number to come up, seeing the last cook out: this costs the same for a spoonful as for a barrel. And
+# You pay to open the kitchen. Calling the tables, sending the first cook across the yard, waiting for the
+# first number to come over, seeing the last cook out: this costs the same for a spoonful as for a barrel. And
 # it is the small half of the bill. We send the orders ahead, so that the GPU never waits for the one who
 # writes them. In a program that sends one order and waits, the writing comes on top.
 #
@@ -384,10 +382,10 @@ record(sweep=sweep)
 # 32 blocks of 32 are 1024 threads: half the seats stay empty. With 64 or more to a table, the 2048 seats
 # fill up.
 #
-# Does an empty seat cost you? Only if too few orders are on the stairs at once. Every cook down there hides
-# the waiting of the others, so the question is how many bytes are under way, not how many cooks there are.
-# Write down what you measured at 32, 64, 256 and 1024. If the four agree, you have learned that this kernel
-# is not picky. If 32 lags, you have seen *occupancy* matter, and you will meet it again.
+# Does an empty seat cost you? Only if too few orders are under way at once. Every cook out there hides the
+# waiting of the others, so the question is how many bytes are in the yard, not how many cooks are in the
+# kitchen. Write down what you measured at 32, 64, 256 and 1024. If the four agree, you have learned that
+# this kernel is not picky. If 32 lags, you have seen *occupancy* matter, and you will meet it again.
 # ///
 #
 # /// exercise | Half the bytes
@@ -395,8 +393,8 @@ record(sweep=sweep)
 # 2²⁸, and for N = 2¹²?
 # /// answer
 # The floor halves with the bytes: {{ by_hand.floor / 2:.0f }} µs instead of {{ by_hand.floor:.0f }} µs. For
-# the long list the time should halve with it, and the *percent* should stay where it is: the stairs do not
-# care what is in the boxes.
+# the long list the time should halve with it, and the *percent* should stay where it is: the yard does not
+# care what is in the crates.
 #
 # For the short list the time stays where it is, because you were paying for opening the kitchen. The floor
 # still halves. So the percent of peak halves too, and nothing got worse. Percent of peak is a question
@@ -407,8 +405,8 @@ record(sweep=sweep)
 # ## Where this leads
 #
 # Vector add is the easy dish. Two reads, one write, nothing used twice. The multiply is not: every number
-# of a matrix is needed again and again, and whoever runs down to the cellar each time is lost. *First we
-# make the multiply fast. Then we make the model fast.*
+# of a matrix is needed again and again, and whoever runs to the storeroom each time is lost. *First we make
+# the multiply fast. Then we make the model fast.*
 #
 # - How far can you trust the numbers above? See [how every number here is measured](how_we_measure.py),
 #   with the cheats we try on ourselves.

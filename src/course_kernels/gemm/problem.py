@@ -6,7 +6,7 @@ Shapes    A (M, K), B (K, N), C (M, N), row-major
 Types     float16 or bfloat16 in and out, sums in float32; float32 in and out means TF32 products
 Cost      2*M*N*K operations; read A and B, write C once
 
-A workload with `ones=True` fills A and B with ones: same work, same bytes, but no bit ever changes on the
+A workload with `zeros=True` fills A and B with zeros: same work, same bytes, but no bit ever changes on the
 wires. It shows what the data do to the power a card draws.
 """
 
@@ -21,20 +21,18 @@ ROWS_AT_ONCE = 1024
 
 MATH = {"bfloat16": "bf16", "float16": "fp16", "float32": "tf32"}
 
-# Rounding C once costs up to 2**-9 for bfloat16 and 2**-12 for float16. The library may also add up partial
+# Rounding C once costs up to 2**-8 for bfloat16 and 2**-11 for float16. The library may also add up partial
 # sums in 16 bits, which costs as much again. TF32 keeps 11 significant bits of every input.
 MAX_ERROR = {"bfloat16": 2.0**-7, "float16": 2.0**-9, "float32": 2.0**-7}
-
-BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
 
 
 def make_inputs(
     w: Workload, generator: torch.Generator, device: torch.device | str
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """A (M, K) and B (K, N), normal with variance 1, or ones where the workload says `ones`."""
+    """A (M, K) and B (K, N), normal with variance 1, or zeros where the workload says `zeros`."""
     shapes = ((w.M, w.K), (w.K, w.N))
-    if w.dims.get("ones", False):
-        a, b = (torch.ones(shape, dtype=w.torch_dtype, device=device) for shape in shapes)
+    if w.dims.get("zeros", False):
+        a, b = (torch.zeros(shape, dtype=w.torch_dtype, device=device) for shape in shapes)
     else:
         a, b = (
             torch.randn(shape, generator=generator, dtype=torch.float32, device=device).to(w.torch_dtype)
@@ -58,8 +56,8 @@ PROBLEM = Problem(
     formula="C[m, n] = sum over k of A[m, k] * B[k, n]",
     make_inputs=make_inputs,
     reference=reference,
-    reads_bytes=lambda w: BYTES[w.dtype] * (w.M * w.K + w.K * w.N),
-    writes_bytes=lambda w: BYTES[w.dtype] * w.M * w.N,
+    reads_bytes=lambda w: w.element_bytes * (w.M * w.K + w.K * w.N),
+    writes_bytes=lambda w: w.element_bytes * w.M * w.N,
     flops=lambda w: 2 * w.M * w.N * w.K,
     math=lambda w: MATH[w.dtype],
     max_error=lambda w: MAX_ERROR[w.dtype],
