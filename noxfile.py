@@ -1,0 +1,116 @@
+"""The only door: `nox -s docs` builds the site, `nox -s tests` tests, `nox -l` lists the rest."""
+
+import hashlib
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent
+sys.path.insert(0, str(ROOT / "src"))
+
+from course_site.gpus import GpuUnusable, find_gpus  # noqa: E402
+
+nox.needs_version = ">=2024.4.15"
+nox.options.sessions = ["docs"]
+nox.options.reuse_existing_virtualenvs = True
+nox.options.error_on_external_run = False
+
+# torch and triton that pair up, and the last triton whose interpreter is right where the tests use it.
+PINNED = ("torch==2.13.0", "triton==3.7.1")
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def has_gpu(session: nox.Session) -> bool:
+    """True with a usable GPU; a driver that is there and fails ends the session with one line."""
+    try:
+        return bool(find_gpus())
+    except GpuUnusable as error:
+        session.error(str(error))
+
+
+def install(session: nox.Session, extras: str, *pinned: str) -> None:
+    """Install this project with extras, once per pyproject.toml; with --no-venv use what is there."""
+    session.env["PYTHONPATH"] = os.pathsep.join(
+        part for part in (str(ROOT / "src"), os.environ.get("PYTHONPATH", "")) if part
+    )
+    session.env["NO_MKDOCS_2_WARNING"] = "1"
+    session.env["JUPYTER_PLATFORM_DIRS"] = "1"
+    if is_passthrough(session):
+        return
+    wanted = repr((extras, pinned, sys.version_info[:2])).encode() + (ROOT / "pyproject.toml").read_bytes()
+    stamp = Path(session.virtualenv.location) / f"installed-{hashlib.sha256(wanted).hexdigest()[:16]}"
+    if not stamp.exists():
+        # One call: a resolver that sees the pins never takes another torch first.
+        session.install(*pinned, "-e", f".[{extras}]")
+        stamp.touch()
+
+
+def is_passthrough(session: nox.Session) -> bool:
+    """True under --no-venv: the Python that runs nox is the one to use."""
+    return isinstance(session.virtualenv, nox.virtualenv.PassthroughEnv)
+
+
+def python(session: nox.Session, *arguments: str, **keywords: object) -> None:
+    """Run this session's Python."""
+    session.run(sys.executable if is_passthrough(session) else "python", *arguments, **keywords)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build site/; with a GPU measure every page first. Options after --, see -- --help."""
+    install(session, "site,measure,cuda13" if has_gpu(session) else "site")
+    # 3 is "out of minutes": said already, and handed on as it is.
+    python(session, "-m", "course_site", "docs", *session.posargs)
+
+
+@nox.session
+def serve(session: nox.Session) -> None:
+    """Show the site on http://127.0.0.1:8000 and reload it after every edit."""
+    install(session, "site")
+    python(session, "-m", "mkdocs", "serve", "--livereload", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Pass the tests that need no GPU; with a GPU those that need one too."""
+    install(session, "site,measure,cuda13,tests", *PINNED)
+    python(session, "-m", "pytest", *(session.posargs or ["tests/cpu"]))
+    if not session.posargs and (ROOT / "tests" / "gpu").exists() and has_gpu(session):
+        python(session, "-m", "pytest", "tests/gpu")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style, format and types."""
+    install(session, "site,lint")
+    python(session, "-m", "ruff", "check", ".")
+    python(session, "-m", "ruff", "format", "--check", ".")
+    python(session, "-m", "mypy")
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Open the built site in real Chromium: other hosts, phone width, accessibility, search."""
+    named = os.environ.get("CHROMIUM")
+    found = [named] if named else [path for path in map(shutil.which, CHROMIUM) if path]
+    if not found or not Path(found[0]).exists():
+        where = named or ", ".join(CHROMIUM) + " on PATH"
+        session.error(
+            f"no Chromium (looked for {where}): apt-get install chromium, or set CHROMIUM to its path"
+        )
+    if not (ROOT / "site" / "index.html").exists():
+        session.error("there is no site/ to open: run `nox -s docs` first")
+    install(session, "site,browser")
+    python(session, "-m", "pytest", *(session.posargs or ["tests/browser"]), env={"CHROMIUM": found[0]})
+
+
+@nox.session
+def wheelhouse(session: nox.Session) -> None:
+    """Collect what a GPU machine without a network lacks. Options after --, see -- --help."""
+    if not is_passthrough(session):
+        session.install("pip", "packaging")
+    session.env["PYTHONPATH"] = str(ROOT / "src")
+    python(session, "-m", "course_site", "wheelhouse", *session.posargs)

@@ -1,0 +1,600 @@
+"""The command behind ``nox -s docs``: measure what this machine can measure, then build the site.
+
+With a GPU every page is measured afresh (or what the options say) and its record written; without one the
+records of the repository are used. The site is built into a folder of its own and takes the place of site/ only
+when it is complete. Exit codes: 0 done, 1 something failed, 2 cannot start, 3 out of minutes, 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import difflib
+import importlib.util
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from course_site.gpus import Gpu, GpuUnusable, find_gpus
+
+if TYPE_CHECKING:
+    from course_site.execute import PageFailed, Progress
+    from course_site.pages import Page
+    from course_site.record import Record
+
+STARTUP_S = 3.0  # a page's process, before its first cell
+GUESS_S = 120.0  # the forecast of a page that has no record anywhere
+
+# Import name and the name pip knows it by.
+RENDERING = {
+    "mkdocs": "mkdocs",
+    "material": "mkdocs-material",
+    "mkdocs_jupyter": "mkdocs-jupyter",
+    "jupytext": "jupytext",
+    "nbformat": "nbformat",
+    "matplotlib": "matplotlib",
+    "simpleeval": "simpleeval",
+    "yaml": "pyyaml",
+}
+EXECUTING = {
+    "jupytext": "jupytext",
+    "nbformat": "nbformat",
+    "yaml": "pyyaml",
+    "nbclient": "nbclient",
+    "ipykernel": "ipykernel",
+}
+MEASURING = {
+    "torch": "torch",
+    "triton": "triton",
+    "numpy": "numpy",
+    "cuda.core": "cuda-core",
+    "pynvml": "nvidia-ml-py",
+}
+
+
+class CannotStart(RuntimeError):
+    """Nothing was done; the message is one line that says why and what to do."""
+
+
+class BuildFailed(RuntimeError):
+    """The site was not built and site/ is as it was; the message is one line."""
+
+
+@dataclass
+class Job:
+    """One page to measure: why, and how long it should take."""
+
+    page: Page
+    reasons: list[str]
+    forecast_s: float
+    forecast_from: str
+
+
+@dataclass
+class Outcome:
+    """What measuring came to, kept up to date while it runs."""
+
+    slug: str = ""  # set once measuring begins
+    written: list[Path] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    left: list[Job] = field(default_factory=list)
+    out_of_minutes: bool = False
+
+
+def main(arguments: Sequence[str], root: Path | None = None) -> int:
+    """Run the command with the options after ``--``; returns the exit code."""
+    options = _parse(arguments)
+    root = (root or Path.cwd()).resolve()
+    outcome = Outcome()
+    try:
+        return _run(root, options, outcome)
+    except (CannotStart, GpuUnusable) as error:
+        print(f"docs: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        code = 130
+    except asyncio.CancelledError:  # SIGTERM
+        code = 143
+    finally:
+        if options.archive and outcome.slug:
+            archive(root, options.archive, outcome.slug, outcome.written)
+    count = len(outcome.written)
+    print(
+        f"\ndocs: stopped; {count} finished record{'s' * (count != 1)} kept, site/ is as it was", flush=True
+    )
+    return code
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="nox -s docs --", description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--stale", action="store_true", help="measure only pages whose code changed since their record")
+    add("--page", action="append", default=[], metavar="PATH", help="measure this page only (repeatable)")
+    add("--plan", action="store_true", help="say what would run, why, and for how long; run nothing")
+    add("--minutes", type=float, metavar="M", help="stop before a page that would not fit, with exit code 3")
+    add("--measure-only", action="store_true", help="write the records, build no site")
+    add("--archive", type=Path, metavar="FILE", help="put the new records into FILE (.tar.gz)")
+    add("--jobs", type=int, default=1, metavar="N", help="measure on N GPUs, one page on each")
+    add("--tests", action="store_true", help="run the GPU tests too, even when their last run still holds")
+    add("--draft", action="store_true", help="build although pages are stale; they show no numbers")
+    options = parser.parse_args(arguments)
+    if options.jobs < 1:
+        parser.error("--jobs must be at least 1")
+    if options.minutes is not None and options.minutes <= 0:
+        parser.error("--minutes must be above 0")
+    if options.archive:
+        options.archive = options.archive.absolute()
+    return options
+
+
+def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
+    started = time.monotonic()
+    gpus = one_model(find_gpus())
+    wanted = {} if options.measure_only else dict(RENDERING)
+    if gpus and not options.plan:
+        wanted |= EXECUTING | ({} if os.environ.get("COURSE_FAKE_GPUS") else MEASURING)
+    elif options.plan:
+        wanted = {name: EXECUTING[name] for name in ("jupytext", "yaml")}
+    _require(wanted)
+    if options.measure_only and not gpus and not options.plan:
+        raise CannotStart("there is no GPU here, so there is nothing to measure: run this on a GPU machine")
+
+    from course_site.pages import PageError, find_pages
+
+    try:
+        pages = [page for page in find_pages(root) if page.runs]
+    except PageError as error:
+        raise CannotStart(str(error)) from None
+    chosen = _choose(pages, options.page)
+    reference = _reference(root)
+    slug = gpus[0].slug if gpus else reference
+    jobs = list(_jobs(root, chosen, slug, gpus, only_stale=options.stale or not gpus))
+    run_tests = bool(gpus) and _wants_tests(root, slug, options)
+    if options.plan:
+        _print_plan(jobs, gpus, slug, run_tests)
+        return 0
+    if not gpus:
+        print(f"docs: no GPU here: building from records/{slug}", flush=True)
+    else:
+        outcome.slug = slug
+        if run_tests:
+            _run_tests(root, outcome)
+        _measure_all(root, jobs, gpus[: options.jobs], options, started, outcome)
+        if options.jobs > len(gpus):
+            print(f"docs: --jobs {options.jobs}, but {len(gpus)} GPU here: one page at a time on each")
+    if outcome.failed:
+        print(f"\ndocs: {len(outcome.failed)} failed; site/ is as it was:", file=sys.stderr)
+        for name, line in outcome.failed:
+            print(f"  {line if line.startswith(name) else f'{name}: {line}'}", file=sys.stderr)
+        return 1
+    if outcome.out_of_minutes:
+        names = ", ".join(job.page.path.as_posix() for job in outcome.left)
+        print(
+            f"docs: out of minutes, not measured: {names}; `nox -s docs -- --stale` goes on", file=sys.stderr
+        )
+        return 3
+    if options.measure_only:
+        return 0
+    try:
+        build(root, slug if gpus else None, draft=options.draft)
+    except BuildFailed as error:
+        print(f"docs: {error}; site/ is as it was", file=sys.stderr)
+        return 1
+    return 0
+
+
+# --- what is here, what is wanted -------------------------------------------------------------------------
+
+
+def one_model(gpus: list[Gpu]) -> list[Gpu]:
+    """The devices of the first one's model: an edition belongs to one GPU model."""
+    chosen = [gpu for gpu in gpus if gpu.name == gpus[0].name]
+    for gpu in gpus:
+        if gpu.name != gpus[0].name:
+            print(f"docs: GPU {gpu.index} ({gpu.name}) is left out: this edition is of the {gpus[0].name}")
+    return chosen
+
+
+def _require(wanted: dict[str, str]) -> None:
+    missing = sorted({package for module, package in wanted.items() if not _is_there(module)})
+    if missing:
+        names = " ".join(missing)
+        raise CannotStart(
+            f"missing packages: {', '.join(missing)}: `pip install {names}` with a network; without one, "
+            f"`nox -s wheelhouse` elsewhere and `pip install --no-index --find-links wheelhouse {names}`"
+        )
+    if "torch" in wanted:
+        from importlib.metadata import version
+
+        if version("torch").endswith("+cpu"):
+            raise CannotStart(f"torch {version('torch')} cannot use the GPU: install a CUDA build of torch")
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _reference(root: Path) -> str:
+    import tomllib
+
+    with (root / "pyproject.toml").open("rb") as file:
+        return str(tomllib.load(file)["tool"]["course"]["reference"])
+
+
+def _choose(pages: list[Page], paths: list[str]) -> list[Page]:
+    if not paths:
+        return pages
+    by_path = {page.path.as_posix(): page for page in pages}
+    wanted = [Path(os.path.normpath(path)).as_posix() for path in paths]
+    for path in wanted:
+        if path not in by_path:
+            near = difflib.get_close_matches(path, by_path, n=1, cutoff=0.3) or sorted(by_path)[:1]
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise CannotStart(f"--page {path}: there is no such page with code{hint}")
+    return [page for page in pages if page.path.as_posix() in wanted]
+
+
+def unmet(page: Page, gpu: Gpu) -> str | None:
+    """What the page needs and this card lacks, or None.
+
+    ``capability X.Y`` is the same major number and at least that minor one: what is built for one family
+    (sm_90a) runs on no other. ``capability X.Y+`` is that or anything newer.
+    """
+    for need in page.needs:
+        match = re.fullmatch(r"capability (\d+)\.(\d+)(\+?)", need)
+        if match:
+            wanted = (int(match[1]), int(match[2]))
+            fits = gpu.capability >= wanted and (bool(match[3]) or gpu.capability[0] == wanted[0])
+            if not fits:
+                return f"needs {need}, and the {gpu.name} has {gpu.capability[0]}.{gpu.capability[1]}"
+        if need == "counters" and not counters_found():
+            return "needs hardware counters, and Nsight Compute (ncu) is not installed here"
+    return None
+
+
+def counters_found() -> bool:
+    """True where Nsight Compute can be started."""
+    places = [Path("/usr/local/cuda/bin/ncu"), *Path("/opt/nvidia/nsight-compute").glob("*/ncu")]
+    return shutil.which("ncu") is not None or any(place.exists() for place in places)
+
+
+def _jobs(root: Path, pages: list[Page], slug: str, gpus: list[Gpu], *, only_stale: bool) -> Iterator[Job]:
+    from course_site.record import Record, RecordError, record_path, stale_reasons
+
+    edition = installed_edition(gpus[0]) if gpus else None
+    for page in pages:
+        lacking = unmet(page, gpus[0]) if gpus else None
+        if lacking:
+            print(f"docs: {page.path} {lacking}: the page keeps the reference edition", flush=True)
+            continue
+        path = record_path(root, slug, page)
+        record = None
+        if not path.exists():
+            reasons = [f"no record in records/{slug} yet"]
+        else:
+            try:
+                record = Record.load(path)
+                reasons = stale_reasons(page, record, root)
+                if edition and record.edition != edition:
+                    reasons.append(f"its record is of {_difference(record.edition, edition)}")
+            except RecordError as error:
+                reasons = [str(error).split("; ")[0]]
+        if only_stale and not reasons:
+            continue
+        yield Job(page, reasons or ["measured afresh"], *_forecast(root, page, slug, record))
+
+
+def _difference(then: dict[str, str], now: dict[str, str]) -> str:
+    return ", ".join(f"{key} {then[key]}, here is {now[key]}" for key in now if then.get(key) != now[key])
+
+
+def installed_edition(gpu: Gpu) -> dict[str, str] | None:
+    """The edition a page measured here would get, without importing torch; None if that cannot be told."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    from course_site.record import edition_of
+
+    if os.environ.get("COURSE_FAKE_GPUS"):
+        from course_site.execute import fake_provenance
+
+        return edition_of(fake_provenance(gpu))
+    torch = importlib.util.find_spec("torch")
+    if torch is None or torch.origin is None:
+        return None
+    text = (Path(torch.origin).parent / "version.py").read_text(encoding="utf-8")
+    cuda = re.search(r"^cuda\b[^=]*= '([\d.]+)'", text, re.MULTILINE)
+    try:
+        return edition_of(
+            {"gpu": gpu.name, "cuda": cuda[1], "torch": version("torch"), "triton": version("triton")}
+        ) if cuda else None  # fmt: skip
+    except PackageNotFoundError:
+        return None
+
+
+def _forecast(root: Path, page: Page, slug: str, record: Record | None) -> tuple[float, str]:
+    if record is not None:
+        return record.seconds + STARTUP_S, f"records/{slug}"
+    from course_site.record import Record, RecordError
+
+    others = sorted((root / "records").glob(f"*/{page.path.with_suffix('.ipynb').as_posix()}"))
+    for path in others:
+        with contextlib.suppress(RecordError):
+            return Record.load(path).seconds + STARTUP_S, path.relative_to(root).parts[1]
+    return GUESS_S, "a guess"
+
+
+def _print_plan(jobs: list[Job], gpus: list[Gpu], slug: str, run_tests: bool) -> None:
+    where = f"{len(gpus)} × {gpus[0].name}" if gpus else f"no GPU here; what is stale in records/{slug}"
+    print(f"plan ({where}):")
+    if run_tests:
+        print("  tests/gpu: their last run does not hold")
+    for job in jobs:
+        print(f"  {job.page.path}: {job.forecast_s / 60:.1f} min ({job.forecast_from})")
+        for reason in job.reasons:
+            print(f"      {reason}")
+    total = sum(job.forecast_s for job in jobs) / 60
+    print(f"{len(jobs)} page{'s' * (len(jobs) != 1)}, about {total:.1f} GPU minutes")
+
+
+# --- measuring --------------------------------------------------------------------------------------------
+
+
+def _wants_tests(root: Path, slug: str, options: argparse.Namespace) -> bool:
+    """The GPU tests run when asked for, or before a whole measuring run whose build would miss them."""
+    if not (root / "tests" / "gpu").exists():
+        return False
+    return options.tests or (not options.page and not options.measure_only and not tests_hold(root, slug))
+
+
+def tests_hold(root: Path, slug: str) -> bool:
+    """True when the last run of the GPU tests passed on the code that is here now."""
+    import json
+
+    from course_site.record import changed_files, is_sealed
+
+    try:
+        last = json.loads((root / "records" / slug / "tests.json").read_text(encoding="utf-8"))
+        return is_sealed(last) and not last["failed"] and not changed_files(last["manifest"], root)
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def _run_tests(root: Path, outcome: Outcome) -> None:
+    _require({"pytest": "pytest"})
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "tests/gpu"], cwd=root, env=_with_source(root)
+    )
+    if done.returncode:
+        outcome.failed.append(("tests/gpu", f"pytest ended with {done.returncode}, see above"))
+
+
+def _measure_all(
+    root: Path,
+    jobs: list[Job],
+    gpus: list[Gpu],
+    options: argparse.Namespace,
+    started: float,
+    outcome: Outcome,
+) -> None:
+    board = Board()
+    deadline = started + options.minutes * 60 if options.minutes else None
+    outcome.left = list(jobs)
+    total = sum(job.forecast_s for job in jobs) / 60
+    board.say(
+        f"docs: {len(jobs)} pages to measure on {len(gpus)} × {gpus[0].name}, about {total:.1f} GPU minutes"
+    )
+    asyncio.run(_measure(root, gpus, deadline, board, outcome))
+
+
+async def _measure(
+    root: Path, gpus: list[Gpu], deadline: float | None, board: Board, outcome: Outcome
+) -> None:
+    task = asyncio.current_task()
+    if task is not None:
+        with contextlib.suppress(NotImplementedError, ValueError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    ticker = asyncio.create_task(board.run())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for gpu in gpus:
+                group.create_task(_measure_on(gpu, root, deadline, board, outcome))
+    finally:
+        ticker.cancel()
+        board.clear()
+
+
+async def _measure_on(gpu: Gpu, root: Path, deadline: float | None, board: Board, outcome: Outcome) -> None:
+    """One device's pages, one after another, from the queue all devices share."""
+    from course_site.execute import PageFailed, Progress, execute_async
+
+    while outcome.left and not outcome.out_of_minutes:
+        job = outcome.left[0]
+        if deadline is not None and time.monotonic() + job.forecast_s > deadline:
+            outcome.out_of_minutes = True
+            return
+        outcome.left.pop(0)
+        state = Progress(job.page, gpu, job.forecast_s)
+        board.running.append(state)
+        try:
+            record = await execute_async(job.page, root, state, board.update)
+            _keep(root, gpu.slug, job.page, record, state, board, outcome)
+        except PageFailed as error:
+            _report(error, board)
+            outcome.failed.append((job.page.path.as_posix(), str(error)))
+        except OSError as error:
+            outcome.failed.append((job.page.path.as_posix(), f"cannot be recorded: {error}"))
+            board.say(f"FAILED {job.page.path}: cannot be recorded: {error}")
+        finally:
+            board.running.remove(state)
+
+
+def _keep(
+    root: Path, slug: str, page: Page, record: Record, state: Progress, board: Board, outcome: Outcome
+) -> None:
+    from course_site import changes
+    from course_site.record import Record, RecordError, record_path
+
+    path = record_path(root, slug, page)
+    old = None
+    if path.exists():
+        with contextlib.suppress(RecordError):
+            old = Record.load(path)
+    record.save(path)
+    outcome.written.append(path)
+    board.say(f"measured {page.path} on GPU {state.gpu.index} in {state.elapsed_s:.0f} s")
+    if record.meta["provenance"]["dirty"]:
+        board.say(f"  made from files that differ from commit {record.meta['provenance']['commit'][:12]}")
+    moved = changes.moved(old, record)
+    if moved:
+        changes.append(root, slug, moved)
+        for line in moved:
+            board.say(f"  {line}")
+
+
+def _report(error: PageFailed, board: Board) -> None:
+    board.say(f"FAILED {error}")
+    for line in error.detail.splitlines():
+        board.say(f"  | {line}")
+
+
+class Board:
+    """The lines of a measuring run: a terminal rewrites the last one, elsewhere every cell is a line."""
+
+    def __init__(self) -> None:
+        self.running: list[Progress] = []
+        self.rewrites = sys.stdout.isatty()
+        self.width = 0
+
+    def clear(self) -> None:
+        """Take the rewritten line off the screen."""
+        if self.width:
+            print("\r" + " " * self.width + "\r", end="", flush=True)
+            self.width = 0
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self.clear()
+        print(text, flush=True)
+
+    def update(self, state: Progress) -> None:
+        """A page reached its next cell."""
+        if self.rewrites:
+            self.draw()
+        else:
+            print(self.line(state), flush=True)
+
+    def line(self, state: Progress) -> str:
+        """Page, cell, elapsed, expected."""
+        expected = f" of about {_clock(state.expected_s)}" if state.expected_s else ""
+        cell = f"cell {max(state.cell, 1)}/{len(state.page.code)}"
+        return f"{state.page.path}  {cell}  {_clock(state.elapsed_s)}{expected}"
+
+    def draw(self) -> None:
+        """Rewrite the line."""
+        room = shutil.get_terminal_size().columns - 1
+        text = "  |  ".join(self.line(state) for state in self.running)[:room]
+        print("\r" + text.ljust(self.width), end="", flush=True)
+        self.width = len(text)
+
+    async def run(self) -> None:
+        """Keep the seconds going on a terminal."""
+        while self.rewrites:
+            if self.running:
+                self.draw()
+            await asyncio.sleep(1)
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+# --- building ---------------------------------------------------------------------------------------------
+
+
+def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
+    """Build the site strictly and put it in the place of site/; ``slug`` is the edition, None the reference.
+
+    Raises:
+        BuildFailed: MkDocs or the link check found something; site/ is untouched.
+    """
+    cache = root / ".cache"
+    cache.mkdir(exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix="build-", dir=cache))
+    try:
+        environment = _with_source(root) | {"NO_MKDOCS_2_WARNING": "1"}
+        if slug:
+            environment["COURSE_EDITION"] = slug
+        if draft:
+            environment["COURSE_DRAFT"] = "1"
+        new = scratch / "site"
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(new)]
+        if subprocess.run(command, cwd=root, env=environment).returncode:
+            raise BuildFailed("the build failed, see above")
+        from course_site.links import check
+
+        broken = check(new)
+        if broken:
+            for line in broken:
+                print(f"  {line}", file=sys.stderr)
+            raise BuildFailed(f"{len(broken)} broken link{'s' * (len(broken) != 1)}")
+        _swap(new, root / "site", scratch / "old")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    print(f"docs: site/ is built: open {root / 'site' / 'index.html'}", flush=True)
+
+
+def _swap(new: Path, site: Path, old: Path) -> None:
+    if site.exists():
+        site.rename(old)
+    try:
+        new.rename(site)
+    except BaseException:
+        if old.exists():
+            old.rename(site)
+        raise
+
+
+def _with_source(root: Path) -> dict[str, str]:
+    paths = [str(root / "src"), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+
+
+# --- carrying ---------------------------------------------------------------------------------------------
+
+
+def archive(root: Path, file: Path, slug: str, written: list[Path]) -> None:
+    """Put records, the GPU tests' record and the list of what moved into a .tar.gz; unpack it at the root."""
+    beside = [path for path in (root / "records" / slug).glob("*") if path.is_file()]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        with tarfile.open(partial, "w:gz") as tar:
+            for path in sorted({*written, *beside}):
+                tar.add(path, path.relative_to(root).as_posix(), recursive=False, filter=_anonymous)
+        os.replace(partial, file)
+    finally:
+        partial.unlink(missing_ok=True)
+    print(
+        f"docs: {len(written)} new records in {file}; unpack with `tar -xzf {file.name}` at the root",
+        flush=True,
+    )
+
+
+def _anonymous(member: tarfile.TarInfo) -> Any:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member

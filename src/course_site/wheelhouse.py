@@ -1,0 +1,252 @@
+"""The command behind ``nox -s wheelhouse``: what a GPU machine without a network lacks, as wheels.
+
+pip resolves for the other machine's platform; markers of every wheel are then read again for its Python,
+because pip evaluates them for the Python it runs on. Beside the wheels lies revision.txt: with it a machine
+without git can say which commit its records belong to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Iterable, Sequence
+from email.parser import HeaderParser
+from pathlib import Path
+
+MEASURING_LIMIT_BYTES = 25_000_000
+# What a GPU machine brings itself unless --with-torch says otherwise: large, and tied to its driver.
+BRINGS = re.compile(r"torch|triton|numpy|nvidia-.*|cuda-.*")
+NETWORK_SIGNS = ("NewConnectionError", "ConnectTimeout", "Max retries exceeded", "Temporary failure in name",
+                 "Network is unreachable", "Connection refused", "getaddrinfo failed")  # fmt: skip
+
+
+class WheelhouseFailed(RuntimeError):
+    """Nothing usable was collected; the message is one line that says why and what to do."""
+
+
+def main(arguments: Sequence[str], root: Path | None = None) -> int:
+    """Collect wheels with the options after ``--``; returns the exit code."""
+    options = _parse(arguments)
+    root = (root or Path.cwd()).resolve()
+    try:
+        collect(root, options)
+    except WheelhouseFailed as error:
+        print(f"wheelhouse: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="nox -s wheelhouse --", description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--python", default="3.12", metavar="X.Y", help="the other machine's Python (3.12)")
+    add(
+        "--platform",
+        default="manylinux_2_28_x86_64",
+        metavar="TAG",
+        help="its platform (manylinux_2_28_x86_64)",
+    )
+    add("--have", type=Path, metavar="FILE", help="its `pip list`: what stands there is left out")
+    add(
+        "--measure-only-half",
+        action="store_true",
+        help="only what measuring needs; the site is built elsewhere",
+    )
+    add("--with-torch", action="store_true", help="torch, triton, numpy and CUDA wheels too (gigabytes)")
+    add("--into", type=Path, default=Path("wheelhouse"), metavar="DIR", help="the folder (wheelhouse)")
+    options = parser.parse_args(arguments)
+    if not re.fullmatch(r"3\.\d+", options.python):
+        parser.error(f"--python {options.python}: expected something like 3.12")
+    if not re.fullmatch(r"[a-z0-9_]+", options.platform):
+        parser.error(f"--platform {options.platform}: expected something like manylinux_2_28_x86_64")
+    return options
+
+
+def collect(root: Path, options: argparse.Namespace) -> None:
+    """Fill the folder.
+
+    Raises:
+        WheelhouseFailed: no network, an unreadable list, or a package without a fitting wheel.
+    """
+    from packaging.requirements import Requirement
+
+    have = read_pip_list(options.have) if options.have else {}
+    folder = root / options.into
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.whl"):
+        old.unlink()
+    extras = ["measure"] if options.measure_only_half else ["measure", "site"]
+    with (root / "pyproject.toml").open("rb") as file:
+        optional = tomllib.load(file)["project"]["optional-dependencies"]
+    wanted = {canonical(Requirement(line).name): line for extra in extras for line in optional[extra]}
+    wanted["nox"] = "nox"
+    todo = {name: line for name, line in wanted.items() if not _is_brought(name, have, options.with_torch)}
+    limits = [f"{name}=={version.split('+')[0]}" for name, version in have.items()]
+    environment = target_environment(options.python, options.platform)
+    seen: set[str] = set()
+    # One package at a time brings its needs into the list: pip never sees what is there already.
+    while todo:
+        seen |= set(todo)
+        before = set(folder.glob("*.whl"))
+        _download(list(todo.values()), folder, options, limits)
+        needs: dict[str, list[str]] = {}
+        for wheel in set(folder.glob("*.whl")) - before:
+            for need in wheel_needs(wheel, environment):
+                needs.setdefault(canonical(Requirement(need).name), []).append(need)
+        todo = {
+            name: _joined(lines)
+            for name, lines in needs.items()
+            if name not in seen and not _is_brought(name, have, options.with_torch)
+        }
+    _write_revision(root, folder)
+    wheels = sorted(folder.glob("*.whl"))
+    size = sum(wheel.stat().st_size for wheel in wheels)
+    print(f"wheelhouse: {len(wheels)} wheels, {size / 1e6:.1f} MB, and revision.txt in {folder}")
+    if options.measure_only_half and size > MEASURING_LIMIT_BYTES:
+        print(
+            f"wheelhouse: above {MEASURING_LIMIT_BYTES / 1e6:.0f} MB: give the other machine's list, --have"
+        )
+    relative = options.into.as_posix()
+    print(
+        "On the other machine, at the root of the repository:\n"
+        f"  python3 -m pip install --no-index --no-deps --target .venv/carried {relative}/*.whl\n"
+        "  PYTHONPATH=.venv/carried python3 -m nox --no-venv -s docs"
+        + (" -- --measure-only --archive records.tar.gz" if options.measure_only_half else "")
+    )
+
+
+def canonical(name: str) -> str:
+    """A package's name as an index writes it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _is_brought(name: str, have: Iterable[str], with_torch: bool) -> bool:
+    return name in have or (not with_torch and BRINGS.fullmatch(name) is not None)
+
+
+def _joined(lines: list[str]) -> str:
+    """Several requirements of one package as one."""
+    from packaging.requirements import Requirement
+
+    parsed = [Requirement(line) for line in lines]
+    specifiers = ",".join(sorted({str(r.specifier) for r in parsed if str(r.specifier)}))
+    extras = sorted({extra for r in parsed for extra in r.extras})
+    return parsed[0].name + (f"[{','.join(extras)}]" if extras else "") + specifiers
+
+
+def read_pip_list(path: Path) -> dict[str, str]:
+    """Names and versions from a saved `pip list`, in any of its formats (columns, freeze, json).
+
+    Raises:
+        WheelhouseFailed: the file cannot be read or holds no package.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise WheelhouseFailed(f"--have {path}: cannot be read ({error})") from None
+    try:
+        return {canonical(one["name"]): one["version"] for one in json.loads(text)}
+    except (ValueError, KeyError, TypeError):
+        pass
+    found = {}
+    for line in text.splitlines():
+        match = re.match(r"([A-Za-z0-9][\w.-]*)(?:==|\s+)v?(\d[\w.+!-]*)", line.strip())
+        if match:
+            found[canonical(match[1])] = match[2]
+    if not found:
+        raise WheelhouseFailed(f"--have {path}: no package found in it; save the output of `pip list` there")
+    return found
+
+
+def platforms(tag: str) -> list[str]:
+    """The tag and every older one it includes: pip matches each manylinux tag only with itself."""
+    match = re.fullmatch(r"manylinux_2_(\d+)_(\w+)", tag)
+    if not match:
+        return [tag]
+    minor, machine = int(match[1]), match[2]
+    tags = [f"manylinux_2_{number}_{machine}" for number in range(minor, 4, -1)]
+    legacy = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
+    return [
+        *tags,
+        *(f"{name}_{machine}" for number, name in legacy.items() if minor >= number),
+        f"linux_{machine}",
+    ]
+
+
+def target_environment(python: str, platform: str) -> dict[str, str]:
+    """Marker values of the other machine."""
+    machine = re.sub(r"^(manylinux\d*(_\d+_\d+)?|linux|musllinux_\d+_\d+)_", "", platform)
+    return {
+        "python_version": python,
+        "python_full_version": f"{python}.0",
+        "implementation_name": "cpython",
+        "platform_python_implementation": "CPython",
+        "sys_platform": "linux",
+        "os_name": "posix",
+        "platform_system": "Linux",
+        "platform_machine": machine,
+        "extra": "",
+    }
+
+
+def wheel_needs(wheel: Path, environment: dict[str, str]) -> Iterable[str]:
+    """What a wheel asks for on that machine, extras left aside, as requirement lines without markers."""
+    from packaging.requirements import Requirement
+
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(n for n in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", n))
+        metadata = HeaderParser().parsestr(archive.read(name).decode("utf-8"))
+    for line in metadata.get_all("Requires-Dist") or []:
+        requirement = Requirement(line)
+        if requirement.marker is None or requirement.marker.evaluate(environment):
+            requirement.marker = None
+            yield str(requirement)
+
+
+def _download(lines: list[str], folder: Path, options: argparse.Namespace, limits: list[str]) -> None:
+    """Let pip fetch exactly these packages, without their needs."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
+        constraints.write("\n".join(limits))
+        constraints.flush()
+        command = [
+            sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
+            "--implementation", "cp", "--python-version", options.python, "--dest", str(folder),
+            *(part for tag in platforms(options.platform) for part in ("--platform", tag)),
+            "--constraint", constraints.name, *lines,
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == 0:
+        return
+    if any(sign in done.stderr for sign in NETWORK_SIGNS):
+        raise WheelhouseFailed(
+            "there is no network to the package index: run this where `pip download` works"
+        )
+    said = (
+        [line for line in done.stderr.splitlines() if "ERROR" in line]
+        or done.stderr.splitlines()
+        or ["nothing"]
+    )
+    raise WheelhouseFailed(
+        f"pip finds no wheel for Python {options.python} on {options.platform}: {said[-1].strip()}"
+    )
+
+
+def _write_revision(root: Path, folder: Path) -> None:
+    """The commit, and under it git's name for every file of that commit that a record can depend on."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True)
+        return done.stdout if done.returncode == 0 else ""
+
+    lines = [git("rev-parse", "HEAD").strip() or "unknown"]
+    for entry in git("ls-tree", "-r", "HEAD").splitlines():
+        about, path = entry.split("\t", 1)
+        if path.startswith(("src/", "docs/", "handbook/")) and "/assets/" not in path:
+            lines.append(f"{about.split()[2]} {path}")
+    (folder / "revision.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
