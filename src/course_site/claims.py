@@ -1,0 +1,67 @@
+"""Claims: sentences with a condition, tested against the samples they speak of.
+
+A claim holds when its condition is true in 99 % of the bootstrap resamples. One that stays true whichever
+single name is halved or doubled says nothing, and fails as vacuous.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from course_site.values import BadExpression, Scope, parse
+
+CONFIDENCE = 0.99
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the samples say of a condition: `support` is the share of resamples in which it is true."""
+
+    condition: str
+    holds: bool
+    vacuous: bool
+    support: float
+    values: tuple[tuple[str, float], ...]
+
+    @property
+    def why(self) -> str:
+        """One line for the build log."""
+        seen = ", ".join(f"{name} = {value:.4g}" for name, value in self.values)
+        if self.vacuous:
+            return (
+                f"claim `{self.condition}` is vacuous: no name's halving or doubling makes it false ({seen})"
+            )
+        return f"claim `{self.condition}` is false: true in {self.support:.1%} of the resamples ({seen})"
+
+
+def judge(condition: str, scope: Scope) -> Verdict:
+    """Test a condition against the recorded samples.
+
+    Raises:
+        BadExpression: the condition is not a comparison, or names text.
+        UnknownName, NotOnThisCard: as in `values.evaluate`.
+    """
+    expression = parse(condition)
+    resolved = [scope.resolve(name) for name in expression.names]
+    values = [r.value for r in resolved]
+    if any(isinstance(value, str) for value in values):
+        raise BadExpression(f"claim `{condition}` compares text")
+    truth = expression.compute(values)
+    if not isinstance(truth, (bool, np.bool_)):
+        raise BadExpression(f"claim `{condition}` has no comparison in it")
+    resampled = expression.compute([r.value if r.resamples is None else r.resamples for r in resolved])
+    support = float(np.mean(resampled))
+    vacuous = bool(truth) and all(
+        bool(expression.compute([v * factor if i == j else v for j, v in enumerate(values)]))
+        for i in range(len(values))
+        for factor in (0.5, 2.0)
+    )
+    return Verdict(
+        condition=condition,
+        holds=bool(truth) and support >= CONFIDENCE and not vacuous,
+        vacuous=vacuous,
+        support=support,
+        values=tuple(zip(expression.names, (float(v) for v in values), strict=True)),
+    )

@@ -1,0 +1,135 @@
+"""The MkDocs hook: hands Material one Markdown text per page, and mkdocs-jupyter one executed notebook.
+
+Everything is rendered before MkDocs starts to build, so that all that is wrong is listed at once.
+The edition and the draft switch come from the environment: COURSE_EDITION, COURSE_DRAFT.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page as SitePage
+
+from course_site import bibliography, ledger
+from course_site.course import Course, load_course
+from course_site.notebook import published_notebook
+from course_site.pages import Page
+from course_site.record import write_atomically
+from course_site.render import Rendered, render_page, site_uri
+
+log = logging.getLogger("mkdocs.hooks.course")
+
+
+class PageFile(File):
+    """A page that lies outside docs/ or is a script; its source name keeps its ending, so navigation names it."""
+
+    def is_documentation_page(self) -> bool:
+        """True: whatever its ending, it becomes a page."""
+        return True
+
+
+class _Build:
+    """What one build knows; made anew for every build of `mkdocs serve`."""
+
+    course: Course
+    rendered: dict[str, Rendered]
+    entries: list[dict[str, Any]]
+    ledger_html: str
+
+
+_build = _Build()
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Render every page; stop here if anything is wrong."""
+    root = Path(config.config_file_path).parent
+    draft = os.environ.get("COURSE_DRAFT") == "1"
+    course = load_course(root, os.environ.get("COURSE_EDITION"), draft=draft)
+    _build.course = course
+    _build.rendered = {page.id: render_page(course, page) for page in course.pages} if course.scopes else {}
+    _check_bibliography(course)
+    shown = {page_id: rendered.shown for page_id, rendered in _build.rendered.items()}
+    if course.problems:
+        lines = "\n".join(f"  {problem}" for problem in sorted(course.problems))
+        raise PluginError(f"{len(course.problems)} problem(s), nothing was built:\n{lines}")
+    _build.entries = ledger.entries(course, shown)
+    _build.ledger_html = ledger.ledger_html(course, _build.entries)
+    config.extra["organisation"] = course.organisation
+    for state in ("waiting", "stale"):
+        for page in course.pages:
+            if course.states[page.id] == state:
+                log.info("%s is %s: shown without its numbers", page.path, state)
+    return config
+
+
+def _check_bibliography(course: Course) -> None:
+    from course_kernels.measure.machine import MACHINES
+
+    cited = {key for rendered in _build.rendered.values() for key in rendered.cited}
+    for key in bibliography.unused(course.sources, cited, also_used={machine.source for machine in MACHINES}):
+        course.problem("docs/bibliography.toml", f"nothing cites {key!r}: cite it or take it out")
+
+
+def _by_uri() -> dict[str, Page]:
+    return {site_uri(page.path.as_posix()): page for page in _build.course.pages}
+
+
+@event_priority(-100)  # after mkdocs-jupyter, which would replace our files by its own
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Put our pages in the place of the scripts MkDocs would copy, and publish each executed notebook."""
+    folder = Path(config.config_file_path).parent / ".cache" / "notebooks"
+    for uri, page in _by_uri().items():
+        existing = files.get_file_from_path(uri)
+        if page.path.suffix == ".md" and existing is not None:
+            continue
+        if existing is not None:
+            files.remove(existing)
+        file = PageFile(
+            uri, src_dir=None, dest_dir=config.site_dir, use_directory_urls=config.use_directory_urls
+        )
+        file.generated_by = "course_site"
+        if page.runs:
+            notebook = folder / page.path.with_suffix(".ipynb")
+            write_atomically(notebook, published_notebook(_build.course, page, _build.rendered[page.id]))
+            file.abs_src_path = str(notebook)
+        files.append(file)
+    return files
+
+
+def on_page_read_source(page: SitePage, config: MkDocsConfig) -> str | None:
+    """The page as Markdown, with its head as front matter."""
+    source = _by_uri().get(page.file.src_uri)
+    if source is None:
+        return None
+    keep = ("hide", "template", "search")
+    meta = {"title": source.title, "description": source.description, "source_path": source.path.as_posix()}
+    meta |= {key: source.meta[key] for key in keep if key in source.meta}
+    return f"---\n{yaml.safe_dump(meta, allow_unicode=True)}---\n\n{_build.rendered[source.id].markdown}"
+
+
+@event_priority(-100)
+def on_pre_page(page: SitePage, config: MkDocsConfig, files: Files) -> SitePage:
+    """mkdocs-jupyter publishes the notebook and links it; rendering stays with Material."""
+    page.__dict__.pop("render", None)
+    return page
+
+
+def on_page_content(content: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
+    """Swap the tokens for charts, stamps and tables; the ledger comes last, when all is known."""
+    source = _by_uri().get(page.file.src_uri)
+    if source is None:
+        return content
+    return _build.rendered[source.id].fill(content).replace(ledger.LEDGER_TOKEN, _build.ledger_html)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write the ledger for programs."""
+    write_atomically(Path(config.site_dir) / "ledger.json", ledger.ledger_json(_build.entries))

@@ -1,0 +1,292 @@
+"""The ledger: every value of the site with where it came from and the command that makes it again."""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import Any
+
+from course_site import changes
+from course_site.course import Course
+from course_site.pages import Page
+from course_site.record import Record
+from course_site.values import ExpressionError, Result, evaluate, walk_leaves
+
+LEDGER_TOKEN = "<!-- ledger -->"  # replaced once every page has been rendered
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def date_words(iso: str) -> str:
+    """ "2026-11-21T09:30:00Z" as "21 Nov 2026"."""
+    year, month, day = iso[:10].split("-")
+    return f"{int(day)} {MONTHS[int(month) - 1]} {year}"
+
+
+def duration_words(seconds: float) -> str:
+    """Seconds as "42 s" or "3 min 5 s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+# --- what stands on a page -----------------------------------------------------------------------
+
+
+def stamp_html(course: Course, page: Page, record: Record) -> str:
+    """The small line under a page's title, with the rest of the provenance one click away."""
+    p = record.meta["provenance"]
+    edition = record.edition
+    line = (
+        f"Measured on {p['gpu']} · {date_words(p['date'])} · CUDA {edition['cuda']} · "
+        f"PyTorch {edition['torch']} · Triton {edition['triton']} · ran {duration_words(record.seconds)}"
+    )
+    commit = str(p["commit"])[:12] + (" plus uncommitted changes" if p.get("dirty") else "")
+    rows = {
+        "GPU": p["gpu"],
+        "Driver": p["driver"],
+        "CUDA, PyTorch, Triton, Python": f"{p['cuda']}, {p['torch']}, {p['triton']}, {p['python']}",
+        "Date": p["date"],
+        "Commit": commit,
+        "Code cells": f"{len(record.meta['cells'])}, the slowest {duration_words(max(record.meta['seconds']))}",
+        "Files this page depends on": str(len(record.meta["manifest"])),
+        "Measure it again": f"nox -s docs -- --page {page.path}",
+    }
+    items = "".join(f"<dt>{html.escape(k)}</dt><dd>{_code(k, str(v))}</dd>" for k, v in rows.items())
+    return (
+        f'<div class="stamp"><details><summary>{html.escape(line)}</summary><dl>{items}</dl></details></div>'
+    )
+
+
+def _code(key: str, value: str) -> str:
+    text = html.escape(value)
+    return f"<code>{text}</code>" if key == "Measure it again" else text
+
+
+def home_of(course: Course, page: Page, name: str) -> tuple[Page, str] | None:
+    """The page a name of an expression lives on, and its name in the ledger without the attribute."""
+    scope = course.scopes[page.id]
+    parts = name.split(".")
+    if name in scope.defines:
+        return page, name
+    if parts[0] in scope.names:
+        node: Any = scope.names
+        for depth, part in enumerate(parts):
+            node = node[part]
+            if "kind" in node:
+                return page, ".".join(parts[: depth + 1])
+        return None
+    if parts[0] in course.scopes and len(parts) > 1:
+        return home_of(course, course.page(parts[0]), ".".join(parts[1:]))
+    return None
+
+
+def anchor(course: Course, page: Page, result: Result) -> str:
+    """Ledger row of the first name an expression uses, e.g. "w1.flash.n4096"."""
+    home = home_of(course, page, result.names[0]) if result.names else None
+    return f"{home[0].id}.{home[1]}" if home else ""
+
+
+def about(course: Course, page: Page, expression: str, result: Result) -> str:
+    """Tooltip of a value: its expression, how many samples, its spread, the card and the date."""
+    home = home_of(course, page, result.names[0]) if result.names else None
+    if not home:
+        return expression
+    record = course.records.get(home[0].id)
+    parts = [expression]
+    leaf = course.scopes[page.id].resolve(result.names[0]).leaf
+    if leaf and leaf["kind"] == "measurement" and len(result.names) == 1:
+        parts.append(f"median of {leaf['n']}")
+    if result.spread is not None:
+        parts.append(f"± {result.spread:.1%}")
+    if record:
+        parts += [record.edition["gpu"], date_words(record.meta["provenance"]["date"])]
+    return " · ".join(parts)
+
+
+# --- the ledger ----------------------------------------------------------------------------------
+
+
+def entries(course: Course, shown: dict[str, dict[str, str]]) -> list[dict[str, Any]]:
+    """Every value of the site, page by page.
+
+    Args:
+        shown: for every page id, the expressions its prose shows and the text they became.
+    Returns:
+        dicts with name, value, unit, n, median, spread, low, high, gpu, driver, clocks, date, commit, page and
+        the command that makes it again.
+    """
+    rows: list[dict[str, Any]] = []
+    for page in course.pages:
+        record = course.records.get(page.id)
+        if record and course.has_numbers(page.id):
+            common = _common(page, record)
+            rows += [
+                _leaf_entry(f"{page.id}.{name}", leaf, common) for name, leaf in walk_leaves(record.names)
+            ]
+        for name, define in course.scopes[page.id].defines.items():
+            rows += _define_entry(course, page, name, define.unit, define.what)
+        rows += _shown_entries(course, page, shown.get(page.id, {}))
+    return rows
+
+
+def _common(page: Page, record: Record) -> dict[str, Any]:
+    p = record.meta["provenance"]
+    return {
+        "gpu": p["gpu"],
+        "driver": p["driver"],
+        "cuda": p["cuda"],
+        "torch": p["torch"],
+        "triton": p["triton"],
+        "date": p["date"],
+        "commit": p["commit"],
+        "dirty": p.get("dirty", False),
+        "page": page.path.as_posix(),
+        "command": f"nox -s docs -- --page {page.path}",
+    }
+
+
+def _leaf_entry(name: str, leaf: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
+    kind = leaf["kind"]
+    if kind == "measurement":
+        q = leaf["quantiles_us"]
+        workload = ",".join(
+            [f"dtype={leaf['workload']['dtype']}"]
+            + [f"{key}={int(value)}" for key, value in leaf["workload"]["dims"].items()]
+        )
+        return {
+            "name": name, "kind": kind, "value": q["0.5"], "unit": "µs", "n": leaf["n"], "median": q["0.5"],
+            "spread": round((q["0.75"] - q["0.25"]) / q["0.5"], 5), "low": q["0.05"], "high": q["0.95"],
+            "kernel": leaf["kernel"], "workload": workload, "error": leaf["error"],
+            "clocks": {"before": leaf["before"], "after": leaf["after"]},
+            **common,
+            "command": f"python -m course_kernels.measure {leaf['kernel']} --workload {workload}",
+        }  # fmt: skip
+    if kind == "quantity":
+        return {"name": name, "kind": leaf["how"], "value": leaf["value"], "unit": leaf["unit"], **common}
+    if kind == "counted":
+        total = leaf["read_bytes"] + leaf["write_bytes"]
+        return {
+            "name": name,
+            "kind": "counted",
+            "value": total,
+            "unit": "B",
+            "kernel": leaf["kernel"],
+            **common,
+        }
+    if kind == "trace":
+        columns = leaf["columns"]
+        points = len(next(iter(columns.values())))
+        return {
+            "name": name,
+            "kind": "trace",
+            "value": points,
+            "unit": "points",
+            "columns": list(columns),
+            **common,
+        }
+    return {"name": name, "kind": kind, "value": leaf["value"], "unit": "", **common}
+
+
+def _define_entry(course: Course, page: Page, name: str, unit: str, what: str) -> list[dict[str, Any]]:
+    if not course.has_numbers(page.id):
+        return []
+    try:
+        result = evaluate(name, course.scopes[page.id])
+    except ExpressionError:
+        return []
+    expression = course.scopes[page.id].defines[name].expression
+    return [
+        {
+            "name": f"{page.id}.{name}", "kind": "derived", "value": _plain(result.value), "unit": unit,
+            "spread": None if result.spread is None else round(result.spread, 5), "what": what,
+            "expression": expression, **_common(page, course.records[page.id]),
+        }
+    ]  # fmt: skip
+
+
+def _shown_entries(course: Course, page: Page, shown: dict[str, str]) -> list[dict[str, Any]]:
+    rows = []
+    for expression, text in shown.items():
+        result = evaluate(expression, course.scopes[page.id])
+        home = home_of(course, page, result.names[0]) if result.names else None
+        record = course.records.get(home[0].id) if home else None
+        if record is None or home is None:
+            continue
+        rows.append(
+            {
+                "name": f"{page.id}: {expression}", "kind": "shown", "value": _plain(result.value), "text": text,
+                "unit": result.unit, "spread": None if result.spread is None else round(result.spread, 5),
+                **_common(home[0], record), "shown_on": page.path.as_posix(),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _plain(value: Any) -> Any:
+    return round(value, 9) if isinstance(value, float) else value
+
+
+def ledger_json(rows: list[dict[str, Any]]) -> str:
+    """The ledger as a file for programs."""
+    return json.dumps({"values": rows}, indent=1, ensure_ascii=False) + "\n"
+
+
+def ledger_html(course: Course, rows: list[dict[str, Any]]) -> str:
+    """The ledger as a table for people; values that prose shows stand in ledger.json only."""
+    parts = []
+    for page in course.pages:
+        mine = [
+            row
+            for row in rows
+            if row["page"] == page.path.as_posix() and row["kind"] not in ("shown", "text")
+        ]
+        if not mine:
+            continue
+        body = "".join(_row_html(page, row) for row in mine)
+        first = mine[0]
+        parts.append(
+            f'<h2 id="of-{page.id}">{html.escape(page.title)}</h2>'
+            f"<p>{html.escape(first['gpu'])}, driver {html.escape(str(first['driver']))}, "
+            f"{date_words(first['date'])}, commit <code>{html.escape(str(first['commit'])[:12])}</code>. "
+            f"The whole page again: <code>nox -s docs -- --page {page.path}</code></p>"
+            f'<div class="scroll ledger" tabindex="0" role="region" aria-label="Values of {html.escape(page.title)}">'
+            "<table><thead><tr><th>name</th><th class=num>value</th><th class=num>n</th><th class=num>spread</th>"
+            f"<th>SM clock, power</th><th>again</th></tr></thead><tbody>{body}</tbody></table></div>"
+        )
+    return "".join(parts)
+
+
+def _row_html(page: Page, row: dict[str, Any]) -> str:
+    value = row["value"]
+    shown = (
+        f"{value:,.4g}"
+        if isinstance(value, float)
+        else f"{value:,}"
+        if isinstance(value, int)
+        else str(value)
+    )
+    unit = "" if row["unit"] == "1" else f" {row['unit']}"
+    spread = row.get("spread")
+    clocks = row.get("clocks", {}).get("after") or {}
+    state = f"{clocks['sm_mhz']} MHz, {clocks['power_w']:.0f} W" if clocks.get("sm_mhz") else ""
+    command = row["command"] if row["kind"] == "measurement" else row.get("expression", "")
+    return (
+        f'<tr id="{html.escape(row["name"])}"><td>{html.escape(row["name"])}</td>'
+        f'<td class="num">{html.escape(shown + unit)}</td><td class="num">{row.get("n", "")}</td>'
+        f'<td class="num">{"" if spread is None else f"{spread:.1%}"}</td><td>{state}</td>'
+        f"<td><code>{html.escape(command)}</code></td></tr>"
+    )
+
+
+def moved_markdown(course: Course) -> str:
+    """What moved by more than its spread at the last measurements, newest first."""
+    moved = changes.load(course.root, course.slug)
+    if not moved:
+        return "Nothing yet: every page has been measured once, or nothing moved by more than its spread."
+    lines = ["| date | value | before | after | |", "| --- | --- | ---: | ---: | ---: |"]
+    for entry in reversed(moved[-50:]):
+        change = f"{entry['after'] / entry['before'] - 1:+.1%}" if entry["before"] else ""
+        lines.append(
+            f"| {date_words(entry['date'])} | {entry['name']} | {entry['before']:.4g} {entry['unit']} "
+            f"| {entry['after']:.4g} {entry['unit']} | {change} |"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,88 @@
+"""The notebook published beside a page: fresh prose, values filled in, charts as pictures, outputs."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import Any
+
+from course_site.course import Course
+from course_site.pages import Page
+from course_site.record import MIME
+from course_site.render import Rendered
+
+# A picture in a notebook stands alone: the colours that the site's style sheet would give are written in.
+PALETTE = {
+    "--ink": "#22262b", "--ink-soft": "#5c6670", "--paper": "#ffffff", "--accent": "#3451b2", "--hot": "#b3401d",
+    "--cold": "#1f6f8b", "--ok": "#2e7d4f", "--chart-1": "#3451b2", "--chart-2": "#b3401d", "--chart-3": "#2e7d4f",
+    "--chart-4": "#8a5cb8", "--chart-5": "#a06a00", "--chart-6": "#1f6f8b", "--chart-7": "#94356b",
+    "--chart-8": "#5c6670",
+}  # fmt: skip
+
+
+def published_notebook(course: Course, page: Page, rendered: Rendered) -> str:
+    """The page as a notebook that anybody can open and, on a GPU, run."""
+    cells: list[dict[str, Any]] = []
+    for kind, content in rendered.cells:
+        if kind == "markdown":
+            cells.append(_cell("markdown", _plain(content, rendered)))
+        elif kind == "picture":
+            cells.append(_cell("markdown", _picture(*content)))
+        else:
+            cell, outputs = content
+            cells.append({**_cell("code", cell.source), "execution_count": None, "outputs": _shown(outputs)})
+    for number, entry in enumerate(cells, start=1):
+        entry["id"] = f"cell-{number:03d}"
+    record = course.records.get(page.id)
+    stamp = {"measured_on": record.edition, "date": record.meta["provenance"]["date"]} if record else {}
+    notebook = {
+        "cells": cells,
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+            "percent_of_peak": {"page": page.path.as_posix(), **stamp},
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def _cell(kind: str, source: str) -> dict[str, Any]:
+    return {"cell_type": kind, "metadata": {}, "source": source}
+
+
+def _plain(markdown: str, rendered: Rendered) -> str:
+    """Markdown without the site's own HTML: a value is its text, a block is its words."""
+    text = re.sub(r'<(?:a|span) class="value"[^>]*>(.*?)</(?:a|span)>', r"\1", markdown)
+    for token in rendered.slots:
+        text = text.replace(token, "")
+    text = re.sub(r'<p class="ask">(.*?)</p>', r"**\1**", text)
+    text = re.sub(r"<summary>(.*?)</summary>", r"<summary>\1</summary>\n", text)
+    text = re.sub(r"^</?div[^>]*>$", "", text, flags=re.MULTILINE)
+    text = re.sub(r' markdown="\w+"', "", text)
+    text = re.sub(r"^\{: [^}]*\}$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^(`{3,}) \{ \.(\w+)[^}]*\}$", r"\1\2", text, flags=re.MULTILINE)
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+def _picture(svg: str, alt: str) -> str:
+    svg = re.sub(r"var\((--[\w-]+)(?:,[^)]*)?\)", lambda m: PALETTE.get(m[1], "#22262b"), svg)
+    svg = svg.replace("currentColor", PALETTE["--ink"])
+    if "xmlns=" not in svg.split(">", 1)[0]:
+        svg = svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+    data = base64.b64encode(svg.encode()).decode()
+    words = alt.replace("[", "(").replace("]", ")").replace("\n", " ")
+    return f"![{words}](data:image/svg+xml;base64,{data})"
+
+
+def _shown(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Outputs as recorded; of a recording only the line that says what was recorded."""
+    kept = []
+    for output in outputs:
+        data = output.get("data", {})
+        if MIME in data:
+            output = {**output, "data": {"text/plain": data["text/plain"]}}
+        kept.append(output)
+    return kept

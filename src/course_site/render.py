@@ -1,0 +1,547 @@
+"""Page to Markdown: fresh prose, recorded numbers, charts. No MkDocs, no torch, no GPU.
+
+Raw HTML (charts, stamps, tables of data) never goes through the Markdown parser: a token stands in its
+place and is swapped for the HTML afterwards. `Rendered.inlined()` does both for a site generator without hooks.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import posixpath
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from course_site import bibliography, chart_data, claims, directives, glossary, ledger, lint
+from course_site.course import Course
+from course_site.directives import Block, DirectiveError
+from course_site.pages import Cell, Page
+from course_site.record import MIME
+from course_site.values import Define, ExpressionError, NotOnThisCard, evaluate, format_value
+
+MISSING = "—"
+LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".py": "python", ".toml": "toml", ".md": "markdown"}
+
+# Values are left alone where Markdown would leave text alone: fenced code, code spans, math.
+_VERBATIM = re.compile(
+    r"(?P<fence>^[ ]*(?P<ticks>`{3,}|~{3,})[^\n]*\n.*?^[ ]*(?P=ticks)[ ]*$)"
+    r"|(?P<span>(?P<tick>`+)(?!`).+?(?<!`)(?P=tick)(?!`))"
+    r"|(?P<block>\$\$.+?\$\$|\\\[.+?\\\])"
+    r"|(?P<math>(?<![\\$])\$(?![\s$])[^$\n]*?(?<![\s\\])\$(?!\d)|\\\(.+?\\\))",
+    re.DOTALL | re.MULTILINE,
+)
+_VALUE = re.compile(r"\{\{\s*(?P<expression>[^{}:]+?)\s*(?::(?P<format>[^{}]*?))?\s*\}\}")
+_LINK = re.compile(r"(?P<text>\]\()(?P<target>[^)\s#]+\.(?:py|md))(?P<rest>[#)\s])")
+
+
+@dataclass
+class Rendered:
+    """One page as Markdown, with the HTML that stands outside of it.
+
+    Attributes:
+        markdown: the page; tokens stand where HTML belongs.
+        slots: token to HTML.
+        cells: (kind, text) for the published notebook: prose with plain values, pictures, code.
+        shown: every value expression on the page with the text it became.
+    """
+
+    markdown: str = ""
+    slots: dict[str, str] = field(default_factory=dict)
+    cells: list[tuple[str, Any]] = field(default_factory=list)
+    shown: dict[str, str] = field(default_factory=dict)
+    cited: list[str] = field(default_factory=list)
+
+    def fill(self, content: str) -> str:
+        """Swap the tokens in HTML (or Markdown) for what they stand for."""
+        for token, raw in self.slots.items():
+            content = content.replace(f"<p>{token}</p>", raw).replace(token, raw)
+        return content
+
+    def inlined(self) -> str:
+        """The page as one Markdown text with its HTML inside."""
+        return self.fill(self.markdown)
+
+
+def outside_verbatim(text: str, change: Callable[[str], str]) -> str:
+    """Apply `change` to a Markdown text, leaving fenced code, code spans and math as they are."""
+    parts, end = [], 0
+    for match in _VERBATIM.finditer(text):
+        parts += [change(text[end : match.start()]), match.group()]
+        end = match.end()
+    return "".join([*parts, change(text[end:])])
+
+
+def render_page(course: Course, page: Page) -> Rendered:
+    """Render one page; what is wrong is noted in `course.problems`."""
+    return _Renderer(course, page).render()
+
+
+class _Renderer:
+    def __init__(self, course: Course, page: Page) -> None:
+        self.course, self.page = course, page
+        self.scope = course.scopes[page.id]
+        self.out = Rendered()
+        self.has_numbers = course.states[page.id] in ("fresh", "foreign", "static")
+        here = posixpath.dirname(site_uri(page.path.as_posix())) or "."
+        self._ledger_url = posixpath.relpath("numbers.html", here)
+
+    # --- the page ------------------------------------------------------------------------------
+
+    def render(self) -> Rendered:
+        record = self.course.records.get(self.page.id) if self.has_numbers else None
+        parts: list[str] = []
+        outputs = iter(record.outputs if record else [[]] * len(self.page.code))
+        for cell in self.page.cells:
+            if cell.kind == "markdown":
+                text = self._prose_cell(cell.source)
+            else:
+                text = self._code_cell(cell, next(outputs))
+            parts.append(text)
+        markdown = self._with_stamp("\n\n".join(part for part in parts if part.strip()))
+        self.out.cited = bibliography.cited_keys(markdown)
+        try:
+            footnotes = bibliography.footnotes(self.out.cited, self.course.sources)
+        except KeyError as error:
+            self._problem(f"cites {error.args[0]!r}, which docs/bibliography.toml does not have")
+            footnotes = ""
+        abbreviations = glossary.abbreviations(markdown, self.course.terms)
+        self.out.markdown = "\n\n".join(filter(None, [markdown, footnotes, abbreviations])) + "\n"
+        return self.out
+
+    def _problem(self, message: str) -> None:
+        self.course.problem(self.page.path, message)
+
+    def _slot(self, raw: str) -> str:
+        token = f"slot{len(self.out.slots)}of{self.page.id}token"
+        self.out.slots[token] = raw
+        return token
+
+    def _with_stamp(self, markdown: str) -> str:
+        """The stamp and any banner stand right under the first heading."""
+        above = "\n\n".join(filter(None, [self._stamp(), self._banner()]))
+        if not above:
+            return markdown
+        match = re.search(r"^# .+$", markdown, re.MULTILINE)
+        cut = match.end() if match else 0
+        return f"{markdown[:cut]}\n\n{above}\n\n{markdown[cut:].lstrip()}"
+
+    def _stamp(self) -> str:
+        record = self.course.records.get(self.page.id)
+        if not record or not self.course.has_numbers(self.page.id):
+            return ""
+        return self._slot(ledger.stamp_html(self.course, self.page, record))
+
+    def _banner(self) -> str:
+        state = self.course.states[self.page.id]
+        if state == "waiting":
+            why = self.course.waiting[self.page.path.as_posix()]
+            return _div(
+                "banner waiting",
+                f"**Not yet measured.** This page awaits a GPU since {why.since}: {why.reason}. "
+                "Until then it stands without its numbers.",
+            )
+        if state == "stale":
+            return _div(
+                "banner stale",
+                "**A draft.** The code of this page changed after its last run, so none of its old numbers is shown.",
+            )
+        if state == "foreign":
+            gpu = self.course.records[self.page.id].edition["gpu"]
+            needs = ", ".join(self.page.needs)
+            return _div(
+                "banner reference",
+                f"**Measured on another card.** This page needs {needs}, so it shows {gpu}.",
+            )
+        return ""
+
+    # --- prose ---------------------------------------------------------------------------------
+
+    def _prose_cell(self, source: str) -> str:
+        try:
+            nodes = directives.parse(source)
+        except DirectiveError as error:
+            self._problem(str(error))
+            return ""
+        self._define_all(nodes)
+        text = self._nodes(nodes)
+        self.out.cells.append(("markdown", text))
+        return text
+
+    def _define_all(self, nodes: list[str | Block]) -> None:
+        for block in walk_blocks(nodes):
+            if block.kind == "define":
+                self._define(block)
+
+    def _nodes(self, nodes: list[str | Block], *, in_claim: bool = False) -> str:
+        parts = []
+        for node in nodes:
+            parts.append(self._text(node, in_claim=in_claim) if isinstance(node, str) else self._block(node))
+        return "\n".join(part for part in parts if part)
+
+    def _text(self, text: str, *, in_claim: bool = False) -> str:
+        """Prose: linted, links moved to site space, values filled in."""
+        self._lint(text, in_claim=in_claim)
+        return outside_verbatim(text, lambda part: self._links(self._values(part)))
+
+    def _lint(self, text: str, *, in_claim: bool = False) -> None:
+        for finding in lint.find_typed_numbers(text, in_claim=in_claim):
+            self._problem(f"typed number {finding.excerpt!r}: {finding.why}")
+
+    def _links(self, text: str) -> str:
+        """A link names a file of the repository; on the site docs/ is the root."""
+
+        def move(match: re.Match[str]) -> str:
+            target = match["target"]
+            if "://" in target:
+                return match.group()
+            here = self.page.path.parent.as_posix()
+            there = posixpath.normpath(posixpath.join(here, target))
+            return (
+                match["text"]
+                + posixpath.relpath(
+                    site_uri(there), posixpath.dirname(site_uri(self.page.path.as_posix())) or "."
+                )
+                + match["rest"]
+            )
+
+        return _LINK.sub(move, text)
+
+    def _values(self, text: str, *, plain: bool = False) -> str:
+        lines = []
+        for line in text.split("\n"):
+            as_text = plain or line.startswith("#")  # a heading also becomes a title and an anchor
+
+            def fill(match: re.Match[str], as_text: bool = as_text) -> str:
+                return self._value(match["expression"], match["format"] or "", plain=as_text)
+
+            lines.append(_VALUE.sub(fill, line))
+        return "\n".join(lines)
+
+    def _value(self, expression: str, spec: str, *, plain: bool) -> str:
+        try:
+            result = evaluate(expression, self.scope)
+            text = format_value(result.value, spec)
+        except NotOnThisCard:
+            return MISSING
+        except ExpressionError as error:
+            if not self._awaits_numbers(expression):
+                self._problem(str(error))
+            return MISSING
+        self.out.shown[expression] = text
+        if plain:
+            return text
+        about = html.escape(ledger.about(self.course, self.page, expression, result))
+        row = ledger.anchor(self.course, self.page, result)
+        if not row:
+            return f'<span class="value" title="{about}">{html.escape(text)}</span>'
+        return f'<a class="value" href="{self._ledger_url}#{row}" title="{about}">{html.escape(text)}</a>'
+
+    def _awaits_numbers(self, expression: str) -> bool:
+        """True when a name belongs to a page that has no numbers yet, so that nothing is wrong with it."""
+        if not self.has_numbers:
+            return True
+        for name in re.findall(r"[A-Za-z_][\w.]*", expression):
+            page_id = name.split(".")[0]
+            if self.course.states.get(page_id) in ("waiting", "stale"):
+                return True
+        return False
+
+    def _plain(self, text: str) -> str:
+        """Alternative text, titles, captions: linted, with values as plain text."""
+        self._lint(text)
+        return self._values(str(text), plain=True)
+
+    # --- blocks --------------------------------------------------------------------------------
+
+    def _block(self, block: Block) -> str:
+        handler = getattr(self, f"_{block.kind}_block")
+        try:
+            return f"\n{handler(block)}\n"
+        except (DirectiveError, yaml.YAMLError) as error:
+            self._problem(f"/// {block.kind} | {block.argument}: {str(error).splitlines()[0]}")
+        except NotOnThisCard as error:
+            return "\n" + _div("banner reference", f"Not on this card: {error}.") + "\n"
+        except ExpressionError as error:
+            if not self._awaits_numbers(str(error)):
+                self._problem(f"/// {block.kind} | {block.argument}: {error}")
+        return ""
+
+    def _settings(self, block: Block, known: set[str]) -> dict[str, Any]:
+        settings = yaml.safe_load(block.text) if block.text.strip() else {}
+        if not isinstance(settings, dict):
+            raise DirectiveError("its body is not `key: value` lines")
+        unknown = sorted(set(settings) - known)
+        if unknown:
+            raise DirectiveError(f"unknown setting {', '.join(unknown)}; known: {', '.join(sorted(known))}")
+        return settings
+
+    def _claim_block(self, block: Block) -> str:
+        if not self.has_numbers:
+            return ""
+        try:
+            verdict = claims.judge(block.argument, self.scope)
+        except ExpressionError as error:
+            if isinstance(error, NotOnThisCard) or self._awaits_numbers(block.argument):
+                return ""
+            raise
+        if verdict.holds:
+            body = self._nodes(block.body, in_claim=True)
+            return _div("claim", body, f' title="{html.escape(self._support(verdict))}"')
+        gates = self.course.is_reference or self.course.states[self.page.id] == "foreign"
+        if gates or verdict.vacuous:
+            self._problem(verdict.why)
+        if "otherwise" in block.parts:
+            return _div("claim otherwise", self._nodes(block.parts["otherwise"], in_claim=True))
+        body = self._nodes(block.body, in_claim=True).strip()
+        return _div("claim otherwise", f"*Not on this card:* {body}")
+
+    @staticmethod
+    def _support(verdict: claims.Verdict) -> str:
+        return f"Tested when the site is built: {verdict.condition}, true in {verdict.support:.1%} of the resamples"
+
+    def _define(self, block: Block) -> None:
+        name, equals, expression = block.argument.partition("=")
+        if not equals or not all(part.isidentifier() for part in name.strip().split(".")):
+            self._problem(f"/// define | {block.argument}: write `/// define | name = expression`")
+            return
+        try:
+            settings = self._settings(block, {"unit", "what"})
+        except (DirectiveError, yaml.YAMLError) as error:
+            self._problem(f"/// define | {block.argument}: {error}")
+            return
+        if name.strip() in self.scope.defines:
+            return
+        self.scope.defines[name.strip()] = Define(
+            name.strip(),
+            expression.strip(),
+            str(settings.get("unit", "1")),
+            self._plain(settings.get("what", "")),
+        )
+
+    def _define_block(self, block: Block) -> str:
+        name = block.argument.partition("=")[0].strip()
+        if self.has_numbers:
+            evaluate(name, self.scope)
+        return ""
+
+    def _predict_block(self, block: Block) -> str:
+        question = self._plain(block.argument)
+        body = self._nodes(block.body)
+        reveal = self._nodes(block.parts["reveal"])
+        ask = f'<p class="ask">{html.escape(question)}</p>'
+        return _div("predict", f"{ask}\n\n{body}\n\n{_details('reveal', 'What the run says', reveal)}")
+
+    def _exercise_block(self, block: Block) -> str:
+        title = self._plain(block.argument)
+        body, answer = self._nodes(block.body), self._nodes(block.parts["answer"])
+        ask = f'<p class="ask">{html.escape(title)}</p>'
+        return _div("exercise", f"{ask}\n\n{body}\n\n{_details('answer', 'Answer', answer)}")
+
+    def _source_block(self, block: Block) -> str:
+        name, _, region = block.argument.partition("#")
+        settings = self._settings(block, {"title", "lines"})
+        path = self.course.root / name
+        if not path.is_file():
+            raise DirectiveError(f"there is no file {name}")
+        text, first = source_region(path, region)
+        findings = lint.lint_cuda(text) if path.suffix in (".cu", ".cuh") else []
+        for finding in findings:
+            self._problem(f"{name}: typed number {finding.excerpt!r} in a comment: {finding.why}")
+        title = self._plain(settings.get("title", name))
+        numbers = f' linenums="{first}"' if settings.get("lines") else ""
+        fence = "`" * max(3, 1 + max((len(m) for m in re.findall(r"`+", text)), default=0))
+        return f'{fence} {{ .{LANGUAGES.get(path.suffix, "text")} title="{_quoted(title)}"{numbers} }}\n{text}\n{fence}'
+
+    def _figure_block(self, block: Block) -> str:
+        settings = self._settings(block, {"alt", "caption", "wide"})
+        path = self.course.root / block.argument
+        if not path.is_file():
+            raise DirectiveError(f"there is no file {block.argument}")
+        if not settings.get("alt"):
+            raise DirectiveError("it has no `alt:`, the sentence that says what the picture shows")
+        alt = self._plain(settings["alt"])
+        svg = chart_data.inline_svg(path.read_text(encoding="utf-8"), alt, f"{self.page.id}-{path.stem}")
+        return self._figure(svg, "picture", settings.get("caption", ""), alt)
+
+    def _figure(self, svg: str, css: str, caption: str, alt: str, data: str = "") -> str:
+        """A picture; its caption stays Markdown, so that it can cite and show values."""
+        self.out.cells.append(("picture", (svg, alt)))
+        below = f"\n\n{self._text(str(caption))}\n{{: .caption }}" if caption else ""
+        return self._slot(f'<figure class="{css}">{svg}{data}</figure>') + below
+
+    def _chart_block(self, block: Block) -> str:
+        if not self.has_numbers:
+            return _div("banner waiting", "A chart will stand here once this page is measured.")
+        settings = self._settings(block, chart_data.SETTINGS)
+        texts = {key: self._plain(str(settings[key])) for key in ("title", "alt") if key in settings}
+        for key in ("title", "alt"):
+            if not texts.get(key):
+                raise DirectiveError(f"the chart has no `{key}:`")
+        for text in chart_data.labels(settings):
+            self._lint(text)
+        key = f"{self.page.id}-{len(self.out.slots)}"
+        chart = chart_data.draw(block.argument, {**settings, **texts}, self.scope, key=key)
+        return self._figure(chart.svg, "chart", settings.get("caption", ""), texts["alt"], chart.table_html)
+
+    def _table_block(self, block: Block) -> str:
+        """Rows of cells, or one row per `name` with columns that name an attribute or a key of the row."""
+        if not self.has_numbers:
+            return ""
+        settings = self._settings(block, {"rows", "columns", "caption"})
+        columns, rows = settings.get("columns"), settings.get("rows")
+        if not isinstance(columns, list) or not isinstance(rows, list):
+            raise DirectiveError("the table needs a list of columns and a list of rows")
+        lines = [[str(c["label"] if isinstance(c, dict) else c) for c in columns]]
+        for row in rows:
+            cells = (
+                [self._cell(row, column) for column in columns]
+                if isinstance(row, dict)
+                else list(map(str, row))
+            )
+            if len(cells) != len(columns):
+                raise DirectiveError(f"a row has {len(cells)} cells for {len(columns)} columns: {cells[0]}")
+            lines.append(cells)
+        texts = [[self._text(cell).replace("\n", " ").replace("|", "\\|") for cell in line] for line in lines]
+        rule = [" --- "] + [
+            " ---: " if self._is_numeric(lines, i) else " --- " for i in range(1, len(columns))
+        ]
+        table = ["| " + " | ".join(line) + " |" for line in texts]
+        table.insert(1, "|" + "|".join(rule) + "|")
+        caption = f"\n\n{self._text(settings['caption'])}\n{{: .caption }}" if settings.get("caption") else ""
+        return "\n".join(table) + caption
+
+    @staticmethod
+    def _cell(row: dict[str, Any], column: dict[str, Any]) -> str:
+        value = str(column["value"])
+        if value in row:
+            return str(row[value])
+        return f"{{{{ {row['name']}.{value}:{column.get('format', '')} }}}}"
+
+    @staticmethod
+    def _is_numeric(lines: list[list[str]], column: int) -> bool:
+        """A column of values is set flush right."""
+        return any("{{" in line[column] for line in lines[1:])
+
+    def _ledger_block(self, _block: Block) -> str:
+        return self._slot(ledger.LEDGER_TOKEN)
+
+    def _moved_block(self, _block: Block) -> str:
+        return ledger.moved_markdown(self.course)
+
+    def _glossary_block(self, _block: Block) -> str:
+        return glossary.glossary_markdown(self.course.terms)
+
+    def _bibliography_block(self, _block: Block) -> str:
+        return bibliography.bibliography_markdown(self.course.sources)
+
+    # --- code ----------------------------------------------------------------------------------
+
+    def _code_cell(self, cell: Cell, outputs: list[dict[str, Any]]) -> str:
+        for finding in lint.lint_python(cell.source):
+            self._problem(f"typed number {finding.excerpt!r} in a code cell: {finding.why}")
+        self.out.cells.append(("code", (cell, outputs)))
+        results = [self._output(output) for output in outputs]
+        shown = "\n\n".join(result for result in results if result)
+        if "hide" in cell.tags:
+            return shown
+        code = f"``` {{ .python }}\n{cell.source}\n```"
+        if "fold" in cell.tags:
+            code = _details("fold", "The code that measured this", code)
+        return f"{code}\n\n{shown}" if shown else code
+
+    def _output(self, output: dict[str, Any]) -> str:
+        data = output.get("data", {})
+        if MIME in data:
+            return ""
+        if output["output_type"] == "stream":
+            return self._printed(output["text"])
+        if "image/svg+xml" in data:
+            return self._slot(_joined(data["image/svg+xml"]))
+        if "text/html" in data:
+            self._lint_output(re.sub(r"<[^>]+>", " ", _joined(data["text/html"])))
+            return self._slot(
+                '<div class="output scroll" tabindex="0" role="region" aria-label="Output of the cell">'
+                f"{_joined(data['text/html'])}</div>"
+            )
+        if "text/plain" in data:
+            return self._printed(data["text/plain"])
+        return ""
+
+    def _printed(self, text: Any) -> str:
+        text = _joined(text).rstrip()
+        self._lint_output(text)
+        fence = "`" * max(3, 1 + max((len(m) for m in re.findall(r"`+", text)), default=0))
+        return f"{fence} {{ .text .output .no-copy }}\n{text}\n{fence}"
+
+    def _lint_output(self, text: str) -> None:
+        for finding in lint.lint_output(text):
+            self._problem(f"a cell prints the number {finding.excerpt!r}: record it by name instead")
+
+
+def walk_blocks(nodes: list[str | Block]) -> Iterator[Block]:
+    """Every block of a tree, outer before inner."""
+    for node in nodes:
+        if isinstance(node, Block):
+            yield node
+            yield from walk_blocks(node.body)
+            for part in node.parts.values():
+                yield from walk_blocks(part)
+
+
+def source_region(path: Path, region: str) -> tuple[str, int]:
+    """Lines of a source file between `region NAME` and `endregion` comments, and the number of the first.
+
+    Raises:
+        DirectiveError: no such region.
+    """
+    marker = re.compile(r"\s*(?://|#)\s*(?:region (?P<name>\w+)|(?P<end>endregion)\b.*)\s*$")
+    kept: list[str] = []
+    first, depth_at_start, stack = 0, None, []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        match = marker.match(line)
+        if match:
+            if match["name"]:
+                stack.append(match["name"])
+                if match["name"] == region:
+                    first, depth_at_start = number + 1, len(stack)
+            elif stack:
+                stack.pop()
+                if depth_at_start and len(stack) < depth_at_start:
+                    break
+            continue
+        if not region or depth_at_start:
+            kept.append(line)
+    if region and not first:
+        raise DirectiveError(f"{path.name} has no region {region!r}")
+    return textwrap.dedent("\n".join(kept)).strip("\n"), first or 1
+
+
+def site_uri(path: str) -> str:
+    """Place of a repository file in the site's source space: docs/ is the root, handbook/ stays a folder."""
+    return path.removeprefix("docs/")
+
+
+def _div(css: str, body: str, attributes: str = "") -> str:
+    return f'<div class="{css}" markdown="1"{attributes}>\n\n{body.strip()}\n\n</div>'
+
+
+def _details(css: str, summary: str, body: str) -> str:
+    return (
+        f'<details class="{css}" markdown="1">\n<summary>{summary}</summary>\n\n{body.strip()}\n\n</details>'
+    )
+
+
+def _quoted(text: str) -> str:
+    return text.replace('"', "&quot;")
+
+
+def _joined(value: Any) -> str:
+    return (
+        value if isinstance(value, str) else "".join(value) if isinstance(value, list) else json.dumps(value)
+    )
