@@ -1,0 +1,487 @@
+# ---
+# id: measured
+# title: How every number here is measured
+# description: The life of a number, the cheats we try on ourselves, and this card beside its own data sheet.
+# needs: gpu
+# ---
+
+# %% [markdown]
+# # How every number here is measured
+#
+# A number on the web is a plate without a kitchen. You cannot see who cooked it, or on what stove.
+#
+# When you are through with this page you can
+#
+# - say what had to happen before a number was allowed onto this site;
+# - try eight ways to fool us, and read what we answered;
+# - tell noise from a difference;
+# - take any number here and make it again on your own card.
+#
+# It is also the page where we weigh our own scales. Everything below ran on the card named under the title.
+
+# %% [markdown]
+# ## The life of a number
+#
+# /// figure | docs/assets/figures/life_of_a_number.svg
+# alt: "A chain of steps from left to right. A kernel is checked against the truth, then timed. The samples go into a record. Later, without a GPU, the record is rendered: it fills values, charts and claims on a page. A sealed gate between record and page stays shut when any file that ran has changed."
+# caption: Above the line a GPU is needed. Below it, never.
+# ///
+#
+# Follow one number from the left to the right.
+#
+# 1. **Check.** The kernel gets fresh random inputs. Its answer is held against a truth worked out in double
+#    precision. No right answer, no stopwatch.
+# 2. **Time.** It runs many times, in turns with its competitors. We keep the samples, not a verdict.
+# 3. **Record.** The samples go into a file, with the card, its clocks, its power, the versions, the date,
+#    and a hash of every file that ran. Nobody edits that file; a seal shows if somebody did.
+# 4. **Render.** Later, on any machine, the page is filled from the record. If one of those files has
+#    changed its meaning since, the build stops: those samples belong to a kernel that no longer exists.
+# 5. **Speak.** Prose takes its numbers from the record. A sentence that compares two of them carries its
+#    condition. When the condition fails, so does the build.
+#
+# So changing a sentence never needs a GPU, and changing a kernel always does. There is no third road by
+# which a number could get here. A lint reads every page, caption and comment and refuses a speed that
+# somebody typed.
+
+# %% [markdown]
+# ## First taste, then time
+#
+# A wrong kernel is easy to make quick: leave out the work. So before we trust our scales, we try to cheat
+# them. Here are eight dishonest copies. A copy must only bring N numbers from one place to another. Each of
+# these looks like it does.
+#
+# /// predict | Many checkers ask: is the error greater than the tolerance? Then fail. Which cheat walks straight through?
+# Half the output is never written · the output is all NaN · one element in a million is off · the right
+# answer, but computed on another stream.
+# /// reveal
+# The one that is **all NaN**. Every comparison with NaN is false, so *is the error greater than the
+# tolerance?* is answered *no*, and the cheat passes with honours. Ask the other way round: *is the error
+# within the tolerance?* Now NaN fails. It is one `not` in the code, and it is easy to get wrong.
+# ///
+#
+# Each cheat is handed to the same `measure` that times every kernel of this course.
+
+# %%
+from course_kernels.measure import measure, record, text
+from course_kernels.measure.check import WrongResult
+from course_kernels.problem import Workload
+from course_kernels.refusals import CHEATS
+
+answers = {}
+for name, cheat in CHEATS.items():
+    try:
+        measure(cheat, Workload.of("float32", N=2**20), seconds=0.05)
+        answers[name] = text("not caught")
+    except WrongResult as refusal:
+        answers[name] = text(str(refusal))
+record(refused=answers)
+
+# %% [markdown]
+# | the cheat | what it does | what we said |
+# |---|---|---|
+# | half-written | writes the first half and hopes | {{ refused.half_written }} |
+# | all NaN | returns NaN everywhere | {{ refused.all_nan }} |
+# | wrong axis | returns the right numbers in the wrong order | {{ refused.wrong_axis }} |
+# | one element off | gets one number wrong, all others right | {{ refused.one_element_off }} |
+# | input modified | destroys what it was given | {{ refused.input_modified }} |
+# | cached result | computes once, then hands out the old answer | {{ refused.cached_result }} |
+# | other stream | works where our clock does not look | {{ refused.other_stream }} |
+# | faster than the floor | leaves bytes unmoved | {{ refused.faster_than_floor }} |
+#
+# What stops them, in the order of the table:
+#
+# - Every fresh tensor is **poisoned** with NaN before the kernel runs. What is not written, shows.
+# - The test reads *not error ≤ allowed*, so NaN fails it.
+# - The **worst element** is judged, not an average. An average over a million forgives one wrong number.
+#   Yours will be that one.
+# - The inputs are compared **afterwards** with what they were.
+# - The inputs are **new** every time, so yesterday's answer is wrong today.
+# - The clock waits for the stream that the kernel was given, and the answer is read on it, at once.
+# - And last, physics. Nobody moves these bytes in less time than the data sheet allows. A result below its
+#   **floor** is refused, when it is measured and again when the page is built.
+
+# %% [markdown]
+# ## The clock
+#
+# The taste was fine. Now the stopwatch. Four habits, each against one way of fooling yourself.
+#
+# **A cold cache.** The GPU keeps what it used last in its L2 cache, a small larder next to the stoves. Time
+# the same call again and the ingredients are already there. Real programs do other things in between. So we
+# clear the larder before every sample.
+#
+# **A warm stove.** The very first call compiles, allocates and wakes the clocks. We warm up by time, until
+# the card has settled, and only then start counting.
+#
+# **Orders ahead.** A stopwatch in Python would mostly time Python. We queue a backlog of work first, so
+# that the GPU always has its next order in hand. Two marks in the GPU's own queue, one before the kernel
+# and one after it, give the time between. Python is nowhere in it.
+#
+# **In turns.** Cards drift. They heat up, they slow down, they recover. If A runs for a second and then B,
+# the second cook gets the hot kitchen. So competitors take turns, round after round, on the very same
+# inputs. Whatever drifts, drifts for all of them.
+#
+# Sampling stops after a set time, with never fewer than 10 samples and never more than 1000.
+
+# %% [markdown]
+# ## The same thing, twice
+#
+# How much does a number wobble when nothing at all has changed? Let the same kernel race against itself.
+
+# %%
+from course_kernels.copy import k01_copy, library
+from course_kernels.measure import compare
+
+GIB = 2**28  # fp32 numbers in one gibibyte
+
+record(
+    itself=compare({"left": k01_copy, "right": k01_copy}, Workload.of("float32", N=GIB)),
+    later=measure(k01_copy, Workload.of("float32", N=GIB)),
+)
+
+# %% [markdown]
+# /// define | noise.side_by_side = abs(itself.left.us / itself.right.us - 1)
+# unit: "1"
+# what: difference between two runs of the same copy kernel, taken in turns
+# ///
+#
+# /// define | noise.one_after_the_other = abs(itself.left.us / later.us - 1)
+# unit: "1"
+# what: difference between two runs of the same copy kernel, one after the other
+# ///
+#
+# /// claim | abs(itself.left.us / itself.right.us - 1) < 0.01
+# In turns, the kernel differs from itself by {{ noise.side_by_side:.2%}}. That is our noise. A difference
+# between two kernels of that size is no difference, and we will not make a sentence of it.
+# /// otherwise
+# In turns, the kernel differs from itself by {{ noise.side_by_side:.2%}}. That is the noise of this card. A
+# difference between two kernels of that size is no difference.
+# ///
+#
+# Measured once more a moment later, on its own, it differs by {{ noise.one_after_the_other:.2%}}. This is
+# why we let competitors take turns.
+
+# %% [markdown]
+# ## What is stored, what is worked out
+#
+# The record of a run holds the **samples**, in microseconds, at most 200 of each kernel, and the quantiles
+# of all of them. It holds the bytes and operations that the problem demands. It holds clocks, power,
+# temperature and any reason the card gave for slowing down, before and after.
+#
+# It holds no percent, no TFLOP/s and no ratio. Those are worked out when the page is built. If a formula of
+# ours is wrong, we mend it without a GPU, and every page is right again.
+#
+# | word | what it means here |
+# |---|---|
+# | time | the **median** of the samples: the middle one, which a few hiccups cannot move |
+# | spread | the width of the middle half of the samples, divided by the median |
+# | floor | the least possible time: the larger of *bytes ÷ bandwidth* and *operations ÷ arithmetic peak*, both from the data sheet |
+# | % of peak | floor ÷ time: the one headline of this course |
+# | *computed* bytes | what the problem must move at the very least, from its shapes |
+# | *counted* bytes | what the memory chips really moved, read from the card's own counters |
+#
+# Mind the last two. A kernel that fetches the same number ten times moves ten times the bytes, but the
+# problem still needs it once. *Computed* bytes make the yardstick; *counted* bytes explain the gap. A page
+# always says which one it shows. The counters need the tool `ncu` and the permission to use it; where they
+# are missing you see no counted number at all, rather than a guess.
+#
+# One fine point. Writes may still sit in the L2 cache when the clock stops, and reach the memory later. So
+# the floor forgives as many bytes of writing as the L2 can hold. It makes the floor a little lower, and our
+# percent a little smaller. We chose the side that does not flatter us.
+
+# %% [markdown]
+# ## When a sentence fails
+#
+# Here is how a comparing sentence is written in the source of a page:
+#
+# ````
+# /// claim | ours.us < theirs.us
+# Ours needs {{ ours.us }} µs, theirs {{ theirs.us }}.
+# /// otherwise
+# Theirs is quicker on this card, and here is why.
+# ///
+# ````
+#
+# The build draws new samples from the recorded ones, a thousand times over, each time the same rounds for
+# both competitors. In 99 of 100 of these the condition must come out true. If not, the build fails and
+# names the sentence, the values and how often it held. On a card that is not ours it does not fail; it
+# shows the *otherwise*.
+#
+# A condition can also be too easy. So the build halves and doubles every name in it, one at a time. If
+# nothing makes it false, the sentence says nothing, and that fails as well.
+#
+# It cuts both ways, and that is the point. When a library gets better, our proud sentence turns false and
+# somebody has to take it down.
+
+# %% [markdown]
+# ## The card against its own data sheet
+#
+# The percent of peak you read everywhere on this site is a percent of the *data sheet*[^nvidia-h200]: dense
+# arithmetic, main memory. It is a promise for a card that never gets hot and a memory that never pauses.
+# How much of it can anyone have? Let us see what the simplest jobs reach: a copy, and the library's own
+# matrix multiply.
+
+# %%
+from course_kernels.gemm import library as tensor_cores
+from course_kernels.sgemm import library as cuda_cores
+
+copies = {}
+for gib in (1, 4):
+    copies[f"gib{gib}"] = compare(
+        {"ours": k01_copy, "torch": library.torch_copy}, Workload.of("float32", N=gib * GIB)
+    )
+record(copy=copies)
+
+# %%
+multiply = {"bf16": {}, "fp16": {}, "tf32": {}, "fp32": {}}
+for size in (4096, 8192):
+    dims = dict(M=size, N=size, K=size)
+    for math, dtype in {"bf16": "bfloat16", "fp16": "float16", "tf32": "float32"}.items():
+        multiply[math][f"n{size}"] = measure(tensor_cores.cublas, Workload.of(dtype, **dims))
+    multiply["fp32"][f"n{size}"] = measure(cuda_cores.cublas, Workload.of("float32", **dims))
+record(multiply=multiply)
+
+# %% [markdown]
+# /// chart | bars
+# title: What the simplest jobs reach, as a percent of the data sheet
+# x_label: "% of the data sheet's peak"
+# bars:
+#   - {name: 100 * copy.gib4.ours.of_peak, label: "copy, 4 GiB, ours"}
+#   - {name: 100 * copy.gib4.torch.of_peak, label: "copy, 4 GiB, PyTorch"}
+#   - {name: 100 * multiply.bf16.n4096.of_peak, label: "bf16 multiply, 4096"}
+#   - {name: 100 * multiply.bf16.n8192.of_peak, label: "bf16 multiply, 8192"}
+#   - {name: 100 * multiply.fp16.n8192.of_peak, label: "fp16 multiply, 8192"}
+#   - {name: 100 * multiply.tf32.n8192.of_peak, label: "TF32 multiply, 8192"}
+#   - {name: 100 * multiply.fp32.n8192.of_peak, label: "fp32 multiply, 8192"}
+# references:
+#   - {label: data sheet, value: "100"}
+# alt: "Bars of percent of peak. Copying four gibibytes reaches {{ copy.gib4.ours.of_peak:.0%}} with our kernel and {{ copy.gib4.torch.of_peak:.0%}} with PyTorch. Multiplying 8192 square matrices by cuBLAS reaches {{ multiply.bf16.n8192.of_peak:.0%}} in bf16, {{ multiply.fp16.n8192.of_peak:.0%}} in fp16, {{ multiply.tf32.n8192.of_peak:.0%}} in TF32 and {{ multiply.fp32.n8192.of_peak:.0%}} in fp32."
+# caption: All multiplies by cuBLAS, called through PyTorch.
+# ///
+#
+# /// table
+# columns: [job, "% of data sheet", measured]
+# rows:
+#   - ["copy 1 GiB, our kernel", "{{ copy.gib1.ours.of_peak:.1%}}", "{{ copy.gib1.ours.gb_per_s:.0f }} GB/s"]
+#   - ["copy 1 GiB, PyTorch", "{{ copy.gib1.torch.of_peak:.1%}}", "{{ copy.gib1.torch.gb_per_s:.0f }} GB/s"]
+#   - ["copy 4 GiB, our kernel", "{{ copy.gib4.ours.of_peak:.1%}}", "{{ copy.gib4.ours.gb_per_s:.0f }} GB/s"]
+#   - ["copy 4 GiB, PyTorch", "{{ copy.gib4.torch.of_peak:.1%}}", "{{ copy.gib4.torch.gb_per_s:.0f }} GB/s"]
+#   - ["bf16 multiply, 4096", "{{ multiply.bf16.n4096.of_peak:.1%}}", "{{ multiply.bf16.n4096.tflops:.0f }} TFLOP/s"]
+#   - ["bf16 multiply, 8192", "{{ multiply.bf16.n8192.of_peak:.1%}}", "{{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s"]
+#   - ["fp16 multiply, 4096", "{{ multiply.fp16.n4096.of_peak:.1%}}", "{{ multiply.fp16.n4096.tflops:.0f }} TFLOP/s"]
+#   - ["fp16 multiply, 8192", "{{ multiply.fp16.n8192.of_peak:.1%}}", "{{ multiply.fp16.n8192.tflops:.0f }} TFLOP/s"]
+#   - ["TF32 multiply, 4096", "{{ multiply.tf32.n4096.of_peak:.1%}}", "{{ multiply.tf32.n4096.tflops:.0f }} TFLOP/s"]
+#   - ["TF32 multiply, 8192", "{{ multiply.tf32.n8192.of_peak:.1%}}", "{{ multiply.tf32.n8192.tflops:.0f }} TFLOP/s"]
+#   - ["fp32 multiply, 4096", "{{ multiply.fp32.n4096.of_peak:.1%}}", "{{ multiply.fp32.n4096.tflops:.1f }} TFLOP/s"]
+#   - ["fp32 multiply, 8192", "{{ multiply.fp32.n8192.of_peak:.1%}}", "{{ multiply.fp32.n8192.tflops:.1f }} TFLOP/s"]
+# ///
+#
+# /// claim | max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak) < 0.95
+# Even a copy, the plainest job of all, stays at
+# {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}. Memory has to refresh, to open rows, to
+# turn around between reading and writing. So when a kernel of yours that lives on bytes reaches as much as
+# a copy, it is done.
+# /// otherwise
+# A copy reaches {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}: on this card the data
+# sheet's bandwidth can very nearly be had.
+# ///
+#
+# /// claim | multiply.bf16.n8192.of_peak < 0.85
+# The bf16 multiply stays at {{ multiply.bf16.n8192.of_peak:.0%}}, in the hands of people who do nothing
+# else. For this the memory is not to blame. Something else is, and you can watch it happen.
+# /// otherwise
+# The bf16 multiply reaches {{ multiply.bf16.n8192.of_peak:.0%}}. What keeps it from more on most cards, you
+# can watch next.
+# ///
+
+# %% [markdown]
+# ## The card has a fuse
+#
+# Every card has a power limit, and it enforces it itself: when it draws too much, it lowers its own clock.
+# Short jobs never notice, because the average of the last moments was low. Long ones do.
+#
+# Let the card rest. Then multiply bf16 matrices of 8192 × 8192, one right after the other, for six seconds.
+# Meanwhile, read the card's power and its clock.
+
+# %%
+import statistics
+import time
+
+import torch
+
+from course_kernels.measure import quantity, trace
+from course_kernels.measure.clock import card_state
+
+SIZE, PER_BURST = 8192, 24
+a, b = (torch.randn(SIZE, SIZE, device="cuda").bfloat16() for _ in range(2))
+c = torch.empty_like(a)
+flops = 2 * SIZE**3 * PER_BURST
+
+
+def mark():
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
+
+
+def bursts(seconds):
+    """Multiply without a pause; after every burst its end in s, its TFLOP/s, and what the card says of itself."""
+    rows, marks = [], [mark()]
+    while not rows or rows[-1][0] < seconds:
+        for _ in range(PER_BURST):
+            torch.mm(a, b, out=c)
+        marks.append(mark())
+        if len(marks) > 2:  # one burst is always queued behind the one we wait for, so the card never idles
+            marks[-2].synchronize()
+            burst_s = marks[-3].elapsed_time(marks[-2]) / 1e3
+            state = card_state()
+            end_s = marks[0].elapsed_time(marks[-2]) / 1e3
+            rows.append((end_s, flops / burst_s / 1e12, state["power_w"], state["sm_mhz"]))
+    torch.cuda.synchronize()
+    return rows
+
+
+def rested():
+    """TFLOP/s of a few multiplies after a second of rest."""
+    time.sleep(1)
+    few = 8
+    before = mark()
+    for _ in range(few):
+        torch.mm(a, b, out=c)
+    after = mark()
+    after.synchronize()
+    return flops / PER_BURST * few / (before.elapsed_time(after) / 1e3) / 1e12
+
+
+bursts(0.1)  # warm up: load the library, wake the clocks
+fresh = [rested() for _ in range(5)]
+time.sleep(2)
+long_run = bursts(6)
+t_s, tflops, power_w, sm_mhz = (list(column) for column in zip(*long_run, strict=True))
+record(
+    long_run=trace(
+        {"t_s": "s", "tflops": "TFLOP/s", "power_w": "W", "sm_mhz": "MHz"},
+        columns={"t_s": t_s, "tflops": tflops, "power_w": power_w, "sm_mhz": sm_mhz},
+    ),
+    rested=quantity(statistics.median(fresh), unit="TFLOP/s", how="computed"),
+    steady=quantity(
+        statistics.median(speed for end, speed, _, _ in long_run if end > 4), unit="TFLOP/s", how="computed"
+    ),
+)
+
+# %% [markdown]
+# /// chart | trace
+# title: Six seconds of bf16 multiplies, without a pause
+# trace: long_run
+# x: t_s
+# x_label: seconds since the first multiply
+# panels:
+#   - {column: tflops, y_label: TFLOP/s, label: speed}
+#   - {column: power_w, y_label: W, label: power}
+#   - {column: sm_mhz, y_label: MHz, label: SM clock}
+# alt: "Three traces over six seconds. Speed starts at {{ long_run.tflops.first:.0f }} TFLOP/s and ends at {{ long_run.tflops.last:.0f }}. Power reaches {{ long_run.power_w.max:.0f }} W. The clock goes from {{ long_run.sm_mhz.max:.0f }} MHz at its highest to {{ long_run.sm_mhz.min:.0f }} MHz at its lowest."
+# caption: One point for every burst of 24 multiplies. The card reports its power as a moving average, so it lags behind the speed.
+# ///
+#
+# /// claim | rested > 1.05 * steady
+# After a second of rest a few multiplies run at {{ rested:.0f }} TFLOP/s. In the long run it is
+# {{ steady:.0f }} TFLOP/s. Same kernel, same matrices, same card: {{ rested / steady:.2f }} times. Both
+# numbers are honest. Only they answer different questions.
+# /// otherwise
+# After a second of rest a few multiplies run at {{ rested:.0f }} TFLOP/s, in the long run at
+# {{ steady:.0f }} TFLOP/s: {{ rested / steady:.2f }} times. On this card the power limit hardly bites.
+# ///
+#
+# So be careful with a headline such as *so many TFLOP/s*. Ask: after how long? We time in turns, with a
+# cold cache, and the clearing between two samples gives the card a short breath. Our numbers for large
+# multiplies therefore lie between these two. That is one more reason to compare only what ran side by side.
+
+# %% [markdown]
+# ### Zeros are quick
+#
+# A tensor core does the same work whatever the numbers are. There is no shortcut for zero. So here is a
+# question that sounds silly.
+#
+# /// predict | The same multiply, the same kernel, but both matrices are all zeros. Is it quicker?
+# No, work is work · yes, a little · yes, a lot.
+# /// reveal
+# Random numbers: {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. Zeros: {{ zeros.tflops:.0f }} TFLOP/s. That
+# is {{ zeros.tflops / multiply.bf16.n8192.tflops:.2f }} times, for the same instructions.
+# ///
+
+# %%
+record(zeros=measure(tensor_cores.cublas, Workload.of("bfloat16", M=8192, N=8192, K=8192, zeros=True)))
+
+# %% [markdown]
+# /// claim | zeros.us < 0.95 * multiply.bf16.n8192.us
+# A wire costs power when it changes from 0 to 1 or back. Zeros never change, so the card draws less, so it
+# need not lower its clock. The lesson is for your own benchmarks: time zeros, and you get
+# {{ zeros.of_peak:.0%}} of peak that no real model will ever see.
+# /// otherwise
+# On this card the data make little difference: {{ zeros.of_peak:.0%}} of peak with zeros,
+# {{ multiply.bf16.n8192.of_peak:.0%}} with random numbers. Where the power limit bites, they do.
+# ///
+#
+# All numbers on this site are measured on random inputs from a normal distribution. Only the one above is
+# not.
+
+# %% [markdown]
+# ## What we do not know
+#
+# - **One card.** These are the numbers of one card of its kind, in one machine. Another one of the same
+#   model may be a little better or worse. We have not measured how much.
+# - **One day.** A new driver or a new library moves numbers. We write versions and dates beside them, and
+#   [what moved](numbers.md#what-moved-since-the-last-records) after every run.
+# - **The clock is not locked.** We let the card choose its clock, as yours does, and write down what it
+#   chose. A locked clock would give a quieter number, for a card that nobody uses.
+# - **Below the floor of our clock.** For jobs of a few microseconds, the two marks and the start of the
+#   kernel are a good part of the time. Small numbers are right as *what you would see between two marks*,
+#   not as the time of the arithmetic.
+# - **Counters look at one run.** Counted bytes come from a separate run under the profiler, not from the
+#   timed one.
+# - **A check is not a proof.** We check random inputs and awkward sizes. A kernel can still be wrong where
+#   we did not look.
+
+# %% [markdown]
+# ## Make one number again
+#
+# Take any number. Rest on it with the pointer: you see its name and where it came from. In
+# [the ledger](numbers.md) it stands with a command. The copy above, for example:
+#
+# ```bash
+# PYTHONPATH=src python -m course_kernels.measure copy/k01_copy --workload dtype=float32,N=268435456
+# ```
+#
+# It checks, then times, then prints the median, the spread, the number of samples and the clocks. A whole
+# page is made again with `nox -s docs -- --page docs/how_we_measure.py`.
+
+# %% [markdown]
+# ## Now you
+#
+# /// exercise | Invent a ninth cheat
+# Think of a copy kernel that passes all eight and is still dishonest. What would it need to know?
+# /// answer
+# Some that have been tried elsewhere: find out that it is being timed, and behave only while it is being
+# checked; look at the address of the input and remember what lay there; replace the clock itself from
+# inside Python; do the work in lower precision, just within the tolerance.
+#
+# The first two die because we check and time on the same road, with the outputs poisoned and the inputs
+# new. The third needs code that touches our code, and you can read that in a review. The fourth is the hard
+# one, and no checker can settle it, because *how exact is exact enough?* is a question for the problem.
+# That is why every problem states its tolerance, and why we compare with libraries of the same precision
+# only.
+# ///
+#
+# /// exercise | Noise or news?
+# Your new kernel's median is half a percent lower than the old one's. What do you do before you tell
+# anyone?
+# /// answer
+# Race the old one against itself, as above. If that already differs by as much, you have measured the
+# weather.
+#
+# If it does not, run old and new *in turns*, look at the spread of each, and repeat another day. Then write
+# the claim with a margin that your noise cannot jump over. If it still holds, you have news, even if it is
+# small.
+# ///
+#
+# Next: [Your first kernel in 20 minutes](start_here.py), if you have not cooked it yet, or
+# [FlashAttention from scratch](workshops/w1_flash_attention.py).
