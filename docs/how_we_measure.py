@@ -175,7 +175,7 @@ record(
 # | time | the **median** of the samples: the middle one, which a few hiccups cannot move |
 # | spread | the width of the middle half of the samples, divided by the median |
 # | floor | the least possible time: the larger of *bytes ÷ bandwidth* and *operations ÷ arithmetic peak*, both from the data sheet |
-# | % of peak | floor ÷ time: the one headline of this course |
+# | % of peak | the problem's bytes or operations, divided by the time, as a share of that peak: the one headline of this course |
 # | *computed* bytes | what the problem must move at the very least, from its shapes |
 # | *counted* bytes | what the memory chips really moved, read from the card's own counters |
 #
@@ -184,9 +184,10 @@ record(
 # always says which one it shows. The counters need the tool `ncu` and the permission to use it; where they
 # are missing you see no counted number at all, rather than a guess.
 #
-# One fine point. Writes may still sit in the L2 cache when the clock stops, and reach the memory later. So
-# the floor forgives as many bytes of writing as the L2 can hold. It makes the floor a little lower, and our
-# percent a little smaller. We chose the side that does not flatter us.
+# One fine point. The last writes may still sit in the L2 cache when the clock stops. So the floor that
+# *refuses* a number forgives as many written bytes as the L2 can hold: it must never turn an honest kernel
+# away. The *percent* counts every byte. For jobs not much larger than the cache it can therefore flatter a
+# little, which is why our headlines use sizes far beyond it.
 
 # %% [markdown]
 # ## When a sentence fails
