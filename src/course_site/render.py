@@ -98,11 +98,8 @@ class _Renderer:
         parts: list[str] = []
         outputs = iter(record.outputs if record else [[]] * len(self.page.code))
         for cell in self.page.cells:
-            if cell.kind == "markdown":
-                text = self._prose_cell(cell.source)
-            else:
-                text = self._code_cell(cell, next(outputs))
-            parts.append(text)
+            is_prose = cell.kind == "markdown"
+            parts.append(self._prose_cell(cell.source) if is_prose else self._code_cell(cell, next(outputs)))
         markdown = self._with_stamp("\n\n".join(part for part in parts if part.strip()))
         self.out.cited = bibliography.cited_keys(markdown)
         try:

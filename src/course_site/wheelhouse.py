@@ -104,7 +104,7 @@ def collect(root: Path, options: argparse.Namespace) -> None:
             for name, lines in needs.items()
             if name not in seen and not _is_brought(name, have, options.with_torch)
         }
-    _write_revision(root, folder)
+    write_revision(root, folder)
     wheels = sorted(folder.glob("*.whl"))
     size = sum(wheel.stat().st_size for wheel in wheels)
     print(f"wheelhouse: {len(wheels)} wheels, {size / 1e6:.1f} MB, and revision.txt in {folder}")
@@ -237,7 +237,7 @@ def _download(lines: list[str], folder: Path, options: argparse.Namespace, limit
     )
 
 
-def _write_revision(root: Path, folder: Path) -> None:
+def write_revision(root: Path, folder: Path) -> None:
     """The commit, and under it git's name for every file of that commit that a record can depend on."""
 
     def git(*arguments: str) -> str:

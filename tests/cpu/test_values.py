@@ -1,0 +1,148 @@
+"""Values and claims: what an expression may say, and what the samples say of it."""
+
+import numpy as np
+import pytest
+from course_kernels.measure.machine import machine_for
+from course_site.claims import judge
+from course_site.values import BadExpression, Define, Scope, UnknownName, evaluate, format_value
+
+RNG = np.random.default_rng(1)
+NOISE = RNG.normal(1.0, 0.05, 200)
+
+
+def measurement(median_us, *, group="g1", noise=NOISE, **dims):
+    samples = np.sort(noise)[np.argsort(np.argsort(noise))] * median_us
+    quantiles = {str(q): float(np.quantile(samples, q)) for q in (0.05, 0.25, 0.5, 0.75, 0.95)}
+    return {
+        "kind": "measurement", "kernel": "p/k01", "workload": {"dtype": "bfloat16", "dims": dims or {"N": 4}}, "n": 200,
+        "samples_us": [float(s) for s in samples],
+        "quantiles_us": {"0": float(samples.min()), **quantiles, "1": float(samples.max())},
+        "group": group, "rounds": 200, "reads_bytes": 10**9, "writes_bytes": 10**9, "flops": 10**12, "math": "bf16",
+        "error": 1e-3, "allowed": 1e-2, "before": {}, "after": {},
+    }  # fmt: skip
+
+
+def scope(**more):
+    names = {
+        "flash": {"full": measurement(1000.0), "causal": measurement(600.0)},
+        "sdpa": {"full": measurement(1500.0)},
+        "steps": {"m": {"kind": "quantity", "value": 3.0, "unit": "1", "how": "computed"}},
+        "said": {"kind": "text", "value": "refused: NaN"},
+        "power": {"kind": "trace", "columns": {"t_s": [0.0, 1.0, 2.0], "power_w": [100.0, 700.0, 690.0]}},
+        **more,
+    }
+    return Scope("w1", names, machine_for("NVIDIA H200"))
+
+
+def test_a_name_becomes_its_value():
+    assert evaluate("flash.full.us", scope()).value == pytest.approx(1000, rel=0.02)
+    assert evaluate("flash.full.n", scope()).value == 200
+    assert evaluate("flash.full.N", scope()).value == 4
+    assert evaluate("steps.m", scope()).value == 3.0
+    assert evaluate("said", scope()).value == "refused: NaN"
+    assert evaluate("power.power_w.max", scope()).value == 700.0
+
+
+def test_arithmetic_and_functions():
+    ratio = evaluate("sdpa.full.us / flash.full.us", scope())
+    assert ratio.value == pytest.approx(1.5)
+    assert evaluate("max(flash.full.us, sdpa.full.us) - abs(-2) * 3", scope()).value == pytest.approx(
+        evaluate("sdpa.full.us - 6", scope()).value
+    )
+
+
+def test_paired_samples_cancel_in_a_ratio():
+    # Both were slow in the same rounds, so the ratio is far steadier than either time.
+    ratio, alone = evaluate("sdpa.full.us / flash.full.us", scope()), evaluate("sdpa.full.us", scope())
+    assert ratio.spread < 1e-9 < alone.spread
+
+
+def test_a_define_is_a_name_with_its_own_resamples():
+    page = scope()
+    page.defines["flash_over_sdpa.full"] = Define("flash_over_sdpa.full", "sdpa.full.us / flash.full.us", "×")
+    result = evaluate("flash_over_sdpa.full * 2", page)
+    assert result.value == pytest.approx(3.0)
+    assert len(result.resamples) == 1000
+
+
+def test_another_page_is_quoted_by_its_id():
+    other = scope()
+    page = Scope("home", {}, None, others={"w1": other}.get)
+    assert evaluate("w1.flash.full.us", page).value == evaluate("flash.full.us", other).value
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("flash.ful.us", "unknown value 'flash.ful.us'; did you mean 'flash.full'?"),
+        ("flash.full.speed", "a measurement has us, ms"),
+        ("flash.full", "is a measurement; ask for one of: us"),
+        ("nothing", "unknown value 'nothing'"),
+        ("flash", "names a group of values"),
+    ],
+)
+def test_an_unknown_name_says_what_there_is(expression, said):
+    with pytest.raises(UnknownName) as error:
+        evaluate(expression, scope())
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "__import__('os')", "flash.full.us.__class__", "(lambda: 1)()", "[1][0]", "'a' * 9", "pow(2, 3)", "flash.full.us if 1 else 2",
+        "1 if", "min(flash.full.us, key=abs)", "steps.m / 0", "said + 1", "f'{1}'",
+    ],
+)  # fmt: skip
+def test_nothing_but_names_and_arithmetic(expression):
+    with pytest.raises((BadExpression, UnknownName)):
+        evaluate(expression, scope())
+
+
+def test_formats():
+    assert format_value(411.6, ".0f") == "412"
+    assert format_value(0.834, ".0%") == "83%"
+    assert format_value(1234567, ",d") == "1,234,567"
+    assert format_value("text", "") == "text"
+    with pytest.raises(BadExpression):
+        format_value("text", ".2f")
+
+
+def test_a_true_claim_holds():
+    verdict = judge("flash.full.tflops > 1.4 * sdpa.full.tflops", scope())
+    assert verdict.holds
+    assert verdict.support == 1.0
+
+
+def test_a_false_claim_fails_and_says_what_it_saw():
+    verdict = judge("flash.full.tflops > 1.6 * sdpa.full.tflops", scope())
+    assert not verdict.holds
+    assert "is false" in verdict.why
+    assert "sdpa.full.tflops = " in verdict.why
+
+
+def test_a_claim_true_by_luck_only_does_not_hold():
+    # Unpaired noise of 5 %: the medians differ by a hair, so many resamples say otherwise.
+    page = scope(a=measurement(1000.0, group="a"), b=measurement(1001.0, group="b"))
+    verdict = judge("a.us < b.us", page)
+    assert 0.1 < verdict.support < 0.9
+    assert not verdict.holds
+
+
+@pytest.mark.parametrize("condition", ["flash.full.us > 0", "flash.full.us < 10 * sdpa.full.us", "1 < 2"])
+def test_a_vacuous_claim_fails(condition):
+    verdict = judge(condition, scope())
+    assert verdict.vacuous
+    assert not verdict.holds
+
+
+def test_chains_and_and_or_hold_round_by_round():
+    assert judge("0.6 < flash.full.us / sdpa.full.us < 0.7", scope()).holds
+    assert judge("flash.full.us < 1100 and sdpa.full.us < 1600", scope()).holds
+    assert not judge("flash.full.us < 900 or sdpa.full.us < 900", scope()).holds
+
+
+@pytest.mark.parametrize("condition", ["flash.full.us", "said", "said < 3"])
+def test_a_claim_needs_a_comparison_of_numbers(condition):
+    with pytest.raises(BadExpression):
+        judge(condition, scope())
