@@ -1,0 +1,770 @@
+# ---
+# id: w1
+# title: FlashAttention from scratch
+# description: FlashAttention by hand, in NumPy and in CUDA; then what it saves, counted, and what it still loses.
+# needs: [gpu, counters]
+# ---
+
+# %% [markdown]
+# # FlashAttention from scratch
+#
+# By the end of this page you can
+#
+# - take the softmax of a row that you never see whole, with pencil and paper;
+# - write the attention loop in NumPy and in CUDA, and say what every line is for;
+# - forecast how many bytes a kernel moves, and check yourself against the hardware's own counters;
+# - say what percent of peak a kernel reaches, and where the rest goes.
+#
+# **The promise: the same cooking, with far fewer trips to the cellar.**
+#
+# You know the kitchen from [your first kernel](../start_here.py). Cooks sit at tables, a block is one table.
+# What a cook holds in her hands are the registers. In the middle of each table stands a tray that all its
+# cooks share: the *shared memory*. And down the stairs is the cellar, the HBM: huge, and far. The cooks are
+# quick. The stairs are not.
+
+# %% [markdown]
+# ## The enemy matrix
+#
+# Attention fits on one line. One head, N tokens, d numbers for each:
+#
+# $$ S = \frac{Q K^\top}{\sqrt d}, \qquad P = \mathrm{softmax}(S), \qquad O = P V $$
+#
+# Two matrix multiplies and a softmax between them. (The *layer* around it has four more multiplies, which
+# make Q, K and V and mix the heads at the end. They are ordinary. Leave them aside.)
+#
+# Look at the shapes. Q, K, V and O are thin: N × d. S and P are square: N × N. Every token scores every
+# token. Nobody asked for that square and nobody keeps it. It is the largest thing in the room.
+#
+# /// figure | docs/assets/figures/enemy_matrix.svg
+# alt: >-
+#   Thin matrices Q, K, V and O, each N by d, and between them one large square of scores, N by N, ringed as the
+#   enemy. It is written to HBM and read back.
+# caption: The thin ones grow with N. The square grows with N².
+# ///
+#
+# /// predict | One head, N = 4096. How many scores stand in the square?
+# Half a million · 17 million · 67 million. Write it down. A guess that you did not write down cannot
+# surprise you.
+# /// reveal
+# {{ enemy.scores / 1e6:.1f }} million, which is 4096 × 4096. If you said 67 million, you counted **bytes**:
+# in fp32 each score takes four, {{ enemy.square_bytes / 1e6:.1f }} MB together.
+# ///
+
+# %%
+from course_kernels.measure import quantity, record
+
+N, d = 4096, 128
+record(
+    enemy={
+        "scores": quantity(N * N),  # one head of one layer, one sequence
+        "square_bytes": quantity(4 * N * N, "B"),  # in fp32
+        "thin_bytes": quantity(4 * N * d, "B"),
+        "layer_bytes": quantity(32 * 4 * N * N, "B"),  # 32 heads
+    }
+)
+
+# %% [markdown]
+# Q of the same head weighs {{ enemy.thin_bytes / 1e6:.1f }} MB. A layer of 32 heads makes
+# {{ enemy.layer_bytes / 1e9:.1f }} GB of scores, uses them once, and throws them away. The plain recipe
+# carries the square over the stairs four times: write S; read S for the softmax; write P; read P for the
+# second multiply.
+#
+# FlashAttention never takes it down at all. That saves two different things, and half the world mixes them
+# up.
+#
+# - **Storage**, the room it takes: from $O(N^2)$ down to $O(N)$.
+# - **Traffic**, the bytes over the stairs: from $\Theta(Nd + N^2)$ to $\Theta(N^2 d^2 / M)$, where $M$ is how
+#   many numbers fit on chip. A fine saving, but *not* a factor of N. Even a perfect kernel must fetch Q, K
+#   and V, and bring back O.
+#
+# The authors counted it for GPT-2 medium on an A100, N = 1024, d = 64, forward and backward: 40.3 GB of
+# traffic became 4.4 GB, a factor of 9.2 [^dao2022]. Not a thousand. Below we count our own.
+#
+# /// exercise | Which of the two ran out?
+# You double the context and the program dies, *out of memory*. A friend says: your bandwidth is too low. Is
+# he right?
+# /// answer
+# No. Out of memory is about room, not about trips. Too many trips make you late; they never make you crash.
+# FlashAttention cures both, which is why they get confused.
+# ///
+
+# %% [markdown]
+# ## Softmax, one crate at a time
+#
+# Why keep the square at all? Because softmax seems to need a whole row. Each score is divided by a sum over
+# *all* scores of its row. And before that you subtract the row's *largest* score, or the exponentials
+# overflow. You cannot know the largest before you have seen them all.
+#
+# Or can you [^milakov2018]? Picture a cook who seasons a stew, and the ingredients come in crates. She does
+# not wait for the last crate. She seasons for what she has seen, and keeps three notes on her sleeve:
+#
+# - m, the largest score so far;
+# - l, the sum of $e^{s-m}$ so far;
+# - a, the plate: the sum of $e^{s-m}$ times value so far.
+#
+# Then a crate brings a larger score. Every old term was weighed against the wrong m. Does she start again?
+# No. All of them are off by the *same* factor, $e^{m_\text{old} - m_\text{new}}$. One multiply mends the lot.
+#
+# Do it with a pencil. First crate: scores 1 and 3. Second crate: 2 and 5. The values are 10, 20, 30, 40.
+#
+# /// figure | docs/assets/figures/online_softmax.svg
+# alt: >-
+#   Two crates of scores, 1 and 3, then 2 and 5. Below them the running maximum and the running sum after each
+#   crate. Between the two, the old sum is multiplied by e to the power of old maximum minus new maximum.
+# caption: Only the notes travel from crate to crate.
+# ///
+#
+# /// predict | The second crate brings a 5, and the largest was 3. What happens to the old sum?
+# It grows · it shrinks · it stays as it is.
+# /// reveal
+# It shrinks, to {{ step.mend:.3f }} of what it was. Weighed against a larger maximum, all that is old looks
+# smaller.
+# ///
+
+# %%
+from math import exp
+
+import numpy as np
+
+# First crate: scores 1 and 3, values 10 and 20.
+m1 = max(1, 3)
+l1 = exp(1 - m1) + exp(3 - m1)
+a1 = exp(1 - m1) * 10 + exp(3 - m1) * 20
+
+# Second crate: scores 2 and 5, values 30 and 40. Mend what you hold, then add what came.
+m2 = max(m1, 2, 5)
+mend = exp(m1 - m2)
+l2 = l1 * mend + exp(2 - m2) + exp(5 - m2)
+a2 = a1 * mend + exp(2 - m2) * 30 + exp(5 - m2) * 40
+
+# The direct answer, all four at once.
+s = np.array([1.0, 3.0, 2.0, 5.0])
+p = np.exp(s - s.max())
+
+one = {"m": quantity(m1), "l": quantity(l1), "a": quantity(a1)}
+mended = {"l": quantity(l1 * mend), "a": quantity(a1 * mend)}
+two = {"m": quantity(m2), "l": quantity(l2), "a": quantity(a2), "out": quantity(a2 / l2)}
+direct = {
+    "m": quantity(float(s.max())),
+    "l": quantity(float(p.sum())),
+    "a": quantity(float(p @ [10, 20, 30, 40])),
+    "out": quantity(float(p @ [10, 20, 30, 40] / p.sum())),
+}
+record(step={"one": one, "mend": quantity(mend), "mended": mended, "two": two, "direct": direct})
+
+# %% [markdown]
+# | on the sleeve | after crate one | mended | after crate two | all four at once |
+# |---|---:|---:|---:|---:|
+# | m | {{ step.one.m:.0f }} | | {{ step.two.m:.0f }} | {{ step.direct.m:.0f }} |
+# | l | {{ step.one.l:.4f }} | {{ step.mended.l:.4f }} | {{ step.two.l:.4f }} | {{ step.direct.l:.4f }} |
+# | a | {{ step.one.a:.3f }} | {{ step.mended.a:.3f }} | {{ step.two.a:.3f }} | {{ step.direct.a:.3f }} |
+# | served: a / l | | | {{ step.two.out:.3f }} | {{ step.direct.out:.3f }} |
+#
+# Read the second row aloud. The sum is {{ step.one.l:.4f }}. The 5 comes, and the sum is multiplied by
+# $e^{3-5}$, that is {{ step.mend:.4f }}. Now it is {{ step.mended.l:.4f }}. The new crate adds its own two
+# terms: {{ step.two.l:.4f }}. The last column waited for all four and has {{ step.direct.l:.4f }}.
+#
+# The same plate, and nobody ever held more than one crate. Rescaling looked spooky; it is one multiply that
+# changes the ruler for everything measured so far.
+#
+# /// exercise | The other order
+# Let 2 and 5 come first, then 1 and 3. What is the mending factor now, and does the answer change?
+# /// answer
+# The maximum is 5 from the start, so the factor is $e^0 = 1$. Sum and plate end up the same: adding does not
+# care for order. (Rounding does, so in floating point the last digits may differ.)
+# ///
+
+# %% [markdown]
+# ## The whole algorithm in NumPy
+#
+# Now many rows at once. A tile of queries sits down at the table. Tiles of keys and values are carried past
+# it, one pair after the other. Each row keeps its own three notes.
+#
+# /// figure | docs/assets/figures/tiling.svg
+# alt: >-
+#   A tile of rows of Q stays in place while tiles of K and V pass by. Of the N by N square of scores only one
+#   small tile exists at a time. The finished rows go to O.
+# caption: The square is still computed, tile by tile. It is never kept.
+# ///
+
+
+# %%
+def flash(Q, K, V, tile=4):
+    """Attention of one head, everything [N, D], with one tile of scores at a time."""
+    N, D = Q.shape
+    O, held = np.empty_like(Q), 0
+    for i in range(0, N, tile):  # a tile of queries sits down
+        q = Q[i : i + tile] / np.sqrt(D)  # [tile, D]
+        m = np.full(len(q), -np.inf)  # largest score so far, for each row
+        l = np.zeros(len(q))  # sum of exponentials so far
+        acc = np.zeros_like(q)  # the plate, [tile, D]
+        for j in range(0, N, tile):  # keys and values are carried past
+            s = q @ K[j : j + tile].T  # [tile, tile], all there ever is of the square
+            m_new = np.maximum(m, s.max(axis=1))
+            mend = np.exp(m - m_new)  # the first time exp(-inf), which is 0
+            p = np.exp(s - m_new[:, None])
+            l = l * mend + p.sum(axis=1)
+            acc = acc * mend[:, None] + p @ V[j : j + tile]
+            m = m_new
+            held = max(held, s.size)
+        O[i : i + tile] = acc / l[:, None]  # one division, at the very end
+    return O, held
+
+
+Q, K, V = np.random.default_rng(0).standard_normal((3, 10, 8))
+S = Q @ K.T / np.sqrt(8)
+P = np.exp(S) / np.exp(S).sum(axis=1, keepdims=True)
+O, held = flash(Q, K, V)
+worst = np.abs(O - P @ V).max()
+record(tiles={"held": quantity(held), "square": quantity(S.size), "worst": quantity(float(worst))})
+print("the two answers agree:", np.allclose(O, P @ V))
+
+# %% [markdown]
+# The worst element differs by {{ tiles.worst:.0e }}: rounding, nothing else. The largest piece of the square
+# that ever existed had {{ tiles.held:.0f }} scores, of {{ tiles.square:.0f }}. And it stays at that, however
+# long the sequence gets. (N = 10 with tiles of 4 is on purpose. The last tile is short, and forgetting the
+# short tile is the commonest bug of all.)
+#
+# Note what the loop does *not* save. Every score is computed, both multiplies are done in full, and a little
+# mending comes on top. Less carrying, not less cooking. In training there is more on top: the backward pass
+# computes the scores a second time rather than fetch them. Extra arithmetic, and a shorter day.
+#
+# /// exercise | The bug that hides
+# Delete `* mend` from the line of `l`, and only there. For which inputs is the answer still right?
+# /// answer
+# For those whose first tile already holds each row's largest score; then every later factor is 1. Constant
+# inputs, for one. So test on random numbers, and look at the worst element, not at the average.
+# ///
+
+# %% [markdown]
+# ## The same loop in CUDA
+#
+# Now the kernel that you type. Plain on purpose: fp32, no tensor cores, no tricks. One block is one table
+# and takes one tile of queries of one head. The lines are the lines above, in the same order.
+#
+# First the table is laid, and each cook finds her row.
+#
+# /// source | src/course_kernels/attention/k02_teaching.cu#setup
+# ///
+#
+# A tile of keys and values comes up from the cellar, once for the whole table.
+#
+# /// source | src/course_kernels/attention/k02_teaching.cu#load
+# ///
+#
+# All wait until the tray is full. Then each computes her scores from it.
+#
+# /// source | src/course_kernels/attention/k02_teaching.cu#scores
+# ///
+#
+# And here are the notes on the sleeve. You did this by hand ten minutes ago.
+#
+# /// source | src/course_kernels/attention/k02_teaching.cu#online_softmax
+# ///
+#
+# When the last tile has passed: divide once, carry the plate out.
+#
+# /// source | src/course_kernels/attention/k02_teaching.cu#store
+# ///
+#
+# Causal comes last, and it is two things. A token may look only backwards. Tiles wholly above the diagonal
+# are **skipped**: the loop ends sooner, and nearly half of the work is gone. But a tile *on* the diagonal is
+# half allowed and half forbidden. There each forbidden score is **masked**, set to −∞, so that its
+# exponential is 0. If you skip and do not mask, the answer is wrong near the diagonal and nowhere else.
+#
+# /// source | src/course_kernels/attention/k02_teaching.cu#causal
+# ///
+#
+# The whole of it:
+#
+# /// source | src/course_kernels/attention/k02_teaching.cu
+# lines: true
+# ///
+#
+# /// exercise | One barrier too few
+# The loop has two barriers: one when the tile has landed, one at its end. Delete the second. What breaks,
+# and will you see it?
+# /// answer
+# A quick cook begins to refill the tray while a slow one still eats from it. That is a race. On some runs it
+# shows, on others it does not, and one right answer proves nothing. The barrier stays.
+# ///
+
+# %% [markdown]
+# ## Is it right?
+#
+# First this, then the clock. Each kernel gets fresh random inputs, and its answer is held against the same
+# formula in float64. What counts is the *worst* element. N = 1000, which no tile here divides.
+#
+# Two more have walked in. *Tuned Triton* is our fast kernel: the same loop, with tensor cores, larger tiles
+# and loads that run ahead. You read it, you do not type it. *SDPA* is what PyTorch gives you when you ask for
+# attention. It has several engines under one bonnet, so we always name the engine.
+#
+# /// predict | What is further from the truth: your fp32 kernel or the library's bf16?
+# An fp32 number carries about seven decimal digits, a bf16 number between two and three.
+# /// reveal
+# The type decides, not the author: {{ right_fp32.full.teaching.error:.0e }} for your kernel,
+# {{ right_bf16.full.sdpa_flash.error:.0e }} for the library's.
+# ///
+
+# %%
+from course_kernels.attention import k01_materialised, k02_teaching, k03_flash, library
+from course_kernels.measure import compare
+from course_kernels.problem import Workload
+
+IN_FP32 = {"materialised": k01_materialised, "teaching": k02_teaching, "flash": k03_flash}
+IN_BF16 = {
+    "flash": k03_flash,
+    "cudnn": library.sdpa_cudnn,
+    "sdpa_flash": library.sdpa_flash,
+    "efficient": library.sdpa_efficient,
+    "math": library.sdpa_math,
+    "materialised": k01_materialised,
+}
+
+
+def check(kernels, dtype):
+    """compare() checks before it times; here the check is what we came for."""
+    shape = {"B": 2, "H": 4, "N": 1000, "D": 128}
+    return {
+        "full": compare(kernels, Workload.of(dtype, **shape, causal=False), seconds=0.05),
+        "causal": compare(kernels, Workload.of(dtype, **shape, causal=True), seconds=0.05),
+    }
+
+
+record(right_fp32=check(IN_FP32, "float32"), right_bf16=check(IN_BF16, "bfloat16"))
+
+# %% [markdown]
+# The distance of the worst element from the float64 answer, relative to its size:
+#
+# /// table
+# columns: [kernel, type, full, causal]
+# rows:
+#   - ["materialised", fp32, "{{ right_fp32.full.materialised.error:.0e }}",
+#      "{{ right_fp32.causal.materialised.error:.0e }}"]
+#   - ["**teaching**", fp32, "{{ right_fp32.full.teaching.error:.0e }}",
+#      "{{ right_fp32.causal.teaching.error:.0e }}"]
+#   - ["tuned Triton", fp32, "{{ right_fp32.full.flash.error:.0e }}",
+#      "{{ right_fp32.causal.flash.error:.0e }}"]
+#   - ["materialised", bf16, "{{ right_bf16.full.materialised.error:.0e }}",
+#      "{{ right_bf16.causal.materialised.error:.0e }}"]
+#   - ["**tuned Triton**", bf16, "{{ right_bf16.full.flash.error:.0e }}",
+#      "{{ right_bf16.causal.flash.error:.0e }}"]
+#   - ["SDPA flash", bf16, "{{ right_bf16.full.sdpa_flash.error:.0e }}",
+#      "{{ right_bf16.causal.sdpa_flash.error:.0e }}"]
+#   - ["SDPA cuDNN", bf16, "{{ right_bf16.full.cudnn.error:.0e }}",
+#      "{{ right_bf16.causal.cudnn.error:.0e }}"]
+#   - ["SDPA memory-efficient", bf16, "{{ right_bf16.full.efficient.error:.0e }}",
+#      "{{ right_bf16.causal.efficient.error:.0e }}"]
+#   - ["SDPA math", bf16, "{{ right_bf16.full.math.error:.0e }}",
+#      "{{ right_bf16.causal.math.error:.0e }}"]
+# ///
+#
+# /// exercise | A kind test
+# A colleague checks his kernel on inputs of all ones. Name two wrong kernels that pass.
+# /// answer
+# With equal keys all scores are equal, and the answer is the mean of V: ones. So a kernel that never mends
+# passes. One without the $1/\sqrt d$ passes. One that stops after the first tile passes too. That is three.
+# ///
+
+# %% [markdown]
+# ## What did it buy? Count the trips
+#
+# A real batch: 256 heads of N = 4096 and d = 128, in bf16. First by hand. The plain recipe carries Q, K, V
+# and O once each, and the square four times. Flash carries Q, K, V and O once each, and no square.
+#
+# /// predict | By what factor does the traffic fall, when the hardware counts it?
+# By N = 4096 · by about N/d = 32 · by about 4, the four trips.
+# /// reveal
+# By hand it is $1 + N/d$, which is {{ by_hand.materialised / by_hand.flash:.0f }}. The counters say
+# {{ counted.materialised.gb / counted.flash.gb:.1f }}.
+# ///
+
+# %%
+from course_kernels.measure import count
+
+B, H, N, D = 16, 16, 4096, 128
+batch = Workload.of("bfloat16", B=B, H=H, N=N, D=D, causal=False)
+thin = 2 * B * H * N * D  # bytes of Q; K, V and O weigh the same
+square = 2 * B * H * N * N  # bytes of S; P weighs the same
+tiles = N // 128  # tiles of 128 queries in one head
+record(
+    by_hand={
+        "square": quantity(square, "B"),
+        "materialised": quantity(4 * thin + 4 * square, "B"),
+        "flash": quantity(4 * thin, "B"),
+        "tiles": quantity(tiles),
+        "each_tile_fetches": quantity(2 * thin + tiles * 2 * thin, "B"),
+        "keys_and_values": quantity(2 * 2 * N * D, "B"),  # of one head
+    },
+    counted={"materialised": count(k01_materialised, batch), "flash": count(k03_flash, batch)},
+)
+
+# %% [markdown]
+# /// table
+# columns: [kernel, "by hand, GB", "counted, GB", of which read, and written]
+# rows:
+#   - [materialised, "{{ by_hand.materialised / 1e9:.1f }}", "{{ counted.materialised.gb:.1f }}",
+#      "{{ counted.materialised.read_gb:.1f }}", "{{ counted.materialised.write_gb:.1f }}"]
+#   - [tuned Triton, "{{ by_hand.flash / 1e9:.2f }}", "{{ counted.flash.gb:.2f }}",
+#      "{{ counted.flash.read_gb:.2f }}", "{{ counted.flash.write_gb:.2f }}"]
+# caption: Counted by Nsight Compute, over every kernel of the call.
+# ///
+#
+# Why not a factor of 4096? Because nobody gets to carry nothing. The square is measured against Q, K, V and
+# O, which every kernel must carry. A row of the square has N numbers, a row of Q has d. Four squares over
+# four thin matrices is N/d, and the 1 is the thin ones themselves. The *storage* of both squares is gone,
+# {{ 2 * by_hand.square / 1e9:.1f }} GB of it. The *traffic* fell by this factor. Two sentences, and they are
+# not the same.
+#
+# Now look harder. Does flash really fetch K and V only once? Each tile of queries walks past *all* keys, and
+# one head has {{ by_hand.tiles:.0f }} tiles of 128. If every walk went down the stairs, we would count
+# {{ by_hand.each_tile_fetches / 1e9:.1f }} GB. That is the $N^2d^2/M$ of the theory.
+#
+# /// claim | counted.flash.gb < 1.6 * by_hand.flash / 1e9
+# We count {{ counted.flash.gb:.2f }}. So nearly all of those walks end at the top of the stairs. K and V of
+# one head weigh {{ by_hand.keys_and_values / 1e6:.1f }} MB. The card works on a few heads at a time, and
+# their keys and values wait in the L2 cache, the shelf by the cellar door. No line of code asked for that.
+# It comes from the order in which the blocks are handed out: all tiles of one head, then the next head.
+# /// otherwise
+# We count {{ counted.flash.gb:.2f }}. Some of those walks end at the L2 cache, the shelf at the top of the
+# stairs, and on this card some do not.
+# ///
+#
+# /// exercise | A factor of your own
+# Forecast the factor for N = 1024 and d = 64. The paper counted 9.2 there [^dao2022]. Why less?
+# /// answer
+# $1 + 1024/64 = 17$. The paper counts the backward pass as well, where flash fetches its inputs again to
+# compute the scores a second time. And an A100's shelf is smaller. The forecast is a ceiling.
+# ///
+
+# %% [markdown]
+# ## And the clock?
+#
+# Less carrying should mean less waiting. Let N grow from 512 to 16384 and hold the tokens, B·N = 16384:
+# short sequences come in large batches, long ones alone. 16 heads, d = 128, bf16, interleaved.
+#
+# Your kernel runs its own race, in fp32, against the plain recipe in fp32. It has no tensor cores. On one
+# line with bf16 kernels, we would compare a spoon with a mixer.
+#
+# /// predict | As N grows, where do the TFLOP/s of flash go, and where those of the plain recipe?
+# Both up · flash up and then level, the plain recipe stays low · both down.
+# /// reveal
+# From N = 512 to 8192, flash goes from {{ flash.n512.tflops:.0f }} to {{ flash.n8192.tflops:.0f }} TFLOP/s,
+# and the plain recipe from {{ materialised.n512.tflops:.0f }} to {{ materialised.n8192.tflops:.0f }}.
+# ///
+
+# %%
+import torch
+
+SIZES = (512, 1024, 2048, 4096, 8192, 16384)
+
+
+def race(kernels, dtype, N, *, H=16, D=128, causal=False, seconds=0.4):
+    """All kernels at one length, interleaved; those that keep the square run only where it fits."""
+    room = torch.cuda.get_device_properties(0).total_memory
+    if room < 20 * H * 16384 * N:  # five squares of four bytes: the hungriest holds that many
+        kernels = {name: k for name, k in kernels.items() if name not in ("materialised", "math")}
+    w = Workload.of(dtype, B=16384 // N, H=H, N=N, D=D, causal=causal)
+    return compare(kernels, w, seconds=seconds)
+
+
+# The last length is the headline, and gets more time.
+runs = {N: race(IN_BF16, "bfloat16", N, seconds=1.0 if N == 16384 else 0.4) for N in SIZES}
+record(**{name: {f"n{N}": runs[N][name] for N in SIZES if name in runs[N]} for name in IN_BF16})
+
+# %%
+FUSED = {name: IN_BF16[name] for name in ("flash", "cudnn", "sdpa_flash", "efficient")}
+record(
+    causal=race(FUSED, "bfloat16", 16384, causal=True, seconds=1.0),
+    d64=race(FUSED, "bfloat16", 16384, H=32, D=64),  # half the head, twice the heads
+    d64_causal=race(FUSED, "bfloat16", 16384, H=32, D=64, causal=True),
+)
+
+# %%
+PLAIN = {"materialised": k01_materialised, "teaching": k02_teaching}
+plain = {N: race(PLAIN, "float32", N, seconds=0.3) for N in SIZES}
+record(fp32={name: {f"n{N}": plain[N][name] for N in SIZES if name in plain[N]} for name in PLAIN})
+
+# %% [markdown]
+# /// chart | lines
+# title: Attention forward, bf16, d = 128
+# x: N
+# y: tflops
+# x_label: N, with B·N = 16384 and 16 heads
+# y_label: TFLOP/s
+# x_scale: log2
+# series:
+#   - {name: cudnn.*, label: SDPA cuDNN}
+#   - {name: flash.*, label: tuned Triton}
+#   - {name: sdpa_flash.*, label: SDPA flash}
+#   - {name: efficient.*, label: SDPA memory-efficient}
+#   - {name: materialised.*, label: materialised}
+#   - {name: math.*, label: SDPA math}
+# alt: >-
+#   TFLOP/s against sequence length, six lines. At N = 16384, cuDNN stands at {{ cudnn.n16384.tflops:.0f }},
+#   tuned Triton at {{ flash.n16384.tflops:.0f }}, SDPA flash at {{ sdpa_flash.n16384.tflops:.0f }} and
+#   memory-efficient at {{ efficient.n16384.tflops:.0f }}. At N = 8192, materialised stands at
+#   {{ materialised.n8192.tflops:.0f }} and math at {{ math.n8192.tflops:.0f }}.
+# caption: "For everyone the same count: 4·B·H·N²·d operations. Mending and recomputing earn nothing."
+# ///
+#
+# At N = 4096 the plain recipe takes {{ materialised.n4096.ms:.2f }} ms and flash {{ flash.n4096.ms:.2f }} ms.
+# The time fell by a factor of {{ materialised.n4096.ms / flash.n4096.ms:.1f }}, the traffic by far more. Of
+# course: once the carrying is gone, the cooking remains, and that is the same for both.
+#
+# Now your kernel, among its equals.
+#
+# /// chart | lines
+# title: Attention forward, fp32 without tensor cores, d = 128
+# x: N
+# y: tflops
+# x_label: N, with B·N = 16384 and 16 heads
+# y_label: TFLOP/s
+# x_scale: log2
+# series:
+#   - {name: fp32.materialised.*, label: materialised}
+#   - {name: fp32.teaching.*, label: teaching kernel}
+# alt: >-
+#   TFLOP/s in fp32 against sequence length, two lines. At N = 4096, materialised stands at
+#   {{ fp32.materialised.n4096.tflops:.1f }} and the teaching kernel at {{ fp32.teaching.n4096.tflops:.1f }}.
+# ///
+#
+# /// claim | fp32.teaching.n4096.tflops < 0.3 * fp32.materialised.n4096.tflops
+# A loss, and we show it. At N = 4096 your kernel reaches {{ fp32.teaching.n4096.tflops:.1f }} TFLOP/s, the
+# plain recipe {{ fp32.materialised.n4096.tflops:.1f }}. Its two multiplies are the library's, and those are
+# masterpieces. Yours goes down the stairs far less often and still comes in behind, because it reaches to
+# the tray for nearly every multiply. To mend *that* is the work of the matrix-multiply ladder.
+# /// otherwise
+# At N = 4096 your kernel reaches {{ fp32.teaching.n4096.tflops:.1f }} TFLOP/s, and the plain recipe, whose
+# two multiplies are the library's, {{ fp32.materialised.n4096.tflops:.1f }}.
+# ///
+#
+# /// exercise | What grows?
+# B·N stays fixed. From N = 512 to 16384, how does the work grow, $4BHN^2d$? And the bytes of Q, K, V and O?
+# /// answer
+# The work grows with N, 32-fold. The thin matrices stay as they are. So the work per byte grows 32-fold too,
+# and that is the door to the next section.
+# ///
+
+# %% [markdown]
+# ## Two roofs
+#
+# Every kernel lives under two roofs [^williams2009]. The flat one is the arithmetic peak. The sloping one is
+# bandwidth times *intensity*, the operations you do for each byte you carry. Under the slope you wait for
+# the stairs. Under the flat roof you wait for the cooks.
+#
+# /// predict | At N = 4096 and d = 128, who stands under which roof?
+# In bf16 the two roofs of an H200 meet at about 206 operations a byte.
+# /// reveal
+# The plain recipe does {{ big.materialised.gflop / counted.materialised.gb:.0f }} operations for each byte it
+# carries, flash {{ big.flash.gflop / counted.flash.gb:.0f }}.
+# ///
+
+# %%
+record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch))
+
+# %% [markdown]
+# /// chart | roofline
+# title: Two kernels under two roofs, N = 4096, d = 128
+# math: bf16
+# points:
+#   - label: materialised
+#     intensity: big.materialised.gflop / counted.materialised.gb
+#     tflops: big.materialised.tflops
+#   - label: tuned Triton
+#     intensity: big.flash.gflop / counted.flash.gb
+#     tflops: big.flash.tflops
+# alt: >-
+#   A roofline. Materialised stands at {{ big.materialised.gflop / counted.materialised.gb:.0f }} operations a
+#   byte and {{ big.materialised.tflops:.0f }} TFLOP/s, tuned Triton far to the right, at
+#   {{ big.flash.gflop / counted.flash.gb:.0f }} operations a byte and {{ big.flash.tflops:.0f }} TFLOP/s.
+# caption: Useful operations over counted bytes. The roofs are those of the data sheet.
+# ///
+#
+# So FlashAttention made nothing cheaper. It *moved* the problem, from the stairs, which nobody can widen, to
+# the cooks, whom you can organise. All that follows is about keeping them busy.
+#
+# /// claim | big.flash.of_peak < 0.75
+# And busy they are not always: {{ big.flash.of_peak:.0%}} of peak. Where is the rest?
+# /// otherwise
+# And here they are nearly always busy: {{ big.flash.of_peak:.0%}} of peak.
+# ///
+#
+# /// exercise | The roof over fp32
+# In fp32 the roofs of an H200 meet at about 14 operations a byte. Where does the plain recipe stand there?
+# Count four trips of four-byte scores.
+# /// answer
+# For each score it carries 16 bytes and does 4d = 512 operations: 32 a byte. That is under the *flat* roof,
+# square and all. With slow arithmetic the stairs are not what hurts, so in your own race there was little to
+# win by sparing them. The square became the enemy when tensor cores made the cooks fast.
+# ///
+
+# %% [markdown]
+# ## What is still lost
+#
+# The hardest race: N = 16384, d = 128, against the best that PyTorch can call.
+#
+# /// predict | The same loop in a page of Triton. How close does it come to cuDNN?
+# Half · four fifths · level.
+# /// reveal
+# {{ flash_over_cudnn.full:.2f }} of cuDNN's speed, and causal {{ flash_over_cudnn.causal:.2f }}.
+# ///
+#
+# /// define | flash_over_sdpa_flash.full = flash.n16384.tflops / sdpa_flash.n16384.tflops
+# unit: ×
+# what: tuned Triton over SDPA flash, N = 16384, d = 128, bf16, full
+# ///
+#
+# /// define | flash_over_sdpa_flash.causal = causal.flash.tflops / causal.sdpa_flash.tflops
+# unit: ×
+# what: tuned Triton over SDPA flash, N = 16384, d = 128, bf16, causal
+# ///
+#
+# /// define | flash_over_cudnn.full = flash.n16384.tflops / cudnn.n16384.tflops
+# unit: ×
+# what: tuned Triton over SDPA cuDNN, N = 16384, d = 128, bf16, full
+# ///
+#
+# /// define | flash_over_cudnn.causal = causal.flash.tflops / causal.cudnn.tflops
+# unit: ×
+# what: tuned Triton over SDPA cuDNN, N = 16384, d = 128, bf16, causal
+# ///
+#
+# /// table
+# columns: ["TFLOP/s", full, causal, "d = 64, full", "d = 64, causal", "% of peak, full"]
+# rows:
+#   - ["SDPA cuDNN", "{{ cudnn.n16384.tflops:.0f }}", "{{ causal.cudnn.tflops:.0f }}",
+#      "{{ d64.cudnn.tflops:.0f }}", "{{ d64_causal.cudnn.tflops:.0f }}", "{{ cudnn.n16384.of_peak:.0%}}"]
+#   - ["**tuned Triton**", "{{ flash.n16384.tflops:.0f }}", "{{ causal.flash.tflops:.0f }}",
+#      "{{ d64.flash.tflops:.0f }}", "{{ d64_causal.flash.tflops:.0f }}", "{{ flash.n16384.of_peak:.0%}}"]
+#   - ["SDPA flash", "{{ sdpa_flash.n16384.tflops:.0f }}", "{{ causal.sdpa_flash.tflops:.0f }}",
+#      "{{ d64.sdpa_flash.tflops:.0f }}", "{{ d64_causal.sdpa_flash.tflops:.0f }}",
+#      "{{ sdpa_flash.n16384.of_peak:.0%}}"]
+#   - ["SDPA memory-efficient", "{{ efficient.n16384.tflops:.0f }}", "{{ causal.efficient.tflops:.0f }}",
+#      "{{ d64.efficient.tflops:.0f }}", "{{ d64_causal.efficient.tflops:.0f }}", "{{ efficient.n16384.of_peak:.0%}}"]
+# caption: Causal counts half of the operations. With d = 64 there are 32 heads, for the same width of model.
+# ///
+#
+# /// claim | flash_over_sdpa_flash.full > 1.4 and flash_over_sdpa_flash.causal > 1.4
+# Against SDPA's flash back end we win: {{ flash_over_sdpa_flash.full:.2f }} times its speed full,
+# {{ flash_over_sdpa_flash.causal:.2f }} times causal. It is FlashAttention-2, made for the cards before this
+# one.
+# ///
+#
+# /// claim | 0.8 < flash_over_cudnn.full < 1 and 0.8 < flash_over_cudnn.causal < 1
+# Against cuDNN we lose: {{ flash_over_cudnn.full:.2f }} of its speed full, {{ flash_over_cudnn.causal:.2f }}
+# causal. More than four fifths, and not all. It is worth knowing where the rest went.
+# ///
+#
+# Two kinds of hands work at every table. The **tensor cores** multiply. The **special-function units** take
+# exponentials. On Hopper the first are quick beyond reason, the second are not: the authors of
+# FlashAttention-3 set 989 TFLOP/s of matrix multiply against 3.9 trillion exponentials a second [^shah2024].
+# At d = 128 a score costs 512 operations and one exponential. Divide.
+
+# %%
+MATMUL_PER_S, EXP_PER_S = 989e12, 3.9e12  # H100 SXM, as the FlashAttention-3 paper sets them side by side
+
+
+def taking_turns(d):
+    """Share of its peak that is left for the multiply when multiply and softmax take turns."""
+    multiply, exponential = 4 * d / MATMUL_PER_S, 1 / EXP_PER_S
+    return multiply / (multiply + exponential)
+
+
+record(
+    turns={
+        "exp_over_multiply": quantity(MATMUL_PER_S / (4 * 128 * EXP_PER_S)),
+        "d128": quantity(taking_turns(128)),
+        "d64": quantity(taking_turns(64)),
+    }
+)
+
+# %% [markdown]
+# That single exponential takes {{ turns.exp_over_multiply:.0%}} as long as the 512 operations. If the two
+# take strict turns, and all else is free, the best you can see is {{ turns.d128:.0%}} of peak at d = 128. At
+# d = 64 it is {{ turns.d64:.0%}}: half the multiplying, the same softmax. Look at the d = 64 columns again.
+#
+# /// claim | flash.n16384.of_peak < turns.d128
+# Our kernel, at {{ flash.n16384.of_peak:.0%}}, stays below that line. It has one kind of warp, and each does
+# everything in turn: fetch, multiply, exponentiate, multiply. If two of them overlap, that is luck.
+# /// otherwise
+# Our kernel, at {{ flash.n16384.of_peak:.0%}}, is above that line, so its warps do overlap the two.
+# ///
+#
+# What cuDNN does inside we cannot read. FlashAttention-3 we can. It gives the fetching to warps that do
+# nothing else: *warp specialisation*. It lets two groups alternate, one multiplies while the other
+# exponentiates: *ping-pong*. And it overlaps the two within each group: *pipelining*. Then its authors took
+# their kernel apart. On an H100 at N = 8448 and d = 128, specialisation alone gave 582 TFLOP/s, pipelining
+# alone 570, both together 661 [^shah2024]. No single trick carries it. Our kernel leaves all of this to the
+# compiler.
+#
+# The clock takes a share too: the peak of the sheet assumes a clock that a hot card may not hold. Here it ran
+# at {{ flash.n16384.sm_mhz:.0f }} MHz and drew {{ flash.n16384.power_w:.0f }} W.
+#
+# /// exercise | Where to spend
+# One wish: the exponential at half its price, or the multiply at half its price. With strict turns at d = 128,
+# which do you take, and what happens to the idle share of the tensor cores?
+# /// answer
+# Call the multiply 2 and the exponential 1, together 3. The first wish gives 2.5, the second 2. Take the
+# second. But now the tensor cores idle in one beat of two, where it was one of three. Each card with quicker
+# tensor cores makes the softmax matter more.
+# ///
+
+# %% [markdown]
+# ## FlashAttention-2 and -3 on a napkin
+#
+# No code, just what changed and why. Descendants of this loop serve in PyTorch, in vLLM and in TensorRT-LLM.
+#
+# **FlashAttention** (2022) is this page: tiles, online softmax, no square in HBM, scores computed again in
+# the backward pass.
+#
+# **FlashAttention-2** (2023) asks: *who sits where?* The first version gave a head to one block; a few long
+# sequences left most tables empty. Now the queries, too, are split over blocks. In a block each warp takes
+# its own rows, so the warps stop handing half-finished sums over the tray. And the division moves out of the
+# loop, to its end. You have met all three; they are in the kernel you typed. The paper reports about twice
+# the speed of its parent and 50–73 % of an A100's peak [^dao2023].
+#
+# **FlashAttention-3** (2024) asks: *who waits for whom?* Specialists who only fetch, ping-pong, and FP8 for
+# those who can bear it. The paper reports 1.5 to 2.0 times FlashAttention-2, up to 740 TFLOP/s or 75 % of an
+# H100's peak in FP16, and nearly 1.2 PFLOP/s in FP8, with 2.6 times less error than a plain FP8 kernel
+# [^shah2024].
+#
+# *Carry less. Seat everybody. Never wait.* In that order, for any kernel.
+#
+# /// exercise | Three patients
+# (a) One head, N = 100 000, most of the card idle. (b) HBM always busy, tensor cores hardly. (c) HBM quiet,
+# tensor cores idle in every third beat. Which of the three papers does each need?
+# /// answer
+# (a) The second: more seats. (b) The first: carry less. (c) The third: never wait.
+# ///
+
+# %% [markdown]
+# ## Before you leave the table
+#
+# /// exercise | A window
+# Many models let a token look back at the last W tokens only. Change the NumPy loop. Which tiles do you
+# skip, where do you mask, and how does the work grow with N?
+# /// answer
+# The queries i … i+t−1 see nothing before i−W+1 and nothing after i+t−1. So j runs from
+# `max(0, i - W + 1) // tile * tile` to `i + tile`. Mask at *both* edges, with `row` and `col` counted in the
+# whole sequence: `s[(col > row) | (col <= row - W)] = -np.inf`. The work grows with N·W instead of N². One
+# trap: a row whose first tile is all masked has m = −∞, and −∞ minus −∞ is NaN. Guard it.
+# ///
+#
+# /// exercise | Two half plates
+# Two tables each took half of the keys for the same row. One holds $(m_1, l_1, a_1)$, the other
+# $(m_2, l_2, a_2)$. Merge them.
+# /// answer
+# $m = \max(m_1, m_2)$, and both sides are mended to it: $l = l_1 e^{m_1-m} + l_2 e^{m_2-m}$, and $a$ in the
+# same way. It is the crate step with a whole sum for a crate. With it, one row can be shared out over many
+# tables.
+# ///
+#
+# **You can now** point at the square and say what it costs in room and in trips; do online softmax on a
+# napkin; read a flash kernel line by line and put causal in its two places; forecast traffic and face the
+# counter; and say what percent of peak you are at, and where the rest goes.
+#
+# **Where this leads.** The matrix-multiply ladder teaches your loop to reach less often to the tray. The
+# Hopper workshop opens the toolbox for fetching specialists and ping-pong. How clock, checks and counters
+# work: [how every number here is measured](../how_we_measure.py). Each number with its spread:
+# [the ledger](../numbers.md).

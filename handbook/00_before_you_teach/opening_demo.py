@@ -1,0 +1,200 @@
+# ---
+# id: opening
+# title: The ten-second opening demo
+# description: A naive matrix multiply against the library's, back to back, before a word of theory.
+# needs: gpu
+# ---
+
+# %% [markdown]
+# # The ten-second opening demo
+#
+# After this page you can end the first five minutes of day one with a gap that the whole room sees. You will
+# know what to type, what to say, what to draw, how long you will stand there waiting, and what to do when it
+# goes wrong.
+#
+# It comes last in the opening. The sentence is on the board: *First we make the multiply fast. Then we make
+# the model fast.* The road is drawn beside it. Now they see why anyone would walk it.
+
+# %% [markdown]
+# ## What you run
+#
+# Two programs that compute the same thing: the product of two square grids of numbers, 4096 by 4096, in
+# fp32. The first is the kernel that a newcomer writes, one cook for each number of the answer, no tricks. The
+# second is the library's. Open a terminal in the folder of the course, make the letters large, and type:
+#
+# ```bash
+# PYTHONPATH=src python -m course_kernels.measure sgemm/k01_naive sgemm/library.cublas \
+#     --workload dtype=float32,M=4096,N=4096,K=4096
+# ```
+#
+# It checks both answers before it times either. Here is the naive one whole, for your eyes, not for theirs:
+#
+# /// source | src/course_kernels/sgemm/k01_naive.cu
+# ///
+
+# %%
+from course_kernels.measure import compare, quantity, record
+from course_kernels.problem import Workload
+from course_kernels.sgemm import k01_naive, library
+
+GRID = Workload.of("float32", M=4096, N=4096, K=4096)
+both = compare({"naive": k01_naive, "library": library.cublas}, GRID)
+record(
+    **both,
+    grid={"multiply_adds": quantity(4096**3)},
+)
+
+# %% [markdown]
+# ## How long you will wait
+#
+# Not ten seconds, the first time. The process has to start, load PyTorch, compile the kernel, work out the
+# true answer in float64, and warm the card. We ran the very command above in a fresh process, twice, and held
+# a watch to it.
+
+# %%
+import os
+import subprocess
+import sys
+import time
+
+import course_kernels
+
+COMMAND = [sys.executable, "-m", "course_kernels.measure", "sgemm/k01_naive", "sgemm/library.cublas"]
+WORKLOAD = ["--workload", "dtype=float32,M=4096,N=4096,K=4096"]
+SOURCES = os.path.dirname(course_kernels.__path__[0])
+
+
+def wait_s():
+    """Seconds from pressing Enter to the prompt, in a process of its own."""
+    paths = os.pathsep.join(filter(None, (SOURCES, os.environ.get("PYTHONPATH"))))
+    start = time.perf_counter()
+    subprocess.run(
+        COMMAND + WORKLOAD, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": paths}
+    )
+    return time.perf_counter() - start
+
+
+record(
+    wait={
+        "first": quantity(wait_s(), "s", how="device"),
+        "again": quantity(wait_s(), "s", how="device"),
+    }
+)
+
+# %% [markdown]
+# First time {{ wait.first:.0f }} s, second time {{ wait.again:.0f }} s. So run it once before the room fills,
+# leave the window open, and run it again when you need it. While it works, talk: the next section gives you
+# more words than the wait is long.
+
+# %% [markdown]
+# ## What the room sees
+#
+# /// predict | Ask the room: how far apart are they? Same chip, same grids, same answer.
+# About the same · a few times · tens of times. Take hands. Write the tally on the board; they will want to
+# have been right.
+# /// reveal
+# The library needs {{ library.ms:.2f }} ms, the naive kernel {{ naive.ms:.0f }} ms:
+# **{{ naive_over_library:.0f }} times** as long.
+# ///
+#
+# /// define | naive_over_library = naive.us / library.us
+# unit: ×
+# what: time of the naive SGEMM over the library's, 4096³, fp32 without TF32
+# ///
+#
+# /// define | naive_of_library = library.us / naive.us
+# unit: "1"
+# what: speed of the naive SGEMM as a part of the library's, 4096³, fp32 without TF32
+# ///
+#
+# /// table
+# columns: ["", "one multiply, ms", "twenty, s", TFLOP/s, "% of the library", "% of peak"]
+# rows:
+#   - [naive, "{{ naive.ms:.1f }}", "{{ 20 * naive.s:.2f }}", "{{ naive.tflops:.2f }}",
+#      "{{ naive_of_library:.1%}}", "{{ naive.of_peak:.1%}}"]
+#   - [library, "{{ library.ms:.2f }}", "{{ 20 * library.s:.2f }}", "{{ library.tflops:.1f }}", "100 %",
+#      "{{ library.of_peak:.0%}}"]
+# caption: "Two grids of 4096 by 4096, fp32. Peak is the card's data sheet, fp32 outside the tensor cores."
+# ///
+#
+# Nobody can feel a millisecond. So tell it as *twenty in a row*: {{ 20 * naive.s:.1f }} seconds, long enough
+# for a whole room to shift on its chairs, against {{ 20 * library.s:.2f }}. Snap your fingers for the second
+# one.
+#
+# Do not promise a gap beforehand. It belongs to the card, to the size and to the number format. Read out what
+# *your* run says.
+
+# %% [markdown]
+# ## What you say
+#
+# While it runs:
+#
+# > Two grids, a thousand by a thousand: multiply them and you have done one billion multiply-adds. That is a
+# > *modest* grid. The ones on the screen are 4096 wide: {{ grid.multiply_adds / 1e9:.0f }} billion. A language
+# > model runs a few hundred matrix multiplies for each piece of a word it says, and every number inside it
+# > takes part. A model of seventy billion numbers: some seventy billion multiply-adds, for one piece of one
+# > word.
+#
+# When both numbers stand there, wait. Count to three in silence. Then:
+#
+# > Same chip. Same grids. Same answer, checked. The only thing that differs is who wrote the kernel. In two
+# > weeks you will have closed most of that gap by hand. That is the first half of the road. Let's begin.
+#
+# Do not explain *why* the slow one is slow. Someone will ask. Write the question on the board, draw a box
+# around it, and say: "That is week two. I want you to be the one who answers it."
+
+# %% [markdown]
+# ## What you draw
+#
+# Two bars, one above the other, with a ruler and not by feel. The library's as long as your arm. The naive
+# one to scale beside it: at {{ naive_of_library:.1%}} of your arm it is hardly a dot. Let them look at the
+# dot.
+#
+# Then a third bar above both: the peak of the card. The library's bar is only {{ library.of_peak:.0%}} of it.
+#
+# /// chart | bars
+# title: The same multiply, three bars
+# x_label: TFLOP/s, fp32
+# bars:
+#   - {name: library.tflops, label: library}
+#   - {name: naive.tflops, label: naive}
+# references:
+#   - {label: data-sheet peak, value: library.tflops / library.of_peak}
+# alt: >-
+#   Two bars. The library reaches {{ library.tflops:.1f }} TFLOP/s, {{ library.of_peak:.0%}} of the data-sheet
+#   peak; the naive kernel's bar, {{ naive.tflops:.2f }} TFLOP/s, is hardly visible.
+# ///
+#
+# Be strict with yourself about those two yardsticks, from the first day. {{ naive_of_library:.1%}} is a part
+# of the *library*. {{ naive.of_peak:.1%}} is a part of the *peak*. They are different questions, and *what
+# percent of peak are you at?* means the second. The library does not reach all of it either, and that is a
+# better story than pretending it does.
+
+# %% [markdown]
+# ## When it goes wrong
+#
+# - **No GPU in the room.** Show this page. The numbers are of a real run, the stamp at the top says which
+#   card and when. Say so. Never run it on a laptop's CPU and call that the library.
+# - **Another card.** Good. Run it, and read *your* numbers aloud. The gap will differ, the story will not.
+# - **The first run is slow and the room grows restless.** You skipped the rehearsal run. Tell them what the
+#   wait is: starting up, not multiplying. Then run it again.
+# - **It stops with a line about a wrong answer.** Do not run on. Say "the check caught something", and be
+#   proud of it: a course that refuses to time a wrong kernel is the course they want. Show this page.
+# - **Someone says: "the library cheats, it uses tensor cores."** Not here. TF32 is switched off for this
+#   race: both sides multiply in fp32. When the tensor cores come, in week two, the gap to the naive kernel
+#   grows again.
+# - **Someone says: "so the compiler is bad?"** No. It compiled exactly what was asked. What was asked is to
+#   run down to the cellar for every single number.
+#
+# /// exercise | Rehearse
+# Run the command twice on the machine that you will use, with the projector on. Write down three things: your
+# wait, your two times, and your gap. Then say the text aloud against a watch. Does the talk cover the wait?
+# /// answer
+# The talk above is about forty seconds when it is not hurried. If your wait is longer, start the command
+# *before* you draw the road, with your back to the screen. If it is shorter, stop talking earlier: a number
+# that is already there is louder than you.
+# ///
+#
+# **Where this leads.** The naive kernel is the first step of the matrix-multiply ladder. How the clock and
+# the check work: [how every number here is measured](../../docs/how_we_measure.py). What the second half of
+# the road looks like: [FlashAttention from scratch](../../docs/workshops/w1_flash_attention.py).
