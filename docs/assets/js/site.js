@@ -1,0 +1,67 @@
+/* Percent of Peak: the few things a page needs that HTML and CSS cannot do. Without it every word is still there. */
+(function () {
+  "use strict";
+  var here = document.currentScript.src.replace(/js\/site\.js.*$/, "");
+
+  /* Mathematics: KaTeX, only where there is some. Without it the TeX source stands there. */
+  function mathematics() {
+    var places = document.querySelectorAll(".arithmatex");
+    if (!places.length) return;
+    var sheet = document.createElement("link");
+    sheet.rel = "stylesheet";
+    sheet.href = here + "vendor/katex/katex.min.css";
+    document.head.appendChild(sheet);
+    var script = document.createElement("script");
+    script.src = here + "vendor/katex/katex.min.js";
+    script.onload = function () {
+      places.forEach(function (place) {
+        var source = place.textContent.trim();
+        var display = source.startsWith("\\[");
+        window.katex.render(source.slice(2, -2), place, { displayMode: display, throwOnError: false });
+        if (display) keyboard(place, "Formula");
+      });
+      document.documentElement.dataset.mathematics = "done";
+    };
+    document.head.appendChild(script);
+  }
+
+  /* A box that scrolls sideways must be reachable without a mouse. */
+  function keyboard(box, name) {
+    if (box.scrollWidth <= box.clientWidth + 1) return;
+    if (box.tabIndex < 0) box.tabIndex = 0;
+    if (!box.hasAttribute("role") && box.tagName !== "CODE") {
+      box.setAttribute("role", "region");
+      box.setAttribute("aria-label", name);
+    }
+  }
+  function boxes() {
+    document.querySelectorAll(".md-typeset__scrollwrap").forEach(function (box) { keyboard(box, "Table"); });
+    document.querySelectorAll(".md-typeset pre > code").forEach(function (box) { keyboard(box, "Code"); });
+  }
+
+  /* A word's meaning on tap and by keyboard, not only under a mouse. */
+  function words() {
+    document.querySelectorAll(".md-typeset abbr[title]").forEach(function (word) { word.tabIndex = 0; });
+  }
+
+  /* Paper is white: print in the light colours whatever the reader has chosen. */
+  var chosen = null;
+  window.addEventListener("beforeprint", function () {
+    chosen = document.body.getAttribute("data-md-color-scheme");
+    document.body.setAttribute("data-md-color-scheme", "default");
+  });
+  window.addEventListener("afterprint", function () {
+    if (chosen) document.body.setAttribute("data-md-color-scheme", chosen);
+  });
+
+  function start() {
+    var search = document.querySelector(".md-search");
+    if (search) search.setAttribute("aria-label", "Search");
+    mathematics();
+    words();
+    setTimeout(boxes, 300); /* the theme wraps tables first */
+    window.addEventListener("resize", boxes);
+  }
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+})();
