@@ -17,6 +17,7 @@ import tokenize
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -74,9 +75,13 @@ def _in_tables(text: str, cited: Callable[[str], bool]) -> Iterator[tuple[int, s
 # --- the public functions ----------------------------------------------------------------------------
 
 
+def _line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer("\n", text))]
+
+
 def _findings(source: str, places: Iterable[tuple[int, str, str]]) -> list[Finding]:
-    starts = [0] + [match.end() for match in re.finditer("\n", source)]
-    found = {}
+    starts = _line_starts(source)
+    found: dict[tuple[int, str], Finding] = {}
     for at, excerpt, why in places:
         line = bisect.bisect_right(starts, at)
         found.setdefault((line, excerpt), Finding(line, at - starts[line - 1] + 1, excerpt, why))
@@ -127,6 +132,7 @@ def find_typed_numbers(
     condition: str | None = None,
     keys: Collection[str] | None = None,
     code: bool = True,
+    guesses: bool = False,
 ) -> list[Finding]:
     """Typed performance numbers in Markdown prose, which may hold values, code, math, HTML and tables.
 
@@ -136,10 +142,16 @@ def find_typed_numbers(
         condition: the head of that claim; a ratio is allowed if its number stands there (2 for "twice").
         keys: the keys of the bibliography; None takes any `[^key]` that the text does not define itself.
         code: also look for rates and times (nothing else) in fenced and inline code.
+        guesses: list items are the choices of a prediction, which claim nothing.
     """
-    return _findings(
-        text, _search(Text.of(text), in_claim=in_claim, condition=condition, keys=keys, code=code)
-    )
+    settings: dict[str, Any] = {
+        "in_claim": in_claim,
+        "condition": condition,
+        "keys": keys,
+        "code": code,
+        "guesses": guesses,
+    }
+    return _findings(text, _search(Text.of(text), **settings))
 
 
 _DIRECTIVE = re.compile(r"///(?:[ \t]+(?P<kind>[\w-]+)[ \t]*(?:\|[ \t]*(?P<head>.*?))?)?[ \t]*$")
@@ -260,7 +272,7 @@ def lint_page(text: str, *, keys: Collection[str] | None = None) -> list[Finding
             code.append((mark.start(), end))
     for start, end in code:
         line = text.count("\n", 0, start)
-        starts = [0] + [match.end() for match in re.finditer("\n", text)]
+        starts = _line_starts(text)
         for found in lint_python(text[start:end], strings=True, keys=keys):
             places.append((starts[line + found.line - 1] + found.column - 1, found.excerpt, found.why))
     return _findings(text, places)
@@ -275,7 +287,7 @@ def lint_python(source: str, *, strings: bool = False, keys: Collection[str] | N
     except (SyntaxError, tokenize.TokenError) as error:
         return [Finding(getattr(error, "lineno", None) or 1, 1, "", f"cannot be read as Python: {error}")]
     found: list[Finding] = []
-    starts = [0] + [match.end() for match in re.finditer("\n", source)]
+    starts = _line_starts(source)
 
     def look(text: str, line: int, column: int) -> None:
         for hit in _findings(text, _search(Text.of(text), keys=keys)):
@@ -318,14 +330,7 @@ def lint_python(source: str, *, strings: bool = False, keys: Collection[str] | N
     ]
     places: list[tuple[int, str, str]] = []
     for paragraph in _paragraphs(comments):
-        at: list[int] = []
-        text = ""
-        for line, column, comment, _ in paragraph:
-            body = comment.lstrip("#").removeprefix(":")
-            first = starts[line - 1] + column + len(comment) - len(body)
-            text += body + "\n"
-            at += [*range(first, first + len(body)), first + len(body)]
-        places += _search(Text(text, tuple(at)), keys=keys)
+        places += _search(_joined(paragraph, starts, "#:"), keys=keys)
     return sorted(found + _findings(source, places))
 
 
@@ -343,6 +348,18 @@ def _paragraphs(comments: list[tuple[int, int, str, bool]]) -> Iterator[list[tup
         yield group
 
 
+def _joined(paragraph: list[tuple[int, int, str, bool]], starts: list[int], marks: str) -> Text:
+    """The words of some comment lines, without their comment marks, every character with its place in the file."""
+    text = ""
+    at: list[int] = []
+    for line, column, comment, _ in paragraph:
+        words = comment.lstrip(marks)
+        first = starts[line - 1] + column + len(comment) - len(words)
+        text += words + "\n"
+        at += range(first, first + len(words) + 1)
+    return Text(text, tuple(at))
+
+
 _CUDA = re.compile(
     r"//(?:\\\n|[^\n])*|/\*.*?\*/|R\"(\w*)\(.*?\)\1\"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL
 )
@@ -353,7 +370,7 @@ def lint_cuda(source: str, *, keys: Collection[str] | None = None) -> list[Findi
     text = Text.of(source)
     places: list[tuple[int, str, str]] = []
     line_comments: list[tuple[int, int, str, bool]] = []
-    starts = [0] + [match.end() for match in re.finditer("\n", source)]
+    starts = _line_starts(source)
     for match in _CUDA.finditer(source):
         if match[0].startswith("/*"):
             body = text.slice(match.start() + 2, match.end() - 2).sub(
@@ -367,13 +384,7 @@ def lint_cuda(source: str, *, keys: Collection[str] | None = None) -> list[Findi
                 (line, column, match[0], not source[starts[line - 1] : match.start()].strip())
             )
     for paragraph in _paragraphs(line_comments):
-        joined, at = "", []
-        for line, column, comment, _ in paragraph:
-            body = comment.lstrip("/!<")
-            first = starts[line - 1] + column + len(comment) - len(body)
-            joined += body + "\n"
-            at += [*range(first, first + len(body)), first + len(body)]
-        places += _search(Text(joined, tuple(at)), keys=keys)
+        places += _search(_joined(paragraph, starts, "/!<"), keys=keys)
     return _findings(source, places)
 
 
@@ -419,10 +430,10 @@ def lint_output(text: str) -> list[Finding]:
     why = "a cell prints a performance number; record it and let the page show it"
     for line in source.text.splitlines(keepends=True):
         piece = source.slice(place, place + len(line))
-        plain, codes, _ = plain(piece)
+        shown, codes, _ = plain(piece)
         hits = [
-            (plain.at[at], excerpt)
-            for at, excerpt, _ in in_sentence(plain.text, in_claim=False, condition=None)
+            (shown.at[at], excerpt)
+            for at, excerpt, _ in in_sentence(shown.text, in_claim=False, condition=None)
         ]
         for code in codes:
             hits += [
@@ -486,7 +497,7 @@ def lint_paths(paths: Iterable[Path], *, keys: Collection[str] | None = None) ->
 
 
 def main(arguments: list[str]) -> int:
-    """Lint the files and folders named (default: docs handbook src); the exit status is 1 if any holds a typed number."""
+    """Lint the files and folders named (default: docs handbook src); 1 if any holds a typed number."""
     paths = [Path(argument) for argument in arguments] or [
         p for p in map(Path, ("docs", "handbook", "src")) if p.exists()
     ]
