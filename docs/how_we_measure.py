@@ -310,7 +310,7 @@ import time
 import torch
 
 from course_kernels.measure import quantity, trace
-from course_kernels.measure.clock import card_state
+from course_kernels.measure.sensors import snapshot
 
 SIZE, PER_BURST = 8192, 24
 a, b = (torch.randn(SIZE, SIZE, device="cuda").bfloat16() for _ in range(2))
@@ -334,7 +334,7 @@ def bursts(seconds):
         if len(marks) > 2:  # one burst is always queued behind the one we wait for, so the card never idles
             marks[-2].synchronize()
             burst_s = marks[-3].elapsed_time(marks[-2]) / 1e3
-            state = card_state()
+            state = snapshot()
             end_s = marks[0].elapsed_time(marks[-2]) / 1e3
             rows.append((end_s, flops / burst_s / 1e12, state["power_w"], state["sm_mhz"]))
     torch.cuda.synchronize()
@@ -359,10 +359,7 @@ time.sleep(2)
 long_run = bursts(6)
 t_s, tflops, power_w, sm_mhz = (list(column) for column in zip(*long_run, strict=True))
 record(
-    long_run=trace(
-        {"t_s": "s", "tflops": "TFLOP/s", "power_w": "W", "sm_mhz": "MHz"},
-        columns={"t_s": t_s, "tflops": tflops, "power_w": power_w, "sm_mhz": sm_mhz},
-    ),
+    long_run=trace({"t_s": t_s, "tflops": tflops, "power_w": power_w, "sm_mhz": sm_mhz}),
     rested=quantity(statistics.median(fresh), unit="TFLOP/s", how="computed"),
     steady=quantity(
         statistics.median(speed for end, speed, _, _ in long_run if end > 4), unit="TFLOP/s", how="computed"
@@ -380,7 +377,7 @@ record(
 #   - {column: power_w, y_label: W, label: power}
 #   - {column: sm_mhz, y_label: MHz, label: SM clock}
 # alt: "Three traces over six seconds. Speed starts at {{ long_run.tflops.first:.0f }} TFLOP/s and ends at {{ long_run.tflops.last:.0f }}. Power reaches {{ long_run.power_w.max:.0f }} W. The clock goes from {{ long_run.sm_mhz.max:.0f }} MHz at its highest to {{ long_run.sm_mhz.min:.0f }} MHz at its lowest."
-# caption: One point for every burst of 24 multiplies. The card reports its power as a moving average, so it lags behind the speed.
+# caption: One point for every burst of 24 multiplies.
 # ///
 #
 # /// claim | rested > 1.05 * steady

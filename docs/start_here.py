@@ -142,11 +142,11 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # Before you time anything, work out the best that can happen. It takes one line.
 #
 # What must happen? Read `x`, read `y`, write `z`. Three lists of four-byte numbers. The additions are free:
-# while one number comes over from the storeroom, a cook could add hundreds. So the bytes decide:
+# while one number comes up from the cellar, a cook could add hundreds. So the bytes decide:
 #
 # `floor = 3 × 4 × N bytes ÷ bandwidth`
 #
-# The storeroom is the GPU's main memory, across the yard. Its data sheet says how many bytes the yard can
+# The cellar is the GPU's main memory, down the stairs. Its data sheet says how many bytes the stairs can
 # carry in a second.
 
 # %%
@@ -194,8 +194,8 @@ record(
 # **{{ big.cuda.of_peak:.0%}}** in CUDA C++, **{{ big.triton.of_peak:.0%}}** in Triton.
 #
 # Surprised? Most of the road ahead is hard because the work is *not* like this one. Here every cook reads
-# its own numbers, neighbours read neighbours, and nothing is needed twice. The yard is kept full, and that
-# is all there is to it.
+# its own numbers, neighbours read neighbours, and nothing is needed twice. The stairs are kept full, and
+# that is all there is to it.
 # ///
 
 # %% [markdown]
@@ -235,7 +235,7 @@ record(big=big)
 # And look across the rows. The slowest of the three needs only
 # {{ max(big.cuda.us, big.triton.us, big.torch.us) / min(big.cuda.us, big.triton.us, big.torch.us):.2f }}
 # times the time of the quickest. Two languages and a library, one wall: all three stand in front of the
-# same yard.
+# same stairs.
 # /// otherwise
 # And look across the rows: on this card the slowest needs
 # {{ max(big.cuda.us, big.triton.us, big.torch.us) / min(big.cuda.us, big.triton.us, big.torch.us):.2f }}
@@ -245,11 +245,11 @@ record(big=big)
 # %% [markdown]
 # ## Why not all of it?
 #
-# Because the data sheet counts what the yard carries when nobody ever stops. Real memory stops. It must
+# Because the data sheet counts what the stairs carry when nobody ever stops. Real memory stops. It must
 # refresh its cells, or they forget. It must open a row before it reads from it. It must turn around between
 # reading and writing, and we do both. None of this is in your kernel, so no kernel takes it away.
 #
-# How do you know that it is the yard and not your recipe? You copy. A copy is the plainest job there is,
+# How do you know that it is the stairs and not your recipe? You copy. A copy is the plainest job there is,
 # and [the measuring page](how_we_measure.py#the-card-against-its-own-data-sheet) shows what a copy reaches
 # on this card. When your kernel runs as well as a copy does, put the knife down: this dish is done.
 
@@ -290,7 +290,7 @@ record(sweep=sweep)
 # references:
 #   - {label: data sheet, value: by_hand.bandwidth}
 # alt: "Bytes per second against the length of the list. All three lines start near zero, climb together, and flatten below the data sheet, at {{ big.cuda.of_peak:.0%}} of peak for the longest list."
-# caption: Short lists leave the kitchen idle. Long ones fill the yard.
+# caption: Short lists leave the kitchen idle. Long ones fill the stairs.
 # ///
 #
 # /// claim | sweep.cuda.n16.us < 2 * sweep.cuda.n12.us
@@ -301,8 +301,8 @@ record(sweep=sweep)
 # {{ sweep.cuda.n16.us / sweep.cuda.n12.us:.1f }}-fold.
 # ///
 #
-# You pay to open the kitchen. Calling the tables, sending the first cook across the yard, waiting for the
-# first number to come over, seeing the last cook out: this costs the same for a spoonful as for a barrel. And
+# You pay to open the kitchen. Calling the tables, sending the first cook down the stairs, waiting for the
+# first number to come up, seeing the last cook out: this costs the same for a spoonful as for a barrel. And
 # it is the small half of the bill. We send the orders ahead, so that the GPU never waits for the one who
 # writes them. In a program that sends one order and waits, the writing comes on top.
 #
@@ -383,7 +383,7 @@ record(sweep=sweep)
 # fill up.
 #
 # Does an empty seat cost you? Only if too few orders are under way at once. Every cook out there hides the
-# waiting of the others, so the question is how many bytes are in the yard, not how many cooks are in the
+# waiting of the others, so the question is how many bytes are on the stairs, not how many cooks are in the
 # kitchen. Write down what you measured at 32, 64, 256 and 1024. If the four agree, you have learned that
 # this kernel is not picky. If 32 lags, you have seen *occupancy* matter, and you will meet it again.
 # ///
@@ -393,7 +393,7 @@ record(sweep=sweep)
 # 2²⁸, and for N = 2¹²?
 # /// answer
 # The floor halves with the bytes: {{ by_hand.floor / 2:.0f }} µs instead of {{ by_hand.floor:.0f }} µs. For
-# the long list the time should halve with it, and the *percent* should stay where it is: the yard does not
+# the long list the time should halve with it, and the *percent* should stay where it is: the stairs do not
 # care what is in the crates.
 #
 # For the short list the time stays where it is, because you were paying for opening the kitchen. The floor
@@ -405,8 +405,8 @@ record(sweep=sweep)
 # ## Where this leads
 #
 # Vector add is the easy dish. Two reads, one write, nothing used twice. The multiply is not: every number
-# of a matrix is needed again and again, and whoever runs to the storeroom each time is lost. *First we make
-# the multiply fast. Then we make the model fast.*
+# of a matrix is needed again and again, and whoever runs down to the cellar each time is lost. *First we
+# make the multiply fast. Then we make the model fast.*
 #
 # - How far can you trust the numbers above? See [how every number here is measured](how_we_measure.py),
 #   with the cheats we try on ourselves.
