@@ -441,7 +441,7 @@ record(
 # ## And the clock?
 #
 # Less carrying should mean less waiting. Let N grow from 512 to 16384 and hold the tokens, B·N = 16384:
-# short sequences come in large batches, long ones alone. 16 heads, d = 128, bf16, interleaved.
+# short sequences come in large batches, long ones alone. 16 heads, d = 128, bf16, all runners in turns.
 #
 # Your kernel runs its own race, in fp32, against the plain recipe in fp32. It has no tensor cores. On one
 # line with bf16 kernels, we would compare a spoon with a mixer.
@@ -509,8 +509,9 @@ record(fp32={name: {f"n{N}": plain[N][name] for N in SIZES if name in plain[N]} 
 # ///
 #
 # At N = 4096 the plain recipe takes {{ materialised.n4096.ms:.2f }} ms and flash {{ flash.n4096.ms:.2f }} ms.
-# The time fell by a factor of {{ materialised.n4096.ms / flash.n4096.ms:.1f }}, the traffic by far more. Of
-# course: once the carrying is gone, the cooking remains, and that is the same for both.
+# The traffic fell by a factor of {{ counted.materialised.gb / counted.flash.gb:.0f }} above, the time by
+# {{ materialised.n4096.ms / flash.n4096.ms:.1f }}. Once the carrying is gone, the cooking remains, and that is
+# the same for both.
 #
 # Now your kernel, among its equals.
 #
