@@ -215,7 +215,7 @@ def _download(lines: list[str], folder: Path, options: argparse.Namespace, limit
         constraints.write("\n".join(limits))
         constraints.flush()
         command = [
-            sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
+            sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:",
             "--implementation", "cp", "--python-version", options.python, "--dest", str(folder),
             *(part for tag in platforms(options.platform) for part in ("--platform", tag)),
             "--constraint", constraints.name, *lines,
@@ -223,7 +223,7 @@ def _download(lines: list[str], folder: Path, options: argparse.Namespace, limit
         done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode == 0:
         return
-    if any(sign in done.stderr for sign in NETWORK_SIGNS):
+    if any(sign in done.stdout + done.stderr for sign in NETWORK_SIGNS):
         raise WheelhouseFailed(
             "there is no network to the package index: run this where `pip download` works"
         )

@@ -1,7 +1,7 @@
 """Pages that run in processes of their own, on fake devices."""
 
-import os
 import time
+from pathlib import Path
 
 import pytest
 from tiny_repository import commit_all, make_repository, recording, write, write_page
@@ -116,7 +116,9 @@ def test_a_change_in_a_lazily_imported_module_makes_the_record_stale(root):
 
 
 def test_a_raising_cell_names_page_cell_and_cause(root):
-    path = write_page(root, "one", "1", "def f():\n    raise ValueError('expected 4,\\ngot 5')\nf()", "print(3)")
+    path = write_page(
+        root, "one", "1", "def f():\n    raise ValueError('expected 4,\\ngot 5')\nf()", "print(3)"
+    )
     error = failure(root, path)
     assert str(error) == "docs/one.py: code cell 2 of 3 (`def f():`): ValueError: expected 4,"
     assert "raise ValueError" in error.detail
@@ -157,8 +159,8 @@ def test_children_of_a_page_do_not_outlive_it(root, tmp_path):
     )
     failure(root, path)
     time.sleep(0.2)
-    status = f"/proc/{marker.read_text()}/status"
-    assert not os.path.exists(status) or "State:\tZ" in open(status).read()
+    status = Path(f"/proc/{marker.read_text()}/status")
+    assert not status.exists() or "State:\tZ" in status.read_text()
 
 
 def test_a_printed_performance_number_is_refused(root):
@@ -171,7 +173,9 @@ def test_a_printed_performance_number_is_refused(root):
 def test_a_source_file_changed_while_the_page_runs_is_refused(root):
     kernel = root / "src/tiny/kernel.py"
     path = write_page(
-        root, "one", f"import tiny.kernel, time\ntime.sleep(0.1)\nopen({str(kernel)!r}, 'a').write('X = 1\\n')"
+        root,
+        "one",
+        f"import tiny.kernel, time\ntime.sleep(0.1)\nopen({str(kernel)!r}, 'a').write('X = 1\\n')",
     )
     assert str(failure(root, path)) == (
         "docs/one.py: src/tiny/kernel.py changed while the page ran: run the page again"

@@ -64,7 +64,10 @@ def test_no_device_is_no_gpu():
 @pytest.mark.parametrize(
     ("driver", "said"),
     [
-        (Driver(status=803), "cuInit answers CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803): the driver was updated"),
+        (
+            Driver(status=803),
+            "cuInit answers CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803): the driver was updated",
+        ),
         (Driver(status=999), "cuInit answers CUDA_ERROR_UNKNOWN (999): see what nvidia-smi says"),
         (Driver(status=4711), "cuInit answers error (4711): see what nvidia-smi says"),
         (Driver(failing="cuDeviceGetCount"), "cuDeviceGetCount answers CUDA_ERROR_UNKNOWN (999)"),

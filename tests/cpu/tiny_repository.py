@@ -33,7 +33,9 @@ def write(root: Path, path: str, text: str) -> Path:
 
 
 def write_page(root: Path, name: str, *cells: str, needs: str = "gpu") -> str:
-    head = f"# ---\n# id: {name}\n# title: Page {name}\n# needs: [{needs}]\n# ---\n\n# %% [markdown]\n# Prose.\n"
+    head = (
+        f"# ---\n# id: {name}\n# title: Page {name}\n# needs: [{needs}]\n# ---\n\n# %% [markdown]\n# Prose.\n"
+    )
     body = "".join(f"\n# %%\n{cell.strip()}\n" for cell in cells)
     write(root, f"docs/{name}.py", head + body)
     return f"docs/{name}.py"

@@ -1,0 +1,456 @@
+"""`nox -s docs` as a command: what runs, what is kept, how it ends."""
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+from tiny_repository import H200, commit_all, make_repository, recording, write, write_page
+
+from course_site import docs
+from course_site.gpus import find_gpus
+from course_site.pages import read_page
+from course_site.record import Record
+
+SOURCE = Path(docs.__file__).parents[1]
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    return make_repository(tmp_path, monkeypatch)
+
+
+def measure(root, *options):
+    return docs.main(["--measure-only", *options], root)
+
+
+def record_file(root, page):
+    return root / "records" / "nvidia-h200" / Path(page).with_suffix(".ipynb")
+
+
+def records(root):
+    return sorted(path.name for path in (root / "records").rglob("*.ipynb"))
+
+
+def leftovers(root):
+    """Files that are neither sources nor records."""
+    known = ("src", "docs", "records", "pyproject.toml", ".git")
+    stray = [p for p in root.rglob("*") if p.is_file() and p.relative_to(root).parts[0] not in known]
+    return stray + [p for p in (root / "records").rglob("*") if p.is_file() and p.suffix != ".ipynb"]
+
+
+def test_every_page_is_measured_afresh_and_only_stale_ones_with_stale(root, capsys):
+    one = write_page(root, "one", "import tiny.kernel", recording("seen"))
+    write_page(root, "two", recording("seen"))
+    assert measure(root) == 0
+    assert records(root) == ["one.ipynb", "two.ipynb"]
+    assert leftovers(root) == []
+    capsys.readouterr()
+    assert measure(root, "--stale") == 0
+    assert "docs: 0 pages to measure" in capsys.readouterr().out
+    write(root, "src/tiny/kernel.py", "FACTOR = 4\n")
+    assert measure(root, "--stale") == 0
+    out = capsys.readouterr().out
+    assert "measured docs/one.py on GPU 0" in out
+    assert "docs/two.py" not in out
+    assert measure(root, "--page", one) == 0
+    assert measure(root) == 0
+    assert "measured docs/two.py" in capsys.readouterr().out
+
+
+def test_progress_names_page_cell_elapsed_and_expected(root, capsys):
+    page = write_page(root, "one", "1", "2", "3")
+    assert measure(root) == 0
+    assert "docs/one.py  cell 2/3  0:0" in capsys.readouterr().out
+    seconds = Record.load(record_file(root, page)).seconds
+    assert measure(root) == 0
+    assert f" of about 0:0{int(seconds + docs.STARTUP_S)}" in capsys.readouterr().out
+
+
+def test_plan_says_what_why_and_how_long_and_runs_nothing(root, capsys):
+    one = write_page(root, "one", "import tiny.kernel, time\ntime.sleep(0.5)")
+    write_page(root, "two", "1")
+    assert measure(root, "--page", one) == 0
+    write(root, "src/tiny/kernel.py", "FACTOR = 4\n")
+    before = record_file(root, one).read_bytes()
+    capsys.readouterr()
+    assert docs.main(["--plan", "--stale"], root) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "plan (1 × NVIDIA H200):"
+    assert out[1] == "  docs/one.py: 0.1 min (records/nvidia-h200)"
+    assert out[2] == "      src/tiny/kernel.py changed"
+    assert out[3] == "  docs/two.py: 2.0 min (a guess)"
+    assert out[4] == "      no record in records/nvidia-h200 yet"
+    assert out[5] == "2 pages, about 2.1 GPU minutes"
+    assert record_file(root, one).read_bytes() == before
+    assert records(root) == ["one.ipynb"]
+
+
+def test_a_plan_without_a_gpu_names_what_is_stale(root, capsys, monkeypatch):
+    write_page(root, "one", "import tiny.kernel")
+    write_page(root, "two", "2")
+    assert measure(root) == 0
+    write(root, "src/tiny/kernel.py", "FACTOR = 4\n")
+    monkeypatch.setenv("COURSE_FAKE_GPUS", "[]")
+    capsys.readouterr()
+    assert docs.main(["--plan"], root) == 0
+    out = capsys.readouterr().out
+    assert "plan (no GPU here; what is stale in records/nvidia-h200):" in out
+    assert "src/tiny/kernel.py changed" in out
+    assert "docs/two.py" not in out
+
+
+def test_minutes_stop_before_a_page_that_would_not_fit_and_stale_goes_on(root, capsys):
+    for name in ("a", "b"):
+        write_page(root, name, recording("seen"), "import time; time.sleep(1.5)")
+    # Neither has a record, so each is forecast with the guess of two minutes; the first takes the slack.
+    assert measure(root, "--minutes", "2.02") == 3
+    assert records(root) == ["a.ipynb"]
+    err = capsys.readouterr().err
+    assert err == "docs: out of minutes, not measured: docs/b.py; `nox -s docs -- --stale` goes on\n"
+    assert measure(root, "--stale", "--minutes", "2.02") == 0
+    assert records(root) == ["a.ipynb", "b.ipynb"]
+
+
+def test_minutes_never_build_half_a_site(root, monkeypatch):
+    write_page(root, "a", "1")
+    monkeypatch.setattr(docs, "RENDERING", {})
+    monkeypatch.setattr(docs, "build", lambda *a, **k: pytest.fail("built"))
+    assert docs.main(["--minutes", "0.5"], root) == 3
+
+
+def test_two_jobs_use_two_devices_and_never_two_pages_one_device(root, tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_FAKE_GPUS", json.dumps([H200, H200]))
+    log = tmp_path / "log"
+    cell = (
+        "import os, time\nbegan = time.time()\ntime.sleep(0.6)\n"
+        f"with open({str(log)!r}, 'a') as file:\n"
+        "    file.write(f\"{os.environ['CUDA_VISIBLE_DEVICES']} {began} {time.time()}\\n\")"
+    )
+    for name in "abcde":
+        write_page(root, name, cell)
+    assert measure(root, "--jobs", "2") == 0
+    runs = [line.split() for line in log.read_text().splitlines()]
+    assert len(runs) == 5
+    spans = {device: sorted((float(a), float(b)) for d, a, b in runs if d == device) for device in "01"}
+    assert all(len(spans[device]) >= 2 for device in "01")
+    for one_device in spans.values():
+        assert all(end <= start for (_, end), (start, _) in itertools.pairwise(one_device))
+    assert any(a < d and c < b for a, b in spans["0"] for c, d in spans["1"]), "no two pages ran side by side"
+
+
+def test_more_jobs_than_devices_are_cut_down(root, capsys):
+    write_page(root, "a", "1")
+    assert measure(root, "--jobs", "4") == 0
+    assert "--jobs 4, but 1 GPU here" in capsys.readouterr().out
+
+
+def test_devices_of_another_model_are_left_out(root, monkeypatch, capsys):
+    monkeypatch.setenv("COURSE_FAKE_GPUS", json.dumps([H200, {"name": "NVIDIA T4", "capability": [7, 5]}]))
+    assert [gpu.name for gpu in docs.one_model(find_gpus())] == ["NVIDIA H200"]
+    assert "GPU 1 (NVIDIA T4) is left out" in capsys.readouterr().out
+
+
+def start(root, *options, **environment):
+    """The command as a process that leads a process group, as in a terminal."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "course_site", "docs", *options],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": "1"} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for(path, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} never came"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_keeps_finished_records_and_leaves_no_half_one(root, tmp_path, number, code):
+    write_page(root, "a", recording("seen"))
+    sleeping = tmp_path / "sleeping"
+    write_page(
+        root, "b", f"import os, time\nopen({str(sleeping)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)"
+    )
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    archive = tmp_path / "new.tar.gz"
+    process = start(root, "--measure-only", "--archive", str(archive), TMPDIR=str(scratch))
+    wait_for(sleeping)
+    time.sleep(0.1)
+    os.killpg(process.pid, number)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == code, out
+    assert "docs: stopped; 1 finished record kept, site/ is as it was" in out
+    assert "Traceback" not in out
+    assert records(root) == ["a.ipynb"]
+    Record.load(record_file(root, "docs/a.py"))
+    assert leftovers(root) == []
+    assert list(scratch.iterdir()) == []
+    assert not Path(f"/proc/{sleeping.read_text()}").exists()
+    with tarfile.open(archive) as tar:
+        assert tar.getnames() == ["records/nvidia-h200/docs/a.ipynb"]
+
+
+def test_a_crashed_page_fails_the_next_runs_and_the_exit_says_so(root, capsys, monkeypatch):
+    write_page(root, "a", recording("seen"), "import os; os.abort()")
+    write_page(root, "b", "raise RuntimeError('CUDA error: an illegal memory access was encountered')")
+    write_page(root, "c", recording("seen"))
+    write_page(root, "d", "raise ValueError('planted')")
+    monkeypatch.setattr(docs, "RENDERING", {})
+    monkeypatch.setattr(docs, "build", lambda *a, **k: pytest.fail("built"))
+    assert docs.main([], root) == 1
+    assert records(root) == ["c.ipynb"]
+    out, err = capsys.readouterr()
+    assert "measured docs/c.py" in out
+    lines = err.splitlines()
+    assert lines[1] == "docs: 3 failed; site/ is as it was:"
+    assert lines[2].startswith(
+        "  docs/a.py: code cell 2 of 2 (`import os; os.abort()`): its Python process was"
+    )
+    assert "this page's CUDA context is lost" in lines[3]
+    assert lines[4] == ("  docs/d.py: code cell 1 of 1 (`raise ValueError('planted')`): ValueError: planted")
+
+
+def test_a_failing_page_keeps_the_record_it_had(root):
+    page = write_page(root, "a", "1")
+    assert measure(root) == 0
+    before = record_file(root, page).read_bytes()
+    write_page(root, "a", "raise ValueError(1)")
+    assert measure(root) == 1
+    assert record_file(root, page).read_bytes() == before
+
+
+def test_an_archive_holds_the_new_records_at_their_places(root, tmp_path):
+    write_page(root, "a", "1")
+    write_page(root, "b", "1")
+    assert measure(root, "--page", "docs/a.py") == 0
+    write(root, "records/nvidia-h200/tests.json", "{}")
+    file = tmp_path / "out" / "new.tar.gz"
+    assert measure(root, "--page", "docs/b.py", "--archive", str(file)) == 0
+    with tarfile.open(file) as tar:
+        assert tar.getnames() == ["records/nvidia-h200/docs/b.ipynb", "records/nvidia-h200/tests.json"]
+    assert [path.name for path in file.parent.iterdir()] == ["new.tar.gz"]
+
+
+def test_what_moved_is_printed_and_kept(root, capsys):
+    value = root.parent / "value"
+    value.write_text("100")
+    write_page(root, "a", recording("seen", f"float(open({str(value)!r}).read())"))
+    assert measure(root) == 0
+    value.write_text("150")
+    capsys.readouterr()
+    assert measure(root) == 0
+    assert "a.seen: 100 -> 150" in capsys.readouterr().out
+    kept = (root / "records/nvidia-h200/changes.json").read_text()
+    assert [entry["after"] for entry in json.loads(kept)["moved"]] == [150.0]
+
+
+@pytest.mark.parametrize(
+    ("needs", "capability", "lacking"),
+    [
+        ("gpu", (7, 5), None),
+        ("capability 9.0", (9, 0), None),
+        ("capability 9.0", (10, 0), "needs capability 9.0, and the NVIDIA H200 has 10.0"),
+        ("capability 8.0", (8, 9), None),
+        ("capability 8.0", (7, 5), "needs capability 8.0, and the NVIDIA H200 has 7.5"),
+    ],
+)
+def test_a_page_the_card_cannot_run_is_left_to_the_reference_edition(
+    root, monkeypatch, needs, capability, lacking
+):
+    monkeypatch.setenv("COURSE_FAKE_GPUS", json.dumps([{**H200, "capability": capability}]))
+    page = read_page(root / write_page(root, "a", "1", needs=needs), root)
+    assert docs.unmet(page, find_gpus()[0]) == lacking
+
+
+def test_a_page_the_card_cannot_run_is_said_in_one_line(root, capsys):
+    write_page(root, "a", "1", needs="capability 10.0")
+    write_page(root, "b", "1")
+    assert measure(root) == 0
+    assert records(root) == ["b.ipynb"]
+    assert (
+        "docs: docs/a.py needs capability 10.0, and the NVIDIA H200 has 9.0: the page keeps the reference edition\n"
+        in capsys.readouterr().out
+    )
+
+
+def test_a_record_of_other_versions_counts_as_stale(root, monkeypatch, capsys):
+    write_page(root, "a", "1")
+    assert measure(root) == 0
+    now = docs.installed_edition(find_gpus()[0])
+    monkeypatch.setattr(docs, "installed_edition", lambda gpu: {**now, "torch": "2.99"})
+    capsys.readouterr()
+    assert docs.main(["--plan", "--stale"], root) == 0
+    assert "its record is of torch 2.11, here is 2.99" in capsys.readouterr().out
+
+
+def test_an_unreadable_record_is_measured_again(root, capsys):
+    page = write_page(root, "a", "1")
+    assert measure(root) == 0
+    path = record_file(root, page)
+    path.write_text(path.read_text()[:200])
+    capsys.readouterr()
+    assert docs.main(["--plan", "--stale"], root) == 0
+    assert "a.ipynb: is cut short or not JSON" in capsys.readouterr().out
+    assert measure(root, "--stale") == 0
+    Record.load(path)
+
+
+# --- bad input: one clear line each -----------------------------------------------------------------------
+
+
+def only_line(capsys):
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err
+
+
+def test_a_gpu_that_cannot_be_used_is_one_line_and_no_build(root, monkeypatch, capsys):
+    monkeypatch.setenv("COURSE_FAKE_GPUS", '{"error": "CUDA_ERROR_SYSTEM_NOT_READY", "status": 802}')
+    monkeypatch.setattr(docs, "build", lambda *a, **k: pytest.fail("built"))
+    assert docs.main([], root) == 2
+    assert only_line(capsys).startswith(
+        "docs: the NVIDIA driver is here but cannot be used: cuInit answers CUDA_ERROR_SYSTEM_NOT_READY (802): "
+        "start the service nvidia-fabricmanager; "
+    )
+
+
+def test_nothing_to_measure_without_a_gpu(root, monkeypatch, capsys):
+    monkeypatch.setenv("COURSE_FAKE_GPUS", "[]")
+    assert measure(root) == 2
+    assert only_line(capsys).startswith("docs: there is no GPU here, so there is nothing to measure")
+
+
+def test_missing_packages_are_named_in_one_line(root, monkeypatch, capsys):
+    monkeypatch.setattr(docs, "RENDERING", {"mkdocs_of_nobody": "mkdocs-of-nobody", "json": "json"})
+    monkeypatch.setattr(docs, "EXECUTING", {"nobody.client": "nobody-client"})
+    assert docs.main([], root) == 2
+    assert only_line(capsys) == (
+        "docs: missing packages: mkdocs-of-nobody, nobody-client: `pip install mkdocs-of-nobody nobody-client` "
+        "with a network; without one, `nox -s wheelhouse` elsewhere and "
+        "`pip install --no-index --find-links wheelhouse mkdocs-of-nobody nobody-client`\n"
+    )
+
+
+def test_an_unknown_page_is_one_line_with_a_near_name(root, capsys):
+    write_page(root, "attention", "1")
+    assert measure(root, "--page", "docs/atention.py") == 2
+    assert only_line(capsys) == (
+        "docs: --page docs/atention.py: there is no such page with code; did you mean docs/attention.py?\n"
+    )
+
+
+def test_a_page_that_cannot_be_read_is_one_line(root, capsys):
+    write(root, "docs/a.py", "print(1)\n")
+    assert measure(root) == 2
+    assert only_line(capsys) == "docs: docs/a.py: no YAML head (id, title) at the top\n"
+
+
+@pytest.mark.parametrize("options", [("--jobs", "0"), ("--minutes", "-1"), ("--nothing",)])
+def test_wrong_options_are_refused(root, options):
+    with pytest.raises(SystemExit) as caught:
+        measure(root, *options)
+    assert caught.value.code == 2
+
+
+# --- building: all or nothing -----------------------------------------------------------------------------
+
+MKDOCS = """
+import os, pathlib, sys
+site = pathlib.Path(sys.argv[sys.argv.index("--site-dir") + 1])
+assert sys.argv[1:3] == ["build", "--strict"] and "-q" not in sys.argv
+site.mkdir(parents=True)
+text = "<html><body>" + " ".join(f"{k}={os.environ.get(k)}" for k in ("COURSE_EDITION", "COURSE_DRAFT"))
+(site / "index.html").write_text(text + os.environ.get("PLANTED_LINK", "") + "</body></html>")
+sys.exit(int(os.environ.get("PLANTED_EXIT", "0")))
+"""
+
+
+@pytest.fixture
+def with_mkdocs(root):
+    """A stand-in for MkDocs, found before the real one."""
+    write(root, "src/mkdocs/__init__.py", "")
+    write(root, "src/mkdocs/__main__.py", MKDOCS)
+    write(root, "site/index.html", "the site before")
+    return root
+
+
+def test_a_build_takes_the_place_of_the_site(with_mkdocs):
+    write(with_mkdocs, "site/gone.html", "only in the old site")
+    docs.build(with_mkdocs, None)
+    assert "COURSE_EDITION=None COURSE_DRAFT=None" in (with_mkdocs / "site/index.html").read_text()
+    assert [path.name for path in (with_mkdocs / "site").iterdir()] == ["index.html"]
+    assert list((with_mkdocs / ".cache").iterdir()) == []
+    docs.build(with_mkdocs, "nvidia-t4", draft=True)
+    assert "COURSE_EDITION=nvidia-t4 COURSE_DRAFT=1" in (with_mkdocs / "site/index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("PLANTED_EXIT", "1", "docs: the build failed, see above; site/ is as it was"),
+        ("PLANTED_LINK", '<a href="nowhere.html">x</a>', "docs: 1 broken link; site/ is as it was"),
+    ],
+)
+def test_a_failed_build_leaves_the_site_as_it_was(with_mkdocs, monkeypatch, capsys, name, value, said):
+    monkeypatch.setenv("COURSE_FAKE_GPUS", "[]")
+    monkeypatch.setattr(docs, "RENDERING", {})
+    monkeypatch.setenv(name, value)
+    assert docs.main([], with_mkdocs) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == said
+    assert (with_mkdocs / "site/index.html").read_text() == "the site before"
+    assert list((with_mkdocs / ".cache").iterdir()) == []
+    monkeypatch.delenv(name)
+    assert docs.main([], with_mkdocs) == 0
+
+
+def test_a_swap_that_fails_puts_the_old_site_back(tmp_path):
+    site = write(tmp_path, "site/index.html", "before").parent
+    with pytest.raises(FileNotFoundError):
+        docs._swap(tmp_path / "never_built", site, tmp_path / "old")
+    assert (site / "index.html").read_text() == "before"
+
+
+# --- GPU tests --------------------------------------------------------------------------------------------
+
+
+def gpu_tests(root, body):
+    write(root, "tests/gpu/test_it.py", body)
+    write(root, "src/mkdocs/__init__.py", "")
+    write(root, "src/mkdocs/__main__.py", MKDOCS)
+
+
+def test_gpu_tests_run_before_a_whole_build_when_their_record_does_not_hold(root, monkeypatch, capfd):
+    monkeypatch.setattr(docs, "RENDERING", {})
+    monkeypatch.setattr(docs, "build", lambda *a, **k: None)
+    write_page(root, "a", "1")
+    gpu_tests(root, "def test_planted():\n    assert False\n")
+    assert docs.main([], root) == 1
+    assert "tests/gpu: pytest ended with 1, see above" in capfd.readouterr().err
+    gpu_tests(root, "def test_fine():\n    pass\n")
+    assert docs.main([], root) == 0
+    assert measure(root) == 0  # asks for no tests
+
+
+def test_a_dirty_record_is_said(root, capsys):
+    write_page(root, "a", "1")
+    commit_all(root)
+    assert measure(root) == 0
+    assert "differ from commit" not in capsys.readouterr().out
+    write_page(root, "a", "2")
+    assert measure(root) == 0
+    assert "made from files that differ from commit" in capsys.readouterr().out
