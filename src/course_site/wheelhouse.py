@@ -215,7 +215,7 @@ def _download(lines: list[str], folder: Path, options: argparse.Namespace, limit
         constraints.write("\n".join(limits))
         constraints.flush()
         command = [
-            sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:",
+            sys.executable, "-m", "pip", "download", "--retries", "2", "--no-deps", "--only-binary=:all:",
             "--implementation", "cp", "--python-version", options.python, "--dest", str(folder),
             *(part for tag in platforms(options.platform) for part in ("--platform", tag)),
             "--constraint", constraints.name, *lines,
