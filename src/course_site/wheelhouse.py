@@ -20,8 +20,12 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 MEASURING_LIMIT_BYTES = 25_000_000
-# What a GPU machine brings itself unless --with-torch says otherwise: large, and tied to its driver.
-BRINGS = re.compile(r"torch|triton|numpy|nvidia-.*|cuda-.*")
+# Tied to the driver, and gigabytes: left out unless --with-torch asks for them.
+TIED = frozenset({"torch", "triton"})
+# What else a GPU machine is taken to have as long as no --have says what it really has.
+TAKEN_TO_BE_THERE = re.compile(r"numpy|cuda-.*|nvidia-(?!ml-py).*")
+# ipykernel names it and starts without it: a debugger's other half, a fifth of the measuring half.
+NOT_NEEDED = frozenset({"debugpy"})
 NETWORK_SIGNS = ("NewConnectionError", "ConnectTimeout", "Max retries exceeded", "Temporary failure in name",
                  "Network is unreachable", "Connection refused", "getaddrinfo failed")  # fmt: skip
 
@@ -59,6 +63,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         help="only what measuring needs; the site is built elsewhere",
     )
     add("--with-torch", action="store_true", help="torch, triton, numpy and CUDA wheels too (gigabytes)")
+    add("--revision-only", action="store_true", help="write revision.txt anew and leave the wheels alone")
     add("--into", type=Path, default=Path("wheelhouse"), metavar="DIR", help="the folder (wheelhouse)")
     options = parser.parse_args(arguments)
     if not re.fullmatch(r"3\.\d+", options.python):
@@ -76,9 +81,13 @@ def collect(root: Path, options: argparse.Namespace) -> None:
     """
     from packaging.requirements import Requirement
 
-    have = read_pip_list(options.have) if options.have else {}
     folder = root / options.into
     folder.mkdir(parents=True, exist_ok=True)
+    write_revision(root, folder)
+    if options.revision_only:
+        print(f"wheelhouse: revision.txt is written in {folder}")
+        return
+    have = read_pip_list(options.have) if options.have else {}
     for old in folder.glob("*.whl"):
         old.unlink()
     extras = ["measure"] if options.measure_only_half else ["measure", "site"]
@@ -86,7 +95,7 @@ def collect(root: Path, options: argparse.Namespace) -> None:
         optional = tomllib.load(file)["project"]["optional-dependencies"]
     wanted = {canonical(Requirement(line).name): line for extra in extras for line in optional[extra]}
     wanted["nox"] = "nox"
-    todo = {name: line for name, line in wanted.items() if not _is_brought(name, have, options.with_torch)}
+    todo = {name: line for name, line in wanted.items() if not _is_left_out(name, have, options)}
     limits = [f"{name}=={version.split('+')[0]}" for name, version in have.items()]
     environment = target_environment(options.python, options.platform)
     seen: set[str] = set()
@@ -102,15 +111,19 @@ def collect(root: Path, options: argparse.Namespace) -> None:
         todo = {
             name: _joined(lines)
             for name, lines in needs.items()
-            if name not in seen and not _is_brought(name, have, options.with_torch)
+            if name not in seen and not _is_left_out(name, have, options)
         }
-    write_revision(root, folder)
     wheels = sorted(folder.glob("*.whl"))
     size = sum(wheel.stat().st_size for wheel in wheels)
     print(f"wheelhouse: {len(wheels)} wheels, {size / 1e6:.1f} MB, and revision.txt in {folder}")
     if options.measure_only_half and size > MEASURING_LIMIT_BYTES:
         print(
             f"wheelhouse: above {MEASURING_LIMIT_BYTES / 1e6:.0f} MB: give the other machine's list, --have"
+        )
+    if not options.have:
+        taken = "" if options.with_torch else "torch, triton, numpy, cuda-core and CUDA's wheels"
+        print(
+            f"wheelhouse: taken to be there: {taken or 'nothing'}; --have FILE (its `pip list`) says what is"
         )
     relative = options.into.as_posix()
     print(
@@ -126,8 +139,12 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _is_brought(name: str, have: Iterable[str], with_torch: bool) -> bool:
-    return name in have or (not with_torch and BRINGS.fullmatch(name) is not None)
+def _is_left_out(name: str, have: dict[str, str], options: argparse.Namespace) -> bool:
+    if name in have or name in NOT_NEEDED:
+        return True
+    if options.with_torch:
+        return False
+    return name in TIED or (not options.have and TAKEN_TO_BE_THERE.fullmatch(name) is not None)
 
 
 def _joined(lines: list[str]) -> str:

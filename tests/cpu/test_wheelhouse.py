@@ -13,11 +13,19 @@ site = ["theme>=2"]
 measure = ["torch>=2.11", "numpy", "client>=1,<3", "Lister"]
 """
 WHEELS = [
+    ("nvidia_nothing", "1.0", "py3-none-any", []),
+    ("numpy", "2.0", "py3-none-any", []),
+    ("debugpy", "1.0", "py3-none-any", []),
     ("theme", "2.0", "py3-none-any", []),
     ("nox", "1.0", "py3-none-any", ["shared<2"]),
     ("shared", "1.5", "py3-none-any", []),
     ("shared", "2.5", "py3-none-any", []),
-    ("client", "2.0", "py3-none-any", ["kernel[fast]", "nvidia-nothing", 'old ; python_version < "3.12"']),
+    (
+        "client",
+        "2.0",
+        "py3-none-any",
+        ["kernel[fast]", "debugpy", "nvidia_nothing", 'old ; python_version < "3.12"'],
+    ),
     ("client", "3.0", "py3-none-any", []),
     (
         "kernel",
@@ -75,7 +83,15 @@ def test_the_measuring_half_leaves_out_the_site_and_what_is_there(root, tmp_path
         tmp_path, "have.txt", "Package    Version\n---------- -------\nTraits     5.1\nkernel  1.0\n"
     )
     assert wheelhouse.main(["--measure-only-half", "--have", str(have)], root) == 0
-    assert collected(root) == ["client", "lister", "nox", "shared"]
+    assert collected(root) == ["client", "lister", "nox", "numpy", "nvidia_nothing", "shared"]
+
+
+def test_the_revision_alone_leaves_the_wheels_alone(root):
+    wheel = write(root, "wheelhouse/kept-1.0-py3-none-any.whl", "")
+    commit = commit_all(root)
+    assert wheelhouse.main(["--revision-only"], root) == 0
+    assert (root / "wheelhouse/revision.txt").read_text().splitlines()[0] == commit
+    assert wheel.exists()
 
 
 @pytest.mark.parametrize(
