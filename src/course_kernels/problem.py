@@ -1,7 +1,7 @@
 """What a problem is: the answer, the least possible cost, and the workloads it is checked and timed on.
 
 A folder of `course_kernels` is one problem. Its `problem.py` exports `PROBLEM`; every kernel beside it
-exports one function with the problem's name. Nothing here needs torch until a workload asks for a tensor type.
+exports one function with the problem's name. Importing this needs no torch.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Workload:
     def of(cls, dtype: str, **dims: int | bool) -> Workload:
         """A workload of `dtype` (a torch name, such as "bfloat16") with dimensions in the order given.
 
-        A size begins with a capital letter and is a whole number; a flag begins with a small letter and is a bool.
+        A size begins with a capital letter and is a whole number; a flag with a small one and is a bool.
 
         Raises:
             TypeError: an unknown type, a size that is no whole number, or a flag that is no bool.
@@ -84,7 +84,7 @@ class Workload:
 
     @property
     def label(self) -> str:
-        """A name for people and file names: "B1-H16-N16384-D128-causal-bfloat16"; a False flag is left out."""
+        """A name for people and files: "B1-H16-N16384-D128-causal-bfloat16"; a False flag is left out."""
         parts = [f"{name}{value}" for name, value in self.items if not isinstance(value, bool)]
         parts += [name for name, value in self.items if value is True]
         return "-".join([*parts, self.dtype])

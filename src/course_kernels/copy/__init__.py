@@ -1,0 +1,1 @@
+"""Copy a vector: the ceiling of memory bandwidth."""

@@ -1,0 +1,1 @@
+"""Matrix multiply in fp32 on the CUDA cores."""

@@ -1,0 +1,1 @@
+"""Softmax of the rows of a matrix."""

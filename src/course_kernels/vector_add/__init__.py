@@ -1,0 +1,1 @@
+"""Add two vectors: the first kernel."""
