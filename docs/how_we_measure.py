@@ -23,7 +23,7 @@
 # ## The life of a number
 #
 # /// figure | docs/assets/figures/life_of_a_number.svg
-# alt: "A chain of steps from left to right. A kernel is checked against the truth, then timed. The samples go into a record. Later, without a GPU, the record is rendered: it fills values, charts and claims on a page. A sealed gate between record and page stays shut when any file that ran has changed."
+# alt: "Two rows of boxes. Upper row, on a GPU: a kernel is checked, and refused if wrong, then timed; the samples go into a record. Lower row, on any machine: the record passes a gate that stops if a file has changed, is rendered into values, charts and tested claims, and becomes the page and the ledger."
 # caption: Above the line a GPU is needed. Below it, never.
 # ///
 #
@@ -47,8 +47,11 @@
 # ## First taste, then time
 #
 # A wrong kernel is easy to make quick: leave out the work. So before we trust our scales, we try to cheat
-# them. Here are eight dishonest copies. A copy must only bring N numbers from one place to another. Each of
-# these looks like it does.
+# them.
+#
+# The job is as plain as can be: multiply every row of a matrix by its own number,
+# `y[m, n] = s[m] * x[m, n]`. Eight dishonest kernels claim to do it. Each fault was made in earnest by
+# somebody, by accident or to win a race.
 #
 # /// predict | Many checkers ask: is the error greater than the tolerance? Then fail. Which cheat walks straight through?
 # Half the output is never written · the output is all NaN · one element in a million is off · the right
@@ -62,43 +65,39 @@
 # Each cheat is handed to the same `measure` that times every kernel of this course.
 
 # %%
-from course_kernels.measure import measure, record, text
-from course_kernels.measure.check import WrongResult
+from course_kernels.measure import record, refusal, text
 from course_kernels.problem import Workload
-from course_kernels.refusals import CHEATS
+from course_kernels.refusals import cheats
 
-answers = {}
-for name, cheat in CHEATS.items():
-    try:
-        measure(cheat, Workload.of("float32", N=2**20), seconds=0.05)
-        answers[name] = text("not caught")
-    except WrongResult as refusal:
-        answers[name] = text(str(refusal))
-record(refused=answers)
+square = Workload.of("float32", M=8192, N=8192)
+record(refused={cheat.__name__: text(refusal(cheat, square)) for cheat in cheats.CHEATS})
 
 # %% [markdown]
-# | the cheat | what it does | what we said |
-# |---|---|---|
-# | half-written | writes the first half and hopes | {{ refused.half_written }} |
-# | all NaN | returns NaN everywhere | {{ refused.all_nan }} |
-# | wrong axis | returns the right numbers in the wrong order | {{ refused.wrong_axis }} |
-# | one element off | gets one number wrong, all others right | {{ refused.one_element_off }} |
-# | input modified | destroys what it was given | {{ refused.input_modified }} |
-# | cached result | computes once, then hands out the old answer | {{ refused.cached_result }} |
-# | other stream | works where our clock does not look | {{ refused.other_stream }} |
-# | faster than the floor | leaves bytes unmoved | {{ refused.faster_than_floor }} |
+# | the cheat | what we said |
+# |---|---|
+# | **half-written**: does the upper half; the rest is whatever lay there, often the last right answer | {{ refused.half_written }} |
+# | **all NaN** | {{ refused.all_nan }} |
+# | **wrong axis**: scales the columns | {{ refused.wrong_axis }} |
+# | **one element off**: all others right | {{ refused.one_element_off }} |
+# | **input modified**: works in place, so that a second call would scale twice | {{ refused.input_modified }} |
+# | **cached result**: answers once, and never looks again | {{ refused.cached_result }} |
+# | **another stream**: works on a queue that nobody waits for | {{ refused.another_stream }} |
+# | **faster than the floor**: notices when the values change, and works only then | {{ refused.faster_than_floor }} |
 #
 # What stops them, in the order of the table:
 #
-# - Every fresh tensor is **poisoned** with NaN before the kernel runs. What is not written, shows.
+# - The memory for the output is **poisoned** with NaN before the kernel runs. What is not written, shows.
 # - The test reads *not error ≤ allowed*, so NaN fails it.
-# - The **worst element** is judged, not an average. An average over a million forgives one wrong number.
+# - Every element is held against the truth, in its place.
+# - The **worst** element is judged, not an average. An average over millions forgives one wrong number.
 #   Yours will be that one.
 # - The inputs are compared **afterwards** with what they were.
-# - The inputs are **new** every time, so yesterday's answer is wrong today.
-# - The clock waits for the stream that the kernel was given, and the answer is read on it, at once.
-# - And last, physics. Nobody moves these bytes in less time than the data sheet allows. A result below its
-#   **floor** is refused, when it is measured and again when the page is built.
+# - The same tensors are filled with **new values**, and we ask again. Yesterday's answer is wrong today.
+# - The stream is **held back** by other work, and the new values arrive behind it. Who works elsewhere
+#   starts too early and cooks the old ones.
+# - The last cheat is the clever one: every check of its answer passes, since it works whenever somebody
+#   might look. Only **physics** catches it. Nobody moves these bytes in less time than the data sheet
+#   allows. A result below its *floor* is refused, when it is measured and again when the page is built.
 
 # %% [markdown]
 # ## The clock
@@ -106,15 +105,17 @@ record(refused=answers)
 # The taste was fine. Now the stopwatch. Four habits, each against one way of fooling yourself.
 #
 # **A cold cache.** The GPU keeps what it used last in its L2 cache, a small larder next to the stoves. Time
-# the same call again and the ingredients are already there. Real programs do other things in between. So we
-# clear the larder before every sample.
+# the same call again and the ingredients are already there. Real programs do other things in between. So
+# before every sample we read a buffer several times the size of the larder, until nothing of yours is left
+# in it.
 #
-# **A warm stove.** The very first call compiles, allocates and wakes the clocks. We warm up by time, until
-# the card has settled, and only then start counting.
+# **A warm stove.** The very first call compiles, allocates and wakes the clocks. We warm up by time, not by
+# count, and only then start sampling.
 #
-# **Orders ahead.** A stopwatch in Python would mostly time Python. We queue a backlog of work first, so
-# that the GPU always has its next order in hand. Two marks in the GPU's own queue, one before the kernel
-# and one after it, give the time between. Python is nowhere in it.
+# **Orders ahead.** A stopwatch in Python would mostly time Python. So we send the orders ahead: first the
+# reading that clears the larder, then a mark, the kernel, and a second mark. While the GPU is still busy
+# clearing, Python is long done. The time between the two marks is taken by the GPU itself, and we look
+# whether Python really was ahead. If it was not, the sample is taken again.
 #
 # **In turns.** Cards drift. They heat up, they slow down, they recover. If A runs for a second and then B,
 # the second cook gets the hot kitchen. So competitors take turns, round after round, on the very same
@@ -128,14 +129,14 @@ record(refused=answers)
 # How much does a number wobble when nothing at all has changed? Let the same kernel race against itself.
 
 # %%
-from course_kernels.copy import k01_copy, library
-from course_kernels.measure import compare
+from course_kernels.copy import k01_vectorised, library
+from course_kernels.measure import compare, measure
 
 GIB = 2**28  # fp32 numbers in one gibibyte
 
 record(
-    itself=compare({"left": k01_copy, "right": k01_copy}, Workload.of("float32", N=GIB)),
-    later=measure(k01_copy, Workload.of("float32", N=GIB)),
+    itself=compare({"left": k01_vectorised, "right": k01_vectorised}, Workload.of("float32", N=GIB)),
+    later=measure(k01_vectorised, Workload.of("float32", N=GIB)),
 )
 
 # %% [markdown]
@@ -228,7 +229,7 @@ from course_kernels.sgemm import library as cuda_cores
 copies = {}
 for gib in (1, 4):
     copies[f"gib{gib}"] = compare(
-        {"ours": k01_copy, "torch": library.torch_copy}, Workload.of("float32", N=gib * GIB)
+        {"ours": k01_vectorised, "torch": library.torch_copy}, Workload.of("float32", N=gib * GIB)
     )
 record(copy=copies)
 
@@ -446,7 +447,7 @@ record(zeros=measure(tensor_cores.cublas, Workload.of("bfloat16", M=8192, N=8192
 # [the ledger](numbers.md) it stands with a command. The copy above, for example:
 #
 # ```bash
-# PYTHONPATH=src python -m course_kernels.measure copy/k01_copy --workload dtype=float32,N=268435456
+# PYTHONPATH=src python -m course_kernels.measure copy/k01_vectorised --workload dtype=float32,N=268435456
 # ```
 #
 # It checks, then times, then prints the median, the spread, the number of samples and the clocks. A whole
@@ -456,17 +457,17 @@ record(zeros=measure(tensor_cores.cublas, Workload.of("bfloat16", M=8192, N=8192
 # ## Now you
 #
 # /// exercise | Invent a ninth cheat
-# Think of a copy kernel that passes all eight and is still dishonest. What would it need to know?
+# Think of a kernel that passes all eight and is still dishonest. What would it need to know?
 # /// answer
-# Some that have been tried elsewhere: find out that it is being timed, and behave only while it is being
-# checked; look at the address of the input and remember what lay there; replace the clock itself from
-# inside Python; do the work in lower precision, just within the tolerance.
+# Take the eighth and make it patient. It skips its work while it is timed, but first it dawdles, just long
+# enough to stay above the floor. Our scales let it pass: a floor is a coarse sieve. What catches it is a
+# person who reads the kernel, and that is one reason why every kernel here is short.
 #
-# The first two die because we check and time on the same road, with the outputs poisoned and the inputs
-# new. The third needs code that touches our code, and you can read that in a review. The fourth is the hard
-# one, and no checker can settle it, because *how exact is exact enough?* is a question for the problem.
-# That is why every problem states its tolerance, and why we compare with libraries of the same precision
-# only.
+# Or do the work in lower precision, just within the tolerance. No checker can settle this one, because *how
+# exact is exact enough?* is a question for the problem, not for the clock. So every problem states its
+# tolerance and its reason, and we race only against libraries of the same precision.
+#
+# Or replace the clock itself, from inside Python. That needs code that reaches into ours. A review sees it.
 # ///
 #
 # /// exercise | Noise or news?

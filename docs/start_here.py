@@ -64,7 +64,7 @@
 # - `blockIdx.x` is the table, `blockDim.x` the seats per table, `threadIdx.x` the seat. The line with all
 #   three is the question *which pair is mine?* It is worked out in 64 bits, because a list can be longer
 #   than 32 bits can count.
-# - The `if` sends the spare cooks home.
+# - The `if` sends the spare cooks home: their `i` is N or more.
 # - The last line is the whole dish: two reads, one addition, one write.
 #
 # There is no loop. The loop is the brigade.
@@ -76,7 +76,8 @@
 # ///
 #
 # It does four things, always in this order: check the inputs, make room for the output, count the tables
-# (rounded *up*, or the end of the list goes hungry), launch.
+# (rounded *up*, or the end of the list goes hungry), launch. `load_kernel` compiles the file on the first
+# call and remembers the result. `launch` only puts an order into the GPU's queue and comes straight back.
 
 # %% [markdown]
 # ### In Triton: you are one table
@@ -89,7 +90,7 @@
 # table, and Triton seats the cooks for you.
 #
 # - `@triton.jit` marks the kernel. It looks like Python, but it is compiled for the GPU on its first call.
-# - `tl.program_id(0)` is the number of the table.
+# - `tl.program_id(0)` is the number of the table. Triton calls a table a *program*.
 # - `tl.arange(0, BLOCK)` is the row of seats, all at once. What comes out is not one number but a whole row
 #   of them.
 # - `mask` is the `if`. A seat with a false mask neither reads nor writes.
@@ -370,7 +371,7 @@ record(sweep=sweep)
 # ///
 #
 # /// exercise | Change the size of the tables
-# Set the threads per block to 32, then to 1024, and measure again:
+# Set `THREADS` in `k01_cuda.py` to 32, then to 1024, and measure again:
 #
 # ```bash
 # PYTHONPATH=src python -m course_kernels.measure vector_add/k01_cuda --workload dtype=float32,N=268435456
@@ -389,8 +390,8 @@ record(sweep=sweep)
 # ///
 #
 # /// exercise | Half the bytes
-# The same N, but fp16: two bytes a number. What is the new floor? What will the percent of peak be for N =
-# 2²⁸, and for N = 2¹²?
+# A pencil is enough for this one. The same N, but fp16: two bytes a number. What is the new floor? What
+# will the percent of peak be for N = 2²⁸, and for N = 2¹²?
 # /// answer
 # The floor halves with the bytes: {{ by_hand.floor / 2:.0f }} µs instead of {{ by_hand.floor:.0f }} µs. For
 # the long list the time should halve with it, and the *percent* should stay where it is: the stairs do not
