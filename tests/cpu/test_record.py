@@ -17,7 +17,8 @@ PAGE = Page(Path("docs/a.py"), "a", "A", cells=(Cell("markdown", "# A"), Cell("c
 
 
 def output(**names):
-    return {"output_type": "display_data", "metadata": {}, "data": {"application/vnd.course.record+json": {"names": names}}}
+    data = {"application/vnd.course.record+json": {"names": names}, "text/plain": f"recorded: {', '.join(names)}"}
+    return {"output_type": "display_data", "metadata": {}, "data": data}
 
 
 def quantity(value, how="computed"):

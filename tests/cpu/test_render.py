@@ -1,0 +1,244 @@
+"""From a page and its record to Markdown: what stands there, and what stops the build."""
+
+import json
+
+import nbformat
+import pytest
+from course_site.course import load_course
+from course_site.digest import file_digest
+from course_site.ledger import entries, ledger_html
+from course_site.notebook import published_notebook
+from course_site.pages import read_page
+from course_site.record import build_record, record_path
+from course_site.render import render_page
+from test_record import PROVENANCE, output, quantity
+from test_values import measurement
+from tiny_repository import make_repository, write
+
+PAGE = """
+# ---
+# id: w1
+# title: Flash
+# description: A page
+# ---
+
+# %% [markdown]
+# # Flash
+#
+# The tuned kernel reaches {{ flash.tflops:.0f }} TFLOP/s, {{ flash.of_peak:.0%}} of peak.
+#
+# /// claim | flash.tflops > 1.4 * sdpa.tflops
+# It beats SDPA by {{ ratio.full:.2f }}.
+# /// otherwise
+# It does not beat it.
+# ///
+#
+# /// define | ratio.full = flash.tflops / sdpa.tflops
+# unit: ×
+# what: flash over SDPA
+# ///
+
+# %%
+from tiny import kernel  # what it is
+kernel.FACTOR
+
+# %% [markdown]
+# The last paragraph, with code `{{ left.alone }}` and math $x_{{i}}$.
+"""
+
+NAMES = {"flash": measurement(1000.0), "sdpa": measurement(1500.0), "m": quantity(3.0)}
+
+
+def repository(tmp_path, monkeypatch, page=PAGE, names=NAMES, provenance=PROVENANCE):
+    root = make_repository(tmp_path, monkeypatch, gpus=())
+    write(root, "docs/bibliography.toml", "")
+    write(root, "docs/glossary.toml", "")
+    write(root, "docs/w1.py", page.lstrip())
+    record_it(root, names, provenance)
+    return root
+
+
+def record_it(root, names=NAMES, provenance=PROVENANCE, name="docs/w1.py"):
+    page = read_page(root / name, root)
+    manifest = {"src/tiny/kernel.py": file_digest(root / "src/tiny/kernel.py")}
+    results = [[output(**names)] if i == 0 else [] for i, _ in enumerate(page.code)]
+    record = build_record(page, results, [1.0] * len(page.code), manifest, provenance)
+    record.save(record_path(root, "nvidia-h200", page))
+
+
+def render(root, page_id="w1", **options):
+    course = load_course(root, **options)
+    rendered = render_page(course, course.page(page_id)) if course.scopes else None
+    return course, rendered
+
+
+def problems(root, **options):
+    course, _ = render(root, **options)
+    return [str(problem) for problem in course.problems]
+
+
+def test_prose_gets_its_numbers(tmp_path, monkeypatch):
+    course, page = render(repository(tmp_path, monkeypatch))
+    assert course.problems == []
+    assert ">1000</a> TFLOP/s" in page.markdown
+    assert 'href="numbers.html#w1.flash"' in page.markdown
+    assert "It beats SDPA by" in page.markdown
+    assert ">1.50</a>" in page.markdown
+    assert "It does not beat it" not in page.markdown
+
+
+def test_code_and_math_are_left_alone(tmp_path, monkeypatch):
+    _, page = render(repository(tmp_path, monkeypatch))
+    assert "`{{ left.alone }}` and math $x_{{i}}$" in page.markdown
+
+
+def test_the_stamp_stands_under_the_title(tmp_path, monkeypatch):
+    _, page = render(repository(tmp_path, monkeypatch))
+    head = page.inlined().split("The tuned kernel")[0]
+    assert head.startswith("# Flash\n")
+    assert "Measured on NVIDIA H200 · 21 Nov 2026 · CUDA 13.0 · PyTorch 2.11 · Triton 3.6 · ran 1 s" in head
+
+
+def test_the_published_notebook_has_fresh_prose_and_no_leftovers(tmp_path, monkeypatch):
+    root = repository(tmp_path, monkeypatch, PAGE.replace("last paragraph", "reworded paragraph"))
+    course, page = render(root)
+    notebook = nbformat.reads(published_notebook(course, course.page("w1"), page), as_version=4)
+    nbformat.validate(notebook)
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert "reaches 1000 TFLOP/s" in text
+    assert "The reworded paragraph" in text
+    assert "token" not in text
+    assert "{{ flash" not in text
+    assert "<div" not in text
+
+
+def test_the_ledger_has_everything_about_a_timing(tmp_path, monkeypatch):
+    course, page = render(repository(tmp_path, monkeypatch))
+    rows = {row["name"]: row for row in entries(course, {"w1": page.shown})}
+    flash = rows["w1.flash"]
+    for key in ("n", "median", "spread", "unit", "gpu", "driver", "clocks", "date", "commit", "page", "command"):
+        assert flash[key] not in (None, ""), key
+    assert flash["command"] == "python -m course_kernels.measure p/k01 --workload dtype=bfloat16,N=4"
+    assert rows["w1.ratio.full"]["value"] == pytest.approx(1.5)
+    assert rows["w1.ratio.full"]["unit"] == "×"
+    assert rows["w1: flash.tflops"]["text"] == "1000"
+    assert 'id="w1.flash"' in ledger_html(course, list(rows.values()))
+    assert json.dumps(list(rows.values()))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The tuned kernel reaches", "Our kernel gets to"),
+        ("# what it is", "# what it really is"),
+        ("Flash\n#\n# The", "FlashAttention\n#\n# The"),
+        ("title: Flash", "title: Flash again"),
+        ("The last paragraph", "A new paragraph.\n#\n# The last paragraph"),
+        ("flash over SDPA", "ours over theirs"),
+    ],
+)
+def test_no_gpu_is_needed_for_words(tmp_path, monkeypatch, old, new):
+    root = repository(tmp_path, monkeypatch)
+    write(root, "docs/w1.py", PAGE.replace(old, new).lstrip())
+    write(root, "src/tiny/kernel.py", '"""A docstring."""\n\nFACTOR = 3  # three\n')
+    assert PAGE.replace(old, new) != PAGE
+    assert problems(root) == []
+
+
+FLASH = "{{ flash.tflops:.0f }} TFLOP/s"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("kernel.FACTOR", "kernel.FACTOR + 1", "is stale: docs/w1.py: code cell 1 changed"),
+        ("{{ flash.tflops:.0f }}", "{{ flush.tflops:.0f }}", "unknown value 'flush.tflops'"),
+        ("{{ flash.tflops:.0f }}", "{{ open(flash) }}", "only min, max and abs can be called"),
+        ("> 1.4 *", "> 1.6 *", "claim `flash.tflops > 1.6 * sdpa.tflops` is false"),
+        ("flash.tflops > 1.4 * sdpa.tflops", "flash.tflops > 0", "is vacuous"),
+        ("/// claim |", "/// clam |", "unknown block `/// clam`"),
+        ("# ///\n\n# %%\n", "#\n\n# %%\n", "is never closed"),
+        (FLASH, "412 TFLOP/s", "typed number '412 TFLOP/s'"),
+        (FLASH, "412&nbsp;TFLOP/s", "typed number"),
+        (FLASH, "$412$ TFLOPS", "typed number"),
+        (FLASH, "speeds twice as fast as SDPA", "typed number"),
+        ("what: flash over SDPA", "what: 1.4x faster than SDPA", "typed number"),
+        ("# title: Flash", "# titel: Flash", "unknown key in the head: titel"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, monkeypatch, old, new, said):
+    root = repository(tmp_path, monkeypatch)
+    assert PAGE.replace(old, new) != PAGE
+    write(root, "docs/w1.py", PAGE.replace(old, new).lstrip())
+    found = problems(root)
+    assert any(line.startswith("docs/w1.py: ") and said in line for line in found), found
+
+
+def test_all_problems_are_listed_at_once(tmp_path, monkeypatch):
+    page = PAGE.replace("{{ flash.tflops:.0f }}", "{{ flush.us }} and {{ flesh.us }}").replace("> 1.4 *", "> 1.6 *")
+    root = repository(tmp_path, monkeypatch)
+    write(root, "docs/w1.py", page.lstrip())
+    assert len(problems(root)) == 3
+
+
+def test_a_changed_import_is_stale_and_a_draft_shows_no_number(tmp_path, monkeypatch):
+    root = repository(tmp_path, monkeypatch)
+    write(root, "src/tiny/kernel.py", "FACTOR = 4\n")
+    assert "docs/w1.py: is stale: src/tiny/kernel.py changed since the record was made" in problems(root)[0]
+    course, page = render(root, draft=True)
+    assert course.problems == []
+    assert "1000" not in page.inlined()
+    assert "A draft" in page.markdown
+
+
+def test_a_waiting_page_stands_without_numbers_and_must_be_listed_rightly(tmp_path, monkeypatch):
+    root = repository(tmp_path, monkeypatch)
+    entry = '[[page]]\npath = "docs/w1.py"\nsince = "2026-11-21"\nreason = "no card was free"\n'
+    write(root, "records/waiting.toml", entry)
+    assert problems(root) == ["records/waiting.toml: docs/w1.py does not wait any more: take it off the list"]
+    write(root, "src/tiny/kernel.py", "FACTOR = 4\n")
+    course, page = render(root)
+    assert course.problems == []
+    assert "awaits a GPU since 2026-11-21: no card was free" in page.markdown
+    assert "1000" not in page.inlined()
+
+
+def test_two_editions_are_refused(tmp_path, monkeypatch):
+    root = repository(tmp_path, monkeypatch)
+    write(root, "docs/other.py", PAGE.replace("id: w1", "id: other").lstrip())
+    record_it(root, provenance={**PROVENANCE, "torch": "2.12.0"}, name="docs/other.py")
+    (found,) = problems(root)
+    assert "another edition" in found
+    assert "torch 2.12" in found
+
+
+def test_a_page_quotes_another_and_waits_with_it(tmp_path, monkeypatch):
+    root = repository(tmp_path, monkeypatch)
+    write(root, "docs/index.md", "---\nid: home\ntitle: Home\n---\n# Home\n\nIt reaches {{ w1.flash.tflops:.0f }}.\n")
+    course, page = render(root, "home")
+    assert course.problems == []
+    assert ">1000</a>." in page.markdown
+    assert 'href="numbers.html#w1.flash"' in page.markdown
+
+
+def test_a_false_claim_on_another_card_takes_its_other_words(tmp_path, monkeypatch):
+    root = repository(tmp_path, monkeypatch)
+    other = {**PROVENANCE, "gpu": "NVIDIA H100 80GB HBM3"}
+    page = read_page(root / "docs/w1.py", root)
+    names = {**NAMES, "flash": measurement(1490.0)}
+    manifest = {"src/tiny/kernel.py": file_digest(root / "src/tiny/kernel.py")}
+    record = build_record(page, [[output(**names)]], [1.0], manifest, other)
+    record.save(record_path(root, "nvidia-h100-80gb-hbm3", page))
+    course, rendered = render(root, slug="nvidia-h100-80gb-hbm3")
+    assert course.problems == []
+    assert "It does not beat it" in rendered.markdown
+
+
+def test_a_typed_number_printed_by_a_cell_is_refused(tmp_path, monkeypatch):
+    root = repository(tmp_path, monkeypatch)
+    page = read_page(root / "docs/w1.py", root)
+    printed = {"output_type": "stream", "name": "stdout", "text": "reached 412 TFLOP/s\n"}
+    manifest = {"src/tiny/kernel.py": file_digest(root / "src/tiny/kernel.py")}
+    record = build_record(page, [[output(**NAMES), printed]], [1.0], manifest, PROVENANCE)
+    record.save(record_path(root, "nvidia-h200", page))
+    assert any("a cell prints the number '412 TFLOP/s'" in line for line in problems(root))
