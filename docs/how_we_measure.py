@@ -236,7 +236,7 @@ record(copy=copies)
 # %%
 multiply = {"bf16": {}, "fp16": {}, "tf32": {}, "fp32": {}}
 for size in (4096, 8192):
-    dims = dict(M=size, N=size, K=size)
+    dims = {"M": size, "N": size, "K": size}
     for math, dtype in {"bf16": "bfloat16", "fp16": "float16", "tf32": "float32"}.items():
         multiply[math][f"n{size}"] = measure(tensor_cores.cublas, Workload.of(dtype, **dims))
     multiply["fp32"][f"n{size}"] = measure(cuda_cores.cublas, Workload.of("float32", **dims))
@@ -320,6 +320,7 @@ flops = 2 * SIZE**3 * PER_BURST
 
 
 def mark():
+    """A mark in the GPU's own queue."""
     event = torch.cuda.Event(enable_timing=True)
     event.record()
     return event
