@@ -270,7 +270,8 @@ def _alone(draw: Callable[..., str], *data: Any) -> str:
     import matplotlib as mpl
 
     settings: Any = {
-        "svg.fonttype": "none", "svg.hashsalt": "percent of peak", "font.family": "DejaVu Sans", "text.parse_math": False,
+        "svg.fonttype": "none", "svg.hashsalt": "percent of peak", "font.family": "DejaVu Sans",
+        "text.parse_math": False,
     }  # fmt: skip
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -751,46 +752,79 @@ def _roofline(
         taken.append(Box(x - _width(text), y + 1, x, y + 13))
     places = [canvas.place(axes, p.intensity, p.tflops) for p in points]
     taken += [Box(x - 4, y - 4, x + 4, y + 4) for x, y in places]
-    for i, (p, (x, y)) in enumerate(zip(points, places, strict=True)):
+    for i, p in enumerate(points):
         tip = f"{p.label}: {short(p.tflops)} TFLOP/s at {short(p.intensity)} FLOP per byte"
         canvas.marks(axes, f"p{i}", [p.intensity], [p.tflops], [tip], marker=_MARKERS[i % len(_MARKERS)], markersize=6,
                      markerfacecolor=_colour(i), markeredgecolor=PAPER, markeredgewidth=0.8, zorder=5)  # fmt: skip
-        spot = _free_spot(x, y, _width(p.label, bold=True), LINE - 1, taken, box)
-        taken.append(spot)
-        near = min(max(x, spot.x0), spot.x1), min(max(y, spot.y0), spot.y1)
-        if math.hypot(near[0] - x, near[1] - y) > 8:
-            canvas.line([x, near[0]], [y, near[1]], _colour(i), linewidth=0.6, alpha=0.7)
-        before = spot.x1 <= x
-        canvas.text(spot.x1 if before else spot.x0, (spot.y0 + spot.y1) / 2, p.label, _colour(i), weight="bold",
-                    ha="right" if before else "left")  # fmt: skip
+    for group in _clusters(places):
+        spots = _spots([(*places[i], _width(points[i].label, bold=True)) for i in group], taken, box)
+        taken += spots
+        for i, spot in zip(group, spots, strict=True):
+            x, y = places[i]
+            near = min(max(x, spot.x0), spot.x1), (spot.y0 + spot.y1) / 2
+            if math.hypot(near[0] - x, near[1] - y) > 12:
+                step = 2.5 if near[0] > x else -2.5 if near[0] < x else 0
+                canvas.line([x, near[0] - step], [y, near[1]], _colour(i), linewidth=0.6, alpha=0.7)
+            before = spot.x1 <= x
+            canvas.text(spot.x1 if before else spot.x0, (spot.y0 + spot.y1) / 2, points[i].label, _colour(i),
+                        weight="bold", ha="right" if before else "left")  # fmt: skip
     return canvas.svg()
+
+
+def _clusters(places: Sequence[tuple[float, float]]) -> list[list[int]]:
+    """Points that stand so close that their labels would fight, as groups; lonely ones alone."""
+    groups: list[list[int]] = []
+    for i in sorted(range(len(places)), key=lambda i: places[i][::-1]):
+        near = [
+            g for g in groups
+            if any(abs(places[i][0] - places[j][0]) < 24 and abs(places[i][1] - places[j][1]) < 20 for j in g)
+        ]  # fmt: skip
+        groups = [g for g in groups if g not in near] + [[j for g in near for j in g] + [i]]
+    return sorted(groups, key=len, reverse=True)
+
+
+def _spots(labels: Sequence[tuple[float, float, float]], taken: Sequence[Box], room: Box) -> list[Box]:
+    """Places for the labels of one group of points, given as x, y and width: a column for several."""
+    if len(labels) == 1:
+        return [_free_spot(*labels[0], LINE - 1, taken, room)]
+    left, right = min(x for x, _, _ in labels) - 15, max(x for x, _, _ in labels) + 15
+    best: tuple[float, list[Box]] | None = None
+    for shift in (0, -7, 7, -14, 14, -21, -28, -35):
+        centres = spread([y + shift for _, y, _ in labels], [LINE] * len(labels), room.y0, room.y1)
+        for side in (right, left):
+            edges = [(side, side + width) if side == right else (side - width, side) for _, _, width in labels]
+            spots = [Box(x0, y - 5.5, x1, y + 5.5) for (x0, x1), y in zip(edges, centres, strict=True)]
+            price = sum(_crowd(spot, taken, room) for spot in spots) + abs(shift)
+            if best is None or price < best[0]:
+                best = price, spots
+    return best[1] if best else []
+
+
+def _crowd(spot: Box, taken: Sequence[Box], room: Box) -> float:
+    """How much of what is there a label would cover, and how far it would stick out."""
+    total = 0.0
+    for other in taken:
+        wide = min(spot.x1, other.x1) - max(spot.x0, other.x0)
+        tall = min(spot.y1, other.y1) - max(spot.y0, other.y0)
+        total += wide * tall if wide > 0 and tall > 0 else 0.0
+    outside = max(0, room.x0 - spot.x0) + max(0, spot.x1 - room.x1)
+    return total + 30 * (outside + max(0, room.y0 - spot.y0) + max(0, spot.y1 - room.y1))
 
 
 def _free_spot(x: float, y: float, width: float, height: float, taken: Sequence[Box], room: Box) -> Box:
     """The nearest place for a label beside a point where it covers nothing."""
-
-    def cost(spot: Box) -> float:
-        total = 0.0
-        for other in taken:
-            wide = min(spot.x1, other.x1) - max(spot.x0, other.x0)
-            tall = min(spot.y1, other.y1) - max(spot.y0, other.y0)
-            total += wide * tall if wide > 0 and tall > 0 else 0.0
-        outside = max(0, room.x0 - spot.x0) + max(0, spot.x1 - room.x1)
-        return total + 30 * (outside + max(0, room.y0 - spot.y0) + max(0, spot.y1 - room.y1))
-
     best: tuple[float, Box] | None = None
     for reach in (7.0, 15.0, 26.0, 40.0, 58.0):
         for dx, dy in ((1, 0), (1, -1), (0, -1), (-1, 0), (-1, -1), (1, 1), (0, 1), (-1, 1)):
             x0 = x + dx * reach if dx > 0 else x + dx * reach - width if dx < 0 else x - width / 2
             middle = y + dy * (reach + (height / 2 if dx == 0 else 2))
             spot = Box(x0, middle - height / 2, x0 + width, middle + height / 2)
-            price = cost(spot) + reach * 0.4
+            price = _crowd(spot, taken, room) + reach * 0.4
             if best is None or price < best[0] - 1e-9:
                 best = price, spot
         if best and best[0] < reach:
             break
-    assert best is not None
-    return best[1]
+    return best[1] if best else Box(x, y, x + width, y + height)
 
 
 def _thin(s: Series, most: int = 240) -> Series:
