@@ -96,6 +96,15 @@ _QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _ODD = re.compile(r"[^\x00-\x7f]")
 
 
+def without_code(markdown: str) -> str:
+    """Markdown without its fenced and inline code; every other character keeps its place and its line."""
+
+    def blank(match: re.Match[str]) -> str:
+        return re.sub(r"[^\n]", " ", match[0])
+
+    return _CODE.sub(blank, _FENCE.sub(blank, markdown))
+
+
 def _tex_sign(match: re.Match[str]) -> str:
     return _TEX_SIGNS.get(match[1], " " if match[1].isalpha() else match[0])
 

@@ -1,0 +1,127 @@
+"""The bibliography: what is cited is listed, what is listed is cited, and each footnote says who read it and when."""
+
+from pathlib import Path
+
+import pytest
+
+from course_kernels.measure.machine import MACHINES
+from course_site.bibliography import (
+    BibliographyError,
+    bibliography_markdown,
+    cited_keys,
+    footnotes,
+    load,
+    reference,
+    unknown,
+    unused,
+)
+
+ROOT = Path(__file__).parents[2]
+ONE = """
+[dao2022]
+title = "FlashAttention: *fast*"
+authors = ["Tri Dao", "Dan Fu"]
+where = "NeurIPS"
+year = 2022
+url = "https://arxiv.org/abs/2205.14135"
+read = 2026-11-20
+"""
+
+
+@pytest.fixture
+def book(tmp_path):
+    def write(text):
+        path = tmp_path / "bibliography.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_the_bibliography_of_the_course_loads():
+    entries = load(ROOT / "docs" / "bibliography.toml")
+    assert {"dao2022", "dao2023", "shah2024", "milakov2018", "williams2009"} <= set(entries)
+    assert {machine.source for machine in MACHINES} <= set(entries)
+
+
+def test_a_footnote_names_people_title_place_and_the_day_it_was_read(book):
+    entries = load(book(ONE))
+    assert footnotes(["dao2022"], entries) == (
+        r"[^dao2022]: Tri Dao and Dan Fu, [*FlashAttention: \*fast\**](https://arxiv.org/abs/2205.14135), "
+        "NeurIPS, 2022. "
+        "Read 20 November 2026."
+    )
+
+
+def test_a_source_nobody_read_says_so(book):
+    path = book(ONE.replace("read = 2026-11-20", 'verified = false\nnote = "Figures second-hand"'))
+    assert reference(load(path)["dao2022"]).endswith("NeurIPS, 2022. Figures second-hand. (not re-read)")
+
+
+def test_what_was_read_of_it_is_told(book):
+    assert reference(load(book(ONE + 'note = "abstract"'))["dao2022"]).endswith(
+        "Read 20 November 2026: abstract."
+    )
+
+
+def test_many_authors_are_shortened(book):
+    path = book(ONE.replace('["Tri Dao", "Dan Fu"]', '["A B", "C D", "E F", "G H", "I J"]'))
+    assert reference(load(path)["dao2022"]).startswith("A B et al., ")
+
+
+def test_an_unknown_key_fails_its_page(book):
+    with pytest.raises(KeyError, match="dao2099"):
+        footnotes(["dao2099"], load(book(ONE)))
+    assert unknown(["dao2022", "dao2099"], load(book(ONE))) == ["dao2099"]
+
+
+def test_an_unused_key_is_named_unless_a_data_sheet_uses_it(book):
+    entries = load(book(ONE))
+    assert unused(entries, []) == ["dao2022"]
+    assert unused(entries, ["dao2022"]) == []
+    assert unused(entries, [], also_used={"dao2022"}) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda text: text + text, "stands twice"),
+        (lambda text: text + text.replace("[dao2022]", "[other]"), "'other' has the address of 'dao2022'"),
+        (lambda text: text.replace("[dao2022]", "[Dao_2022]"), "is no key"),
+        (lambda text: text.replace("title =", "titel ="), "unknown field 'titel'"),
+        (lambda text: text.replace('title = "FlashAttention: *fast*"', ""), "lacks 'title'"),
+        (lambda text: text.replace("year = 2022", 'year = "2022"'), "'year' must be a int"),
+        (lambda text: text.replace("year = 2022", "year = true"), "'year' must be a int"),
+        (lambda text: text.replace('["Tri Dao", "Dan Fu"]', "[1]"), "list of names"),
+        (lambda text: text.replace("https://", "ftp://"), "http address"),
+        (lambda text: text.replace("read = 2026-11-20", ""), "lacks 'read'"),
+        (lambda text: text + "verified = false", "yet was read"),
+        (lambda _: "dao2022 = 1", "must be a table"),
+        (lambda _: "[dao2022", "not TOML"),
+    ],
+)
+def test_a_faulty_bibliography_is_refused_in_one_line_with_its_file(book, change, says):
+    with pytest.raises(BibliographyError) as error:
+        load(book(change(ONE)))
+    assert says in str(error.value)
+    assert "bibliography.toml" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_bibliography_is_one_line(tmp_path):
+    with pytest.raises(BibliographyError, match="no such file"):
+        load(tmp_path / "none.toml")
+
+
+def test_cited_keys_come_in_order_and_code_cites_nothing():
+    text = (
+        "A [^b] and [^a], [^b] again.[^c]\n\n`[^code]` and ``x [^code2]``\n\n"
+        "```\n[^fence]\n```\n\n~~~\n[^tilde]\n~~~\n\nMine.[^own]\n\n[^own]: defined here\n"
+    )
+    assert cited_keys(text) == ["b", "a", "c"]
+
+
+def test_the_whole_list_is_sorted_and_anchored(book):
+    text = ONE + ONE.replace("dao2022", "aaa").replace("Tri Dao", "Ann Ant").replace("2205", "2206")
+    lines = bibliography_markdown(load(book(text))).splitlines()
+    assert [line.split('"')[1] for line in lines] == ["source-aaa", "source-dao2022"]
