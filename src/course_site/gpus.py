@@ -1,6 +1,6 @@
 """Which GPUs this machine has, asked of the driver itself: no torch, no nvidia-smi, standard library only.
 
-The noxfile imports this file before anything is installed, so it must stay free of other imports.
+The noxfile imports this file before anything is installed, so what it imports must need nothing either.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import re
 from dataclasses import dataclass
+
+from course_kernels.measure.provenance import slug_of
 
 NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE: the driver works and there is nothing to drive
 CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
@@ -45,12 +46,7 @@ class Gpu:
     @property
     def slug(self) -> str:
         """The name of this model's edition: "NVIDIA H200" is "nvidia-h200"."""
-        return slug(self.name)
-
-
-def slug(name: str) -> str:
-    """A GPU's name as a folder name: lower case, everything but letters and digits a hyphen."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+        return slug_of(self.name)
 
 
 def find_gpus() -> list[Gpu]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from course_kernels.measure.provenance import slug_of
 from course_site.digest import code_digest, file_digest
 from course_site.pages import Page
 
@@ -24,11 +25,6 @@ MIME = "application/vnd.course.record+json"
 
 class RecordError(ValueError):
     """A record that cannot be used: one line with the file, the cause and what to do."""
-
-
-def slug_of(gpu_name: str) -> str:
-    """Folder name of a GPU: "NVIDIA H200" -> "nvidia-h200"."""
-    return re.sub(r"[^a-z0-9]+", "-", gpu_name.lower()).strip("-")
 
 
 def edition_of(provenance: dict[str, Any]) -> dict[str, str]:

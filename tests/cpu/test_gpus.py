@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from course_site import gpus, record
+from course_site import gpus
 
 
 class Driver:
@@ -106,9 +106,3 @@ def test_hiding_every_device_is_a_choice_and_never_asks_the_driver(monkeypatch):
 def test_fake_devices_stand_in_for_the_driver(monkeypatch):
     monkeypatch.setenv("COURSE_FAKE_GPUS", json.dumps([{"name": "NVIDIA T4", "capability": [7, 5]}]))
     assert [(gpu.slug, gpu.capability) for gpu in gpus.find_gpus()] == [("nvidia-t4", (7, 5))]
-
-
-def test_every_part_names_an_edition_alike():
-    provenance = pytest.importorskip("course_kernels.measure.provenance")
-    for name in ("NVIDIA H200", "NVIDIA GeForce RTX 4090", "Tesla T4", "NVIDIA H100 80GB HBM3"):
-        assert gpus.slug(name) == record.slug_of(name) == provenance.slug_of(name)

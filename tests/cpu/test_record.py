@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+
 from course_site.changes import append, load, moved
 from course_site.digest import file_digest
 from course_site.pages import Cell, Page
-from course_site.record import Record, RecordError, build_record, edition_of, record_path, slug_of, stale_reasons
+from course_site.record import Record, RecordError, build_record, edition_of, record_path, stale_reasons
 
 PROVENANCE = {
     "gpu": "NVIDIA H200", "driver": "580.1", "cuda": "13.0", "torch": "2.11.0+cu130", "triton": "3.6.0",
@@ -47,7 +48,6 @@ def test_a_record_survives_the_disk(tmp_path):
 
 
 def test_edition_is_gpu_and_minor_versions():
-    assert slug_of("NVIDIA H200") == "nvidia-h200"
     assert edition_of(PROVENANCE) == {
         "gpu": "NVIDIA H200", "slug": "nvidia-h200", "cuda": "13.0", "torch": "2.11", "triton": "3.6",
     }  # fmt: skip
