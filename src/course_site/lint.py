@@ -1,7 +1,7 @@
 """The typed-number lint: a performance number reaches a page through a record, never through a keyboard.
 
 Reads prose, page scripts, Python, CUDA, TOML, SVG and what cells print, and reports every rate, time, percentage
-of a peak, ratio or "beats the library" that somebody typed. A sentence that cites the bibliography is exempt:
+of a peak, ratio or comparison with a library that somebody typed. A sentence that cites the bibliography is exempt:
 someone else's number, with its source. Sizes, counts, dates, versions and minutes of a session are no performance
 numbers. Run it by hand with `python -m course_site.lint docs handbook src`.
 """
@@ -88,6 +88,11 @@ def _findings(source: str, places: Iterable[tuple[int, str, str]]) -> list[Findi
     return sorted(found.values())
 
 
+_CHOICE = re.compile(
+    r"\A\s*(?:[-*+]|\d{1,3}[.)]|\(?[a-zA-Z][.)])\s|\s·\s"
+)  # "- a", "1. a", "a) a" or "a · b · c"
+
+
 def _search(
     source: Text,
     *,
@@ -109,7 +114,7 @@ def _search(
         yield at, excerpt, "a value that names no recorded data is a typed number"
     for start, end in sentences(text.text):
         sentence = text.text[start:end]
-        if cited(sentence) or (guesses and re.match(r"\s*(?:[-*+]|\d{1,3}[.)]|\(?[a-zA-Z][.)])\s", sentence)):
+        if cited(sentence) or (guesses and _CHOICE.search(sentence)):
             continue
         for place, excerpt, why in in_sentence(sentence, in_claim=in_claim, condition=condition):
             yield text.at[start + place], excerpt, why
@@ -142,7 +147,7 @@ def find_typed_numbers(
         condition: the head of that claim; a ratio is allowed if its number stands there (2 for "twice").
         keys: the keys of the bibliography; None takes any `[^key]` that the text does not define itself.
         code: also look for rates and times (nothing else) in fenced and inline code.
-        guesses: list items are the choices of a prediction, which claim nothing.
+        guesses: list items and "a · b · c" are the choices of a prediction, which claim nothing.
     """
     settings: dict[str, Any] = {
         "in_claim": in_claim,

@@ -288,7 +288,7 @@ HEADER_UNIT = re.compile(
 
 
 def _amount(words: str) -> float | None:
-    """The number in a piece of prose: 1.4 of "1.4×", 0.8 of "80 %", 2 of "twice"."""
+    """The number in a piece of prose, as a factor: 0.8 of "80 %", 2 of "twice"."""
     digits = re.search(r"\d+(?:\.\d+)?", words.replace(",", ""))
     if digits:
         return float(digits[0]) / (100 if re.search(r"%|per\s?cent", words) else 1)

@@ -299,6 +299,16 @@ def test_code_is_searched_for_units_only_and_only_when_asked():
     assert find_typed_numbers("`a = 2 * b  # twice as fast`") == []
 
 
+def test_the_choices_of_a_prediction_claim_nothing():
+    for choices in (
+        "- 1 %\n- 50 % of peak\n- 400 TFLOP/s",
+        "A tenth of the peak · 50 % of peak · 400 TFLOP/s",
+    ):
+        assert find_typed_numbers(choices)
+        assert find_typed_numbers(choices, guesses=True) == []
+    assert find_typed_numbers("Mind that cuBLAS reaches 400 TFLOP/s.", guesses=True)
+
+
 # --- claims and other blocks -------------------------------------------------------------------------
 
 
