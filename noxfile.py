@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -58,12 +59,32 @@ def python(session: nox.Session, *arguments: str, **keywords: object) -> None:
     session.run(sys.executable if is_passthrough(session) else "python", *arguments, **keywords)
 
 
+def run_to_its_end(session: nox.Session, *arguments: str) -> None:
+    """Run this session's Python and hand on its exit code: 3 is "out of minutes", 130 is Ctrl-C.
+
+    nox itself would answer 1 to all of them, and end a program 0.3 s after Ctrl-C.
+    """
+    interpreter = sys.executable if is_passthrough(session) else shutil.which("python", path=session.bin)
+    # To nox a variable that is None is one to take away.
+    environment = {name: value for name, value in (os.environ | session.env).items() if value is not None}
+    process = subprocess.Popen([interpreter, *arguments], env=environment)
+    while True:
+        try:
+            code = process.wait()
+            break
+        except KeyboardInterrupt:
+            continue  # it got the same signal, and is keeping its finished records
+    if code == 1:
+        session.error("failed, see above")
+    if code:
+        sys.exit(code)
+
+
 @nox.session
 def docs(session: nox.Session) -> None:
     """Build site/; with a GPU measure every page first. Options after --, see -- --help."""
     install(session, "site,measure,cuda13" if has_gpu(session) else "site")
-    # 3 is "out of minutes": said already, and handed on as it is.
-    python(session, "-m", "course_site", "docs", *session.posargs)
+    run_to_its_end(session, "-m", "course_site", "docs", *session.posargs)
 
 
 @nox.session

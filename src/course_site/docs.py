@@ -21,6 +21,7 @@ import sys
 import tarfile
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,11 +54,12 @@ EXECUTING = {
     "yaml": "pyyaml",
     "nbclient": "nbclient",
     "ipykernel": "ipykernel",
+    "numpy": "numpy",
+    "simpleeval": "simpleeval",
 }
 MEASURING = {
     "torch": "torch",
     "triton": "triton",
-    "numpy": "numpy",
     "cuda.core": "cuda-core",
     "pynvml": "nvidia-ml-py",
 }
@@ -435,9 +437,10 @@ async def _measure_on(gpu: Gpu, root: Path, deadline: float | None, board: Board
         except PageFailed as error:
             _report(error, board)
             outcome.failed.append((job.page.path.as_posix(), str(error)))
-        except OSError as error:
-            outcome.failed.append((job.page.path.as_posix(), f"cannot be recorded: {error}"))
-            board.say(f"FAILED {job.page.path}: cannot be recorded: {error}")
+        except Exception as error:  # a full disk, or a fault of ours: the other pages still run
+            line = f"{job.page.path}: cannot be recorded: {type(error).__name__}: {error}"
+            board.say(f"FAILED {line}\n{traceback.format_exc()}")
+            outcome.failed.append((job.page.path.as_posix(), line))
         finally:
             board.running.remove(state)
 

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -202,6 +203,43 @@ def test_ctrl_c_keeps_finished_records_and_leaves_no_half_one(root, tmp_path, nu
     assert not Path(f"/proc/{sleeping.read_text()}").exists()
     with tarfile.open(archive) as tar:
         assert tar.getnames() == ["records/nvidia-h200/docs/a.ipynb"]
+
+
+def nox(root, *options):
+    """The real noxfile over the test's repository, with the Python that runs the tests."""
+    shutil.copy(SOURCE.parent / "noxfile.py", root)
+    (root / "src/course_site").symlink_to(SOURCE / "course_site")
+    (root / "src/course_kernels").symlink_to(SOURCE / "course_kernels")
+    command = [sys.executable, "-m", "nox", "--no-venv", "-s", "docs", "--", "--measure-only", *options]
+    return subprocess.Popen(
+        command,
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def test_nox_hands_on_out_of_minutes(root):
+    write_page(root, "a", "1")
+    process = nox(root, "--minutes", "1")
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 3, out
+    assert "out of minutes, not measured: docs/a.py" in out
+
+
+def test_ctrl_c_under_nox_lets_the_command_tidy_up(root, tmp_path):
+    sleeping = tmp_path / "sleeping"
+    write_page(root, "a", recording("seen"))
+    write_page(root, "b", f"import time\nopen({str(sleeping)!r}, 'w').close()\ntime.sleep(60)")
+    process = nox(root)
+    wait_for(sleeping)
+    os.killpg(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 130, out
+    assert "docs: stopped; 1 finished record kept" in out
+    assert records(root) == ["a.ipynb"]
 
 
 def test_a_crashed_page_fails_the_next_runs_and_the_exit_says_so(root, capsys, monkeypatch):
