@@ -80,7 +80,9 @@ def home_of(course: Course, page: Page, name: str) -> tuple[Page, str] | None:
 
 
 def anchor(course: Course, page: Page, result: Result) -> str:
-    """Ledger row of the first name an expression uses, e.g. "w1.flash.n4096"."""
+    """Ledger row of the first name an expression uses, e.g. "w1.flash.n4096"; "" for a text, which has none."""
+    if isinstance(result.value, str):
+        return ""
     home = home_of(course, page, result.names[0]) if result.names else None
     return f"{home[0].id}.{home[1]}" if home else ""
 
