@@ -18,7 +18,7 @@ from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page as SitePage
 
-from course_site import bibliography, ledger
+from course_site import bibliography, ledger, lint
 from course_site.course import Course, load_course
 from course_site.notebook import published_notebook
 from course_site.pages import Page
@@ -56,6 +56,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     _build.course = course
     _build.rendered = {page.id: render_page(course, page) for page in course.pages} if course.scopes else {}
     _check_bibliography(course)
+    _check_sources(course)
     shown = {page_id: rendered.shown for page_id, rendered in _build.rendered.items()}
     if course.problems:
         lines = "\n".join(f"  {problem}" for problem in sorted(course.problems))
@@ -76,6 +77,15 @@ def _check_bibliography(course: Course) -> None:
     cited = {key for rendered in _build.rendered.values() for key in rendered.cited}
     for key in bibliography.unused(course.sources, cited, also_used={machine.source for machine in MACHINES}):
         course.problem("docs/bibliography.toml", f"nothing cites {key!r}: cite it or take it out")
+
+
+def _check_sources(course: Course) -> None:
+    """No typed number in what a page may show or quote: kernels, pictures, terms, the front door."""
+    names = ("src/course_kernels", "docs/glossary.toml", "docs/assets/figures", "handbook", "README.md")
+    paths = [path for path in (course.root / name for name in names) if path.exists()]
+    for line in lint.lint_paths(paths, keys=course.sources):
+        file, _, message = line.partition(":")
+        course.problem(Path(file).relative_to(course.root), f"typed number at line {message}")
 
 
 def _by_uri() -> dict[str, Page]:

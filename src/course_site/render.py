@@ -175,19 +175,18 @@ class _Renderer:
             if block.kind == "define":
                 self._define(block)
 
-    def _nodes(self, nodes: list[str | Block], *, in_claim: bool = False) -> str:
-        parts = []
-        for node in nodes:
-            parts.append(self._text(node, in_claim=in_claim) if isinstance(node, str) else self._block(node))
+    def _nodes(self, nodes: list[str | Block], **allowed: Any) -> str:
+        """Prose and blocks as Markdown; `allowed` is what the lint lets pass here, for it alone."""
+        parts = [self._text(node, **allowed) if isinstance(node, str) else self._block(node) for node in nodes]
         return "\n".join(part for part in parts if part)
 
-    def _text(self, text: str, *, in_claim: bool = False) -> str:
+    def _text(self, text: str, **allowed: Any) -> str:
         """Prose: linted, links moved to site space, values filled in."""
-        self._lint(text, in_claim=in_claim)
+        self._lint(text, **allowed)
         return outside_verbatim(text, lambda part: self._links(self._values(part)))
 
-    def _lint(self, text: str, *, in_claim: bool = False) -> None:
-        for finding in lint.find_typed_numbers(text, in_claim=in_claim):
+    def _lint(self, text: str, **allowed: Any) -> None:
+        for finding in lint.find_typed_numbers(text, keys=self.course.sources, **allowed):
             self._problem(f"typed number {finding.excerpt!r}: {finding.why}")
 
     def _links(self, text: str) -> str:
@@ -249,9 +248,9 @@ class _Renderer:
                 return True
         return False
 
-    def _plain(self, text: str) -> str:
+    def _plain(self, text: str, **allowed: Any) -> str:
         """Alternative text, titles, captions: linted, with values as plain text."""
-        self._lint(text)
+        self._lint(text, **allowed)
         return self._values(str(text), plain=True)
 
     # --- blocks --------------------------------------------------------------------------------
@@ -287,15 +286,16 @@ class _Renderer:
             if isinstance(error, NotOnThisCard) or self._awaits_numbers(block.argument):
                 return ""
             raise
+        allowed = {"in_claim": True, "condition": block.argument}
         if verdict.holds:
-            body = self._nodes(block.body, in_claim=True)
+            body = self._nodes(block.body, **allowed)
             return _div("claim", body, f' title="{html.escape(self._support(verdict))}"')
         gates = self.course.is_reference or self.course.states[self.page.id] == "foreign"
         if gates or verdict.vacuous:
             self._problem(verdict.why)
         if "otherwise" in block.parts:
-            return _div("claim otherwise", self._nodes(block.parts["otherwise"], in_claim=True))
-        body = self._nodes(block.body, in_claim=True).strip()
+            return _div("claim otherwise", self._nodes(block.parts["otherwise"], **allowed))
+        body = self._nodes(block.body, **allowed).strip()
         return _div("claim otherwise", f"*Not on this card:* {body}")
 
     @staticmethod
@@ -328,8 +328,8 @@ class _Renderer:
         return ""
 
     def _predict_block(self, block: Block) -> str:
-        question = self._plain(block.argument)
-        body = self._nodes(block.body)
+        question = self._plain(block.argument, guesses=True)
+        body = self._nodes(block.body, guesses=True)
         reveal = self._nodes(block.parts["reveal"])
         ask = f'<p class="ask">{html.escape(question)}</p>'
         return _div("predict", f"{ask}\n\n{body}\n\n{_details('reveal', 'What the run says', reveal)}")
@@ -347,9 +347,6 @@ class _Renderer:
         if not path.is_file():
             raise DirectiveError(f"there is no file {name}")
         text, first = source_region(path, region)
-        findings = lint.lint_cuda(text) if path.suffix in (".cu", ".cuh") else []
-        for finding in findings:
-            self._problem(f"{name}: typed number {finding.excerpt!r} in a comment: {finding.why}")
         title = self._plain(settings.get("title", name))
         numbers = f' linenums="{first}"' if settings.get("lines") else ""
         fence = "`" * max(3, 1 + max((len(m) for m in re.findall(r"`+", text)), default=0))
@@ -440,7 +437,7 @@ class _Renderer:
     # --- code ----------------------------------------------------------------------------------
 
     def _code_cell(self, cell: Cell, outputs: list[dict[str, Any]]) -> str:
-        for finding in lint.lint_python(cell.source):
+        for finding in lint.lint_python(cell.source, keys=self.course.sources):
             self._problem(f"typed number {finding.excerpt!r} in a code cell: {finding.why}")
         self.out.cells.append(("code", (cell, outputs)))
         results = [self._output(output) for output in outputs]
