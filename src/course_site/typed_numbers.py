@@ -21,7 +21,8 @@ _WORDS = (
 )
 _DIGITS = (
     r"(?:(?<![A-Za-z0-9_.^])(?<!RTX )(?<!GTX )(?<!Gaudi )"
-    r"\d+(?:[.,' ]\d+)*(?:[eE][+-]?\d+)?(?:\s*[×x·]\s*10\s*\^?\s*[-−]?[\d⁰¹²³⁴-⁹]+)?[⁰¹²³⁴-⁹]*(?:\^\d+)?\+?)"
+    r"\d+(?:[.,']\d+| \d{3}(?!\d))*(?:[eE][+-]?\d+)?"
+    r"(?:\s*[×x·]\s*10\s*\^?\s*[-−]?[\d⁰¹²³⁴-⁹]+)?[⁰¹²³⁴-⁹]*(?:\^\d+)?\+?)"
 )
 _NUMBER = rf"(?:{_DIGITS}|{_WORDS})"
 _MANY = r"(?:(?:tens|dozens|hundreds|thousands|millions|billions|trillions)\s+of)"
@@ -41,7 +42,8 @@ RATE = (
     rf"|[kKMGTPEZ]?(?:FLOPS?|FLOPs|Flops?|flops?|OPS?|Ops?|ops?){_PER}"
     rf"|(?:[kKMGTPE]i?)?(?:B|b|[Bb]ytes?|[Bb]its?){_PER}|[kMGTP]i?[Bb]ps\b|GT/s\b"
     rf"|(?i:(?:kilo|mega|giga|tera|peta)(?:byte|bit)s?){_PER}"
-    rf"|(?:[A-Za-z-]+\s+){{0,2}}(?:floating-point\s+)?(?:operations?|additions?|multiplications?|multiply-adds?"
+    r"|(?:(?:floating-point|integer|arithmetic|output|input|new|generated|memory|random|more|useful)\s+){0,2}"
+    r"(?:operations?|additions?|multiplications?|multiply-adds?"
     r"|FMAs?|tokens?|tok"
     r"|samples?|images?|frames?|requests?|queries|iterations?|its?|steps?|elements?|instructions?|launches"
     r"|words?|rows?"
@@ -92,7 +94,7 @@ _FRACTION = (
     r"|thousandths?)"
 )
 _DIM = (
-    r"(?![\s]*[\d({\[\\" + HELD + r"⟨πε]|\s*[A-Za-z](?:[\s·×*²)^/,.]|$))"
+    r"(?![(]|[\s]*[\d{\[\\" + HELD + r"⟨πε]|\s*[A-Za-z](?:[\s·×*²)^/,.]|$))"
 )  # not one more factor of a product
 
 FILL = "fill it from a record with {{ … }}, or cite its source in the same sentence with [^key]"
@@ -224,8 +226,9 @@ _RULES = (
     _rule(
         "word",
         "a typed comparison",
-        r"(?i:\b(?<!to )(?:beats?|outperform(?:s|ed)?|outruns?|outpaces?d?|surpass(?:es|ed)?|overtakes?"
-        r"|overtook|trails|trailed))"
+        # "Beat cuBLAS" with a capital is a task, "to beat cuBLAS" a goal; "we beat cuBLAS" is a claim.
+        r"(?:\b(?<!to )beat|(?i:\b(?<!to )(?:beats|outperform(?:s|ed)?|outruns?|outpaces?d?|surpass(?:es|ed)?"
+        r"|overtakes?|overtook|trails|trailed)))"
         rf"\s+{_ADJECTIVES}{_RIVAL}",
     ),
     _rule(
