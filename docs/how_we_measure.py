@@ -217,10 +217,10 @@ record(
 # %% [markdown]
 # ## The card against its own data sheet
 #
-# The percent of peak you read everywhere on this site is a percent of the *data sheet*[^nvidia-h200]: dense
-# arithmetic, main memory. It is a promise for a card that never gets hot and a memory that never pauses.
-# How much of it can anyone have? Let us see what the simplest jobs reach: a copy, and the library's own
-# matrix multiply.
+# The percent of peak you read everywhere on this site is a percent of the *data sheet*: dense arithmetic,
+# and main memory [^nvidia-h200]. It is a promise for a card that never gets hot and a memory that never
+# pauses. How much of it can anyone have? Let us see what the simplest jobs reach: a copy, and the library's
+# own matrix multiply.
 
 # %%
 from course_kernels.gemm import library as tensor_cores
@@ -296,7 +296,7 @@ record(multiply=multiply)
 # ///
 
 # %% [markdown]
-# ## The card has a fuse
+# ## The card has a limit
 #
 # Every card has a power limit, and it enforces it itself: when it draws too much, it lowers its own clock.
 # Short jobs never notice, because the average of the last moments was low. Long ones do.
@@ -304,7 +304,7 @@ record(multiply=multiply)
 # Let the card rest. Then multiply bf16 matrices of 8192 × 8192, one right after the other, for six seconds.
 # Meanwhile, read the card's power and its clock.
 
-# %%
+# %% tags=["fold"]
 import statistics
 import time
 
@@ -327,18 +327,18 @@ def mark():
 
 
 def bursts(seconds):
-    """Multiply without a pause; after every burst its end in s, its TFLOP/s, and what the card says of itself."""
+    """Multiply without a pause; one row per burst: end in s, TFLOP/s, W, MHz."""
     rows, marks = [], [mark()]
     while not rows or rows[-1][0] < seconds:
         for _ in range(PER_BURST):
             torch.mm(a, b, out=c)
         marks.append(mark())
-        if len(marks) > 2:  # one burst is always queued behind the one we wait for, so the card never idles
+        if len(marks) > 2:  # one burst is always queued behind, so the card never idles
             marks[-2].synchronize()
             burst_s = marks[-3].elapsed_time(marks[-2]) / 1e3
-            state = snapshot()
             end_s = marks[0].elapsed_time(marks[-2]) / 1e3
-            rows.append((end_s, flops / burst_s / 1e12, state["power_w"], state["sm_mhz"]))
+            card = snapshot()
+            rows.append((end_s, flops / burst_s / 1e12, card["power_w"], card["sm_mhz"]))
     torch.cuda.synchronize()
     return rows
 

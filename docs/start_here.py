@@ -97,8 +97,8 @@
 # - `tl.load` and `tl.store` move a whole row of numbers.
 # - `BLOCK: tl.constexpr` is fixed when the kernel is compiled, and it must be a power of two.
 #
-# Which one should you learn? Both, and in this order: Triton gets you cooking today, CUDA C++ shows you
-# every burner.
+# Which one should you learn? Both. Start with the one that scares you less: Triton gets you cooking today,
+# CUDA C++ shows you every burner.
 
 # %% [markdown]
 # ## Run it, and check it
@@ -155,21 +155,20 @@ from course_kernels.measure import quantity, record
 from course_kernels.measure.machine import machine_for
 
 N = 2**28
-card = machine_for(torch.cuda.get_device_name())
+name = torch.cuda.get_device_name()
+card = machine_for(name)
 if card is None:
-    raise RuntimeError(
-        f"{torch.cuda.get_device_name()}: no data sheet; add its row to src/course_kernels/measure/machine.py"
-    )
+    raise RuntimeError(f"{name}: no data sheet in course_kernels/measure/machine.py")
 
 bytes_moved = 3 * 4 * N  # read x, read y, write z; four bytes each
 bytes_per_us = card.bandwidth_gb_per_s * 1e9 / 1e6
 record(
     by_hand={
         "n": quantity(N, how="given"),
-        "bytes": quantity(bytes_moved, unit="B", how="computed"),
-        "bandwidth": quantity(card.bandwidth_gb_per_s, unit="GB/s", how="given"),
-        "floor": quantity(bytes_moved / bytes_per_us, unit="µs", how="computed"),
-        "small_floor": quantity(3 * 4 * 2**12 / bytes_per_us, unit="µs", how="computed"),
+        "bytes": quantity(bytes_moved, "B"),
+        "bandwidth": quantity(card.bandwidth_gb_per_s, "GB/s", "given"),
+        "floor": quantity(bytes_moved / bytes_per_us, "µs"),
+        "small_floor": quantity(3 * 4 * 2**12 / bytes_per_us, "µs"),
     }
 )
 
