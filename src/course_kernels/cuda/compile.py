@@ -1,4 +1,4 @@
-"""CUDA C++ source to machine code with NVRTC: no nvcc, no GPU, tens of milliseconds a file."""
+"""CUDA C++ source to machine code with NVRTC: no nvcc, no GPU, and hardly a wait."""
 
 from __future__ import annotations
 
