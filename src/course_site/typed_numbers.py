@@ -226,7 +226,7 @@ _RULES = (
     _rule(
         "word",
         "a typed comparison",
-        # "Beat cuBLAS" with a capital is a task, "to beat cuBLAS" a goal; "we beat cuBLAS" is a claim.
+        # With a capital it is a task and behind "to" a goal; behind a subject it is a claim.
         r"(?:\b(?<!to )beat|(?i:\b(?<!to )(?:beats|outperform(?:s|ed)?|outruns?|outpaces?d?|surpass(?:es|ed)?"
         r"|overtakes?|overtook|trails|trailed)))"
         rf"\s+{_ADJECTIVES}{_RIVAL}",
