@@ -37,8 +37,8 @@
 #
 # /// figure | docs/assets/figures/enemy_matrix.svg
 # alt: >-
-#   Thin matrices Q, K, V and O, each N by d, and between them one large square of scores, N by N, ringed as the
-#   enemy. It is written to HBM and read back.
+#   On the table, small and quick: thin Q, K transposed, V and O, each N by d, and one large square of scores, N
+#   by N, marked as the enemy. Arrows carry the square down to the cellar, HBM, and up again, twice: as S and as P.
 # caption: The thin ones grow with N. The square grows with N².
 # ///
 #
@@ -65,9 +65,9 @@ record(
 
 # %% [markdown]
 # Q of the same head weighs {{ enemy.thin_bytes / 1e6:.1f }} MB. A layer of 32 heads makes
-# {{ enemy.layer_bytes / 1e9:.1f }} GB of scores, uses them once, and throws them away. The plain recipe
-# carries the square over the stairs four times: write S; read S for the softmax; write P; read P for the
-# second multiply.
+# {{ enemy.layer_bytes / 1e9:.1f }} GB of scores, uses them once, and throws them away. And the plain recipe
+# carries the square over the stairs at least four times: write S, read S for the softmax, write P, read P for
+# the second multiply. Ours divides by $\sqrt d$ in a step of its own, one more read and write: six trips.
 #
 # FlashAttention never takes it down at all. That saves two different things, and half the world mixes them
 # up.
@@ -103,21 +103,22 @@ record(
 # - a, the plate: the sum of $e^{s-m}$ times value so far.
 #
 # Then a crate brings a larger score. Every old term was weighed against the wrong m. Does she start again?
-# No. All of them are off by the *same* factor, $e^{m_\text{old} - m_\text{new}}$. One multiply mends the lot.
+# No. All of them are off by the *same* factor, $e^{m_\text{old} - m_\text{new}}$. One multiply repairs the lot.
 #
 # Do it with a pencil. First crate: scores 1 and 3. Second crate: 2 and 5. The values are 10, 20, 30, 40.
 #
 # /// figure | docs/assets/figures/online_softmax.svg
 # alt: >-
-#   Two crates of scores, 1 and 3, then 2 and 5. Below them the running maximum and the running sum after each
-#   crate. Between the two, the old sum is multiplied by e to the power of old maximum minus new maximum.
+#   Two crates of scores, 1 and 3, then 2 and 5, with the notes on the sleeve after each. After crate one m is 3.
+#   After crate two m is 5, and the old sum is multiplied by e to the power 3 minus 5 before the new terms are
+#   added. Below, a ruler moves from 3 to 5.
 # caption: Only the notes travel from crate to crate.
 # ///
 #
 # /// predict | The second crate brings a 5, and the largest was 3. What happens to the old sum?
 # It grows · it shrinks · it stays as it is.
 # /// reveal
-# It shrinks, to {{ step.mend:.3f }} of what it was. Weighed against a larger maximum, all that is old looks
+# It shrinks, to {{ step.repair:.3f }} of what it was. Weighed against a larger maximum, all that is old looks
 # smaller.
 # ///
 
@@ -131,18 +132,18 @@ m1 = max(1, 3)
 l1 = exp(1 - m1) + exp(3 - m1)
 a1 = exp(1 - m1) * 10 + exp(3 - m1) * 20
 
-# Second crate: scores 2 and 5, values 30 and 40. Mend what you hold, then add what came.
+# Second crate: scores 2 and 5, values 30 and 40. Repair what you hold, then add what came.
 m2 = max(m1, 2, 5)
-mend = exp(m1 - m2)
-l2 = l1 * mend + exp(2 - m2) + exp(5 - m2)
-a2 = a1 * mend + exp(2 - m2) * 30 + exp(5 - m2) * 40
+repair = exp(m1 - m2)
+l2 = l1 * repair + exp(2 - m2) + exp(5 - m2)
+a2 = a1 * repair + exp(2 - m2) * 30 + exp(5 - m2) * 40
 
 # The direct answer, all four at once.
 s = np.array([1.0, 3.0, 2.0, 5.0])
 p = np.exp(s - s.max())
 
 one = {"m": quantity(m1), "l": quantity(l1), "a": quantity(a1)}
-mended = {"l": quantity(l1 * mend), "a": quantity(a1 * mend)}
+repaired = {"l": quantity(l1 * repair), "a": quantity(a1 * repair)}
 two = {"m": quantity(m2), "l": quantity(l2), "a": quantity(a2), "out": quantity(a2 / l2)}
 direct = {
     "m": quantity(float(s.max())),
@@ -150,25 +151,25 @@ direct = {
     "a": quantity(float(p @ [10, 20, 30, 40])),
     "out": quantity(float(p @ [10, 20, 30, 40] / p.sum())),
 }
-record(step={"one": one, "mend": quantity(mend), "mended": mended, "two": two, "direct": direct})
+record(step={"one": one, "repair": quantity(repair), "repaired": repaired, "two": two, "direct": direct})
 
 # %% [markdown]
-# | on the sleeve | after crate one | mended | after crate two | all four at once |
+# | on the sleeve | after crate one | repaired | after crate two | all four at once |
 # |---|---:|---:|---:|---:|
 # | m | {{ step.one.m:.0f }} | | {{ step.two.m:.0f }} | {{ step.direct.m:.0f }} |
-# | l | {{ step.one.l:.4f }} | {{ step.mended.l:.4f }} | {{ step.two.l:.4f }} | {{ step.direct.l:.4f }} |
-# | a | {{ step.one.a:.3f }} | {{ step.mended.a:.3f }} | {{ step.two.a:.3f }} | {{ step.direct.a:.3f }} |
+# | l | {{ step.one.l:.4f }} | {{ step.repaired.l:.4f }} | {{ step.two.l:.4f }} | {{ step.direct.l:.4f }} |
+# | a | {{ step.one.a:.3f }} | {{ step.repaired.a:.3f }} | {{ step.two.a:.3f }} | {{ step.direct.a:.3f }} |
 # | served: a / l | | | {{ step.two.out:.3f }} | {{ step.direct.out:.3f }} |
 #
 # Read the second row aloud. The sum is {{ step.one.l:.4f }}. The 5 comes, and the sum is multiplied by
-# $e^{3-5}$, that is {{ step.mend:.4f }}. Now it is {{ step.mended.l:.4f }}. The new crate adds its own two
+# $e^{3-5}$, that is {{ step.repair:.4f }}. Now it is {{ step.repaired.l:.4f }}. The new crate adds its own two
 # terms: {{ step.two.l:.4f }}. The last column waited for all four and has {{ step.direct.l:.4f }}.
 #
 # The same plate, and nobody ever held more than one crate. Rescaling looked spooky; it is one multiply that
 # changes the ruler for everything measured so far.
 #
 # /// exercise | The other order
-# Let 2 and 5 come first, then 1 and 3. What is the mending factor now, and does the answer change?
+# Let 2 and 5 come first, then 1 and 3. What is the repair factor now, and does the answer change?
 # /// answer
 # The maximum is 5 from the start, so the factor is $e^0 = 1$. Sum and plate end up the same: adding does not
 # care for order. (Rounding does, so in floating point the last digits may differ.)
@@ -182,8 +183,9 @@ record(step={"one": one, "mend": quantity(mend), "mended": mended, "two": two, "
 #
 # /// figure | docs/assets/figures/tiling.svg
 # alt: >-
-#   A tile of rows of Q stays in place while tiles of K and V pass by. Of the N by N square of scores only one
-#   small tile exists at a time. The finished rows go to O.
+#   A tile of rows of Q stays while tiles of K and V pass by. Of the N by N square of scores only one small tile
+#   exists at a time, and finished rows go out to O once. Beside it, the causal half: tiles below the diagonal
+#   are full, those on it are masked, those above it are skipped and never fetched.
 # caption: The square is still computed, tile by tile. It is never kept.
 # ///
 
@@ -201,10 +203,10 @@ def flash(Q, K, V, tile=4):
         for j in range(0, N, tile):  # keys and values are carried past
             s = q @ K[j : j + tile].T  # [tile, tile], all there ever is of the square
             m_new = np.maximum(m, s.max(axis=1))
-            mend = np.exp(m - m_new)  # the first time exp(-inf), which is 0
+            repair = np.exp(m - m_new)  # the first time exp(-inf), which is 0
             p = np.exp(s - m_new[:, None])
-            l = l * mend + p.sum(axis=1)
-            acc = acc * mend[:, None] + p @ V[j : j + tile]
+            l = l * repair + p.sum(axis=1)
+            acc = acc * repair[:, None] + p @ V[j : j + tile]
             m = m_new
             held = max(held, s.size)
         O[i : i + tile] = acc / l[:, None]  # one division, at the very end
@@ -226,11 +228,11 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # short tile is the commonest bug of all.)
 #
 # Note what the loop does *not* save. Every score is computed, both multiplies are done in full, and a little
-# mending comes on top. Less carrying, not less cooking. In training there is more on top: the backward pass
+# repairing comes on top. Less carrying, not less cooking. In training there is more on top: the backward pass
 # computes the scores a second time rather than fetch them. Extra arithmetic, and a shorter day.
 #
 # /// exercise | The bug that hides
-# Delete `* mend` from the line of `l`, and only there. For which inputs is the answer still right?
+# Delete `* repair` from the line of `l`, and only there. For which inputs is the answer still right?
 # /// answer
 # For those whose first tile already holds each row's largest score; then every later factor is 1. Constant
 # inputs, for one. So test on random numbers, and look at the worst element, not at the average.
@@ -239,25 +241,28 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # %% [markdown]
 # ## The same loop in CUDA
 #
-# Now the kernel that you type. Plain on purpose: fp32, no tensor cores, no tricks. One block is one table
-# and takes one tile of queries of one head. The lines are the lines above, in the same order.
+# Now the kernel that you type. Plain on purpose: fp32, no tensor cores. The lines are the lines above, in the
+# same order. A block is one table and takes 64 rows of one head. Every row goes to four neighbours, because
+# one cook's hands are too small for it: each holds a quarter of the row's q and a quarter of its plate, `acc`.
 #
-# First the table is laid, and each cook finds her row.
+# First the table is laid, and each cook finds her row and her part of it.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#setup
 # ///
 #
-# A tile of keys and values comes up from the cellar, once for the whole table.
+# A tile of keys and values comes up from the cellar, once for the whole table. All wait until the tray is
+# full.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#load
 # ///
 #
-# All wait until the tray is full. Then each computes her scores from it.
+# Then the scores. Each cook multiplies her quarter, `sum_of_quad` adds the four, and all four know the score.
+# For full attention read `keys_of_row` as N: it only stops the short last tile.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#scores
 # ///
 #
-# And here are the notes on the sleeve. You did this by hand ten minutes ago.
+# And here are the three notes on the sleeve. You did this by hand ten minutes ago.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#online_softmax
 # ///
@@ -267,10 +272,11 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # /// source | src/course_kernels/attention/k02_teaching.cu#store
 # ///
 #
-# Causal comes last, and it is two things. A token may look only backwards. Tiles wholly above the diagonal
-# are **skipped**: the loop ends sooner, and nearly half of the work is gone. But a tile *on* the diagonal is
-# half allowed and half forbidden. There each forbidden score is **masked**, set to −∞, so that its
-# exponential is 0. If you skip and do not mask, the answer is wrong near the diagonal and nowhere else.
+# Causal comes last: two lines, because it is two things. A token may look only backwards. Go back to the
+# picture above, to its causal half. Tiles wholly above the diagonal are **skipped**: the loop ends sooner, and nearly half of the work is gone. But a tile *on* the
+# diagonal is half allowed and half forbidden. There each forbidden score is **masked**: it becomes `NEVER`, so
+# low that its exponential is 0. If you skip and do not mask, the answer is wrong at the diagonal and nowhere
+# else.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#causal
 # ///
@@ -362,7 +368,7 @@ record(right_fp32=check(IN_FP32, "float32"), right_bf16=check(IN_BF16, "bfloat16
 # /// exercise | A kind test
 # A colleague checks his kernel on inputs of all ones. Name two wrong kernels that pass.
 # /// answer
-# With equal keys all scores are equal, and the answer is the mean of V: ones. So a kernel that never mends
+# With equal keys all scores are equal, and the answer is the mean of V: ones. So a kernel that never repairs
 # passes. One without the $1/\sqrt d$ passes. One that stops after the first tile passes too. That is three.
 # ///
 
@@ -370,33 +376,36 @@ record(right_fp32=check(IN_FP32, "float32"), right_bf16=check(IN_BF16, "bfloat16
 # ## What did it buy? Count the trips
 #
 # A real batch: 256 heads of N = 4096 and d = 128, in bf16. First by hand. The plain recipe carries Q, K, V
-# and O once each, and the square four times. Flash carries Q, K, V and O once each, and no square.
+# and O once each, and the square six times. Flash carries Q, K, V and O once each, and no square.
 #
 # /// predict | By what factor does the traffic fall, when the hardware counts it?
-# By N = 4096 · by about N/d = 32 · by about 4, the four trips.
+# By N = 4096 · by some tens, as N/d = 32 · by six, for the six trips.
 # /// reveal
-# By hand it is $1 + N/d$, which is {{ by_hand.materialised / by_hand.flash:.0f }}. The counters say
+# By hand: six squares over four thin ones, and one for the thin ones themselves. That is $1 + 1.5\,N/d$, or
+# {{ by_hand.materialised / by_hand.flash:.0f }}. The counters say
 # {{ counted.materialised.gb / counted.flash.gb:.1f }}.
 # ///
 
 # %%
-from course_kernels.measure import count
+from course_kernels.measure import count_many
 
 B, H, N, D = 16, 16, 4096, 128
 batch = Workload.of("bfloat16", B=B, H=H, N=N, D=D, causal=False)
 thin = 2 * B * H * N * D  # bytes of Q; K, V and O weigh the same
 square = 2 * B * H * N * N  # bytes of S; P weighs the same
 tiles = N // 128  # tiles of 128 queries in one head
+counts = count_many([(k01_materialised, batch), (k03_flash, batch)])
 record(
     by_hand={
         "square": quantity(square, "B"),
-        "materialised": quantity(4 * thin + 4 * square, "B"),
+        "materialised": quantity(4 * thin + 6 * square, "B"),
+        "four_trips": quantity(4 * thin + 4 * square, "B"),  # the scale folded into Q
         "flash": quantity(4 * thin, "B"),
         "tiles": quantity(tiles),
         "each_tile_fetches": quantity(2 * thin + tiles * 2 * thin, "B"),
         "keys_and_values": quantity(2 * 2 * N * D, "B"),  # of one head
     },
-    counted={"materialised": count(k01_materialised, batch), "flash": count(k03_flash, batch)},
+    counted=dict(zip(("materialised", "flash"), counts, strict=True)),
 )
 
 # %% [markdown]
@@ -411,8 +420,9 @@ record(
 # ///
 #
 # Why not a factor of 4096? Because nobody gets to carry nothing. The square is measured against Q, K, V and
-# O, which every kernel must carry. A row of the square has N numbers, a row of Q has d. Four squares over
-# four thin matrices is N/d, and the 1 is the thin ones themselves. The *storage* of both squares is gone,
+# O, which every kernel must carry. A row of the square has N numbers, a row of Q has d: so it is N/d that
+# counts, times a few trips. (A thriftier recipe scales Q first and makes four trips. Then the factor is
+# $1 + N/d$, {{ by_hand.four_trips / by_hand.flash:.0f }}.) The *storage* of both squares is gone,
 # {{ 2 * by_hand.square / 1e9:.1f }} GB of it. The *traffic* fell by this factor. Two sentences, and they are
 # not the same.
 #
@@ -433,8 +443,9 @@ record(
 # /// exercise | A factor of your own
 # Forecast the factor for N = 1024 and d = 64. The paper counted 9.2 there [^dao2022]. Why less?
 # /// answer
-# $1 + 1024/64 = 17$. The paper counts the backward pass as well, where flash fetches its inputs again to
-# compute the scores a second time. And an A100's shelf is smaller. The forecast is a ceiling.
+# With four trips $1 + 1024/64 = 17$, with six 25. The paper counts the backward pass as well, where flash
+# fetches its inputs again to compute the scores a second time. And an A100's shelf is smaller. The forecast is
+# a ceiling.
 # ///
 
 # %% [markdown]
@@ -505,7 +516,7 @@ record(fp32={name: {f"n{N}": plain[N][name] for N in SIZES if name in plain[N]} 
 #   tuned Triton at {{ flash.n16384.tflops:.0f }}, SDPA flash at {{ sdpa_flash.n16384.tflops:.0f }} and
 #   memory-efficient at {{ efficient.n16384.tflops:.0f }}. At N = 8192, materialised stands at
 #   {{ materialised.n8192.tflops:.0f }} and math at {{ math.n8192.tflops:.0f }}.
-# caption: "For everyone the same count: 4·B·H·N²·d operations. Mending and recomputing earn nothing."
+# caption: "For everyone the same count: 4·B·H·N²·d operations. Repairing and recomputing earn nothing."
 # ///
 #
 # At N = 4096 the plain recipe takes {{ materialised.n4096.ms:.2f }} ms and flash {{ flash.n4096.ms:.2f }} ms.
@@ -534,7 +545,7 @@ record(fp32={name: {f"n{N}": plain[N][name] for N in SIZES if name in plain[N]} 
 # A loss, and we show it. At N = 4096 your kernel reaches {{ fp32.teaching.n4096.tflops:.1f }} TFLOP/s, the
 # plain recipe {{ fp32.materialised.n4096.tflops:.1f }}. Its two multiplies are the library's, and those are
 # masterpieces. Yours goes down the stairs far less often and still comes in behind, because it reaches to
-# the tray for nearly every multiply. To mend *that* is the work of the matrix-multiply ladder.
+# the tray for nearly every multiply. To cure *that* is the work of the matrix-multiply ladder.
 # /// otherwise
 # At N = 4096 your kernel reaches {{ fp32.teaching.n4096.tflops:.1f }} TFLOP/s, and the plain recipe, whose
 # two multiplies are the library's, {{ fp32.materialised.n4096.tflops:.1f }}.
@@ -593,9 +604,9 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 #
 # /// exercise | The roof over fp32
 # In fp32 the roofs of an H200 meet at about 14 operations a byte. Where does the plain recipe stand there?
-# Count four trips of four-byte scores.
+# Count six trips of four-byte scores.
 # /// answer
-# For each score it carries 16 bytes and does 4d = 512 operations: 32 a byte. That is under the *flat* roof,
+# For each score it carries 24 bytes and does 4d = 512 operations: 21 a byte. That is under the *flat* roof,
 # square and all. With slow arithmetic the stairs are not what hurts, so in your own race there was little to
 # win by sparing them. The square became the enemy when tensor cores made the cooks fast.
 # ///
@@ -749,14 +760,15 @@ record(
 # The queries i … i+t−1 see nothing before i−W+1 and nothing after i+t−1. So j runs from
 # `max(0, i - W + 1) // tile * tile` to `i + tile`. Mask at *both* edges, with `row` and `col` counted in the
 # whole sequence: `s[(col > row) | (col <= row - W)] = -np.inf`. The work grows with N·W instead of N². One
-# trap: a row whose first tile is all masked has m = −∞, and −∞ minus −∞ is NaN. Guard it.
+# trap: a row whose first tile is all masked has m = −∞, and −∞ minus −∞ is NaN. The CUDA kernel above is
+# safe. Look at its `NEVER`, and say why.
 # ///
 #
 # /// exercise | Two half plates
 # Two tables each took half of the keys for the same row. One holds $(m_1, l_1, a_1)$, the other
 # $(m_2, l_2, a_2)$. Merge them.
 # /// answer
-# $m = \max(m_1, m_2)$, and both sides are mended to it: $l = l_1 e^{m_1-m} + l_2 e^{m_2-m}$, and $a$ in the
+# $m = \max(m_1, m_2)$, and both sides are repaired to it: $l = l_1 e^{m_1-m} + l_2 e^{m_2-m}$, and $a$ in the
 # same way. It is the crate step with a whole sum for a crate. With it, one row can be shared out over many
 # tables.
 # ///
