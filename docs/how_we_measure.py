@@ -391,12 +391,19 @@ record(
 # {{ steady:.0f }} TFLOP/s: {{ rested / steady:.2f }} times. On this card the power limit hardly bites.
 # ///
 #
-# So be careful with a headline such as *so many TFLOP/s*. Ask: after how long? We time in turns, with a
-# cold cache, and the clearing between two samples gives the card a short breath. Our numbers for large
-# multiplies therefore lie between these two. That is one more reason to compare only what ran side by side.
+# So be careful with a headline such as *so many TFLOP/s*. Ask: after how long? We clear the cache between
+# two samples, and that gives the card a short breath.
+#
+# /// claim | 0.97 * steady < multiply.bf16.n8192.tflops < 1.03 * rested
+# So our own number for this multiply, {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s, lies between the two.
+# It is one more reason to compare only what ran side by side.
+# /// otherwise
+# Our own number for this multiply is {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. It is one more reason to
+# compare only what ran side by side.
+# ///
 
 # %% [markdown]
-# ### Zeros are quick
+# ### Does it matter what you multiply?
 #
 # A tensor core does the same work whatever the numbers are. There is no shortcut for zero. So here is a
 # question that sounds silly.

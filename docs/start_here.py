@@ -266,10 +266,10 @@ for power in range(12, 29, 2):
 record(sweep=sweep)
 
 # %% [markdown]
-# /// predict | What will the clock say for 2¹² numbers: close to the floor, a few times the floor, or a hundred times?
+# /// predict | What will the clock say for 2¹² numbers: close to the floor, a few times the floor, or hundreds of times?
 # The kernel is the same. It is right, and for long lists it is nearly as good as can be.
 #
-# Close · a few times · a hundred times
+# Close · a few times · hundreds of times
 # /// reveal
 # {{ sweep.cuda.n12.us:.1f }} µs: **{{ sweep.cuda.n12.us / by_hand.small_floor:.0f }} times** the floor, or
 # {{ sweep.cuda.n12.of_peak:.1%}} of peak.
@@ -303,7 +303,7 @@ record(sweep=sweep)
 #
 # You pay to open the kitchen. Calling the tables, sending the first cook down the stairs, waiting for the
 # first number to come up, seeing the last cook out: this costs the same for a spoonful as for a barrel. And
-# it is the small half of the bill. We send the orders ahead, so that the GPU never waits for the one who
+# it is not even the whole bill. We send the orders ahead, so that the GPU never waits for the one who
 # writes them. In a program that sends one order and waits, the writing comes on top.
 #
 # Two things to take home. *Percent of peak means nothing without the size.* And: many small kernels in a
