@@ -249,7 +249,7 @@ def _why_wrong(
     out, expected = outputs[number], truth.outputs[number]
     name = _output_name(number, outputs)
     place = f"{name}{_at(expected, at)}: expected {_value(expected, at)}, got {_value(out, at)}"
-    holes = sum(int(part.isnan().sum()) for part in out.reshape(-1).split(SLICE))
+    holes = sum(int(part.double().isnan().sum()) for part in out.reshape(-1).split(SLICE))
     if holes == out.numel():
         return f"all NaN: {place}"
     if holes:

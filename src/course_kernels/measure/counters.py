@@ -287,10 +287,10 @@ def _profile(jobs: Sequence[dict[str, Any]]) -> None:
 
     from course_kernels.measure.marker import mark
 
+    field = [(competitor_named(job["kernel"]), Workload.from_json(job["workload"])) for job in jobs]
     number = torch.zeros(1, dtype=torch.int32, device="cuda")
     mark(number)
-    for job in jobs:
-        competitor, workload = competitor_named(job["kernel"]), Workload.from_json(job["workload"])
+    for competitor, workload in field:
         checked_error(competitor, workload)  # and everything is compiled and warm after it
         torch.cuda.empty_cache()
         generator = torch.Generator(device="cuda").manual_seed(1)
