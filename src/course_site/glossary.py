@@ -18,6 +18,8 @@ _NO_PROSE = re.compile(
     re.DOTALL,
 )
 
+_HEADING = "{ #term-"  # opens the anchor of a word on the glossary page
+
 
 class GlossaryError(ValueError):
     """A glossary that cannot be used: one line with the file, the word and what to do."""
@@ -109,7 +111,10 @@ def abbreviations(markdown: str, terms: Iterable[Term]) -> str:
     """Markdown's own `*[HBM]: …` lines for the words a page uses in its prose, in the order of the glossary.
 
     Code, math, values, addresses and tags are not prose. Only spellings that occur are listed, as they occur.
+    The glossary page itself gets none: there every word is explained in sight.
     """
+    if _HEADING in markdown:
+        return ""
     prose = _NO_PROSE.sub(" ", without_code(markdown))
     lines = []
     for term in terms:
@@ -131,7 +136,7 @@ def glossary_markdown(terms: Iterable[Term]) -> str:
     names = {term.key: term.term for term in terms}
     parts = []
     for term in terms:
-        lines = [f"## {term.term} {{ #term-{term.key} }}", term.short]
+        lines = [f"## {term.term} {_HEADING}{term.key} }}", term.short]
         if term.more:
             lines.append(term.more)
         if term.see:

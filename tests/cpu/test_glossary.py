@@ -107,6 +107,10 @@ def test_a_plain_english_word_does_not_hover():
     assert abbreviations("A block of minutes.", [BLOCK]) == ""
 
 
+def test_the_glossary_page_itself_is_not_marked():
+    assert abbreviations("HBM\n\n" + glossary_markdown([HBM, WARP]), [HBM, WARP]) == ""
+
+
 def test_markdown_turns_the_lines_into_hover_definitions():
     text = "Warps and `HBM` and HBM.\n\n" + abbreviations("Warps and HBM.", [HBM, WARP])
     html = markdown.markdown(text, extensions=["abbr"])
