@@ -24,7 +24,7 @@
 #
 # /// figure | docs/assets/figures/life_of_a_number.svg
 # alt: "Two rows of boxes. Upper row, on a GPU: a kernel is checked, and refused if wrong, then timed; the samples go into a record. Lower row, on any machine: the record passes a gate that stops if a file has changed, is rendered into values, charts and tested claims, and becomes the page and the ledger."
-# caption: Above the line a GPU is needed. Below it, never.
+# caption: The upper half needs a GPU. The lower half never does.
 # ///
 #
 # Follow one number from the left to the right.

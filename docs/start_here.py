@@ -315,6 +315,7 @@ record(sweep=sweep)
 # **No GPU.** Three things still work.
 #
 # - Build the site. `nox -s docs` fills every page from the records in the repository, measured on our card.
+#
 # - Run the Triton kernel without a card. Triton can play all the tables itself, in Python, one after the
 #   other:
 #
@@ -328,6 +329,7 @@ record(sweep=sweep)
 #
 #     The answers are right in fp32 and fp16 (not in bf16, which the interpreter does not support). It says
 #     nothing about speed. Set the variable before the kernel is imported; later it does nothing.
+#
 # - Compile the CUDA C++ kernel. NVRTC needs no GPU to compile for one. `nox -s tests` does it for six kinds
 #   of card.
 #
@@ -353,8 +355,8 @@ record(sweep=sweep)
 # %% [markdown]
 # ## Now you
 #
-# /// exercise | Take the `if` away
-# The list has 1000 numbers, a block has 256 threads. You delete the bounds check. What happens? And what
+# /// exercise | Take the bounds check away
+# The list has 1000 numbers, a block has 256 threads. You delete the `if`. What happens? And what
 # happens with a list of 1024?
 # /// answer
 # 1000 numbers need four blocks, and four blocks have 1024 threads. The last 24 read past the end of `x` and

@@ -1,0 +1,44 @@
+"""The README's tree is true: every path it names exists, and the two commands stand first."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def missing_paths(text, root):
+    named = re.findall(r"^\| `([\w./-]+)` \|", text, re.MULTILINE)
+    return [path for path in named if ("/" in path or "." in path) and not (root / path).exists()]
+
+
+def test_every_path_of_the_tree_exists():
+    actual = missing_paths(README, ROOT)
+
+    assert actual == []
+
+
+def test_a_path_that_is_gone_is_found():
+    actual = missing_paths(README + "| `src/course_kernels/gone/` | nothing |\n", ROOT)
+
+    assert actual == ["src/course_kernels/gone/"]
+
+
+def test_every_folder_of_the_kernels_is_in_the_tree():
+    folders = {
+        f"src/course_kernels/{path.parent.name}/"
+        for path in (ROOT / "src" / "course_kernels").glob("*/__init__.py")
+    }
+
+    actual = {folder for folder in folders if f"| `{folder}` |" not in README}
+
+    assert actual == set()
+
+
+def test_the_two_commands_stand_first():
+    actual = re.findall(r"^```bash\n(.*?)\n```", README, re.MULTILINE | re.DOTALL)[:2]
+
+    assert actual == [
+        "python3 -m venv .venv && .venv/bin/pip install --quiet nox && .venv/bin/nox -s docs",
+        ".venv/bin/nox -s tests",
+    ]
