@@ -105,11 +105,12 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style, format and types."""
+    """Check style, format and types, and look for typed performance numbers."""
     install(session, "site,lint")
     python(session, "-m", "ruff", "check", ".")
     python(session, "-m", "ruff", "format", "--check", ".")
     python(session, "-m", "mypy")
+    python(session, "-m", "course_site.lint", "docs", "handbook", "src")
 
 
 @nox.session

@@ -162,7 +162,7 @@ def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
     reference = _reference(root)
     slug = gpus[0].slug if gpus else reference
     jobs = list(_jobs(root, chosen, slug, gpus, only_stale=options.stale or not gpus))
-    run_tests = bool(gpus) and _wants_tests(root, slug, options)
+    run_tests = bool(gpus) and _wants_tests(root, gpus[0], options)
     if options.plan:
         _print_plan(jobs, gpus, slug, run_tests)
         return 0
@@ -355,22 +355,29 @@ def _print_plan(jobs: list[Job], gpus: list[Gpu], slug: str, run_tests: bool) ->
 # --- measuring --------------------------------------------------------------------------------------------
 
 
-def _wants_tests(root: Path, slug: str, options: argparse.Namespace) -> bool:
-    """The GPU tests run when asked for, or before a whole measuring run whose build would miss them."""
+def _wants_tests(root: Path, gpu: Gpu, options: argparse.Namespace) -> bool:
+    """The GPU tests run when asked for, or when the build that follows would miss them."""
     if not (root / "tests" / "gpu").exists():
         return False
-    return options.tests or (not options.page and not options.measure_only and not tests_hold(root, slug))
+    will_build = not (options.measure_only or options.draft)
+    return options.tests or (will_build and not tests_hold(root, gpu))
 
 
-def tests_hold(root: Path, slug: str) -> bool:
-    """True when the last run of the GPU tests passed on the code that is here now."""
+def tests_hold(root: Path, gpu: Gpu) -> bool:
+    """True when the last run of the GPU tests passed on this card, on the code and versions that are here."""
     import json
 
-    from course_site.record import changed_files, is_sealed
+    from course_site.record import changed_files, edition_of, is_sealed
 
     try:
-        last = json.loads((root / "records" / slug / "tests.json").read_text(encoding="utf-8"))
-        return is_sealed(last) and not last["failed"] and not changed_files(last["manifest"], root)
+        last = json.loads((root / "records" / gpu.slug / "tests.json").read_text(encoding="utf-8"))
+        edition = installed_edition(gpu)
+        return (
+            is_sealed(last)
+            and not last["failed"]
+            and edition in (None, edition_of(last["provenance"]))
+            and not changed_files(last["manifest"], root)
+        )
     except (OSError, ValueError, KeyError):
         return False
 
@@ -378,7 +385,9 @@ def tests_hold(root: Path, slug: str) -> bool:
 def _run_tests(root: Path, outcome: Outcome) -> None:
     _require({"pytest": "pytest"})
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "tests/gpu"], cwd=root, env=_with_source(root)
+        [sys.executable, "-m", "pytest", "-q", "tests/gpu"],
+        cwd=root,
+        env={key: value for key, value in _with_source(root).items() if key != "TRITON_INTERPRET"},
     )
     if done.returncode:
         outcome.failed.append(("tests/gpu", f"pytest ended with {done.returncode}, see above"))

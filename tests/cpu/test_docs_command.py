@@ -15,9 +15,11 @@ import pytest
 from tiny_repository import H200, commit_all, make_repository, recording, write, write_page
 
 from course_site import docs
+from course_site.digest import file_digest
+from course_site.execute import fake_provenance
 from course_site.gpus import find_gpus
 from course_site.pages import read_page
-from course_site.record import Record
+from course_site.record import Record, seal
 
 SOURCE = Path(docs.__file__).parents[1]
 
@@ -481,7 +483,32 @@ def test_gpu_tests_run_before_a_whole_build_when_their_record_does_not_hold(root
     assert "tests/gpu: pytest ended with 1, see above" in capfd.readouterr().err
     gpu_tests(root, "def test_fine():\n    pass\n")
     assert docs.main([], root) == 0
-    assert measure(root) == 0  # asks for no tests
+    gpu_tests(root, "def test_planted():\n    assert False\n")
+    assert measure(root) == 0  # no build follows that would miss them
+    assert measure(root, "--tests") == 1
+
+
+def test_gpu_tests_hold_until_code_versions_or_card_change(root, monkeypatch):
+    gpu = find_gpus()[0]
+    last = {
+        "passed": 3,
+        "failed": 0,
+        "provenance": fake_provenance(gpu),
+        "manifest": {"src/tiny/kernel.py": file_digest(root / "src/tiny/kernel.py")},
+    }
+    assert not docs.tests_hold(root, gpu)
+    write(root, "records/nvidia-h200/tests.json", json.dumps(seal(last)))
+    assert docs.tests_hold(root, gpu)
+    write(root, "records/nvidia-h200/tests.json", json.dumps(seal({**last, "failed": 1})))
+    assert not docs.tests_hold(root, gpu)
+    write(root, "records/nvidia-h200/tests.json", json.dumps({**seal(last), "passed": 4}))
+    assert not docs.tests_hold(root, gpu)
+    other = {**last, "provenance": {**last["provenance"], "torch": "2.99"}}
+    write(root, "records/nvidia-h200/tests.json", json.dumps(seal(other)))
+    assert not docs.tests_hold(root, gpu)
+    write(root, "records/nvidia-h200/tests.json", json.dumps(seal(last)))
+    write(root, "src/tiny/kernel.py", "FACTOR = 4\n")
+    assert not docs.tests_hold(root, gpu)
 
 
 def test_a_dirty_record_is_said(root, capsys):
