@@ -437,7 +437,7 @@ class _Renderer:
     # --- code ----------------------------------------------------------------------------------
 
     def _code_cell(self, cell: Cell, outputs: list[dict[str, Any]]) -> str:
-        for finding in lint.lint_python(cell.source, keys=self.course.sources):
+        for finding in lint.lint_python(cell.source, strings=True, keys=self.course.sources):
             self._problem(f"typed number {finding.excerpt!r} in a code cell: {finding.why}")
         self.out.cells.append(("code", (cell, outputs)))
         results = [self._output(output) for output in outputs]
