@@ -1,0 +1,209 @@
+"""The real site, built without a GPU: one planted fault at a time stops it, and words alone never do."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from course_site.pages import read_page
+from course_site.record import Record
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+W1 = "docs/workshops/w1_flash_attention.py"
+W1_RECORD = "records/nvidia-h200/docs/workshops/w1_flash_attention.ipynb"
+ATTENTION = "src/course_kernels/attention"
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    """A copy of every file of the repository, with a site/ built once."""
+    root = tmp_path_factory.mktemp("copy")
+    listed = ("git", "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+    for name in subprocess.run(listed, cwd=REPOSITORY, check=True, capture_output=True, text=True).stdout.split("\0"):
+        if name and (REPOSITORY / name).is_file():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(REPOSITORY / name, root / name)
+    done = build(root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return root
+
+
+def build(root):
+    env = {**os.environ, "PYTHONPATH": str(root / "src"), "COURSE_FAKE_GPUS": "[]", "NO_MKDOCS_2_WARNING": "1"}
+    command = [sys.executable, "-m", "course_site", "docs"]
+    return subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def edit(repository):
+    """Change files of the copy for one test."""
+    before = {}
+
+    def change(name, old, new=None):
+        path = repository / name
+        text = path.read_text(encoding="utf-8")
+        before.setdefault(path, text)
+        changed = old(text) if callable(old) else text.replace(old, new, 1)
+        assert changed != text, f"{name} has no {old!r}"
+        path.write_text(changed, encoding="utf-8")
+
+    yield change
+    for path, text in before.items():
+        path.write_text(text, encoding="utf-8")
+
+
+def refused(root, *said):
+    """The build fails, says what is said, and the site of before is untouched."""
+    (root / "site" / "previous").write_text("still here")
+    done = build(root)
+    log = done.stdout + done.stderr
+    assert done.returncode != 0, log
+    assert (root / "site" / "previous").exists()
+    assert (root / "site" / "index.html").exists()
+    assert not [p for p in root.iterdir() if p.name.startswith(("site.", ".site"))]
+    for words in said:
+        assert words in log, log
+    assert "Traceback" not in log, log
+
+
+def accepted(root):
+    (root / "site" / "previous").write_text("to be replaced")
+    done = build(root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not (root / "site" / "previous").exists()
+
+
+def reseal(root, change, name=W1_RECORD):
+    """Rewrite a record as its writer would: `change` gets the notebook."""
+    notebook = json.loads((root / name).read_text(encoding="utf-8"))
+    change(notebook)
+    notebook["metadata"]["course"].pop("checksum")
+    notebook["metadata"]["course"]["checksum"] = Record(notebook)._content_checksum()
+    return json.dumps(notebook)
+
+
+# --- a changed kernel ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        (f"{ATTENTION}/k03_flash.py", "1.4426950408889634", "1.4426950408889633"),
+        (f"{ATTENTION}/k02_teaching.cu", "0.0f", "0.5f"),
+        ("src/course_kernels/softmax/merge.cuh", "*", "/"),
+        ("src/course_kernels/arguments.py", "!=", "=="),
+        ("src/course_kernels/measure/marker.py", "=", "= 1 +"),
+    ],
+)
+def test_a_changed_literal_makes_a_page_stale(repository, edit, name, old, new):
+    edit(name, old, new)
+    refused(repository, f"is stale: {name} changed since the record was made", "nox -s docs -- --page")
+
+
+def test_the_counters_child_is_in_the_manifest():
+    record = Record.load(REPOSITORY / W1_RECORD)
+    page_files = set(record.meta["manifest"])
+    assert "src/course_kernels/measure/marker.py" in page_files
+    source = "\n".join(cell.source for cell in read_page(REPOSITORY / W1, REPOSITORY).code)
+    assert "marker" not in source
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        (W1, "# # FlashAttention", "# # Your own FlashAttention"),
+        (f"{ATTENTION}/k02_teaching.cu", "// ", "// Reworded: "),
+        (f"{ATTENTION}/k03_flash.py", '"""', '"""Reworded. '),
+        (W1, "# title: Attention forward, bf16", "# title: Forward attention, bf16"),
+        ("docs/assets/css/site.css", "{", "{ /* restyled */ "),
+    ],
+)
+def test_words_and_looks_need_no_gpu(repository, edit, name, old, new):
+    edit(name, old, new)
+    accepted(repository)
+
+
+def test_a_restyled_chart_needs_no_gpu(repository, edit):
+    edit("src/course_site/charts.py", "STYLE_VERSION = ", "STYLE_VERSION = 1000 + ")
+    accepted(repository)
+
+
+# --- a page that says too much ---------------------------------------------------------------------
+
+LAST = "# ## You can now"
+
+
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [
+        ("It reaches {{ flush.us:.0f }}.", "unknown value 'flush.us'"),
+        ("/// claim | causal.flash.us > 9 * causal.cudnn.us\n# Slow.\n# ///", "is false: true in 0.0%"),
+        ("/// claim | causal.flash.us > 0\n# Positive.\n# ///", "is vacuous"),
+        ("It reaches 412 TFLOP/s.", "typed number '412 TFLOP/s'"),
+        ("It reaches 412&nbsp;TFLOP/s.", "typed number '412"),
+        ("It reaches $412$ TFLOPS.", "typed number '$412$ TFLOPS'"),
+        ("It is twice as fast.", "typed number 'twice as fast'"),
+        (
+            "/// figure | docs/assets/figures/tiling.svg\n# alt: Tiles, 412 TFLOP/s of them\n# ///",
+            "typed number '412 TFLOP/s'",
+        ),
+        ("/// figure | docs/assets/figures/tiling.svg\n# alt: Tiles, twice as fast\n# ///", "typed number"),
+        ("See [the other page](nowhere.py).", "nowhere.py"),
+        ("See [the other page](../start_here.py#no-such-place).", "no-such-place"),
+        ("See the source[^nobody2020].", "cites 'nobody2020'"),
+    ],
+)
+def test_one_wrong_line_stops_the_build(repository, edit, added, said):
+    edit(W1, LAST, f"# {added}\n#\n{LAST}")
+    refused(repository, W1.removeprefix("docs/"), said)
+
+
+def test_a_raising_or_new_cell_is_stale(repository, edit):
+    edit(W1, lambda text: text + "\n# %%\nraise RuntimeError('planted')\n")
+    refused(repository, W1, "code cells, the record has")
+
+
+def test_a_number_printed_by_a_cell_stops_the_build(repository, edit):
+    printed = {"output_type": "stream", "name": "stdout", "text": "412 TFLOP/s, twice as fast\n"}
+    rewritten = reseal(repository, lambda notebook: notebook["cells"][0]["outputs"].append(printed))
+    edit(W1_RECORD, lambda _: rewritten)
+    refused(repository, W1, "a cell prints the number '412 TFLOP/s'")
+
+
+# --- a record that cannot be trusted -----------------------------------------------------------------
+
+
+def test_a_truncated_record_stops_the_build(repository, edit):
+    edit(W1_RECORD, lambda text: text[: len(text) // 2])
+    refused(repository, W1_RECORD, "is cut short or not JSON")
+
+
+def test_a_record_edited_by_hand_stops_the_build(repository, edit):
+    edit(W1_RECORD, '"n": ', '"n": 1')
+    refused(repository, W1_RECORD, "was changed by hand")
+
+
+def test_records_of_two_editions_stop_the_build(repository, edit):
+    def other(notebook):
+        notebook["metadata"]["course"]["edition"]["torch"] = "2.10"
+
+    rewritten = reseal(repository, other)
+    edit(W1_RECORD, lambda _: rewritten)
+    refused(repository, W1, "another edition", "torch 2.10")
+
+
+def test_gpu_tests_that_are_edited_or_stale_stop_the_build(repository, edit):
+    edit("records/nvidia-h200/tests.json", '"failed": 0', '"failed": 1')
+    refused(repository, "tests.json", "was changed by hand")
+
+
+def test_a_fresh_page_that_is_listed_as_waiting_stops_the_build(repository):
+    path = repository / "records/waiting.toml"
+    path.write_text(f'[[page]]\npath = "{W1}"\nsince = "2026-11-21"\nreason = "none"\n')
+    try:
+        refused(repository, "records/waiting.toml", "does not wait any more")
+    finally:
+        path.unlink()
