@@ -1,0 +1,52 @@
+"""Attention, kernel 1: the formula as it stands, with the whole N x N matrix of scores in memory.
+
+Contract  problem.py
+Idea      two matrix multiplies of the library, and a softmax between them
+Cost      the scores are written and read once for each step: multiply, scale, mask, softmax, multiply.
+          Memory grows with B*H*N*N, in the type of the inputs
+Next      k02_teaching never writes a score to memory
+Source    Vaswani et al. 2017, arXiv:1706.03762, equation 1
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import torch
+
+from course_kernels.arguments import check_tensor
+
+TYPES = (torch.bfloat16, torch.float16, torch.float32)
+
+
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool = False) -> torch.Tensor:
+    """Attention through a matrix of scores in memory.
+
+    Args:
+        q, k, v: (B, H, N, D) bfloat16, float16 or float32, contiguous, any N and D.
+        causal: row m sees keys 0 to m only.
+    Returns:
+        (B, H, N, D) of the same type; every row is a weighted mean of rows of v. float32 is computed without
+        TF32, whatever the caller's own setting is.
+    Raises:
+        TypeError: another type, or three different ones.
+        ValueError: shapes that differ, not contiguous, or not on one device.
+    """
+    sizes: dict[str, int] = {}
+    check_tensor("q", q, "BHND", sizes, dtypes=TYPES)
+    check_tensor("k", k, "BHND", sizes, dtypes=(q.dtype,), device=q.device)
+    check_tensor("v", v, "BHND", sizes, dtypes=(q.dtype,), device=q.device)
+    N, D = sizes["N"], sizes["D"]
+
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        scores = q @ k.transpose(-1, -2)  # [B, H, N, N]
+        scores *= 1 / sqrt(D)
+        if causal:
+            unseen = torch.ones(N, N, dtype=torch.bool, device=q.device).triu_(1)  # keys after the row's own
+            scores.masked_fill_(unseen, -torch.inf)
+        weights = torch.softmax(scores, dim=-1)  # [B, H, N, N]
+        return weights @ v
+    finally:
+        torch.set_float32_matmul_precision(before)
