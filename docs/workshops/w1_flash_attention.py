@@ -272,11 +272,11 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # /// source | src/course_kernels/attention/k02_teaching.cu#store
 # ///
 #
-# Causal comes last: two lines, because it is two things. A token may look only backwards. Go back to the
-# picture above, to its causal half. Tiles wholly above the diagonal are **skipped**: the loop ends sooner, and nearly half of the work is gone. But a tile *on* the
-# diagonal is half allowed and half forbidden. There each forbidden score is **masked**: it becomes `NEVER`, so
-# low that its exponential is 0. If you skip and do not mask, the answer is wrong at the diagonal and nowhere
-# else.
+# Causal comes last: two lines, because it is two things. A token may look only backwards. Look at the causal
+# half of the picture above. Tiles wholly above the diagonal are **skipped**: the loop ends sooner, and nearly
+# half of the work is gone. But a tile *on* the diagonal is half allowed and half forbidden. There each
+# forbidden score is **masked**: it becomes `NEVER`, so low that its exponential is 0. If you skip and do not
+# mask, the answer is wrong at the diagonal and nowhere else.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#causal
 # ///
