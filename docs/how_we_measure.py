@@ -140,26 +140,17 @@ record(
 )
 
 # %% [markdown]
-# /// define | noise.side_by_side = abs(itself.left.us / itself.right.us - 1)
-# unit: "1"
-# what: difference between two runs of the same copy kernel, taken in turns
-# ///
-#
-# /// define | noise.one_after_the_other = abs(itself.left.us / later.us - 1)
-# unit: "1"
-# what: difference between two runs of the same copy kernel, one after the other
-# ///
-#
 # /// claim | abs(itself.left.us / itself.right.us - 1) < 0.01
-# In turns, the kernel differs from itself by {{ noise.side_by_side:.2%}}. That is our noise. A difference
-# between two kernels of that size is no difference, and we will not make a sentence of it.
+# In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. That is
+# our noise. A difference between two kernels of that size is no difference, and we will not make a sentence
+# of it.
 # /// otherwise
-# In turns, the kernel differs from itself by {{ noise.side_by_side:.2%}}. That is the noise of this card. A
-# difference between two kernels of that size is no difference.
+# In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. That is
+# the noise of this card. A difference between two kernels of that size is no difference.
 # ///
 #
-# Measured once more a moment later, on its own, it differs by {{ noise.one_after_the_other:.2%}}. This is
-# why we let competitors take turns.
+# Measured once more a moment later, on its own, it differs by {{ abs(itself.left.us / later.us - 1):.2%}}.
+# This is why we let competitors take turns.
 
 # %% [markdown]
 # ## What is stored, what is worked out
