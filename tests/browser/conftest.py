@@ -1,0 +1,67 @@
+"""A real Chromium and the built site behind a local server.
+
+COURSE_SITE is the folder of the built site (default: site/), COURSE_CHROMIUM the browser (default: the system's, else
+the one Playwright installed).
+"""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+SITE = Path(os.environ.get("COURSE_SITE", "site")).resolve()
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+def serve(folder: Path) -> tuple[http.server.ThreadingHTTPServer, str]:
+    """Serve a folder on a free port of this machine; the caller shuts the server down."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server, f"http://127.0.0.1:{server.server_port}/"
+
+
+def launch(playwright) -> Browser:  # noqa: ANN001
+    """Chromium, headless."""
+    executable = os.environ.get("COURSE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    return playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+
+
+def pages_of(site: Path) -> list[str]:
+    """Addresses of all pages, relative to the site."""
+    return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One test per page; no page at all is a failure, not a skip."""
+    if "page_name" in metafunc.fixturenames:
+        names = pages_of(SITE)
+        if not names:
+            raise pytest.UsageError(f"no pages under {SITE}: build the site first with `nox -s docs`")
+        metafunc.parametrize("page_name", names)
+
+
+@pytest.fixture(scope="session")
+def base() -> Iterator[str]:
+    server, address = serve(SITE)
+    yield address
+    server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = launch(playwright)
+        yield chromium
+        chromium.close()
