@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from course_kernels.measure.check import WrongResult, checked_error, poisoned_memory, worst_element
+from course_kernels.measure.check import (
+    HOLDS,
+    WrongResult,
+    _check_stream,
+    _make_case,
+    checked_error,
+    poisoned_memory,
+    worst_element,
+)
 from course_kernels.measure.competitor import Competitor, competitor_named, competitor_of
 from course_kernels.problem import Problem, Workload, worst_error
 from course_kernels.refusals import cheats
@@ -230,6 +240,81 @@ def test_all_zero_truth():
 
     assert worst_element(zeros, zeros) == (0.0, 0)
     assert worst_element(zeros + 1e-9, zeros)[0] == math.inf
+
+
+# --- work on another stream, on a made-up one (tests/gpu has the real one) -----------------------
+
+
+@pytest.fixture
+def made_up_stream(monkeypatch):
+    """torch.cuda on the CPU: a stream is a flag, and `held` says how often the host is faster than the hold."""
+    state = SimpleNamespace(inside=False, held=[True], fills=0)
+
+    class Event:
+        def record(self):
+            state.fills += 1
+
+        def query(self):
+            return not (state.held.pop(0) if state.held else False)
+
+    @contextmanager
+    def stream(_):
+        state.inside = True
+        yield
+        state.inside = False
+
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: "side")
+    monkeypatch.setattr(torch.cuda, "stream", stream)
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(L2_cache_size=8))
+    return state
+
+
+def stream_check(function):
+    case = _make_case(SOFTMAX, W, torch.Generator().manual_seed(0), "cpu")
+    _check_stream(Competitor("fake_softmax/planted", SOFTMAX, function), case)
+
+
+def test_work_in_order_passes(made_up_stream):
+    stream_check(row_softmax)
+
+    assert made_up_stream.fills == 1
+
+
+def test_the_hold_grows_until_the_host_is_faster(made_up_stream):
+    made_up_stream.held = [False, True]
+
+    stream_check(row_softmax)
+
+    assert made_up_stream.fills == 2
+
+
+def test_a_function_that_is_never_held_is_judged_by_its_answer(made_up_stream):
+    made_up_stream.held = []
+
+    stream_check(row_softmax)
+
+    assert made_up_stream.fills == len(HOLDS)
+
+
+def test_work_that_starts_too_early_is_refused(made_up_stream):
+    seen = []
+
+    def kernel(x):
+        # On a stream of its own it would still see what x held before.
+        seen.append(row_softmax(x))
+        return seen[-2] if made_up_stream.inside and len(seen) > 1 else seen[-1]
+
+    with pytest.raises(
+        WrongResult, match="work on another stream: right when the host waits for the whole GPU"
+    ):
+        stream_check(kernel)
+
+
+def test_work_that_is_wrong_either_way_is_just_wrong(made_up_stream):
+    with pytest.raises(WrongResult, match=r"float32: wrong: 1 of 2304 elements"):
+        stream_check(one_element_off)
 
 
 # --- the cheats of the page --------------------------------------------------------------------

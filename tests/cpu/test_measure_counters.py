@@ -30,7 +30,8 @@ W = Workload.of("float32", M=32, N=32)
 WANTED = [READ, WRITE]
 SRC = Path(counters.__file__).resolve().parents[2]
 
-WIDE_HEAD = f'"ID","Process ID","Process Name","Kernel Name","Stream","device__attribute_display_name","{READ}","{WRITE}"'
+WIDE_COLUMNS = ("ID", "Process ID", "Process Name", "Kernel Name", "Stream", "device__name", READ, WRITE)
+WIDE_HEAD = ",".join(f'"{column}"' for column in WIDE_COLUMNS)
 
 
 def wide(*kernels, units=("byte", "byte")):

@@ -132,7 +132,7 @@ def test_competitors_of_two_problems_are_not_compared():
 def test_no_gpu_is_one_line(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
 
-    with pytest.raises(RuntimeError, match="^no GPU: "):
+    with pytest.raises(RuntimeError, match=r"^no GPU: "):
         measure(cheats.honest, W)
 
 
@@ -208,7 +208,7 @@ def test_a_quantity_is_a_finite_number():
         ("3", TypeError),
         (True, TypeError),
     ):
-        with pytest.raises(error, match="^quantity: expected a "):
+        with pytest.raises(error, match=r"^quantity: expected a "):
             quantity(value)
     with pytest.raises(ValueError, match="expected how to be one of counted, computed, device, given"):
         quantity(1, how="guessed")

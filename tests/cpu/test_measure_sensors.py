@@ -114,7 +114,7 @@ def test_throttle_words():
 def test_a_missing_package_is_one_line(card):
     card(None)  # None in sys.modules: the import fails
 
-    with pytest.raises(SensorsUnavailable, match="nvidia-ml-py is missing; pip install nvidia-ml-py$"):
+    with pytest.raises(SensorsUnavailable, match=r"nvidia-ml-py is missing; pip install nvidia-ml-py$"):
         snapshot()
 
 

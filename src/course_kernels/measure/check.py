@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NoReturn
 
 import torch
@@ -25,9 +24,12 @@ from course_kernels.problem import Problem, Workload
 # Elements compared at once: the float64 copies of a slice stay small beside the tensors themselves.
 SLICE = 2**26
 
-# Matrix products that hold a stream back, tried in turn until the host is done long before they are.
-HOLDS = (8, 64, 512)
-HOLD_SIZE = 4096
+# Fills of a large buffer that hold a stream back, tried in turn until the host is done before they are. A GPU queues
+# about a thousand launches; past that the host would wait for the hold itself.
+HOLDS = (100, 900)
+HOLD_CACHES = (
+    16  # size of that buffer, in units of the L2 cache: a fill then takes a few tenths of a millisecond
+)
 
 
 class WrongResult(Refused):
@@ -264,32 +266,28 @@ def _why_wrong(
 # --- work on another stream --------------------------------------------------------------------
 
 
-@lru_cache(maxsize=8)
-def _side_stream(device: torch.device) -> torch.cuda.Stream:
-    return torch.cuda.Stream(device)
-
-
 def _check_stream(competitor: Competitor, case: Case) -> None:
     """Refuse work that the current stream does not wait for, or that does not wait for the current stream.
 
-    The call goes to a stream that is held back by matrix products. Behind them, on that stream, the inputs get
+    The call goes to a stream that is held back by work of our own. Behind it, on that stream, the inputs get
     their new values and the output's memory its poison; right behind the call a copy of the output is taken.
     Work on another stream starts too early, and reads the old inputs; or ends too late for the copy.
     """
-    stream = _side_stream(case.working[0].device)
-    ballast = torch.zeros(HOLD_SIZE, HOLD_SIZE, device=case.working[0].device)
-    product = torch.empty_like(ballast)
-    torch.cuda.synchronize()
-    with torch.cuda.stream(stream):
-        # Once without a hold: libraries and the allocator set themselves up on a new stream, and may wait for it.
-        torch.mm(ballast, ballast, out=product)
-        _call(competitor, case)
-    for products in HOLDS:
+    device = case.working[0].device
+    stream = torch.cuda.Stream(device)  # a new one: nobody else can be on it by chance
+    l2_bytes = torch.cuda.get_device_properties(device).L2_cache_size
+    ballast = torch.empty(HOLD_CACHES * l2_bytes, dtype=torch.uint8, device=device)
+    for fills in HOLDS:
         _fill(case.working, case.first)
         torch.cuda.synchronize()
         with torch.cuda.stream(stream):
-            for _ in range(products):
-                torch.mm(ballast, ballast, out=product)
+            # Once without a hold: libraries and the allocator set themselves up on a new stream, and may wait for
+            # it. Memory that is handed out again then holds the answer to the old values, never to the new ones.
+            _call(competitor, case)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(stream):
+            for _ in range(fills):
+                ballast.fill_(1)
             _fill(case.working, case.second)
             released = torch.cuda.Event()
             released.record()
