@@ -150,7 +150,7 @@ record(
 # ///
 #
 # Measured once more a moment later, on its own, it differs by {{ abs(itself.left.us / later.us - 1):.2%}}.
-# This is why we let competitors take turns.
+# Such a second run carries with it whatever has drifted in between. Taking turns leaves that out.
 
 # %% [markdown]
 # ## What is stored, what is worked out
