@@ -152,6 +152,10 @@ def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
     if options.measure_only and not gpus and not options.plan:
         raise CannotStart("there is no GPU here, so there is nothing to measure: run this on a GPU machine")
 
+    reference = _reference(root)
+    if not gpus and not options.plan:
+        print(f"docs: no GPU here: building from records/{reference}", flush=True)
+        return _build(root, None, options)
     from course_site.pages import PageError, find_pages
 
     try:
@@ -159,22 +163,18 @@ def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
     except PageError as error:
         raise CannotStart(str(error)) from None
     chosen = _choose(pages, options.page)
-    reference = _reference(root)
     slug = gpus[0].slug if gpus else reference
     jobs = list(_jobs(root, chosen, slug, gpus, only_stale=options.stale or not gpus))
     run_tests = bool(gpus) and _wants_tests(root, gpus[0], options)
     if options.plan:
         _print_plan(jobs, gpus, slug, run_tests)
         return 0
-    if not gpus:
-        print(f"docs: no GPU here: building from records/{slug}", flush=True)
-    else:
-        outcome.slug = slug
-        if run_tests:
-            _run_tests(root, outcome)
-        _measure_all(root, jobs, gpus[: options.jobs], options, started, outcome)
-        if options.jobs > len(gpus):
-            print(f"docs: --jobs {options.jobs}, but {len(gpus)} GPU here: one page at a time on each")
+    if options.jobs > len(gpus):
+        print(f"docs: --jobs {options.jobs}, but {len(gpus)} GPU here: one page at a time on each")
+    outcome.slug = slug
+    if run_tests:
+        _run_tests(root, outcome)
+    _measure_all(root, jobs, gpus[: options.jobs], options, started, outcome)
     if outcome.failed:
         print(f"\ndocs: {len(outcome.failed)} failed; site/ is as it was:", file=sys.stderr)
         for name, line in outcome.failed:
@@ -188,8 +188,12 @@ def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
         return 3
     if options.measure_only:
         return 0
+    return _build(root, slug, options)
+
+
+def _build(root: Path, slug: str | None, options: argparse.Namespace) -> int:
     try:
-        build(root, slug if gpus else None, draft=options.draft)
+        build(root, slug, draft=options.draft)
     except BuildFailed as error:
         print(f"docs: {error}; site/ is as it was", file=sys.stderr)
         return 1
@@ -264,14 +268,13 @@ def unmet(page: Page, gpu: Gpu) -> str | None:
             if not fits:
                 return f"needs {need}, and the {gpu.name} has {gpu.capability[0]}.{gpu.capability[1]}"
         if need == "counters" and not counters_found():
-            return "needs hardware counters, and Nsight Compute (ncu) is not installed here"
+            return "needs hardware counters, and Nsight Compute (ncu) is not on PATH"
     return None
 
 
 def counters_found() -> bool:
     """True where Nsight Compute can be started."""
-    places = [Path("/usr/local/cuda/bin/ncu"), *Path("/opt/nvidia/nsight-compute").glob("*/ncu")]
-    return shutil.which("ncu") is not None or any(place.exists() for place in places)
+    return shutil.which("ncu") is not None
 
 
 def _jobs(root: Path, pages: list[Page], slug: str, gpus: list[Gpu], *, only_stale: bool) -> Iterator[Job]:

@@ -1,8 +1,8 @@
 """The command behind ``nox -s wheelhouse``: what a GPU machine without a network lacks, as wheels.
 
-pip resolves for the other machine's platform; markers of every wheel are then read again for its Python,
-because pip evaluates them for the Python it runs on. Beside the wheels lies revision.txt: with it a machine
-without git can say which commit its records belong to.
+pip fetches wheels for the other machine's platform; what they need is read from the wheels themselves, for
+the other machine's Python, because pip evaluates such conditions for the Python it runs on. Beside the wheels
+lies revision.txt: with it a machine without git can say which commit its records belong to.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 import tomllib
 import zipfile
 from collections.abc import Iterable, Sequence
@@ -95,15 +94,14 @@ def collect(root: Path, options: argparse.Namespace) -> None:
         optional = tomllib.load(file)["project"]["optional-dependencies"]
     wanted = {canonical(Requirement(line).name): line for extra in extras for line in optional[extra]}
     wanted["nox"] = "nox"
-    todo = {name: line for name, line in wanted.items() if not _is_left_out(name, have, options)}
-    limits = [f"{name}=={version.split('+')[0]}" for name, version in have.items()]
+    todo = {name: line for name, line in wanted.items() if not _is_left_out(line, have, options)}
     environment = target_environment(options.python, options.platform)
     seen: set[str] = set()
-    # One package at a time brings its needs into the list: pip never sees what is there already.
+    # pip fetches, and we follow the needs: it would want all that is there already once more.
     while todo:
         seen |= set(todo)
         before = set(folder.glob("*.whl"))
-        _download(list(todo.values()), folder, options, limits)
+        _download(list(todo.values()), folder, options)
         needs: dict[str, list[str]] = {}
         for wheel in set(folder.glob("*.whl")) - before:
             for need in wheel_needs(wheel, environment):
@@ -111,7 +109,7 @@ def collect(root: Path, options: argparse.Namespace) -> None:
         todo = {
             name: _joined(lines)
             for name, lines in needs.items()
-            if name not in seen and not _is_left_out(name, have, options)
+            if name not in seen and not _is_left_out(_joined(lines), have, options)
         }
     wheels = sorted(folder.glob("*.whl"))
     size = sum(wheel.stat().st_size for wheel in wheels)
@@ -139,12 +137,23 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _is_left_out(name: str, have: dict[str, str], options: argparse.Namespace) -> bool:
-    if name in have or name in NOT_NEEDED:
+def _is_left_out(line: str, have: dict[str, str], options: argparse.Namespace) -> bool:
+    """True for what is not carried; a version that is there and too old does not count as there."""
+    from packaging.requirements import Requirement
+    from packaging.version import InvalidVersion
+
+    requirement = Requirement(line)
+    name = canonical(requirement.name)
+    if name in NOT_NEEDED or (name in TIED and not options.with_torch):
         return True
+    if name in have:
+        try:
+            return requirement.specifier.contains(have[name], prereleases=True)
+        except InvalidVersion:
+            return True
     if options.with_torch:
         return False
-    return name in TIED or (not options.have and TAKEN_TO_BE_THERE.fullmatch(name) is not None)
+    return not options.have and TAKEN_TO_BE_THERE.fullmatch(name) is not None
 
 
 def _joined(lines: list[str]) -> str:
@@ -226,18 +235,15 @@ def wheel_needs(wheel: Path, environment: dict[str, str]) -> Iterable[str]:
             yield str(requirement)
 
 
-def _download(lines: list[str], folder: Path, options: argparse.Namespace, limits: list[str]) -> None:
+def _download(lines: list[str], folder: Path, options: argparse.Namespace) -> None:
     """Let pip fetch exactly these packages, without their needs."""
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
-        constraints.write("\n".join(limits))
-        constraints.flush()
-        command = [
-            sys.executable, "-m", "pip", "download", "--retries", "2", "--no-deps", "--only-binary=:all:",
-            "--implementation", "cp", "--python-version", options.python, "--dest", str(folder),
-            *(part for tag in platforms(options.platform) for part in ("--platform", tag)),
-            "--constraint", constraints.name, *lines,
-        ]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True)
+    command = [
+        sys.executable, "-m", "pip", "download", "--retries", "2", "--no-deps", "--only-binary=:all:",
+        "--implementation", "cp", "--python-version", options.python, "--dest", str(folder),
+        *(part for tag in platforms(options.platform) for part in ("--platform", tag)),
+        *lines,
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode == 0:
         return
     if any(sign in done.stdout + done.stderr for sign in NETWORK_SIGNS):

@@ -86,6 +86,14 @@ def test_the_measuring_half_leaves_out_the_site_and_what_is_there(root, tmp_path
     assert collected(root) == ["client", "lister", "nox", "numpy", "nvidia_nothing", "shared"]
 
 
+def test_a_version_too_old_does_not_count_as_there(root, tmp_path):
+    have = write(
+        tmp_path, "have.txt", "traits 4.9\nkernel 1.0+cu130\nclient 2.0\ntheme 2.1\nnumpy 2\nnox 1\n"
+    )
+    assert wheelhouse.main(["--have", str(have)], root) == 0
+    assert collected(root) == ["lister", "traits"]
+
+
 def test_the_revision_alone_leaves_the_wheels_alone(root):
     wheel = write(root, "wheelhouse/kept-1.0-py3-none-any.whl", "")
     commit = commit_all(root)
