@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from email.parser import HeaderParser
 from pathlib import Path
 
@@ -96,21 +96,22 @@ def collect(root: Path, options: argparse.Namespace) -> None:
     wanted["nox"] = "nox"
     todo = {name: line for name, line in wanted.items() if not _is_left_out(line, have, options)}
     environment = target_environment(options.python, options.platform)
-    seen: set[str] = set()
+    asked: dict[str, list[str]] = {name: [line] for name, line in todo.items()}
     # pip fetches, and we follow the needs: it would want all that is there already once more.
     while todo:
-        seen |= set(todo)
-        before = set(folder.glob("*.whl"))
         _download(list(todo.values()), folder, options)
-        needs: dict[str, list[str]] = {}
-        for wheel in set(folder.glob("*.whl")) - before:
-            for need in wheel_needs(wheel, environment):
-                needs.setdefault(canonical(Requirement(need).name), []).append(need)
-        todo = {
-            name: _joined(lines)
-            for name, lines in needs.items()
-            if name not in seen and not _is_left_out(_joined(lines), have, options)
-        }
+        todo = {}
+        for line in _all_needs(folder, asked, environment):
+            name = canonical(Requirement(line).name)
+            if line not in asked.setdefault(name, []):
+                asked[name].append(line)
+                if not _is_left_out(line, have, options):
+                    todo[name] = line
+        for name in todo:
+            todo[name] = _joined(asked[name])
+            for wheel in folder.glob("*.whl"):
+                if canonical(wheel.name.split("-")[0]) == name:
+                    wheel.unlink()  # a later need may narrow the version
     wheels = sorted(folder.glob("*.whl"))
     size = sum(wheel.stat().st_size for wheel in wheels)
     print(f"wheelhouse: {len(wheels)} wheels, {size / 1e6:.1f} MB, and revision.txt in {folder}")
@@ -217,12 +218,23 @@ def target_environment(python: str, platform: str) -> dict[str, str]:
         "os_name": "posix",
         "platform_system": "Linux",
         "platform_machine": machine,
-        "extra": "",
     }
 
 
-def wheel_needs(wheel: Path, environment: dict[str, str]) -> Iterable[str]:
-    """What a wheel asks for on that machine, extras left aside, as requirement lines without markers."""
+def _all_needs(folder: Path, asked: dict[str, list[str]], environment: dict[str, str]) -> list[str]:
+    """What all wheels in the folder ask for, with the extras that are asked of them."""
+    from packaging.requirements import Requirement
+
+    needs: list[str] = []
+    for wheel in sorted(folder.glob("*.whl")):
+        lines = asked.get(canonical(wheel.name.split("-")[0]), [])
+        extras = {extra for line in lines for extra in Requirement(line).extras}
+        needs += wheel_needs(wheel, environment, extras)
+    return needs
+
+
+def wheel_needs(wheel: Path, environment: dict[str, str], extras: Iterable[str] = ()) -> Iterator[str]:
+    """What a wheel asks for on that machine and with these extras, as requirement lines without markers."""
     from packaging.requirements import Requirement
 
     with zipfile.ZipFile(wheel) as archive:
@@ -230,7 +242,8 @@ def wheel_needs(wheel: Path, environment: dict[str, str]) -> Iterable[str]:
         metadata = HeaderParser().parsestr(archive.read(name).decode("utf-8"))
     for line in metadata.get_all("Requires-Dist") or []:
         requirement = Requirement(line)
-        if requirement.marker is None or requirement.marker.evaluate(environment):
+        marker = requirement.marker
+        if marker is None or any(marker.evaluate({**environment, "extra": e}) for e in ("", *extras)):
             requirement.marker = None
             yield str(requirement)
 

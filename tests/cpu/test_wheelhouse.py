@@ -31,10 +31,16 @@ WHEELS = [
         "kernel",
         "1.0",
         "py3-none-any",
-        ['winner ; sys_platform == "win32"', 'late>1 ; python_version >= "3.12"'],
+        [
+            'winner ; sys_platform == "win32"',
+            'quick ; extra == "fast"',
+            'slow ; extra == "slow"',
+            'late>1 ; python_version >= "3.12"',
+        ],
     ),
     ("late", "1.1", "cp312-cp312-manylinux_2_17_x86_64.manylinux2014_x86_64", []),
     ("late", "1.2", "cp311-cp311-manylinux_2_17_x86_64", []),
+    ("quick", "1.0", "py3-none-any", []),
     ("old", "1.0", "py3-none-any", []),
     ("lister", "1.0", "py3-none-any", ["traits>=5"]),
     ("traits", "5.0", "py3-none-any", []),
@@ -70,12 +76,22 @@ def collected(root):
 
 def test_everything_lacking_is_collected_for_the_other_python(root, capsys):
     assert wheelhouse.main([], root) == 0
-    assert collected(root) == ["client", "kernel", "late", "lister", "nox", "shared", "theme", "traits"]
+    assert collected(root) == [
+        "client",
+        "kernel",
+        "late",
+        "lister",
+        "nox",
+        "quick",
+        "shared",
+        "theme",
+        "traits",
+    ]
     assert {path.name for path in (root / "wheelhouse").glob("[cs]*.whl")} == {
         "client-2.0-py3-none-any.whl",
         "shared-1.5-py3-none-any.whl",
     }
-    assert "wheelhouse: 8 wheels, 0.0 MB, and revision.txt" in capsys.readouterr().out
+    assert "wheelhouse: 9 wheels, 0.0 MB, and revision.txt" in capsys.readouterr().out
 
 
 def test_the_measuring_half_leaves_out_the_site_and_what_is_there(root, tmp_path):
