@@ -841,7 +841,7 @@ def _thin(s: Series, most: int = 240) -> Series:
 
 def _trace(title: str, panels: tuple[Panel, ...], x_label: str) -> str:
     tall = 84.0 if len(panels) > 1 else 150.0
-    pitch = tall + 30
+    pitch = tall + 38
     body = pitch * len(panels) + 32
     canvas = _Canvas(title, body)
     xs = [x for p in panels for s in p.series for x in s.x]

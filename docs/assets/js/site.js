@@ -37,6 +37,8 @@
   function boxes() {
     document.querySelectorAll(".md-typeset__scrollwrap").forEach(function (box) { keyboard(box, "Table"); });
     document.querySelectorAll(".md-typeset pre > code").forEach(function (box) { keyboard(box, "Code"); });
+    /* The theme makes each code block's buttons a landmark; fifty nameless landmarks help nobody. */
+    document.querySelectorAll("nav.md-code__nav").forEach(function (nav) { nav.setAttribute("role", "group"); });
   }
 
   /* A word's meaning on tap and by keyboard, not only under a mouse. */
@@ -59,8 +61,13 @@
     if (search) search.setAttribute("aria-label", "Search");
     mathematics();
     words();
-    setTimeout(boxes, 300); /* the theme wraps tables first */
-    window.addEventListener("resize", boxes);
+    /* The theme wraps tables and adds buttons after the page is there: look again whenever it did. */
+    var waiting = 0;
+    function soon() { clearTimeout(waiting); waiting = setTimeout(boxes, 60); }
+    var content = document.querySelector(".md-content");
+    if (content) new MutationObserver(soon).observe(content, { childList: true, subtree: true });
+    window.addEventListener("resize", soon);
+    soon();
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();
