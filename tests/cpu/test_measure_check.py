@@ -204,6 +204,15 @@ def test_inputs_are_drawn_from_the_generator():
     assert same == [True, False, True, False, False, False]
 
 
+def test_poison_works_where_filling_was_switched_off(monkeypatch):
+    monkeypatch.setattr(torch.utils.deterministic, "fill_uninitialized_memory", False)
+
+    with poisoned_memory():
+        assert torch.empty(8).isnan().all()
+
+    assert torch.utils.deterministic.fill_uninitialized_memory is False
+
+
 def test_poison_is_undone():
     before = torch.are_deterministic_algorithms_enabled()
 

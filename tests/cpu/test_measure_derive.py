@@ -63,6 +63,16 @@ def test_quantiles_are_of_all_samples():
     assert list(m.quantiles_us) == ["0", "0.05", "0.25", "0.5", "0.75", "0.95", "1"]
 
 
+def test_a_round_that_is_not_stored_still_counts_for_the_quantiles():
+    samples = np.ones(1000)
+    samples[1] = 50.0
+
+    m = measured(samples, cost(1))
+
+    assert max(m.samples_us) == 1.0
+    assert m.quantiles_us["1"] == 50.0
+
+
 def test_stored_samples_are_the_same_rounds_for_a_whole_group():
     rounds = np.arange(777.0)
 

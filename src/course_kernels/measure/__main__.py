@@ -37,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (Refused, RuntimeError, ValueError, TypeError, KeyError, AttributeError, ImportError) as error:
         line = str(error).strip().splitlines()
         name = "" if isinstance(error, Refused) else f"{type(error).__name__}: "
-        print(f"not measured: {name}{line[0] if line else ''}", file=sys.stderr)
+        advice = "; pip install -e '.[measure]'" if isinstance(error, ImportError) else ""
+        print(f"not measured: {name}{line[0] if line else ''}{advice}", file=sys.stderr)
         return 2
     gpu = torch.cuda.get_device_name()
     print("\n".join(report(gpu, workload, results, machine_for(gpu))))
