@@ -23,7 +23,7 @@ from course_site.course import Course, load_course
 from course_site.notebook import published_notebook
 from course_site.pages import Page
 from course_site.record import write_atomically
-from course_site.render import Rendered, render_page, site_uri
+from course_site.render import Rendered, render_course, site_uri
 
 log = logging.getLogger("mkdocs.hooks.course")
 
@@ -54,7 +54,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     draft = os.environ.get("COURSE_DRAFT") == "1"
     course = load_course(root, os.environ.get("COURSE_EDITION"), draft=draft)
     _build.course = course
-    _build.rendered = {page.id: render_page(course, page) for page in course.pages} if course.scopes else {}
+    _build.rendered = render_course(course)
     _check_bibliography(course)
     _check_sources(course)
     shown = {page_id: rendered.shown for page_id, rendered in _build.rendered.items()}

@@ -6,6 +6,7 @@ place and is swapped for the HTML afterwards. `Rendered.inlined()` does both for
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 import posixpath
@@ -77,9 +78,15 @@ def outside_verbatim(text: str, change: Callable[[str], str]) -> str:
     return "".join([*parts, change(text[end:])])
 
 
-def render_page(course: Course, page: Page) -> Rendered:
-    """Render one page; what is wrong is noted in `course.problems`."""
-    return _Renderer(course, page).render()
+def render_course(course: Course) -> dict[str, Rendered]:
+    """Render every page, by its id; what is wrong is noted in `course.problems`."""
+    if not course.scopes:
+        return {}
+    renderers = {page.id: _Renderer(course, page) for page in course.pages}
+    # A page may quote what another one defines, so all definitions come before any prose.
+    for renderer in renderers.values():
+        renderer.define_all()
+    return {page_id: renderer.render() for page_id, renderer in renderers.items()}
 
 
 class _Renderer:
@@ -165,15 +172,18 @@ class _Renderer:
         except DirectiveError as error:
             self._problem(str(error))
             return ""
-        self._define_all(nodes)
         text = self._nodes(nodes)
         self.out.cells.append(("markdown", text))
         return text
 
-    def _define_all(self, nodes: list[str | Block]) -> None:
-        for block in walk_blocks(nodes):
-            if block.kind == "define":
-                self._define(block)
+    def define_all(self) -> None:
+        """Note what the page defines; a cell that cannot be read is reported when it is rendered."""
+        for cell in self.page.cells:
+            if cell.kind == "markdown":
+                with contextlib.suppress(DirectiveError):
+                    for block in walk_blocks(directives.parse(cell.source)):
+                        if block.kind == "define":
+                            self._define(block)
 
     def _nodes(self, nodes: list[str | Block], **allowed: Any) -> str:
         """Prose and blocks as Markdown; `allowed` is what the lint lets pass here, for it alone."""
@@ -313,6 +323,7 @@ class _Renderer:
             self._problem(f"/// define | {block.argument}: {error}")
             return
         if name.strip() in self.scope.defines:
+            self._problem(f"/// define | {block.argument}: {name.strip()!r} is defined twice")
             return
         self.scope.defines[name.strip()] = Define(
             name.strip(),

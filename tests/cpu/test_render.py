@@ -10,7 +10,7 @@ from course_site.ledger import entries, ledger_html
 from course_site.notebook import published_notebook
 from course_site.pages import read_page
 from course_site.record import build_record, record_path
-from course_site.render import render_page
+from course_site.render import render_course
 from test_record import PROVENANCE, output, quantity
 from test_values import measurement
 from tiny_repository import make_repository, write
@@ -68,8 +68,7 @@ def record_it(root, names=NAMES, provenance=PROVENANCE, name="docs/w1.py"):
 
 def render(root, page_id="w1", **options):
     course = load_course(root, **options)
-    rendered = render_page(course, course.page(page_id)) if course.scopes else None
-    return course, rendered
+    return course, render_course(course).get(page_id)
 
 
 def problems(root, **options):
@@ -214,10 +213,11 @@ def test_two_editions_are_refused(tmp_path, monkeypatch):
 
 def test_a_page_quotes_another_and_waits_with_it(tmp_path, monkeypatch):
     root = repository(tmp_path, monkeypatch)
-    write(root, "docs/index.md", "---\nid: home\ntitle: Home\n---\n# Home\n\nIt reaches {{ w1.flash.tflops:.0f }}.\n")
+    write(root, "docs/index.md", "---\nid: home\ntitle: Home\n---\n# Home\n\nIt reaches {{ w1.flash.tflops:.0f }}, {{ w1.ratio.full:.2f }} ×.\n")
     course, page = render(root, "home")
     assert course.problems == []
-    assert ">1000</a>." in page.markdown
+    assert ">1000</a>, " in page.markdown
+    assert 'href="numbers.html#w1.ratio.full"' in page.markdown
     assert 'href="numbers.html#w1.flash"' in page.markdown
 
 
