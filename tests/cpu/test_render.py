@@ -4,6 +4,10 @@ import json
 
 import nbformat
 import pytest
+from test_record import PROVENANCE, output, quantity
+from test_values import measurement
+from tiny_repository import make_repository, write
+
 from course_site.course import load_course
 from course_site.digest import file_digest
 from course_site.ledger import entries, ledger_html
@@ -11,9 +15,6 @@ from course_site.notebook import published_notebook
 from course_site.pages import read_page
 from course_site.record import build_record, record_path
 from course_site.render import render_course
-from test_record import PROVENANCE, output, quantity
-from test_values import measurement
-from tiny_repository import make_repository, write
 
 PAGE = """
 # ---
@@ -213,7 +214,8 @@ def test_two_editions_are_refused(tmp_path, monkeypatch):
 
 def test_a_page_quotes_another_and_waits_with_it(tmp_path, monkeypatch):
     root = repository(tmp_path, monkeypatch)
-    write(root, "docs/index.md", "---\nid: home\ntitle: Home\n---\n# Home\n\nIt reaches {{ w1.flash.tflops:.0f }}, {{ w1.ratio.full:.2f }} ×.\n")
+    quoted = "It reaches {{ w1.flash.tflops:.0f }}, {{ w1.ratio.full:.2f }} ×."
+    write(root, "docs/index.md", f"---\nid: home\ntitle: Home\n---\n# Home\n\n{quoted}\n")
     course, page = render(root, "home")
     assert course.problems == []
     assert ">1000</a>, " in page.markdown
