@@ -217,9 +217,10 @@ async def _run(
                 )
                 await client.async_start_new_kernel_client()
                 for index, cell in enumerate(notebook.cells):
-                    state.cell = min(max(index, 1), len(page.code))
-                    if progress:
-                        progress(state)
+                    if 0 < index <= len(page.code):
+                        state.cell = index
+                        if progress:
+                            progress(state)
                     start = time.monotonic()
                     await client.async_execute_cell(cell, index)
                     if 0 < index < len(notebook.cells) - 1:

@@ -1,5 +1,6 @@
 """`nox -s docs` as a command: what runs, what is kept, how it ends."""
 
+import importlib.metadata
 import itertools
 import json
 import os
@@ -17,7 +18,7 @@ from tiny_repository import H200, commit_all, make_repository, recording, write,
 from course_site import docs
 from course_site.digest import file_digest
 from course_site.execute import fake_provenance
-from course_site.gpus import find_gpus
+from course_site.gpus import Gpu, find_gpus
 from course_site.pages import read_page
 from course_site.record import Record, seal
 
@@ -384,6 +385,16 @@ def test_missing_packages_are_named_in_one_line(root, monkeypatch, capsys):
         "with a network; without one, `nox -s wheelhouse` elsewhere and "
         "`pip install --no-index --find-links wheelhouse mkdocs-of-nobody nobody-client`\n"
     )
+
+
+def test_a_torch_without_cuda_is_one_line(root, monkeypatch, capsys):
+    monkeypatch.delenv("COURSE_FAKE_GPUS")
+    monkeypatch.setattr(docs, "find_gpus", lambda: [Gpu(0, "NVIDIA H200", (9, 0), 1, "0")])
+    monkeypatch.setattr(docs, "MEASURING", {"torch": "torch"})
+    monkeypatch.setattr(docs, "_is_there", lambda module: True)
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.13.0+cpu")
+    assert measure(root) == 2
+    assert only_line(capsys) == ("docs: torch 2.13.0+cpu cannot use the GPU: install a CUDA build of torch\n")
 
 
 def test_an_unknown_page_is_one_line_with_a_near_name(root, capsys):
