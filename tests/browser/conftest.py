@@ -1,7 +1,7 @@
 """A real Chromium and the built site behind a local server.
 
-COURSE_SITE is the folder of the built site (default: site/), COURSE_CHROMIUM the browser (default: the system's, else
-the one Playwright installed).
+COURSE_SITE is the folder of the built site (default: site/), CHROMIUM the browser (default: the system's, else the one
+Playwright installed).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Playwright, sync_playwright
 
 SITE = Path(os.environ.get("COURSE_SITE", "site")).resolve()
 
@@ -32,9 +32,9 @@ def serve(folder: Path) -> tuple[http.server.ThreadingHTTPServer, str]:
     return server, f"http://127.0.0.1:{server.server_port}/"
 
 
-def launch(playwright) -> Browser:  # noqa: ANN001
+def launch(playwright: Playwright) -> Browser:
     """Chromium, headless."""
-    executable = os.environ.get("COURSE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     return playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import urllib.parse
-import zlib
 from pathlib import Path
 
 import pytest
@@ -51,7 +49,7 @@ def test_a_phone_never_scrolls_sideways(browser: Browser, base: str, page_name: 
              if (box.right <= innerWidth + 1 || !box.width) return false;
              for (let p = e.parentElement; p; p = p.parentElement)
                if (getComputedStyle(p).overflowX != 'visible') return false;
-             return getComputedStyle(e).overflowX == 'visible' || true;
+             return true;
            }).slice(0, 3).map(e => e.outerHTML.slice(0, 120))"""
     )
     page.close()
@@ -147,30 +145,21 @@ def test_the_dark_page_is_dark_and_the_toggle_turns_it(browser: Browser, base: s
 def test_a_page_prints_in_light_colours(browser: Browser, base: str, page_name: str) -> None:
     page = browser.new_page(color_scheme="dark")
     settled(page, base + page_name)
+    page.evaluate("addEventListener('beforeprint', () => window.printedAs = document.body.dataset.mdColorScheme)")
     pdf = page.pdf(format="A4", tagged=True)
+    printed_as, afterwards = page.evaluate("[window.printedAs, document.body.dataset.mdColorScheme]")
     page.close()
     assert pdf.startswith(b"%PDF")
     assert len(pdf) > 5_000
-    assert len(re.findall(rb"/Type\s*/Page\b", _open(pdf))) >= 1
-
-
-def _open(pdf: bytes) -> bytes:
-    """The PDF with its packed parts unpacked, as far as they can be."""
-    out = io.BytesIO(pdf)
-    for packed in re.findall(rb"stream\r?\n(.*?)endstream", pdf, flags=re.DOTALL):
-        try:
-            out.seek(0, io.SEEK_END)
-            out.write(zlib.decompress(packed))
-        except zlib.error:
-            continue
-    return out.getvalue()
+    assert (printed_as, afterwards) == ("default", "slate")
 
 
 def test_links_into_a_page_find_their_place(browser: Browser, base: str, page_name: str) -> None:
     page = browser.new_page()
     settled(page, base + page_name)
     broken = []
-    for href in page.eval_on_selector_all(".md-content a[href], .md-nav a[href], .md-footer a[href]", "as => as.map(a => a.href)"):
+    links = ".md-content a[href], .md-nav a[href], .md-footer a[href]"
+    for href in page.eval_on_selector_all(links, "links => links.map(a => a.href)"):
         address = urllib.parse.urlsplit(href)
         if not href.startswith(base):
             continue
@@ -180,7 +169,7 @@ def test_links_into_a_page_find_their_place(browser: Browser, base: str, page_na
             broken.append(href)
         elif address.fragment and target.suffix == ".html":
             name = urllib.parse.unquote(address.fragment)
-            if f'id="{name}"' not in target.read_text(encoding="utf-8").replace("id=" + name, f'id="{name}"'):
+            if f'id="{name}"' not in target.read_text(encoding="utf-8"):
                 broken.append(href)
     page.close()
     assert sorted(set(broken)) == []

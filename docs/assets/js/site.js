@@ -37,8 +37,8 @@
   function boxes() {
     document.querySelectorAll(".md-typeset__scrollwrap").forEach(function (box) { keyboard(box, "Table"); });
     document.querySelectorAll(".md-typeset pre > code").forEach(function (box) { keyboard(box, "Code"); });
-    /* The theme makes each code block's buttons a landmark; fifty nameless landmarks help nobody. */
-    document.querySelectorAll("nav.md-code__nav").forEach(function (nav) { nav.setAttribute("role", "group"); });
+    /* The theme makes each code block's buttons a landmark, and landmarks need names of their own. */
+    document.querySelectorAll("nav.md-code__nav").forEach(function (nav, i) { nav.setAttribute("aria-label", "Code " + (i + 1)); });
   }
 
   /* A word's meaning on tap and by keyboard, not only under a mouse. */
