@@ -272,7 +272,7 @@ def made_up_stream(monkeypatch):
         yield
         state.inside = False
 
-    monkeypatch.setattr(torch.cuda, "Stream", lambda device: "side")
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device, priority: "side")
     monkeypatch.setattr(torch.cuda, "stream", stream)
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)

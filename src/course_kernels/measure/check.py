@@ -173,7 +173,12 @@ def _check(competitor: Competitor, case: Case) -> float:
     _fill(case.working, case.first)
     with poisoned_memory():
         earlier = _call(competitor, case)
-    errors = [_judge(competitor, case, earlier, case.first)]
+    try:
+        errors = [_judge(competitor, case, earlier, case.first)]
+    except WrongResult:
+        if case.working[0].is_cuda and not _error(earlier, case.first)[0] <= case.allowed:
+            _blame_stream(competitor, case)  # says so if that is what is wrong
+        raise
 
     # Again, the same tensors with other values in them, in the mode that is timed. The memory that this call's
     # output will most likely get holds NaN: PyTorch hands a freed block out again.
@@ -271,10 +276,12 @@ def _check_stream(competitor: Competitor, case: Case) -> None:
 
     The call goes to a stream that is held back by work of our own. Behind it, on that stream, the inputs get
     their new values and the output's memory its poison; right behind the call a copy of the output is taken.
-    Work on another stream starts too early, and reads the old inputs; or ends too late for the copy.
+    Work on another stream starts too early, and reads the old inputs; or ends too late for the copy. The copy
+    goes before other work (the stream has the highest priority) and begins at the end of the output, which a
+    kernel that started at the same moment writes last.
     """
     device = case.working[0].device
-    stream = torch.cuda.Stream(device)  # a new one: nobody else can be on it by chance
+    stream = torch.cuda.Stream(device, priority=-100)  # clamped to the highest; new, so that nobody shares it
     l2_bytes = torch.cuda.get_device_properties(device).L2_cache_size
     ballast = torch.empty(HOLD_CACHES * l2_bytes, dtype=torch.uint8, device=device)
     for fills in HOLDS:
@@ -293,19 +300,29 @@ def _check_stream(competitor: Competitor, case: Case) -> None:
             released.record()
             with poisoned_memory():
                 outputs = _call(competitor, case)
-            copies = [out.clone() for out in outputs]
+            copies = [out.reshape(-1).flip(0) for out in outputs]
             held = not released.query()
         torch.cuda.synchronize()
         # Not held: the host was slower than the hold. A function that waits for the GPU itself is never held;
         # it hides nothing from the clock either.
         if held:
             break
-    if _error(copies, case.second)[0] <= case.allowed:
-        return
-    del copies, outputs
+    copies = [copy.flip(0).view(out.shape) for copy, out in zip(copies, outputs, strict=True)]
+    if not _error(copies, case.second)[0] <= case.allowed:
+        del copies, outputs
+        _judge(competitor, case, _blame_stream(competitor, case), case.second)
+
+
+def _blame_stream(competitor: Competitor, case: Case) -> tuple[torch.Tensor, ...]:
+    """After a wrong answer: refuse the stream if the answer is right when the host waits for the whole GPU.
+
+    Returns:
+        The synchronised answer, wrong for another reason.
+    """
     _fill(case.working, case.second)
     torch.cuda.synchronize()
-    outputs = _call(competitor, case)
+    with poisoned_memory():
+        outputs = _call(competitor, case)
     torch.cuda.synchronize()
     if _error(outputs, case.second)[0] <= case.allowed:
         _refuse(
@@ -314,7 +331,7 @@ def _check_stream(competitor: Competitor, case: Case) -> None:
             "work on another stream: right when the host waits for the whole GPU, wrong in the order of the "
             "current stream, which the clock times",
         )
-    _judge(competitor, case, outputs, case.second)
+    return outputs
 
 
 # --- small things -------------------------------------------------------------------------------
