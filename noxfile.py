@@ -115,7 +115,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def browser(session: nox.Session) -> None:
-    """Open the built site in real Chromium: other hosts, phone width, accessibility, search."""
+    """Test the built site in real Chromium; with `--pictures FOLDER [PAGE ...]` take pictures of it instead."""
     named = os.environ.get("CHROMIUM")
     found = [named] if named else [path for path in map(shutil.which, CHROMIUM) if path]
     if not found or not Path(found[0]).exists():
@@ -126,7 +126,11 @@ def browser(session: nox.Session) -> None:
     if not (ROOT / "site" / "index.html").exists():
         session.error("there is no site/ to open: run `nox -s docs` first")
     install(session, "site,browser")
-    python(session, "-m", "pytest", *(session.posargs or ["tests/browser"]), env={"CHROMIUM": found[0]})
+    session.env["CHROMIUM"] = found[0]
+    if session.posargs[:1] == ["--pictures"]:
+        python(session, "tests/browser/pictures.py", *session.posargs[1:])
+    else:
+        python(session, "-m", "pytest", *(session.posargs or ["tests/browser"]))
 
 
 @nox.session

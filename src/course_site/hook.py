@@ -23,7 +23,7 @@ from course_site.course import Course, load_course
 from course_site.notebook import published_notebook
 from course_site.pages import Page
 from course_site.record import write_atomically
-from course_site.render import Rendered, render_course, site_uri
+from course_site.render import Rendered, lighten, render_course, site_uri
 
 log = logging.getLogger("mkdocs.hooks.course")
 
@@ -137,7 +137,7 @@ def on_page_content(content: str, page: SitePage, config: MkDocsConfig, files: F
     source = _by_uri().get(page.file.src_uri)
     if source is None:
         return content
-    return _build.rendered[source.id].fill(content).replace(ledger.LEDGER_TOKEN, _build.ledger_html)
+    return _build.rendered[source.id].fill(lighten(content)).replace(ledger.LEDGER_TOKEN, _build.ledger_html)
 
 
 def on_post_build(config: MkDocsConfig) -> None:

@@ -16,7 +16,7 @@ import yaml
 PAGE_FOLDERS = ("docs", "handbook")
 KNOWN_KEYS = frozenset({"id", "title", "description", "needs", "hide", "template", "search", "part", "order"})
 # What a page may ask of the card it is measured on; `capability X.Y` is checked on top.
-NEEDS = re.compile(r"gpu|counters|capability \d+\.\d+")
+NEEDS = re.compile(r"gpu|counters|capability \d+\.\d+\+?")
 
 
 class PageError(ValueError):
@@ -109,7 +109,7 @@ def read_page(path: Path, root: Path) -> Page:
     needs = tuple([needs] if isinstance(needs, str) else needs)
     for need in needs:
         if not NEEDS.fullmatch(str(need)):
-            raise PageError(f"{relative}: needs {need!r} is unknown; known: gpu, counters, capability X.Y")
+            raise PageError(f"{relative}: needs {need!r} is unknown; known: gpu, counters, capability X.Y or X.Y+")
     return Page(relative, meta["id"], meta["title"], meta.get("description", ""), needs, meta, cells)
 
 

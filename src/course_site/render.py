@@ -69,6 +69,29 @@ class Rendered:
         return self.fill(self.markdown)
 
 
+_TERM = re.compile(r'<h[1-6].*?</h[1-6]>|<abbr title="(?P<title>[^"]*)">(?P<word>[^<]*)</abbr>', re.DOTALL)
+_PLAIN_TOKEN = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>')
+
+
+def lighten(content: str) -> str:
+    """A page's HTML without what no reader sees or needs.
+
+    A term is explained where it first stands and never in a heading; names, blanks and brackets of highlighted
+    code have no colour of their own, so they need no element either.
+    """
+    explained: set[str] = set()
+
+    def once(match: re.Match[str]) -> str:
+        if match["title"] is None:
+            return re.sub(r"</?abbr[^>]*>", "", match.group())
+        if match["title"] in explained:
+            return match["word"]
+        explained.add(match["title"])
+        return match.group()
+
+    return _PLAIN_TOKEN.sub(r"\1", _TERM.sub(once, content))
+
+
 def outside_verbatim(text: str, change: Callable[[str], str]) -> str:
     """Apply `change` to a Markdown text, leaving fenced code, code spans and math as they are."""
     parts, end = [], 0

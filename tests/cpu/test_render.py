@@ -14,7 +14,7 @@ from course_site.ledger import entries, ledger_html
 from course_site.notebook import published_notebook
 from course_site.pages import read_page
 from course_site.record import build_record, record_path
-from course_site.render import render_course
+from course_site.render import lighten, render_course
 
 PAGE = """
 # ---
@@ -244,3 +244,15 @@ def test_a_typed_number_printed_by_a_cell_is_refused(tmp_path, monkeypatch):
     record = build_record(page, [[output(**NAMES), printed]], [1.0], manifest, PROVENANCE)
     record.save(record_path(root, "nvidia-h200", page))
     assert any("a cell prints the number '412 TFLOP/s'" in line for line in problems(root))
+
+
+def test_a_term_is_explained_once_and_never_in_a_heading():
+    term = '<abbr title="fast and small">L2</abbr>'
+    page = f"<h2>The {term}</h2><p>{term} and {term}</p>"
+    assert lighten(page) == f"<h2>The L2</h2><p>{term} and L2</p>"
+
+
+def test_code_keeps_colours_only():
+    assert lighten('<span class="kn">import</span><span class="w"> </span><span class="n">x</span>') == (
+        '<span class="kn">import</span> x'
+    )
