@@ -153,7 +153,13 @@ def draw_lines(
 
 
 def draw_bars(
-    title: str, x_label: str, bars: tuple[Bar, ...], references: tuple[Reference, ...] = (), *, alt: str, key: str
+    title: str,
+    x_label: str,
+    bars: tuple[Bar, ...],
+    references: tuple[Reference, ...] = (),
+    *,
+    alt: str,
+    key: str,
 ) -> str:
     """Horizontal bars from zero, each under its label, with a whisker from `low` to `high`.
 
@@ -165,7 +171,13 @@ def draw_bars(
 
 
 def draw_staircase(
-    title: str, y_label: str, steps: tuple[Bar, ...], references: tuple[Reference, ...] = (), *, alt: str, key: str
+    title: str,
+    y_label: str,
+    steps: tuple[Bar, ...],
+    references: tuple[Reference, ...] = (),
+    *,
+    alt: str,
+    key: str,
 ) -> str:
     """A staircase, one tread per step in the order given; what a step added is the strong part of it.
 
@@ -218,15 +230,21 @@ def standalone(svg: str) -> str:
 
 def _check(series: Sequence[Series], x_scale: str, y_scale: str) -> None:
     if x_scale not in ("log2", "log", "linear") or y_scale not in ("log", "linear"):
-        raise ValueError(f"unknown scale: x {x_scale!r}, y {y_scale!r}; x knows log2, log, linear; y knows linear, log")
+        raise ValueError(
+            f"unknown scale: x {x_scale!r}, y {y_scale!r}; x knows log2, log, linear; y knows linear, log"
+        )
     if not any(s.x for s in series):
         raise ValueError("a chart needs at least one point")
     for s in series:
         if s.style not in ("line", "reference", "ceiling"):
-            raise ValueError(f"series {s.label!r}: unknown style {s.style!r}; known: line, reference, ceiling")
+            raise ValueError(
+                f"series {s.label!r}: unknown style {s.style!r}; known: line, reference, ceiling"
+            )
         if any(len(column) != len(s.x) for column in (s.y, s.low, s.high) if column is not None):
             raise ValueError(f"series {s.label!r}: x, y, low and high differ in length")
-        if (x_scale != "linear" and any(x <= 0 for x in s.x)) or (y_scale == "log" and any(y <= 0 for y in s.y)):
+        if (x_scale != "linear" and any(x <= 0 for x in s.x)) or (
+            y_scale == "log" and any(y <= 0 for y in s.y)
+        ):
             raise ValueError(f"series {s.label!r}: a logarithmic scale takes values above zero only")
 
 
@@ -247,7 +265,9 @@ def _style() -> str:
     return hashlib.sha256(Path(__file__).read_bytes() + version("matplotlib").encode()).hexdigest()
 
 
-def _cached(kind: str, title: str, alt: str, key: str, draw: Callable[..., str], data: tuple[Any, ...]) -> str:
+def _cached(
+    kind: str, title: str, alt: str, key: str, draw: Callable[..., str], data: tuple[Any, ...]
+) -> str:
     plain = json.dumps([kind, title, data], default=asdict, sort_keys=True)
     path = CACHE / (hashlib.sha256((_style() + plain).encode()).hexdigest()[:32] + ".svg")
     try:
@@ -261,7 +281,9 @@ def _cached(kind: str, title: str, alt: str, key: str, draw: Callable[..., str],
         os.replace(temporary, path)
     # Title, alternative text and ids are put in here, so that rewording them draws nothing anew.
     key = html.escape(key, quote=True)
-    head = f'<title id="{key}-title">{html.escape(title)}</title><desc id="{key}-desc">{html.escape(alt)}</desc>'
+    head = (
+        f'<title id="{key}-title">{html.escape(title)}</title><desc id="{key}-desc">{html.escape(alt)}</desc>'
+    )
     return body.replace("@HEAD@", head).replace("@KEY@", key)
 
 
@@ -401,11 +423,18 @@ class _Canvas:
         self.figure = Figure(figsize=(WIDTH / 72, self.height / 72))
         self.tips: dict[str, list[str]] = {}
         for i, line in enumerate(lines):
-            self.text(0, self.height - (TITLE + 3.4) * i - TITLE, line, size=TITLE, weight="bold", va="baseline")
+            self.text(
+                0, self.height - (TITLE + 3.4) * i - TITLE, line, size=TITLE, weight="bold", va="baseline"
+            )
 
     def axes(self, box: Box) -> Any:
         """Axes that fill the box, bare but for a line at the bottom."""
-        room = (box.x0 / WIDTH, box.y0 / self.height, (box.x1 - box.x0) / WIDTH, (box.y1 - box.y0) / self.height)
+        room = (
+            box.x0 / WIDTH,
+            box.y0 / self.height,
+            (box.x1 - box.x0) / WIDTH,
+            (box.y1 - box.y0) / self.height,
+        )
         axes = self.figure.add_axes(room)
         axes.set_facecolor("none")
         for side in ("left", "top", "right"):
@@ -417,14 +446,18 @@ class _Canvas:
 
     def text(self, x: float, y: float, text: str, color: str = INK, size: float = SMALL, **more: Any) -> None:
         """One line of text at a place of the figure."""
-        self.figure.text(x / WIDTH, y / self.height, text, color=color, fontsize=size, **({"va": "center"} | more))
+        self.figure.text(
+            x / WIDTH, y / self.height, text, color=color, fontsize=size, **({"va": "center"} | more)
+        )
 
     def line(self, xs: Sequence[float], ys: Sequence[float], color: str = SOFT, **more: Any) -> None:
         """A thin line between places of the figure."""
         from matplotlib.lines import Line2D
 
         style: dict[str, Any] = {"linewidth": 0.6, "solid_capstyle": "round"} | more
-        self.figure.add_artist(Line2D([x / WIDTH for x in xs], [y / self.height for y in ys], color=color, **style))
+        self.figure.add_artist(
+            Line2D([x / WIDTH for x in xs], [y / self.height for y in ys], color=color, **style)
+        )
 
     def place(self, axes: Any, x: float, y: float) -> tuple[float, float]:
         """From data to drawing units."""
@@ -448,7 +481,9 @@ class _Canvas:
 def _to_css(svg: str, tips: dict[str, list[str]]) -> str:
     """matplotlib's SVG made small, coloured by CSS, named by key and given its tooltips."""
     svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>|<defs>\s*</defs>", "", svg, flags=re.DOTALL)
+    svg = re.sub(
+        r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>|<defs>\s*</defs>", "", svg, flags=re.DOTALL
+    )
     for gid, texts in tips.items():
         start = svg.index(f'<g id="{gid}">')
         parts = re.split(r"<use ([^>]*)/>", svg[start:], maxsplit=len(texts))
@@ -505,10 +540,14 @@ class _Label(NamedTuple):
 
 def _column(canvas: _Canvas, labels: Sequence[_Label], x: float, low: float, high: float) -> None:
     """Labels under each other at x, led to the ends of their lines."""
-    centres = spread([label.y for label in labels], [LINE * len(label.lines) + 1.5 for label in labels], low, high)
+    centres = spread(
+        [label.y for label in labels], [LINE * len(label.lines) + 1.5 for label in labels], low, high
+    )
     for label, y in zip(labels, centres, strict=True):
         if abs(y - label.y) > 2.5 or x - label.x > 16:
-            canvas.line([label.x + 4, x - 9, x - 3], [label.y, label.y, y], label.color, linewidth=0.5, alpha=0.55)
+            canvas.line(
+                [label.x + 4, x - 9, x - 3], [label.y, label.y, y], label.color, linewidth=0.5, alpha=0.55
+            )
         top = y + LINE * (len(label.lines) - 1) / 2
         for i, line in enumerate(label.lines):
             canvas.text(x, top - LINE * i, line, label.color, weight="bold" if label.bold else "normal")
@@ -532,7 +571,9 @@ def _limits(values: Iterable[float], scale: str) -> tuple[float, float, list[flo
     return ticks[0], max(ticks[-1] if ticks[-1] <= high * 1.12 else ticks[-2], high * 1.03), ticks
 
 
-def _plot(canvas: _Canvas, axes: Any, series: Sequence[Series], first: int = 0, prefix: str = "s") -> list[str]:
+def _plot(
+    canvas: _Canvas, axes: Any, series: Sequence[Series], first: int = 0, prefix: str = "s"
+) -> list[str]:
     """Draw the lines; returns the colour of each."""
     colours, own = [], first
     for n, s in enumerate(series):
@@ -565,7 +606,9 @@ def _lines(
     needed = sum(LINE * len(name) + 1.5 for name in names)
     body = max(196.0, needed) + 52
     canvas = _Canvas(title, body)
-    values = [v for s in series for v in (*s.y, *(s.low or ()), *(s.high or ()))] + [r.value for r in references]
+    values = [v for s in series for v in (*s.y, *(s.low or ()), *(s.high or ()))] + [
+        r.value for r in references
+    ]
     low, high, ticks = _limits(values, y_scale)
     ticks = [t for t in ticks if low <= t <= high]
     left = max(_width(short(t)) for t in ticks) + 8
@@ -639,7 +682,9 @@ def _bars(title: str, x_label: str, bars: tuple[Bar, ...], references: tuple[Ref
     for i, bar in enumerate(bars):
         base = pitch * (len(bars) - 1 - i) + 5
         note = f" ({bar.note})" if bar.note else ""
-        axes.fill_between([0, bar.value], base, base + 9, color=_SERIES[0], alpha=0.85, linewidth=0, gid=f"b{i}")
+        axes.fill_between(
+            [0, bar.value], base, base + 9, color=_SERIES[0], alpha=0.85, linewidth=0, gid=f"b{i}"
+        )
         canvas.tips[f"b{i}"] = [f"{bar.label}{note}: {short(bar.value)}"]
         end = bar.value
         if bar.low is not None and bar.high is not None and bar.high > bar.low:
@@ -655,7 +700,10 @@ def _bars(title: str, x_label: str, bars: tuple[Bar, ...], references: tuple[Ref
 
 
 def _staircase(title: str, y_label: str, steps: tuple[Bar, ...], references: tuple[Reference, ...]) -> str:
-    top = max([s.high or s.value for s in steps] + [s.value for s in steps] + [r.value for r in references]) or 1.0
+    top = (
+        max([s.high or s.value for s in steps] + [s.value for s in steps] + [r.value for r in references])
+        or 1.0
+    )
     low, high, ticks = _limits([0.0, top * 1.04], "linear")
     ticks = [t for t in ticks if t <= high]
     left = max(_width(short(t)) for t in ticks) + 8
@@ -744,7 +792,9 @@ def _roofline(
             reach = 13 if 40 * along <= i and math.hypot(px - x, py - y) <= _width(text) else 2
             taken.append(Box(px - reach * 0.8, py - 2, px + 2, py + reach))
     for r in sorted(roofs, key=lambda r: -r.tflops):
-        axes.plot([r.tflops / fastest, x_high], [r.tflops] * 2, color=INK, linewidth=1.1 if r.tflops == top else 0.8)
+        axes.plot(
+            [r.tflops / fastest, x_high], [r.tflops] * 2, color=INK, linewidth=1.1 if r.tflops == top else 0.8
+        )
         x, y = canvas.place(axes, x_high, r.tflops)
         text = f"{r.label}, {short(r.tflops)} TFLOP/s"
         canvas.text(x, y + 7, text, SOFT, ha="right")
@@ -792,7 +842,9 @@ def _spots(labels: Sequence[tuple[float, float, float]], taken: Sequence[Box], r
     for shift in (0, -7, 7, -14, 14, -21, -28, -35):
         centres = spread([y + shift for _, y, _ in labels], [LINE] * len(labels), room.y0, room.y1)
         for side in (right, left):
-            edges = [(side, side + width) if side == right else (side - width, side) for _, _, width in labels]
+            edges = [
+                (side, side + width) if side == right else (side - width, side) for _, _, width in labels
+            ]
             spots = [Box(x0, y - 5.5, x1, y + 5.5) for (x0, x1), y in zip(edges, centres, strict=True)]
             price = sum(_crowd(spot, taken, room) for spot in spots) + abs(shift)
             if best is None or price < best[0]:
@@ -856,7 +908,9 @@ def _trace(title: str, panels: tuple[Panel, ...], x_label: str) -> str:
     left = max(_width(short(t)) for _, high, ticks in scales for t in ticks if t <= high) + 8
     several = any(len(p.series) > 1 for p in panels)
     names = [[_wrap(s.label, 74) for s in p.series] if len(p.series) > 1 else [] for p in panels]
-    room = min(80.0, max(_width(line) for ps in names for name in ps for line in name)) + 14 if several else 2.0
+    room = (
+        min(80.0, max(_width(line) for ps in names for name in ps for line in name)) + 14 if several else 2.0
+    )
     for n, (p, (low, high, ticks)) in enumerate(zip(panels, scales, strict=True)):
         bottom = 34 + pitch * (len(panels) - 1 - n)
         box = Box(left, bottom, WIDTH - room, bottom + tall)

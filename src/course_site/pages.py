@@ -109,7 +109,9 @@ def read_page(path: Path, root: Path) -> Page:
     needs = tuple([needs] if isinstance(needs, str) else needs)
     for need in needs:
         if not NEEDS.fullmatch(str(need)):
-            raise PageError(f"{relative}: needs {need!r} is unknown; known: gpu, counters, capability X.Y or X.Y+")
+            raise PageError(
+                f"{relative}: needs {need!r} is unknown; known: gpu, counters, capability X.Y or X.Y+"
+            )
     return Page(relative, meta["id"], meta["title"], meta.get("description", ""), needs, meta, cells)
 
 

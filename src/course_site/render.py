@@ -12,7 +12,7 @@ import json
 import posixpath
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -210,7 +210,9 @@ class _Renderer:
 
     def _nodes(self, nodes: list[str | Block], **allowed: Any) -> str:
         """Prose and blocks as Markdown; `allowed` is what the lint lets pass here, for it alone."""
-        parts = [self._text(node, **allowed) if isinstance(node, str) else self._block(node) for node in nodes]
+        parts = [
+            self._text(node, **allowed) if isinstance(node, str) else self._block(node) for node in nodes
+        ]
         return "\n".join(part for part in parts if part)
 
     def _text(self, text: str, **allowed: Any) -> str:
@@ -301,11 +303,11 @@ class _Renderer:
                 self._problem(f"/// {block.kind} | {block.argument}: {error}")
         return ""
 
-    def _settings(self, block: Block, known: set[str]) -> dict[str, Any]:
+    def _settings(self, block: Block, known: Collection[str]) -> dict[str, Any]:
         settings = yaml.safe_load(block.text) if block.text.strip() else {}
         if not isinstance(settings, dict):
             raise DirectiveError("its body is not `key: value` lines")
-        unknown = sorted(set(settings) - known)
+        unknown = sorted(set(settings) - set(known))
         if unknown:
             raise DirectiveError(f"unknown setting {', '.join(unknown)}; known: {', '.join(sorted(known))}")
         return settings
@@ -407,7 +409,9 @@ class _Renderer:
         if not self.has_numbers:
             return _div("banner waiting", "A chart will stand here once this page is measured.")
         settings = self._settings(block, chart_data.SETTINGS)
-        texts = {key: self._plain(str(settings[key])) for key in ("title", "alt") if key in settings}
+        texts: dict[str, Any] = {
+            key: self._plain(str(settings[key])) for key in ("title", "alt") if key in settings
+        }
         for key in ("title", "alt"):
             if not texts.get(key):
                 raise DirectiveError(f"the chart has no `{key}:`")

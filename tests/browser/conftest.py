@@ -27,7 +27,9 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 def serve(folder: Path) -> tuple[http.server.ThreadingHTTPServer, str]:
     """Serve a folder on a free port of this machine; the caller shuts the server down."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder)))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder))
+    )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server, f"http://127.0.0.1:{server.server_port}/"
 

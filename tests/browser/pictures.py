@@ -1,6 +1,6 @@
 """Pictures of every page: desktop and phone, light and dark, in slices short enough to look at.
 
-    python tests/browser/pictures.py FOLDER [PAGE ...]        (COURSE_SITE names the built site, default site/)
+python tests/browser/pictures.py FOLDER [PAGE ...]        (COURSE_SITE names the built site, default site/)
 """
 
 from __future__ import annotations

@@ -25,7 +25,9 @@ def settled(page: Page, address: str) -> Page:
     return page
 
 
-def test_a_page_asks_nothing_of_another_host_and_misses_nothing(browser: Browser, base: str, page_name: str) -> None:
+def test_a_page_asks_nothing_of_another_host_and_misses_nothing(
+    browser: Browser, base: str, page_name: str
+) -> None:
     page = browser.new_page()
     asked, missing, errors = [], [], []
     page.on("request", lambda request: asked.append(request.url))
@@ -57,7 +59,9 @@ def test_a_phone_never_scrolls_sideways(browser: Browser, base: str, page_name: 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_but_what_is_allowed(browser: Browser, base: str, page_name: str, scheme: str) -> None:
+def test_axe_finds_nothing_but_what_is_allowed(
+    browser: Browser, base: str, page_name: str, scheme: str
+) -> None:
     page = browser.new_page(color_scheme=scheme)
     settled(page, base + page_name)
     found = Axe().run(page).response["violations"]
@@ -66,7 +70,9 @@ def test_axe_finds_nothing_but_what_is_allowed(browser: Browser, base: str, page
         f"{rule['id']}: {node['target'][0]}: {node['failureSummary'].splitlines()[-1].strip()}"
         for rule in found
         for node in rule["nodes"]
-        if not any(a["rule"] == rule["id"] and re.search(a["selector"], str(node["target"][0])) for a in ALLOWED)
+        if not any(
+            a["rule"] == rule["id"] and re.search(a["selector"], str(node["target"][0])) for a in ALLOWED
+        )
     ]
     assert left == []
 
@@ -134,7 +140,9 @@ def test_what_scrolls_can_be_reached_by_keyboard(browser: Browser, base: str, pa
 def test_the_dark_page_is_dark_and_the_toggle_turns_it(browser: Browser, base: str) -> None:
     page = browser.new_page(color_scheme="dark")
     settled(page, base + "index.html")
-    brightness = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number).reduce((a, b) => a + b)"
+    brightness = (
+        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number).reduce((a, b) => a + b)"
+    )
     assert page.evaluate(brightness) < 150
     page.locator("label.md-header__button[title*='Switch to light']").click()
     page.wait_for_timeout(200)
@@ -145,7 +153,9 @@ def test_the_dark_page_is_dark_and_the_toggle_turns_it(browser: Browser, base: s
 def test_a_page_prints_in_light_colours(browser: Browser, base: str, page_name: str) -> None:
     page = browser.new_page(color_scheme="dark")
     settled(page, base + page_name)
-    page.evaluate("addEventListener('beforeprint', () => window.printedAs = document.body.dataset.mdColorScheme)")
+    page.evaluate(
+        "addEventListener('beforeprint', () => window.printedAs = document.body.dataset.mdColorScheme)"
+    )
     pdf = page.pdf(format="A4", tagged=True)
     printed_as, afterwards = page.evaluate("[window.printedAs, document.body.dataset.mdColorScheme]")
     page.close()

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from course_site.pages import read_page
 from course_site.record import Record
 
@@ -22,7 +23,9 @@ def repository(tmp_path_factory):
     """A copy of every file of the repository, with a site/ built once."""
     root = tmp_path_factory.mktemp("copy")
     listed = ("git", "ls-files", "--cached", "--others", "--exclude-standard", "-z")
-    for name in subprocess.run(listed, cwd=REPOSITORY, check=True, capture_output=True, text=True).stdout.split("\0"):
+    for name in subprocess.run(
+        listed, cwd=REPOSITORY, check=True, capture_output=True, text=True
+    ).stdout.split("\0"):
         if name and (REPOSITORY / name).is_file():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(REPOSITORY / name, root / name)
@@ -32,7 +35,12 @@ def repository(tmp_path_factory):
 
 
 def build(root):
-    env = {**os.environ, "PYTHONPATH": str(root / "src"), "COURSE_FAKE_GPUS": "[]", "NO_MKDOCS_2_WARNING": "1"}
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(root / "src"),
+        "COURSE_FAKE_GPUS": "[]",
+        "NO_MKDOCS_2_WARNING": "1",
+    }
     command = [sys.executable, "-m", "course_site", "docs"]
     return subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, check=False)
 

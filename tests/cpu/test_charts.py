@@ -25,7 +25,9 @@ def draw(kind: str, key: str = "k") -> str:
         floor = (Reference("floor", 2.0),)
         return charts.draw_lines("A < B", "N", "µs", (FLASH, NAIVE), references=floor, alt=alt, key=key)
     if kind == "log":
-        return charts.draw_lines("T", "N", "µs", (FLASH, NAIVE), y_scale="log", x_scale="log", alt=alt, key=key)
+        return charts.draw_lines(
+            "T", "N", "µs", (FLASH, NAIVE), y_scale="log", x_scale="log", alt=alt, key=key
+        )
     if kind == "bars":
         bars = (Bar("a", 3, 2.9, 3.2, "n"), Bar("b", 0))
         return charts.draw_bars("T", "GB/s", bars, (Reference("top", 4),), alt=alt, key=key)
@@ -33,7 +35,9 @@ def draw(kind: str, key: str = "k") -> str:
         return charts.draw_staircase("T", "share", (Bar("one", 1), Bar("two", 3, 2, 4)), (), alt=alt, key=key)
     if kind == "roofline":
         points = (Point("p", 10, 5), Point("q", 10, 5.1), Point("far", 900, 60))
-        return charts.draw_roofline("T", points, (Roof("fp32", 67),), (Bandwidth("HBM", 4800),), alt=alt, key=key)
+        return charts.draw_roofline(
+            "T", points, (Roof("fp32", 67),), (Bandwidth("HBM", 4800),), alt=alt, key=key
+        )
     panels = (Panel("W", (Series("p", TIME, tuple(600 + t for t in TIME)),)), Panel("°C", (FLASH,)))
     return charts.draw_trace("T", panels, "s", alt=alt, key=key)
 
@@ -78,11 +82,15 @@ def test_ids_are_the_key_s_and_every_pointer_finds_one(kind: str) -> None:
     ids = re.findall(r'\bid="([^"]+)"', svg)
     assert len(ids) == len(set(ids))
     assert all(name.startswith("w1-3-") for name in ids)
-    assert set(re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', svg)) <= {(i, "") for i in ids} | {("", i) for i in ids}
+    assert set(re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', svg)) <= {(i, "") for i in ids} | {
+        ("", i) for i in ids
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_chart_drawn_twice_is_the_same_bytes(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chart_drawn_twice_is_the_same_bytes(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = draw(kind)
     monkeypatch.setattr(charts, "CACHE", tmp_path / "another")
     assert draw(kind) == first
@@ -153,12 +161,18 @@ def test_a_new_alternative_text_draws_nothing_anew_and_new_data_does() -> None:
         lambda: charts.draw_lines("T", "x", "y", (), alt="a", key="k"),
         lambda: charts.draw_lines("T", "x", "y", (FLASH,), x_scale="ln", alt="a", key="k"),
         lambda: charts.draw_lines("T", "x", "y", (Series("s", (1.0,), (1.0, 2.0)),), alt="a", key="k"),
-        lambda: charts.draw_lines("T", "x", "y", (Series("s", (1.0,), (0.0,)),), y_scale="log", alt="a", key="k"),
-        lambda: charts.draw_lines("T", "x", "y", (Series("s", (1.0,), (1.0,), style="bold"),), alt="a", key="k"),
+        lambda: charts.draw_lines(
+            "T", "x", "y", (Series("s", (1.0,), (0.0,)),), y_scale="log", alt="a", key="k"
+        ),
+        lambda: charts.draw_lines(
+            "T", "x", "y", (Series("s", (1.0,), (1.0,), style="bold"),), alt="a", key="k"
+        ),
         lambda: charts.draw_bars("T", "x", (), alt="a", key="k"),
         lambda: charts.draw_bars("T", "x", (Bar("a", float("nan")),), alt="a", key="k"),
         lambda: charts.draw_staircase("T", "x", (Bar("a", -1.0),), alt="a", key="k"),
-        lambda: charts.draw_roofline("T", (Point("p", 0, 1),), (Roof("r", 1),), (Bandwidth("b", 1),), alt="a", key="k"),
+        lambda: charts.draw_roofline(
+            "T", (Point("p", 0, 1),), (Roof("r", 1),), (Bandwidth("b", 1),), alt="a", key="k"
+        ),
         lambda: charts.draw_trace("T", (), "s", alt="a", key="k"),
     ],
 )

@@ -1,6 +1,7 @@
 """What changes a digest, and what must not."""
 
 import pytest
+
 from course_site.digest import code_digest, cuda_digest
 
 PYTHON = '''
@@ -62,7 +63,13 @@ def test_words_and_spaces_in_cuda_do_not_count(same):
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("2.0f", "2.5f"), ("TILE 32", "TILE 64"), ("< n", "<= n"), ("*=", "+="), ("#define TILE 32\n", "#define TILE 32 ")],
+    [
+        ("2.0f", "2.5f"),
+        ("TILE 32", "TILE 64"),
+        ("< n", "<= n"),
+        ("*=", "+="),
+        ("#define TILE 32\n", "#define TILE 32 "),
+    ],
 )
 def test_any_cuda_token_counts(old, new):
     assert cuda_digest(CUDA.replace(old, new)) != cuda_digest(CUDA)

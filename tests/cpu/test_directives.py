@@ -1,6 +1,7 @@
 """The shape of blocks: what is read, and what is refused with its name."""
 
 import pytest
+
 from course_site.directives import Block, DirectiveError, parse
 
 

@@ -18,7 +18,10 @@ PAGE = Page(Path("docs/a.py"), "a", "A", cells=(Cell("markdown", "# A"), Cell("c
 
 
 def output(**names):
-    data = {"application/vnd.course.record+json": {"names": names}, "text/plain": f"recorded: {', '.join(names)}"}
+    data = {
+        "application/vnd.course.record+json": {"names": names},
+        "text/plain": f"recorded: {', '.join(names)}",
+    }
     return {"output_type": "display_data", "metadata": {}, "data": data}
 
 

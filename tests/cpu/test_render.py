@@ -116,7 +116,19 @@ def test_the_ledger_has_everything_about_a_timing(tmp_path, monkeypatch):
     course, page = render(repository(tmp_path, monkeypatch))
     rows = {row["name"]: row for row in entries(course, {"w1": page.shown})}
     flash = rows["w1.flash"]
-    for key in ("n", "median", "spread", "unit", "gpu", "driver", "clocks", "date", "commit", "page", "command"):
+    for key in (
+        "n",
+        "median",
+        "spread",
+        "unit",
+        "gpu",
+        "driver",
+        "clocks",
+        "date",
+        "commit",
+        "page",
+        "command",
+    ):
         assert flash[key] not in (None, ""), key
     assert flash["command"] == "python -m course_kernels.measure p/k01 --workload dtype=bfloat16,N=4"
     assert rows["w1.ratio.full"]["value"] == pytest.approx(1.5)
@@ -175,7 +187,9 @@ def test_what_is_wrong_is_named(tmp_path, monkeypatch, old, new, said):
 
 
 def test_all_problems_are_listed_at_once(tmp_path, monkeypatch):
-    page = PAGE.replace("{{ flash.tflops:.0f }}", "{{ flush.us }} and {{ flesh.us }}").replace("> 1.4 *", "> 1.6 *")
+    page = PAGE.replace("{{ flash.tflops:.0f }}", "{{ flush.us }} and {{ flesh.us }}").replace(
+        "> 1.4 *", "> 1.6 *"
+    )
     root = repository(tmp_path, monkeypatch)
     write(root, "docs/w1.py", page.lstrip())
     assert len(problems(root)) == 3

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from course_kernels.measure.machine import machine_for
 from course_site.claims import judge
 from course_site.values import BadExpression, Define, Scope, UnknownName, evaluate, format_value
@@ -90,8 +91,8 @@ def test_an_unknown_name_says_what_there_is(expression, said):
 @pytest.mark.parametrize(
     "expression",
     [
-        "__import__('os')", "flash.full.us.__class__", "(lambda: 1)()", "[1][0]", "'a' * 9", "pow(2, 3)", "flash.full.us if 1 else 2",
-        "1 if", "min(flash.full.us, key=abs)", "steps.m / 0", "said + 1", "f'{1}'",
+        "__import__('os')", "flash.full.us.__class__", "(lambda: 1)()", "[1][0]", "'a' * 9", "pow(2, 3)",
+        "flash.full.us if 1 else 2", "1 if", "min(flash.full.us, key=abs)", "steps.m / 0", "said + 1", "f'{1}'",
     ],
 )  # fmt: skip
 def test_nothing_but_names_and_arithmetic(expression):

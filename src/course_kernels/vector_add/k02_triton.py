@@ -7,6 +7,7 @@ Cost      two reads, one addition, one write for every element
 Source    Triton tutorial 01
 """
 
+# mypy: allow-untyped-defs
 import torch
 import triton
 import triton.language as tl
