@@ -7,19 +7,11 @@ import json
 import re
 from typing import Any
 
+from course_site import charts
 from course_site.course import Course
 from course_site.pages import Page
 from course_site.record import MIME
 from course_site.render import Rendered
-
-# A picture in a notebook stands alone: the colours that the site's style sheet would give are written in.
-PALETTE = {
-    "--ink": "#22262b", "--ink-soft": "#5c6670", "--paper": "#ffffff", "--accent": "#3451b2", "--hot": "#b3401d",
-    "--cold": "#1f6f8b", "--ok": "#2e7d4f", "--chart-1": "#3451b2", "--chart-2": "#b3401d", "--chart-3": "#2e7d4f",
-    "--chart-4": "#8a5cb8", "--chart-5": "#a06a00", "--chart-6": "#1f6f8b", "--chart-7": "#94356b",
-    "--chart-8": "#5c6670",
-}  # fmt: skip
-
 
 def published_notebook(course: Course, page: Page, rendered: Rendered) -> str:
     """The page as a notebook that anybody can open and, on a GPU, run."""
@@ -68,8 +60,8 @@ def _plain(markdown: str, rendered: Rendered) -> str:
 
 
 def _picture(svg: str, alt: str) -> str:
-    svg = re.sub(r"var\((--[\w-]+)(?:,[^)]*)?\)", lambda m: PALETTE.get(m[1], "#22262b"), svg)
-    svg = svg.replace("currentColor", PALETTE["--ink"])
+    """A picture stands alone here: every colour falls back to its own, on white paper."""
+    svg = charts.standalone(svg)
     if "xmlns=" not in svg.split(">", 1)[0]:
         svg = svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
     data = base64.b64encode(svg.encode()).decode()
