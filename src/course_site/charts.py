@@ -221,8 +221,11 @@ def draw_trace(title: str, panels: tuple[Panel, ...], x_label: str, *, alt: str,
 
 def standalone(svg: str) -> str:
     """The same drawing on white paper, for a notebook or an image viewer, where no page gives it colours."""
-    font = ' style="background:#fff;color:#24211d;font-family:system-ui,sans-serif"'
-    return re.sub(r"<svg ", f"<svg{font} ", re.sub(r' style="[^"]*"', "", svg, count=1), count=1)
+    paper = "background:#fff;color:#24211d;font-family:system-ui,sans-serif"
+    head, rest = svg.split(">", 1)
+    own = re.search(r' style="([^"]*)"', head)  # a picture maps its colours there
+    head = head.replace(own[0], "") if own else head
+    return f'{head} style="{paper};{own[1] if own else ""}">{rest}'
 
 
 # --- checks -----------------------------------------------------------------------------------------

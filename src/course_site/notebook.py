@@ -13,6 +13,7 @@ from course_site.pages import Page
 from course_site.record import MIME
 from course_site.render import Rendered
 
+
 def published_notebook(course: Course, page: Page, rendered: Rendered) -> str:
     """The page as a notebook that anybody can open and, on a GPU, run."""
     cells: list[dict[str, Any]] = []
