@@ -24,10 +24,11 @@ ROWS_AT_ONCE = 1024
 # A fp32 kernel may make each product from three TF32 ones, on the tensor cores; it counts against the fp32 peak.
 MATH = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 
-# An element of O averages many weights, each rounded to the type once, and a kernel may round scores as well:
-# together some 2**-8 of the answer's size in bfloat16, and six times that for the worst of millions of elements.
-# float16 has three more bits. In float32 what is left is the order of N additions; plain TF32 does not pass.
-MAX_ERROR = {"bfloat16": 2.0**-5, "float16": 2.0**-8, "float32": 2.0**-15}
+# A kernel may round each score twice and each weight once. A row that hangs on a few large scores, of 5 or so,
+# is then off by some 2**-6 of its size in bfloat16, and the worst of millions of elements by a few times that;
+# a kernel that keeps scores in float32 does far better. float16 has three more bits. In float32 what is left is
+# the order of N additions; plain TF32 does not pass.
+MAX_ERROR = {"bfloat16": 2.0**-4, "float16": 2.0**-7, "float32": 2.0**-15}
 
 
 def make_inputs(

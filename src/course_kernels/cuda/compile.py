@@ -33,19 +33,27 @@ def sources_of(path: Path | str) -> list[Path]:
     return list(_texts_of(Path(path)))
 
 
-def _texts_of(path: Path, asked_by: str = "") -> dict[Path, str]:
+def _texts_of(path: Path) -> dict[Path, str]:
+    found: dict[Path, str] = {}
+    _collect(path, found)
+    return found
+
+
+def _collect(path: Path, found: dict[Path, str], asked_by: str = "") -> None:
     path = path.resolve()
+    if path in found:
+        return
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file{asked_by}")
     with open(path, encoding="utf-8") as file:
-        text = file.read()
-    found = {path: text}
-    for name in QUOTED_INCLUDE.findall(text):
+        found[path] = file.read()
+    for name in QUOTED_INCLUDE.findall(found[path]):
         beside, shared = path.parent / name, SHARED / name
-        chosen = shared if not beside.is_file() and shared.is_file() else beside
-        if chosen.resolve() not in found:
-            found |= _texts_of(chosen, f", included by {path.name}")
-    return found
+        _collect(
+            shared if shared.is_file() and not beside.is_file() else beside,
+            found,
+            f", included by {path.name}",
+        )
 
 
 def compile_cubin(path: Path | str, arch: str, defines: Mapping[str, str | int] | None = None) -> bytes:

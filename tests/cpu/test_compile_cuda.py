@@ -1,0 +1,171 @@
+"""Every .cu file compiles for every kind of card, and nothing spills where it matters. No GPU, no nvcc."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import course_kernels
+from course_kernels.attention import k02_teaching
+from course_kernels.cuda import compile as compile_module
+from course_kernels.cuda import disassemble
+from course_kernels.cuda.architecture import arch_of
+from course_kernels.cuda.compile import (
+    SHARED,
+    CompileError,
+    CudaMissingError,
+    compile_cubin,
+    sources_of,
+    toolkit_headers,
+)
+from course_kernels.cuda.disassemble import sass
+from course_kernels.softmax import k01_online
+
+pytest.importorskip("cuda.core")
+
+ROOT = Path(course_kernels.__file__).parent
+ARCHES = ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120")
+DEFINES = {k02_teaching.SOURCE: [{"D": D} for D in k02_teaching.HEAD_SIZES]}
+SOURCES = [
+    pytest.param(path, defines, id=f"{path.parent.name}/{path.stem}-{defines}")
+    for path in sorted(ROOT.rglob("*.cu"))
+    for defines in DEFINES.get(path, [{}])
+]
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize(("path", "defines"), SOURCES)
+def test_compiles(path, defines, arch):
+    assert compile_cubin(path, arch, defines)[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize("D", k02_teaching.HEAD_SIZES)
+def test_the_teaching_kernel_keeps_its_rows_in_registers(D):
+    instructions = sass(compile_cubin(k02_teaching.SOURCE, "sm_90a", {"D": D}))
+
+    assert "FFMA" in instructions
+    assert re.findall(r"\b(?:LDL|STL)\b", instructions) == []
+
+
+def test_the_copy_moves_16_bytes_at_a_time():
+    instructions = sass(compile_cubin(ROOT / "copy/k01_vectorised.cu", "sm_90a"))
+
+    assert len(re.findall(r"LDG\.E\.128", instructions)) == 4
+    assert len(re.findall(r"STG\.E\.128", instructions)) == 4
+
+
+def test_arch_of():
+    named = [arch_of(c) for c in ((8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (12, 0))]
+
+    assert named == ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_120"]
+
+
+# --- includes ---------------------------------------------------------------------------------------
+
+
+def test_sources_of_a_kernel_with_a_header():
+    assert [p.name for p in sources_of(k01_online.SOURCE)] == ["k01_online.cu", "merge.cuh"]
+
+
+def test_sources_are_followed_once_each_and_in_order(tmp_path):
+    (tmp_path / "a.cu").write_text('#include "b.cuh"\n#include <cuda_fp16.h>\n # include "c.cuh"\n')
+    (tmp_path / "b.cuh").write_text('#pragma once\n#include "c.cuh"\n')
+    (tmp_path / "c.cuh").write_text('#pragma once\n#include "b.cuh"\nconstexpr int FOUR = 4;\n')
+
+    assert [p.name for p in sources_of(tmp_path / "a.cu")] == ["a.cu", "b.cuh", "c.cuh"]
+
+
+def test_a_missing_include_names_both_files(tmp_path):
+    (tmp_path / "a.cu").write_text('#include "nowhere.cuh"\n')
+    with pytest.raises(FileNotFoundError) as caught:
+        compile_cubin(tmp_path / "a.cu", "sm_90a")
+
+    assert str(caught.value) == f"{tmp_path / 'nowhere.cuh'}: no such file, included by a.cu"
+
+
+def test_every_source_is_opened_by_python(tmp_path):
+    """A record lists what was opened; NVRTC opens headers where nobody sees it, so we open them too."""
+    opened = []
+    sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
+    compile_cubin(k01_online.SOURCE, "sm_80")
+
+    assert {str(p) for p in sources_of(k01_online.SOURCE)} <= set(opened)
+
+
+def test_a_changed_header_is_compiled_again(tmp_path):
+    (tmp_path / "a.cu").write_text(
+        '#include "b.cuh"\nextern "C" __global__ void f(int *x) { x[0] = NUMBER; }'
+    )
+    (tmp_path / "b.cuh").write_text("constexpr int NUMBER = 1;")
+    first = compile_cubin(tmp_path / "a.cu", "sm_90a")
+    same = compile_cubin(tmp_path / "a.cu", "sm_90a")
+    (tmp_path / "b.cuh").write_text("constexpr int NUMBER = 2;")
+
+    assert same is first
+    assert compile_cubin(tmp_path / "a.cu", "sm_90a") != first
+
+
+def test_toolkit_headers_are_found_only_when_asked_for(tmp_path, monkeypatch):
+    (tmp_path / "a.cu").write_text(
+        '#include <cuda_bf16.h>\nextern "C" __global__ void f(__nv_bfloat16 *x) { x[0] = x[1] + x[2]; }'
+    )
+
+    assert (toolkit_headers() / "cuda_fp16.h").is_file()
+    assert compile_cubin(tmp_path / "a.cu", "sm_90a")
+
+    monkeypatch.setattr(compile_module.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)
+    with pytest.raises(
+        CudaMissingError, match=r"cuda_fp16.h not found; pip install nvidia-cuda-runtime==13\.\*"
+    ):
+        toolkit_headers()
+
+
+# --- errors -----------------------------------------------------------------------------------------
+
+
+def test_a_broken_source_shows_the_whole_log(tmp_path):
+    (tmp_path / "broken.cu").write_text('extern "C" __global__ void f() {\n  one;\n  two;\n}')
+    with pytest.raises(CompileError) as caught:
+        compile_cubin(tmp_path / "broken.cu", "sm_90a")
+    message = str(caught.value)
+
+    assert message.splitlines()[0] == "broken.cu does not compile for sm_90a"
+    assert 'broken.cu(2): error: identifier "one" is undefined' in message
+    assert 'broken.cu(3): error: identifier "two" is undefined' in message
+
+
+def test_an_architecture_nvrtc_does_not_know():
+    with pytest.raises(CudaMissingError, match=r"k01_online.cu: NVRTC is missing, or does not know sm_999"):
+        compile_cubin(k01_online.SOURCE, "sm_999")
+
+
+def test_without_cuda_core_one_line_says_what_to_install(monkeypatch, tmp_path):
+    (tmp_path / "a.cu").write_text('extern "C" __global__ void only_here() {}')
+    monkeypatch.setitem(sys.modules, "cuda.core", None)
+    with pytest.raises(CudaMissingError) as caught:
+        compile_cubin(tmp_path / "a.cu", "sm_90a")
+
+    assert re.fullmatch(r'cuda\.core: .*; pip install "cuda-core\[cu13\]>=1\.0"', str(caught.value))
+
+
+def test_without_nvdisasm_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(disassemble.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(disassemble.shutil, "which", lambda name: None)
+    disassemble.disassembler.cache_clear()
+    try:
+        with pytest.raises(CudaMissingError, match=r"nvdisasm: not found; pip install nvidia-cuda-nvdisasm"):
+            sass(b"")
+    finally:
+        disassemble.disassembler.cache_clear()
+
+
+def test_what_is_no_cubin_is_refused():
+    with pytest.raises(ValueError, match="nvdisasm: "):
+        sass(b"not a cubin")
+
+
+def test_headers_shared_by_problems_live_in_cuda():
+    assert importlib.import_module("course_kernels.cuda").__file__ == str(SHARED / "__init__.py")

@@ -1,0 +1,65 @@
+"""Compile the Triton kernels for cards that are not here; prints one JSON object. Run without TRITON_INTERPRET.
+
+In a process of its own, since Triton decides at import whether it interprets or compiles.
+"""
+
+import json
+import re
+import sys
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from course_kernels.attention import k03_flash
+from course_kernels.vector_add import k02_triton
+
+CAPABILITIES = (80, 86, 89, 90, 100, 120)
+SHORT = {2: "bf16", 4: "fp32"}
+OF_INTEREST = r"\b(HGMMA|UTCHMMA|HMMA|UTMALDG|UTMASTG|LDGSTS|LDG|LDL|STL)\b"
+
+
+def compiled(kernel, types, constants, capability, **options):
+    """The counted instructions of a kernel, and the bytes of shared memory it takes."""
+    names = kernel.arg_names
+    signature = {n: types.get(n, "constexpr") for n in names}
+    places = {(names.index(n),): value for n, value in constants.items()}
+    # As at a launch: torch's addresses, and the lengths used here, are multiples of 16.
+    even = [n for n, t in signature.items() if t.startswith("*") or n == "N"]
+    attributes = {(names.index(n),): [["tt.divisibility", 16]] for n in even}
+    source = ASTSource(kernel, signature, places, attributes)
+    result = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
+    found = re.findall(OF_INTEREST, result.asm["sass"])
+    return {"shared": result.metadata.shared, **{n: found.count(n) for n in sorted(set(found))}}
+
+
+def vector_add(capability):
+    """The first Triton kernel."""
+    types = dict.fromkeys(("x_ptr", "y_ptr", "z_ptr"), "*fp32") | {"N": "i32"}
+    return compiled(k02_triton.vector_add_kernel, types, {"BLOCK": k02_triton.BLOCK}, capability)
+
+
+def attention(capability, element_bytes, D, causal):
+    """The tuned attention kernel with the tile that such a card would get."""
+    tile = (k03_flash.HOPPER if capability == 90 else k03_flash.GENERIC)[element_bytes, D]
+    short = SHORT[element_bytes]
+    rows = {"Q": tile.block_m, "K": tile.block_n, "V": tile.block_n, "O": tile.block_m}
+    types = {n: f"tensordesc<{short}[1, {r}, {D}]>" if tile.tma else f"*{short}" for n, r in rows.items()}
+    types |= {"lse_ptr": "*fp32", "N": "i32", "scale": "fp32", "ln_2": "fp32"}
+    constants = {"D": D, "CAUSAL": causal, "BLOCK_M": tile.block_m, "BLOCK_N": tile.block_n, "TMA": tile.tma}
+    constants["PRECISION"] = "tf32x3" if element_bytes == 4 else "tf32"
+    options = {"num_warps": tile.warps, "num_stages": tile.stages}
+    return compiled(k03_flash.attention_kernel, types, constants, capability, **options)
+
+
+if __name__ == "__main__":
+    results = {}
+    for capability in CAPABILITIES:
+        results[f"vector_add-{capability}"] = vector_add(capability)
+        results[f"attention-2-128-causal-{capability}"] = attention(capability, 2, 128, True)
+    for D, causal in ((128, False), (64, True), (64, False)):
+        name = f"attention-2-{D}-{'causal' if causal else 'full'}-90"
+        results[name] = attention(90, 2, D, causal)
+    for capability, D in ((90, 64), (90, 128), (80, 64), (80, 128)):
+        results[f"attention-4-{D}-full-{capability}"] = attention(capability, 4, D, False)
+    json.dump(results, sys.stdout)
