@@ -66,8 +66,8 @@ record(
 # %% [markdown]
 # Q of the same head weighs {{ enemy.thin_bytes / 1e6:.1f }} MB. A layer of 32 heads makes
 # {{ enemy.layer_bytes / 1e9:.1f }} GB of scores, uses them once, and throws them away. And the plain recipe
-# carries the square over the stairs at least four times: write S, read S for the softmax, write P, read P for
-# the second multiply. Ours divides by $\sqrt d$ in a step of its own, one more read and write: six trips.
+# carries the square over the stairs four times: write S, read S for the softmax, write P, read P for the second
+# multiply. (A careless one makes six: it divides by $\sqrt d$ in a step of its own.)
 #
 # FlashAttention never takes it down at all. That saves two different things, and half the world mixes them
 # up.
@@ -376,12 +376,12 @@ record(right_fp32=check(IN_FP32, "float32"), right_bf16=check(IN_BF16, "bfloat16
 # ## What did it buy? Count the trips
 #
 # A real batch: 256 heads of N = 4096 and d = 128, in bf16. First by hand. The plain recipe carries Q, K, V
-# and O once each, and the square six times. Flash carries Q, K, V and O once each, and no square.
+# and O once each, and the square four times. Flash carries Q, K, V and O once each, and no square.
 #
 # /// predict | By what factor does the traffic fall, when the hardware counts it?
-# By N = 4096 · by some tens, as N/d = 32 · by six, for the six trips.
+# By N = 4096 · by some tens, as N/d = 32 · by four, for the four trips.
 # /// reveal
-# By hand: six squares over four thin ones, and one for the thin ones themselves. That is $1 + 1.5\,N/d$, or
+# By hand: four squares over four thin ones, and one for the thin ones themselves. That is $1 + N/d$, or
 # {{ by_hand.materialised / by_hand.flash:.0f }}. The counters say
 # {{ counted.materialised.gb / counted.flash.gb:.1f }}.
 # ///
@@ -398,8 +398,7 @@ counts = count_many([(k01_materialised, batch), (k03_flash, batch)])
 record(
     by_hand={
         "square": quantity(square, "B"),
-        "materialised": quantity(4 * thin + 6 * square, "B"),
-        "four_trips": quantity(4 * thin + 4 * square, "B"),  # the scale folded into Q
+        "materialised": quantity(4 * thin + 4 * square, "B"),
         "flash": quantity(4 * thin, "B"),
         "tiles": quantity(tiles),
         "each_tile_fetches": quantity(2 * thin + tiles * 2 * thin, "B"),
@@ -421,10 +420,8 @@ record(
 #
 # Why not a factor of 4096? Because nobody gets to carry nothing. The square is measured against Q, K, V and
 # O, which every kernel must carry. A row of the square has N numbers, a row of Q has d: so it is N/d that
-# counts, times a few trips. (A thriftier recipe scales Q first and makes four trips. Then the factor is
-# $1 + N/d$, {{ by_hand.four_trips / by_hand.flash:.0f }}.) The *storage* of both squares is gone,
-# {{ 2 * by_hand.square / 1e9:.1f }} GB of it. The *traffic* fell by this factor. Two sentences, and they are
-# not the same.
+# counts. The *storage* of both squares is gone, {{ 2 * by_hand.square / 1e9:.1f }} GB of it. The *traffic*
+# fell by this factor. Two sentences, and they are not the same.
 #
 # Now look harder. Does flash really fetch K and V only once? Each tile of queries walks past *all* keys, and
 # one head has {{ by_hand.tiles:.0f }} tiles of 128. If every walk went down the stairs, we would count
@@ -443,7 +440,7 @@ record(
 # /// exercise | A factor of your own
 # Forecast the factor for N = 1024 and d = 64. The paper counted 9.2 there [^dao2022]. Why less?
 # /// answer
-# With four trips $1 + 1024/64 = 17$, with six 25. The paper counts the backward pass as well, where flash
+# $1 + 1024/64 = 17$. The paper counts the backward pass as well, where flash
 # fetches its inputs again to compute the scores a second time. And an A100's shelf is smaller. The forecast is
 # a ceiling.
 # ///
@@ -605,9 +602,9 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 #
 # /// exercise | The roof over fp32
 # In fp32 the roofs of an H200 meet at about 14 operations a byte. Where does the plain recipe stand there?
-# Count six trips of four-byte scores.
+# Count four trips of four-byte scores.
 # /// answer
-# For each score it carries 24 bytes and does 4d = 512 operations: 21 a byte. That is under the *flat* roof,
+# For each score it carries 16 bytes and does 4d = 512 operations: 32 a byte. That is under the *flat* roof,
 # square and all. With slow arithmetic the stairs are not what hurts, so in your own race there was little to
 # win by sparing them. The square became the enemy when tensor cores made the cooks fast.
 # ///

@@ -1,13 +1,13 @@
 """Attention, kernel 3: FlashAttention on tensor cores, in Triton.
 
 Contract  problem.py
-Idea      the loop of k02_teaching with tiles large enough for the tensor cores, and one tile behind: while the
-          softmax of this tile is taken, the tensor cores multiply the weights and values of the tile before
-Against   k02_teaching, which multiplies on the CUDA cores and does one thing after the other
+Idea      the loop of k02_teaching with tiles large enough for the tensor cores; the copy engine brings the next
+          tiles of K and V while this one is worked on
+Against   k02_teaching, which multiplies on the CUDA cores and waits for every tile
 Cost      Q and O cross memory once; K and V once for every block of rows, mostly from L2
-Limits    the scores of a tile are multiplied with nothing beside them; float32 takes three TF32 products for
-          one, and at D = 128 it runs out of registers and spills
-Source    Dao 2023, arXiv:2307.08691, algorithm 1; Shah et al. 2024, arXiv:2407.08608, section 3.2
+Limits    within a program softmax and multiply take turns; float32 takes three TF32 products for one, and at
+          D = 128 it runs out of registers and spills
+Source    Dao 2023, arXiv:2307.08691, algorithm 1; Triton tutorial 06
 """
 
 from __future__ import annotations
@@ -54,11 +54,13 @@ class Tile:
     registers: int | None = None
 
 
-# By bytes of an element, then D. Two warpgroups of 64 rows each; two stages of 128 keys fill the 227 KB a block
-# may have at D = 128. float32 must split its operands in registers, which leaves room for half the rows.
+# By bytes of an element, then D; the best of a sweep over tiles, warps, stages and registers on an H200. Two
+# warpgroups of 64 rows each. At D = 128 three stages of 128 keys fill the 227 KB a block may have, and one program
+# has the multiprocessor to itself. At D = 64 two programs share it: one multiplies while the other exponentiates.
+# float32 must split its operands in registers, which leaves room for half the rows.
 HOPPER = {
-    (2, 64): Tile(128, 128, warps=8, stages=2, tma=True),
-    (2, 128): Tile(128, 128, warps=8, stages=2, tma=True),
+    (2, 64): Tile(128, 128, warps=8, stages=2, tma=True, registers=128),
+    (2, 128): Tile(128, 128, warps=8, stages=3, tma=True),
     (4, 64): Tile(64, 32, warps=4, stages=2, tma=True),
     (4, 128): Tile(64, 32, warps=4, stages=2, tma=True),
 }
@@ -105,21 +107,19 @@ def _weigh(s, m, l, row, start, scale, N, MASKED: tl.constexpr, CAUSAL: tl.const
 
 @triton.jit
 def _attend(
-    acc, p, m, l, repair, q, K, V, head, row, scale, N, first, last,
+    acc, m, l, q, K, V, head, row, scale, N, first, last,
     MASKED: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_N: tl.constexpr, PRECISION: tl.constexpr,
     TMA: tl.constexpr,
 ):  # fmt: skip
-    """Let the keys first to last pass by; p, repair: of the tile before them, not yet added to acc."""
+    """Let the keys first to last pass by."""
     D: tl.constexpr = q.shape[1]
     for start in tl.range(first, last, BLOCK_N):
         k = _rows(K, head, start, N, D, BLOCK_N, TMA)
         s = tl.dot(q, k.T, input_precision=PRECISION)  # [BLOCK_M, BLOCK_N]
-        # Nothing below needs this product before the next turn, so it runs beside the softmax. p is kept in
-        # float32 and rounded here: a rounded p handed from turn to turn would be sent through shared memory.
-        v = _rows(V, head, start - BLOCK_N, N, D, BLOCK_N, TMA)
-        acc = tl.dot(p.to(v.dtype), v, acc * repair[:, None], input_precision=PRECISION)  # [BLOCK_M, D]
         p, m, l, repair = _weigh(s, m, l, row, start, scale, N, MASKED, CAUSAL)
-    return acc, p, m, l, repair
+        v = _rows(V, head, start, N, D, BLOCK_N, TMA)
+        acc = tl.dot(p.to(v.dtype), v, acc * repair[:, None], input_precision=PRECISION)  # [BLOCK_M, D]
+    return acc, m, l
 
 
 @triton.jit
@@ -143,23 +143,15 @@ def attention_kernel(
         unmasked, last = N // BLOCK_N * BLOCK_N, N
 
     q = _rows(Q, head, first_row, N, D, BLOCK_M, TMA)
-    k = _rows(K, head, 0, N, D, BLOCK_N, TMA)
-    s = tl.dot(q, k.T, input_precision=PRECISION)
     m = tl.full([BLOCK_M], -float("inf"), tl.float32)
     l = tl.zeros([BLOCK_M], tl.float32)
     acc = tl.zeros([BLOCK_M, D], tl.float32)
-    p, m, l, repair = _weigh(s, m, l, row, 0, scale, N, True, CAUSAL)
-
-    acc, p, m, l, repair = _attend(
-        acc, p, m, l, repair, q, K, V, head, row, scale, N, BLOCK_N, unmasked,
-        False, CAUSAL, BLOCK_N, PRECISION, TMA,
-    )  # fmt: skip
-    acc, p, m, l, repair = _attend(
-        acc, p, m, l, repair, q, K, V, head, row, scale, N, tl.maximum(unmasked, BLOCK_N), last,
-        True, CAUSAL, BLOCK_N, PRECISION, TMA,
-    )  # fmt: skip
-    v = _rows(V, head, (last - 1) // BLOCK_N * BLOCK_N, N, D, BLOCK_N, TMA)
-    acc = tl.dot(p.to(v.dtype), v, acc * repair[:, None], input_precision=PRECISION)
+    acc, m, l = _attend(
+        acc, m, l, q, K, V, head, row, scale, N, 0, unmasked, False, CAUSAL, BLOCK_N, PRECISION, TMA
+    )
+    acc, m, l = _attend(
+        acc, m, l, q, K, V, head, row, scale, N, unmasked, last, True, CAUSAL, BLOCK_N, PRECISION, TMA
+    )
 
     o = (acc / l[:, None]).to(q.dtype)
     if TMA:  # rows past N are cut off, as they were read

@@ -14,17 +14,6 @@ from course_kernels.cuda.architecture import arch_of
 from course_kernels.cuda.compile import compile_cubin
 
 
-class TorchStream:
-    """torch's current stream, in the form cuda.core takes."""
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        """The protocol's version, and the address of the stream."""
-        return 0, torch.cuda.current_stream().cuda_stream
-
-
-TORCH_STREAM = TorchStream()
-
-
 def load_kernel(path: Path, name: str, defines: Mapping[str, str | int] | None = None) -> Any:
     """The kernel `name` of a `.cu` file, compiled for the current GPU and kept for the next call.
 
@@ -66,11 +55,12 @@ def launch(
         TypeError: an argument is neither a tensor nor a NumPy number.
         ValueError: a tensor is not on the current GPU.
     """
-    from cuda.core import LaunchConfig
+    from cuda.core import LaunchConfig, Stream
     from cuda.core import launch as launch_on_stream
 
     config = LaunchConfig(grid=grid, block=block, shmem_size=shared_bytes)
-    launch_on_stream(TORCH_STREAM, config, kernel, *(_argument(a) for a in args))
+    stream = Stream.from_handle(torch.cuda.current_stream().cuda_stream)
+    launch_on_stream(stream, config, kernel, *(_argument(a) for a in args))
 
 
 def _argument(value: Any) -> Any:

@@ -173,12 +173,9 @@ def _check(competitor: Competitor, case: Case) -> float:
     _fill(case.working, case.first)
     with poisoned_memory():
         earlier = _call(competitor, case)
-    try:
-        errors = [_judge(competitor, case, earlier, case.first)]
-    except WrongResult:
-        if case.working[0].is_cuda and not _error(earlier, case.first)[0] <= case.allowed:
-            _blame_stream(competitor, case)  # says so if that is what is wrong
-        raise
+    if case.working[0].is_cuda and not _error(earlier, case.first)[0] <= case.allowed:
+        _blame_stream(competitor, case, case.first)
+    errors = [_judge(competitor, case, earlier, case.first)]
 
     # Again, the same tensors with other values in them, in the mode that is timed. The memory that this call's
     # output will most likely get holds NaN: PyTorch hands a freed block out again.
@@ -187,8 +184,11 @@ def _check(competitor: Competitor, case: Case) -> float:
         if out.dtype.is_floating_point:
             torch.full_like(out, math.nan)
     later = _call(competitor, case)
-    if not _error(later, case.second)[0] <= case.allowed and _error(later, case.first)[0] <= case.allowed:
-        _refuse(competitor, case, "cached result: called again with new values, it gave the old answer")
+    if not _error(later, case.second)[0] <= case.allowed:
+        if case.working[0].is_cuda:
+            _blame_stream(competitor, case, case.second)
+        if _error(later, case.first)[0] <= case.allowed:
+            _refuse(competitor, case, "cached result: called again with new values, it gave the old answer")
     errors.append(_judge(competitor, case, later, case.second))
     del earlier, later
 
@@ -309,29 +309,25 @@ def _check_stream(competitor: Competitor, case: Case) -> None:
             break
     copies = [copy.flip(0).view(out.shape) for copy, out in zip(copies, outputs, strict=True)]
     if not _error(copies, case.second)[0] <= case.allowed:
-        del copies, outputs
-        _judge(competitor, case, _blame_stream(competitor, case), case.second)
+        _blame_stream(competitor, case, case.second)
+        _judge(competitor, case, copies, case.second)
 
 
-def _blame_stream(competitor: Competitor, case: Case) -> tuple[torch.Tensor, ...]:
-    """After a wrong answer: refuse the stream if the answer is right when the host waits for the whole GPU.
-
-    Returns:
-        The synchronised answer, wrong for another reason.
-    """
-    _fill(case.working, case.second)
+def _blame_stream(competitor: Competitor, case: Case, truth: Truth) -> None:
+    """After a wrong answer: refuse the stream if the answer is right when the host waits for the whole GPU."""
+    _fill(case.working, truth)
     torch.cuda.synchronize()
     with poisoned_memory():
         outputs = _call(competitor, case)
     torch.cuda.synchronize()
-    if _error(outputs, case.second)[0] <= case.allowed:
+    if _error(outputs, truth)[0] <= case.allowed:
         _refuse(
             competitor,
             case,
             "work on another stream: right when the host waits for the whole GPU, wrong in the order of the "
             "current stream, which the clock times",
         )
-    return outputs
+    _fill(case.working, truth)  # what made the answer wrong is told next, about these inputs
 
 
 # --- small things -------------------------------------------------------------------------------
