@@ -49,6 +49,7 @@ def attention(capability, element_bytes, D, causal):
     constants = {"D": D, "CAUSAL": causal, "BLOCK_M": tile.block_m, "BLOCK_N": tile.block_n, "TMA": tile.tma}
     constants["PRECISION"] = "tf32x3" if element_bytes == 4 else "tf32"
     options = {"num_warps": tile.warps, "num_stages": tile.stages}
+    options |= {"maxnreg": tile.registers} if tile.registers else {}
     return compiled(k03_flash.attention_kernel, types, constants, capability, **options)
 
 
