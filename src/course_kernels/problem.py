@@ -168,6 +168,8 @@ class Problem:
         check_on: workloads every kernel must get right, the awkward sizes among them.
         time_on: workloads worth timing; they fill a large GPU.
         options: keyword arguments for the kernel and the reference.
+        rows_apart: every row of the answer (its last dimension) has a size of its own, and an error is held
+            against that; otherwise against the root mean square of the whole answer.
     """
 
     name: str
@@ -182,16 +184,21 @@ class Problem:
     check_on: tuple[Workload, ...]
     time_on: tuple[Workload, ...]
     options: Callable[[Workload], dict[str, Any]] = _no_options
+    rows_apart: bool = False
 
 
 def worst_error(
-    out: torch.Tensor | Iterable[torch.Tensor], truth: torch.Tensor | Iterable[torch.Tensor]
+    out: torch.Tensor | Iterable[torch.Tensor],
+    truth: torch.Tensor | Iterable[torch.Tensor],
+    *,
+    rows_apart: bool = False,
 ) -> float:
     """The error of the worst element: max of |out - truth| / (|truth| + rms(truth)).
 
     A norm over all elements lets one wrong element in a million through; this does not. The root mean square
     keeps elements near zero from counting as wholly wrong. NaN anywhere gives NaN, so a caller must test
-    `not error <= allowed`: every comparison with NaN is false. A tuple gives its worst member.
+    `not error <= allowed`: every comparison with NaN is false. A tuple gives its worst member. With `rows_apart`
+    the root mean square is that of the element's own row, the last dimension.
 
     Raises:
         ValueError: the shapes, or the number of results, differ.
@@ -202,14 +209,15 @@ def worst_error(
         outs, truths = [list(t) if not isinstance(t, torch.Tensor) else [t] for t in (out, truth)]
         if len(outs) != len(truths):
             raise ValueError(f"result: expected {len(truths)} tensors, got {len(outs)}")
-        errors = [worst_error(o, t) for o, t in zip(outs, truths, strict=True)]
+        errors = [worst_error(o, t, rows_apart=rows_apart) for o, t in zip(outs, truths, strict=True)]
         return float("nan") if any(e != e for e in errors) else max(errors, default=0.0)
     if out.shape != truth.shape:
         raise ValueError(f"result: expected shape {tuple(truth.shape)}, got {tuple(out.shape)}")
     if out.numel() == 0:
         return 0.0
     out, truth = out.double(), truth.double()
-    rms = truth.square().mean().sqrt()
+    squares = truth.square()
+    rms = (squares.mean(dim=-1, keepdim=True) if rows_apart else squares.mean()).sqrt()
     # All-zero truth: any error at all is infinite, and none is none.
     error = (out - truth).abs() / (truth.abs() + rms)
     error = torch.where((out == truth) & (rms == 0), torch.zeros_like(error), error)

@@ -42,7 +42,9 @@ def test_flash_is_right(dtype, tile, N, causal):
     out, _ = k03_flash.attention_with_lse(q, k, v, causal=causal, tile=tile)
 
     assert out.dtype is q.dtype
-    assert worst_error(out, ATTENTION.reference(q, k, v, causal=causal)) <= ATTENTION.max_error(w)
+    assert worst_error(
+        out, ATTENTION.reference(q, k, v, causal=causal), rows_apart=True
+    ) <= ATTENTION.max_error(w)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -54,7 +56,9 @@ def test_every_shipped_tile_is_right(tile, causal):
     out, _ = k03_flash.attention_with_lse(q, k, v, causal=causal, tile=shape)
 
     assert shape.block_m % shape.block_n == 0
-    assert worst_error(out, ATTENTION.reference(q, k, v, causal=causal)) <= ATTENTION.max_error(w)
+    assert worst_error(
+        out, ATTENTION.reference(q, k, v, causal=causal), rows_apart=True
+    ) <= ATTENTION.max_error(w)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -125,7 +129,9 @@ def test_materialised_is_right(dtype, causal):
     q, k, v = inputs_of(w)
     out = k01_materialised.attention(q, k, v, causal=causal)
 
-    assert worst_error(out, ATTENTION.reference(q, k, v, causal=causal)) <= ATTENTION.max_error(w)
+    assert worst_error(
+        out, ATTENTION.reference(q, k, v, causal=causal), rows_apart=True
+    ) <= ATTENTION.max_error(w)
 
 
 def test_materialised_leaves_the_callers_precision_alone():

