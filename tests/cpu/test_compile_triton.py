@@ -40,16 +40,13 @@ def test_hopper_multiplies_by_warpgroup_and_copies_by_tma(compiled):
         assert "LDG" not in result  # K and V come by TMA alone
 
 
-def test_hopper_spills_nothing_at_128_and_little_at_64(compiled):
-    """D = 64 gives up registers so that two programs share a multiprocessor; a few spills are the price."""
+def test_hopper_spills_nothing(compiled):
     spills = {
         name: sum(compiled[f"attention-{name}-90"].get(n, 0) for n in ("LDL", "STL"))
         for name in ("2-128-causal", "2-128-full", "2-64-causal", "2-64-full")
     }
 
-    assert spills["2-128-causal"] == spills["2-128-full"] == 0
-    assert spills["2-64-causal"] < 60
-    assert spills["2-64-full"] < 60
+    assert set(spills.values()) == {0}
 
 
 def test_fp32_on_hopper_keeps_to_the_tensor_cores(compiled):

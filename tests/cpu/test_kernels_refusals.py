@@ -138,17 +138,6 @@ def test_attention_types():
     )
 
 
-def test_a_tile_that_would_cut_the_diagonal():
-    refused(
-        ValueError,
-        "tile: expected block_m a multiple of block_n=128, got 64",
-        k03_flash.attention_with_lse,
-        *qkv(),
-        causal=True,
-        tile=k03_flash.Tile(64, 128, warps=4, stages=2, tma=True),
-    )
-
-
 def test_an_address_between_vectors():
     q, _, v = qkv()
     odd = torch.zeros(q.numel() + 1)[1:].view(q.shape)

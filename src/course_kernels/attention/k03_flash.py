@@ -38,7 +38,7 @@ class Tile:
     """How the work is cut.
 
     Attributes:
-        block_m: query rows of a program; a multiple of block_n, or the diagonal would be cut in the middle.
+        block_m: query rows of a program.
         block_n: keys of one step of the loop.
         warps: warps of a program.
         stages: tiles of K, and of V, in shared memory at once; the copies run that far ahead.
@@ -54,13 +54,13 @@ class Tile:
     registers: int | None = None
 
 
-# By bytes of an element, then D; the best of a sweep over tiles, warps, stages and registers on an H200. Two
-# warpgroups of 64 rows each. At D = 128 three stages of 128 keys fill the 227 KB a block may have, and one program
-# has the multiprocessor to itself. At D = 64 two programs share it: one multiplies while the other exponentiates.
-# float32 must split its operands in registers, which leaves room for half the rows.
+# By bytes of an element, then D; the best of a sweep over tiles, warps, stages and registers on an H200. A program
+# is one warpgroup of 64 rows, and three stages of 64 keys leave room for a second program on the multiprocessor
+# (at D = 64 for a third): while one takes exponentials, the other multiplies. float32 must split its operands in
+# registers, so its steps are shorter.
 HOPPER = {
-    (2, 64): Tile(128, 128, warps=8, stages=2, tma=True, registers=128),
-    (2, 128): Tile(128, 128, warps=8, stages=3, tma=True),
+    (2, 64): Tile(64, 64, warps=4, stages=3, tma=True),
+    (2, 128): Tile(64, 64, warps=4, stages=3, tma=True),
     (4, 64): Tile(64, 32, warps=4, stages=2, tma=True),
     (4, 128): Tile(64, 32, warps=4, stages=2, tma=True),
 }
@@ -138,11 +138,16 @@ def attention_kernel(
 
     # Most tiles need no mask. Those that do come last: the diagonal, or the last tile where it is short.
     if CAUSAL:
-        unmasked, last = first_row, tl.minimum(first_row + BLOCK_M, N)
+        unmasked, last = first_row // BLOCK_N * BLOCK_N, tl.minimum(first_row + BLOCK_M, N)
     else:
         unmasked, last = N // BLOCK_N * BLOCK_N, N
 
     q = _rows(Q, head, first_row, N, D, BLOCK_M, TMA)
+    if TMA and q.dtype.primitive_bitwidth == 16:
+        # Times the identity: exact, and the product lies in registers as the tensor cores want an operand. Read
+        # from shared memory, Q would be fetched again for every tile, beside K, and 64 keys are few to pay for it.
+        identity = (tl.arange(0, D)[:, None] == tl.arange(0, D)[None, :]).to(q.dtype)  # [D, D]
+        q = tl.dot(q, identity).to(q.dtype)
     m = tl.full([BLOCK_M], -float("inf"), tl.float32)
     l = tl.zeros([BLOCK_M], tl.float32)
     acc = tl.zeros([BLOCK_M, D], tl.float32)
@@ -192,8 +197,8 @@ def attention_with_lse(
         (B, H, N) float32: the natural logarithm of the sum of exp(score) over the keys a row sees.
     Raises:
         TypeError: another type, or three different ones.
-        ValueError: shapes that differ, a size out of range, not contiguous, not on one GPU, an address between
-            two 16-byte vectors, or a tile whose block_m is not a multiple of block_n.
+        ValueError: shapes that differ, a size out of range, not contiguous, not on one GPU, or an address between
+            two 16-byte vectors.
     """
     sizes: dict[str, int] = {}
     check_tensor("q", q, "BHND", sizes, dtypes=tuple(PRECISION))
@@ -210,9 +215,6 @@ def attention_with_lse(
         if tensor.data_ptr() % 16:
             raise ValueError(f"{name}: expected an address divisible by 16, got {tensor.data_ptr():#x}")
     tile = tile or tile_for(q.device, q.element_size(), D)
-    if tile.block_m % tile.block_n:
-        raise ValueError(f"tile: expected block_m a multiple of block_n={tile.block_n}, got {tile.block_m}")
-
     o = torch.empty_like(q)
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
 
