@@ -302,12 +302,12 @@ record(sweep=sweep)
 # caption: Short lists leave the kitchen idle. Long ones fill the stairs.
 # ///
 #
-# /// claim | sweep.cuda.n16.us < 2 * sweep.cuda.n12.us
-# From 2¹² to 2¹⁶ numbers the work grows sixteenfold, and the time only
-# {{ sweep.cuda.n16.us / sweep.cuda.n12.us:.1f }}-fold. So it is not the work you are paying for.
+# /// claim | sweep.cuda.n16.us < 1.5 * sweep.cuda.n12.us
+# From 2¹² to 2¹⁶ numbers the work grows sixteenfold. The time was {{ sweep.cuda.n12.us:.1f }} µs and is
+# {{ sweep.cuda.n16.us:.1f }} µs. So it is not the work you are paying for.
 # /// otherwise
-# From 2¹² to 2¹⁶ numbers the work grows sixteenfold, and the time
-# {{ sweep.cuda.n16.us / sweep.cuda.n12.us:.1f }}-fold.
+# From 2¹² to 2¹⁶ numbers the work grows sixteenfold, and the time from {{ sweep.cuda.n12.us:.1f }} µs to
+# {{ sweep.cuda.n16.us:.1f }} µs.
 # ///
 #
 # You pay to open the kitchen. Calling the tables, sending the first cook down the stairs, waiting for the
