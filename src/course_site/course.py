@@ -70,7 +70,7 @@ class Course:
     scopes: dict[str, Scope] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     sources: dict[str, Any] = field(default_factory=dict)
-    terms: list[Any] = field(default_factory=list)
+    terms: tuple[Any, ...] = ()
 
     @property
     def is_reference(self) -> bool:
@@ -126,7 +126,7 @@ def load_course(root: Path, slug: str | None = None, *, draft: bool = False) -> 
         course.problem(path, message)
         return course
     course.sources = bibliography.load(root / "docs" / "bibliography.toml")
-    course.terms = list(glossary.load(root / "docs" / "glossary.toml"))
+    course.terms = glossary.load(root / "docs" / "glossary.toml")
     _load_waiting(course)
     for page in course.pages:
         course.states[page.id] = _load_state(course, page)

@@ -7,6 +7,7 @@ the same hash on every Python version, because a record made on one version is c
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import re
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ def file_digest(path: Path) -> str:
     return _hash(path.read_bytes())
 
 
+@functools.lru_cache(maxsize=4096)  # a page that is served is checked again after every edit
 def code_digest(source: str) -> str:
     """Hash of Python source by its syntax tree; source that does not parse is hashed line by line."""
     try:
@@ -38,6 +40,7 @@ def code_digest(source: str) -> str:
     return _hash("".join(_walk(tree)).encode())
 
 
+@functools.lru_cache(maxsize=4096)
 def cuda_digest(source: str) -> str:
     """Hash of C++ source by its tokens; a preprocessor line keeps its line end, which has a meaning."""
     return _hash("\x1f".join(_cuda_tokens(source)).encode())

@@ -6,6 +6,7 @@ The edition and the draft switch come from the environment: COURSE_EDITION, COUR
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 from pathlib import Path
@@ -83,9 +84,17 @@ def _check_sources(course: Course) -> None:
     """No typed number in what a page may show or quote: kernels, pictures, terms, the front door."""
     names = ("src/course_kernels", "docs/glossary.toml", "docs/assets/figures", "handbook", "README.md")
     paths = [path for path in (course.root / name for name in names) if path.exists()]
-    for line in lint.lint_paths(paths, keys=course.sources):
-        file, _, message = line.partition(":")
-        course.problem(Path(file).relative_to(course.root), f"typed number at line {message}")
+    files = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
+    for file in files:
+        if file.is_file() and "__pycache__" not in file.parts:
+            for finding in _lint(file, file.read_bytes(), frozenset(course.sources)):
+                course.problem(file.relative_to(course.root), f"typed number at line {finding}")
+
+
+@functools.lru_cache(maxsize=4096)
+def _lint(file: Path, content: bytes, keys: frozenset[str]) -> list[lint.Finding]:
+    """Findings of one file; the content is only there so that a served site looks again after an edit."""
+    return lint.lint_file(file, keys=keys)
 
 
 def _by_uri() -> dict[str, Page]:

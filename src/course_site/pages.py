@@ -5,6 +5,7 @@ Knows nothing of MkDocs and nothing of records.
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -122,6 +123,7 @@ def _read_markdown(text: str) -> tuple[str | None, tuple[Cell, ...]]:
     return match[1], (Cell("markdown", text[match.end() :].strip("\n")),)
 
 
+@functools.lru_cache(maxsize=512)
 def _read_script(text: str) -> tuple[str | None, tuple[Cell, ...]]:
     import jupytext  # slow to import, and Markdown pages do not need it
 

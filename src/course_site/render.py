@@ -7,6 +7,7 @@ place and is swapped for the HTML afterwards. `Rendered.inlined()` does both for
 from __future__ import annotations
 
 import contextlib
+import functools
 import html
 import json
 import posixpath
@@ -137,7 +138,7 @@ class _Renderer:
         except KeyError as error:
             self._problem(f"cites {error.args[0]!r}, which docs/bibliography.toml does not have")
             footnotes = ""
-        abbreviations = glossary.abbreviations(markdown, self.course.terms)
+        abbreviations = _abbreviations(markdown, self.course.terms)
         self.out.markdown = "\n\n".join(filter(None, [markdown, footnotes, abbreviations])) + "\n"
         return self.out
 
@@ -221,7 +222,7 @@ class _Renderer:
         return outside_verbatim(text, lambda part: self._links(self._values(part)))
 
     def _lint(self, text: str, **allowed: Any) -> None:
-        for finding in lint.find_typed_numbers(text, keys=self.course.sources, **allowed):
+        for finding in _typed_numbers(text, frozenset(self.course.sources), **allowed):
             self._problem(f"typed number {finding.excerpt!r}: {finding.why}")
 
     def _links(self, text: str) -> str:
@@ -514,6 +515,14 @@ class _Renderer:
     def _lint_output(self, text: str) -> None:
         for finding in lint.lint_output(text):
             self._problem(f"a cell prints the number {finding.excerpt!r}: record it by name instead")
+
+
+_abbreviations = functools.lru_cache(maxsize=512)(glossary.abbreviations)
+
+
+@functools.lru_cache(maxsize=4096)  # most of a page is as it was before the last edit
+def _typed_numbers(text: str, keys: frozenset[str], **allowed: Any) -> list[lint.Finding]:
+    return lint.find_typed_numbers(text, keys=keys, **allowed)
 
 
 def walk_blocks(nodes: list[str | Block]) -> Iterator[Block]:

@@ -8,6 +8,7 @@ gives every derived number its spread. Measurements taken together in rounds are
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -175,20 +176,9 @@ class Scope:
         value = measurement.derive(attribute, median, self.machine)
         if value is None:
             raise NotOnThisCard(f"{name!r} needs a data-sheet peak of this card")
-        resamples = measurement.derive(attribute, self._medians(leaf), self.machine)
+        medians = _resampled_medians(leaf["group"], tuple(leaf["samples_us"]))
+        resamples = measurement.derive(attribute, medians, self.machine)
         return Resolved(value, resamples, ATTRIBUTES[attribute][0], leaf)
-
-    def _medians(self, leaf: Leaf) -> np.ndarray:
-        key = (
-            "\0medians " + leaf["group"] + leaf["kernel"] + str(leaf["quantiles_us"]) + str(leaf["workload"])
-        )
-        if key not in self._cache:
-            samples = np.asarray(leaf["samples_us"], dtype=float)
-            # The group seeds the draw, so that competitors timed in the same round are drawn together.
-            seed = int(hashlib.sha256(leaf["group"].encode()).hexdigest()[:8], 16)
-            rows = np.random.default_rng(seed).integers(0, len(samples), (RESAMPLES, len(samples)))
-            self._cache[key] = Resolved(None, np.median(samples[rows], axis=1))
-        return self._cache[key].resamples
 
     @staticmethod
     def _counted(name: str, leaf: Leaf, attribute: str) -> Resolved:
@@ -248,6 +238,15 @@ def walk_leaves(node: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, L
             yield prefix + name, child
         else:
             yield from walk_leaves(child, f"{prefix}{name}.")
+
+
+@functools.lru_cache(maxsize=4096)
+def _resampled_medians(group: str, samples_us: tuple[float, ...]) -> np.ndarray:
+    """Medians of bootstrap resamples. The group seeds the draw, so that competitors of a round stay together."""
+    samples = np.asarray(samples_us, dtype=float)
+    seed = int(hashlib.sha256(group.encode()).hexdigest()[:8], 16)
+    rows = np.random.default_rng(seed).integers(0, len(samples), (RESAMPLES, len(samples)))
+    return np.median(samples[rows], axis=1)
 
 
 # --- expressions --------------------------------------------------------------------------------
