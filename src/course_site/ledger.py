@@ -121,9 +121,9 @@ def entries(course: Course, shown: dict[str, dict[str, str]]) -> list[dict[str, 
         record = course.records.get(page.id)
         if record and course.has_numbers(page.id):
             common = _common(page, record)
-            rows += [
-                _leaf_entry(f"{page.id}.{name}", leaf, common) for name, leaf in walk_leaves(record.names)
-            ]
+            leaves = list(walk_leaves(record.names))
+            company = _company(leaves)
+            rows += [_leaf_entry(f"{page.id}.{name}", leaf, common, company) for name, leaf in leaves]
         for name, define in course.scopes[page.id].defines.items():
             rows += _define_entry(course, page, name, define.unit, define.what)
         rows += _shown_entries(course, page, shown.get(page.id, {}))
@@ -146,10 +146,22 @@ def _common(page: Page, record: Record) -> dict[str, Any]:
     }
 
 
-def _leaf_entry(name: str, leaf: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
+def _company(leaves: list[tuple[str, dict[str, Any]]]) -> dict[str, list[str]]:
+    """The kernels timed in turns, by their group: one that runs alone finds the card in another state."""
+    groups: dict[str, list[str]] = {}
+    for _, leaf in leaves:
+        if leaf["kind"] == "measurement":
+            groups.setdefault(leaf["group"], []).append(leaf["kernel"])
+    return groups
+
+
+def _leaf_entry(
+    name: str, leaf: dict[str, Any], common: dict[str, Any], company: dict[str, list[str]]
+) -> dict[str, Any]:
     kind = leaf["kind"]
     if kind == "measurement":
         q = leaf["quantiles_us"]
+        kernels = dict.fromkeys([leaf["kernel"], *company[leaf["group"]]])
         workload = ",".join(
             [f"dtype={leaf['workload']['dtype']}"]
             + [f"{key}={int(value)}" for key, value in leaf["workload"]["dims"].items()]
@@ -160,7 +172,7 @@ def _leaf_entry(name: str, leaf: dict[str, Any], common: dict[str, Any]) -> dict
             "kernel": leaf["kernel"], "workload": workload, "error": leaf["error"],
             "clocks": {"before": leaf["before"], "after": leaf["after"]},
             **common,
-            "command": f"python -m course_kernels.measure {leaf['kernel']} --workload {workload}",
+            "command": f"python -m course_kernels.measure {' '.join(kernels)} --workload {workload}",
         }  # fmt: skip
     if kind == "quantity":
         return {"name": name, "kind": leaf["how"], "value": leaf["value"], "unit": leaf["unit"], **common}
