@@ -67,3 +67,14 @@ def test_older_cards_copy_ahead_without_tma(compiled):
 def test_blackwell_uses_its_own_multiply(compiled):
     assert compiled["attention-2-128-causal-100"]["UTCHMMA"] > 0
     assert compiled["attention-2-128-causal-120"]["HMMA"] > 0
+
+
+def test_the_specialised_kernel_gives_its_warps_roles(compiled):
+    for D in (64, 128):
+        for mask in ("causal", "full"):
+            result = compiled[f"specialised-{D}-{mask}-90"]
+
+            assert result["HGMMA"] > 0
+            assert result["UTMALDG"] > 0
+            assert result["USETMAXREG"] > 0
+            assert result.get("LDL", 0) <= 2  # one value may wait outside of the loops

@@ -10,16 +10,18 @@ import sys
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon._runtime import GluonASTSource
 
-from course_kernels.attention import k03_flash
+from course_kernels.attention import k03_flash, k04_specialised
 from course_kernels.vector_add import k02_triton
 
 CAPABILITIES = (80, 86, 89, 90, 100, 120)
 SHORT = {2: "bf16", 4: "fp32"}
-OF_INTEREST = r"\b(HGMMA|UTCHMMA|HMMA|UTMALDG|UTMASTG|LDGSTS|LDG|LDL|STL)\b"
+OF_INTEREST = r"\b(USETMAXREG|HGMMA|UTCHMMA|HMMA|UTMALDG|UTMASTG|LDGSTS|LDG|LDL|STL)\b"
 
 
-def compiled(kernel, types, constants, capability, **options):
+def compiled(kernel, types, constants, capability, source=ASTSource, **options):
     """The counted instructions of a kernel, and the bytes of shared memory it takes."""
     names = kernel.arg_names
     signature = {n: types.get(n, "constexpr") for n in names}
@@ -27,8 +29,11 @@ def compiled(kernel, types, constants, capability, **options):
     # As at a launch: torch's addresses, and the lengths used here, are multiples of 16.
     even = [n for n, t in signature.items() if t.startswith("*") or n == "N"]
     attributes = {(names.index(n),): [["tt.divisibility", 16]] for n in even}
-    source = ASTSource(kernel, signature, places, attributes)
-    result = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
+    result = triton.compile(
+        source(kernel, signature, places, attributes),
+        target=GPUTarget("cuda", capability, 32),
+        options=options,
+    )
     found = re.findall(OF_INTEREST, result.asm["sass"])
     return {"shared": result.metadata.shared, **{n: found.count(n) for n in sorted(set(found))}}
 
@@ -53,6 +58,23 @@ def attention(capability, element_bytes, D, causal):
     return compiled(k03_flash.attention_kernel, types, constants, capability, **options)
 
 
+def specialised(D, causal):
+    """The attention kernel whose warps have roles, for Hopper."""
+    tile = k04_specialised.TILES[D]
+    rows = {"Q": 64, "K": tile.block_n, "V": tile.block_n, "O": 64}
+    types = {n: f"tensordesc<bf16[1, {r}, {D}],{layout(r, D)!r}>" for n, r in rows.items()}
+    types |= {"lse_ptr": "*fp32", "N": "i32", "scale": "fp32", "ln_2": "fp32"}
+    constants = {"D": D, "CAUSAL": causal, "CONSUMERS": tile.consumers, "BLOCK_N": tile.block_n}
+    constants |= {"STAGES": tile.stages, "TAKE_TURNS": tile.take_turns, "REGISTERS": tile.registers}
+    kernel = k04_specialised.attention_kernel
+    return compiled(kernel, types, constants, 90, source=GluonASTSource, num_warps=4)
+
+
+def layout(rows, D):
+    """How a tile lies in shared memory."""
+    return gl.NVMMASharedLayout.get_default_for([1, rows, D], gl.bfloat16)
+
+
 if __name__ == "__main__":
     results = {}
     for capability in CAPABILITIES:
@@ -61,6 +83,8 @@ if __name__ == "__main__":
     for D, causal in ((128, False), (64, True), (64, False)):
         name = f"attention-2-{D}-{'causal' if causal else 'full'}-90"
         results[name] = attention(90, 2, D, causal)
+    for D, causal in ((128, False), (128, True), (64, False), (64, True)):
+        results[f"specialised-{D}-{'causal' if causal else 'full'}-90"] = specialised(D, causal)
     for capability, D in ((90, 64), (90, 128), (80, 64), (80, 128)):
         results[f"attention-4-{D}-full-{capability}"] = attention(capability, 4, D, False)
     json.dump(results, sys.stdout)

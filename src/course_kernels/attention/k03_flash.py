@@ -7,6 +7,7 @@ Against   k02_teaching, which multiplies on the CUDA cores and waits for every t
 Cost      Q and O cross memory once; K and V once for every block of rows, mostly from L2
 Limits    within a program softmax and multiply take turns; float32 takes three TF32 products for one, and at
           D = 128 it runs out of registers and spills
+Next      k04_specialised gives the warps roles
 Source    Dao 2023, arXiv:2307.08691, algorithm 1; Triton tutorial 06
 """
 
