@@ -14,20 +14,41 @@
 #
 # It comes last in the opening. The sentence is on the board: *First we make the multiply fast. Then we make
 # the model fast.* The road is drawn beside it. Now they see why anyone would walk it.
+#
+# The whole demo, for the phone in your hand:
+#
+# 1. Ask how far apart they are. Take hands, write the tally.
+# 2. Press Enter, and talk while it works: [what you say](#what-you-say).
+# 3. Both times stand there. Silence, and count to three.
+# 4. Draw [the bars](#what-you-draw), to scale.
+# 5. Ask: *what percent of peak are you at?* Leave it on the board for good.
 
 # %% [markdown]
 # ## What you run
 #
 # Two programs that compute the same thing: the product of two square grids of numbers, 4096 by 4096, in
 # fp32. The first is the kernel that a newcomer writes, one cook for each number of the answer, no tricks. The
-# second is the library's. Open a terminal in the folder of the course, make the letters large, and type:
+# second is the library's.
+#
+# The day before, in the folder of the course and in the Python that you will use:
 #
 # ```bash
-# PYTHONPATH=src python -m course_kernels.measure sgemm/k01_naive sgemm/library.cublas \
+# python -m pip install -e '.[measure]'
+# ```
+#
+# In the room, open a terminal in that folder, make the letters large, and type:
+#
+# ```bash
+# PYTHONPATH=src python -m course_kernels.measure \
+#     sgemm/k01_naive sgemm/library.cublas \
 #     --workload dtype=float32,M=4096,N=4096,K=4096
 # ```
 #
-# It checks both answers before it times either. Here is the naive one whole, for your eyes, not for theirs:
+# It checks both answers before it times either. Then it prints a small table, one line for each of the two.
+# The first number of a line is its time in µs: point at that column. For our run it says
+# {{ naive.us:.1f }} and {{ library.us:.1f }}. Divide by a thousand, and you have milliseconds.
+#
+# Here is the naive kernel whole, for your eyes, not for theirs:
 #
 # /// source | src/course_kernels/sgemm/k01_naive.cu
 # ///
@@ -47,9 +68,9 @@ record(
 # %% [markdown]
 # ## How long you will wait
 #
-# The wait is hardly ever the multiply. The process has to start, load PyTorch, compile the kernel, work out the
-# true answer in float64, warm the card, and then run each side many times. Here we run the very command above
-# in a process of its own and hold a watch to it, from Enter to prompt.
+# One multiply is a small part of the wait. The process has to start, load PyTorch, compile the kernel, work out
+# the true answer in float64, warm the card, and then run each side many times. Here we run the very command
+# above in a process of its own and hold a watch to it, from Enter to prompt.
 
 # %%
 import subprocess
@@ -64,15 +85,16 @@ subprocess.run(COMMAND + WORKLOAD, check=True, capture_output=True)
 record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 
 # %% [markdown]
-# It took {{ wait:.0f }} s, on a machine that had read PyTorch from its disk already. On one that was just
-# switched on, the first run takes longer. So run it once before the room fills, leave the window open, and
-# run it again when you need it. While it works, talk. The words are below.
+# It took {{ wait:.0f }} s, on a machine that had read PyTorch from its disk already. When the naive kernel is
+# timed {{ naive.n:.0f }} times, as it was above, that alone is {{ naive.n * naive.s:.1f }} s of it. On a machine
+# that was just switched on, expect the first run to take longer. So run it once before the room fills, leave
+# the window open, and run it again when you need it. While it works, talk. The words are below.
 
 # %% [markdown]
 # ## What the room sees
 #
 # /// predict | Ask the room: how far apart are they? Same chip, same grids, same answer.
-# About the same · a few times · tens of times. Take hands. Write the tally on the board; they will want to
+# About the same · a few times · tens of times · more. Take hands. Write the tally on the board; they will want to
 # have been right.
 # /// reveal
 # The library needs {{ library.ms:.2f }} ms, the naive kernel {{ naive.ms:.0f }} ms:
@@ -94,14 +116,14 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # rows:
 #   - [naive, "{{ naive.ms:.1f }}", "{{ 20 * naive.s:.2f }}", "{{ naive.tflops:.2f }}",
 #      "{{ naive_of_library:.1%}}", "{{ naive.of_peak:.1%}}"]
-#   - [library, "{{ library.ms:.2f }}", "{{ 20 * library.s:.2f }}", "{{ library.tflops:.1f }}", "100 %",
+#   - [library, "{{ library.ms:.2f }}", "{{ 20 * library.s:.2f }}", "{{ library.tflops:.1f }}", "100%",
 #      "{{ library.of_peak:.0%}}"]
 # caption: "Two grids of 4096 by 4096, fp32. Peak is the card's data sheet, fp32 outside the tensor cores."
 # ///
 #
 # Nobody can feel a millisecond. So tell it as *twenty in a row*: {{ 20 * naive.s:.1f }} seconds, long enough
-# for a whole room to shift on its chairs, against {{ 20 * library.s:.2f }}. Snap your fingers for the second
-# one.
+# for a whole room to shift on its chairs, against {{ 20 * library.s:.2f }} seconds. Snap your fingers for the
+# second one.
 #
 # Do not promise a gap beforehand. It belongs to the card, to the size and to the number format. Read out what
 # *your* run says.
@@ -113,9 +135,9 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 #
 # > Two grids, a thousand by a thousand: multiply them and you have done one billion multiply-adds. That is a
 # > *modest* grid. The ones on the screen are 4096 wide: {{ grid.multiply_adds / 1e9:.0f }} billion. A language
-# > model runs a few hundred matrix multiplies for each piece of a word it says, and every number inside it
-# > takes part. A model of seventy billion numbers: some seventy billion multiply-adds, for one piece of one
-# > word.
+# > model runs a few hundred matrix multiplies for each piece of a word it says. Take one of seventy billion
+# > numbers, all of them at work: some seventy billion multiply-adds, for one piece of one word. About as many
+# > as in the one multiply on this screen.
 #
 # When both numbers stand there, wait. Count to three in silence. Then:
 #
@@ -133,9 +155,10 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # dot.
 #
 # Then a third bar above both: the peak of the card. The library's bar is only {{ library.of_peak:.0%}} of it.
+# On the picture below the peak is the dotted line.
 #
 # /// chart | bars
-# title: The same multiply, three bars
+# title: The same multiply, and what the card could do
 # x_label: TFLOP/s, fp32
 # bars:
 #   - {name: library.tflops, label: library}
@@ -144,7 +167,7 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 #   - {label: data-sheet peak, value: library.tflops / library.of_peak}
 # alt: >-
 #   Two bars. The library reaches {{ library.tflops:.1f }} TFLOP/s, {{ library.of_peak:.0%}} of the data-sheet
-#   peak; the naive kernel's bar, {{ naive.tflops:.2f }} TFLOP/s, is hardly visible.
+#   peak, which is a dotted line; the naive kernel's bar, {{ naive.tflops:.2f }} TFLOP/s, is hardly visible.
 # ///
 #
 # Be strict with yourself about those two yardsticks, from the first day. {{ naive_of_library:.1%}} is a part
@@ -159,12 +182,16 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 #   card and when. Say so. Never run it on a laptop's CPU and call that the library.
 # - **Another card.** Good. Run it, and read *your* numbers aloud. The gap will differ, the story will not.
 # - **The first run is slow and the room grows restless.** You skipped the rehearsal run. Tell them what the
-#   wait is: starting up, not multiplying. Then run it again.
+#   wait is: starting up, checking, and multiplying many times over. Then run it again.
+# - **It says *not measured*, and something about a module or a driver.** The Python is the wrong one, or it
+#   sees no GPU. Do not mend it in front of the room. Show this page.
 # - **It stops with a line about a wrong answer.** Do not run on. Say "the check caught something", and be
 #   proud of it: a course that refuses to time a wrong kernel is the course they want. Show this page.
 # - **Someone says: "the library cheats, it uses tensor cores."** Not here. TF32 is switched off for this
 #   race: both sides multiply in fp32. When the tensor cores come, in week two, the gap to the naive kernel
 #   grows again.
+# - **Someone says: "you made it slow on purpose: swap two indices."** Good eye. It is the formula as it stands,
+#   and nobody told it which neighbour should walk which way. That swap is the very next kernel on the ladder.
 # - **Someone says: "so the compiler is bad?"** No. It compiled exactly what was asked. What was asked is to
 #   run down to the cellar for every single number.
 #

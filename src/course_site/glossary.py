@@ -142,4 +142,4 @@ def glossary_markdown(terms: Iterable[Term]) -> str:
         if term.see:
             lines.append("See also: " + ", ".join(f"[{names[key]}](#term-{key})" for key in term.see) + ".")
         parts.append("\n\n".join(lines))
-    return "\n\n".join(parts)
+    return '<div class="glossary" markdown="1">\n\n' + "\n\n".join(parts) + "\n\n</div>"

@@ -98,7 +98,7 @@ def about(course: Course, page: Page, expression: str, result: Result) -> str:
     if leaf and leaf["kind"] == "measurement" and len(result.names) == 1:
         parts.append(f"median of {leaf['n']}")
     if result.spread is not None:
-        parts.append(f"± {result.spread:.1%}")
+        parts.append(f"spread {result.spread:.1%}")
     if record:
         parts += [record.edition["gpu"], date_words(record.meta["provenance"]["date"])]
     return " · ".join(parts)
@@ -172,7 +172,7 @@ def _leaf_entry(
             "kernel": leaf["kernel"], "workload": workload, "error": leaf["error"],
             "clocks": {"before": leaf["before"], "after": leaf["after"]},
             **common,
-            "command": f"python -m course_kernels.measure {' '.join(kernels)} --workload {workload}",
+            "command": f"PYTHONPATH=src python -m course_kernels.measure {' '.join(kernels)} --workload {workload}",
         }  # fmt: skip
     if kind == "quantity":
         return {"name": name, "kind": leaf["how"], "value": leaf["value"], "unit": leaf["unit"], **common}
@@ -266,29 +266,43 @@ def ledger_html(course: Course, rows: list[dict[str, Any]]) -> str:
             "<table><thead><tr><th>name</th><th class=num>value</th><th class=num>n</th><th class=num>spread</th>"
             f"<th>SM clock, power</th><th>again</th></tr></thead><tbody>{body}</tbody></table></div>"
         )
-    return "".join(parts)
+    jumps = " · ".join(
+        f'<a href="#of-{page.id}">{html.escape(page.title)}</a>'
+        for page in course.pages
+        if any(f'id="of-{page.id}"' in part for part in parts)
+    )
+    return f"<p>Jump to: {jumps}</p>" + "".join(parts) if parts else ""
 
 
 def _row_html(page: Page, row: dict[str, Any]) -> str:
     value = row["value"]
     shown = (
-        f"{value:,.4g}"
-        if isinstance(value, float)
-        else f"{value:,}"
-        if isinstance(value, int)
-        else str(value)
+        _number(value) if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
     )
     unit = "" if row["unit"] == "1" else f" {row['unit']}"
     spread = row.get("spread")
     clocks = row.get("clocks", {}).get("after") or {}
     state = f"{clocks['sm_mhz']} MHz, {clocks['power_w']:.0f} W" if clocks.get("sm_mhz") else ""
-    command = row["command"] if row["kind"] == "measurement" else row.get("expression", "")
+    state = ", ".join([state, *clocks.get("throttle", [])]) if state else ""
+    again = f"<code>{html.escape(row.get('expression', ''))}</code>"
+    if row["kind"] == "measurement":
+        command = html.escape(row["command"])
+        name = html.escape(f"Copy the command for {row['name']}")
+        again = (
+            f'<button class="copy" data-clipboard-text="{command}" aria-label="{name}">copy</button>'
+            f"<code>{command}</code>"
+        )
     return (
         f'<tr id="{html.escape(row["name"])}"><td>{html.escape(row["name"])}</td>'
         f'<td class="num">{html.escape(shown + unit)}</td><td class="num">{row.get("n", "")}</td>'
-        f'<td class="num">{"" if spread is None else f"{spread:.1%}"}</td><td>{state}</td>'
-        f"<td><code>{html.escape(command)}</code></td></tr>"
+        f'<td class="num">{"" if spread is None else f"{spread:.1%}"}</td><td class="state">{html.escape(state)}</td>'
+        f"<td>{again}</td></tr>"
     )
+
+
+def _number(value: float) -> str:
+    """Four figures, and never a power of ten that a reader would have to unfold."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:,.4g}"
 
 
 def moved_markdown(course: Course) -> str:

@@ -121,7 +121,7 @@ def test_markdown_turns_the_lines_into_hover_definitions():
 
 def test_the_glossary_page_has_an_anchor_for_every_word_and_every_neighbour():
     terms = load(PATH)
-    html = markdown.markdown(glossary_markdown(terms), extensions=["attr_list"])
+    html = markdown.markdown(glossary_markdown(terms), extensions=["attr_list", "md_in_html"])
     ids = set(re.findall(r'id="([^"]+)"', html))
     assert ids == {f"term-{term.key}" for term in terms}
     assert set(re.findall(r'href="#([^"]+)"', html)) <= ids

@@ -112,6 +112,19 @@ def test_the_published_notebook_has_fresh_prose_and_no_leftovers(tmp_path, monke
     assert "<div" not in text
 
 
+def test_the_ledger_table_offers_each_command_to_copy_and_unfolds_large_numbers(tmp_path, monkeypatch):
+    course, page = render(repository(tmp_path, monkeypatch))
+    rows = entries(course, {"w1": page.shown})
+    flash = next(row for row in rows if row["name"] == "w1.flash")
+    flash["value"] = 123456.0
+    flash["clocks"]["after"] = {"sm_mhz": 1000, "power_w": 2.0, "throttle": ["power limit"]}
+    table = ledger_html(course, rows)
+    assert f'data-clipboard-text="{flash["command"]}"' in table
+    assert "123,456 µs" in table
+    assert "1000 MHz, 2 W, power limit" in table
+    assert 'href="#of-w1"' in table
+
+
 def test_the_ledger_has_everything_about_a_timing(tmp_path, monkeypatch):
     course, page = render(repository(tmp_path, monkeypatch))
     rows = {row["name"]: row for row in entries(course, {"w1": page.shown})}
@@ -130,7 +143,10 @@ def test_the_ledger_has_everything_about_a_timing(tmp_path, monkeypatch):
         "command",
     ):
         assert flash[key] not in (None, ""), key
-    assert flash["command"] == "python -m course_kernels.measure p/k01 --workload dtype=bfloat16,N=4"
+    assert (
+        flash["command"]
+        == "PYTHONPATH=src python -m course_kernels.measure p/k01 --workload dtype=bfloat16,N=4"
+    )
     assert rows["w1.ratio.full"]["value"] == pytest.approx(1.5)
     assert rows["w1.ratio.full"]["unit"] == "×"
     assert rows["w1: flash.tflops"]["text"] == "1000"
