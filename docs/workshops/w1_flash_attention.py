@@ -25,9 +25,11 @@
 # %% [markdown]
 # ## The enemy matrix
 #
-# Attention fits on one line. One head, N tokens, d numbers for each:
+# Attention is three short lines. One head, N tokens, d numbers for each:
 #
-# $$ S = \frac{Q K^\top}{\sqrt d}, \qquad P = \mathrm{softmax}(S), \qquad O = P V $$
+# $$
+# \begin{aligned} S &= Q K^\top / \sqrt d \\ P &= \mathrm{softmax}(S) \\ O &= P V \end{aligned}
+# $$
 #
 # Two matrix multiplies and a softmax between them. (The *layer* around it has four more multiplies, which
 # make Q, K and V and mix the heads at the end. They are ordinary. Leave them aside.)
@@ -69,8 +71,7 @@ record(
 # carries the square over the stairs four times: write S, read S for the softmax, write P, read P for the second
 # multiply. (A careless one makes six: it divides by $\sqrt d$ in a step of its own.)
 #
-# FlashAttention never takes it down at all. That saves two different things, and half the world mixes them
-# up.
+# FlashAttention never takes it down at all. That saves two different things, and they are easy to mix up.
 #
 # - **Storage**, the room it takes: from $O(N^2)$ down to $O(N)$.
 # - **Traffic**, the bytes over the stairs: from $\Theta(Nd + N^2)$ to $\Theta(N^2 d^2 / M)$, where $M$ is how
@@ -188,6 +189,12 @@ record(step={"one": one, "repair": quantity(repair), "repaired": repaired, "two"
 #   are full, those on it are masked, those above it are skipped and never fetched.
 # caption: The square is still computed, tile by tile. It is never kept.
 # ///
+#
+# /// predict | Ten tokens, tiles of four. How many of the 100 scores exist at once, at most?
+# 100, for the softmax needs them · 40, four rows of ten · 16, one tile. The loop below keeps count.
+# /// reveal
+# {{ tiles.held:.0f }}: one tile. The rows are finished all the same, thanks to the three notes.
+# ///
 
 
 # %%
@@ -301,8 +308,10 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # First this, then the clock. Each kernel gets fresh random inputs, and its answer is held against the same
 # formula in float64. What counts is the *worst* element. N = 1000, which no tile here divides.
 #
-# Two more have walked in. *Tuned Triton* is our fast kernel: the same loop, with tensor cores, larger tiles
-# and loads that run ahead. You read it, you do not type it. *SDPA* is what PyTorch gives you when you ask for
+# Two more have walked in. *Tuned Triton* is our fast kernel: the same loop, and on Hopper the same 64 rows to a
+# table, with q held in hand as in yours. But it multiplies on the tensor cores. A tile brings 64 keys where
+# yours brings 16, and the next tiles are on their way up while this one is cooked. You read it, you do not type
+# it. *SDPA* is what PyTorch gives you when you ask for
 # attention. It has several engines under one bonnet, so we always name the engine.
 #
 # /// predict | What is further from the truth: your fp32 kernel or the library's bf16?
@@ -433,16 +442,17 @@ record(
 # fell by this factor. Two sentences, and they are not the same.
 #
 # Now look harder. Does flash really fetch K and V only once? Each tile of queries walks past *all* keys, and
-# one head has {{ by_hand.tiles:.0f }} tiles of 64. If every walk went down the stairs, we would count
-# {{ by_hand.each_tile_fetches / 1e9:.1f }} GB. That is the $N^2d^2/M$ of the theory.
+# one head has {{ by_hand.tiles:.0f }} tiles of 64 rows. If every walk went down the stairs, we would count
+# {{ by_hand.each_tile_fetches / 1e9:.1f }} GB, hardly less than the plain recipe. That is the $N^2d^2/M$ of the
+# theory.
 #
 # /// claim | counted.flash.gb < 1.6 * by_hand.flash / 1e9
-# We count {{ counted.flash.gb:.2f }}. So nearly all of those walks end at the top of the stairs. K and V of
+# We count {{ counted.flash.gb:.2f }} GB. So nearly all of those walks end at the top of the stairs. K and V of
 # one head weigh {{ by_hand.keys_and_values / 1e6:.1f }} MB. The card works on a few heads at a time, and
-# their keys and values wait in the L2 cache, the shelf by the cellar door. All it takes is the order of the
-# blocks: first every tile of one head, then the next head.
+# their keys and values wait in the L2 cache, the shelf at the top of the stairs. What helps is the order of
+# the blocks: first every tile of one head, then the next head.
 # /// otherwise
-# We count {{ counted.flash.gb:.2f }}. Some of those walks end at the L2 cache, the shelf at the top of the
+# We count {{ counted.flash.gb:.2f }} GB. Some of those walks end at the L2 cache, the shelf at the top of the
 # stairs, and on this card some do not.
 # ///
 #
@@ -450,8 +460,8 @@ record(
 # Forecast the factor for N = 1024 and d = 64. The paper counted 9.2 there [^dao2022]. Why less?
 # /// answer
 # $1 + 1024/64 = 17$. The paper counts the backward pass as well, where flash
-# fetches its inputs again to compute the scores a second time. And an A100's shelf is smaller. The forecast is
-# a ceiling.
+# fetches its inputs again to compute the scores a second time. And some walks may have gone down the stairs that
+# here ended at the shelf. The forecast is a ceiling.
 # ///
 
 # %% [markdown]
@@ -531,6 +541,12 @@ record(fp32={name: {f"n{N}": plain[N][name] for N in SIZES if name in plain[N]} 
 # {{ materialised.n4096.ms / flash.n4096.ms:.1f }}. Once the carrying is gone, the cooking remains, and that is
 # the same for both.
 #
+# /// claim | materialised.n16384.tflops > 1.3 * materialised.n8192.tflops
+# One point asks for a word. At N = 16384 the plain recipe recovers: {{ materialised.n16384.tflops:.0f }} TFLOP/s,
+# after {{ materialised.n8192.tflops:.0f }} at 8192. By our count of trips it should not. The likely reason: a
+# library picks its kernels by the shape, and may have picked better ones here. We have not looked.
+# ///
+#
 # Now your kernel, among its equals.
 #
 # /// chart | lines
@@ -551,9 +567,9 @@ record(fp32={name: {f"n{N}": plain[N][name] for N in SIZES if name in plain[N]} 
 # /// claim | 0.12 < fp32.teaching.n4096.tflops / fp32.materialised.n4096.tflops < 0.45
 # A loss, and we show it: less than half of the plain recipe's speed. At N = 4096 your kernel reaches
 # {{ fp32.teaching.n4096.tflops:.1f }} TFLOP/s, the plain recipe {{ fp32.materialised.n4096.tflops:.1f }}. Its
-# two multiplies are the library's, and those are masterpieces. Yours goes down the stairs far less often and
-# still comes in behind, because it reaches to the tray for nearly every multiply. To cure *that* is the work
-# of the matrix-multiply ladder.
+# two multiplies are the library's, and those are very good. Yours has no square to carry and still comes in
+# behind. The likely reason: it reaches to the tray for nearly every multiply. To cure *that* is the work of the
+# matrix-multiply ladder.
 # /// otherwise
 # At N = 4096 your kernel reaches {{ fp32.teaching.n4096.tflops:.1f }} TFLOP/s, and the plain recipe, whose
 # two multiplies are the library's, {{ fp32.materialised.n4096.tflops:.1f }}.
@@ -671,7 +687,7 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 # /// claim | flash_over_sdpa_flash.full > 1.4 and flash_over_sdpa_flash.causal > 1.4
 # Against SDPA's flash back end we win: {{ flash_over_sdpa_flash.full:.2f }} times its speed full,
 # {{ flash_over_sdpa_flash.causal:.2f }} times causal. It is FlashAttention-2, made for the cards before this
-# one.
+# one: the FlashAttention-3 paper finds it at 35 % of an H100's peak [^shah2024].
 # ///
 #
 # /// claim | 0.75 < flash_over_cudnn.full < 0.95 and 0.75 < flash_over_cudnn.causal < 0.95
@@ -680,7 +696,7 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 # ///
 #
 # Two kinds of hands work at every table. The **tensor cores** multiply. The **special-function units** take
-# exponentials. On Hopper the first are quick beyond reason, the second are not: the authors of
+# exponentials. On Hopper the first are very quick, the second are not: the authors of
 # FlashAttention-3 set 989 TFLOP/s of matrix multiply against 3.9 trillion exponentials a second [^shah2024].
 # At d = 128 a score costs 512 operations and one exponential. Divide.
 
@@ -705,12 +721,15 @@ record(
 # %% [markdown]
 # That single exponential takes {{ turns.exp_over_multiply:.0%}} as long as the 512 operations. If the two
 # take strict turns, and all else is free, the best you can see is {{ turns.d128:.0%}} of peak at d = 128. At
-# d = 64 it is {{ turns.d64:.0%}}: half the multiplying, the same softmax. Look at the d = 64 columns again.
+# d = 64 it is {{ turns.d64:.0%}}: half the multiplying, the same softmax. Look at the table again. From d = 128
+# to d = 64, full, cuDNN goes from {{ cudnn.n16384.of_peak:.0%}} of peak to {{ d64.cudnn.of_peak:.0%}}, and our
+# kernel from {{ flash.n16384.of_peak:.0%}} to {{ d64.flash.of_peak:.0%}}.
 #
 # /// claim | flash.n16384.of_peak < turns.d128
 # Our kernel, at {{ flash.n16384.of_peak:.0%}}, stays below that line. It has one kind of warp, and each does it
-# all: order the next tile, multiply, exponentiate, multiply. Two programs share a multiprocessor, so that one
-# *can* multiply while the other exponentiates. But nobody beats the time for them.
+# all: order the next tile, multiply, exponentiate, multiply. Two programs of 64 rows share a multiprocessor, one
+# room of the kitchen, so that one *can* multiply while the other exponentiates. But nobody beats the time for
+# them.
 # /// otherwise
 # Our kernel, at {{ flash.n16384.of_peak:.0%}}, is above that line, so its warps do overlap the two.
 # ///
@@ -747,8 +766,15 @@ record(
 # agree by hand on who waits for whom: one wrong *turn* of a barrier, and the card stands still for good. And look at
 # the d = 64 columns before you praise it. Read it when you have read everything else; Hopper has a workshop of its own.
 #
-# The clock takes a share too: the peak of the sheet assumes a clock that a hot card may not hold. Here it ran
-# at {{ flash.n16384.sm_mhz:.0f }} MHz and drew {{ flash.n16384.power_w:.0f }} W.
+# And the clock? A card that draws too much power lowers it.
+#
+# /// claim | flash.n16384.sm_mhz > 1830
+# Not here. The peak on the sheet is worked out at 1830 MHz [^nvidia-h200]; the card ran at
+# {{ flash.n16384.sm_mhz:.0f }} MHz and drew {{ flash.n16384.power_w:.0f }} W.
+# /// otherwise
+# Here it ran at {{ flash.n16384.sm_mhz:.0f }} MHz and drew {{ flash.n16384.power_w:.0f }} W. Hopper's peak is worked
+# out at 1830 MHz [^nvidia-h200].
+# ///
 #
 # /// exercise | Where to spend
 # One wish: the exponential at half its price, or the multiply at half its price. With strict turns at d = 128,
