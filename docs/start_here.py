@@ -451,6 +451,6 @@ record(sweep=sweep)
 #
 # - How far can you trust the numbers above? See [how every number here is measured](how_we_measure.py),
 #   with the cheats we try on ourselves.
-# - What does a whole kernel look like, from the idea to a lost race?
+# - What does a whole kernel look like, from the idea to the last race?
 #   [FlashAttention from scratch](workshops/w1_flash_attention.py).
 # - Every number on this page, with the command that reproduces it: [the ledger](numbers.md).

@@ -308,11 +308,11 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # First this, then the clock. Each kernel gets fresh random inputs, and its answer is held against the same
 # formula in float64. What counts is the *worst* element. N = 1000, which no tile here divides.
 #
-# Two more have walked in. *Tuned Triton* is our fast kernel: the same loop, and on Hopper the same 64 rows to a
+# Three more have walked in. *Tuned Triton* is our fast kernel: the same loop, and on Hopper the same 64 rows to a
 # table, with q held in hand as in yours. But it multiplies on the tensor cores. A tile brings 64 keys where
 # yours brings 16, and the next tiles are on their way up while this one is cooked. You read it, you do not type
-# it. *SDPA* is what PyTorch gives you when you ask for
-# attention. It has several engines under one bonnet, so we always name the engine.
+# it. *With specialists* is its sister; you meet it [near the end](#what-is-still-lost). *SDPA* is what PyTorch
+# gives you when you ask for attention. It has several engines under one bonnet, so we always name the engine.
 #
 # /// predict | What is further from the truth: your fp32 kernel or the library's bf16?
 # An fp32 number carries about seven decimal digits, a bf16 number between two and three.
@@ -527,13 +527,15 @@ record(fp32={name: {f"n{N}": plain[N][name] for N in SIZES if name in plain[N]} 
 #   - {name: sdpa_flash.*, label: SDPA flash}
 #   - {name: efficient.*, label: SDPA memory-efficient}
 #   - {name: materialised.*, label: materialised}
-#   - {name: math.*, label: SDPA math}
 # alt: >-
-#   TFLOP/s against sequence length, seven lines. At N = 16384, cuDNN stands at {{ cudnn.n16384.tflops:.0f }},
-#   the kernel with specialists at {{ specialised.n16384.tflops:.0f }}, tuned Triton at {{ flash.n16384.tflops:.0f }}, SDPA flash at {{ sdpa_flash.n16384.tflops:.0f }} and
+#   TFLOP/s against sequence length, six lines. At N = 16384, cuDNN stands at {{ cudnn.n16384.tflops:.0f }},
+#   the kernel with specialists at {{ specialised.n16384.tflops:.0f }}, tuned Triton at {{ flash.n16384.tflops:.0f }},
+#   SDPA flash at {{ sdpa_flash.n16384.tflops:.0f }} and
 #   memory-efficient at {{ efficient.n16384.tflops:.0f }}. At N = 8192, materialised stands at
-#   {{ materialised.n8192.tflops:.0f }} and math at {{ math.n8192.tflops:.0f }}.
-# caption: "For everyone the same count: 4·B·H·N²·d operations. Repairing and recomputing earn nothing."
+#   {{ materialised.n8192.tflops:.0f }}.
+# caption: >-
+#   For everyone the same count: 4·B·H·N²·d operations. Repairing and recomputing earn nothing. SDPA math, at
+#   {{ math.n8192.tflops:.0f }} for N = 8192, would crawl along the bottom and is left out.
 # ///
 #
 # At N = 4096 the plain recipe takes {{ materialised.n4096.ms:.2f }} ms and flash {{ flash.n4096.ms:.2f }} ms.
@@ -691,7 +693,7 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 # ///
 #
 # /// claim | 0.75 < flash_over_cudnn.full < 0.95 and 0.75 < flash_over_cudnn.causal < 0.95
-# Against cuDNN we lose: {{ flash_over_cudnn.full:.3f }} of its speed full, {{ flash_over_cudnn.causal:.3f }}
+# Against cuDNN this kernel loses: {{ flash_over_cudnn.full:.2f }} of its speed full, {{ flash_over_cudnn.causal:.2f }}
 # causal. Four fifths or so, and not all. It is worth knowing where the rest went.
 # ///
 #
@@ -741,9 +743,9 @@ record(
 # alone 570, both together 661 [^shah2024]. No single trick carries it. Ours has no specialists. In
 # Triton you write one program for a whole table, and who does what inside is the compiler's.
 #
-# Is it that? There is one way to find out: hire them. `k04_specialised` is the same loop once more, in Gluon, the
-# floor below Triton, where you say who does what. One warp fetches and does nothing else. Two groups of four warps
-# compute, and each lets its last product run on while it takes its exponentials.
+# Is it that? There is one way to find out: hire them. `k04_specialised` is the same loop once more, in Gluon,
+# one level below Triton, where you say who does what. One warp fetches and does nothing else. The other warps
+# compute, in groups of four, and each group lets its last product run on while it takes its exponentials.
 #
 # /// define | specialised_over_cudnn.full = specialised.n16384.tflops / cudnn.n16384.tflops
 # unit: ×
@@ -756,25 +758,20 @@ record(
 # ///
 #
 # /// claim | specialised.n16384.tflops > 1.1 * flash.n16384.tflops and causal.specialised.tflops > 1.1 * causal.flash.tflops
-# The same multiplications, the same bytes, the same card: {{ specialised.n16384.tflops:.0f }} TFLOP/s instead of
-# {{ flash.n16384.tflops:.0f }}. That is {{ specialised_over_cudnn.full:.2f }} of cuDNN full and
-# {{ specialised_over_cudnn.causal:.2f }} causal, and {{ specialised.n16384.of_peak:.0%}} of peak. What was lost was
-# idle time between two kinds of hands.
+# The same multiplications, the same card: {{ specialised.n16384.tflops:.0f }} TFLOP/s instead of
+# {{ flash.n16384.tflops:.0f }}, or {{ specialised.n16384.of_peak:.0%}} of peak. That is
+# {{ specialised_over_cudnn.full:.2f }} times cuDNN's speed full and {{ specialised_over_cudnn.causal:.2f }} times
+# causal. The likely reason: less idle time between the two kinds of hands. It is not the only thing that changed.
+# More rows sit at a table, so fewer bytes come from the shelf, and we did not measure the shares.
 # ///
 #
 # It has its price. The plain kernel fits on a page and runs on many cards. This one runs on Hopper only, and you
 # agree by hand on who waits for whom: one wrong *turn* of a barrier, and the card stands still for good. And look at
 # the d = 64 columns before you praise it. Read it when you have read everything else; Hopper has a workshop of its own.
 #
-# And the clock? A card that draws too much power lowers it.
-#
-# /// claim | flash.n16384.sm_mhz > 1830
-# Not here. The peak on the sheet is worked out at 1830 MHz [^nvidia-h200]; the card ran at
-# {{ flash.n16384.sm_mhz:.0f }} MHz and drew {{ flash.n16384.power_w:.0f }} W.
-# /// otherwise
-# Here it ran at {{ flash.n16384.sm_mhz:.0f }} MHz and drew {{ flash.n16384.power_w:.0f }} W. Hopper's peak is worked
-# out at 1830 MHz [^nvidia-h200].
-# ///
+# And the clock? The peak on the sheet is worked out at 1830 MHz [^nvidia-h200]. While the tuned Triton kernel ran,
+# the card was at {{ flash.n16384.sm_mhz:.0f }} MHz and drew {{ flash.n16384.power_w:.0f }} W. Compare the two clocks
+# before you blame a kernel for what is the card's.
 #
 # /// exercise | Where to spend
 # One wish: the exponential at half its price, or the multiply at half its price. With strict turns at d = 128,
