@@ -70,7 +70,11 @@ from course_kernels.problem import Workload
 from course_kernels.refusals import cheats
 
 square = Workload.of("float32", M=8192, N=8192)
-record(refused={cheat.__name__: text(refusal(cheat, square)) for cheat in cheats.CHEATS})
+record(
+    refused={
+        cheat.__name__: text(refusal(cheat, square)) for cheat in cheats.CHEATS
+    }
+)
 
 # %% [markdown]
 # What each one does, what we said, and what stopped it:
@@ -163,7 +167,10 @@ from course_kernels.measure import compare, measure
 GIB = 2**28  # fp32 numbers in one gibibyte
 
 record(
-    itself=compare({"left": k01_vectorised, "right": k01_vectorised}, Workload.of("float32", N=GIB)),
+    itself=compare(
+        {"left": k01_vectorised, "right": k01_vectorised},
+        Workload.of("float32", N=GIB),
+    ),
     later=measure(k01_vectorised, Workload.of("float32", N=GIB)),
 )
 
@@ -249,7 +256,8 @@ from course_kernels.sgemm import library as cuda_cores
 copies = {}
 for gib in (1, 4):
     copies[f"gib{gib}"] = compare(
-        {"ours": k01_vectorised, "torch": library.torch_copy}, Workload.of("float32", N=gib * GIB)
+        {"ours": k01_vectorised, "torch": library.torch_copy},
+        Workload.of("float32", N=gib * GIB),
     )
 record(copy=copies)
 
@@ -257,9 +265,17 @@ record(copy=copies)
 multiply = {"bf16": {}, "fp16": {}, "tf32": {}, "fp32": {}}
 for size in (4096, 8192):
     dims = {"M": size, "N": size, "K": size}
-    for math, dtype in {"bf16": "bfloat16", "fp16": "float16", "tf32": "float32"}.items():
-        multiply[math][f"n{size}"] = measure(tensor_cores.cublas, Workload.of(dtype, **dims))
-    multiply["fp32"][f"n{size}"] = measure(cuda_cores.cublas, Workload.of("float32", **dims))
+    for math, dtype in {
+        "bf16": "bfloat16",
+        "fp16": "float16",
+        "tf32": "float32",
+    }.items():
+        multiply[math][f"n{size}"] = measure(
+            tensor_cores.cublas, Workload.of(dtype, **dims)
+        )
+    multiply["fp32"][f"n{size}"] = measure(
+        cuda_cores.cublas, Workload.of("float32", **dims)
+    )
 record(multiply=multiply)
 
 # %% [markdown]
@@ -338,7 +354,6 @@ import statistics
 import time
 
 import torch
-
 from course_kernels.measure import quantity, trace
 from course_kernels.measure.sensors import snapshot
 
@@ -362,12 +377,16 @@ def bursts(seconds):
         for _ in range(PER_BURST):
             torch.mm(a, b, out=c)
         marks.append(mark())
-        if len(marks) > 2:  # one burst is always queued behind, so the card never idles
+        if (
+            len(marks) > 2
+        ):  # one burst is always queued behind, so the card never idles
             marks[-2].synchronize()
             burst_s = marks[-3].elapsed_time(marks[-2]) / 1e3
             end_s = marks[0].elapsed_time(marks[-2]) / 1e3
             card = snapshot()
-            rows.append((end_s, flops / burst_s / 1e12, card["power_w"], card["sm_mhz"]))
+            rows.append(
+                (end_s, flops / burst_s / 1e12, card["power_w"], card["sm_mhz"])
+            )
     torch.cuda.synchronize()
     return rows
 
@@ -388,12 +407,18 @@ bursts(0.1)  # warm up: load the library, wake the clocks
 fresh = [rested() for _ in range(5)]
 time.sleep(2)
 long_run = bursts(6)
-t_s, tflops, power_w, sm_mhz = (list(column) for column in zip(*long_run, strict=True))
+t_s, tflops, power_w, sm_mhz = (
+    list(column) for column in zip(*long_run, strict=True)
+)
 record(
-    long_run=trace({"t_s": t_s, "tflops": tflops, "power_w": power_w, "sm_mhz": sm_mhz}),
+    long_run=trace(
+        {"t_s": t_s, "tflops": tflops, "power_w": power_w, "sm_mhz": sm_mhz}
+    ),
     rested=quantity(statistics.median(fresh), unit="TFLOP/s", how="computed"),
     steady=quantity(
-        statistics.median(speed for end, speed, _, _ in long_run if end > 4), unit="TFLOP/s", how="computed"
+        statistics.median(speed for end, speed, _, _ in long_run if end > 4),
+        unit="TFLOP/s",
+        how="computed",
     ),
 )
 
@@ -454,7 +479,12 @@ record(
 # ///
 
 # %%
-record(zeros=measure(tensor_cores.cublas, Workload.of("bfloat16", M=8192, N=8192, K=8192, zeros=True)))
+record(
+    zeros=measure(
+        tensor_cores.cublas,
+        Workload.of("bfloat16", M=8192, N=8192, K=8192, zeros=True),
+    )
+)
 
 # %% [markdown]
 # /// claim | zeros.us < 0.95 * multiply.bf16.n8192.us

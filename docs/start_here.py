@@ -108,7 +108,6 @@
 
 # %%
 import torch
-
 from course_kernels.vector_add import k01_cuda, k02_triton, library
 
 x = torch.randn(1_000_003, device="cuda")
@@ -158,7 +157,9 @@ N = 2**28
 name = torch.cuda.get_device_name()
 card = machine_for(name)
 if card is None:
-    raise RuntimeError(f"{name}: no data sheet in course_kernels/measure/machine.py")
+    raise RuntimeError(
+        f"{name}: no data sheet in course_kernels/measure/machine.py"
+    )
 
 bytes_moved = 3 * 4 * N  # read x, read y, write z; four bytes each
 bytes_per_us = card.bandwidth_gb_per_s * 1e9 / 1e6
@@ -283,7 +284,9 @@ record(big=big)
 # %%
 sweep = {name: {} for name in COMPETITORS}
 for power in range(12, 29, 2):
-    for name, measured in compare(COMPETITORS, Workload.of("float32", N=2**power), seconds=0.1).items():
+    for name, measured in compare(
+        COMPETITORS, Workload.of("float32", N=2**power), seconds=0.1
+    ).items():
         sweep[name][f"n{power}"] = measured
 record(sweep=sweep)
 

@@ -145,14 +145,27 @@ p = np.exp(s - s.max())
 
 one = {"m": quantity(m1), "l": quantity(l1), "a": quantity(a1)}
 repaired = {"l": quantity(l1 * repair), "a": quantity(a1 * repair)}
-two = {"m": quantity(m2), "l": quantity(l2), "a": quantity(a2), "out": quantity(a2 / l2)}
+two = {
+    "m": quantity(m2),
+    "l": quantity(l2),
+    "a": quantity(a2),
+    "out": quantity(a2 / l2),
+}
 direct = {
     "m": quantity(float(s.max())),
     "l": quantity(float(p.sum())),
     "a": quantity(float(p @ [10, 20, 30, 40])),
     "out": quantity(float(p @ [10, 20, 30, 40] / p.sum())),
 }
-record(step={"one": one, "repair": quantity(repair), "repaired": repaired, "two": two, "direct": direct})
+record(
+    step={
+        "one": one,
+        "repair": quantity(repair),
+        "repaired": repaired,
+        "two": two,
+        "direct": direct,
+    }
+)
 
 # %% [markdown]
 # | on the sleeve | after crate one | repaired | after crate two | all four at once |
@@ -208,7 +221,9 @@ def flash(Q, K, V, tile=4):
         l = np.zeros(len(q))  # sum of exponentials so far
         acc = np.zeros_like(q)  # the plate, [tile, D]
         for j in range(0, N, tile):  # keys and values are carried past
-            s = q @ K[j : j + tile].T  # [tile, tile], all there ever is of the square
+            s = (
+                q @ K[j : j + tile].T
+            )  # [tile, tile], all there ever is of the square
             m_new = np.maximum(m, s.max(axis=1))
             repair = np.exp(m - m_new)  # the first time exp(-inf), which is 0
             p = np.exp(s - m_new[:, None])
@@ -225,7 +240,13 @@ S = Q @ K.T / np.sqrt(8)
 P = np.exp(S) / np.exp(S).sum(axis=1, keepdims=True)
 O, held = flash(Q, K, V)
 worst = np.abs(O - P @ V).max()
-record(tiles={"held": quantity(held), "square": quantity(S.size), "worst": quantity(float(worst))})
+record(
+    tiles={
+        "held": quantity(held),
+        "square": quantity(S.size),
+        "worst": quantity(float(worst)),
+    }
+)
 print("the two answers agree:", np.allclose(O, P @ V))
 
 # %% [markdown]
@@ -332,7 +353,11 @@ from course_kernels.attention import (
 from course_kernels.measure import compare
 from course_kernels.problem import Workload
 
-IN_FP32 = {"materialised": k01_materialised, "teaching": k02_teaching, "flash": k03_flash}
+IN_FP32 = {
+    "materialised": k01_materialised,
+    "teaching": k02_teaching,
+    "flash": k03_flash,
+}
 IN_BF16 = {
     "flash": k03_flash,
     "specialised": k04_specialised,
@@ -348,8 +373,12 @@ def check(kernels, dtype):
     """compare() checks before it times; here the check is what we came for."""
     shape = {"B": 2, "H": 4, "N": 1000, "D": 128}
     return {
-        "full": compare(kernels, Workload.of(dtype, **shape, causal=False), seconds=0.05),
-        "causal": compare(kernels, Workload.of(dtype, **shape, causal=True), seconds=0.05),
+        "full": compare(
+            kernels, Workload.of(dtype, **shape, causal=False), seconds=0.05
+        ),
+        "causal": compare(
+            kernels, Workload.of(dtype, **shape, causal=True), seconds=0.05
+        ),
     }
 
 
@@ -489,28 +518,52 @@ SIZES = (512, 1024, 2048, 4096, 8192, 16384)
 def race(kernels, dtype, N, *, H=16, D=128, causal=False, seconds=0.4):
     """All kernels at one length, interleaved; those that keep the square run only where it fits."""
     room = torch.cuda.get_device_properties(0).total_memory
-    if room < 20 * H * 16384 * N:  # five squares of four bytes: the hungriest holds that many
-        kernels = {name: k for name, k in kernels.items() if name not in ("materialised", "math")}
+    if (
+        room < 20 * H * 16384 * N
+    ):  # five squares of four bytes: the hungriest holds that many
+        kernels = {
+            name: k
+            for name, k in kernels.items()
+            if name not in ("materialised", "math")
+        }
     w = Workload.of(dtype, B=16384 // N, H=H, N=N, D=D, causal=causal)
     return compare(kernels, w, seconds=seconds)
 
 
 # The last length is the headline, and gets more time.
-runs = {N: race(IN_BF16, "bfloat16", N, seconds=1.0 if N == 16384 else 0.4) for N in SIZES}
-record(**{name: {f"n{N}": runs[N][name] for N in SIZES if name in runs[N]} for name in IN_BF16})
+runs = {
+    N: race(IN_BF16, "bfloat16", N, seconds=1.0 if N == 16384 else 0.4)
+    for N in SIZES
+}
+record(
+    **{
+        name: {f"n{N}": runs[N][name] for N in SIZES if name in runs[N]}
+        for name in IN_BF16
+    }
+)
 
 # %%
-FUSED = {name: IN_BF16[name] for name in ("flash", "specialised", "cudnn", "sdpa_flash", "efficient")}
+FUSED = {
+    name: IN_BF16[name]
+    for name in ("flash", "specialised", "cudnn", "sdpa_flash", "efficient")
+}
 record(
     causal=race(FUSED, "bfloat16", 16384, causal=True, seconds=1.0),
-    d64=race(FUSED, "bfloat16", 16384, H=32, D=64),  # half the head, twice the heads
+    d64=race(
+        FUSED, "bfloat16", 16384, H=32, D=64
+    ),  # half the head, twice the heads
     d64_causal=race(FUSED, "bfloat16", 16384, H=32, D=64, causal=True),
 )
 
 # %%
 PLAIN = {"materialised": k01_materialised, "teaching": k02_teaching}
 plain = {N: race(PLAIN, "float32", N, seconds=0.3) for N in SIZES}
-record(fp32={name: {f"n{N}": plain[N][name] for N in SIZES if name in plain[N]} for name in PLAIN})
+record(
+    fp32={
+        name: {f"n{N}": plain[N][name] for N in SIZES if name in plain[N]}
+        for name in PLAIN
+    }
+)
 
 # %% [markdown]
 # /// chart | lines
@@ -527,15 +580,14 @@ record(fp32={name: {f"n{N}": plain[N][name] for N in SIZES if name in plain[N]} 
 #   - {name: sdpa_flash.*, label: SDPA flash}
 #   - {name: efficient.*, label: SDPA memory-efficient}
 #   - {name: materialised.*, label: materialised}
+#   - {name: math.*, label: SDPA math}
 # alt: >-
-#   TFLOP/s against sequence length, six lines. At N = 16384, cuDNN stands at {{ cudnn.n16384.tflops:.0f }},
+#   TFLOP/s against sequence length, seven lines. At N = 16384, cuDNN stands at {{ cudnn.n16384.tflops:.0f }},
 #   the kernel with specialists at {{ specialised.n16384.tflops:.0f }}, tuned Triton at {{ flash.n16384.tflops:.0f }},
 #   SDPA flash at {{ sdpa_flash.n16384.tflops:.0f }} and
 #   memory-efficient at {{ efficient.n16384.tflops:.0f }}. At N = 8192, materialised stands at
-#   {{ materialised.n8192.tflops:.0f }}.
-# caption: >-
-#   For everyone the same count: 4·B·H·N²·d operations. Repairing and recomputing earn nothing. SDPA math, at
-#   {{ math.n8192.tflops:.0f }} for N = 8192, would crawl along the bottom and is left out.
+#   {{ materialised.n8192.tflops:.0f }} and SDPA math at {{ math.n8192.tflops:.0f }}.
+# caption: "For everyone the same count: 4·B·H·N²·d operations. Repairing and recomputing earn nothing."
 # ///
 #
 # At N = 4096 the plain recipe takes {{ materialised.n4096.ms:.2f }} ms and flash {{ flash.n4096.ms:.2f }} ms.
@@ -703,7 +755,10 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 # At d = 128 a score costs 512 operations and one exponential. Divide.
 
 # %%
-MATMUL_PER_S, EXP_PER_S = 989e12, 3.9e12  # H100 SXM, as the FlashAttention-3 paper sets them side by side
+MATMUL_PER_S, EXP_PER_S = (
+    989e12,
+    3.9e12,
+)  # H100 SXM, as the FlashAttention-3 paper sets them side by side
 
 
 def taking_turns(d):

@@ -77,7 +77,13 @@ import subprocess
 import sys
 import time
 
-COMMAND = [sys.executable, "-m", "course_kernels.measure", "sgemm/k01_naive", "sgemm/library.cublas"]
+COMMAND = [
+    sys.executable,
+    "-m",
+    "course_kernels.measure",
+    "sgemm/k01_naive",
+    "sgemm/library.cublas",
+]
 WORKLOAD = ["--workload", "dtype=float32,M=4096,N=4096,K=4096"]
 
 start = time.perf_counter()

@@ -34,7 +34,7 @@ LINE = 12.0  # height of a line of small text
 
 # Sentinel -> CSS, with a fallback for readers that know no custom properties (a notebook, an image viewer).
 INK, SOFT, RULE, PAPER = "#010203", "#010305", "#010406", "#010407"
-_SERIES = ("#010501", "#010502", "#010503", "#010504", "#010505", "#010506")
+_SERIES = ("#010501", "#010502", "#010503", "#010504", "#010505", "#010506", "#010507")
 _CSS = {
     INK: "currentColor",
     SOFT: "var(--ink-soft,#5f5a52)",
@@ -46,10 +46,12 @@ _CSS = {
     _SERIES[3]: "var(--chart-4,#7a4a9c)",
     _SERIES[4]: "var(--chart-5,#806000)",
     _SERIES[5]: "var(--chart-6,#59606a)",
+    _SERIES[6]: "var(--chart-7,#94356b)",
 }
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _DASHES: tuple[Any, ...] = (
     "solid", (0, (5, 1.8)), (0, (1.6, 1.5)), (0, (6, 1.6, 1.4, 1.6)), (0, (3, 1.4)), (0, (8, 2, 1.4, 2, 1.4, 2)),
+    (0, (1, 2.4)),
 )  # fmt: skip
 
 
