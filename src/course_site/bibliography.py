@@ -130,7 +130,7 @@ def reference(entry: Entry) -> str:
         else " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
     )
     place = f"{entry.where}, {entry.year}" if entry.where else str(entry.year)
-    day = f"Read {entry.read.day} {entry.read:%B %Y}" if entry.read else "(not re-read)"
+    day = f"Read {entry.read.day} {entry.read:%B %Y}" if entry.read else "(read second-hand)"
     note = (
         f"{day}: {entry.note}"
         if entry.note and entry.read

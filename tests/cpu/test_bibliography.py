@@ -55,7 +55,7 @@ def test_a_footnote_names_people_title_place_and_the_day_it_was_read(book):
 
 def test_a_source_nobody_read_says_so(book):
     path = book(ONE.replace("read = 2026-11-20", 'verified = false\nnote = "Figures second-hand"'))
-    assert reference(load(path)["dao2022"]).endswith("NeurIPS, 2022. Figures second-hand. (not re-read)")
+    assert reference(load(path)["dao2022"]).endswith("NeurIPS, 2022. Figures second-hand. (read second-hand)")
 
 
 def test_what_was_read_of_it_is_told(book):
