@@ -12,7 +12,6 @@ import html
 import json
 import posixpath
 import re
-import textwrap
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -560,7 +559,16 @@ def source_region(path: Path, region: str) -> tuple[str, int]:
             kept.append(line)
     if region and not first:
         raise DirectiveError(f"{path.name} has no region {region!r}")
-    return textwrap.dedent("\n".join(kept)).strip("\n"), first or 1
+    return _dedented(kept), first or 1
+
+
+def _dedented(lines: list[str]) -> str:
+    """Lines without their common margin; a `#pragma`, which starts its line anyway, does not count."""
+    margins = [
+        len(line) - len(line.lstrip()) for line in lines if line.strip() and not line.startswith("#pragma")
+    ]
+    margin = min(margins, default=0)
+    return "\n".join(line if line.startswith("#pragma") else line[margin:] for line in lines).strip("\n")
 
 
 def site_uri(path: str) -> str:

@@ -14,7 +14,7 @@ from course_site.ledger import entries, ledger_html
 from course_site.notebook import published_notebook
 from course_site.pages import read_page
 from course_site.record import build_record, record_path
-from course_site.render import lighten, render_course
+from course_site.render import lighten, render_course, source_region
 
 PAGE = """
 # ---
@@ -286,3 +286,9 @@ def test_code_keeps_colours_only():
     assert lighten('<span class="kn">import</span><span class="w"> </span><span class="n">x</span>') == (
         '<span class="kn">import</span> x'
     )
+
+
+def test_a_pragma_does_not_hold_back_the_margin(tmp_path):
+    file = tmp_path / "k.cu"
+    file.write_text("  // region loop\n#pragma unroll\n    for (;;)\n      x++;\n  // endregion\n")
+    assert source_region(file, "loop") == ("#pragma unroll\nfor (;;)\n  x++;", 2)
