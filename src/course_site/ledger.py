@@ -310,7 +310,7 @@ def moved_markdown(course: Course) -> str:
     moved = changes.load(course.root, course.slug)
     if not moved:
         return "Nothing yet: every page has been measured once, or nothing moved by more than its spread."
-    lines = ["| date | value | before | after | |", "| --- | --- | ---: | ---: | ---: |"]
+    lines = ["| date | value | before | after | change |", "| --- | --- | ---: | ---: | ---: |"]
     for entry in reversed(moved[-50:]):
         change = f"{entry['after'] / entry['before'] - 1:+.1%}" if entry["before"] else ""
         lines.append(
