@@ -51,6 +51,8 @@ def moved(old: Record | None, new: Record) -> list[Moved]:
 def _number(leaf: dict[str, Any]) -> tuple[float, str] | None:
     if leaf["kind"] == "measurement":
         return leaf["quantiles_us"]["0.5"], "µs"
+    if leaf["kind"] == "samples":
+        return leaf["quantiles"]["0.5"], str(leaf["unit"])
     if leaf["kind"] == "counted":
         return float(leaf["read_bytes"] + leaf["write_bytes"]), "B"
     if leaf["kind"] == "quantity" and leaf["how"] != "given" and isinstance(leaf["value"], (int, float)):
@@ -59,9 +61,9 @@ def _number(leaf: dict[str, Any]) -> tuple[float, str] | None:
 
 
 def _spread(leaf: dict[str, Any]) -> float:
-    if leaf["kind"] != "measurement":
+    q = leaf.get("quantiles_us") or leaf.get("quantiles")
+    if not q or not q["0.5"]:
         return 0.0
-    q = leaf["quantiles_us"]
     return float((q["0.75"] - q["0.25"]) / q["0.5"])
 
 

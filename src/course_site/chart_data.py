@@ -94,12 +94,28 @@ def _lines(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[
 
 def _points(pattern: str, x_name: str, y_name: str, scope: Scope) -> Iterator[tuple[float, ...]]:
     for name, leaf in scope.group(pattern):
+        if leaf["kind"] in ("samples", "quantity"):
+            yield _named_point(name, leaf)
+            continue
         if leaf["kind"] != "measurement":
-            raise BadExpression(f"{name!r} is not a measurement")
+            raise BadExpression(f"{name!r} is neither a measurement nor a number")
         dims = leaf["workload"]["dims"]
         x = dims[x_name] if x_name in dims else scope.resolve(f"{name}.{x_name}").value
         value = scope.resolve(f"{name}.{y_name}").value
         yield float(x), float(value), *_sample_interval(leaf, y_name, scope)
+
+
+def _named_point(name: str, leaf: Leaf) -> tuple[float, ...]:
+    """A number without a workload stands at the digits its name ends in: `chase.n4096` at 4096."""
+    digits = re.search(r"\d+$", name)
+    if not digits:
+        raise BadExpression(f"{name!r} has no place on the x axis: end its name in a number")
+    value, low, high = (
+        (leaf["quantiles"][q] for q in ("0.5", "0.05", "0.95"))
+        if leaf["kind"] == "samples"
+        else [leaf["value"]] * 3
+    )
+    return float(digits[0]), float(value), float(low), float(high)
 
 
 def _sample_interval(leaf: Leaf, attribute: str, scope: Scope) -> tuple[float, float]:

@@ -95,7 +95,7 @@ def about(course: Course, page: Page, expression: str, result: Result) -> str:
     record = course.records.get(home[0].id)
     parts = [expression]
     leaf = course.scopes[page.id].resolve(result.names[0]).leaf
-    if leaf and leaf["kind"] == "measurement" and len(result.names) == 1:
+    if leaf and leaf["kind"] in ("measurement", "samples") and len(result.names) == 1:
         parts.append(f"median of {leaf['n']}")
     if result.spread is not None:
         parts.append(f"spread {result.spread:.1%}")
@@ -173,6 +173,13 @@ def _leaf_entry(
             "clocks": {"before": leaf["before"], "after": leaf["after"]},
             **common,
             "command": f"PYTHONPATH=src python -m course_kernels.measure {' '.join(kernels)} --workload {workload}",
+        }  # fmt: skip
+    if kind == "samples":
+        q = leaf["quantiles"]
+        spread = round((q["0.75"] - q["0.25"]) / q["0.5"], 5) if q["0.5"] else None
+        return {
+            "name": name, "kind": leaf["how"], "value": q["0.5"], "unit": leaf["unit"], "n": leaf["n"],
+            "median": q["0.5"], "spread": spread, "low": q["0.05"], "high": q["0.95"], **common,
         }  # fmt: skip
     if kind == "quantity":
         return {"name": name, "kind": leaf["how"], "value": leaf["value"], "unit": leaf["unit"], **common}

@@ -152,6 +152,8 @@ class Scope:
         kind = leaf["kind"]
         if kind == "measurement":
             return self._measured(name, leaf, rest)
+        if kind == "samples":
+            return self._sampled(name, leaf, rest)
         if kind == "quantity" and not rest:
             return Resolved(leaf["value"], None, leaf["unit"], leaf)
         if kind == "text" and not rest:
@@ -179,6 +181,22 @@ class Scope:
         medians = _resampled_medians(leaf["group"], tuple(leaf["samples_us"]))
         resamples = measurement.derive(attribute, medians, self.machine)
         return Resolved(value, resamples, ATTRIBUTES[attribute][0], leaf)
+
+    @staticmethod
+    def _sampled(name: str, leaf: Leaf, rest: list[str]) -> Resolved:
+        median, unit = leaf["quantiles"]["0.5"], leaf["unit"]
+        scales = {"us": (1.0, "µs"), "ms": (1e-3, "ms"), "s": (1e-6, "s")} if unit == "µs" else {}
+        if rest == ["n"]:
+            return Resolved(leaf["n"], None, "1", leaf)
+        if rest == ["spread"]:
+            return Resolved((leaf["quantiles"]["0.75"] - leaf["quantiles"]["0.25"]) / median, None, "1", leaf)
+        if rest and (len(rest) > 1 or rest[0] not in scales):
+            raise UnknownName(
+                f"unknown value {name!r}: samples have n, spread{''.join(f', {s}' for s in scales)}"
+            )
+        scale, unit = scales[rest[0]] if rest else (1.0, unit)
+        medians = _resampled_medians(leaf["group"], tuple(leaf["samples"]))
+        return Resolved(median * scale, medians * scale, unit, leaf)
 
     @staticmethod
     def _counted(name: str, leaf: Leaf, attribute: str) -> Resolved:

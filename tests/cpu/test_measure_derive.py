@@ -200,7 +200,7 @@ def test_a_later_versions_key_is_ignored():
 
 def test_unknown_data_is_one_line():
     with pytest.raises(
-        ValueError, match="expected a kind out of measurement, counted, quantity, text, trace"
+        ValueError, match="expected a kind out of measurement, counted, quantity, samples, text, trace"
     ):
         leaf_from_json({"kind": "speed"})
 

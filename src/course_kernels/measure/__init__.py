@@ -27,6 +27,8 @@ _HOME = {
     "measure": "run",
     "quantity": "run",
     "record": "run",
+    "samples": "readings",
+    "stopwatch": "readings",
     "refusal": "run",
     "text": "run",
     "trace": "run",

@@ -21,7 +21,7 @@ Time = float | np.ndarray
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 MAX_STORED_SAMPLES = 200
-HOW = ("counted", "computed", "device", "given")
+HOW = ("counted", "computed", "device", "given", "timed")
 
 
 @dataclass(frozen=True)
@@ -175,8 +175,7 @@ def measurement_of(
     """Make a measurement out of all samples of one competitor, in the order of the rounds."""
     samples = np.asarray(samples_us, dtype=float)
     # Evenly spaced rounds, chosen by their number alone: the same for every competitor of a group.
-    count = min(len(samples), MAX_STORED_SAMPLES)
-    kept = np.unique(np.linspace(0, len(samples) - 1, count).round().astype(int))
+    kept = _kept(len(samples))
     quantiles = np.quantile(samples, QUANTILES)
     return Measurement(
         kernel=kernel,
@@ -229,7 +228,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Quantity:
-    """One number with its unit and how it came about: one of "counted", "computed", "device", "given"."""
+    """One number with its unit and how it came about: one of `HOW`."""
 
     kind: ClassVar[str] = "quantity"
 
@@ -245,6 +244,61 @@ class Quantity:
     def from_json(cls, data: Mapping[str, Any]) -> Quantity:
         """The inverse of `as_json`."""
         return _from_json(cls, data)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Several readings of one number that is no time of a checked kernel: cycles of one load, a wait of the host.
+
+    Attributes:
+        unit: unit of every reading, such as "cycles" or "µs".
+        how: how they came about, one of `HOW`.
+        n: number of readings.
+        samples: at most 200 of them, evenly spaced.
+        quantiles: quantiles of all n readings, keys as text: "0", "0.05" … "1". The median is the value.
+        group: what readings taken together in rounds share; they are resampled together.
+    """
+
+    kind: ClassVar[str] = "samples"
+
+    unit: str
+    how: str
+    n: int
+    samples: Sequence[float]
+    quantiles: Mapping[str, float]
+    group: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, as records hold it."""
+        return _as_json(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Samples:
+        """The inverse of `as_json`."""
+        return _from_json(cls, data)
+
+
+def samples_of(readings: Sequence[float] | np.ndarray, unit: str, how: str, group: str) -> Samples:
+    """Make a leaf out of all readings, in the order they were taken."""
+    values = np.asarray(readings, dtype=float)
+    quantiles = np.quantile(values, QUANTILES)
+    return Samples(
+        unit=unit,
+        how=how,
+        n=len(values),
+        samples=[_short(value) for value in values[_kept(len(values))]],
+        quantiles={f"{q:g}": _short(v) for q, v in zip(QUANTILES, quantiles, strict=True)},
+        group=group,
+    )
+
+
+def _kept(n: int) -> np.ndarray:
+    """Which of n samples are stored: evenly spaced, chosen by their number alone."""
+    return np.unique(np.linspace(0, n - 1, min(n, MAX_STORED_SAMPLES)).round().astype(int))
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")
 
 
 @dataclass(frozen=True)
@@ -283,8 +337,8 @@ class Trace:
         return _from_json(cls, data)
 
 
-LEAVES = (Measurement, Counted, Quantity, Text, Trace)
-Leaf = Measurement | Counted | Quantity | Text | Trace
+LEAVES = (Measurement, Counted, Quantity, Samples, Text, Trace)
+Leaf = Measurement | Counted | Quantity | Samples | Text | Trace
 
 
 def leaf_from_json(data: Mapping[str, Any]) -> Leaf:
