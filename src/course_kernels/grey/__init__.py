@@ -1,0 +1,1 @@
+"""A colour picture to grey: the first kernel on a grid of two dimensions."""
