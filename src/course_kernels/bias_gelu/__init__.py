@@ -1,0 +1,1 @@
+"""Bias and GELU in one pass: what fusion saves."""
