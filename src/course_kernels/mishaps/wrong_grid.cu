@@ -1,7 +1,7 @@
 // Wrong grid: the kernel is right, the launch is not.
 //
 // Contract  cases.py, too_many_threads and too_few_blocks
-// Idea      y = 2x, started with a block that is too large, or with a block too few
+// Idea      y is twice x, started with a block that is too large, or with a block too few
 // Finds it  the driver, for the block; poisoned outputs, for the missing block
 // Source    CUDA C++ Programming Guide, section on the thread hierarchy
 
