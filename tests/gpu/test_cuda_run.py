@@ -72,7 +72,7 @@ def test_shared_memory_beyond_what_comes_unasked(write, size):
 
 
 def test_shared_memory_beyond_the_card(write):
-    with pytest.raises(ValueError, match="turn: shared_bytes: at most [0-9]+ on this card, got 1048576"):
+    with pytest.raises(ValueError, match=r"turn: shared_bytes: at most [0-9]+ on this card, got 1048576"):
         run(
             write(TURN),
             1,
