@@ -14,17 +14,18 @@ from typing import Any
 import numpy as np
 
 from course_kernels.measure.measurement import ATTRIBUTES, Measurement
-from course_site import charts
+from course_site import charts, drawings
 from course_site.directives import DirectiveError
-from course_site.values import BadExpression, Leaf, Scope, UnknownName, evaluate
+from course_site.values import BadExpression, ExpressionError, Leaf, Scope, UnknownName, evaluate
 
 SETTINGS = frozenset(
     {
         "title", "alt", "caption", "x", "y", "x_label", "y_label", "x_scale", "y_scale", "series", "references",
-        "bars", "steps", "points", "math", "trace", "panels", "label",
+        "bars", "steps", "points", "math", "trace", "panels", "label", "size", "block", "sms", "lanes",
+        "registers_kib", "shared_kib", "l2_mib", "hbm_gib", "quarters", "stacks",
     }
 )  # fmt: skip
-KINDS = ("lines", "bars", "staircase", "roofline", "trace")
+KINDS = ("lines", "bars", "staircase", "roofline", "trace", "card", "launch")
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,12 @@ def draw(kind: str, settings: dict[str, Any], scope: Scope, key: str) -> Chart:
     """Draw a chart of a page.
 
     Args:
-        kind: lines, bars, staircase, roofline or trace.
+        kind: lines, bars, staircase, roofline, trace, card or launch.
         settings: the YAML of the directive, with title and alt as plain text.
         scope: the names the page can see.
         key: prefix for the ids inside the SVG, unique on the page.
     Raises:
-        DirectiveError: an unknown kind, or a setting it needs is missing.
+        DirectiveError: an unknown kind, a setting it needs is missing, or numbers that cannot be drawn.
         ExpressionError: an unknown name or a value that cannot be computed.
     """
     if kind not in KINDS:
@@ -53,6 +54,10 @@ def draw(kind: str, settings: dict[str, Any], scope: Scope, key: str) -> Chart:
         svg, head, rows = globals()[f"_{kind}"](settings, scope, key)
     except KeyError as error:
         raise DirectiveError(f"a {kind} chart needs the setting {error}") from None
+    except (DirectiveError, ExpressionError):
+        raise
+    except ValueError as error:  # numbers that cannot be drawn
+        raise DirectiveError(str(error)) from None
     return Chart(svg, _table(settings["title"], head, rows))
 
 
@@ -209,6 +214,50 @@ def _trace(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[
     every = max(1, len(columns[x_name]) // 60)
     rows = [[_number(columns[c][i]) for c in shown] for i in range(0, len(columns[x_name]), every)]
     return svg, shown, rows
+
+
+def _card(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
+    """Settings sms, lanes (per SM), registers_kib, shared_kib, l2_mib, hbm_gib; quarters and stacks may be left out."""
+    wanted = ("sms", "lanes", "registers_kib", "shared_kib", "l2_mib", "hbm_gib")
+    sms, lanes, registers, shared, l2, hbm = (_value(settings[k], scope) for k in wanted)
+    quarters, stacks = (round(_value(settings.get(k, n), scope)) for k, n in (("quarters", 4), ("stacks", 0)))
+    card = drawings.Card(round(sms), round(lanes), registers, shared, l2, hbm, quarters, stacks)
+    svg = drawings.draw_card(settings["title"], card, alt=settings["alt"], key=key)
+    per_sm = {"fp32 lanes": card.lanes, "registers, KiB": card.registers_kib, "shared, KiB": card.shared_kib}
+    rows = [[name, _number(value), _number(card.sms * value)] for name, value in per_sm.items()]
+    rows.insert(0, ["SMs", "", _number(card.sms)])
+    rows += [["L2 cache, MiB", "", _number(card.l2_mib)], ["HBM, GiB", "", _number(card.hbm_gib)]]
+    return svg, ["", "in one SM", "on the whole card"], rows
+
+
+def _launch(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
+    """Settings trace (a recorded trace, one row for each thread), size [N], [H, W] or [D, H, W], block [x, y, z]."""
+    ((name, leaf),) = scope.group(settings["trace"])
+    wanted = [*(f"{part}_{axis}" for part in ("block", "thread") for axis in "xyz"), "warp", "sm"]
+    if leaf["kind"] != "trace" or not set(wanted) <= set(leaf["columns"]):
+        raise BadExpression(f"{name!r} is not a trace of a launch: its columns must be {', '.join(wanted)}")
+    threads = tuple(
+        drawings.Thread((row[0], row[1], row[2]), (row[3], row[4], row[5]), row[6], row[7])
+        for row in zip(*(map(int, leaf["columns"][column]) for column in wanted), strict=True)
+    )
+    size = tuple(round(_value(n, scope)) for n in settings.get("size", []))
+    block = None
+    if "block" in settings:
+        x, y, z = (round(_value(n, scope)) for n in [*settings["block"], 0, 0][:3])
+        block = x, y, z
+    svg = drawings.draw_launch(
+        settings["title"], threads, size=size, block=block, alt=settings["alt"], key=key
+    )
+    plan, rows = drawings.Plan(threads, size), []
+    for own in plan.blocks.values():
+        idle = sum(map(plan.idle, own))
+        numbers = (own[0].sm, len({t.warp for t in own}), len(own) - idle, idle)
+        rows.append([plan.name(own[0]), *(_number(n) for n in numbers)])
+    return svg, ["block", "SM", "warps", "threads at work", "idle"], rows
+
+
+def _value(expression: Any, scope: Scope) -> float:
+    return float(evaluate(str(expression), scope).value)
 
 
 def _references(settings: dict[str, Any], scope: Scope) -> tuple[Any, ...]:

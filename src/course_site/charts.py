@@ -34,19 +34,19 @@ LINE = 12.0  # height of a line of small text
 
 # Sentinel -> CSS, with a fallback for readers that know no custom properties (a notebook, an image viewer).
 INK, SOFT, RULE, PAPER = "#010203", "#010305", "#010406", "#010407"
-_SERIES = ("#010501", "#010502", "#010503", "#010504", "#010505", "#010506", "#010507")
-_CSS = {
+COLOURS = ("#010501", "#010502", "#010503", "#010504", "#010505", "#010506", "#010507")
+CSS = {
     INK: "currentColor",
     SOFT: "var(--ink-soft,#5f5a52)",
     RULE: "var(--rule,#e3dcd1)",
     PAPER: "var(--paper,#fff)",
-    _SERIES[0]: "var(--chart-1,#b3471c)",
-    _SERIES[1]: "var(--chart-2,#1f6391)",
-    _SERIES[2]: "var(--chart-3,#2f7350)",
-    _SERIES[3]: "var(--chart-4,#7a4a9c)",
-    _SERIES[4]: "var(--chart-5,#806000)",
-    _SERIES[5]: "var(--chart-6,#59606a)",
-    _SERIES[6]: "var(--chart-7,#94356b)",
+    COLOURS[0]: "var(--chart-1,#b3471c)",
+    COLOURS[1]: "var(--chart-2,#1f6391)",
+    COLOURS[2]: "var(--chart-3,#2f7350)",
+    COLOURS[3]: "var(--chart-4,#7a4a9c)",
+    COLOURS[4]: "var(--chart-5,#806000)",
+    COLOURS[5]: "var(--chart-6,#59606a)",
+    COLOURS[6]: "var(--chart-7,#94356b)",
 }
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _DASHES: tuple[Any, ...] = (
@@ -151,7 +151,7 @@ def draw_lines(
         ValueError: an unknown scale or style, no points, x and y of unequal length, or a value a logarithm cannot take.
     """
     _check(series, x_scale, y_scale)
-    return _cached("lines", title, alt, key, _lines, (x_label, y_label, series, x_scale, y_scale, references))
+    return cached("lines", title, alt, key, _lines, (x_label, y_label, series, x_scale, y_scale, references))
 
 
 def draw_bars(
@@ -169,7 +169,7 @@ def draw_bars(
         ValueError: no bars, or a negative value.
     """
     _check_bars(bars)
-    return _cached("bars", title, alt, key, _bars, (x_label, bars, references))
+    return cached("bars", title, alt, key, _bars, (x_label, bars, references))
 
 
 def draw_staircase(
@@ -187,7 +187,7 @@ def draw_staircase(
         ValueError: no steps, or a negative value.
     """
     _check_bars(steps)
-    return _cached("staircase", title, alt, key, _staircase, (y_label, steps, references))
+    return cached("staircase", title, alt, key, _staircase, (y_label, steps, references))
 
 
 def draw_roofline(
@@ -205,7 +205,7 @@ def draw_roofline(
     numbers += [r.tflops for r in roofs] + [b.gb_per_s for b in bandwidths]
     if not all(math.isfinite(n) and n > 0 for n in numbers):
         raise ValueError("a roofline takes values above zero only")
-    return _cached("roofline", title, alt, key, _roofline, (points, roofs, bandwidths))
+    return cached("roofline", title, alt, key, _roofline, (points, roofs, bandwidths))
 
 
 def draw_trace(title: str, panels: tuple[Panel, ...], x_label: str, *, alt: str, key: str) -> str:
@@ -218,7 +218,7 @@ def draw_trace(title: str, panels: tuple[Panel, ...], x_label: str, *, alt: str,
         raise ValueError("a trace needs at least one panel")
     for panel in panels:
         _check(panel.series, "linear", "linear")
-    return _cached("trace", title, alt, key, _trace, (panels, x_label))
+    return cached("trace", title, alt, key, _trace, (panels, x_label))
 
 
 def standalone(svg: str) -> str:
@@ -266,13 +266,15 @@ def _check_bars(bars: Sequence[Bar]) -> None:
 
 @cache
 def _style() -> str:
-    """What besides the data decides the bytes: this file and the version of matplotlib."""
-    return hashlib.sha256(Path(__file__).read_bytes() + version("matplotlib").encode()).hexdigest()
+    """What besides the data decides the bytes: the files that draw and the version of matplotlib."""
+    files = (Path(__file__), Path(__file__).with_name("drawings.py"))
+    return hashlib.sha256(
+        b"".join(f.read_bytes() for f in files) + version("matplotlib").encode()
+    ).hexdigest()
 
 
-def _cached(
-    kind: str, title: str, alt: str, key: str, draw: Callable[..., str], data: tuple[Any, ...]
-) -> str:
+def cached(kind: str, title: str, alt: str, key: str, draw: Callable[..., str], data: tuple[Any, ...]) -> str:
+    """A drawing out of the cache, or drawn; its title, alternative text and ids are put in afterwards."""
     plain = json.dumps([kind, title, data], default=asdict, sort_keys=True)
     path = CACHE / (hashlib.sha256((_style() + plain).encode()).hexdigest()[:32] + ".svg")
     try:
@@ -365,15 +367,17 @@ def _advance(character: str, bold: bool) -> float:
     return float(two - TextPath((0, 0), "||", size=100, prop=font).get_extents().width) / 100
 
 
-def _width(text: str, size: float = SMALL, bold: bool = False) -> float:
+def text_width(text: str, size: float = SMALL, bold: bool = False) -> float:
+    """How wide a line of text is at most, whatever font the page has."""
     # The page's font is about 0.8 as wide as DejaVu; 0.88 leaves room for a fallback font.
     return 0.88 * size * sum(_advance(c, bold) for c in text)
 
 
-def _wrap(text: str, room: float, size: float = SMALL, bold: bool = False) -> list[str]:
+def wrap(text: str, room: float, size: float = SMALL, bold: bool = False) -> list[str]:
+    """Text in lines that are no wider than the room."""
     lines: list[str] = []
     for word in text.split():
-        if lines and _width(f"{lines[-1]} {word}", size, bold) <= room:
+        if lines and text_width(f"{lines[-1]} {word}", size, bold) <= room:
             lines[-1] += f" {word}"
         else:
             lines.append(word)
@@ -406,7 +410,7 @@ def _sparse(ticks: Sequence[float], places: Sequence[float]) -> list[float]:
     for n in range(1, len(ticks) + 1):
         kept = list(range(len(ticks)))[::-1][::n][::-1]
         gaps = (
-            places[b] - places[a] - (_width(short(ticks[a])) + _width(short(ticks[b]))) / 2
+            places[b] - places[a] - (text_width(short(ticks[a])) + text_width(short(ticks[b]))) / 2
             for a, b in pairwise(kept)
         )
         if all(gap >= 5 for gap in gaps):
@@ -423,7 +427,7 @@ class _Canvas:
     def __init__(self, title: str, body: float) -> None:
         from matplotlib.figure import Figure
 
-        lines = _wrap(title, WIDTH, TITLE, bold=True)
+        lines = wrap(title, WIDTH, TITLE, bold=True)
         self.height = body + len(lines) * (TITLE + 3.4) + 9
         self.figure = Figure(figsize=(WIDTH / 72, self.height / 72))
         self.tips: dict[str, list[str]] = {}
@@ -497,7 +501,7 @@ def _to_css(svg: str, tips: dict[str, list[str]]) -> str:
             tipped += f"<use {use}><title>{html.escape(text)}</title></use>{after}"
         svg = svg[:start] + tipped
     svg = svg.replace("xlink:href", "href")
-    for sentinel, colour in _CSS.items():
+    for sentinel, colour in CSS.items():
         svg = svg.replace(sentinel, colour)
     svg = re.sub(r"-?\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), svg)
     # The page decides the family; what is left of a font is its size and its weight.
@@ -527,7 +531,7 @@ def _to_css(svg: str, tips: dict[str, list[str]]) -> str:
 
 
 def _colour(i: int) -> str:
-    return _SERIES[i % len(_SERIES)]
+    return COLOURS[i % len(COLOURS)]
 
 
 # --- the kinds -------------------------------------------------------------------------------------------
@@ -606,8 +610,8 @@ def _lines(
     title: str, x_label: str, y_label: str, series: tuple[Series, ...], x_scale: str, y_scale: str,
     references: tuple[Reference, ...],
 ) -> str:  # fmt: skip
-    names = [_wrap(s.label, 84) for s in series] + [_wrap(r.label, 84) for r in references]
-    room = min(92.0, max(_width(line) for name in names for line in name))
+    names = [wrap(s.label, 84) for s in series] + [wrap(r.label, 84) for r in references]
+    room = min(92.0, max(text_width(line) for name in names for line in name))
     needed = sum(LINE * len(name) + 1.5 for name in names)
     body = max(196.0, needed) + 52
     canvas = _Canvas(title, body)
@@ -616,7 +620,7 @@ def _lines(
     ]
     low, high, ticks = _limits(values, y_scale)
     ticks = [t for t in ticks if low <= t <= high]
-    left = max(_width(short(t)) for t in ticks) + 8
+    left = max(text_width(short(t)) for t in ticks) + 8
     box = Box(left, 34, WIDTH - room - 14, body - 18)
     axes = canvas.axes(box)
     if x_scale != "linear":
@@ -665,7 +669,7 @@ def _references_above(canvas: _Canvas, axes: Any, references: Sequence[Reference
         y = box.y1 + 6 + LINE * i
         canvas.line([x, x], [box.y0, y + 3], SOFT, linewidth=0.9, linestyle=(0, (1.5, 2)))
         text = f"{r.label}, {short(r.value)}"
-        right = x + 4 + _width(text) > WIDTH
+        right = x + 4 + text_width(text) > WIDTH
         canvas.text(x - 4 if right else x + 4, y, text, SOFT, ha="right" if right else "left")
 
 
@@ -674,7 +678,7 @@ def _bars(title: str, x_label: str, bars: tuple[Bar, ...], references: tuple[Ref
     body = pitch * len(bars) + LINE * len(references) + 26
     canvas = _Canvas(title, body)
     top = max([b.value for b in bars] + [b.high or 0 for b in bars] + [r.value for r in references]) or 1.0
-    values = max(_width(short(b.value), BODY, bold=True) for b in bars)
+    values = max(text_width(short(b.value), BODY, bold=True) for b in bars)
     box = Box(0.5, 20, WIDTH - values - 10, 20 + pitch * len(bars))
     axes = canvas.axes(box)
     axes.spines["bottom"].set_visible(False)
@@ -688,7 +692,7 @@ def _bars(title: str, x_label: str, bars: tuple[Bar, ...], references: tuple[Ref
         base = pitch * (len(bars) - 1 - i) + 5
         note = f" ({bar.note})" if bar.note else ""
         axes.fill_between(
-            [0, bar.value], base, base + 9, color=_SERIES[0], alpha=0.85, linewidth=0, gid=f"b{i}"
+            [0, bar.value], base, base + 9, color=COLOURS[0], alpha=0.85, linewidth=0, gid=f"b{i}"
         )
         canvas.tips[f"b{i}"] = [f"{bar.label}{note}: {short(bar.value)}"]
         end = bar.value
@@ -699,7 +703,7 @@ def _bars(title: str, x_label: str, bars: tuple[Bar, ...], references: tuple[Ref
         canvas.text(x + 5, y, short(bar.value), size=BODY, weight="bold")
         canvas.text(3.5, y + 12.5, bar.label)
         if bar.note:
-            canvas.text(3.5 + _width(bar.label) + 6, y + 12.5, bar.note, SOFT)
+            canvas.text(3.5 + text_width(bar.label) + 6, y + 12.5, bar.note, SOFT)
     canvas.text(0, 8, x_label, SOFT)
     return canvas.svg()
 
@@ -711,11 +715,11 @@ def _staircase(title: str, y_label: str, steps: tuple[Bar, ...], references: tup
     )
     low, high, ticks = _limits([0.0, top * 1.04], "linear")
     ticks = [t for t in ticks if t <= high]
-    left = max(_width(short(t)) for t in ticks) + 8
+    left = max(text_width(short(t)) for t in ticks) + 8
     tread = (WIDTH - left) / len(steps)
     # Names under the treads where they fit; else numbers there and the names in a list below.
-    under = [_wrap(s.label, tread - 4) for s in steps]
-    fits = all(_width(line) <= tread - 2 for name in under for line in name) and max(map(len, under)) <= 4
+    under = [wrap(s.label, tread - 4) for s in steps]
+    fits = all(text_width(line) <= tread - 2 for name in under for line in name) and max(map(len, under)) <= 4
     foot = LINE * max(map(len, under)) + 8 if fits else LINE * len(steps) + 26
     body = foot + 186
     canvas = _Canvas(title, body)
@@ -733,9 +737,9 @@ def _staircase(title: str, y_label: str, steps: tuple[Bar, ...], references: tup
     for i, step in enumerate(steps):
         kept = min(before, step.value)
         edges = [i + 0.04, i + 0.96]
-        axes.fill_between(edges, 0, kept, color=_SERIES[0], alpha=0.28, linewidth=0)
-        axes.fill_between(edges, kept, step.value, color=_SERIES[0], alpha=0.9, linewidth=0)
-        axes.fill_between(edges, 0, step.value, color=_SERIES[0], alpha=0.0, linewidth=0, gid=f"b{i}")
+        axes.fill_between(edges, 0, kept, color=COLOURS[0], alpha=0.28, linewidth=0)
+        axes.fill_between(edges, kept, step.value, color=COLOURS[0], alpha=0.9, linewidth=0)
+        axes.fill_between(edges, 0, step.value, color=COLOURS[0], alpha=0.0, linewidth=0, gid=f"b{i}")
         canvas.tips[f"b{i}"] = [f"{step.label}{f' ({step.note})' if step.note else ''}: {short(step.value)}"]
         end = step.value
         if step.low is not None and step.high is not None and step.high > step.low:
@@ -765,7 +769,7 @@ def _roofline(
     y_high = top * 2.0
     y_low = min(min(p.tflops for p in points) / 2.4, x_low * fastest * 0.8)
     y_ticks = _log_ticks(y_low, y_high)
-    left = max(_width(short(t)) for t in y_ticks) + 8
+    left = max(text_width(short(t)) for t in y_ticks) + 8
     box = Box(left, 34, WIDTH - 1, body - 18)
     axes = canvas.axes(box)
     axes.set_xscale("log")
@@ -788,13 +792,13 @@ def _roofline(
         (x0, y0), (x1, y1) = (canvas.place(axes, x, x * slope) for x in (start, top / slope))
         angle = math.atan2(y1 - y0, x1 - x0)
         text = f"{b.label}, {short(b.gb_per_s)} GB/s"
-        along = 0.04 if math.hypot(x1 - x0, y1 - y0) > _width(text) * 1.2 else 0.0
+        along = 0.04 if math.hypot(x1 - x0, y1 - y0) > text_width(text) * 1.2 else 0.0
         x, y = x0 + (x1 - x0) * along + 2, y0 + (y1 - y0) * along + 2
         canvas.text(x - 4 * math.sin(angle), y + 4 * math.cos(angle), text, SOFT, va="baseline",
                     rotation=math.degrees(angle), rotation_mode="anchor")  # fmt: skip
         for i in range(41):  # the slope and the words above it are ground that labels of points avoid
             px, py = x0 + (x1 - x0) * i / 40, y0 + (y1 - y0) * i / 40
-            reach = 13 if 40 * along <= i and math.hypot(px - x, py - y) <= _width(text) else 2
+            reach = 13 if 40 * along <= i and math.hypot(px - x, py - y) <= text_width(text) else 2
             taken.append(Box(px - reach * 0.8, py - 2, px + 2, py + reach))
     for r in sorted(roofs, key=lambda r: -r.tflops):
         axes.plot(
@@ -804,7 +808,7 @@ def _roofline(
         text = f"{r.label}, {short(r.tflops)} TFLOP/s"
         canvas.text(x, y + 7, text, SOFT, ha="right")
         taken.append(Box(canvas.place(axes, r.tflops / fastest, r.tflops)[0], y - 1.5, x, y + 1.5))
-        taken.append(Box(x - _width(text), y + 1, x, y + 13))
+        taken.append(Box(x - text_width(text), y + 1, x, y + 13))
     places = [canvas.place(axes, p.intensity, p.tflops) for p in points]
     taken += [Box(x - 4, y - 4, x + 4, y + 4) for x, y in places]
     for i, p in enumerate(points):
@@ -812,7 +816,7 @@ def _roofline(
         canvas.marks(axes, f"p{i}", [p.intensity], [p.tflops], [tip], marker=_MARKERS[i % len(_MARKERS)], markersize=6,
                      markerfacecolor=_colour(i), markeredgecolor=PAPER, markeredgewidth=0.8, zorder=5)  # fmt: skip
     for group in _clusters(places):
-        spots = _spots([(*places[i], _width(points[i].label, bold=True)) for i in group], taken, box)
+        spots = _spots([(*places[i], text_width(points[i].label, bold=True)) for i in group], taken, box)
         taken += spots
         for i, spot in zip(group, spots, strict=True):
             x, y = places[i]
@@ -910,11 +914,13 @@ def _trace(title: str, panels: tuple[Panel, ...], x_label: str) -> str:
             gap = max(values) - min(values) or max(values) * 0.1
             ticks = _ticks(min(values) - 0.25 * gap, max(values) + 0.1 * gap, 3)
             scales[n] = ticks[0], ticks[-1], ticks
-    left = max(_width(short(t)) for _, high, ticks in scales for t in ticks if t <= high) + 8
+    left = max(text_width(short(t)) for _, high, ticks in scales for t in ticks if t <= high) + 8
     several = any(len(p.series) > 1 for p in panels)
-    names = [[_wrap(s.label, 74) for s in p.series] if len(p.series) > 1 else [] for p in panels]
+    names = [[wrap(s.label, 74) for s in p.series] if len(p.series) > 1 else [] for p in panels]
     room = (
-        min(80.0, max(_width(line) for ps in names for name in ps for line in name)) + 14 if several else 2.0
+        min(80.0, max(text_width(line) for ps in names for name in ps for line in name)) + 14
+        if several
+        else 2.0
     )
     for n, (p, (low, high, ticks)) in enumerate(zip(panels, scales, strict=True)):
         bottom = 34 + pitch * (len(panels) - 1 - n)

@@ -10,13 +10,30 @@ from pathlib import Path
 
 import pytest
 
-from course_site import charts
+from course_site import chart_data, charts, drawings
 from course_site.charts import Bandwidth, Bar, Panel, Point, Reference, Roof, Series
+from course_site.directives import DirectiveError
+from course_site.drawings import Card, Thread
+from course_site.values import Scope
 
 X = (512.0, 1024.0, 2048.0, 4096.0)
 FLASH = Series("flash", X, (3.0, 5.0, 9.0, 14.0), (2.9, 4.9, 8.8, 13.9), (3.1, 5.2, 9.3, 14.4))
 NAIVE = Series("materialised", X, (9.0, 21.0, 60.0, 190.0))
 TIME = tuple(i / 10 for i in range(400))
+CARD = Card(sms=132, lanes=128, registers_kib=256, shared_kib=228, l2_mib=60, hbm_gib=139.8, stacks=6)
+
+
+def launch(grid: tuple[int, int, int], block: tuple[int, int, int]) -> tuple[Thread, ...]:
+    """A launch as a card would report it, block n on multiprocessor 2n."""
+    places = [(b, t) for b in every(grid) for t in every(block)]
+    return tuple(
+        Thread(b, t, (t[0] + block[0] * (t[1] + block[1] * t[2])) // 32, 2 * every(grid).index(b))
+        for b, t in places
+    )
+
+
+def every(extent: tuple[int, int, int]) -> list[tuple[int, int, int]]:
+    return [(x, y, z) for z in range(extent[2]) for y in range(extent[1]) for x in range(extent[0])]
 
 
 def draw(kind: str, key: str = "k") -> str:
@@ -38,11 +55,20 @@ def draw(kind: str, key: str = "k") -> str:
         return charts.draw_roofline(
             "T", points, (Roof("fp32", 67),), (Bandwidth("HBM", 4800),), alt=alt, key=key
         )
+    if kind == "card":
+        return drawings.draw_card("T", CARD, alt=alt, key=key)
+    if kind.startswith("launch"):
+        grid, block, size = {
+            "launch 1": ((4, 1, 1), (256, 1, 1), (1000,)),
+            "launch 2": ((3, 3, 1), (16, 16, 1), (40, 45)),
+            "launch 3": ((2, 1, 2), (4, 4, 4), (8, 4, 7)),
+        }[kind]
+        return drawings.draw_launch("T", launch(grid, block), size=size, alt=alt, key=key)
     panels = (Panel("W", (Series("p", TIME, tuple(600 + t for t in TIME)),)), Panel("°C", (FLASH,)))
     return charts.draw_trace("T", panels, "s", alt=alt, key=key)
 
 
-KINDS = ["lines", "log", "bars", "staircase", "roofline", "trace"]
+KINDS = ["lines", "log", "bars", "staircase", "roofline", "trace", "card", "launch 1", "launch 2", "launch 3"]
 
 
 @pytest.fixture(autouse=True)
@@ -129,6 +155,69 @@ def test_labels_on_the_right_do_not_cover_each_other() -> None:
     assert all(b - a >= 10 for a, b in pairwise(at))
 
 
+def test_a_launch_names_its_blocks_its_warps_and_who_stands_idle() -> None:
+    svg = draw("launch 2")
+    assert "9 blocks of 16 × 16 = 256 threads: 2,304 in all, 504 idle" in svg
+    assert "Block (2, 0) on SM 4: 8 warps; the numbers are lanes" in svg
+    assert re.findall(r">warp (\d)<", svg) == [str(w) for w in range(8)]
+    assert re.findall(r"<title>(\(\d, \d\) on SM \d+)</title>", svg) == [
+        f"({n % 3}, {n // 3}) on SM {2 * n}" for n in range(9)
+    ]
+    # Lanes of the magnified block: 13 of 16 columns are at work, two rows to a warp.
+    rows = [re.findall(r"<tspan[^>]*>(\d+)<", text) for text in re.findall(r"<text id.*?</text>", svg)]
+    assert rows == [[str(n) for n in range(first, first + 13)] for first in (0, 16)]
+
+
+def test_equal_warps_are_drawn_once_and_pointed_at() -> None:
+    svg = drawings.draw_launch("T", launch((16, 1, 1), (128, 1, 1)), alt="a", key="k")
+    slices = set(re.findall(r'<g id="([^"]+)"', svg))
+    assert len(slices) == 2  # one for the grid, one larger for the magnified block
+    assert len(re.findall(f'<use href="#({"|".join(slices)})"', svg)) == 16 + 1
+
+
+def test_a_thread_is_idle_past_any_edge_of_its_problem() -> None:
+    plan = drawings.Plan(launch((2, 2, 1), (4, 4, 1)), (5, 7))  # 5 rows, 7 columns
+    threads = [t for own in plan.blocks.values() for t in own]
+    working = {
+        (4 * t.block[0] + t.thread[0], 4 * t.block[1] + t.thread[1]) for t in threads if not plan.idle(t)
+    }
+    assert working == {(x, y) for x in range(7) for y in range(5)}
+
+
+def test_memories_on_the_chip_have_areas_in_proportion() -> None:
+    svg = draw("card")
+    tile = re.findall(r'<pattern id="k-\d" x="0".*?</pattern>', svg)[0]
+    boxes = re.findall(r"h([\d.]+)v([\d.]+)h", tile)
+    l2 = re.search(r'd="M0.5 [\d.]+h([\d.]+)v([\d.]+)h-[\d.]+z" style="fill:var\(--chart-5', svg)
+    registers, shared, cache = (float(w) * float(h) for w, h in [*boxes, l2.groups()])
+    assert registers / shared == pytest.approx(256 / 228, rel=0.01)
+    assert cache / registers == pytest.approx(60 * 1024 / 256, rel=0.01)
+
+
+def test_a_launch_and_a_card_come_out_of_a_record_with_their_tables() -> None:
+    rows = [(*t.block, *t.thread, t.warp, t.sm) for t in launch((2, 1, 1), (32, 1, 1))]
+    names = [*(f"{part}_{axis}" for part in ("block", "thread") for axis in "xyz"), "warp", "sm"]
+    columns = {n: list(c) for n, c in zip(names, zip(*rows, strict=True), strict=True)}
+    quantity = {"kind": "quantity", "value": 40, "unit": "1", "how": "given"}
+    scope = Scope("p", {"seen": {"kind": "trace", "columns": columns}, "n": quantity}, None)
+    chart = chart_data.draw("launch", {"title": "T", "alt": "a", "trace": "seen", "size": ["n"]}, scope, "k")
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", chart.table_html)
+    assert cells == ["0", "0", "1", "32", "0", "1", "2", "1", "8", "24"]
+    sizes = {
+        "sms": "n",
+        "lanes": 128,
+        "registers_kib": 256,
+        "shared_kib": 100,
+        "l2_mib": 4,
+        "hbm_gib": "n / 5",
+    }
+    chart = chart_data.draw("card", {"title": "T", "alt": "a", **sizes}, scope, "k")
+    assert "40 SMs around 4 MiB" in chart.svg
+    assert "8 GiB of HBM" in chart.svg
+    with pytest.raises(DirectiveError, match="sms above zero"):
+        chart_data.draw("card", {"title": "T", "alt": "a", **sizes, "sms": "n - 40"}, scope, "k")
+
+
 def test_short_numbers() -> None:
     values = (0, 0.0123, 12.345, 512.0, 16384.0, 1e-7)
     assert [charts.short(v) for v in values] == ["0", "0.0123", "12.3", "512", "16,384", "0.0000001"]
@@ -174,6 +263,12 @@ def test_a_new_alternative_text_draws_nothing_anew_and_new_data_does() -> None:
             "T", (Point("p", 0, 1),), (Roof("r", 1),), (Bandwidth("b", 1),), alt="a", key="k"
         ),
         lambda: charts.draw_trace("T", (), "s", alt="a", key="k"),
+        lambda: drawings.draw_card("T", Card(0, 128, 256, 228, 60, 140), alt="a", key="k"),
+        lambda: drawings.draw_card("T", Card(132, 126, 256, 228, 60, 140), alt="a", key="k"),
+        lambda: drawings.draw_launch("T", (), alt="a", key="k"),
+        lambda: drawings.draw_launch("T", launch((2, 1, 1), (32, 1, 1))[1:], alt="a", key="k"),
+        lambda: drawings.draw_launch("T", launch((2, 1, 1), (32, 1, 1)), block=(2, 0, 0), alt="a", key="k"),
+        lambda: drawings.draw_launch("T", launch((1, 1, 1), (32, 1, 1)), size=(1, 1, 1, 1), alt="a", key="k"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(call) -> None:
