@@ -1,12 +1,15 @@
-"""The arrows between the parts: problem <- measure <- page -> site. Nothing points back."""
+"""The arrows between the parts: problem <- measure <- page -> site, and measure <- labs <- site. None points back."""
 
 import subprocess
 import sys
+from pathlib import Path
 
 import grimp
 import pytest
 
-GRAPH = grimp.build_graph("course_kernels", "course_site", cache_dir=None)
+import course_labs
+
+GRAPH = grimp.build_graph("course_kernels", "course_labs", "course_site", cache_dir=None)
 PROBLEMS = sorted(
     m.removesuffix(".problem") for m in GRAPH.modules if m.count(".") == 2 and m.endswith(".problem")
 )
@@ -46,19 +49,37 @@ def test_measuring_knows_no_problem_and_no_site():
     assert not {m for m in imported for problem in PROBLEMS if m == problem or m.startswith(problem + ".")}
 
 
-def test_kernels_know_nothing_of_the_site():
-    assert not {m for m in imports_of("course_kernels") if m.startswith("course_site")}
+def test_kernels_know_nothing_of_the_site_nor_of_the_labs():
+    assert not {m for m in imports_of("course_kernels") if m.startswith(("course_site", "course_labs"))}
 
 
-def test_the_site_knows_no_kernel():
-    assert {m for m in imports_of("course_site") if m.startswith("course_kernels")} <= DERIVED
+def test_the_labs_know_no_problem_and_no_site():
+    # A lab's problem is named in its lab.toml, and loaded by that name.
+    imported = imports_of("course_labs")
+    assert not {m for m in imported if m.startswith("course_site")}
+    assert not {m for m in imported for problem in PROBLEMS if m == problem or m.startswith(problem + ".")}
 
 
-@pytest.mark.parametrize("module", ["course_site.hook", "course_site.render", "course_site.docs"])
-def test_rendering_imports_no_torch(module):
-    code = f"import sys, {module}; sys.exit(bool({{'torch', 'triton', 'cuda'}} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+def test_the_site_knows_of_the_labs_only_what_they_are():
+    assert {m for m in imports_of("course_site") if m.startswith("course_labs")} <= {
+        "course_labs",
+        "course_labs.lab",
+    }
+
+
+@pytest.mark.parametrize("module", ["course_labs.lab", "course_labs.write", "course_labs.grade"])
+def test_writing_a_lab_needs_the_standard_library_only(module):
+    code = f"import sys, {module}; print(*{{m.split('.')[0] for m in sys.modules}} - set(sys.stdlib_module_names))"
+    src = str(Path(course_labs.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env={"PYTHONPATH": src},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) <= {"__main__", "course_kernels", "course_labs"}
 
 
 def test_no_module_is_named_for_nothing():
