@@ -22,6 +22,9 @@ struct Place {
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
 
 inline Place gridDim, blockDim, blockIdx, threadIdx;
 
@@ -90,4 +93,11 @@ inline float __shfl_xor_sync(unsigned, float x, int mask) {
   const float got = fibers::handed[partner];
   fibers::pause();  // nobody holds out the next number before all have taken this one
   return got;
+}
+
+// Fibers change places at barriers and shuffles only, so nobody comes between.
+inline float atomicAdd(float *to, float x) {
+  const float before = *to;
+  *to += x;
+  return before;
 }
