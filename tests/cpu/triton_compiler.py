@@ -14,6 +14,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
 
 from course_kernels.attention import k03_flash, k04_specialised
+from course_kernels.reduction import k05_triton
 from course_kernels.vector_add import k02_triton
 
 CAPABILITIES = (80, 86, 89, 90, 100, 120)
@@ -42,6 +43,13 @@ def vector_add(capability):
     """The first Triton kernel."""
     types = dict.fromkeys(("x_ptr", "y_ptr", "z_ptr"), "*fp32") | {"N": "i32"}
     return compiled(k02_triton.vector_add_kernel, types, {"BLOCK": k02_triton.BLOCK}, capability)
+
+
+def reduction(capability):
+    """The sum of a vector."""
+    types = {"x_ptr": "*fp32", "sums_ptr": "*fp32", "N": "i32"}
+    constants = {"BLOCK": k05_triton.BLOCK, "STEPS": k05_triton.STEPS}
+    return compiled(k05_triton.reduction_kernel, types, constants, capability, num_warps=k05_triton.WARPS)
 
 
 def attention(capability, element_bytes, D, causal):
@@ -79,6 +87,7 @@ if __name__ == "__main__":
     results = {}
     for capability in CAPABILITIES:
         results[f"vector_add-{capability}"] = vector_add(capability)
+        results[f"reduction-{capability}"] = reduction(capability)
         results[f"attention-2-128-causal-{capability}"] = attention(capability, 2, 128, True)
     for D, causal in ((128, False), (64, True), (64, False)):
         name = f"attention-2-{D}-{'causal' if causal else 'full'}-90"

@@ -1,0 +1,1 @@
+"""Add up a vector: many threads, one answer."""
