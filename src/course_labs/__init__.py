@@ -1,0 +1,1 @@
+"""Labs: what a student types, and the grader that says what is wrong with it."""

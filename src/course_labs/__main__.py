@@ -1,0 +1,71 @@
+"""``python -m course_labs lab|grade …``: what `nox -s lab` and `nox -s grade` run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from course_labs.grade import CannotGrade, grade
+from course_labs.lab import Lab, LabError, find_lab, find_labs
+from course_labs.verdict import USAGE
+from course_labs.write import FOLDER, write
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main(arguments: list[str], root: Path = ROOT) -> int:
+    """Run one command; returns its exit code."""
+    parser = argparse.ArgumentParser(prog="nox -s", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    lab = commands.add_parser(
+        "lab", prog="nox -s lab --", description="List the labs, or write one into my_labs/."
+    )
+    lab.add_argument("name", nargs="?", help="the lab; without it all are listed")
+    lab.add_argument("--door", default="", help="triton, cuda, numpy or python, as the lab has them")
+    lab.add_argument("--stage", type=int, help="the file after this stage; 0 is the starter")
+    marks = commands.add_parser("grade", prog="nox -s grade --", description="Check your file of a lab.")
+    marks.add_argument("name", help="the lab")
+    marks.add_argument("file", nargs="?", type=Path, help="your file; without it the one in my_labs/")
+    marks.add_argument("--door", default="", help="where the file's name does not say it")
+    marks.add_argument("--seconds", type=float, help="another time limit")
+    marks.add_argument("--gpu", action="store_true", help="refuse to grade without a GPU")
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "grade":
+            return _grade(find_lab(root, options.name), root, options)
+        if options.name is None:
+            print(_list(root))
+        else:
+            print("\n".join(write(find_lab(root, options.name), root, options.door, options.stage)))
+    except (LabError, CannotGrade, OSError) as error:
+        print(error, file=sys.stderr)
+        return USAGE
+    return 0
+
+
+def _list(root: Path) -> str:
+    labs = find_labs(root).values()
+    width = max((len(lab.name) for lab in labs), default=0)
+    lines = [
+        f"{lab.name:{width}}  {lab.minutes:3d} min  {', '.join(lab.doors):12}  {lab.title} ({lab.page})"
+        for lab in labs
+    ]
+    return "\n".join([*lines, "", "start one:  nox -s lab -- NAME        check it:  nox -s grade -- NAME"])
+
+
+def _grade(lab: Lab, root: Path, options: argparse.Namespace) -> int:
+    file = options.file or _first_file(lab, root, options.door)
+    needs_gpu = options.gpu and bool(lab.problem)
+    verdict = grade(lab, [file], options.door, seconds=options.seconds, needs_gpu=needs_gpu)[0]
+    print(verdict.text)
+    return verdict.code
+
+
+def _first_file(lab: Lab, root: Path, door: str) -> Path:
+    files = [root / FOLDER / lab.student_file(one) for one in ([door] if door in lab.doors else lab.doors)]
+    return next((file for file in files if file.exists()), files[0])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

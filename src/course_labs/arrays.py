@@ -1,0 +1,111 @@
+"""NumPy arrays in a student's hands: which functions they call on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import torch
+
+from course_labs.watch import Watch
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Making room, and asking about it.
+ALLOCATIONS = _words(
+    "numpy.empty_like numpy.zeros_like numpy.ones_like numpy.full_like numpy.shape numpy.ndim numpy.size "
+    "numpy.result_type numpy.may_share_memory numpy.array_repr numpy.array_str"
+)
+METHODS = _words(
+    "T mT transpose swapaxes sum mean prod cumsum cumprod dot max min argmax argmin std var sort argsort "
+    "partition searchsorted trace take choose compress repeat copy astype round clip tolist tobytes "
+    "__matmul__ __rmatmul__ __imatmul__ __copy__ __deepcopy__"
+)
+
+_watch: list[tuple[Watch, frozenset[str], frozenset[str]]] = []
+
+
+def _ask(name: str) -> None:
+    watch, allow, _ = _watch[-1]
+    if watch.on and name not in allow:
+        watch.refuse(f"calls NumPy's own {name}")
+
+
+class Watched(np.ndarray):
+    """An array that says what is done with it."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        name = f"numpy.{ufunc.__name__}"
+        watch, _, refuse = _watch[-1]
+        if method != "__call__":
+            _ask(f"{name}.{method}")
+        elif ufunc.signature is not None:  # matmul and its kin
+            _ask(name)
+        elif watch.on and name in refuse:
+            watch.refuse(f"calls NumPy's own {name}")
+        plain = [_plain(value) for value in inputs]
+        if "out" in keywords:
+            keywords["out"] = tuple(_plain(value) for value in keywords["out"])
+        result = getattr(ufunc, method)(*plain, **keywords)
+        if "out" in keywords:
+            outs = keywords["out"]
+            return outs[0].view(Watched) if len(outs) == 1 else tuple(out.view(Watched) for out in outs)
+        return result.view(Watched) if isinstance(result, np.ndarray) else result
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        name = f"{func.__module__}.{func.__name__}"
+        if name not in ALLOCATIONS:
+            _ask(name)
+        return super().__array_function__(func, types, args, kwargs)
+
+
+def _plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, Watched) else value
+
+
+def _method(name: str) -> Any:
+    inherited = getattr(np.ndarray, name)
+    if callable(inherited):
+
+        def method(self: Any, *args: Any, **keywords: Any) -> Any:
+            _ask(f"numpy.ndarray.{name}")
+            return inherited(self, *args, **keywords)
+
+        return method
+
+    def attribute(self: Any) -> Any:
+        _ask(f"numpy.ndarray.{name}")
+        return inherited.__get__(self)
+
+    return property(attribute)
+
+
+for _name in METHODS:
+    if hasattr(np.ndarray, _name):
+        setattr(Watched, _name, _method(_name))
+
+
+def watched(
+    function: Callable[..., Any], watch: Watch, allow: Iterable[str], refuse: Iterable[str]
+) -> Callable[..., Any]:
+    """The student's function over arrays, as one over tensors that the checker can call."""
+
+    def call(*inputs: torch.Tensor, **options: Any) -> Any:
+        _watch.append((watch, frozenset(allow), frozenset(refuse)))
+        try:
+            with watch.watching():
+                result = function(*(tensor.numpy().view(Watched) for tensor in inputs), **options)
+            several = result if isinstance(result, tuple | list) else (result,)
+            tensors = tuple(
+                torch.from_numpy(_plain(array)) if isinstance(array, np.ndarray) else array
+                for array in several
+            )
+            return tensors if isinstance(result, tuple | list) else tensors[0]
+        finally:
+            _watch.pop()
+
+    return call

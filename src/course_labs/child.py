@@ -1,0 +1,458 @@
+"""The process that runs a student's file. Started by `grade`; says over a pipe what it does and finds."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import importlib.util
+import json
+import math
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from course_labs.lab import ON_THE_CPU, Lab, load_lab
+from course_labs.verdict import NOT_RUN, RIGHT, Verdict
+from course_labs.watch import NotYours, Watch, hook
+
+CARD = "sm_90a"  # what a .cu is compiled for where there is no card
+TIMING_SECONDS = 0.3
+NEXT_BY_HAND = "work that case out on paper; it is small."
+
+# How the checker begins what it says, and the property that is.
+SAYS = {
+    "all NaN": "all NaN",
+    "not written, or NaN": "not written",
+    "wrong shape": "wrong shape",
+    "wrong dtype": "wrong dtype",
+    "wrong result": "wrong result",
+    "wrong device": "wrong device",
+    "input modified": "input modified",
+    "cached result": "cached result",
+    "work on another stream": "another stream",
+    "wrong": "wrong",
+}
+# Modules that would do the work of a door.
+NOT_IN = {"python": ("numpy", "torch", "triton"), "numpy": ("torch", "triton")}
+
+
+class Refusal(Exception):
+    """A verdict that is already known."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.found)
+        self.verdict = verdict
+
+
+class Missing(Exception):
+    """Something that grading needs is not on this machine."""
+
+
+def main() -> int:
+    """Grade the files of the job on standard input."""
+    pipe = int(sys.argv[1])
+    os.set_inheritable(pipe, False)
+
+    def say(**event: Any) -> None:
+        os.write(pipe, (json.dumps(event) + "\n").encode())
+
+    job = json.load(sys.stdin)
+    lab, door = load_lab(Path(job["lab"])), job["door"]
+    hook()
+    try:
+        grader = Grader(lab, door, job["needs_gpu"], say)
+    except Missing as error:
+        say(cannot=str(error))
+        return 2
+    for number, file in enumerate(map(Path, job["files"])):
+        say(begin=number)
+        verdict = grader.verdict(file)
+        sys.stdout.flush()
+        say(verdict=verdict.as_json(), broken=grader.broken)
+        if grader.broken:
+            break
+    # Nothing of the student's runs on the way out.
+    sys.stdout.flush()
+    os._exit(0)
+
+
+class Grader:
+    """Grades files for one door of one lab."""
+
+    def __init__(self, lab: Lab, door: str, needs_gpu: bool, say: Callable[..., None]) -> None:
+        self.lab, self.door, self._say = lab, door, say
+        self.broken = False  # true once the GPU refuses further work in this process
+        self.gpu = False
+        if lab.problem:
+            self._load_torch(needs_gpu)
+            self._load_problem()
+
+    def _load_torch(self, needs_gpu: bool) -> None:
+        try:
+            import torch
+        except ImportError as error:
+            raise Missing(f"torch is not installed here ({error}): nox -s grade installs it") from None
+        has_gpu = torch.cuda.is_available()
+        if needs_gpu and not has_gpu:
+            raise Missing(
+                "this machine has a GPU, but torch cannot use it; CUDA_VISIBLE_DEVICES=-1 grades without"
+            )
+        self.has_gpu = has_gpu
+        self.gpu = has_gpu and self.door not in ON_THE_CPU
+        if self.door == "triton":
+            if not has_gpu:
+                os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
+            try:
+                import triton
+            except ImportError as error:
+                others = ", ".join(other for other in self.lab.doors if other != "triton")
+                raise Missing(
+                    f"triton is not installed here ({error}): pip install triton"
+                    + (f", or take another door: {others}" if others else "")
+                ) from None
+            from course_labs import tensors
+
+            tensors.trust(Path(triton.__file__).parent)
+
+    def _load_problem(self) -> None:
+        from course_kernels.problem import Workload
+
+        self.problem = importlib.import_module(f"course_kernels.{self.lab.problem}.problem").PROBLEM
+        tries = [Workload.parse(text) for text in self.lab.tries]
+        if self.gpu:
+            tries += [workload for workload in self.problem.check_on if workload not in tries]
+        self.tries = tries
+        self.library = None
+        if self.gpu:
+            # Everything of the library that is needed later is loaded before the student's file.
+            from course_kernels.measure import compare  # noqa: F401
+            from course_kernels.measure.competitor import competitor_named
+
+            self.library = competitor_named(self.lab.beside) if self.lab.beside else None
+
+    def verdict(self, file: Path) -> Verdict:
+        """What is right or wrong about one file."""
+        self._size = ""
+        watch = Watch(file, not self.lab.problem, self.lab.refuse, NOT_IN.get(self.door, ()))
+        try:
+            with watch.installed():
+                verdict = self._by_hand(file, watch) if not self.lab.problem else self._checked(file, watch)
+        except Refusal as refusal:
+            verdict = refusal.verdict
+        except NotYours as error:
+            verdict = Verdict("not yours", str(error), self._size)
+        except BaseException as error:  # exit() included: whatever it is, it was the student's file
+            verdict = self._crash(error, file)
+        if watch.found:
+            return Verdict("not yours", watch.found[0], self._size)
+        return verdict
+
+    # --- a lab with a problem ------------------------------------------------------------------
+
+    def _checked(self, file: Path, watch: Watch) -> Verdict:
+        from course_kernels.measure.check import WrongResult, checked_error
+        from course_kernels.measure.competitor import Competitor
+        from course_kernels.measure.roofline import FasterThanFloor
+        from course_labs import tensors
+
+        plain, function, zones = self._function(file, watch)
+        if plain is None:
+            return Verdict(NOT_RUN, f"compiled for {CARD}, not run: this machine has no GPU")
+
+        def make_inputs(*arguments: Any) -> Any:
+            inputs = self.problem.make_inputs(*arguments)
+            return tuple(zones.around(x, f"input {n}", tensors.INPUT_FILL) for n, x in enumerate(inputs, 1))
+
+        problem = self.problem
+        if self.door not in ON_THE_CPU:
+            problem = dataclasses.replace(problem, make_inputs=make_inputs)
+        for workload in self.tries:
+            self._size = size_of(workload)
+            self._say(size=self._size)
+            zones.forget()
+            try:
+                checked_error(
+                    Competitor(file.name, problem, function), workload, device="cuda" if self.gpu else "cpu"
+                )
+            except WrongResult as error:
+                raise Refusal(self._wrong(str(error), zones.broken())) from None
+            broken = zones.broken()
+            if broken:
+                raise Refusal(Verdict("out of bounds", broken, self._size))
+        if not self.gpu:
+            why = "this machine has no GPU" if not self.has_gpu else f"{self._road()} runs on the CPU"
+            return Verdict(RIGHT, f"no speed claim: {why}")
+        zones.forget()
+        try:
+            return self._timed(file, plain)
+        except FasterThanFloor as error:
+            return Verdict("faster than the floor", str(error).split(": ", 2)[-1], self._size)
+        except WrongResult as error:
+            return self._wrong(str(error), "")
+
+    def _road(self) -> str:
+        return {"numpy": "NumPy", "python": "Python"}[self.door]
+
+    def _wrong(self, said: str, broken: str) -> Verdict:
+        why = said.split(": ", 1)[1]
+        if broken:
+            return Verdict("out of bounds", broken, self._size)
+        if "shares memory with" in why:
+            return Verdict("shares memory", why, self._size)
+        head, _, rest = why.partition(": ")
+        return Verdict(SAYS.get(head, "wrong"), rest if head in SAYS else why, self._size)
+
+    def _timed(self, file: Path, function: Callable[..., Any]) -> Verdict:
+        import torch
+
+        from course_kernels.measure import SensorsUnavailable, compare
+        from course_kernels.measure.competitor import Competitor
+        from course_kernels.measure.machine import machine_for
+        from course_kernels.problem import Workload
+
+        workload = Workload.parse(self.lab.time)
+        self._size = size_of(workload)
+        self._say(size=self._size)
+        field: dict[str, Any] = {"yours": Competitor(file.name, self.problem, function)}
+        if self.library:
+            field["library"] = self.library
+        try:
+            measured = compare(field, workload, seconds=TIMING_SECONDS)
+        except SensorsUnavailable as error:
+            return Verdict(RIGHT, f"no speed claim: {str(error).splitlines()[0]}")
+        machine = machine_for(torch.cuda.get_device_name())
+
+        def speed(name: str) -> str:
+            time_us = measured[name].median_us
+            took = f"{time_us:.1f} µs"
+            if machine is None:
+                return f"{took}; no percent of peak, since course_kernels/measure/machine.py has no data sheet of it"
+            return f"{took}, {measured[name].derive('of_peak', time_us, machine):.1%} of peak"
+
+        lines = (f"the library's {self.lab.beside}: {speed('library')}",) if self.library else ()
+        return Verdict(RIGHT, f"{speed('yours')} on {self._size}", lines=lines)
+
+    def _function(self, file: Path, watch: Watch) -> Any:
+        """The student's function as it is, the same one watched, and the guard zones."""
+        from course_labs import tensors
+
+        zones = tensors.Zones()
+        allow, refuse = self.lab.allow, self.lab.refuse
+        if self.door == "cuda":
+            plain = self._cuda(file, watch)
+            if plain is None:
+                return None, None, zones
+        else:
+            plain = getattr(self._module(file, watch), self.lab.entry[0])
+        if self.door == "python":
+            return plain, over_lists(plain, watch, self), zones
+        if self.door == "numpy":
+            from course_labs import arrays
+
+            return plain, arrays.watched(plain, watch, allow, refuse), zones
+        return plain, tensors.watched(plain, watch, zones, allow, refuse), zones
+
+    def _module(self, file: Path, watch: Watch) -> ModuleType:
+        """The student's file, run as a module.
+
+        Raises:
+            Refusal: it cannot be read, or lacks a function.
+        """
+        try:
+            text = file.read_text(encoding="utf-8")
+            code = compile(ast.parse(text, str(file)), str(file), "exec")
+        except (SyntaxError, ValueError) as error:
+            line = getattr(error, "lineno", None)
+            said = f"{f'line {line}: ' if line else ''}{getattr(error, 'msg', error)}"
+            raise Refusal(Verdict("syntax error", said)) from None
+        module = ModuleType(f"student_{file.stem}")
+        module.__file__ = str(file)
+        sys.modules[module.__name__] = module
+        sys.path.insert(0, str(file.parent))
+        try:
+            with watch.watching():
+                exec(code, module.__dict__)
+        finally:
+            sys.path.remove(str(file.parent))
+        missing = [name for name in self.lab.entry if not callable(getattr(module, name, None))]
+        if missing:
+            raise Refusal(Verdict("function missing", f"your file defines no function {missing[0]}"))
+        return module
+
+    def _cuda(self, file: Path, watch: Watch) -> Callable[..., Any] | None:
+        """A function over tensors that launches the student's kernel; None without a GPU, once it compiles."""
+        from course_kernels.cuda.compile import CompileError, CudaMissingError, compile_cubin
+        from course_labs import tensors
+
+        name = self.lab.entry[0]
+        arch = CARD
+        if self.gpu:
+            import torch
+
+            from course_kernels.cuda.architecture import arch_of
+
+            arch = arch_of(torch.cuda.get_device_capability())
+        try:
+            with watch.watching():
+                cubin = compile_cubin(file, arch)
+        except CompileError as error:
+            raise Refusal(Verdict("does not compile", first_error(str(error)))) from None
+        except FileNotFoundError as error:
+            raise Refusal(Verdict("does not compile", str(error))) from None
+        except CudaMissingError as error:
+            raise Refusal(Verdict(NOT_RUN, f"not compiled and not run: {error}")) from None
+        if f".text.{name}\0".encode() not in cubin:
+            why = f'your file has no extern "C" __global__ kernel {name}'
+            raise Refusal(
+                Verdict("function missing", why, next=f'begin it with: extern "C" __global__ void {name}(')
+            )
+        if not self.gpu:
+            return None
+        from course_kernels.cuda.launch import launch, load_kernel
+
+        handle = load_kernel(file, name)
+
+        def kernel(grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
+            launch(handle, grid, block, *arguments, shared_bytes=shared_bytes)
+
+        path = self.lab.folder / "launch.py"
+        launcher = load_file(path, "lab_launch")
+        tensors.trust(path)
+
+        def function(*inputs: Any, **options: Any) -> Any:
+            return launcher.launch(kernel, *inputs, **options)
+
+        return function
+
+    # --- a lab by hand -------------------------------------------------------------------------
+
+    def _by_hand(self, file: Path, watch: Watch) -> Verdict:
+        truth = load_file(self.lab.folder / "truth.py", "lab_truth")
+        cases = truth.cases()
+        module = self._module(file, watch)
+        for case in cases:
+            given = case["with"]
+            call = f"{case['call']}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+            self._size = case["job"]
+            self._say(size=self._size)
+            with watch.watching():
+                got = getattr(module, case["call"])(**given)
+            expected = case["expect"]
+            text = f"{call}: expected {shown(expected)}, got {shown(got)}"
+            if not comparable(got, expected):
+                return Verdict("wrong result", text, self._size, NEXT_BY_HAND)
+            if not agrees(got, expected, case.get("within", 1e-6)):
+                return Verdict("wrong", text, self._size, NEXT_BY_HAND)
+        return Verdict(RIGHT, f"{len(cases)} cases; no speed claim: this lab is done by hand")
+
+    # --- what went wrong -----------------------------------------------------------------------
+
+    def _crash(self, error: BaseException, file: Path) -> Verdict:
+        while type(error).__module__.startswith("triton") and error.__cause__ is not None:
+            error = error.__cause__  # the interpreter, and the compiler, wrap what happened
+        said = (str(error).strip().splitlines() or [""])[0]
+        line = _line_of(error, file)
+        if type(error).__name__ == "CompilationError":
+            said = next((part for part in reversed(str(error).splitlines()) if part.strip()), said)
+            line = _compiled_line(error, file) or line
+        name = type(error).__name__
+        if "CUDA" in said or "CUDA" in name or name == "AcceleratorError":
+            self.broken = True
+        what = f"{f'line {line}: ' if line else ''}{name}{f': {said.strip()}' if said else ''}"
+        if isinstance(error, NotImplementedError):
+            return Verdict("crashed", what, self._size, "that line waits for you: write it.")
+        if "illegal memory access" in said or "misaligned" in said:
+            advice = "an address outside of every tensor: check index and mask; compute-sanitizer names the thread."
+            return Verdict("crashed", what, self._size, advice)
+        return Verdict("crashed", what, self._size)
+
+
+def over_lists(function: Callable[..., Any], watch: Watch, grader: Grader) -> Callable[..., Any]:
+    """A student's function over nested lists, as one over tensors that the checker can call."""
+    import torch
+
+    def call(*inputs: Any, **options: Any) -> Any:
+        lists = [tensor.tolist() for tensor in inputs]
+        with watch.watching():
+            result = function(*lists, **options)
+        if lists != [tensor.tolist() for tensor in inputs]:
+            raise Refusal(Verdict("input modified", "a list you were given has changed", grader._size))
+        try:
+            return torch.tensor(result, dtype=inputs[0].dtype)
+        except (TypeError, ValueError, RuntimeError):
+            why = f"expected a list of numbers, every row as long as the others, got {shown(result)}"
+            raise Refusal(Verdict("wrong result", why, grader._size)) from None
+
+    return call
+
+
+def load_file(path: Path, name: str) -> ModuleType:
+    """A file of the lab itself, as a module."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path}: cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def size_of(workload: Any) -> str:
+    """A workload as a student reads it: "N=1000 float32"."""
+    dims = [
+        f"{name}={value}" if not isinstance(value, bool) else name
+        for name, value in workload.dims.items()
+        if value is not False
+    ]
+    return " ".join([*dims, workload.dtype])
+
+
+def shown(value: Any) -> str:
+    """A value, short."""
+    text = f"{value:.6g}" if isinstance(value, float) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def comparable(got: Any, expected: Any) -> bool:
+    """True if a student's value is of the kind that was asked for."""
+    if isinstance(expected, str):
+        return isinstance(got, str)
+    return isinstance(got, int | float) and not isinstance(got, bool)
+
+
+def agrees(got: Any, expected: Any, within: float) -> bool:
+    """True if a student's value is right: exactly, or for a float as near as asked."""
+    if isinstance(expected, float):
+        return math.isclose(got, expected, rel_tol=within)
+    return bool(got == expected)
+
+
+def first_error(log: str) -> str:
+    """The first error of a compiler's log, with its line."""
+    found = re.search(r"\((\d+)\): (?:catastrophic )?error:? (?:#\S+ )?(.*)", log)
+    return f"line {found[1]}: {found[2].strip()}" if found else (log.strip().splitlines() or ["?"])[-1]
+
+
+def _line_of(error: BaseException, file: Path) -> int | None:
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    return frames[-1].lineno if frames else None
+
+
+def _compiled_line(error: Any, file: Path) -> int | None:
+    """The line Triton's compiler stopped at, counted in the file; it counts within the function."""
+    source, node = getattr(error, "src", None), getattr(error, "node", None)
+    if not source or node is None or not hasattr(node, "lineno"):
+        return None
+    place = file.read_text(encoding="utf-8").find(source.strip().splitlines()[0])
+    if place < 0:
+        return None
+    return file.read_text(encoding="utf-8").count("\n", 0, place) + node.lineno
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""Grade a student's file: in a child process, with a time limit, whatever the file does.
+
+The child says over a pipe what it is about to do, so that a file which never returns, or takes the process down
+with it, still gets its verdict.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from course_labs.lab import Lab, LabError
+from course_labs.verdict import Verdict
+
+START_SECONDS = 300  # to load torch, on a machine that is busy
+
+
+class CannotGrade(RuntimeError):
+    """Grading could not begin, for a reason that is none of the student's doing; one line."""
+
+
+def grade(
+    lab: Lab,
+    files: Sequence[Path],
+    door: str = "",
+    *,
+    seconds: float | None = None,
+    needs_gpu: bool = False,
+    quiet: bool = False,
+    environment: dict[str, str] | None = None,
+) -> list[Verdict]:
+    """Grade files of one lab, one after the other.
+
+    Args:
+        lab: the lab.
+        files: the student's files; they share a child process until one of them ends it.
+        door: the door they belong to; by their names if empty.
+        seconds: the limit for each file, instead of the lab's own.
+        needs_gpu: refuse to begin where torch cannot use a GPU.
+        quiet: drop what the files print.
+        environment: variables for the child, over those of this process.
+    Returns:
+        A verdict for every file, in order.
+    Raises:
+        LabError: no such file, or one that fits no door.
+        CannotGrade: something that grading needs is missing on this machine.
+    """
+    doors = [_door(lab, file, door) for file in files]
+    limit = seconds or lab.seconds
+    verdicts: list[Verdict | None] = [None] * len(files)
+    for one in dict.fromkeys(doors):
+        waiting = [number for number, other in enumerate(doors) if other == one]
+        while waiting:
+            job = {
+                "lab": str(lab.folder / "lab.toml"),
+                "door": one,
+                "files": [str(files[number].resolve()) for number in waiting],
+                "needs_gpu": needs_gpu,
+            }
+            done = _run_child(job, limit, quiet, environment or {})
+            for number, verdict in zip(waiting, done, strict=False):
+                verdicts[number] = verdict
+            waiting = waiting[len(done) :]
+    return [verdict for verdict in verdicts if verdict is not None]
+
+
+def _door(lab: Lab, file: Path, door: str) -> str:
+    if door and door not in lab.doors:
+        raise LabError(f"{lab.name} has no door {door!r}; it has {', '.join(lab.doors)}")
+    found = door or lab.door_of(file)
+    if found is None:
+        fitting = ", ".join(lab.student_file(one) for one in lab.doors)
+        raise LabError(f"{file.name}: {lab.name} takes {fitting}")
+    if not file.is_file():
+        raise LabError(f"there is no file {file}; the starter: nox -s lab -- {lab.name} --door {found}")
+    return found
+
+
+def _run_child(job: dict[str, Any], limit: float, quiet: bool, environment: dict[str, str]) -> list[Verdict]:
+    """The verdicts a child gave before it ended, and one for the file it ended on; never none."""
+    reading, writing = os.pipe()
+    sink = subprocess.DEVNULL if quiet else None
+    child = subprocess.Popen(
+        [sys.executable, "-m", "course_labs.child", str(writing)],
+        stdin=subprocess.PIPE,
+        stdout=sink,
+        stderr=sink,
+        pass_fds=(writing,),
+        env=os.environ | environment,
+        start_new_session=True,  # a group of its own, so that what it starts ends with it
+    )
+    os.close(writing)
+    try:
+        assert child.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it is gone already; its end says more
+            child.stdin.write(json.dumps(job).encode())
+            child.stdin.close()
+        return _listen(reading, child, len(job["files"]), limit)
+    finally:
+        os.close(reading)
+        _end(child)
+
+
+def _listen(pipe: int, child: subprocess.Popen[bytes], count: int, limit: float) -> list[Verdict]:
+    verdicts: list[Verdict] = []
+    size, ready, rest = "", False, b""
+    deadline = time.monotonic() + START_SECONDS
+    while len(verdicts) < count:
+        if not select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            if not ready:
+                raise CannotGrade(f"torch was not loaded within {START_SECONDS} s")
+            return [*verdicts, Verdict("timed out", f"it ran for {limit:g} s and was ended", size)]
+        data = os.read(pipe, 65536)
+        if not data:
+            return [*verdicts, _died(child, size, ready)]
+        *lines, rest = (rest + data).split(b"\n")
+        for event in map(json.loads, lines):
+            if "cannot" in event:
+                raise CannotGrade(event["cannot"])
+            if "begin" in event:
+                ready, size = True, ""
+                deadline = time.monotonic() + limit
+            size = event.get("size", size)
+            if "verdict" in event:
+                verdicts.append(Verdict.from_json(event["verdict"]))
+                deadline = time.monotonic() + START_SECONDS
+            if event.get("broken"):
+                return verdicts  # no later file would be judged fairly in this process
+    return verdicts
+
+
+def _died(child: subprocess.Popen[bytes], size: str, ready: bool) -> Verdict:
+    code = child.wait()
+    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    if not ready:
+        raise CannotGrade(f"the grading process ended before it began ({how}); see above")
+    return Verdict("died", f"the process ended in the middle ({how})", size)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End the child and all it started, and wait for it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()

@@ -1,0 +1,297 @@
+"""What a lab is: its `lab.toml`, read and checked. Standard library only, and no kernel is imported.
+
+A lab lies beside its problem, in `lab/` or `lab_<name>/`: `lab.toml`, a folder for every door with the starter and
+the file after each stage, and `launch.py` for a kernel in CUDA C++ or `truth.py` for a lab without a problem.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# The end of a student's file, by door.
+SUFFIXES = {"triton": ".py", "cuda": ".cu", "numpy": ".py", "python": ".py"}
+ON_THE_CPU = ("numpy", "python")  # doors that never need a GPU, and never use one
+STAGES = range(3, 6)
+HINTS = 3
+ANYTHING = "…"  # in an expected output
+
+REQUIRED = {"name": str, "title": str, "page": str, "minutes": int, "task": str, "not_yours": str}
+OPTIONAL = {
+    "problem": str,
+    "entry": (str, list),
+    "seconds": int,
+    "allow": list,
+    "refuse": list,
+    "try": list,
+    "time": str,
+    "beside": str,
+    "hints": list,
+    "rubric": list,
+    "doors": dict,
+    "stage": list,
+}
+
+
+class LabError(ValueError):
+    """A lab that is not there, or whose files are wrong: one line, with what to do."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of a lab.
+
+    Attributes:
+        title, text: what it is about, for every door.
+        type: what is typed, by door.
+        prints: the first lines the grader prints after it on a machine without a GPU, by door.
+    """
+
+    title: str
+    text: str
+    type: Mapping[str, str]
+    prints: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Lab:
+    """One lab, as `lab.toml` describes it.
+
+    Attributes:
+        folder: where its files lie.
+        entry: names of the functions the student's file must define; with a problem there is one.
+        seconds: how long one file may be graded.
+        tries: workloads to try, as text, from the smallest up.
+        doors: door to what the grader prints for its starter; the first is the default.
+        on_gpu: door to what the grader prints on a GPU for the starter and after each stage; empty texts
+            where that is what it prints without one.
+        answers: door to a sentence beside its answer.
+    """
+
+    folder: Path
+    name: str
+    title: str
+    page: str
+    problem: str
+    entry: tuple[str, ...]
+    minutes: int
+    seconds: int
+    task: str
+    not_yours: str
+    allow: tuple[str, ...]
+    refuse: tuple[str, ...]
+    tries: tuple[str, ...]
+    time: str
+    beside: str
+    hints: tuple[str, ...]
+    rubric: tuple[str, ...]
+    doors: Mapping[str, str]
+    on_gpu: Mapping[str, tuple[str, ...]]
+    answers: Mapping[str, str]
+    stages: tuple[Stage, ...]
+
+    def snapshot(self, door: str, stage: int) -> Path:
+        """The file after a stage; stage 0 is the starter, the last is the answer."""
+        stem = f"stage{stage}" if stage else "starter"
+        return self.folder / door / f"{stem}{SUFFIXES[door]}"
+
+    def student_file(self, door: str) -> str:
+        """The name of the student's file."""
+        same = [other for other in self.doors if SUFFIXES[other] == SUFFIXES[door]]
+        return f"{self.name}{'' if door == same[0] else '_' + door}{SUFFIXES[door]}"
+
+    def door_of(self, file: Path) -> str | None:
+        """The door a student's file belongs to, by its name; None where no door takes such a file."""
+        fitting = [door for door in self.doors if SUFFIXES[door] == file.suffix]
+        named = [door for door in fitting if file.stem.endswith(f"_{door}") or file.parent.name == door]
+        return next(iter(named + fitting), None)
+
+    def prints(self, door: str, stage: int) -> str:
+        """What the grader prints first for a snapshot, without a GPU."""
+        return self.stages[stage - 1].prints[door] if stage else self.doors[door]
+
+
+def find_labs(root: Path) -> dict[str, Lab]:
+    """Every lab of a repository, by name.
+
+    Raises:
+        LabError: one of them is wrong.
+    """
+    labs: dict[str, Lab] = {}
+    for path in sorted(root.glob("src/course_kernels/*/lab*/lab.toml")):
+        lab = load_lab(path)
+        if lab.name in labs:
+            raise LabError(f"{path}: the name {lab.name} is taken by {labs[lab.name].folder}")
+        labs[lab.name] = lab
+    return labs
+
+
+def find_lab(root: Path, name: str) -> Lab:
+    """One lab by name.
+
+    Raises:
+        LabError: there is none, or one of the labs is wrong.
+    """
+    labs = find_labs(root)
+    if name not in labs:
+        raise LabError(f"no lab {name!r}; there are {', '.join(labs) or 'none'}")
+    return labs[name]
+
+
+def load_lab(path: Path) -> Lab:
+    """Read and check one lab.
+
+    Raises:
+        LabError: the first thing that is wrong.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise LabError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
+    for complaint in _complaints(data, path.parent):
+        raise LabError(f"{path}: {complaint}")
+    problem, doors = data.get("problem", ""), data["doors"]
+    entry = data.get("entry", problem)
+    return Lab(
+        folder=path.parent,
+        name=data["name"],
+        title=data["title"],
+        page=data["page"],
+        problem=problem,
+        entry=(entry,) if isinstance(entry, str) else tuple(entry),
+        minutes=data["minutes"],
+        seconds=data.get("seconds", 60),
+        task=data["task"].strip(),
+        not_yours=data["not_yours"].strip(),
+        allow=tuple(data.get("allow", ())),
+        refuse=tuple(data.get("refuse", ())),
+        tries=tuple(data.get("try", ())),
+        time=data.get("time", ""),
+        beside=data.get("beside", ""),
+        hints=tuple(hint.strip() for hint in data["hints"]),
+        rubric=tuple(line.strip() for line in data["rubric"]),
+        doors={door: about["prints"].strip() for door, about in doors.items()},
+        on_gpu={
+            door: tuple(
+                about.get("on_gpu", "").strip() for about in (doors[door], *(s[door] for s in data["stage"]))
+            )
+            for door in doors
+        },
+        answers={door: about.get("answer", "").strip() for door, about in doors.items()},
+        stages=tuple(
+            Stage(
+                title=stage["title"],
+                text=stage.get("text", "").strip(),
+                type={door: stage[door]["type"].strip() for door in doors},
+                prints={door: stage[door]["prints"].strip() for door in doors},
+            )
+            for stage in data["stage"]
+        ),
+    )
+
+
+def same_lines(expected: str, printed: str) -> bool:
+    """True if the first lines printed are the expected ones; `…` stands for anything within a line."""
+    wanted, got = expected.strip().splitlines(), printed.strip().splitlines()
+    return len(got) >= len(wanted) and all(map(_fits, wanted, got))
+
+
+def _fits(pattern: str, line: str) -> bool:
+    first, *rest = pattern.strip().split(ANYTHING)
+    line = line.strip()
+    if not rest:
+        return line == first
+    if not line.startswith(first) or not line.endswith(rest[-1]):
+        return False
+    at = len(first)
+    for part in rest[:-1]:
+        found = line.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return len(line) - len(rest[-1]) >= at
+
+
+# --- what can be wrong with a lab.toml -----------------------------------------------------------
+
+
+def _complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
+    for key, kind in REQUIRED.items():
+        if not isinstance(data.get(key), kind):
+            yield f"needs `{key}`, {_kind(kind)}"
+    for key, value in data.items():
+        if key not in REQUIRED and key not in OPTIONAL:
+            yield f"unknown key `{key}`; known: {', '.join([*REQUIRED, *OPTIONAL])}"
+        elif key in OPTIONAL and not isinstance(value, OPTIONAL[key]):  # type: ignore[arg-type]
+            yield f"`{key}` is not {_kind(OPTIONAL[key])}"
+    if not data["name"].isidentifier():
+        yield f"`name` {data['name']!r} is no identifier, such as first_kernel"
+    for key in ("allow", "refuse", "try", "hints", "rubric"):
+        if not all(isinstance(item, str) and item.strip() for item in data.get(key, [])):
+            yield f"`{key}` is not a list of texts"
+    if len(data.get("hints", [])) != HINTS:
+        yield f"needs {HINTS} hints, has {len(data.get('hints', []))}"
+    if not data.get("rubric"):
+        yield "needs a `rubric`, at least one line"
+    yield from _problem_complaints(data, folder)
+    yield from _door_complaints(data, folder)
+
+
+def _problem_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
+    if "problem" in data:
+        if not (folder.parents[1] / data["problem"] / "problem.py").is_file():
+            yield f"`problem`: there is no src/course_kernels/{data['problem']}/problem.py"
+        if isinstance(data.get("entry", ""), list):
+            yield "`entry` of a lab with a problem is one name"
+        if not data.get("try"):
+            yield 'needs `try`, workloads such as "dtype=float32,N=1" from the smallest up'
+        if not data.get("time") and not set(data.get("doors", {})) <= set(ON_THE_CPU):
+            yield "needs `time`, the workload that is timed on a GPU"
+    else:
+        if not isinstance(data.get("entry"), list) or not data["entry"]:
+            yield "without a `problem` it needs `entry`, the list of functions to write"
+        if not (folder / "truth.py").is_file():
+            yield "without a `problem` it needs truth.py with cases()"
+        if set(data.get("doors", {})) - {"python"}:
+            yield "without a `problem` its one door is python"
+
+
+def _door_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
+    doors, stages = data.get("doors", {}), data.get("stage", [])
+    for door in doors:
+        if door not in SUFFIXES:
+            yield f"unknown door {door!r}; known: {', '.join(SUFFIXES)}"
+        if not isinstance(doors[door].get("prints"), str):
+            yield f"[doors.{door}] needs `prints`, what the grader says of the starter"
+        if set(doors[door]) - {"prints", "on_gpu", "answer"}:
+            yield f"[doors.{door}] holds `prints`, `on_gpu` and `answer` only"
+    if not set(doors) - {"cuda"}:
+        yield "needs a door that works without a GPU: triton, numpy or python"
+    if "cuda" in doors and not (folder / "launch.py").is_file():
+        yield "a door `cuda` needs launch.py with launch(kernel, ...)"
+    if len(stages) not in STAGES:
+        yield f"needs {STAGES.start} to {STAGES.stop - 1} stages, has {len(stages)}"
+    for number, stage in enumerate(stages, start=1):
+        if not isinstance(stage.get("title"), str):
+            yield f"stage {number} needs a `title`"
+        if set(stage) - {"title", "text", *doors}:
+            yield f"stage {number}: unknown key {', '.join(sorted(set(stage) - {'title', 'text', *doors}))}"
+        for door in doors:
+            about = stage.get(door, {})
+            if not all(isinstance(about.get(key), str) for key in ("type", "prints")):
+                yield f"stage {number} needs [stage.{door}] with `type` and `prints`"
+            if set(about) - {"type", "prints", "on_gpu"}:
+                yield f"[stage.{door}] of stage {number} holds `type`, `prints` and `on_gpu` only"
+    for door in doors:
+        for number in range(len(stages) + 1):
+            file = folder / door / f"{f'stage{number}' if number else 'starter'}{SUFFIXES[door]}"
+            if not file.is_file():
+                yield f"there is no {door}/{file.name}"
+
+
+def _kind(kind: Any) -> str:
+    names = {str: "a text", int: "a whole number", list: "a list", dict: "a table"}
+    return " or ".join(names[one] for one in (kind if isinstance(kind, tuple) else (kind,)))

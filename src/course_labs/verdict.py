@@ -1,0 +1,78 @@
+"""What the grader found: one property, where, and what to try next."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+RIGHT = "right"
+NOT_RUN = "not run"  # a .cu on a machine without a GPU: compiled, and no more
+
+PASSED, REFUSED, USAGE, UNGRADED = 0, 1, 2, 3  # exit codes
+
+NEXT = {
+    "syntax error": "Python cannot read that line; look at it, and at the end of the line before it.",
+    "function missing": "define it at the left margin of your file, with exactly this name.",
+    "crashed": "print what goes into that line, on this smallest size.",
+    "died": "an address far outside of every tensor does that. Which index can be too large, or below 0?",
+    "timed out": "does every loop end? Does the grid have as many programs as you meant?",
+    "not yours": "write that part yourself; it is what the lab is about.",
+    "does not compile": "mend the first error first; the others often follow from it.",
+    "wrong result": "return the output, and nothing else.",
+    "wrong shape": "look at the line that makes the output.",
+    "wrong dtype": "look at the line that makes the output: it has the dtype of the input.",
+    "wrong device": "make the output where the input is, for example with torch.empty_like.",
+    "shares memory": "give the output memory of its own, for example with torch.empty_like.",
+    "input modified": "store to the output only; somebody still needs the input.",
+    "all NaN": "nothing of the output was written. Is the kernel launched? Does it store, and to the output?",
+    "not written": "look at the store: which elements does its index, or its mask, leave out?",
+    "wrong": "take that one element and work it out by hand; which of its inputs did your code read instead?",
+    "cached result": "work the answer out anew in every call; the same tensors can hold new values.",
+    "another stream": "launch on the current stream, or what comes after it will not wait for you.",
+    "out of bounds": "the last block reaches past the end. Mask the load and the store, or return early.",
+    "faster than the floor": "nobody is: some of the work was not done in the timed call.",
+    "wrong value": "work that case out on paper; it is small.",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of grading one file.
+
+    Attributes:
+        found: `RIGHT`, `NOT_RUN`, or the property that failed, a key of `NEXT`.
+        why: what exactly is wrong; for a right file, the clause about its speed.
+        on: the smallest size it shows on; empty where no size was tried.
+        next: a step to try, where the usual one does not fit.
+        lines: further lines, such as the time and the percent of peak.
+    """
+
+    found: str
+    why: str = ""
+    on: str = ""
+    next: str = ""
+    lines: tuple[str, ...] = ()
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return {RIGHT: PASSED, NOT_RUN: UNGRADED}.get(self.found, REFUSED)
+
+    @property
+    def text(self) -> str:
+        """What the student reads."""
+        if self.found in (RIGHT, NOT_RUN):
+            head = f"right; {self.why}" if self.found == RIGHT else self.why
+            return "\n".join([head, *self.lines])
+        where = f" on {self.on}" if self.on else ""
+        what = f"{self.found}: {self.why}" if self.why else self.found
+        return "\n".join([f"refused{where}: {what}", *self.lines, f"next: {self.next or NEXT[self.found]}"])
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Verdict:
+        """The inverse of `as_json`."""
+        return cls(**{**data, "lines": tuple(data["lines"])})
