@@ -446,6 +446,14 @@ record(sweep=sweep)
 # ///
 
 # %% [markdown]
+# ## Type it yourself
+#
+# Reading a kernel is not writing one. Close the page above and type it, from an empty function to all of it.
+#
+# /// lab | first_kernel
+# ///
+
+# %% [markdown]
 # ## Where this leads
 #
 # Vector add is the easy dish. Two reads, one write, nothing used twice. The multiply is not: every number

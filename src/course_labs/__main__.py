@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from course_labs.grade import CannotGrade, grade
-from course_labs.lab import Lab, LabError, find_lab, find_labs
+from course_labs.lab import FOLDER, Lab, LabError, find_lab, find_labs
 from course_labs.verdict import USAGE
-from course_labs.write import FOLDER, write
+from course_labs.write import write
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -29,6 +29,7 @@ KINDS = {
     "exercise": Kind(parts=("answer",), needs_part=True),
     "source": Kind(body="yaml"),
     "figure": Kind(body="yaml"),
+    "lab": Kind(body="none"),
     "ledger": Kind(argument="none", body="none"),
     "moved": Kind(argument="none", body="none"),
     "glossary": Kind(argument="none", body="none"),

@@ -19,7 +19,8 @@ from typing import Any
 
 import yaml
 
-from course_site import bibliography, chart_data, claims, directives, glossary, ledger, lint
+from course_labs.lab import LabError, find_lab
+from course_site import bibliography, chart_data, claims, directives, glossary, labs, ledger, lint
 from course_site.course import Course
 from course_site.directives import Block, DirectiveError
 from course_site.pages import Cell, Page
@@ -375,6 +376,18 @@ class _Renderer:
         body, answer = self._nodes(block.body), self._nodes(block.parts["answer"])
         ask = f'<p class="ask">{html.escape(title)}</p>'
         return _div("exercise", f"{ask}\n\n{body}\n\n{_details('answer', 'Answer', answer)}")
+
+    def _lab_block(self, block: Block) -> str:
+        try:
+            lab = find_lab(self.course.root, block.argument)
+        except LabError as error:
+            raise DirectiveError(str(error).removeprefix(f"{self.course.root}/")) from None
+        if lab.page != self.page.path.as_posix():
+            raise DirectiveError(f"its lab.toml names {lab.page} as its page")
+        for text in [lab.prints(door, stage) for door in lab.doors for stage in range(len(lab.stages) + 1)]:
+            self._lint_output(text)
+        body = labs.markdown(lab, self._text, _details)
+        return _div("lab", f'<p class="ask">{html.escape(self._plain(lab.title))}</p>\n\n{body}')
 
     def _source_block(self, block: Block) -> str:
         name, _, region = block.argument.partition("#")

@@ -1,0 +1,120 @@
+"""A lab on a page: what is typed, what the grader says after each stage, hints, and the answer, all but the first folded."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from course_labs.lab import FOLDER, Lab
+
+DOORS = {"triton": "Triton", "cuda": "CUDA C++", "numpy": "NumPy", "python": "Python"}
+LANGUAGES = {".py": "python", ".cu": "cuda"}
+WITHOUT_A_GPU = {
+    "triton": "Without a GPU the same file runs in Triton's interpreter: right or wrong, and no word about speed.",
+    "cuda": "This door needs a GPU. Without one your file is compiled and not run, and the grader says so.",
+    "numpy": "This door needs no GPU.",
+    "python": "This door needs no GPU, and no torch.",
+}
+TUTOR = (
+    "The grader runs your file in a process of its own, with a time limit. It is a tutor, not a jail: "
+    "it notices shortcuts so that you do not fool yourself."
+)
+HINTS = ("A first push", "A second push", "Nearly the answer")
+
+Say = Callable[[str], str]
+Fold = Callable[[str, str, str], str]
+
+
+def markdown(lab: Lab, say: Say, fold: Fold) -> str:
+    """The inside of a lab's block.
+
+    Args:
+        lab: the lab.
+        say: turns Markdown of lab.toml into Markdown of the page: linted, links moved, values filled in.
+        fold: (css class, summary, body) -> a folded block.
+    """
+    doors = " or ".join(DOORS[door] for door in lab.doors)
+    parts = [
+        f"{lab.minutes} minutes, in {doors}.\n{{: .minutes }}",
+        say(lab.task),
+        f"**Not yours:** {say(lab.not_yours)}",
+    ]
+    several = len(lab.doors) > 1
+    for door in lab.doors:
+        inside = _door(lab, door, say, fold)
+        parts.append(fold("fold door-of-lab", f"Through {DOORS[door]}", inside) if several else inside)
+    parts.append(_hints([say(hint) for hint in lab.hints], fold))
+    rubric = "\n".join(f"- {_item(say(line))}" for line in lab.rubric)
+    parts.append(fold("fold", "You are done when", rubric))
+    return "\n\n".join([*parts, TUTOR])
+
+
+def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
+    option = "" if door == next(iter(lab.doors)) else f" --door {door}"
+    file = f"{FOLDER}/{lab.student_file(door)}"
+    stages = len(lab.stages)
+    parts = [
+        f"```bash\nnox -s lab -- {lab.name}{option}\nnox -s grade -- {lab.name} {file}\n```",
+        f"The first writes the starter into `{file}`, the second checks it. Run the second after every stage. "
+        f"{WITHOUT_A_GPU[door]}",
+        f"Of the starter it says:\n\n{_printed(lab, door, 0)}",
+        fold("fold", "The starter", _code(lab.snapshot(door, 0))),
+    ]
+    if door == "cuda":
+        parts.append(fold("fold", "What launches your kernel", _code(lab.folder / "launch.py")))
+    for number, stage in enumerate(lab.stages, start=1):
+        rescue = (
+            f"Fell behind? `nox -s lab -- {lab.name}{option} --stage {number}` writes this file "
+            "and keeps yours beside it."
+        )
+        changed = f"{_diff(lab.snapshot(door, number - 1), lab.snapshot(door, number))}\n\n{rescue}"
+        last = number == stages
+        parts += [
+            f"**{number}. {say(stage.title)}.** {say(stage.text)}".rstrip(),
+            say(stage.type[door]),
+            "" if last else fold("fold", f"What changes in stage {number}", changed),
+            f"Then the grader says:\n\n{_printed(lab, door, number)}",
+        ]
+    answer = "\n\n".join(filter(None, [say(lab.answers[door]), _code(lab.snapshot(door, stages))]))
+    return "\n\n".join(filter(None, [*parts, fold("answer", "Answer", answer)]))
+
+
+def _printed(lab: Lab, door: str, stage: int) -> str:
+    text = lab.on_gpu[door][stage] or lab.prints(door, stage)
+    if door != "cuda" and stage == len(lab.stages) and lab.problem:
+        text += "\n\nOn a GPU the time and the percent of peak stand there."
+        first, _, note = text.partition("\n\n")
+        return f"{_fenced(first, '.text .output .no-copy')}\n\n{note}"
+    if door == "cuda" and stage == len(lab.stages):
+        return f"{_fenced('right; …', '.text .output .no-copy')}\n\nwith the time and the percent of peak."
+    return _fenced(text, ".text .output .no-copy")
+
+
+def _hints(hints: list[str], fold: Fold) -> str:
+    """Each hint holds the next one, so that nobody sees more than they asked for."""
+    inside = ""
+    for name, hint in reversed(list(zip(HINTS, hints, strict=True))):
+        inside = fold("fold hint", name, f"{hint}\n\n{inside}".strip())
+    return inside
+
+
+def _code(path: Path) -> str:
+    return _fenced(path.read_text(encoding="utf-8").rstrip(), f".{LANGUAGES[path.suffix]}")
+
+
+def _diff(before: Path, after: Path) -> str:
+    """What is typed between two snapshots, with the lines around it."""
+    old, new = (path.read_text(encoding="utf-8").splitlines() for path in (before, after))
+    lines = list(difflib.unified_diff(old, new, lineterm="", n=2))[2:]
+    return _fenced("\n".join("…" if line.startswith("@@") else line for line in lines), ".diff .no-copy")
+
+
+def _fenced(text: str, classes: str) -> str:
+    fence = "`" * max(3, 1 + max((len(m) for m in re.findall(r"`+", text)), default=0))
+    return f"{fence} {{ {classes} }}\n{text}\n{fence}"
+
+
+def _item(text: str) -> str:
+    return text.strip().replace("\n", "\n    ")
