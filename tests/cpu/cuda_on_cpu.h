@@ -13,6 +13,7 @@
 #define __global__
 #define __device__
 #define __shared__ static
+#define __launch_bounds__(...)
 using std::max;
 using std::min;
 

@@ -9,6 +9,7 @@ import pytest
 
 import course_kernels
 from course_kernels.attention import k02_teaching
+from course_kernels.bytes_in_flight import k01_limited
 from course_kernels.cuda import compile as compile_module
 from course_kernels.cuda import disassemble
 from course_kernels.cuda.architecture import arch_of
@@ -27,7 +28,10 @@ pytest.importorskip("cuda.core")
 
 ROOT = Path(course_kernels.__file__).parent
 ARCHES = ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120")
-DEFINES = {k02_teaching.SOURCE: [{"D": D} for D in k02_teaching.HEAD_SIZES]}
+DEFINES = {
+    k02_teaching.SOURCE: [{"D": D} for D in k02_teaching.HEAD_SIZES],
+    k01_limited.SOURCE: [{"VECTORS": V} for V in k01_limited.VECTORS],
+}
 SOURCES = [
     pytest.param(path, defines, id=f"{path.parent.name}/{path.stem}-{defines}")
     for path in sorted(ROOT.rglob("*.cu"))

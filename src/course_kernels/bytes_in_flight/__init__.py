@@ -1,0 +1,1 @@
+"""Copy a vector with a chosen number of bytes under way: what keeps a memory busy."""
