@@ -96,6 +96,15 @@ inline float __shfl_xor_sync(unsigned, float x, int mask) {
   return got;
 }
 
+inline float __shfl_down_sync(unsigned, float x, unsigned step) {
+  const unsigned me = fibers::current, partner = me % 32 + step < 32 ? me + step : me;
+  fibers::handed[me] = x;
+  fibers::pause();
+  const float got = fibers::handed[partner];
+  fibers::pause();
+  return got;
+}
+
 // Fibers change places at barriers and shuffles only, so nobody comes between.
 inline float atomicAdd(float *to, float x) {
   const float before = *to;

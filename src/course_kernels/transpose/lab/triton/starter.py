@@ -1,0 +1,22 @@
+"""Lab transpose: the rows of x become the columns of y."""
+
+import torch
+import triton
+import triton.language as tl
+
+TILE = 32  # rows and columns of the piece that one program moves
+
+
+@triton.jit
+def transpose_kernel(x_ptr, y_ptr, M, N, TILE: tl.constexpr):
+    """Move one tile of x to its place in y."""
+    # your lines go here
+
+
+def transpose(x: torch.Tensor) -> torch.Tensor:
+    """The transpose (N, M) of x (M, N)."""
+    M, N = x.shape
+    y = torch.empty(N, M, dtype=x.dtype, device=x.device)
+    grid = (triton.cdiv(N, TILE), triton.cdiv(M, TILE))  # a program for every tile of x
+    transpose_kernel[grid](x, y, M, N, TILE=TILE)
+    return y

@@ -1,0 +1,73 @@
+"""The labs' CUDA C++ files, run without a GPU: thread by thread, through the same launch.py and the same grader."""
+
+import re
+from pathlib import Path
+
+import cuda_on_cpu
+import pytest
+
+from course_labs import tensors
+from course_labs.child import Grader, load_file
+from course_labs.lab import find_labs, same_lines
+
+ROOT = Path(__file__).parents[2]
+LABS = {name: lab for name, lab in find_labs(ROOT).items() if "cuda" in lab.doors}
+# Wrong only with more numbers than one launch has threads: too many for a CPU.
+LARGE = {"reduction/stage3", "wrong_one_walk"}
+# Two threads meet at one word only where threads run at the same time.
+RACES = {"wrong_no_atomic"}
+
+
+class OnTheCpu(Grader):
+    """A grader whose CUDA C++ kernels run on the CPU, on the sizes that a GPU would see, as far as they are small."""
+
+    def __init__(self, lab, folder):
+        super().__init__(lab, "cuda", False, lambda **event: None)
+        more = [
+            w
+            for w in self.problem.check_on
+            if w not in self.tries and w.dims.keys() == self.tries[0].dims.keys()
+        ]
+        self.tries += [w for w in more if self.problem.reads_bytes(w) < 2**19]
+        self.folder = folder
+
+    def _cuda(self, file, watch):
+        launch = cuda_on_cpu.build(self.folder, file, self.lab.entry[0])
+        path = self.lab.folder / "launch.py"
+        tensors.trust(path)
+        launcher = load_file(path, "lab_launch")
+        return lambda *inputs, **options: launcher.launch(launch, *inputs, **options)
+
+
+def verdict(lab, file, folder):
+    return OnTheCpu(lab, folder).verdict(file)
+
+
+SNAPSHOTS = [(name, stage) for name, lab in LABS.items() for stage in range(len(lab.stages) + 1)]
+
+
+@pytest.mark.parametrize(("name", "stage"), SNAPSHOTS, ids=lambda value: str(value))
+def test_every_stage_gets_the_verdict_that_the_lab_promises_for_a_gpu(name, stage, tmp_path):
+    if f"{name}/stage{stage}" in LARGE:
+        pytest.skip("its sizes are too large for a CPU")
+    lab = LABS[name]
+    found = verdict(lab, lab.snapshot("cuda", stage), tmp_path)
+    if stage == len(lab.stages) or not lab.on_gpu["cuda"][stage]:
+        assert found.found == "right", found.text
+    else:
+        assert same_lines(lab.on_gpu["cuda"][stage], found.text), found.text
+
+
+WRONG = [
+    (name, path) for name in LABS for path in sorted((ROOT / "tests" / "labs" / name).glob("wrong_*.cu"))
+]
+
+
+@pytest.mark.parametrize(("name", "path"), WRONG, ids=lambda value: getattr(value, "stem", value))
+def test_every_wrong_kernel_is_refused_for_its_reason(name, path, tmp_path):
+    reason = re.match(r"// refused for: ([^|\n]+)", path.read_text())[1].strip()
+    if path.stem in LARGE | RACES:
+        pytest.skip("shows on a GPU only")
+    if reason in ("does not compile", "function missing"):
+        pytest.skip("refused by the compiler, before anything runs")
+    assert verdict(LABS[name], path, tmp_path).found == reason

@@ -1,0 +1,15 @@
+// refused for: function missing
+constexpr int WARP = 32;
+constexpr unsigned ALL_LANES = 0xffffffffu;
+
+extern "C" __global__ void sum(const float *x,  // [N]
+                                     float *y,        // [1]
+                                     long long N) {
+  const long long first = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const long long threads = static_cast<long long>(gridDim.x) * blockDim.x;
+  float sum = 0.0f;
+  for (long long i = first; i < N; i += threads) sum += x[i];  // nobody reads past the end
+  for (int step = WARP / 2; step > 0; step /= 2)  // 32 sums, then 16, 8, 4, 2, 1
+    sum += __shfl_down_sync(ALL_LANES, sum, step);
+  if (threadIdx.x % WARP == 0) atomicAdd(y, sum);  // lane 0 holds the sum of its warp
+}

@@ -1,0 +1,23 @@
+# refused for: not yours | torch.sum
+import torch
+import triton
+import triton.language as tl
+
+BLOCK = 1024  # numbers of one program
+
+
+@triton.jit
+def reduction_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    """Add up one share of x."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)  # [BLOCK]
+    share = tl.load(x_ptr + i, mask=i < N, other=0.0)  # what does not exist adds nothing
+    tl.store(y_ptr + tl.program_id(0), tl.sum(share))
+
+
+def reduction(x: torch.Tensor) -> torch.Tensor:
+    """The sum (1,) of x (N,)."""
+    (N,) = x.shape
+    y = torch.zeros(triton.cdiv(N, BLOCK), dtype=x.dtype, device=x.device)
+    grid = (triton.cdiv(N, BLOCK),)
+    reduction_kernel[grid](x, y, N, BLOCK=BLOCK)
+    return y.sum().reshape(1)
