@@ -1,0 +1,77 @@
+"""The microbenchmarks on the card: answers checked, levels in their order, a wrong chain refused."""
+
+from statistics import median
+
+import pytest
+import torch
+
+from course_kernels.microbenchmarks import bandwidth, coordinates, latency
+from course_kernels.microbenchmarks.checked import WrongAnswer
+
+
+def test_a_level_further_away_takes_longer():
+    cycles = [median(latency.hop_cycles(level, 5)) for level in ("shared", "l1", "l2", "hbm")]
+
+    assert cycles == sorted(cycles)
+    assert cycles[0] > 10
+    assert cycles[2] > 2 * cycles[1]
+    assert cycles[3] > 1.5 * cycles[2]
+
+
+def test_an_address_in_the_chain_saves_the_arithmetic():
+    for level in ("shared", "l1"):
+        assert median(latency.hop_cycles(level, 5, pointer=True)) < median(latency.hop_cycles(level, 5))
+
+
+def test_the_stairs_go_up():
+    small, large = (median(latency.chase(footprint, 3)) for footprint in (2**14, 2**22))
+
+    assert large > 2 * small
+
+
+def test_lines_of_the_l2_cache_take_some_hundred_cycles():
+    cycles = latency.line_cycles(64)
+
+    assert len(cycles) == 64
+    assert median(latency.hop_cycles("l1", 5)) < min(cycles)
+    assert max(cycles) < median(latency.hop_cycles("hbm", 5)) * 2
+
+
+def test_the_clock_costs_little():
+    assert 0 < median(latency.clock_cycles(5)) < 200
+
+
+@pytest.mark.parametrize("load", latency.LOADS)
+def test_a_chain_with_a_short_cut_is_refused(load):
+    chain = latency.make_chain(8192)
+    latency.walk(chain, load, warm=3, hops=64, n=2)
+    chain.words[chain.order[3]] = chain.order[1]
+
+    with pytest.raises(WrongAnswer, match="walk: place after 131 hops"):
+        latency.walk(chain, load, warm=3, hops=64, n=2)
+
+
+@pytest.mark.parametrize("level", bandwidth.LEVELS)
+def test_bandwidth_is_read_and_checked(level):
+    samples = bandwidth.bytes_per_clock(level, 3)
+
+    assert len(samples) == 3
+    if level != "l2":
+        assert 30 < min(samples) <= max(samples) < 130  # no card hands out more than 128 bytes in a cycle
+
+
+def test_a_wrong_sum_is_refused(monkeypatch):
+    real = bandwidth.expected_total
+    monkeypatch.setattr(bandwidth, "expected_total", lambda *args: real(*args) + 1)
+    with pytest.raises(WrongAnswer, match="bandwidth of l1: sum of all words read"):
+        bandwidth.bytes_per_clock("l1", 1)
+
+
+def test_every_thread_says_where_it_is():
+    found = coordinates.coordinates((4, 3, 2), (8, 4, 2))
+    one_sm = found.sm.reshape(24, 64)
+
+    assert (one_sm == one_sm[:, :1]).all()  # a block stays on one multiprocessor
+    count = torch.cuda.get_device_properties(0).multi_processor_count
+    wide = coordinates.coordinates(count, 1024)
+    assert 1 < len(set(wide.sm.tolist())) <= max(count, int(wide.sm.max()) + 1)
