@@ -1,0 +1,1 @@
+"""Nothing but multiply-adds: the peak of fp32 arithmetic, and what it takes to reach it."""
