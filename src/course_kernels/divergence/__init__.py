@@ -1,0 +1,1 @@
+"""The lanes of a warp take different branches: what it costs, and how not to pay."""

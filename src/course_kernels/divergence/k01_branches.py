@@ -1,0 +1,43 @@
+"""Divergence, kernel 1: the launcher of k01_branches.cu. Read that file first.
+
+Contract  problem.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from course_kernels.arguments import check_tensor
+from course_kernels.cuda.launch import launch, load_kernel
+
+SOURCE = Path(__file__).with_suffix(".cu")
+THREADS = 1024
+WAYS = (1, 2, 4, 8, 16, 32)
+
+
+def divergence(x: torch.Tensor, *, ways: int) -> torch.Tensor:
+    """Every element through the branch of its number; neighbouring lanes take different ones.
+
+    Args:
+        x: (N,) float32, contiguous.
+        ways: 1, 2, 4, 8, 16 or 32 branches.
+    Returns:
+        (N,) float32.
+    Raises:
+        TypeError: x is not float32.
+        ValueError: x is not a contiguous (N,) on the current GPU, or another number of ways.
+    """
+    sizes: dict[str, int] = {}
+    check_tensor("x", x, "N", sizes, dtypes=(torch.float32,))
+    if ways not in WAYS:
+        raise ValueError(f"ways: expected 1, 2, 4, 8, 16 or 32, got {ways}")
+
+    y = torch.empty_like(x)
+    N = sizes["N"]
+    launch(
+        load_kernel(SOURCE, "branches_by_lane"), -(-N // THREADS), THREADS, x, y, np.int64(N), np.int32(ways)
+    )
+    return y
