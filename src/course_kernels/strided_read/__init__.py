@@ -1,0 +1,1 @@
+"""Neighbouring threads read elements that lie a stride apart."""
