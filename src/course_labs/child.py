@@ -24,6 +24,7 @@ from course_labs.watch import NotYours, Watch, hook
 CARD = "sm_90a"  # what a .cu is compiled for where there is no card
 TIMING_SECONDS = 0.3
 NEXT_BY_HAND = "work that case out on paper; it is small."
+NEXT_OF_NONE = "it returns nothing yet; end it with a `return`."
 
 # How the checker begins what it says, and the property that is.
 SAYS = {
@@ -92,6 +93,8 @@ class Grader:
         if lab.problem:
             self._load_torch(needs_gpu)
             self._load_problem()
+        else:
+            self.cases = load_file(lab.folder / "truth.py", "lab_truth").cases()
 
     def _load_torch(self, needs_gpu: bool) -> None:
         try:
@@ -337,10 +340,8 @@ class Grader:
     # --- a lab by hand -------------------------------------------------------------------------
 
     def _by_hand(self, file: Path, watch: Watch) -> Verdict:
-        truth = load_file(self.lab.folder / "truth.py", "lab_truth")
-        cases = truth.cases()
         module = self._module(file, watch)
-        for case in cases:
+        for case in self.cases:
             given = case["with"]
             call = f"{case['call']}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
             self._size = case["job"]
@@ -350,10 +351,12 @@ class Grader:
             expected = case["expect"]
             text = f"{call}: expected {shown(expected)}, got {shown(got)}"
             if not comparable(got, expected):
-                return Verdict("wrong result", text, self._size, NEXT_BY_HAND)
+                return Verdict(
+                    "wrong result", text, self._size, NEXT_OF_NONE if got is None else NEXT_BY_HAND
+                )
             if not agrees(got, expected, case.get("within", 1e-6)):
                 return Verdict("wrong", text, self._size, NEXT_BY_HAND)
-        return Verdict(RIGHT, f"{len(cases)} cases; no speed claim: this lab is done by hand")
+        return Verdict(RIGHT, f"{len(self.cases)} cases; no speed claim: this lab is done by hand")
 
     # --- what went wrong -----------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""A lab on a page: what is typed, what the grader says after each stage, hints, and the answer, all but the first folded."""
+"""A lab on its page: what is typed, what the grader says after each stage, hints, and the answer folded."""
 
 from __future__ import annotations
 

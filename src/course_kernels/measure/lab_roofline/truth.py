@@ -1,0 +1,81 @@
+"""The roofline by hand: jobs whose facts are whole numbers, on a card of round numbers and on real data sheets."""
+
+from dataclasses import dataclass, replace
+
+from course_kernels.measure.machine import MACHINES, Machine
+from course_kernels.measure.roofline import bound, floor_us
+
+# A card nobody sells, for sums that can be done in the head.
+ROUND = Machine("a card of round numbers", "round", "", 100.0, {"fp32": 1.0}, 0, "")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job in whole numbers; what is counted is what `course_kernels.problem.Problem` counts."""
+
+    name: str
+    reads_bytes: int
+    writes_bytes: int
+    flops: int
+    math: str
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes read and written."""
+        return self.reads_bytes + self.writes_bytes
+
+
+def add(N: int) -> Job:
+    """Adding two lists of N fp32 numbers."""
+    return Job(f"adding two lists of {N} numbers", 2 * N * 4, N * 4, N, "fp32")
+
+
+def product(M: int, N: int, K: int, size: int, math: str) -> Job:
+    """A matrix product (M, K) times (K, N)."""
+    name = f"a product of {M}×{K} and {K}×{N} in {math}"
+    return Job(name, (M * K + K * N) * size, M * N * size, 2 * M * N * K, math)
+
+
+def cases() -> list[dict]:
+    """All functions, each from the smallest job up."""
+    adds = [add(1), add(4), add(2**28)]
+    shapes = [(2, 2, 2, 4, "fp32"), (2, 3, 5, 2, "bf16"), (1000, 1000, 1000, 2, "bf16")]
+    products = [(shape, product(*shape)) for shape in shapes]
+    found = [
+        {"call": "add_bytes", "with": {"N": job.flops}, "expect": job.n_bytes, "job": job.name}
+        for job in adds
+    ]
+    for (M, N, K, size, _), job in products:
+        given = {"M": M, "N": N, "K": K, "size": size}
+        found.append({"call": "product_bytes", "with": given, "expect": job.n_bytes, "job": job.name})
+    found += [
+        {"call": "add_flops", "with": {"N": job.flops}, "expect": job.flops, "job": job.name} for job in adds
+    ]
+    for (M, N, K, _, _), job in products:
+        given = {"M": M, "N": N, "K": K}
+        found.append({"call": "product_flops", "with": given, "expect": job.flops, "job": job.name})
+    small = [(add(1000), ROUND), (product(100, 100, 100, 4, "fp32"), ROUND)]
+    # On paper every written byte counts; the library lets the last of them stay in the cache.
+    real = [replace(machine, l2_bytes=0) for machine in MACHINES]
+    large = [(job, machine) for machine in real for job in (add(2**28), product(4096, 4096, 4096, 2, "bf16"))]
+    for name, truth in (("floor_us", floor_us), ("roof", bound)):
+        for job, machine in small + large:
+            given = {
+                "n_bytes": job.n_bytes,
+                "flops": job.flops,
+                "gb_per_s": machine.bandwidth_gb_per_s,
+                "tflops": machine.peak_tflops[job.math],
+            }
+            where = f"{job.name}, on {machine.name}"
+            found.append({"call": name, "with": given, "expect": truth(job, machine), "job": where})
+    for floor, measured in ((300, 400), (1, 8), (5, 5)):
+        given = {"floor_us": floor, "measured_us": measured}
+        found.append(
+            {
+                "call": "percent_of_peak",
+                "with": given,
+                "expect": 100.0 * floor / measured,
+                "job": f"a run of {measured} units of time with a floor of {floor}",
+            }
+        )
+    return found
