@@ -13,7 +13,8 @@
 constexpr int WARP = 32;
 constexpr int THREADS = 256;  // of one block
 constexpr int WARPS = THREADS / WARP;
-constexpr int VECTORS = 4;  // 64 bytes under way in a thread, 128 KB on a full multiprocessor
+constexpr int VECTORS = 4;   // 64 bytes under way in a thread
+constexpr int RESIDENT = 8;  // blocks on a multiprocessor with 2048 threads, 32 registers each: 128 KB under way
 constexpr unsigned ALL_LANES = 0xffffffffu;
 
 __device__ inline float sum_of_warp(float value) {
@@ -31,9 +32,10 @@ __device__ inline void add(float4 &sum, float4 v) {
 
 // Launched twice: over x, then with one block over the partial sums, which are a vector like any other.
 // grid: any      block: THREADS threads
-extern "C" __global__ void reduction_vectorised(const float *__restrict__ x,  // [N], at a multiple of 16 bytes
-                                                float *__restrict__ sums,     // [gridDim.x]
-                                                long long N) {
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+    reduction_vectorised(const float *__restrict__ x,  // [N], at a multiple of 16 bytes
+                         float *__restrict__ sums,     // [gridDim.x]
+                         long long N) {
   __shared__ float part[WARPS];
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   const float4 *vectors = reinterpret_cast<const float4 *>(x);

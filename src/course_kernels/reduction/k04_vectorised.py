@@ -16,7 +16,7 @@ from course_kernels.cuda.launch import launch, load_kernel
 SOURCE = Path(__file__).with_suffix(".cu")
 THREADS = 256
 ELEMENTS = THREADS * 4 * 4  # what a block takes in one stride: four vectors of four elements a thread
-BLOCKS_PER_MULTIPROCESSOR = 32  # eight are resident at once; the others take over where one is done early
+BLOCKS_PER_MULTIPROCESSOR = 32  # four times what is resident: one that is done early takes more
 
 
 def reduction(x: torch.Tensor) -> torch.Tensor:
