@@ -22,6 +22,7 @@ __device__ void run_chains(const float *x,  // [C, N]
 #pragma unroll
   for (int c = 0; c < C; c++) held[c] = x[c * N + n];
 
+  // region chains
   constexpr int STEPS = UNROLLED / C;
   int k = 0;
   for (; k + STEPS <= K; k += STEPS) {
@@ -31,6 +32,7 @@ __device__ void run_chains(const float *x,  // [C, N]
       for (int c = 0; c < C; c++) held[c] = fmaf(held[c], a_n, b_n);
     }
   }
+  // endregion
 #pragma unroll 1
   for (; k < K; k++) {
 #pragma unroll

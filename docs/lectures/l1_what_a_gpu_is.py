@@ -1,0 +1,832 @@
+# ---
+# id: l1
+# title: What a GPU is
+# description: The work counted by hand, the card drawn from its own answers, a CPU and a GPU against each other, and the first roofline.
+# needs: gpu
+# ---
+
+# %% [markdown]
+# # What a GPU is
+#
+# When you are through with this page you can
+#
+# - count the work in a matrix multiply, and in one word of a language model, with a pencil;
+# - name a job that a GPU wins, a job that it loses, and the reason for both;
+# - work out what a card can do at best, from four numbers that it tells you about itself;
+# - say of a job, before you write a line of it, whether arithmetic or memory will hold it back.
+#
+# You need Python, and the arithmetic of a shopping list. You need no CUDA.
+
+# %% [markdown]
+# ## The receipt
+#
+# Ann and Ben go shopping. Ann wants 2 eggs and 3 lemons, Ben 4 eggs and 1 lemon. There are two shops, and
+# each has its own prices. What will each of them pay in each shop?
+#
+# /// figure | docs/assets/figures/receipt.svg
+# alt: "Two grids of two by two. The first says what Ann and Ben buy, the second what two shops ask for an egg and for a lemon. Below them are four receipts. Ann at the market: 2 times 5 is 10, 3 times 2 is 6, to pay 16. The other three receipts come to 15, 22 and 25."
+# caption: A row of the first grid and a column of the second make one receipt.
+# ///
+#
+# You have just multiplied two matrices. Four receipts, two lines on each: eight lines. Let the machine print
+# them too.
+
+# %%
+buys = [[2, 3], [4, 1]]  # a row for Ann, one for Ben: eggs, lemons
+asks = [[5, 6], [2, 1]]  # a row for eggs, one for lemons: market, corner
+
+for i, who in enumerate(("Ann", "Ben")):
+    for j, shop in enumerate(("market", "corner")):
+        total = 0
+        for k in range(2):  # eggs, then lemons
+            total += buys[i][k] * asks[k][j]  # the one line this course is about
+        print(f"{who}, {shop}: {total}")
+
+# %% [markdown]
+# A receipt has a learned name, the *dot product*. Its lines have one too. To multiply two numbers and add the
+# product to a total is a *multiply-add*, and a processor does it in a single instruction, the FMA. It counts as
+# two operations: one multiplication, one addition.
+#
+# How many lines are there in all? One receipt for every row and every column, one line for every item. So an
+# M × K grid times a K × N grid takes M × N × K multiply-adds. Everything else on this page starts there.
+#
+# /// predict | Two grids of 1000 by 1000. How many multiply-adds are in their product?
+# It is a modest grid: a photo is larger.
+#
+# a thousand · a million · a billion
+# /// reveal
+# 1000 × 1000 receipts of 1000 lines each: {{ square.macs:,.0f}}. **A billion**, for one multiply of two modest
+# grids. You would need {{ square.years:.0f}} years at one line a second, without sleep.
+# ///
+#
+# Now a language model. It speaks in *tokens*, each a word or a piece of one. For every token, a list of
+# numbers runs through the model's grids of weights, layer by layer. We take a model whose shapes are
+# public, Llama 3.1 with 70 billion weights [^meta-llama31], and write its receipt.
+
+# %%
+from course_kernels.measure import quantity, record
+
+WIDTH = 8192  # numbers in the list that runs through the model
+KEYS = 1024  # keys are narrower, and so are values: heads share them
+INNER = 28672  # the wide part in the middle of a layer
+WORDS = 128256  # the last grid has a column for every token there is
+LAYERS = 80
+
+one_layer = [
+    WIDTH * WIDTH,  # queries
+    WIDTH * KEYS,  # keys
+    WIDTH * KEYS,  # values
+    WIDTH * WIDTH,  # what attention hands on
+    WIDTH * INNER,  # two grids that widen the list
+    WIDTH * INNER,
+    INNER * WIDTH,  # one that narrows it again
+]
+macs = LAYERS * sum(one_layer) + WIDTH * WORDS
+
+record(
+    square={
+        "macs": quantity(1000**3),
+        "years": quantity(1000**3 / (365.25 * 24 * 3600)),
+    },
+    token={
+        "macs": quantity(macs),
+        "multiplies": quantity(LAYERS * len(one_layer) + 1),
+        "gb": quantity(2 * macs / 1e9, "GB"),  # two bytes a weight
+    },
+)
+
+# %% [markdown]
+# One token: {{ token.multiplies:.0f}} multiplies of a list with a grid, and
+# **{{ token.macs / 1e9:.1f}} billion multiply-adds** in them. Attention adds some more, and more with every
+# token that came before. So the multiplies are hundreds, not millions, and the multiply-adds are billions, not
+# trillions. It is a lot all the same, for one piece of one word.
+#
+# Look at the sum once more. Every weight is used exactly once. That is the rule to remember: *for each token,
+# as many multiply-adds as there are weights at work.* At work, because some models let only a few of their
+# weights take part in each token.
+#
+# /// exercise | Three receipts
+# With a pencil. (a) A 3 × 4 grid times a 4 × 5 grid: how many multiply-adds? (b) You double all three sides of
+# a multiply. What happens to its work, and what to its numbers? (c) Two grids of 1000 by 1000 in fp32, four
+# bytes a number: how many operations are there for each byte that has to be read or written?
+# /// answer
+# (a) 3 × 5 receipts of 4 lines: 60.
+#
+# (b) Eight times the work, but only four times the numbers. So large multiplies use each number more often
+# than small ones. Keep that: it is the reason why the multiply can be made fast at all.
+#
+# (c) A billion multiply-adds are two billion operations. Three grids of a million numbers are 12 million bytes.
+# That is about 167 operations for each byte. You will need it at the end of this page.
+# ///
+
+# %% [markdown]
+# ## A few chefs, or a brigade
+#
+# Who should cook all this? There are two kinds of kitchen.
+#
+# /// figure | docs/assets/figures/chefs_and_brigade.svg
+# alt: "Left, four chefs with large hats, each of whom knows the next ten moves, beside a large larder. Right, eighty small cooks in rows; one call moves a whole row. Two sketched timelines below: for one dish the chefs need less time, for a thousand dishes the brigade does."
+# caption: A sketch, not a measurement. The measurement is two sections further down.
+# ///
+#
+# A **CPU** is a few very good chefs. A chef starts the next step before this one is done, guesses which way the
+# recipe will turn, and keeps a large larder within reach. Everything is built so that *one* dish is ready soon.
+# The time until one thing is ready is called **latency**.
+#
+# A **GPU** is a brigade. Its cooks do not guess and do not plan. They stand in rows of 32, and a row makes one
+# move together. Nobody is quick. But there are thousands of them, and when one row waits for the cellar, another
+# row steps up to the same stove. So the stoves never cool down. Everything is built so that *many* dishes get
+# done in an evening. That is **throughput**.
+#
+# Neither kitchen is better. A brigade is a poor choice for an omelette, and a chef is one for a banquet.
+#
+# The words of the trade: a cook is a *thread*, a row of 32 is a *warp*, the stoves are *lanes*, and the rooms they
+# stand in are *streaming multiprocessors*, SM for short.
+#
+# /// exercise | Omelette or banquet?
+# Latency or throughput: what decides? (a) Parse one configuration file. (b) Turn a photo of twelve million
+# pixels grey. (c) Follow a linked list of a million entries, each of which says where the next one is.
+# (d) The next token for one reader. (e) The next token for two hundred readers.
+# /// answer
+# (a) Latency: little work, one step after the other. (b) Throughput: each pixel is a dish of its own.
+# (c) Latency. It is long, but every step waits for the one before, so a brigade would stand and watch one cook.
+# Length alone does not make a banquet; *independent* work does.
+#
+# (d) and (e) have the same answer for each reader, and yet they differ. For one reader, the whole of the weights is
+# carried up from the cellar to be used once. For two hundred it is carried once and used two hundred times. You
+# will see both on the last picture of this page.
+# ///
+
+# %% [markdown]
+# ## This card, drawn from its own answers
+#
+# How large is the brigade? Ask it. A GPU's driver answers questions about the card, and `cuda.core` puts them
+# in Python.
+
+# %%
+import torch
+from cuda.core import Device
+
+torch.cuda.init()
+asked = Device(torch.cuda.current_device()).properties
+
+# The driver does not tell how many fp32 lanes an SM has. NVIDIA's documents do.
+A100 = (8, 0)
+lanes = 64 if torch.cuda.get_device_capability() == A100 else 128
+
+bus_bits = asked.global_memory_bus_width
+card = {
+    "sms": quantity(asked.multiprocessor_count, how="device"),
+    "lanes": quantity(lanes, how="given"),
+    "threads": quantity(asked.max_threads_per_multiprocessor, how="device"),
+    "warps": quantity(
+        asked.max_threads_per_multiprocessor // asked.warp_size, how="device"
+    ),
+    "registers": quantity(asked.max_registers_per_multiprocessor, how="device"),
+    "shared_kib": quantity(
+        asked.max_shared_memory_per_multiprocessor / 2**10, "KiB", "device"
+    ),
+    "l2_mib": quantity(asked.l2_cache_size / 2**20, "MiB", "device"),
+    "hbm_gib": quantity(
+        torch.cuda.get_device_properties().total_memory / 2**30, "GiB", "device"
+    ),
+    "clock_mhz": quantity(asked.clock_rate / 1e3, "MHz", "device"),
+    "memory_mhz": quantity(asked.memory_clock_rate / 1e3, "MHz", "device"),
+    "bus_bits": quantity(bus_bits, "bit", "device"),
+    # A stack of HBM has 1024 wires; other kinds of memory come without stacks.
+    "stacks": quantity(bus_bits // 1024 if bus_bits >= 4096 else 0, how="computed"),
+}
+record(card=card)
+
+# %% [markdown]
+# /// table
+# columns: [we asked, the card said, in the kitchen]
+# rows:
+#   - [streaming multiprocessors (SMs), "{{ card.sms:.0f }}", rooms]
+#   - [warps that an SM can hold, "{{ card.warps:.0f }}", rows of cooks in a room]
+#   - ["registers in an SM, four bytes each", "{{ card.registers:,.0f }}", what the cooks have in their hands]
+#   - [shared memory of an SM, "{{ card.shared_kib:.0f }} KiB", the counter in the middle of the room]
+#   - [L2 cache, "{{ card.l2_mib:.0f }} MiB", the larder that all rooms share]
+#   - [HBM, "{{ card.hbm_gib:.0f }} GiB", the cellar]
+#   - [highest clock of the SMs, "{{ card.clock_mhz:.0f }} MHz", how quickly they move]
+#   - [clock of the memory, "{{ card.memory_mhz:.0f }} MHz", how often the lift goes]
+#   - [wires to the memory, "{{ card.bus_bits:.0f }}", how many crates fit into the lift]
+# caption: "KiB, MiB and GiB go in steps of 1024 bytes, as memory is built."
+# ///
+#
+# One number no question brings out: how many lanes an SM has. For this generation it is
+# 128 [^lockwood-h100], in four quarters, each with its own scheduler [^nvidia-partitions]. Do not take it on
+# trust. Further down, a measurement will find it.
+#
+# /// predict | How many cooks can be inside at the same time, cooking or waiting?
+# Rooms, times rows in a room, times 32.
+#
+# thousands · tens of thousands · hundreds of thousands
+# /// reveal
+# {{ card.sms:.0f}} × {{ card.warps:.0f}} × 32 = **{{ card.sms * card.threads:,.0f}}**. But there are only
+# {{ card.sms:.0f}} × {{ card.lanes:.0f}} = {{ card.sms * card.lanes:,.0f}} lanes. So
+# {{ card.threads / card.lanes:.0f}} cooks share a stove. It is meant to be so: while
+# {{ card.threads / card.lanes - 1:.0f}} of them wait, one cooks.
+# ///
+#
+# Here is the whole card, drawn from these answers and to scale.
+#
+# /// chart | card
+# title: This card, to scale
+# sms: card.sms
+# lanes: card.lanes
+# registers_kib: card.registers * 4 / 1024
+# shared_kib: card.shared_kib
+# l2_mib: card.l2_mib
+# hbm_gib: card.hbm_gib
+# stacks: card.stacks
+# alt: "Three parts, the nearest to the arithmetic on top. One multiprocessor: four quarters of {{ card.lanes / 4:.0f }} lanes, each over its registers, and shared memory below all four. The chip: {{ card.sms:.0f }} such multiprocessors around an L2 cache of {{ card.l2_mib:.0f }} MiB. Below, a box for {{ card.hbm_gib:.0f }} GiB of HBM, in which everything on the chip is a small square."
+# caption: From the hands of the cooks at the top down to the cellar. Each step down holds more and lies farther away.
+# ///
+#
+# Look at the small square in the last box. It is all the memory that is near: hands, counters and larder together.
+# Every dish must pass through it, and it holds one part in
+# {{ card.hbm_gib * 1024 / (card.sms * (card.registers / 256 + card.shared_kib) / 1024 + card.l2_mib):,.0f}} of
+# what lies in the cellar. The whole art of this course is to choose well what is in the square.
+#
+# /// exercise | Hands
+# An SM has {{ card.registers:,.0f}} registers and room for {{ card.threads:,.0f}} threads. (a) If all of them
+# are there, how many registers has each? (b) Your kernel needs 64 for each thread. How many threads fit?
+# (c) Is that bad?
+# /// answer
+# (a) {{ card.registers / card.threads:.0f}}. (b) {{ card.registers / 64:,.0f}}.
+#
+# (c) Not in itself. Fewer cooks are there to step in while others wait. But each of them holds more, so it has to
+# walk less. Which weighs more, only a run can say. You will meet the question again under the name of
+# *occupancy*.
+# ///
+
+# %% [markdown]
+# ## Two kitchens, three races
+#
+# Now they compete, on the same machine. First: who is the chef? The CPU gets every core that this machine gave us,
+# and of several numbers of cores the one that suits it best. PyTorch's own CPU code does the cooking, and it is
+# good code.
+
+# %% tags=["fold"]
+import os
+import platform
+import time
+
+from course_kernels.measure import text
+
+cores = len(os.sched_getaffinity(0))
+a, b = torch.rand(2048, 2048), torch.rand(2048, 2048)
+
+
+def seconds(threads):
+    """The best of three multiplies of 2048 by 2048 with so many cores."""
+    torch.set_num_threads(threads)
+    took = []
+    for _ in range(4):  # the first one wakes the cores
+        start = time.perf_counter()
+        torch.mm(a, b)
+        took.append(time.perf_counter() - start)
+    return min(took[1:])
+
+
+tried = sorted({max(1, cores // part) for part in (1, 2, 4, 8)})
+best = min(tried, key=seconds)
+torch.set_num_threads(best)
+
+name = platform.processor() or platform.machine()
+with open("/proc/cpuinfo") as file:
+    for line in file:
+        if line.startswith("model name"):
+            name = line.split(":")[1].strip()
+record(
+    host={
+        "cpu": text(name),
+        "cores": quantity(cores, how="device"),
+        "used": quantity(best, how="computed"),
+    }
+)
+
+# %% [markdown]
+# The chef: {{ host.cpu}}, of which we have {{ host.cores:.0f}} cores (as the operating system counts them). It
+# did best with {{ host.used:.0f}}, and those it keeps. The brigade is the card named under the title. Both have
+# their ingredients at home: nothing is carried from one to the other while the clock runs.
+#
+# ### One long chain
+#
+# Each step needs the result of the step before. No brigade helps here: one cook does it all, on either side.
+# The GPU's cook does multiply-adds. The CPU's chef adds up a running total, which is a little less per step;
+# NumPy has a compiled loop for it. So do not read the ratio too finely.
+
+# %%
+import numpy as np
+from course_kernels.fused_multiply_add import k01_chains
+from course_kernels.measure import stopwatch
+
+STEPS = 2**20
+numbers = np.random.default_rng(0).random(STEPS, dtype=np.float32)
+running = np.empty_like(numbers)
+x = torch.rand(1, 1, device="cuda")
+factor = torch.full((1,), 0.999, device="cuda")
+summand = torch.full((1,), 0.001, device="cuda")
+
+cpu = stopwatch(
+    {"cpu": lambda: np.add.accumulate(numbers, out=running)}, wait=False
+)
+gpu = stopwatch(
+    {
+        "gpu": lambda: k01_chains.fused_multiply_add(
+            x, factor, summand, chains=1, steps=STEPS
+        )
+    }
+)
+record(
+    chain={**cpu, **gpu},
+    steps=quantity(STEPS, how="given"),
+)
+
+# %% [markdown]
+# /// table
+# columns: ["2<sup>20</sup> steps, each after the other", "time, µs", "one step, ns"]
+# rows:
+#   - ["CPU, one core", "{{ chain.cpu:.0f }}", "{{ chain.cpu * 1000 / steps:.2f }}"]
+#   - ["GPU, one thread", "{{ chain.gpu:.0f }}", "{{ chain.gpu * 1000 / steps:.2f }}"]
+# ///
+#
+# /// claim | chain.cpu < 0.9 * chain.gpu
+# **The GPU loses.** Its one cook needs {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. All the others
+# stand by and cannot help. A step takes
+# {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks of the clock, if the clock is at its highest, and a tick is
+# longer here than a chef's.
+# /// otherwise
+# The GPU needs {{ chain.gpu / chain.cpu:.1f}} times the time of the CPU. A step takes
+# {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks of its clock. All other cooks stand by and cannot help.
+# ///
+#
+# ### A list, short or long
+#
+# Double every number of a list: `y = 2 * x`. Every number is a dish of its own, so the brigade may come. But it
+# has to be called, and somebody must wait until the last cook is back.
+#
+# /// predict | A list of 1024 numbers. Who is done first?
+# Both run the same line of PyTorch. The GPU is given the order, and we wait for its answer.
+#
+# the CPU, clearly · about the same · the GPU, clearly
+# /// reveal
+# The CPU needs {{ lists.cpu.n1024:.1f}} µs, the GPU {{ lists.gpu.n1024:.1f}} µs.
+# ///
+
+
+# %%
+def doubling(x, times):
+    """Work for the stopwatch: double the numbers of x, so many times."""
+    y = torch.empty_like(x)
+
+    def work():
+        for _ in range(times):
+            torch.mul(x, 2, out=y)
+
+    return work
+
+
+lists = {"cpu": {}, "gpu": {}}
+for power in range(8, 29, 2):
+    x = torch.rand(2**power)
+    rounds = 30 if power < 26 else 8
+    times = 20 if power < 20 else 1  # one short call alone is over too soon
+    cpu = stopwatch({"cpu": doubling(x, times)}, n=rounds, per=times, wait=False)
+    gpu = stopwatch({"gpu": doubling(x.cuda(), 1)}, n=rounds)
+    lists["cpu"][f"n{2**power}"] = cpu["cpu"]
+    lists["gpu"][f"n{2**power}"] = gpu["gpu"]
+record(lists=lists)
+
+# %% [markdown]
+# /// chart | lines
+# title: Doubling a list, CPU and GPU
+# x: N
+# y: us
+# x_label: numbers in the list
+# y_label: time, µs
+# x_scale: log
+# y_scale: log
+# series:
+#   - {name: lists.cpu.*, label: CPU}
+#   - {name: lists.gpu.*, label: GPU}
+# alt: "Time against the length of the list, both axes logarithmic. For 256 numbers the CPU needs {{ lists.cpu.n256:.1f }} µs and the GPU {{ lists.gpu.n256:.1f }} µs. For 268 million the CPU needs {{ lists.cpu.n268435456:.0f }} µs and the GPU {{ lists.gpu.n268435456:.0f }} µs."
+# caption: The bands are the middle nine tenths of the readings.
+# ///
+#
+# /// claim | lists.cpu.n1024 < 0.7 * lists.gpu.n1024
+# With 1024 numbers **the GPU loses again**: {{ lists.gpu.n1024:.1f}} µs against {{ lists.cpu.n1024:.1f}} µs. Doubling
+# takes no time worth mentioning. What takes time is the call: Python writes the order, the driver passes it on,
+# the cooks walk in and out again, and word comes back.
+# /// otherwise
+# With 1024 numbers it is {{ lists.gpu.n1024:.1f}} µs on the GPU against {{ lists.cpu.n1024:.1f}} µs on the CPU.
+# Nearly all of it is the call, not the doubling.
+# ///
+#
+# /// claim | lists.gpu.n65536 < 1.5 * lists.gpu.n256
+# And the call costs the same for a spoonful as for a barrel. From 256 numbers to 65&nbsp;536 the GPU's time goes from
+# {{ lists.gpu.n256:.1f}} µs to {{ lists.gpu.n65536:.1f}} µs.
+# /// otherwise
+# From 256 numbers to 65&nbsp;536 the GPU's time goes from {{ lists.gpu.n256:.1f}} µs to
+# {{ lists.gpu.n65536:.1f}} µs.
+# ///
+#
+# /// claim | lists.gpu.n268435456 < 0.2 * lists.cpu.n268435456
+# The long list is a banquet. With 2<sup>28</sup> numbers the GPU wins, {{ lists.gpu.n268435456 / 1000:.1f}} ms
+# against {{ lists.cpu.n268435456 / 1000:.0f}} ms: the CPU needs
+# **{{ lists.cpu.n268435456 / lists.gpu.n268435456:.0f}} times** as long, with all its cores.
+# /// otherwise
+# With 2<sup>28</sup> numbers the GPU needs {{ lists.gpu.n268435456 / 1000:.1f}} ms, the CPU
+# {{ lists.cpu.n268435456 / 1000:.0f}} ms.
+# ///
+#
+# ### The multiply
+#
+# And the job that this course is about: two grids of 4096 by 4096 in fp32. That is
+# 4096<sup>3</sup>, nearly 69 billion multiply-adds, about as many as one token of the model above.
+
+# %%
+from course_kernels.sgemm import library as sgemm_library
+
+a, b = torch.rand(4096, 4096), torch.rand(4096, 4096)
+there_a, there_b = a.cuda(), b.cuda()
+race = {
+    **stopwatch({"cpu": lambda: torch.mm(a, b)}, n=5, wait=False),
+    **stopwatch({"gpu": lambda: sgemm_library.cublas(there_a, there_b)}, n=30),
+}
+record(
+    race=race,
+    race_flops=quantity(2 * 4096**3, "FLOP"),
+)
+
+# %% [markdown]
+# /// table
+# columns: ["4096 by 4096, fp32", "time, ms", TFLOP/s]
+# rows:
+#   - ["CPU, {{ host.used:.0f }} cores", "{{ race.cpu / 1000:.1f }}", "{{ race_flops / race.cpu / 1e6:.2f }}"]
+#   - ["GPU", "{{ race.gpu / 1000:.2f }}", "{{ race_flops / race.gpu / 1e6:.1f }}"]
+# ///
+#
+# /// claim | race.cpu > 10 * race.gpu
+# Here it is no contest: the CPU needs **{{ race.cpu / race.gpu:.0f}} times** as long. It is not that its
+# chefs are slow. There are {{ host.used:.0f}} of them against {{ card.sms * card.lanes:,.0f}} lanes, and every one
+# of 4096 × 4096 receipts can be written without looking at any other.
+# /// otherwise
+# The CPU needs {{ race.cpu / race.gpu:.1f}} times as long. Every one of 4096 × 4096 receipts can be written
+# without looking at any other, so whoever has more hands has the advantage.
+# ///
+#
+# So: one chain, or little work, and the chefs win. Much work that does not wait for itself, and the brigade
+# does. A CPU of more cores would lose by less, and a card of fewer SMs would win by less. Read the two words,
+# latency and throughput, not the two ratios.
+#
+# /// exercise | A hundred short steps
+# A program doubles a list of 1024 numbers, a hundred times in a row, each time with a call of its own, and then
+# wants the answer. (a) What does it cost on the GPU, if every call is waited for? (b) Must every call be waited for?
+# (c) What would you do instead?
+# /// answer
+# (a) A hundred times the reading for 1024 numbers: {{ 100 * lists.gpu.n1024 / 1000:.1f}} ms, against
+# {{ 100 * lists.cpu.n1024 / 1000:.2f}} ms on the CPU.
+#
+# (b) No. Orders for the GPU stand in a queue; one wait at the end is enough. It gets better. But someone still
+# has to write a hundred orders, and a hundred times the brigade walks in and out.
+#
+# (c) Write *one* kernel that doubles a hundred times while the number is still in the hand. That is called
+# *fusion*, and the whole second half of this course lives on it.
+# ///
+
+# %% [markdown]
+# ## The peak, by hand
+#
+# What could this card do if every lane of it wrote one line of a receipt at every tick? Multiply:
+#
+# `lanes × ticks in a second × 2`
+#
+# The 2 is there because a multiply-add is two operations.
+
+# %%
+from course_kernels.measure.machine import machine_for
+
+sheet = machine_for(torch.cuda.get_device_name())
+if sheet is None:
+    raise RuntimeError("no data sheet of this card in measure/machine.py")
+
+all_lanes = asked.multiprocessor_count * lanes
+ticks = asked.clock_rate * 1e3  # the card tells kilohertz
+record(
+    peak={
+        "by_hand": quantity(all_lanes * ticks * 2 / 1e12, "TFLOP/s"),
+        "sheet": quantity(sheet.peak_tflops["fp32"], "TFLOP/s", "given"),
+    }
+)
+
+# %% [markdown]
+# | step | value |
+# |---|---|
+# | lanes: SMs × lanes in each | {{ card.sms:.0f }} × {{ card.lanes:.0f }} = {{ card.sms * card.lanes:,.0f }} |
+# | ticks in a second, at most | {{ card.clock_mhz:.0f }} million |
+# | **the peak, by hand** | **{{ peak.by_hand:.1f }} TFLOP/s** |
+# | the data sheet of this card | {{ peak.sheet:.0f }} TFLOP/s |
+#
+# /// claim | abs(peak.by_hand / peak.sheet - 1) < 0.02
+# Three numbers and two multiplications, and you have the data sheet: {{ peak.by_hand:.1f}} against
+# {{ peak.sheet:.0f}} TFLOP/s. A peak is no secret and no measurement. It is what nobody has ever seen: every lane
+# busy, at every tick, with the clock at its highest.
+# /// otherwise
+# The data sheet says {{ peak.sheet:.0f}} TFLOP/s, your pencil {{ peak.by_hand:.1f}}. Its makers may have counted on
+# another clock than the highest one that the card admits to.
+# ///
+#
+# For the H200 the sheet says 67 TFLOP/s in fp32 [^nvidia-h200]. It says far more for the tensor cores, which are
+# another kind of stove and the matter of a later session. The lanes come first.
+#
+# Can it be had? Give the lanes nothing but multiply-adds. No list, no cellar. Every thread holds eight totals in
+# its registers and does `total = total * a + b` on each, thousands of times:
+#
+# /// source | src/course_kernels/fused_multiply_add/k01_chains.cu#chains
+# title: src/course_kernels/fused_multiply_add/k01_chains.cu
+# ///
+#
+# Why eight? A step must wait for the one before. Eight totals do not wait for each other, so the thread always
+# has something to do next.
+#
+# /// predict | A kernel that does nothing but multiply-adds in registers. What percent of peak?
+# It needs no memory and has no branches. Nothing is in its way that you or I could name.
+#
+# half · nine tenths · all of it
+# /// reveal
+# **{{ fma.of_peak:.1%}}** of the data sheet: {{ fma.tflops:.1f}} TFLOP/s.
+# ///
+
+# %%
+from course_kernels.measure import measure
+from course_kernels.problem import Workload
+
+# Every SM full: as many threads as it can hold.
+full = asked.multiprocessor_count * asked.max_threads_per_multiprocessor
+record(
+    fma=measure(
+        k01_chains,
+        Workload.of("float32", N=full, C=8, K=8192),
+        seconds=0.5,
+    )
+)
+
+# %% [markdown]
+# /// claim | fma.of_peak > 0.9
+# **{{ fma.of_peak:.1%}} of peak.** This is the headline of the page, and close to the best that anything
+# on these lanes can do. The card said that its clock stood at {{ fma.sm_mhz:.0f}} MHz around the run, and its power
+# at {{ fma.power_w:.0f}} W.
+# /// otherwise
+# {{ fma.of_peak:.1%}} of peak, with the clock at {{ fma.sm_mhz:.0f}} MHz around the run.
+# ///
+#
+# /// define | lanes_found = fma.tflops * 1e6 / (2 * card.sms * fma.sm_mhz)
+# unit: "1"
+# what: fp32 multiply-adds that one SM finished at each tick of its clock
+# ///
+#
+# Now turn the sum around. We know the speed, the SMs and the clock. What must the lanes have been?
+#
+# /// claim | 0.85 * card.lanes < lanes_found < 1.03 * card.lanes
+# Each SM finished {{ lanes_found:.1f}} multiply-adds at each tick. An SM of 64 lanes could not have done it, and one
+# of 256 would have had nothing to do at every other tick. So the {{ card.lanes:.0f}} of the documents are there. You have counted
+# the stoves without opening the door.
+# /// otherwise
+# Each SM finished {{ lanes_found:.1f}} multiply-adds at each tick of the clock that was read around the run. The
+# documents say {{ card.lanes:.0f}} lanes.
+# ///
+#
+# /// exercise | How many cooks for one stove?
+# In the race of the chain, one step took {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks. A lane can start a step at
+# every tick. (a) How many chains that do not wait for each other does a lane need to be busy always? (b) If every
+# thread has one chain, how many warps is that for an SM with {{ card.lanes:.0f}} lanes? (c) And if it has eight?
+# /// answer
+# (a) As many as a step takes ticks: about {{ chain.gpu * card.clock_mhz / steps:.0f}}.
+#
+# (b) {{ card.lanes:.0f}} lanes with {{ chain.gpu * card.clock_mhz / steps:.0f}} chains each, in warps of 32:
+# {{ card.lanes / 32 * chain.gpu * card.clock_mhz / steps:.0f}} warps, of the {{ card.warps:.0f}} that fit.
+#
+# (c) Then one warp for each quarter is already more than enough. So there are two ways to keep a stove hot: many
+# cooks, or cooks with several pots. *Chains in flight = latency × throughput.* It is a law about queues, named after
+# John Little, and it holds for memory as well.
+# ///
+
+# %% [markdown]
+# ## The bandwidth, by hand
+#
+# The same for the cellar. How many bytes come up in a second?
+#
+# `wires ÷ 8 × ticks of the memory × 2`
+#
+# Eight wires carry a byte. The 2 is there because this kind of memory sends on both edges of a tick, up and down. Then
+# we measure the plainest job there is: a copy, which reads a byte for every byte that it writes.
+
+# %%
+from course_kernels.copy import k01_vectorised
+from course_kernels.copy import library as copy_library
+from course_kernels.measure import compare
+
+by_hand = bus_bits / 8 * asked.memory_clock_rate * 1e3 * 2
+record(
+    bandwidth={
+        "by_hand": quantity(by_hand / 1e9, "GB/s"),
+        "sheet": quantity(sheet.bandwidth_gb_per_s, "GB/s", "given"),
+    },
+    copy=compare(
+        {"ours": k01_vectorised, "torch": copy_library.torch_copy},
+        Workload.of("float32", N=2**28),
+        seconds=0.3,
+    ),
+)
+
+# %% [markdown]
+# | step | value |
+# |---|---|
+# | wires, in bytes | {{ card.bus_bits:.0f }} ÷ 8 = {{ card.bus_bits / 8:.0f }} |
+# | ticks in a second | {{ card.memory_mhz:.0f }} million |
+# | **the bandwidth, by hand** | **{{ bandwidth.by_hand:.0f }} GB/s** |
+# | the data sheet of this card | {{ bandwidth.sheet:.0f }} GB/s |
+# | a copy of one GiB, our kernel | {{ copy.ours.gb_per_s:.0f }} GB/s, {{ copy.ours.of_peak:.0%}} of the data sheet |
+# | the same copy, PyTorch | {{ copy.torch.gb_per_s:.0f }} GB/s, {{ copy.torch.of_peak:.0%}} |
+#
+# /// claim | abs(bandwidth.by_hand / bandwidth.sheet - 1) < 0.05
+# By hand and by data sheet agree to within five parts in a hundred. The maker's figure is the round one.
+# /// otherwise
+# By hand it is {{ bandwidth.by_hand / bandwidth.sheet:.2f}} times what the data sheet says.
+# ///
+#
+# /// claim | max(copy.ours.of_peak, copy.torch.of_peak) < 0.97
+# A copy does not get all of it. Memory pauses to refresh itself and to turn around between reading and writing;
+# [the measuring page](../how_we_measure.py#the-card-against-its-own-data-sheet) says more. What the better copy
+# reaches, {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}}, is the practical ceiling for everything that lives
+# on bytes.
+# /// otherwise
+# A copy reaches {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}} of it: on this card very nearly all can be had.
+# ///
+#
+# /// exercise | One token, one reader
+# The model of the first section, two bytes a weight: {{ token.gb:.0f}} GB. They do not fit into the larder, so for
+# every token all of them come up from the cellar, once. (a) How long does that take, at the bandwidth of the data
+# sheet? (b) The tensor cores of this card do {{ tensor_tflops:.0f}} TFLOP/s in bf16 at best. How long does the
+# arithmetic take? (c) What does the one reader's card do most of the time?
+# /// answer
+# (a) {{ token.gb:.0f}} GB ÷ {{ bandwidth.sheet:.0f}} GB/s = {{ token.gb / bandwidth.sheet * 1000:.0f}} ms.
+#
+# (b) Two operations for each of {{ token.macs / 1e9:.1f}} billion weights:
+# {{ 2 * token.macs / tensor_tflops / 1e9:.2f}} ms.
+#
+# (c) It waits for crates. The arithmetic is done in one part of
+# {{ token.gb / bandwidth.sheet * 1000 / (2 * token.macs / tensor_tflops / 1e9):.0f}} of the time. Serve many readers
+# with the same crates, and the rest of the time is no longer lost. That is what serving a model is about.
+# ///
+
+# %% [markdown]
+# ## The first roofline
+#
+# Two limits, then: so much arithmetic, so many bytes. Which of them stops *your* job? One number decides: how many
+# operations it does for each byte that it moves to or from the cellar. It is called **arithmetic intensity**. Its
+# picture is the roofline [^williams2009].
+#
+# Where the two limits are equal lies the **ridge**:
+#
+# `ridge = peak ÷ bandwidth`
+
+# %%
+flop_per_byte = sheet.peak_tflops["fp32"] * 1e12 / (sheet.bandwidth_gb_per_s * 1e9)
+record(
+    ridge=quantity(flop_per_byte, "FLOP/B"),
+    ridge_bf16=quantity(
+        sheet.peak_tflops["bf16"] * 1e3 / sheet.bandwidth_gb_per_s, "FLOP/B"
+    ),
+    tensor_tflops=quantity(sheet.peak_tflops["bf16"], "TFLOP/s", "given"),
+    # z = x + y: one addition for twelve bytes
+    add_intensity=quantity(1 / 12, "FLOP/B"),
+    # n-by-n multiply: 2 n^3 operations, three grids of n^2 numbers
+    multiply_intensity=quantity(2 * 4096**3 / (3 * 4 * 4096**2), "FLOP/B"),
+)
+
+# %% [markdown]
+# | by hand | value |
+# |---|---|
+# | ridge of this card in fp32: peak ÷ bandwidth | **{{ ridge:.0f }}** operations a byte |
+# | vector add: 1 operation, 12 bytes | {{ add_intensity:.2f }} |
+# | multiply, 4096: 2 × 4096³ operations, three grids | {{ multiply_intensity:.0f }} |
+#
+# Left of the ridge, a kernel waits for bytes: it is *memory-bound*. Right of it, for arithmetic: *compute-bound*.
+#
+# Now put jobs on the picture. Vector add, from [your first kernel](../start_here.py). A grid of 8192 by 8192 times a
+# single list, as a model does it for one token, and times 16 lists, as for 16 readers. The multiply of 4096, once by
+# the naive kernel that a beginner writes and once by the library. And the multiply-adds of the last section but one.
+
+# %%
+from course_kernels.sgemm import k01_naive
+from course_kernels.vector_add import k02_triton
+
+jobs = {
+    "add": measure(k02_triton, Workload.of("float32", N=2**28), seconds=0.2),
+    **compare(
+        {"naive": k01_naive, "library": sgemm_library.cublas},
+        Workload.of("float32", M=4096, N=4096, K=4096),
+        seconds=0.3,
+    ),
+}
+for readers in (1, 16):
+    jobs[f"readers{readers}"] = measure(
+        sgemm_library.cublas,
+        Workload.of("float32", M=8192, N=readers, K=8192),
+        seconds=0.2,
+    )
+record(jobs=jobs)
+
+# %% [markdown]
+# /// chart | roofline
+# title: The first roofline, fp32 outside the tensor cores
+# math: fp32
+# points:
+#   - {name: jobs.add, label: vector add}
+#   - {name: jobs.readers1, label: one reader}
+#   - {name: jobs.readers16, label: 16 readers}
+#   - {name: jobs.naive, label: naive multiply}
+#   - {name: jobs.library, label: library multiply}
+#   - {name: fma, label: multiply-adds}
+# alt: "Six jobs under the roof of the card, both axes logarithmic. Vector add at {{ jobs.add.intensity:.2f }} operations a byte, under the slope. One reader at {{ jobs.readers1.intensity:.1f }}, 16 readers at {{ jobs.readers16.intensity:.1f }}. At {{ jobs.library.intensity:.0f }} the naive multiply with {{ jobs.naive.tflops:.2f }} TFLOP/s far below, and the library's with {{ jobs.library.tflops:.0f }} near the flat roof. The multiply-adds at {{ fma.tflops:.0f }} TFLOP/s, the nearest to it."
+# caption: The slope is the cellar, the flat part the lanes. A copy does no arithmetic at all, so it has no place here.
+# ///
+#
+# /// table
+# columns: [job, operations a byte, TFLOP/s, "% of peak", the roof over it]
+# rows:
+#   - [vector add, "{{ jobs.add.intensity:.2f }}", "{{ jobs.add.tflops:.2f }}", "{{ jobs.add.of_peak:.0%}}", bytes]
+#   - ["one reader, 8192", "{{ jobs.readers1.intensity:.2f }}", "{{ jobs.readers1.tflops:.2f }}", "{{ jobs.readers1.of_peak:.0%}}", bytes]
+#   - ["16 readers, 8192", "{{ jobs.readers16.intensity:.1f }}", "{{ jobs.readers16.tflops:.1f }}", "{{ jobs.readers16.of_peak:.0%}}", bytes]
+#   - ["naive multiply, 4096", "{{ jobs.naive.intensity:.0f }}", "{{ jobs.naive.tflops:.2f }}", "{{ jobs.naive.of_peak:.1%}}", arithmetic]
+#   - ["library multiply, 4096", "{{ jobs.library.intensity:.0f }}", "{{ jobs.library.tflops:.1f }}", "{{ jobs.library.of_peak:.0%}}", arithmetic]
+#   - ["multiply-adds, no memory", "{{ fma.intensity:.0f }}", "{{ fma.tflops:.1f }}", "{{ fma.of_peak:.0%}}", arithmetic]
+# ///
+#
+# Read it from the left.
+#
+# /// claim | jobs.add.of_peak > 0.8 and jobs.add.of_compute < 0.02
+# **Vector add** uses {{ jobs.add.of_compute:.1%}} of the lanes, and is nearly done for: {{ jobs.add.of_peak:.0%}} of what
+# its roof allows. All but a few stoves are cold, and no cook could change that. Only fewer bytes could.
+# /// otherwise
+# **Vector add** uses {{ jobs.add.of_compute:.1%}} of the lanes and reaches {{ jobs.add.of_peak:.0%}} of what its roof
+# allows.
+# ///
+#
+# /// claim | jobs.readers16.us < 4 * jobs.readers1.us
+# **One reader or 16**: sixteen times the arithmetic, and the time goes from {{ jobs.readers1.us:.0f}} µs to
+# {{ jobs.readers16.us:.0f}} µs. The same crates come up, and sixteen cooks dip into each. That is what it means
+# to stand left of the ridge: arithmetic is nearly a present.
+# /// otherwise
+# **One reader or 16**: sixteen times the arithmetic, and the time goes from {{ jobs.readers1.us:.0f}} µs to
+# {{ jobs.readers16.us:.0f}} µs. Left of the ridge it could be nearly a present. The library does not make it one
+# here.
+# ///
+#
+# **The multiply** stands far to the right: {{ multiply_intensity:.0f}} operations a byte, by hand, if every number
+# is fetched just once. The roof over it is flat. Memory is no excuse.
+#
+# /// claim | jobs.naive.us > 10 * jobs.library.us
+# And now look down. The naive kernel does the *same* job, so it stands over the same spot, with the same roof.
+# It reaches {{ jobs.naive.of_peak:.1%}} of it, the library {{ jobs.library.of_peak:.0%}}. Nothing in the hardware is in
+# the way; the recipe is. That gap, from the lower point to the upper one, is the first half of this course.
+# /// otherwise
+# The naive kernel does the same job under the same roof. It reaches {{ jobs.naive.of_peak:.1%}} of it, the library
+# {{ jobs.library.of_peak:.0%}}.
+# ///
+#
+# /// claim | jobs.library.of_peak < fma.of_peak
+# The library is not at the top either. {{ fma.of_peak:.0%}} can be had, as the multiply-adds show, and it
+# has {{ jobs.library.of_peak:.0%}}. It has to fetch and to store between its multiply-adds, and they had not.
+# /// otherwise
+# The library is as near to the top as multiply-adds alone.
+# ///
+#
+# /// exercise | Left or right?
+# With a pencil, and the ridge of this card at {{ ridge:.0f}}. (a) Two grids of 1000 by 1000, from the third receipt
+# of the first exercise. (b) Two grids of 60 by 60. (c) Doubling a list. (d) The model of the first section for one
+# reader, in bf16, two bytes a weight: its ridge, with the tensor cores, is at {{ ridge_bf16:.0f}}. How many readers
+# must share a card before arithmetic is the limit?
+# /// answer
+# (a) 167: right of the ridge, bound by arithmetic. (b) 2 × 60³ ÷ (3 × 4 × 60²) = 10: left of it. Small multiplies are
+# bound by bytes, if nothing else holds them up first. (c) One operation for eight bytes, 0.125: far to the left.
+#
+# (d) For one reader each weight is two operations and two bytes: intensity 1. With R readers it is R, as long as
+# their own lists are small beside the weights. So it takes about {{ ridge_bf16:.0f}} of them.
+# ///
+
+# %% [markdown]
+# ## Where this leads
+#
+# You know the two kitchens, the size of this one, and the roof over every job in it. You have not yet told a
+# single cook what to do.
+#
+# - How is work dealt out to all these threads? That is the CUDA model: grids, blocks and warps, drawn from real
+#   launches.
+# - How far can you trust the readings on this page? See [how every number here is measured](../how_we_measure.py).
+# - You would rather cook at once? [Your first kernel](../start_here.py) takes twenty minutes.
+# - Every number above, with its spread and the run it comes from: [the ledger](../numbers.md).
