@@ -48,9 +48,11 @@ __device__ inline void store(float *to, int left, float4 v) {
 template <bool WHOLE>
 __device__ inline void transpose(const float *__restrict__ x, float *__restrict__ y, int M, int N) {
   __shared__ float4 tile[TILE_N * ACROSS_M];
-  const int tiles_n = (N + TILE_N - 1) / TILE_N;  // tiles side by side
-  const int first_m = blockIdx.x / tiles_n * TILE_M;
-  const int first_n = blockIdx.x % tiles_n * TILE_N;
+  // Blocks that run together go down a column of tiles of x: along a row of tiles of y. So what is under way at one
+  // time is a few long rows of y, and many short pieces of x. The other way round was slower when we tried both.
+  const int tiles_m = (M + TILE_M - 1) / TILE_M;
+  const int first_m = blockIdx.x % tiles_m * TILE_M;
+  const int first_n = blockIdx.x / tiles_m * TILE_N;
 
   // Ask for everything before the first vector is needed.
   float4 rows[SQUARES][4];
