@@ -237,8 +237,9 @@ def _complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
         yield f"needs {HINTS} hints, has {len(data.get('hints', []))}"
     if not data.get("rubric"):
         yield "needs a `rubric`, at least one line"
-    yield from _problem_complaints(data, folder)
     yield from _door_complaints(data, folder)
+    yield from _problem_complaints(data, folder)
+    yield from _stage_complaints(data, folder)
 
 
 def _problem_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
@@ -261,7 +262,7 @@ def _problem_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
 
 
 def _door_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
-    doors, stages = data.get("doors", {}), data.get("stage", [])
+    doors = data.get("doors", {})
     for door in doors:
         if door not in SUFFIXES:
             yield f"unknown door {door!r}; known: {', '.join(SUFFIXES)}"
@@ -273,6 +274,10 @@ def _door_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
         yield "needs a door that works without a GPU: triton, numpy or python"
     if "cuda" in doors and not (folder / "launch.py").is_file():
         yield "a door `cuda` needs launch.py with launch(kernel, ...)"
+
+
+def _stage_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
+    doors, stages = data["doors"], data.get("stage", [])
     if len(stages) not in STAGES:
         yield f"needs {STAGES.start} to {STAGES.stop - 1} stages, has {len(stages)}"
     for number, stage in enumerate(stages, start=1):

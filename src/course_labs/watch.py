@@ -112,9 +112,8 @@ class Watch(importlib.abc.MetaPathFinder):
         if path == self.file or not path.is_relative_to(KERNELS):
             return
         place = path.relative_to(KERNELS)
-        if (KERNELS / place.parts[0] / "problem.py").exists() or any(
-            p.startswith("lab") for p in place.parts
-        ):
+        solves = (KERNELS / place.parts[0] / "problem.py").exists() or not self._open
+        if solves or any(part.startswith("lab") for part in place.parts[:-1]):
             self.refuse(f"reads src/course_kernels/{place.as_posix()}")
 
 

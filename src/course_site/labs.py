@@ -83,13 +83,12 @@ def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
 
 def _printed(lab: Lab, door: str, stage: int) -> str:
     text = lab.on_gpu[door][stage] or lab.prints(door, stage)
-    if door != "cuda" and stage == len(lab.stages) and lab.problem:
-        text += "\n\nOn a GPU the time and the percent of peak stand there."
-        first, _, note = text.partition("\n\n")
-        return f"{_fenced(first, '.text .output .no-copy')}\n\n{note}"
+    note = ""
     if door == "cuda" and stage == len(lab.stages):
-        return f"{_fenced('right; …', '.text .output .no-copy')}\n\nwith the time and the percent of peak."
-    return _fenced(text, ".text .output .no-copy")
+        text, note = "right; …", "with the time and the percent of peak."
+    elif text.startswith("right; no speed claim: this machine has no GPU"):
+        note = "On a GPU the time and the percent of peak stand there."
+    return f"{_fenced(text, '.text .output .no-copy')}\n\n{note}".strip()
 
 
 def _hints(hints: list[str], fold: Fold) -> str:

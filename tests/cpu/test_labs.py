@@ -1,0 +1,639 @@
+"""Every lab without a GPU: what starters, stages, answers and wrong answers are told; and the grader's own promises."""
+
+import dataclasses
+import functools
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from course_labs.__main__ import main
+from course_labs.grade import CannotGrade, grade
+from course_labs.lab import LabError, find_lab, find_labs, load_lab, same_lines
+from course_labs.verdict import NEXT, Verdict
+from course_labs.write import write
+from course_site import labs as pages
+
+ROOT = Path(__file__).parents[2]
+LABS = find_labs(ROOT)
+FIRST = LABS["first_kernel"]
+NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}
+# What can be said of a .cu that is compiled and never run.
+WITHOUT_RUNNING = ("does not compile", "function missing", "not yours")
+
+SNAPSHOTS = [
+    pytest.param(lab.name, door, stage, id=f"{lab.name}-{door}-{stage or 'starter'}")
+    for lab in LABS.values()
+    for door in lab.doors
+    for stage in range(len(lab.stages) + 1)
+]
+
+
+def wrong_answers(name):
+    """(file, property it must be refused for, what must be said, only on a GPU)."""
+    found = []
+    for file in sorted((ROOT / "tests" / "labs" / name).glob("wrong_*")):
+        head = re.match(r"(?:#|//) refused for: ([^|\n]+?)(?: \| ([^\n]+))?\n", file.read_text())
+        assert head, f"{file}: its first line does not say what it must be refused for"
+        assert head[1] in NEXT, f"{file}: the grader knows no {head[1]!r}"
+        only_gpu = head[2] == "GPU only" or (file.suffix == ".cu" and head[1] not in WITHOUT_RUNNING)
+        found.append((file, head[1], "" if head[2] in (None, "GPU only") else head[2], only_gpu))
+    return found
+
+
+WRONG = [
+    pytest.param(name, file, found, said, id=f"{name}-{file.name}")
+    for name in LABS
+    for file, found, said, only_gpu in wrong_answers(name)
+    if not only_gpu
+]
+
+
+@functools.cache
+def verdicts(name):
+    """What the grader says of everything that lies beside a lab, in as few processes as it needs."""
+    lab = LABS[name]
+    files = [lab.snapshot(door, stage) for door in lab.doors for stage in range(len(lab.stages) + 1)]
+    files += [file for file, _, _, only_gpu in wrong_answers(name) if not only_gpu]
+    return dict(zip(files, grade(lab, files, environment=NO_GPU), strict=True))
+
+
+def graded(tmp_path, lab=FIRST, name="mine.py", **texts):
+    """Verdicts on a student's files, by the names given."""
+    files = []
+    for key, text in texts.items():
+        (tmp_path / key).mkdir()
+        files.append(tmp_path / key / name)
+        files[-1].write_text(text)
+    found = grade(lab, files, environment=NO_GPU)
+    return dict(zip(texts, found, strict=True))
+
+
+# --- every lab --------------------------------------------------------------------------------
+
+
+def test_the_labs_are_found():
+    assert {"first_kernel", "roofline"} <= set(LABS)
+
+
+@pytest.mark.parametrize(("name", "door", "stage"), SNAPSHOTS)
+def test_a_snapshot_is_told_what_the_lab_says(name, door, stage):
+    lab = LABS[name]
+    verdict = verdicts(name)[lab.snapshot(door, stage)]
+
+    assert same_lines(lab.prints(door, stage), verdict.text), verdict.text
+    if door != "cuda":
+        right = lab.prints(door, stage).startswith("right; ")  # a later stage may only make it faster
+        assert verdict.code == (0 if right else 1)
+        assert ("\nnext: " in verdict.text) is not right
+        assert right or stage < len(lab.stages)
+        assert stage or not right
+
+
+@pytest.mark.parametrize(("name", "file", "found", "said"), WRONG)
+def test_a_wrong_answer_is_refused_for_its_reason(name, file, found, said):
+    verdict = verdicts(name)[file]
+
+    assert verdict.found == found, verdict.text
+    assert said in verdict.text
+    assert verdict.code == 1
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_a_lab_has_wrong_answers_enough(name):
+    everywhere = [
+        file for file, _, _, only_gpu in wrong_answers(name) if not only_gpu and file.suffix == ".py"
+    ]
+
+    assert len(everywhere) >= 5
+    assert (
+        "cuda" not in LABS[name].doors or len([f for f, *_ in wrong_answers(name) if f.suffix == ".cu"]) >= 2
+    )
+
+
+def test_no_wrong_answer_is_without_a_lab():
+    assert {folder.name for folder in (ROOT / "tests" / "labs").iterdir()} <= set(LABS)
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_a_lab_stands_on_its_page(name):
+    text = (ROOT / LABS[name].page).read_text(encoding="utf-8")
+
+    assert len(re.findall(rf"^(?:# )?/// lab \| {name}$", text, re.MULTILINE)) == 1
+
+
+def test_the_facts_of_the_roofline_lab_are_those_of_the_library():
+    from course_kernels.problem import Workload
+    from course_kernels.sgemm.problem import PROBLEM as SGEMM
+    from course_kernels.vector_add.problem import PROBLEM as ADD
+    from course_labs.child import load_file
+
+    truth = load_file(LABS["roofline"].folder / "truth.py", "truth")
+    pairs = [
+        (truth.add(1000), ADD, Workload.of("float32", N=1000)),
+        (truth.product(2, 3, 5, 4, "fp32"), SGEMM, Workload.of("float32", M=2, N=3, K=5)),
+    ]
+
+    for job, problem, w in pairs:
+        assert job.reads_bytes == problem.reads_bytes(w)
+        assert job.writes_bytes == problem.writes_bytes(w)
+        assert job.flops == problem.flops(w)
+
+
+# --- the grader: whatever a file does -----------------------------------------------------------
+
+ANSWER = FIRST.snapshot("triton", len(FIRST.stages)).read_text()
+HEAD = "import torch\n\n\ndef vector_add(x, y):\n"
+
+
+def test_what_a_file_does_wrong_is_named_with_its_line(tmp_path):
+    actual = graded(
+        tmp_path,
+        syntax="def vector_add(x, y):\n    return x +\n",
+        tabs="def vector_add(x, y):\n\tz = 1\n        return z\n",
+        empty="",
+        other_name="def vector_sum(x, y):\n    return x\n",
+        no_function="vector_add = 3\n",
+        fails_when_read="1 / 0\n",
+        leaves="import sys\nsys.exit(0)\n",
+        in_the_kernel=ANSWER.replace("x + y, mask", "x + why, mask"),
+        not_there="import no_such_module\n",
+    )
+
+    assert {name: verdict.text.splitlines()[0] for name, verdict in actual.items()} == {
+        "syntax": "refused: syntax error: line 2: invalid syntax",
+        "tabs": "refused: syntax error: line 3: inconsistent use of tabs and spaces in indentation",
+        "empty": "refused: function missing: your file defines no function vector_add",
+        "other_name": "refused: function missing: your file defines no function vector_add",
+        "no_function": "refused: function missing: your file defines no function vector_add",
+        "fails_when_read": "refused: crashed: line 1: ZeroDivisionError: division by zero",
+        "leaves": "refused: crashed: line 2: SystemExit: 0",
+        "in_the_kernel": "refused on N=1 float32: crashed: line 17: NameError: name 'why' is not defined",
+        "not_there": "refused: crashed: line 1: ModuleNotFoundError: No module named 'no_such_module'",
+    }
+
+
+def test_what_is_not_theirs_is_found_by_whatever_name(tmp_path):
+    actual = graded(
+        tmp_path,
+        operator=HEAD + "    return x + y\n",
+        function=HEAD + "    return torch.add(x, y)\n",
+        method=HEAD + "    return x.add(y)\n",
+        alias="from torch import add as empty\n\n\ndef vector_add(x, y):\n    return empty(x, y)\n",
+        packet=HEAD + "    return torch.ops.aten.add(x, y)\n",
+        primitive=HEAD + "    return torch.ops.prims.add(x, y)\n",
+        in_place=HEAD + "    z = torch.zeros_like(x)\n    z += x\n    return z\n",
+        out=HEAD + "    z = torch.empty_like(x)\n    torch.add(x, y, out=z)\n    return z\n",
+        stack=HEAD + "    return torch.stack([x, y]).sum(0)\n",
+        copied=HEAD + "    return x.clone()\n",
+        caught=HEAD
+        + "    try:\n        return x + y\n    except Exception:\n        return torch.zeros_like(x)\n",
+        numpy=HEAD + "    return torch.from_numpy(x.numpy() + y.numpy())\n",
+        array="import numpy as np\n" + HEAD + "    return torch.from_numpy(np.add(x, y))\n",
+        lists=HEAD + "    return torch.tensor([a + b for a, b in zip(x.tolist(), y.tolist())])\n",
+        cached_module="from course_kernels.vector_add.problem import reference\n\n\ndef vector_add(x, y):\n"
+        "    return reference(x, y).float()\n",
+        importlib="import importlib\n\nlibrary = importlib.import_module('course_kernels.vector_add.library')\n"
+        "vector_add = library.torch_add\n",
+        dunder="vector_add = __import__('course_kernels.vector_add.library', fromlist=['torch_add']).torch_add\n",
+        neighbour="import course_kernels.copy.k01_vectorised\n",
+        answer=f"exec(open({str(FIRST.snapshot('triton', 4))!r}).read())\n",
+    )
+
+    assert {name: verdict.found for name, verdict in actual.items()} == dict.fromkeys(actual, "not yours")
+    assert "line 5 calls torch's own operator: torch.add (aten.add.Tensor)" in actual["operator"].why
+    assert "line 6 calls torch's own operator: torch.add (aten.add_.Tensor)" in actual["in_place"].why
+    assert "line 6 calls torch's own operator: torch.add" in actual["caught"].why
+    assert "line 5 takes the numbers out of torch with Tensor.numpy()" in actual["numpy"].why
+
+
+def test_what_is_theirs_is_let_through(tmp_path):
+    actual = graded(
+        tmp_path,
+        plain=ANSWER,
+        zeros=ANSWER.replace("torch.empty_like(x)", "torch.zeros(N, device=x.device, dtype=x.dtype)"),
+        views=ANSWER.replace("return z", "return z.view(N, 1).t().reshape(-1)[:N]"),
+        arguments="from course_kernels.arguments import check_tensor\nfrom course_kernels.problem import Workload\n"
+        + ANSWER,
+        prints=ANSWER.replace("    return z", "    print('N is', N)\n    return z"),
+    )
+
+    assert {name: verdict.found for name, verdict in actual.items()} == dict.fromkeys(actual, "right")
+
+
+def test_a_file_that_never_ends_is_ended_with_all_it_started(tmp_path):
+    endless = tmp_path / "endless.py"
+    endless.write_text(
+        "import subprocess\nimport sys\nfrom pathlib import Path\n\n\ndef vector_add(x, y):\n"
+        "    child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        "    Path(__file__).with_suffix('.pid').write_text(str(child.pid))\n"
+        "    while True:\n        pass\n"
+    )
+    right = tmp_path / "right.py"
+    right.write_text(ANSWER)
+
+    actual = grade(FIRST, [endless, right], seconds=3, environment=NO_GPU)
+
+    assert [verdict.text.splitlines()[0] for verdict in actual] == [
+        "refused on N=1 float32: timed out: it ran for 3 s and was ended",
+        "right; no speed claim: this machine has no GPU",
+    ]
+    assert not is_alive(int(endless.with_suffix(".pid").read_text()))
+
+
+def is_alive(pid, patience=2.0):
+    """Whether a process runs; one that was just killed gets a moment to go."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        status = Path(f"/proc/{pid}/stat")
+        if status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z":
+            return False  # dead, and nobody has asked for its exit code
+        time.sleep(0.05)
+    return True
+
+
+def test_a_file_that_takes_the_process_down_is_told_so(tmp_path):
+    dying = tmp_path / "dying.py"
+    dying.write_text(
+        "import os\nimport signal\n\n\ndef vector_add(x, y):\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
+    )
+
+    verdict = grade(FIRST, [dying], environment=NO_GPU)[0]
+
+    assert (
+        verdict.text.splitlines()[0]
+        == "refused on N=1 float32: died: the process ended in the middle (SIGSEGV)"
+    )
+
+
+def test_a_cuda_file_is_compiled_and_not_called_right(tmp_path):
+    good = FIRST.snapshot("cuda", len(FIRST.stages)).read_text()
+    merge = ROOT / "src/course_kernels/softmax/merge.cuh"
+    actual = graded(
+        tmp_path,
+        name="mine.cu",
+        good=good,
+        undefined=good.replace("x[i] + y[i]", "x[i] + why[i]"),
+        device_only=good.replace("__global__", "__device__"),
+        included=f'#include "{merge}"\n' + good,
+        gone='#include "gone.cuh"\n' + good,
+    )
+
+    assert actual["good"].text == "compiled for sm_90a, not run: this machine has no GPU"
+    assert actual["good"].code == 3
+    assert actual["undefined"].text.startswith(
+        'refused: does not compile: line 6: identifier "why" is undefined\nnext: '
+    )
+    assert actual["device_only"].found == "function missing"
+    assert actual["included"].text.startswith(
+        "refused: not yours: reads src/course_kernels/softmax/merge.cuh"
+    )
+    assert actual["gone"].found == "does not compile"
+
+
+# --- the doors no lab of the course uses ---------------------------------------------------------
+
+OTHER_DOORS = (
+    """
+name = "sums"
+title = "Sums"
+page = "docs/start_here.py"
+problem = "vector_add"
+minutes = 1
+task = "Add."
+not_yours = "Nothing."
+try = ["dtype=float32,N=1", "dtype=float32,N=5"]
+refuse = ["numpy.add"]
+hints = ["a", "b", "c"]
+rubric = ["d"]
+[doors.numpy]
+prints = ""
+[doors.python]
+prints = ""
+"""
+    + 3
+    * '[[stage]]\ntitle = "e"\n[stage.numpy]\ntype = ""\nprints = ""\n[stage.python]\ntype = ""\nprints = ""\n'
+)
+
+
+def make_lab(root, text, problem="vector_add"):
+    folder = root / "src" / "course_kernels" / problem / "lab"
+    for door in ("numpy", "python", "triton"):
+        (folder / door).mkdir(parents=True)
+        for stem in ("starter", "stage1", "stage2", "stage3"):
+            (folder / door / f"{stem}.py").write_text("")
+    (folder.parent / "problem.py").write_text("")
+    (folder / "lab.toml").write_text(text)
+    return folder / "lab.toml"
+
+
+def test_a_numpy_door_watches_arrays(tmp_path):
+    lab = load_lab(make_lab(tmp_path, OTHER_DOORS))
+    head = "import numpy as np\n\n\ndef vector_add(x, y):\n"
+    actual = graded(
+        tmp_path,
+        lab,
+        right=head + "    return x - (-y)\n",
+        loop=head
+        + "    z = np.empty_like(x)\n    for i in range(len(x)):\n        z[i] = x[i] + y[i]\n    return z\n",
+        refused=head + "    return x + y\n",
+        reduced=head + "    return np.stack([x, y]).sum(0)\n",
+        summed=head + "    return x - x + np.sum(y)\n",
+        turned=head + "    return x.T - (-y)\n",
+        product=head + "    return x @ y\n",
+        modified=head + "    x -= -y\n    return np.array(x)\n",
+        torch="import torch\n\n\ndef vector_add(x, y):\n    return x - (-y)\n",
+        number=head + "    return 3.0\n",
+        double=head + "    return x.astype(np.float64) - (-y)\n",
+    )
+
+    assert {name: verdict.found for name, verdict in actual.items()} == {
+        "right": "right",
+        "loop": "right",
+        "refused": "not yours",
+        "reduced": "not yours",
+        "summed": "not yours",
+        "turned": "not yours",
+        "product": "not yours",
+        "modified": "input modified",
+        "torch": "not yours",
+        "number": "wrong result",
+        "double": "not yours",
+    }
+    assert actual["right"].text == "right; no speed claim: this machine has no GPU"
+
+
+def test_a_python_door_takes_lists(tmp_path):
+    lab = load_lab(make_lab(tmp_path, OTHER_DOORS))
+    lab = dataclasses.replace(lab, doors={"python": ""})
+    texts = {
+        "right": "    return [a + b for a, b in zip(x, y)]\n",
+        "short": "    return [a + b for a, b in zip(x[1:], y)]\n",
+        "ragged": "    return [[1.0], 2.0]\n",
+        "modified": "    x[0] = 0.0\n    return [a + b for a, b in zip(x, y)]\n",
+        "numpy": "    import numpy\n\n    return list(numpy.array(x) + y)\n",
+        "wrong": "    return [a - b for a, b in zip(x, y)]\n",
+        "nothing": "    pass\n",
+    }
+    actual = graded(
+        tmp_path, lab, name="mine_python.py", **{n: f"def vector_add(x, y):\n{t}" for n, t in texts.items()}
+    )
+
+    assert {name: verdict.found for name, verdict in actual.items()} == {
+        "right": "right",
+        "short": "wrong shape",
+        "ragged": "wrong result",
+        "modified": "input modified",
+        "numpy": "not yours",
+        "wrong": "wrong",
+        "nothing": "wrong result",
+    }
+
+
+# --- the commands -----------------------------------------------------------------------------
+
+
+def test_the_labs_are_listed(capsys):
+    assert main(["lab"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert any(
+        line.split() == ["first_kernel", "25", "min", "triton,", "cuda", *line.split()[5:]] for line in lines
+    )
+    assert lines[-1] == "start one:  nox -s lab -- NAME        check it:  nox -s grade -- NAME"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["grade", "frist_kernel", "mine.py"], f"no lab 'frist_kernel'; there are {', '.join(LABS)}"),
+        (["lab", "frist_kernel"], f"no lab 'frist_kernel'; there are {', '.join(LABS)}"),
+        (
+            ["grade", "first_kernel", "gone.py"],
+            "there is no file gone.py; the starter: nox -s lab -- first_kernel --door triton",
+        ),
+        (
+            ["grade", "first_kernel", "notes.txt"],
+            "notes.txt: first_kernel takes first_kernel.py, first_kernel.cu",
+        ),
+        (
+            ["grade", "first_kernel", "a.py", "--door", "mojo"],
+            "first_kernel has no door 'mojo'; it has triton, cuda",
+        ),
+        (["lab", "first_kernel", "--door", "mojo"], "first_kernel has no door 'mojo'; it has triton, cuda"),
+        (
+            ["lab", "first_kernel", "--stage", "9"],
+            "first_kernel has no stage 9; it has 1 to 4, and 0 is the starter",
+        ),
+    ],
+)
+def test_a_slip_in_a_command_is_one_line(capsys, arguments, said):
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == said + "\n"
+
+
+def test_grading_says_by_its_exit_code_what_it_found(tmp_path, capsys):
+    right, wrong = tmp_path / "right.py", tmp_path / "wrong.py"
+    right.write_text(LABS["roofline"].snapshot("python", 5).read_text())
+    wrong.write_text(LABS["roofline"].snapshot("python", 4).read_text())
+
+    assert main(["grade", "roofline", str(right)]) == 0
+    assert main(["grade", "roofline", str(wrong)]) == 1
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        verdicts("roofline")[LABS["roofline"].snapshot("python", 4)].text.splitlines()[0],
+        "next: it returns nothing yet; end it with a `return`.",
+    ]
+
+
+def test_a_machine_whose_gpu_torch_cannot_use_is_told_so():
+    with pytest.raises(CannotGrade, match="this machine has a GPU, but torch cannot use it"):
+        grade(FIRST, [FIRST.snapshot("triton", 4)], needs_gpu=True, environment=NO_GPU)
+
+
+def test_nox_writes_a_lab_without_installing_anything(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "nox", "-f", str(ROOT / "noxfile.py"), "-s", "lab"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "first_kernel" in done.stdout
+
+
+# --- the student's folder -----------------------------------------------------------------------
+
+
+def test_a_starter_is_written_once_and_then_left_alone(tmp_path):
+    assert write(FIRST, tmp_path)[0] == "wrote my_labs/first_kernel.py: the starter"
+    mine = tmp_path / "my_labs" / "first_kernel.py"
+    assert mine.read_text() == FIRST.snapshot("triton", 0).read_text()
+
+    mine.write_text("my work\n")
+    assert write(FIRST, tmp_path)[0] == "my_labs/first_kernel.py is there already: left as it is"
+    assert [path.name for path in mine.parent.iterdir()] == ["first_kernel.py"]
+    assert mine.read_text() == "my work\n"
+
+
+def test_every_earlier_file_is_kept(tmp_path):
+    mine = tmp_path / "my_labs" / "first_kernel.py"
+    for text in ("one\n", "two\n", "three\n"):
+        mine.parent.mkdir(exist_ok=True)
+        mine.write_text(text)
+        assert write(FIRST, tmp_path, stage=2)[0] == "wrote my_labs/first_kernel.py: stage 2 of 4"
+    write(FIRST, tmp_path, stage=2)  # it is that already: nothing to keep
+    write(FIRST, tmp_path, stage=0)
+
+    assert {path.name: path.read_text() for path in mine.parent.iterdir()} == {
+        "first_kernel.py": FIRST.snapshot("triton", 0).read_text(),
+        "first_kernel.before-stage-2.py": "one\n",
+        "first_kernel.before-stage-2-2.py": "two\n",
+        "first_kernel.before-stage-2-3.py": "three\n",
+        "first_kernel.before-stage-0.py": FIRST.snapshot("triton", 2).read_text(),
+    }
+
+
+def test_a_file_system_without_links_keeps_the_work_too(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    for text in ("one\n", "two\n"):
+        (tmp_path / "my_labs").mkdir(exist_ok=True)
+        (tmp_path / "my_labs" / "first_kernel.cu").write_text(text)
+        write(FIRST, tmp_path, "cuda", 1)
+
+    kept = {path.read_text() for path in (tmp_path / "my_labs").glob("*.before-*")}
+    assert kept == {"one\n", "two\n"}
+
+
+def test_a_write_that_fails_leaves_the_work_where_it_was(tmp_path, monkeypatch):
+    mine = tmp_path / "my_labs" / "first_kernel.py"
+    mine.parent.mkdir()
+    mine.write_text("my work\n")
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write(FIRST, tmp_path, stage=1)
+
+    assert mine.read_text() == "my work\n"
+    assert not [path for path in mine.parent.iterdir() if path.name.startswith(".")]
+
+
+def test_git_leaves_the_students_folder_alone():
+    assert "/my_labs/" in (ROOT / ".gitignore").read_text().splitlines()
+
+
+# --- lab.toml ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('title = "Sums"', "", "needs `title`, a text"),
+        ("minutes = 1", 'minutes = "1"', "needs `minutes`, a whole number"),
+        ("minutes = 1", "minutes = 1\ncolour = 2", "unknown key `colour`"),
+        ('"a", "b", "c"', '"a", "b"', "needs 3 hints, has 2"),
+        ('rubric = ["d"]', "", "needs a `rubric`"),
+        ('problem = "vector_add"', 'problem = "gone"', "there is no src/course_kernels/gone/problem.py"),
+        ('problem = "vector_add"', "", "without a `problem` it needs `entry`"),
+        ('try = ["dtype=float32,N=1", "dtype=float32,N=5"]', "", "needs `try`"),
+        ("[doors.python]", "[doors.mojo]", "unknown door 'mojo'"),
+        ("[doors.python]", "[doors.triton]", "needs `time`"),
+        ("[doors.python]", '[doors.cuda]\nprints = ""\n[doors.python]', "a door `cuda` needs launch.py"),
+        ('[doors.python]\nprints = ""', "[doors.python]", "[doors.python] needs `prints`"),
+        (
+            '[stage.python]\ntype = ""\n',
+            "[stage.python]\n",
+            "stage 1 needs [stage.python] with `type` and `prints`",
+        ),
+        ('title = "e"', 'title = "e"\nhint = "f"', "stage 1: unknown key hint"),
+        ("task =", "task", "cannot be read"),
+    ],
+)
+def test_a_wrong_lab_toml_is_one_line(tmp_path, old, new, said):
+    assert old in OTHER_DOORS
+    path = make_lab(tmp_path, OTHER_DOORS.replace(old, new))
+
+    with pytest.raises(LabError) as refused:
+        load_lab(path)
+
+    assert said in str(refused.value)
+    assert str(refused.value).startswith(f"{path}: ")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_missing_snapshot_and_a_name_taken_twice_are_found(tmp_path):
+    path = make_lab(tmp_path, OTHER_DOORS)
+    (path.parent / "python" / "stage2.py").unlink()
+    with pytest.raises(LabError, match=r"there is no python/stage2\.py"):
+        load_lab(path)
+
+    (path.parent / "python" / "stage2.py").write_text("")
+    make_lab(tmp_path, OTHER_DOORS, "copy")
+    with pytest.raises(LabError, match="the name sums is taken"):
+        find_lab(tmp_path, "sums")
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "same"),
+    [
+        ("right", "right\nmore", True),
+        ("right\nmore", "right", False),
+        ("right", "right; more", False),
+        ("wrong: … got …", "wrong: expected 1, got 2", True),
+        ("a … b … c", "a 1 b 2 c", True),
+        ("a … b … c", "a 1 c", False),
+        ("ab…b", "ab", False),
+        ("got nan", "got NaN", False),
+    ],
+)
+def test_an_expected_output_is_compared_line_by_line(expected, printed, same):
+    assert same_lines(expected, printed) is same
+
+
+# --- on a page --------------------------------------------------------------------------------
+
+
+def fold(css, summary, body):
+    return f"<{css}: {summary}>\n{body}\n</>"
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_a_page_shows_all_of_a_lab(name):
+    lab = LABS[name]
+    text = pages.markdown(lab, str, fold)
+
+    for door in lab.doors:
+        assert f"nox -s grade -- {name} my_labs/{lab.student_file(door)}" in text
+        assert lab.snapshot(door, len(lab.stages)).read_text().strip() in text
+        for stage in lab.stages:
+            assert stage.type[door] in text
+    assert [text.index(hint) for hint in lab.hints] == sorted(text.index(hint) for hint in lab.hints)
+    assert all(line.splitlines()[0] in text for line in lab.rubric)
+
+
+def test_a_hint_lies_inside_the_one_before():
+    text = pages.markdown(FIRST, str, fold)
+    first, second = (text.index(f"<fold hint: {name}>") for name in pages.HINTS[:2])
+
+    assert "</>" not in text[first:second]
+
+
+def test_a_verdict_survives_the_pipe():
+    verdict = Verdict("wrong", "why", "N=1", lines=("a", "b"))
+
+    assert Verdict.from_json(verdict.as_json()) == verdict
