@@ -1,0 +1,1266 @@
+# ---
+# id: l2
+# title: The CUDA model
+# description: Grid, block, warp, thread, drawn from a real launch; a picture made grey; and what launches, branches and copies cost.
+# needs: [gpu, counters]
+# ---
+
+# %% [markdown]
+# # The CUDA model
+#
+# On [your first day](../start_here.py) one recipe went out to thousands of cooks. Here you learn who those
+# cooks are, how they are seated, and what it costs to call them.
+#
+# When you are through you can
+#
+# - say which thread does which element, in one, two and three dimensions, and check it against the card;
+# - write a kernel for a picture, and run a `.cu` file of your own in one line;
+# - pick a block size, and say what a bad one costs;
+# - see a warp split at a branch, and count how many of its threads still work;
+# - say what a launch costs, and pay it once with a graph;
+# - let copies and kernels run at the same time;
+# - follow a kernel down to machine code, and hand it to autograd.
+#
+# You need Python and the first page. Where a line of C stops you, look at
+# [C for Python people](../c_for_python_people.md).
+
+# %% [markdown]
+# ## Who am I?
+#
+# A kernel is one recipe for one thread. Its first line is always the same question: *who am I?* Four words
+# answer it.
+#
+# - The **grid** is everyone you called. You call it in **blocks**, the tables of the kitchen.
+# - A **block** stands in one room, on one *multiprocessor* (SM), from its first step to its last. Its threads can
+#   share a counter and wait for each other. Threads of different blocks cannot.
+# - A **warp** is a row of 32 threads that make the same move at the same time. You never ask for it. The card
+#   cuts every block into warps.
+# - A **thread** is one cook, with registers of its own.
+#
+# Do not take our word for it. In the next cell every thread of a launch writes down its block, its place in the
+# block, its warp, and the SM it ran on. Three launches: over a list, over a picture, over a solid.
+
+# %%
+import numpy as np
+from course_kernels.measure import quantity, record, trace
+from course_kernels.microbenchmarks.coordinates import coordinates
+
+
+def as_trace(who):
+    """One row a thread: its block, its place in it, its warp, its SM."""
+    columns = {"warp": who.warp, "sm": who.sm}
+    for axis, letter in enumerate("xyz"):
+        columns[f"block_{letter}"] = who.block[:, axis]
+        columns[f"thread_{letter}"] = who.thread[:, axis]
+    return trace(columns)
+
+
+line = coordinates(grid=4, block=64)
+plane = coordinates(grid=(2, 3), block=(16, 4))
+solid = coordinates(grid=(2, 2, 2), block=(4, 4, 4))
+first_warp = plane.thread[:64][plane.warp[:64] == 0]  # of block (0, 0)
+record(
+    line=as_trace(line),
+    plane=as_trace(plane),
+    solid=as_trace(solid),
+    seen={
+        "line_blocks": quantity(4, how="given"),
+        "line_sms": quantity(len(np.unique(line.sm)), how="device"),
+        "first_warp_rows": quantity(len(np.unique(first_warp[:, 1])), how="device"),
+    },
+)
+
+# %% [markdown]
+# ### One dimension: a list
+#
+# 200 numbers, blocks of 64 threads. Four blocks are needed, because three are too few.
+#
+# /// chart | launch
+# title: Four blocks of 64 threads over a list of 200 numbers
+# trace: line
+# size: [200]
+# alt: "Four blocks in a row, each of 64 threads in two warps, over a list of 200 numbers. The first three blocks are all at work. In the last one 8 threads have a number and 56 are crossed out. That block is shown large, with its two warps and their lanes."
+# caption: "Drawn from what the threads reported. A cell is a thread; a crossed-out cell has no number to work on."
+# ///
+#
+# `i = blockIdx.x * blockDim.x + threadIdx.x`: table × seats per table + seat. The threads with `i` of 200 or more are
+# the spare cooks, and the `if` sends them home.
+#
+# /// claim | seen.line_sms == seen.line_blocks
+# Four blocks ran on {{ seen.line_sms }} different SMs. We did not ask for that, and could not have. *You* say how many
+# blocks there are. *The card* says where and when each of them runs. So a kernel that is only right when block 0 runs
+# before block 1 is wrong.
+# /// otherwise
+# Four blocks ran on {{ seen.line_sms }} different SMs. *You* say how many blocks there are. *The card* says where and
+# when each of them runs. So a kernel that is only right when block 0 runs before block 1 is wrong.
+# ///
+
+# %% [markdown]
+# ### Two dimensions: a picture
+#
+# A picture has rows and columns, so let the grid have them too. `x` counts along a row. `y` counts rows.
+#
+# /// predict | A block is 16 threads wide and 4 high. Which 32 of its 64 threads are its first warp?
+# The left half, all four rows of it · the first two rows · whichever the card likes.
+# /// reveal
+# The first {{ seen.first_warp_rows }} rows. The threads of a block are numbered the way you read a page: `x` runs
+# fastest, then `y`, then `z`. Numbers 0 to 31 are warp 0, numbers 32 to 63 are warp 1, and so on. Your number modulo
+# 32 is your **lane**.
+# ///
+#
+# /// chart | launch
+# title: Six blocks of 16 × 4 threads over a picture of 30 × 10 pixels
+# trace: plane
+# size: [10, 30]
+# alt: "A picture 30 pixels wide and 10 high under a grid of two by three blocks, each 16 threads wide and 4 high. The blocks on the right reach two columns past the picture, the lowest ones two rows. Every block is two warps, one above the other, each two rows of 16 threads."
+# caption: "The spare threads stand on two edges now, so the question has two parts: column or row outside?"
+# ///
+#
+# Memory has one dimension, whatever the grid has. The rows of a picture lie one behind the other, so the pixel in
+# `row` and `column` is number `row × W + column`.
+#
+# Work it out by hand for one thread: number (5, 2) in block (1, 1). Then ask the card.
+
+# %%
+W = 30
+block_x, block_y, thread_x, thread_y = 1, 1, 5, 2
+
+column = block_x * 16 + thread_x
+row = block_y * 4 + thread_y
+number = thread_y * 16 + thread_x  # in its block, x fastest
+print(f"by hand:       column {column}, row {row}, pixel {row * W + column}")
+print(f"by hand:       thread {number}: warp {number // 32}, lane {number % 32}")
+
+in_block = (plane.block == [block_x, block_y, 0]).all(axis=1)
+it = in_block & (plane.thread == [thread_x, thread_y, 0]).all(axis=1)
+print(f"the card says: warp {plane.warp[it][0]}, lane {plane.lane[it][0]}")
+
+# %% [markdown]
+# ### Three dimensions: a solid
+#
+# Simulations live in boxes of numbers. The same rule holds with one letter more: `z` counts the layers.
+#
+# /// chart | launch
+# title: Eight blocks of 4 × 4 × 4 threads over a solid of 8 × 7 × 6 cells
+# trace: solid
+# size: [6, 7, 8]
+# alt: "A solid 8 cells wide, 7 high and 6 deep under two by two by two blocks of four by four by four threads, layer by layer. Every block is two warps: layers 0 and 1 are the first, layers 2 and 3 the second. The back blocks reach two layers past the solid, the lower ones one row."
+# caption: "A cube is 64 threads as well, so it is two warps, like the blocks above."
+# ///
+#
+# The dimensions are for your comfort. The card numbers the threads in one long row and cuts it every 32. Everything
+# that matters for speed, who runs with whom and who reads next to whom, you see only when you do that in your head
+# too.
+#
+# /// exercise | Find the thread
+# A picture is 1000 pixels wide and 600 high. You launch blocks of 32 × 8. How many blocks, and how many spare
+# threads? Which thread, in which block, does the pixel in column 999 of row 599? Which warp of its block is it in?
+# /// answer
+# 1000 / 32 = 31.25, so 32 blocks across. 600 / 8 = 75 down, exactly. 32 × 75 = 2400 blocks of 256 threads are
+# 614 400 threads for 600 000 pixels: 14 400 to spare, all of them at the right edge.
+#
+# 999 = 31 × 32 + 7 and 599 = 74 × 8 + 7: thread (7, 7) in block (31, 74). Its number is 7 × 32 + 7 = 231, and
+# 231 / 32 = 7.2: warp 7, lane 7. With blocks 32 wide every warp is one piece of one row.
+# ///
+
+# %% [markdown]
+# ## Vector add, once more
+#
+# You know this one: `z[i] = x[i] + y[i]`. On the first page the plain CUDA kernel, one number of each list to a
+# thread, reached {{ start.big.cuda.of_peak:.0%}} of peak, and an exercise asked you to give each thread four. Here is
+# that kernel. It goes one step further and asks for two such fours of each list before it adds the first.
+#
+# /// source | src/course_kernels/vector_add/k03_vectorised.cu
+# title: src/course_kernels/vector_add/k03_vectorised.cu
+# ///
+#
+# The same sums, the same bytes, fewer threads, larger bites. All four side by side, on lists of
+# 2<sup>28</sup> numbers:
+
+# %%
+from course_kernels.measure import compare
+from course_kernels.problem import Workload
+from course_kernels.vector_add import k01_cuda, k02_triton, k03_vectorised
+from course_kernels.vector_add import library as add_library
+
+ADDS = {
+    "plain": k01_cuda,
+    "vectors": k03_vectorised,
+    "triton": k02_triton,
+    "torch": add_library.torch_add,
+}
+record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
+
+# %% [markdown]
+# /// table
+# columns: ["N&nbsp;=&nbsp;2<sup>28</sup>, fp32", "% of peak", "GB/s"]
+# rows:
+#   - ["CUDA C++, one number a thread", "{{ adds.plain.of_peak:.1%}}", "{{ adds.plain.gb_per_s:.0f }}"]
+#   - ["CUDA C++, 16 bytes at a time", "{{ adds.vectors.of_peak:.1%}}", "{{ adds.vectors.gb_per_s:.0f }}"]
+#   - ["Triton", "{{ adds.triton.of_peak:.1%}}", "{{ adds.triton.gb_per_s:.0f }}"]
+#   - ["PyTorch, x + y", "{{ adds.torch.of_peak:.1%}}", "{{ adds.torch.gb_per_s:.0f }}"]
+# ///
+#
+# /// claim | adds.vectors.us < 0.97 * adds.plain.us
+# Larger bites alone take the time down to {{ adds.vectors.us / adds.plain.us:.0%}}. Not because fewer instructions
+# run: the cooks were waiting, not working. More bytes are on the stairs at once, that is all.
+# [The lecture on memory](l3_memory.py) makes it a law.
+# /// otherwise
+# Larger bites take the time to {{ adds.vectors.us / adds.plain.us:.0%}}: on this card one number a thread keeps enough
+# bytes under way already. [The lecture on memory](l3_memory.py) says how many bytes are enough.
+# ///
+#
+# /// claim | 0.98 < adds.vectors.us / adds.torch.us < 1.02
+# Against PyTorch it is a draw, to within two parts in a hundred. Nobody is ahead, because everybody waits for the
+# same memory.
+# /// otherwise
+# It needs {{ adds.vectors.us / adds.torch.us:.2f }} times the time of PyTorch.
+# ///
+#
+# /// exercise | How many cooks?
+# The list has 2<sup>28</sup> numbers. How many blocks of 256 threads does the plain kernel launch? How many threads does
+# one SM hold at once, if it can hold 2048? So how many times over is the card filled and emptied during this
+# launch, with 132 SMs?
+# /// answer
+# 2<sup>28</sup> / 256 = 2<sup>20</sup>, a little over a million blocks. One SM holds 2048 / 256 = 8 of them, the card
+# 132 × 8 = 1056. A million over 1056 is about 993 fillings. People call each a *wave*. The blocks do not move in
+# step, though: whenever one ends, the next takes its seats.
+# ///
+
+# %% [markdown]
+# ## A picture in, a picture out
+#
+# Now a job that has two dimensions by itself. A picture comes in, three numbers to a pixel: how much red, how much
+# green, how much blue, each from 0 to 1. A grey picture goes out, one number to a pixel. The eye finds green
+# bright and blue dark, so the colours do not count alike:
+#
+# `grey = 0.299 red + 0.587 green + 0.114 blue`
+#
+# One thread, one pixel:
+#
+# /// source | src/course_kernels/grey/k01_pixels.cu
+# title: src/course_kernels/grey/k01_pixels.cu
+# ///
+#
+# - Two lines ask *who am I?*, one for each dimension.
+# - The `if` has two parts, for the two edges.
+# - `pixel` is `row × W + column`. It is worked out in 64 bits: a picture may have more numbers than 32 bits can
+#   count.
+# - The colours of pixel `p` lie at `3p`, `3p + 1`, `3p + 2`. Neighbouring threads read neighbouring threes.
+#
+# The launcher rounds up twice, once across and once down:
+#
+# /// source | src/course_kernels/grey/k01_pixels.py
+# title: src/course_kernels/grey/k01_pixels.py
+# ///
+#
+# Something to look at. NumPy paints a bowl of fruit; how it does that is not the point and stays folded.
+
+# %% tags=["fold"]
+import base64
+import struct
+import zlib
+
+import torch
+from course_kernels.grey import k01_pixels
+from IPython.display import HTML
+
+
+def bowl_of_fruit(H=200, W=300):
+    """A picture (H, W, 3) of numbers from 0 to 1."""
+    y, x = np.mgrid[0:H, 0:W] / H
+    wall = np.array([0.93, 0.86, 0.70]) * (0.75 + 0.35 * y)[..., None]
+    wood = np.array([0.55, 0.36, 0.20]) * (1.0 - 0.25 * (y - 0.62))[..., None]
+    picture = np.where((y > 0.62)[..., None], wood, wall)
+    fruits = [
+        (0.42, 0.42, 0.15, (0.95, 0.75, 0.10)),  # lemon
+        (1.08, 0.40, 0.16, (0.98, 0.52, 0.08)),  # orange
+        (0.62, 0.36, 0.17, (0.86, 0.13, 0.10)),  # red apple
+        (0.88, 0.37, 0.17, (0.13, 0.50, 0.10)),  # green apple
+        (0.75, 0.52, 0.13, (0.45, 0.12, 0.42)),  # plum
+    ]
+    for center_x, center_y, radius, colour in fruits:
+        dx, dy = (x - center_x) / radius, (y - center_y) / radius
+        height = np.sqrt(np.clip(1 - dx**2 - dy**2, 0, None))
+        light = np.clip(0.62 * height - 0.5 * dx - 0.6 * dy, 0, 1)[..., None]
+        ball = np.array(colour) * (0.35 + 0.65 * light) + 0.5 * light**12
+        inside = dx**2 + dy**2 < 1
+        picture[inside] = ball[inside]
+    bowl = (((x - 0.75) / 0.62) ** 2 + ((y - 0.55) / 0.33) ** 2 < 1) & (y > 0.55)
+    blue = np.array([0.16, 0.36, 0.62]) * (1.25 - 0.9 * np.abs(x - 0.6))[..., None]
+    picture[bowl] = blue[bowl]
+    return np.clip(picture, 0, 1).astype(np.float32)
+
+
+def as_png(pixels):
+    """A picture (H, W) or (H, W, 3) as the bytes of a PNG file."""
+    data = (np.clip(pixels, 0, 1) * 255 + 0.5).astype(np.uint8)
+    H, W = data.shape[:2]
+    lines = np.insert(data.reshape(H, -1), 0, 0, axis=1)  # 0: no filter
+
+    def part(kind, body):
+        checksum = struct.pack(">I", zlib.crc32(kind + body))
+        return struct.pack(">I", len(body)) + kind + body + checksum
+
+    head = struct.pack(">IIBBBBB", W, H, 8, 2 if data.ndim == 3 else 0, 0, 0, 0)
+    body = zlib.compress(lines.tobytes(), 9)
+    parts = part(b"IHDR", head) + part(b"IDAT", body) + part(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + parts
+
+
+def picture_html(pixels, alt):
+    """A picture that stands in the page itself."""
+    data = base64.b64encode(as_png(pixels)).decode()
+    return f'<img src="data:image/png;base64,{data}" alt="{alt}" width="300" height="200">'
+
+
+# %%
+colour = torch.from_numpy(bowl_of_fruit()).cuda()  # (200, 300, 3)
+grey_picture = k01_pixels.grey(colour)  # (200, 300)
+
+IN = (
+    "A blue bowl with a lemon, a red apple, a green apple, an orange and a plum"
+    " on a wooden table, in colour."
+)
+OUT = (
+    "The same bowl in grey. The red and the green apple have become the same grey;"
+    " the lemon is the brightest fruit."
+)
+HTML(
+    '<div style="display:flex;flex-wrap:wrap;gap:1rem">'
+    + picture_html(colour.cpu().numpy(), IN)
+    + picture_html(grey_picture.cpu().numpy(), OUT)
+    + "</div>"
+)
+
+# %% [markdown]
+# The left picture went in, the right one came out of the kernel. Look at the two apples. In colour you would never
+# confuse them; in grey they are twins. Three numbers became one, and what is gone is gone.
+
+# %% [markdown]
+# ### How good is it?
+#
+# The floor, by hand. A pixel costs three numbers in and one out: 16 bytes. A picture of 8192 × 8192 pixels costs
+# 16 × 2<sup>26</sup> bytes, a little over a gigabyte. The five operations a pixel needs are nothing beside that.
+#
+# Three rivals. Triton, where a picture is one long list of pixels and nobody asks for rows. PyTorch written the way
+# you would write it, `0.299 * red + 0.587 * green + 0.114 * blue`. And PyTorch with a trick: every pixel is a row of
+# three numbers, so grey is a matrix times a vector, `picture @ weights`.
+
+# %%
+from course_kernels.grey import k02_triton as grey_triton
+from course_kernels.grey import library as grey_library
+from course_kernels.measure import count_many
+
+GREYS = {
+    "cuda": k01_pixels,
+    "triton": grey_triton,
+    "product": grey_library.torch_product,
+    "written_out": grey_library.torch_grey,
+}
+large = Workload.of("float32", H=8192, W=8192)
+record(grey=compare(GREYS, large, seconds=0.3))
+
+# %% tags=["fold"]
+from course_kernels.divergence import k01_branches, k02_sorted
+
+# One visit to the card's counters, for this section and for the one on branches.
+ACTIVE = "smsp__thread_inst_executed_per_inst_executed.ratio"
+WAYS = (1, 2, 4, 8, 16, 32)
+jobs = [(k01_pixels, large), (grey_library.torch_grey, large)]
+jobs += [(k01_branches, Workload.of("float32", N=2**24, W=ways)) for ways in WAYS]
+jobs += [(k02_sorted, Workload.of("float32", N=2**24, W=32))]
+counted = count_many(jobs, [ACTIVE])
+
+
+def lanes_at_work(one):
+    """Lanes that take part in an instruction, on average."""
+    value = one.kernels[0]["metrics"][ACTIVE]["value"]
+    return quantity(value, "lanes", how="counted")
+
+
+record(
+    traffic={"cuda": counted[0], "written_out": counted[1]},
+    active={
+        f"w{ways}": lanes_at_work(one)
+        for ways, one in zip(WAYS, counted[2:-1], strict=True)
+    },
+    active_sorted=lanes_at_work(counted[-1]),
+)
+
+# %% [markdown]
+# /// table
+# columns: ["8192 × 8192 pixels, fp32", "% of peak", "time, µs"]
+# rows:
+#   - ["CUDA C++, one thread a pixel", "**{{ grey.cuda.of_peak:.1%}}**", "{{ grey.cuda.us:.0f }}"]
+#   - ["Triton, a run of pixels a program", "**{{ grey.triton.of_peak:.1%}}**", "{{ grey.triton.us:.0f }}"]
+#   - ["PyTorch, `picture @ weights`", "**{{ grey.product.of_peak:.1%}}**", "{{ grey.product.us:.0f }}"]
+#   - ["PyTorch, written out", "**{{ grey.written_out.of_peak:.1%}}**", "{{ grey.written_out.us:.0f }}"]
+#   - ["*the floor*", "*all of it*", "*{{ grey.cuda.floor_us:.0f }}*"]
+# ///
+#
+# /// claim | grey.cuda.of_peak > 0.6
+# **{{ grey.cuda.of_peak:.0%}} of peak** for a dozen lines. The colours of a pixel sit 12 bytes apart from those of the
+# next, and still nothing is wasted: what one of the three loads leaves lying in a piece of memory, the other two
+# pick up from the cache.
+# /// otherwise
+# {{ grey.cuda.of_peak:.0%}} of peak. The colours of a pixel sit 12 bytes apart from those of the next; what one of
+# the three loads leaves lying in a piece of memory, the other two pick up from the cache.
+# ///
+#
+# /// claim | grey.written_out.us > 2 * grey.cuda.us
+# The line that everybody writes needs {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. The
+# card's counters say why. It runs {{ traffic.written_out.kernels }} kernels, and each one reads its inputs from memory
+# and writes its result back: {{ traffic.written_out.gb:.1f }} GB over the stairs, where ours moves
+# {{ traffic.cuda.gb:.1f }} GB. Not one of those kernels is bad. There are too many of them. Making one kernel of
+# several is called *fusing*, and it is half of this course.
+# /// otherwise
+# PyTorch, written out, needs {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. It runs
+# {{ traffic.written_out.kernels }} kernels and moves {{ traffic.written_out.gb:.1f }} GB, ours one and
+# {{ traffic.cuda.gb:.1f }} GB.
+# ///
+#
+# /// claim | grey.product.us > 1.1 * grey.cuda.us
+# The trick with the product is one kernel, and still it needs {{ grey.product.us / grey.cuda.us:.1f }} times our time.
+# A library's product is built for matrices, not for rows of three.
+# /// otherwise
+# The trick with the product needs {{ grey.product.us / grey.cuda.us:.2f }} times our time: one kernel, and a library
+# that can do without a matrix.
+# ///
+#
+# Now it is your turn to type one.
+#
+# /// lab | grey
+# ///
+#
+# /// exercise | Swap two words
+# Somebody writes `row` where `column` should be and the other way round: `threadIdx.x` now counts rows, and
+# `threadIdx.y` columns. The grid is swapped too, so every pixel is still done once. Is the answer still right? What
+# happens to the time?
+# /// answer
+# The answer is right: somebody does every pixel, and nobody cares who.
+#
+# The time is another matter. The 32 threads of a warp differ in `threadIdx.x`. They used to stand side by side in a
+# row. Now they stand one above the other, in 32 different rows, and a load that asked for one stretch of memory asks
+# for 32 places far apart. The section after the next measures just that.
+# ///
+#
+# /// lab | grey
+# ///
+
+# %% [markdown]
+# ## A file of your own, in one line
+#
+# You do not need our launchers. Write a `.cu` file, and run it:
+
+# %%
+import tempfile
+from pathlib import Path
+
+from course_kernels.cuda.run import run
+
+mine = Path(tempfile.mkdtemp()) / "brighten.cu"
+mine.write_text("""
+extern "C" __global__ void brighten(const float *x, float *y, float by, int N) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < N) y[i] = fminf(x[i] + by, 1.0f);
+}
+""")
+
+x = torch.rand(1000, device="cuda")
+y = torch.empty_like(x)
+run(mine, 4, 256, x, y, 0.25, 1000)  # file, blocks, threads of a block, arguments
+
+print("right:", torch.equal(y, (x + 0.25).clamp(max=1.0)))
+
+# %% [markdown]
+# `run` compiles the file, finds the kernel in it, and reads the types off its first line: `float by` wants a number
+# of 32 bits, `int N` a whole one. A kernel knows none of this at run time. It takes the bytes it gets. So `run` looks
+# before it calls, and says in one line what does not fit:
+
+# %%
+for arguments in [
+    (mine, 4, 256, x.double(), y, 0.25, 1000),
+    (mine, 4, 256, x, y, 0.25, 1000.0),
+    (mine, 4, 256, x[::2], y, 0.25, 500),
+    (mine, 4, 256, x, y, 1000),
+    (mine, 4, 2048, x, y, 0.25, 1000),
+]:
+    try:
+        run(*arguments)
+    except (TypeError, ValueError) as error:
+        print(error)
+
+# %% [markdown]
+# What it cannot see is a kernel that reads past the end of a list. For that and its kin there is
+# [a page of its own](../when_it_goes_wrong.py).
+#
+# /// exercise | The negative
+# Write `negative.cu`: it takes a picture of H × W × 3 numbers and makes `1 - x` of each. Do you need two dimensions?
+# /// answer
+# No. Every number is treated alike, so rows, columns and colours do not matter: a picture is a list of 3 × H × W
+# numbers. Take the `brighten` kernel, and write `y[i] = 1.0f - x[i];`. Use dimensions when the *job* has them.
+# ///
+
+# %% [markdown]
+# ## How large is a block?
+#
+# You choose it, within limits: at most 1024 threads, and a multiple of 32 or the last warp has empty seats. What does
+# the choice cost? Grey can be launched with any block, so ask it. First, blocks of one row, from 32 threads to 1024.
+
+# %%
+rows, shapes = {}, {}
+for threads in (32, 64, 128, 256, 512, 1024):
+    rows[f"t{threads}"] = Workload.of("float32", H=4096, W=4096, X=threads, Y=1)
+for wide, high in ((256, 1), (64, 4), (16, 16), (4, 64), (1, 256)):
+    shapes[f"w{wide}"] = Workload.of("float32", H=4096, W=4096, X=wide, Y=high)
+
+
+def timed(workloads):
+    """A checked measurement of the grey kernel with every block."""
+    return {
+        name: compare({"it": k01_pixels}, workload, seconds=0.15)["it"]
+        for name, workload in workloads.items()
+    }
+
+
+record(rows=timed(rows), shapes=timed(shapes))
+
+# %% [markdown]
+# /// chart | lines
+# title: Grey with blocks of one row
+# x: X
+# y: gb_per_s
+# x_label: threads of a block
+# y_label: GB/s
+# x_scale: log2
+# series:
+#   - {name: rows.*, label: "4096 × 4096 pixels"}
+# references:
+#   - {label: data sheet, value: start.by_hand.bandwidth}
+# alt: "Bytes per second against the threads of a block, from 32 to 1024: {{ rows.t32.gb_per_s:.0f }} GB/s with 32, {{ rows.t128.gb_per_s:.0f }} with 128, {{ rows.t256.gb_per_s:.0f }} with 256, {{ rows.t1024.gb_per_s:.0f }} with 1024."
+# caption: The same kernel, the same picture, the same bytes.
+# ///
+#
+# /// claim | rows.t32.us > 1.1 * rows.t256.us
+# With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.2f }} times as long as with 256. An SM of this card
+# seats 2048 threads, but no more than 32 blocks. 32 blocks of 32 are 1024 cooks: half the seats are empty, so less is
+# under way. And somebody has to seat all those small tables.
+# /// otherwise
+# With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.2f }} times as long as with 256: on this card small
+# tables cost little here.
+# ///
+#
+# /// claim | max(rows.t128.us, rows.t256.us, rows.t512.us) < 1.05 * min(rows.t128.us, rows.t256.us, rows.t512.us)
+# From 128 to 512 it hardly matters. That is common for kernels that only carry bytes. Start with 256 and move on; come
+# back when you have a reason.
+# /// otherwise
+# From 128 to 512 the times differ by
+# {{ max(rows.t128.us, rows.t256.us, rows.t512.us) / min(rows.t128.us, rows.t256.us, rows.t512.us) - 1:.0%}}. So try
+# a few; 256 is where to start.
+# ///
+#
+# Now the other question. 256 threads each time, but in another shape.
+#
+# /// predict | 256 × 1, 16 × 16 or 1 × 256 threads: which block is the slowest for this picture, and does it matter?
+# All the same, since they read the same pixels · 16 × 16, too square for a row · 1 × 256, tall and thin.
+# /// reveal
+# 256 × 1: {{ shapes.w256.us:.0f }} µs. 16 × 16: {{ shapes.w16.us:.0f }} µs. 1 × 256: {{ shapes.w1.us:.0f }} µs, which is
+# {{ shapes.w1.us / shapes.w256.us:.1f }} times the first.
+# ///
+#
+# /// chart | bars
+# title: 256 threads in five shapes
+# x_label: GB/s
+# bars:
+#   - {name: shapes.w256.gb_per_s, label: 256 wide, 1 high}
+#   - {name: shapes.w64.gb_per_s, label: "64 wide, 4 high"}
+#   - {name: shapes.w16.gb_per_s, label: "16 wide, 16 high"}
+#   - {name: shapes.w4.gb_per_s, label: "4 wide, 64 high"}
+#   - {name: shapes.w1.gb_per_s, label: "1 wide, 256 high"}
+# alt: "Bars of bytes per second for five shapes of a block of 256 threads: {{ shapes.w256.gb_per_s:.0f }} GB/s when it is 256 wide, {{ shapes.w64.gb_per_s:.0f }} when 64 wide, {{ shapes.w16.gb_per_s:.0f }} when 16 wide, {{ shapes.w4.gb_per_s:.0f }} when 4 wide, {{ shapes.w1.gb_per_s:.0f }} when one thread wide."
+# caption: Every shape does every pixel once.
+# ///
+#
+# /// claim | shapes.w1.us > 2 * shapes.w256.us
+# The tall and thin block is the loser, by far. Draw its first warp: 32 threads, one above the other. In memory they
+# stand a whole row of the picture apart, so what was one trolley of neighbours is now 32 errands. The rule to take
+# home: *let `threadIdx.x` walk along memory.* The reason is worked out in [the lecture on memory](l3_memory.py).
+# /// otherwise
+# The tall and thin block takes {{ shapes.w1.us / shapes.w256.us:.2f }} times as long. Draw its first warp: 32 threads, one
+# above the other, a whole row of the picture apart in memory. *Let `threadIdx.x` walk along memory.*
+# ///
+#
+# /// exercise | 33 threads
+# What happens with a block of 33 × 1 threads? Is the answer right? What is wasted?
+# /// answer
+# It is right: the launcher rounds up, and the `if` does the rest. But 33 threads are two warps, and the second has one
+# cook and 31 empty seats. An SM keeps a place for the whole warp. So nearly half of the places are taken by nobody.
+# ///
+
+# %% [markdown]
+# ## A warp at a fork
+#
+# A warp is 32 threads that make the same move. What if the recipe says *if*, and half of them say yes?
+#
+# /// figure | docs/assets/figures/warp_at_a_fork.svg
+# alt: "On the left, one warp whose cooks answer differently: first those of branch A work and the others stand still, then those of branch B work and the first stand still, then all go on together. On the right, two warps whose cooks agree: one warp does branch A, the other branch B, and nobody stands still."
+# caption: The warp walks both ways, one after the other. Who did not choose a way stands still.
+# ///
+#
+# This is called **divergence**. To see its price we need a job with up to 32 ways of equal length. Each element
+# takes one of W branches; a branch is a loop of 256 multiply-adds with numbers of its own. The work is the same for
+# every W. Only the company changes.
+#
+# /// source | src/course_kernels/divergence/k01_branches.cu
+# title: src/course_kernels/divergence/k01_branches.cu
+# ///
+#
+# A second kernel takes the same branches, but hands each warp only elements of one kind.
+
+# %%
+apart, together = {}, {}
+for ways in WAYS:
+    workload = Workload.of("float32", N=2**24, W=ways)
+    both = {"apart": k01_branches, "together": k02_sorted}
+    found = compare(both, workload, seconds=0.1)
+    apart[f"w{ways}"], together[f"w{ways}"] = found["apart"], found["together"]
+record(apart=apart, together=together)
+
+# %% [markdown]
+# /// predict | All 32 lanes of a warp take different branches. How many times as long as when all take the same?
+# The same · about twice · about 32 times.
+# /// reveal
+# {{ apart.w32.us / apart.w1.us:.1f }} times.
+# ///
+#
+# /// chart | lines
+# title: The same arithmetic, divided among W branches
+# x: W
+# y: us
+# x_label: W, branches taken within a warp
+# y_label: µs
+# x_scale: log2
+# y_scale: log
+# series:
+#   - {name: apart.*, label: neighbours differ}
+#   - {name: together.*, label: a warp agrees}
+# alt: "Time against the number of branches, both on logarithmic scales. With neighbours that differ it goes from {{ apart.w1.us:.0f }} µs for one branch to {{ apart.w32.us:.0f }} µs for 32. With warps that agree it goes from {{ together.w1.us:.0f }} µs to {{ together.w32.us:.0f }} µs."
+# caption: N = 2<sup>24</sup> elements, 256 multiply-adds each.
+# ///
+#
+# /// claim | apart.w32.us > 16 * apart.w1.us
+# {{ apart.w32.us / apart.w1.us:.0f }} times as long, with not one addition more. A GPU with 32 branches to a warp is a
+# GPU with one cook to a row.
+# /// otherwise
+# {{ apart.w32.us / apart.w1.us:.1f }} times as long, with not one addition more.
+# ///
+#
+# /// claim | together.w32.us < 1.25 * together.w1.us
+# Where the warps agree, 32 branches take {{ together.w32.us / together.w1.us:.2f }} times as long as one. So *if* is not
+# the enemy. Different warps may go different ways for nothing. Only neighbours should agree.
+# /// otherwise
+# Where the warps agree, 32 branches take {{ together.w32.us / together.w1.us:.2f }} times as long as one. The ways
+# themselves are not free on this card, but disagreeing costs far more.
+# ///
+#
+# You can read it off the card as well. One of its counters says how many lanes took part in an instruction, on
+# average, out of 32:
+#
+# | branches in a warp | 1 | 2 | 4 | 8 | 16 | 32 | 32, warps agree |
+# |---|---|---|---|---|---|---|---|
+# | lanes at work | {{ active.w1:.1f }} | {{ active.w2:.1f }} | {{ active.w4:.1f }} | {{ active.w8:.1f }} | {{ active.w16:.1f }} | {{ active.w32:.1f }} | {{ active_sorted:.1f }} |
+#
+# When you suspect a kernel of divergence, look there first:
+# `ncu --metrics smsp__thread_inst_executed_per_inst_executed.ratio`.
+#
+# The grey kernel has an `if` too. Why does nobody mind? Because almost every warp agrees on it. Only a warp on the
+# right edge splits, and there the other way is to go home.
+#
+# /// exercise | Which of these splits a warp?
+# Blocks of 256 × 1. (a) `if (threadIdx.x % 2)`, (b) `if (threadIdx.x < 128)`, (c) `if (blockIdx.x % 2)`,
+# (d) `if (x[i] > 0)` on random numbers, (e) `for (int k = 0; k < i % 32; k++)`.
+# /// answer
+# (a) splits every warp: lanes alternate. (b) splits none: 128 is a multiple of 32, so warps 0 to 3 say yes and 4 to 7
+# say no. (c) splits none: a warp lies in one block. (d) splits nearly every one. (e) has no `if`, and splits all
+# the same: lane 0 is done at once, lane 31 goes round 31 times, and the warp stays as long as its slowest lane.
+# ///
+
+# %% [markdown]
+# ## What a launch costs
+#
+# A launch is an order. The host, your Python, writes it and puts it into a queue. The GPU takes it out when it
+# gets there. Neither waits for the other, unless you say so. What does an order cost? The cheapest kernel there is
+# does nothing at all.
+
+# %%
+from course_kernels.cuda.launch import launch, load_kernel
+from course_kernels.measure import stopwatch
+from course_kernels.vector_add.k02_triton import vector_add_kernel
+
+EMPTY = mine.with_name("empty.cu")
+EMPTY.write_text('extern "C" __global__ void empty() {}')
+empty = load_kernel(EMPTY, "empty")
+MANY = 500
+small = torch.zeros(32, device="cuda")
+
+
+def ours():
+    """Empty kernels, by our own launcher."""
+    for _ in range(MANY):
+        launch(empty, 1, 1)
+
+
+def torchs():
+    """Tiny sums, by PyTorch."""
+    for _ in range(MANY):
+        torch.add(small, small, out=small)
+
+
+def tritons():
+    """Tiny sums, by Triton."""
+    for _ in range(MANY):
+        vector_add_kernel[(1,)](small, small, small, 32, BLOCK=32)
+
+
+record(
+    order=stopwatch(
+        {"ours": ours, "torch": torchs, "triton": tritons}, per=MANY, wait=False
+    ),
+    queue=stopwatch({"ours": ours}, per=MANY),
+    alone=stopwatch({"ours": lambda: launch(empty, 1, 1)}, n=200),
+)
+
+# %% [markdown]
+# /// table
+# columns: [what, "µs each"]
+# rows:
+#   - ["one empty kernel, and wait for it", "{{ alone.ours.us:.1f }}"]
+#   - ["500 of them in a row, and wait once", "{{ queue.ours.us:.1f }}"]
+#   - ["of that, the host's time to write the order", "{{ order.ours.us:.1f }}"]
+#   - ["the same for a tiny PyTorch operation", "{{ order.torch.us:.1f }}"]
+#   - ["the same for a tiny Triton kernel", "{{ order.triton.us:.1f }}"]
+# ///
+#
+# These are times by the host's own clock, not by the GPU's, because it is the host we are after.
+#
+# /// claim | alone.ours.us > 1.3 * queue.ours.us
+# Waiting after every order is dear: {{ alone.ours.us:.0f }} µs for nothing, where a queue of orders pays
+# {{ queue.ours.us:.1f }} µs each. The rule: *do not ask for a result until you need it.* `.item()`, `print(tensor)` and
+# `torch.cuda.synchronize()` all ask.
+# /// otherwise
+# Waiting after every order costs {{ alone.ours.us:.1f }} µs, a queue of orders {{ queue.ours.us:.1f }} µs each. The rule
+# all the same: *do not ask for a result until you need it.*
+# ///
+#
+# /// claim | 0.8 < queue.ours.us / order.ours.us < 1.25
+# And in the queue the whole time is the host's. It takes {{ order.ours.us:.1f }} µs to write an order, and an order
+# takes {{ queue.ours.us:.1f }} µs. The GPU stands idle between two empty kernels and waits for Python.
+# /// otherwise
+# The host takes {{ order.ours.us:.1f }} µs to write an order; the queue takes {{ queue.ours.us:.1f }} µs for each.
+# ///
+#
+# Is that much? Compare it with the work. [The first page](../start_here.py) measured a vector add of 2<sup>12</sup>
+# numbers, between two marks on the GPU: {{ start.sweep.cuda.n12.us:.1f }} µs. A kernel that long and its order are of the
+# same size. For the large picture above, which takes {{ grey.cuda.us:.0f }} µs, the order is lost in the noise.
+#
+# /// exercise | A word, a thousand orders
+# A language model with 80 layers runs 12 small kernels a layer to produce one word. What do the orders cost for each
+# word, with PyTorch's price from the table? How many words a second is that at most, even on a GPU that takes no
+# time at all?
+# /// answer
+# 80 × 12 = 960 orders, at {{ order.torch.us:.1f }} µs each {{ 960 * order.torch.us / 1000:.1f }} ms a word. So at most
+# {{ 1000000 / (960 * order.torch.us):.0f }} words a second, whatever the GPU can do. Every serious serving engine fights
+# this bill: fewer kernels, by fusing, and fewer orders, by what comes next.
+# ///
+
+# %% [markdown]
+# ## Many orders, written once: graphs
+#
+# If the same orders come again and again, write them down once and send the whole sheet. That is a **CUDA graph**.
+# You *capture* it: while you capture, launches are noted down and not run. Then you *replay* it with one order.
+#
+# Here 64 small vector adds in a row, each 2<sup>12</sup> numbers.
+
+# %%
+LINKS = 64
+a, b = torch.randn(2, 2**12, device="cuda")
+c = torch.empty_like(a)
+add = load_kernel(k01_cuda.SOURCE, "vector_add")
+N = np.int64(2**12)
+
+
+def one_by_one():
+    """64 orders."""
+    for _ in range(LINKS):
+        launch(add, 16, 256, a, b, c, N)
+
+
+one_by_one()
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    one_by_one()  # noted down, not run
+
+c.zero_()
+graph.replay()
+print("the replay did the work:", torch.equal(c, a + b))
+
+works = {"one_by_one": one_by_one, "replayed": graph.replay}
+record(
+    chain=stopwatch(works, per=LINKS, n=50),
+    chain_order=stopwatch(works, per=LINKS, n=50, wait=False),
+)
+
+# %% [markdown]
+# /// table
+# columns: ["64 small kernels", "µs a kernel, all in all", "of that, the host"]
+# rows:
+#   - ["ordered one by one", "{{ chain.one_by_one.us:.2f }}", "{{ chain_order.one_by_one.us:.2f }}"]
+#   - ["replayed as a graph", "{{ chain.replayed.us:.2f }}", "{{ chain_order.replayed.us:.2f }}"]
+# ///
+#
+# /// claim | chain.replayed.us < 0.6 * chain.one_by_one.us
+# The graph brings a kernel down from {{ chain.one_by_one.us:.1f }} µs to {{ chain.replayed.us:.1f }} µs. The kernels are
+# the same, and so is the GPU. What went away is Python.
+# /// otherwise
+# The graph takes {{ chain.replayed.us:.1f }} µs a kernel, one by one takes {{ chain.one_by_one.us:.1f }} µs.
+# ///
+#
+# The price is freedom. A graph holds addresses and sizes, not variables: to compute with other numbers, copy them
+# into the *same* tensors and replay. Nothing in it may ask for a result or decide by one. That is why engines keep
+# one graph for each batch size.
+#
+# /// exercise | What may be captured?
+# Which of these may stand inside a capture? (a) `y = torch.relu(x)`, (b) `if x.sum() > 0:`, (c) `x.cpu()`,
+# (d) a loop over `range(8)` that launches kernels, (e) a loop over `range(n)` where `n` is a Python number that
+# changes between replays.
+# /// answer
+# (a) yes. (b) no: Python needs the sum *now*, and in a capture nothing runs. (c) no, for the same reason. (d) yes:
+# the loop runs once, and eight launches are written down. (e) it can be captured, but what is replayed is the `n`
+# of the day of the capture. No error tells you. That is the one to be afraid of.
+# ///
+
+# %% [markdown]
+# ## Two things at once: streams
+#
+# Everything so far went into one queue. A queue is called a **stream**: what is in one stream runs in order. What is
+# in two streams may overlap. What is worth overlapping? Above all the way into the card and out of it, for the host's
+# memory is far away.
+#
+# ### The way in
+#
+# A gigabyte on the host must cross the bus. How quickly it does depends on where it lies. The operating system may
+# move ordinary memory about, and the GPU cannot copy from something that moves. So the driver first copies a
+# piece to a safe place, then sends it on. **Pinned** memory is a safe place from the start.
+
+# %%
+FLOATS = 2**26
+ordinary = torch.ones(FLOATS)
+pinned = torch.ones(FLOATS).pin_memory()
+there = torch.empty(FLOATS, device="cuda")
+
+transfers = {
+    "ordinary_in": lambda: there.copy_(ordinary, non_blocking=True),
+    "pinned_in": lambda: there.copy_(pinned, non_blocking=True),
+    "ordinary_out": lambda: ordinary.copy_(there),
+    "pinned_out": lambda: pinned.copy_(there, non_blocking=True),
+}
+record(
+    transfer=stopwatch(transfers, n=10),
+    transfer_order=stopwatch(
+        {name: transfers[name] for name in ("ordinary_in", "pinned_in")},
+        n=10,
+        wait=False,
+    ),
+    sent=quantity(4 * FLOATS, "B", how="given"),
+)
+
+# %% [markdown]
+# /// define | bus.ordinary_in = sent / transfer.ordinary_in.us / 1000
+# unit: GB/s
+# what: copy from ordinary host memory to the card
+# ///
+# /// define | bus.pinned_in = sent / transfer.pinned_in.us / 1000
+# unit: GB/s
+# what: copy from pinned host memory to the card
+# ///
+# /// define | bus.ordinary_out = sent / transfer.ordinary_out.us / 1000
+# unit: GB/s
+# what: copy from the card to ordinary host memory
+# ///
+# /// define | bus.pinned_out = sent / transfer.pinned_out.us / 1000
+# unit: GB/s
+# what: copy from the card to pinned host memory
+# ///
+#
+# /// table
+# columns: ["256 MiB over the bus", "to the card, GB/s", "from the card, GB/s"]
+# rows:
+#   - ["ordinary memory", "{{ bus.ordinary_in:.1f }}", "{{ bus.ordinary_out:.1f }}"]
+#   - ["pinned memory", "{{ bus.pinned_in:.1f }}", "{{ bus.pinned_out:.1f }}"]
+# ///
+#
+# /// claim | transfer.ordinary_in.us > 1.3 * transfer.pinned_in.us
+# Pinned memory sends {{ transfer.ordinary_in.us / transfer.pinned_in.us:.1f }} times as much in the same time. And look
+# at the other end of the scale: the card's own memory carries {{ start.by_hand.bandwidth:.0f }} GB/s by its data
+# sheet. Whatever you bring over the bus, use it more than once.
+# /// otherwise
+# Pinned memory sends {{ transfer.ordinary_in.us / transfer.pinned_in.us:.2f }} times as much in the same time. The
+# card's own memory carries {{ start.by_hand.bandwidth:.0f }} GB/s by its data sheet: whatever you bring over the bus,
+# use it more than once.
+# ///
+#
+# /// claim | transfer_order.pinned_in.us < 0.1 * transfer_order.ordinary_in.us
+# It has a second virtue, and for us it is the greater one. From pinned memory the host only writes the order and is
+# free after {{ transfer_order.pinned_in.us:.0f }} µs. From ordinary memory it is held for
+# {{ transfer_order.ordinary_in.ms:.1f }} ms, `non_blocking=True` or not.
+# /// otherwise
+# From pinned memory the host is free after {{ transfer_order.pinned_in.us:.0f }} µs, from ordinary memory after
+# {{ transfer_order.ordinary_in.us:.0f }} µs.
+# ///
+
+# %% [markdown]
+# ### In, grey, out
+#
+# A film lies on the host: 24 frames in full HD. Every frame must come in, be greyed, and go out again. With one
+# stream each step waits for the one before. But the road in and the road out are two roads.
+#
+# /// figure | docs/assets/figures/two_streams.svg
+# alt: "Two time lines for four frames. Above, with one stream, each frame comes in, is greyed and goes out before the next one comes in. Below, with two streams, the next frame comes in while the last one goes out, so the road in is never idle, and the whole ends earlier."
+# caption: One stream, and two. The kernel is the thin bar.
+# ///
+#
+# How much can it gain at best? A frame has 12 bytes in for every 4 bytes out. One after the other that is 16 parts
+# of time. If the out hides wholly behind the in, it is 12.
+
+# %%
+FRAMES = 24
+frame = torch.rand(1080, 1920, 3)
+film = frame.expand(FRAMES, -1, -1, -1).contiguous().pin_memory()
+grey_film = torch.empty(FRAMES, 1080, 1920).pin_memory()
+streams = [torch.cuda.Stream(), torch.cuda.Stream()]
+
+
+def one_stream():
+    """Every step behind the one before."""
+    for n in range(FRAMES):
+        picture = film[n].to("cuda", non_blocking=True)
+        grey_film[n].copy_(k01_pixels.grey(picture), non_blocking=True)
+
+
+def two_streams():
+    """Even frames in one stream, odd frames in the other."""
+    for n in range(FRAMES):
+        with torch.cuda.stream(streams[n % 2]):
+            picture = film[n].to("cuda", non_blocking=True)
+            grey_film[n].copy_(k01_pixels.grey(picture), non_blocking=True)
+
+
+right = k01_pixels.grey(frame.cuda()).cpu()
+for work in (one_stream, two_streams):
+    grey_film.zero_()
+    work()
+    torch.cuda.synchronize()
+    print(
+        f"{work.__name__} is right:", all(torch.equal(g, right) for g in grey_film)
+    )
+
+record(
+    film=stopwatch({"one": one_stream, "two": two_streams}, n=10),
+    film_limit=quantity((12 + 4) / 12),
+)
+
+# %% [markdown]
+# /// claim | film.one.us > 1.1 * film.two.us
+# One stream: {{ film.one.ms:.1f }} ms. Two: {{ film.two.ms:.1f }} ms. A gain of
+# {{ film.one.us / film.two.us:.2f }} times, where {{ film_limit:.2f }} is all there can be. Two tensors take turns: one
+# is filled while the other is emptied. The trick is called *double buffering*, and you will meet it inside kernels
+# again.
+# /// otherwise
+# One stream: {{ film.one.ms:.1f }} ms. Two: {{ film.two.ms:.1f }} ms. {{ film_limit:.2f }} times is all there could be
+# to gain, and this machine does not give it.
+# ///
+#
+# Nothing in `two_streams` looks parallel. No thread, no lock. You only said what must stay in order: the steps of one
+# frame. The rest the GPU may arrange.
+#
+# /// exercise | A third stream?
+# Would three streams be quicker than two? What if the kernel took as long as the copy in?
+# /// answer
+# Here hardly: the road in is busy all the time already, and there is one such road. The most that streams can do is
+# hide everything behind the longest of the three: in, kernel, out.
+#
+# If the kernel took as long as the way in, then at any time one frame wants to come in, one to be worked on and one
+# to go out. Three frames under way, so three streams and three tensors.
+# ///
+
+# %% [markdown]
+# ## The road to machine code
+#
+# What does the card run? Not your C++.
+#
+# /// figure | docs/assets/figures/compile_road.svg
+# alt: "Three boxes in a row: k01_cuda.cu, in CUDA C++, is compiled to PTX, a portable assembly with registers without end, and assembled to SASS, machine code with real registers for one kind of card. Below, two ways to walk it: NVRTC, a library inside your Python, and nvcc, a program that also compiles the C++ around the kernel."
+# caption: Two steps, and two ways to take them.
+# ///
+#
+# Here is the road for the vector add of the first page, all of it. First PTX.
+
+# %%
+from course_kernels.cuda.architecture import arch_of
+from course_kernels.cuda.disassemble import sass
+from cuda.core import Program, ProgramOptions
+
+SOURCE_TEXT = k01_cuda.SOURCE.read_text()
+ARCH = arch_of(torch.cuda.get_device_capability())
+
+
+def compiled(target):
+    """The kernel as "ptx" (text) or "cubin" (machine code), compiled afresh."""
+    options = ProgramOptions(std="c++17", arch=ARCH)
+    return Program(SOURCE_TEXT, "c++", options).compile(target).code
+
+
+ptx = compiled("ptx").decode()
+body = ptx[ptx.index("{", ptx.index(".entry")) : ptx.rindex("}")]
+ptx_lines = [" ".join(one.split()) for one in body.splitlines()]
+ptx_lines = [one for one in ptx_lines if one.endswith((";", ":")) and one[0] != "."]
+print("\n".join(ptx_lines))
+
+# %% [markdown]
+# You can read this. `ld.param` fetches the four arguments. `%ctaid.x`, `%ntid.x` and `%tid.x` are `blockIdx.x`,
+# `blockDim.x` and `threadIdx.x`, and one multiplication and one addition make `i` of them. `setp` compares `i` with N, and
+# the `@` before `bra` means *only if*: the spare cooks jump to the end. What follows finds the three addresses: `i`
+# times four bytes, added to where each list begins. Then `ld.global` twice, one `add`, `st.global`. Done.
+#
+# PTX has as many registers as it likes, each used once. No card has. The second step, the assembler, hands out
+# real ones and puts the instructions in an order that keeps the card busy. What comes out is SASS:
+
+# %%
+import re
+
+listing = sass(compiled("cubin"))
+instructions = re.findall(r"^\s+/\*[0-9a-f]{4,}\*/\s+(.*?;)", listing, re.MULTILINE)
+last = max(n for n, one in enumerate(instructions) if re.search(r"\bEXIT\b", one))
+sass_lines = [" ".join(one.split()) for one in instructions[: last + 1]]
+print("\n".join(sass_lines))  # behind the last EXIT there is only padding
+
+record(
+    code={
+        "sass": quantity(len(sass_lines), how="counted"),
+        "sums": quantity(sum("FADD" in one for one in sass_lines), how="counted"),
+    }
+)
+
+# %% [markdown]
+# The same story in other words:
+#
+# | you wrote | in PTX | in SASS |
+# |---|---|---|
+# | `blockIdx.x`, `threadIdx.x` | `%ctaid.x`, `%tid.x` | `SR_CTAID.X`, `SR_TID.X` |
+# | the arguments | `ld.param` | read from the constant bank, `c[…]` |
+# | `if (i >= N) return;` | `setp`, then `@%p… bra` | `ISETP`, then `@P… EXIT` |
+# | `x[i]`, `y[i]` | `ld.global.f32` | `LDG.E` |
+# | `+` | `add.f32` | `FADD` |
+# | `z[i] =` | `st.global.f32` | `STG.E` |
+#
+# The exact names change from card to card and from compiler to compiler; the story does not.
+#
+# /// claim | code.sums == 1
+# {{ code.sass }} instructions, and one of them adds. The rest find out who they are, where their numbers lie, and carry
+# them. That is a kernel that lives on bytes, seen from inside.
+# /// otherwise
+# {{ code.sass }} instructions, and {{ code.sums }} of them add. The rest find out who they are, where their numbers lie,
+# and carry them.
+# ///
+#
+# Two habits worth having. Look for `LDG.E.128` when you believe you load 16 bytes at a time. And look for `LDL` and
+# `STL`, which mean that registers ran out and a thread keeps its numbers in memory.
+
+# %% [markdown]
+# ### The other way: nvcc
+#
+# All our kernels go through **NVRTC**, a library that takes text and gives machine code. Most code you will meet goes
+# through **nvcc**, a program. PyTorch can call it for you. `load_inline` takes a C++ function that launches your
+# kernel, compiles both, and gives you a Python module.
+
+# %%
+import time
+
+from course_kernels.measure import samples, text
+from torch.utils.cpp_extension import load_inline
+
+PYTHON_SIDE = """
+#include <cstdint>
+#include <pybind11/pybind11.h>
+void add(std::uintptr_t x, std::uintptr_t y, std::uintptr_t z, long long N);
+"""
+CUDA_SIDE = f"""
+#include <cstdint>
+{SOURCE_TEXT}
+void add(std::uintptr_t x, std::uintptr_t y, std::uintptr_t z, long long N) {{
+  const auto blocks = static_cast<unsigned>((N + 255) / 256);
+  vector_add<<<blocks, 256>>>((float *)x, (float *)y, (float *)z, N);
+}}
+"""
+
+
+def by_nvcc():
+    """The vector add as a Python module; compiled, linked and loaded by PyTorch."""
+    folder = Path(tempfile.mkdtemp())
+    return load_inline(
+        "added_by_nvcc",
+        PYTHON_SIDE,
+        CUDA_SIDE,
+        functions=["add"],
+        no_implicit_headers=True,  # not all of PyTorch, only what is used
+        build_directory=str(folder),
+    )
+
+
+roads = {
+    "nvrtc": lambda: compiled("cubin"),
+    "sass": lambda: sass(compiled("cubin")),
+}
+made = stopwatch(roads, n=5)
+try:
+    started = time.perf_counter()
+    module = by_nvcc()
+    made["nvcc"] = samples(
+        [1e6 * (time.perf_counter() - started)], unit="µs", how="timed"
+    )
+    module.add(a.data_ptr(), b.data_ptr(), c.zero_().data_ptr(), len(a))
+    says = f"it ran and is right: {torch.equal(c, a + b)}"
+except (RuntimeError, OSError, ImportError) as error:
+    says = f"not here: {str(error).splitlines()[0]}"
+record(made=made, nvcc_road=text(says), nvcc_here=quantity(int("nvcc" in made)))
+print("the module:", says)
+
+# %% [markdown]
+# /// claim | nvcc_here == 1
+# From text to machine code takes NVRTC {{ made.nvrtc.ms:.0f }} ms. From text to a Python module, by nvcc, the C++
+# compiler and the linker, took {{ made.nvcc.s:.1f }} s, once, on a cold start. The kernel is the same. What costs is
+# the C++ around it, and we kept that as small as we could: addresses go over as plain numbers. A module that takes
+# tensors includes PyTorch's own headers, and you wait longer for those.
+# /// otherwise
+# From text to machine code takes NVRTC {{ made.nvrtc.ms:.0f }} ms. The other road could not be walked on this machine:
+# {{ nvcc_road }}.
+# ///
+#
+# While you learn, the waiting decides: with NVRTC you change a line and see what it does. When you ship a library,
+# nvcc does it once for all your users. The course takes the first road, and you lose nothing: the machine code is of
+# the same kind.
+#
+# /// exercise | Read a load
+# Print the SASS of the kernel that takes 16 bytes at a time, and look for its loads:
+#
+# ```python
+# from course_kernels.cuda.compile import compile_cubin
+# from course_kernels.cuda.disassemble import sass
+# from course_kernels.vector_add import k03_vectorised
+#
+# print(sass(compile_cubin(k03_vectorised.SOURCE, "sm_90a")))
+# ```
+#
+# It works without a GPU. What do you find, and how many additions stand between two loads and a store?
+# /// answer
+# Loads and stores carry a `.128`: 128 bits, four numbers of four bytes. For every pair of loads, one of `x` and one of
+# `y`, there are four `FADD` and one store. Near the end you also find loads without `.128`: they belong to the last
+# numbers of the list, which do not fill a vector of four.
+# ///
+
+# %% [markdown]
+# ## Your kernel as a torch operator
+#
+# Your kernel takes tensors and gives a tensor. Put it into a model, call `loss.backward()`, and PyTorch says no: it
+# knows no gradient. To become an operator, a kernel owes PyTorch four answers. How is it computed on a GPU? How on
+# the CPU? What shape comes out? And what is its gradient?
+#
+# /// source | src/course_kernels/grey/operator.py
+# title: src/course_kernels/grey/operator.py
+# ///
+#
+# The gradient is worked out by hand. `grey = 0.299 red + …`, so when the loss rises by `g` for a little more grey, it
+# rises by `0.299 g` for a little more red. That is the whole backward pass.
+#
+# Does it work? Ask what the gradient of a sum is, and let PyTorch's own examiner look over the operator.
+
+# %%
+from course_kernels.grey import operator
+
+picture = torch.rand(90, 160, 3, device="cuda", requires_grad=True)
+operator.grey(picture).sum().backward()
+print("gradient of one pixel:", [round(g, 3) for g in picture.grad[0, 0].tolist()])
+
+for test, verdict in torch.library.opcheck(operator.grey, (picture,)).items():
+    print(f"{test}: {verdict}")
+
+# %% [markdown]
+# Now something a plain kernel could not do: *learn* through it. Take a grey picture, and let gradient descent look for
+# colours that give it.
+
+# %%
+target = grey_picture  # the bowl, from above
+found = torch.full((200, 300, 3), 0.5, device="cuda", requires_grad=True)
+descent = torch.optim.SGD([found], lr=0.5)
+for _ in range(60):
+    descent.zero_grad()
+    (operator.grey(found) - target).square().sum().backward()
+    descent.step()
+
+worst = (operator.grey(found) - target).abs().max().item()
+print("the grey is met:", worst < 1e-3)
+print("the colours came back:", torch.allclose(found, colour, atol=0.1))
+
+# %%
+tiny = torch.rand(8, 8, 3, device="cuda")
+MANY = 200
+
+
+def plain_calls():
+    """The kernel by itself."""
+    for _ in range(MANY):
+        k01_pixels.grey(tiny)
+
+
+def operator_calls():
+    """The kernel as an operator."""
+    for _ in range(MANY):
+        operator.grey(tiny)
+
+
+calls = {"plain": plain_calls, "operator": operator_calls}
+record(call=stopwatch(calls, per=MANY, wait=False))
+
+# %% [markdown]
+# The grey is met, and the colours did not come back. Of course not: infinitely many colours give the same grey, and
+# descent took the nearest ones. The apples are still twins.
+#
+# /// claim | call.operator.us > 1.1 * call.plain.us
+# It is not free. A plain call takes the host {{ call.plain.us:.0f }} µs; through the operator it is
+# {{ call.operator.us:.0f }} µs, because PyTorch finds its way from the name to your function every time. For a large
+# picture that is nothing. For many tiny ones, remember graphs.
+# /// otherwise
+# A plain call takes the host {{ call.plain.us:.0f }} µs, through the operator {{ call.operator.us:.0f }} µs.
+# ///
+#
+# /// exercise | The gradient of a brightening
+# Make an operator of the `brighten` kernel above: `y = min(x + by, 1)`. What is its gradient with respect to `x`? What
+# must the forward pass remember for it, which grey did not need?
+# /// answer
+# Where `x + by` is below 1 the gradient is the one from above, unchanged. Where it was cut off at 1, a little more
+# `x` changes nothing: the gradient is 0. So the backward pass must know *where* it was cut. Pass a
+# `setup_context` that saves the output, `ctx.save_for_backward(output)`, and multiply by `output < 1`.
+# ///
+
+# %% [markdown]
+# ## Where this leads
+#
+# You know the model now: who runs, with whom, in what order, and what it costs to say so. One thing came up
+# again and again and was put off: *which bytes stand next to which*. It decided the block shape, it made four at a
+# time pay, it set the floor of everything on this page.
+#
+# - That is [the lecture on memory](l3_memory.py): every level of it, with its price.
+# - What the rooms and burners are made of: [what a GPU is](l1_what_a_gpu_is.py).
+# - When your own kernel does something strange: [when it goes wrong](../when_it_goes_wrong.py).
+# - Every number on this page, with the command that reproduces it: [the ledger](../numbers.md).
