@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from simpleeval import EvalWithCompoundTypes
+from simpleeval import DEFAULT_OPERATORS, EvalWithCompoundTypes
 
 from course_kernels.measure.machine import Machine
 from course_kernels.measure.measurement import ATTRIBUTES, Measurement
@@ -282,6 +283,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+# simpleeval guards a product against text repeated without end, and takes a thousand resamples for such a text.
+_ARITHMETIC = {**DEFAULT_OPERATORS, ast.Mult: operator.mul}
+
+
 def _fold(function: Any, values: tuple[Any, ...]) -> Any:
     result = values[0]
     for value in values[1:]:
@@ -315,7 +320,8 @@ class Expression:
 
     def compute(self, values: list[Any]) -> Any:
         """The value when the names have these values, in order."""
-        evaluator = _Evaluator(names={f"v{i}": value for i, value in enumerate(values)}, functions=_FUNCTIONS)
+        names = {f"v{i}": value for i, value in enumerate(values)}
+        evaluator = _Evaluator(operators=_ARITHMETIC, names=names, functions=_FUNCTIONS)
         with np.errstate(all="ignore"):
             return evaluator.eval("", previously_parsed=self.tree)
 

@@ -52,6 +52,13 @@ def test_arithmetic_and_functions():
     )
 
 
+def test_resamples_are_numbers_to_multiply_and_no_text():
+    thousandfold = evaluate("1e6 * flash.full.us", scope())
+    assert np.median(thousandfold.resamples) == pytest.approx(1e9, rel=0.02)
+    square = evaluate("flash.full.us * flash.full.us", scope())
+    assert np.median(square.resamples) == pytest.approx(1e6, rel=0.04)
+
+
 def test_paired_samples_cancel_in_a_ratio():
     # Both were slow in the same rounds, so the ratio is far steadier than either time.
     ratio, alone = evaluate("sdpa.full.us / flash.full.us", scope()), evaluate("sdpa.full.us", scope())
