@@ -56,7 +56,7 @@ class Missing(Exception):
 
 
 def main() -> int:
-    """Grade the files of the job on standard input."""
+    """Grade the tasks on standard input, in order."""
     pipe = int(sys.argv[1])
     os.set_inheritable(pipe, False)
 
@@ -64,16 +64,18 @@ def main() -> int:
         os.write(pipe, (json.dumps(event) + "\n").encode())
 
     job = json.load(sys.stdin)
-    lab, door = load_lab(Path(job["lab"])), job["door"]
     hook()
-    try:
-        grader = Grader(lab, door, job["needs_gpu"], say)
-    except Missing as error:
-        say(cannot=str(error))
-        return 2
-    for number, file in enumerate(map(Path, job["files"])):
+    graders: dict[tuple[str, str], Grader] = {}
+    for number, (path, door, file) in enumerate(job["tasks"]):
+        try:
+            if (path, door) not in graders:
+                graders[path, door] = Grader(load_lab(Path(path)), door, job["needs_gpu"], say)
+        except Missing as error:
+            say(cannot=str(error))
+            return 2
+        grader = graders[path, door]
         say(begin=number)
-        verdict = grader.verdict(file)
+        verdict = grader.verdict(Path(file))
         sys.stdout.flush()
         say(verdict=verdict.as_json(), broken=grader.broken)
         if grader.broken:

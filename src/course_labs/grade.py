@@ -35,42 +35,48 @@ def grade(
     *,
     seconds: float | None = None,
     needs_gpu: bool = False,
-    quiet: bool = False,
     environment: dict[str, str] | None = None,
 ) -> list[Verdict]:
-    """Grade files of one lab, one after the other.
+    """Grade files of one lab, one after the other; see `grade_all`.
 
     Args:
-        lab: the lab.
-        files: the student's files; they share a child process until one of them ends it.
-        door: the door they belong to; by their names if empty.
-        seconds: the limit for each file, instead of the lab's own.
-        needs_gpu: refuse to begin where torch cannot use a GPU.
-        quiet: drop what the files print.
-        environment: variables for the child, over those of this process.
-    Returns:
-        A verdict for every file, in order.
+        door: the door the files belong to; by their names if empty.
     Raises:
         LabError: no such file, or one that fits no door.
         CannotGrade: something that grading needs is missing on this machine.
     """
-    doors = [_door(lab, file, door) for file in files]
-    limit = seconds or lab.seconds
-    verdicts: list[Verdict | None] = [None] * len(files)
-    for one in dict.fromkeys(doors):
-        waiting = [number for number, other in enumerate(doors) if other == one]
-        while waiting:
-            job = {
-                "lab": str(lab.folder / "lab.toml"),
-                "door": one,
-                "files": [str(files[number].resolve()) for number in waiting],
-                "needs_gpu": needs_gpu,
-            }
-            done = _run_child(job, limit, quiet, environment or {})
-            for number, verdict in zip(waiting, done, strict=False):
-                verdicts[number] = verdict
-            waiting = waiting[len(done) :]
-    return [verdict for verdict in verdicts if verdict is not None]
+    tasks = [(lab, _door(lab, file, door), file) for file in files]
+    return grade_all(tasks, seconds=seconds, needs_gpu=needs_gpu, environment=environment)
+
+
+def grade_all(
+    tasks: Sequence[tuple[Lab, str, Path]],
+    *,
+    seconds: float | None = None,
+    needs_gpu: bool = False,
+    environment: dict[str, str] | None = None,
+) -> list[Verdict]:
+    """Grade files of several labs.
+
+    Args:
+        tasks: (lab, door, file); they share a child process until one of them ends it.
+        seconds: the limit for each file, instead of its lab's own.
+        needs_gpu: refuse to begin where torch cannot use a GPU.
+        environment: variables for the child, over those of this process.
+    Returns:
+        A verdict for every file, in order.
+    Raises:
+        CannotGrade: something that grading needs is missing on this machine.
+    """
+    verdicts: list[Verdict] = []
+    while len(verdicts) < len(tasks):
+        left = tasks[len(verdicts) :]
+        job = {
+            "needs_gpu": needs_gpu,
+            "tasks": [[str(lab.folder / "lab.toml"), door, str(file.resolve())] for lab, door, file in left],
+        }
+        verdicts += _run_child(job, [seconds or lab.seconds for lab, _, _ in left], environment or {})
+    return verdicts
 
 
 def _door(lab: Lab, file: Path, door: str) -> str:
@@ -85,15 +91,12 @@ def _door(lab: Lab, file: Path, door: str) -> str:
     return found
 
 
-def _run_child(job: dict[str, Any], limit: float, quiet: bool, environment: dict[str, str]) -> list[Verdict]:
+def _run_child(job: dict[str, Any], limits: Sequence[float], environment: dict[str, str]) -> list[Verdict]:
     """The verdicts a child gave before it ended, and one for the file it ended on; never none."""
     reading, writing = os.pipe()
-    sink = subprocess.DEVNULL if quiet else None
     child = subprocess.Popen(
         [sys.executable, "-m", "course_labs.child", str(writing)],
         stdin=subprocess.PIPE,
-        stdout=sink,
-        stderr=sink,
         pass_fds=(writing,),
         env=os.environ | environment,
         start_new_session=True,  # a group of its own, so that what it starts ends with it
@@ -104,17 +107,18 @@ def _run_child(job: dict[str, Any], limit: float, quiet: bool, environment: dict
         with contextlib.suppress(BrokenPipeError):  # it is gone already; its end says more
             child.stdin.write(json.dumps(job).encode())
             child.stdin.close()
-        return _listen(reading, child, len(job["files"]), limit)
+        return _listen(reading, child, limits)
     finally:
         os.close(reading)
         _end(child)
 
 
-def _listen(pipe: int, child: subprocess.Popen[bytes], count: int, limit: float) -> list[Verdict]:
+def _listen(pipe: int, child: subprocess.Popen[bytes], limits: Sequence[float]) -> list[Verdict]:
     verdicts: list[Verdict] = []
     size, ready, rest = "", False, b""
     deadline = time.monotonic() + START_SECONDS
-    while len(verdicts) < count:
+    while len(verdicts) < len(limits):
+        limit = limits[len(verdicts)]
         if not select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
             if not ready:
                 raise CannotGrade(f"torch was not loaded within {START_SECONDS} s")
@@ -128,7 +132,7 @@ def _listen(pipe: int, child: subprocess.Popen[bytes], count: int, limit: float)
                 raise CannotGrade(event["cannot"])
             if "begin" in event:
                 ready, size = True, ""
-                deadline = time.monotonic() + limit
+                deadline = time.monotonic() + limits[event["begin"]]
             size = event.get("size", size)
             if "verdict" in event:
                 verdicts.append(Verdict.from_json(event["verdict"]))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from course_labs.__main__ import main
-from course_labs.grade import CannotGrade, grade
+from course_labs.grade import CannotGrade, grade, grade_all
 from course_labs.lab import LabError, find_lab, find_labs, load_lab, same_lines
 from course_labs.verdict import NEXT, Verdict
 from course_labs.write import write
@@ -54,12 +54,14 @@ WRONG = [
 
 
 @functools.cache
-def verdicts(name):
-    """What the grader says of everything that lies beside a lab, in as few processes as it needs."""
-    lab = LABS[name]
-    files = [lab.snapshot(door, stage) for door in lab.doors for stage in range(len(lab.stages) + 1)]
-    files += [file for file, _, _, only_gpu in wrong_answers(name) if not only_gpu]
-    return dict(zip(files, grade(lab, files, environment=NO_GPU), strict=True))
+def verdicts():
+    """What the grader says of everything that lies beside a lab, by file; one process does."""
+    tasks = []
+    for name, lab in LABS.items():
+        tasks += [(lab, d, lab.snapshot(d, stage)) for d in lab.doors for stage in range(len(lab.stages) + 1)]
+        wrong = [file for file, _, _, only_gpu in wrong_answers(name) if not only_gpu]
+        tasks += [(lab, lab.door_of(file), file) for file in wrong]
+    return dict(zip([file for *_, file in tasks], grade_all(tasks, environment=NO_GPU), strict=True))
 
 
 def graded(tmp_path, lab=FIRST, name="mine.py", **texts):
@@ -83,7 +85,7 @@ def test_the_labs_are_found():
 @pytest.mark.parametrize(("name", "door", "stage"), SNAPSHOTS)
 def test_a_snapshot_is_told_what_the_lab_says(name, door, stage):
     lab = LABS[name]
-    verdict = verdicts(name)[lab.snapshot(door, stage)]
+    verdict = verdicts()[lab.snapshot(door, stage)]
 
     assert same_lines(lab.prints(door, stage), verdict.text), verdict.text
     if door != "cuda":
@@ -96,7 +98,7 @@ def test_a_snapshot_is_told_what_the_lab_says(name, door, stage):
 
 @pytest.mark.parametrize(("name", "file", "found", "said"), WRONG)
 def test_a_wrong_answer_is_refused_for_its_reason(name, file, found, said):
-    verdict = verdicts(name)[file]
+    verdict = verdicts()[file]
 
     assert verdict.found == found, verdict.text
     assert said in verdict.text
@@ -448,7 +450,7 @@ def test_grading_says_by_its_exit_code_what_it_found(tmp_path, capsys):
     assert main(["grade", "roofline", str(right)]) == 0
     assert main(["grade", "roofline", str(wrong)]) == 1
     assert capsys.readouterr().out.splitlines()[-2:] == [
-        verdicts("roofline")[LABS["roofline"].snapshot("python", 4)].text.splitlines()[0],
+        verdicts()[LABS["roofline"].snapshot("python", 4)].text.splitlines()[0],
         "next: it returns nothing yet; end it with a `return`.",
     ]
 
