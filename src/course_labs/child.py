@@ -123,7 +123,7 @@ class Grader:
                 ) from None
             from course_labs import tensors
 
-            tensors.trust(Path(triton.__file__).parent)
+            tensors.trust(Path(triton.__file__).parent, guarded=False)
 
     def _load_problem(self) -> None:
         from course_kernels.problem import Workload
@@ -332,7 +332,7 @@ class Grader:
 
         path = self.lab.folder / "launch.py"
         launcher = load_file(path, "lab_launch")
-        tensors.trust(path)
+        tensors.trust(path, guarded=True)
 
         def function(*inputs: Any, **options: Any) -> Any:
             return launcher.launch(kernel, *inputs, **options)

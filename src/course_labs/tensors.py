@@ -38,12 +38,18 @@ WAYS_OUT = frozenset({"numpy", "__array__", "tolist", "__dlpack__"})
 
 _TORCH = str(Path(torch.__file__).parent)
 _TRUSTED = [str(Path(course_kernels.__file__).parent / "cuda")]
+_UNGUARDED: list[str] = []  # of the trusted, those whose memory is their own affair
 
 
-def trust(folder: Path | str) -> None:
-    """Operators called from files below a folder are none of the student's doing: Triton's, our launcher's."""
-    if str(folder) not in _TRUSTED:
-        _TRUSTED.append(str(folder))
+def trust(path: Path | str, *, guarded: bool) -> None:
+    """Operators called from files below a path are none of the student's doing: Triton's, our launcher's.
+
+    Args:
+        guarded: give tensors made there guard zones too.
+    """
+    for trusted in (_TRUSTED,) if guarded else (_TRUSTED, _UNGUARDED):
+        if str(path) not in trusted:
+            trusted.append(str(path))
 
 
 def _caller() -> str:
@@ -119,7 +125,7 @@ class _Operators(TorchDispatchMode):
             and isinstance(result, torch.Tensor)
             and result.numel()
         ):
-            if ours and "triton" in caller:
+            if caller.startswith(tuple(_UNGUARDED)):
                 return result
             if name.startswith(("empty", "new_empty")) and result.dtype.is_floating_point:
                 result.fill_(float("nan"))  # what is never written shows, in every call
