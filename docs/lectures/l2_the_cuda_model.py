@@ -444,9 +444,6 @@ record(
 # row. Now they stand one above the other, in 32 different rows, and a load that asked for one stretch of memory asks
 # for 32 places far apart. The section after the next measures just that.
 # ///
-#
-# /// lab | grey
-# ///
 
 # %% [markdown]
 # ## A file of your own, in one line
