@@ -34,7 +34,7 @@ class OnTheCpu(Grader):
     def _cuda(self, file, watch):
         launch = cuda_on_cpu.build(self.folder, file, self.lab.entry[0])
         path = self.lab.folder / "launch.py"
-        tensors.trust(path)
+        tensors.trust(path, guarded=True)
         launcher = load_file(path, "lab_launch")
         return lambda *inputs, **options: launcher.launch(launch, *inputs, **options)
 
