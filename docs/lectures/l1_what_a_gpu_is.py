@@ -12,7 +12,7 @@
 #
 # - count the work in a matrix multiply, and in one word of a language model, with a pencil;
 # - name a job that a GPU wins, a job that it loses, and the reason for both;
-# - work out what a card can do at best, from four numbers that it tells you about itself;
+# - work out what a card can do at best, from four numbers that it tells you and one that it does not;
 # - say of a job, before you write a line of it, whether arithmetic or memory will hold it back.
 #
 # You need Python, and the arithmetic of a shopping list. You need no CUDA.
@@ -106,17 +106,18 @@ record(
 # weights take part in each token.
 #
 # /// exercise | Three receipts
-# With a pencil. (a) A 3 × 4 grid times a 4 × 5 grid: how many multiply-adds? (b) You double all three sides of
-# a multiply. What happens to its work, and what to its numbers? (c) Two grids of 1000 by 1000 in fp32, four
-# bytes a number: how many operations are there for each byte that has to be read or written?
+# Take a pencil.
+#
+# 1. A 3 × 4 grid times a 4 × 5 grid: how many multiply-adds?
+# 2. You double all three sides of a multiply. What happens to its work, and what to its numbers?
+# 3. Two grids of 1000 by 1000 in fp32, four bytes a number. How many operations are there for each byte that has
+#    to be read or written?
 # /// answer
-# (a) 3 × 5 receipts of 4 lines: 60.
-#
-# (b) Eight times the work, but only four times the numbers. So large multiplies use each number more often
-# than small ones. Keep that: it is the reason why the multiply can be made fast at all.
-#
-# (c) A billion multiply-adds are two billion operations. Three grids of a million numbers are 12 million bytes.
-# That is about 167 operations for each byte. You will need it at the end of this page.
+# 1. 3 × 5 receipts of 4 lines: 60.
+# 2. Eight times the work, but only four times the numbers. So large multiplies use each number more often
+#    than small ones. Keep that: it is the reason why the multiply can be made fast at all.
+# 3. A billion multiply-adds are two billion operations. Three grids of a million numbers are 12 million bytes.
+#    That is about 167 operations for each byte. You will need it at the end of this page.
 # ///
 
 # %% [markdown]
@@ -144,26 +145,32 @@ record(
 # stand in are *streaming multiprocessors*, SM for short.
 #
 # /// exercise | Omelette or banquet?
-# Latency or throughput: what decides? (a) Parse one configuration file. (b) Turn a photo of twelve million
-# pixels grey. (c) Follow a linked list of a million entries, each of which says where the next one is.
-# (d) The next token for one reader. (e) The next token for two hundred readers.
-# /// answer
-# (a) Latency: little work, one step after the other. (b) Throughput: each pixel is a dish of its own.
-# (c) Latency. It is long, but every step waits for the one before, so a brigade would stand and watch one cook.
-# Length alone does not make a banquet; *independent* work does.
+# Latency or throughput: what decides?
 #
-# (d) and (e) have the same answer for each reader, and yet they differ. For one reader, the whole of the weights is
-# carried up from the cellar to be used once. For two hundred it is carried once and used two hundred times. You
-# will see both on the last picture of this page.
+# 1. Parse one configuration file.
+# 2. Turn a photo of twelve million pixels grey.
+# 3. Follow a linked list of a million entries, each of which says where the next one is.
+# 4. The next token of a language model, for one reader.
+# 5. The next token of the same model, for two hundred readers.
+# /// answer
+# 1. Latency: little work, one step after the other.
+# 2. Throughput: each pixel is a dish of its own.
+# 3. Latency. It is long, but every step waits for the one before, so a brigade would stand and watch one cook.
+#    Length alone does not make a banquet; *independent* work does.
+# 4. It looks like throughput, billions of multiply-adds. But all the weights are carried up from the cellar to be
+#    used once, so the carrying decides.
+# 5. Throughput. The weights are carried once and used two hundred times. You will see both on the last picture of
+#    this page.
 # ///
 
 # %% [markdown]
 # ## This card, drawn from its own answers
 #
-# How large is the brigade? Ask it. A GPU's driver answers questions about the card, and `cuda.core` puts them
-# in Python.
+# How large is the brigade? Ask it. A GPU's driver answers questions about the card, and the package `cuda.core` asks
+# them from Python: `Device().properties.multiprocessor_count` is such a
+# question.
 
-# %%
+# %% tags=["fold"]
 import torch
 from cuda.core import Device
 
@@ -214,9 +221,10 @@ record(card=card)
 # caption: "KiB, MiB and GiB go in steps of 1024 bytes, as memory is built."
 # ///
 #
-# One number no question brings out: how many lanes an SM has. For this generation it is
+# One number no question brings out: how many lanes an SM has. In the H200's generation it is
 # 128 [^lockwood-h100], in four quarters, each with its own scheduler [^nvidia-partitions]. Do not take it on
-# trust. Further down, a measurement will find it.
+# trust. Further down, a measurement will find it. And do not take everything from a data sheet: NVIDIA's says 50 MB of
+# L2 for the H200 [^nvidia-h200]. The drawing below believes the card.
 #
 # /// predict | How many cooks can be inside at the same time, cooking or waiting?
 # Rooms, times rows in a room, times 32.
@@ -250,15 +258,17 @@ record(card=card)
 # what lies in the cellar. The whole art of this course is to choose well what is in the square.
 #
 # /// exercise | Hands
-# An SM has {{ card.registers:,.0f}} registers and room for {{ card.threads:,.0f}} threads. (a) If all of them
-# are there, how many registers has each? (b) Your kernel needs 64 for each thread. How many threads fit?
-# (c) Is that bad?
-# /// answer
-# (a) {{ card.registers / card.threads:.0f}}. (b) {{ card.registers / 64:,.0f}}.
+# An SM has {{ card.registers:,.0f}} registers and room for {{ card.threads:,.0f}} threads.
 #
-# (c) Not in itself. Fewer cooks are there to step in while others wait. But each of them holds more, so it has to
-# walk less. Which weighs more, only a run can say. You will meet the question again under the name of
-# *occupancy*.
+# 1. If all of them are there, how many registers has each?
+# 2. Your kernel needs 64 for each thread. How many threads fit?
+# 3. Is that bad?
+# /// answer
+# 1. {{ card.registers / card.threads:.0f}}
+# 2. {{ card.registers / 64:,.0f}}
+# 3. Not in itself. Fewer cooks are there to step in while others wait. But each of them holds more, so it has to
+#    walk less. Which weighs more, only a run can say. You will meet the question again under the name of
+#    *occupancy*.
 # ///
 
 # %% [markdown]
@@ -356,8 +366,7 @@ record(
 # /// claim | chain.cpu < 0.9 * chain.gpu
 # **The GPU loses.** Its one cook needs {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. All the others
 # stand by and cannot help. A step takes
-# {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks of the clock, if the clock is at its highest, and a tick is
-# longer here than a chef's.
+# {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks, if the clock is at its highest, and nobody can shorten it.
 # /// otherwise
 # The GPU needs {{ chain.gpu / chain.cpu:.1f}} times the time of the CPU. A step takes
 # {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks of its clock. All other cooks stand by and cannot help.
@@ -484,17 +493,18 @@ record(
 #
 # /// exercise | A hundred short steps
 # A program doubles a list of 1024 numbers, a hundred times in a row, each time with a call of its own, and then
-# wants the answer. (a) What does it cost on the GPU, if every call is waited for? (b) Must every call be waited for?
-# (c) What would you do instead?
+# wants the answer.
+#
+# 1. What does it cost on the GPU, if every call is waited for?
+# 2. Must every call be waited for?
+# 3. What would you do instead?
 # /// answer
-# (a) A hundred times the reading for 1024 numbers: {{ 100 * lists.gpu.n1024 / 1000:.1f}} ms, against
-# {{ 100 * lists.cpu.n1024 / 1000:.2f}} ms on the CPU.
-#
-# (b) No. Orders for the GPU stand in a queue; one wait at the end is enough. It gets better. But someone still
-# has to write a hundred orders, and a hundred times the brigade walks in and out.
-#
-# (c) Write *one* kernel that doubles a hundred times while the number is still in the hand. That is called
-# *fusion*, and the whole second half of this course lives on it.
+# 1. A hundred times the reading for 1024 numbers: {{ 100 * lists.gpu.n1024 / 1000:.1f}} ms, against
+#    {{ 100 * lists.cpu.n1024 / 1000:.2f}} ms on the CPU.
+# 2. No. Orders for the GPU stand in a queue; one wait at the end is enough. It gets better. But someone still
+#    has to write a hundred orders, and a hundred times the brigade walks in and out.
+# 3. Write *one* kernel that doubles a hundred times while the number is still in the hand. That is called
+#    *fusion*, and the whole second half of this course lives on it.
 # ///
 
 # %% [markdown]
@@ -531,7 +541,7 @@ record(
 # | the data sheet of this card | {{ peak.sheet:.0f }} TFLOP/s |
 #
 # /// claim | abs(peak.by_hand / peak.sheet - 1) < 0.02
-# Three numbers and two multiplications, and you have the data sheet: {{ peak.by_hand:.1f}} against
+# Three multiplications, and you have the data sheet: {{ peak.by_hand:.1f}} against
 # {{ peak.sheet:.0f}} TFLOP/s. A peak is no secret and no measurement. It is what nobody has ever seen: every lane
 # busy, at every tick, with the clock at its highest.
 # /// otherwise
@@ -601,17 +611,18 @@ record(
 #
 # /// exercise | How many cooks for one stove?
 # In the race of the chain, one step took {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks. A lane can start a step at
-# every tick. (a) How many chains that do not wait for each other does a lane need to be busy always? (b) If every
-# thread has one chain, how many warps is that for an SM with {{ card.lanes:.0f}} lanes? (c) And if it has eight?
+# every tick.
+#
+# 1. How many chains that do not wait for each other does a lane need to be busy always?
+# 2. If every thread has one chain, how many warps is that for an SM with {{ card.lanes:.0f}} lanes?
+# 3. And if every thread has eight?
 # /// answer
-# (a) As many as a step takes ticks: about {{ chain.gpu * card.clock_mhz / steps:.0f}}.
-#
-# (b) {{ card.lanes:.0f}} lanes with {{ chain.gpu * card.clock_mhz / steps:.0f}} chains each, in warps of 32:
-# {{ card.lanes / 32 * chain.gpu * card.clock_mhz / steps:.0f}} warps, of the {{ card.warps:.0f}} that fit.
-#
-# (c) Then one warp for each quarter is already more than enough. So there are two ways to keep a stove hot: many
-# cooks, or cooks with several pots. *Chains in flight = latency × throughput.* It is a law about queues, named after
-# John Little, and it holds for memory as well.
+# 1. As many as a step takes ticks: about {{ chain.gpu * card.clock_mhz / steps:.0f}}.
+# 2. {{ card.lanes:.0f}} lanes with {{ chain.gpu * card.clock_mhz / steps:.0f}} chains each, in warps of 32:
+#    {{ card.lanes / 32 * chain.gpu * card.clock_mhz / steps:.0f}} warps, of the {{ card.warps:.0f}} that fit.
+# 3. An eighth of that. With so few there should be one for each quarter at least, and one is enough. So there are two
+#    ways to keep a stove hot: many cooks, or cooks with several pots. *Chains under way = latency × throughput.* It is a
+#    law about queues, named after John Little, and it holds for memory as well.
 # ///
 
 # %% [markdown]
@@ -669,18 +680,19 @@ record(
 #
 # /// exercise | One token, one reader
 # The model of the first section, two bytes a weight: {{ token.gb:.0f}} GB. They do not fit into the larder, so for
-# every token all of them come up from the cellar, once. (a) How long does that take, at the bandwidth of the data
-# sheet? (b) The tensor cores of this card do {{ tensor_tflops:.0f}} TFLOP/s in bf16 at best. How long does the
-# arithmetic take? (c) What does the one reader's card do most of the time?
+# every token all of them come up from the cellar, once.
+#
+# 1. How long does that take, at the bandwidth of the data sheet?
+# 2. The tensor cores of this card do {{ tensor_tflops:.0f}} TFLOP/s in bf16 at best. How long does the arithmetic
+#    take?
+# 3. What does the card do most of the time, with one reader?
 # /// answer
-# (a) {{ token.gb:.0f}} GB ÷ {{ bandwidth.sheet:.0f}} GB/s = {{ token.gb / bandwidth.sheet * 1000:.0f}} ms.
-#
-# (b) Two operations for each of {{ token.macs / 1e9:.1f}} billion weights:
-# {{ 2 * token.macs / tensor_tflops / 1e9:.2f}} ms.
-#
-# (c) It waits for crates. The arithmetic is done in one part of
-# {{ token.gb / bandwidth.sheet * 1000 / (2 * token.macs / tensor_tflops / 1e9):.0f}} of the time. Serve many readers
-# with the same crates, and the rest of the time is no longer lost. That is what serving a model is about.
+# 1. {{ token.gb:.0f}} GB ÷ {{ bandwidth.sheet:.0f}} GB/s = {{ token.gb / bandwidth.sheet * 1000:.0f}} ms
+# 2. Two operations for each of {{ token.macs / 1e9:.1f}} billion weights:
+#    {{ 2 * token.macs / tensor_tflops / 1e9:.2f}} ms
+# 3. It waits for crates. The arithmetic is done in one part of
+#    {{ token.gb / bandwidth.sheet * 1000 / (2 * token.macs / tensor_tflops / 1e9):.0f}} of the time. Serve many
+#    readers with the same crates, and the rest is no longer lost. That is what serving a model is about.
 # ///
 
 # %% [markdown]
@@ -807,16 +819,28 @@ record(jobs=jobs)
 # ///
 #
 # /// exercise | Left or right?
-# With a pencil, and the ridge of this card at {{ ridge:.0f}}. (a) Two grids of 1000 by 1000, from the third receipt
-# of the first exercise. (b) Two grids of 60 by 60. (c) Doubling a list. (d) The model of the first section for one
-# reader, in bf16, two bytes a weight: its ridge, with the tensor cores, is at {{ ridge_bf16:.0f}}. How many readers
-# must share a card before arithmetic is the limit?
-# /// answer
-# (a) 167: right of the ridge, bound by arithmetic. (b) 2 × 60³ ÷ (3 × 4 × 60²) = 10: left of it. Small multiplies are
-# bound by bytes, if nothing else holds them up first. (c) One operation for eight bytes, 0.125: far to the left.
+# The ridge of this card lies at {{ ridge:.0f}} in fp32. On which side of it do these stand?
 #
-# (d) For one reader each weight is two operations and two bytes: intensity 1. With R readers it is R, as long as
-# their own lists are small beside the weights. So it takes about {{ ridge_bf16:.0f}} of them.
+# 1. Two grids of 1000 by 1000, from the first exercise.
+# 2. Two grids of 60 by 60.
+# 3. Doubling a list.
+# 4. The model of the first section in bf16, two bytes a weight. With the tensor cores the ridge lies at
+#    {{ ridge_bf16:.0f}}. How many readers must share a card before arithmetic is the limit?
+# /// answer
+# 1. 167: right of the ridge, bound by arithmetic.
+# 2. 2 × 60³ ÷ (3 × 4 × 60²) = 10: left of it. Small multiplies are bound by bytes, if nothing else holds them up
+#    first.
+# 3. One operation for eight bytes, 0.125: far to the left.
+# 4. For one reader each weight is two operations and two bytes: intensity 1. With R readers it is R, as long as
+#    their own lists are small beside the weights. So it takes about {{ ridge_bf16:.0f}} of them.
+# ///
+
+# %% [markdown]
+# ## Now type it
+#
+# You have worked all of it out with a pencil. Now put it into seven small functions, and let them be checked.
+#
+# /// lab | roofline
 # ///
 
 # %% [markdown]
@@ -825,8 +849,8 @@ record(jobs=jobs)
 # You know the two kitchens, the size of this one, and the roof over every job in it. You have not yet told a
 # single cook what to do.
 #
-# - How is work dealt out to all these threads? That is the CUDA model: grids, blocks and warps, drawn from real
-#   launches.
+# - How is work dealt out to all these threads? That is [the CUDA model](l2_the_cuda_model.py): grids, blocks and
+#   warps, drawn from real launches.
 # - How far can you trust the readings on this page? See [how every number here is measured](../how_we_measure.py).
 # - You would rather cook at once? [Your first kernel](../start_here.py) takes twenty minutes.
 # - Every number above, with its spread and the run it comes from: [the ledger](../numbers.md).
