@@ -41,6 +41,8 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     except (LabError, CannotGrade, OSError) as error:
         print(error, file=sys.stderr)
         return USAGE
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 

@@ -111,7 +111,9 @@ class Grader:
         self.has_gpu = has_gpu
         self.gpu = has_gpu and self.door not in ON_THE_CPU
         if self.door == "triton":
-            if not has_gpu:
+            if has_gpu:
+                os.environ.pop("TRITON_INTERPRET", None)
+            else:
                 os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
             try:
                 import triton

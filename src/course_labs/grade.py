@@ -93,12 +93,13 @@ def _door(lab: Lab, file: Path, door: str) -> str:
 
 def _run_child(job: dict[str, Any], limits: Sequence[float], environment: dict[str, str]) -> list[Verdict]:
     """The verdicts a child gave before it ended, and one for the file it ended on; never none."""
+    path = [str(Path(__file__).resolve().parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     reading, writing = os.pipe()
     child = subprocess.Popen(
         [sys.executable, "-m", "course_labs.child", str(writing)],
         stdin=subprocess.PIPE,
         pass_fds=(writing,),
-        env=os.environ | environment,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path)} | environment,
         start_new_session=True,  # a group of its own, so that what it starts ends with it
     )
     os.close(writing)
