@@ -243,11 +243,11 @@ class Grader:
             time_us = measured[name].median_us
             took = f"{time_us:.1f} µs"
             if machine is None:
-                return f"{took}; no percent of peak, since course_kernels/measure/machine.py has no data sheet of it"
+                return f"{took} (no data sheet of this card in course_kernels/measure/machine.py)"
             return f"{took}, {measured[name].derive('of_peak', time_us, machine):.1%} of peak"
 
         lines = (f"the library's {self.lab.beside}: {speed('library')}",) if self.library else ()
-        return Verdict(RIGHT, f"{speed('yours')} on {self._size}", lines=lines)
+        return Verdict(RIGHT, f"{self._size} takes {speed('yours')}", lines=lines)
 
     def _function(self, file: Path, watch: Watch) -> Any:
         """The student's function as it is, the same one watched, and the guard zones."""
