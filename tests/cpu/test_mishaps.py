@@ -34,7 +34,9 @@ MEMCHECK = """\
 ========= Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch failure".
 =========     Saved host backtrace up to driver entry point at error
 =========
+========= Error: process didn't terminate successfully
 ========= ERROR SUMMARY: 255 errors
+========= ERROR SUMMARY: 254 errors were not printed. Use --print-limit option to adjust the number of printed errors
 """
 
 RACECHECK = """\
@@ -120,6 +122,7 @@ def test_a_run_knows_the_line_for_a_terminal():
 
     assert run.command == (
         "PYTHONPATH=src PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool memcheck "
+        "--show-backtrace no --print-limit 1 --report-api-errors no "
         "python -m course_kernels.mishaps out_of_bounds --mended"
     )
 
@@ -187,6 +190,27 @@ def test_a_child_that_never_begins_is_ended_too(tmp_path, monkeypatch):
 
 
 # --- the command ------------------------------------------------------------------------------------
+
+
+def test_a_case_that_fails_before_its_mishap_is_an_error(monkeypatch):
+    monkeypatch.setattr(runner, "play", lambda run: Outcome("ImportError: no torch", "", 1, False, 0.0))
+
+    with pytest.raises(RuntimeError, match="mishaps: out_of_bounds: ImportError: no torch"):
+        show("out_of_bounds")
+
+
+def test_how_a_child_ended_is_said(monkeypatch, capsys):
+    monkeypatch.setattr(runner, "play", lambda run: Outcome("launch: fine", "", -9, True, 4.0))
+    show("endless_loop", limit_s=2)
+    monkeypatch.setattr(runner, "play", lambda run: Outcome("launch: fine", "", -6, False, 4.0))
+    show("endless_loop")
+
+    assert capsys.readouterr().out.splitlines() == [
+        "launch: fine",
+        "(no end after 2 s: ended from outside)",
+        "launch: fine",
+        "(exit status -6)",
+    ]
 
 
 def test_the_command_names_the_cases_it_knows(capsys):

@@ -122,14 +122,15 @@ def too_few_blocks(mended: bool) -> None:
 
 # region lost_updates
 def lost_updates(mended: bool) -> None:
-    """256 blocks of 256 threads count to 65536 together, five times over."""
+    """8192 blocks of 256 threads count to 2097152 together, five times over."""
     kernel = kernel_of("lost_updates", mended)
     counts = []
     for _ in range(5):
         total = torch.zeros(1, dtype=torch.int32).cuda()
-        launch(kernel, 256, 256, total)
+        launch(kernel, 8192, 256, total)
         counts.append(total.item())
     print("five counts:", *counts)
+    print("right:", counts.count(8192 * 256), "of 5")
 
 
 # endregion
@@ -151,13 +152,15 @@ def missing_barrier(mended: bool) -> None:
 
 # region split_barrier
 def split_barrier(mended: bool) -> None:
-    """One block of 256 threads turns 100 numbers round."""
-    x = torch.arange(100, dtype=torch.float32)
-    there, y = x.cuda(), torch.full((100,), torch.nan).cuda()
+    """One block of 256 threads turns two rows of 100 numbers round."""
+    x = torch.arange(200, dtype=torch.float32)
+    truth = x.view(2, 100).flip(1).flatten()
+    there, y = x.cuda(), torch.full((200,), torch.nan).cuda()
     kernel = kernel_of("split_barrier", mended)
     step("launch", lambda: launch(kernel, 1, 256, there, y, np.int32(100)))
+    begun()
     step("synchronize", torch.cuda.synchronize)
-    print("wrong numbers:", int((y.cpu() != x.flip(0)).sum()), "of 100")
+    print("wrong numbers:", int((y.cpu() != truth).sum()), "of 200")
 
 
 # endregion
@@ -165,13 +168,14 @@ def split_barrier(mended: bool) -> None:
 
 # region uninitialised
 def uninitialised(mended: bool) -> None:
-    """1000 numbers are added to an output that was only asked for, never set to 0."""
-    x = torch.ones(1000).cuda()
+    """100 numbers are added to an output that was only asked for, never set to 0."""
+    kernel = kernel_of("uninitialised", mended)
+    x = torch.ones(100).cuda()
     for call in ("first", "second"):
-        y = torch.empty(1000, device="cuda")
-        launch(kernel_of("uninitialised", mended), 4, 256, x, y, np.int32(1000))
-        print(f"{call} call: wrong numbers:", changed(y, 1), "of 1000")
-        del y
+        y = torch.empty(100, device="cuda")
+        launch(kernel, 1, 128, x, y, np.int32(100))
+        print(f"{call} call: wrong numbers:", changed(y, 1), "of 100")
+        del y  # its memory goes back to PyTorch, and comes out again at the next call
 
 
 # endregion

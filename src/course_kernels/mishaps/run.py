@@ -31,8 +31,8 @@ SOURCES = HERE.parents[1]
 START_S = 120  # for loading, before a case's own time limit begins to count
 AT_ONCE = 6  # children on one card
 RULER = "========="  # begins every line of the sanitizer
-QUIET = ("--show-backtrace", "no", "--print-limit", "1", "--check-exit-code", "no")
-# PyTorch asks the driver for things it may not have; each "no" would count as an error.
+QUIET = ("--show-backtrace", "no", "--print-limit", "1")
+# Python's own libraries ask the driver for things it may not have; each "no" would count as an error.
 API_ERRORS = {"memcheck": ("--report-api-errors", "no")}
 
 
@@ -75,7 +75,7 @@ class Run:
         """The line for a terminal, in the folder of the course, that does the same."""
         words = ["PYTHONPATH=src", *(f"{name}={value}" for name, value in self.settings.items())]
         if self.tool:
-            words += [SANITIZER, "--tool", self.tool]
+            words += [SANITIZER, "--tool", self.tool, *QUIET, *API_ERRORS.get(self.tool, ())]
         words += ["python -m course_kernels.mishaps", self.case, *(["--mended"] if self.mended else [])]
         return " ".join(words)
 
@@ -106,14 +106,17 @@ def show(case: str, tool: str = "", **how: bool | float) -> None:
         case, tool, how: as in `Run`.
     Raises:
         ValueError: no such case or tool.
+        RuntimeError: the case itself failed, before its mishap could happen; the message is what it said.
     """
     run = Run(case, tool, **how)  # type: ignore[arg-type]
     outcome = play(run)
-    print(outcome.tool_said if tool else outcome.said)
+    if outcome.status == 1 and not tool:
+        raise RuntimeError(f"mishaps: {case}: {outcome.said}")
+    print((outcome.tool_said or f"{SANITIZER} said nothing") if tool else outcome.said)
     if outcome.timed_out:
-        print(f"(no end after {run.limit_s:g} s: the process was ended from outside)")
-    elif outcome.status < 0:
-        print(f"(the process was ended by {signal.Signals(-outcome.status).name})")
+        print(f"(no end after {run.limit_s:g} s: ended from outside)")
+    elif outcome.status and not tool:
+        print(f"(exit status {outcome.status})")
 
 
 def play(run: Run) -> Outcome:
@@ -232,11 +235,11 @@ def first_finding(output: str) -> str:
         if words == line or not words.strip():
             continue
         indented = words.startswith("  ")
-        if "SUMMARY:" in words or words.strip() == "COMPUTE-SANITIZER":
+        if words.strip() == "COMPUTE-SANITIZER" or ("SUMMARY:" in words and "not printed" not in words):
             kept.append(line)
-        elif not indented:
-            found += 1
-        if found == 1 and "SUMMARY:" not in words and not HOST_CALLS.search(words):
+            continue
+        found += not indented
+        if found == 1 and not HOST_CALLS.search(words):
             kept.append(line)
     return "\n".join(kept)
 

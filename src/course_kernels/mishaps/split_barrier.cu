@@ -1,7 +1,7 @@
-// Split barrier: only some threads of a block come to the barrier.
+// Split barrier: turn two rows of N numbers round, one after the other, in the same bowl.
 //
 // Contract  cases.py, split_barrier
-// Idea      __syncthreads() stands inside an if, and the others never get there
+// Idea      a __syncthreads() stands inside an if, and some threads of the block never come to it
 // Finds it  compute-sanitizer --tool synccheck
 // Source    CUDA C++ Programming Guide, section on synchronization functions
 
@@ -9,10 +9,13 @@
 extern "C" __global__ void split_barrier(const float *x, float *y, int N) {
   __shared__ float bowl[256];
   int t = threadIdx.x;
-  if (t < N) {
-    bowl[t] = x[t];
-    __syncthreads();
-    y[t] = bowl[N - 1 - t];
+  for (int row = 0; row < 2; row++) {
+    if (t < N) {
+      bowl[t] = x[row * N + t];
+      __syncthreads();  // the spare threads wait elsewhere
+      y[row * N + t] = bowl[N - 1 - t];
+    }
+    __syncthreads();  // then the bowl is used again
   }
 }
 // endregion
@@ -21,8 +24,11 @@ extern "C" __global__ void split_barrier(const float *x, float *y, int N) {
 extern "C" __global__ void split_barrier_mended(const float *x, float *y, int N) {
   __shared__ float bowl[256];
   int t = threadIdx.x;
-  if (t < N) bowl[t] = x[t];
-  __syncthreads();  // outside the if: the whole block comes
-  if (t < N) y[t] = bowl[N - 1 - t];
+  for (int row = 0; row < 2; row++) {
+    if (t < N) bowl[t] = x[row * N + t];
+    __syncthreads();  // outside the if: the whole block comes
+    if (t < N) y[row * N + t] = bowl[N - 1 - t];
+    __syncthreads();
+  }
 }
 // endregion
