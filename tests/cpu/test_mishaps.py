@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -166,10 +167,18 @@ def test_a_child_that_does_not_end_is_ended_with_its_own_children(tmp_path):
     assert is_gone(int(said))
 
 
-def is_gone(pid):
-    """True when a process has ended; one that nobody has collected yet counts as ended."""
+def is_gone(pid, patience_s=10.0):
+    """True once a process has ended; one that nobody has collected yet counts as ended."""
     status = Path(f"/proc/{pid}/stat")
-    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+    until = time.monotonic() + patience_s
+    while time.monotonic() < until:
+        try:
+            if status.read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def test_the_limit_does_not_count_the_loading(tmp_path):
