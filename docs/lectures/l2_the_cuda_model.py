@@ -32,7 +32,8 @@
 #
 # - The **grid** is everyone you called. You call it in **blocks**, the tables of the kitchen.
 # - A **block** stands in one room, on one *multiprocessor* (SM), from its first step to its last. Its threads can
-#   share a counter and wait for each other. Threads of different blocks cannot.
+#   share a counter and wait for each other. Threads of different blocks cannot, until you
+#   meet clusters.
 # - A **warp** is a row of 32 threads that make the same move at the same time. You never ask for it. The card
 #   cuts every block into warps.
 # - A **thread** is one cook, with registers of its own.
@@ -41,9 +42,21 @@
 # block, its warp, and the SM it ran on. Three launches: over a list, over a picture, over a solid.
 
 # %%
+from course_kernels.microbenchmarks.coordinates import coordinates
+
+line = coordinates(grid=4, block=64)
+plane = coordinates(grid=(2, 3), block=(16, 4))
+solid = coordinates(grid=(2, 2, 2), block=(4, 4, 4))
+
+for n in range(0, 256, 50):  # every 50th thread of the line
+    block, thread = line.block[n, 0], line.thread[n, 0]
+    print(
+        f"block {block}, thread {thread}: warp {line.warp[n]}, on SM {line.sm[n]}"
+    )
+
+# %% tags=["fold"]
 import numpy as np
 from course_kernels.measure import quantity, record, trace
-from course_kernels.microbenchmarks.coordinates import coordinates
 
 
 def as_trace(who):
@@ -55,9 +68,6 @@ def as_trace(who):
     return trace(columns)
 
 
-line = coordinates(grid=4, block=64)
-plane = coordinates(grid=(2, 3), block=(16, 4))
-solid = coordinates(grid=(2, 2, 2), block=(4, 4, 4))
 first_warp = plane.thread[:64][plane.warp[:64] == 0]  # of block (0, 0)
 record(
     line=as_trace(line),
@@ -250,7 +260,7 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 #
 # The launcher rounds up twice, once across and once down:
 #
-# /// source | src/course_kernels/grey/k01_pixels.py
+# /// source | src/course_kernels/grey/k01_pixels.py#launcher
 # title: src/course_kernels/grey/k01_pixels.py
 # ///
 #
@@ -367,7 +377,8 @@ from course_kernels.divergence import k01_branches, k02_sorted
 # One visit to the card's counters, for this section and for the one on branches.
 ACTIVE = "smsp__thread_inst_executed_per_inst_executed.ratio"
 WAYS = (1, 2, 4, 8, 16, 32)
-jobs = [(k01_pixels, large), (grey_library.torch_grey, large)]
+picked = {name: GREYS[name] for name in ("cuda", "product", "written_out")}
+jobs = [(kernel, large) for kernel in picked.values()]
 jobs += [(k01_branches, Workload.of("float32", N=2**24, W=ways)) for ways in WAYS]
 jobs += [(k02_sorted, Workload.of("float32", N=2**24, W=32))]
 counted = count_many(jobs, [ACTIVE])
@@ -380,10 +391,10 @@ def lanes_at_work(one):
 
 
 record(
-    traffic={"cuda": counted[0], "written_out": counted[1]},
+    traffic=dict(zip(picked, counted[:3], strict=True)),
     active={
         f"w{ways}": lanes_at_work(one)
-        for ways, one in zip(WAYS, counted[2:-1], strict=True)
+        for ways, one in zip(WAYS, counted[3:-1], strict=True)
     },
     active_sorted=lanes_at_work(counted[-1]),
 )
@@ -421,11 +432,11 @@ record(
 # ///
 #
 # /// claim | grey.product.us > 1.1 * grey.cuda.us
-# The trick with the product is one kernel, and still it needs {{ grey.product.us / grey.cuda.us:.1f }} times our time.
-# A library's product is built for matrices, not for rows of three.
+# The trick with the product moves {{ traffic.product.gb:.1f }} GB and needs {{ grey.product.us / grey.cuda.us:.1f }}
+# times our time. A library's product is built for matrices, not for rows of three.
 # /// otherwise
-# The trick with the product needs {{ grey.product.us / grey.cuda.us:.2f }} times our time: one kernel, and a library
-# that can do without a matrix.
+# The trick with the product moves {{ traffic.product.gb:.1f }} GB and needs {{ grey.product.us / grey.cuda.us:.2f }}
+# times our time.
 # ///
 #
 # Now it is your turn to type one.
@@ -540,9 +551,9 @@ record(rows=timed(rows), shapes=timed(shapes))
 # ///
 #
 # /// claim | rows.t32.us > 1.1 * rows.t256.us
-# With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.2f }} times as long as with 256. An SM of this card
-# seats 2048 threads, but no more than 32 blocks. 32 blocks of 32 are 1024 cooks: half the seats are empty, so less is
-# under way. And somebody has to seat all those small tables.
+# With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.2f }} times as long as with 256. An SM of an
+# H200 seats 2048 threads, but no more than 32 blocks. 32 blocks of 32 are 1024 cooks: half the seats are empty, so
+# less is under way. And somebody has to seat all those small tables.
 # /// otherwise
 # With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.2f }} times as long as with 256: on this card small
 # tables cost little here.
@@ -570,7 +581,7 @@ record(rows=timed(rows), shapes=timed(shapes))
 # title: 256 threads in five shapes
 # x_label: GB/s
 # bars:
-#   - {name: shapes.w256.gb_per_s, label: 256 wide, 1 high}
+#   - {name: shapes.w256.gb_per_s, label: "256 wide, 1 high"}
 #   - {name: shapes.w64.gb_per_s, label: "64 wide, 4 high"}
 #   - {name: shapes.w16.gb_per_s, label: "16 wide, 16 high"}
 #   - {name: shapes.w4.gb_per_s, label: "4 wide, 64 high"}
@@ -758,8 +769,9 @@ record(
 # ///
 #
 # Is that much? Compare it with the work. [The first page](../start_here.py) measured a vector add of 2<sup>12</sup>
-# numbers, between two marks on the GPU: {{ start.sweep.cuda.n12.us:.1f }} µs. A kernel that long and its order are of the
-# same size. For the large picture above, which takes {{ grey.cuda.us:.0f }} µs, the order is lost in the noise.
+# numbers, between two marks on the GPU: {{ start.sweep.cuda.n12.us:.1f }} µs. The order costs the host
+# {{ order.ours.us / start.sweep.cuda.n12.us:.1f }} times that. The large picture above takes {{ grey.cuda.us:.0f }} µs; of
+# that, an order is {{ order.ours.us / grey.cuda.us:.0%}}. Small kernels are the ones that drown in orders.
 #
 # /// exercise | A word, a thousand orders
 # A language model with 80 layers runs 12 small kernels a layer to produce one word. What do the orders cost for each
@@ -1030,7 +1042,7 @@ print("\n".join(ptx_lines))
 # the `@` before `bra` means *only if*: the spare cooks jump to the end. What follows finds the three addresses: `i`
 # times four bytes, added to where each list begins. Then `ld.global` twice, one `add`, `st.global`. Done.
 #
-# PTX has as many registers as it likes, each used once. No card has. The second step, the assembler, hands out
+# PTX has as many registers as it likes, each written once. No card has. The second step, the assembler, hands out
 # real ones and puts the instructions in an order that keeps the card busy. What comes out is SASS:
 
 # %%
@@ -1209,7 +1221,7 @@ worst = (operator.grey(found) - target).abs().max().item()
 print("the grey is met:", worst < 1e-3)
 print("the colours came back:", torch.allclose(found, colour, atol=0.1))
 
-# %%
+# %% tags=["fold"]
 tiny = torch.rand(8, 8, 3, device="cuda")
 MANY = 200
 

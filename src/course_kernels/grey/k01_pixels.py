@@ -31,6 +31,7 @@ def grey(picture: torch.Tensor, *, block: tuple[int, int] = BLOCK) -> torch.Tens
         TypeError: picture is not float32.
         ValueError: picture is no contiguous (H, W, 3) on the current GPU, or the block is no block or too low for H.
     """
+    # region launcher
     sizes = {"C": 3}
     check_tensor("picture", picture, "HWC", sizes, dtypes=(torch.float32,))
     H, W = sizes["H"], sizes["W"]
@@ -43,4 +44,5 @@ def grey(picture: torch.Tensor, *, block: tuple[int, int] = BLOCK) -> torch.Tens
 
     out = torch.empty(H, W, dtype=picture.dtype, device=picture.device)
     launch(load_kernel(SOURCE, "grey"), grid, (x, y), picture, out, np.int32(H), np.int32(W))
+    # endregion
     return out
