@@ -96,7 +96,7 @@ def _run_child(job: dict[str, Any], limits: Sequence[float], environment: dict[s
     path = [str(Path(__file__).resolve().parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     reading, writing = os.pipe()
     child = subprocess.Popen(
-        [sys.executable, "-m", "course_labs.child", str(writing)],
+        [sys.executable, "-m", "course_labs.child", str(writing), str(os.getpid())],
         stdin=subprocess.PIPE,
         pass_fds=(writing,),
         env=os.environ | {"PYTHONPATH": os.pathsep.join(path)} | environment,

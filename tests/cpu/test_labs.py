@@ -238,12 +238,31 @@ def test_a_file_that_never_ends_is_ended_with_all_it_started(tmp_path):
     right = tmp_path / "right.py"
     right.write_text(ANSWER)
 
-    actual = grade(FIRST, [endless, right], seconds=3, environment=NO_GPU)
+    hasty = dataclasses.replace(FIRST, seconds=3)
+    actual = grade_all([(hasty, "triton", endless), (FIRST, "triton", right)], environment=NO_GPU)
 
     assert [verdict.text.splitlines()[0] for verdict in actual] == [
         "refused on N=1 float32: timed out: it ran for 3 s and was ended",
         "right; no speed claim: this machine has no GPU",
     ]
+    assert not is_alive(int(endless.with_suffix(".pid").read_text()))
+
+
+def test_a_grader_that_is_ended_takes_the_student_s_process_along(tmp_path):
+    endless = tmp_path / "endless.py"
+    endless.write_text(
+        "import os\nfrom pathlib import Path\n\nPath(__file__).with_suffix('.pid').write_text(str(os.getpid()))\n"
+        "while True:\n    pass\n"
+    )
+    arguments = ["grade", "roofline", str(endless)]
+    grader = subprocess.Popen([sys.executable, "-m", "course_labs", *arguments], cwd=ROOT / "src")
+    end = time.monotonic() + 30
+    while not endless.with_suffix(".pid").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(0.1)
+    grader.kill()
+    grader.wait()
+
     assert not is_alive(int(endless.with_suffix(".pid").read_text()))
 
 
