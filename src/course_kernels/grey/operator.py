@@ -1,4 +1,4 @@
-"""Colour to grey as an operator of torch, `torch.ops.course.grey`: with a gradient, and ready for torch.compile.
+"""Colour to grey as an operator of torch, with a gradient, and ready for torch.compile.
 
 Contract  problem.py
 Idea      four answers make a kernel an operator: how on a GPU, how on the CPU, which shape, and which gradient
