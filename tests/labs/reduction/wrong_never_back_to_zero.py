@@ -13,9 +13,10 @@ def reduction_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK  # as far as all programs reach together
     share = tl.zeros([BLOCK], dtype=tl.float32)
-    for start in range(first, N, step):
-        i = start + tl.arange(0, BLOCK)  # [BLOCK]
+    while first < N:
+        i = first + tl.arange(0, BLOCK)  # [BLOCK]
         share += tl.load(x_ptr + i, mask=i < N, other=0.0)  # what does not exist adds nothing
+        first += step
     tl.atomic_add(y_ptr, tl.sum(share))  # one program at a time
 
 
