@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,16 @@ def _ask(name: str) -> None:
         watch.refuse(f"calls NumPy's own {name}")
 
 
+@contextmanager
+def _resting() -> Iterator[None]:
+    watch = _watch[-1][0]
+    was, watch.on = watch.on, False
+    try:
+        yield
+    finally:
+        watch.on = was
+
+
 class Watched(np.ndarray):
     """An array that says what is done with it."""
 
@@ -60,7 +71,8 @@ class Watched(np.ndarray):
         name = f"{func.__module__}.{func.__name__}"
         if name not in ALLOCATIONS:
             _ask(name)
-        return super().__array_function__(func, types, args, kwargs)
+        with _resting():  # what NumPy calls in turn is its own affair
+            return super().__array_function__(func, types, args, kwargs)
 
 
 def _plain(value: Any) -> Any:
@@ -73,7 +85,8 @@ def _method(name: str) -> Any:
 
         def method(self: Any, *args: Any, **keywords: Any) -> Any:
             _ask(f"numpy.ndarray.{name}")
-            return inherited(self, *args, **keywords)
+            with _resting():
+                return inherited(self, *args, **keywords)
 
         return method
 

@@ -333,6 +333,7 @@ task = "Add."
 not_yours = "Nothing."
 try = ["dtype=float32,N=1", "dtype=float32,N=5"]
 refuse = ["numpy.add"]
+allow = ["numpy.cumsum", "numpy.ndarray.sum"]
 hints = ["a", "b", "c"]
 rubric = ["d"]
 [doors.numpy]
@@ -368,6 +369,8 @@ def test_a_numpy_door_watches_arrays(tmp_path):
         refused=head + "    return x + y\n",
         reduced=head + "    return np.stack([x, y]).sum(0)\n",
         summed=head + "    return x - x + np.sum(y)\n",
+        ufunc=head + "    return x - np.subtract.reduce(y)\n",
+        allowed=head + "    assert np.cumsum(y).sum() == np.cumsum(y).sum()\n    return x - (-y)\n",
         turned=head + "    return x.T - (-y)\n",
         product=head + "    return x @ y\n",
         modified=head + "    x -= -y\n    return np.array(x)\n",
@@ -382,6 +385,8 @@ def test_a_numpy_door_watches_arrays(tmp_path):
         "refused": "not yours",
         "reduced": "not yours",
         "summed": "not yours",
+        "ufunc": "not yours",
+        "allowed": "right",
         "turned": "not yours",
         "product": "not yours",
         "modified": "input modified",
