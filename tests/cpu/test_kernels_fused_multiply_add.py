@@ -64,29 +64,43 @@ def test_planted_fault_is_seen(run, right, wrong):
     assert not run(w, text.replace(right, wrong)) <= PROBLEM.max_error(w)
 
 
-def test_roundings_stay_well_inside_the_tolerance_and_a_missing_step_does_not():
-    for K in (256, 4096, 8192):
-        w = Workload.of("float32", N=400, C=2, K=K)
-        x, a, b = (t.numpy() for t in PROBLEM.make_inputs(w, torch.Generator().manual_seed(1), "cpu"))
-        truth = PROBLEM.reference(*map(torch.from_numpy, (x, a, b)), chains=2, steps=K)
-        y = x.copy()
-        for k in range(K):
-            before = y
-            # Exact in float64 before the one rounding: the product has 48 bits.
-            y = (a.astype(np.float64) * y + b).astype(np.float32)
-            assert k < K - 1 or worst_error(torch.from_numpy(y), truth) <= PROBLEM.max_error(w) / 2
+def chained(x, a, steps):
+    """x after so many steps, each rounded once as fmaf does, and after one and two fewer."""
+    y = [x, x, x]
+    for _ in range(steps):
+        # Exact in float64 before the one rounding: the product has 48 bits.
+        y = [(a.double() * y[0] + 1).float(), *y[:2]]
+    return y
 
-        assert not worst_error(torch.from_numpy(before), truth) <= PROBLEM.max_error(w)
+
+@pytest.mark.parametrize("K", [2, 37, 256, 1000, 4096, 8191, 8192])
+def test_roundings_stay_well_inside_the_tolerance_and_a_missing_step_does_not(K):
+    w = Workload.of("float32", N=4096, C=2, K=K)
+    x, a = PROBLEM.make_inputs(w, torch.Generator().manual_seed(1), "cpu")
+    y, one_short, two_short = chained(x, a, K)
+    truth = PROBLEM.reference(x, a, chains=2, steps=K)
+
+    assert worst_error(y, truth) <= PROBLEM.max_error(w) / 2
+    assert not worst_error(one_short, truth) <= PROBLEM.max_error(w) * 100
+    assert not worst_error(two_short, truth) <= PROBLEM.max_error(w) * 2
+
+
+def test_no_factor_is_one():
+    """At K = 1 too the goal is a number: 1 / (1 - a)."""
+    w = Workload.of("float32", N=100_000, C=1, K=1)
+    _, a = PROBLEM.make_inputs(w, torch.Generator().manual_seed(0), "cpu")
+
+    assert 0 <= float(a.min()) <= float(a.max()) <= 0.5
 
 
 def test_the_truth_is_the_loop():
     w = Workload.of("float32", N=5, C=3, K=50)
-    x, a, b = PROBLEM.make_inputs(w, torch.Generator().manual_seed(0), "cpu")
+    x, a = PROBLEM.make_inputs(w, torch.Generator().manual_seed(0), "cpu")
     y = x.double()
     for _ in range(50):
-        y = a.double() * y + b.double()
+        y = a.double() * y + 1
 
-    torch.testing.assert_close(PROBLEM.reference(x, a, b, chains=3, steps=50), y)
+    torch.testing.assert_close(PROBLEM.reference(x, a, chains=3, steps=50), y)
 
 
 @pytest.mark.parametrize("C", k01_chains.CHAINS)
@@ -100,6 +114,35 @@ def test_the_loop_is_ffma_and_hardly_anything_else(C):
     assert names.count("FFMA") >= 256
     assert len(names) - names.count("FFMA") <= 0.02 * len(names)
     assert not re.search(r"\b(LDL|STL)\b", body)
+
+
+@pytest.mark.parametrize("C", k01_chains.CHAINS)
+def test_no_step_asks_one_bank_of_registers_for_two_operands(C):
+    """Registers lie in an even and an odd bank. The assembler kept the factor and the chains apart."""
+    pytest.importorskip("cuda.core")
+    code = (
+        sass(compile_cubin(k01_chains.SOURCE, "sm_90a"))
+        .partition(f".text.chains_{C}:")[2]
+        .partition("//----")[0]
+    )
+    read = re.findall(r"FFMA R\d+, R(\d+)(?:\.reuse)?, R(\d+)(?:\.reuse)?, 1 ;", code)
+
+    assert len(read) == len(re.findall("FFMA", code)) >= 256
+    # Those at either end of the loop, and the rest behind it, may do as they like.
+    assert sum((int(p) + int(q)) % 2 for p, q in read) >= 0.98 * len(read)
+
+
+@pytest.mark.parametrize("C", k01_chains.CHAINS)
+def test_a_multiprocessor_holds_all_the_threads_it_can(C):
+    """2048 threads share 65536 registers: 32 for each."""
+    pytest.importorskip("cuda.core")
+    code = (
+        sass(compile_cubin(k01_chains.SOURCE, "sm_90a"))
+        .partition(f".text.chains_{C}:")[2]
+        .partition("//----")[0]
+    )
+
+    assert max(int(r) for r in re.findall(r"\bR(\d+)\b", code)) < 32
 
 
 def loops_of(body):
@@ -123,10 +166,10 @@ def loops_of(body):
 def test_refusals():
     x, a = torch.zeros(2, 8), torch.zeros(8)
     with pytest.raises(TypeError, match="x: expected float32, got float64"):
-        k01_chains.fused_multiply_add(x.double(), a, a, chains=2, steps=1)
+        k01_chains.fused_multiply_add(x.double(), a, chains=2, steps=1)
     with pytest.raises(ValueError, match=r"a: expected \(N,\) with N=8, got \(4,\)"):
-        k01_chains.fused_multiply_add(x, a[:4].clone(), a, chains=2, steps=1)
+        k01_chains.fused_multiply_add(x, a[:4].clone(), chains=2, steps=1)
     with pytest.raises(ValueError, match="chains: expected 1, 2, 4 or 8, and as many rows of x, got 4 for 2"):
-        k01_chains.fused_multiply_add(x, a, a, chains=4, steps=1)
+        k01_chains.fused_multiply_add(x, a, chains=4, steps=1)
     with pytest.raises(ValueError, match="steps: expected 1 to"):
-        k01_chains.fused_multiply_add(x, a, a, chains=2, steps=0)
+        k01_chains.fused_multiply_add(x, a, chains=2, steps=0)

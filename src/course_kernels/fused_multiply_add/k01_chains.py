@@ -18,14 +18,12 @@ THREADS = 128  # a warp for each of the four schedulers of a multiprocessor
 CHAINS = (1, 2, 4, 8)
 
 
-def fused_multiply_add(
-    x: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, chains: int, steps: int
-) -> torch.Tensor:
-    """x after `steps` times x <- a * x + b, with `chains` chains in every thread.
+def fused_multiply_add(x: torch.Tensor, a: torch.Tensor, *, chains: int, steps: int) -> torch.Tensor:
+    """x after `steps` times x <- a * x + 1, with `chains` chains in every thread.
 
     Args:
         x: (C, N) float32, contiguous, C = chains.
-        a, b: (N,) float32, contiguous.
+        a: (N,) float32, contiguous.
         chains: 1, 2, 4 or 8.
         steps: from 1 to 2**30.
     Returns:
@@ -37,7 +35,6 @@ def fused_multiply_add(
     sizes: dict[str, int] = {}
     check_tensor("x", x, "CN", sizes, dtypes=(torch.float32,))
     check_tensor("a", a, "N", sizes, dtypes=(torch.float32,), device=x.device)
-    check_tensor("b", b, "N", sizes, dtypes=(torch.float32,), device=x.device)
     if chains not in CHAINS or chains != sizes["C"]:
         raise ValueError(
             f"chains: expected 1, 2, 4 or 8, and as many rows of x, got {chains} for {sizes['C']} rows"
@@ -48,5 +45,5 @@ def fused_multiply_add(
     y = torch.empty_like(x)
     N = sizes["N"]
     kernel = load_kernel(SOURCE, f"chains_{chains}")
-    launch(kernel, -(-N // THREADS), THREADS, x, a, b, y, np.int64(N), np.int32(steps))
+    launch(kernel, -(-N // THREADS), THREADS, x, a, y, np.int64(N), np.int32(steps))
     return y
