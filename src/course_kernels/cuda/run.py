@@ -219,11 +219,11 @@ def _scalar(where: str, parameter: Parameter, value: Any) -> np.generic:
 
 
 def _check_room(where: str, loaded: Any, threads: int, shared_bytes: int) -> None:
-    most = loaded.attributes.max_threads_per_block()
+    most = _number(loaded.attributes.max_threads_per_block)
     if threads > most:
         raise ValueError(
             f"{where}: block: {threads} threads, and the kernel can have at most {most}: "
-            f"each takes {loaded.attributes.num_regs()} registers"
+            f"each takes {_number(loaded.attributes.num_regs)} registers"
         )
     if shared_bytes > SHARED_WITHOUT_ASKING:
         from cuda.bindings import driver
@@ -269,3 +269,8 @@ def _times(sizes: tuple[int, ...]) -> str:
 
 def _count(number: int, word: str) -> str:
     return f"{number or 'no'} {word}{'s' if number != 1 else ''}"
+
+
+def _number(attribute: Any) -> int:
+    """A number of a kernel: some releases of cuda.core give it at once, others when they are called."""
+    return int(attribute() if callable(attribute) else attribute)
