@@ -343,11 +343,7 @@ cpu = stopwatch(
     {"cpu": lambda: np.add.accumulate(numbers, out=running)}, wait=False
 )
 gpu = stopwatch(
-    {
-        "gpu": lambda: k01_chains.fused_multiply_add(
-            x, factor, chains=1, steps=STEPS
-        )
-    }
+    {"gpu": lambda: k01_chains.fused_multiply_add(x, factor, chains=1, steps=STEPS)}
 )
 record(
     chain={**cpu, **gpu},

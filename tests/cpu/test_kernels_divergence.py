@@ -90,7 +90,7 @@ def test_32_branches_of_their_own_stay_in_the_machine_code(module):
         )
 
     assert bits <= found
-    assert code.count("FFMA") == 32 * 32
+    assert code.count("FFMA") == 32 * 16
     assert len(re.findall(r"\bBSSY\b", code)) >= 1
     assert not re.search(r"@!?P\d\s+FFMA", code)
 

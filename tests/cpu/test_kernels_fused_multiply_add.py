@@ -3,7 +3,6 @@
 import re
 from math import nan
 
-import numpy as np
 import pytest
 import torch
 from cuda_on_cpu import build

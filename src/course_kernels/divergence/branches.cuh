@@ -3,7 +3,8 @@
 #pragma once
 
 constexpr int ROUNDS = 256;
-constexpr int TURN = 32;  // rounds between two jumps; all 32 branches together still fit in the instruction cache
+constexpr int TURN = 16;  // rounds between two jumps: few enough that warps in different branches share the nearest
+                          // instruction cache, many enough that counting and jumping back cost little
 
 template <int BRANCH>
 __device__ inline float work(float x) {
