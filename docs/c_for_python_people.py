@@ -1,0 +1,484 @@
+# ---
+# id: c
+# title: C for Python people
+# description: As much C as a kernel needs, on one page, for somebody who knows Python; every surprise is run on the card.
+# needs: gpu
+# ---
+
+# %% [markdown]
+# # C for Python people
+#
+# A kernel is written in a small corner of C++: numbers, addresses, loops, `if`. That corner fits on one page. You can
+# keep it beside you and look things up, or read it once from top to bottom. When you are through you can
+#
+# - read every kernel of this course, line by line;
+# - say what an address is, and find an element of a matrix by its one number;
+# - name the four places where C does quietly what Python would not;
+# - read what the compiler says when it refuses.
+#
+# Nothing is taken on trust. Each surprise below is compiled and run on the card.
+
+# %% [markdown]
+# ## The same thing, twice
+#
+# | Python | C |
+# |---|---|
+# | `n = 7` | `int n = 7;` |
+# | `x = 0.5` | `float x = 0.5f;` |
+# | `if n > 3 and x < 1:` | `if (n > 3 && x < 1.0f) {` … `}` |
+# | `not a`, `a or b` | `!a`, <code>a &#124;&#124; b</code> |
+# | `elif`, `else` | `else if`, `else` |
+# | `for i in range(n):` | `for (int i = 0; i < n; i++) {` … `}` |
+# | `for i in range(3, n, 2):` | `for (int i = 3; i < n; i += 2) {` … `}` |
+# | `while n > 1:` | `while (n > 1) {` … `}` |
+# | `a if n > 3 else b` | `n > 3 ? a : b` |
+# | `n // 2` (for n ≥ 0), `n % 2` | `n / 2`, `n % 2` |
+# | `x ** 2`, `x ** y` | `x * x`, `powf(x, y)` |
+# | `abs(x)`, `max(x, y)`, `math.exp(x)` | `fabsf(x)`, `fmaxf(x, y)`, `expf(x)` |
+# | `def square(x): return x * x` | `float square(float x) { return x * x; }` |
+# | `x[i]` | `x[i]`, and nobody checks `i` |
+# | `len(x)` | there is none: pass the length along |
+# | `float(n)`, `int(x)` | `(float)n` or `static_cast<float>(n)`, `(int)x` |
+# | `# a comment` | `// a comment`, `/* or this */` |
+# | `None`, exceptions, `import` | not in a kernel |
+#
+# Braces make the block, not the indentation. A semicolon ends a statement, not the line. Without braces an `if` holds
+# exactly one statement, however the next line is indented. And `=` sets, `==` compares: `if (n = 3)` sets n to 3 and is
+# always true.
+#
+# This is all the machinery for the cells below: write a few lines of C into a file, compile them, run them.
+
+# %%
+import tempfile
+from pathlib import Path
+
+import torch
+from course_kernels.cuda.compile import CompileError
+from course_kernels.cuda.run import run
+
+folder = tempfile.TemporaryDirectory()
+file = Path(folder.name) / "mine.cu"
+
+
+def c(source, *arguments, threads=1):
+    """Compile a kernel and run it in one block."""
+    file.write_text(source.strip() + "\n")
+    run(file, 1, threads, *arguments)
+
+
+def room(count, dtype=torch.int32):
+    """Memory on the card for a kernel to write into."""
+    return torch.zeros(count, dtype=dtype, device="cuda")
+
+
+# %% [markdown]
+# [`run`](lectures/l2_the_cuda_model.py#a-file-of-your-own-in-one-line) is the course's own line for that. You can type
+# along.
+
+# %% [markdown]
+# ## Everything has a type
+#
+# In Python a value knows what it is. In C the *name* does, you say so once, and it never changes:
+#
+# ```cuda
+# int n = 1000;          // declared and set
+# float sum = 0.0f;      // a float, and a literal that is one
+# const int last = n - 1;   // const: nobody may change it again
+# bool inside = n > 3;
+# ```
+#
+# A name that you declare and do not set holds garbage. Not 0, not None: garbage. A name lives until the brace closes in
+# which it was declared. The type says how many bytes there are, and what the bits in them mean:
+
+# %%
+sizes = room(7)
+c(
+    """
+extern "C" __global__ void sizes(int *out) {
+  out[0] = sizeof(bool);
+  out[1] = sizeof(char);
+  out[2] = sizeof(int);
+  out[3] = sizeof(long long);
+  out[4] = sizeof(float);
+  out[5] = sizeof(double);
+  out[6] = sizeof(float *);
+}
+""",
+    sizes,
+)
+names = "bool", "char", "int", "long long", "float", "double", "float *"
+for name, count in zip(names, sizes.tolist(), strict=True):
+    print(f"{name:10} {count} bytes")
+
+# %% [markdown]
+# | type | holds | torch calls it |
+# |---|---|---|
+# | `int` | whole numbers, −2 147 483 648 to 2 147 483 647 | `int32` |
+# | `long long` | whole numbers to about 9 × 10<sup>18</sup>, either side of 0 | `int64` |
+# | `unsigned int` | 0 to 4 294 967 295 | `uint32` |
+# | `float` | about 7 decimal digits, up to about 3.4 × 10<sup>38</sup> | `float32` |
+# | `double` | about 16 digits | `float64` |
+# | `__half`, `__nv_bfloat16` | 2 bytes; they need an include | `float16`, `bfloat16` |
+# | `bool` | true, false | `bool` |
+#
+# A tensor and the kernel must agree on this. The kernel gets bytes, and reads them as its own line says.
+
+# %% [markdown]
+# ## Four quiet surprises
+#
+# ### 1. Whole numbers divide to whole numbers
+#
+# /// predict | What are 7 / 2, −7 / 2, −7 % 2 and 1 / 3 in C?
+# In Python 3 they are 3.5, −3.5, 1 and 0.333…
+#
+# Say all four before you look.
+# /// reveal
+# 3, −3, −1 and 0. Two ints divide to an int, and the rest is cut off *towards zero*. Python's `//` goes down instead: −7 // 2
+# is −4. The remainder takes the sign of the left number.
+# ///
+
+# %%
+whole, real = room(4), room(2, torch.float32)
+c(
+    """
+extern "C" __global__ void divide(int *whole, float *real, int seven) {
+  whole[0] = seven / 2;
+  whole[1] = -seven / 2;
+  whole[2] = -seven % 2;
+  whole[3] = 1 / 3;
+  real[0] = 1 / 3;      // the division is done before the float is looked at
+  real[1] = 1.0f / 3;
+}
+""",
+    whole,
+    real,
+    7,
+)
+print("C:      ", *whole.tolist(), "and", *real.tolist())
+print("Python: ", 7 // 2, -7 // 2, -7 % 2, 1 // 3, "and", 1 / 3)
+
+# %% [markdown]
+# So a scale of `1 / N` is 0 for every N above 1, and a kernel full of zeros is what you get. Write `1.0f / N`.
+#
+# ### 2. Whole numbers have an end
+#
+# An int has 32 bits. A matrix of 65 536 × 65 536 has 2<sup>32</sup> elements. Put the two together:
+
+# %%
+far = room(4, torch.int64)
+c(
+    """
+extern "C" __global__ void far(long long *out, int largest, int row, int N) {
+  out[0] = largest + 1;
+  out[1] = row * N;                   // worked out in 32 bits, then widened
+  out[2] = (long long)(row * N);      // too late: the product is already wrong
+  out[3] = (long long)row * N;        // row is widened first
+}
+""",
+    far,
+    2**31 - 1,
+    40_000,
+    65_536,
+)
+print("2147483647 + 1      ", far[0].item())
+print("row * N             ", far[1].item())
+print("(long long)(row * N)", far[2].item())
+print("(long long)row * N  ", far[3].item())
+print("Python              ", 40_000 * 65_536)
+
+# %% [markdown]
+# The card wraps around: after the largest comes the smallest. The language does not even promise that; for a signed int
+# it promises nothing, and the compiler may assume that it never happens. As an index, a negative number is an address in
+# front of your tensor. So widen **one factor before** you multiply. It is why `vector_add` says
+# `static_cast<long long>(blockIdx.x) * blockDim.x`.
+#
+# ### 3. 1.0 is a double
+#
+# A literal has a type too. `1.5` has 64 bits. `1.5f` has 32. Mix a double into a sum of floats, and the sum is worked out
+# in double, then cut back. Look at the instructions that come out, for `x * 1.1` and for `x * 1.1f`:
+
+# %%
+import re
+
+from course_kernels.cuda.architecture import arch_of
+from course_kernels.cuda.compile import compile_cubin
+from course_kernels.cuda.disassemble import sass
+
+arch = arch_of(torch.cuda.get_device_capability())
+for literal in ("1.1", "1.1f"):
+    file.write_text(
+        f'extern "C" __global__ void scale(float *x) {{ x[threadIdx.x] *= {literal}; }}\n'
+    )
+    found = re.findall(r"\b(?:[DF]MUL|F2F[.\w]*)", sass(compile_cubin(file, arch)))
+    print(f"x * {literal:5}", ", ".join(found))
+
+# %% [markdown]
+# `FMUL` multiplies floats, `DMUL` doubles, `F2F` converts. One missing letter, and one instruction has become three, the
+# middle one on the double units, of which many cards have few. So: `f` behind every literal of a kernel, and `expf`,
+# `fmaxf`, `sqrtf` rather than `exp`, `fmax`, `sqrt`.
+#
+# ### 4. A float runs out of digits
+#
+# This is no surprise of C, but you meet it here, since Python's float is a double.
+
+# %%
+digits, counted = room(2, torch.float64), room(3, torch.float32)
+c(
+    """
+extern "C" __global__ void digits(double *d, float *f, float many) {
+  d[0] = 1.0f / 3.0f;
+  d[1] = 1.0 / 3.0;
+  f[0] = many + 1.0f;
+  f[1] = 0.1f + 0.2f == 0.3f ? 1.0f : 0.0f;
+  f[2] = 0.1 + 0.2 == 0.3 ? 1.0f : 0.0f;
+}
+""",
+    digits,
+    counted,
+    2.0**24,
+)
+print("1/3 as a float: ", digits[0].item())
+print("1/3 as a double:", digits[1].item())
+print("2**24 + 1 as a float:", int(counted[0].item()), "and 2**24 is", 2**24)
+print("0.1 + 0.2 == 0.3 in float: ", bool(counted[1].item()))
+print("0.1 + 0.2 == 0.3 in double:", bool(counted[2].item()))
+
+# %% [markdown]
+# A float has 24 bits for its digits, so from 2<sup>24</sup> on it can no longer count by ones. A sum that adds 1 at a time
+# stands still there. And never ask two floats whether they are equal, except after one and the same single operation.
+#
+# /// exercise | Half of x
+# Somebody writes `y[i] = 1 / 2 * x[i];` and gets zeros. Somebody else writes `y[i] = x[i] / 2;` and gets the right answer.
+# Why? And what does `y[i] = 0.5 * x[i];` cost?
+# /// answer
+# `1 / 2 * x[i]` is read from the left: `1 / 2` is a division of ints, and 0. Then 0 times x. In `x[i] / 2` one side is a
+# float, so the 2 becomes one too. `0.5 * x[i]` is right, and worked out in double: `0.5f` is what you mean.
+# ///
+
+# %% [markdown]
+# ## Addresses
+#
+# A kernel does not get your tensor. It gets the **address** of its first number: where in memory it begins. C calls it a
+# *pointer*, and it has a type: `float *x` is the address of a float.
+#
+# /// figure | docs/assets/figures/house_numbers.svg
+# alt: "A street of eight houses with the addresses 1000, 1004 and so on to 1028. The first five belong to x and hold 1.5 to 5.5. The arrow x points to the first, x plus 3 to the fourth. The arrow x plus 5 points to the sixth house, which is somebody else's."
+# caption: The number on the house counts bytes. The steps you take are whole floats.
+# ///
+#
+# - `x[3]` is the fourth float from there. It is nothing but `*(x + 3)`: go three floats on, and look inside.
+# - `x + 3` is an address. It lies 3 × 4 bytes on, because the type says that each step is a float.
+# - `&y` is the address of `y`.
+# - `const float *x`: I promise to read only. `float *__restrict__ z`: I promise that no other pointer leads to the same
+#   memory, so the compiler may keep things in registers. Nobody checks that one.
+#
+# Nothing in an address says how long the list is. `x[-1]` is not the last number, it is the house in front of yours. That is
+# [a page of its own](when_it_goes_wrong.py#nothing-complains).
+
+# %%
+steps, seen = room(3, torch.int64), room(2, torch.float32)
+houses = torch.tensor([1.5, 2.5, 3.5, 4.5, 5.5], device="cuda")
+c(
+    """
+extern "C" __global__ void steps(const float *x, long long *step, float *seen) {
+  const double *wide = (const double *)x;   // the same house, another type
+  step[0] = (long long)(x + 3) - (long long)x;
+  step[1] = (long long)(wide + 3) - (long long)wide;
+  step[2] = &x[3] == x + 3;
+  seen[0] = x[3];
+  seen[1] = *(x + 3);
+}
+""",
+    houses,
+    steps,
+    seen,
+)
+print("three floats on: ", steps[0].item(), "bytes")
+print("three doubles on:", steps[1].item(), "bytes")
+print("&x[3] == x + 3:  ", bool(steps[2].item()))
+print("x[3], *(x + 3):  ", *seen.tolist())
+
+# %% [markdown]
+# ### A matrix is a list
+#
+# Memory is one street. So a matrix lies in it row after row, which is called **row-major**:
+#
+# `number = row × columns + column`
+#
+# By hand: 3 rows, 4 columns. Row 2, column 1 is number 2 × 4 + 1 = **9**. And back: 9 // 4 = row 2, 9 % 4 = column 1. Let
+# the card look:
+
+# %%
+M, N = 3, 4
+matrix = torch.arange(M * N, dtype=torch.float32, device="cuda").view(M, N) + 100
+found = room(2, torch.float32)
+c(
+    """
+extern "C" __global__ void look(const float *m, float *found, int row, int column, int N) {
+  found[0] = m[row * N + column];
+  found[1] = m[row + column * 3];   // columns first: also inside, also a number
+}
+""",
+    matrix,
+    found,
+    2,
+    1,
+    N,
+)
+print(matrix.int().tolist())
+print("row 2, column 1:", int(found[0]), "and in Python", int(matrix[2, 1]))
+print("with row and column mixed up:", int(found[1]))
+
+# %% [markdown]
+# Mixed up, there is no error. You get a number, from somewhere else.
+#
+# Tensors can deceive you here. `matrix.t()` looks transposed in Python, but in memory nothing has moved; only the steps
+# (*strides*) have changed, and the kernel does not get those. That is why our launchers insist on *contiguous* tensors.
+#
+# Small lists of your own have a fixed length, known when you compile: `float row[4];`. With `__shared__` before it, the whole
+# block shares one.
+#
+# /// exercise | House number 37
+# A matrix has 5 rows and 8 columns. Which row and column is element 37? What does a kernel read that asks for row 1,
+# column 9?
+# /// answer
+# 37 // 8 = row 4, 37 % 8 = column 5. Row 1, column 9 is number 1 × 8 + 9 = 17: that is row 2, column 1. Inside the matrix, so
+# not even `memcheck` can object. Only a check of the column against N can.
+# ///
+
+# %% [markdown]
+# ## Functions, and the words of CUDA
+#
+# A function says what it takes and what it gives back. `void` gives nothing back. Numbers are passed as copies, so a
+# function cannot change the caller's, unless it gets the address.
+
+# %%
+before = torch.tensor([1.0, 2.0, 3.0, 4.0], device="cuda")
+after = torch.empty_like(before)
+c(
+    """
+#define SCALE 10.0f                       // every SCALE below becomes 10.0f, before compiling
+
+constexpr int N = 4;                      // a constant, known when it is compiled
+
+template <typename T>                     // one function for any type T
+__device__ T square(T x) { return x * x; }
+
+extern "C" __global__ void squares(const float *__restrict__ x, float *__restrict__ y) {
+  __shared__ float bowl[N];               // one for the whole block
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < N) bowl[i] = square(x[i]);
+  __syncthreads();                        // nobody reads before all have written
+  if (i < N) y[i] = SCALE * bowl[N - 1 - i];
+}
+""",
+    before,
+    after,
+    threads=32,
+)
+print(after.tolist())
+
+# %% [markdown]
+# | word | means |
+# |---|---|
+# | `__global__` | a kernel: called from outside, run by a whole grid; gives back `void` |
+# | `__device__` | a function for the GPU, called by kernels |
+# | `__shared__` | this variable is shared by the threads of a block |
+# | `extern "C"` | keep the name as it is, so that Python finds it; C++ would add the types to it |
+# | `threadIdx.x` | my seat in the block; `.y` and `.z` for more dimensions |
+# | `blockIdx.x` | the number of my block |
+# | `blockDim.x`, `gridDim.x` | threads of a block, blocks of the grid |
+# | `__syncthreads()` | wait until the whole block is here |
+# | `__syncwarp()`, `__shfl_down_sync(…)` | the same for a warp; pass a number to a lane of it |
+# | `atomicAdd(&x, 1)` | add, with nobody in between |
+# | `__restrict__` | no other pointer leads here |
+# | `#include <cuda_fp16.h>` | take in another file; for `__half`, for example |
+# | `#pragma unroll` | write the next loop out, if its length is known |
+# | `static_cast<int>(x)`, `reinterpret_cast<const float4 *>(x)` | a number made an int; an address read as another type |
+# | `float4` | four floats in a row, with `.x .y .z .w`; loaded in one go from an address that 16 divides |
+# | `auto` | let the compiler work out the type |
+
+# %% [markdown]
+# ## What the compiler says
+#
+# A compiler is a colleague who reads the whole file before anything runs. Here is the commonest mistake of all: a
+# semicolon is missing.
+
+
+# %%
+def refused(source):
+    """What the compiler says to a wrong kernel."""
+    try:
+        c(source)
+    except CompileError as error:
+        print(str(error).replace(f"{folder.name}/", "").strip("\n \0"))
+
+
+refused("""
+extern "C" __global__ void scale() {
+  int i = blockIdx.x * blockDim.x + threadIdx.x
+  float y = 2 * i;
+}
+""")
+
+# %% [markdown]
+# Go past the first lines, which only say that the compiler refused. Then read it like this: **file(line): error: what**, then the line itself, and a `^` under the place where the compiler got
+# stuck. That is where it *noticed*, not where you forgot. A semicolon is missing at the end of line 2; noticed at the first
+# word of line 3. So look at the line before, too. The *warning* below it is a consequence, and `177-D` only its number.
+#
+# Now several at once, all of them Python in C's clothes:
+
+# %%
+refused("""
+extern "C" __global__ void scale() {
+  int n = 4;
+  float x[4] = {1, 2, 3, 4};
+  float y = x[0] ** 2;
+  int *p = x;
+  z = len(x);
+}
+""")
+
+# %% [markdown]
+# - *operand of "\*" must be a pointer*: C knows no `**`. It read `x[0] * (*2)`: times the thing at address 2.
+# - *a value of type "float \*" cannot be used to initialize … "int \*"*: an address of floats is no address of ints.
+# - *identifier "z" is undefined*: never declared. Nothing springs into being by being set.
+# - *identifier "len" is undefined*: there is no such function. Python's words are not C's.
+#
+# **Mend the first error, compile again.** The ones after it are often its children. And when the file *compiles*, that means
+# that it is C. It does not mean that it is right.
+#
+# /// exercise | Read one aloud
+# Say what each line does for thread 5 of block 2, with blocks of 256 threads and N = 600. What for thread 100 of the same block?
+#
+# ```cuda
+# extern "C" __global__ void mystery(const float *x, float *y, int N) {
+#   int i = blockIdx.x * blockDim.x + threadIdx.x;
+#   if (i >= N) return;
+#   float left = i > 0 ? x[i - 1] : 0.0f;
+#   y[i] = x[i] - left;
+# }
+# ```
+# /// answer
+# Thread 5: i = 2 × 256 + 5 = 517. That is below 600, so it stays. 517 is above 0, so left is x[516]. It writes x[517] − x[516]
+# into y[517].
+#
+# Thread 100: i = 612. It is not below 600, so it goes home. The kernel writes the difference of each number from the one
+# before it; the first is taken from 0.
+# ///
+#
+# /// exercise | Blocks, rounded up
+# In C, how many blocks of 256 do N numbers need? Why is `(N + 255) / 256` right, and for which N does it go wrong?
+# /// answer
+# Division cuts off, so N / 256 forgets the rest. Adding 255 first carries every remainder, from 1 on, over to the next block,
+# and leaves an N that 256 divides as it is. It goes wrong when N + 255 passes 2 147 483 647: then the sum wraps, and the number
+# of blocks is negative. In Python there is no such end, which is one reason why our launchers count there: `-(-N // 256)`.
+# ///
+
+# %% [markdown]
+# ## Where this leads
+#
+# - [Your first kernel](start_here.py), read again: there is now no word in it that you do not know
+# - [The CUDA model](lectures/l2_the_cuda_model.py): who `threadIdx` and `blockIdx` are
+# - [When it goes wrong](when_it_goes_wrong.py): what C does not check, and who does
+# - [The words](glossary.md) of the course

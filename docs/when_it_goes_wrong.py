@@ -1,0 +1,692 @@
+# ---
+# id: wrong
+# title: When it goes wrong
+# description: The errors every beginner meets, each made on purpose in a process of its own, with the message it gives and the tool that finds it.
+# needs: gpu
+# ---
+
+# %% [markdown]
+# # When it goes wrong
+#
+# Every mistake on this page has been made by everybody who writes kernels, and will be made again tomorrow. The
+# difference between a bad evening and two minutes is to have seen the message before, and to know which tool to
+# reach for.
+#
+# So here they are, made on purpose. When you are through you can
+#
+# - tell a silent mistake from a loud one, and make the silent ones loud;
+# - read what the GPU says when it gives up, and find the line that is really to blame;
+# - use the four checks of `compute-sanitizer`, a `printf` and an `assert` inside a kernel;
+# - end a kernel that never ends;
+# - go from a symptom to a likely cause by [one table](#from-symptom-to-cause).
+#
+# You know Python, and [C by one page](c_for_python_people.py). Nothing here can harm your card.
+
+# %% [markdown]
+# ## Each in a kitchen of its own
+#
+# A GPU error stays with the process that made it. After it, that Python can do nothing on the card any more. So
+# every mishap of this page runs in a Python process of its own, and this page only reads what it said. You can do
+# the same, from the folder of the course:
+#
+# ```bash
+# PYTHONPATH=src python -m course_kernels.mishaps out_of_bounds
+# PYTHONPATH=src python -m course_kernels.mishaps out_of_bounds --mended
+# ```
+#
+# In each file of `src/course_kernels/mishaps/` stand a wrong kernel and, where there is one, its mended twin. The
+# cells below print, word for word, what the program or the tool said. Only addresses and folders are left out.
+
+# %% tags=["fold"]
+import shutil
+import subprocess
+
+from course_kernels.measure import record, text
+from course_kernels.mishaps.run import ABSENT, SANITIZER, Run, begin, show
+
+# All of them start now, a few at a time; the cells below wait for theirs.
+begin(
+    Run("out_of_bounds"),
+    Run("out_of_bounds", "memcheck"),
+    Run("out_of_bounds", "memcheck", own_memory=True),
+    Run("out_of_bounds", mended=True),
+    Run("out_of_bounds", "memcheck", own_memory=True, mended=True),
+    Run("illegal_address"),
+    Run("illegal_address", blocking=True),
+    Run("illegal_address", "memcheck"),
+    Run("illegal_address", mended=True),
+    Run("device_printf"),
+    Run("device_assert"),
+    Run("too_many_threads"),
+    Run("too_few_blocks"),
+    Run("too_few_blocks", mended=True),
+    Run("uninitialised"),
+    Run("uninitialised", "initcheck", own_memory=True),
+    Run("uninitialised", mended=True),
+    Run("lost_updates"),
+    Run("lost_updates", mended=True),
+    Run("lost_updates", "racecheck"),
+    Run("missing_barrier"),
+    Run("missing_barrier", "racecheck"),
+    Run("missing_barrier", mended=True),
+    Run("missing_barrier", "racecheck", mended=True),
+    Run("split_barrier", limit_s=3.0),
+    Run("split_barrier", "synccheck"),
+    Run("split_barrier", mended=True),
+    Run("split_barrier", "synccheck", mended=True),
+    Run("not_a_number"),
+    Run("not_a_number", mended=True),
+    Run("rules_of_nan"),
+    Run("endless_loop", limit_s=2.0),
+    Run("endless_loop", mended=True),
+)
+
+
+def version():
+    """What the sanitizer calls itself, or how to get it."""
+    if not shutil.which(SANITIZER):
+        return ABSENT
+    said = subprocess.run([SANITIZER, "--version"], capture_output=True, text=True)
+    return next(
+        line for line in said.stdout.splitlines() if line.startswith("Version")
+    )
+
+
+record(sanitizer=text(version()))
+
+# %% [markdown]
+# ## Nothing complains
+#
+# The worst mistake is the one without a message. This kernel writes 7 into every number of `x`:
+#
+# /// source | src/course_kernels/mishaps/out_of_bounds.cu#broken
+# title: src/course_kernels/mishaps/out_of_bounds.cu
+# lines: true
+# ///
+#
+# It is called for 1025 numbers, in blocks of 256. Four blocks are too few, so five come: 1280 threads for 1025
+# numbers. Right after `x` lies another list, all ones, which nobody hands to the kernel:
+#
+# /// source | src/course_kernels/mishaps/cases.py#out_of_bounds
+# title: src/course_kernels/mishaps/cases.py
+# ///
+#
+# /// predict | What will happen?
+# An error at the launch · an error when we wait for the kernel · a Python exception naming the index · nothing
+# /// reveal
+# **Nothing.** The run is below. Every call is fine, `x` is right, and somebody else's numbers are gone.
+# ///
+
+# %%
+show("out_of_bounds")
+
+# %% [markdown]
+# Why 128 of its numbers, when 255 threads were too many? PyTorch rounds every piece of memory up to a multiple of 512
+# bytes, which is 128 floats. 1025 floats become 1152. So the first 127 of the spare threads wrote into the gap, and
+# the other 128 into the neighbour. Had the list been 1000 long, the gap would have swallowed all of them. **A wrong
+# kernel can be right for years.**
+#
+# /// figure | docs/assets/figures/house_numbers.svg
+# alt: "A street of eight houses with the addresses 1000, 1004 and so on to 1028. The first five belong to x and hold 1.5 to 5.5. The arrow x points to the first, x plus 3 to the fourth. The arrow x plus 5 points to the sixth house, which is somebody else's."
+# caption: An address is a house number and a kind of number. Nobody at the door asks whether the house is yours.
+# ///
+#
+# ### The tool: memcheck
+#
+# `compute-sanitizer` comes with the CUDA toolkit. It runs your program unchanged, and looks at every access that
+# the kernels make. `memcheck` is the first of its four checks, and the one you will use most. (Where you read *not on
+# PATH* below, this page was built on a machine without it.)
+
+# %%
+show("out_of_bounds", "memcheck")
+
+# %% [markdown]
+# No errors? The tool is not wrong. PyTorch asks the driver for memory in large pieces and cuts them up itself. What
+# the tool sees is one large piece, and our write stayed inside it. So tell PyTorch to ask the driver for every tensor
+# by itself, with `PYTORCH_NO_CUDA_MEMORY_CACHING=1`. Slow, but honest:
+
+# %%
+show("out_of_bounds", "memcheck", own_memory=True)
+
+# %% [markdown]
+# Now it speaks. Read it line by line:
+#
+# - *Invalid \_\_global\_\_ write of size 4 bytes*: what was tried. A write, of one float, into main memory.
+# - *at out_of_bounds … in out_of_bounds.cu:11*: the kernel and the **line of the source**. Look it up above.
+# - *by thread … in block …*: who did it. All the spare threads sit in block 4; this is the one that was caught first.
+# - *… bytes after the nearest allocation … of size 4,100 bytes*: 4100 bytes are 1025 floats, so you know which tensor
+#   it was. `memcheck` counts from 1: the first byte past the end is *1 bytes after*.
+#
+# The last line counts what was caught before the kernel was stopped. The line number is there because we compiled with
+# line information (`lineinfo=True` in `src/course_kernels/mishaps/lines.py`). Without it you still get the kernel, the
+# thread and the block.
+#
+# For a program of yours, all in one line:
+#
+# ```bash
+# PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool memcheck --show-backtrace no --report-api-errors no python mine.py
+# ```
+#
+# The last two options keep out what is not about your kernel: the calls inside Python itself, and questions to the
+# driver that may be answered with no. The tool is slow, so give it the smallest input that still fails.
+#
+# ### Mended
+#
+# One line, which you know from [your first kernel](start_here.py):
+#
+# /// source | src/course_kernels/mishaps/out_of_bounds.cu#mended
+# title: src/course_kernels/mishaps/out_of_bounds.cu
+# lines: true
+# ///
+
+# %%
+show("out_of_bounds", mended=True)
+print()
+show("out_of_bounds", "memcheck", own_memory=True, mended=True)
+
+# %% [markdown]
+# The grader of the labs puts guard zones around every tensor for the same reason, and our tests never come without a
+# size that nothing divides.
+#
+# /// exercise | Sizes that hide it
+# Blocks have 256 threads, and PyTorch rounds up to 128 floats. For which of the lengths 1024, 1152, 1200 and 1280 does
+# the wrong kernel harm its neighbour?
+# /// answer
+# 1024: four blocks are exactly 1024 threads. Nobody is spare, nothing happens. 1280: the same with five blocks.
+#
+# 1152: five blocks, 1280 threads. 1152 is 9 × 128, so there is no gap at all, and all 128 spare threads hit the
+# neighbour. 1200: rounded up to 1280, so the 80 spare threads fall into the gap. Three sizes of four hide the mistake.
+# ///
+
+# %% [markdown]
+# ## The GPU gives up
+#
+# Now a mistake that is so far off that no memory is there at all. The kernel fetches by index, and one of the indices
+# was never set:
+#
+# /// source | src/course_kernels/mishaps/illegal_address.cu#broken
+# title: src/course_kernels/mishaps/illegal_address.cu
+# lines: true
+# ///
+#
+# /// source | src/course_kernels/mishaps/cases.py#illegal_address
+# title: src/course_kernels/mishaps/cases.py
+# ///
+
+# %%
+show("illegal_address")
+
+# %% [markdown]
+# Three things to learn from these lines.
+#
+# **The launch was fine.** It only put an order into the queue. The fault comes later, and is told at the next call that
+# waits for the GPU, whichever that is. PyTorch says it itself: *the stacktrace below might be incorrect*.
+#
+# **The error is sticky.** `x` was never touched, and still it cannot be read. Nothing works on the GPU any more, in
+# this process. Catching the exception does not help. End Python and start it again. In a notebook: restart the kernel.
+#
+# **The message names nobody.** It says what happened, not where.
+#
+# /// figure | docs/assets/figures/sticky_error.svg
+# alt: "Two rows over time. Python makes five calls: launch A, launch B and x times 2 are fine, synchronize and torch.zeros give an error. On the GPU, A runs, B runs and breaks off, and after it nothing runs any more. An arrow goes from the break back up to the later call synchronize."
+# caption: The fault is in B. The first to hear of it is whoever waits.
+# ///
+#
+# ### Who was it?
+#
+# Ask for launches that wait: with `CUDA_LAUNCH_BLOCKING=1` every launch comes back only when its kernel has ended. Set
+# it before Python starts. Slow, but the message now stands at the launch that is to blame:
+
+# %%
+show("illegal_address", blocking=True)
+
+# %% [markdown]
+# The launch that is to blame is the first line that is not *fine*. `run`, [the line for a `.cu` of your
+# own](c_for_python_people.py), waits by itself, so there you get this for nothing.
+#
+# And which line of the kernel, which thread? `memcheck` again. It needs no help this time, since the address lies in
+# nobody's memory:
+
+# %%
+show("illegal_address", "memcheck")
+
+# %% [markdown]
+# Thread 244 of block 1 is number 256 + 244 = 500. That is the index nobody set.
+#
+# Mended, the kernel asks first. What should it do with an index it cannot use? Not skip in silence: then the old number
+# stays, and looks like an answer. We write *not a number*, which nobody mistakes for one.
+#
+# /// source | src/course_kernels/mishaps/illegal_address.cu#mended
+# title: src/course_kernels/mishaps/illegal_address.cu
+# lines: true
+# ///
+
+# %%
+show("illegal_address", mended=True)
+
+# %% [markdown]
+# ## Let the kernel speak
+#
+# ### printf
+#
+# `printf` works inside a kernel, without any include. A whole grid is a crowd, so let only a few threads speak:
+#
+# /// source | src/course_kernels/mishaps/device_printf.cu
+# title: src/course_kernels/mishaps/device_printf.cu
+# ///
+
+# %%
+show("device_printf")
+
+# %% [markdown]
+# Two things may surprise you. The text comes when somebody waits for the GPU, after Python has long gone on. And the
+# order is the GPU's, not yours: look at the numbers of the threads, and do not count on the same order tomorrow.
+#
+# `%d` prints an int, `%lld` a long long, `%g` a float. A wrong letter prints nonsense.
+#
+# ### assert
+#
+# Better than looking is to write down what you believe:
+#
+# /// source | src/course_kernels/mishaps/device_assert.cu
+# title: src/course_kernels/mishaps/device_assert.cu
+# lines: true
+# ///
+#
+# The same garbage index as above:
+
+# %%
+show("device_assert")
+
+# %% [markdown]
+# File, line, block, thread, and the belief that did not hold: all in one line, without any tool. After it the error is
+# as sticky as before. An assert costs time in the kernel, so take it out, or compile with the macro `NDEBUG`, before you
+# measure.
+#
+# PyTorch's own kernels assert too. *device-side assert triggered* after indexing, or in a loss function, nearly always
+# means that an index is out of range: a class number that is too large, for one. Run the same line on the CPU, and you
+# get a plain Python error.
+#
+# /// exercise | Whom do you ask?
+# A kernel of yours writes a row of zeros where there should be none. No error anywhere. Which comes first: `printf`,
+# `assert` or `memcheck`?
+# /// answer
+# `memcheck`, since it costs you no thought and one command. If it finds nothing, the access is inside the memory and
+# the *index* is wrong, or the threads never came there. Then print, from one thread of that row: its index, and the
+# number it read. Only when you have a suspicion does an `assert` make sense: it is the suspicion, written down.
+# ///
+
+# %% [markdown]
+# ## The wrong grid
+#
+# The kernel can be perfect and the launch not. The next two use the same kernel, `y[i] = 2 * x[i]` with its bounds check.
+#
+# **Too many threads.** A block of 2048, on cards that seat 1024 to a block:
+
+# %%
+show("too_many_threads")
+
+# %% [markdown]
+# That one is loud, and at once. *INVALID_VALUE* does not say which value, so look at the block first, then at the grid,
+# then at the shared memory. It is not sticky: the next call works. And mind the last line: the kernel **never ran**. A
+# program that does not look at errors, as many in C do not, would go on with an empty result. (`run` counts for you and
+# says it in words.)
+#
+# **Too few blocks.** 1000 numbers in blocks of 256. In Python `1000 // 256` is 3, and three blocks are 768 threads. The
+# last 232 numbers have no cook:
+#
+# /// source | src/course_kernels/mishaps/cases.py#too_few_blocks
+# title: src/course_kernels/mishaps/cases.py
+# ///
+#
+# /// predict | The check compares y with the right answer. y was made by torch.empty. Does the check fail?
+# It holds 768 new numbers, and 232 that nobody has written.
+#
+# Yes, always · no · it depends on what happened before
+# /// reveal
+# **It depends on what happened before.** PyTorch handed out memory that had just been given back, and there the right
+# answer of an earlier call still lay. Look at the first line below.
+# ///
+
+# %%
+show("too_few_blocks")
+
+# %% [markdown]
+# With a fresh output the broken launch looks perfect. So **poison the output**: fill it with *not a number* before the
+# call. What is not written then shows. [Our checker](how_we_measure.py#first-taste-then-time) does it before every single
+# measurement.
+#
+# Mended: round up, `-(-N // 256)`, or in C `(N + 255) / 256`. Then some threads are spare, and the bounds check earns
+# its keep.
+
+# %%
+show("too_few_blocks", mended=True)
+
+# %% [markdown]
+# ## Memory nobody set
+#
+# A close relative. `torch.empty` gives you memory, not numbers. This kernel adds to its output, and believes that it
+# starts at zero:
+#
+# /// source | src/course_kernels/mishaps/uninitialised.cu#broken
+# title: src/course_kernels/mishaps/uninitialised.cu
+# lines: true
+# ///
+
+# %%
+show("uninitialised")
+
+# %% [markdown]
+# Fresh memory from the driver was zero, so the first call was right. The second call got the first one's memory back, with
+# the first one's answer in it. *Works once, wrong from the second call on*: when you hear that, think of this.
+#
+# The tool is `initcheck`. It too must see every tensor as an allocation of its own, or it takes the second call's memory
+# for written, since it was, by the first:
+
+# %%
+show("uninitialised", "initcheck", own_memory=True)
+print()
+show("uninitialised", mended=True)
+
+# %% [markdown]
+# Mended, the kernel writes `y[i] = x[i]`. Where adding is really meant, the launcher takes `torch.zeros`.
+#
+# /// exercise | Zero is a number too
+# A friend says: *then I always take `torch.zeros`, and nothing can happen*. What do you lose?
+# /// answer
+# Two things. Writing the zeros costs time, as much as any other kernel that writes so many bytes, in every call.
+#
+# And you hide mistakes. A row that the kernel forgot now holds zeros, which look like an answer. *Not a number* does not.
+# Take `torch.empty` when the kernel writes everything, and let a test poison it.
+# ///
+
+# %% [markdown]
+# ## Two cooks at one bowl
+#
+# Every thread adds 1 to the same number. 8192 blocks of 256: the sum should be 2 097 152.
+#
+# /// source | src/course_kernels/mishaps/lost_updates.cu#broken
+# title: src/course_kernels/mishaps/lost_updates.cu
+# lines: true
+# ///
+
+# %%
+show("lost_updates")
+
+# %% [markdown]
+# Hardly any of the additions arrived. `+= 1` looks like one step and is three: read, add, write. In between, others read
+# the same old number:
+#
+# /// figure | docs/assets/figures/two_cooks.svg
+# alt: "Two cooks and a bowl over time. The bowl holds 5. Cook 1 reads 5, then cook 2 reads 5. Cook 1 works out 6 and writes 6. Cook 2 works out 6 as well and writes 6. The bowl holds 6 and not 7."
+# caption: Both did their work. One of the two additions is lost.
+# ///
+#
+# This is a **race**: the result depends on who comes first. It may differ from run to run, from card to card, and with the
+# size. An **atomic** does the three steps as one, so nobody comes in between:
+#
+# /// source | src/course_kernels/mishaps/lost_updates.cu#mended
+# title: src/course_kernels/mishaps/lost_updates.cu
+# lines: true
+# ///
+
+# %%
+show("lost_updates", mended=True)
+
+# %% [markdown]
+# And the tool? `racecheck` looks for races, but in **shared memory** only. To this one it is blind:
+
+# %%
+show("lost_updates", "racecheck")
+
+# %% [markdown]
+# So against races in main memory you have your own head, and a check against a number that you know.
+#
+# ### The bowl of a block
+#
+# In shared memory the usual race is a barrier that somebody forgot. Each block turns 1024 numbers round: all put their
+# number into the bowl, then each takes the one from the far end.
+#
+# /// source | src/course_kernels/mishaps/missing_barrier.cu#broken
+# title: src/course_kernels/mishaps/missing_barrier.cu
+# lines: true
+# ///
+
+# %%
+show("missing_barrier")
+print()
+show("missing_barrier", "racecheck")
+
+# %% [markdown]
+# The program may say *0 wrong* on your card. Then you were lucky, and the next driver may not be so kind. `racecheck` does
+# not depend on luck. It tells you the two lines that get in each other's way: the *write* in one, the *read* in the
+# other, and that between the two no barrier stands. A *hazard* is one byte, written by one thread and read by another.
+#
+# Mended:
+#
+# /// source | src/course_kernels/mishaps/missing_barrier.cu#mended
+# title: src/course_kernels/mishaps/missing_barrier.cu
+# lines: true
+# ///
+
+# %%
+show("missing_barrier", mended=True)
+print()
+show("missing_barrier", "racecheck", mended=True)
+
+# %% [markdown]
+# ### A barrier that not everyone reaches
+#
+# `__syncthreads()` is a promise: the whole block comes. Here it stands inside an `if`, and the spare threads wait at
+# another one:
+#
+# /// source | src/course_kernels/mishaps/split_barrier.cu#broken
+# title: src/course_kernels/mishaps/split_barrier.cu
+# lines: true
+# ///
+#
+# What the card does with that is not defined. It may be right, it may be wrong, it may stand still for ever (so we gave it
+# a time limit). This is what ours did, and what `synccheck` says to it:
+
+# %%
+show("split_barrier", limit_s=3.0)
+print()
+show("split_barrier", "synccheck")
+
+# %% [markdown]
+# *Divergent thread(s)* means: some threads came, others of the same warp or block stood elsewhere. The rule is short. **No
+# barrier inside an `if` that not all threads of the block take.** Split the `if` instead:
+#
+# /// source | src/course_kernels/mishaps/split_barrier.cu#mended
+# title: src/course_kernels/mishaps/split_barrier.cu
+# lines: true
+# ///
+
+# %%
+show("split_barrier", mended=True)
+print()
+show("split_barrier", "synccheck", mended=True)
+
+# %% [markdown]
+# /// exercise | Is an early return a split barrier?
+# Many kernels begin with `if (i >= N) return;`. Later in the same kernel stands a `__syncthreads()`. Is that a mistake?
+# /// answer
+# It breaks the promise: the threads that returned never come. On today's cards a thread that has ended is no longer waited
+# for, so it mostly works, which makes it worse. And if the bowl should have been filled by those threads, its places hold
+# garbage. In a kernel with a barrier, do not return early. Let the spare threads stay, put a neutral number (0 for a sum)
+# into the bowl, and guard only the reads and writes of main memory.
+# ///
+
+# %% [markdown]
+# ## Not a number
+#
+# Softmax, straight from the formula: `exp(x)` divided by the sum of all `exp(x)`.
+#
+# /// source | src/course_kernels/mishaps/not_a_number.cu#broken
+# title: src/course_kernels/mishaps/not_a_number.cu
+# lines: true
+# ///
+#
+# Eight rows of four small numbers; only in row 5 is one of them 100. A float ends near 3.4 × 10<sup>38</sup>, and exp(100)
+# is more than that.
+
+# %%
+show("not_a_number")
+
+# %% [markdown]
+# exp(100) became *inf*, the sum with it, and inf divided by inf is **not a number**, NaN. No message: for the GPU this is
+# ordinary arithmetic. And it spreads. One NaN in 32 numbers, and the mean of all is NaN; one step later it is every weight
+# of your model.
+#
+# **Find the first one.** From Python: `y.isnan().nonzero()[0]` is the place in the output. But the cause is earlier than
+# the NaN: look for the first number that is not *finite*. Inside the kernel a `printf` with an `if` does it; it is the last
+# line above. (For a whole model, `torch.autograd.set_detect_anomaly(True)` does something similar for gradients.)
+#
+# ### The rules
+#
+# Six sums, done on the card, one thread:
+#
+# /// source | src/course_kernels/mishaps/not_a_number.cu#rules
+# title: src/course_kernels/mishaps/not_a_number.cu
+# ///
+#
+# /// predict | A NaN goes into a ReLU. What comes out?
+# ReLU is `max(x, 0)`.
+#
+# NaN · 0 · an error
+# /// reveal
+# Written by hand, **0**, both ways. The comparison `nan > 0` is false, as every comparison with NaN is. And `fmaxf` returns
+# the *other* number when one is NaN. The NaN is gone, and with it your only clue. PyTorch's own `relu` passes NaN on.
+# ///
+
+# %%
+show("rules_of_nan")
+
+# %% [markdown]
+# NaN is not even equal to itself. So `error > tolerance` is false for a NaN, and a careless check passes. Ask the other way
+# round: *not* `error <= tolerance`.
+#
+# Mended, the kernel first takes the largest number away from all of them. No exponent is above 0 then, and nothing can
+# overflow:
+#
+# /// source | src/course_kernels/mishaps/not_a_number.cu#mended
+# title: src/course_kernels/mishaps/not_a_number.cu
+# lines: true
+# ///
+
+# %%
+show("not_a_number", mended=True)
+
+# %% [markdown]
+# It is the trick behind every softmax you have ever used, and [FlashAttention](workshops/w1_flash_attention.py) is built
+# around it.
+#
+# /// exercise | A row that is all minus infinity
+# A mask sets every number of a row to minus infinity. What does the mended kernel give for that row?
+# /// answer
+# The largest is −inf, and −inf minus −inf is NaN: the second of the six sums. The whole row is NaN. A masked softmax has to
+# ask for that case and write zeros, or leave at least one number unmasked. It is a common way for a NaN to get into an
+# attention layer.
+# ///
+
+# %% [markdown]
+# ## It never ends
+#
+# A loop steps through the list in strides. The stride came from Python, where `256 // 1000` is 0:
+#
+# /// source | src/course_kernels/mishaps/endless_loop.cu#broken
+# title: src/course_kernels/mishaps/endless_loop.cu
+# lines: true
+# ///
+
+# %%
+show("endless_loop", limit_s=2.0)
+
+# %% [markdown]
+# `i += 0` never arrives. On a card without a screen nobody stops such a kernel. Python waits inside the driver, where it
+# does not even hear Ctrl-C. From another terminal, `nvidia-smi` names the process, and `kill -9` with that number ends
+# it; the card is free again a moment later. You lose nothing but that process.
+#
+# Better is a limit from the start. This is all we did here, and it is what the grader of the labs does:
+#
+# ```bash
+# timeout --signal=KILL 20 python mine.py
+# ```
+#
+# Before you blame a loop, ask whether the kernel is merely slow: try a tenth of the size. And whether it is a barrier that
+# not everyone reaches: `synccheck`.
+#
+# Mended, the kernel takes the step from the block itself, which knows its size:
+#
+# /// source | src/course_kernels/mishaps/endless_loop.cu#mended
+# title: src/course_kernels/mishaps/endless_loop.cu
+# lines: true
+# ///
+
+# %%
+show("endless_loop", mended=True)
+
+# %% [markdown]
+# ## From symptom to cause
+#
+# | what you see | likely cause | what to reach for |
+# |---|---|---|
+# | *illegal memory access was encountered* | an index far outside | `compute-sanitizer --tool memcheck`; `CUDA_LAUNCH_BLOCKING=1` for the launch |
+# | *unspecified launch failure* | often the same, seen under a tool | the tool's own lines, above it |
+# | *misaligned address* | a 16-byte access at an address that 16 does not divide | `memcheck`; print the offset of the slice you passed |
+# | everything fails after one error | it is sticky | a new process; then look for the **first** error |
+# | *invalid value* at the launch | more than 1024 threads in a block, or a grid of 0 | print grid and block |
+# | *too many resources requested* | too many registers or too much shared memory for such a block | a smaller block |
+# | *device-side assert triggered* | an index that PyTorch refused | the line above it; the same call on the CPU |
+# | somebody else's numbers change | a write past the end | `memcheck` with `PYTORCH_NO_CUDA_MEMORY_CACHING=1` |
+# | the end of the output is wrong | a block too few, or a bounds check that is off by one | poison the output |
+# | right the first time, wrong the second | memory nobody set, or an input that was changed | `initcheck` with the same variable |
+# | different on every run | a race | `racecheck` for shared memory; your head, and an atomic, for the rest |
+# | right with one block size, wrong with another | a missing barrier, or a size typed in twice | `racecheck`; one constant |
+# | NaN | 0/0, inf − inf, exp of something large | the first number that is not finite |
+# | it never ends | a loop, or a barrier that not everyone reaches | a time limit; `synccheck` |
+# | right, but slow | no error at all | [the measuring page](how_we_measure.py), and the profiler |
+#
+# On the machine that made this page the sanitizer says of itself: *{{ sanitizer }}*. Where it is missing, everything but its
+# own lines still works.
+#
+# ### In this order
+#
+# 1. Make it small: the smallest size that still fails. One block, if you can.
+# 2. Make it loud: poison the output, take a size that nothing divides, `CUDA_LAUNCH_BLOCKING=1`.
+# 3. `memcheck`. Then, with shared memory in play, `racecheck` and `synccheck`.
+# 4. One suspicion, one `printf`. Compare with the same thing in NumPy.
+# 5. Read the kernel aloud, for one thread, with numbers. Thread 0, then the last one.
+#
+# And be kind to yourself. The fault is nearly always one character.
+
+# %% [markdown]
+# ## Now you
+#
+# /// exercise | Break your own
+# Take the kernel of your first lab and delete its bounds check, or its mask. Say first what you will see, with 1000 numbers
+# and with 1025. Then run it under `memcheck`, with and without PyTorch's own memory.
+# /// answer
+# With 1000 numbers the spare threads write into the gap behind the list, and nothing is visibly wrong. With 1025 numbers, and
+# something allocated right behind the list, that something changes. `memcheck` sees it only when every tensor is an
+# allocation of its own. The grader sees it too, since it puts a guard zone around every tensor.
+# ///
+#
+# /// exercise | Which one is it?
+# A student reports: *with 512 threads the sum is right, with 1024 it is a little too small, and a different little each time.*
+# What do you ask to see?
+# /// answer
+# Different each time: a race. It depends on the block size: shared memory, most likely a barrier between two steps of the
+# sum. Ask for the loop with the steps, and look for a `__syncthreads()` after **every** write that another thread reads. Then
+# let `racecheck` say which two lines it is.
+# ///
+
+# %% [markdown]
+# ## Where this leads
+#
+# You will need this page most in [the memory lecture](lectures/l3_memory.py), where barriers and shared memory come in. What a
+# barrier or a race *costs*, when it is right, is told there too.
+#
+# - [The CUDA model](lectures/l2_the_cuda_model.py): who the threads are, and why some of them are spare
+# - [How every number here is measured](how_we_measure.py): what our checker does to every kernel before it is timed
+# - [C for Python people](c_for_python_people.py): integers that overflow, and other quiet surprises
