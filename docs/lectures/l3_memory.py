@@ -1,0 +1,1287 @@
+# ---
+# id: l3
+# title: Memory
+# description: How far each level of a GPU's memory is, how much it hands out, and the kernels that ask for it well.
+# needs: [gpu, counters]
+# ---
+
+# %% [markdown]
+# # Memory
+#
+# By the end of this page you can
+#
+# - say how far away each level of memory is, in ticks of the clock, and how much it hands out in each tick;
+# - look at an index and say what it costs, in boxes carried and in turns waited, before anything runs;
+# - work out how many bytes must be on their way at every moment, with one multiplication;
+# - turn a matrix round, add up a long list, and fuse two steps into one, each about as quickly as the card
+#   can move the bytes.
+#
+# **The headline: a matrix turned round at {{ turn.vectorised.of_peak:.0%}} of peak.** The first, obvious kernel
+# for the same job reaches {{ turn.naive.of_peak:.0%}}. Same card, same numbers, no arithmetic in either. All that
+# lies between them is on this page.
+
+# %% [markdown]
+# ## The cafeteria
+#
+# In [your first kernel](../start_here.py) the kitchen was small: cooks at tables, and stairs to a cellar. By
+# now it feeds a whole building. So leave the cooks alone for a day, and follow the food.
+#
+# What a cook works on is in her **hands**. In the middle of her table stands a **tray** that all at the table
+# share. Outside, in the corridor, is a **serving counter** for all rooms: what was asked for a moment ago may
+# still stand there. Down the hall lies the **pantry**, which has everything. (It is the old cellar, and the
+# counter is the shelf at the top of its stairs.) And now and then a **truck** brings goods from another
+# building.
+#
+# /// figure | docs/assets/figures/cafeteria.svg
+# alt: "A building, one GPU. Rooms, the SMs, each with cooks, whose hands are the registers, and a tray, the shared memory and L1. Below them one serving counter, L2, for all rooms. Below that the pantry, HBM. Outside, a truck brings things from the host's memory."
+# caption: Every byte you compute with was carried up this picture.
+# ///
+#
+# Two questions get mixed up here, even in textbooks. Keep them apart.
+#
+# **Where may a variable live?** That is a question about the *language*. Its answers are called memory spaces:
+#
+# | space | who can reach it | where its bytes usually are |
+# |---|---|---|
+# | register | one thread | in the SM |
+# | local | one thread: what does not fit into registers | in HBM, cached by L1 and L2 |
+# | shared | one block | in the SM |
+# | global | every thread of the grid, and the host's copies | in HBM, cached by L2, perhaps by L1 |
+# | constant, and the parameters of the launch | every thread, to read | in HBM, in a small cache of their own |
+# | texture and surface | every thread, by special instructions | in HBM, cached |
+# | shared memory of another block | blocks of one cluster, from Hopper on | in the neighbour's SM |
+#
+# **Where is a byte just now?** That is a question about the *hardware*. L1 and L2 are answers to it, and they
+# are not memory spaces: they are caches. You cannot declare a variable in L2, and no address names it. You ask
+# for a global address, and it turns out how far the byte had to come.
+#
+# /// exercise | Find the caches
+# *"CUDA has five memory spaces: registers, shared memory, L1, L2 and global memory."* You find this sentence in
+# a slide. What do you write beside it?
+# /// answer
+# L1 and L2 are caches and no spaces; three right ones are left. Missing are local, constant and parameter
+# memory, texture and surface, and on Hopper the shared memory of the cluster. And *local* is the trap: it sounds
+# near, but its bytes have the address of a place in HBM. It only means *private*.
+# ///
+
+# %% [markdown]
+# ## How far is it?
+#
+# How do you time one trip? Not by timing one trip: your clock is too coarse. And not by timing a thousand: a
+# thousand trips overlap, and you learn how wide the hall is, not how long.
+#
+# You play treasure hunt. Each box holds a slip with the number of the next box. Nobody can set out for the next
+# one before the slip is in her hand. So a thousand hops take a thousand trips, one after the other. This is a
+# *pointer chase*. Here is one with eight boxes.
+
+# %%
+route = [0, 5, 2, 7, 1, 6, 3, 4]  # one round through all boxes
+slips = [0] * 8
+for here, there in zip(route, route[1:] + route[:1], strict=True):
+    slips[here] = there
+
+box, walk = 0, []
+for _ in range(8):
+    walk.append(box)
+    box = slips[box]  # the next place is known only now
+print("the slips:", *slips)
+print("the walk: ", *walk, "and back at", box)
+
+# %% [markdown]
+# On the card it is the same line, `i = x[i]`, with one thread and the clock of its SM. If all boxes fit
+# into L1, every trip ends there. If they fill a thousand megabytes, nearly every trip goes to the pantry.
+#
+# /// predict | From the hands to the tray: some thirty ticks of the clock. How many to the pantry?
+# About 60 · about 150 · many hundreds.
+# /// reveal
+# {{ hop.hbm:.0f }}. That is {{ hop.hbm / hop.shared:.0f }} times the way to the tray. In {{ hop.hbm:.0f }} ticks
+# one SM could do {{ hop.hbm * 128 / 1e3:.0f }} thousand multiply-adds, if somebody brought the numbers.
+# ///
+
+# %%
+from statistics import median
+
+import torch
+from course_kernels.measure import quantity, record, samples
+from course_kernels.measure.machine import machine_for
+from course_kernels.measure.sensors import snapshot
+from course_kernels.microbenchmarks import bandwidth, latency
+
+hops = {name: latency.hop_cycles(name) for name in ("shared", "l1", "l2", "hbm")}
+clock_mhz = snapshot()["sm_mhz"]  # right after work: the clock it ran at
+
+properties = torch.cuda.get_device_properties(0)
+sms = properties.multi_processor_count
+name = torch.cuda.get_device_name()
+sheet = machine_for(name)
+if sheet is None:
+    raise RuntimeError(
+        f"{name}: no data sheet in course_kernels/measure/machine.py"
+    )
+
+record(
+    hop={level: samples(cycles) for level, cycles in hops.items()},
+    card={
+        "sms": quantity(sms, how="device"),
+        "clock": quantity(clock_mhz, "MHz", "device"),
+        "l2": quantity(properties.L2_cache_size, "B", "device"),
+        "bandwidth": quantity(sheet.bandwidth_gb_per_s, "GB/s", "given"),
+    },
+)
+
+# %% [markdown]
+# /// table
+# columns: [level, in the cafeteria, "ticks for one trip", "the same, ns"]
+# rows:
+#   - [shared memory, "the tray, by number of the window", "{{ hop.shared:.1f }}", "{{ hop.shared / card.clock * 1e3:.0f }}"]
+#   - [L1, "the tray, if it happens to be there", "{{ hop.l1:.1f }}", "{{ hop.l1 / card.clock * 1e3:.0f }}"]
+#   - [L2, the serving counter, "{{ hop.l2:.0f }}", "{{ hop.l2 / card.clock * 1e3:.0f }}"]
+#   - [HBM, the pantry, "{{ hop.hbm:.0f }}", "{{ hop.hbm / card.clock * 1e3:.0f }}"]
+# caption: Medians of {{ hop.hbm.n }} walks of some two thousand hops each. The clock was at {{ card.clock:.0f }} MHz.
+# ///
+#
+# Now let the hunt grow. Few boxes, then more, until they fit nowhere but in the pantry.
+
+# %%
+record(
+    chase={
+        f"k{2**p}": samples(latency.chase(1024 * 2**p, n=5)) for p in range(2, 21)
+    }
+)
+
+# %% [markdown]
+# /// chart | lines
+# title: One dependent load, by how much memory the walk spans
+# x: name
+# y: value
+# x_label: KiB that the walk spans
+# y_label: clock ticks for one load
+# x_scale: log2
+# series:
+#   - {name: chase.*, label: one hop}
+# alt: "Clock ticks of one dependent load against the span of the walk, in stairs: {{ chase.k16:.0f }} ticks at 16 KiB, {{ chase.k4096:.0f }} at 4 MiB, {{ chase.k1048576:.0f }} at 1 GiB."
+# caption: Each flat stretch is a level of memory. Each rise is the edge of a cache.
+# ///
+#
+# /// claim | chase.k4096 > 4 * chase.k16 and chase.k1048576 > 1.6 * chase.k4096
+# The hardware has drawn its own picture. A walk of 16 KiB stays in L1: {{ chase.k16:.0f }} ticks a hop. One of
+# 4 MiB has outgrown it and lives in L2: {{ chase.k4096:.0f }}. One of 1 GiB lives in the pantry:
+# {{ chase.k1048576:.0f }}. You need no data sheet to find how large the caches are. Look where the line rises.
+# /// otherwise
+# A walk of 16 KiB takes {{ chase.k16:.0f }} ticks a hop, one of 4 MiB {{ chase.k4096:.0f }}, one of 1 GiB
+# {{ chase.k1048576:.0f }}.
+# ///
+#
+# /// claim | abs(chase.k1048576 / hop.hbm - 1) < 0.1
+# The right end agrees with the table, {{ hop.hbm:.0f }}, and the two were taken in different ways: there every box
+# was met for the first time, here the walk has been round before.
+# /// otherwise
+# The table says {{ hop.hbm:.0f }} for the pantry, the right end of the stairs {{ chase.k1048576:.0f }}.
+# ///
+#
+# /// claim | 1.2 * chase.k4096 < chase.k32768 < 0.85 * chase.k262144
+# One stair is odd. The card says that its L2 holds {{ card.l2 / 1048576:.0f }} MiB. A walk of 32 MiB fits in twice
+# over, and still takes {{ chase.k32768:.0f }} ticks a hop. Keep it in mind for the section after next.
+# /// otherwise
+# A walk of 32 MiB takes {{ chase.k32768:.0f }} ticks a hop.
+# ///
+#
+# /// exercise | Why at random?
+# Suppose the route were 0, 1, 2, 3 and so on. Every hop still waits for its slip. What would you measure?
+# /// answer
+# Less than a trip. Memory comes in boxes of 32 bytes, and eight slips of 4 bytes lie in one: one long trip, then
+# seven short ones, and you see their average. A machine that guesses ahead would help as well. So the route is
+# random, and each slip lies in a line of its own.
+# ///
+
+# %% [markdown]
+# ## How much at once?
+#
+# A long hall can still be a wide one. So ask the other question: with everybody fetching at once, how many
+# bytes arrive in each tick?
+#
+# For the tray you can say it by hand. It has 32 windows, and each hands out one word of 4 bytes in a tick:
+# 32 × 4 = 128 bytes, for one room. How many rooms, and how many ticks in a second? The card told us both.
+
+# %%
+per_clock = {
+    level: bandwidth.bytes_per_clock(level) for level in ("shared", "l1", "l2")
+}
+tray_bytes = 32 * 4  # windows, and bytes of a word
+
+record(
+    per_clock={
+        level: samples(found, unit="B/clk") for level, found in per_clock.items()
+    },
+    tray={
+        "bytes": quantity(tray_bytes, "B/clk"),
+        "card": quantity(tray_bytes * sms * clock_mhz / 1e6, "TB/s"),
+    },
+)
+
+# %% [markdown]
+# By hand: {{ tray.bytes:.0f }} bytes × {{ card.sms:.0f }} SMs × {{ card.clock:.0f }} MHz =
+# {{ tray.card:.1f }} TB/s for all trays together.
+#
+# Now read a stretch of memory round and round, past L1, with the whole card. A short stretch stays on the
+# counter. A long one does not.
+
+# %%
+SPANS = {f"k{2**p}": 1024 * 2**p for p in range(6, 23)}  # 64 KiB to 4 GiB
+record(
+    reading={
+        span: samples(
+            bandwidth.bytes_per_clock("l2", n=10, footprint_bytes=size),
+            unit="B/clk",
+        )
+        for span, size in SPANS.items()
+    }
+)
+
+# %%
+from course_kernels.copy import k01_vectorised as copy_kernel
+from course_kernels.copy import library as copy_library
+from course_kernels.measure import compare, measure
+from course_kernels.problem import Workload
+from course_kernels.vector_add import k03_vectorised as add_kernel
+from course_kernels.vector_add import library as add_library
+
+GB = 2**28  # fp32 numbers in a gigabyte, and a little more
+
+record(
+    copy=compare(
+        {"ours": copy_kernel, "torch": copy_library.torch_copy},
+        Workload.of("float32", N=GB),
+        seconds=0.2,
+    ),
+    add=compare(
+        {"ours": add_kernel, "torch": add_library.torch_add},
+        Workload.of("float32", N=GB),
+        seconds=0.2,
+    ),
+)
+
+# %% [markdown]
+# /// chart | lines
+# title: The whole card reads, past L1, round and round
+# x: name
+# y: value
+# x_label: KiB that are read again and again
+# y_label: bytes in each clock tick
+# x_scale: log2
+# series:
+#   - {name: reading.*, label: read}
+# references:
+#   - {label: HBM by the data sheet, value: card.bandwidth * 1e3 / card.clock}
+# alt: "Bytes per clock tick against the stretch that is read round and round: {{ reading.k16384:.0f }} at 16 MiB, {{ reading.k4194304:.0f }} at 4 GiB. The data sheet's bandwidth of HBM stands at {{ card.bandwidth * 1e3 / card.clock:.0f }}."
+# caption: Left, the serving counter. Right, the pantry. No sample here pays for a launch.
+# ///
+#
+# /// claim | reading.k16384 > 1.5 * reading.k4194304
+# A stretch of 16 MiB fits on the counter, which holds {{ card.l2 / 1048576:.0f }} MiB, and comes back at
+# {{ reading.k16384:.0f }} bytes a tick. A stretch of 4 GiB must come from the pantry each time:
+# {{ reading.k4194304:.0f }}.
+# /// otherwise
+# A stretch of 16 MiB comes at {{ reading.k16384:.0f }} bytes a tick, one of 4 GiB at
+# {{ reading.k4194304:.0f }}.
+# ///
+#
+# Mind what this chart is. It reads what it has just read, and that is the only way to see the counter at all. All
+# *other* bandwidths on this page are taken with the counter cleared before every sample, as
+# [the measuring page](../how_we_measure.py) tells. A kernel that meets cold data cannot have the left half of
+# the chart, however small its job.
+#
+# /// table
+# columns: [level, "bytes in a tick", of what, "TB/s for the whole card"]
+# rows:
+#   - [shared memory, "{{ per_clock.shared:.1f }}", one SM, "{{ per_clock.shared * card.sms * card.clock / 1e6:.1f }}"]
+#   - [L1, "{{ per_clock.l1:.1f }}", one SM, "{{ per_clock.l1 * card.sms * card.clock / 1e6:.1f }}"]
+#   - [L2, "{{ per_clock.l2:.0f }}", the whole card, "{{ per_clock.l2 * card.clock / 1e6:.1f }}"]
+#   - ["HBM, reading 1 GiB", "{{ reading.k1048576:.0f }}", the whole card, "{{ reading.k1048576 * card.clock / 1e6:.2f }}"]
+#   - ["HBM, copying 1 GiB", "", the whole card, "{{ copy.ours.tb_per_s:.2f }}"]
+#   - ["*HBM, data sheet*", "", "*the whole card*", "*{{ card.bandwidth / 1e3:.2f }}*"]
+# ///
+#
+# /// define | copy_of_ceiling = copy.ours.gb_per_s / max(copy.ours.gb_per_s, copy.torch.gb_per_s)
+# unit: "1"
+# what: our copy over the best copy, 1 GiB each way, fp32
+# ///
+#
+# /// define | vector_add_of_copy = add.ours.gb_per_s / max(copy.ours.gb_per_s, copy.torch.gb_per_s)
+# unit: "1"
+# what: vector add with 16-byte loads over the best copy, 1 GiB in each list, bytes per second
+# ///
+#
+# /// claim | copy_of_ceiling > 0.92 and vector_add_of_copy > 0.92
+# What can be had from the pantry, then? The better of two copies is our **copy ceiling**: ours and the driver's
+# own, which PyTorch calls. Our copy reaches {{ copy_of_ceiling:.1%}} of it, and a vector add
+# that takes 16 bytes in every load reaches {{ vector_add_of_copy:.1%}}. Nothing on this page that reads and
+# writes 1 GiB should stay far below.
+# ///
+#
+# Seen from far away: the nearer, the shorter the walk *and* the wider the door. That is the whole reason for
+# trays. A byte that is used ten times should be carried down the hall once.
+#
+# /// exercise | How often must it be used?
+# From the table: the tray hands out how many times what the pantry hands out? What does that say about a kernel
+# that reads every byte from the pantry and then exactly once from the tray?
+# /// answer
+# About {{ per_clock.shared * card.sms / reading.k1048576:.0f }} times, on this card. So a single detour over the
+# tray costs next to nothing in bandwidth. It pays when the byte is used more than once, or when, as in a
+# transpose, it lets you walk the hall in a better order.
+# ///
+
+# %% [markdown]
+# ## Are these the right numbers?
+#
+# Others took Hopper apart before us, with programs of their own. Luo and others did it twice, in 2024 [^luo2024]
+# and, more thoroughly, in 2025 [^luo2025]. Their card was an H800 on a PCIe board: the same SM, fewer of them, a
+# lower clock, an older HBM. So compare what is counted in ticks, and leave seconds aside.
+#
+# One thing first. Our `i = x[i]` holds two steps: the load, and the arithmetic that makes an address of `i`. A chain
+# can also hold addresses, and then the load is alone. We do not know which of the two their programs time. So here
+# is L1 both ways.
+
+# %%
+# Luo et al. 2025, tables 3 to 5, for an H800
+PAPER = {"shared": 29.0, "l1": 32.0, "l2": 264.5, "hbm": 656.0}
+PAPER_BYTES = {"shared": 127.4, "l1": 125.8, "l2": 4472.3}
+
+record(
+    hop_alone={"l1": samples(latency.hop_cycles("l1", pointer=True))},
+    paper={
+        level: quantity(cycles, "cycles", "given")
+        for level, cycles in PAPER.items()
+    },
+    paper_bytes={
+        level: quantity(found, "B/clk", "given")
+        for level, found in PAPER_BYTES.items()
+    },
+)
+
+# %% [markdown]
+# /// table
+# columns: [level, "one trip, ours", "one trip, theirs", "in a tick, ours", "in a tick, theirs"]
+# rows:
+#   - [shared memory, "{{ hop.shared:.1f }}", "{{ paper.shared:.1f }}", "{{ per_clock.shared:.1f }}", "{{ paper_bytes.shared:.1f }}"]
+#   - ["L1, the load alone", "{{ hop_alone.l1:.1f }}", "{{ paper.l1:.1f }}", "{{ per_clock.l1:.1f }}", "{{ paper_bytes.l1:.1f }}"]
+#   - [L2, "{{ hop.l2:.0f }}", "{{ paper.l2:.1f }}", "{{ per_clock.l2:.0f }}", "{{ paper_bytes.l2:.1f }}"]
+#   - [HBM, "{{ hop.hbm:.0f }}", "{{ paper.hbm:.0f }}", "", ""]
+# caption: Theirs are the figures of 2025 for an H800, in ticks and in bytes for each tick; L1 and shared memory of one SM, L2 of the whole card. We know them second-hand; the note says how.
+# ///
+#
+# /// claim | max(abs(hop.shared / paper.shared - 1), abs(hop_alone.l1 / paper.l1 - 1), abs(hop.l2 / paper.l2 - 1), abs(hop.hbm / paper.hbm - 1), abs(per_clock.shared / paper_bytes.shared - 1), abs(per_clock.l1 / paper_bytes.l1 - 1), abs(per_clock.l2 / paper_bytes.l2 - 1)) < 0.15
+# Seven numbers, two cards, two programs, and all seven agree within 15 %. HBM in bytes we hold against our own data
+# sheet, above: their memory was another one.
+# /// otherwise
+# Not all of them agree within 15 %. On a card that is no Hopper they need not.
+# ///
+#
+# /// claim | hop.l1 > 1.1 * hop_alone.l1
+# With the address worked out in between, L1 takes {{ hop.l1:.1f }} ticks here instead of {{ hop_alone.l1:.1f }}. The
+# paper of 2024 had 40.7 for it [^luo2024], the paper of 2025 had 32.0 [^luo2025]. The same cache, and this is
+# very likely the whole difference. Ask of every latency what else was in the chain.
+# /// otherwise
+# With the address worked out in between, L1 takes {{ hop.l1:.1f }} ticks here, without it {{ hop_alone.l1:.1f }}.
+# ///
+#
+# And the odd stair. Many repeat a number of 2024: 478.8 ticks for *global memory* [^luo2024]. Its authors found
+# later that the L2 has two halves, and that the far one answers later [^luo2025]. Look at the stairs again: at 32 MiB,
+# too much for one half and too little for the pantry, our card says {{ chase.k32768:.0f }}, while the pantry
+# takes {{ hop.hbm:.0f }}. It seems that many of us have been quoting the far end of the counter.
+#
+# /// exercise | An older pantry
+# The HBM of their card hands out less than half the bytes that ours does. Yet a trip takes about the same number of
+# ticks. Is that a contradiction?
+# /// answer
+# No. Bandwidth is how wide the hall is, latency is how long. A newer HBM comes in more and wider stacks: more trips
+# side by side, each as long as before. In forty years bandwidth has grown far more than latency has shrunk, and that is why
+# so much of this trade is about having enough trips under way.
+# ///
+
+# %% [markdown]
+# ## Ask for neighbours
+#
+# The pantry has a rule: it hands out no single jars. Jars stand in boxes of eight, and a box is what you
+# carry. A jar is a number of 4 bytes. A box is a *sector*: 32 bytes, side by side, from an address that 32 divides
+# [^nvidia-sectors].
+#
+# Now recall that 32 cooks, a *warp*, step up together and order in one go. How many boxes must come? It depends
+# on nothing but where their 32 jars stand.
+#
+# /// figure | docs/assets/figures/sectors.svg
+# alt: "Above: 32 lanes want 32 neighbouring numbers. They lie in four boxes, and every jar is used. Below: 32 lanes want every eighth number. They lie in 32 boxes, and one jar of each is used."
+# caption: Same order, 128 bytes wanted. Four boxes or thirty-two.
+# ///
+#
+# Count them by hand: lane number k wants the number k × stride.
+
+# %%
+STRIDES = (1, 2, 4, 8, 16, 32)
+
+
+def boxes(stride):
+    """How many boxes of 32 bytes hold what the 32 lanes of a warp want."""
+    return len({4 * lane * stride // 32 for lane in range(32)})
+
+
+record(boxes={f"s{S}": quantity(boxes(S)) for S in STRIDES})
+print("boxes for one request:", {S: boxes(S) for S in STRIDES})
+
+# %% [markdown]
+# From stride 8 on every lane has a box to itself, and it cannot get worse. So 32 boxes where 4 would do: **a
+# factor of eight, at most**, for numbers of 4 bytes. You will read that a bad stride costs you a factor of eight in
+# time. But eight is the bound on the boxes. What the clock says is another matter.
+#
+# /// predict | A kernel reads all of a 512 MB list with stride 32, lap after lap, and writes it in order. How many times the time of stride 1?
+# By hand: eight times the boxes to read, the same to write. So (8 + 1) / 2 = 4.5 times the bytes.
+#
+# About 4.5 · about 8 · more than 8
+# /// reveal
+# **{{ stride.s32.us / stride.s1.us:.1f }}** times. Neither the bytes nor the boxes say so. Below, the counters do.
+# ///
+
+# %%
+from course_kernels.strided_read import k01_strided
+
+record(
+    stride={
+        f"s{S}": measure(
+            k01_strided, Workload.of("float32", N=GB // 2, S=S), seconds=0.1
+        )
+        for S in STRIDES
+    }
+)
+
+# %% [markdown]
+# /// chart | lines
+# title: Reading with a stride, bytes that were wanted
+# x: S
+# y: gb_per_s
+# x_label: stride, in numbers of 4 bytes
+# y_label: GB/s, read and written, that were wanted
+# x_scale: log2
+# series:
+#   - {name: stride.*, label: strided}
+# references:
+#   - {label: copy, value: copy.ours.gb_per_s}
+# alt: "Useful bytes per second against the stride: {{ stride.s1.gb_per_s:.0f }} GB/s at stride 1, {{ stride.s8.gb_per_s:.0f }} at 8, {{ stride.s32.gb_per_s:.0f }} at 32. A copy stands at {{ copy.ours.gb_per_s:.0f }}."
+# ///
+#
+# Now ask the hardware. It keeps tallies, and Nsight Compute, `ncu`, reads them: requests of warps, sectors they
+# touched, bytes that left the pantry. To start it costs seconds. So we count **everything on this page in one
+# go**, here, and quote the rest where it is needed. (The jobs are smaller than those we time, and still far too
+# large for the counter in the corridor.)
+
+# %% tags=["fold"]
+from course_kernels.bank_conflicts import k01_stride
+from course_kernels.bias_gelu import k01_fused, k02_triton
+from course_kernels.bias_gelu import library as bias_gelu_library
+from course_kernels.measure import count_many
+from course_kernels.transpose import (
+    k01_naive,
+    k02_tiled,
+    k03_padded,
+    k04_swizzled,
+    k05_vectorised,
+)
+
+TRANSPOSES = {
+    "naive": k01_naive,
+    "tiled": k02_tiled,
+    "padded": k03_padded,
+    "swizzled": k04_swizzled,
+    "vectorised": k05_vectorised,
+}
+BIAS_GELUS = {
+    "eager": bias_gelu_library.eager,
+    "compiled": bias_gelu_library.compiled,
+    "triton": k02_triton,
+    "cuda": k01_fused,
+}
+BANK_STRIDES = (*STRIDES, 33)
+layer = Workload.of("bfloat16", M=32768, N=16384)
+
+jobs = {
+    **{
+        f"stride_s{S}": (k01_strided, Workload.of("float32", N=2**26, S=S))
+        for S in STRIDES
+    },
+    **{
+        f"bank_s{S}": (k01_stride, Workload.of("float32", N=2**20, S=S))
+        for S in BANK_STRIDES
+    },
+    **{
+        f"turn_{idea}": (kernel, Workload.of("float32", M=8192, N=8192))
+        for idea, kernel in TRANSPOSES.items()
+    },
+    **{f"fuse_{who}": (kernel, layer) for who, kernel in BIAS_GELUS.items()},
+}
+LOAD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+LOAD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+STORE_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"
+STORE_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
+CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"
+TURNS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"
+SHARED_LOADS = "smsp__inst_executed_op_shared_ld.sum"
+METRICS = (
+    LOAD_REQUESTS,
+    LOAD_SECTORS,
+    STORE_REQUESTS,
+    STORE_SECTORS,
+    CONFLICTS,
+    TURNS,
+    SHARED_LOADS,
+)
+counted = dict(zip(jobs, count_many(list(jobs.values()), METRICS), strict=True))
+
+
+def tally(job, metric):
+    """One counter over all kernels of a job."""
+    return sum(
+        kernel["metrics"][metric]["value"] for kernel in counted[job].kernels
+    )
+
+
+def ratio(job, above, below):
+    """One counter over another, as a number to record."""
+    return quantity(tally(job, above) / tally(job, below), how="counted")
+
+
+def of_one_word(job, numbers, metric):
+    """A counter of the tray, for each 32 numbers that pass over it."""
+    return quantity(tally(job, metric) / (numbers / 32), how="counted")
+
+
+record(
+    counted={
+        "stride": {f"s{S}": counted[f"stride_s{S}"] for S in STRIDES},
+        "fuse": {who: counted[f"fuse_{who}"] for who in BIAS_GELUS},
+        "turn": {idea: counted[f"turn_{idea}"] for idea in TRANSPOSES},
+    },
+    sectors={
+        "stride": {
+            f"s{S}": ratio(f"stride_s{S}", LOAD_SECTORS, LOAD_REQUESTS)
+            for S in STRIDES
+        },
+        "store": {
+            idea: ratio(f"turn_{idea}", STORE_SECTORS, STORE_REQUESTS)
+            for idea in TRANSPOSES
+        },
+    },
+    turns={
+        "bank": {
+            f"s{S}": ratio(f"bank_s{S}", TURNS, SHARED_LOADS) for S in BANK_STRIDES
+        },
+        "tray": {
+            idea: of_one_word(f"turn_{idea}", 8192 * 8192, TURNS)
+            for idea in TRANSPOSES
+        },
+    },
+    conflicts={
+        idea: of_one_word(f"turn_{idea}", 8192 * 8192, CONFLICTS)
+        for idea in TRANSPOSES
+    },
+)
+
+# %% [markdown]
+# /// table
+# columns: [stride, "boxes, by hand", "sectors a request, counted", "bytes read from HBM, over those at stride 1", "time over stride 1"]
+# rows:
+#   - ["1", "{{ boxes.s1:.0f }}", "{{ sectors.stride.s1:.1f }}", "{{ counted.stride.s1.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s1.us / stride.s1.us:.1f }}"]
+#   - ["2", "{{ boxes.s2:.0f }}", "{{ sectors.stride.s2:.1f }}", "{{ counted.stride.s2.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s2.us / stride.s1.us:.1f }}"]
+#   - ["4", "{{ boxes.s4:.0f }}", "{{ sectors.stride.s4:.1f }}", "{{ counted.stride.s4.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s4.us / stride.s1.us:.1f }}"]
+#   - ["8", "{{ boxes.s8:.0f }}", "{{ sectors.stride.s8:.1f }}", "{{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s8.us / stride.s1.us:.1f }}"]
+#   - ["16", "{{ boxes.s16:.0f }}", "{{ sectors.stride.s16:.1f }}", "{{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s16.us / stride.s1.us:.1f }}"]
+#   - ["32", "{{ boxes.s32:.0f }}", "{{ sectors.stride.s32:.1f }}", "{{ counted.stride.s32.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s32.us / stride.s1.us:.1f }}"]
+# ///
+#
+# /// claim | abs(sectors.stride.s1 - boxes.s1) < 0.1 and abs(sectors.stride.s4 - boxes.s4) < 0.1 and abs(sectors.stride.s32 - boxes.s32) < 0.1
+# The second and the third column agree: what you counted on your fingers is what the hardware counted, for every
+# request of every warp. From stride 8 on it stays at {{ sectors.stride.s32:.0f }}.
+# /// otherwise
+# By hand {{ boxes.s32:.0f }} boxes at stride 32; the hardware counted {{ sectors.stride.s32:.1f }} a request.
+# ///
+#
+# /// claim | counted.stride.s16.read_bytes > 1.5 * counted.stride.s8.read_bytes and stride.s16.us > 1.5 * stride.s8.us
+# The fourth column does *not* stop at eight. From stride 8 to 16 the boxes stay the same, and the bytes that leave the
+# pantry grow once more, from {{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }} to
+# {{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }} times those of stride 1. It seems that the pantry
+# hands out boxes in pairs. At stride 8 somebody wants both of a pair, at 16 only one. And the clock follows the
+# *bytes*: from {{ stride.s8.us:.0f }} to {{ stride.s16.us:.0f }} µs. So a bound on sectors is no bound on the time.
+# /// otherwise
+# From stride 8 to 16 the boxes stay the same. The bytes read go from
+# {{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }} to
+# {{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }} times those of stride 1.
+# ///
+#
+# /// claim | stride.s1.gb_per_s < 0.8 * copy.ours.gb_per_s
+# One more look at the chart, at its left end. Stride 1 wastes nothing, and still reaches only
+# {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of our copy. So all the ratios of the last column are against a kernel
+# that could be better itself. Its threads have one load of 4 bytes under way, and no more. That is a
+# [section of its own](#how-many-must-be-walking).
+# /// otherwise
+# Stride 1 reaches {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of our copy.
+# ///
+#
+# Loads and stores whose lanes are neighbours are called *coalesced*. It is the first thing to look for in any
+# kernel, and the cheapest to mend: swap two indices.
+#
+# /// exercise | Other people's boxes
+# (a) All 32 lanes read the *same* number. (b) Lane k reads number k + 1. (c) The numbers are fp64, stride 1. (d)
+# Each lane reads a `float4`, neighbours side by side. How many sectors for one request?
+# /// answer
+# (a) One. (b) Five: 128 bytes that begin 4 bytes past the edge of a box reach into a fifth. (c) Eight: 32 × 8
+# bytes. (d) Sixteen: 32 × 16 bytes. In (c) and (d) all of what is carried is used. Many sectors are not
+# bad; sectors with waste in them are.
+# ///
+
+# %% [markdown]
+# ## Thirty-two windows
+#
+# The tray plays by other rules. It knows no boxes. It has 32 windows, called *banks*, and behind window w stand
+# the words number w, w + 32, w + 64 and so on. A window serves one word in each turn. If 32 cooks want words
+# behind 32 different windows, all are served at once. If two want different words behind one window, the second
+# waits.
+#
+# /// figure | docs/assets/figures/banks.svg
+# alt: "Four rows of 32 windows. With stride 1 or 33 each window serves one lane: one turn. With stride 2 half of the windows have a queue of two. With stride 8 four windows have queues of eight. With stride 32 all 32 lanes queue at window 0: 32 turns."
+# caption: A queue at a window is a bank conflict.
+# ///
+#
+# By hand again: lane k wants the word k × stride. The longest queue decides.
+
+# %%
+from collections import Counter
+
+
+def queue(stride):
+    """The longest queue at any of the 32 windows."""
+    return max(Counter(lane * stride % 32 for lane in range(32)).values())
+
+
+record(
+    queue={f"s{S}": quantity(queue(S)) for S in BANK_STRIDES},
+    bank={
+        f"s{S}": measure(
+            k01_stride, Workload.of("float32", N=2**22, S=S), seconds=0.1
+        )
+        for S in BANK_STRIDES
+    },
+)
+print("turns:", {S: queue(S) for S in BANK_STRIDES})
+
+# %% [markdown]
+# /// predict | Stride 32 makes everybody queue at one window. And stride 33?
+# Worse still · the same · as good as stride 1.
+# /// reveal
+# As good as stride 1: {{ queue.s33:.0f }} turn by hand, {{ turns.bank.s33:.2f }} counted. 33 leaves a remainder of 1,
+# so each lane stands one window further. Any *odd* stride is harmless. Remember 33: it is about to save a
+# transpose.
+# ///
+#
+# /// table
+# columns: [stride, "turns, by hand", "turns for one load, counted", "time over stride 1"]
+# rows:
+#   - ["1", "{{ queue.s1:.0f }}", "{{ turns.bank.s1:.2f }}", "{{ bank.s1.us / bank.s1.us:.2f }}"]
+#   - ["2", "{{ queue.s2:.0f }}", "{{ turns.bank.s2:.2f }}", "{{ bank.s2.us / bank.s1.us:.2f }}"]
+#   - ["4", "{{ queue.s4:.0f }}", "{{ turns.bank.s4:.2f }}", "{{ bank.s4.us / bank.s1.us:.2f }}"]
+#   - ["8", "{{ queue.s8:.0f }}", "{{ turns.bank.s8:.2f }}", "{{ bank.s8.us / bank.s1.us:.2f }}"]
+#   - ["16", "{{ queue.s16:.0f }}", "{{ turns.bank.s16:.2f }}", "{{ bank.s16.us / bank.s1.us:.2f }}"]
+#   - ["32", "{{ queue.s32:.0f }}", "{{ turns.bank.s32:.2f }}", "{{ bank.s32.us / bank.s1.us:.2f }}"]
+#   - ["33", "{{ queue.s33:.0f }}", "{{ turns.bank.s33:.2f }}", "{{ bank.s33.us / bank.s1.us:.2f }}"]
+# caption: Turns are counted as wavefronts, the steps in which the memory unit of an SM serves a request [^nvidia-wavefronts].
+# ///
+#
+# /// claim | 24 < bank.s32.us / bank.s1.us < 40 and 24 < turns.bank.s32 < 40
+# Here the clock follows the count to the letter: {{ turns.bank.s32:.0f }} turns for one load at stride 32, and
+# {{ bank.s32.us / bank.s1.us:.0f }} times the time of stride 1. This kernel does nothing but go to the windows, so
+# there is nowhere to hide.
+# /// otherwise
+# At stride 32 the hardware counted {{ turns.bank.s32:.1f }} turns for one load, and the kernel took
+# {{ bank.s32.us / bank.s1.us:.1f }} times the time of stride 1.
+# ///
+#
+# /// exercise | All the same
+# All 32 lanes want the *same* word. How many turns?
+# /// answer
+# One. A queue forms only for *different* words behind one window. The same word is handed out to everybody in
+# one turn: a broadcast.
+# ///
+
+# %% [markdown]
+# ## Turn a matrix round
+#
+# The transpose: `y[n, m] = x[m, n]`. No arithmetic at all. It reads and writes each number once, exactly as a copy
+# does. So the copy is its ceiling, and whatever lies between is our own fault. The first three kernels here are a
+# classic of the trade [^harris2013].
+#
+# ### The obvious kernel
+#
+# /// source | src/course_kernels/transpose/k01_naive.cu
+# ///
+#
+# Look at the last line with the eyes of the last two sections. `threadIdx.x` counts along n. So the lanes of a
+# warp are neighbours in `x`: 4 boxes. And in `y` they lie a whole row apart, M numbers: 32 boxes, each for one
+# number. You could swap the two and read badly instead. *One of the two walks is always bad*, for whoever goes
+# straight from x to y.
+#
+# ### Turn it round on the tray
+#
+# /// figure | docs/assets/figures/transpose_tile.svg
+# alt: "Above: the naive kernel reads part of a row of x and writes it as part of a column of y, one box for each number. Below: a tile of x is read row by row onto a tray and read from the tray column by column, so that y is also written row by row."
+# caption: The detour is short, and it mends both walks.
+# ///
+#
+# Take a tile of 32 × 32. Read it row by row onto the tray, which is good for the hall. Wait for each other. Then
+# take it off the tray column by column, and write each column as a row of y, which is good for the hall again.
+#
+# /// source | src/course_kernels/transpose/k02_tiled.cu
+# ///
+#
+# /// predict | Both walks down the hall are mended now. Is the transpose as quick as a copy?
+# Yes, it moves the same bytes · nearly · by no means.
+# /// reveal
+# The copy needs {{ copy.ours.us:.0f }} µs, this kernel {{ turn.tiled.us:.0f }}, the naive one
+# {{ turn.naive.us:.0f }}. The columns of the tray are why. A row of the tile is 32 words long, so a column has
+# stride 32, and you know that queue.
+# ///
+#
+# ### Three ways out of the queue
+#
+# **Pad.** Make a row 33 words long: `tile[TILE][TILE + 1]`. One word in each row holds nothing, and a column now
+# has stride 33.
+#
+# **Swizzle.** Keep 32, but put the number of row r and column c into column `c ^ r`. The `^` is *exclusive or*.
+# Within a row it only shuffles the order. Down a column it names 32 different windows. No word is wasted.
+#
+# **Vectorise.** Move 16 bytes in every instruction: a thread takes a square of 4 × 4, turns it in her own hands, and
+# passes on four vectors. The tray is swizzled again, this time by whole vectors. This one has far more bytes
+# under way. Why that matters is the next section.
+
+# %%
+from course_kernels.transpose import library as transpose_library
+
+square = Workload.of("float32", M=16384, N=16384)  # 1 GiB each way
+record(
+    turn=compare(
+        {**TRANSPOSES, "torch": transpose_library.torch_transpose},
+        square,
+        seconds=0.15,
+    )
+)
+
+# %% [markdown]
+# /// chart | staircase
+# title: Transpose of 16384 × 16384 fp32 numbers
+# y_label: GB/s, read and written
+# steps:
+#   - {name: turn.naive.gb_per_s, label: naive}
+#   - {name: turn.tiled.gb_per_s, label: tiled}
+#   - {name: turn.padded.gb_per_s, label: padded}
+#   - {name: turn.swizzled.gb_per_s, label: swizzled}
+#   - {name: turn.vectorised.gb_per_s, label: vectorised}
+# references:
+#   - {label: our copy, value: copy.ours.gb_per_s}
+# alt: "A staircase of bytes per second: naive {{ turn.naive.gb_per_s:.0f }} GB/s, tiled {{ turn.tiled.gb_per_s:.0f }}, padded {{ turn.padded.gb_per_s:.0f }}, swizzled {{ turn.swizzled.gb_per_s:.0f }}, vectorised {{ turn.vectorised.gb_per_s:.0f }}. A copy of as many bytes stands at {{ copy.ours.gb_per_s:.0f }}."
+# ///
+#
+# /// table
+# columns: [kernel, "% of peak", "time, µs", "sectors for one store", "turns at the tray for 32 numbers", of which conflicts]
+# rows:
+#   - [naive, "{{ turn.naive.of_peak:.1%}}", "{{ turn.naive.us:.0f }}", "{{ sectors.store.naive:.1f }}", "none, no tray", ""]
+#   - [tiled, "{{ turn.tiled.of_peak:.1%}}", "{{ turn.tiled.us:.0f }}", "{{ sectors.store.tiled:.1f }}", "{{ turns.tray.tiled:.1f }}", "{{ conflicts.tiled:.1f }}"]
+#   - [padded, "{{ turn.padded.of_peak:.1%}}", "{{ turn.padded.us:.0f }}", "{{ sectors.store.padded:.1f }}", "{{ turns.tray.padded:.1f }}", "{{ conflicts.padded:.1f }}"]
+#   - [swizzled, "{{ turn.swizzled.of_peak:.1%}}", "{{ turn.swizzled.us:.0f }}", "{{ sectors.store.swizzled:.1f }}", "{{ turns.tray.swizzled:.1f }}", "{{ conflicts.swizzled:.1f }}"]
+#   - ["**vectorised**", "**{{ turn.vectorised.of_peak:.1%}}**", "{{ turn.vectorised.us:.0f }}", "{{ sectors.store.vectorised:.1f }}", "{{ turns.tray.vectorised:.1f }}", "{{ conflicts.vectorised:.1f }}"]
+#   - ["PyTorch, x.t() copied", "{{ turn.torch.of_peak:.1%}}", "{{ turn.torch.us:.0f }}", "", "", ""]
+#   - ["*copy, ours*", "*{{ copy.ours.of_peak:.1%}}*", "*{{ copy.ours.us:.0f }}*", "", "", ""]
+# caption: Counters by Nsight Compute, on 8192 × 8192. A store of 16 bytes a lane fills 16 sectors, so there 16 is the least.
+# ///
+#
+# /// claim | sectors.store.naive > 30 and sectors.store.tiled < 5
+# Read the counters from the top. The naive kernel touches {{ sectors.store.naive:.0f }} sectors with one store, the
+# tiled one {{ sectors.store.tiled:.0f }}. That is the hall, mended.
+# /// otherwise
+# The naive kernel touches {{ sectors.store.naive:.1f }} sectors with one store, the tiled one
+# {{ sectors.store.tiled:.1f }}.
+# ///
+#
+# /// claim | conflicts.tiled > 25 and conflicts.padded < 1 and conflicts.swizzled < 1
+# Then the tray. The tiled kernel waits {{ conflicts.tiled:.0f }} turns for nothing with every load, the padded one
+# {{ conflicts.padded:.1f }}, the swizzled one {{ conflicts.swizzled:.1f }}. That is the queue, gone.
+# /// otherwise
+# Conflicts for 32 numbers at the tray: {{ conflicts.tiled:.1f }} in the tiled kernel, {{ conflicts.padded:.1f }} in
+# the padded, {{ conflicts.swizzled:.1f }} in the swizzled one.
+# ///
+#
+# /// claim | 0.9 < turn.swizzled.us / turn.padded.us < 1.1
+# Padded or swizzled, the clock hardly cares: {{ turn.padded.us:.0f }} µs and {{ turn.swizzled.us:.0f }} µs.
+# Swizzling matters where the spare words would be missed, and where vectors, and the engines that carry
+# whole tiles, want rows without gaps.
+# /// otherwise
+# Padded needs {{ turn.padded.us:.0f }} µs, swizzled {{ turn.swizzled.us:.0f }} µs.
+# ///
+#
+# /// define | transpose_of_copy = turn.vectorised.gb_per_s / max(copy.ours.gb_per_s, copy.torch.gb_per_s)
+# unit: "1"
+# what: best transpose over the best copy, 1 GiB each way, fp32
+# ///
+#
+# /// claim | transpose_of_copy > 0.92
+# And the last step arrives: **{{ transpose_of_copy:.1%}} of the copy ceiling**, or
+# {{ turn.vectorised.of_peak:.1%}} of peak. A matrix can be turned round in about the time it takes to look at it.
+# ///
+#
+# /// claim | turn.torch.us > 2 * turn.vectorised.us
+# PyTorch's own way to write out a transpose takes {{ turn.torch.us / turn.vectorised.us:.2f }} times as long
+# here. It handles every shape, type and stride there is; ours handles one job.
+# /// otherwise
+# PyTorch's own way to write out a transpose takes {{ turn.torch.us / turn.vectorised.us:.2f }} times our time.
+# ///
+#
+# /// exercise | Swap the indices
+# In `k01_naive.cu`, let `threadIdx.x` count along m instead, so that the *writes* are neighbours and the *reads*
+# are 32 boxes. Both versions carry waste on one of the two walks. Is it the same? First guess, then measure:
+#
+# ```bash
+# PYTHONPATH=src python -m course_kernels.measure transpose/k01_naive \
+#     --workload dtype=float32,M=16384,N=16384
+# ```
+# /// answer
+# On paper it is the same: 36 boxes for 32 numbers either way. In the hardware it is not quite. A scattered read
+# leaves the rest of its box in a cache, where another warp of the block may find it. A scattered write leaves a box
+# that is only partly new, and the L2 must put it together from several warps before it goes to the pantry. Write
+# down both times and both counters, sectors for loads and for stores. Whichever wins on your card, the tray makes
+# the question go away.
+# ///
+#
+# /// lab | transpose
+# ///
+
+# %% [markdown]
+# ## How many must be walking?
+#
+# One trip to the pantry takes {{ hop.hbm:.0f }} ticks. If one cook at a time walked, you would get 4 bytes in
+# {{ hop.hbm:.0f }} ticks. The hall could carry {{ reading.k1048576:.0f }} bytes in *every* tick. So send many. How
+# many exactly?
+#
+# The answer belongs to every queue there is, in a shop or in a chip. It is **Little's law** [^little1961], and it reads
+#
+# `under way = how long one takes × how many arrive in each tick`
+#
+# Ten minutes to the pantry and back, one jar wanted each minute: ten cooks must be walking, always. Fewer, and the
+# stove waits. More, and they queue. Now with our own numbers, measured above.
+
+# %%
+trip = median(hops["hbm"])  # ticks
+wanted = sheet.bandwidth_gb_per_s * 1e3 / clock_mhz  # bytes in each tick
+under_way = trip * wanted
+
+record(
+    little={
+        "wanted": quantity(wanted, "B/clk"),
+        "bytes": quantity(under_way, "B"),
+        "of_sm": quantity(under_way / sms, "B"),
+        "of_thread": quantity(under_way / sms / 2048, "B"),
+    }
+)
+
+# %% [markdown]
+# {{ hop.hbm:.0f }} ticks × {{ little.wanted:.0f }} bytes a tick = **{{ little.bytes / 1e6:.1f }} MB under way**, at
+# every moment, over the whole card. For one SM that is {{ little.of_sm / 1024:.1f }} KiB. Shared out among the
+# 2048 threads that an SM can hold, {{ little.of_thread:.1f }} bytes each.
+#
+# That is the *least*. It takes the trip through an empty hall. When the hall is full, each trip takes longer, so
+# more must be under way.
+#
+# You have two ways to get there, and they multiply.
+#
+# - **More threads.** How many of an SM's places are taken is called *occupancy*. The usual advice: get it to
+#   100 %.
+# - **More from each thread.** Let a thread ask for its second, third and fourth vector before it needs the first.
+#   Instructions of one thread that do not wait for each other are called *ILP*. A load of 16 bytes instead of 4
+#   helps in the same way: four times the bytes for one instruction.
+#
+# So here is a copy with two knobs. V: how many vectors of 16 bytes a thread asks for before it waits. R: how many
+# blocks may stand on an SM at once; we hold the others off by asking for shared memory that nobody uses.
+#
+# /// predict | One copy fills every seat and asks for one vector a thread. Another leaves half of the seats empty and asks for four. Which is quicker?
+# The full house · the half-empty one · no difference.
+# /// reveal
+# Full house, V = 1: {{ flight.v1.r8.of_peak:.1%}} of peak. Half-empty, V = 4: {{ flight.v4.r4.of_peak:.1%}}.
+# ///
+
+# %%
+from course_kernels.bytes_in_flight import k01_limited
+
+VECTORS, RESIDENT = (1, 2, 4, 8), (1, 2, 4, 8)
+# V = R = 1: 4 KiB on each SM come back after one trip, and go out again.
+forecast = 2 * 4096 * sms * clock_mhz / trip / 1e3
+
+record(
+    flight={
+        f"v{V}": {
+            f"r{R}": measure(
+                k01_limited,
+                Workload.of("float32", N=2**26, V=V, R=R),
+                seconds=0.05,
+            )
+            for R in RESIDENT
+        }
+        for V in VECTORS
+    },
+    forecast=quantity(forecast, "GB/s"),
+    seats={
+        f"v{V}": {
+            f"r{R}": quantity(k01_limited.occupancy(V, R), how="device")
+            for R in RESIDENT
+        }
+        for V in VECTORS
+    },
+)
+
+# %% [markdown]
+# /// chart | lines
+# title: "A copy with two knobs"
+# x: R
+# y: gb_per_s
+# x_label: R, blocks of 256 threads on an SM (8 fill it)
+# y_label: GB/s, read and written
+# x_scale: log2
+# series:
+#   - {name: flight.v8.*, label: V = 8}
+#   - {name: flight.v4.*, label: V = 4}
+#   - {name: flight.v2.*, label: V = 2}
+#   - {name: flight.v1.*, label: V = 1}
+# references:
+#   - {label: our copy of 1 GiB, value: copy.ours.gb_per_s}
+# alt: "Bytes per second against the blocks on an SM, one line for each number of vectors. With one block, V = 1 gives {{ flight.v1.r1.gb_per_s:.0f }} GB/s and V = 8 gives {{ flight.v8.r1.gb_per_s:.0f }}. With eight blocks, V = 1 gives {{ flight.v1.r8.gb_per_s:.0f }} and V = 4 gives {{ flight.v4.r8.gb_per_s:.0f }}."
+# caption: 256 MiB each way. To the right, more seats are taken; upwards from line to line, more in each hand.
+# ///
+#
+# /// table
+# columns: ["% of peak", "R = 1", "R = 2", "R = 4", "R = 8"]
+# rows:
+#   - ["V = 1", "{{ flight.v1.r1.of_peak:.1%}}", "{{ flight.v1.r2.of_peak:.1%}}", "{{ flight.v1.r4.of_peak:.1%}}", "{{ flight.v1.r8.of_peak:.1%}}"]
+#   - ["V = 2", "{{ flight.v2.r1.of_peak:.1%}}", "{{ flight.v2.r2.of_peak:.1%}}", "{{ flight.v2.r4.of_peak:.1%}}", "{{ flight.v2.r8.of_peak:.1%}}"]
+#   - ["V = 4", "{{ flight.v4.r1.of_peak:.1%}}", "{{ flight.v4.r2.of_peak:.1%}}", "{{ flight.v4.r4.of_peak:.1%}}", "{{ flight.v4.r8.of_peak:.1%}}"]
+#   - ["V = 8", "{{ flight.v8.r1.of_peak:.1%}}", "{{ flight.v8.r2.of_peak:.1%}}", "{{ flight.v8.r4.of_peak:.1%}}", "{{ flight.v8.r8.of_peak:.1%}}"]
+#   - ["*occupancy, V = 1*", "*{{ seats.v1.r1:.1%}}*", "*{{ seats.v1.r2:.1%}}*", "*{{ seats.v1.r4:.1%}}*", "*{{ seats.v1.r8:.1%}}*"]
+#   - ["*occupancy, V = 8*", "*{{ seats.v8.r1:.1%}}*", "*{{ seats.v8.r2:.1%}}*", "*{{ seats.v8.r4:.1%}}*", "*{{ seats.v8.r8:.1%}}*"]
+# caption: Under way on an SM are V × R × 4 KiB. Eight vectors need so many registers that eight blocks no longer fit.
+# ///
+#
+# First the lower left corner, by hand. V = R = 1: 256 threads with 16 bytes each are 4 KiB on an SM, and they come back
+# after one trip. 4 KiB × {{ card.sms:.0f }} SMs in {{ hop.hbm:.0f }} ticks, and the same again for writing:
+# {{ forecast:.0f }} GB/s at best.
+#
+# /// claim | 0.4 * forecast < flight.v1.r1.gb_per_s < 1.05 * forecast
+# Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s. The law keeps its word. It is a bound: the forecast counts an empty
+# hall, and nothing for the work between two trips.
+# /// otherwise
+# Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s.
+# ///
+#
+# /// claim | flight.v4.r4.us < 1.01 * flight.v1.r8.us
+# Then the trap. With V = 1 and every seat taken, occupancy is {{ seats.v1.r8:.0%}}, and the copy reaches
+# {{ flight.v1.r8.of_peak:.1%}} of peak. With V = 4 and half of the seats empty, it reaches {{ flight.v4.r4.of_peak:.1%}}.
+# **Occupancy was never the goal.** Bytes under way are [^volkov2010]. A seat is one way to get them, a fuller
+# hand is another, and the second costs no seat.
+# /// otherwise
+# With V = 1 and every seat taken the copy reaches {{ flight.v1.r8.of_peak:.1%}} of peak, with V = 4 and half of the
+# seats empty {{ flight.v4.r4.of_peak:.1%}}. What counts are the bytes under way [^volkov2010].
+# ///
+#
+# So when a kernel uses so many registers that half of the seats stay empty, do not panic. Ask how many bytes are
+# under way, and whether that is enough. It is also why *vector loads* keep coming back on this page: they are the
+# cheapest way to a fuller hand.
+#
+# /// exercise | Three kernels
+# An SM of a certain card holds 2048 threads, and Little's law asks for 24 KiB under way on each SM. Which of these have
+# enough? (a) 2048 threads, one load of 4 bytes each. (b) 1024 threads, one load of 16 bytes. (c) 512 threads, four
+# loads of 16 bytes that do not wait for each other. (d) The same four loads, but each takes its address from the one
+# before.
+# /// answer
+# (a) 8 KiB: no, at full occupancy. (b) 16 KiB: no. (c) 32 KiB: yes, at a quarter of the occupancy. (d) Only one load of
+# each thread can be under way: 8 KiB, no. It is a pointer chase, and all the registers in the world do not help it.
+# ///
+
+# %% [markdown]
+# ## One number from many
+#
+# Add up a list of N numbers. Reading them is all that is needed, so the *read* is the ceiling. But there are
+# thousands of cooks and one sum. How do they get together?
+#
+# **Everybody adds to one number.** An *atomic* addition reads, adds and writes in one step that nothing can come
+# between. Right, and simple. And all of them stand in line for one address.
+#
+# **A tree on the tray.** 256 numbers become 128 sums of two, then 64, and so on [^harris2007]. Eight steps, and all
+# additions of a step happen at once. After each step everybody waits. At the end the block adds its one sum to
+# the total: one atomic for 256 numbers.
+#
+# **Shuffles.** The lanes of a warp can read each other's registers: a *shuffle*. No tray, no waiting. Five steps
+# for 32 lanes [^luitjens2014].
+#
+# /// figure | docs/assets/figures/reduction_shuffle.svg
+# alt: "Eight lanes hold 3, 1, 4, 1, 5, 9, 2 and 6. In the first step each of the first four adds what the lane four further holds: 8, 10, 6, 7. In the second, two lanes further: 14, 17. In the third, one further: 31."
+# caption: Three steps for eight lanes, five for a warp.
+# ///
+
+# %%
+lanes = [3, 1, 4, 1, 5, 9, 2, 6]
+step = 4
+while step:
+    lanes = [lanes[i] + lanes[i + step] for i in range(step)]
+    print(f"from {step} further:", *lanes)
+    step //= 2
+
+# %% [markdown]
+# In CUDA each of those steps is one line. In this version both partners add, so that every lane ends with
+# the sum:
+#
+# /// source | src/course_kernels/reduction/k03_shuffle.cu
+# ///
+#
+# **Read more before you talk.** In that kernel a thread fetches 4 bytes, and at once begins to shuffle; and
+# every block still sends its sum to the one address. In `k04_vectorised` a few blocks stride through the whole list. A
+# thread sums in its own registers, with four 16-byte vectors under way. It shuffles once, at the end, and each block
+# writes its sum to a place of its own. A second launch, of one block, adds those.
+#
+# ### First: is it right?
+#
+# Sixteen million numbers between 0 and 1, and one fp32 sum. Something happens near 2<sup>24</sup>.
+
+# %%
+import numpy as np
+
+total = np.float32(2**24)
+print("2**24 + 0.7 in fp32:", total + np.float32(0.7), "and before:", total)
+
+# %% [markdown]
+# An fp32 number has 24 bits. From 16 777 216 on, neighbours are 2 apart, and whatever is less than 1 is rounded away.
+# A sum of numbers between 0 and 1 that has come this far *stops growing*. Our checker says it in its own words, for a
+# list of 2<sup>26</sup>:
+
+# %%
+from course_kernels.measure import refusal, text
+from course_kernels.reduction import (
+    k01_atomics,
+    k02_tree,
+    k03_shuffle,
+    k04_vectorised,
+    k05_triton,
+)
+from course_kernels.reduction import library as reduction_library
+
+record(
+    refused=text(refusal(k01_atomics, Workload.of("float32", N=2**26))),
+)
+
+# %% [markdown]
+# > {{ refused }}
+#
+# Nobody wrote a wrong line. The *order* is wrong: a huge number meets small ones. A tree has sums of about equal size
+# meet each other, at every level. So it is not only quicker: it is more exact, at any size.
+#
+# ### Then: how quick?
+#
+# At 2<sup>24</sup> numbers all are right, so all may race. Past it, atomics may not.
+
+# %%
+SUMS = {
+    "tree": k02_tree,
+    "shuffle": k03_shuffle,
+    "vectorised": k04_vectorised,
+    "triton": k05_triton,
+    "torch": reduction_library.torch_sum,
+}
+record(
+    short=compare(
+        {"atomics": k01_atomics, **SUMS},
+        Workload.of("float32", N=2**24),
+        seconds=0.1,
+    ),
+    sums=compare(SUMS, Workload.of("float32", N=GB), seconds=0.2),
+)
+
+# %% [markdown]
+# /// predict | Shuffles spare the tray, and seven of eight barriers. How much of the tree's time do they save, at 2²⁸ numbers?
+# Most of it · a third · next to nothing.
+# /// reveal
+# Tree: {{ sums.tree.us:.0f }} µs. Shuffles: {{ sums.shuffle.us:.0f }} µs. Look for what the two have in common.
+# ///
+#
+# /// table
+# columns: [kernel, "2²⁴ numbers, µs", "error there", "2²⁸ numbers, µs", "% of peak there", "error there"]
+# rows:
+#   - [atomics, "{{ short.atomics.us:.0f }}", "{{ short.atomics.error:.0e }}", refused, "", ""]
+#   - [tree, "{{ short.tree.us:.0f }}", "{{ short.tree.error:.0e }}", "{{ sums.tree.us:.0f }}", "{{ sums.tree.of_peak:.1%}}", "{{ sums.tree.error:.0e }}"]
+#   - [shuffles, "{{ short.shuffle.us:.0f }}", "{{ short.shuffle.error:.0e }}", "{{ sums.shuffle.us:.0f }}", "{{ sums.shuffle.of_peak:.1%}}", "{{ sums.shuffle.error:.0e }}"]
+#   - ["**shuffles, 16-byte loads**", "{{ short.vectorised.us:.0f }}", "{{ short.vectorised.error:.0e }}", "{{ sums.vectorised.us:.0f }}", "**{{ sums.vectorised.of_peak:.1%}}**", "{{ sums.vectorised.error:.0e }}"]
+#   - [Triton, "{{ short.triton.us:.0f }}", "{{ short.triton.error:.0e }}", "{{ sums.triton.us:.0f }}", "{{ sums.triton.of_peak:.1%}}", "{{ sums.triton.error:.0e }}"]
+#   - [torch.sum, "{{ short.torch.us:.0f }}", "{{ short.torch.error:.0e }}", "{{ sums.torch.us:.0f }}", "{{ sums.torch.of_peak:.1%}}", "{{ sums.torch.error:.0e }}"]
+# caption: The error of one sum, relative to it, over all calls of the check.
+# ///
+#
+# /// claim | 0.95 < sums.shuffle.us / sums.tree.us < 1.05 and 0.7 < (short.atomics.us / 16) / sums.tree.us < 1.05
+# Why did the shuffles save nothing? Do the sum. Atomics took {{ short.atomics.us / 1e3:.1f }} ms for 2<sup>24</sup>
+# additions to one address: {{ short.atomics.us * 1e3 / 16777216:.2f }} ns each, one after the other. In the tree and in the
+# shuffle kernel each block sends one sum, so at 2<sup>28</sup> numbers 2<sup>20</sup> of them stand in that line, for
+# {{ short.atomics.us / 16:.0f }} µs. The tree took {{ sums.tree.us:.0f }} µs. Whatever a block did before, with a tray or
+# without, it did while others stood in line. *You made the part quicker that nobody waited for.* It will happen to you
+# again, and only arithmetic like this tells.
+# /// otherwise
+# Tree {{ sums.tree.us:.0f }} µs, shuffles {{ sums.shuffle.us:.0f }} µs. Each block of both sends one sum to one address; by
+# the time of the atomics at 2<sup>24</sup>, that line alone takes {{ short.atomics.us / 16:.0f }} µs.
+# ///
+#
+# /// claim | sums.vectorised.us < 0.2 * sums.shuffle.us
+# Now take the line away, and fill the hands: a few blocks, each with its own place for its sum, four vectors under
+# way in each thread. {{ sums.vectorised.us:.0f }} µs, where the shuffles alone took {{ sums.shuffle.us:.0f }}. Now the hall is
+# what everybody waits for, and that is where you want to be.
+# /// otherwise
+# A few blocks with four vectors under way in each thread, and no line: {{ sums.vectorised.us:.0f }} µs.
+# ///
+#
+# /// define | reduction_of_read = sums.vectorised.gb_per_s / max(sums.torch.gb_per_s, reading.k1048576 * card.clock / 1e3)
+# unit: "1"
+# what: best reduction over the best plain read of 1 GiB, fp32
+# ///
+#
+# /// define | reduction_over_torch = sums.torch.us / sums.vectorised.us
+# unit: ×
+# what: shuffle reduction with 16-byte loads over torch.sum, 2²⁸ fp32 numbers, speed
+# ///
+#
+# /// claim | reduction_of_read > 0.92
+# What would a kernel reach that reads 1 GiB and does nothing with it? Take the better of two: the microbenchmark
+# above, and `torch.sum`. Our reduction has **{{ reduction_of_read:.1%}}** of that read ceiling. The additions are
+# free.
+# ///
+#
+# /// claim | reduction_over_torch > 0.97
+# Against `torch.sum`: {{ reduction_over_torch:.2f }} times its speed. Do not read more into it. Both stand in
+# front of the same hall.
+# ///
+#
+# /// exercise | Eight at a time
+# A block of 1024 threads sums with shuffles. How many shuffle steps, how many barriers, how many words on the tray?
+# /// answer
+# Five steps in every warp: 32 warps leave 32 sums. Those go over the tray: 32 words, one barrier. Then one warp
+# takes them and shuffles five more times. Ten steps and one barrier, where the tree on the tray has ten steps and
+# ten barriers.
+# ///
+#
+# /// lab | reduction
+# ///
+
+# %% [markdown]
+# ## Do it while you hold it
+#
+# All this was about carrying well. The best trip is still the one you do not make.
+#
+# After the first multiply of a transformer's feed-forward layer comes: add a bias, take the GELU. In PyTorch, two
+# lines and two kernels. `s = x + b` reads x and writes s. `gelu(s)` reads s and writes y. And s is carried to the
+# pantry only to be fetched back at once.
+#
+# *Fused*, it is one kernel: read x, add, GELU, write y. The sum never leaves the hand.
+#
+# /// source | src/course_kernels/bias_gelu/k01_fused.cu#fused
+# ///
+#
+# By hand, for a layer of {{ fuse_by_hand.rows:.0f }} × {{ fuse_by_hand.columns:.0f }} in bf16:
+
+# %%
+M, N = layer.M, layer.N
+one_trip = 2 * M * N  # bytes: two for each number
+record(
+    fuse_by_hand={
+        "rows": quantity(M, how="given"),
+        "columns": quantity(N, how="given"),
+        # x in, s out; s in, y out. Fused: x in, y out. The bias is 2 * N.
+        "two_kernels": quantity(4 * one_trip + 2 * N, "B"),
+        "fused": quantity(2 * one_trip + 2 * N, "B"),
+    },
+    fuse=compare(BIAS_GELUS, layer, seconds=0.2),
+)
+
+# %% [markdown]
+# /// predict | Half the bytes. What happens to the time?
+# Half · a little more than half · less than half.
+# /// reveal
+# {{ fuse.cuda.us / fuse.eager.us:.2f }} of it: {{ fuse.eager.us:.0f }} µs for the two kernels,
+# {{ fuse.cuda.us:.0f }} µs for the fused one.
+# ///
+#
+# /// table
+# columns: [bias + GELU, kernels, "by hand, GB", "counted, GB", "time, µs", "% of peak", error]
+# rows:
+#   - ["eager, two operators", "{{ counted.fuse.eager.kernels }}", "{{ fuse_by_hand.two_kernels / 1e9:.2f }}", "{{ counted.fuse.eager.gb:.2f }}", "{{ fuse.eager.us:.0f }}", "{{ fuse.eager.of_peak:.1%}}", "{{ fuse.eager.error:.0e }}"]
+#   - ["torch.compile", "{{ counted.fuse.compiled.kernels }}", "{{ fuse_by_hand.fused / 1e9:.2f }}", "{{ counted.fuse.compiled.gb:.2f }}", "{{ fuse.compiled.us:.0f }}", "{{ fuse.compiled.of_peak:.1%}}", "{{ fuse.compiled.error:.0e }}"]
+#   - ["Triton, by hand", "{{ counted.fuse.triton.kernels }}", "{{ fuse_by_hand.fused / 1e9:.2f }}", "{{ counted.fuse.triton.gb:.2f }}", "{{ fuse.triton.us:.0f }}", "{{ fuse.triton.of_peak:.1%}}", "{{ fuse.triton.error:.0e }}"]
+#   - ["**CUDA C++**", "{{ counted.fuse.cuda.kernels }}", "{{ fuse_by_hand.fused / 1e9:.2f }}", "{{ counted.fuse.cuda.gb:.2f }}", "{{ fuse.cuda.us:.0f }}", "**{{ fuse.cuda.of_peak:.1%}}**", "{{ fuse.cuda.error:.0e }}"]
+# caption: Per cent of peak counts what the problem needs, x once and y once, for all four. The error is that of the worst number, relative to its size.
+# ///
+#
+# /// claim | counted.fuse.eager.gb > 1.7 * counted.fuse.cuda.gb and fuse.eager.us > 1.6 * fuse.cuda.us
+# The counters confirm the pencil: {{ counted.fuse.eager.gb:.2f }} GB against {{ counted.fuse.cuda.gb:.2f }} GB. And
+# the clock follows: two kernels take {{ fuse.eager.us / fuse.cuda.us:.2f }} times as long. A factor for free,
+# without a single cleverer instruction.
+# /// otherwise
+# The counters say {{ counted.fuse.eager.gb:.2f }} GB against {{ counted.fuse.cuda.gb:.2f }} GB, the clock
+# {{ fuse.eager.us / fuse.cuda.us:.2f }} times as long for two kernels.
+# ///
+#
+# /// claim | fuse.cuda.error < 0.8 * fuse.eager.error
+# And it is *more* exact. Two kernels round twice to bf16: the sum, to store it, and the answer. Fused, the sum
+# stays in fp32. The worst error falls from {{ fuse.eager.error:.1e }} to {{ fuse.cuda.error:.1e }}.
+# /// otherwise
+# The worst error is {{ fuse.eager.error:.1e }} with two kernels and {{ fuse.cuda.error:.1e }} fused.
+# ///
+#
+# /// claim | fuse.triton.us > 1.03 * fuse.cuda.us
+# Triton's version moves the same bytes and still takes {{ fuse.triton.us / fuse.cuda.us:.2f }} times as long. It calls
+# the exact `erf` of the compiler's library, some thirty instructions a number. With two bytes a number, so much
+# arithmetic is no longer free. Our CUDA kernel uses a shorter formula, good to the last bits of fp32; read
+# its `gelu`. You could type the same into the Triton kernel.
+# /// otherwise
+# Triton's version, which calls the exact `erf` of the compiler's library, takes
+# {{ fuse.triton.us / fuse.cuda.us:.2f }} times the time of our CUDA kernel.
+# ///
+#
+# /// claim | fuse.compiled.us < 1.1 * fuse.cuda.us
+# Should you write such kernels by hand, then? Mostly not. `torch.compile` saw the two lines, wrote one kernel by
+# itself, and takes {{ fuse.compiled.us / fuse.cuda.us:.2f }} times our time. Know what it saves, and let it.
+# /// otherwise
+# `torch.compile` saw the two lines and wrote one kernel by itself. It takes
+# {{ fuse.compiled.us / fuse.cuda.us:.2f }} times the time of ours.
+# ///
+#
+# /// exercise | Three in a row
+# A layer does: add a bias, GELU, multiply by a mask, all elementwise, in bf16, on tensors of P bytes each (the mask
+# too). How many bytes do three operators move, and how many does one fused kernel? Leave the bias out of the count.
+# /// answer
+# Three operators: 2P + 2P + 3P = 7P. The multiply reads two tensors and writes one. Fused: x, the mask and y, 3P. The
+# rule: count the tensors that *enter* and *leave* the whole group. All in between is free.
+# ///
+
+# %% [markdown]
+# ## Before you leave the cafeteria
+#
+# **You can now** look at a kernel and ask five questions, in this order.
+#
+# 1. *Must it be carried at all?* Fuse.
+# 2. *Is it carried once?* What is used again belongs on the tray.
+# 3. *Do neighbours ask for neighbours?* Count the boxes.
+# 4. *Does anybody queue at the tray?* Count the windows.
+# 5. *Are enough of them walking?* Latency × bandwidth.
+#
+# With a pencil, all five. Then let the counters check your pencil.
+#
+# **Where this leads.** A transpose uses every number once. A matrix multiply uses each of them thousands of times, and
+# there the tray stops being a detour and becomes the point: that is the next lecture. You can see the same five
+# questions at work today in [FlashAttention from scratch](../workshops/w1_flash_attention.py), which keeps the largest
+# matrix of a model off the stairs. How the clock and the counters on this page work:
+# [how every number here is measured](../how_we_measure.py). Each number with its spread:
+# [the ledger](../numbers.md).
