@@ -73,6 +73,7 @@ PROBLEM = Problem(
         Workload.of("float32", N=129, C=4, K=1000),
         Workload.of("float32", N=300, C=8, K=4096),
         Workload.of("float32", N=5000, C=1, K=8192),
+        Workload.of("float32", N=100_000, C=8, K=8192),  # many chains, for the worst of them
     ),
     time_on=(
         # The peak: eight chains a thread on a full card.

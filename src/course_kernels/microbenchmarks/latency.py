@@ -2,8 +2,13 @@
 
 Contract  each function walks a chain that is one cycle, looks where the walk ended, and refuses a wrong end
 Idea      read latency.cu first
-Limits    a hop is `i = x[i]`: the load and the address arithmetic; with pointer=True the load alone. The two readings
-          of the clock are not subtracted: `clock_cycles()` tells what they cost, shared by all hops of a sample
+Limits    a hop is `i = x[i]`: the load and the address arithmetic; with pointer=True the load alone. Published figures
+          are of either kind, so say which you mean. The two readings of the clock are not subtracted:
+          `clock_cycles()` tells what they cost, shared by all hops of a sample
+Found     on an H200. The arithmetic costs the same few cycles at every level. A plain load and one that asks for L1 by
+          name take the same time. An L2 chase is flat up to half of the cache and rises past it, before the whole
+          is full. An HBM chase is the same at random and in rising order, except where two places share 64 bytes:
+          the second then came along with the first. Past L2, the footprint hardly matters up to some GiB
 Source    Luo et al. 2024, arXiv:2402.13499; Luo et al. 2025, arXiv:2501.12084
 """
 
@@ -34,7 +39,7 @@ class Level:
 
     Attributes:
         footprint_bytes: what the chain spans. L1: well inside the smallest L1. L2: far past L1, well inside one half
-            of the L2 cache. HBM: well past L2, yet small enough for the address translation to reach.
+            of the L2 cache. HBM: well past L2, yet made in a moment.
         load: the kernel, one of `LOADS`.
         warm: whether a whole lap runs before the clock is read; without it every line is met for the first time.
         hops: loads of one sample.
@@ -112,9 +117,10 @@ def hop_cycles(level: str, n: int = 20, *, pointer: bool = False) -> list[float]
     """Cycles of one dependent load from one level of memory.
 
     Args:
-        level: "shared", "l1", "l2" (lines at random, so both halves of the cache count) or "hbm".
+        level: "shared", "l1", "l2" (lines at random, each read before) or "hbm".
         n: samples; each is the mean over a walk of some thousand hops.
-        pointer: the chain holds addresses, and a hop is the load alone; otherwise it is `i = x[i]`.
+        pointer: the chain holds addresses, and a hop is the load alone, 8 bytes (4 in shared memory). Otherwise it is
+            `i = x[i]`: what a program with an index pays.
     Returns:
         n numbers of cycles.
     Raises:
@@ -142,9 +148,9 @@ def chase(
 ) -> list[float]:
     """Cycles of one dependent load somewhere in a footprint: swept over sizes, the stairs of the memory.
 
-    The chain meets every line of the footprint in random order. It is warm: the thread has walked a lap, or half a
-    million hops of a longer one. So past a cache's size the mean is a mixture of hits and misses. At the largest sizes
-    the address translation misses too; nothing here tells it from the memory behind it.
+    A hop is `i = x[i]`. The chain meets every line of the footprint in random order. It is warm: the thread has
+    walked a lap, or half a million hops of a longer one. So past a cache's size the mean is a mixture of hits and
+    misses. At the largest sizes the address translation misses too; nothing here tells it from the memory behind it.
 
     Args:
         footprint_bytes: the size; some KiB to 16 GiB, a multiple of slot_bytes.
@@ -167,7 +173,9 @@ def chase(
 def line_cycles(lines: int = 512, footprint_bytes: int = 16 * MIB) -> list[float]:
     """Cycles of an L2 hit, line by line, as one multiprocessor sees them.
 
-    A big card's L2 cache comes in two halves, and a line that lies in the far one takes longer.
+    Some lines are nearer than others. On an H200 they fall into two groups with a gap between, of about as many lines
+    each; but all are read again and again here, and a line whose home is the far half of the cache may by then have a
+    copy in the near one. So do not take the groups for the halves.
 
     Args:
         lines: how many lines, at random places of the footprint.
