@@ -5,7 +5,7 @@ Idea      read latency.cu first
 Limits    a hop is `i = x[i]`: the load and the address arithmetic; with pointer=True the load alone. Published figures
           are of either kind, so say which you mean. The two readings of the clock are not subtracted:
           `clock_cycles()` tells what they cost, shared by all hops of a sample
-Found     on an H200. The arithmetic costs the same few cycles at every level. A plain load and one that asks for L1 by
+Found     on an H200. The arithmetic costs a few cycles at every level. A plain load and one that asks for L1 by
           name take the same time. An L2 chase is flat up to half of the cache and rises past it, before the whole
           is full. An HBM chase is the same at random and in rising order, except where two places share 64 bytes:
           the second then came along with the first. Past L2, the footprint hardly matters up to some GiB
@@ -150,7 +150,7 @@ def chase(
 
     A hop is `i = x[i]`. The chain meets every line of the footprint in random order. It is warm: the thread has
     walked a lap, or half a million hops of a longer one. So past a cache's size the mean is a mixture of hits and
-    misses. At the largest sizes the address translation misses too; nothing here tells it from the memory behind it.
+    misses. At the largest sizes the address translation may miss too; nothing here tells it from the memory behind it.
 
     Args:
         footprint_bytes: the size; some KiB to 16 GiB, a multiple of slot_bytes.
