@@ -388,7 +388,8 @@ record(
 # And the odd stair. Many repeat a number of 2024: 478.8 ticks for *global memory* [^luo2024]. Its authors found
 # later that the L2 has two halves, and that the far one answers later [^luo2025]. Look at the stairs again: at 32 MiB,
 # too much for one half and too little for the pantry, our card says {{ chase.k32768:.0f }}, while the pantry
-# takes {{ hop.hbm:.0f }}. It seems that many of us have been quoting the far end of the counter.
+# takes {{ hop.hbm:.0f }}. Trips to the far end of the counter, or short trips and long ones mixed: an average does not
+# tell. Either way it is not yet the pantry.
 #
 # /// exercise | An older pantry
 # The HBM of their card hands out less than half the bytes that ours does. Yet a trip takes about the same number of
@@ -753,7 +754,7 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # has stride 33.
 #
 # **Swizzle.** Keep 32, but put the number of row r and column c into column `c ^ r`. The `^` is *exclusive or*.
-# Within a row it only shuffles the order. Down a column it names 32 different windows. No word is wasted.
+# Within a row that only changes the order. Down a column it names 32 different windows. No word is wasted.
 #
 # **Vectorise.** Move 16 bytes in every instruction: a thread takes a square of 4 × 4, turns it in her own hands, and
 # passes on four vectors. The tray is swizzled again, this time by whole vectors. This one has far more bytes
@@ -972,7 +973,7 @@ record(
 # caption: Under way on an SM are V × R × 4 KiB. Eight vectors need so many registers that eight blocks no longer fit.
 # ///
 #
-# First the lower left corner, by hand. V = R = 1: 256 threads with 16 bytes each are 4 KiB on an SM, and they come back
+# First the lower left corner of the chart, by hand. V = R = 1: 256 threads with 16 bytes each are 4 KiB on an SM, and they come back
 # after one trip. 4 KiB × {{ card.sms:.0f }} SMs in {{ hop.hbm:.0f }} ticks, and the same again for writing:
 # {{ forecast:.0f }} GB/s at best.
 #
@@ -1050,7 +1051,7 @@ while step:
 #
 # ### First: is it right?
 #
-# Sixteen million numbers between 0 and 1, and one fp32 sum. Something happens near 2<sup>24</sup>.
+# A long list of numbers between 0 and 1, and one fp32 sum. Something happens when the sum reaches 2<sup>24</sup>.
 
 # %%
 import numpy as np
@@ -1081,12 +1082,12 @@ record(
 # %% [markdown]
 # > {{ refused }}
 #
-# Nobody wrote a wrong line. The *order* is wrong: a huge number meets small ones. A tree has sums of about equal size
-# meet each other, at every level. So it is not only quicker: it is more exact, at any size.
+# Nobody wrote a wrong line. The *order* is wrong: a huge number meets small ones, again and again. In a tree, sums of
+# about equal size meet each other, and only their sums go to the total.
 #
 # ### Then: how quick?
 #
-# At 2<sup>24</sup> numbers all are right, so all may race. Past it, atomics may not.
+# At 2<sup>24</sup> numbers, whose sum is half of that, all are right, and all may race.
 
 # %%
 SUMS = {
@@ -1142,6 +1143,13 @@ record(
 # what everybody waits for, and that is where you want to be.
 # /// otherwise
 # A few blocks with four vectors under way in each thread, and no line: {{ sums.vectorised.us:.0f }} µs.
+# ///
+#
+# /// claim | short.atomics.error > 3 * short.tree.error
+# The order shows in the errors, too, where all are right: {{ short.atomics.error:.0e }} for the atomics,
+# {{ short.tree.error:.0e }} for the tree.
+# /// otherwise
+# The errors at 2<sup>24</sup>: {{ short.atomics.error:.0e }} for the atomics, {{ short.tree.error:.0e }} for the tree.
 # ///
 #
 # /// define | reduction_of_read = sums.vectorised.gb_per_s / max(sums.torch.gb_per_s, reading.k1048576 * card.clock / 1e3)
