@@ -15,7 +15,7 @@ from course_kernels.problem import Problem, Workload
 
 # The worst rounding that is allowed, by type. float32: the argument of erf is rounded, erf itself is good to a few
 # units of 2**-24; 2**-18 is some 60 units, and the popular tanh formula is off by more than a hundred times that.
-# bfloat16: two roundings to 2**-9, of the sum and of the answer, are what two operators in a row must do.
+# bfloat16: a rounding is off by up to 2**-8, and two operators in a row round twice, the sum and the answer.
 ALLOWED = {"float32": 2.0**-18, "bfloat16": 2.0**-7}
 
 
