@@ -439,7 +439,8 @@ print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 #
 # About 4.5 · about 8 · more than 8
 # /// reveal
-# **{{ stride.s32.us / stride.s1.us:.1f }}** times. Neither the bytes nor the boxes say so. Below, the counters do.
+# **{{ stride.s32.us / stride.s1.us:.1f }}** times. The pencil missed two things, and they pull in opposite
+# directions. Both stand below.
 # ///
 
 # %%
@@ -925,7 +926,7 @@ record(
         f"v{V}": {
             f"r{R}": measure(
                 k01_limited,
-                Workload.of("float32", N=2**26, V=V, R=R),
+                Workload.of("float32", N=GB, V=V, R=R),
                 seconds=0.05,
             )
             for R in RESIDENT
@@ -958,7 +959,7 @@ record(
 # references:
 #   - {label: our copy of 1 GiB, value: copy.ours.gb_per_s}
 # alt: "Bytes per second against the blocks on an SM, one line for each number of vectors. With one block, V = 1 gives {{ flight.v1.r1.gb_per_s:.0f }} GB/s and V = 8 gives {{ flight.v8.r1.gb_per_s:.0f }}. With eight blocks, V = 1 gives {{ flight.v1.r8.gb_per_s:.0f }} and V = 4 gives {{ flight.v4.r8.gb_per_s:.0f }}."
-# caption: 256 MiB each way. To the right, more seats are taken; upwards from line to line, more in each hand.
+# caption: 1 GiB each way. To the right, more seats are taken; upwards from line to line, more in each hand.
 # ///
 #
 # /// table
