@@ -434,7 +434,7 @@ show("lost_updates")
 show("lost_updates", mended=True)
 
 # %% [markdown]
-# And the tool? `racecheck` looks for races, but in **shared memory** only. To this one it is blind:
+# And the tool? `racecheck` looks for races, but in **shared memory** only [^nvidia-sanitizer]. To this one it is blind:
 
 # %%
 show("lost_updates", "racecheck")
