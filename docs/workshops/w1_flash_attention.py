@@ -2,7 +2,7 @@
 # id: w1
 # title: FlashAttention from scratch
 # description: FlashAttention by hand, in NumPy and in CUDA; then what it saves, counted, and what it still loses.
-# needs: [gpu, counters]
+# needs: [capability 9.0, counters]
 # ---
 
 # %% [markdown]
