@@ -22,7 +22,7 @@
 # - follow a kernel down to machine code, and hand it to autograd.
 #
 # You need Python and the first page. Where a line of C stops you, look at
-# [C for Python people](../c_for_python_people.md).
+# [C for Python people](../c_for_python_people.py).
 
 # %% [markdown]
 # ## Who am I?
