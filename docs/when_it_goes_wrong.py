@@ -229,7 +229,7 @@ show("illegal_address")
 #
 # /// figure | docs/assets/figures/sticky_error.svg
 # alt: "Two rows over time. Python makes five calls: launch A, launch B and x times 2 are fine, synchronize and torch.zeros give an error. On the GPU, A runs, B runs and breaks off, and after it nothing runs any more. An arrow goes from the break back up to the later call synchronize."
-# caption: The fault is in B. The first to hear of it is whoever waits.
+# caption: Whoever waits first is the first to hear of it.
 # ///
 #
 # ### Who was it?

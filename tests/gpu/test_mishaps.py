@@ -46,7 +46,7 @@ WRONG = {
     ],
     "rules_of_nan": ["inf - inf          = nan", "fmaxf(nan, 0)      = 0"],
     "device_printf": ["Python is already here", "block 3, thread 232: i = 1000, past the end"],
-    "device_assert": ["device_assert.cu:10: ", "thread: [244,0,0]", "device-side assert triggered"],
+    "device_assert": ["device_assert.cu:11: ", "thread: [244,0,0]", "device-side assert triggered"],
 }
 
 BLOCKING = Run("illegal_address", blocking=True)

@@ -6,7 +6,8 @@
 // Source    CUDA C++ Programming Guide, section on error checking
 
 // region broken
-extern "C" __global__ void illegal_address(const float *x, const long long *index, float *y, int N) {
+extern "C" __global__ void illegal_address(
+    const float *x, const long long *index, float *y, int N) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= N) return;
   y[i] = x[index[i]];
@@ -14,7 +15,8 @@ extern "C" __global__ void illegal_address(const float *x, const long long *inde
 // endregion
 
 // region mended
-extern "C" __global__ void illegal_address_mended(const float *x, const long long *index, float *y, int N) {
+extern "C" __global__ void illegal_address_mended(
+    const float *x, const long long *index, float *y, int N) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= N) return;
   long long j = index[i];

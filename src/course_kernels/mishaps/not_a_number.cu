@@ -16,7 +16,8 @@ extern "C" __global__ void not_a_number(const float *x, float *y, int M, int N) 
 // endregion
 
 // region printing
-extern "C" __global__ void not_a_number_printing(const float *x, float *y, int M, int N) {
+extern "C" __global__ void not_a_number_printing(
+    const float *x, float *y, int M, int N) {
   int m = blockIdx.x * blockDim.x + threadIdx.x;
   if (m >= M) return;
   float sum = 0.0f;
@@ -31,7 +32,8 @@ extern "C" __global__ void not_a_number_printing(const float *x, float *y, int M
 // endregion
 
 // region mended
-extern "C" __global__ void not_a_number_mended(const float *x, float *y, int M, int N) {
+extern "C" __global__ void not_a_number_mended(
+    const float *x, float *y, int M, int N) {
   int m = blockIdx.x * blockDim.x + threadIdx.x;
   if (m >= M) return;
   float largest = x[m * N], sum = 0.0f;
