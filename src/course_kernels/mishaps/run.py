@@ -29,7 +29,7 @@ ABSENT = (
 )
 SOURCES = HERE.parents[1]
 START_S = 120  # for loading, before a case's own time limit begins to count
-AT_ONCE = 6  # children on one card
+AT_ONCE = max(2, min(8, (os.cpu_count() or 2) // 2))  # children; loading torch keeps two cores busy
 RULER = "========="  # begins every line of the sanitizer
 QUIET = ("--show-backtrace", "no", "--print-limit", "1")
 # Python's own libraries ask the driver for things it may not have; each "no" would count as an error.
