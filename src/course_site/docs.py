@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import contextlib
 import difflib
+import functools
 import importlib.util
 import os
 import re
@@ -267,14 +268,37 @@ def unmet(page: Page, gpu: Gpu) -> str | None:
             fits = gpu.capability >= wanted and (bool(match[3]) or gpu.capability[0] == wanted[0])
             if not fits:
                 return f"needs {need}, and the {gpu.name} has {gpu.capability[0]}.{gpu.capability[1]}"
-        if need == "counters" and not counters_found():
-            return "needs hardware counters, and Nsight Compute (ncu) is not on PATH"
+        lacking = counters_lacking() if need == "counters" else None
+        if lacking:
+            return f"needs hardware counters; {lacking}"
     return None
 
 
-def counters_found() -> bool:
-    """True where Nsight Compute can be started."""
-    return shutil.which("ncu") is not None
+# One small call under the profiler: that ncu is installed does not say that this user may read the counters.
+COUNT_ONCE = """
+import sys
+from course_kernels.measure import CountersUnavailable, count
+from course_kernels.problem import Workload
+from course_kernels.vector_add import k01_cuda
+try:
+    count(k01_cuda, Workload.of("float32", N=2**20))
+except CountersUnavailable as why:
+    sys.exit(str(why))
+"""
+
+
+@functools.cache
+def counters_lacking() -> str | None:
+    """Why hardware counters cannot be read here, in one line; None where they can."""
+    if shutil.which("ncu") is None:
+        return "Nsight Compute (ncu) is not on PATH"
+    if os.environ.get("COURSE_FAKE_GPUS"):
+        return None
+    done = subprocess.run([sys.executable, "-c", COUNT_ONCE], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return None
+    said = done.stderr.strip().splitlines() or ["it failed without a word"]
+    return said[-1].removeprefix("counters: ")
 
 
 def _jobs(root: Path, pages: list[Page], slug: str, gpus: list[Gpu], *, only_stale: bool) -> Iterator[Job]:

@@ -76,6 +76,10 @@ def _check_bibliography(course: Course) -> None:
     from course_kernels.measure.machine import MACHINES
 
     cited = {key for rendered in _build.rendered.values() for key in rendered.cited}
+    # A page without its numbers leaves out charts and claims, and with them what they cite.
+    for page in course.pages:
+        if not course.has_numbers(page.id):
+            cited.update(*(bibliography.cited_keys(c.source) for c in page.cells if c.kind == "markdown"))
     for key in bibliography.unused(course.sources, cited, also_used={machine.source for machine in MACHINES}):
         course.problem("docs/bibliography.toml", f"nothing cites {key!r}: cite it or take it out")
 

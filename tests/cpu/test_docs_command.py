@@ -530,3 +530,38 @@ def test_a_dirty_record_is_said(root, capsys):
     write_page(root, "a", "2")
     assert measure(root) == 0
     assert "made from files that differ from commit" in capsys.readouterr().out
+
+
+# --- counters that cannot be read --------------------------------------------------------------------
+
+
+def profiler(folder, monkeypatch, *, counts):
+    """A machine with ncu on PATH whose child process can, or cannot, count."""
+    write(folder, "ncu", "#!/bin/sh\n").chmod(0o755)
+    answer = (
+        "pass" if counts else "import sys; sys.exit('counters: this user may not read them: run as root')"
+    )
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    monkeypatch.delenv("COURSE_FAKE_GPUS", raising=False)
+    monkeypatch.setattr(docs, "COUNT_ONCE", answer)
+    docs.counters_lacking.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("counts", "lacking"),
+    [(True, None), (False, "needs hardware counters; this user may not read them: run as root")],
+)
+def test_a_page_that_counts_asks_whether_counters_can_be_read(tmp_path, monkeypatch, counts, lacking):
+    profiler(tmp_path, monkeypatch, counts=counts)
+    page = read_page(tmp_path / write_page(tmp_path, "a", "1", needs="counters"), tmp_path)
+
+    assert docs.unmet(page, Gpu(0, "NVIDIA H200", (9, 0), 1, "0")) == lacking
+    docs.counters_lacking.cache_clear()
+
+
+def test_without_the_profiler_it_says_so(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    docs.counters_lacking.cache_clear()
+
+    assert docs.counters_lacking() == "Nsight Compute (ncu) is not on PATH"
+    docs.counters_lacking.cache_clear()
