@@ -419,6 +419,14 @@ record(
 # the three loads leaves lying in a piece of memory, the other two pick up from the cache.
 # ///
 #
+# /// claim | grey.triton.us < 0.97 * grey.cuda.us
+# It is not the best there is. Triton takes {{ grey.triton.us / grey.cuda.us:.0%}} of our time. Likely it is the story of
+# the vector add again: a program of 1024 pixels is 128 threads, so each has eight pixels, and the loads of all
+# eight are under way together. Ours has one pixel, and three loads.
+# /// otherwise
+# Triton takes {{ grey.triton.us / grey.cuda.us:.2f }} times our time.
+# ///
+#
 # /// claim | grey.written_out.us > 3 * grey.cuda.us
 # The line that everybody writes needs {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. The
 # card's counters say why. It runs {{ traffic.written_out.kernels }} kernels, and each one reads its inputs from memory
@@ -431,9 +439,10 @@ record(
 # {{ traffic.cuda.gb:.1f }} GB.
 # ///
 #
-# /// claim | grey.product.us > 1.1 * grey.cuda.us
-# The trick with the product moves {{ traffic.product.gb:.1f }} GB and needs {{ grey.product.us / grey.cuda.us:.1f }}
-# times our time. A library's product is built for matrices, not for rows of three.
+# /// claim | grey.product.us > 8 * grey.cuda.us
+# The trick with the product moves only {{ traffic.product.gb:.1f }} GB, and is the slowest of all:
+# {{ grey.product.us / grey.cuda.us:.0f }} times our time. So few bytes are not enough, somebody must also ask for them
+# quickly. A library's product is built for matrices, not for rows of three.
 # /// otherwise
 # The trick with the product moves {{ traffic.product.gb:.1f }} GB and needs {{ grey.product.us / grey.cuda.us:.2f }}
 # times our time.
@@ -550,22 +559,27 @@ record(rows=timed(rows), shapes=timed(shapes))
 # caption: The same kernel, the same picture, the same bytes.
 # ///
 #
-# /// claim | rows.t32.us > 1.1 * rows.t256.us
-# With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.2f }} times as long as with 256. An SM of an
-# H200 seats 2048 threads, but no more than 32 blocks. 32 blocks of 32 are 1024 cooks: half the seats are empty, so
-# less is under way. And somebody has to seat all those small tables.
+# /// claim | 1.7 < rows.t32.us / rows.t64.us < 2.3
+# With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.1f }} times as long as with 256, and with 64
+# half as long as with 32. The bytes are the same, so what is it? Count the blocks. 32 threads each make
+# 2<sup>19</sup> of them, half a million, and that is {{ 1000 * rows.t32.us / 524288:.2f }} ns for each. 64 threads
+# make half as many blocks, at {{ 1000 * rows.t64.us / 262144:.2f }} ns each. Nobody waits for memory here: somebody has
+# to seat all those small tables, and the time goes there.
 # /// otherwise
-# With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.2f }} times as long as with 256: on this card small
-# tables cost little here.
+# With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.2f }} times as long as with 256, with 64
+# {{ rows.t64.us / rows.t256.us:.2f }} times. Every block has to be seated, and small ones are many.
 # ///
 #
-# /// claim | max(rows.t128.us, rows.t256.us, rows.t512.us) < 1.05 * min(rows.t128.us, rows.t256.us, rows.t512.us)
-# From 128 to 512 it hardly matters. That is common for kernels that only carry bytes. Start with 256 and move on; come
-# back when you have a reason.
+# Small tables have a second price. An SM of an H200 seats 2048 threads, but no more than 32 blocks. 32 blocks of 32 are
+# 1024 cooks: half the seats stay empty.
+#
+# /// claim | max(rows.t128.us, rows.t256.us, rows.t512.us, rows.t1024.us) < 1.4 * min(rows.t128.us, rows.t256.us, rows.t512.us, rows.t1024.us)
+# From 128 on it matters less: {{ rows.t128.us:.0f }}, {{ rows.t256.us:.0f }}, {{ rows.t512.us:.0f }} and
+# {{ rows.t1024.us:.0f }} µs for 128, 256, 512 and 1024 threads. That is common for kernels that only carry bytes. Start
+# with 256 and move on; come back when you have a reason.
 # /// otherwise
-# From 128 to 512 the times differ by
-# {{ max(rows.t128.us, rows.t256.us, rows.t512.us) / min(rows.t128.us, rows.t256.us, rows.t512.us) - 1:.0%}}. So try
-# a few; 256 is where to start.
+# From 128 on: {{ rows.t128.us:.0f }}, {{ rows.t256.us:.0f }}, {{ rows.t512.us:.0f }} and {{ rows.t1024.us:.0f }} µs for
+# 128, 256, 512 and 1024 threads. So try a few; 256 is where to start.
 # ///
 #
 # Now the other question. 256 threads each time, but in another shape.
@@ -590,7 +604,7 @@ record(rows=timed(rows), shapes=timed(shapes))
 # caption: Every shape does every pixel once.
 # ///
 #
-# /// claim | shapes.w1.us > 3 * shapes.w256.us
+# /// claim | shapes.w1.us > 4 * shapes.w256.us
 # The tall and thin block is the loser, by far. Draw its first warp: 32 threads, one above the other. In memory they
 # stand a whole row of the picture apart, so what was one trolley of neighbours is now 32 errands. The rule to take
 # home: *let `threadIdx.x` walk along memory.* The reason is worked out in [the lecture on memory](l3_memory.py).
@@ -664,12 +678,28 @@ record(apart=apart, together=together)
 # {{ apart.w32.us / apart.w1.us:.1f }} times as long, with not one addition more.
 # ///
 #
-# /// claim | together.w32.us < 1.25 * together.w1.us
-# Where the warps agree, 32 branches take {{ together.w32.us / together.w1.us:.2f }} times as long as one. So *if* is not
+# /// claim | 0.75 < (apart.w32.us - apart.w16.us) / (16 * (apart.w2.us - apart.w1.us)) < 1.3
+# Why not 32 times? Take two points of the upper line and subtract. The second branch costs
+# {{ apart.w2.us - apart.w1.us:.0f }} µs. The last 16 cost {{ (apart.w32.us - apart.w16.us) / 16:.0f }} µs each, the same.
+# What is left of the time with one branch is paid once, however many there are: starting, reading, writing.
+# /// otherwise
+# The second branch costs {{ apart.w2.us - apart.w1.us:.0f }} µs, the last 16 cost
+# {{ (apart.w32.us - apart.w16.us) / 16:.0f }} µs each.
+# ///
+#
+# /// claim | together.w16.us < 1.25 * together.w1.us
+# Where the warps agree, 16 branches take {{ together.w16.us / together.w1.us:.2f }} times as long as one. So *if* is not
 # the enemy. Different warps may go different ways for nothing. Only neighbours should agree.
 # /// otherwise
-# Where the warps agree, 32 branches take {{ together.w32.us / together.w1.us:.2f }} times as long as one. The ways
+# Where the warps agree, 16 branches take {{ together.w16.us / together.w1.us:.2f }} times as long as one. The ways
 # themselves are not free on this card, but disagreeing costs far more.
+# ///
+#
+# /// claim | together.w32.us > 1.15 * together.w16.us
+# With 32 branches something else sets in: {{ together.w32.us / together.w1.us:.2f }} times as long, although the warps
+# still agree, as the last number of the next table shows. We do not know what it is.
+# /// otherwise
+# With 32 branches it is {{ together.w32.us / together.w1.us:.2f }} times.
 # ///
 #
 # You can read it off the card as well. One of its counters says how many lanes took part in an instruction, on
@@ -743,18 +773,18 @@ record(
 # /// table
 # columns: [what, "µs each"]
 # rows:
-#   - ["one empty kernel, and wait for it", "{{ alone.ours.us:.1f }}"]
-#   - ["500 of them in a row, and wait once", "{{ queue.ours.us:.1f }}"]
-#   - ["of that, the host's time to write the order", "{{ order.ours.us:.1f }}"]
-#   - ["the same for a tiny PyTorch operation", "{{ order.torch.us:.1f }}"]
-#   - ["the same for a tiny Triton kernel", "{{ order.triton.us:.1f }}"]
+#   - ["an empty kernel, and wait for it", "{{ alone.ours.us:.1f }}"]
+#   - ["500 in a row, and wait once at the end", "{{ queue.ours.us:.1f }}"]
+#   - ["the host alone, writing 500 orders: our launcher", "{{ order.ours.us:.1f }}"]
+#   - ["the same with PyTorch, `torch.add`", "{{ order.torch.us:.1f }}"]
+#   - ["the same with a Triton kernel", "{{ order.triton.us:.1f }}"]
 # ///
 #
 # These are times by the host's own clock, not by the GPU's, because it is the host we are after.
 #
-# /// claim | alone.ours.us > 1.3 * queue.ours.us
-# Waiting after every order is dear: {{ alone.ours.us:.0f }} µs for nothing, where a queue of orders pays
-# {{ queue.ours.us:.1f }} µs each. The rule: *do not ask for a result until you need it.* `.item()`, `print(tensor)` and
+# /// claim | alone.ours.us > 1.15 * queue.ours.us
+# Waiting after every order costs {{ alone.ours.us:.0f }} µs for nothing, where a queue of orders pays
+# {{ queue.ours.us:.0f }} µs each. The rule: *do not ask for a result until you need it.* `.item()`, `print(tensor)` and
 # `torch.cuda.synchronize()` all ask.
 # /// otherwise
 # Waiting after every order costs {{ alone.ours.us:.1f }} µs, a queue of orders {{ queue.ours.us:.1f }} µs each. The rule
@@ -762,16 +792,24 @@ record(
 # ///
 #
 # /// claim | 0.8 < queue.ours.us / order.ours.us < 1.25
-# And in the queue the whole time is the host's. It takes {{ order.ours.us:.1f }} µs to write an order, and an order
-# takes {{ queue.ours.us:.1f }} µs. The GPU stands idle between two empty kernels and waits for Python.
+# And in the queue the whole time is the host's. The two numbers, with the wait at the end and without it, are as
+# good as the same. The GPU stands idle between two empty kernels and waits for Python.
 # /// otherwise
 # The host takes {{ order.ours.us:.1f }} µs to write an order; the queue takes {{ queue.ours.us:.1f }} µs for each.
 # ///
 #
+# /// claim | order.ours.us > 2.4 * order.torch.us
+# Here our own launcher loses, and plainly: it takes {{ order.ours.us / order.torch.us:.1f }} times as long over an order
+# as PyTorch. It is Python all the way. At every call it looks at every argument and makes two small objects, one for
+# the stream and one for the shape of the launch. PyTorch does that in C++. We keep ours because you can read it.
+# /// otherwise
+# Our own launcher takes {{ order.ours.us / order.torch.us:.2f }} times as long over an order as PyTorch.
+# ///
+#
 # Is that much? Compare it with the work. [The first page](../start_here.py) measured a vector add of 2<sup>12</sup>
 # numbers, between two marks on the GPU: {{ start.sweep.cuda.n12.us:.1f }} µs. The order costs the host
-# {{ order.ours.us / start.sweep.cuda.n12.us:.1f }} times that. The large picture above takes {{ grey.cuda.us:.0f }} µs; of
-# that, an order is {{ order.ours.us / grey.cuda.us:.0%}}. Small kernels are the ones that drown in orders.
+# {{ order.ours.us / start.sweep.cuda.n12.us:.1f }} times that. The large picture above takes {{ grey.cuda.us:.0f }} µs,
+# and an order is {{ order.ours.us / grey.cuda.us:.0%}} of it. Small kernels are the ones that drown in orders.
 #
 # /// exercise | A word, a thousand orders
 # A language model with 80 layers runs 12 small kernels a layer to produce one word. What do the orders cost for each
@@ -822,17 +860,26 @@ record(
 
 # %% [markdown]
 # /// table
-# columns: ["64 small kernels", "µs a kernel, all in all", "of that, the host"]
+# columns: ["64 small kernels, µs for each", "until the GPU is done", "until the host is free"]
 # rows:
 #   - ["ordered one by one", "{{ chain.one_by_one.us:.2f }}", "{{ chain_order.one_by_one.us:.2f }}"]
 #   - ["replayed as a graph", "{{ chain.replayed.us:.2f }}", "{{ chain_order.replayed.us:.2f }}"]
 # ///
 #
-# /// claim | chain.replayed.us < 0.4 * chain.one_by_one.us
-# The graph brings a kernel down from {{ chain.one_by_one.us:.1f }} µs to {{ chain.replayed.us:.1f }} µs. The kernels are
+# /// claim | chain.replayed.us < 0.1 * chain.one_by_one.us
+# The graph brings a kernel down from {{ chain.one_by_one.us:.0f }} µs to {{ chain.replayed.us:.1f }} µs. The kernels are
 # the same, and so is the GPU. What went away is Python.
 # /// otherwise
 # The graph takes {{ chain.replayed.us:.1f }} µs a kernel, one by one takes {{ chain.one_by_one.us:.1f }} µs.
+# ///
+#
+# /// claim | 0.8 < chain_order.one_by_one.us / chain.one_by_one.us < 1.3
+# Now read the rows across. One by one, both columns are as good as the same (they are timed apart, so the right one may
+# come out a little higher): the GPU has nothing to do but wait for the next order. Replayed, the host is free after
+# {{ 64 * chain_order.replayed.us:.0f }} µs for the whole sheet, and the GPU works through it alone.
+# /// otherwise
+# Replayed, the host is free after {{ 64 * chain_order.replayed.us:.0f }} µs for the whole sheet, and the GPU works
+# through it alone.
 # ///
 #
 # The price is freedom. A graph holds addresses and sizes, not variables: to compute with other numbers, copy them
@@ -909,7 +956,7 @@ record(
 #   - ["pinned memory", "{{ bus.pinned_in:.1f }}", "{{ bus.pinned_out:.1f }}"]
 # ///
 #
-# /// claim | transfer.ordinary_in.us > 3 * transfer.pinned_in.us
+# /// claim | transfer.ordinary_in.us > 4 * transfer.pinned_in.us
 # Pinned memory sends {{ transfer.ordinary_in.us / transfer.pinned_in.us:.1f }} times as much in the same time. And look
 # at the other end of the scale: the card's own memory carries {{ start.by_hand.bandwidth:.0f }} GB/s by its data
 # sheet. Whatever you bring over the bus, use it more than once.
@@ -919,13 +966,15 @@ record(
 # use it more than once.
 # ///
 #
-# /// claim | transfer_order.pinned_in.us < 0.1 * transfer_order.ordinary_in.us
-# It has a second virtue, and for us it is the greater one. From pinned memory the host only writes the order and is
-# free after {{ transfer_order.pinned_in.us:.0f }} µs. From ordinary memory it is held for
-# {{ transfer_order.ordinary_in.ms:.1f }} ms, `non_blocking=True` or not.
+# It has a second virtue, and for us it is the greater one. From pinned memory the host only writes the order: it is
+# free after {{ transfer_order.pinned_in.us:.0f }} µs, of {{ transfer.pinned_in.us:.0f }} µs that the copy takes.
+#
+# /// claim | 0.75 < transfer_order.ordinary_in.us / transfer.ordinary_in.us < 1.3
+# From ordinary memory it is held for {{ transfer_order.ordinary_in.ms:.0f }} ms, as long as the copy lasts,
+# `non_blocking=True` or not.
 # /// otherwise
-# From pinned memory the host is free after {{ transfer_order.pinned_in.us:.0f }} µs, from ordinary memory after
-# {{ transfer_order.ordinary_in.us:.0f }} µs.
+# From ordinary memory it is free after {{ transfer_order.ordinary_in.us:.0f }} µs, of
+# {{ transfer.ordinary_in.us:.0f }} µs.
 # ///
 
 # %% [markdown]
@@ -981,10 +1030,9 @@ record(
 
 # %% [markdown]
 # /// claim | film.one.us > 1.1 * film.two.us
-# One stream: {{ film.one.ms:.1f }} ms. Two: {{ film.two.ms:.1f }} ms. A gain of
-# {{ film.one.us / film.two.us:.2f }} times, where {{ film_limit:.2f }} is all there can be. Two tensors take turns: one
-# is filled while the other is emptied. The trick is called *double buffering*, and you will meet it inside kernels
-# again.
+# One stream: {{ film.one.ms:.1f }} ms. Two: {{ film.two.ms:.1f }} ms. The gain is
+# {{ film.one.us / film.two.us:.2f }} times; the count above gave {{ film_limit:.2f }}. Two tensors take turns: one is
+# filled while the other is emptied. The trick is called *double buffering*, and you will meet it inside kernels again.
 # /// otherwise
 # One stream: {{ film.one.ms:.1f }} ms. Two: {{ film.two.ms:.1f }} ms. {{ film_limit:.2f }} times is all there could be
 # to gain, and this machine does not give it.
