@@ -44,8 +44,11 @@ import subprocess
 from course_kernels.measure import record, text
 from course_kernels.mishaps.run import ABSENT, SANITIZER, Run, begin, show
 
-# All of them start now, a few at a time; the cells below wait for theirs.
+# All of them start now, a few at a time; the cells below wait for theirs. First the
+# two that never end, which take longest.
 begin(
+    Run("split_barrier", limit_s=3.0),
+    Run("endless_loop", limit_s=2.0),
     Run("out_of_bounds"),
     Run("out_of_bounds", "memcheck"),
     Run("out_of_bounds", "memcheck", own_memory=True),
@@ -70,14 +73,14 @@ begin(
     Run("missing_barrier", "racecheck"),
     Run("missing_barrier", mended=True),
     Run("missing_barrier", "racecheck", mended=True),
-    Run("split_barrier", limit_s=3.0),
-    Run("split_barrier", "synccheck"),
     Run("split_barrier", mended=True),
-    Run("split_barrier", "synccheck", mended=True),
+    Run("wrong_mask"),
+    Run("wrong_mask", "synccheck"),
+    Run("wrong_mask", mended=True),
+    Run("wrong_mask", "synccheck", mended=True),
     Run("not_a_number"),
     Run("not_a_number", mended=True),
     Run("rules_of_nan"),
-    Run("endless_loop", limit_s=2.0),
     Run("endless_loop", mended=True),
 )
 
@@ -377,7 +380,7 @@ show("too_few_blocks", mended=True)
 show("uninitialised")
 
 # %% [markdown]
-# Fresh memory from the driver was zero, so the first call was right. The second call got the first one's memory back, with
+# Fresh memory from the driver happened to be zero, so the first call was right. The second call got the first one's memory back, with
 # the first one's answer in it. *Works once, wrong from the second call on*: when you hear that, think of this.
 #
 # The tool is `initcheck`. It too must see every tensor as an allocation of its own, or it takes the second call's memory
@@ -389,6 +392,8 @@ print()
 show("uninitialised", mended=True)
 
 # %% [markdown]
+# It counts every reading of both calls, those of the first one too, whose answer was right.
+#
 # Mended, the kernel writes `y[i] = x[i]`. Where adding is really meant, the launcher takes `torch.zeros`.
 #
 # /// exercise | Zero is a number too
@@ -414,8 +419,8 @@ show("uninitialised", mended=True)
 show("lost_updates")
 
 # %% [markdown]
-# Hardly any of the additions arrived. `+= 1` looks like one step and is three: read, add, write. In between, others read
-# the same old number:
+# Additions are missing, and how many may change from one count to the next. `total = total + 1` looks like one step and is
+# three: read, add, write. In between, others read the same old number:
 #
 # /// figure | docs/assets/figures/two_cooks.svg
 # alt: "Two cooks and a bowl over time. The bowl holds 5. Cook 1 reads 5, then cook 2 reads 5. Cook 1 works out 6 and writes 6. Cook 2 works out 6 as well and writes 6. The bowl holds 6 and not 7."
@@ -434,13 +439,15 @@ show("lost_updates")
 show("lost_updates", mended=True)
 
 # %% [markdown]
-# And the tool? `racecheck` looks for races, but in **shared memory** only [^nvidia-sanitizer]. To this one it is blind:
+# And the tool? `racecheck` looks for races, but in **shared memory** only [^nvidia-sanitizer]. Our `total` lies in main
+# memory, so to this race it is blind. Here it is, running the *wrong* kernel:
 
 # %%
 show("lost_updates", "racecheck")
 
 # %% [markdown]
-# So against races in main memory you have your own head, and a check against a number that you know.
+# *0 hazards* does not say *no race*. It says: none where I look. Against races in main memory you have your own head, and a
+# check against a number that you know.
 #
 # ### The bowl of a block
 #
@@ -485,17 +492,18 @@ show("missing_barrier", "racecheck", mended=True)
 # lines: true
 # ///
 #
-# What the card does with that is not defined. It may be right, it may be wrong, it may stand still for ever (so we gave it
-# a time limit). This is what ours did, and what `synccheck` says to it:
+# What the card does with that is not defined. It may be right, it may be wrong, it may stand still for ever, so we gave it
+# three seconds:
 
 # %%
 show("split_barrier", limit_s=3.0)
-print()
-show("split_barrier", "synccheck")
 
 # %% [markdown]
-# *Divergent thread(s)* means: some threads came, others of the same warp or block stood elsewhere. The rule is short. **No
-# barrier inside an `if` that not all threads of the block take.** Split the `if` instead:
+# On the H200 where this page was written it stood still: a **deadlock**. Some threads wait for others, who wait for them. A
+# shorter kernel, with one row and without the second barrier, broke the same rule there and came out right. So a right answer
+# proves nothing.
+#
+# The rule is short. **No barrier inside an `if` that not all threads of the block take.** Split the `if` instead:
 #
 # /// source | src/course_kernels/mishaps/split_barrier.cu#mended
 # title: src/course_kernels/mishaps/split_barrier.cu
@@ -504,8 +512,42 @@ show("split_barrier", "synccheck")
 
 # %%
 show("split_barrier", mended=True)
+
+# %% [markdown]
+# No tool did this work for us. The fourth check, `synccheck`, is there for barriers, but under it our kernel stood still as
+# well, and it never came to say a word. A kernel that hangs, you read: at every barrier, ask who does not come.
+#
+# ### A barrier that does not know you
+#
+# A warp has a barrier of its own, `__syncwarp(mask)`. The mask says which of the 32 lanes come, one bit for each:
+# `0x0000ffff` has sixteen ones, for lanes 0 to 15. One warp turns 32 numbers round, and all of its lanes come:
+#
+# /// source | src/course_kernels/mishaps/wrong_mask.cu#broken
+# title: src/course_kernels/mishaps/wrong_mask.cu
+# lines: true
+# ///
+
+# %%
+show("wrong_mask")
 print()
-show("split_barrier", "synccheck", mended=True)
+show("wrong_mask", "synccheck")
+
+# %% [markdown]
+# The first line may well say *0 wrong*: as long as the lanes of a warp happen to go side by side, nobody misses the barrier.
+# `synccheck` does not ask for the answer. *Barrier error … Invalid arguments*: a lane came that the mask does not name. The
+# same goes for the mask of `__shfl_down_sync` and its relatives.
+#
+# Mended, the mask names everybody who comes:
+#
+# /// source | src/course_kernels/mishaps/wrong_mask.cu#mended
+# title: src/course_kernels/mishaps/wrong_mask.cu
+# lines: true
+# ///
+
+# %%
+show("wrong_mask", mended=True)
+print()
+show("wrong_mask", "synccheck", mended=True)
 
 # %% [markdown]
 # /// exercise | Is an early return a split barrier?
@@ -614,7 +656,7 @@ show("endless_loop", limit_s=2.0)
 # ```
 #
 # Before you blame a loop, ask whether the kernel is merely slow: try a tenth of the size. And whether it is a barrier that
-# not everyone reaches: `synccheck`.
+# [not everyone reaches](#a-barrier-that-not-everyone-reaches).
 #
 # Mended, the kernel takes the step from the block itself, which knows its size:
 #
@@ -644,7 +686,7 @@ show("endless_loop", mended=True)
 # | different on every run | a race | `racecheck` for shared memory; your head, and an atomic, for the rest |
 # | right with one block size, wrong with another | a missing barrier, or a size typed in twice | `racecheck`; one constant |
 # | NaN | 0/0, inf − inf, exp of something large | the first number that is not finite |
-# | it never ends | a loop, or a barrier that not everyone reaches | a time limit; `synccheck` |
+# | it never ends | a loop, or a barrier that not everyone reaches | a time limit; at every barrier, ask who does not come |
 # | right, but slow | no error at all | [the measuring page](how_we_measure.py), and the profiler |
 #
 # On the machine that made this page the sanitizer says of itself: *{{ sanitizer }}*. Where it is missing, everything but its

@@ -166,6 +166,18 @@ def split_barrier(mended: bool) -> None:
 # endregion
 
 
+# region wrong_mask
+def wrong_mask(mended: bool) -> None:
+    """One warp turns 32 numbers round."""
+    x = torch.arange(32, dtype=torch.float32)
+    there, y = x.cuda(), torch.full((32,), torch.nan).cuda()
+    launch(kernel_of("wrong_mask", mended), 1, 32, there, y)
+    print("wrong numbers:", int((y.cpu() != x.flip(0)).sum()), "of 32")
+
+
+# endregion
+
+
 # region uninitialised
 def uninitialised(mended: bool) -> None:
     """100 numbers are added to an output that was only asked for, never set to 0."""
@@ -268,6 +280,7 @@ CASES: dict[str, Callable[[bool], None]] = {
         lost_updates,
         missing_barrier,
         split_barrier,
+        wrong_mask,
         uninitialised,
         not_a_number,
         rules_of_nan,

@@ -2,7 +2,7 @@
 //
 // Contract  cases.py, split_barrier
 // Idea      a __syncthreads() stands inside an if, and some threads of the block never come to it
-// Finds it  compute-sanitizer --tool synccheck
+// Finds it  a time limit, and reading every barrier: who does not come?
 // Source    CUDA C++ Programming Guide, section on synchronization functions
 
 // region broken
