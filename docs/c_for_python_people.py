@@ -245,7 +245,8 @@ print("0.1 + 0.2 == 0.3 in double:", bool(counted[2].item()))
 
 # %% [markdown]
 # A float has 24 bits for its digits, so from 2<sup>24</sup> on it can no longer count by ones. A sum that adds 1 at a time
-# stands still there. And never ask two floats whether they are equal, except after one and the same single operation.
+# stands still there. And 0.1 + 0.2 came out *equal* to 0.3 in float and not in double: that is the luck of rounding, not a
+# virtue of float. So do not ask two results of different sums whether they are equal; ask whether they are close.
 #
 # /// exercise | Half of x
 # Somebody writes `y[i] = 1 / 2 * x[i];` and gets zeros. Somebody else writes `y[i] = x[i] / 2;` and gets the right answer.
@@ -422,9 +423,9 @@ extern "C" __global__ void scale() {
 """)
 
 # %% [markdown]
-# Go past the first lines, which only say that the compiler refused. Then read it like this: **file(line): error: what**, then the line itself, and a `^` under the place where the compiler got
-# stuck. That is where it *noticed*, not where you forgot. A semicolon is missing at the end of line 2; noticed at the first
-# word of line 3. So look at the line before, too. The *warning* below it is a consequence, and `177-D` only its number.
+# Go past the first lines, which only say that the compiler refused. Then read it like this: **file(line): error: what**, then
+# the line itself, and a `^` under the place where the compiler got stuck. That is where it *noticed*, not where you forgot. A
+# semicolon is missing at the end of line 2; noticed at the first word of line 3. So look at the line before, too. The *warning* below it is a consequence, and `177-D` only its number.
 #
 # Now several at once, all of them Python in C's clothes:
 
