@@ -568,7 +568,7 @@ record(rows=timed(rows), shapes=timed(shapes))
 #
 # /// claim | 1.7 < rows.t32.us / rows.t64.us < 2.3
 # With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.1f }} times as long as with 256, and with 64
-# half as long as with 32. The bytes are the same, so what is it? Count the blocks. 32 threads each make
+# about half as long as with 32. The bytes are the same, so what is it? Count the blocks. 32 threads each make
 # 2<sup>19</sup> of them, half a million, and that is {{ 1000 * rows.t32.us / 524288:.2f }} ns for each. 64 threads
 # make half as many blocks, at {{ 1000 * rows.t64.us / 262144:.2f }} ns each. Nobody waits for memory here: somebody has
 # to seat all those small tables, and the time goes there.
@@ -687,7 +687,7 @@ record(apart=apart, together=together)
 #
 # /// claim | 0.75 < (apart.w32.us - apart.w16.us) / (16 * (apart.w2.us - apart.w1.us)) < 1.3
 # Why not 32 times? Take two points of the upper line and subtract. The second branch costs
-# {{ apart.w2.us - apart.w1.us:.0f }} µs. The last 16 cost {{ (apart.w32.us - apart.w16.us) / 16:.0f }} µs each, the same.
+# {{ apart.w2.us - apart.w1.us:.0f }} µs. The last 16 cost {{ (apart.w32.us - apart.w16.us) / 16:.0f }} µs each, about the same.
 # The rest, {{ 2 * apart.w1.us - apart.w2.us:.0f }} µs, is paid once, however many there are: starting, reading, writing.
 # /// otherwise
 # The second branch costs {{ apart.w2.us - apart.w1.us:.0f }} µs, the last 16 cost
