@@ -4,9 +4,12 @@
 // Idea      a step of a chain must wait for the step before it, but not for its neighbours: with C chains a thread
 //           always has C instructions that could go next
 // Cost      one FFMA for every step of every chain, and a loop around 256 of them
-// Limits    the 1 stands in the instruction itself, on purpose: a scheduler's registers lie in two banks, even and odd,
-//           and each hands out one operand a cycle, so an FFMA that reads three different registers takes longer
+// Limits    the 1 stands in the instruction itself, so an FFMA reads two registers and not three: the registers of a
+//           scheduler likely lie in two banks, as on Volta, and three from the same bank would take a cycle more.
+//           A single chain in each thread stays a little below eight, even with all the warps that fit, which should
+//           be enough to hide the wait: why is not known
 // Source    Volkov 2010, "Better performance at lower occupancy", GPU Technology Conference
+//           Jia et al. 2018, "Dissecting the NVIDIA Volta GPU architecture via microbenchmarking", for the banks
 
 constexpr int UNROLLED = 256;  // FFMAs in one turn of the loop: counting and jumping back are lost beside them
 
