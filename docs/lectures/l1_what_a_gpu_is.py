@@ -330,7 +330,7 @@ record(
 #
 # Each step needs the result of the step before. No brigade helps here: one cook does it all, on either side.
 # The GPU's cook does multiply-adds. The chef adds up a running total, once by PyTorch's recipe and once by NumPy's.
-# An addition is less than a multiply-add: many CPUs have it in half the time. We shall allow for that.
+# An addition is less than a multiply-add, and many CPUs are done with it sooner. We shall allow for that.
 
 # %%
 import numpy as np
@@ -388,7 +388,7 @@ record(
 #
 # /// claim | chain.cpu < 0.45 * chain.gpu
 # **The GPU loses.** Its one cook needs {{ chain.gpu / chain.cpu:.1f}} times as long as the chef, and still longer
-# if the chef's additions count for half. A step takes
+# than the chef if we count every addition twice. A step takes
 # {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks, if the clock is at its highest, and nobody can shorten it. The
 # other {{ card.sms * card.lanes - 1:,.0f}} lanes stand idle.
 # /// otherwise
