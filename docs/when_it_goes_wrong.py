@@ -35,7 +35,8 @@
 # ```
 #
 # In each file of `src/course_kernels/mishaps/` stand a wrong kernel and, where there is one, its mended twin. The
-# cells below print, word for word, what the program or the tool said. Only addresses and folders are left out.
+# cells below print, word for word, what the program or the tool said. Only addresses
+# and folders are left out, and long lines are broken.
 
 # %% tags=["fold"]
 import shutil
@@ -113,6 +114,8 @@ record(sanitizer=text(version()))
 # /// source | src/course_kernels/mishaps/cases.py#out_of_bounds
 # title: src/course_kernels/mishaps/cases.py
 # ///
+#
+# `launch` is ours: kernel, blocks, threads, and then what the kernel takes. `step` does one thing and prints how it went.
 #
 # /// predict | What will happen?
 # An error at the launch · an error when we wait for the kernel · a Python exception naming the index · nothing
@@ -408,7 +411,7 @@ show("uninitialised", mended=True)
 # %% [markdown]
 # ## Two cooks at one bowl
 #
-# Every thread adds 1 to the same number. 8192 blocks of 256: the sum should be 2 097 152.
+# Every thread adds 1 to the same number. 8192 blocks of 256: the sum should be 2097152.
 #
 # /// source | src/course_kernels/mishaps/lost_updates.cu#broken
 # title: src/course_kernels/mishaps/lost_updates.cu
@@ -673,7 +676,7 @@ show("endless_loop", mended=True)
 #
 # | what you see | likely cause | what to reach for |
 # |---|---|---|
-# | *illegal memory access was encountered* | an index far outside | `compute-sanitizer --tool memcheck`; `CUDA_LAUNCH_BLOCKING=1` for the launch |
+# | *illegal memory access was encountered* | an index far outside | `memcheck`; for the launch `CUDA_LAUNCH_BLOCKING=1` |
 # | *unspecified launch failure* | often the same, seen under a tool | the tool's own lines, above it |
 # | *misaligned address* | a 16-byte access at an address that 16 does not divide | `memcheck`; print the offset of the slice you passed |
 # | everything fails after one error | it is sticky | a new process; then look for the **first** error |

@@ -12,7 +12,7 @@ from course_kernels.mishaps import run as runner
 from course_kernels.mishaps.__main__ import main
 from course_kernels.mishaps.cases import CASES, HERE
 from course_kernels.mishaps.lines import cubin_with_lines
-from course_kernels.mishaps.run import ABSENT, Outcome, Run, execute, first_finding, show, trim, watch
+from course_kernels.mishaps.run import ABSENT, Outcome, Run, broken, execute, first_finding, show, trim, watch
 
 pytest.importorskip("cuda.core")
 
@@ -111,6 +111,23 @@ def test_trim_takes_folders_and_addresses_and_leaves_the_rest():
     )
 
 
+def test_a_long_line_is_broken_and_keeps_its_words():
+    ruled = "=========     and is 125 bytes after the nearest allocation at 0x… of size 4,100 bytes"
+    text = f"launch: fine\n\n{ruled}\n    {'word ' * 30}".rstrip()
+
+    done = broken(text, 60)
+
+    assert max(map(len, done.splitlines())) <= 60
+    assert done.splitlines()[:4] == [
+        "launch: fine",
+        "",
+        "=========     and is 125 bytes after the nearest allocation",
+        "=========         at 0x… of size 4,100 bytes",
+    ]
+    assert done.split() == text.replace(" at 0x", " ========= at 0x").split()
+    assert broken(text, 1000) == text
+
+
 def test_an_unknown_case_or_tool_is_refused_by_name():
     with pytest.raises(ValueError, match="no case 'oops'; there are out_of_bounds"):
         Run("oops")
@@ -134,7 +151,7 @@ def test_an_absent_tool_is_one_line_and_no_failure(monkeypatch, capsys):
 
     assert execute(run) == Outcome("", ABSENT, 0, False, 0.0)
     show("missing_barrier", "racecheck")
-    assert capsys.readouterr().out == ABSENT + "\n"
+    assert capsys.readouterr().out == broken(ABSENT) + "\n"
     assert "\n" not in ABSENT
 
 

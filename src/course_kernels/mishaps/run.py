@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -112,7 +113,7 @@ def show(case: str, tool: str = "", **how: bool | float) -> None:
     outcome = play(run)
     if outcome.status == 1 and not tool:
         raise RuntimeError(f"mishaps: {case}: {outcome.said}")
-    print((outcome.tool_said or f"{SANITIZER} said nothing") if tool else outcome.said)
+    print(broken((outcome.tool_said or f"{SANITIZER} said nothing") if tool else outcome.said))
     if outcome.timed_out:
         print(f"(no end after {run.limit_s:g} s: ended from outside)")
     elif outcome.status and not tool:
@@ -245,6 +246,17 @@ def first_finding(output: str) -> str:
 
 
 HOST_CALLS = re.compile(r"Saved host backtrace|Host Frame|^\s+in \S+\.so")
+
+
+def broken(text: str, width: int = 84) -> str:
+    """Text whose long lines are broken between words, the rest set in by four; a ruler begins each part."""
+    lines = []
+    for line in text.splitlines():
+        head = re.match(rf"(?:{RULER})?\s*", line)[0]  # type: ignore[index]
+        lines += textwrap.wrap(
+            line, width, subsequent_indent=f"{head}    ", break_long_words=False, break_on_hyphens=False
+        ) or [""]
+    return "\n".join(lines)
 
 
 def trim(text: str) -> str:
