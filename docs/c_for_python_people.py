@@ -113,9 +113,9 @@ for name, count in zip(names, sizes.tolist(), strict=True):
 # %% [markdown]
 # | type | holds | torch calls it |
 # |---|---|---|
-# | `int` | whole numbers, −2 147 483 648 to 2 147 483 647 | `int32` |
+# | `int` | whole numbers, −2 147 483 648 to 2 147 483 647 | `int32` |
 # | `long long` | whole numbers to about 9 × 10<sup>18</sup>, either side of 0 | `int64` |
-# | `unsigned int` | 0 to 4 294 967 295 | `uint32` |
+# | `unsigned int` | 0 to 4 294 967 295 | `uint32` |
 # | `float` | about 7 decimal digits, up to about 3.4 × 10<sup>38</sup> | `float32` |
 # | `double` | about 16 digits | `float64` |
 # | `__half`, `__nv_bfloat16` | 2 bytes; they need an include | `float16`, `bfloat16` |
@@ -162,7 +162,7 @@ print("Python: ", 7 // 2, -7 // 2, -7 % 2, 1 // 3, "and", 1 / 3)
 #
 # ### 2. Whole numbers have an end
 #
-# An int has 32 bits. A matrix of 65 536 × 65 536 has 2<sup>32</sup> elements. Put the two together:
+# An int has 32 bits. A matrix of 65 536 × 65 536 has 2<sup>32</sup> elements. Put the two together:
 
 # %%
 far = room(4, torch.int64)
@@ -472,7 +472,7 @@ extern "C" __global__ void scale() {
 # In C, how many blocks of 256 do N numbers need? Why is `(N + 255) / 256` right, and for which N does it go wrong?
 # /// answer
 # Division cuts off, so N / 256 forgets the rest. Adding 255 first carries every remainder, from 1 on, over to the next block,
-# and leaves an N that 256 divides as it is. It goes wrong when N + 255 passes 2 147 483 647: then the sum wraps, and the number
+# and leaves an N that 256 divides as it is. It goes wrong when N + 255 passes 2 147 483 647: then the sum wraps, and the number
 # of blocks is negative. In Python there is no such end, which is one reason why our launchers count there: `-(-N // 256)`.
 # ///
 

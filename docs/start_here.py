@@ -337,6 +337,8 @@ record(sweep=sweep)
 # %% [markdown]
 # ## No GPU, or another one
 #
+# What to install, how to rent a card, and how twenty people share one: [Set up](set_up.md). In short:
+#
 # **No GPU.** Three things still work.
 #
 # - Build the site. `nox -s docs` fills every page from the records in the repository, measured on our card.
