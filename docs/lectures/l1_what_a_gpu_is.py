@@ -809,7 +809,7 @@ record(jobs=jobs)
 #   - {name: fma, label: FMA}
 #   - {name: jobs.library, label: library}
 # alt: "Six jobs under the roof of the card, both axes logarithmic. Vector add at {{ jobs.add.intensity:.2f }} operations a byte, under the slope. One reader at {{ jobs.readers1.intensity:.1f }}, 16 readers at {{ jobs.readers16.intensity:.1f }}. At {{ jobs.library.intensity:.0f }} the naive multiply with {{ jobs.naive.tflops:.2f }} TFLOP/s far below, and the library's with {{ jobs.library.tflops:.0f }} near the flat roof. The multiply-adds at {{ fma.tflops:.0f }} TFLOP/s, the nearest to it."
-# caption: The slope is the cellar, the flat part the lanes. A copy does no arithmetic at all, so it has no place here.
+# caption: The slope is the cellar, the flat part the lanes. FMA is the kernel of multiply-adds alone. A copy does no arithmetic at all, so it has no place here.
 # ///
 #
 # /// table
