@@ -323,7 +323,7 @@ record(
 # %% [markdown]
 # The chef: {{ host.cpu}}, of which we have {{ host.cores:.0f}} cores (as the operating system counts them). It
 # did best with {{ host.used:.0f}}, and those it keeps. The brigade is the card named under the title. Both have
-# their ingredients at home: nothing is carried from one to the other while the clock runs. And every cell checks its
+# their ingredients at home: nothing is carried from one to the other while the clock runs. And every race checks its
 # answers. A wrong one stops the page.
 #
 # ### One long chain
