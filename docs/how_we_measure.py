@@ -519,7 +519,8 @@ record(
 #   chose. A locked clock would give a quieter number, for a card that nobody uses.
 # - **Below the floor of our clock.** For jobs of a few microseconds, the two marks and the start of the
 #   kernel are a good part of the time. Small numbers are right as *what you would see between two marks*,
-#   not as the time of the arithmetic.
+#   not as the time of the arithmetic. One such kernel, raced against itself under another name, does not always
+#   come out level; we do not know why. So we draw no conclusion from small differences between small numbers.
 # - **Counters look at one run.** Counted bytes come from a separate run under the profiler, not from the
 #   timed one.
 # - **A check is not a proof.** We check random inputs and awkward sizes. A kernel can still be wrong where

@@ -131,15 +131,17 @@ def test_a_copy_lands_between_half_and_all_of_the_bandwidth():
     assert 0.5 < found["ours"].derive("of_bandwidth", None, machine) <= 1
 
 
-@pytest.mark.parametrize("n", [2**20, 2**28])
-def test_the_same_kernel_twice_agrees(n):
+# At a few microseconds one kernel under two names has differed by a tenth, through a whole run; why is not known (where
+# its two outputs lie is one suspect). The page on measuring says so; nothing may be concluded from less.
+@pytest.mark.parametrize(("n", "within"), [(2**20, 0.15), (2**28, 0.05)])
+def test_the_same_kernel_twice_agrees(n, within):
     w = Workload.of("float32", N=n)
     together = compare({"a": k01_vectorised, "b": k01_vectorised}, w, seconds=0.3)
     alone = measure(k01_vectorised, w, seconds=0.3)
 
-    assert together["b"].median_us == pytest.approx(together["a"].median_us, rel=0.05)
+    assert together["b"].median_us == pytest.approx(together["a"].median_us, rel=within)
     # Run after run, a call of a few microseconds wanders by its own spread: that is what the site calls noise.
-    noise = max(0.05, alone.spread + together["a"].spread)
+    noise = max(within, alone.spread + together["a"].spread)
     assert alone.median_us == pytest.approx(together["a"].median_us, rel=noise)
 
 
