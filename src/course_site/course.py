@@ -8,6 +8,7 @@ reference edition is shown, stamped).
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -169,7 +170,10 @@ def _load_state(course: Course, page: Page) -> str:
         return "stale"
     course.records[page.id] = record
     reasons = stale_reasons(page, record, course.root)
-    if not reasons:
+    made_up = record.meta["provenance"].get("fake") and not os.environ.get("COURSE_FAKE_GPUS")
+    if made_up and not (awaited or course.draft):
+        course.problem(page.path, f"its record is of a GPU that COURSE_FAKE_GPUS made up; {again}")
+    if not reasons and not made_up:
         return state
     if not (awaited or course.draft):
         for reason in reasons:

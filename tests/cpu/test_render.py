@@ -233,6 +233,14 @@ def test_a_waiting_page_stands_without_numbers_and_must_be_listed_rightly(tmp_pa
     assert "1000" not in page.inlined()
 
 
+def test_a_record_of_a_made_up_card_is_never_published(tmp_path, monkeypatch):
+    root = repository(tmp_path, monkeypatch, provenance={**PROVENANCE, "fake": True})
+    monkeypatch.setenv("COURSE_FAKE_GPUS", "[]")
+    assert problems(root) == []
+    monkeypatch.delenv("COURSE_FAKE_GPUS")
+    assert "docs/w1.py: its record is of a GPU that COURSE_FAKE_GPUS made up" in problems(root)[0]
+
+
 def test_two_editions_are_refused(tmp_path, monkeypatch):
     root = repository(tmp_path, monkeypatch)
     write(root, "docs/other.py", PAGE.replace("id: w1", "id: other").lstrip())
