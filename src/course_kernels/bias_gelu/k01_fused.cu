@@ -4,6 +4,7 @@
 // Idea      add the bias and take the GELU while the number is still in a register
 // Against   two operators: the sum goes out to memory, only to come straight back
 // Cost      reads x once and writes y once; a thread keeps its piece of the bias for all of its rows
+// Limits    an infinite sum gives NaN, since the two parts are then inf and inf * 0
 // Source    Hendrycks & Gimpel 2016, arXiv:1606.08415, section 2; Abramowitz & Stegun, formula 7.1.26
 
 constexpr int ROWS = 4;  // 16-byte loads under way in a thread: enough to keep the memory busy

@@ -17,13 +17,14 @@ SOURCE = Path(__file__).with_suffix(".cu")
 KERNELS = {torch.float32: "bias_gelu_fp32", torch.bfloat16: "bias_gelu_bf16"}
 THREADS = 256
 ROWS = 4  # as in the source
+MAX_M = 2**30  # rows are 32-bit numbers in the kernel
 
 
 def bias_gelu(x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """GELU(x + b), with the bias added to every row.
 
     Args:
-        x: (M, N) float32 or bfloat16, contiguous, N a multiple of 8, at an address divisible by 16.
+        x: (M, N) float32 or bfloat16, contiguous, M <= 2**30, N a multiple of 8, at an address divisible by 16.
         b: (N,), the same type, on the same device, contiguous, at an address divisible by 16.
     Returns:
         (M, N), the same type; the sum is rounded to it only once, after the GELU.
@@ -35,6 +36,8 @@ def bias_gelu(x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     check_tensor("x", x, "MN", sizes, dtypes=tuple(KERNELS))
     check_tensor("b", b, "N", sizes, dtypes=(x.dtype,), device=x.device)
     M, N = sizes["M"], sizes["N"]
+    if M > MAX_M:
+        raise ValueError(f"x: expected (M, N) with M <= {MAX_M}, got M={M}")
     if N % 8:
         raise ValueError(f"x: expected (M, N) with N a multiple of 8, got N={N}")
     for name, tensor in (("x", x), ("b", b)):

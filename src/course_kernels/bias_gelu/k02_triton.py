@@ -15,6 +15,7 @@ import triton.language as tl
 from course_kernels.arguments import check_tensor
 
 ROWS, COLUMNS = 4, 1024  # elements of one program
+MAX_SIZE = 2**30  # rows and columns are 32-bit numbers in the kernel
 
 
 @triton.jit
@@ -34,13 +35,26 @@ def bias_gelu_kernel(x_ptr, b_ptr, y_ptr, M, N, ROWS: tl.constexpr, COLUMNS: tl.
 
 
 def bias_gelu(x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """GELU(x + b) for x (M, N) and b (N,), both float32 or both bfloat16, on the GPU; anything else is refused."""
+    """GELU(x + b), with the bias added to every row.
+
+    Args:
+        x: (M, N) float32 or bfloat16, contiguous, M and N <= 2**30.
+        b: (N,), the same type, on the same device, contiguous.
+    Returns:
+        (M, N), the same type; the sum is rounded to it only once, after the GELU.
+    Raises:
+        TypeError: x is neither float32 nor bfloat16, or b is of another type.
+        ValueError: a shape, layout or device other than these, or too long.
+    """
     sizes: dict[str, int] = {}
     check_tensor("x", x, "MN", sizes, dtypes=(torch.float32, torch.bfloat16))
     check_tensor("b", b, "N", sizes, dtypes=(x.dtype,), device=x.device)
 
-    y = torch.empty_like(x)
     M, N = sizes["M"], sizes["N"]
+    if max(M, N) > MAX_SIZE:
+        raise ValueError(f"x: expected M and N <= {MAX_SIZE}, got ({M}, {N})")
+
+    y = torch.empty_like(x)
     programs = triton.cdiv(N, COLUMNS) * triton.cdiv(M, ROWS)
     bias_gelu_kernel[(programs,)](x, b, y, M, N, ROWS=ROWS, COLUMNS=COLUMNS)
     return y

@@ -16,6 +16,7 @@ from course_kernels.cuda.launch import launch, load_kernel
 SOURCE = Path(__file__).with_suffix(".cu")
 BLOCK = (32, 8)  # a warp along a row of the picture, eight rows to a block
 MAX_THREADS = 1024  # of one block, on every card
+MAX_W = 2**30  # columns are 32-bit numbers in the kernel, and the last block counts past W
 MAX_BLOCKS_Y = 65535  # of a grid, on every card; x can count to 2**31 - 1
 
 
@@ -29,12 +30,15 @@ def grey(picture: torch.Tensor, *, block: tuple[int, int] = BLOCK) -> torch.Tens
         (H, W) float32: 0.299 red + 0.587 green + 0.114 blue.
     Raises:
         TypeError: picture is not float32.
-        ValueError: picture is no contiguous (H, W, 3) on the current GPU, or the block is no block or too low for H.
+        ValueError: picture is no contiguous (H, W, 3) on the current GPU or wider than 2**30, or the block is no block
+            or too low for H.
     """
     # region launcher
     sizes = {"C": 3}
     check_tensor("picture", picture, "HWC", sizes, dtypes=(torch.float32,))
     H, W = sizes["H"], sizes["W"]
+    if W > MAX_W:
+        raise ValueError(f"picture: expected at most {MAX_W} columns, got {W}")
     x, y = block
     if x < 1 or y < 1 or x * y > MAX_THREADS:
         raise ValueError(f"block: expected at least 1 and in all at most {MAX_THREADS} threads, got {block}")

@@ -26,7 +26,7 @@ def grey(picture: torch.Tensor) -> torch.Tensor:
     Returns:
         (H, W) float32; autograd knows its gradient.
     Raises:
-        TypeError, ValueError: as `k01_pixels.grey`.
+        TypeError, ValueError: on the GPU, as `k01_pixels.grey`.
     """
     return k01_pixels.grey(picture)
 

@@ -28,7 +28,7 @@ def reduction(x: torch.Tensor) -> torch.Tensor:
     """The sum of x, one atomic addition for every element.
 
     Args:
-        x: (N,) float32, contiguous.
+        x: (N,) float32, contiguous; past 2**24 elements one float32 total may lose some of them, see `supports`.
     Returns:
         (1,) float32; its last bits depend on which thread came first.
     Raises:
