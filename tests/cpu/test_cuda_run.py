@@ -388,6 +388,22 @@ def test_a_grid_or_block_that_is_none(write, grid, block, error, line):
     assert line_of(caught) == line
 
 
+def test_shared_memory_below_nothing(write):
+    with pytest.raises(ValueError) as caught:
+        run(write(SCALE), 1, 32, X, Y, 2, 10, shared_bytes=-4)
+
+    assert line_of(caught) == "mine.cu: scale: shared_bytes: expected at least 0, got -4"
+
+
+def test_a_file_in_another_encoding(tmp_path):
+    path = tmp_path / "mine.cu"
+    path.write_bytes("// für alle\n".encode("latin-1") + SCALE.encode())
+    with pytest.raises(ValueError) as caught:
+        run(path, 1, 32, X, Y, 2, 10)
+
+    assert line_of(caught) == "mine.cu: not UTF-8 text, at byte 4: save it as UTF-8"
+
+
 def test_a_tensor_elsewhere(write, monkeypatch):
     monkeypatch.setattr(run_module, "_here", lambda: torch.device("cuda", 0))
     with pytest.raises(ValueError, match=r"mine\.cu: scale: x: expected a tensor on cuda:0, got one on cpu"):

@@ -67,6 +67,8 @@ def run(
     threads = block[0] * block[1] * block[2]
     if threads > MAX_THREADS:
         raise ValueError(f"{where}: block: at most {MAX_THREADS} threads, got {_times(block)} = {threads}")
+    if shared_bytes < 0:
+        raise ValueError(f"{where}: shared_bytes: expected at least 0, got {shared_bytes}")
     if len(args) != len(found.parameters):
         raise ValueError(
             f"{where}: it takes {_count(len(found.parameters), 'argument')}, got {len(args)}: {found}"
@@ -91,7 +93,11 @@ def run(
 
 
 def _choose(file: Path, name: str | None, defines: Mapping[str, str | int] | None) -> Kernel:
-    found = kernels_of(file.read_text(encoding="utf-8"), defines)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file.name}: not UTF-8 text, at byte {error.start}: save it as UTF-8") from None
+    found = kernels_of(text, defines)
     found = list({kernel.name: kernel for kernel in found}.values())  # two, under an #if: the later one
     names = ", ".join(kernel.name for kernel in found)
     if not found:
