@@ -118,7 +118,7 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 
 # %% [markdown]
 # Equal to the last bit, because one addition leaves no room for opinion. On your machine it is the same few
-# lines. From the folder of the course:
+# lines. From the folder of the course, with [its `.venv` activated](set_up.md#which-door-is-yours):
 #
 # ```bash
 # pip install -e ".[measure,cuda13]"
@@ -450,7 +450,10 @@ record(sweep=sweep)
 # %% [markdown]
 # ## Type it yourself
 #
-# Reading a kernel is not writing one. Close the page above and type it, from an empty function to all of it.
+# Reading a kernel is not writing one. Close the page above and type it, from an empty function to all of it. The
+# commands are for the folder of the course, once you are through with [Set up](set_up.md). And know one thing of the
+# grader: it sees what you *write* past the end of a list. What you only *read* there it lets pass, so mask the
+# loads because you know better.
 #
 # /// lab | first_kernel
 # ///
