@@ -73,7 +73,7 @@ def room(count, dtype=torch.int32):
 
 # %% [markdown]
 # [`run`](lectures/l2_the_cuda_model.py#a-file-of-your-own-in-one-line) is the course's own line for that. You can type
-# along.
+# along, if you have a card.
 
 # %% [markdown]
 # ## Everything has a type
@@ -253,7 +253,9 @@ print("0.1 + 0.2 == 0.3 in double:", bool(counted[2].item()))
 # Why? And what does `y[i] = 0.5 * x[i];` cost?
 # /// answer
 # `1 / 2 * x[i]` is read from the left: `1 / 2` is a division of ints, and 0. Then 0 times x. In `x[i] / 2` one side is a
-# float, so the 2 becomes one too. `0.5 * x[i]` is right, and worked out in double: `0.5f` is what you mean.
+# float, so the 2 becomes one too. `0.5 * x[i]` is right. By the rules of C it is worked out in double and cut
+# back. Half of a float comes out the same either way, so a compiler may see that and use a float multiply after all. With
+# 1.1 it could not, as you saw above. Write `0.5f`, and you need not hope for it.
 # ///
 
 # %% [markdown]
@@ -390,7 +392,7 @@ print(after.tolist())
 # | `blockIdx.x` | the number of my block |
 # | `blockDim.x`, `gridDim.x` | threads of a block, blocks of the grid |
 # | `__syncthreads()` | wait until the whole block is here |
-# | `__syncwarp()`, `__shfl_down_sync(…)` | the same for a warp; pass a number to a lane of it |
+# | `__syncwarp()`, `__shfl_down_sync(…)` | the same for a *warp*, 32 threads of a block side by side; take a number from a thread further on in it |
 # | `atomicAdd(&x, 1)` | add, with nobody in between |
 # | `__restrict__` | no other pointer leads here |
 # | `#include <cuda_fp16.h>` | take in another file; for `__half`, for example |
