@@ -468,8 +468,8 @@ print()
 show("missing_barrier", "racecheck")
 
 # %% [markdown]
-# The program may say *0 wrong* on your card. Then you were lucky, and the next driver may not be so kind. `racecheck` does
-# not depend on luck. It tells you the two lines that get in each other's way: the *write* in one, the *read* in the
+# The program says only *some*, since how many they are may change from run to run. On your card it
+# may say 0. Then you were lucky, and the next driver may not be so kind. `racecheck` does not depend on luck. It tells you the two lines that get in each other's way: the *write* in one, the *read* in the
 # other, and that between the two no barrier stands. A *hazard* is one byte, written by one thread and read by another.
 #
 # Mended:
@@ -522,8 +522,9 @@ show("split_barrier", mended=True)
 #
 # ### A barrier that does not know you
 #
-# A warp has a barrier of its own, `__syncwarp(mask)`. The mask says which of the 32 lanes come, one bit for each:
-# `0x0000ffff` has sixteen ones, for lanes 0 to 15. One warp turns 32 numbers round, and all of its lanes come:
+# A warp has a barrier of its own, `__syncwarp(mask)`. The mask says which of its 32 threads come, one bit for
+# each. A thread's place in its warp, 0 to 31, is called its *lane*. `0x0000ffff` has sixteen ones, for lanes 0 to 15. One
+# warp turns 32 numbers round, and all of its lanes come:
 #
 # /// source | src/course_kernels/mishaps/wrong_mask.cu#broken
 # title: src/course_kernels/mishaps/wrong_mask.cu
