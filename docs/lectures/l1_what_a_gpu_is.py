@@ -524,7 +524,8 @@ record(
 #
 # /// claim | race.cpu > 15 * race.gpu
 # Here it is no contest: the CPU needs **{{ race.cpu / race.gpu:.0f}} times** as long. It is not that its
-# chefs are slow. There are {{ host.used:.0f}} of them against {{ card.sms * card.lanes:,.0f}} lanes, and every one
+# chefs are slow: a core, too, multiplies several numbers in one instruction. But there are {{ host.used:.0f}} of them
+# against {{ card.sms * card.lanes:,.0f}} lanes, and every one
 # of 4096 × 4096 receipts can be written without looking at any other.
 # /// otherwise
 # The CPU needs {{ race.cpu / race.gpu:.1f}} times as long. Every one of 4096 × 4096 receipts can be written
@@ -603,11 +604,14 @@ record(
 # title: src/course_kernels/fused_multiply_add/k01_chains.cu
 # ///
 #
+# `fmaf(x, y, z)` is x × y + z in one instruction. `C` is the number of totals and `K` the number of steps; one turn
+# of the outer loop holds `UNROLLED` multiply-adds, so that the counting costs little.
+#
 # Why eight? A step must wait for the one before. Eight totals do not wait for each other, so the thread always
 # has something to do next.
 #
 # /// predict | A kernel that does nothing but multiply-adds in registers. What percent of peak?
-# It needs no memory and has no branches. Nothing is in its way that you or I could name.
+# It needs hardly any memory. Nothing is in its way that you or I could name.
 #
 # half · nine tenths · all of it
 # /// reveal
@@ -662,9 +666,9 @@ record(
 # 3. And if every thread has eight?
 # /// answer
 # 1. As many as a step takes ticks: about {{ chain.gpu * card.clock_mhz / steps:.0f}}.
-# 2. {{ card.lanes:.0f}} lanes with {{ chain.gpu * card.clock_mhz / steps:.0f}} chains each, in warps of 32:
-#    {{ card.lanes / 32 * chain.gpu * card.clock_mhz / steps:.0f}} warps, of the {{ card.warps:.0f}} that fit.
-# 3. An eighth of that. With so few there should be one for each quarter at least, and one is enough. So there are two
+# 2. {{ card.lanes:.0f}} lanes with {{ chain.gpu * card.clock_mhz / steps:.1f}} chains each, in warps of 32:
+#    {{ card.lanes / 32 * chain.gpu * card.clock_mhz / steps:.1f}} warps, rounded up, of the {{ card.warps:.0f}} that fit.
+# 3. An eighth of that. But no quarter of the SM may go without, so take one warp for each. So there are two
 #    ways to keep a stove hot: many cooks, or cooks with several pots. *Chains under way = latency × throughput.* It is a
 #    law about queues, named after John Little, and it holds for memory as well.
 # ///
@@ -716,8 +720,8 @@ record(
 # /// claim | max(copy.ours.of_peak, copy.torch.of_peak) < 0.97
 # A copy does not get all of it. Memory pauses to refresh itself and to turn around between reading and writing;
 # [the measuring page](../how_we_measure.py#the-card-against-its-own-data-sheet) says more. What the better copy
-# reaches, {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}}, is the practical ceiling for everything that lives
-# on bytes.
+# reaches, {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}}, is a good yardstick for everything that lives on
+# bytes. It is no hard ceiling: a job that mixes reading and writing in another way may end a little above it or below.
 # /// otherwise
 # A copy reaches {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}} of it: on this card very nearly all can be had.
 # ///
@@ -823,7 +827,10 @@ record(jobs=jobs)
 #   - ["multiply-adds, no memory", "{{ fma.intensity:.0f }}", "{{ fma.tflops:.1f }}", "{{ fma.of_peak:.0%}}", arithmetic]
 # ///
 #
-# Read it from the left.
+# Why is there a number beside the multiply-adds, and not an endless one? Each thread does read its totals and its factor
+# once, and write the totals once.
+#
+# Read the picture from the left.
 #
 # /// claim | jobs.add.of_peak > 0.8 and jobs.add.of_compute < 0.02
 # **Vector add** uses {{ jobs.add.of_compute:.1%}} of the lanes, and is nearly done for: {{ jobs.add.of_peak:.0%}} of what
