@@ -389,7 +389,7 @@ def test_a_grid_or_block_that_is_none(write, grid, block, error, line):
 
 
 def test_shared_memory_below_nothing(write):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match="shared_bytes") as caught:
         run(write(SCALE), 1, 32, X, Y, 2, 10, shared_bytes=-4)
 
     assert line_of(caught) == "mine.cu: scale: shared_bytes: expected at least 0, got -4"
@@ -398,7 +398,7 @@ def test_shared_memory_below_nothing(write):
 def test_a_file_in_another_encoding(tmp_path):
     path = tmp_path / "mine.cu"
     path.write_bytes("// für alle\n".encode("latin-1") + SCALE.encode())
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match="UTF-8") as caught:
         run(path, 1, 32, X, Y, 2, 10)
 
     assert line_of(caught) == "mine.cu: not UTF-8 text, at byte 4: save it as UTF-8"
