@@ -29,6 +29,15 @@ TIMING_SECONDS = 0.3
 NEXT_BY_HAND = "work that case out on paper; it is small."
 NEXT_OF_NONE = "it returns nothing yet; end it with a `return`."
 
+# First mistakes that Python, or Triton, answers in words a beginner cannot know: what the message has, what to do.
+NEXT_AFTER = {
+    "grid_idx": "a kernel is launched with its grid: kernel[(programs,)](…).",
+    "Cannot call @triton.jit": "a kernel is launched with its grid: kernel[(programs,)](…).",
+    "object of type 'int' has no len()": "a grid is a tuple, also when it has one number: (programs,).",
+    "'int' object is not iterable": "a pointer has no elements; read it with tl.load(pointer + i).",
+    "is not defined": "that name has no value yet: is it spelt as where it is made?",
+}
+
 # How the checker begins what it says, and the property that is.
 SAYS = {
     "all NaN": "all NaN",
@@ -393,7 +402,8 @@ class Grader:
         if "illegal memory access" in said or "misaligned" in said:
             advice = "an address outside of every tensor: check index and mask; compute-sanitizer names the thread."
             return Verdict("crashed", what, self._size, advice)
-        return Verdict("crashed", what, self._size)
+        advice = next((advice for sign, advice in NEXT_AFTER.items() if sign in said), "")
+        return Verdict("crashed", what, self._size, advice)
 
 
 def over_lists(function: Callable[..., Any], watch: Watch, grader: Grader) -> Callable[..., Any]:

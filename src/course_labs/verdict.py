@@ -24,7 +24,10 @@ NEXT = {
     "wrong device": "make the output where the input is, for example with torch.empty_like.",
     "shares memory": "give the output memory of its own, for example with torch.empty_like.",
     "input modified": "store to the output only; somebody still needs the input.",
-    "all NaN": "nothing of the output was written. Is the kernel launched? Does it store, and to the output?",
+    "all NaN": (
+        "nothing of the output was written. Is the kernel launched, with at least one program? "
+        "Does it store, and to the output?"
+    ),
     "not written": "look at the store: which elements does its index, or its mask, leave out?",
     "wrong": "take that one element and work it out by hand; which of its inputs did your code read instead?",
     "cached result": "work the answer out anew in every call; the same tensors can hold new values.",

@@ -179,6 +179,26 @@ def test_what_a_file_does_wrong_is_named_with_its_line(tmp_path):
     }
 
 
+def test_first_mistakes_get_their_own_advice(tmp_path):
+    grid, load = "[(programs,)]", "x = tl.load(x_ptr + i, mask=mask)"
+    assert grid in ANSWER
+    assert load in ANSWER
+    actual = graded(
+        tmp_path,
+        no_grid=ANSWER.replace(grid, ""),
+        no_tuple=ANSWER.replace(grid, "[programs]"),
+        indexed=ANSWER.replace(load, "x = x_ptr[i]"),
+        misspelt=ANSWER.replace("x + y, mask", "x + why, mask"),
+    )
+
+    assert {name: verdict.text.splitlines()[-1] for name, verdict in actual.items()} == {
+        "no_grid": "next: a kernel is launched with its grid: kernel[(programs,)](…).",
+        "no_tuple": "next: a grid is a tuple, also when it has one number: (programs,).",
+        "indexed": "next: a pointer has no elements; read it with tl.load(pointer + i).",
+        "misspelt": "next: that name has no value yet: is it spelt as where it is made?",
+    }
+
+
 def test_what_is_not_theirs_is_found_by_whatever_name(tmp_path):
     actual = graded(
         tmp_path,
