@@ -297,8 +297,8 @@ class Grader:
             Refusal: it cannot be read, or lacks a function.
         """
         try:
-            text = file.read_text(encoding="utf-8")
-            code = compile(ast.parse(text, str(file)), str(file), "exec")
+            # As bytes: Python itself then sees to a mark of the byte order, and to an encoding named in a comment.
+            code = compile(ast.parse(file.read_bytes(), str(file)), str(file), "exec")
         except (SyntaxError, ValueError) as error:
             line = getattr(error, "lineno", None)
             said = f"{f'line {line}: ' if line else ''}{getattr(error, 'msg', error)}"
@@ -337,6 +337,9 @@ class Grader:
             raise Refusal(Verdict("does not compile", first_error(str(error)))) from None
         except FileNotFoundError as error:
             raise Refusal(Verdict("does not compile", str(error))) from None
+        except UnicodeDecodeError as error:
+            why = f"not UTF-8 text, at byte {error.start}"
+            raise Refusal(Verdict("does not compile", why, next="save it as UTF-8.")) from None
         except CudaMissingError as error:
             raise Refusal(Verdict(NOT_RUN, f"not compiled and not run: {error}")) from None
         if f".text.{name}\0".encode() not in cubin:

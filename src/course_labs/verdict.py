@@ -34,7 +34,6 @@ NEXT = {
     "another stream": "launch on the current stream, or what comes after it will not wait for you.",
     "out of bounds": "the last block reaches past the end. Mask the load and the store, or return early.",
     "faster than the floor": "nobody is: some of the work was not done in the timed call.",
-    "wrong value": "work that case out on paper; it is small.",
 }
 
 
