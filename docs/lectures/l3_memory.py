@@ -286,6 +286,10 @@ record(
 # {{ reading.k4194304:.0f }}.
 # ///
 #
+# The hump on the left is no faster counter. There the whole card wants the same few lines, and very likely one answer
+# serves several rooms at once. So our figure for L2 is the one at 16 MiB. And at the right end, do not read the last
+# per cent: the line of the data sheet is drawn for the clock at one moment, and the clock of a busy card moves.
+#
 # Mind what this chart is. It reads what it has just read, and that is the only way to see the counter at all. All
 # *other* bandwidths on this page are taken with the counter cleared before every sample, as
 # [the measuring page](../how_we_measure.py) tells. A kernel that meets cold data cannot have the left half of
@@ -315,8 +319,9 @@ record(
 # /// claim | copy_of_ceiling > 0.92 and vector_add_of_copy > 0.92
 # What can be had from the pantry, then? The better of two copies is our **copy ceiling**: ours and the driver's
 # own, which PyTorch calls. Our copy reaches {{ copy_of_ceiling:.1%}} of it, and a vector add
-# that takes 16 bytes in every load reaches {{ vector_add_of_copy:.1%}}. Nothing on this page that reads and
-# writes 1 GiB should stay far below.
+# that takes 16 bytes in every load reaches {{ vector_add_of_copy:.1%}}. (It may pass 100 %. A copy writes half of its
+# bytes, a vector add one third, and the table says that reading alone goes quicker than copying.) Nothing on this page
+# that reads and writes 1 GiB should stay far below.
 # ///
 #
 # Seen from far away: the nearer, the shorter the walk *and* the wider the door. That is the whole reason for
@@ -610,17 +615,20 @@ record(
 # pantry grow once more, from {{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }} to
 # {{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }} times those of stride 1. It seems that the pantry
 # hands out boxes in pairs. At stride 8 somebody wants both of a pair, at 16 only one. And the clock follows the
-# *bytes*: from {{ stride.s8.us:.0f }} to {{ stride.s16.us:.0f }} µs. So a bound on sectors is no bound on the time.
+# *bytes*: from {{ stride.s8.us:.0f }} to {{ stride.s16.us:.0f }} µs. So a bound on sectors is no bound on the time. (Nor are
+# the bytes everything: the last row has the bytes of the row above it, and a time of its own.)
 # /// otherwise
 # From stride 8 to 16 the boxes stay the same. The bytes read go from
 # {{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }} to
 # {{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }} times those of stride 1.
 # ///
 #
-# /// claim | stride.s1.gb_per_s < 0.8 * copy.ours.gb_per_s
+# /// claim | stride.s1.gb_per_s < 0.75 * copy.ours.gb_per_s
 # One more look at the chart, at its left end. Stride 1 wastes nothing, and still reaches only
 # {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of our copy. So all the ratios of the last column are against a kernel
-# that could be better itself. Its threads have one load of 4 bytes under way, and no more. That is a
+# that could be better itself. Look at it: each thread divides two 64-bit numbers to find its place, and the card has no
+# instruction for that: it takes some twenty others. Then it carries a single number of 4 bytes, and leaves. The copy's
+# threads divide nothing and carry 16 bytes at a time. How much each of the two costs, this page does not measure; the second has a
 # [section of its own](#how-many-must-be-walking).
 # /// otherwise
 # Stride 1 reaches {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of our copy.
@@ -809,6 +817,16 @@ record(
 # {{ sectors.store.tiled:.1f }}.
 # ///
 #
+# /// claim | counted.turn.naive.gb < 1.5 * counted.turn.tiled.gb and turn.naive.us > 2 * turn.tiled.us
+# But look where the naive kernel jams. Counted at the pantry, it moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
+# {{ counted.turn.tiled.gb:.2f }}: not much more, because the L2 puts the pieces of a box together before it goes down. The
+# {{ turn.naive.us / turn.tiled.us:.1f }} times the time are spent on the way to the L2, most likely: 32 parcels for each
+# store, where four would do. Bytes of HBM alone would not have shown you this.
+# /// otherwise
+# Counted at the pantry, the naive kernel moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
+# {{ counted.turn.tiled.gb:.2f }}.
+# ///
+#
 # /// claim | conflicts.tiled > 25 and conflicts.padded < 1 and conflicts.swizzled < 1
 # Then the tray. The tiled kernel waits {{ conflicts.tiled:.0f }} turns for nothing with every load, the padded one
 # {{ conflicts.padded:.1f }}, the swizzled one {{ conflicts.swizzled:.1f }}. That is the queue, gone.
@@ -817,7 +835,7 @@ record(
 # the padded, {{ conflicts.swizzled:.1f }} in the swizzled one.
 # ///
 #
-# /// claim | 0.9 < turn.swizzled.us / turn.padded.us < 1.1
+# /// claim | 0.85 < turn.swizzled.us / turn.padded.us < 1.25
 # Padded or swizzled, the clock hardly cares: {{ turn.padded.us:.0f }} µs and {{ turn.swizzled.us:.0f }} µs.
 # Swizzling matters where the spare words would be missed, and where vectors, and the engines that carry
 # whole tiles, want rows without gaps.
@@ -836,8 +854,9 @@ record(
 # ///
 #
 # /// claim | turn.torch.us > 2 * turn.vectorised.us
-# PyTorch's own way to write out a transpose takes {{ turn.torch.us / turn.vectorised.us:.2f }} times as long
-# here. It handles every shape, type and stride there is; ours handles one job.
+# PyTorch's own way to write out a transpose, `x.t()` copied into fresh memory, takes {{ turn.torch.us / turn.vectorised.us:.2f }}
+# times as long here. Take that for what it is: one shape, one type, one release. Its routine copies tensors of every
+# shape, type and stride; ours does one job. And most often `x.t()` alone is enough: it moves nothing.
 # /// otherwise
 # PyTorch's own way to write out a transpose takes {{ turn.torch.us / turn.vectorised.us:.2f }} times our time.
 # ///
@@ -908,10 +927,11 @@ record(
 # So here is a copy with two knobs. V: how many vectors of 16 bytes a thread asks for before it waits. R: how many
 # blocks may stand on an SM at once; we hold the others off by asking for shared memory that nobody uses.
 #
-# /// predict | One copy fills every seat and asks for one vector a thread. Another leaves half of the seats empty and asks for four. Which is quicker?
-# The full house · the half-empty one · no difference.
+# /// predict | One copy fills every seat, one vector for each thread. Another takes one seat in eight, with eight vectors for each. How much slower is it?
+# Eight times · twice · hardly.
 # /// reveal
-# Full house, V = 1: {{ flight.v1.r8.of_peak:.1%}} of peak. Half-empty, V = 4: {{ flight.v4.r4.of_peak:.1%}}.
+# Full house, V = 1: {{ flight.v1.r8.of_peak:.1%}} of peak. One seat in eight, V = 8: {{ flight.v8.r1.of_peak:.1%}}. Both
+# have 32 KiB under way on each SM.
 # ///
 
 # %%
@@ -985,14 +1005,30 @@ record(
 # Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s.
 # ///
 #
-# /// claim | flight.v4.r4.us < 1.01 * flight.v1.r8.us
-# Then the trap. With V = 1 and every seat taken, occupancy is {{ seats.v1.r8:.0%}}, and the copy reaches
-# {{ flight.v1.r8.of_peak:.1%}} of peak. With V = 4 and half of the seats empty, it reaches {{ flight.v4.r4.of_peak:.1%}}.
-# **Occupancy was never the goal.** Bytes under way are [^volkov2010]. A seat is one way to get them, a fuller
-# hand is another, and the second costs no seat.
+# /// claim | flight.v1.r1.us > 1.6 * flight.v8.r1.us and flight.v8.r1.us < 1.25 * flight.v1.r8.us
+# Then the trap. Stay in the first column, where {{ seats.v1.r1:.1%}} of the seats are taken and nothing but V changes: from
+# {{ flight.v1.r1.of_peak:.1%}} of peak to {{ flight.v8.r1.of_peak:.1%}}. The full house with V = 1 has {{ flight.v1.r8.of_peak:.1%}}. So one
+# seat in eight buys {{ flight.v1.r8.us / flight.v8.r1.us:.0%}} of its speed. **Occupancy was never the goal.** Bytes
+# under way are [^volkov2010]. A seat is one way to get them, a fuller hand is another, and the second costs no seat.
 # /// otherwise
-# With V = 1 and every seat taken the copy reaches {{ flight.v1.r8.of_peak:.1%}} of peak, with V = 4 and half of the
-# seats empty {{ flight.v4.r4.of_peak:.1%}}. What counts are the bytes under way [^volkov2010].
+# With one block on an SM, V = 1 reaches {{ flight.v1.r1.of_peak:.1%}} of peak and V = 8 {{ flight.v8.r1.of_peak:.1%}}; with every seat
+# taken, V = 1 reaches {{ flight.v1.r8.of_peak:.1%}}. What counts are the bytes under way [^volkov2010].
+# ///
+#
+# /// claim | abs(flight.v2.r1.us / flight.v1.r2.us - 1) < 0.3 and abs(flight.v4.r1.us / flight.v1.r4.us - 1) < 0.3
+# Now go along the diagonals of the table. There V × R is the same, and so are the bytes under way. 8 KiB:
+# {{ flight.v1.r2.of_peak:.1%}} and {{ flight.v2.r1.of_peak:.1%}}. 16 KiB: {{ flight.v1.r4.of_peak:.1%}},
+# {{ flight.v2.r2.of_peak:.1%}}, {{ flight.v4.r1.of_peak:.1%}}. More threads or fuller hands: it comes to nearly the same.
+# /// otherwise
+# On a diagonal of the table V × R is the same. 8 KiB: {{ flight.v1.r2.of_peak:.1%}} and {{ flight.v2.r1.of_peak:.1%}}.
+# ///
+#
+# /// claim | abs(flight.v8.r4.us / flight.v8.r1.us - 1) < 0.2 and abs(flight.v4.r8.us / flight.v4.r2.us - 1) < 0.2
+# And it ends. From 32 KiB to four times as much: {{ flight.v8.r1.of_peak:.1%}} and {{ flight.v8.r4.of_peak:.1%}} with V = 8,
+# {{ flight.v4.r2.of_peak:.1%}} and {{ flight.v4.r8.of_peak:.1%}} with V = 4. When enough are walking, more only queue. What is left
+# between the full rows are a few per cent, and this page does not know their reason.
+# /// otherwise
+# From 32 KiB to four times as much: {{ flight.v8.r1.of_peak:.1%}} and {{ flight.v8.r4.of_peak:.1%}} with V = 8.
 # ///
 #
 # So when a kernel uses so many registers that half of the seats stay empty, do not panic. Ask how many bytes are
@@ -1126,7 +1162,7 @@ record(
 # caption: The error of one sum, relative to it, over all calls of the check.
 # ///
 #
-# /// claim | 0.95 < sums.shuffle.us / sums.tree.us < 1.05 and 0.7 < (short.atomics.us / 16) / sums.tree.us < 1.05
+# /// claim | 0.8 < sums.shuffle.us / sums.tree.us < 1.25 and 0.7 < (short.atomics.us / 16) / sums.tree.us < 1.2
 # Why did the shuffles save nothing? Do the sum. Atomics took {{ short.atomics.us / 1e3:.1f }} ms for 2<sup>24</sup>
 # additions to one address: {{ short.atomics.us * 1e3 / 16777216:.2f }} ns each, one after the other. In the tree and in the
 # shuffle kernel each block sends one sum, so at 2<sup>28</sup> numbers 2<sup>20</sup> of them stand in that line, for
@@ -1146,12 +1182,8 @@ record(
 # A few blocks with four vectors under way in each thread, and no line: {{ sums.vectorised.us:.0f }} µs.
 # ///
 #
-# /// claim | short.atomics.error > 3 * short.tree.error
-# The order shows in the errors, too, where all are right: {{ short.atomics.error:.0e }} for the atomics,
-# {{ short.tree.error:.0e }} for the tree.
-# /// otherwise
-# The errors at 2<sup>24</sup>: {{ short.atomics.error:.0e }} for the atomics, {{ short.tree.error:.0e }} for the tree.
-# ///
+# The errors depend on the order, too. At 2<sup>24</sup> numbers the atomics are off by {{ short.atomics.error:.0e }}, the
+# tree by {{ short.tree.error:.0e }}. Do not lean on the exact figures: who comes first is another story in every run.
 #
 # /// define | reduction_of_read = sums.vectorised.gb_per_s / max(sums.torch.gb_per_s, reading.k1048576 * card.clock / 1e3)
 # unit: "1"
@@ -1169,7 +1201,7 @@ record(
 # free.
 # ///
 #
-# /// claim | reduction_over_torch > 0.97
+# /// claim | reduction_over_torch > 0.85
 # Against `torch.sum`: {{ reduction_over_torch:.2f }} times its speed. Do not read more into it. Both stand in
 # front of the same hall.
 # ///
@@ -1233,38 +1265,45 @@ record(
 # caption: Per cent of peak counts what the problem needs, x once and y once, for all four. The error is that of the worst number, relative to its size.
 # ///
 #
-# /// claim | counted.fuse.eager.gb > 1.7 * counted.fuse.cuda.gb and fuse.eager.us > 1.6 * fuse.cuda.us
-# The counters confirm the pencil: {{ counted.fuse.eager.gb:.2f }} GB against {{ counted.fuse.cuda.gb:.2f }} GB. And
-# the clock follows: two kernels take {{ fuse.eager.us / fuse.cuda.us:.2f }} times as long. A factor for free,
-# without a single cleverer instruction.
+# /// claim | counted.fuse.eager.gb > 1.6 * counted.fuse.cuda.gb and fuse.eager.us > 2.8 * fuse.cuda.us
+# The counters confirm the pencil: {{ counted.fuse.eager.gb:.2f }} GB against {{ counted.fuse.cuda.gb:.2f }} GB, a factor of
+# {{ counted.fuse.eager.gb / counted.fuse.cuda.gb:.1f }}. But the clock says {{ fuse.eager.us / fuse.cuda.us:.1f }}. So bytes
+# are only half of this story, and you should ask for the other half.
 # /// otherwise
 # The counters say {{ counted.fuse.eager.gb:.2f }} GB against {{ counted.fuse.cuda.gb:.2f }} GB, the clock
 # {{ fuse.eager.us / fuse.cuda.us:.2f }} times as long for two kernels.
 # ///
 #
-# /// claim | fuse.cuda.error < 0.8 * fuse.eager.error
-# And it is *more* exact. Two kernels round twice to bf16: the sum, to store it, and the answer. Fused, the sum
+# /// claim | fuse.compiled.us > 1.25 * fuse.cuda.us and fuse.triton.us > 1.25 * fuse.cuda.us and counted.fuse.compiled.gb < 1.3 * counted.fuse.cuda.gb and counted.fuse.triton.gb < 1.3 * counted.fuse.cuda.gb and fuse.cuda.error < 1.2 * fuse.triton.error
+# Two witnesses. The kernel of `torch.compile` and our Triton kernel move the bytes of the CUDA one, as the counters say.
+# And still they take {{ fuse.compiled.us / fuse.cuda.us:.2f }} and {{ fuse.triton.us / fuse.cuda.us:.2f }} times as long. So
+# they wait for something else, and most likely that is arithmetic. The Triton kernel calls the exact `erf` of the
+# compiler's library, dozens of instructions for a number of two bytes. Our CUDA kernel has a shorter formula:
+#
+# /// source | src/course_kernels/bias_gelu/k01_fused.cu#gelu
+# ///
+#
+# Its error is no larger than theirs, as the table shows: rounding to bf16 hides all the rest. In fp32 you would have to
+# look again. *A kernel is bound by its bytes only if the rest fits under them.*
+# /// otherwise
+# `torch.compile` takes {{ fuse.compiled.us / fuse.cuda.us:.2f }} times the time of our CUDA kernel, Triton
+# {{ fuse.triton.us / fuse.cuda.us:.2f }} times.
+# ///
+#
+# /// claim | fuse.cuda.error < 0.82 * fuse.eager.error
+# The fused answer is also *more* exact. Two kernels round twice to bf16: the sum, to store it, and the answer. Fused, the sum
 # stays in fp32. The worst error falls from {{ fuse.eager.error:.1e }} to {{ fuse.cuda.error:.1e }}.
 # /// otherwise
 # The worst error is {{ fuse.eager.error:.1e }} with two kernels and {{ fuse.cuda.error:.1e }} fused.
 # ///
 #
-# /// claim | fuse.triton.us > 1.03 * fuse.cuda.us
-# Triton's version moves the same bytes and still takes {{ fuse.triton.us / fuse.cuda.us:.2f }} times as long. It calls
-# the exact `erf` of the compiler's library, some thirty instructions a number. With two bytes a number, so much
-# arithmetic is no longer free. Our CUDA kernel uses a shorter formula, good to the last bits of fp32; read
-# its `gelu`. You could type the same into the Triton kernel.
+# /// claim | fuse.eager.us > 1.9 * fuse.compiled.us
+# Should you write such kernels by hand, then? First let the compiler try. `torch.compile` saw the two lines, made one
+# kernel of them, and is {{ fuse.eager.us / fuse.compiled.us:.1f }} times as quick as eager, for one word of yours. By hand you got
+# another {{ fuse.compiled.us / fuse.cuda.us:.1f }}, for an afternoon.
 # /// otherwise
-# Triton's version, which calls the exact `erf` of the compiler's library, takes
-# {{ fuse.triton.us / fuse.cuda.us:.2f }} times the time of our CUDA kernel.
-# ///
-#
-# /// claim | fuse.compiled.us < 1.1 * fuse.cuda.us
-# Should you write such kernels by hand, then? Mostly not. `torch.compile` saw the two lines, wrote one kernel by
-# itself, and takes {{ fuse.compiled.us / fuse.cuda.us:.2f }} times our time. Know what it saves, and let it.
-# /// otherwise
-# `torch.compile` saw the two lines and wrote one kernel by itself. It takes
-# {{ fuse.compiled.us / fuse.cuda.us:.2f }} times the time of ours.
+# `torch.compile` saw the two lines and made one kernel of them. Eager takes
+# {{ fuse.eager.us / fuse.compiled.us:.2f }} times as long as that.
 # ///
 #
 # /// exercise | Three in a row
