@@ -1151,14 +1151,14 @@ record(
 # ///
 #
 # /// table
-# columns: [kernel, "2²⁴ numbers, µs", "error", "2²⁸ numbers, µs", "% of peak"]
+# columns: [kernel, "2²⁴ numbers, µs", "error, millionths", "2²⁸ numbers, µs", "% of peak"]
 # rows:
-#   - [atomics, "{{ short.atomics.us:.0f }}", "{{ short.atomics.error:.0e }}", refused, ""]
-#   - [tree, "{{ short.tree.us:.0f }}", "{{ short.tree.error:.0e }}", "{{ sums.tree.us:.0f }}", "{{ sums.tree.of_peak:.1%}}"]
-#   - [shuffles, "{{ short.shuffle.us:.0f }}", "{{ short.shuffle.error:.0e }}", "{{ sums.shuffle.us:.0f }}", "{{ sums.shuffle.of_peak:.1%}}"]
-#   - ["**shuffles, 16-byte loads**", "{{ short.vectorised.us:.0f }}", "{{ short.vectorised.error:.0e }}", "{{ sums.vectorised.us:.0f }}", "**{{ sums.vectorised.of_peak:.1%}}**"]
-#   - [Triton, "{{ short.triton.us:.0f }}", "{{ short.triton.error:.0e }}", "{{ sums.triton.us:.0f }}", "{{ sums.triton.of_peak:.1%}}"]
-#   - [torch.sum, "{{ short.torch.us:.0f }}", "{{ short.torch.error:.0e }}", "{{ sums.torch.us:.0f }}", "{{ sums.torch.of_peak:.1%}}"]
+#   - [atomics, "{{ short.atomics.us:.0f }}", "{{ short.atomics.error * 1e6:.2f }}", refused, ""]
+#   - [tree, "{{ short.tree.us:.0f }}", "{{ short.tree.error * 1e6:.2f }}", "{{ sums.tree.us:.0f }}", "{{ sums.tree.of_peak:.1%}}"]
+#   - [shuffles, "{{ short.shuffle.us:.0f }}", "{{ short.shuffle.error * 1e6:.2f }}", "{{ sums.shuffle.us:.0f }}", "{{ sums.shuffle.of_peak:.1%}}"]
+#   - ["**shuffles, 16-byte loads**", "{{ short.vectorised.us:.0f }}", "{{ short.vectorised.error * 1e6:.2f }}", "{{ sums.vectorised.us:.0f }}", "**{{ sums.vectorised.of_peak:.1%}}**"]
+#   - [Triton, "{{ short.triton.us:.0f }}", "{{ short.triton.error * 1e6:.2f }}", "{{ sums.triton.us:.0f }}", "{{ sums.triton.of_peak:.1%}}"]
+#   - [torch.sum, "{{ short.torch.us:.0f }}", "{{ short.torch.error * 1e6:.2f }}", "{{ sums.torch.us:.0f }}", "{{ sums.torch.of_peak:.1%}}"]
 # caption: The error is that of the shorter sum, relative to it. Per cent of peak is that of the longer one.
 # ///
 #
