@@ -172,7 +172,7 @@ record(
 # {{ chase.k1048576:.0f }}.
 # ///
 #
-# /// claim | abs(chase.k1048576 / hop.hbm - 1) < 0.1
+# /// claim | abs(chase.k1048576 / hop.hbm - 1) < 0.15
 # The right end agrees with the table, {{ hop.hbm:.0f }}, and the two were taken in different ways: there every box
 # was met for the first time, here the walk has been round before.
 # /// otherwise
