@@ -13,7 +13,7 @@
 #
 # - read every kernel of this course, line by line;
 # - say what an address is, and find an element of a matrix by its one number;
-# - name the four places where C does quietly what Python would not;
+# - name four places where a kernel quietly gives another number than Python would;
 # - read what the compiler says when it refuses.
 #
 # Nothing is taken on trust. Each surprise below is compiled and run on the card.
@@ -28,7 +28,7 @@
 # | `if n > 3 and x < 1:` | `if (n > 3 && x < 1.0f) {` … `}` |
 # | `not a`, `a or b` | `!a`, <code>a &#124;&#124; b</code> |
 # | `elif`, `else` | `else if`, `else` |
-# | `for i in range(n):` | `for (int i = 0; i < n; i++) {` … `}` |
+# | `for i in range(n):` | `for (int i = 0; i < n; i++) {` … `}`; `i++` is `i += 1` |
 # | `for i in range(3, n, 2):` | `for (int i = 3; i < n; i += 2) {` … `}` |
 # | `while n > 1:` | `while (n > 1) {` … `}` |
 # | `a if n > 3 else b` | `n > 3 ? a : b` |

@@ -711,7 +711,9 @@ show("endless_loop", mended=True)
 #
 # /// exercise | Break your own
 # Take the kernel of your first lab and delete its bounds check, or its mask. Say first what you will see, with 1000 numbers
-# and with 1025. Then run it under `memcheck`, with and without PyTorch's own memory.
+# and with 1025. Then run it under `memcheck`, with and without PyTorch's own memory. You need a card for this, and a small
+# script: import `vector_add` from your file, make the two lists and a third right after them, call it, and look whether the
+# third changed. `out_of_bounds` in `src/course_kernels/mishaps/cases.py` does the same.
 # /// answer
 # With 1000 numbers the spare threads write into the gap behind the list, and nothing is visibly wrong. With 1025 numbers, and
 # something allocated right behind the list, that something changes. `memcheck` sees it only when every tensor is an
