@@ -32,8 +32,8 @@
 #
 # - The **grid** is everyone you called. You call it in **blocks**, the tables of the kitchen.
 # - A **block** stands in one room, on one *multiprocessor* (SM), from its first step to its last. Its threads can
-#   share a counter and wait for each other. Threads of different blocks cannot, until you
-#   meet clusters.
+#   share the counter in the middle of that room, the *shared memory*, and wait for each other. Threads of different
+#   blocks cannot, until you meet clusters.
 # - A **warp** is a row of 32 threads that make the same move at the same time. You never ask for it. The card
 #   cuts every block into warps.
 # - A **thread** is one cook, with registers of its own.
@@ -212,9 +212,10 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 # ///
 #
 # /// claim | adds.vectors.us < 0.97 * adds.plain.us
-# Larger bites alone take the time down to {{ adds.vectors.us / adds.plain.us:.0%}}. Not because fewer instructions
-# run: the cooks were waiting, not working. More bytes are on the stairs at once, that is all.
-# [The lecture on memory](l3_memory.py) makes it a law.
+# Larger bites take the time down to {{ adds.vectors.us / adds.plain.us:.0%}}. Most likely the cooks were waiting, not
+# working: a thread of the plain kernel has 8 bytes on the stairs before it adds, a thread of this one 64.
+# [The lecture on memory](l3_memory.py) makes a law of it. But this kernel also needs only an eighth of the blocks, and
+# this run cannot tell the two apart. [Further down](#how-large-is-a-block) you see that blocks have a price too.
 # /// otherwise
 # Larger bites take the time to {{ adds.vectors.us / adds.plain.us:.0%}}: on this card one number a thread keeps enough
 # bytes under way already. [The lecture on memory](l3_memory.py) says how many bytes are enough.
@@ -449,7 +450,7 @@ record(
 # /// claim | grey.product.us > 8 * grey.cuda.us
 # The trick with the product moves only {{ traffic.product.gb:.1f }} GB, and is the slowest of all:
 # {{ grey.product.us / grey.cuda.us:.0f }} times our time. So few bytes are not enough, somebody must also ask for them
-# quickly. A library's product is built for matrices, not for rows of three.
+# quickly. A library's product is built for large matrices; for rows of three it is, most likely, the wrong tool.
 # /// otherwise
 # The trick with the product moves {{ traffic.product.gb:.1f }} GB and needs {{ grey.product.us / grey.cuda.us:.2f }}
 # times our time.
@@ -523,7 +524,7 @@ for arguments in [
 # Write `negative.cu`: it takes a picture of H × W × 3 numbers and makes `1 - x` of each. Do you need two dimensions?
 # /// answer
 # No. Every number is treated alike, so rows, columns and colours do not matter: a picture is a list of 3 × H × W
-# numbers. Take the `brighten` kernel, and write `y[i] = 1.0f - x[i];`. Use dimensions when the *job* has them.
+# numbers. Take the `brighten` kernel without its `by`, and write `y[i] = 1.0f - x[i];`. Use dimensions when the *job* has them.
 # ///
 
 # %% [markdown]
@@ -566,19 +567,21 @@ record(rows=timed(rows), shapes=timed(shapes))
 # caption: The same kernel, the same picture, the same bytes.
 # ///
 #
-# /// claim | 1.7 < rows.t32.us / rows.t64.us < 2.3
+# /// claim | 1.7 < rows.t32.us / rows.t64.us < 2.3 and 1.7 < rows.t64.us / rows.t128.us < 2.3
 # With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.1f }} times as long as with 256, and with 64
 # about half as long as with 32. The bytes are the same, so what is it? Count the blocks. 32 threads each make
 # 2<sup>19</sup> of them, half a million, and that is {{ 1000 * rows.t32.us / 524288:.2f }} ns for each. 64 threads
-# make half as many blocks, at {{ 1000 * rows.t64.us / 262144:.2f }} ns each. Nobody waits for memory here: somebody has
-# to seat all those small tables, and the time goes there.
+# make half as many blocks, at {{ 1000 * rows.t64.us / 262144:.2f }} ns each, and 128 a quarter, at
+# {{ 1000 * rows.t128.us / 131072:.2f }} ns each. The time goes by the number of blocks, not by the bytes. Somebody has to
+# seat all those small tables, and most likely cannot do it any faster.
 # /// otherwise
 # With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.2f }} times as long as with 256, with 64
 # {{ rows.t64.us / rows.t256.us:.2f }} times. Every block has to be seated, and small ones are many.
 # ///
 #
 # Small tables have a second price. An SM of an H200 seats 2048 threads, but no more than 32 blocks. 32 blocks of 32 are
-# 1024 cooks: half the seats stay empty.
+# 1024 cooks: half the seats stay empty. (That is not what you just saw: 16 blocks of 128 fill every seat, and each of them
+# still takes as long.)
 #
 # /// claim | max(rows.t128.us, rows.t256.us, rows.t512.us, rows.t1024.us) < 1.4 * min(rows.t128.us, rows.t256.us, rows.t512.us, rows.t1024.us)
 # From 128 on it matters less: {{ rows.t128.us:.0f }}, {{ rows.t256.us:.0f }}, {{ rows.t512.us:.0f }} and
@@ -716,7 +719,8 @@ record(apart=apart, together=together)
 # |---|---|---|---|---|---|---|---|
 # | lanes at work | {{ active.w1:.1f }} | {{ active.w2:.1f }} | {{ active.w4:.1f }} | {{ active.w8:.1f }} | {{ active.w16:.1f }} | {{ active.w32:.1f }} | {{ active_sorted:.1f }} |
 #
-# When you suspect a kernel of divergence, look there first:
+# It is a little more than 32 divided by the branches: what comes before and after them, the whole warp still does
+# together. When you suspect a kernel of divergence, look there first:
 #
 # ```bash
 # ncu --metrics smsp__thread_inst_executed_per_inst_executed.ratio python mine.py
@@ -810,7 +814,7 @@ record(
 #
 # /// claim | 0.8 < queue.ours.us / order.ours.us < 1.25
 # And in the queue the whole time is the host's. The two numbers, with the wait at the end and without it, are as
-# good as the same. The GPU stands idle between two empty kernels and waits for Python.
+# good as the same. (They are timed apart, so either may come out a little higher.) The GPU stands idle between two empty kernels and waits for Python.
 # /// otherwise
 # The host takes {{ order.ours.us:.1f }} µs to write an order; the queue takes {{ queue.ours.us:.1f }} µs for each.
 # ///
@@ -829,13 +833,13 @@ record(
 # and an order is {{ order.ours.us / grey.cuda.us:.0%}} of it. Small kernels are the ones that drown in orders.
 #
 # /// exercise | A word, a thousand orders
-# A language model with 80 layers runs 12 small kernels a layer to produce one word. What do the orders cost for each
-# word, with PyTorch's price from the table? How many words a second is that at most, even on a GPU that takes no
-# time at all?
+# A language model with 80 layers runs 12 small kernels a layer to produce one word for one reader. What do the orders
+# cost for each word, with PyTorch's price from the table? How many words a second is that at most, even on a GPU that
+# takes no time at all?
 # /// answer
 # 80 × 12 = 960 orders, at {{ order.torch.us:.1f }} µs each {{ 960 * order.torch.us / 1000:.1f }} ms a word. So at most
-# {{ 1000000 / (960 * order.torch.us):.0f }} words a second, whatever the GPU can do. Every serious serving engine fights
-# this bill: fewer kernels, by fusing, and fewer orders, by what comes next.
+# {{ 1000000 / (960 * order.torch.us):.0f }} words a second, whatever the GPU can do. Engines that serve models
+# fight this bill: fewer kernels, by fusing, and fewer orders, by what comes next.
 # ///
 
 # %% [markdown]
@@ -889,14 +893,13 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 #
 # /// claim | chain.replayed.us < 0.1 * chain.one_by_one.us
 # The graph brings a kernel down from {{ chain.one_by_one.us:.0f }} µs to {{ chain.replayed.us:.1f }} µs. The kernels are
-# the same, and so is the GPU. What went away is Python.
+# the same, and so is the GPU. What went away is the writing of 64 orders, by Python and by the driver.
 # /// otherwise
 # The graph takes {{ chain.replayed.us:.1f }} µs a kernel, one by one takes {{ chain.one_by_one.us:.1f }} µs.
 # ///
 #
 # /// claim | 0.8 < chain_order.one_by_one.us / chain.one_by_one.us < 1.3
-# Now read the rows across. One by one, both columns are as good as the same (they are timed apart, so the right one may
-# come out a little higher): the GPU has nothing to do but wait for the next order. Replayed, the host is free after
+# Now read the rows across. One by one, both columns are as good as the same (timed apart, once more): the GPU has nothing to do but wait for the next order. Replayed, the host is free after
 # {{ 64 * chain_order.replayed.us:.0f }} µs for the whole sheet, and the GPU works through it alone.
 # /// otherwise
 # Replayed, the host is free after {{ 64 * chain_order.replayed.us:.0f }} µs for the whole sheet, and the GPU works
@@ -904,7 +907,7 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # ///
 #
 # The price is freedom. A graph holds addresses and sizes, not variables: to compute with other numbers, copy them
-# into the *same* tensors and replay. Nothing in it may ask for a result or decide by one. That is why engines keep
+# into the *same* tensors and replay. While you capture, Python may not ask for a result or decide by one. That is why engines keep
 # one graph for each batch size.
 #
 # /// exercise | What may be captured?
@@ -1012,7 +1015,7 @@ for (name, copy), end in zip(transfers.items(), ends, strict=True):
 # ### In, grey, out
 #
 # A film lies on the host: 24 frames in full HD. Every frame must come in, be greyed, and go out again. With one
-# stream each step waits for the one before. But the road in and the road out are two roads.
+# stream each step waits for the one before. But the road has two sides: one frame can go out while another comes in.
 #
 # /// figure | docs/assets/figures/two_streams.svg
 # alt: "Two time lines for four frames. Above, with one stream, each frame comes in, is greyed and goes out before the next one comes in. Below, with two streams, the next frame comes in while the last one goes out, so the road in is never idle, and the whole ends earlier."
@@ -1062,8 +1065,8 @@ for work in (one_stream, two_streams):
 # %% [markdown]
 # /// claim | film.one.us > 1.1 * film.two.us
 # One stream: {{ film.one.ms:.1f }} ms. Two: {{ film.two.ms:.1f }} ms. The gain is
-# {{ film.one.us / film.two.us:.2f }} times; the count above gave {{ film_limit:.2f }}. Two tensors take turns: one is
-# filled while the other is emptied. The trick is called *double buffering*, and you will meet it inside kernels again.
+# {{ film.one.us / film.two.us:.2f }} times; the count above gave {{ film_limit:.2f }}. Each stream holds one frame at a time,
+# and the two take turns: one comes in while the other goes out. The trick is called *double buffering*, and you will meet it inside kernels again.
 # /// otherwise
 # One stream: {{ film.one.ms:.1f }} ms. Two: {{ film.two.ms:.1f }} ms. {{ film_limit:.2f }} times is all there could be
 # to gain, and this machine does not give it.
@@ -1075,7 +1078,7 @@ for work in (one_stream, two_streams):
 # /// exercise | A third stream?
 # Would three streams be quicker than two? What if the kernel took as long as the copy in?
 # /// answer
-# Here hardly: the road in is busy all the time already, and there is one such road. The most that streams can do is
+# Here hardly: the way in is busy nearly all the time already, and there is only one. The most that streams can do is
 # hide everything behind the longest of the three: in, kernel, out.
 #
 # If the kernel took as long as the way in, then at any time one frame wants to come in, one to be worked on and one
@@ -1163,7 +1166,8 @@ record(
 # ///
 #
 # Two habits worth having. Look for `LDG.E.128` when you believe you load 16 bytes at a time. And look for `LDL` and
-# `STL`, which mean that registers ran out and a thread keeps its numbers in memory.
+# `STL`: most often they mean that registers ran out, and a thread keeps some of its numbers in memory. (A list of its own
+# ends there too, when its index is known only at run time.)
 
 # %% [markdown]
 # ### The other way: nvcc
@@ -1251,10 +1255,11 @@ print("the module:", says)
 # print(sass(compile_cubin(k03_vectorised.SOURCE, "sm_90a")))
 # ```
 #
-# It works without a GPU. What do you find, and how many additions stand between two loads and a store?
+# `sm_90a` is the compiler's name for Hopper, the H200's kind. It works without a GPU. What do you find, and how many additions stand between two loads and a store?
 # /// answer
 # Loads and stores carry a `.128`: 128 bits, four numbers of four bytes. For every pair of loads, one of `x` and one of
-# `y`, there are four `FADD` and one store. Near the end you also find loads without `.128`: they belong to the last
+# `y`, there are four `FADD` and one store. Look at their order, too: most likely all four loads stand first, then eight
+# `FADD`, then both stores. So much is under way before the first addition. Near the end you also find loads without `.128`: they belong to the last
 # numbers of the list, which do not fill a vector of four.
 # ///
 
@@ -1326,10 +1331,11 @@ record(call=stopwatch(calls, per=MANY, wait=False))
 
 # %% [markdown]
 # The grey is met, and the colours did not come back. Of course not: infinitely many colours give the same grey, and
-# descent took the nearest ones. The apples are still twins.
+# descent took those nearest to the grey it began with. The apples are still twins.
 #
 # /// claim | call.operator.us > 1.3 * call.plain.us
-# It is not free. A plain call takes the host {{ call.plain.us:.0f }} µs; through the operator it is
+# It is not free. A plain call takes the host {{ call.plain.us:.0f }} µs: it checks the picture, makes room and writes the
+# order. Through the operator it is
 # {{ call.operator.us:.0f }} µs, because PyTorch finds its way from the name to your function every time. For a large
 # picture that is nothing. For many tiny ones, remember graphs.
 # /// otherwise
@@ -1338,7 +1344,8 @@ record(call=stopwatch(calls, per=MANY, wait=False))
 #
 # /// exercise | The gradient of a brightening
 # Make an operator of the `brighten` kernel above: `y = min(x + by, 1)`. What is its gradient with respect to `x`? What
-# must the forward pass remember for it, which grey did not need?
+# must the forward pass remember for it, which grey did not need? (`register_autograd` takes a second function for that,
+# `setup_context`.)
 # /// answer
 # Where `x + by` is below 1 the gradient is the one from above, unchanged. Where it was cut off at 1, a little more
 # `x` changes nothing: the gradient is 0. So the backward pass must know *where* it was cut. Pass a
