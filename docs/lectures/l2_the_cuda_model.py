@@ -814,7 +814,8 @@ record(
 #
 # /// claim | 0.8 < queue.ours.us / order.ours.us < 1.25
 # And in the queue the whole time is the host's. The two numbers, with the wait at the end and without it, are as
-# good as the same. (They are timed apart, so either may come out a little higher.) The GPU stands idle between two empty kernels and waits for Python.
+# good as the same. (They are timed apart, so either may come out a little higher.) The GPU stands idle between two empty
+# kernels and waits for Python.
 # /// otherwise
 # The host takes {{ order.ours.us:.1f }} µs to write an order; the queue takes {{ queue.ours.us:.1f }} µs for each.
 # ///
@@ -899,7 +900,8 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # ///
 #
 # /// claim | 0.8 < chain_order.one_by_one.us / chain.one_by_one.us < 1.3
-# Now read the rows across. One by one, both columns are as good as the same (timed apart, once more): the GPU has nothing to do but wait for the next order. Replayed, the host is free after
+# Now read the rows across. One by one, both columns are as good as the same (timed apart, once more): the GPU has
+# nothing to do but wait for the next order. Replayed, the host is free after
 # {{ 64 * chain_order.replayed.us:.0f }} µs for the whole sheet, and the GPU works through it alone.
 # /// otherwise
 # Replayed, the host is free after {{ 64 * chain_order.replayed.us:.0f }} µs for the whole sheet, and the GPU works
