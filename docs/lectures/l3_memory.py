@@ -26,10 +26,11 @@
 # In [your first kernel](../start_here.py) the kitchen was small: cooks at tables, and stairs to a cellar. By
 # now it feeds a whole building. So leave the cooks alone for a day, and follow the food.
 #
-# What a cook works on is in her **hands**. In the middle of her table stands a **tray** that all at the table
-# share. Outside, in the corridor, is a **serving counter** for all rooms: what was asked for a moment ago may
-# still stand there. Down the hall lies the **pantry**, which has everything. (It is the old cellar, and the
-# counter is the shelf at the top of its stairs.) And now and then a **truck** brings goods from another
+# What a cook works on is in her **hands**. In her room stands a **tray**, and all at her table share a part of
+# it. Outside, in the corridor, is a **serving counter** for all rooms: what was asked for a moment ago may
+# still stand there. Down the hall lies the **pantry**, which has everything. (It is the old cellar. If you come from
+# [the first lecture](l1_what_a_gpu_is.py): the counter in the middle of the room is the tray now, and the larder
+# is the serving counter.) And now and then a **truck** brings goods from another
 # building.
 #
 # /// figure | docs/assets/figures/cafeteria.svg
@@ -133,7 +134,7 @@ record(
 # /// table
 # columns: [level, in the cafeteria, "ticks for one trip", "the same, ns"]
 # rows:
-#   - [shared memory, "the tray, by number of the window", "{{ hop.shared:.1f }}", "{{ hop.shared / card.clock * 1e3:.0f }}"]
+#   - [shared memory, "the tray, at a place you chose", "{{ hop.shared:.1f }}", "{{ hop.shared / card.clock * 1e3:.0f }}"]
 #   - [L1, "the tray, if it happens to be there", "{{ hop.l1:.1f }}", "{{ hop.l1 / card.clock * 1e3:.0f }}"]
 #   - [L2, the serving counter, "{{ hop.l2:.0f }}", "{{ hop.l2 / card.clock * 1e3:.0f }}"]
 #   - [HBM, the pantry, "{{ hop.hbm:.0f }}", "{{ hop.hbm / card.clock * 1e3:.0f }}"]
@@ -188,6 +189,7 @@ record(
 #
 # /// exercise | Why at random?
 # Suppose the route were 0, 1, 2, 3 and so on. Every hop still waits for its slip. What would you measure?
+# (Memory comes in pieces of 32 bytes, and a slip has 4.)
 # /// answer
 # Less than a trip. Memory comes in boxes of 32 bytes, and eight slips of 4 bytes lie in one: one long trip, then
 # seven short ones, and you see their average. A machine that guesses ahead would help as well. So the route is
@@ -317,7 +319,7 @@ record(
 # ///
 #
 # /// claim | copy_of_ceiling > 0.92 and vector_add_of_copy > 0.92
-# What can be had from the pantry, then? The better of two copies is our **copy ceiling**: ours and the driver's
+# What can be had from the pantry, then? The better of two copies is our **copy yardstick**: ours and the driver's
 # own, which PyTorch calls. Our copy reaches {{ copy_of_ceiling:.1%}} of it, and a vector add
 # that takes 16 bytes in every load reaches {{ vector_add_of_copy:.1%}}. (It may pass 100 %. A copy writes half of its
 # bytes, a vector add one third, and the table says that reading alone goes quicker than copying.) Nothing on this page
@@ -401,8 +403,7 @@ record(
 # ticks. Is that a contradiction?
 # /// answer
 # No. Bandwidth is how wide the hall is, latency is how long. A newer HBM comes in more and wider stacks: more trips
-# side by side, each as long as before. In forty years bandwidth has grown far more than latency has shrunk, and that is why
-# so much of this trade is about having enough trips under way.
+# side by side, each about as long as before. That is why so much of this trade is about having enough trips under way.
 # ///
 
 # %% [markdown]
@@ -704,7 +705,7 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # ///
 #
 # /// claim | 24 < bank.s32.us / bank.s1.us < 40 and 24 < turns.bank.s32 < 40
-# Here the clock follows the count to the letter: {{ turns.bank.s32:.0f }} turns for one load at stride 32, and
+# Here the clock follows the count closely: {{ turns.bank.s32:.0f }} turns for one load at stride 32, and
 # {{ bank.s32.us / bank.s1.us:.0f }} times the time of stride 1. This kernel does nothing but go to the windows, so
 # there is nowhere to hide.
 # /// otherwise
@@ -723,7 +724,7 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # ## Turn a matrix round
 #
 # The transpose: `y[n, m] = x[m, n]`. No arithmetic at all. It reads and writes each number once, exactly as a copy
-# does. So the copy is its ceiling, and whatever lies between is our own fault. The first three kernels here are a
+# does. So the copy is its yardstick, and whatever lies between is our own fault. The first three kernels here are a
 # classic of the trade [^harris2013].
 #
 # ### The obvious kernel
@@ -745,6 +746,8 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 #
 # Take a tile of 32 × 32. Read it row by row onto the tray, which is good for the hall. Wait for each other. Then
 # take it off the tray column by column, and write each column as a row of y, which is good for the hall again.
+# `__shared__` puts `tile` on the tray, one for the whole block. At `__syncthreads()` each thread waits until all of
+# the block are there. ([The page on C](../c_for_python_people.py) has both words.)
 #
 # /// source | src/course_kernels/transpose/k02_tiled.cu
 # ///
@@ -849,8 +852,8 @@ record(
 # ///
 #
 # /// claim | transpose_of_copy > 0.92
-# And the last step arrives: **{{ transpose_of_copy:.1%}} of the copy ceiling**, or
-# {{ turn.vectorised.of_peak:.1%}} of peak. A matrix can be turned round in about the time it takes to look at it.
+# And the last step arrives: **{{ transpose_of_copy:.1%}} of the copy yardstick**, or
+# {{ turn.vectorised.of_peak:.1%}} of peak. A matrix can be turned round in about the time it takes to copy it.
 # ///
 #
 # /// claim | turn.torch.us > 2 * turn.vectorised.us
@@ -863,7 +866,7 @@ record(
 #
 # /// exercise | Swap the indices
 # In `k01_naive.cu`, let `threadIdx.x` count along m instead, so that the *writes* are neighbours and the *reads*
-# are 32 boxes. Both versions carry waste on one of the two walks. Is it the same? First guess, then measure:
+# are 32 boxes. Both versions carry waste on one of the two walks. Is it the same? First guess. Then, with a GPU, measure:
 #
 # ```bash
 # PYTHONPATH=src python -m course_kernels.measure transpose/k01_naive \
@@ -921,7 +924,7 @@ record(
 # - **More threads.** How many of an SM's places are taken is called *occupancy*. The usual advice: get it to
 #   100 %.
 # - **More from each thread.** Let a thread ask for its second, third and fourth vector before it needs the first.
-#   Instructions of one thread that do not wait for each other are called *ILP*. A load of 16 bytes instead of 4
+#   Instructions of one thread that do not wait for each other are called *instruction-level parallelism*, ILP for short. A load of 16 bytes instead of 4
 #   helps in the same way: four times the bytes for one instruction.
 #
 # So here is a copy with two knobs. V: how many vectors of 16 bytes a thread asks for before it waits. R: how many
@@ -1000,7 +1003,9 @@ record(
 #
 # /// claim | 0.4 * forecast < flight.v1.r1.gb_per_s < 1.05 * forecast
 # Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s. The law keeps its word. It is a bound: the forecast counts an empty
-# hall, and nothing for the work between two trips.
+# hall, and nothing for the work between two trips. The same holds for the {{ little.of_sm / 1024:.1f}} KiB above.
+# A copy waits only for what it reads, so half of that should do. The table says that it takes more: in a full hall
+# the trips are longer.
 # /// otherwise
 # Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s.
 # ///
@@ -1008,8 +1013,8 @@ record(
 # /// claim | flight.v1.r1.us > 1.6 * flight.v8.r1.us and flight.v8.r1.us < 1.25 * flight.v1.r8.us
 # Then the trap. Stay in the first column, where {{ seats.v1.r1:.1%}} of the seats are taken and nothing but V changes: from
 # {{ flight.v1.r1.of_peak:.1%}} of peak to {{ flight.v8.r1.of_peak:.1%}}. The full house with V = 1 has {{ flight.v1.r8.of_peak:.1%}}. So one
-# seat in eight buys {{ flight.v1.r8.us / flight.v8.r1.us:.0%}} of its speed. **Occupancy was never the goal.** Bytes
-# under way are [^volkov2010]. A seat is one way to get them, a fuller hand is another, and the second costs no seat.
+# seat in eight buys {{ flight.v1.r8.us / flight.v8.r1.us:.0%}} of its speed. **Occupancy was never the goal** [^volkov2010]. Bytes
+# under way are. A seat is one way to get them, a fuller hand is another, and the second costs no seat.
 # /// otherwise
 # With one block on an SM, V = 1 reaches {{ flight.v1.r1.of_peak:.1%}} of peak and V = 8 {{ flight.v8.r1.of_peak:.1%}}; with every seat
 # taken, V = 1 reaches {{ flight.v1.r8.of_peak:.1%}}. What counts are the bytes under way [^volkov2010].
@@ -1058,7 +1063,7 @@ record(
 # additions of a step happen at once. After each step everybody waits. At the end the block adds its one sum to
 # the total: one atomic for 256 numbers.
 #
-# **Shuffles.** The lanes of a warp can read each other's registers: a *shuffle*. No tray, no waiting. Five steps
+# **Shuffles.** The lanes of a warp can read each other's registers: a *shuffle*. Within a warp: no tray, no barrier. Five steps
 # for 32 lanes [^luitjens2014].
 #
 # /// figure | docs/assets/figures/reduction_shuffle.svg
@@ -1197,8 +1202,8 @@ record(
 #
 # /// claim | reduction_of_read > 0.92
 # What would a kernel reach that reads 1 GiB and does nothing with it? Take the better of two: the microbenchmark
-# above, and `torch.sum`. Our reduction has **{{ reduction_of_read:.1%}}** of that read ceiling. The additions are
-# free.
+# above, and `torch.sum`. Our reduction has **{{ reduction_of_read:.1%}}** of that read ceiling. The additions cost
+# next to nothing.
 # ///
 #
 # /// claim | reduction_over_torch > 0.85
@@ -1206,7 +1211,7 @@ record(
 # front of the same hall.
 # ///
 #
-# /// exercise | Eight at a time
+# /// exercise | A block of 1024
 # A block of 1024 threads sums with shuffles. How many shuffle steps, how many barriers, how many words on the tray?
 # /// answer
 # Five steps in every warp: 32 warps leave 32 sums. Those go over the tray: 32 words, one barrier. Then one warp
