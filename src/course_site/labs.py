@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 from course_labs.lab import FOLDER, Lab
+from course_site.fences import LANGUAGES, fenced
 
 DOORS = {"triton": "Triton", "cuda": "CUDA C++", "numpy": "NumPy", "python": "Python"}
-LANGUAGES = {".py": "python", ".cu": "cuda"}
 WITHOUT_A_GPU = {
     "triton": "Without a GPU the same file runs in Triton's interpreter: right or wrong, and no word about speed.",
     "cuda": "This door needs a GPU. Without one your file is compiled and not run, and the grader says so.",
@@ -88,7 +87,7 @@ def _printed(lab: Lab, door: str, stage: int) -> str:
         text, note = "right; …", "with the time and the percent of peak."
     elif text.startswith("right; no speed claim: this machine has no GPU"):
         note = "On a GPU the time and the percent of peak stand there."
-    return f"{_fenced(text, '.text .output .no-copy')}\n\n{note}".strip()
+    return f"{fenced(text, '.text .output .no-copy')}\n\n{note}".strip()
 
 
 def _hints(hints: list[str], fold: Fold) -> str:
@@ -100,19 +99,14 @@ def _hints(hints: list[str], fold: Fold) -> str:
 
 
 def _code(path: Path) -> str:
-    return _fenced(path.read_text(encoding="utf-8").rstrip(), f".{LANGUAGES[path.suffix]}")
+    return fenced(path.read_text(encoding="utf-8").rstrip(), f".{LANGUAGES[path.suffix]}")
 
 
 def _diff(before: Path, after: Path) -> str:
     """What is typed between two snapshots, with the lines around it."""
     old, new = (path.read_text(encoding="utf-8").splitlines() for path in (before, after))
     lines = list(difflib.unified_diff(old, new, lineterm="", n=2))[2:]
-    return _fenced("\n".join("…" if line.startswith("@@") else line for line in lines), ".diff .no-copy")
-
-
-def _fenced(text: str, classes: str) -> str:
-    fence = "`" * max(3, 1 + max((len(m) for m in re.findall(r"`+", text)), default=0))
-    return f"{fence} {{ {classes} }}\n{text}\n{fence}"
+    return fenced("\n".join("…" if line.startswith("@@") else line for line in lines), ".diff .no-copy")
 
 
 def _item(text: str) -> str:

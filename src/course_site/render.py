@@ -23,12 +23,12 @@ from course_labs.lab import LabError, find_lab
 from course_site import bibliography, chart_data, claims, directives, glossary, labs, ledger, lint
 from course_site.course import Course
 from course_site.directives import Block, DirectiveError
+from course_site.fences import LANGUAGES, fenced
 from course_site.pages import Cell, Page
 from course_site.record import MIME
 from course_site.values import Define, ExpressionError, NotOnThisCard, evaluate, format_value
 
 MISSING = "—"
-LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".py": "python", ".toml": "toml", ".md": "markdown"}
 
 # Values are left alone where Markdown would leave text alone: fenced code, code spans, math.
 _VERBATIM = re.compile(
@@ -398,8 +398,8 @@ class _Renderer:
         text, first = source_region(path, region)
         title = self._plain(settings.get("title", name))
         numbers = f' linenums="{first}"' if settings.get("lines") else ""
-        fence = "`" * max(3, 1 + max((len(m) for m in re.findall(r"`+", text)), default=0))
-        return f'{fence} {{ .{LANGUAGES.get(path.suffix, "text")} title="{_quoted(title)}"{numbers} }}\n{text}\n{fence}'
+        language = LANGUAGES.get(path.suffix, "text")
+        return fenced(text, f'.{language} title="{_quoted(title)}"{numbers}')
 
     def _figure_block(self, block: Block) -> str:
         settings = self._settings(block, {"alt", "caption", "wide"})
@@ -521,8 +521,7 @@ class _Renderer:
     def _printed(self, text: Any) -> str:
         text = _joined(text).rstrip()
         self._lint_output(text)
-        fence = "`" * max(3, 1 + max((len(m) for m in re.findall(r"`+", text)), default=0))
-        return f"{fence} {{ .text .output .no-copy }}\n{text}\n{fence}"
+        return fenced(text, ".text .output .no-copy")
 
     def _lint_output(self, text: str) -> None:
         for finding in lint.lint_output(text):
