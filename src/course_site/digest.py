@@ -9,23 +9,33 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
+import json
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 CUDA_SUFFIXES = frozenset({".cu", ".cuh", ".cpp", ".h", ".hpp"})
 
 # Fields that depend on the Python version or on typing habits, never on what runs.
 _IGNORED_FIELDS = frozenset({"kind", "ctx", "type_ignores", "type_comment"})
+# Words of a lab.toml that only its page shows; no grader reads them.
+_PROSE_OF_A_LAB = frozenset({"title", "task", "not_yours", "hints", "rubric", "answer", "type", "text"})
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def file_digest(path: Path) -> str:
-    """Hash of what a file means: Python by syntax tree, CUDA C++ by tokens, anything else by bytes."""
+    """Hash of what a file means: Python by syntax tree, CUDA C++ by tokens, a lab.toml by what the grader reads.
+
+    Anything else is hashed byte by byte.
+    """
     if path.suffix == ".py":
         return code_digest(path.read_text(encoding="utf-8"))
     if path.suffix in CUDA_SUFFIXES:
         return cuda_digest(path.read_text(encoding="utf-8"))
+    if path.name == "lab.toml":
+        return lab_digest(path.read_text(encoding="utf-8"))
     return _hash(path.read_bytes())
 
 
@@ -44,6 +54,22 @@ def code_digest(source: str) -> str:
 def cuda_digest(source: str) -> str:
     """Hash of C++ source by its tokens; a preprocessor line keeps its line end, which has a meaning."""
     return _hash("\x1f".join(_cuda_tokens(source)).encode())
+
+
+@functools.lru_cache(maxsize=256)
+def lab_digest(source: str) -> str:
+    """Hash of a lab.toml without its prose; one that is no TOML is hashed as it stands."""
+    try:
+        data = tomllib.loads(source)
+    except tomllib.TOMLDecodeError:
+        return _hash(source.encode())
+    return _hash(json.dumps(_without_prose(data), sort_keys=True, default=str).encode())
+
+
+def _without_prose(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_prose(item) for key, item in value.items() if key not in _PROSE_OF_A_LAB}
+    return [_without_prose(item) for item in value] if isinstance(value, list) else value
 
 
 def _hash(data: bytes) -> str:

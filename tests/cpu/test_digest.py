@@ -1,8 +1,10 @@
 """What changes a digest, and what must not."""
 
+from pathlib import Path
+
 import pytest
 
-from course_site.digest import code_digest, cuda_digest
+from course_site.digest import code_digest, cuda_digest, file_digest, lab_digest
 
 PYTHON = '''
 """Module docstring."""
@@ -73,6 +75,77 @@ def test_words_and_spaces_in_cuda_do_not_count(same):
 )
 def test_any_cuda_token_counts(old, new):
     assert cuda_digest(CUDA.replace(old, new)) != cuda_digest(CUDA)
+
+
+LAB = """
+name = "sums"
+title = "Sums"
+problem = "vector_add"
+task = "Add."
+not_yours = "Nothing."
+try = ["dtype=float32,N=1"]
+hints = ["a", "b", "c"]
+rubric = ["d"]
+[doors.numpy]
+prints = "refused"
+answer = "because"
+[[stage]]
+title = "first"
+text = "all of it"
+[stage.numpy]
+type = "x + y"
+prints = "right"
+on_gpu = "right; fast"
+"""
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        LAB.replace('"Sums"', '"Two sums"'),
+        LAB.replace('"Add."', '"Add them."'),
+        LAB.replace('"Nothing."', '"Everything."'),
+        LAB.replace('"a", "b"', '"A", "B"'),
+        LAB.replace('["d"]', '["d", "e"]'),
+        LAB.replace('"because"', '"since"'),
+        LAB.replace('"first"', '"second"'),
+        LAB.replace('"all of it"', '"some of it"'),
+        LAB.replace('"x + y"', '"y + x"'),
+        LAB.replace("problem", "# a comment\nproblem"),
+        LAB.replace('answer = "because"\n', ""),
+    ],
+)
+def test_prose_of_a_lab_does_not_count(same):
+    assert same != LAB
+    assert lab_digest(same) == lab_digest(LAB)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"sums"', '"sum"'),
+        ('"vector_add"', '"copy"'),
+        ("N=1", "N=2"),
+        ('"refused"', '"right"'),
+        ('prints = "right"', 'prints = "wrong"'),
+        ("fast", "slow"),
+        ("[doors.numpy]", "[doors.python]"),
+        ("[stage.numpy]", "seconds = 3\n[stage.numpy]"),
+        ("[[stage]]", "[[stage"),
+    ],
+)
+def test_what_the_grader_reads_of_a_lab_counts(old, new):
+    assert old in LAB
+    assert lab_digest(LAB.replace(old, new)) != lab_digest(LAB)
+
+
+def test_only_a_lab_toml_is_read_as_one(tmp_path: Path):
+    for name, counts in (("lab.toml", False), ("other.toml", True)):
+        path = tmp_path / name
+        path.write_text(LAB)
+        before = file_digest(path)
+        path.write_text(LAB.replace('"Add."', '"Add them."'))
+        assert (file_digest(path) != before) is counts
 
 
 def test_a_comment_sign_inside_a_string_is_not_a_comment():
