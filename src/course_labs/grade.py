@@ -22,6 +22,7 @@ from course_labs.lab import Lab, LabError
 from course_labs.verdict import Verdict
 
 START_SECONDS = 300  # to load torch, on a machine that is busy
+ENDED_ITSELF = "your file ended the process itself: look for an exit in it, and read what is printed above."
 
 
 class CannotGrade(RuntimeError):
@@ -148,7 +149,8 @@ def _died(child: subprocess.Popen[bytes], size: str, ready: bool) -> Verdict:
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     if not ready:
         raise CannotGrade(f"the grading process ended before it began ({how}); see above")
-    return Verdict("died", f"the process ended in the middle ({how})", size)
+    advice = "" if code < 0 else ENDED_ITSELF
+    return Verdict("died", f"the process ended in the middle ({how})", size, advice)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

@@ -26,13 +26,16 @@ NEXT = {
     "input modified": "store to the output only; somebody still needs the input.",
     "all NaN": (
         "nothing of the output was written. Is the kernel launched, with at least one program? "
-        "Does it store, and to the output?"
+        "Does it store, and to the output? Or does it add to room that does not begin at 0?"
     ),
     "not written": "look at the store: which elements does its index, or its mask, leave out?",
     "wrong": "take that one element and work it out by hand; which of its inputs did your code read instead?",
     "cached result": "work the answer out anew in every call; the same tensors can hold new values.",
     "another stream": "launch on the current stream, or what comes after it will not wait for you.",
-    "out of bounds": "the last block reaches past the end. Mask the load and the store, or return early.",
+    "out of bounds": (
+        "something is stored outside. Is the store masked? "
+        "If it is: work out the largest index by hand; what is it multiplied by?"
+    ),
     "faster than the floor": "nobody is: some of the work was not done in the timed call.",
 }
 

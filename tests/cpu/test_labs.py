@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from course_labs.__main__ import main
-from course_labs.grade import CannotGrade, grade, grade_all
+from course_labs.grade import ENDED_ITSELF, CannotGrade, grade, grade_all
 from course_labs.lab import LabError, find_lab, find_labs, load_lab, same_lines
 from course_labs.verdict import NEXT, Verdict
 from course_labs.write import write
@@ -301,18 +301,24 @@ def is_alive(pid, patience=2.0):
     return True
 
 
-def test_a_file_that_takes_the_process_down_is_told_so(tmp_path):
+@pytest.mark.parametrize(
+    ("line", "how", "advice"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "SIGSEGV", NEXT["died"]),
+        ("os._exit(0)", "exit code 0", ENDED_ITSELF),
+        ("os._exit(1)", "exit code 1", ENDED_ITSELF),
+    ],
+)
+def test_a_file_that_takes_the_process_down_is_told_so(tmp_path, line, how, advice):
     dying = tmp_path / "dying.py"
-    dying.write_text(
-        "import os\nimport signal\n\n\ndef vector_add(x, y):\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
-    )
+    dying.write_text(f"import os\nimport signal\n\n\ndef vector_add(x, y):\n    {line}\n")
 
     verdict = grade(FIRST, [dying], environment=NO_GPU)[0]
 
-    assert (
-        verdict.text.splitlines()[0]
-        == "refused on N=1 float32: died: the process ended in the middle (SIGSEGV)"
-    )
+    assert verdict.text.splitlines() == [
+        f"refused on N=1 float32: died: the process ended in the middle ({how})",
+        f"next: {advice}",
+    ]
 
 
 def test_a_cuda_file_is_compiled_and_not_called_right(tmp_path):

@@ -28,7 +28,7 @@ class OnTheCpu(Grader):
             for w in self.problem.check_on
             if w not in self.tries and w.dims.keys() == self.tries[0].dims.keys()
         ]
-        self.tries += [w for w in more if self.problem.reads_bytes(w) < 2**19]
+        self.tries = [w for w in self.tries + more if self.problem.reads_bytes(w) < 2**19]
         self.folder = folder
 
     def _cuda(self, file, watch):
