@@ -1,0 +1,53 @@
+"""The microbenchmark of matrix instructions, as far as it goes without a card: what it compiles to, what it refuses."""
+
+import re
+
+import pytest
+
+from course_kernels.cuda.compile import compile_cubin
+from course_kernels.cuda.disassemble import sass
+from course_kernels.microbenchmarks import tensor
+
+
+def instructions(*how, **more):
+    text = sass(compile_cubin(tensor.SOURCE, "sm_90a", tensor.defines(*how, **more)))
+    return re.findall(r"\b((?:H|Q)G?MMA\.[\w.]*)", text)
+
+
+@pytest.mark.parametrize("columns", tensor.COLUMNS)
+@pytest.mark.parametrize("a_in", ["shared", "registers"])
+def test_a_pass_is_one_wgmma_sixteen_times(columns, a_in):
+    assert instructions("wgmma", "bf16", columns, a_in) == [f"HGMMA.64x{columns}x16.F32.BF16"] * tensor.UNROLL
+
+
+@pytest.mark.parametrize(
+    ("how", "name"),
+    [
+        (("mma", "bf16"), "HMMA.16816.F32.BF16"),
+        (("mma", "tf32"), "HMMA.1688.F32.TF32"),
+        (("wgmma", "tf32"), "HGMMA.64x256x8.F32.TF32"),
+        (("wgmma", "e4m3"), "QGMMA.64x256x32.F32.E4M3.E4M3"),
+    ],
+)
+def test_every_kind_has_its_instruction(how, name):
+    assert instructions(*how) == [name] * tensor.UNROLL
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (("dot", "bf16"), "instruction: expected one of mma, wgmma, got 'dot'"),
+        (("mma", "fp16"), "kind: expected one of bf16, tf32, e4m3, got 'fp16'"),
+        (("mma", "e4m3"), "kind: mma has no e4m3 of its own"),
+        (("wgmma", "bf16", 24), "columns: expected one of 8, 16, 32, 64, 128, 256, got 24"),
+        (("wgmma", "bf16", 64, "l2"), "a_in: expected one of shared, registers, got 'l2'"),
+    ],
+)
+def test_what_there_is_not_is_refused(how, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        tensor.defines(*how)
+
+
+def test_no_launch_is_refused_before_the_card_is_looked_for():
+    with pytest.raises(ValueError, match="n: expected at least 1, got 0"):
+        tensor.flops_per_clock("mma", 0)

@@ -1,0 +1,29 @@
+"""Matrix instructions on the card: sums of ones are exact, and no rate passes what a multiprocessor has."""
+
+from statistics import median
+
+import pytest
+
+from course_kernels.microbenchmarks import tensor
+from course_kernels.microbenchmarks.checked import WrongAnswer
+
+# FLOPs that a multiprocessor of a Hopper card has for each cycle, by its data sheet
+SHEET = {"bf16": 4096, "tf32": 2048, "e4m3": 8192}
+
+
+@pytest.mark.parametrize("kind", tensor.K)
+def test_wide_tiles_come_close_to_the_sheet(kind):
+    rate = median(tensor.flops_per_clock("wgmma", 3, kind=kind))
+
+    assert 0.9 * SHEET[kind] < rate < 1.01 * SHEET[kind]
+
+
+def test_a_warp_alone_has_less_than_a_warpgroup():
+    assert median(tensor.flops_per_clock("mma", 3)) < median(tensor.flops_per_clock("wgmma", 3))
+
+
+def test_operands_that_are_not_ones_are_noticed(monkeypatch):
+    monkeypatch.setitem(tensor.ONES, "bf16", 0x3F803F00)  # 1 and 0.5
+
+    with pytest.raises(WrongAnswer, match="a sum of ones is off by"):
+        tensor.flops_per_clock("mma", 1)
