@@ -28,6 +28,7 @@ KINDS = {
     "predict": Kind(parts=("reveal",), needs_part=True),
     "exercise": Kind(parts=("answer",), needs_part=True),
     "source": Kind(body="yaml"),
+    "diff": Kind(body="yaml"),
     "figure": Kind(body="yaml"),
     "lab": Kind(body="none"),
     "ledger": Kind(argument="none", body="none"),

@@ -160,7 +160,7 @@ def find_typed_numbers(
 
 
 _DIRECTIVE = re.compile(r"///(?:[ \t]+(?P<kind>[\w-]+)[ \t]*(?:\|[ \t]*(?P<head>.*?))?)?[ \t]*$")
-_SETTINGS = frozenset({"chart", "table", "source", "figure", "define"})
+_SETTINGS = frozenset({"chart", "table", "source", "diff", "figure", "define"})
 _SPOKEN_HEADS = frozenset({"predict", "exercise"})
 _FENCE_LINE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 

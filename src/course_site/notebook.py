@@ -50,7 +50,7 @@ def _plain(markdown: str, rendered: Rendered) -> str:
     """Markdown without the site's own HTML: a value is its text, a block is its words."""
     text = re.sub(r'<(?:a|span) class="value"[^>]*>(.*?)</(?:a|span)>', r"\1", markdown)
     for token in rendered.slots:
-        text = text.replace(token, "")
+        text = text.replace(token, rendered.words.get(token, ""))
     text = re.sub(r'<p class="ask">(.*?)</p>', r"**\1**", text)
     text = re.sub(r"<summary>(.*?)</summary>", r"<summary>\1</summary>\n", text)
     text = re.sub(r"^</?div[^>]*>$", "", text, flags=re.MULTILINE)

@@ -20,7 +20,17 @@ from typing import Any
 import yaml
 
 from course_labs.lab import LabError, find_lab
-from course_site import bibliography, chart_data, claims, directives, glossary, labs, ledger, lint
+from course_site import (
+    bibliography,
+    chart_data,
+    claims,
+    directives,
+    glossary,
+    labs,
+    ledger,
+    lint,
+    source_diff,
+)
 from course_site.course import Course
 from course_site.directives import Block, DirectiveError
 from course_site.fences import LANGUAGES, fenced
@@ -49,12 +59,14 @@ class Rendered:
     Attributes:
         markdown: the page; tokens stand where HTML belongs.
         slots: token to HTML.
+        words: token to Markdown that says the same, for the published notebook; a token without is left out there.
         cells: (kind, text) for the published notebook: prose with plain values, pictures, code.
         shown: every value expression on the page with the text it became.
     """
 
     markdown: str = ""
     slots: dict[str, str] = field(default_factory=dict)
+    words: dict[str, str] = field(default_factory=dict)
     cells: list[tuple[str, Any]] = field(default_factory=list)
     shown: dict[str, str] = field(default_factory=dict)
     cited: list[str] = field(default_factory=list)
@@ -145,9 +157,9 @@ class _Renderer:
     def _problem(self, message: str) -> None:
         self.course.problem(self.page.path, message)
 
-    def _slot(self, raw: str) -> str:
+    def _slot(self, raw: str, words: str = "") -> str:
         token = f"slot{len(self.out.slots)}of{self.page.id}token"
-        self.out.slots[token] = raw
+        self.out.slots[token], self.out.words[token] = raw, words
         return token
 
     def _with_stamp(self, markdown: str) -> str:
@@ -400,6 +412,45 @@ class _Renderer:
         numbers = f' linenums="{first}"' if settings.get("lines") else ""
         language = LANGUAGES.get(path.suffix, "text")
         return fenced(text, f'.{language} title="{_quoted(title)}"{numbers}')
+
+    def _diff_block(self, block: Block) -> str:
+        settings = self._settings(block, {"title", "open", "region", "context"})
+        names = [name.strip() for name in block.argument.split("|")]
+        if len(names) != 2:
+            raise DirectiveError("write `/// diff | PATH | PATH`, the older file first")
+        region, context = str(settings.get("region", "")), settings.get("context", 3)
+        is_open = settings.get("open")
+        if not isinstance(context, int) or isinstance(context, bool) or context < 0:
+            raise DirectiveError(f"`context:` is a number of lines, not {context!r}")
+        if is_open not in (None, True, False):
+            raise DirectiveError(f"`open:` is true or false, not {is_open!r}")
+        texts: list[str] = []
+        paths = [self.course.root / name for name in names]
+        language = LANGUAGES.get(paths[1].suffix, "text")
+        for name, path in zip(names, paths, strict=True):
+            if not path.is_file():
+                raise DirectiveError(f"there is no file {name}")
+            text, _ = source_region(path, region)
+            texts.append(text if region else source_diff.without_head(text, language))
+        before, after = texts
+        changes = source_diff.compare(before, after, indents=language == "python", context=context)
+        if not changes.lines_out + changes.lines_in:
+            raise DirectiveError(
+                "nothing changed between the two but names, blanks and the comment at the head"
+            )
+
+        same_folder = paths[0].parent == paths[1].parent
+        was, becomes = (path.name if same_folder else f"{path.parent.name}/{path.name}" for path in paths)
+        label = f"From {was} to {becomes}: {changes.words}"
+        summary = f"From <code>{was}</code> to <code>{becomes}</code>: {changes.words}"
+        if settings.get("title"):
+            summary = f"{html.escape(self._plain(settings['title']))}: {changes.words}"
+        unfolded = not changes.is_long if is_open is None else is_open
+        listing = source_diff.as_html(changes, before, after, language, label)
+        return self._slot(
+            f'<details class="fold diff"{" open" * unfolded}><summary>{summary}</summary>{listing}</details>',
+            f"{label}\n\n{fenced(source_diff.as_text(changes, before, after), '.diff')}",
+        )
 
     def _figure_block(self, block: Block) -> str:
         settings = self._settings(block, {"alt", "caption", "wide"})
