@@ -133,8 +133,14 @@ def _sample_interval(leaf: Leaf, attribute: str, scope: Scope) -> tuple[float, f
     return float(min(ends)), float(max(ends))
 
 
-def _bar_list(items: list[dict[str, Any]], scope: Scope) -> tuple[list[Any], list[list[str]]]:
+def _bar_list(
+    items: list[dict[str, Any]], label: str, references: tuple[charts.Reference, ...], scope: Scope
+) -> tuple[tuple[charts.Bar, ...], list[str], list[list[str]]]:
+    """Bars, and the head and the rows of their table: beside each value its share of every reference."""
     bars, rows = [], []
+    measures = [
+        r for r in references if r.value not in (0, 100)
+    ]  # on a scale in percent the value is the share
     for item in items:
         result = evaluate(str(item["name"]), scope)
         value = float(result.value)
@@ -144,26 +150,24 @@ def _bar_list(items: list[dict[str, Any]], scope: Scope) -> tuple[list[Any], lis
             else map(float, np.quantile(result.resamples, [0.025, 0.975]))
         )
         bars.append(charts.Bar(item["label"], value, low, high, str(item.get("note", ""))))
-        rows.append([item["label"], _number(value), _number(low), _number(high)])
-    return bars, rows
+        shares = [f"{100 * value / r.value:.1f}" for r in measures]
+        rows.append([item["label"], _number(value), *shares, _number(low), _number(high)])
+    head = [label, *(f"% of {reference.label}" for reference in measures), "interval from", "to"]
+    return tuple(bars), head, rows
 
 
 def _bars(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
-    bars, rows = _bar_list(settings["bars"], scope)
-    x_label = settings["x_label"]
-    svg = charts.draw_bars(
-        settings["title"], x_label, tuple(bars), _references(settings, scope), alt=settings["alt"], key=key
-    )
-    return svg, ["", x_label, "interval from", "to"], rows
+    x_label, references = settings["x_label"], _references(settings, scope)
+    bars, head, rows = _bar_list(settings["bars"], x_label, references, scope)
+    svg = charts.draw_bars(settings["title"], x_label, bars, references, alt=settings["alt"], key=key)
+    return svg, ["", *head], rows
 
 
 def _staircase(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
-    bars, rows = _bar_list(settings["steps"], scope)
-    y_label = settings["y_label"]
-    svg = charts.draw_staircase(
-        settings["title"], y_label, tuple(bars), _references(settings, scope), alt=settings["alt"], key=key
-    )
-    return svg, ["step", y_label, "interval from", "to"], rows
+    y_label, references = settings["y_label"], _references(settings, scope)
+    steps, head, rows = _bar_list(settings["steps"], y_label, references, scope)
+    svg = charts.draw_staircase(settings["title"], y_label, steps, references, alt=settings["alt"], key=key)
+    return svg, ["step", *head], rows
 
 
 def _roofline(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:

@@ -720,7 +720,10 @@ def _staircase(title: str, y_label: str, steps: tuple[Bar, ...], references: tup
     # Names under the treads where they fit; else numbers there and the names in a list below.
     under = [wrap(s.label, tread - 4) for s in steps]
     fits = all(text_width(line) <= tread - 2 for name in under for line in name) and max(map(len, under)) <= 4
-    foot = LINE * max(map(len, under)) + 8 if fits else LINE * len(steps) + 26
+    names = [f"{i}  {s.label}{f', {s.note}' if s.note else ''}" for i, s in enumerate(steps, start=1)]
+    columns = 2 if max(map(text_width, names)) <= WIDTH / 2 - 8 else 1
+    rows = math.ceil(len(steps) / columns)
+    foot = LINE * max(map(len, under)) + 8 if fits else LINE * rows + 26
     body = foot + 186
     canvas = _Canvas(title, body)
     box = Box(left, foot, WIDTH, body - 20)
@@ -751,9 +754,8 @@ def _staircase(title: str, y_label: str, steps: tuple[Bar, ...], references: tup
             canvas.text(x, foot - 11 - LINE * row, line, INK, ha="center")
         before = step.value
     if not fits:
-        for i, step in enumerate(steps):
-            note = f", {step.note}" if step.note else ""
-            canvas.text(left, foot - 29 - LINE * i, f"{i + 1}  {step.label}{note}", SOFT)
+        for i, name in enumerate(names):
+            canvas.text(WIDTH / columns * (i // rows), foot - 29 - LINE * (i % rows), name, SOFT)
     return canvas.svg()
 
 

@@ -194,6 +194,43 @@ def test_memories_on_the_chip_have_areas_in_proportion() -> None:
     assert cache / registers == pytest.approx(60 * 1024 / 256, rel=0.01)
 
 
+def test_the_table_of_a_staircase_has_the_share_of_every_reference() -> None:
+    numbers = {"slow": 1, "fast": 45, "library": 50, "sheet": 90}
+    names = {n: {"kind": "quantity", "value": v, "unit": "1", "how": "given"} for n, v in numbers.items()}
+    settings = {
+        "title": "T",
+        "alt": "a",
+        "y_label": "TFLOP/s",
+        "steps": [{"name": "slow", "label": "naive"}, {"name": "fast", "label": "tuned"}],
+        "references": [{"label": "cuBLAS", "value": "library"}, {"label": "data sheet", "value": "sheet"}],
+    }
+    chart = chart_data.draw("staircase", settings, Scope("p", names, None), "k")
+    assert re.findall(r"<th[^>]*>([^<]*)</th>", chart.table_html)[:4] == [
+        "step", "TFLOP/s", "% of cuBLAS", "% of data sheet",
+    ]  # fmt: skip
+    rows = re.findall(r"<tr><td>(.*?)</tr>", chart.table_html)
+    assert [re.findall(r"[^<>]+(?=</td>)", row)[:4] for row in rows] == [
+        ["naive", "1", "2.0", "1.1"],
+        ["tuned", "45", "90.0", "50.0"],
+    ]
+
+
+def test_twelve_steps_are_named_in_two_columns_and_the_last_name_stays_inside() -> None:
+    steps = tuple(Bar(f"a name of step {n}", n) for n in range(1, 13))
+    svg = charts.draw_staircase("T", "x", steps, (), alt="a", key="k")
+    short, long = (svg.count(f">{n}  a name") for n in (1, 12))
+    assert (short, long) == (1, 1)
+    one_column = charts.draw_staircase(
+        "T", "x", tuple(Bar(f"a name of some length, so long that it fills the page {n}", n) for n in range(12)),
+        (), alt="a", key="k",
+    )  # fmt: skip
+    assert height(svg) < height(one_column)
+
+
+def height(svg: str) -> float:
+    return float(svg.split('viewBox="', 1)[1].split('"', 1)[0].split()[3])
+
+
 def test_a_launch_and_a_card_come_out_of_a_record_with_their_tables() -> None:
     rows = [(*t.block, *t.thread, t.warp, t.sm) for t in launch((2, 1, 1), (32, 1, 1))]
     names = [*(f"{part}_{axis}" for part in ("block", "thread") for axis in "xyz"), "warp", "sm"]
