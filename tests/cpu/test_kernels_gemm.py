@@ -1,0 +1,61 @@
+"""The matrix multiplies on tensor cores, thread by thread on the CPU: right at every edge, wrong where a fault is planted."""
+
+from math import nan
+
+import pytest
+import torch
+from cuda_on_cpu import build
+
+from course_kernels.gemm import k03_mma_sync
+from course_kernels.gemm.problem import PROBLEM
+from course_kernels.problem import Workload, worst_error
+
+SHAPES = {
+    "one warp": k03_mma_sync.Shape(BM=64, BN=64, BK=32, WM=64, WN=64, STAGES=3, GROUP=2),
+    "narrow warps": k03_mma_sync.Shape(BM=64, BN=128, BK=64, WM=32, WN=32, STAGES=2, GROUP=3),
+    "the card's": k03_mma_sync.SHAPES[9, 0],
+    "elsewhere": k03_mma_sync.ELSEWHERE,
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """run(kernel module, a, b, text=..., **options) -> a @ b, its memory full of NaN before."""
+    built = {}
+
+    def run(module, a, b, text=None, **options):
+        def load_kernel(source, name, defines=None):
+            key = name, tuple((defines or {}).items()), text
+            if key not in built:
+                built[key] = build(tmp_path_factory.mktemp(name), source, name, defines, text)
+            return built[key]
+
+        def launch(kernel, grid, block, *args, shared_bytes=0):
+            kernel(grid, block, *args, shared_bytes=shared_bytes)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TRITON_INTERPRET", "1")  # tensors on the CPU are welcome
+            patch.setattr(module, "load_kernel", load_kernel)
+            patch.setattr(module, "launch", launch)
+            patch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
+            patch.setattr(torch.cuda, "current_device", lambda: 0)
+            patch.setattr(torch, "empty", lambda *size, **how: torch.full(*size, nan, **how))
+            if hasattr(module, "allow_shared_memory"):
+                patch.setattr(module, "allow_shared_memory", lambda kernel, n_bytes: None)
+                module._kernel.cache_clear()
+            return module.gemm(a, b, **options)
+
+    return run
+
+
+def error_of(run, module, w, **options):
+    a, b = PROBLEM.make_inputs(w, torch.Generator().manual_seed(0), "cpu")
+    return worst_error(run(module, a, b, **options), PROBLEM.reference(a, b))
+
+
+@pytest.mark.parametrize(("M", "N", "K"), [(1, 1, 1), (64, 64, 128), (130, 200, 136), (72, 136, 40), (33, 65, 17)])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_mma_sync_is_right(run, shape, M, N, K):
+    w = Workload.of("bfloat16", M=M, N=N, K=K)
+
+    assert error_of(run, k03_mma_sync, w, shape=shape) <= PROBLEM.max_error(w)
