@@ -1,19 +1,29 @@
 // Run a .cu file on the CPU, thread by thread: slow, exact, and enough to see wrong maths, masks and barriers.
 //
 // Every CUDA thread is a fiber. A round lets each fiber of a block run, in the order of its number, to its next
-// barrier or shuffle. So a thread that passes a missing barrier runs ahead of its neighbours, every time.
+// barrier or shuffle; a barrier opens when all threads of the block (of the warp) that have not ended stand at one.
+// So a thread that passes a missing barrier runs ahead of its neighbours, every time. Every byte of shared memory is
+// SHARED_FILL when a block begins: 0x7f makes large numbers, 0xff makes NaN.
 #include <ucontext.h>
 
 #include <cmath>
+#include <cstring>
 #include <functional>
-#include <tuple>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #define __global__
 #define __device__
-#define __shared__ static
+#define __host__
+#define __forceinline__ inline
+#define __shared__ static __attribute__((section("shared_memory")))
 #define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#ifndef SHARED_FILL
+#define SHARED_FILL 0x7f
+#endif
 using std::max;
 using std::min;
 
@@ -23,26 +33,55 @@ struct Place {
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
+struct alignas(8) float2 {
+  float x, y;
+};
 struct alignas(16) float4 {
   float x, y, z, w;
 };
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
 inline Place gridDim, blockDim, blockIdx, threadIdx;
 
+// The linker's names for both ends of the section; a file without shared memory has neither.
+extern "C" char __start_shared_memory[] __attribute__((weak)), __stop_shared_memory[] __attribute__((weak));
+
 namespace fibers {
+enum class Waits { no, at_block, at_warp };
+struct Copy {
+  void *to;
+  const void *from;
+  int bytes, take;
+};
 struct Fiber {
   ucontext_t context;
-  std::vector<char> stack = std::vector<char>(1 << 16);
   Place place;
   bool done = false;
+  Waits waits = Waits::no;
+  std::vector<std::vector<Copy>> groups;  // asynchronous copies that are on their way, the oldest first
+  std::vector<Copy> open;                 // those of no group yet
 };
 inline std::vector<Fiber> all;
 inline ucontext_t home;
 inline unsigned current;
 inline std::function<void()> body;
 inline std::vector<float> handed;  // what each thread holds out to the others of its warp
+inline std::vector<std::unique_ptr<char[]>> stacks;
+constexpr std::size_t STACK = 1 << 16;
+constexpr std::size_t MOST_SHARED = 227 * 1024;
+alignas(128) inline char dynamic_shared[MOST_SHARED + 16];
+inline std::size_t shared_bytes;  // of dynamic shared memory, asked for at the launch
+inline std::string fault;         // the first thing that a card would not have put up with
 
-inline void pause() { swapcontext(&all[current].context, &home); }
+inline void blame(const std::string &what) {
+  if (fault.empty()) fault = what;
+}
+
+inline void wait(Waits where) {
+  all[current].waits = where;
+  swapcontext(&all[current].context, &home);
+}
 
 inline void run_one() {
   body();
@@ -50,26 +89,47 @@ inline void run_one() {
   swapcontext(&all[current].context, &home);
 }
 
+// Lets those go on whose barrier is complete; true if there are any.
+inline bool open_barriers() {
+  bool opened = false, whole_block = true;
+  for (auto &fiber : all) whole_block &= fiber.done || fiber.waits == Waits::at_block;
+  for (std::size_t first = 0; first < all.size(); first += 32) {
+    const std::size_t last = min(first + 32, all.size());
+    bool whole_warp = true;
+    for (std::size_t t = first; t < last; t++) whole_warp &= all[t].done || all[t].waits == Waits::at_warp;
+    for (std::size_t t = first; t < last; t++)
+      if (!all[t].done && (whole_block || whole_warp)) all[t].waits = Waits::no, opened = true;
+  }
+  return opened;
+}
+
 inline void run_block() {
   const unsigned count = blockDim.x * blockDim.y * blockDim.z;
+  if (__start_shared_memory) std::memset(__start_shared_memory, SHARED_FILL, __stop_shared_memory - __start_shared_memory);
+  std::memset(dynamic_shared, SHARED_FILL, sizeof dynamic_shared);
   all = std::vector<Fiber>(count);
+  while (stacks.size() < count) stacks.emplace_back(new char[STACK]);
   handed.assign(count, 0.0f);
   for (unsigned t = 0; t < count; t++) {
     all[t].place = {t % blockDim.x, t / blockDim.x % blockDim.y, t / blockDim.x / blockDim.y};
     getcontext(&all[t].context);
-    all[t].context.uc_stack.ss_sp = all[t].stack.data();
-    all[t].context.uc_stack.ss_size = all[t].stack.size();
+    all[t].context.uc_stack.ss_sp = stacks[t].get();
+    all[t].context.uc_stack.ss_size = STACK;
     makecontext(&all[t].context, run_one, 0);
   }
   for (unsigned left = count; left > 0;) {
     left = 0;
     for (current = 0; current < count; current++) {
-      if (all[current].done) continue;
-      threadIdx = all[current].place;
-      swapcontext(&home, &all[current].context);
+      if (!all[current].done && all[current].waits == Waits::no) {
+        threadIdx = all[current].place;
+        swapcontext(&home, &all[current].context);
+      }
       left += !all[current].done;
     }
+    if (left > 0 && !open_barriers()) return blame(std::to_string(left) + " threads wait at a barrier for others that never come");
   }
+  for (std::size_t i = shared_bytes; i < sizeof dynamic_shared; i++)
+    if (static_cast<unsigned char>(dynamic_shared[i]) != SHARED_FILL) return blame("written past the dynamic shared memory asked for");
 }
 
 template <class... P, std::size_t... I>
@@ -77,31 +137,33 @@ void launch(void (*kernel)(P...), void **arguments, std::index_sequence<I...>) {
   body = [=] { kernel(*static_cast<P *>(arguments[I])...); };
   for (blockIdx.z = 0; blockIdx.z < gridDim.z; blockIdx.z++)
     for (blockIdx.y = 0; blockIdx.y < gridDim.y; blockIdx.y++)
-      for (blockIdx.x = 0; blockIdx.x < gridDim.x; blockIdx.x++) run_block();
+      for (blockIdx.x = 0; blockIdx.x < gridDim.x && fault.empty(); blockIdx.x++) run_block();
 }
 template <class... P>
 void launch(void (*kernel)(P...), void **arguments) {
+  fault.clear();
   launch(kernel, arguments, std::index_sequence_for<P...>{});
 }
 }  // namespace fibers
 
-inline void __syncthreads() { fibers::pause(); }
+inline void __syncthreads() { fibers::wait(fibers::Waits::at_block); }
+inline void __syncwarp(unsigned = ~0u) { fibers::wait(fibers::Waits::at_warp); }
 
 inline float __shfl_xor_sync(unsigned, float x, int mask) {
   const unsigned me = fibers::current, partner = me ^ mask;
   fibers::handed[me] = x;
-  fibers::pause();
+  __syncwarp();
   const float got = fibers::handed[partner];
-  fibers::pause();  // nobody holds out the next number before all have taken this one
+  __syncwarp();  // nobody holds out the next number before all have taken this one
   return got;
 }
 
 inline float __shfl_down_sync(unsigned, float x, unsigned step) {
   const unsigned me = fibers::current, partner = me % 32 + step < 32 ? me + step : me;
   fibers::handed[me] = x;
-  fibers::pause();
+  __syncwarp();
   const float got = fibers::handed[partner];
-  fibers::pause();
+  __syncwarp();
   return got;
 }
 
@@ -111,3 +173,28 @@ inline float atomicAdd(float *to, float x) {
   *to += x;
   return before;
 }
+
+// Asynchronous copies, for stand_ins/asynchronous_copy.cuh. What a copy will overwrite is NaN from the moment
+// it is asked for, and the numbers come at the last moment the contract allows: when their thread has waited.
+namespace fibers {
+inline void copy(void *to, const void *from, int bytes, int take) {
+  if (reinterpret_cast<std::size_t>(to) % bytes || reinterpret_cast<std::size_t>(from) % bytes)
+    blame("an address of an asynchronous copy is no multiple of its " + std::to_string(bytes) + " bytes");
+  std::memset(to, 0xff, bytes);
+  all[current].open.push_back({to, from, bytes, take});
+}
+inline void close() {
+  all[current].groups.push_back(std::move(all[current].open));
+  all[current].open.clear();
+}
+inline void arrive_all_but(std::size_t youngest) {
+  auto &groups = all[current].groups;
+  while (groups.size() > youngest) {
+    for (const Copy &copy : groups.front()) {
+      std::memset(copy.to, 0, copy.bytes);
+      std::memcpy(copy.to, copy.from, copy.take);
+    }
+    groups.erase(groups.begin());
+  }
+}
+}  // namespace fibers
