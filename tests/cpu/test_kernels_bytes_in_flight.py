@@ -129,7 +129,7 @@ def test_occupancy_is_what_the_driver_says(monkeypatch):
     kernel = SimpleNamespace(occupancy=SimpleNamespace(max_active_blocks_per_multiprocessor=most_blocks))
     monkeypatch.setattr(k01_limited, "load_kernel", lambda *how: kernel)
     allowed = []
-    monkeypatch.setattr(k01_limited, "_allow_shared_memory", lambda *how: allowed.append(how))
+    monkeypatch.setattr(k01_limited, "allow_shared_memory", lambda *how, **more: allowed.append((*how, more)))
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     k01_limited._limits.cache_clear()
     try:
@@ -137,7 +137,7 @@ def test_occupancy_is_what_the_driver_says(monkeypatch):
     finally:
         k01_limited._limits.cache_clear()
     assert asked == [(256, 28_160)]
-    assert allowed == [(kernel, 232_448, 0)]
+    assert allowed == [(kernel, 232_448, {"carveout": 100})]
 
 
 def test_the_launcher_refuses():

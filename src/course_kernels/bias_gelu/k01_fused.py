@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from course_kernels.arguments import check_tensor
+from course_kernels.cuda.alignment import check_address
 from course_kernels.cuda.launch import launch, load_kernel
 
 SOURCE = Path(__file__).with_suffix(".cu")
@@ -40,10 +41,8 @@ def bias_gelu(x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         raise ValueError(f"x: expected (M, N) with M <= {MAX_M}, got M={M}")
     if N % 8:
         raise ValueError(f"x: expected (M, N) with N a multiple of 8, got N={N}")
-    for name, tensor in (("x", x), ("b", b)):
-        if tensor.data_ptr() % 16:
-            past = tensor.data_ptr() % 16
-            raise ValueError(f"{name}: expected an address divisible by 16, got one {past} bytes past it")
+    check_address("x", x)
+    check_address("b", b)
 
     y = torch.empty_like(x)
     width = N * x.element_size() // 16

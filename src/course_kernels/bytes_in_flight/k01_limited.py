@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
 from course_kernels.arguments import check_tensor
 from course_kernels.bytes_in_flight.problem import RESIDENT, THREADS, VECTORS
+from course_kernels.cuda.alignment import check_address
 from course_kernels.cuda.launch import launch, load_kernel
+from course_kernels.cuda.shared_memory import allow_shared_memory
 
 SOURCE = Path(__file__).with_suffix(".cu")
 GRAIN = 128  # shared memory is handed out in pieces of so many bytes
@@ -36,8 +37,7 @@ def bytes_in_flight(x: torch.Tensor, *, vectors: int, resident: int) -> torch.Te
     """
     sizes: dict[str, int] = {}
     check_tensor("x", x, "N", sizes, dtypes=(torch.float32,))
-    if x.data_ptr() % 16:
-        raise ValueError(f"x: expected an address divisible by 16, got one {x.data_ptr() % 16} bytes past it")
+    check_address("x", x)
     limit = limits(vectors, resident)
 
     y = torch.empty_like(x)
@@ -84,7 +84,7 @@ def _limits(vectors: int, resident: int, device_number: int) -> dict[str, int]:
     card = device.properties
     most = card.max_shared_memory_per_block_optin
     kernel = load_kernel(SOURCE, "copy_limited", {"VECTORS": vectors})
-    _allow_shared_memory(kernel, most, device_number)
+    allow_shared_memory(kernel, most, carveout=100)  # so that the cache beside it is equally small for all
     shared = shared_bytes(
         resident, card.max_shared_memory_per_multiprocessor, most, card.reserved_shared_memory_per_block
     )
@@ -105,18 +105,3 @@ def shared_bytes(resident: int, of_multiprocessor: int, most: int, reserved: int
     """
     share = of_multiprocessor // resident - reserved
     return min(share // GRAIN * GRAIN, most)
-
-
-def _allow_shared_memory(kernel: Any, n_bytes: int, device_number: int) -> None:
-    """Let a kernel ask for more than 48 KB, and let the cache beside shared memory be equally small for all."""
-    from cuda.bindings import driver
-
-    names = driver.CUfunction_attribute
-    device = driver.CUdevice(device_number)
-    for name, value in (
-        (names.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, n_bytes),
-        (names.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100),  # percent
-    ):
-        (error,) = driver.cuKernelSetAttribute(name, value, kernel.handle, device)
-        if error != driver.CUresult.CUDA_SUCCESS:
-            raise RuntimeError(f"{SOURCE.name}: the driver refused {name.name} = {value}: {error.name}")

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from course_kernels.arguments import check_tensor
+from course_kernels.cuda.alignment import check_address
 from course_kernels.cuda.launch import launch, load_kernel
 
 SOURCE = Path(__file__).with_suffix(".cu")
@@ -32,8 +33,7 @@ def reduction(x: torch.Tensor) -> torch.Tensor:
     """
     sizes: dict[str, int] = {}
     check_tensor("x", x, "N", sizes, dtypes=(torch.float32,))
-    if x.data_ptr() % 16:
-        raise ValueError(f"x: expected an address divisible by 16, got one {x.data_ptr() % 16} bytes past it")
+    check_address("x", x)
     N = sizes["N"]
 
     kernel = load_kernel(SOURCE, "reduction_vectorised")

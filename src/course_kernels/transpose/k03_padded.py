@@ -7,36 +7,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import torch
 
-from course_kernels.arguments import check_tensor
-from course_kernels.cuda.launch import launch, load_kernel
+from course_kernels.transpose.by_tiles import transpose_by_tiles
 
 SOURCE = Path(__file__).with_suffix(".cu")
-TILE = 32
-ROWS = 8  # rows of threads in a block; each thread moves TILE / ROWS elements
-MAX_SIZE = 2**30  # rows and columns are 32-bit numbers in the kernel
 
 
 def transpose(x: torch.Tensor) -> torch.Tensor:
-    """The transpose of x, by padded tiles in shared memory.
-
-    Args:
-        x: (M, N) float32, contiguous, M and N <= 2**30.
-    Returns:
-        (N, M) float32, contiguous, equal to x.T bit by bit.
-    Raises:
-        TypeError: x is not float32.
-        ValueError: x is not a contiguous (M, N) on the current GPU, or too long.
-    """
-    sizes: dict[str, int] = {}
-    check_tensor("x", x, "MN", sizes, dtypes=(torch.float32,))
-    M, N = sizes["M"], sizes["N"]
-    if max(M, N) > MAX_SIZE:
-        raise ValueError(f"x: expected M and N <= {MAX_SIZE}, got ({M}, {N})")
-
-    y = torch.empty((N, M), dtype=x.dtype, device=x.device)
-    grid = -(-M // TILE) * -(-N // TILE)
-    launch(load_kernel(SOURCE, "transpose_padded"), grid, (TILE, ROWS), x, y, np.int32(M), np.int32(N))
-    return y
+    """The transpose of x, by padded tiles in shared memory: (M, N) float32 to (N, M). See `transpose_by_tiles`."""
+    return transpose_by_tiles(SOURCE, "transpose_padded", x)
