@@ -1,0 +1,857 @@
+# ---
+# id: l4
+# title: The GEMM ladder
+# description: Five matrix-multiply kernels, each one idea faster than the one before, and the arithmetic that predicts it.
+# needs: [gpu, counters]
+# ---
+
+# %% [markdown]
+# # The GEMM ladder
+#
+# By the end of this page you can
+#
+# - type the first five kernels of a matrix multiply, each from the one before it;
+# - say for each of them, with a pencil, how many bytes it asks for, how much it computes, and which roof it
+#   will hit first;
+# - read the counter that shows whether you were right;
+# - use the words for tiles as the libraries use them.
+#
+# **The headline: from {{ ladder.naive.of_peak:.1%}} of peak to {{ ladder.register_tile.of_peak:.0%}}, in four
+# steps.** The library's kernel stands at {{ ladder.cublas.of_peak:.0%}}. The rest of the
+# way is [the next lecture](l5_the_top_of_the_ladder.py).
+
+# %% [markdown]
+# ## A patient cook
+#
+# Nearly all the arithmetic in a model is this: C = A × B, for grids of numbers. *GEMM*, say those who
+# need a short word: general matrix multiply. One number of C takes a row of A and a column of B.
+#
+# /// figure | docs/assets/figures/sgemm_one_number.svg
+# alt: "Three grids. A on the left with row m marked, B above with column n marked, C where they meet, with one number marked. At each of the K steps one number of A and one of B are fetched, multiplied, and added to the sum: eight bytes for one multiply-add."
+# caption: One number of C. All the others are made in the same way.
+# ///
+#
+# Think of a patient cook at her board. For every dish she fetches an ingredient from A, fetches one from B, chops
+# them together, drops the result into the pot, and walks again. She makes no mistakes. Watch her walk.
+
+# %%
+A = [[1, 2, 3], [4, 5, 6]]
+B = [[7, 8], [9, 10], [11, 12]]
+C = [[0, 0], [0, 0]]
+
+multiply_adds = fetched = 0
+for m in range(2):
+    for n in range(2):
+        for k in range(3):
+            C[m][n] += A[m][k] * B[k][n]
+            multiply_adds += 1
+            fetched += 2
+
+print("C =", C)
+print(multiply_adds, "multiply-adds, and she fetched", fetched, "numbers")
+print("A and B together hold", 2 * 3 + 3 * 2)
+
+# %% [markdown]
+# Each number was fetched twice here, because each is used twice. In a grid of 4096 by 4096, each is used 4096
+# times. That is what makes this job different from all in [the last lecture](l3_memory.py): a copy and a
+# transpose use a number once. So write down both sums, the bytes that *must* be carried and the bytes that
+# the patient cook *asks for*.
+
+# %%
+from course_kernels.measure import quantity, record
+
+N = 4096
+multiply_adds = N**3
+must = 3 * N**2 * 4  # read A and B once, write C once, 4 bytes a number
+asks = multiply_adds * 2 * 4  # two numbers for each multiply-add
+
+record(
+    job={
+        "gflop": quantity(2 * multiply_adds / 1e9, "GFLOP"),
+        "must": quantity(must, "B"),
+        "asks": quantity(asks, "B"),
+        "intensity": quantity(2 * multiply_adds / must, "FLOP/B"),
+        "asked_intensity": quantity(2 * multiply_adds / asks, "FLOP/B"),
+    }
+)
+
+# %% [markdown]
+# /// table
+# columns: ["A, B and C of 4096 × 4096", "bytes", "FLOP for each byte", "time for the bytes alone, ms"]
+# rows:
+#   - ["what must be carried", "{{ job.must / 1e9:.1f }} GB", "{{ job.intensity:.0f }}", "{{ job.must / l3.card.bandwidth / 1e6:.2f }}"]
+#   - ["what the patient cook asks for", "{{ job.asks / 1e9:.0f }} GB", "{{ job.asked_intensity:.2f }}", "{{ job.asks / l3.card.bandwidth / 1e6:.0f }}"]
+# caption: "The last column: if every byte came from the pantry, HBM, at the rate of the data sheet. The arithmetic alone takes {{ ladder.cublas.compute_floor_us / 1e3:.1f }} ms at the data sheet's peak."
+# ///
+#
+# The *arithmetic intensity*, FLOP for each byte, has two values here, and they are
+# {{ job.intensity / job.asked_intensity:.0f }}-fold apart. The card's [ridge](../workshops/w1_flash_attention.py) lies
+# at {{ ladder.cublas.tflops / ladder.cublas.of_peak / l3.card.bandwidth * 1e3:.0f }} FLOP for each byte. So the *job* is
+# bound by arithmetic, by far. Whether a *kernel* is, depends on how often it lets the same number be carried.
+#
+# /// exercise | A flat multiply
+# A is 1 × 4096, B is 4096 × 4096. How many FLOP for each byte, at best? Which side of the ridge?
+# /// answer
+# 2 × 4096² FLOP, and B alone is 4 × 4096² bytes: half a FLOP for each byte. Far on the memory side, and no tile in the
+# world helps: each number of B is used *once*. Reuse comes from both M and N being large.
+# ///
+
+# %% [markdown]
+# ## What a room can do in one tick
+#
+# The job has a roof on paper. But a kernel does not hit paper. It hits whatever gives out first in the room where it
+# runs, one SM. You know the four candidates. Here is what each of them can do in *one tick of the clock*.
+#
+# | in the room | can do, in one tick | and that is a roof of |
+# |---|---|---|
+# | **stoves**: the lanes | 128 multiply-adds | 128 multiply-adds |
+# | **calls**: four schedulers, one instruction of one warp each | 4 × 32 = 128 lanes' worth | 128, *if nothing but multiply-adds is called* |
+# | **the tray**: shared memory, and L1 | one turn, at most 32 words | as many as a turn can feed |
+# | **the hall**: what L2 and HBM send | see below | as many as a byte can feed |
+#
+# Look at the second line. The calls are exactly enough for the stoves. So every other instruction, each load, each
+# step of a loop counter, takes the place of a warp's multiply-add. A cook who is told *fetch, fetch, chop* chops in
+# one call of three at best.
+#
+# For the hall we have our own numbers. On the last page the counter (L2) handed out
+# {{ l3.reading.k16384 / l3.card.sms:.0f }} bytes in a tick for each room. The pantry
+# (HBM), by its data sheet, {{ l3.card.bandwidth * 1e3 / l3.card.clock / l3.card.sms:.0f }}.
+#
+# Now to the kernels. For each of the five, take one warp and one step along K. Which 32 places do its lanes
+# want? You know both ways of counting the turns: L1 opens one line of 128 bytes in a turn; the tray has 32
+# windows, and the longest queue decides.
+
+# %%
+from collections import Counter
+
+LANES = range(32)
+ROW = 4096  # numbers from one row of A or B to the next
+
+
+def lines(places):
+    """Turns for L1: lines of 32 words that hold what the lanes want."""
+    return len({place // 32 for place in places})
+
+
+def queue(places):
+    """Turns at the tray: the longest queue for different words."""
+    return max(Counter(place % 32 for place in set(places)).values())
+
+
+same = [0] * 32  # all lanes want one word
+neighbours = list(LANES)
+below = [lane * ROW for lane in LANES]
+every_eighth = [8 * (lane % 16) for lane in LANES]  # 16 threads, 8 columns each
+
+# For one step along k: turns, loads, and multiply-adds of each lane.
+STEPS = {
+    "naive": (lines(below) + lines(same), 2, 1),
+    "coalesced": (lines(same) + lines(neighbours), 2, 1),
+    "shared_tiles": (queue(same) + queue(neighbours), 2, 1),
+    "register_column": (8 * queue(same) + queue(neighbours), 8 + 1, 8),
+    "register_tile": (8 * queue(same) + 8 * queue(every_eighth), 8 + 8, 64),
+}
+# The block tile: what a block carries down the hall is used so often.
+TILES = {"shared_tiles": 32, "register_column": 64, "register_tile": 128}
+
+for rung, (turns, loads, fmas) in STEPS.items():
+    print(f"{rung:16}{turns:3} turns{loads:3} loads for{fmas:3} x 32 multiply-adds")
+
+record(
+    hand={
+        rung: {
+            "turns": quantity(turns / fmas),  # for 32 multiply-adds
+            "by_tray": quantity(min(128, 32 * fmas / turns)),
+            "by_calls": quantity(128 * fmas / (fmas + loads)),
+        }
+        for rung, (turns, loads, fmas) in STEPS.items()
+    },
+    hall={
+        rung: quantity(4 * (1 / tile + 1 / tile), "B")
+        for rung, tile in TILES.items()
+    },
+)
+
+# %% [markdown]
+# Divide, and you have the most multiply-adds that a room can do in one tick. The lowest of the roofs holds.
+#
+# /// table
+# columns: [kernel, "turns for 32 multiply-adds", "by the tray", "by the calls", "by the hall"]
+# rows:
+#   - [naive, "{{ hand.naive.turns:.2f }}", "**{{ hand.naive.by_tray:.1f }}**", "{{ hand.naive.by_calls:.0f }}", "?"]
+#   - [coalesced, "{{ hand.coalesced.turns:.2f }}", "**{{ hand.coalesced.by_tray:.0f }}**", "{{ hand.coalesced.by_calls:.0f }}", "?"]
+#   - [shared tiles, "{{ hand.shared_tiles.turns:.2f }}", "**{{ hand.shared_tiles.by_tray:.0f }}**", "{{ hand.shared_tiles.by_calls:.0f }}", "{{ l3.reading.k16384 / l3.card.sms / hall.shared_tiles:.0f }}"]
+#   - [register column, "{{ hand.register_column.turns:.2f }}", "**{{ hand.register_column.by_tray:.0f }}**", "{{ hand.register_column.by_calls:.0f }}", "{{ l3.reading.k16384 / l3.card.sms / hall.register_column:.0f }}"]
+#   - [register tile, "{{ hand.register_tile.turns:.2f }}", "**{{ hand.register_tile.by_tray:.0f }}**", "{{ hand.register_tile.by_calls:.0f }}", "{{ l3.reading.k16384 / l3.card.sms / hall.register_tile:.0f }}"]
+# caption: "Multiply-adds in one tick of one room, of 128. Each word is counted as a load of its own; a compiler may fetch several in one."
+# ///
+#
+# Five forecasts, before anything ran. In none of them does the hall give out first, as far as we can tell: the roof is
+# the tray, from the first kernel to the fifth. Most people would have bet on the hall. (The question marks: without a
+# tile nobody knows how much L1 catches. The counters will tell.)
+#
+# /// exercise | The sixth
+# A thread keeps 16 × 8 sums, and no lane queues. How many turns for 32 multiply-adds? What do the tray and the calls allow?
+# /// answer
+# 24 words for 128 multiply-adds: 24 / 128 = 0.19 turns, so the tray would allow 171, more than there are stoves. The
+# calls: 128 × 128 / (128 + 24) = 108. From here on the calls are the roof, and the way up is to load more words with one
+# call. It is where the next lecture begins.
+# ///
+
+# %% [markdown]
+# ## One race
+#
+# All five kernels, and cuBLAS with TF32 off, take turns on the same A and B: 4096 by 4096, fp32. First each
+# answer is checked against float64. Then the counters look at each kernel once. Predict before you read on: the
+# results come rung by rung.
+
+# %%
+from course_kernels.measure import compare
+from course_kernels.problem import Workload
+from course_kernels.sgemm import (
+    k01_naive,
+    k02_coalesced,
+    k03_shared_tiles,
+    k04_register_column,
+    k05_register_tile,
+    library,
+)
+
+RUNGS = {
+    "naive": k01_naive,
+    "coalesced": k02_coalesced,
+    "shared_tiles": k03_shared_tiles,
+    "register_column": k04_register_column,
+    "register_tile": k05_register_tile,
+    "cublas": library.cublas,
+}
+square = Workload.of("float32", M=N, N=N, K=N)
+record(ladder=compare(RUNGS, square, seconds=0.3))
+
+# %% tags=["fold"]
+from course_kernels.measure import count_many
+
+REGISTERS = "launch__registers_per_thread"
+SHARED = "launch__shared_mem_per_block"
+SEATS = "sm__warps_active.avg.pct_of_peak_sustained_active"
+CALLS = "smsp__issue_active.avg.pct_of_peak_sustained_active"
+INSTRUCTIONS = "smsp__inst_executed.sum"
+TURNS = "l1tex__data_pipe_lsu_wavefronts.sum"
+TRAY = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active"
+SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+FROM_L2 = "lts__t_sectors_srcunit_tex_op_read.sum"
+QUEUES = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"
+SHARED_LOADS = "smsp__inst_executed_op_shared_ld.sum"
+METRICS = (
+    *(REGISTERS, SHARED, SEATS, CALLS, INSTRUCTIONS, TURNS, TRAY),
+    *(SECTORS, REQUESTS, FROM_L2, QUEUES, SHARED_LOADS),
+)
+counted = dict(
+    zip(
+        RUNGS,
+        count_many([(kernel, square) for kernel in RUNGS.values()], METRICS),
+        strict=True,
+    )
+)
+
+
+def tally(rung, metric):
+    """One counter of a rung's kernel; cuBLAS may launch more than one."""
+    return sum(
+        kernel["metrics"][metric]["value"] for kernel in counted[rung].kernels
+    )
+
+
+def signs(rung):
+    """Vital signs of one rung."""
+    warps_fmas = multiply_adds / 32
+    numbers = {
+        "registers": tally(rung, REGISTERS),
+        "shared_kib": tally(rung, SHARED) / 1024,
+        "seats": tally(rung, SEATS) / 100,
+        "calls": tally(rung, CALLS) / 100,
+        "tray": tally(rung, TRAY) / 100,
+        "turns": tally(rung, TURNS) / warps_fmas,
+        "instructions": tally(rung, INSTRUCTIONS) / warps_fmas,
+        "sectors": tally(rung, SECTORS) / tally(rung, REQUESTS),
+        "hall": 32 * tally(rung, FROM_L2) / multiply_adds,
+        "queues": tally(rung, QUEUES) / max(1, tally(rung, SHARED_LOADS)),
+    }
+    return {
+        name: quantity(value, how="counted") for name, value in numbers.items()
+    }
+
+
+record(counted=counted, vital={rung: signs(rung) for rung in RUNGS})
+
+# %% [markdown]
+# (From here on, *forecast* is the lowest roof of the table above, times {{ l3.card.sms:.0f }} rooms, times the clock
+# that the card ran at.)
+#
+# ## Rung 1: one cook, one number
+#
+# The formula as it stands. A thread picks an m and an n and adds up K products. It is the kernel that everybody
+# writes first. Look at the second and third line: `threadIdx.x` counts rows.
+#
+# /// source | src/course_kernels/sgemm/k01_naive.cu
+# ///
+#
+# /// figure | docs/assets/figures/sgemm_naive.svg
+# alt: "The lanes of a warp compute numbers of C that stand below each other. In one step they want 32 numbers of A, each in a row of its own: 32 boxes and 32 turns. And one and the same number of B: one turn. Together 33 turns for 32 multiply-adds."
+# caption: Neighbours in the warp are strangers in A.
+# ///
+#
+# /// predict | 33 turns for 32 multiply-adds. What percent of peak will it reach?
+# Less than 1 · about 10 · about 30
+# /// reveal
+# **{{ ladder.naive.of_peak:.2%}}.** The forecast: {{ hand.naive.by_tray:.2f }} multiply-adds in a tick, of 128. That is
+# {{ hand.naive.by_tray / 128:.2%}}.
+# ///
+#
+# /// define | forecast.naive = 2 * hand.naive.by_tray * l3.card.sms * ladder.naive.sm_mhz / 1e6
+# unit: TFLOP/s
+# what: naive SGEMM at most, by turns of L1
+# ///
+#
+# /// table
+# columns: [naive, ""]
+# rows:
+#   - ["**% of peak**", "**{{ ladder.naive.of_peak:.2%}}**"]
+#   - ["% of cuBLAS", "{{ naive_of_cublas:.2%}}"]
+#   - ["TFLOP/s", "{{ ladder.naive.tflops:.2f }}"]
+#   - ["forecast, TFLOP/s", "{{ forecast.naive:.2f }}"]
+#   - ["turns for 32 multiply-adds, by hand · counted", "{{ hand.naive.turns:.0f }} · {{ vital.naive.turns:.1f }}"]
+#   - ["sectors a load, by hand · counted", "16.5 · {{ vital.naive.sectors:.1f }}"]
+#   - ["bytes from L2 for a multiply-add", "{{ vital.naive.hall:.2f }}"]
+#   - ["calls used", "{{ vital.naive.calls:.0%}}"]
+#   - ["registers a thread", "{{ vital.naive.registers:.0f }}"]
+#   - ["shared memory a block", "none"]
+#   - ["occupancy, counted", "{{ vital.naive.seats:.0%}}"]
+# caption: "By hand 16.5: a load of A touches 32 sectors, one of B a single one."
+# ///
+#
+# /// define | naive_of_cublas = ladder.cublas.us / ladder.naive.us
+# unit: "1"
+# what: speed of the naive SGEMM as a part of cuBLAS's, 4096³, fp32 without TF32
+# ///
+#
+# /// claim | 0.85 * forecast.naive < ladder.naive.tflops < 1.02 * forecast.naive
+# The pencil said {{ forecast.naive:.2f }} TFLOP/s, the clock says {{ ladder.naive.tflops:.2f }}. A kernel that is
+# two hundred lines away from a good one, and you could have told its speed on the back of an envelope. It is
+# not slow for a mysterious reason. It opens 32 lines in L1 to give each lane one word.
+# /// otherwise
+# The pencil said {{ forecast.naive:.2f }} TFLOP/s, the clock says {{ ladder.naive.tflops:.2f }}.
+# ///
+#
+# /// claim | vital.naive.seats > 0.9 and vital.naive.calls < 0.2
+# And look at the two lines that people quote most. Occupancy: {{ vital.naive.seats:.0%}}, all seats taken.
+# Everybody is there, and nobody works: the schedulers find a warp to call in {{ vital.naive.calls:.0%}} of the ticks.
+# /// otherwise
+# Occupancy is {{ vital.naive.seats:.0%}}; the schedulers find a warp to call in {{ vital.naive.calls:.0%}} of the ticks.
+# ///
+#
+# **Why not faster?** 32 of every 33 turns open a line of which one word in 32 is used.
+#
+# /// exercise | Worse than from the pantry
+# The patient cook asks for {{ job.asks / 1e9:.0f }} GB. From HBM at its full rate that would take
+# {{ job.asks / l3.card.bandwidth / 1e6:.0f }} ms. The naive kernel takes {{ ladder.naive.ms:.0f }}. So it is slower than if
+# *no cache existed* and the pantry served everything. How can that be?
+# /// answer
+# HBM at its full rate serves boxes that are used whole. Here each request of a warp spans 32 lines. It is never
+# the bytes that are late: HBM sent {{ counted.naive.read_bytes / 1e9:.1f }} GB in all. It is the *number of lines opened*. Bytes are
+# only one of the four roofs.
+# ///
+
+# %% [markdown]
+# ## Rung 2: stand side by side
+#
+# Swap two indices. `threadIdx.x` counts columns now.
+#
+# /// diff | src/course_kernels/sgemm/k01_naive.cu | src/course_kernels/sgemm/k02_coalesced.cu
+# ///
+#
+# /// figure | docs/assets/figures/sgemm_coalesced.svg
+# alt: "The lanes of a warp compute numbers of C that stand side by side. In one step they want 32 numbers of B side by side: four boxes, one turn. And one and the same number of A: one turn. Together two turns for 32 multiply-adds."
+# caption: Same arithmetic, same numbers asked for. Other neighbours.
+# ///
+#
+# /// predict | The same multiply-adds, the same 8 bytes asked for with each. How many times as fast?
+# The same · about twice · more than ten times
+# /// reveal
+# **{{ ladder.naive.us / ladder.coalesced.us:.1f }} times.** The pencil allows
+# {{ hand.naive.turns / hand.coalesced.turns:.1f }}: 33 turns became 2.
+# ///
+#
+# /// define | forecast.coalesced = 2 * hand.coalesced.by_tray * l3.card.sms * ladder.coalesced.sm_mhz / 1e6
+# unit: TFLOP/s
+# what: coalesced SGEMM at most, by turns of L1
+# ///
+#
+# /// table
+# columns: ["", naive, coalesced]
+# rows:
+#   - ["**% of peak**", "{{ ladder.naive.of_peak:.2%}}", "**{{ ladder.coalesced.of_peak:.1%}}**"]
+#   - ["% of cuBLAS", "{{ naive_of_cublas:.1%}}", "{{ coalesced_of_cublas:.1%}}"]
+#   - ["TFLOP/s", "{{ ladder.naive.tflops:.2f }}", "{{ ladder.coalesced.tflops:.2f }}"]
+#   - ["forecast, TFLOP/s", "{{ forecast.naive:.2f }}", "{{ forecast.coalesced:.2f }}"]
+#   - ["turns for 32 multiply-adds", "{{ vital.naive.turns:.1f }}", "{{ vital.coalesced.turns:.2f }}"]
+#   - ["**sectors a load**", "{{ vital.naive.sectors:.1f }}", "**{{ vital.coalesced.sectors:.1f }}**"]
+#   - ["bytes from L2 for a multiply-add", "{{ vital.naive.hall:.2f }}", "{{ vital.coalesced.hall:.2f }}"]
+#   - ["turns used, of all ticks", "{{ vital.naive.tray:.0%}}", "{{ vital.coalesced.tray:.0%}}"]
+#   - ["calls used", "{{ vital.naive.calls:.0%}}", "{{ vital.coalesced.calls:.0%}}"]
+#   - ["registers a thread", "{{ vital.naive.registers:.0f }}", "{{ vital.coalesced.registers:.0f }}"]
+#   - ["occupancy, counted", "{{ vital.naive.seats:.0%}}", "{{ vital.coalesced.seats:.0%}}"]
+# ///
+#
+# /// define | coalesced_of_cublas = ladder.cublas.us / ladder.coalesced.us
+# unit: "1"
+# what: speed of the coalesced SGEMM as a part of cuBLAS's, 4096³, fp32 without TF32
+# ///
+#
+# /// claim | ladder.coalesced.us < 0.2 * ladder.naive.us and abs(vital.coalesced.sectors - 2.5) < 0.2
+# A load touches {{ vital.coalesced.sectors:.1f }} sectors on average where it touched {{ vital.naive.sectors:.1f }}: 4 for
+# B, 1 for A, by hand 2.5. Two indices swapped, and the kernel takes
+# {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time. No other step on the whole ladder is as cheap to type.
+# /// otherwise
+# A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, where it touched {{ vital.naive.sectors:.1f }}. The kernel
+# takes {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time.
+# ///
+#
+# **Why not faster?** Two turns for 32 multiply-adds is still a roof of {{ hand.coalesced.by_tray:.0f }} in a tick, where
+# the stoves could do 128.
+#
+# /// exercise | Block of 16
+# Suppose the block were 16 × 16 threads instead of 32 × 32. A warp then covers two rows of 16 columns. How many turns and
+# how many sectors does one step take?
+# /// answer
+# B: 16 neighbours, 64 bytes: 2 sectors, 1 turn. A: two numbers, a row apart: 2 sectors, 2 turns. Together 3 turns where it
+# was 2.
+# ///
+
+# %% [markdown]
+# ## Rung 3: carry a tile to the tray
+#
+# Now the classic. The threads of a block stand in a tile of 32 × 32 of C. In 32 steps along K, all of them together
+# want 32 × 32 numbers of A and 32 × 32 of B, and each of those numbers is wanted by *32* of them. So carry it once.
+# Each thread brings one number of A and one of B to the tray. All wait. Then each reads 32 of each from the tray. All
+# wait again, and the next tile comes.
+#
+# /// figure | docs/assets/figures/sgemm_shared_tiles.svg
+# alt: "A block makes one tile of C. A tile of A and a tile of B lie on the block's tray; after use the next tile along the row of A and down the column of B takes their place. From the hall comes one number in 32 of before. From the tray still eight bytes for each multiply-add."
+# caption: The tile of C stays. The tiles of A and B pass over the tray.
+# ///
+#
+# /// diff | src/course_kernels/sgemm/k02_coalesced.cu | src/course_kernels/sgemm/k03_shared_tiles.cu
+# ///
+#
+# /// predict | The hall is asked for one number where it was asked for 32. How much faster?
+# 32 times · several times · hardly
+# /// reveal
+# **{{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} times.** Look at the forecast again: *by the tray*, nothing changed.
+# ///
+#
+# /// define | forecast.shared_tiles = 2 * hand.shared_tiles.by_tray * l3.card.sms * ladder.shared_tiles.sm_mhz / 1e6
+# unit: TFLOP/s
+# what: SGEMM with shared tiles at most, by turns of the tray, each word a load of its own
+# ///
+#
+# /// table
+# columns: ["", coalesced, shared tiles]
+# rows:
+#   - ["**% of peak**", "{{ ladder.coalesced.of_peak:.1%}}", "**{{ ladder.shared_tiles.of_peak:.1%}}**"]
+#   - ["% of cuBLAS", "{{ coalesced_of_cublas:.1%}}", "{{ shared_tiles_of_cublas:.1%}}"]
+#   - ["TFLOP/s", "{{ ladder.coalesced.tflops:.2f }}", "{{ ladder.shared_tiles.tflops:.2f }}"]
+#   - ["forecast, TFLOP/s", "{{ forecast.coalesced:.2f }}", "{{ forecast.shared_tiles:.2f }}"]
+#   - ["turns for 32 multiply-adds", "{{ vital.coalesced.turns:.2f }}", "{{ vital.shared_tiles.turns:.2f }}"]
+#   - ["**bytes from L2 for a multiply-add**", "{{ vital.coalesced.hall:.2f }}", "**{{ vital.shared_tiles.hall:.2f }}**"]
+#   - ["turns used, of all ticks", "{{ vital.coalesced.tray:.0%}}", "{{ vital.shared_tiles.tray:.0%}}"]
+#   - ["calls used", "{{ vital.coalesced.calls:.0%}}", "{{ vital.shared_tiles.calls:.0%}}"]
+#   - ["registers a thread", "{{ vital.coalesced.registers:.0f }}", "{{ vital.shared_tiles.registers:.0f }}"]
+#   - ["shared memory a block, KiB", "{{ vital.coalesced.shared_kib:.1f }}", "{{ vital.shared_tiles.shared_kib:.1f }}"]
+#   - ["occupancy, counted", "{{ vital.coalesced.seats:.0%}}", "{{ vital.shared_tiles.seats:.0%}}"]
+# ///
+#
+# /// define | shared_tiles_of_cublas = ladder.cublas.us / ladder.shared_tiles.us
+# unit: "1"
+# what: speed of SGEMM with shared tiles as a part of cuBLAS's, 4096³, fp32 without TF32
+# ///
+#
+# /// claim | ladder.shared_tiles.us < 0.95 * ladder.coalesced.us and ladder.shared_tiles.us > 0.4 * ladder.coalesced.us
+# Shared memory is what the textbooks open with, and here it gives a factor of
+# {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }}. Nobody did anything wrong. The hall had never been the roof:
+# L1 had been catching the reuse within a block unasked. A tile moves words from one end of the tray to the other, so to
+# speak, and each multiply-add still takes two of them.
+# /// otherwise
+# Shared memory gives a factor of {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} here.
+# ///
+#
+# So why keep it? Because now *you* decide what lies on the tray, and how long. The next two rungs are only possible
+# on top of it.
+#
+# **Why not faster?** Each multiply-add takes two words off the tray.
+#
+# /// exercise | Two barriers
+# The kernel waits twice in each round: once before the tile is used, and once after. Leave out the second. What can go
+# wrong?
+# /// answer
+# A quick warp goes on to the next round and overwrites the tile while a slow one still multiplies with it. The sums are
+# wrong, though perhaps not today: it is a race. [When it goes wrong](../when_it_goes_wrong.py) shows how to catch one.
+# ///
+
+# %% [markdown]
+# ## Rung 4: keep one in the hand
+#
+# Two words off the tray for one multiply-add. How could it be fewer? By using a word *twice* once it is in a
+# register. So let a thread make not one number of C, but 8 below each other. All 8 need the same number of B. She
+# takes it in her hand once, and meets 8 numbers of A with it: 9 words, 8 multiply-adds.
+#
+# /// figure | docs/assets/figures/sgemm_register_column.svg
+# alt: "A block tile of C, 64 by 64, in which one thread owns a column of eight numbers. Enlarged: one number b of B is combined with eight numbers of A, a0 to a7, and added to eight sums in registers. Nine words off the tray for eight multiply-adds, where it had been sixteen."
+# caption: The sums live in registers. So does b.
+# ///
+#
+# /// diff | src/course_kernels/sgemm/k03_shared_tiles.cu | src/course_kernels/sgemm/k04_register_column.cu
+# ///
+#
+# /// predict | The tray hands out 9 words where it handed out 16. And there are fewer threads. What happens to the speed?
+# Slower, the seats are empty · 16/9 times as fast, at most · more than that
+# /// reveal
+# **{{ ladder.shared_tiles.us / ladder.register_column.us:.2f }} times** as fast.
+# ///
+#
+# /// define | forecast.register_column = 2 * hand.register_column.by_tray * l3.card.sms * ladder.register_column.sm_mhz / 1e6
+# unit: TFLOP/s
+# what: SGEMM with a register column at most, by turns of the tray, each word a load of its own
+# ///
+#
+# /// table
+# columns: ["", shared tiles, register column]
+# rows:
+#   - ["**% of peak**", "{{ ladder.shared_tiles.of_peak:.1%}}", "**{{ ladder.register_column.of_peak:.1%}}**"]
+#   - ["% of cuBLAS", "{{ shared_tiles_of_cublas:.1%}}", "{{ register_column_of_cublas:.1%}}"]
+#   - ["TFLOP/s", "{{ ladder.shared_tiles.tflops:.2f }}", "{{ ladder.register_column.tflops:.2f }}"]
+#   - ["forecast, TFLOP/s", "{{ forecast.shared_tiles:.2f }}", "{{ forecast.register_column:.2f }}"]
+#   - ["**turns for 32 multiply-adds**", "{{ vital.shared_tiles.turns:.2f }}", "**{{ vital.register_column.turns:.2f }}**"]
+#   - ["instructions for one multiply-add", "{{ vital.shared_tiles.instructions:.2f }}", "{{ vital.register_column.instructions:.2f }}"]
+#   - ["bytes from L2 for a multiply-add", "{{ vital.shared_tiles.hall:.2f }}", "{{ vital.register_column.hall:.2f }}"]
+#   - ["turns used, of all ticks", "{{ vital.shared_tiles.tray:.0%}}", "{{ vital.register_column.tray:.0%}}"]
+#   - ["calls used", "{{ vital.shared_tiles.calls:.0%}}", "{{ vital.register_column.calls:.0%}}"]
+#   - ["registers a thread", "{{ vital.shared_tiles.registers:.0f }}", "{{ vital.register_column.registers:.0f }}"]
+#   - ["shared memory a block, KiB", "{{ vital.shared_tiles.shared_kib:.1f }}", "{{ vital.register_column.shared_kib:.1f }}"]
+#   - ["occupancy, counted", "{{ vital.shared_tiles.seats:.0%}}", "{{ vital.register_column.seats:.0%}}"]
+# ///
+#
+# /// define | register_column_of_cublas = ladder.cublas.us / ladder.register_column.us
+# unit: "1"
+# what: speed of SGEMM with a register column as a part of cuBLAS's, 4096³, fp32 without TF32
+# ///
+#
+# /// claim | ladder.register_column.us < 0.8 * ladder.shared_tiles.us and vital.register_column.turns < 0.75 * vital.shared_tiles.turns
+# The counter that proves it is the one for turns: from {{ vital.shared_tiles.turns:.2f }} to
+# {{ vital.register_column.turns:.2f }} for 32 multiply-adds.
+# /// otherwise
+# Turns for 32 multiply-adds: {{ vital.shared_tiles.turns:.2f }} before, {{ vital.register_column.turns:.2f }} now.
+# ///
+#
+# **Why not faster?** Each number of A is used once and dropped. Eight of the nine words do no more than they did before.
+#
+# /// exercise | A longer column
+# A thread with a column of 16, or of 32. How many words for each multiply-add? Where does that lead?
+# /// answer
+# 17/16 and 33/32. However long the column, it never falls below 1: each multiply-add still brings a word of A. One hand
+# alone does not do it.
+# ///
+
+# %% [markdown]
+# ## Rung 5: both hands full
+#
+# Eight numbers of A in one hand, eight of B in the other. Each of the one meets each of the other:
+# 8 × 8 = 64 multiply-adds, for 16 words. Mathematicians call it an *outer product*. The words grow with the sides of
+# the tile, the work with its area. That is the whole idea behind every tile on this page.
+#
+# /// figure | docs/assets/figures/sgemm_register_tile.svg
+# alt: "A block tile of C, 128 by 128, in which one thread owns a square of 8 by 8. Enlarged: eight numbers of A, a0 to a7, at the left, eight of B, b0 to b7, on top, and 64 sums. Each sum adds one a times one b: an outer product. Sixteen words off the tray for 64 multiply-adds."
+# caption: 64 sums in registers, for as long as the kernel runs.
+# ///
+#
+# /// diff | src/course_kernels/sgemm/k04_register_column.cu | src/course_kernels/sgemm/k05_register_tile.cu
+# ///
+#
+# /// predict | 64 sums take 64 registers and more. An SM has 65 536. What will the occupancy be, and what the speed?
+# High and fast · low and slow · low and fast
+# /// reveal
+# Occupancy {{ vital.register_tile.seats:.0%}}, speed {{ ladder.register_column.us / ladder.register_tile.us:.2f }} times the
+# register column's, with {{ vital.register_tile.registers:.0f }} registers a thread.
+# ///
+#
+# /// define | forecast.register_tile = 2 * hand.register_tile.by_tray * l3.card.sms * ladder.register_tile.sm_mhz / 1e6
+# unit: TFLOP/s
+# what: SGEMM with a register tile at most, by turns of the tray, each word a load of its own
+# ///
+#
+# /// table
+# columns: ["", register column, register tile]
+# rows:
+#   - ["**% of peak**", "{{ ladder.register_column.of_peak:.1%}}", "**{{ ladder.register_tile.of_peak:.1%}}**"]
+#   - ["% of cuBLAS", "{{ register_column_of_cublas:.1%}}", "{{ register_tile_of_cublas:.1%}}"]
+#   - ["TFLOP/s", "{{ ladder.register_column.tflops:.2f }}", "{{ ladder.register_tile.tflops:.2f }}"]
+#   - ["forecast, TFLOP/s", "{{ forecast.register_column:.2f }}", "{{ forecast.register_tile:.2f }}"]
+#   - ["**turns for 32 multiply-adds**", "{{ vital.register_column.turns:.2f }}", "**{{ vital.register_tile.turns:.2f }}**"]
+#   - ["turns lost in queues, a load", "{{ vital.register_column.queues:.2f }}", "{{ vital.register_tile.queues:.2f }}"]
+#   - ["instructions for one multiply-add", "{{ vital.register_column.instructions:.2f }}", "{{ vital.register_tile.instructions:.2f }}"]
+#   - ["bytes from L2 for a multiply-add", "{{ vital.register_column.hall:.3f }}", "{{ vital.register_tile.hall:.3f }}"]
+#   - ["turns used, of all ticks", "{{ vital.register_column.tray:.0%}}", "{{ vital.register_tile.tray:.0%}}"]
+#   - ["calls used", "{{ vital.register_column.calls:.0%}}", "{{ vital.register_tile.calls:.0%}}"]
+#   - ["registers a thread", "{{ vital.register_column.registers:.0f }}", "{{ vital.register_tile.registers:.0f }}"]
+#   - ["shared memory a block, KiB", "{{ vital.register_column.shared_kib:.1f }}", "{{ vital.register_tile.shared_kib:.1f }}"]
+#   - ["occupancy, counted", "{{ vital.register_column.seats:.0%}}", "{{ vital.register_tile.seats:.0%}}"]
+# ///
+#
+# /// define | register_tile_of_cublas = ladder.cublas.us / ladder.register_tile.us
+# unit: "1"
+# what: speed of SGEMM with a register tile as a part of cuBLAS's, 4096³, fp32 without TF32
+# ///
+#
+# /// claim | ladder.register_tile.us < 0.85 * ladder.register_column.us and vital.register_tile.seats < 0.6 * vital.register_column.seats
+# Most of the seats are empty now, {{ vital.register_tile.seats:.0%}} are taken, and the kernel is the fastest so far.
+# In [the last lecture](l3_memory.py#how-many-must-be-walking) it was bytes under way that a full hand could buy. Here it
+# is *reuse*. A register is the only place whose words cost no turn at all.
+# /// otherwise
+# {{ vital.register_tile.seats:.0%}} of the seats are taken, and the kernel takes
+# {{ ladder.register_tile.us / ladder.register_column.us:.0%}} of the time of the register column.
+# ///
+#
+# **Why not faster?** Queues: the lanes want every eighth word of a row, so four of them stand at each window, as
+# [you counted](#what-a-room-can-do-in-one-tick).
+#
+# /// exercise | 4 × 4 or 16 × 16?
+# How many words for a multiply-add, and how many registers for the sums, with a register tile of 4 × 4, of 8 × 8, of
+# 16 × 16? A thread has 255 registers at most.
+# /// answer
+# 8/16 = 0.5 and 16 registers; 16/64 = 0.25 and 64; 32/256 = 0.125 and 256, more than there are. So it stops between
+# 8 × 8 and 16 × 16.
+# ///
+
+# %% [markdown]
+# ## The staircase
+#
+# /// chart | staircase
+# title: Five kernels at 4096 × 4096 × 4096, fp32
+# y_label: TFLOP/s
+# steps:
+#   - {name: ladder.naive.tflops, label: naive}
+#   - {name: ladder.coalesced.tflops, label: coalesced}
+#   - {name: ladder.shared_tiles.tflops, label: shared tiles}
+#   - {name: ladder.register_column.tflops, label: register column}
+#   - {name: ladder.register_tile.tflops, label: register tile}
+# references:
+#   - {label: cuBLAS, value: ladder.cublas.tflops}
+#   - {label: data sheet, value: ladder.cublas.tflops / ladder.cublas.of_peak}
+# alt: "A staircase of TFLOP/s: naive {{ ladder.naive.tflops:.1f }}, coalesced {{ ladder.coalesced.tflops:.1f }}, shared tiles {{ ladder.shared_tiles.tflops:.1f }}, register column {{ ladder.register_column.tflops:.1f }}, register tile {{ ladder.register_tile.tflops:.1f }}. cuBLAS stands at {{ ladder.cublas.tflops:.1f }}, the data sheet above it."
+# ///
+#
+# /// table
+# columns: [kernel, "time, ms", "TFLOP/s", "% of peak", "% of cuBLAS", "forecast, % of peak"]
+# rows:
+#   - [naive, "{{ ladder.naive.ms:.1f }}", "{{ ladder.naive.tflops:.2f }}", "{{ ladder.naive.of_peak:.1%}}", "{{ naive_of_cublas:.1%}}", "{{ hand.naive.by_tray / 128:.1%}}"]
+#   - [coalesced, "{{ ladder.coalesced.ms:.1f }}", "{{ ladder.coalesced.tflops:.2f }}", "{{ ladder.coalesced.of_peak:.1%}}", "{{ coalesced_of_cublas:.1%}}", "{{ hand.coalesced.by_tray / 128:.1%}}"]
+#   - [shared tiles, "{{ ladder.shared_tiles.ms:.1f }}", "{{ ladder.shared_tiles.tflops:.2f }}", "{{ ladder.shared_tiles.of_peak:.1%}}", "{{ shared_tiles_of_cublas:.1%}}", "{{ hand.shared_tiles.by_tray / 128:.1%}}"]
+#   - [register column, "{{ ladder.register_column.ms:.1f }}", "{{ ladder.register_column.tflops:.2f }}", "{{ ladder.register_column.of_peak:.1%}}", "{{ register_column_of_cublas:.1%}}", "{{ hand.register_column.by_tray / 128:.1%}}"]
+#   - ["**register tile**", "{{ ladder.register_tile.ms:.1f }}", "{{ ladder.register_tile.tflops:.2f }}", "**{{ ladder.register_tile.of_peak:.1%}}**", "{{ register_tile_of_cublas:.1%}}", "{{ hand.register_tile.by_tray / 128:.1%}}"]
+#   - ["*cuBLAS*", "*{{ ladder.cublas.ms:.1f }}*", "*{{ ladder.cublas.tflops:.2f }}*", "*{{ ladder.cublas.of_peak:.1%}}*", "*100%*", ""]
+# caption: Peak is the data sheet's, fp32 without tensor cores.
+# ///
+#
+# Mind the two columns of per cent. Such ladders are usually quoted in per cent *of the library*. The best known one,
+# from which this one has its order, goes from 1.3 % to 68.7 % of cuBLAS with the same five ideas, on an RTX A6000
+# [^boehm2022]. That is no percent of peak, for cuBLAS is not at the peak either.
+#
+# /// claim | ladder.cublas.of_peak < 0.9
+# Here cuBLAS is at {{ ladder.cublas.of_peak:.0%}} of the data sheet. So {{ register_tile_of_cublas:.0%}} of cuBLAS is
+# {{ ladder.register_tile.of_peak:.0%}} of peak. Whoever gives you one of the two figures should say which.
+# /// otherwise
+# Here cuBLAS is at {{ ladder.cublas.of_peak:.0%}} of the data sheet.
+# ///
+
+# %% [markdown]
+# ## Other sizes
+#
+# A ladder that is climbed at one size only proves one size. So here are all of them from 128 to 4096 (the naive kernel
+# only to 2048, for the sake of your patience), and three that no tile divides.
+
+# %%
+SIZES = (128, 256, 512, 1024, 2048, 4096)
+UGLY = (1000, 1023, 4095)
+QUICK = {name: kernel for name, kernel in RUNGS.items() if name != "naive"}
+
+runs = {
+    size: compare(
+        RUNGS if size <= 2048 else QUICK,
+        Workload.of("float32", M=size, N=size, K=size),
+        seconds=0.05,
+    )
+    for size in (*SIZES, *UGLY)
+}
+
+
+def by_rung(sizes):
+    """The runs, sorted by kernel and then by size."""
+    return {
+        rung: {f"n{size}": runs[size][rung] for size in sizes if rung in runs[size]}
+        for rung in RUNGS
+    }
+
+
+record(sizes=by_rung(SIZES), ugly=by_rung(UGLY))
+
+# %% [markdown]
+# /// chart | lines
+# title: The five kernels by size, M = N = K
+# x: N
+# y: tflops
+# x_label: M = N = K
+# y_label: TFLOP/s
+# x_scale: log2
+# y_scale: log
+# series:
+#   - {name: sizes.cublas.*, label: cuBLAS, style: reference}
+#   - {name: sizes.register_tile.*, label: register tile}
+#   - {name: sizes.register_column.*, label: register column}
+#   - {name: sizes.shared_tiles.*, label: shared tiles}
+#   - {name: sizes.coalesced.*, label: coalesced}
+#   - {name: sizes.naive.*, label: naive}
+# alt: "TFLOP/s against size, both scales logarithmic. At 128 the register tile reaches {{ sizes.register_tile.n128.tflops:.2f }} and the coalesced kernel {{ sizes.coalesced.n128.tflops:.2f }}; at 4096 they reach {{ sizes.register_tile.n4096.tflops:.1f }} and {{ sizes.coalesced.n4096.tflops:.1f }}. cuBLAS goes from {{ sizes.cublas.n128.tflops:.2f }} to {{ sizes.cublas.n4096.tflops:.1f }}."
+# caption: Cold L2 before every sample, as everywhere on this site.
+# ///
+#
+# /// claim | sizes.register_tile.n128.us > 1.3 * sizes.coalesced.n128.us
+# Read it from the left. At 128 the order is upside down: the best kernel of this page takes
+# {{ sizes.register_tile.n128.us / sizes.coalesced.n128.us:.1f }} times the time of the second rung. Its block tile is
+# 128 × 128, so the whole of C is *one* block, on one SM, and {{ l3.card.sms - 1:.0f }} rooms are dark. Large tiles want
+# large matrices.
+# /// otherwise
+# At 128 the register tile takes {{ sizes.register_tile.n128.us / sizes.coalesced.n128.us:.1f }} times the time of the
+# coalesced kernel.
+# ///
+#
+# /// table
+# columns: ["% of peak", "1000", "1023", "1024", "4095", "4096"]
+# rows:
+#   - [naive, "{{ ugly.naive.n1000.of_peak:.1%}}", "{{ ugly.naive.n1023.of_peak:.1%}}", "{{ sizes.naive.n1024.of_peak:.1%}}", "", "{{ ladder.naive.of_peak:.1%}}"]
+#   - [coalesced, "{{ ugly.coalesced.n1000.of_peak:.1%}}", "{{ ugly.coalesced.n1023.of_peak:.1%}}", "{{ sizes.coalesced.n1024.of_peak:.1%}}", "{{ ugly.coalesced.n4095.of_peak:.1%}}", "{{ sizes.coalesced.n4096.of_peak:.1%}}"]
+#   - [shared tiles, "{{ ugly.shared_tiles.n1000.of_peak:.1%}}", "{{ ugly.shared_tiles.n1023.of_peak:.1%}}", "{{ sizes.shared_tiles.n1024.of_peak:.1%}}", "{{ ugly.shared_tiles.n4095.of_peak:.1%}}", "{{ sizes.shared_tiles.n4096.of_peak:.1%}}"]
+#   - [register column, "{{ ugly.register_column.n1000.of_peak:.1%}}", "{{ ugly.register_column.n1023.of_peak:.1%}}", "{{ sizes.register_column.n1024.of_peak:.1%}}", "{{ ugly.register_column.n4095.of_peak:.1%}}", "{{ sizes.register_column.n4096.of_peak:.1%}}"]
+#   - [register tile, "{{ ugly.register_tile.n1000.of_peak:.1%}}", "{{ ugly.register_tile.n1023.of_peak:.1%}}", "{{ sizes.register_tile.n1024.of_peak:.1%}}", "{{ ugly.register_tile.n4095.of_peak:.1%}}", "{{ sizes.register_tile.n4096.of_peak:.1%}}"]
+#   - ["*cuBLAS*", "*{{ ugly.cublas.n1000.of_peak:.1%}}*", "*{{ ugly.cublas.n1023.of_peak:.1%}}*", "*{{ sizes.cublas.n1024.of_peak:.1%}}*", "*{{ ugly.cublas.n4095.of_peak:.1%}}*", "*{{ sizes.cublas.n4096.of_peak:.1%}}*"]
+# caption: Sizes that no tile divides, beside those that every tile does. All answers checked.
+# ///
+#
+# /// claim | ugly.register_tile.n4095.us < 1.25 * sizes.register_tile.n4096.us
+# At the edges a block reaches past the matrix. There it reads zeros and writes nothing, and that costs a comparison or
+# two. At 4095 the register tile takes {{ ugly.register_tile.n4095.us / sizes.register_tile.n4096.us:.2f }} times its time at
+# 4096.
+# /// otherwise
+# At 4095 the register tile takes {{ ugly.register_tile.n4095.us / sizes.register_tile.n4096.us:.2f }} times its time at 4096.
+# ///
+#
+# /// exercise | How many rooms are lit?
+# 1024 × 1024, block tile 128 × 128, 132 rooms. How many blocks, and what is the best percent of peak such a kernel can
+# reach? And with a block tile of 64 × 64?
+# /// answer
+# 8 × 8 = 64 blocks: 68 rooms stay dark, so 48 % at best. With 64 × 64: 256 blocks, two for each room at least, so every
+# room is lit. Smaller tiles ask more of the tray and more of the hall, though. That is the trade, and no shape wins it
+# everywhere.
+# ///
+
+# %% [markdown]
+# ## Is it still fp32?
+#
+# The card has a faster way to multiply fp32 numbers: round them to TF32, which keeps 10 bits of fraction instead of 23,
+# and give them to the tensor cores. Many a benchmark has been won by accident in this way. In our comparison it is off,
+# for cuBLAS and for everybody. You need not believe it. The error tells.
+
+# %%
+from course_kernels.gemm import library as tensor_core_library
+from course_kernels.measure import measure
+
+record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
+
+# %% [markdown]
+# /// table
+# columns: [multiply, "worst error, millionths", "TFLOP/s"]
+# rows:
+#   - [naive, "{{ ladder.naive.error * 1e6:.1f }}", "{{ ladder.naive.tflops:.1f }}"]
+#   - [register tile, "{{ ladder.register_tile.error * 1e6:.1f }}", "{{ ladder.register_tile.tflops:.1f }}"]
+#   - [cuBLAS, "{{ ladder.cublas.error * 1e6:.1f }}", "{{ ladder.cublas.tflops:.1f }}"]
+#   - ["*the most we allow*", "*{{ ladder.cublas.allowed * 1e6:.1f }}*", ""]
+#   - ["cuBLAS, with TF32", "{{ tf32.error * 1e6:.1f }}", "{{ tf32.tflops:.1f }}"]
+# caption: Worst element against float64, relative to the answer's own size; K = 4096.
+# ///
+#
+# /// claim | max(ladder.naive.error, ladder.coalesced.error, ladder.shared_tiles.error, ladder.register_column.error, ladder.register_tile.error, ladder.cublas.error) < 0.2 * tf32.error
+# TF32 is {{ tf32.tflops / ladder.cublas.tflops:.1f }} times as fast, and its worst element is off by
+# {{ tf32.error / ladder.cublas.error:.0f }} times as much. None of the six above is anywhere near that error, so none of them
+# used it. What tensor cores are good for, when you *choose* them, is a lecture of its own.
+# /// otherwise
+# With TF32 the worst element is off by {{ tf32.error / ladder.cublas.error:.1f }} times as much as without.
+# ///
+#
+# /// exercise | The same sum, another error
+# Five of our kernels add the K products of an element in the same order, one after the other. Would you expect the same
+# error from all of them? And from cuBLAS?
+# /// answer
+# The same order with the same rounding gives the same bits: look at the table. cuBLAS may add in another order, and then
+# other bits come out, neither better nor worse as a rule. To compare errors of two kernels, compare them with the
+# truth, never with each other.
+# ///
+
+# %% [markdown]
+# ## The words for tiles
+#
+# From here on the tiles nest, and people mix up their names. On this site they are fixed.
+#
+# /// figure | docs/assets/figures/sgemm_tile_words.svg
+# alt: "C is cut into block tiles, BM by BN, one for each block, whose strips of A and B lie on the tray. A block tile is cut into warp tiles, WM by WN, one for each warp. A warp tile is cut into register tiles, TM by TN, one for each thread, whose sums live in registers."
+# caption: C, and what of it belongs to a block, to a warp, to a thread.
+# ///
+#
+# | here | size | who makes it | where its numbers are | in CUTLASS |
+# |---|---|---|---|---|
+# | block tile | BM × BN, in steps of BK | a block | A's and B's strips in shared memory | threadblock tile, CTA tile |
+# | warp tile | WM × WN | a warp | what its lanes read together | warp tile |
+# | register tile | TM × TN | a thread | sums, and 8 + 8 words, in registers | thread tile |
+# | one instruction's tile, on tensor cores | *m* × *n* × *k* | a warp, or four | registers, or shared memory | MMA tile, instruction tile |
+#
+# CUTLASS is NVIDIA's own library of such kernels, to be read and reused. Its documentation describes the same
+# nest: threadblock, warp, thread, each with its own tile, and an outer product at the bottom [^cutlass-gemm].
+# When you read its code, you will meet `ThreadblockShape`: that is BM, BN and BK.
+#
+# The kernels of this page have no warp tile of their own. A warp's lanes lie where the block's numbering
+# happens to put them. The next lecture takes that in hand.
+#
+# /// exercise | Which tile?
+# (a) Its numbers cost no turn at the tray. (b) Made larger, it lets less come down the hall. (c) It decides how many
+# registers a thread needs. (d) Made larger, it leaves rooms dark when the matrix is small.
+# /// answer
+# (a) The register tile. (b) The block tile. (c) The register tile. (d) The block tile.
+# ///
+
+# %% [markdown]
+# ## Before you leave the board
+#
+# **You can now** type five kernels, and you know of each why it is faster than the last:
+#
+# 1. *naive*: the formula;
+# 2. *coalesced*: the lanes of a warp ask for neighbours;
+# 3. *shared tiles*: a number is carried once for a block;
+# 4. *register column*: a number of B is used eight times in the hand;
+# 5. *register tile*: so is a number of A.
+#
+# And you have a way to ask. Not "how do I make it fast?", but: **which roof holds it, and what would
+# raise that roof?** Four roofs, one pencil.
+#
+# **Where this leads.** The register tile loses turns in queues, fetches one word with each call, and waits with
+# folded hands while the next tile comes. Each of the three is a rung, and there are more: that is
+# [the next lecture](l5_the_top_of_the_ladder.py). How the clock and the counters work: [how every number here is measured](../how_we_measure.py). Each
+# number with its spread: [the ledger](../numbers.md).
