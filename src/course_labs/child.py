@@ -154,11 +154,7 @@ class Grader:
         self.problem = importlib.import_module(f"course_kernels.{self.lab.problem}.problem").PROBLEM
         tries = [Workload.parse(text) for text in self.lab.tries]
         if self.gpu:
-            # A size with further dimensions asks for options that a student's function does not take.
-            alike = [
-                workload for workload in self.problem.check_on if workload.dims.keys() == tries[0].dims.keys()
-            ]
-            tries += [workload for workload in alike if workload not in tries]
+            tries += [workload for workload in self.problem.check_on if self._alike(workload, tries)]
         self.tries = tries
         self.library = None
         if self.gpu:
@@ -167,6 +163,15 @@ class Grader:
             from course_kernels.measure.competitor import competitor_named
 
             self.library = competitor_named(self.lab.beside) if self.lab.beside else None
+
+    @staticmethod
+    def _alike(workload: Any, tries: list[Any]) -> bool:
+        """True for one more size of the same kind.
+
+        A further dimension asks for options that a student's function does not take, another type for another kernel.
+        """
+        same = workload.dims.keys() == tries[0].dims.keys()
+        return same and workload.dtype in {w.dtype for w in tries} and workload not in tries
 
     def verdict(self, file: Path) -> Verdict:
         """What is right or wrong about one file."""
@@ -356,6 +361,7 @@ class Grader:
         def kernel(grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
             launch(handle, grid, block, *arguments, shared_bytes=shared_bytes)
 
+        kernel.constants = constants_of(file)  # type: ignore[attr-defined]
         path = self.lab.folder / "launch.py"
         launcher = load_file(path, "lab_launch")
         tensors.trust(path, guarded=True)
@@ -426,6 +432,25 @@ def over_lists(function: Callable[..., Any], watch: Watch, grader: Grader) -> Ca
             raise Refusal(Verdict("wrong result", why, grader._size)) from None
 
     return call
+
+
+class Constants(dict[str, int]):
+    """Whole numbers that a .cu file names."""
+
+    def __missing__(self, name: str) -> int:
+        why = f"your file has no line such as `constexpr int {name} = 8;`"
+        raise Refusal(
+            Verdict("crashed", why, next=f"the launcher reads {name} from your file: give it a number.")
+        )
+
+
+def constants_of(file: Path) -> Constants:
+    """The whole numbers that a .cu file names: `constexpr int BM = 64, BN = 64;`."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+    named = re.findall(r"\bconstexpr\s+int\s+([^;]*);", text)
+    return Constants(
+        {name: int(value) for name, value in re.findall(r"(\w+)\s*=\s*(\d+)\s*(?:,|$)", ",".join(named))}
+    )
 
 
 def load_file(path: Path, name: str) -> ModuleType:
