@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from conftest import SITE
+from conftest import SITE, pages_of
 from playwright.sync_api import Browser, Page, expect
 
 ALLOWED = json.loads(Path(__file__).with_name("axe_allowed.json").read_text(encoding="utf-8"))
@@ -183,3 +183,34 @@ def test_links_into_a_page_find_their_place(browser: Browser, base: str, page_na
                 broken.append(href)
     page.close()
     assert sorted(set(broken)) == []
+
+
+def test_a_diff_is_read_without_colour_and_scrolls_in_its_own_box(browser: Browser, base: str) -> None:
+    names = [
+        name for name in pages_of(SITE) if 'class="fold diff"' in (SITE / name).read_text(encoding="utf-8")
+    ]
+    assert names, "no page shows what one kernel changes in the one before it"
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    settled(page, base + names[0])
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    page.wait_for_timeout(200)
+    faults = page.evaluate(
+        """() => [...document.querySelectorAll('.difference code')].flatMap(box => {
+             const rows = [...box.firstChild.children];
+             const sign = {INS: '+', DEL: '−', SPAN: ' ', I: '⋯'};
+             const tall = rows.map(row => row.getBoundingClientRect().height);
+             box.scrollLeft = 1e6;
+             const edge = box.getBoundingClientRect().right;
+             return [
+               rows.some(row => !row.textContent.startsWith(sign[row.tagName])) && 'a line without its sign',
+               Math.max(...tall) > 1.5 * Math.min(...tall) && 'a line that wraps',
+               rows.some(row => row.getBoundingClientRect().right < edge - 1) && 'a wash that ends too early',
+               edge > innerWidth && 'a box wider than the page',
+               !(box.ariaLabel && box.tabIndex >= 0) && 'a box without a name or out of reach',
+             ].filter(Boolean);
+           })"""
+    )
+    shown = page.locator(".difference ins:visible, .difference del:visible").count()
+    page.close()
+    assert faults == []
+    assert shown
