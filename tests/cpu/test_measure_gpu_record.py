@@ -87,6 +87,12 @@ def test_a_skip_is_a_failure(run, source):
     assert (record["passed"], record["failed"]) == (0, 1)
 
 
+def test_what_a_test_says_of_itself_stands_in_the_record(run):
+    _, record = run("def test_a(record_property): record_property('explained', 'why')\ndef test_b(): pass")
+
+    assert [t.get("properties") for t in record["tests"]] == [{"explained": "why"}, None]
+
+
 def test_a_skipped_file_is_a_failure_and_leaves_no_record(run):
     done, record = run("import pytest\npytest.importorskip('no_such_module')\ndef test_a(): pass")
 

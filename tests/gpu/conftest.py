@@ -82,6 +82,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     result["seconds"] = round(result["seconds"] + report.duration, 3)
     if report.failed:
         result["outcome"] = "failed"
+    if report.user_properties:  # what a test said of itself with record_property
+        result["properties"] = dict(report.user_properties)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
