@@ -105,7 +105,8 @@ inline bool open_barriers() {
 
 inline void run_block() {
   const unsigned count = blockDim.x * blockDim.y * blockDim.z;
-  if (__start_shared_memory) std::memset(__start_shared_memory, SHARED_FILL, __stop_shared_memory - __start_shared_memory);
+  if (__start_shared_memory)
+    std::memset(__start_shared_memory, SHARED_FILL, __stop_shared_memory - __start_shared_memory);
   std::memset(dynamic_shared, SHARED_FILL, sizeof dynamic_shared);
   all = std::vector<Fiber>(count);
   while (stacks.size() < count) stacks.emplace_back(new char[STACK]);
@@ -126,10 +127,12 @@ inline void run_block() {
       }
       left += !all[current].done;
     }
-    if (left > 0 && !open_barriers()) return blame(std::to_string(left) + " threads wait at a barrier for others that never come");
+    if (left > 0 && !open_barriers())
+      return blame(std::to_string(left) + " threads wait at a barrier for others that never come");
   }
   for (std::size_t i = shared_bytes; i < sizeof dynamic_shared; i++)
-    if (static_cast<unsigned char>(dynamic_shared[i]) != SHARED_FILL) return blame("written past the dynamic shared memory asked for");
+    if (static_cast<unsigned char>(dynamic_shared[i]) != SHARED_FILL)
+      return blame("written past the dynamic shared memory asked for");
 }
 
 template <class... P, std::size_t... I>

@@ -1,0 +1,242 @@
+"""Every rung of the fp32 ladder on the CPU, thread by thread: right on sizes that nothing divides, wrong where a
+fault is planted; and its machine code, for every kind of card, keeps its sums in registers.
+"""
+
+import re
+import struct
+from importlib import import_module
+from math import nan
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from cuda_on_cpu import build
+
+import course_kernels
+from course_kernels.cuda.architecture import arch_of
+from course_kernels.cuda.compile import compile_cubin
+from course_kernels.cuda.disassemble import sass
+from course_kernels.problem import Workload, worst_error
+from course_kernels.sgemm.problem import PROBLEM
+
+FOLDER = Path(course_kernels.__file__).parent / "sgemm"
+KERNELS = {
+    path.stem: import_module(f"course_kernels.sgemm.{path.stem}")
+    for path in sorted(FOLDER.glob("k[0-9][0-9]_*.py"))
+}
+SIZES = [  # M, N, K
+    (1, 1, 1),
+    (1, 3, 127),
+    (3, 1, 33),
+    (33, 65, 17),
+    (127, 130, 3),
+    (130, 33, 257),
+    (257, 127, 40),
+    (64, 128, 32),  # tiles fit
+    (260, 132, 68),  # vectors fit, tiles do not
+    (36, 260, 4),
+]
+MARGIN = 1 << 15  # elements of NaN before and after every tensor
+
+
+def forget(module):
+    """Empty the caches of a launcher: what it kept belongs to another card."""
+    for function in vars(module).values():
+        getattr(function, "cache_clear", lambda: None)()
+
+
+def margins(x):
+    """A copy of x in the middle of NaN, and the whole memory."""
+    whole = torch.full((x.numel() + 2 * MARGIN,), nan)
+    inside = whole[MARGIN : MARGIN + x.numel()].view(x.shape)
+    inside.copy_(x)
+    return inside, whole
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """run(kernel module, a, b, text=...) -> the product, in memory that was NaN before; `text` replaces the source."""
+    built = {}
+
+    def run(module, a, b, text=None, capability=(9, 0), **options):
+        memory = []
+
+        def load_kernel(source, name, defines=None):
+            key = (name, str(defines), text, source)
+            if key not in built:
+                nans = {"SHARED_FILL": "0xff", **(defines or {})}
+                built[key] = build(tmp_path_factory.mktemp(name), source, name, nans, text)
+            return built[key]
+
+        def empty(*size, **how):
+            size = size[0] if isinstance(size[0], tuple | list | torch.Size) else size
+            inside, whole = margins(torch.full(size, nan))
+            memory.append((whole, inside))
+            return inside
+
+        a, b = margins(a)[0], margins(b)[0]
+        card = SimpleNamespace(multi_processor_count=3, name="CPU", major=capability[0], minor=capability[1])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "load_kernel", load_kernel)
+            patch.setattr(module, "launch", lambda kernel, *how, **more: kernel(*how, **more))
+            patch.setattr(module, "allow_shared_memory", lambda *how, **more: None, raising=False)
+            patch.setattr(torch, "empty", empty)
+            patch.setattr(torch.cuda, "get_device_capability", lambda *device: capability)
+            patch.setattr(torch.cuda, "get_device_properties", lambda *device: card)
+            patch.setattr(torch.cuda, "current_device", lambda: 0)
+            forget(module)
+            c = module.sgemm(a, b, **options)
+            forget(module)
+        for whole, inside in memory:
+            inside_too = whole.clone()
+            inside_too[MARGIN : MARGIN + inside.numel()] = nan
+            assert bool(inside_too.isnan().all()), "written outside of the output"
+        return c
+
+    return run
+
+
+def inputs(M, N, K):
+    w = Workload.of("float32", M=M, N=N, K=K)
+    return w, *PROBLEM.make_inputs(w, torch.Generator().manual_seed(M * N * K), "cpu")
+
+
+def error_of(run, module, size, **how):
+    """The worst element's error, as a part of what is allowed."""
+    w, a, b = inputs(*size)
+    return worst_error(run(module, a, b, **how), PROBLEM.reference(a, b)) / PROBLEM.max_error(w)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_product_is_right(run, kernel, size):
+    assert error_of(run, KERNELS[kernel], size) <= 1
+
+
+# --- a fault is seen ------------------------------------------------------------------------------------------
+
+
+BARRIERS = [
+    pytest.param(kernel, number, id=f"{kernel}-{number}")
+    for kernel, module in KERNELS.items()
+    for number in range(module.SOURCE.read_text().count("__syncthreads();"))
+]
+
+
+@pytest.mark.parametrize(("kernel", "number"), BARRIERS)
+def test_no_barrier_can_be_left_out(run, kernel, number):
+    module = KERNELS[kernel]
+    parts = module.SOURCE.read_text().split("__syncthreads();")
+    text = "__syncthreads();".join(parts[: number + 1]) + "__syncthreads();".join(parts[number + 1 :])
+
+    assert caught(run, module, text)
+
+
+def caught(run, module, text):
+    """Whether a size shows that a source is wrong: by its numbers, by what it writes, by standing still."""
+    for size in ((130, 133, 69), (132, 136, 68)):
+        try:
+            if not error_of(run, module, size, text=text) <= 1:
+                return True
+        except (RuntimeError, AssertionError):
+            return True
+    return False
+
+
+# --- machine code -----------------------------------------------------------------------------------------------
+
+# Bytes of shared memory that a block may have, by compute capability.
+CARDS = {
+    (7, 5): 65_536,
+    (8, 0): 166_912,
+    (8, 6): 101_376,
+    (8, 9): 101_376,
+    (9, 0): 232_448,
+    (10, 0): 232_448,
+    (12, 0): 101_376,
+}
+REGISTERS, STACK = 0x2F, 0x11  # what the list of a cubin calls them
+SHAPES = [(4096, 4096, 4096), (4095, 4095, 4095), (128, 128, 65_536), (129, 129, 65_537), (1, 1, 1)]
+# What needs an instruction that came with compute capability 8.0.
+SINCE_8_0 = {name for name, module in KERNELS.items() if "asynchronous_copy.cuh" in module.SOURCE.read_text()}
+
+
+def launches(module, capability):
+    """What a launcher asks for on a card: {(source, kernel, defines): (threads, most dynamic shared bytes)}."""
+    found, loaded = {}, []
+
+    def load_kernel(source, name, defines=None):
+        loaded.append((source, name, tuple((defines or {}).items())))
+        return loaded[-1]
+
+    def launch(kernel, grid, block, *args, shared_bytes=0):
+        threads = block if isinstance(block, int) else block[0] * block[1]
+        found[kernel] = (threads, max(shared_bytes, found.get(kernel, (0, 0))[1]))
+
+    card = SimpleNamespace(multi_processor_count=100, name="card", major=capability[0], minor=capability[1])
+    for M, N, K in SHAPES:
+        a, b = torch.empty(M, K, device="meta"), torch.empty(K, N, device="meta")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "load_kernel", load_kernel)
+            patch.setattr(module, "launch", launch)
+            patch.setattr(module, "allow_shared_memory", lambda *how, **more: None, raising=False)
+            patch.setattr(torch.Tensor, "data_ptr", lambda x: 256)
+            patch.setattr(torch.cuda, "get_device_capability", lambda *device: capability)
+            patch.setattr(torch.cuda, "get_device_properties", lambda *device: card)
+            patch.setattr(torch.cuda, "current_device", lambda: 0)
+            forget(module)
+            module.sgemm(a, b)
+            forget(module)
+    assert set(loaded) == set(found)
+    return found
+
+
+@pytest.mark.parametrize("capability", CARDS, ids=arch_of)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_it_compiles_for_the_card_and_nothing_spills(kernel, capability):
+    pytest.importorskip("cuda.core")
+    if capability < (8, 0) and kernel in SINCE_8_0:
+        with pytest.raises(ValueError, match=r"compute capability 8\.0"):
+            launches(KERNELS[kernel], capability)
+        return
+    for (source, name, defines), (threads, shared_bytes) in launches(KERNELS[kernel], capability).items():
+        cubin = compile_cubin(source, arch_of(capability), dict(defines))
+        code = sass(cubin).split(f".section\t.text.{name},")[1].split(".section\t.text.")[0]
+
+        registers, stack, static_bytes = resources_of(cubin, name)
+        kept_back = (
+            1024 if capability >= (8, 0) else 0
+        )  # counted with a kernel's own, not with what it may have
+
+        assert re.findall(r"\b(?:LDL|STL)\b", code) == []
+        assert stack == 0
+        assert threads <= 1024
+        assert 0 < -(-registers // 8) * 8 * threads <= 65_536
+        assert max(static_bytes - kept_back, 0) + shared_bytes <= CARDS[capability]
+
+
+def resources_of(cubin, name):
+    """Registers of a thread, bytes of its stack, and bytes of the block's shared memory, from a kernel's ELF file."""
+    (table,), (size, count, names) = struct.unpack_from("<Q", cubin, 40), struct.unpack_from("<3H", cubin, 58)
+    heads = [struct.unpack_from("<2I4Q2I", cubin, table + size * i) for i in range(count)]
+
+    def text_at(place):
+        return cubin[place : cubin.index(b"\0", place)].decode()
+
+    sections = {text_at(heads[names][4] + head[0]): (head[4], head[5]) for head in heads}
+    first, length = sections[".symtab"]
+    symbols = [
+        text_at(sections[".strtab"][0] + struct.unpack_from("<I", cubin, place)[0])
+        for place in range(first, first + length, 24)
+    ]
+    place, length = sections[".nv.info"]
+    end, found = place + length, {REGISTERS: 0, STACK: 0}
+    while place < end:
+        form, what, value = struct.unpack_from("<2BH", cubin, place)
+        if form == 4:  # `value` bytes follow; here a symbol's number and what is said of it
+            symbol, said = struct.unpack_from("<2I", cubin, place + 4)
+            if what in found and symbols[symbol] == name:
+                found[what] = said
+        place += 4 + (value if form == 4 else 0)
+    return found[REGISTERS], found[STACK], sections.get(f".nv.shared.{name}", (0, 0))[1]
