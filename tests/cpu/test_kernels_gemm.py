@@ -6,7 +6,7 @@ import pytest
 import torch
 from cuda_on_cpu import build
 
-from course_kernels.gemm import k03_mma_sync
+from course_kernels.gemm import k01_cuda_cores, k02_wmma, k03_mma_sync
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
@@ -53,7 +53,20 @@ def error_of(run, module, w, **options):
     return worst_error(run(module, a, b, **options), PROBLEM.reference(a, b))
 
 
-@pytest.mark.parametrize(("M", "N", "K"), [(1, 1, 1), (64, 64, 128), (130, 200, 136), (72, 136, 40), (33, 65, 17)])
+SIZES = [(1, 1, 1), (3, 3, 3), (64, 64, 128), (130, 200, 136), (72, 136, 40), (127, 127, 127), (33, 65, 17)]
+
+
+@pytest.mark.parametrize(("M", "N", "K"), SIZES)
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("kernel", [k01_cuda_cores, k02_wmma, k03_mma_sync], ids=lambda k: k.__name__[-8:])
+def test_a_kernel_is_right(run, kernel, dtype, M, N, K):
+    w = Workload.of(dtype, M=M, N=N, K=K)
+
+    assert kernel.supports(w)
+    assert error_of(run, kernel, w) <= PROBLEM.max_error(w)
+
+
+@pytest.mark.parametrize(("M", "N", "K"), SIZES)
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_mma_sync_is_right(run, shape, M, N, K):
     w = Workload.of("bfloat16", M=M, N=N, K=K)

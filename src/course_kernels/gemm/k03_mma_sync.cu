@@ -163,8 +163,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
     __syncwarp();
 #pragma unroll
-    for (int v = lane; v < 2 * WN; v += 32) {
-      const int m = first_m + warp_m + i * 16 + v / (WN / 8), n = first_n + warp_n + v % (WN / 8) * 8;
+    for (int p = 0; p < 16 * WN / 8 / 32; p++) {
+      const int v = lane + p * 32, m = first_m + warp_m + i * 16 + v / (WN / 8), n = first_n + warp_n + v % (WN / 8) * 8;
       const char *from = strip + v / (WN / 8) * PITCH + v % (WN / 8) * 16;
       unsigned short *to = C + static_cast<long long>(m) * N + n;
 #if WHOLE

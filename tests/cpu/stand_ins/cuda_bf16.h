@@ -4,33 +4,31 @@
 
 struct __nv_bfloat16 {
   unsigned short bits;
+  __nv_bfloat16() = default;
+  explicit __nv_bfloat16(float x) {  // the nearest, and of two equally near the even one
+    unsigned wide;
+    std::memcpy(&wide, &x, 4);
+    bits = (wide + 0x7fffu + (wide >> 16 & 1u)) >> 16;
+  }
+  operator float() const {
+    const unsigned wide = bits << 16;
+    float x;
+    std::memcpy(&x, &wide, 4);
+    return x;
+  }
 };
+
 struct __half {
   unsigned short bits;
+  __half() = default;
+  explicit __half(float x) {
+    const _Float16 y = x;
+    std::memcpy(&bits, &y, 2);
+  }
+  operator float() const {
+    _Float16 y;
+    std::memcpy(&y, &bits, 2);
+    return y;
+  }
 };
 using half = __half;
-
-inline float __bfloat162float(__nv_bfloat16 x) {
-  const unsigned bits = x.bits << 16;
-  float y;
-  std::memcpy(&y, &bits, 4);
-  return y;
-}
-inline float __half2float(__half x) {
-  _Float16 y;
-  std::memcpy(&y, &x, 2);
-  return y;
-}
-inline __nv_bfloat16 __float2bfloat16(float x) {
-  unsigned bits;
-  std::memcpy(&bits, &x, 4);
-  return {static_cast<unsigned short>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16)};
-}
-inline __half __float2half(float x) {
-  const _Float16 y = x;
-  __half z;
-  std::memcpy(&z, &y, 2);
-  return z;
-}
-inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
-inline float to_float(__half x) { return __half2float(x); }

@@ -27,8 +27,9 @@ void multiply(float (&d)[4], const unsigned (&a)[4], const unsigned *b) {
     for (int k = 0; k < 16; k++) {
       const unsigned of_a = pairs[first() + row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2];
       const unsigned of_b = pairs[first() + column * 4 + k % 8 / 2][4 + k / 8];
-      d[i] += to_float(Number{static_cast<unsigned short>(of_a >> k % 2 * 16)}) *
-              to_float(Number{static_cast<unsigned short>(of_b >> k % 2 * 16)});
+      Number x, y;
+      x.bits = of_a >> k % 2 * 16, y.bits = of_b >> k % 2 * 16;
+      d[i] += static_cast<float>(x) * static_cast<float>(y);
     }
   }
   __syncwarp();
@@ -59,10 +60,10 @@ struct Bf16 {
     warps::multiply<__nv_bfloat16>(d, a, b);
   }
   static unsigned pair(float first, float second) {
-    return __float2bfloat16(first).bits | __float2bfloat16(second).bits << 16;
+    return __nv_bfloat16(first).bits | __nv_bfloat16(second).bits << 16;
   }
 };
 struct Fp16 {
   static void multiply(float (&d)[4], const unsigned (&a)[4], const unsigned *b) { warps::multiply<__half>(d, a, b); }
-  static unsigned pair(float first, float second) { return __float2half(first).bits | __float2half(second).bits << 16; }
+  static unsigned pair(float first, float second) { return __half(first).bits | __half(second).bits << 16; }
 };
