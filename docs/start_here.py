@@ -465,6 +465,8 @@ record(sweep=sweep)
 # of a matrix is needed again and again, and whoever runs down to the cellar each time is lost. *First we
 # make the multiply fast. Then we make the model fast.*
 #
+# - The next stop is [what a GPU is](lectures/l1_what_a_gpu_is.py). Three lectures on from there stands
+#   [the ladder of multiplies](lectures/l4_the_gemm_ladder.py), and at its end [tensor cores](lectures/l6_tensor_cores.py).
 # - How far can you trust the numbers above? See [how every number here is measured](how_we_measure.py),
 #   with the cheats we try on ourselves.
 # - What does a whole kernel look like, from the idea to the last race?

@@ -1333,7 +1333,7 @@ record(
 # With a pencil, all five. Then let the counters check your pencil.
 #
 # **Where this leads.** A transpose uses every number once. A matrix multiply uses each of them thousands of times, and
-# there the tray stops being a detour and becomes the point: that is the next lecture. You can see the same five
+# there the tray stops being a detour and becomes the point: that is [the next lecture](l4_the_gemm_ladder.py). You can see the same five
 # questions at work today in [FlashAttention from scratch](../workshops/w1_flash_attention.py), which keeps the largest
 # matrix of a model off the stairs. How the clock and the counters on this page work:
 # [how every number here is measured](../how_we_measure.py). Each number with its spread:

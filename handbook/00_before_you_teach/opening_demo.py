@@ -210,6 +210,7 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # that is already there is louder than you.
 # ///
 #
-# **Where this leads.** The naive kernel is the first step of the matrix-multiply ladder. How the clock and
+# **Where this leads.** The naive kernel is the first step of
+# [the matrix-multiply ladder](../../docs/lectures/l4_the_gemm_ladder.py). How the clock and
 # the check work: [how every number here is measured](../../docs/how_we_measure.py). What the second half of
 # the road looks like: [FlashAttention from scratch](../../docs/workshops/w1_flash_attention.py).
