@@ -6,7 +6,7 @@ import pytest
 import torch
 from cuda_on_cpu import build
 
-from course_kernels.gemm import k01_cuda_cores, k02_wmma, k03_mma_sync
+from course_kernels.gemm import k01_cuda_cores, k02_wmma, k03_mma_sync, library
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
@@ -72,3 +72,29 @@ def test_mma_sync_is_right(run, shape, M, N, K):
     w = Workload.of("bfloat16", M=M, N=N, K=K)
 
     assert error_of(run, k03_mma_sync, w, shape=shape) <= PROBLEM.max_error(w)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_cublaslt_leaves_the_callers_library_alone(monkeypatch, fails):
+    chosen = ["cublas"]
+
+    def prefer(which=None):
+        if which is not None:
+            chosen.append(which)
+        return chosen[-1]
+
+    def mm(a, b):
+        assert chosen[-1] == "cublaslt"
+        if fails:
+            raise RuntimeError("out of memory")
+        return a
+
+    monkeypatch.setattr(torch.backends.cuda, "preferred_blas_library", prefer)
+    monkeypatch.setattr(torch, "mm", mm)
+    x = torch.zeros(2, 2, dtype=torch.bfloat16)
+    if fails:
+        with pytest.raises(RuntimeError, match="out of memory"):
+            library.cublaslt(x, x)
+    else:
+        assert library.cublaslt(x, x) is x
+    assert chosen == ["cublas", "cublaslt", "cublas"]

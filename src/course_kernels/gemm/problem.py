@@ -66,6 +66,13 @@ PROBLEM = Problem(
         Workload.of("float16", M=33, N=65, K=17),  # nothing divides anything
         Workload.of("float32", M=130, N=70, K=257),
         Workload.of("bfloat16", M=ROWS_AT_ONCE + 1, N=96, K=512),  # the truth's second strip
+        Workload.of("float16", M=3, N=3, K=3),
+        Workload.of("bfloat16", M=127, N=127, K=127),
+        Workload.of("bfloat16", M=1000, N=1000, K=1000),  # whole vectors, but no whole tiles
+        Workload.of("float16", M=1000, N=264, K=72),
+        Workload.of("bfloat16", M=1023, N=1023, K=1023),
+        Workload.of("float32", M=1000, N=1023, K=127),
+        Workload.of("bfloat16", M=136, N=8, K=4104),  # a long way through few tiles
     ),
     time_on=(
         Workload.of("bfloat16", M=8192, N=8192, K=8192),
