@@ -1,0 +1,167 @@
+"""Matrix multiply, kernel 5: the tensor cores by way of Triton.
+
+Contract  problem.py
+Idea      say what a tile is and in what order tiles come; the compiler finds the instruction (wgmma on Hopper), the
+          swizzle, the ring of tiles in shared memory, and lets the copy engine (TMA) fill it
+Against   k04_wgmma, where each of these is written out, and where every warp copies
+Cost      a program reads 128 rows of A and 256 columns of B to make 128 x 256 of C; tiles that run together are
+          neighbours in both directions, so most of that comes from L2
+Limits    the copy engine wants rows of a multiple of 16 bytes; other sizes, and other cards, load by pointers
+Next      W2 and W3: what the compiler leaves on the table
+Source    Triton tutorials 03 and 09
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# mypy: allow-untyped-defs
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from course_kernels.arguments import check_tensor
+
+TRITON_TYPE = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16, torch.float32: tl.float32}
+MAX_SIZE = 2**30  # rows and columns are 32-bit numbers in the kernel
+
+
+@dataclass(frozen=True)
+class Tile:
+    """How the work is cut.
+
+    Attributes:
+        block_m, block_n, block_k: a tile of A is block_m x block_k, a tile of B block_k x block_n.
+        warps: warps of a program.
+        stages: pairs of tiles in shared memory at once; the copies run that far ahead.
+        group_m: rows of tiles that are walked together, column by column.
+        persistent: as many programs as multiprocessors, each walking over many tiles; else one program a tile.
+    """
+
+    block_m: int
+    block_n: int
+    block_k: int
+    warps: int
+    stages: int
+    group_m: int
+    persistent: bool
+
+
+# By bytes of an element.
+HOPPER = {
+    2: Tile(128, 256, 64, warps=8, stages=3, group_m=8, persistent=True),
+    4: Tile(128, 128, 32, warps=8, stages=4, group_m=8, persistent=True),
+}
+
+# Everything else, and sizes the copy engine does not take: sized for the 99 KB of shared memory that the smallest
+# of these cards has (sm_86, 89, 120).
+GENERIC = {
+    2: Tile(128, 128, 32, warps=8, stages=3, group_m=8, persistent=False),
+    4: Tile(64, 128, 32, warps=4, stages=3, group_m=8, persistent=False),
+}
+
+
+# --- on the device -----------------------------------------------------------
+
+
+@triton.jit
+def _load(X, row, col, ROWS, COLS, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr, TMA: tl.constexpr):
+    """A tile of X (ROWS, COLS) from (row, col) on, zeros past the edges: [BLOCK_R, BLOCK_C]."""
+    if TMA:
+        tile = X.load([row, col])
+    else:
+        r, c = row + tl.arange(0, BLOCK_R)[:, None], col + tl.arange(0, BLOCK_C)[None, :]
+        tile = tl.load(X + r.to(tl.int64) * COLS + c, mask=(r < ROWS) & (c < COLS), other=0.0)
+    return tile
+
+
+@triton.jit
+def _store(X, row, col, tile, ROWS, COLS, TMA: tl.constexpr):
+    """The inverse: what lies past the edges is dropped."""
+    if TMA:
+        X.store([row, col], tile)
+    else:
+        r, c = row + tl.arange(0, tile.shape[0])[:, None], col + tl.arange(0, tile.shape[1])[None, :]
+        tl.store(X + r.to(tl.int64) * COLS + c, tile, mask=(r < ROWS) & (c < COLS))
+
+
+@triton.jit
+def gemm_kernel(
+    A, B, C, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
+    DTYPE: tl.constexpr, TMA: tl.constexpr,
+):  # fmt: skip
+    """C = A @ B, tile by tile. A, B, C: descriptors if TMA, else pointers."""
+    tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
+        # Down a column of GROUP_M tiles, then the next column: what runs together reads few rows and few columns.
+        group = tile // (GROUP_M * tiles_n)
+        height = tl.minimum(tiles_m - group * GROUP_M, GROUP_M)  # the last group may be lower
+        m = (group * GROUP_M + tile % (GROUP_M * tiles_n) % height) * BLOCK_M
+        n = tile % (GROUP_M * tiles_n) // height * BLOCK_N
+
+        acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for k in tl.range(0, K, BLOCK_K):
+            a = _load(A, m, k, M, K, BLOCK_M, BLOCK_K, TMA)
+            b = _load(B, k, n, K, N, BLOCK_K, BLOCK_N, TMA)
+            acc = tl.dot(a, b, acc, input_precision="tf32")  # counts for float32 only
+        _store(C, m, n, acc.to(DTYPE), M, N, TMA)
+
+
+# --- on the host -------------------------------------------------------------
+
+
+def gemm(a: torch.Tensor, b: torch.Tensor, *, tile: Tile | None = None) -> torch.Tensor:
+    """The product a @ b on the tensor cores.
+
+    Args:
+        a: (M, K) bfloat16, float16 or float32, contiguous.
+        b: (K, N), the same type, contiguous; M, N and K <= 1073741824.
+        tile: how to cut the work, by the copy engine; without it, what suits the card, the type and the size.
+    Returns:
+        (M, N), the same type; sums over K in float32, rounded once. float32 is multiplied as TF32.
+    Raises:
+        TypeError: another type, or two different ones.
+        ValueError: shapes that do not fit each other, a size out of range, not contiguous, not on one GPU.
+    """
+    sizes: dict[str, int] = {}
+    check_tensor("a", a, "MK", sizes, dtypes=tuple(TRITON_TYPE))
+    check_tensor("b", b, "KN", sizes, dtypes=(a.dtype,), device=a.device)
+    M, N, K = sizes["M"], sizes["N"], sizes["K"]
+    for name, size in sizes.items():
+        if size > MAX_SIZE:
+            raise ValueError(
+                f"{'b' if name == 'N' else 'a'}: expected {name} <= {MAX_SIZE}, got {name}={size}"
+            )
+    c = torch.empty((M, N), dtype=a.dtype, device=a.device)
+
+    tma = tile is not None
+    if tile is None:
+        tma = by_copy_engine(a, b)
+        tile = (HOPPER if tma else GENERIC)[a.element_size()]
+    A, B, C = a, b, c
+    if tma:
+        A = TensorDescriptor.from_tensor(a, [tile.block_m, tile.block_k])
+        B = TensorDescriptor.from_tensor(b, [tile.block_k, tile.block_n])
+        C = TensorDescriptor.from_tensor(c, [tile.block_m, tile.block_n])
+    programs = triton.cdiv(M, tile.block_m) * triton.cdiv(N, tile.block_n)
+    if tile.persistent:
+        programs = min(programs, multiprocessors(a.device))
+    gemm_kernel[(programs,)](
+        A, B, C, M, N, K,
+        BLOCK_M=tile.block_m, BLOCK_N=tile.block_n, BLOCK_K=tile.block_k, GROUP_M=tile.group_m,
+        DTYPE=TRITON_TYPE[a.dtype], TMA=tma, num_warps=tile.warps, num_stages=tile.stages,
+    )  # fmt: skip
+    return c
+
+
+def by_copy_engine(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether tiles can come by TMA: a Hopper, and every row at a multiple of 16 bytes."""
+    aligned = all(t.data_ptr() % 16 == 0 and t.shape[1] * t.element_size() % 16 == 0 for t in (a, b))
+    return aligned and a.is_cuda and torch.cuda.get_device_capability(a.device) == (9, 0)
+
+
+def multiprocessors(device: torch.device) -> int:
+    """How many programs run at once; the interpreter runs one after the other."""
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
