@@ -1,0 +1,43 @@
+"""What every launcher of this folder does first: refuse what no kernel takes, and make room for the product."""
+
+from __future__ import annotations
+
+import torch
+
+from course_kernels.arguments import check_tensor
+
+# Sizes are 32-bit numbers on the card, and a kernel counts up to a block tile past them.
+MAX_SIZE = 2**31 - 1024
+MAX_TILES = 65535  # the grid's second dimension ends there
+
+
+def product_of(
+    a: torch.Tensor, b: torch.Tensor, *, tile_m: int | None = None
+) -> tuple[torch.Tensor, int, int, int]:
+    """Room for a @ b, and its sizes.
+
+    Args:
+        a: (M, K) float32, contiguous.
+        b: (K, N) float32, contiguous.
+        tile_m: rows of C in one block, where the grid's second dimension counts those.
+    Returns:
+        c (M, N) float32 with nothing in it yet, M, N, K.
+    Raises:
+        TypeError: a or b is not float32.
+        ValueError: shapes that do not fit each other, a size out of range, not contiguous, not on the current GPU.
+    """
+    sizes: dict[str, int] = {}
+    check_tensor("a", a, "MK", sizes, dtypes=(torch.float32,))
+    check_tensor("b", b, "KN", sizes, dtypes=(torch.float32,), device=a.device)
+    for letter, size in sizes.items():
+        if size > MAX_SIZE:
+            raise ValueError(f"{letter}: expected at most {MAX_SIZE}, got {size}")
+    M, N, K = sizes["M"], sizes["N"], sizes["K"]
+    if tile_m is not None and MAX_TILES * tile_m < M:
+        raise ValueError(f"a: expected M <= {MAX_TILES * tile_m}, got M={M}")
+    return torch.empty((M, N), dtype=a.dtype, device=a.device), M, N, K
+
+
+def in_vectors(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether every row of a, of b and of a fresh product begins at a multiple of 16 bytes."""
+    return all(t.data_ptr() % 16 == 0 and t.shape[1] % 4 == 0 for t in (a, b))
