@@ -29,12 +29,13 @@ TIMING_SECONDS = 0.3
 NEXT_BY_HAND = "work that case out on paper; it is small."
 NEXT_OF_NONE = "it returns nothing yet; end it with a `return`."
 
-# First mistakes that Python, or Triton, answers in words a beginner cannot know: what the message has, what to do.
+# First mistakes that get an answer in words a beginner cannot know: what the message has, what to do.
 NEXT_AFTER = {
     "grid_idx": "a kernel is launched with its grid: kernel[(programs,)](…).",
     "Cannot call @triton.jit": "a kernel is launched with its grid: kernel[(programs,)](…).",
     "object of type 'int' has no len()": "a grid is a tuple, also when it has one number: (programs,).",
     "'int' object is not iterable": "a pointer has no elements; read it with tl.load(pointer + i).",
+    "predict first": "the check below your numbers does not come out yet: once more on paper, before you type on.",
     "is not defined": "that name has no value yet: is it spelt as where it is made?",
 }
 
@@ -339,7 +340,8 @@ class Grader:
             with watch.watching():
                 cubin = compile_cubin(file, arch)
         except CompileError as error:
-            raise Refusal(Verdict("does not compile", first_error(str(error)))) from None
+            said = first_error(str(error))
+            raise Refusal(Verdict("does not compile", said, next=advice_after(said))) from None
         except FileNotFoundError as error:
             raise Refusal(Verdict("does not compile", str(error))) from None
         except UnicodeDecodeError as error:
@@ -411,8 +413,7 @@ class Grader:
         if "illegal memory access" in said or "misaligned" in said:
             advice = "an address outside of every tensor: check index and mask; compute-sanitizer names the thread."
             return Verdict("crashed", what, self._size, advice)
-        advice = next((advice for sign, advice in NEXT_AFTER.items() if sign in said), "")
-        return Verdict("crashed", what, self._size, advice)
+        return Verdict("crashed", what, self._size, advice_after(said))
 
 
 def over_lists(function: Callable[..., Any], watch: Watch, grader: Grader) -> Callable[..., Any]:
@@ -491,6 +492,11 @@ def agrees(got: Any, expected: Any, within: float) -> bool:
     if isinstance(expected, float):
         return math.isclose(got, expected, rel_tol=within)
     return bool(got == expected)
+
+
+def advice_after(said: str) -> str:
+    """What to try after an error that has advice of its own; empty after any other."""
+    return next((advice for sign, advice in NEXT_AFTER.items() if sign in said), "")
 
 
 def first_error(log: str) -> str:

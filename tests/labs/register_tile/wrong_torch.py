@@ -1,0 +1,4 @@
+# refused for: not yours | imports torch
+import torch
+
+sgemm = torch.mm
