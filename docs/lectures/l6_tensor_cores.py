@@ -1,0 +1,1105 @@
+# ---
+# id: l6
+# title: Tensor cores
+# description: A tiny matrix multiply in one instruction, and four ways to keep the unit that does it from standing idle.
+# needs: [gpu, counters, capability 9.0]
+# ---
+
+# %% [markdown]
+# # Tensor cores
+#
+# By the end of this page you can
+#
+# - say what one instruction of a tensor core does, which lane holds what, and how many bytes feed it;
+# - read four kernels that climb from the first such instruction to Hopper's own, and say what each is waiting for;
+# - choose between TF32, fp16, bf16 and FP8, knowing what each costs in exactness and buys in speed;
+# - tell from counters that tensor cores stand idle, and why.
+#
+# **The headline: {{ climb.triton.of_peak:.0%}} of peak, in bf16, by a Triton kernel.** The same algorithm without
+# tensor cores, tuned as well as we could, reaches {{ climb.cuda_cores.of_peak:.1%}}. You cannot tune your way across
+# that gap. You need the other unit.
+
+# %% [markdown]
+# ## A tiny matmul in one instruction
+#
+# For two lectures the cooks have multiplied by hand. One cook, one multiply-add, one tick. Look around the
+# room once more: in each of its four quarters stands a machine that nobody has used yet. Call it the **mill**.
+#
+# You cannot put in single numbers. You put in a *tile* of A and a tile of B, and the mill adds their product to a tile of
+# sums. And one cook cannot turn it. It takes all 32 of a warp, at the same moment, each with her part of the tiles in her hands.
+#
+# The mill is a **tensor core**. What it does is a **matrix multiply-accumulate**, *MMA* for short: D = A × B + C. The
+# instruction that we meet first is called `mma.sync`, and this size of it `m16n8k16` [^ptx-isa]: A has 16 rows, B has 8 columns, and
+# along k lie 16 numbers.
+#
+# /// figure | docs/assets/figures/tensor_one_instruction.svg
+# alt: "Three grids: A with 16 by 16 cells, B above with 16 by 8, C with 16 by 8. Lane 0 holds eight cells of A in rows 0 and 8, four of B in column 0 and four of C in rows 0 and 8. Lane 5 holds its own, one row and two columns further."
+# caption: One instruction, 32 lanes. A and B come from registers, and the sums stay in registers.
+# ///
+#
+# Which lane holds which number is fixed, and it is odd. You can say it in one line for A. Let us see whether
+# 32 lanes with that line hold all of A, each number once.
+
+# %%
+from collections import Counter
+
+
+def lane_of_a(m, k):
+    """Which lane holds A[m, k]."""
+    return m % 8 * 4 + k % 8 // 2
+
+
+for m in (0, 1, 8):
+    row = " ".join(f"{lane_of_a(m, k):2d}" for k in range(16))
+    print(f"row {m} of A lies in lanes: {row}")
+
+held = Counter(lane_of_a(m, k) for m in range(16) for k in range(16))
+print(len(held), "lanes,", set(held.values()), "numbers of A in each")
+
+# %% [markdown]
+# Now run it: one warp, one instruction, two small matrices, and the truth beside it. And look at what the
+# compiler made of our line. The card has a name of its own for the instruction.
+
+# %%
+import torch
+from course_kernels.gemm import one_instruction
+from course_kernels.measure import quantity, record
+
+a, b = one_instruction.small_numbers()
+c = one_instruction.multiply(a, b)
+truth = a.double() @ b.double()
+
+print("C[0, 0] from the mill:", c[0, 0].item())
+print("C[0, 0] in float64:   ", truth[0, 0].item())
+print("all 128 sums exact:   ", torch.equal(c.double(), truth))
+
+listing = one_instruction.instructions()
+mills = one_instruction.multiplications()
+print(f"{len(listing)} machine instructions; those that multiply matrices:")
+print("\n".join(mills))
+
+record(
+    one={
+        "instructions": quantity(len(listing), how="counted"),
+        "multiplies": quantity(len(mills), how="counted"),
+        "exact": quantity(int(one_instruction.is_exact()), how="counted"),
+    }
+)
+
+# %% [markdown]
+# The line in C++ that became this:
+#
+# /// source | src/course_kernels/gemm/one_instruction.cu#instruction
+# ///
+#
+# /// claim | one.multiplies == 1 and one.exact == 1
+# {{ one.instructions:.0f }} machine instructions, and **one** of them is the matmul: `HMMA.16816`, the H for half-width numbers,
+# 16816 for 16, 8 and 16. All the others find places and carry numbers.
+# /// otherwise
+# {{ one.instructions:.0f }} machine instructions, {{ one.multiplies:.0f }} of them multiply matrices.
+# ///
+#
+# ### What it eats
+#
+# By hand. One instruction does 16 × 8 sums of 16 products each, a multiplication and an addition for each product. How
+# many of them must an SM do in each tick to reach the data sheet? And how many bytes go in?
+
+# %%
+from course_kernels.measure.machine import machine_for
+
+name = torch.cuda.get_device_name()
+sheet = machine_for(name)
+if sheet is None:
+    raise RuntimeError(
+        f"{name}: no data sheet in course_kernels/measure/machine.py"
+    )
+sms = torch.cuda.get_device_properties(0).multi_processor_count
+SHEET_MHZ = 1830  # the clock that its peak for low precision is drawn for
+TRAY = 32 * 4  # bytes that shared memory hands out in a tick
+
+mma_flops = 2 * 16 * 8 * 16
+mma_bytes = 2 * (16 * 16 + 16 * 8)
+peak = sheet.peak_tflops["bf16"] * 1e12 / (sms * SHEET_MHZ * 1e6)
+cores = 2 * 128  # 128 lanes, a multiply-add each
+
+record(
+    mill={
+        "flops": quantity(mma_flops),
+        "bytes": quantity(mma_bytes, "B"),
+        "sheet": quantity(peak, "FLOP/clk"),
+        "cores": quantity(cores, "FLOP/clk"),
+        "ticks": quantity(mma_bytes / TRAY),
+    }
+)
+print("FLOPs of one mma.m16n8k16:", mma_flops)
+print("bytes of A and B that go in:", mma_bytes)
+print(f"instructions in each tick, for one SM: {peak / mma_flops:.2f}")
+
+# %% [markdown]
+# The data sheet's peak in bf16 is {{ mill.sheet:.0f }} FLOPs in each tick of an SM's clock, at the 1830 MHz it
+# is drawn for [^lockwood-h100]. That is *one* `mma.m16n8k16` in each tick. Four mills, so each takes one in four ticks.
+# The 128 ordinary lanes of the SM together do {{ mill.cores:.0f }} FLOPs in a tick: the mills do
+# {{ mill.sheet / mill.cores:.0f}} times as much.
+#
+# And they eat {{ mill.bytes:.0f }} bytes in each tick. You know from [the lecture on memory](l3_memory.py) what the
+# tray hands out: 128.
+#
+# /// predict | Suppose every instruction fetched its A and its B from the tray. What share of the peak is left?
+# All of it · a half · a sixth
+# /// reveal
+# {{ mill.ticks:.0f }} ticks to fetch for one tick of milling: a sixth. A mill is not fast or slow. It is fed or it
+# is hungry.
+# ///
+#
+# So a warp must use what it fetched more than once, exactly as in the [register tile](l5_the_top_of_the_ladder.py). Let it hold a
+# *warp tile* of C, say 64 × 64. For a step of 16 along k it fetches 64 rows of A and 64 columns of B, once, and
+# runs 4 × 8 = 32 instructions on them.
+
+# %%
+TILES = ((16, 8), (32, 32), (64, 32), (64, 64), (64, 128), (64, 256))
+feed = {}
+for m, n in TILES:
+    instructions = (m // 16) * (n // 8)
+    feed[f"m{m}n{n}"] = 2 * (m + n) * 16 / instructions
+    print(
+        f"{m:3d} x {n:3d}: {instructions:3d} instructions,"
+        f" {feed[f'm{m}n{n}']:4.0f} bytes for each"
+    )
+
+record(
+    feed={tile: quantity(found, "B") for tile, found in feed.items()},
+)
+
+# %% [markdown]
+# The tray hands out 128 bytes in a tick. With a warp tile of 64 × 64, each instruction wants {{ feed.m64n64:.0f }}. That is
+# the tray to the last byte, with nothing left for storing the next tiles. A larger tile would be kinder. But the sums of
+# 64 × 64 numbers in fp32 take 128 registers of each thread, and a thread has at most 255. Keep 64 × 256 in
+# mind: {{ feed.m64n256:.0f }} bytes. One warp cannot hold it. Four can.
+#
+# /// exercise | TF32 and FP8
+# The same instruction exists for TF32, as `m16n8k8`, 4 bytes a number, and for 8-bit numbers, as `m16n8k32`. How many FLOPs and
+# how many bytes of A and B is that?
+# /// answer
+# TF32: 2 × 16 × 8 × 8 = 2048 FLOPs, and 4 × (16 × 8 + 8 × 8) = 768 bytes. FP8: 2 × 16 × 8 × 32 = 8192 FLOPs and
+# 1 × (16 × 32 + 32 × 8) = 768 bytes. Always 768: four registers of A and two of B in each lane. Only
+# what they are taken to mean changes. So half the width of a number buys twice the FLOPs for the same bytes, and
+# that is the whole idea of short formats.
+# ///
+
+# %% [markdown]
+# ## How fast can it turn at all?
+#
+# Before you climb, look how high the ceiling is. Give the mills tiles that are already in hand, the same again and
+# again, and count ticks. Nothing is carried, so this is the best that any kernel can hope for.
+#
+# Hopper has *two* such instructions. `mma.sync` you know: one warp, operands in registers. The other is
+# `wgmma`. Four warps, a **warpgroup**, give one order together: 64 rows of A times up to 256 columns of B, and B stays on the
+# tray [^ptx-isa]. Nobody carries it by hand.
+#
+# /// predict | With nothing to carry: how much of the data sheet's peak does mma.sync reach on this card?
+# nearly all · about two thirds · about a third
+# /// reveal
+# {{ rate.mma / mill.sheet:.0%}}. And `wgmma`, at its widest: {{ rate.wgmma.n256 / mill.sheet:.0%}}.
+# ///
+
+# %%
+from course_kernels.measure import samples
+from course_kernels.microbenchmarks import tensor
+
+
+def rates(instruction, **how):
+    """FLOPs in a tick of one SM, for a record."""
+    return samples(tensor.flops_per_clock(instruction, **how), unit="FLOP/clk")
+
+
+record(
+    rate={
+        "mma": rates("mma"),
+        "wgmma": {f"n{N}": rates("wgmma", columns=N) for N in tensor.COLUMNS},
+        "held": {
+            f"n{N}": rates("wgmma", columns=N, a_in="registers")
+            for N in tensor.COLUMNS
+        },
+        "tf32": {
+            "mma": rates("mma", kind="tf32"),
+            "wgmma": rates("wgmma", kind="tf32"),
+        },
+        "e4m3": rates("wgmma", kind="e4m3"),
+    },
+    # By hand: in N / 2 ticks of milling the tray hands out (64 + N) rows of 32 bytes.
+    forecast={
+        f"n{N}": quantity(
+            min(1.0, TRAY * (N / 2) / (32 * (64 + N))) * peak, "FLOP/clk"
+        )
+        for N in tensor.COLUMNS
+    },
+)
+
+# %% [markdown]
+# /// chart | lines
+# title: One matrix instruction again and again, nothing to carry
+# x: name
+# y: value
+# x_label: columns of B in one wgmma
+# y_label: FLOPs in each tick of one SM
+# x_scale: log2
+# series:
+#   - {name: rate.wgmma.*, label: "wgmma, A and B on the tray"}
+#   - {name: rate.held.*, label: "wgmma, A in the hands"}
+#   - {name: forecast.*, label: by hand, style: reference}
+# references:
+#   - {label: data sheet, value: mill.sheet}
+#   - {label: mma.sync, value: rate.mma}
+# alt: "FLOPs in each tick of an SM against the columns of B: {{ rate.wgmma.n8:.0f }} at 8 columns with both operands in shared memory, {{ rate.wgmma.n64:.0f }} at 64, {{ rate.wgmma.n256:.0f }} at 256. mma.sync stands at {{ rate.mma:.0f }}, the data sheet at {{ mill.sheet:.0f }}."
+# caption: Sums of ones, checked after each run. The clock is that of the SM, so the power that the card may draw plays no part.
+# ///
+#
+# /// claim | rate.mma < 0.8 * rate.wgmma.n256
+# This is the most important fact of the page, and no tuning changes it. On Hopper, `mma.sync` tops out at
+# {{ rate.mma / mill.sheet:.0%}} of the data sheet, with nothing to carry. The generation before had only this instruction, and
+# much code still has. If you want the rest of a Hopper card, you must speak `wgmma`. NVIDIA does not say why; what we can see is that every
+# operand of `mma.sync` has to come out of registers.
+# /// otherwise
+# On this card `mma.sync` reaches {{ rate.mma:.0f }} FLOPs in a tick, `wgmma` {{ rate.wgmma.n256:.0f }}.
+# ///
+#
+# /// claim | rate.wgmma.n256 > 1.8 * rate.wgmma.n16
+# And `wgmma` has to be *wide*. By hand: with N columns, one order is N / 2 ticks of milling, and the tray must hand out
+# 64 rows of A and N columns of B, 32 bytes each. Below 64 columns that is more than the tray has. Measured:
+# {{ rate.wgmma.n16:.0f }} FLOPs in a tick at 16 columns, {{ rate.wgmma.n64:.0f }} at 64, {{ rate.wgmma.n256:.0f }} at 256.
+# /// otherwise
+# With 16 columns `wgmma` reaches {{ rate.wgmma.n16:.0f }} FLOPs in a tick, with 256 it reaches {{ rate.wgmma.n256:.0f }}.
+# ///
+#
+# /// claim | 0.9 < rate.e4m3 / rate.wgmma.n256 / 2 < 1.1 and 0.9 < 2 * rate.tf32.wgmma / rate.wgmma.n256 < 1.1
+# Numbers of half the width go through twice as quickly, as you worked out: TF32 {{ rate.tf32.wgmma:.0f }}, bf16
+# {{ rate.wgmma.n256:.0f }}, FP8 {{ rate.e4m3:.0f }} FLOPs in a tick.
+# /// otherwise
+# TF32 {{ rate.tf32.wgmma:.0f }}, bf16 {{ rate.wgmma.n256:.0f }}, FP8 {{ rate.e4m3:.0f }} FLOPs in a tick.
+# ///
+#
+# ### Ask the assembler
+#
+# Much that is written about these instructions is a little wrong. You need not believe anybody: the assembler takes
+# a line or refuses it. No GPU is needed, and each answer takes milliseconds.
+
+# %% tags=["fold"]
+import re
+
+from course_kernels.cuda.architecture import arch_of
+from course_kernels.cuda.compile import toolkit_headers
+from course_kernels.cuda.disassemble import sass
+from cuda.core import Program, ProgramOptions
+
+ARCH = arch_of(torch.cuda.get_device_capability())
+HEAD = """
+#include <mma.h>
+#include <cuda_fp8.h>
+using namespace nvcuda;
+extern "C" __global__ void ask(float *p, unsigned long long a,
+                               unsigned long long b, unsigned *r)
+"""
+SUMS = '"+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])'
+INTEGER_SUMS = SUMS.replace("f", "r")
+HELD = ", ".join(f'"r"(r[{i}])' for i in range(4))
+
+
+def becomes(body):
+    """The matrix instructions that a few lines of C++ become; none if refused."""
+    options = ProgramOptions(
+        std="c++17", arch=ARCH, include_path=[str(toolkit_headers())]
+    )
+    try:
+        code = (
+            Program(HEAD + "{" + body + "}", "c++", options).compile("cubin").code
+        )
+    except Exception as refused:
+        if "error" not in str(refused):
+            raise  # no compiler, which is another matter
+        return []
+    return sorted(set(re.findall(r"\b((?:[HQI]G?MMA|F2FP)\.[\w.]+)", sass(code))))
+
+
+def wgmma(kind, k, a="%4", b="%5", inputs='"l"(a), "l"(b)'):
+    """One wgmma of 64 x 8 x k."""
+    integer = kind == "s8"
+    flags = ", 1" if integer else ", 1, 1, 1"
+    if kind == "bf16":  # only 16-bit operands may lie either way round
+        flags += ", 0, 0" if a == "%4" else ", 0"
+    shape = f"m64n8k{k}.{'s32' if integer else 'f32'}.{kind}.{kind}"
+    sums = INTEGER_SUMS if integer else SUMS
+    return f"""{"int" if integer else "float"} d[4] = {{}};
+        asm volatile("wgmma.mma_async.sync.aligned.{shape} {{%0, %1, %2, %3}}, {a}, {b}{flags};"
+                     : {sums} : {inputs});
+        for (int i = 0; i < 4; i++) p[i] = d[i];"""
+
+
+def wmma(kind, k=16):
+    """One multiply of 16 x 16 x k by WMMA."""
+    return f"""
+        wmma::fragment<wmma::matrix_a, 16, 16, {k}, {kind}, wmma::row_major> a_tile;
+        wmma::fragment<wmma::matrix_b, 16, 16, {k}, {kind}, wmma::row_major> b_tile;
+        wmma::fragment<wmma::accumulator, 16, 16, {k}, float> sums;
+        wmma::fill_fragment(sums, 0.0f);
+        wmma::fill_fragment(a_tile, a_tile.x[0]);
+        wmma::fill_fragment(b_tile, b_tile.x[0]);
+        wmma::mma_sync(sums, a_tile, b_tile, sums);
+        wmma::store_matrix_sync(p, sums, 16, wmma::mem_row_major);"""
+
+
+MMA_FP8 = f"""float d[4] = {{}};
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 "
+                 "{{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%0, %1, %2, %3}};"
+                 : {SUMS} : {HELD}, "r"(r[4]), "r"(r[5]));
+    for (int i = 0; i < 4; i++) p[i] = d[i];"""
+QUESTIONS = {
+    "wgmma, bf16, k = 16": wgmma("bf16", 16),
+    "wgmma, TF32, k = 16": wgmma("tf32", 16),
+    "wgmma, TF32, k = 8": wgmma("tf32", 8),
+    "wgmma, e4m3, k = 16": wgmma("e4m3", 16),
+    "wgmma, e4m3, k = 32": wgmma("e4m3", 32),
+    "wgmma, int8, k = 32": wgmma("s8", 32),
+    "wgmma, A in registers": wgmma(
+        "bf16", 16, "{%4, %5, %6, %7}", "%8", HELD + ', "l"(b)'
+    ),
+    "wgmma, B in registers": wgmma(
+        "bf16", 16, "%4", "{%5, %6}", '"l"(a), "r"(r[0]), "r"(r[1])'
+    ),
+    "WMMA, bf16": wmma("__nv_bfloat16"),
+    "WMMA, TF32, k = 8": wmma("wmma::precision::tf32", 8),
+    "WMMA, e4m3": wmma("__nv_fp8_e4m3"),
+    "mma.sync, e4m3": MMA_FP8,
+}
+answers = {question: becomes(body) for question, body in QUESTIONS.items()}
+for question, found in answers.items():
+    print(f"{question:22s} {' + '.join(found) or 'refused'}")
+
+record(
+    takes={
+        re.sub(r"\W+", "_", question).lower(): quantity(
+            bool(found) + 0, how="counted"
+        )
+        for question, found in answers.items()
+    }
+)
+
+# %% [markdown]
+# /// claim | takes.wgmma_bf16_k_16 == 1 and takes.wgmma_tf32_k_16 == 0 and takes.wgmma_tf32_k_8 == 1 and takes.wgmma_e4m3_k_16 == 0 and takes.wgmma_e4m3_k_32 == 1
+# **k depends on the type.** You will read `m64nNk16` as *the* shape of `wgmma`. It is the shape for 16-bit numbers.
+# TF32 has k = 8 and 8-bit numbers have k = 32: always 32 bytes along k.
+# /// otherwise
+# This assembler takes other shapes than we expected; trust the list above.
+# ///
+#
+# /// claim | takes.wgmma_a_in_registers == 1 and takes.wgmma_b_in_registers == 0
+# **A may come from registers. B may not.** Attention kernels live on that: the weights they have just computed are in
+# registers, and go into the next multiply as A.
+# /// otherwise
+# Where A and B may lie: see the list.
+# ///
+#
+# /// claim | takes.wmma_e4m3 == 0 and takes.wmma_bf16 == 1 and takes.mma_sync_e4m3 == 1
+# **WMMA has no FP8**, whatever the slide said. `mma.sync` has it, but look at what becomes of it on this card: `F2FP`, a
+# conversion, and `HMMA` in fp16. The line compiles, the answer is right, and no 8-bit multiply takes place. On
+# Hopper, FP8 means `wgmma`.
+# /// otherwise
+# What WMMA and `mma.sync` do with FP8: see the list.
+# ///
+#
+# **The card has names of its own.** `wgmma` is how PTX says it. In machine code look for `HGMMA`, `QGMMA` for 8-bit
+# floating point, `IGMMA` for integers. Who searches a SASS listing for `wgmma` finds nothing, and concludes that the tensor cores
+# are not used.
+#
+# /// exercise | How wide?
+# A warpgroup keeps its sums in registers, in fp32. How many registers of each thread do the sums of one
+# `m64n256k16` take? And why is there no `m64n512k16`?
+# /// answer
+# 64 × 256 sums over 128 threads are 128 in each thread: half of the 255 that a thread can have. With 512 columns it
+# would be 256, one more than there are.
+# ///
+
+# %% [markdown]
+# ## The climb
+#
+# Four kernels that use the mill, each built on one idea. The first step is without it. All of
+# them, and both libraries, run interleaved on the same matrices: 4096 × 4096 × 4096, bf16 in and out, sums in fp32.
+#
+# /// predict | The best algorithm of the ladder, fed with bf16 and without tensor cores: what share of cuBLAS?
+# More than half · about a fifth · less than a twentieth
+# /// reveal
+# {{ climb.cublas.us / climb.cuda_cores.us:.1%}}.
+# ///
+
+# %%
+from course_kernels.gemm import (
+    k01_cuda_cores,
+    k02_wmma,
+    k03_mma_sync,
+    k04_wgmma,
+    k05_triton,
+    library,
+)
+from course_kernels.measure import compare
+from course_kernels.problem import Workload
+
+MILLS = {
+    "wmma": k02_wmma,
+    "mma_sync": k03_mma_sync,
+    "wgmma": k04_wgmma,
+    "triton": k05_triton,
+    "cublas": library.cublas,
+    "cublaslt": library.cublaslt,
+}
+
+
+def square(n, dtype="bfloat16"):
+    """n x n x n."""
+    return Workload.of(dtype, M=n, N=n, K=n)
+
+
+record(
+    climb=compare(
+        {"cuda_cores": k01_cuda_cores, **MILLS}, square(4096), seconds=0.2
+    ),
+    wide=compare(MILLS, square(8192), seconds=0.2),
+)
+
+# %% [markdown]
+# /// chart | staircase
+# title: bf16 multiply of 4096 × 4096 × 4096
+# y_label: TFLOP/s
+# steps:
+#   - {name: climb.cuda_cores.tflops, label: CUDA cores}
+#   - {name: climb.wmma.tflops, label: WMMA}
+#   - {name: climb.mma_sync.tflops, label: mma.sync}
+#   - {name: climb.wgmma.tflops, label: wgmma}
+#   - {name: climb.triton.tflops, label: Triton}
+# references:
+#   - {label: cuBLAS, value: climb.cublas.tflops}
+#   - {label: data sheet, value: climb.cublas.tflops / climb.cublas.of_peak}
+# alt: "A staircase: CUDA cores {{ climb.cuda_cores.tflops:.0f }} TFLOP/s, WMMA {{ climb.wmma.tflops:.0f }}, mma.sync {{ climb.mma_sync.tflops:.0f }}, wgmma {{ climb.wgmma.tflops:.0f }}, Triton {{ climb.triton.tflops:.0f }}. cuBLAS stands at {{ climb.cublas.tflops:.0f }}."
+# ///
+#
+# /// table
+# columns: [kernel, "4096: TFLOP/s", "% of peak", "% of cuBLAS", "8192: TFLOP/s", "% of peak"]
+# rows:
+#   - [CUDA cores, "{{ climb.cuda_cores.tflops:.0f }}", "{{ climb.cuda_cores.of_peak:.1%}}", "{{ climb.cublas.us / climb.cuda_cores.us:.1%}}", "", ""]
+#   - [WMMA, "{{ climb.wmma.tflops:.0f }}", "{{ climb.wmma.of_peak:.1%}}", "{{ climb.cublas.us / climb.wmma.us:.1%}}", "{{ wide.wmma.tflops:.0f }}", "{{ wide.wmma.of_peak:.1%}}"]
+#   - [mma.sync, "{{ climb.mma_sync.tflops:.0f }}", "{{ climb.mma_sync.of_peak:.1%}}", "{{ climb.cublas.us / climb.mma_sync.us:.1%}}", "{{ wide.mma_sync.tflops:.0f }}", "{{ wide.mma_sync.of_peak:.1%}}"]
+#   - [wgmma, "{{ climb.wgmma.tflops:.0f }}", "{{ climb.wgmma.of_peak:.1%}}", "{{ climb.cublas.us / climb.wgmma.us:.1%}}", "{{ wide.wgmma.tflops:.0f }}", "{{ wide.wgmma.of_peak:.1%}}"]
+#   - ["**Triton**", "{{ climb.triton.tflops:.0f }}", "**{{ climb.triton.of_peak:.1%}}**", "{{ climb.cublas.us / climb.triton.us:.1%}}", "{{ wide.triton.tflops:.0f }}", "{{ wide.triton.of_peak:.1%}}"]
+#   - [cuBLAS, "{{ climb.cublas.tflops:.0f }}", "{{ climb.cublas.of_peak:.1%}}", "", "{{ wide.cublas.tflops:.0f }}", "{{ wide.cublas.of_peak:.1%}}"]
+#   - [cuBLASLt, "{{ climb.cublaslt.tflops:.0f }}", "{{ climb.cublaslt.of_peak:.1%}}", "{{ climb.cublas.us / climb.cublaslt.us:.1%}}", "{{ wide.cublaslt.tflops:.0f }}", "{{ wide.cublaslt.of_peak:.1%}}"]
+# ///
+#
+# /// define | gemm.mma_sync_of_cublas.n4096 = climb.cublas.us / climb.mma_sync.us
+# unit: "1"
+# what: our mma.sync kernel over cuBLAS, bf16, 4096 × 4096 × 4096, speed
+# ///
+#
+# /// define | gemm.triton_of_cublas.n4096 = climb.cublas.us / climb.triton.us
+# unit: "1"
+# what: our Triton kernel over cuBLAS, bf16, 4096 × 4096 × 4096, speed
+# ///
+#
+# /// define | gemm.triton_of_cublas.n8192 = wide.cublas.us / wide.triton.us
+# unit: "1"
+# what: our Triton kernel over cuBLAS, bf16, 8192 × 8192 × 8192, speed
+# ///
+#
+# Nothing here reaches the data sheet, the libraries included. At 8192 the card ran at
+# {{ wide.cublas.sm_mhz:.0f }} MHz and drew {{ wide.cublas.power_w:.0f }} W, while the sheet's peak is drawn for
+# 1830 MHz [^lockwood-h100]. A card that mills this hard is limited by its power, too.
+#
+# ### Without the mill
+#
+# The ladder of the last two lectures, with one change: numbers come in as bf16, two bytes each, and are turned into fp32
+# before a cook multiplies them. The same tiles, the same multiply-adds.
+#
+# /// claim | climb.cuda_cores.of_peak < 0.08 and climb.cublas.us < 0.08 * climb.cuda_cores.us
+# Everything you learnt is in it, and it is {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS. Half the bytes helped
+# little, because bytes were no longer what it waited for. Multiply-adds were, and a multiply-add in fp32 costs the same whatever its
+# operands looked like in memory. The ladder is right, and it leans against the wrong wall.
+# /// otherwise
+# It reaches {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS.
+# ///
+#
+# ### WMMA: the mill for everybody
+#
+# The first way in is a small library in C++, `nvcuda::wmma`. You declare a **fragment**, a tile spread over the
+# registers of a warp; you load it, multiply it, store it. All 32 lanes make the same call.
+#
+# /// figure | docs/assets/figures/tensor_fragments.svg
+# alt: "On the tray lie a tile of A and one of B. A load turns each into a fragment: little boxes with question marks in 32 pairs of hands. mma_sync takes both to the tensor core, out comes a fragment of C in fp32, and a store writes it to memory."
+# caption: A fragment is a tile whose numbers you may not find. That is what makes it easy, and what limits it.
+# ///
+#
+# <details class="fold" markdown="1"><summary>The loop: a warp tile of 4 × 2 fragments of sums</summary>
+#
+# /// source | src/course_kernels/gemm/k02_wmma.cu#multiply
+# ///
+#
+# </details>
+#
+# /// diff | src/course_kernels/gemm/k01_cuda_cores.cu | src/course_kernels/gemm/k02_wmma.cu
+# ///
+#
+# /// claim | climb.wmma.us < 0.5 * climb.cuda_cores.us
+# One idea, and {{ climb.cuda_cores.us / climb.wmma.us:.1f }} times the speed of the step before. {{ climb.wmma.of_peak:.1%}} of peak.
+# /// otherwise
+# It takes {{ climb.wmma.us / climb.cuda_cores.us:.2f }} of the time of the CUDA cores.
+# ///
+#
+# *Why not faster?* Each step of the loop is: carry a tile, wait for everybody, fetch fragments, wait, mill. One after
+# the other, and in all steps but the last the mill stands.
+#
+# ### mma.sync: no waiting
+#
+# So do three things at once. This is the classic of the Ampere generation, and W3's CUTLASS is built on it.
+#
+# **Carry ahead.** `cp.async` copies from memory to the tray without passing through anybody's hands, and
+# without waiting. Keep several tiles under way, each in its own buffer. That is a *multistage pipeline*.
+#
+# /// figure | docs/assets/figures/tensor_pipeline.svg
+# alt: "Two timelines. Above, with one buffer: carry tile 0, multiply tile 0, carry tile 1, multiply tile 1, and so on. Below, with four buffers: while tile 0 is multiplied, tiles 1, 2 and 3 are already being carried, and multiplies follow each other without a gap."
+# caption: Little's law once more. The trip is as long as before; enough trips are under way.
+# ///
+#
+# **Fetch in the mill's order.** `ldmatrix` is an instruction made for this. Each lane names one row of 16 bytes, and the
+# numbers arrive spread over the lanes exactly as `mma.sync` wants them. One instruction brings four pieces of 8 × 8.
+#
+# It has a catch, and you know it. Eight rows, one above the other, want the same windows. The cure is the one that
+# saved the transpose: a *swizzle*.
+#
+# /// figure | docs/assets/figures/tensor_ldmatrix.svg
+# alt: "Two grids of eight rows with eight pieces of 16 bytes. Left, piece 2 of all rows stands in one column, behind the same four windows. Right, piece c of row r lies at place c xor r, and piece 2 stands in a different column in each row."
+# caption: Eight rows, eight times four windows. The place of a piece is its number, xor its row.
+# ///
+#
+# By hand, for all eight pieces. How many turns does the tray need for one 8 × 8 piece?
+
+
+# %%
+def turns(place):
+    """The longest queue at the tray's windows, eight rows of 16 bytes at once."""
+    worst = 0
+    for piece in range(8):
+        windows = Counter(
+            place(row, piece) * 4 + word for row in range(8) for word in range(4)
+        )
+        worst = max(worst, *windows.values())
+    return worst
+
+
+print("as it comes:", turns(lambda row, piece: piece), "turns")
+print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
+
+# %% [markdown]
+# **Hold it twice.** While one pair of fragments is in the mill, the next is on its way from the tray to the hands.
+#
+# <details class="fold" markdown="1"><summary>Fragments: ldmatrix, and 32 multiplies on what it brought</summary>
+#
+# /// source | src/course_kernels/gemm/k03_mma_sync.cu#fragments
+# ///
+#
+# </details>
+#
+# <details class="fold" markdown="1"><summary>The pipeline, in which the three come together</summary>
+#
+# /// source | src/course_kernels/gemm/k03_mma_sync.cu#pipeline
+# ///
+#
+# </details>
+#
+# /// claim | gemm.mma_sync_of_cublas.n4096 > 0.55
+# {{ climb.mma_sync.of_peak:.1%}} of peak, **{{ gemm.mma_sync_of_cublas.n4096:.0%}} of cuBLAS**. On the generation it was made for, this
+# kernel's plan is that of the library.
+# /// otherwise
+# It reaches {{ climb.mma_sync.of_peak:.1%}} of peak and {{ gemm.mma_sync_of_cublas.n4096:.0%}} of cuBLAS.
+# ///
+#
+# /// claim | climb.mma_sync.us < 0.9 * climb.wmma.us
+# Against WMMA, {{ climb.wmma.us / climb.mma_sync.us:.2f }} times the speed, with the same instruction in the end: `HMMA`.
+# Only the waiting has gone.
+# /// otherwise
+# It takes {{ climb.mma_sync.us / climb.wmma.us:.2f }} of WMMA's time.
+# ///
+#
+# *Why not faster?* You measured it: the instruction itself ends at {{ rate.mma / mill.sheet:.0%}} of the sheet. Of *that* ceiling this
+# kernel has {{ climb.mma_sync.of_peak * mill.sheet / rate.mma:.0%}}.
+#
+# ### wgmma: leave it on the tray
+#
+# Now Hopper's own. The tiles stay on the tray. A warpgroup tells the mills *where*: a **descriptor**, 64 bits with
+# an address, two distances and the name of a swizzle. The order is given, the cooks walk on, and the mills do the
+# fetching.
+#
+# /// figure | docs/assets/figures/tensor_wgmma.svg
+# alt: "On the tray lie A, 64 rows, and B, up to 256 columns, 16 deep along k. An arrow leads to four mills, the four tensor cores of an SM. Each writes 16 rows of C into the hands of one of four warps. Below, four steps: fence, mma_async, commit, wait."
+# caption: 128 threads give one order. Nobody carries A or B by hand.
+# ///
+#
+# <details class="fold" markdown="1"><summary>The loop, whole</summary>
+#
+# /// source | src/course_kernels/gemm/k04_wgmma.cu#loop
+# ///
+#
+# </details>
+#
+# /// claim | climb.wgmma.us < 0.95 * climb.mma_sync.us
+# {{ climb.wgmma.of_peak:.1%}} of peak, and {{ climb.mma_sync.us / climb.wgmma.us:.2f }} times the speed of the step before. It is the
+# plainest kernel with `wgmma` that we could write, with nothing in it that is not needed.
+# /// otherwise
+# {{ climb.wgmma.of_peak:.1%}} of peak, {{ climb.wgmma.us / climb.mma_sync.us:.2f }} of the time of the step before.
+# ///
+#
+# *Why not faster?* All its threads copy, and all of them wait at the same barrier. Nobody's only job is to carry. The copy engine of the
+# card, TMA, rests. And the sums are written out while the mills stand. Those are the steps of the workshop on Hopper.
+#
+# ### Triton: say what, not how
+#
+# The same ideas, said in one loop. `tl.dot` becomes the instruction. The swizzle, the ring of buffers and the descriptors are
+# the compiler's. And the tiles come by TMA.
+#
+# <details class="fold" markdown="1"><summary>The kernel, whole</summary>
+#
+# /// source | src/course_kernels/gemm/k05_triton.py#kernel
+# ///
+#
+# </details>
+#
+# /// claim | gemm.triton_of_cublas.n4096 > 0.95 and gemm.triton_of_cublas.n8192 > 0.95
+# **{{ gemm.triton_of_cublas.n4096:.0%}} of cuBLAS at 4096, {{ gemm.triton_of_cublas.n8192:.0%}} at 8192.** Take that for what it
+# is: two shapes, both kind to a tile of 128 × 256. The library has an answer for every shape, every type and every layout; this loop has one.
+# /// otherwise
+# {{ gemm.triton_of_cublas.n4096:.0%}} of cuBLAS at 4096, {{ gemm.triton_of_cublas.n8192:.0%}} at 8192.
+# ///
+#
+# ### Read the machine code
+#
+# What did the compilers make of all this? Count, in the binaries that have just run.
+
+# %% tags=["fold"]
+from dataclasses import asdict
+
+from course_kernels.cuda.compile import compile_cubin
+
+SHAPE = asdict(k03_mma_sync.SHAPES[9, 0])
+BF16 = {"TYPE": "__nv_bfloat16", "WHOLE": 1}
+in_triton = next(iter(k05_triton.gemm_kernel.device_caches[0][0].values()))
+BINARIES = {  # the kernel's own name, and where its machine code comes from
+    "cuda_cores": (
+        "gemm_cuda_cores",
+        compile_cubin(k01_cuda_cores.SOURCE, ARCH, BF16),
+    ),
+    "wmma": ("gemm_wmma", compile_cubin(k02_wmma.SOURCE, ARCH, BF16)),
+    "mma_sync": (
+        "gemm_mma_sync",
+        compile_cubin(
+            k03_mma_sync.SOURCE, ARCH, {"TYPE": "Bf16", "WHOLE": 1, **SHAPE}
+        ),
+    ),
+    "wgmma": ("gemm_wgmma", compile_cubin(k04_wgmma.SOURCE, ARCH)),
+    "triton": ("gemm_kernel", in_triton.asm["cubin"]),
+}
+NAMES = ("FFMA", "HMMA", "HGMMA", "LDS", "LDSM", "MOVM", "LDGSTS", "UTMALDG")
+LINE = r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\d\s+)?([A-Z0-9]+)"  # not @!PT: never
+
+
+def counted_in(kernel, cubin):
+    """How often each name stands in one kernel of a binary."""
+    text = sass(cubin).partition(f".text.{kernel}:")[2].partition(".text.")[0]
+    found = Counter(re.findall(LINE, text, re.MULTILINE))
+    return {one: quantity(found[one], how="counted") for one in NAMES}
+
+
+record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
+
+# %% [markdown]
+# /// table
+# columns: [kernel, FFMA, HMMA, HGMMA, LDS, LDSM, MOVM, LDGSTS, UTMALDG]
+# rows:
+#   - [CUDA cores, "{{ code.cuda_cores.FFMA:.0f}}", "{{ code.cuda_cores.HMMA:.0f}}", "{{ code.cuda_cores.HGMMA:.0f}}", "{{ code.cuda_cores.LDS:.0f}}", "{{ code.cuda_cores.LDSM:.0f}}", "{{ code.cuda_cores.MOVM:.0f}}", "{{ code.cuda_cores.LDGSTS:.0f}}", "{{ code.cuda_cores.UTMALDG:.0f}}"]
+#   - [WMMA, "{{ code.wmma.FFMA:.0f}}", "{{ code.wmma.HMMA:.0f}}", "{{ code.wmma.HGMMA:.0f}}", "{{ code.wmma.LDS:.0f}}", "{{ code.wmma.LDSM:.0f}}", "{{ code.wmma.MOVM:.0f}}", "{{ code.wmma.LDGSTS:.0f}}", "{{ code.wmma.UTMALDG:.0f}}"]
+#   - [mma.sync, "{{ code.mma_sync.FFMA:.0f}}", "{{ code.mma_sync.HMMA:.0f}}", "{{ code.mma_sync.HGMMA:.0f}}", "{{ code.mma_sync.LDS:.0f}}", "{{ code.mma_sync.LDSM:.0f}}", "{{ code.mma_sync.MOVM:.0f}}", "{{ code.mma_sync.LDGSTS:.0f}}", "{{ code.mma_sync.UTMALDG:.0f}}"]
+#   - [wgmma, "{{ code.wgmma.FFMA:.0f}}", "{{ code.wgmma.HMMA:.0f}}", "{{ code.wgmma.HGMMA:.0f}}", "{{ code.wgmma.LDS:.0f}}", "{{ code.wgmma.LDSM:.0f}}", "{{ code.wgmma.MOVM:.0f}}", "{{ code.wgmma.LDGSTS:.0f}}", "{{ code.wgmma.UTMALDG:.0f}}"]
+#   - [Triton, "{{ code.triton.FFMA:.0f}}", "{{ code.triton.HMMA:.0f}}", "{{ code.triton.HGMMA:.0f}}", "{{ code.triton.LDS:.0f}}", "{{ code.triton.LDSM:.0f}}", "{{ code.triton.MOVM:.0f}}", "{{ code.triton.LDGSTS:.0f}}", "{{ code.triton.UTMALDG:.0f}}"]
+# caption: "Lines of machine code. FFMA is a multiply-add of one lane; HMMA and HGMMA are the mill. LDS reads the tray, LDSM is ldmatrix, MOVM turns a small square round. LDGSTS carries past the hands, UTMALDG is the copy engine, TMA."
+# ///
+#
+# /// claim | code.cuda_cores.HMMA == 0 and code.wmma.HMMA > 20 and code.mma_sync.LDGSTS > 10 and code.wgmma.HGMMA == 4 and code.wgmma.LDS + code.wgmma.LDSM < 1
+# The climb, line by line. No mill in the first row. In the second `HMMA` appears; in the third also `LDGSTS`, which
+# is what `cp.async` becomes. In the fourth, {{ code.wgmma.HGMMA:.0f}} lines of `HGMMA` do what {{ code.mma_sync.HMMA:.0f}} of `HMMA` did in a
+# tile as deep, and nothing at all is read from the tray into anybody's hands.
+# /// otherwise
+# `HMMA` and `HGMMA` are the tensor cores' own names.
+# ///
+#
+# /// claim | code.wmma.LDSM == 0 and code.wmma.LDS > 20 and code.wmma.MOVM > 4 and code.mma_sync.LDSM > 20
+# And look at WMMA's loads. They became plain `LDS`, and for B `MOVM` besides, which turns squares of 8 × 8 round in the
+# registers. `mma.sync` and `ldmatrix` let us say `LDSM` instead, which does both. WMMA is convenient because the compiler chooses. Here it
+# chose badly, and there is no way to tell it.
+# /// otherwise
+# WMMA's loads became {{ code.wmma.LDSM:.0f}} `LDSM` and {{ code.wmma.LDS:.0f}} `LDS`.
+# ///
+#
+# /// claim | code.triton.HGMMA > 0 and code.triton.UTMALDG > 0
+# Triton's compiler found `HGMMA`, too, and `UTMALDG`: the copy engine brings the tiles.
+# /// otherwise
+# Triton's kernel has {{ code.triton.HGMMA:.0f}} `HGMMA` and {{ code.triton.HMMA:.0f}} `HMMA`.
+# ///
+#
+# /// exercise | Four buffers
+# A block tile of 128 × 256, 64 deep, in bf16. How many bytes does one pair of tiles take on the tray? How many pairs fit
+# in the 227 KiB that a block can have on this card? And how many bytes are under way while one pair is in the mill?
+# /// answer
+# (128 + 256) × 64 × 2 = 49 152 bytes, 48 KiB. Four pairs are 192 KiB; a fifth does not fit. Three pairs under way: 144 KiB on
+# each SM. From [Little's law](l3_memory.py#how-many-must-be-walking) you know what one SM needs for the pantry. This
+# is several times as much, and most of it comes from L2, which is nearer.
+# ///
+
+# %% [markdown]
+# ## Shorter numbers
+#
+# Half the width is half the bytes to carry, and half the ticks in the mill. So why not always take the shortest? Look at
+# the bits.
+#
+# /// figure | docs/assets/figures/tensor_formats.svg
+# alt: "Five formats in rows of bits. fp32: 8 bits of exponent, 23 of fraction. TF32: 8 and 10, stored in 32 bits. bf16: 8 and 7, as far as fp32. fp16: 5 and 10, up to 65504. e4m3: 4 and 3, up to 448, no infinity."
+# caption: The exponent says how far a format reaches, the fraction how finely it steps.
+# ///
+#
+# The *fraction* says how finely a format steps. With 7 bits there are 128 steps from one power of two to the next, with 3 bits
+# there are eight. The *exponent* says how far it reaches. fp16 ends at 65504, e4m3 at 448 [^micikevicius2022]. By hand:
+
+# %%
+FORMATS = {
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+    "e4m3": torch.float8_e4m3fn,
+}
+for value in (1 / 3, 300.0, 70000.0, 0.0005):
+    row = ", ".join(
+        f"{kind} {torch.tensor(value).to(dtype).float().item():.6g}"
+        for kind, dtype in FORMATS.items()
+    )
+    print(f"{value:.6g} becomes {row}")
+
+# %% [markdown]
+# Read it line by line. One third: each format misses it, bf16 more than fp16, e4m3 most. 70000: bf16 has it nearly, fp16 has run
+# out and says *infinity*, e4m3 has no infinity and says *not a number*. And 0.0005 is nothing at all in e4m3: its smallest
+# step is 2<sup>−9</sup>.
+#
+# So FP8 needs help, a **scale**. Divide the whole tensor by one number so that its largest element becomes 448, multiply 8-bit
+# numbers, and give the scale back at the end. That costs one multiplication for each sum of C, and a pass to find the largest element.
+
+# %%
+small = torch.tensor([0.0005, 0.002, -0.001])
+scale = small.abs().max() / 448
+
+
+def through_fp8(x):
+    """The numbers, rounded to e4m3."""
+    return x.to(torch.float8_e4m3fn).float()
+
+
+print("as it is:   ", through_fp8(small).numpy())
+print("scaled:     ", through_fp8(small / scale).numpy())
+print("scaled back:", (through_fp8(small / scale) * scale).numpy())
+
+# %% [markdown]
+# ### What it costs in error
+#
+# Now the whole way. The *same* fp32 matrices go into each type: round them, let the library multiply, take what comes
+# back. The truth is the product of the matrices *before* rounding, in float64. Numbers are normal with variance 1,
+# 4096 × 4096 × 4096.
+#
+# What should come out? You can say it before. A sum of products a × b is off because a was off and because b was off. Both
+# errors are random and of the same size, so together they are √2 times one of them, and the size of one you get by rounding a million
+# numbers.
+
+# %%
+from course_kernels.gemm import rounding
+
+BITS = {"fp32": 23, "tf32": 10, "fp16": 10, "bf16": 7, "fp8": 3}  # of fraction
+million = torch.randn(1_000_000, generator=torch.Generator().manual_seed(0))
+
+
+def rounded(x, fraction):
+    """fp32 numbers, rounded to so many bits of fraction."""
+    drop = 23 - fraction
+    bits = x.view(torch.int32)
+    return ((bits + (1 << (drop - 1))) >> drop << drop).view(torch.float32)
+
+
+def by_hand(fraction):
+    """Error of a sum of products, over its size, if only inputs are rounded."""
+    one = (rounded(million, fraction) - million).square().mean().sqrt()
+    return (2**0.5 * one / million.square().mean().sqrt()).item()
+
+
+found = rounding.errors(4096, 4096, 4096)
+record(
+    error={
+        kind: {which: quantity(value) for which, value in both.items()}
+        for kind, both in found.items()
+    },
+    rms={f"{kind}_b{BITS[kind]}": quantity(found[kind]["rms"]) for kind in BITS},
+    expected={f"b{bits}": quantity(by_hand(bits)) for bits in (3, 7, 10)},
+)
+
+# %%
+from course_kernels.gemm_fp8 import k01_triton as fp8_triton
+from course_kernels.gemm_fp8 import library as fp8_library
+from course_kernels.measure import measure
+from course_kernels.sgemm import library as sgemm_library
+
+record(
+    speed={
+        "fp32": measure(sgemm_library.cublas, square(4096, "float32"), seconds=0.2),
+        "tf32": measure(library.cublas, square(4096, "float32"), seconds=0.2),
+        "fp16": measure(library.cublas, square(4096, "float16"), seconds=0.2),
+        "bf16": measure(library.cublas, square(4096), seconds=0.2),
+        **compare(
+            {"fp8": fp8_library.cublaslt, "fp8_triton": fp8_triton},
+            square(4096),
+            seconds=0.2,
+        ),
+    }
+)
+
+# %% [markdown]
+# /// chart | lines
+# title: "Error of a product, by bits of fraction"
+# x: name
+# y: value
+# x_label: bits of fraction
+# y_label: rms error, relative
+# x_scale: linear
+# y_scale: log
+# series:
+#   - {name: rms.*, label: measured}
+#   - {name: expected.*, label: by hand, style: reference}
+# alt: "The relative error of a product against the bits of fraction, on a logarithmic scale: {{ error.fp8.rms:.1e}} with 3 bits, {{ error.bf16.rms:.1e}} with 7, {{ error.fp16.rms:.1e}} and {{ error.tf32.rms:.1e}} with 10, {{ error.fp32.rms:.1e}} with 23."
+# caption: Every bit of fraction halves the error.
+# ///
+#
+# /// chart | bars
+# title: The library, 4096 × 4096 × 4096
+# x_label: TFLOP/s
+# bars:
+#   - {name: speed.fp32.tflops, label: "fp32, CUDA cores"}
+#   - {name: speed.tf32.tflops, label: TF32}
+#   - {name: speed.fp16.tflops, label: fp16}
+#   - {name: speed.bf16.tflops, label: bf16}
+#   - {name: speed.fp8.tflops, label: "FP8, e4m3"}
+# alt: "Speed of the library by type: fp32 {{ speed.fp32.tflops:.0f }} TFLOP/s, TF32 {{ speed.tf32.tflops:.0f }}, fp16 {{ speed.fp16.tflops:.0f }}, bf16 {{ speed.bf16.tflops:.0f }}, FP8 {{ speed.fp8.tflops:.0f }}."
+# ///
+#
+# /// table
+# columns: [type, "exponent + fraction", "TFLOP/s", "% of its peak", "rms error", "worst error", it loses]
+# rows:
+#   - [fp32, "8 + 23", "{{ speed.fp32.tflops:.0f }}", "{{ speed.fp32.of_peak:.0%}}", "{{ error.fp32.rms:.1e}}", "{{ error.fp32.worst:.1e}}", speed]
+#   - [TF32, "8 + 10", "{{ speed.tf32.tflops:.0f }}", "{{ speed.tf32.of_peak:.0%}}", "{{ error.tf32.rms:.1e}}", "{{ error.tf32.worst:.1e}}", "bytes: it is stored as fp32"]
+#   - [fp16, "5 + 10", "{{ speed.fp16.tflops:.0f }}", "{{ speed.fp16.of_peak:.0%}}", "{{ error.fp16.rms:.1e}}", "{{ error.fp16.worst:.1e}}", "range: past 65504 all is infinite"]
+#   - [bf16, "8 + 7", "{{ speed.bf16.tflops:.0f }}", "{{ speed.bf16.of_peak:.0%}}", "{{ error.bf16.rms:.1e}}", "{{ error.bf16.worst:.1e}}", precision]
+#   - ["FP8, e4m3", "4 + 3", "{{ speed.fp8.tflops:.0f }}", "{{ speed.fp8.of_peak:.0%}}", "{{ error.fp8.rms:.1e}}", "{{ error.fp8.worst:.1e}}", "both: it needs a scale"]
+# caption: "Errors are relative to the size of the truth: rms over all elements, and the worst one. Speed and error come from different runs of the same library."
+# ///
+#
+# /// predict | bf16 has three bits of fraction fewer than fp16. How much larger is its error?
+# Three times · six times · eight times
+# /// reveal
+# {{ error.bf16.rms / error.fp16.rms:.1f}} times: 2 × 2 × 2 = 8, a factor of two for each bit.
+# ///
+#
+# /// claim | 0.85 < error.bf16.rms / expected.b7 < 1.4 and 0.85 < error.fp8.rms / expected.b3 < 1.4
+# The pencil was right. bf16: {{ expected.b7:.1e}} by hand, {{ error.bf16.rms:.1e}} measured. FP8: {{ expected.b3:.1e}} and
+# {{ error.fp8.rms:.1e}}. So nearly all of the error is made *before* the multiply, when the inputs are rounded. The mills are not
+# sloppy: they keep their sums in fp32, or nearly. You chose the inputs.
+# /// otherwise
+# By hand {{ expected.b7:.1e}} for bf16, measured {{ error.bf16.rms:.1e}}; FP8 {{ expected.b3:.1e}} and {{ error.fp8.rms:.1e}}.
+# ///
+#
+# /// claim | speed.fp8.us < 0.65 * speed.bf16.us and error.fp8.rms > 8 * error.bf16.rms
+# FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.0f}} times its
+# error, about {{ error.fp8.rms:.0%}} of the size of the answer. Whether a model minds is an experiment, not an opinion. Many do not, if
+# each tensor has its scale.
+# /// otherwise
+# FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.1f}} times its error.
+# ///
+#
+# /// claim | speed.tf32.us < 0.3 * speed.fp32.us and error.tf32.rms > 100 * error.fp32.rms
+# TF32 is the trap in this table. The tensors are fp32, they take four bytes, and PyTorch has a switch for it. Then a
+# multiply takes {{ speed.tf32.us / speed.fp32.us:.2f}} of the time, and makes {{ error.tf32.rms / error.fp32.rms:.0f}} times the error. When somebody
+# shows you a speed in fp32, ask to see the error.
+# /// otherwise
+# TF32 takes {{ speed.tf32.us / speed.fp32.us:.2f}} of the time of fp32.
+# ///
+#
+# /// exercise | Which type?
+# (a) Gradients of a loss, many of them near 2<sup>−20</sup>. (b) The weights of a layer, all between −0.5 and 0.5, for inference. (c) A
+# sum over a million numbers of about 1. (d) The positions of stars, in metres. Which of fp32, fp16, bf16 and e4m3 can
+# hold each, and which would you take?
+# /// answer
+# (a) bf16: fp16's smallest ordinary number is 2<sup>−14</sup>, below it precision melts away, and e4m3 would need a scale. (b)
+# fp16 and bf16 hold them as they are. e4m3 holds them with a scale, and that is what servers do. (c) Only fp32: with 8
+# bits of fraction and less, a sum stops growing at 512. (d) None of the short ones. fp32 reaches far enough, but it steps by
+# far more than a metre out there. Some numbers want float64.
+# ///
+
+# %% [markdown]
+# ## When the mills stand still
+#
+# The clock says *slow*. It does not say *why*. Three questions, in this order, and each has a counter.
+#
+# 1. **Are they used at all?** How many instructions went to the tensor pipe. Zero is zero.
+# 2. **How much of the time?** In which share of the ticks the tensor pipe was at work.
+# 3. **If not: what were the warps waiting for?** Each tick, a warp that cannot issue has a reason, a *stall reason*.
+#
+# All the multiplies of 4096 from this page, counted in one go, and two more that you have most likely run:
+# `torch.mm` on fp32 tensors, as PyTorch comes, and the same with TF32 switched on.
+
+# %% tags=["fold"]
+from course_kernels.measure import count_many
+
+TENSOR = "sm__inst_executed_pipe_tensor.sum"
+BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
+ISSUE = "smsp__issue_active.avg.pct_of_peak_sustained_active"
+STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+REASONS = {
+    "pantry": "long_scoreboard",
+    "tray": "short_scoreboard",
+    "counter": "mio_throttle",
+    "barrier": "barrier",
+    "mill": "math_pipe_throttle",
+    "order": "gmma",
+}
+METRICS = (TENSOR, BUSY, ISSUE, *(STALL.format(r) for r in REASONS.values()))
+JOBS = {
+    "cuda_cores": (k01_cuda_cores, square(4096)),
+    **{who: (kernel, square(4096)) for who, kernel in MILLS.items()},
+    "fp32": (sgemm_library.cublas, square(4096, "float32")),
+    "tf32": (library.cublas, square(4096, "float32")),
+}
+tallies = dict(zip(JOBS, count_many(list(JOBS.values()), METRICS), strict=True))
+
+
+def longest(job):
+    """The counters of the kernel of a job that issued most, which is the multiply."""
+    return max(
+        (kernel["metrics"] for kernel in tallies[job].kernels),
+        key=lambda metrics: metrics[BUSY]["value"],
+    )
+
+
+record(
+    counted=tallies,
+    tensor={
+        job: {
+            "instructions": quantity(longest(job)[TENSOR]["value"], how="counted"),
+            "busy": quantity(longest(job)[BUSY]["value"] / 100, how="counted"),
+            "issue": quantity(longest(job)[ISSUE]["value"] / 100, how="counted"),
+        }
+        for job in JOBS
+    },
+    stall={
+        job: {
+            reason: quantity(
+                longest(job)[STALL.format(name)]["value"], how="counted"
+            )
+            for reason, name in REASONS.items()
+        }
+        for job in JOBS
+    },
+)
+
+# %% [markdown]
+# /// table
+# columns: [4096 × 4096 × 4096, "tensor instructions, millions", "mills at work", "issue slots used"]
+# rows:
+#   - ["torch.mm, fp32", "{{ tensor.fp32.instructions / 1e6:.1f}}", "{{ tensor.fp32.busy:.1%}}", "{{ tensor.fp32.issue:.1%}}"]
+#   - ["torch.mm, TF32", "{{ tensor.tf32.instructions / 1e6:.1f}}", "{{ tensor.tf32.busy:.1%}}", "{{ tensor.tf32.issue:.1%}}"]
+#   - ["CUDA cores, bf16", "{{ tensor.cuda_cores.instructions / 1e6:.1f}}", "{{ tensor.cuda_cores.busy:.1%}}", "{{ tensor.cuda_cores.issue:.1%}}"]
+#   - [WMMA, "{{ tensor.wmma.instructions / 1e6:.1f}}", "{{ tensor.wmma.busy:.1%}}", "{{ tensor.wmma.issue:.1%}}"]
+#   - [mma.sync, "{{ tensor.mma_sync.instructions / 1e6:.1f}}", "{{ tensor.mma_sync.busy:.1%}}", "{{ tensor.mma_sync.issue:.1%}}"]
+#   - [wgmma, "{{ tensor.wgmma.instructions / 1e6:.1f}}", "{{ tensor.wgmma.busy:.1%}}", "{{ tensor.wgmma.issue:.1%}}"]
+#   - [Triton, "{{ tensor.triton.instructions / 1e6:.1f}}", "{{ tensor.triton.busy:.1%}}", "{{ tensor.triton.issue:.1%}}"]
+#   - [cuBLAS, "{{ tensor.cublas.instructions / 1e6:.1f}}", "{{ tensor.cublas.busy:.1%}}", "{{ tensor.cublas.issue:.1%}}"]
+# ///
+#
+# /// claim | tensor.fp32.instructions == 0 and tensor.cuda_cores.instructions == 0 and tensor.tf32.instructions > 0
+# **Not used at all.** Two zeros. One is our kernel that only wears bf16. The other is `torch.mm` on fp32 tensors with
+# PyTorch's factory settings: it is busy and correct, and the largest unit of the card is off.
+# /// otherwise
+# Tensor instructions: {{ tensor.fp32.instructions:.0f}} for fp32, {{ tensor.cuda_cores.instructions:.0f}} for the CUDA cores.
+# ///
+#
+# /// predict | Look at the issue slots. Which kernel gives the most instructions a tick: the slowest or the quickest?
+# The quickest, of course · the slowest · all alike
+# /// reveal
+# CUDA cores: {{ tensor.cuda_cores.issue:.0%}}. Triton: {{ tensor.triton.issue:.0%}}. The quickest kernel hardly says a word. One order of
+# `wgmma` keeps four mills at work for a hundred ticks. *Busy* is not the same as *fast*.
+# ///
+#
+# By hand, how many instructions should there be? `mma.m16n8k16` does {{ mill.flops:.0f}} FLOPs, a multiply of 4096 has 2 × 4096³.
+
+# %%
+needed = 2 * 4096**3 // mma_flops
+print(f"{needed / 1e6:.1f} million of mma.m16n8k16")
+wide_order = 2 * 64 * 256 * 16
+print(f"{2 * 4096**3 / wide_order / 1e6:.2f} million of wgmma.m64n256k16")
+
+record(needed=quantity(needed))
+
+# %% [markdown]
+# /// claim | 0.99 < tensor.mma_sync.instructions / needed < 1.01
+# The counter agrees with the pencil: {{ tensor.mma_sync.instructions / 1e6:.1f}} million in our `mma.sync` kernel.
+# /// otherwise
+# Counted: {{ tensor.mma_sync.instructions / 1e6:.1f}} million in our `mma.sync` kernel.
+# ///
+#
+# ### What they wait for
+#
+# /// table
+# columns: [kernel, pantry, tray, "tray's queue", barrier, the mill itself, an order under way]
+# rows:
+#   - [CUDA cores, "{{ stall.cuda_cores.pantry:.2f}}", "{{ stall.cuda_cores.tray:.2f}}", "{{ stall.cuda_cores.counter:.2f}}", "{{ stall.cuda_cores.barrier:.2f}}", "{{ stall.cuda_cores.mill:.2f}}", "{{ stall.cuda_cores.order:.2f}}"]
+#   - [WMMA, "{{ stall.wmma.pantry:.2f}}", "{{ stall.wmma.tray:.2f}}", "{{ stall.wmma.counter:.2f}}", "{{ stall.wmma.barrier:.2f}}", "{{ stall.wmma.mill:.2f}}", "{{ stall.wmma.order:.2f}}"]
+#   - [mma.sync, "{{ stall.mma_sync.pantry:.2f}}", "{{ stall.mma_sync.tray:.2f}}", "{{ stall.mma_sync.counter:.2f}}", "{{ stall.mma_sync.barrier:.2f}}", "{{ stall.mma_sync.mill:.2f}}", "{{ stall.mma_sync.order:.2f}}"]
+#   - [wgmma, "{{ stall.wgmma.pantry:.2f}}", "{{ stall.wgmma.tray:.2f}}", "{{ stall.wgmma.counter:.2f}}", "{{ stall.wgmma.barrier:.2f}}", "{{ stall.wgmma.mill:.2f}}", "{{ stall.wgmma.order:.2f}}"]
+# caption: "Warps that wait, for each instruction issued, by reason: long scoreboard, short scoreboard, MIO throttle, barrier, math pipe throttle, GMMA."
+# ///
+#
+# /// claim | stall.wmma.tray + stall.wmma.counter + stall.wmma.barrier + stall.wmma.pantry > stall.wmma.mill
+# **Waiting to be fed.** A warp of the WMMA kernel waits for the tray, for a barrier or for the pantry far more than for the mill.
+# Its mills are at work in {{ tensor.wmma.busy:.0%}} of the ticks.
+# /// otherwise
+# A warp of the WMMA kernel waits mostly for the mill.
+# ///
+#
+# /// exercise | Six suspects
+# Your model is slow, and the counter says that the tensor pipe hardly ever works. Name as many causes as you can, and for each
+# the thing you would look at first.
+# /// answer
+# 1. The type: fp32 without TF32, or float64. Look at the kernel's name and at the tensor instructions: zero. 2. The
+# shape: a K or N that no 16 bytes divide, so that the library falls back to something else. Pad it. 3. Too little work: one row of A (a batch
+# of one) makes a multiply memory-bound, and no mill can help. Work out the intensity. 4. Too few blocks: a small C leaves most SMs
+# empty. 5. It is not the multiply: elementwise kernels between them take the time. Fuse. 6. An older road: `mma.sync` on
+# Hopper, WMMA, FP8 by `mma.sync`. Look for `HGMMA` and `QGMMA` in SASS.
+# ///
+
+# %% [markdown]
+# ## Before you leave the mill
+#
+# **You can now** look at a multiply and ask, in this order:
+#
+# 1. *Is the mill used?* The type, the shape, the instruction.
+# 2. *Is it fed?* Bytes for each instruction, against what the tray hands out.
+# 3. *Does it wait?* A pipeline in front of it, and nobody at a barrier.
+# 4. *What does the type cost?* Work it out on a million numbers before you train on it.
+#
+# **Where this leads.** Attention is two multiplies with a softmax between them, and the art is to keep the mills at work while the
+# softmax is done: [FlashAttention from scratch](../workshops/w1_flash_attention.py). The workshop on Hopper goes on from our
+# `wgmma` kernel: a warp that only carries, the copy engine, clusters. How the clock and the counters here work:
+# [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).
