@@ -173,7 +173,7 @@ def _lines(before: list[str], after: list[str]) -> Iterator[Line]:
     codes = matcher.get_opcodes()
     for number, (code, a_start, a_end, b_start, b_end) in enumerate(codes):
         # A brace or an empty line between two changes holds nothing together: it changes with them.
-        between = 0 < number < len(codes) - 1
+        between = 0 < number < len(codes) - 1 and b_end - b_start <= 2
         if code == "equal" and not (between and _says_nothing(after[b_start:b_end])):
             yield from out
             yield from into

@@ -178,6 +178,11 @@ def test_a_brace_between_two_changes_holds_nothing_together():
     assert shown("a;\n}\nb;", "c;\n}\nd;") == ["- a;", "- }", "- b;", "+ c;", "+ }", "+ d;"]
 
 
+def test_braces_that_end_several_blocks_stay():
+    ends = "    }\n  }\n}"
+    assert shown(f"a;\n{ends}\nb;", f"c;\n{ends}\nd;")[2:5] == ["      }", "    }", "  }"]
+
+
 def test_a_margin_is_a_change_in_python_only():
     assert compare("x = 1", "    x = 1", indents=True).lines_in == 1
     assert compare("x = 1", "    x = 1", indents=False).lines_in == 0
