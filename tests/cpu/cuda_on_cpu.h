@@ -1,9 +1,9 @@
 // Run a .cu file on the CPU, thread by thread: slow, exact, and enough to see wrong maths, masks and barriers.
 //
-// Every CUDA thread is a fiber. A round lets each fiber of a block run, in the order of its number, to its next
-// barrier or shuffle; a barrier opens when all threads of the block (of the warp) that have not ended stand at one.
-// So a thread that passes a missing barrier runs ahead of its neighbours, every time. Every byte of shared memory is
-// SHARED_FILL when a block begins: 0x7f makes large numbers, 0xff makes NaN.
+// Every CUDA thread is a fiber, and the fibers of a warp run in the order of their numbers, each to its next barrier or
+// shuffle. A barrier opens when all threads of the block (of the warp) that have not ended stand at one, and a warp runs
+// as far as it can before the next one begins. So who passes a missing barrier runs ahead of its neighbours, every
+// time. Every byte of shared memory is SHARED_FILL when a block begins: 0x7f makes large numbers, 0xff makes NaN.
 #include <ucontext.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
-#define __shared__ static __attribute__((section("shared_memory")))
+#define __shared__ static
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #ifndef SHARED_FILL
@@ -43,9 +43,6 @@ inline float2 make_float2(float x, float y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
 inline Place gridDim, blockDim, blockIdx, threadIdx;
-
-// The linker's names for both ends of the section; a file without shared memory has neither.
-extern "C" char __start_shared_memory[] __attribute__((weak)), __stop_shared_memory[] __attribute__((weak));
 
 namespace fibers {
 enum class Waits { no, at_block, at_warp };
@@ -74,6 +71,15 @@ alignas(128) inline char dynamic_shared[MOST_SHARED + 16];
 inline std::size_t shared_bytes;  // of dynamic shared memory, asked for at the launch
 inline std::string fault;         // the first thing that a card would not have put up with
 
+// What a kernel declares as __shared__: cuda_on_cpu.py puts one of these behind each declaration.
+inline std::vector<std::pair<void *, std::size_t>> declared;
+struct Shared {
+  Shared(void *memory, std::size_t bytes) {
+    std::memset(memory, SHARED_FILL, bytes);
+    declared.emplace_back(memory, bytes);
+  }
+};
+
 inline void blame(const std::string &what) {
   if (fault.empty()) fault = what;
 }
@@ -89,24 +95,20 @@ inline void run_one() {
   swapcontext(&all[current].context, &home);
 }
 
-// Lets those go on whose barrier is complete; true if there are any.
-inline bool open_barriers() {
-  bool opened = false, whole_block = true;
-  for (auto &fiber : all) whole_block &= fiber.done || fiber.waits == Waits::at_block;
-  for (std::size_t first = 0; first < all.size(); first += 32) {
-    const std::size_t last = min(first + 32, all.size());
-    bool whole_warp = true;
-    for (std::size_t t = first; t < last; t++) whole_warp &= all[t].done || all[t].waits == Waits::at_warp;
-    for (std::size_t t = first; t < last; t++)
-      if (!all[t].done && (whole_block || whole_warp)) all[t].waits = Waits::no, opened = true;
+// Lets the threads go on that wait for each other there, once all of them do; true if there are any.
+inline bool open_barrier(Waits where, std::size_t first, std::size_t last) {
+  bool opened = false;
+  for (std::size_t t = first; t < last; t++) {
+    if (!all[t].done && all[t].waits != where) return false;
+    opened |= !all[t].done;
   }
+  for (std::size_t t = first; t < last; t++) all[t].waits = Waits::no;
   return opened;
 }
 
 inline void run_block() {
   const unsigned count = blockDim.x * blockDim.y * blockDim.z;
-  if (__start_shared_memory)
-    std::memset(__start_shared_memory, SHARED_FILL, __stop_shared_memory - __start_shared_memory);
+  for (auto [memory, bytes] : declared) std::memset(memory, SHARED_FILL, bytes);
   std::memset(dynamic_shared, SHARED_FILL, sizeof dynamic_shared);
   all = std::vector<Fiber>(count);
   while (stacks.size() < count) stacks.emplace_back(new char[STACK]);
@@ -118,18 +120,21 @@ inline void run_block() {
     all[t].context.uc_stack.ss_size = STACK;
     makecontext(&all[t].context, run_one, 0);
   }
-  for (unsigned left = count; left > 0;) {
-    left = 0;
-    for (current = 0; current < count; current++) {
-      if (!all[current].done && all[current].waits == Waits::no) {
-        threadIdx = all[current].place;
-        swapcontext(&home, &all[current].context);
-      }
-      left += !all[current].done;
+  do {
+    for (unsigned first = 0, last; first < count; first = last) {
+      last = min(first + 32, count);
+      do {
+        for (current = first; current < last; current++) {
+          if (all[current].done || all[current].waits != Waits::no) continue;
+          threadIdx = all[current].place;
+          swapcontext(&home, &all[current].context);
+        }
+      } while (open_barrier(Waits::at_warp, first, last));
     }
-    if (left > 0 && !open_barriers())
-      return blame(std::to_string(left) + " threads wait at a barrier for others that never come");
-  }
+  } while (open_barrier(Waits::at_block, 0, count));
+  unsigned left = 0;
+  for (const auto &fiber : all) left += !fiber.done;
+  if (left > 0) return blame(std::to_string(left) + " threads wait at a barrier for others that never come");
   for (std::size_t i = shared_bytes; i < sizeof dynamic_shared; i++)
     if (static_cast<unsigned char>(dynamic_shared[i]) != SHARED_FILL)
       return blame("written past the dynamic shared memory asked for");

@@ -23,8 +23,22 @@ extern "C" const char *entry(const unsigned *grid, const unsigned *block, unsign
   return fibers::fault.c_str();
 }
 """
-# The one name for all dynamic shared memory, wherever it is declared: extern __shared__ float tile[];
-DYNAMIC = re.compile(r"extern\s+__shared__\s+(?:(?:__align__|alignas)\(\w+\)\s+)?([\w:]+)\s+(\w+)\[\];")
+# extern __shared__ float tile[];   and   __shared__ alignas(16) float a[8][128], b[8][128];
+SHARED_MEMORY = re.compile(
+    r"(extern\s+)?__shared__\s+(?:(?:__align__|alignas)\(\w+\)\s+)?([\w:]+)\s+([^;()={}]+);"
+)
+
+
+def _on_cpu(declaration):
+    """The same names for memory of the CPU, in the same line."""
+    dynamic, kind, names = declaration.groups()
+    if dynamic:
+        name = names.partition("[")[0]
+        return f"{kind} *{name} = reinterpret_cast<{kind} *>(fibers::dynamic_shared);"
+    text = f"alignas(128) static {kind} {names};"
+    for name in re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:,|$)", names):
+        text += f" static fibers::Shared declared_{name}(&{name}, sizeof {name});"
+    return text
 
 
 def build(folder, source, kernel, defines=None, text=None):
@@ -35,7 +49,7 @@ def build(folder, source, kernel, defines=None, text=None):
     gxx = shutil.which("g++") or pytest.skip("needs g++")
     stub, library = folder / f"{kernel}.cpp", folder / f"{kernel}.so"
     text = source.read_text() if text is None else text
-    text = DYNAMIC.sub(r"\1 *\2 = reinterpret_cast<\1 *>(fibers::dynamic_shared);", text)
+    text = SHARED_MEMORY.sub(_on_cpu, text)
     stub.write_text(f'#include "{SHIM}"\n{text}\n{ENTRY}')
     macros = [f"-D{n}={v}" for n, v in {"KERNEL": kernel, **(defines or {})}.items()]
     flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC"]
