@@ -720,7 +720,11 @@ def _staircase(title: str, y_label: str, steps: tuple[Bar, ...], references: tup
     # Names under the treads where they fit; else numbers there and the names in a list below.
     under = [wrap(s.label, tread - 4) for s in steps]
     fits = all(text_width(line) <= tread - 2 for name in under for line in name) and max(map(len, under)) <= 4
-    names = [f"{i}  {s.label}{f', {s.note}' if s.note else ''}" for i, s in enumerate(steps, start=1)]
+    names = [
+        # A label that brings its number along keeps it.
+        f"{'' if s.label.startswith(f'{i} ') else f'{i}  '}{s.label}{f', {s.note}' if s.note else ''}"
+        for i, s in enumerate(steps, start=1)
+    ]
     columns = 2 if max(map(text_width, names)) <= WIDTH / 2 - 8 else 1
     rows = math.ceil(len(steps) / columns)
     foot = LINE * max(map(len, under)) + 8 if fits else LINE * rows + 26

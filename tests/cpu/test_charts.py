@@ -225,6 +225,8 @@ def test_twelve_steps_are_named_in_two_columns_and_the_last_name_stays_inside() 
         (), alt="a", key="k",
     )  # fmt: skip
     assert height(svg) < height(one_column)
+    numbered = tuple(Bar(f"{n} a name of step {n}", n) for n in range(1, 13))
+    assert ">1 a name of step 1<" in charts.draw_staircase("T", "x", numbered, (), alt="a", key="k")
 
 
 def height(svg: str) -> float:
