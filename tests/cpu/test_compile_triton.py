@@ -78,3 +78,22 @@ def test_the_specialised_kernel_gives_its_warps_roles(compiled):
             assert result["UTMALDG"] > 0
             assert result["USETMAXREG"] > 0
             assert result.get("LDL", 0) <= 2  # one value may wait outside of the loops
+
+
+def test_multiplies_use_what_the_card_has(compiled):
+    for element_bytes in (2, 4):
+        hopper = compiled[f"gemm-{element_bytes}-90"]
+
+        assert min(hopper[n] for n in ("HGMMA", "UTMALDG", "UTMASTG")) > 0
+        assert "LDG" not in hopper
+        for capability in (80, 86, 89, 120):
+            assert compiled[f"gemm-{element_bytes}-{capability}"]["HMMA"] > 0
+    assert compiled["gemm-2-80"]["LDGSTS"] > 0
+    assert compiled["gemm_fp8-90"]["QGMMA"] > 0
+    assert compiled["gemm_fp8-90"]["UTMALDG"] > 0
+
+
+def test_multiplies_spill_nothing(compiled):
+    spills = {n: r.get("LDL", 0) + r.get("STL", 0) for n, r in compiled.items() if n.startswith("gemm")}
+
+    assert {n: count for n, count in spills.items() if count} == {}

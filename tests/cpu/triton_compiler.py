@@ -8,18 +8,21 @@ import re
 import sys
 
 import triton
+import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
 
 from course_kernels.attention import k03_flash, k04_specialised
+from course_kernels.gemm import k05_triton as gemm_triton
+from course_kernels.gemm_fp8 import k01_triton as fp8_triton
 from course_kernels.reduction import k05_triton
 from course_kernels.vector_add import k02_triton
 
 CAPABILITIES = (80, 86, 89, 90, 100, 120)
 SHORT = {2: "bf16", 4: "fp32"}
-OF_INTEREST = r"\b(USETMAXREG|HGMMA|UTCHMMA|HMMA|UTMALDG|UTMASTG|LDGSTS|LDG|LDL|STL)\b"
+OF_INTEREST = r"\b(USETMAXREG|HGMMA|QGMMA|UTCHMMA|HMMA|UTMALDG|UTMASTG|LDGSTS|LDG|LDL|STL)\b"
 
 
 def compiled(kernel, types, constants, capability, source=ASTSource, **options):
@@ -28,7 +31,7 @@ def compiled(kernel, types, constants, capability, source=ASTSource, **options):
     signature = {n: types.get(n, "constexpr") for n in names}
     places = {(names.index(n),): value for n, value in constants.items()}
     # As at a launch: torch's addresses, and the lengths used here, are multiples of 16.
-    even = [n for n, t in signature.items() if t.startswith("*") or n == "N"]
+    even = [n for n, t in signature.items() if t.startswith("*") or n in ("M", "N", "K")]
     attributes = {(names.index(n),): [["tt.divisibility", 16]] for n in even}
     result = triton.compile(
         source(kernel, signature, places, attributes),
@@ -50,6 +53,42 @@ def reduction(capability):
     types = {"x_ptr": "*fp32", "sums_ptr": "*fp32", "N": "i32"}
     constants = {"BLOCK": k05_triton.BLOCK, "STEPS": k05_triton.STEPS}
     return compiled(k05_triton.reduction_kernel, types, constants, capability, num_warps=k05_triton.WARPS)
+
+
+def cut(tile):
+    """A tile of a matrix multiply as its kernel takes it."""
+    return {
+        "BLOCK_M": tile.block_m,
+        "BLOCK_N": tile.block_n,
+        "BLOCK_K": tile.block_k,
+        "GROUP_M": tile.group_m,
+    }
+
+
+def gemm(capability, element_bytes):
+    """The matrix multiply on tensor cores with the tile that such a card would get."""
+    tma = capability == 90
+    tile = (gemm_triton.HOPPER if tma else gemm_triton.GENERIC)[element_bytes]
+    short = SHORT[element_bytes]
+    m, n, k = tile.block_m, tile.block_n, tile.block_k
+    blocks = {"A": (m, k), "B": (k, n), "C": (m, n)}
+    types = {x: f"tensordesc<{short}[{r}, {c}]>" if tma else f"*{short}" for x, (r, c) in blocks.items()}
+    types |= dict.fromkeys("MNK", "i32")
+    constants = cut(tile) | {"DTYPE": tl.bfloat16 if element_bytes == 2 else tl.float32, "TMA": tma}
+    options = {"num_warps": tile.warps, "num_stages": tile.stages}
+    return compiled(gemm_triton.gemm_kernel, types, constants, capability, **options)
+
+
+def gemm_fp8(capability):
+    """The matrix multiply of 8-bit numbers with the tile that such a card would get."""
+    tma = capability == 90
+    tile = fp8_triton.HOPPER if tma else fp8_triton.GENERIC
+    blocks = {"A": (tile.block_m, tile.block_k), "B": (tile.block_n, tile.block_k)}
+    types = {x: f"tensordesc<fp8e4nv[{r}, {c}]>" if tma else "*fp8e4nv" for x, (r, c) in blocks.items()}
+    types["C"] = f"tensordesc<bf16[{tile.block_m}, {tile.block_n}]>" if tma else "*bf16"
+    types |= {"scale_a_ptr": "*fp32", "scale_b_ptr": "*fp32"} | dict.fromkeys("MNK", "i32")
+    options = {"num_warps": tile.warps, "num_stages": tile.stages}
+    return compiled(fp8_triton.gemm_fp8_kernel, types, cut(tile) | {"TMA": tma}, capability, **options)
 
 
 def attention(capability, element_bytes, D, causal):
@@ -89,6 +128,10 @@ if __name__ == "__main__":
         results[f"vector_add-{capability}"] = vector_add(capability)
         results[f"reduction-{capability}"] = reduction(capability)
         results[f"attention-2-128-causal-{capability}"] = attention(capability, 2, 128, True)
+        for element_bytes in (2, 4):
+            results[f"gemm-{element_bytes}-{capability}"] = gemm(capability, element_bytes)
+        if capability >= 89:
+            results[f"gemm_fp8-{capability}"] = gemm_fp8(capability)
     for D, causal in ((128, False), (64, True), (64, False)):
         name = f"attention-2-{D}-{'causal' if causal else 'full'}-90"
         results[name] = attention(90, 2, D, causal)
