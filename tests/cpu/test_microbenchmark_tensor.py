@@ -51,3 +51,11 @@ def test_what_there_is_not_is_refused(how, said):
 def test_no_launch_is_refused_before_the_card_is_looked_for():
     with pytest.raises(ValueError, match="n: expected at least 1, got 0"):
         tensor.flops_per_clock("mma", 0)
+    with pytest.raises(ValueError, match="passes: expected at least 1, got 0"):
+        tensor.sum_of_ones("bf16", 0)
+
+
+def test_sums_of_ones_stay_exact_in_the_bits_that_a_hopper_keeps():
+    """8-bit products are added to 14 bits: ones are lost from 2**14 on. Others go to fp32, which has 24."""
+    for kind, passes in tensor.PASSES.items():
+        assert tensor.K[kind] * tensor.UNROLL * passes <= (2**14 if kind == "e4m3" else 2**24)

@@ -27,3 +27,12 @@ def test_operands_that_are_not_ones_are_noticed(monkeypatch):
 
     with pytest.raises(WrongAnswer, match="a sum of ones is off by"):
         tensor.flops_per_clock("mma", 1)
+
+
+def test_sums_of_8_bit_products_stop_growing_and_others_do_not():
+    ones, said = tensor.sum_of_ones("e4m3")
+    assert said < ones / 2
+
+    for kind, passes in (("bf16", 256), ("tf32", 256), ("e4m3", tensor.PASSES["e4m3"])):
+        ones, said = tensor.sum_of_ones(kind, passes)
+        assert said == ones

@@ -23,8 +23,8 @@ K = {"bf16": 16, "tf32": 8, "e4m3": 32}  # numbers along k in one instruction
 ONES = {"bf16": 0x3F803F80, "tf32": 0x3F800000, "e4m3": 0x38383838}  # 1, four bytes wide
 COLUMNS = (8, 16, 32, 64, 128, 256)
 
-# Sums of e4m3 products are kept short inside the tensor cores; this many passes stay exact.
-PASSES = 256
+# For e4m3 few, so that the sums stay exact: a Hopper keeps only so many bits of them, see `sum_of_ones`.
+PASSES = {"bf16": 256, "tf32": 256, "e4m3": 32}
 MMA_WARPS = 16  # four for each of the four tensor cores
 
 
@@ -67,30 +67,67 @@ def flops_per_clock(
         n numbers of FLOPs per cycle.
     Raises:
         ValueError: see `defines`; or n below 1; or "wgmma" on a card that is no Hopper.
+        RuntimeError: there is no GPU.
         WrongAnswer: a sum is wrong.
     """
-    macros = defines(instruction, kind, columns, a_in)
     if n < 1:
         raise ValueError(f"n: expected at least 1, got {n}")
-    require_gpu()
-    device = torch.cuda.current_device()
-    if instruction == "wgmma" and torch.cuda.get_device_capability(device) != (9, 0):
-        raise ValueError(f"wgmma: expected compute capability 9.0, got {torch.cuda.get_device_name(device)}")
-    grid = torch.cuda.get_device_properties(device).multi_processor_count
-    # Small sums leave registers for more warpgroups, which hide the wait at the end of a pass.
-    warps = MMA_WARPS if instruction == "mma" else 16 if columns <= 64 else 8
-    sums = warps * 16 * 8 if instruction == "mma" else warps // 4 * 64 * columns
-    flops = 2 * sums * K[kind] * UNROLL * PASSES
-    operands = torch.full((6,), ONES[kind], dtype=torch.int32, device="cuda")
+    launches = _Launches(instruction, kind, columns, a_in)
+    passes = PASSES[kind]
     warm_up_and_empty_l2()
     samples = []
     for number in range(n + 1):
-        cycles = torch.zeros(grid, dtype=torch.int64, device="cuda")
-        worst = torch.full((grid * warps * 32,), torch.nan, dtype=torch.float32, device="cuda")
-        kernel = load_kernel(SOURCE, "multiply", macros)
-        launch(kernel, grid, warps * 32, operands, np.int32(PASSES), cycles, worst)
-        if not float(worst.max()) == 0.0:  # a NaN is no 0 either
-            raise WrongAnswer(f"{instruction} in {kind}: a sum of ones is off by {float(worst.max())}")
+        cycles, off = launches.run(passes)
+        if not off == 0.0:  # a NaN is no 0 either
+            raise WrongAnswer(f"{instruction} in {kind}: a sum of ones is off by {off}")
         if number:  # the first launch loads the code
-            samples.append(float((flops / cycles.double()).mean()))
+            samples.append(float((launches.flops * passes / cycles.double()).mean()))
     return samples
+
+
+def sum_of_ones(kind: str, passes: int = 256) -> tuple[int, int]:
+    """How many ones went into each sum of a long row of `wgmma`, and what the sum says.
+
+    Products of 8-bit numbers are added with fewer bits than fp32 has: past a power of two a sum no longer grows.
+
+    Args:
+        kind: as in `flops_per_clock`.
+        passes: of 16 instructions each.
+    Returns:
+        The number of ones, and the sum of them that is furthest from it.
+    Raises:
+        ValueError: passes below 1, or as `flops_per_clock`.
+    """
+    if passes < 1:
+        raise ValueError(f"passes: expected at least 1, got {passes}")
+    launches = _Launches("wgmma", kind, 64, "shared")
+    ones = K[kind] * UNROLL * passes
+    return ones, ones - round(launches.run(passes)[1])
+
+
+class _Launches:
+    """One instruction, ready to run on all multiprocessors."""
+
+    def __init__(self, instruction: str, kind: str, columns: int, a_in: str) -> None:
+        macros = defines(instruction, kind, columns, a_in)
+        require_gpu()
+        device = torch.cuda.current_device()
+        if instruction == "wgmma" and torch.cuda.get_device_capability(device) != (9, 0):
+            raise ValueError(
+                f"wgmma: expected compute capability 9.0, got {torch.cuda.get_device_name(device)}"
+            )
+        self.grid = torch.cuda.get_device_properties(device).multi_processor_count
+        # Small sums leave registers for more warpgroups, which hide the wait at the end of a pass.
+        self.warps = MMA_WARPS if instruction == "mma" else 16 if columns <= 64 else 8
+        sums = self.warps * 16 * 8 if instruction == "mma" else self.warps // 4 * 64 * columns
+        self.flops = 2 * sums * K[kind] * UNROLL  # of one pass of one multiprocessor
+        self.operands = torch.full((6,), ONES[kind], dtype=torch.int32, device="cuda")
+        self.kernel = load_kernel(SOURCE, "multiply", macros)
+
+    def run(self, passes: int) -> tuple[torch.Tensor, float]:
+        """Cycles of every multiprocessor, (multiprocessors,) int64; and how far the worst sum is off."""
+        threads = self.warps * 32
+        cycles = torch.zeros(self.grid, dtype=torch.int64, device="cuda")
+        worst = torch.full((self.grid * threads,), torch.nan, dtype=torch.float32, device="cuda")
+        launch(self.kernel, self.grid, threads, self.operands, np.int32(passes), cycles, worst)
+        return cycles, float(worst.max())
