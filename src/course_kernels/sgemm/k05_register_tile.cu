@@ -8,15 +8,15 @@
 // Next      sixteen bytes in every access
 // Source    S. Boehm 2022, How to optimize a CUDA matmul kernel, kernel 5
 
-constexpr int BM = 128, BN = 128, BK = 8;       // block tile, and the step along K
-constexpr int TM = 8, TN = 8;                   // register tile
-constexpr int THREADS = BM * BN / (TM * TN);    // 256
+constexpr int BM = 128, BN = 128, BK = 8;     // block tile, and the step along K
+constexpr int TM = 8, TN = 8;                 // register tile
+constexpr int THREADS = BM * BN / (TM * TN);  // 256
+constexpr int BLOCKS = 2;                     // an SM is to hold, so a thread may have 128 registers at most
 
 // grid: (ceil(N / BN), ceil(M / BM))      block: THREADS
-extern "C" __global__ void __launch_bounds__(THREADS) sgemm_register_tile(const float *__restrict__ A,  // [M, K]
-                                                                          const float *__restrict__ B,  // [K, N]
-                                                                          float *__restrict__ C,        // [M, N]
-                                                                          int M, int N, int K) {
+// A [M, K], B [K, N], C [M, N]
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_register_tile(
+    const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C, int M, int N, int K) {
   __shared__ float a_tile[BM][BK];  // [m, k]
   __shared__ float b_tile[BK][BN];  // [k, n]
   const long long m0 = blockIdx.y * BM;
@@ -25,14 +25,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) sgemm_register_tile(const 
 
   float sums[TM][TN] = {};
   for (int k0 = 0; k0 < K; k0 += BK) {
-#pragma unroll
+    // Two at a time: more addresses than that find no room in the registers beside the sums.
+#pragma unroll 2
     for (int v = 0; v < BM * BK / THREADS; v++) {
       const int e = threadIdx.x + v * THREADS;
       const long long m = m0 + e / BK;
       const int k = k0 + e % BK;
       a_tile[e / BK][e % BK] = m < M && k < K ? A[m * K + k] : 0.0f;
     }
-#pragma unroll
+#pragma unroll 2
     for (int v = 0; v < BK * BN / THREADS; v++) {
       const int e = threadIdx.x + v * THREADS;
       const long long k = k0 + e / BN;

@@ -15,6 +15,7 @@
 constexpr int BM = 128, BN = 128, BK = 8;     // block tile, and the step along K
 constexpr int TM = 8, TN = 8;                 // register tile
 constexpr int THREADS = BM * BN / (TM * TN);  // 256: each fetches one vector of A and one of B
+constexpr int BLOCKS = 2;                     // an SM is to hold, so a thread may have 128 registers at most
 
 template <bool VECTORS>
 __device__ inline void multiply(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C, int M,
@@ -68,12 +69,12 @@ __device__ inline void multiply(const float *__restrict__ A, const float *__rest
 
 // grid: (ceil(N / BN), ceil(M / BM))      block: THREADS
 // A [M, K], B [K, N], C [M, N]
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     sgemm_vectorised(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C, int M, int N, int K) {
   multiply<true>(A, B, C, M, N, K);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     sgemm_any(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C, int M, int N, int K) {
   multiply<false>(A, B, C, M, N, K);
 }

@@ -16,7 +16,7 @@ constexpr int WM = WARP_M, WN = WARP_N;              // warp tile
 constexpr int TM = REGISTER_M, TN = REGISTER_N;      // register tile, in groups of four rows and of four columns
 constexpr int LANES_M = WM / TM, LANES_N = WN / TN;  // how the 32 lanes of a warp stand over its tile
 constexpr int THREADS = BM * BN / (TM * TN);
-constexpr int STAGES = 3;                            // trays
+constexpr int STAGES = 2;                            // trays
 
 struct Tray {
   alignas(16) float a[BK][BM + 4];  // [k, m]

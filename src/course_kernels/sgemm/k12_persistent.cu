@@ -17,7 +17,7 @@ constexpr int WM = WARP_M, WN = WARP_N;              // warp tile
 constexpr int TM = REGISTER_M, TN = REGISTER_N;      // register tile, in groups of four rows and of four columns
 constexpr int LANES_M = WM / TM, LANES_N = WN / TN;  // how the 32 lanes of a warp stand over its tile
 constexpr int THREADS = BM * BN / (TM * TN);
-constexpr int STAGES = 3;                            // trays
+constexpr int STAGES = 2;                            // trays
 
 struct Tray {
   alignas(16) float a[BK][BM + 4];  // [k, m]
@@ -50,15 +50,14 @@ __device__ inline void fetch(Tray &tray, const float *A, const float *B, long lo
   }
 }
 
+// Row by row, there and back: at each turn the element of B stays at hand, all along a row the element of A.
 __device__ inline void multiply_add(float (&sums)[TM][TN], const float (&a)[TM], const float (&b)[TN]) {
 #pragma unroll
-  for (int r = 0; r < TM; r += 2) {
+  for (int r = 0; r < TM; r++) {
 #pragma unroll
-    for (int c = 0; c < TN; c += 2) {
+    for (int i = 0; i < TN; i++) {
+      const int c = r % 2 ? TN - 1 - i : i;
       sums[r][c] += a[r] * b[c];
-      sums[r][c + 1] += a[r] * b[c + 1];
-      sums[r + 1][c + 1] += a[r + 1] * b[c + 1];
-      sums[r + 1][c] += a[r + 1] * b[c];
     }
   }
 }
