@@ -27,6 +27,21 @@ METHODS = _words(
     "__matmul__ __rmatmul__ __imatmul__ __copy__ __deepcopy__"
 )
 
+# They look at nobody's class, or make an array from nothing. What they give is watched as well.
+MAKERS = (
+    "empty",
+    "zeros",
+    "ones",
+    "full",
+    "eye",
+    "identity",
+    "arange",
+    "array",
+    "asarray",
+    "ascontiguousarray",
+    "asfortranarray",
+)
+
 _watch: list[tuple[Watch, frozenset[str], frozenset[str]]] = []
 
 
@@ -97,6 +112,27 @@ def _method(name: str) -> Any:
     return property(attribute)
 
 
+@contextmanager
+def _makers_watched(watch: Watch) -> Iterator[None]:
+    """An array the student makes themselves is a `Watched` one too: copying A and B into it frees nobody."""
+
+    def watching(make: Callable[..., Any]) -> Callable[..., Any]:
+        def made(*args: Any, **keywords: Any) -> Any:
+            array = make(*args, **keywords)
+            return array.view(Watched) if watch.on else array
+
+        return made
+
+    plain = {name: getattr(np, name) for name in MAKERS}
+    for name, make in plain.items():
+        setattr(np, name, watching(make))
+    try:
+        yield
+    finally:
+        for name, make in plain.items():
+            setattr(np, name, make)
+
+
 for _name in METHODS:
     if hasattr(np.ndarray, _name):
         setattr(Watched, _name, _method(_name))
@@ -110,7 +146,7 @@ def watched(
     def call(*inputs: torch.Tensor, **options: Any) -> Any:
         _watch.append((watch, frozenset(allow), frozenset(refuse)))
         try:
-            with watch.watching():
+            with watch.watching(), _makers_watched(watch):
                 result = function(*(tensor.numpy().view(Watched) for tensor in inputs), **options)
             several = result if isinstance(result, tuple | list) else (result,)
             tensors = tuple(

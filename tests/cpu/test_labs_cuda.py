@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 LABS = {name: lab for name, lab in find_labs(ROOT).items() if "cuda" in lab.doors}
 # Wrong only with more numbers than one launch has threads: too many for a CPU.
 LARGE = {"reduction/stage3", "wrong_one_walk"}
-# Two threads meet at one word only where threads run at the same time.
-RACES = {"wrong_no_atomic"}
+# Two threads, or two warps, meet at one word only where they run at the same time.
+RACES = {"wrong_no_atomic", "wrong_one_room_for_all"}
 
 
 class OnTheCpu(Grader):

@@ -1,4 +1,4 @@
-# refused for: not yours | numpy.matmul
+# refused for: not yours | __matmul__
 import numpy as np
 
 
