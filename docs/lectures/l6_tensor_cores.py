@@ -1036,12 +1036,20 @@ REASONS = {
     "mill": "math_pipe_throttle",
     "order": "gmma",
 }
-METRICS = (TENSOR, BUSY, ISSUE, *(STALL.format(r) for r in REASONS.values()))
+OPERATIONS = "sm__ops_path_tensor_src_bf16_dst_fp32.sum"
+METRICS = (
+    TENSOR,
+    OPERATIONS,
+    BUSY,
+    ISSUE,
+    *(STALL.format(r) for r in REASONS.values()),
+)
 JOBS = {
     "cuda_cores": (k01_cuda_cores, square(4096)),
     **{who: (kernel, square(4096)) for who, kernel in MILLS.items()},
     "fp32": (sgemm_library.cublas, square(4096, "float32")),
     "tf32": (library.cublas, square(4096, "float32")),
+    "odd": (library.cublas, square(4095)),
 }
 tallies = dict(zip(JOBS, count_many(list(JOBS.values()), METRICS), strict=True))
 
@@ -1059,6 +1067,9 @@ record(
     tensor={
         job: {
             "instructions": quantity(longest(job)[TENSOR]["value"], how="counted"),
+            "operations": quantity(
+                longest(job)[OPERATIONS]["value"], how="counted"
+            ),
             "busy": quantity(longest(job)[BUSY]["value"] / 100, how="counted"),
             "issue": quantity(longest(job)[ISSUE]["value"] / 100, how="counted"),
         }
@@ -1073,6 +1084,7 @@ record(
         }
         for job in JOBS
     },
+    odd=measure(library.cublas, square(4095), seconds=0.1),
 )
 
 # %% [markdown]
@@ -1087,6 +1099,7 @@ record(
 #   - [wgmma, "{{ tensor.wgmma.instructions / 1e6:.1f}}", "{{ tensor.wgmma.busy:.1%}}", "{{ tensor.wgmma.issue:.1%}}"]
 #   - [Triton, "{{ tensor.triton.instructions / 1e6:.1f}}", "{{ tensor.triton.busy:.1%}}", "{{ tensor.triton.issue:.1%}}"]
 #   - [cuBLAS, "{{ tensor.cublas.instructions / 1e6:.1f}}", "{{ tensor.cublas.busy:.1%}}", "{{ tensor.cublas.issue:.1%}}"]
+#   - ["cuBLAS, 4095", "{{ tensor.odd.instructions / 1e6:.1f}}", "{{ tensor.odd.busy:.1%}}", "{{ tensor.odd.issue:.1%}}"]
 # ///
 #
 # /// claim | tensor.fp32.instructions == 0 and tensor.cuda_cores.instructions == 0 and tensor.tf32.instructions > 0
@@ -1118,6 +1131,14 @@ record(needed=quantity(needed))
 # The counter agrees with the pencil: {{ tensor.mma_sync.instructions / 1e6:.1f}} million in our `mma.sync` kernel.
 # /// otherwise
 # Counted: {{ tensor.mma_sync.instructions / 1e6:.1f}} million in our `mma.sync` kernel.
+# ///
+#
+# /// claim | odd.tflops < 0.8 * climb.cublas.tflops
+# **The wrong shape.** The last row of the table is one number shorter each way. There is less to do, and the library is down to
+# {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed. Rows of 4095 numbers in bf16 do not begin at multiples of 16 bytes: the copy engine
+# cannot take them, nor can any 16-byte load. So it falls back to kernels that can. Pad your matrices to a multiple of 8, better of 64.
+# /// otherwise
+# At 4095 the library reaches {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed at 4096.
 # ///
 #
 # ### What they wait for
