@@ -23,7 +23,6 @@ import pytest
 import torch
 
 import course_kernels
-from course_kernels.cuda.compile import sources_of
 from course_kernels.cuda.signature import kernels_of
 from course_kernels.mishaps.run import ABSENT, API_ERRORS, HOST_CALLS, RULER, SANITIZER, SOURCES, watch
 from course_kernels.problem import Workload, worst_error
@@ -46,19 +45,46 @@ KERNELS = [
 # vectors fit and tiles do not.
 SIZES = ((131, 261, 331), (136, 264, 328))
 MORE_SIZES = {
-    "sgemm/k11_persistent": ((1700, 1540, 20),),  # more tiles than multiprocessors
-    "sgemm/k12_split_k": ((67, 69, 4099),),  # few tiles, long K
+    # More tiles than multiprocessors; and few tiles with a long K, so that several blocks share each.
+    "sgemm/k12_persistent": ((1700, 3077, 20), (67, 69, 4099)),
 }
 
 # What a tool says of a kernel that is right, and why it says so: (tool, kernel) -> (a part of every finding, reason).
 EXPLAINED: dict[tuple[str, str], tuple[str, str]] = {}
 
+
+@dataclass(frozen=True)
+class Fault:
+    """What a tool must find: in a kernel's source `right` becomes `wrong`; a finding then says `says`."""
+
+    tool: str
+    kernel: str
+    right: str
+    wrong: str
+    says: str
+
+
 FAULTS = {
-    "memcheck": (
+    "columns past the edge": Fault(
+        "memcheck",
         "sgemm/k01_naive",
         "if (m >= M || n >= N) return;",
         "if (m >= M) return;",
         "Invalid __global__",
+    ),
+    "half of every warp at a barrier": Fault(
+        "synccheck",
+        "sgemm/k03_shared_tiles",
+        "  if (m < M && n < N) C[",
+        "  if (column < 16) __syncthreads();\n  if (m < M && n < N) C[",
+        "Divergent thread(s) in warp",
+    ),
+    "tiles read before they are whole": Fault(
+        "racecheck",
+        "sgemm/k03_shared_tiles",
+        "__syncthreads();  // nobody eats before",
+        "//",
+        "Race reported",
     ),
 }
 
@@ -103,6 +129,10 @@ def workloads_of(kernel: str) -> list[Workload]:
     return [w for w in every if takes(w)]
 
 
+def call_of(fault: Fault) -> Call:
+    return Call(fault.kernel, workloads_of(fault.kernel)[0].as_text(), fault.right, fault.wrong)
+
+
 def calls_of(folder: str) -> list[Call]:
     kernels = [kernel for kernel in KERNELS if kernel.startswith(f"{folder}/")]
     return [Call(kernel, w.as_text()) for kernel in kernels for w in workloads_of(kernel)]
@@ -131,22 +161,27 @@ def run_under(tool: str, calls: list[Call]) -> Report:
         if line.startswith('{"call": '):
             answer = json.loads(line)
             report.ran[Call(**answer["call"])] = answer["error"]
-    owners = owners_of({call.kernel for call in calls})
+    places = places_of({call.kernel for call in calls})
     for finding in findings_in(output):
-        named = re.findall(r"\bat (\w+)", finding)
-        for kernel in {owners[name] for name in named if name in owners} or {""}:
+        # The file is one kernel's own, the function may stand in several files, and a header is many kernels'.
+        files = [Path(file).name for file in re.findall(r"\bin (\S+\.cu):\d", finding)]
+        names = [*files, *re.findall(r"\bat (\w+)", finding)]
+        owners = next((places[name] for name in names if name in places), {""})
+        for kernel in owners:
             report.findings.setdefault(kernel, []).append(finding)
     report.ended = not timed_out and "SUMMARY:" in output
     return report
 
 
-def owners_of(kernels: set[str]) -> dict[str, str]:
-    """The kernel that every `__global__` function belongs to."""
-    owners: dict[str, str] = {}
+def places_of(kernels: set[str]) -> dict[str, set[str]]:
+    """The kernels that a source file, or a `__global__` function, belongs to."""
+    places: dict[str, set[str]] = {}
     for kernel in sorted(kernels):
-        for source in sources_of(ROOT / f"{kernel}.cu"):
-            owners |= {found.name: kernel for found in kernels_of(source.read_text(encoding="utf-8"))}
-    return owners
+        source = ROOT / f"{kernel}.cu"
+        places[source.name] = {kernel}
+        for found in kernels_of(source.read_text(encoding="utf-8")):
+            places.setdefault(found.name, set()).add(kernel)
+    return places
 
 
 def findings_in(output: str) -> list[str]:
@@ -177,9 +212,8 @@ def _all_at_once():
         for tool in TOOLS:
             for folder in FOLDERS:
                 _begun[tool, folder] = workers.submit(run_under, tool, calls_of(folder))
-        for tool, (kernel, right, wrong, _) in FAULTS.items():
-            w = workloads_of(kernel)[0].as_text()
-            _begun[tool, "planted"] = workers.submit(run_under, tool, [Call(kernel, w, right, wrong)])
+        for name, fault in FAULTS.items():
+            _begun[fault.tool, name] = workers.submit(run_under, fault.tool, [call_of(fault)])
         yield
 
 
@@ -214,12 +248,16 @@ def test_nothing_is_found_elsewhere(tool, folder):
     assert report_of(tool, folder).findings.get("", []) == []
 
 
-@pytest.mark.parametrize("tool", FAULTS)
-def test_a_planted_fault_is_found(tool):
-    kernel, _, _, says = FAULTS[tool]
-    report = report_of(tool, "planted")
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found(name):
+    fault = FAULTS[name]
+    report = report_of(fault.tool, name)
 
-    assert says in " ".join(report.findings.get(kernel, [])), report
+    assert fault.says in " ".join(report.findings.get(fault.kernel, [])), report
+
+
+def test_every_tool_has_a_planted_fault():
+    assert {fault.tool for fault in FAULTS.values()} == set(TOOLS)
 
 
 # --- the child --------------------------------------------------------------------------------------------
@@ -231,17 +269,15 @@ def main(request: Path) -> int:
 
     # Line numbers change no instruction, and the tool names the line.
     cuda.core.ProgramOptions = partial(cuda.core.ProgramOptions, lineinfo=True)
-    status = 0
     for entry in json.loads(request.read_text(encoding="utf-8")):
         call = Call(**entry)
         try:
             error = error_of(call)
         except Exception as problem:
-            status = 1
             print(f"{call.kernel} on {call.workload}: {type(problem).__name__}: {problem}", flush=True)
         else:
             print(json.dumps({"call": asdict(call), "error": error}), flush=True)
-    return status
+    return 0
 
 
 def error_of(call: Call) -> float:
