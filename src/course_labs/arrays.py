@@ -28,19 +28,7 @@ METHODS = _words(
 )
 
 # They look at nobody's class, or make an array from nothing. What they give is watched as well.
-MAKERS = (
-    "empty",
-    "zeros",
-    "ones",
-    "full",
-    "eye",
-    "identity",
-    "arange",
-    "array",
-    "asarray",
-    "ascontiguousarray",
-    "asfortranarray",
-)
+MAKERS = _words("empty zeros ones full eye identity arange array asarray ascontiguousarray asfortranarray")
 
 _watch: list[tuple[Watch, frozenset[str], frozenset[str]]] = []
 
