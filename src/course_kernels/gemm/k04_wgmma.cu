@@ -24,6 +24,7 @@ constexpr int BM = 128;  // block tile: two warpgroups of 64 rows
 constexpr int BN = 256;  // the widest B that one instruction takes: a row of A in shared memory is read least often
 constexpr int BK = 64;   // 128 bytes of A's row: one row of the swizzle
 constexpr int STAGES = 4;  // pairs of tiles in shared memory: two arriving, one being multiplied, one just finished
+constexpr int GROUP = 8;   // rows of tiles that blocks share which run together
 constexpr int THREADS = 256;
 
 // A tile lies in panels, 64 elements (128 bytes) wide: one for A, four for B.
@@ -53,7 +54,7 @@ __device__ inline void fetch(char *panel, const Half *X, int rows, int cols, int
   }
 }
 
-// grid: (ceil(M / BM), ceil(N / BN))      block: THREADS threads      shared memory: STAGES * STAGE_BYTES + 1024
+// grid: ceil(M / BM) * ceil(N / BN)      block: THREADS      dynamic shared memory: STAGES * STAGE_BYTES + 1024
 extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_wgmma(const Half *A,  // [M, K]
                                                                     const Half *B,  // [K, N]
                                                                     Half *C,        // [M, N]
@@ -61,24 +62,27 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_wgmma(const Half *
   extern __shared__ char memory[];
   // The swizzle looks at address bits 7 to 9, so a panel must begin where they are zero.
   char *shared = memory + (1024 - shared_address(memory) % 1024) % 1024;
-  const int first_m = blockIdx.x * BM, first_n = blockIdx.y * BN;
   const int tiles = (K + BK - 1) / BK;
   const int warpgroup = threadIdx.x / 128;
 
-  auto bring = [&](int tile) {
-    char *a = shared + tile % STAGES * STAGE_BYTES, *b = a + A_BYTES;
-    if (tile < tiles) {
-      fetch<BM>(a, A, M, K, first_m, tile * BK);
-#pragma unroll
-      for (int p = 0; p < BN / 64; p++) {
-        fetch<BK>(b + p * PANEL_BYTES, B, K, N, tile * BK, first_n + p * 64);
-      }
-    }
-    close_group();  // past the last tile an empty group, so that counting groups goes on counting tiles
+  // Blocks that run together share GROUP strips of A, so that these and the strips of B they meet stay in L2.
+  const int tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
+  const int first_of_group = blockIdx.x / (GROUP * tiles_n) * GROUP;
+  const int place = blockIdx.x % (GROUP * tiles_n), height = min(GROUP, tiles_m - first_of_group);
+  const int first_m = (first_of_group + place % height) * BM, first_n = place / height * BN;
+
+  // Bring a quarter of a pair of tiles: 32 rows of A, one panel of B. Past the last tile that is zeros, for nobody.
+  auto bring = [&](int tile, int quarter) {
+    char *a = shared + tile % STAGES * STAGE_BYTES, *b = a + A_BYTES + quarter * PANEL_BYTES;
+    fetch<BM / 4>(a + quarter * BM / 4 * ROW_BYTES, A, M, K, first_m + quarter * BM / 4, tile * BK);
+    fetch<BK>(b, B, K, N, tile * BK, first_n + quarter * 64);
   };
 
   float d[128] = {};  // this thread's part of C
-  for (int tile = 0; tile < STAGES - 2; tile++) bring(tile);
+  for (int tile = 0; tile < STAGES - 2; tile++) {
+    for (int quarter = 0; quarter < 4; quarter++) bring(tile, quarter);
+    close_group();
+  }
 
   // region loop
   for (int tile = 0; tile < tiles; tile++) {
@@ -90,17 +94,18 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_wgmma(const Half *
     const unsigned a = stage + warpgroup * 64 * ROW_BYTES, b = stage + A_BYTES;
     wgmma_fence();
 #pragma unroll
-    for (int k = 0; k < BK; k += 16) {
-      wgmma_64x256x16(d, descriptor(a + k * sizeof(Half), 16, 8 * ROW_BYTES),  // 16 columns on: 32 bytes
-                      descriptor(b + k * ROW_BYTES, PANEL_BYTES, 8 * ROW_BYTES));  // 16 rows on
+    for (int i = 0; i < BK / 16; i++) {
+      wgmma_64x256x16(d, descriptor(a + i * 32, 16, 8 * ROW_BYTES),  // 16 columns on: 32 bytes
+                      descriptor(b + i * 16 * ROW_BYTES, PANEL_BYTES, 8 * ROW_BYTES));  // 16 rows on
+      bring(tile + STAGES - 2, i);  // in the place of the tile before the last one
     }
     wgmma_commit();
-
-    bring(tile + STAGES - 2);  // in the place of the tile before the last one
-    wgmma_wait<1>(d);          // the last tile is done; this one goes on while we go round
+    close_group();
+    wgmma_wait<1>(d);  // the last tile is done; this one goes on while we go round
   }
   // endregion
   wgmma_wait<0>(d);
+  wait_for_all_but<0>();  // no copy may outlive the block
 
   // A warp has 16 rows. Of every 8 columns a thread holds two, in two rows: d[4 j], d[4 j + 1] and, eight rows below,
   // d[4 j + 2], d[4 j + 3].

@@ -86,6 +86,7 @@ def _store(X, row, col, tile, ROWS, COLS, TMA: tl.constexpr):
         tl.store(X + r.to(tl.int64) * COLS + c, tile, mask=(r < ROWS) & (c < COLS))
 
 
+# region kernel
 @triton.jit
 def gemm_kernel(
     A, B, C, M, N, K,
@@ -94,7 +95,7 @@ def gemm_kernel(
 ):  # fmt: skip
     """C = A @ B, tile by tile. A, B, C: descriptors if TMA, else pointers."""
     tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
-    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
+    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0), flatten=True):
         # Down a column of GROUP_M tiles, then the next column: what runs together reads few rows and few columns.
         group = tile // (GROUP_M * tiles_n)
         height = tl.minimum(tiles_m - group * GROUP_M, GROUP_M)  # the last group may be lower
@@ -107,6 +108,8 @@ def gemm_kernel(
             b = _load(B, k, n, K, N, BLOCK_K, BLOCK_N, TMA)
             acc = tl.dot(a, b, acc, input_precision="tf32")  # counts for float32 only
         _store(C, m, n, acc.to(DTYPE), M, N, TMA)
+
+# endregion
 
 
 # --- on the host -------------------------------------------------------------

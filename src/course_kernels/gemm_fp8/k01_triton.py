@@ -75,7 +75,7 @@ def gemm_fp8_kernel(
     """C = scale_a * scale_b * A @ B.T, tile by tile. A, B, C: descriptors if TMA, else pointers."""
     tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
     scale = tl.load(scale_a_ptr) * tl.load(scale_b_ptr)
-    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
+    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0), flatten=True):
         # Down a column of GROUP_M tiles, then the next column: what runs together reads few rows and few columns.
         group = tile // (GROUP_M * tiles_n)
         height = tl.minimum(tiles_m - group * GROUP_M, GROUP_M)  # the last group may be lower
