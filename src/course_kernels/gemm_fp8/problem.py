@@ -60,13 +60,12 @@ def reference(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: 
 def max_error(w: Workload) -> float:
     """Rounding C to bfloat16 once, and what Hopper's tensor cores lose when they add.
 
-    Products of 8-bit numbers are exact in 8 bits of fraction. But the tensor cores line up the terms of a sum with
-    the largest of them and drop what falls off the end: about 14 bits stay (DeepSeek-AI 2024, arXiv:2412.19437,
-    section 3.3.2). So each of K terms is off by up to 2**-13 of a sum that is itself about sqrt(K) terms large. The
-    signs of the errors are as random as those of the terms, so together they come to 2**-13 * sqrt(K) of the
-    answer, give or take; the worst of many elements to some times that.
+    The product of two 8-bit numbers is exact. But the tensor cores line up the terms of a sum with the largest of
+    them and drop what falls off the end: about 14 bits stay (DeepSeek-AI 2024, arXiv:2412.19437, section 3.3.2). So
+    each of K terms is off by up to 2**-13 of a sum that is as large as the answer. The signs of these errors are as
+    random as those of the terms: together they come to less than 2**-13 * sqrt(K), and twice that is out of reach.
     """
-    return 2.0**-8 + 4 * 2.0**-13 * sqrt(w.K)
+    return 2.0**-8 + 2 * 2.0**-13 * sqrt(w.K)
 
 
 PROBLEM = Problem(
