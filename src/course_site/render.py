@@ -231,7 +231,7 @@ class _Renderer:
     def _text(self, text: str, **allowed: Any) -> str:
         """Prose: linted, links moved to site space, values filled in."""
         self._lint(text, **allowed)
-        return outside_verbatim(text, lambda part: self._links(self._values(part)))
+        return outside_verbatim(text, lambda part: self._links(self._values(_unbroken(part))))
 
     def _lint(self, text: str, **allowed: Any) -> None:
         for finding in _typed_numbers(text, frozenset(self.course.sources), **allowed):
@@ -486,10 +486,13 @@ class _Renderer:
         return self._figure(chart.svg, "chart", settings.get("caption", ""), texts["alt"], chart.table_html)
 
     def _table_block(self, block: Block) -> str:
-        """Rows of cells, or one row per `name` with columns that name an attribute or a key of the row."""
+        """Rows of cells, or one row per `name` with columns that name an attribute or a key of the row.
+
+        With `turned: true` every row becomes a column: many things said of few fit a phone that way.
+        """
         if not self.has_numbers:
             return ""
-        settings = self._settings(block, {"rows", "columns", "caption"})
+        settings = self._settings(block, {"rows", "columns", "caption", "turned"})
         columns, rows = settings.get("columns"), settings.get("rows")
         if not isinstance(columns, list) or not isinstance(rows, list):
             raise DirectiveError("the table needs a list of columns and a list of rows")
@@ -503,9 +506,11 @@ class _Renderer:
             if len(cells) != len(columns):
                 raise DirectiveError(f"a row has {len(cells)} cells for {len(columns)} columns: {cells[0]}")
             lines.append(cells)
+        if settings.get("turned"):
+            lines = [list(cells) for cells in zip(*lines, strict=True)]
         texts = [[self._text(cell).replace("\n", " ").replace("|", "\\|") for cell in line] for line in lines]
         rule = [" --- "] + [
-            " ---: " if self._is_numeric(lines, i) else " --- " for i in range(1, len(columns))
+            " ---: " if self._is_numeric(lines, i) else " --- " for i in range(1, len(lines[0]))
         ]
         table = ["| " + " | ".join(line) + " |" for line in texts]
         table.insert(1, "|" + "|".join(rule) + "|")
@@ -637,6 +642,11 @@ def _dedented(lines: list[str]) -> str:
 def site_uri(path: str) -> str:
     """Place of a repository file in the site's source space: docs/ is the root, handbook/ stays a folder."""
     return path.removeprefix("docs/")
+
+
+def _unbroken(text: str) -> str:
+    """No line ends inside `128 × 64`."""
+    return re.sub(r"(?<=\d) × (?=\d)", "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}", text)
 
 
 def _div(css: str, body: str, attributes: str = "") -> str:

@@ -112,6 +112,31 @@ def test_the_published_notebook_has_fresh_prose_and_no_leftovers(tmp_path, monke
     assert "<div" not in text
 
 
+def test_a_turned_table_has_a_column_for_every_row(tmp_path, monkeypatch):
+    table = """# /// table
+# columns: [kernel, "% of peak", registers]
+# rows:
+#   - [naive, "{{ flash.of_peak:.0%}}", "40"]
+#   - [tuned, "{{ flash.of_peak:.0%}}", "128"]
+# turned: true
+# ///
+"""
+    page = PAGE.replace("# /// claim", table + "#\n# /// claim", 1)
+    course, rendered = render(repository(tmp_path, monkeypatch, page))
+    assert course.problems == []
+    lines = [line for line in rendered.markdown.splitlines() if line.startswith("|")]
+    assert [line.count("|") for line in lines] == [4, 4, 4, 4]
+    assert lines[0] == "| kernel | naive | tuned |"
+    assert lines[1] == "| --- | ---: | ---: |"
+    assert lines[3] == "| registers | 40 | 128 |"
+
+
+def test_no_line_ends_inside_a_size(tmp_path, monkeypatch):
+    page = PAGE.replace("The last paragraph", "A tile of 128 × 64, written `128 × 64`, M × N, 8 × 8 × 4")
+    _, rendered = render(repository(tmp_path, monkeypatch, page))
+    assert "A tile of 128\xa0×\xa064, written `128 × 64`, M × N, 8\xa0×\xa08\xa0×\xa04" in rendered.markdown
+
+
 def test_the_ledger_table_offers_each_command_to_copy_and_unfolds_large_numbers(tmp_path, monkeypatch):
     course, page = render(repository(tmp_path, monkeypatch))
     rows = entries(course, {"w1": page.shown})
