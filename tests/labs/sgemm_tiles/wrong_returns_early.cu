@@ -9,6 +9,8 @@ extern "C" __global__ void sgemm(const float *A,  // [M, K]
   const int x = threadIdx.x, y = threadIdx.y;
   const long long m = blockIdx.y * TILE + y;
   const int n = blockIdx.x * TILE + x;  // neighbours stand side by side in a row of B and of C
+  a[y][x] = b[y][x] = 0.0f;
+  __syncthreads();
   if (m >= M || n >= N) return;
   float sum = 0.0f;
   for (int first = 0; first < K; first += TILE) {  // the next tile of A to the right, the next tile of B below

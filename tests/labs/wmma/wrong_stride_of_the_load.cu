@@ -43,14 +43,14 @@ extern "C" __global__ void gemm(const __half *A,  // [M, K]
     }
     __syncthreads();  // both tiles are whole
     for (int i = 0; i < 2; i++) wmma::load_matrix_sync(a[i], &a_tile[row + i * F][0], F);
-    for (int j = 0; j < 2; j++) wmma::load_matrix_sync(b[j], &b_tile[0][column + j * F], BN);
+    for (int j = 0; j < 2; j++) wmma::load_matrix_sync(b[j], &b_tile[0][column + j * F], F);
     for (int i = 0; i < 2; i++)
       for (int j = 0; j < 2; j++) wmma::mma_sync(sums[i][j], a[i], b[j], sums[i][j]);
     __syncthreads();  // nobody needs them any more
   }
   for (int i = 0; i < 2; i++)
     for (int j = 0; j < 2; j++) {
-      wmma::store_matrix_sync(squares[warp], sums[i][j], F / 2, wmma::mem_row_major);
+      wmma::store_matrix_sync(squares[warp], sums[i][j], F, wmma::mem_row_major);
       __syncwarp();
       write(squares[warp], C, m + row + i * F, n + column + j * F, M, N);
       __syncwarp();  // the room is free again
