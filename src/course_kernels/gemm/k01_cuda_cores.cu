@@ -17,7 +17,7 @@
 #endif
 
 constexpr int BM = 128, BN = 128, BK = 16;  // block tile: for each thread one vector of A and one of B
-constexpr int WM = 64, WN = 32;             // warp tile, of 8 x 4 threads
+constexpr int WM = 32, WN = 64;             // warp tile, of 4 x 8 threads
 constexpr int TM = 8, TN = 8;               // register tile: two runs of 4 rows, half a warp tile apart; columns alike
 constexpr int THREADS = BM / WM * (BN / WN) * 32;
 static_assert(BM * BK / 8 == THREADS && BK * BN / 8 == THREADS, "one vector each");
@@ -51,8 +51,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)  // two blocks on a mul
   const TYPE *b_from = B + static_cast<long long>(b_row) * N + first_n + b_column;
 
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int my_m = warp / (BN / WN) * WM + lane / 4 * 4;
-  const int my_n = warp % (BN / WN) * WN + lane % 4 * 4;
+  const int my_m = warp / (BN / WN) * WM + lane / 8 * 4;
+  const int my_n = warp % (BN / WN) * WN + lane % 8 * 4;
   float sums[TM][TN] = {};
 
   for (int k0 = 0; k0 < K; k0 += BK) {

@@ -21,7 +21,7 @@ using namespace nvcuda;
 #endif
 
 constexpr int BM = 128, BN = 128, BK = 32;  // block tile
-constexpr int WM = 64, WN = 32;             // warp tile: 4 x 2 fragments of sums
+constexpr int WM = 32, WN = 64;             // warp tile: 2 x 4 fragments of sums
 constexpr int F = 16;                       // a fragment is F x F numbers
 constexpr int WARPS = BM / WM * (BN / WN), THREADS = WARPS * 32;
 constexpr int PAD = 8;  // rows of a tile are 16 bytes longer: then eight of them begin in different banks
@@ -90,7 +90,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)  // two blocks on a mul
   // region store
   // Nobody says where in a fragment a sum lies: only in shared memory has each a known place.
   float(&square)[F][F] = squares[warp];
+#pragma unroll
   for (int i = 0; i < WM / F; i++) {
+#pragma unroll
     for (int j = 0; j < WN / F; j++) {
       wmma::store_matrix_sync(&square[0][0], sums[i][j], F, wmma::mem_row_major);
       __syncwarp();

@@ -149,8 +149,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 
   // region store
   // A lane holds pairs of numbers; by way of shared memory it gets vectors of eight, and a warp writes whole lines.
-  wait_for_all_but<0>();
-  __syncthreads();
+  __syncthreads();  // the last step fetched fragments of one tile more, which nobody multiplies
   constexpr int PITCH = WN * 2 + 16;  // bytes of a row: 16 more, so that eight rows begin in different banks
   char *strip = tiles + warp * 16 * PITCH;
 #pragma unroll

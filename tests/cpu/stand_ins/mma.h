@@ -1,4 +1,5 @@
-// The CPU's nvcuda::wmma: the first lane of a warp holds a fragment and does the work of all 32.
+// The CPU's nvcuda::wmma: the last lane of a warp holds a fragment and does the work of all 32,
+// when the others are already past it.
 #pragma once
 #include "cuda_bf16.h"
 
@@ -10,7 +11,7 @@ struct row_major;
 struct col_major;
 enum layout_t { mem_row_major, mem_col_major };
 
-inline bool idle() { return fibers::current % 32 != 0; }
+inline bool idle() { return fibers::current % 32 != 31; }
 
 template <class Use, int M, int N, int K, class Number, class Layout = row_major>
 struct fragment {
