@@ -151,7 +151,7 @@ def turns(places):
 
 
 one_word = [0 for lane in LANES]
-neighbours = [lane for lane in LANES]
+neighbours = list(LANES)
 rows_of_a = [lane * K for lane in LANES]
 
 # For one step along k: turns for the words of A, turns for those of B,
@@ -312,9 +312,7 @@ def signs(rung):
         "l2": tally(rung, L2_BUSY) / 100,
         "hbm": tally(rung, HBM_BUSY) / 100,
     }
-    return {
-        name: quantity(value, how="counted") for name, value in numbers.items()
-    }
+    return {name: quantity(value, how="counted") for name, value in numbers.items()}
 
 
 def waits(rung):
