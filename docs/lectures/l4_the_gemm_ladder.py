@@ -334,7 +334,7 @@ record(
 # ## Rung 1: one cook, one number
 #
 # The formula as it stands. A thread picks an m and an n and adds up K products. It is the kernel that everybody
-# writes first. Look at the second and third line: `threadIdx.x` counts rows.
+# writes first. Look at where m comes from: `threadIdx.x` counts rows.
 #
 # /// source | src/course_kernels/sgemm/k01_naive.cu
 # ///
@@ -398,14 +398,20 @@ record(
 #
 # **Why not faster?** The rows of A begin 4096 words apart, so all 32 lanes want the same window.
 #
-# /// exercise | Worse than from the pantry
-# The patient cook asks for {{ job.asks / 1e9:.0f }} GB. From HBM at its full rate that would take
-# {{ job.asks / card.bandwidth / 1e6:.0f }} ms. The naive kernel takes {{ ladder.naive.ms:.0f }}. So it is slower than if *no
-# cache existed* and the pantry served everything. How can that be?
+# /// claim | ladder.naive.ms > 1.5 * job.asks / card.bandwidth / 1e6
+# One more comparison, because it is absurd. The patient cook asks for {{ job.asks / 1e9:.0f }} GB. If *no cache existed* and
+# HBM served every byte at its full rate, that would take {{ job.asks / card.bandwidth / 1e6:.0f }} ms. The naive kernel, with
+# all its caches, takes {{ ladder.naive.ms:.0f }}.
+# /// otherwise
+# The patient cook asks for {{ job.asks / 1e9:.0f }} GB. If HBM served every byte at its full rate, that would take
+# {{ job.asks / card.bandwidth / 1e6:.0f }} ms. The naive kernel takes {{ ladder.naive.ms:.0f }}.
+# ///
+#
+# /// exercise | Not for bytes
+# What does the naive kernel wait for, if not for bytes?
 # /// answer
-# It is never the bytes that are late. HBM was busy for {{ vital.naive.hbm:.1%}} of the time and L2 for {{ vital.naive.l2:.1%}}:
-# L1 had nearly everything. But it hands out one word in a turn, where 32 windows could hand out 32. Bytes are only one of
-# the four roofs.
+# For turns. HBM was busy for {{ vital.naive.hbm:.1%}} of the time and L2 for {{ vital.naive.l2:.1%}}: L1 had nearly everything.
+# But it hands out one word in a turn, where 32 windows could hand out 32. Bytes are only one of the four roofs.
 # ///
 
 # %% [markdown]
@@ -494,14 +500,14 @@ record(
 # wait again, and the next tile comes.
 #
 # /// figure | docs/assets/figures/sgemm_shared_tiles.svg
-# alt: "A block makes one tile of C. A tile of A and a tile of B lie on the block's tray; after use the next tile along the row of A and down the column of B takes their place. From the hall comes one number in 32 of before. From the tray still eight bytes for each multiply-add."
+# alt: "A block makes one tile of C. A tile of A and a tile of B lie on the block's tray; after use the next tile along the row of A and down the column of B takes their place. L1 and the hall are asked for one number where it had been 32. The tray still hands out eight bytes for each multiply-add."
 # caption: The tile of C stays. The tiles of A and B pass over the tray.
 # ///
 #
 # /// diff | src/course_kernels/sgemm/k02_coalesced.cu | src/course_kernels/sgemm/k03_shared_tiles.cu
 # ///
 #
-# /// predict | The hall is asked for one number where it was asked for 32. How much faster?
+# /// predict | L1 and the hall are asked for one number where it had been 32. How much faster?
 # 32 times · several times · less than twice
 # /// reveal
 # **{{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} times.** Look at the forecast again: *by the tray*, nothing changed.
@@ -886,8 +892,8 @@ for rung, kinds in found.items():
 # /// predict | 1023 is an ugly size: 1023 × 1023 × 1023, and no tile fits. Which kernel will be much quicker there than at 1024?
 # The register tile · the coalesced one · the naive one
 # /// reveal
-# The naive one, by far: {{ ugly.naive.n1023.ms:.2f }} ms, where it takes {{ sizes.naive.n1024.ms:.2f }} ms at 1024. You have all
-# you need to say why.
+# The naive one: {{ ugly.naive.n1023.ms:.2f }} ms at 1023, {{ sizes.naive.n1024.ms:.2f }} ms at 1024. You have all you need to say
+# why.
 # ///
 
 # %%
