@@ -10,12 +10,12 @@ import ast
 import difflib
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
+from pygments.token import STANDARD_TYPES
 
 SAME, OUT, IN, GAP = " ", "−", "+", "⋯"
 LONG = 25  # lines: a longer one is folded
@@ -26,7 +26,10 @@ _NAMES = (
     re.compile(r"@triton\.jit[^\n]*\n(?:@[^\n]*\n)*def (\w+)"),
     re.compile(r"load_kernel\([^\"\n]*\"(\w+)\""),
 )
-_QUIET = re.compile(r'<span class="(?:n|p|w|bp)">([^<]*)</span>')  # these have no colour of their own
+_QUIET = ("", "n", "p", "w", "bp")  # these have no colour of their own
+_ALIKE = 0.6  # of the words: two lines are one line that was changed
+
+Marks = dict[int, list[tuple[int, int]]]  # number of a line: where in it something else stands now
 
 
 @dataclass(frozen=True)
@@ -120,8 +123,12 @@ def as_text(difference: Difference, before: str, after: str) -> str:
 
 
 def as_html(difference: Difference, before: str, after: str, language: str, label: str) -> str:
-    """The lines as a code block that needs no script: `ins`, `del` and signs, coloured as the language is."""
-    texts = (_coloured(before, language), _coloured(after, language))
+    """The lines as a code block that needs no script: `ins`, `del` and signs, coloured as the language is.
+
+    Where a line is an older one changed, what differs stands in `b`.
+    """
+    marks = _marks(difference, before.split("\n"), after.split("\n"))
+    texts = (_coloured(before, language, marks[0]), _coloured(after, language, marks[1]))
     rows = [
         f"<{_TAGS[line.sign]}>{line.sign} {said}\n</{_TAGS[line.sign]}>"
         for line, said in _said(difference, *texts)
@@ -190,7 +197,81 @@ def _says_nothing(lines: list[str]) -> bool:
     return not any(re.search(r"\w", line) for line in lines)
 
 
-def _coloured(text: str, language: str) -> list[str]:
-    """Every line as HTML; a comment over several lines is closed and opened again at each end."""
-    lexer = get_lexer_by_name(language, stripnl=False)
-    return _QUIET.sub(r"\1", highlight(text, lexer, HtmlFormatter(nowrap=True))).split("\n")
+def _marks(difference: Difference, before: list[str], after: list[str]) -> tuple[Marks, Marks]:
+    """Where the words differ in lines that were changed and not written anew, in the old text and in the new one."""
+    old: Marks = {}
+    new: Marks = {}
+    left: list[int] = []  # lines that went out and have met no successor
+    for line in difference.lines:
+        if line.sign == OUT:
+            left.append(line.number)
+        elif line.sign == IN:
+            words = _words(after[line.number])
+            for place, number in enumerate(left):
+                was = _words(before[number])
+                if _likeness(was, words) > _ALIKE:
+                    matcher = difflib.SequenceMatcher(None, was, words, autojunk=False)
+                    changes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
+                    old[number] = _ranges(was, [(start, end) for _, start, end, _, _ in changes])
+                    new[line.number] = _ranges(words, [(start, end) for _, _, _, start, end in changes])
+                    del left[: place + 1]
+                    break
+        else:
+            left = []
+    return old, new
+
+
+def _likeness(was: list[str], becomes: list[str]) -> float:
+    """How much of two lines is the same, 0 to 1; signs and blanks, which all lines have, do not count."""
+    old, new = ([word for word in words if re.match(r"\w", word)] for words in (was, becomes))
+    return difflib.SequenceMatcher(None, old, new, autojunk=False).ratio()
+
+
+def _words(line: str) -> list[str]:
+    return re.findall(r"\w+|\s+|.", line)
+
+
+def _ranges(words: Sequence[str], changed: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Characters of a line, from words of it; blanks at the ends are left out."""
+    found = []
+    for first, last in changed:
+        while first < last and words[first].isspace():
+            first += 1
+        while last > first and words[last - 1].isspace():
+            last -= 1
+        if last > first:
+            start = sum(map(len, words[:first]))
+            found.append((start, start + sum(map(len, words[first:last]))))
+    return found
+
+
+def _coloured(text: str, language: str, marks: Marks) -> list[str]:
+    """Every line as HTML: a span for what has a colour, and `b` around what is marked."""
+    lines = [""]
+    column = 0
+    for kind, value in get_lexer_by_name(language, stripnl=False, ensurenl=False).get_tokens(text):
+        while kind not in STANDARD_TYPES:
+            kind = kind.parent
+        css = STANDARD_TYPES[kind]
+        for number, part in enumerate(value.split("\n")):
+            if number:
+                lines.append("")
+                column = 0
+            lines[-1] += _piece(part, css, column, marks.get(len(lines) - 1, []))
+            column += len(part)
+    return lines
+
+
+def _piece(text: str, css: str, column: int, marks: list[tuple[int, int]]) -> str:
+    """A part of a line that has one colour; it begins at a column and is cut where a mark begins or ends."""
+    cuts = {
+        0,
+        len(text),
+        *(edge - column for mark in marks for edge in mark if 0 < edge - column < len(text)),
+    }
+    raw = ""
+    for start, end in pairwise(sorted(cuts)):
+        inside = any(first <= column + start < last for first, last in marks)
+        said = html.escape(text[start:end], quote=False)
+        raw += f"<b>{said}</b>" if inside else said
+    return raw if css in _QUIET or not text else f'<span class="{css}">{raw}</span>'

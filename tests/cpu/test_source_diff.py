@@ -1,5 +1,6 @@
 """What changed between two kernels: what is left out, what is counted, and what stands on the page."""
 
+import html
 import re
 
 import nbformat
@@ -8,7 +9,7 @@ from test_render import problems, render, repository
 from tiny_repository import write
 
 from course_site.notebook import published_notebook
-from course_site.source_diff import as_text, compare, without_head
+from course_site.source_diff import as_html, as_text, compare, without_head
 
 NAIVE = """\
 // Sum, kernel 1: the plain one.
@@ -176,6 +177,34 @@ def test_gaps_are_marked_and_counted():
 
 def test_a_brace_between_two_changes_holds_nothing_together():
     assert shown("a;\n}\nb;", "c;\n}\nd;") == ["- a;", "- }", "- b;", "+ c;", "+ }", "+ d;"]
+
+
+def marked(before, after):
+    shown = as_html(compare(before, after, indents=False), before, after, "cuda", "label")
+    return [re.findall(r"<b>(.*?)</b>", line) for line in re.findall(r"<(?:ins|del)>.*?\n", shown)]
+
+
+def test_what_differs_within_a_changed_line_is_marked():
+    before = "int row = t / (BN / TN) * TM, column = t % BN * TN;  // where"
+    after = "int row = t / (BN / TN) * TM, column = t % BN * 4;   // where"
+    assert marked(before, after) == [["TN"], ["4"]]
+
+
+def test_a_line_is_compared_with_the_one_that_it_was():
+    before = "float one = 1;\nint row = t / (BN / TN) * TM;"
+    after = "if (done) return;\nint row = t / (BN / TN) * 4;\nfoo();"
+    assert marked(before, after) == [[], ["TM"], [], ["4"], []]
+
+
+def test_lines_that_share_little_are_not_marked():
+    assert marked("int i = threadIdx.x;", "__shared__ float tile[32];") == [[], []]
+
+
+def test_colours_change_no_letter_and_signs_are_escaped():
+    text = '/* one\n   two */\n#include <a.h>\nchar c = \'"\';  // a < b && c\n\nauto r = R"(x)";'
+    shown = as_html(compare("", text, indents=False), "", text, "cuda", "label")
+    plain = html.unescape(re.sub("<[^>]+>", "", shown))
+    assert [line[2:] for line in plain.split("\n") if line.startswith("+")] == text.split("\n")
 
 
 def test_braces_that_end_several_blocks_stay():
