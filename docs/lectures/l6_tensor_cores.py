@@ -484,15 +484,15 @@ record(
 # ///
 #
 # /// table
-# columns: [kernel, "4096: TFLOP/s", "% of peak", "% of cuBLAS", "8192: TFLOP/s", "% of peak"]
+# columns: [kernel, "TFLOP/s", "% of peak", "% of cuBLAS", "% of peak at 8192"]
 # rows:
-#   - [CUDA cores, "{{ climb.cuda_cores.tflops:.0f }}", "{{ climb.cuda_cores.of_peak:.1%}}", "{{ climb.cublas.us / climb.cuda_cores.us:.1%}}", "", ""]
-#   - [WMMA, "{{ climb.wmma.tflops:.0f }}", "{{ climb.wmma.of_peak:.1%}}", "{{ climb.cublas.us / climb.wmma.us:.1%}}", "{{ wide.wmma.tflops:.0f }}", "{{ wide.wmma.of_peak:.1%}}"]
-#   - [mma.sync, "{{ climb.mma_sync.tflops:.0f }}", "{{ climb.mma_sync.of_peak:.1%}}", "{{ climb.cublas.us / climb.mma_sync.us:.1%}}", "{{ wide.mma_sync.tflops:.0f }}", "{{ wide.mma_sync.of_peak:.1%}}"]
-#   - [wgmma, "{{ climb.wgmma.tflops:.0f }}", "{{ climb.wgmma.of_peak:.1%}}", "{{ climb.cublas.us / climb.wgmma.us:.1%}}", "{{ wide.wgmma.tflops:.0f }}", "{{ wide.wgmma.of_peak:.1%}}"]
-#   - ["**Triton**", "{{ climb.triton.tflops:.0f }}", "**{{ climb.triton.of_peak:.1%}}**", "{{ climb.cublas.us / climb.triton.us:.1%}}", "{{ wide.triton.tflops:.0f }}", "{{ wide.triton.of_peak:.1%}}"]
-#   - [cuBLAS, "{{ climb.cublas.tflops:.0f }}", "{{ climb.cublas.of_peak:.1%}}", "", "{{ wide.cublas.tflops:.0f }}", "{{ wide.cublas.of_peak:.1%}}"]
-#   - [cuBLASLt, "{{ climb.cublaslt.tflops:.0f }}", "{{ climb.cublaslt.of_peak:.1%}}", "{{ climb.cublas.us / climb.cublaslt.us:.1%}}", "{{ wide.cublaslt.tflops:.0f }}", "{{ wide.cublaslt.of_peak:.1%}}"]
+#   - [CUDA cores, "{{ climb.cuda_cores.tflops:.0f }}", "{{ climb.cuda_cores.of_peak:.1%}}", "{{ climb.cublas.us / climb.cuda_cores.us:.1%}}", ""]
+#   - [WMMA, "{{ climb.wmma.tflops:.0f }}", "{{ climb.wmma.of_peak:.1%}}", "{{ climb.cublas.us / climb.wmma.us:.1%}}", "{{ wide.wmma.of_peak:.1%}}"]
+#   - [mma.sync, "{{ climb.mma_sync.tflops:.0f }}", "{{ climb.mma_sync.of_peak:.1%}}", "{{ climb.cublas.us / climb.mma_sync.us:.1%}}", "{{ wide.mma_sync.of_peak:.1%}}"]
+#   - [wgmma, "{{ climb.wgmma.tflops:.0f }}", "{{ climb.wgmma.of_peak:.1%}}", "{{ climb.cublas.us / climb.wgmma.us:.1%}}", "{{ wide.wgmma.of_peak:.1%}}"]
+#   - ["**Triton**", "{{ climb.triton.tflops:.0f }}", "**{{ climb.triton.of_peak:.1%}}**", "{{ climb.cublas.us / climb.triton.us:.1%}}", "{{ wide.triton.of_peak:.1%}}"]
+#   - [cuBLAS, "{{ climb.cublas.tflops:.0f }}", "{{ climb.cublas.of_peak:.1%}}", "", "{{ wide.cublas.of_peak:.1%}}"]
+#   - [cuBLASLt, "{{ climb.cublaslt.tflops:.0f }}", "{{ climb.cublaslt.of_peak:.1%}}", "{{ climb.cublas.us / climb.cublaslt.us:.1%}}", "{{ wide.cublaslt.of_peak:.1%}}"]
 # ///
 #
 # /// define | gemm.mma_sync_of_cublas.n4096 = climb.cublas.us / climb.mma_sync.us
@@ -720,6 +720,7 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 
 # %% [markdown]
 # /// table
+# turned: true
 # columns: [kernel, FFMA, HMMA, HGMMA, LDS, LDSM, MOVM, LDGSTS, UTMALDG]
 # rows:
 #   - [CUDA cores, "{{ code.cuda_cores.FFMA:.0f}}", "{{ code.cuda_cores.HMMA:.0f}}", "{{ code.cuda_cores.HGMMA:.0f}}", "{{ code.cuda_cores.LDS:.0f}}", "{{ code.cuda_cores.LDSM:.0f}}", "{{ code.cuda_cores.MOVM:.0f}}", "{{ code.cuda_cores.LDGSTS:.0f}}", "{{ code.cuda_cores.UTMALDG:.0f}}"]
@@ -759,6 +760,9 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 # (128 + 256) × 64 × 2 = 49 152 bytes, 48 KiB. Four pairs are 192 KiB; a fifth does not fit. Three pairs under way: 144 KiB on
 # each SM. From [Little's law](l3_memory.py#how-many-must-be-walking) you know what one SM needs for the pantry. This
 # is several times as much, and most of it comes from L2, which is nearer.
+# ///
+#
+# /// lab | wmma
 # ///
 
 # %% [markdown]
@@ -855,11 +859,14 @@ EXPECTED = {
 found = rounding.errors(4096, 4096, 4096)
 record(
     error={
-        kind: {which: quantity(value) for which, value in both.items()}
+        kind: {which: quantity(1e6 * value) for which, value in both.items()}
         for kind, both in found.items()
     },
-    rms={f"{kind}_b{BITS[kind]}": quantity(found[kind]["rms"]) for kind in BITS},
-    expected={kind: quantity(value) for kind, value in EXPECTED.items()},
+    # in millionths, for the chart
+    rms={
+        f"{kind}_b{BITS[kind]}": quantity(1e6 * found[kind]["rms"]) for kind in BITS
+    },
+    expected={kind: quantity(1e6 * value) for kind, value in EXPECTED.items()},
 )
 
 # %%
@@ -892,13 +899,13 @@ record(
 # x: name
 # y: value
 # x_label: bits of fraction
-# y_label: rms error, relative
+# y_label: rms error, millionths of the answer
 # x_scale: linear
 # y_scale: log
 # series:
 #   - {name: rms.*, label: measured}
 #   - {name: expected.*, label: by hand, style: reference}
-# alt: "The relative error of a product against the bits of fraction, on a logarithmic scale: {{ error.fp8.rms:.1e}} with 3 bits, {{ error.bf16.rms:.1e}} with 7, {{ error.fp16.rms:.1e}} and {{ error.tf32.rms:.1e}} with 10, {{ error.fp32.rms:.1e}} with 23."
+# alt: "The relative error of a product against the bits of fraction, on a logarithmic scale: {{ error.fp8.rms:.0f}} millionths with 3 bits, {{ error.bf16.rms:.0f}} with 7, {{ error.fp16.rms:.0f}} and {{ error.tf32.rms:.0f}} with 10, {{ error.fp32.rms:.1f}} with 23."
 # caption: Every bit of fraction halves the error.
 # ///
 #
@@ -915,14 +922,14 @@ record(
 # ///
 #
 # /// table
-# columns: [type, "exponent + fraction", "TFLOP/s", "% of its peak", "rms error", "worst error", it loses]
+# columns: [type, "TFLOP/s", "% of its peak", "rms error", "worst error", it loses]
 # rows:
-#   - [fp32, "8 + 23", "{{ speed.fp32.tflops:.0f }}", "{{ speed.fp32.of_peak:.0%}}", "{{ error.fp32.rms:.1e}}", "{{ error.fp32.worst:.1e}}", speed]
-#   - [TF32, "8 + 10", "{{ speed.tf32.tflops:.0f }}", "{{ speed.tf32.of_peak:.0%}}", "{{ error.tf32.rms:.1e}}", "{{ error.tf32.worst:.1e}}", "bytes: it is stored as fp32"]
-#   - [fp16, "5 + 10", "{{ speed.fp16.tflops:.0f }}", "{{ speed.fp16.of_peak:.0%}}", "{{ error.fp16.rms:.1e}}", "{{ error.fp16.worst:.1e}}", "range: past 65504 all is infinite"]
-#   - [bf16, "8 + 7", "{{ speed.bf16.tflops:.0f }}", "{{ speed.bf16.of_peak:.0%}}", "{{ error.bf16.rms:.1e}}", "{{ error.bf16.worst:.1e}}", precision]
-#   - ["FP8, e4m3", "4 + 3", "{{ speed.fp8.tflops:.0f }}", "{{ speed.fp8.of_peak:.0%}}", "{{ error.fp8.rms:.1e}}", "{{ error.fp8.worst:.1e}}", "both: it needs a scale"]
-# caption: "Errors are relative to the size of the truth: rms over all elements, and the worst one. Speed and error come from different runs of the same library."
+#   - [fp32, "{{ speed.fp32.tflops:.0f }}", "{{ speed.fp32.of_peak:.0%}}", "{{ error.fp32.rms:.1f}}", "{{ error.fp32.worst:.1f}}", speed]
+#   - [TF32, "{{ speed.tf32.tflops:.0f }}", "{{ speed.tf32.of_peak:.0%}}", "{{ error.tf32.rms:,.0f}}", "{{ error.tf32.worst:,.0f}}", "bytes: it is stored as fp32"]
+#   - [fp16, "{{ speed.fp16.tflops:.0f }}", "{{ speed.fp16.of_peak:.0%}}", "{{ error.fp16.rms:,.0f}}", "{{ error.fp16.worst:,.0f}}", "range: past 65504 all is infinite"]
+#   - [bf16, "{{ speed.bf16.tflops:.0f }}", "{{ speed.bf16.of_peak:.0%}}", "{{ error.bf16.rms:,.0f}}", "{{ error.bf16.worst:,.0f}}", precision]
+#   - ["FP8, e4m3", "{{ speed.fp8.tflops:.0f }}", "{{ speed.fp8.of_peak:.0%}}", "{{ error.fp8.rms:,.0f}}", "{{ error.fp8.worst:,.0f}}", "both: it needs a scale"]
+# caption: "Errors are in millionths of the size of the truth: rms over all elements, and the worst one. Speed and error come from different runs of the same library."
 # ///
 #
 # /// predict | bf16 has three bits of fraction fewer than fp16. How much larger is its error?
@@ -932,17 +939,17 @@ record(
 # ///
 #
 # /// claim | max(abs(error.tf32.rms / expected.tf32_b10 - 1), abs(error.fp16.rms / expected.fp16_b10 - 1), abs(error.bf16.rms / expected.bf16_b7 - 1), abs(error.fp8.rms / expected.fp8_b3 - 1)) < 0.1
-# The pencil was right, for all four. TF32: {{ expected.tf32_b10:.2e}} by hand, {{ error.tf32.rms:.2e}} measured. fp16:
-# {{ expected.fp16_b10:.2e}} and {{ error.fp16.rms:.2e}}. bf16: {{ expected.bf16_b7:.2e}} and {{ error.bf16.rms:.2e}}. FP8:
-# {{ expected.fp8_b3:.2e}} and {{ error.fp8.rms:.2e}}. So nearly all of the error is made where numbers are *rounded*, on the way in and on
+# The pencil was right, for all four. TF32: {{ expected.tf32_b10:.0f}} millionths by hand, {{ error.tf32.rms:.0f}} measured. fp16:
+# {{ expected.fp16_b10:.0f}} and {{ error.fp16.rms:.0f}}. bf16: {{ expected.bf16_b7:.0f}} and {{ error.bf16.rms:.0f}}. FP8:
+# {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}. So nearly all of the error is made where numbers are *rounded*, on the way in and on
 # the way out. On such data the mill itself adds next to nothing. You chose the error when you chose the type.
 # /// otherwise
-# By hand {{ expected.bf16_b7:.2e}} for bf16, measured {{ error.bf16.rms:.2e}}; FP8 {{ expected.fp8_b3:.2e}} and {{ error.fp8.rms:.2e}}.
+# By hand {{ expected.bf16_b7:.0f}} millionths for bf16, measured {{ error.bf16.rms:.0f}}; FP8 {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}.
 # ///
 #
 # /// claim | speed.fp8.us < 0.65 * speed.bf16.us and error.fp8.rms > 8 * error.bf16.rms
 # FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.0f}} times its
-# error, about {{ error.fp8.rms:.0%}} of the size of the answer. Whether a model minds is an experiment, not an opinion. Many do not, if
+# error, about {{ error.fp8.rms / 1e6:.0%}} of the size of the answer. Whether a model minds is an experiment, not an opinion. Many do not, if
 # each tensor has its scale.
 # /// otherwise
 # FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.1f}} times its error.
@@ -1144,6 +1151,7 @@ record(needed=quantity(needed))
 # ### What they wait for
 #
 # /// table
+# turned: true
 # columns: [kernel, pantry, tray, "tray's queue", barrier, the mill itself, an order under way]
 # rows:
 #   - [CUDA cores, "{{ stall.cuda_cores.pantry:.2f}}", "{{ stall.cuda_cores.tray:.2f}}", "{{ stall.cuda_cores.counter:.2f}}", "{{ stall.cuda_cores.barrier:.2f}}", "{{ stall.cuda_cores.mill:.2f}}", "{{ stall.cuda_cores.order:.2f}}"]
