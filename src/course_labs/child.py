@@ -27,6 +27,7 @@ from course_labs.watch import NotYours, Watch, hook
 CARD = "sm_90a"  # what a .cu is compiled for where there is no card
 TIMING_SECONDS = 0.3
 NEXT_BY_HAND = "work that case out on paper; it is small."
+NEXT_AFTER_A_RACE = "two threads use one place at once, and who comes first is chance. Where must they wait?"
 NEXT_OF_NONE = "it returns nothing yet; end it with a `return`."
 
 # First mistakes that get an answer in words a beginner cannot know: what the message has, what to do.
@@ -244,6 +245,8 @@ class Grader:
         if "shares memory with" in why:
             return Verdict("shares memory", why, self._size)
         head, _, rest = why.partition(": ")
+        if SAYS.get(head) == "another stream" and self.door == "cuda":  # launch.py names no stream
+            return Verdict("wrong", "right in one call and wrong in another", self._size, NEXT_AFTER_A_RACE)
         return Verdict(SAYS.get(head, "wrong"), rest if head in SAYS else why, self._size)
 
     def _timed(self, file: Path, function: Callable[..., Any]) -> Verdict:

@@ -31,7 +31,10 @@ NEXT = {
     "not written": "look at the store: which elements does its index, or its mask, leave out?",
     "wrong": "take that one element and work it out by hand; which of its inputs did your code read instead?",
     "cached result": "work the answer out anew in every call; the same tensors can hold new values.",
-    "another stream": "launch on the current stream, or what comes after it will not wait for you.",
+    "another stream": (
+        "launch on the current stream, or what comes after it will not wait for you. "
+        "You named no stream? Then two programs use one place at once."
+    ),
     "out of bounds": (
         "something is stored outside. Is the store masked? "
         "If it is: work out the largest index by hand; what is it multiplied by?"
