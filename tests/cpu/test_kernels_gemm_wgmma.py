@@ -91,8 +91,8 @@ FAULTS = {
     "two products under way": ("wgmma_wait<1>", "wgmma_wait<2>", "products late"),
     "the last product not waited for": (r"wgmma_wait<0>\(d\);", "", "products late"),
     "the next tile over one in use": (
-        r"bring\(tile \+ STAGES - 2,",
-        "bring(tile + STAGES - 1,",
+        r"bring\(tile \+ STAGES - 2\)",
+        "bring(tile + STAGES - 1)",
         "products late",
     ),
     "no swizzle": (r"\(chunk \^ row % 8\)", "chunk", "copies late"),

@@ -71,10 +71,12 @@ def gemm(capability, element_bytes):
     tile = (gemm_triton.HOPPER if tma else gemm_triton.GENERIC)[element_bytes]
     short = SHORT[element_bytes]
     m, n, k = tile.block_m, tile.block_n, tile.block_k
-    blocks = {"A": (m, k), "B": (k, n), "C": (m, n)}
+    turned = tma and element_bytes == 4
+    blocks = {"A": (m, k), "B": (n, k) if turned else (k, n), "C": (m, n // tile.strips)}
     types = {x: f"tensordesc<{short}[{r}, {c}]>" if tma else f"*{short}" for x, (r, c) in blocks.items()}
     types |= dict.fromkeys("MNK", "i32")
-    constants = cut(tile) | {"DTYPE": tl.bfloat16 if element_bytes == 2 else tl.float32, "TMA": tma}
+    constants = cut(tile) | {"STRIPS": tile.strips, "TURNED": turned, "TMA": tma}
+    constants["DTYPE"] = tl.bfloat16 if element_bytes == 2 else tl.float32
     options = {"num_warps": tile.warps, "num_stages": tile.stages}
     return compiled(gemm_triton.gemm_kernel, types, constants, capability, **options)
 

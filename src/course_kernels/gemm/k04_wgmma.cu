@@ -71,18 +71,19 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_wgmma(const Half *
   const int place = blockIdx.x % (GROUP * tiles_n), height = min(GROUP, tiles_m - first_of_group);
   const int first_m = (first_of_group + place % height) * BM, first_n = place / height * BN;
 
-  // Bring a quarter of a pair of tiles: 32 rows of A, one panel of B. Past the last tile that is zeros, for nobody.
-  auto bring = [&](int tile, int quarter) {
-    char *a = shared + tile % STAGES * STAGE_BYTES, *b = a + A_BYTES + quarter * PANEL_BYTES;
-    fetch<BM / 4>(a + quarter * BM / 4 * ROW_BYTES, A, M, K, first_m + quarter * BM / 4, tile * BK);
-    fetch<BK>(b, B, K, N, tile * BK, first_n + quarter * 64);
+  // Past the last tile these are zeros, for nobody: a branch here would make the compiler wait for the products.
+  auto bring = [&](int tile) {
+    char *a = shared + tile % STAGES * STAGE_BYTES, *b = a + A_BYTES;
+    fetch<BM>(a, A, M, K, first_m, tile * BK);
+#pragma unroll
+    for (int p = 0; p < BN / 64; p++) {
+      fetch<BK>(b + p * PANEL_BYTES, B, K, N, tile * BK, first_n + p * 64);
+    }
+    close_group();
   };
 
   float d[128] = {};  // this thread's part of C
-  for (int tile = 0; tile < STAGES - 2; tile++) {
-    for (int quarter = 0; quarter < 4; quarter++) bring(tile, quarter);
-    close_group();
-  }
+  for (int tile = 0; tile < STAGES - 2; tile++) bring(tile);
 
   // region loop
   for (int tile = 0; tile < tiles; tile++) {
@@ -94,14 +95,14 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_wgmma(const Half *
     const unsigned a = stage + warpgroup * 64 * ROW_BYTES, b = stage + A_BYTES;
     wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < BK / 16; i++) {
-      wgmma_64x256x16(d, descriptor(a + i * 32, 16, 8 * ROW_BYTES),  // 16 columns on: 32 bytes
-                      descriptor(b + i * 16 * ROW_BYTES, PANEL_BYTES, 8 * ROW_BYTES));  // 16 rows on
-      bring(tile + STAGES - 2, i);  // in the place of the tile before the last one
+    for (int k = 0; k < BK; k += 16) {
+      wgmma_64x256x16(d, descriptor(a + k * sizeof(Half), 16, 8 * ROW_BYTES),      // 16 columns on
+                      descriptor(b + k * ROW_BYTES, PANEL_BYTES, 8 * ROW_BYTES));  // 16 rows on
     }
     wgmma_commit();
-    close_group();
-    wgmma_wait<1>(d);  // the last tile is done; this one goes on while we go round
+
+    bring(tile + STAGES - 2);  // in the place of the tile before the last one
+    wgmma_wait<1>(d);          // the last tile is done; this one goes on while we go round
   }
   // endregion
   wgmma_wait<0>(d);

@@ -6,7 +6,8 @@ Idea      say what a tile is and in what order tiles come; the compiler finds th
 Against   k04_wgmma, where each of these is written out, and where every warp copies
 Cost      a program reads 128 rows of A and 256 columns of B to make 128 x 256 of C; tiles that run together are
           neighbours in both directions, so most of that comes from L2
-Limits    the copy engine wants rows of a multiple of 16 bytes; other sizes, and other cards, load by pointers
+Limits    the copy engine wants rows of a multiple of 16 bytes; other sizes, and other cards, load by pointers.
+          float32 on Hopper: B is turned first, by a kernel of its own
 Next      W2 and W3: what the compiler leaves on the table
 Source    Triton tutorials 03 and 09
 """
@@ -35,6 +36,7 @@ class Tile:
         block_m, block_n, block_k: a tile of A is block_m x block_k, a tile of B block_k x block_n.
         warps: warps of a program.
         stages: pairs of tiles in shared memory at once; the copies run that far ahead.
+        strips: a tile of C is written in so many strips of columns; only one of them waits in shared memory.
         group_m: rows of tiles that are walked together, column by column.
         persistent: as many programs as multiprocessors, each walking over many tiles; else one program a tile.
     """
@@ -44,22 +46,27 @@ class Tile:
     block_k: int
     warps: int
     stages: int
+    strips: int
     group_m: int
     persistent: bool
 
 
-# By bytes of an element.
+# By bytes of an element; the best of a sweep on an H200. 128 x 256 sums are half of the registers of 256 threads, and
+# two warpgroups take a tile of B from shared memory 64 rows of A at a time. What the rings leave of 227 KB takes the
+# strip of C.
 HOPPER = {
-    2: Tile(128, 256, 64, warps=8, stages=3, group_m=8, persistent=True),
-    4: Tile(128, 128, 32, warps=8, stages=4, group_m=8, persistent=True),
+    2: Tile(128, 256, 64, warps=8, stages=4, strips=2, group_m=8, persistent=True),
+    4: Tile(128, 256, 32, warps=8, stages=3, strips=4, group_m=8, persistent=True),
 }
 
 # Everything else, and sizes the copy engine does not take: sized for the 99 KB of shared memory that the smallest
 # of these cards has (sm_86, 89, 120).
 GENERIC = {
-    2: Tile(128, 128, 32, warps=8, stages=3, group_m=8, persistent=False),
-    4: Tile(64, 128, 32, warps=4, stages=3, group_m=8, persistent=False),
+    2: Tile(128, 128, 32, warps=8, stages=3, strips=1, group_m=8, persistent=False),
+    4: Tile(64, 128, 32, warps=4, stages=3, strips=1, group_m=8, persistent=False),
 }
+
+TURN = 64  # rows and columns of a tile that is turned
 
 
 # --- on the device -----------------------------------------------------------
@@ -77,13 +84,26 @@ def _load(X, row, col, ROWS, COLS, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 
 
 @triton.jit
-def _store(X, row, col, tile, ROWS, COLS, TMA: tl.constexpr):
-    """The inverse: what lies past the edges is dropped."""
-    if TMA:
+def _store(X, row, col, tile, ROWS, COLS, STRIPS: tl.constexpr, TMA: tl.constexpr):
+    """The inverse, one strip of columns after the other: what lies past the edges is dropped."""
+    HALF: tl.constexpr = tile.shape[1] // 2
+    if STRIPS > 1:
+        left, right = tile.reshape(tile.shape[0], 2, HALF).permute(0, 2, 1).split()
+        _store(X, row, col, left, ROWS, COLS, STRIPS // 2, TMA)
+        _store(X, row, col + HALF, right, ROWS, COLS, STRIPS // 2, TMA)
+    elif TMA:
         X.store([row, col], tile)
     else:
         r, c = row + tl.arange(0, tile.shape[0])[:, None], col + tl.arange(0, tile.shape[1])[None, :]
         tl.store(X + r.to(tl.int64) * COLS + c, tile, mask=(r < ROWS) & (c < COLS))
+
+
+@triton.jit
+def turn_kernel(X, T, ROWS, COLS, BLOCK: tl.constexpr):
+    """T (COLS, ROWS) = X (ROWS, COLS) turned, a square of it."""
+    row, col = tl.program_id(0) * BLOCK, tl.program_id(1) * BLOCK
+    tile = _load(X, row, col, ROWS, COLS, BLOCK, BLOCK, False)
+    _store(T, col, row, tile.T, COLS, ROWS, 1, False)
 
 
 # region kernel
@@ -91,9 +111,9 @@ def _store(X, row, col, tile, ROWS, COLS, TMA: tl.constexpr):
 def gemm_kernel(
     A, B, C, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
-    DTYPE: tl.constexpr, TMA: tl.constexpr,
+    STRIPS: tl.constexpr, DTYPE: tl.constexpr, TURNED: tl.constexpr, TMA: tl.constexpr,
 ):  # fmt: skip
-    """C = A @ B, tile by tile. A, B, C: descriptors if TMA, else pointers."""
+    """C = A @ B, tile by tile. A, B, C: descriptors if TMA, else pointers. TURNED: B lies as (N, K)."""
     tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
     for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0), flatten=True):
         # Down a column of GROUP_M tiles, then the next column: what runs together reads few rows and few columns.
@@ -105,9 +125,14 @@ def gemm_kernel(
         acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
         for k in tl.range(0, K, BLOCK_K):
             a = _load(A, m, k, M, K, BLOCK_M, BLOCK_K, TMA)
-            b = _load(B, k, n, K, N, BLOCK_K, BLOCK_N, TMA)
+            b = (
+                _load(B, n, k, N, K, BLOCK_N, BLOCK_K, TMA).T
+                if TURNED
+                else _load(B, k, n, K, N, BLOCK_K, BLOCK_N, TMA)
+            )
             acc = tl.dot(a, b, acc, input_precision="tf32")  # counts for float32 only
-        _store(C, m, n, acc.to(DTYPE), M, N, TMA)
+        _store(C, m, n, acc.to(DTYPE), M, N, STRIPS, TMA)
+
 
 # endregion
 
@@ -143,18 +168,25 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, tile: Tile | None = None) -> torch
     if tile is None:
         tma = by_copy_engine(a, b)
         tile = (HOPPER if tma else GENERIC)[a.element_size()]
+    # wgmma takes 16-bit operands either way round, wider ones only with K along their rows.
+    turn = tma and a.dtype == torch.float32
     A, B, C = a, b, c
+    if turn:
+        B = torch.empty((N, K), dtype=b.dtype, device=b.device)
+        turn_kernel[(triton.cdiv(K, TURN), triton.cdiv(N, TURN))](b, B, K, N, BLOCK=TURN)
     if tma:
+        b_tile = [tile.block_n, tile.block_k] if turn else [tile.block_k, tile.block_n]
         A = TensorDescriptor.from_tensor(a, [tile.block_m, tile.block_k])
-        B = TensorDescriptor.from_tensor(b, [tile.block_k, tile.block_n])
-        C = TensorDescriptor.from_tensor(c, [tile.block_m, tile.block_n])
+        B = TensorDescriptor.from_tensor(B, b_tile)
+        C = TensorDescriptor.from_tensor(c, [tile.block_m, tile.block_n // tile.strips])
     programs = triton.cdiv(M, tile.block_m) * triton.cdiv(N, tile.block_n)
     if tile.persistent:
         programs = min(programs, multiprocessors(a.device))
     gemm_kernel[(programs,)](
         A, B, C, M, N, K,
         BLOCK_M=tile.block_m, BLOCK_N=tile.block_n, BLOCK_K=tile.block_k, GROUP_M=tile.group_m,
-        DTYPE=TRITON_TYPE[a.dtype], TMA=tma, num_warps=tile.warps, num_stages=tile.stages,
+        STRIPS=tile.strips, DTYPE=TRITON_TYPE[a.dtype], TURNED=turn, TMA=tma,
+        num_warps=tile.warps, num_stages=tile.stages,
     )  # fmt: skip
     return c
 
