@@ -38,6 +38,20 @@ def product_of(
     return torch.empty((M, N), dtype=a.dtype, device=a.device), M, N, K
 
 
+def check_asynchronous_copies() -> None:
+    """Refuse a GPU that has no copies from global to shared memory which nobody waits for.
+
+    Raises:
+        ValueError: its compute capability is below 8.0.
+    """
+    major, minor = torch.cuda.get_device_capability()
+    if major < 8:
+        raise ValueError(
+            "a: expected a GPU of compute capability 8.0 or above for asynchronous copies, "
+            f"got {major}.{minor}"
+        )
+
+
 def in_vectors(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether every row of a, of b and of a fresh product begins at a multiple of 16 bytes."""
     return all(t.data_ptr() % 16 == 0 and t.shape[1] % 4 == 0 for t in (a, b))

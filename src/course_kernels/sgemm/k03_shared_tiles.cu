@@ -5,7 +5,7 @@
 // Idea      K is walked in steps of 32; in each step the 1024 threads fetch 32 x 32 elements of A and of B, one of each
 //           a thread, and every fetched element is used 32 times
 // Against   k02_coalesced, which asks L1 and L2 for every operand of every multiply-add
-// Cost      32 times fewer bytes from beyond the SM; two elements out of shared memory for each multiply-add
+// Cost      L1 and L2 are asked 32 times less; two elements out of shared memory for each multiply-add
 // Next      a thread that computes several elements reads less for each
 // Source    S. Boehm 2022, How to optimize a CUDA matmul kernel, kernel 3
 

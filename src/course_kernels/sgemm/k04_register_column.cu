@@ -19,8 +19,7 @@ extern "C" __global__ void sgemm_register_column(const float *__restrict__ A,  /
                                                  int M, int N, int K) {
   __shared__ float a_tile[BM][BK];  // [m, k]
   __shared__ float b_tile[BK][BN];  // [k, n]
-  const long long m0 = blockIdx.y * BM;
-  const int n0 = blockIdx.x * BN;
+  const int m0 = blockIdx.y * BM, n0 = blockIdx.x * BN;
   // What this thread computes, and, in the tiles, what it fetches.
   const int row = threadIdx.x / BN * TM, column = threadIdx.x % BN;
   const int a_row = threadIdx.x / BK, a_k = threadIdx.x % BK;

@@ -19,21 +19,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_register_til
     const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C, int M, int N, int K) {
   __shared__ float a_tile[BM][BK];  // [m, k]
   __shared__ float b_tile[BK][BN];  // [k, n]
-  const long long m0 = blockIdx.y * BM;
-  const int n0 = blockIdx.x * BN;
+  const int m0 = blockIdx.y * BM, n0 = blockIdx.x * BN;
   const int row = threadIdx.x / (BN / TN) * TM, column = threadIdx.x % (BN / TN) * TN;
 
   float sums[TM][TN] = {};
   for (int k0 = 0; k0 < K; k0 += BK) {
-    // Two at a time: more addresses than that find no room in the registers beside the sums.
-#pragma unroll 2
+#pragma unroll
     for (int v = 0; v < BM * BK / THREADS; v++) {
       const int e = threadIdx.x + v * THREADS;
       const long long m = m0 + e / BK;
       const int k = k0 + e % BK;
       a_tile[e / BK][e % BK] = m < M && k < K ? A[m * K + k] : 0.0f;
     }
-#pragma unroll 2
+#pragma unroll
     for (int v = 0; v < BK * BN / THREADS; v++) {
       const int e = threadIdx.x + v * THREADS;
       const long long k = k0 + e / BN;
@@ -45,9 +43,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_register_til
     for (int i = 0; i < BK; i++) {
       float a[TM], b[TN];
 #pragma unroll
-      for (int r = 0; r < TM; r++) a[r] = a_tile[row + r][i];
-#pragma unroll
       for (int c = 0; c < TN; c++) b[c] = b_tile[i][column + c];
+#pragma unroll
+      for (int r = 0; r < TM; r++) a[r] = a_tile[row + r][i];
 #pragma unroll
       for (int r = 0; r < TM; r++) {
 #pragma unroll

@@ -21,8 +21,7 @@ __device__ inline void multiply(const float *__restrict__ A, const float *__rest
                                 int N, int K) {
   __shared__ alignas(16) float a_tile[BK][BM + 4];  // [k, m]
   __shared__ alignas(16) float b_tile[BK][BN];      // [k, n]
-  const long long m0 = blockIdx.y * BM;
-  const int n0 = blockIdx.x * BN;
+  const int m0 = blockIdx.y * BM, n0 = blockIdx.x * BN;
   const int row = threadIdx.x / (BN / TN) * TM, column = threadIdx.x % (BN / TN) * 4;
   const int a_row = threadIdx.x / (BK / 4), a_k = threadIdx.x % (BK / 4) * 4;
   const int b_k = threadIdx.x / (BN / 4), b_column = threadIdx.x % (BN / 4) * 4;

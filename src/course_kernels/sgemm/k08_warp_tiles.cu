@@ -22,8 +22,7 @@ __device__ inline void multiply(const float *__restrict__ A, const float *__rest
                                 int N, int K) {
   __shared__ alignas(16) float a_tile[BK][BM + 4];  // [k, m]
   __shared__ alignas(16) float b_tile[BK][BN];      // [k, n]
-  const long long m0 = blockIdx.y * BM;
-  const int n0 = blockIdx.x * BN;
+  const int m0 = blockIdx.y * BM, n0 = blockIdx.x * BN;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int row = warp / (BN / WN) * WM + lane / LANES_N * 4;
   const int column = warp % (BN / WN) * WN + lane % LANES_N * 4;

@@ -1,10 +1,10 @@
 // Matrix multiply, kernel 9: the next tiles are on their way while these are multiplied.
 //
-// Contract  problem.py, asynchronous_copy.cuh      Launcher  k09_asynchronous.py
-// Idea      three trays. While one is eaten, the copies for the other two are under way: they go straight to shared
-//           memory, pass no register, and nobody waits for them before they are needed
+// Contract  problem.py, asynchronous_copy.cuh, vectors.cuh      Launcher  k09_asynchronous.py
+// Idea      two trays. While one is eaten, the copies for the other are under way: they go straight to shared memory,
+//           pass no register, and nobody waits for them before they are needed
 // Against   k08_warp_tiles, where all threads fetch, wait, eat and wait, and nothing is fetched while anyone eats
-// Cost      three times the shared memory; one barrier in a step instead of two. A is copied by single elements,
+// Cost      twice the shared memory; one barrier in a step instead of two. A is copied by single elements,
 //           because they are to lie turned round
 // Limits    compute capability 8.0; B is copied in vectors where N is divisible by 4, else by single elements
 // Next      larger tiles
@@ -28,7 +28,7 @@ struct Tray {
 
 // Order one step's tiles; GUARD where they may reach past an edge: what lies there arrives as 0.
 template <bool VECTORS, bool GUARD>
-__device__ inline void fetch(Tray &tray, const float *A, const float *B, long long m0, int n0, int k0, int M, int N,
+__device__ inline void fetch(Tray &tray, const float *A, const float *B, int m0, int n0, int k0, int M, int N,
                              int K) {
 #pragma unroll
   for (int v = 0; v < BM * BK / THREADS; v++) {
@@ -56,8 +56,7 @@ template <bool VECTORS>
 __device__ inline void multiply(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C, int M,
                                 int N, int K) {
   __shared__ Tray trays[STAGES];
-  const long long m0 = blockIdx.y * BM;
-  const int n0 = blockIdx.x * BN;
+  const int m0 = blockIdx.y * BM, n0 = blockIdx.x * BN;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int row = warp / (BN / WN) * WM + lane / LANES_N * 4;
   const int column = warp % (BN / WN) * WN + lane % LANES_N * 4;

@@ -2,7 +2,7 @@
 //
 // Contract  problem.py, asynchronous_copy.cuh, vectors.cuh      Launcher  k10_tuned.py
 // Idea      the same kernel with other constants, chosen for the card: a register tile of 16 x 8 has twice the
-//           multiply-adds for one and a half times the elements read
+//           multiply-adds for one and a half times the elements read. And three trays instead of two
 // Against   k09_asynchronous, whose shape was never chosen
 // Cost      more registers, so fewer warps: see the launcher for the shapes and their reasons
 // Next      the registers themselves
@@ -16,7 +16,7 @@ constexpr int WM = WARP_M, WN = WARP_N;              // warp tile
 constexpr int TM = REGISTER_M, TN = REGISTER_N;      // register tile, in groups of four rows and of four columns
 constexpr int LANES_M = WM / TM, LANES_N = WN / TN;  // how the 32 lanes of a warp stand over its tile
 constexpr int THREADS = BM * BN / (TM * TN);
-constexpr int STAGES = 2;                            // trays
+constexpr int STAGES = 3;                            // trays
 
 struct Tray {
   alignas(16) float a[BK][BM + 4];  // [k, m]
@@ -25,7 +25,7 @@ struct Tray {
 
 // Order one step's tiles; GUARD where they may reach past an edge: what lies there arrives as 0.
 template <bool VECTORS, bool GUARD>
-__device__ inline void fetch(Tray &tray, const float *A, const float *B, long long m0, int n0, int k0, int M, int N,
+__device__ inline void fetch(Tray &tray, const float *A, const float *B, int m0, int n0, int k0, int M, int N,
                              int K) {
 #pragma unroll
   for (int v = 0; v < BM * BK / THREADS; v++) {
@@ -53,8 +53,7 @@ template <bool VECTORS>
 __device__ inline void multiply(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C, int M,
                                 int N, int K) {
   __shared__ Tray trays[STAGES];
-  const long long m0 = blockIdx.y * BM;
-  const int n0 = blockIdx.x * BN;
+  const int m0 = blockIdx.y * BM, n0 = blockIdx.x * BN;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int row = warp / (BN / WN) * WM + lane / LANES_N * 4;
   const int column = warp % (BN / WN) * WN + lane % LANES_N * 4;

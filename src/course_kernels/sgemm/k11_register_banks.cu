@@ -3,8 +3,8 @@
 // Contract  problem.py, asynchronous_copy.cuh, vectors.cuh      Launcher  k11_register_banks.py
 // Idea      a multiply-add reads three registers, and the register file has two banks: the registers with even numbers
 //           and those with odd ones. Two operands in one bank cost a turn more. C is stored element by element here, so
-//           the compiler may put the sums where they get in nobody's way, and the multiply-adds go round in squares of
-//           2 x 2, so one operand of each is still at hand from the one before. And the next elements are read from
+//           the compiler may put the sums where they get in nobody's way, and the multiply-adds go along the rows of
+//           the register tile, there and back, so one operand of each is still at hand from the one before. And the next elements are read from
 //           shared memory while these are multiplied, across the barrier too
 // Against   k10_tuned: its 16-byte stores want four neighbouring registers, and so put sums[r][c] in the bank of b[c]
 // Cost      four times the store instructions, once, at the end
@@ -28,7 +28,7 @@ struct Tray {
 
 // Order one step's tiles; GUARD where they may reach past an edge: what lies there arrives as 0.
 template <bool VECTORS, bool GUARD>
-__device__ inline void fetch(Tray &tray, const float *A, const float *B, long long m0, int n0, int k0, int M, int N,
+__device__ inline void fetch(Tray &tray, const float *A, const float *B, int m0, int n0, int k0, int M, int N,
                              int K) {
 #pragma unroll
   for (int v = 0; v < BM * BK / THREADS; v++) {
@@ -68,8 +68,7 @@ template <bool VECTORS>
 __device__ inline void multiply(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C, int M,
                                 int N, int K) {
   __shared__ Tray trays[STAGES];
-  const long long m0 = blockIdx.y * BM;
-  const int n0 = blockIdx.x * BN;
+  const int m0 = blockIdx.y * BM, n0 = blockIdx.x * BN;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int row = warp / (BN / WN) * WM + lane / LANES_N * 4;
   const int column = warp % (BN / WN) * WN + lane % LANES_N * 4;
@@ -108,7 +107,7 @@ __device__ inline void multiply(const float *__restrict__ A, const float *__rest
         __syncthreads();
         take(trays[(step + 1) % STAGES], 0);  // after the last step nobody multiplies these
       }
-      if (i == 0) order(step + STAGES - 1);
+      if (i == 1) order(step + STAGES - 1);  // a multiply_add after the barrier, where everybody is busy again
       multiply_add(sums, a[i % 2], b[i % 2]);
     }
   }

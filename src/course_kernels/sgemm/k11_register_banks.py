@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from course_kernels.cuda.launch import launch, load_kernel
-from course_kernels.sgemm.arguments import in_vectors, product_of
+from course_kernels.sgemm.arguments import check_asynchronous_copies, in_vectors, product_of
 from course_kernels.sgemm.tiles import tiles_here
 
 SOURCE = Path(__file__).with_suffix(".cu")
@@ -27,8 +27,9 @@ def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         (M, N) float32; every element is one running fp32 sum over K.
     Raises:
         TypeError: a or b is not float32.
-        ValueError: see `product_of`.
+        ValueError: see `product_of` and `check_asynchronous_copies`.
     """
+    check_asynchronous_copies()
     tiles = tiles_here()
     c, M, N, K = product_of(a, b, tile_m=tiles.block[0])
     grid = (-(-N // tiles.block[1]), -(-M // tiles.block[0]))

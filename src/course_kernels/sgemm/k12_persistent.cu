@@ -26,7 +26,7 @@ struct Tray {
 
 // Order one step's tiles; GUARD where they may reach past an edge: what lies there arrives as 0.
 template <bool VECTORS, bool GUARD>
-__device__ inline void fetch(Tray &tray, const float *A, const float *B, long long m0, int n0, int k0, int M, int N,
+__device__ inline void fetch(Tray &tray, const float *A, const float *B, int m0, int n0, int k0, int M, int N,
                              int K) {
 #pragma unroll
   for (int v = 0; v < BM * BK / THREADS; v++) {
@@ -62,11 +62,11 @@ __device__ inline void multiply_add(float (&sums)[TM][TN], const float (&a)[TM],
   }
 }
 
-// Steps first_step .. end_step of the tile at (m0, n0); ADD: to what stands in C, and with others who add.
-template <bool VECTORS, bool ADD>
+// Steps first_step .. end_step of the tile at (m0, n0). A whole tile is stored; a piece is added to what stands in C.
+template <bool VECTORS>
 __device__ inline void multiply(Tray *trays, const float *__restrict__ A, const float *__restrict__ B,
-                                float *__restrict__ C, int M, int N, int K, long long m0, int n0, int first_step,
-                                int end_step) {
+                                float *__restrict__ C, int M, int N, int K, int m0, int n0, int first_step,
+                                int end_step, bool whole) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int row = warp / (BN / WN) * WM + lane / LANES_N * 4;
   const int column = warp % (BN / WN) * WN + lane % LANES_N * 4;
@@ -107,7 +107,7 @@ __device__ inline void multiply(Tray *trays, const float *__restrict__ A, const 
         __syncthreads();
         take(trays[(step + 1) % STAGES], 0);  // after the last step nobody multiplies these
       }
-      if (i == 0) order(step + STAGES - 1);
+      if (i == 1) order(step + STAGES - 1);  // a multiply_add after the barrier, where everybody is busy again
       multiply_add(sums, a[i % 2], b[i % 2]);
     }
   }
@@ -119,8 +119,8 @@ __device__ inline void multiply(Tray *trays, const float *__restrict__ A, const 
       const long long m = m0 + row + r / 4 * 4 * LANES_M + r % 4;
       const int n = n0 + column + c / 4 * 4 * LANES_N + c % 4;
       if (m >= M || n >= N) continue;
-      if (ADD) atomicAdd(&C[m * N + n], sums[r][c]);
-      else C[m * N + n] = sums[r][c];
+      if (whole) C[m * N + n] = sums[r][c];
+      else atomicAdd(&C[m * N + n], sums[r][c]);
     }
   }
 }
@@ -129,26 +129,32 @@ template <bool VECTORS>
 __device__ inline void walk(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C, int M, int N,
                             int K) {
   __shared__ Tray trays[STAGES];
+  const int blocks = gridDim.x, block = blockIdx.x;
   const int tiles_n = (N + BN - 1) / BN, steps = (K + BK - 1) / BK;
-  const long long tiles = static_cast<long long>((M + BM - 1) / BM) * tiles_n;
-  const long long whole = tiles / gridDim.x * gridDim.x;  // tiles that every block gets as many of as any other
-  for (long long tile = blockIdx.x; tile < whole; tile += gridDim.x) {
-    multiply<VECTORS, false>(trays, A, B, C, M, N, K, tile / tiles_n * BM, tile % tiles_n * BN, 0, steps);
-    __syncthreads();  // all have eaten before the next tile is ordered
-  }
-  const long long left = (tiles - whole) * steps;
-  long long from = left * blockIdx.x / gridDim.x;
-  const long long to = left * (blockIdx.x + 1) / gridDim.x;
-  while (from < to) {
-    const long long tile = whole + from / steps;
-    const int first = from % steps, end = min(static_cast<long long>(steps), first + to - from);
-    multiply<VECTORS, true>(trays, A, B, C, M, N, K, tile / tiles_n * BM, tile % tiles_n * BN, first, end);
-    __syncthreads();
-    from += end - first;
+  const int tiles = (M + BM - 1) / BM * tiles_n;
+  const int rounds = tiles / blocks;  // in which there is a tile for every block
+  const long long left = static_cast<long long>(tiles % blocks) * steps;
+  long long from = left * block / blocks;
+  int round = 0;
+  while (true) {
+    int tile = round * blocks + block, first_step = 0, end_step = steps;
+    const bool whole = round < rounds;
+    if (whole) {
+      round++;
+    } else {
+      const long long to = left * (block + 1) / blocks;
+      if (from >= to) return;
+      tile = rounds * blocks + from / steps;
+      first_step = from % steps;
+      end_step = min(static_cast<long long>(steps), first_step + to - from);
+      from += end_step - first_step;
+    }
+    multiply<VECTORS>(trays, A, B, C, M, N, K, tile / tiles_n * BM, tile % tiles_n * BN, first_step, end_step, whole);
+    __syncthreads();  // all have eaten before anything new is ordered
   }
 }
 
-// grid: as many blocks as the card can hold at once      block: THREADS. Rows of shared tiles come set to 0
+// grid: as many blocks as the card holds at once      block: THREADS. The rows of shared tiles come set to 0
 // A [M, K], B [K, N], C [M, N]
 extern "C" __global__ void __launch_bounds__(THREADS)
     sgemm_persistent(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C, int M, int N, int K) {

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from course_kernels.cuda.launch import launch, load_kernel
-from course_kernels.sgemm.arguments import in_vectors, product_of
+from course_kernels.sgemm.arguments import check_asynchronous_copies, in_vectors, product_of
 from course_kernels.sgemm.tiles import tiles_here
 
 SOURCE = Path(__file__).with_suffix(".cu")
@@ -29,8 +29,9 @@ def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         (M, N) float32; an element of a shared tile is a sum of a few running fp32 sums, in no fixed order.
     Raises:
         TypeError: a or b is not float32.
-        ValueError: see `product_of`.
+        ValueError: see `product_of` and `check_asynchronous_copies`.
     """
+    check_asynchronous_copies()
     tiles = tiles_here()
     c, M, N, K = product_of(a, b)
     kernel = load_kernel(SOURCE, "sgemm_persistent" if in_vectors(a, b) else "sgemm_any", tiles.defines)
