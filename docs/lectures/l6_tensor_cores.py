@@ -292,7 +292,7 @@ record(
 # ### Ask the assembler
 #
 # Much that is written about these instructions is a little wrong. You need not believe anybody: the assembler takes
-# a line or refuses it. No GPU is needed, and each answer takes milliseconds.
+# a line or refuses it. Not even a GPU is needed.
 
 # %% tags=["fold"]
 import re
@@ -518,9 +518,8 @@ record(
 # what: our Triton kernel over cuBLAS, bf16, 8192 × 8192 × 8192, speed
 # ///
 #
-# Nothing here reaches the data sheet, the libraries included. At 8192 the card ran at
-# {{ wide.cublas.sm_mhz:.0f }} MHz and drew {{ wide.cublas.power_w:.0f }} W, while the sheet's peak is drawn for
-# 1830 MHz [^lockwood-h100]. A card that mills this hard is limited by its power, too.
+# Nothing here reaches the data sheet, the libraries included. The clock alone cannot tell why. Counters can:
+# [further down](#when-the-mills-stand-still).
 #
 # ### Without the mill
 #
@@ -623,8 +622,8 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # </details>
 #
 # /// claim | gemm.mma_sync_of_cublas.n4096 > 0.55
-# {{ climb.mma_sync.of_peak:.1%}} of peak, **{{ gemm.mma_sync_of_cublas.n4096:.0%}} of cuBLAS**. On the generation it was made for, this
-# kernel's plan is that of the library.
+# {{ climb.mma_sync.of_peak:.1%}} of peak, **{{ gemm.mma_sync_of_cublas.n4096:.0%}} of cuBLAS**. On Ampere, the generation it
+# was made for, there is no other instruction to be had.
 # /// otherwise
 # It reaches {{ climb.mma_sync.of_peak:.1%}} of peak and {{ gemm.mma_sync_of_cublas.n4096:.0%}} of cuBLAS.
 # ///
@@ -658,8 +657,8 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # </details>
 #
 # /// claim | climb.wgmma.us < 0.95 * climb.mma_sync.us
-# {{ climb.wgmma.of_peak:.1%}} of peak, and {{ climb.mma_sync.us / climb.wgmma.us:.2f }} times the speed of the step before. It is the
-# plainest kernel with `wgmma` that we could write, with nothing in it that is not needed.
+# {{ climb.wgmma.of_peak:.1%}} of peak, and {{ climb.mma_sync.us / climb.wgmma.us:.2f }} times the speed of the step before. It is
+# a plain kernel: no warp has a role of its own.
 # /// otherwise
 # {{ climb.wgmma.of_peak:.1%}} of peak, {{ climb.wgmma.us / climb.mma_sync.us:.2f }} of the time of the step before.
 # ///
@@ -684,6 +683,14 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # is: two shapes, both kind to a tile of 128 × 256. The library has an answer for every shape, every type and every layout; this loop has one.
 # /// otherwise
 # {{ gemm.triton_of_cublas.n4096:.0%}} of cuBLAS at 4096, {{ gemm.triton_of_cublas.n8192:.0%}} at 8192.
+# ///
+#
+# /// claim | climb.triton.us < 0.95 * climb.wgmma.us
+# Against our own `wgmma` it is {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed, with the same `HGMMA` in the middle. What it has more is
+# the carrying: one thread orders a tile from the copy engine, where in ours 256 threads copy. That is what the workshop on Hopper
+# takes up.
+# /// otherwise
+# Against our own `wgmma` it is {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed.
 # ///
 #
 # ### Read the machine code
@@ -767,7 +774,7 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 # /// answer
 # (128 + 256) × 64 × 2 = 49 152 bytes, 48 KiB. Four pairs are 192 KiB; a fifth does not fit. Three pairs under way: 144 KiB on
 # each SM. From [Little's law](l3_memory.py#how-many-must-be-walking) you know what one SM needs for the pantry. This
-# is several times as much, and most of it comes from L2, which is nearer.
+# is several times as much, and much of it comes from L2, which is nearer.
 # ///
 #
 # /// lab | wmma
@@ -1019,8 +1026,8 @@ record(
 # hold each, and which would you take?
 # /// answer
 # (a) bf16: fp16's smallest ordinary number is 2<sup>−14</sup>, below it precision melts away, and e4m3 would need a scale. (b)
-# fp16 and bf16 hold them as they are. e4m3 holds them with a scale, and that is what servers do. (c) Only fp32: with 8
-# bits of fraction and less, a sum stops growing at 512. (d) None of the short ones. fp32 reaches far enough, but it steps by
+# fp16 and bf16 hold them as they are. e4m3 holds them with a scale, and that is what servers do. (c) Only fp32: a sum of
+# ones stops growing at 256 in bf16, and at 2048 in fp16. (d) None of the short ones. fp32 reaches far enough, but it steps by
 # far more than a metre out there. Some numbers want float64.
 # ///
 
@@ -1029,7 +1036,7 @@ record(
 #
 # The clock says *slow*. It does not say *why*. Three questions, in this order, and each has a counter.
 #
-# 1. **Are they used at all?** How many instructions went to the tensor pipe. Zero is zero.
+# 1. **Are they used at all?** How many operations went through the tensor pipe. Zero is zero.
 # 2. **How much of the time?** In which share of the ticks the tensor pipe was at work.
 # 3. **If not: what were the warps waiting for?** Each tick, a warp that cannot issue has a reason, a *stall reason*.
 #
@@ -1222,11 +1229,13 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # Your model is slow, and the counter says that the tensor pipe hardly ever works. Name as many causes as you can, and for each
 # the thing you would look at first.
 # /// answer
-# 1. The type: fp32 without TF32, or float64. Look at the kernel's name and at the tensor instructions: zero. 2. The
-# shape: a K or N that no 16 bytes divide, so that the library falls back to something else. Pad it. 3. Too little work: one row of A (a batch
-# of one) makes a multiply memory-bound, and no mill can help. Work out the intensity. 4. Too few blocks: a small C leaves most SMs
-# empty. 5. It is not the multiply: elementwise kernels between them take the time. Fuse. 6. An older road: `mma.sync` on
-# Hopper, WMMA, FP8 by `mma.sync`. Look for `HGMMA` and `QGMMA` in SASS.
+#
+# - The type: fp32 without TF32, or float64. Look at the operations of the tensor pipe: zero.
+# - The shape: rows of A or B whose length in bytes 16 does not divide. Look at the kernel's name. Pad.
+# - Too little work: one row of A, a batch of one, makes a multiply memory-bound, and no mill can help. Work out the intensity.
+# - Too few blocks: a small C leaves most SMs empty. Count the tiles of C.
+# - Not the multiply at all: elementwise kernels between multiplies take the time. Fuse.
+# - An older road: `mma.sync` on Hopper, WMMA, FP8 by `mma.sync`. Look for `HGMMA` and `QGMMA` in the machine code.
 # ///
 
 # %% [markdown]
