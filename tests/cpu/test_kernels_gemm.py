@@ -3,6 +3,7 @@
 import re
 from dataclasses import asdict
 from math import nan
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from course_kernels.gemm.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
 SHAPES = {
-    "one warp": k03_mma_sync.Shape(BM=64, BN=64, BK=32, WM=64, WN=64, STAGES=3, GROUP=2),
+    "one warp": k03_mma_sync.Shape(BM=64, BN=32, BK=32, WM=64, WN=32, STAGES=3, GROUP=2),
     "narrow warps": k03_mma_sync.Shape(BM=64, BN=128, BK=64, WM=32, WN=32, STAGES=2, GROUP=3),
     "the card's": k03_mma_sync.SHAPES[9, 0],
     "elsewhere": k03_mma_sync.ELSEWHERE,
@@ -43,6 +44,9 @@ def run(tmp_path_factory):
             patch.setattr(module, "launch", launch)
             patch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
             patch.setattr(torch.cuda, "current_device", lambda: 0)
+            patch.setattr(
+                torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=3)
+            )
             patch.setattr(torch, "empty", lambda *size, **how: torch.full(*size, nan, **how))
             if hasattr(module, "allow_shared_memory"):
                 patch.setattr(module, "allow_shared_memory", lambda kernel, n_bytes: None)
@@ -109,14 +113,19 @@ FAULTS = {
     ),
     "k03: one group more may be late": (
         k03_mma_sync,
-        "wait_for_all_but<STAGES - 2>();\n        __syncthreads();",
-        "wait_for_all_but<STAGES - 1>();\n        __syncthreads();",
+        "wait_for_all_but<STAGES - 2>();\n          __syncthreads();",
+        "wait_for_all_but<STAGES - 1>();\n          __syncthreads();",
     ),
-    "k03: no barrier behind the wait": (k03_mma_sync, "__syncthreads();  // that tile has come", "//"),
+    "k03: no barrier behind the wait": (k03_mma_sync, "__syncthreads();  // it is filled", "//"),
     "k03: read without the swizzle": (k03_mma_sync, "(a_lane ^ step * 32)", "(a_lane + step * 32)"),
     "k03: B is not transposed": (k03_mma_sync, "load_matrices_transposed(", "load_matrices("),
+    "k03: sums begin with those of the tile before": (
+        k03_mma_sync,
+        "[i % 4] = 0.0f",
+        "[i % 4] *= tile < 3 ? 0 : 1",
+    ),
     "k03: rows of a strip change places": (k03_mma_sync, "to + 8 * PITCH", "to + 4 * PITCH"),
-    "k03: the last tile of k reaches too far": (k03_mma_sync, "row < k_left ?", "row < k_left + 8 ?"),
+    "k03: the last tile of k reaches too far": (k03_mma_sync, "< k_left - b_row ?", "< k_left - b_row + 8 ?"),
 }
 
 

@@ -5,7 +5,9 @@
 // Source    PTX ISA, ldmatrix and mma.m16n8k16
 #pragma once
 
-__device__ inline unsigned address_for_ldmatrix(const void *p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+__device__ inline unsigned address_for_ldmatrix(const void *p) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(p));
+}
 
 // Four 8 x 8 matrices from shared memory. Lane l names 16 bytes, row l % 8 of matrix l / 8. Afterwards it holds of
 // matrix i, in held[i], the numbers 2 * (l % 4) and the next of row l / 4.

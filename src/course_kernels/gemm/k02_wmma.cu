@@ -4,7 +4,7 @@
 // Idea      a fragment is a 16 x 16 matrix that the 32 threads of a warp hold together, and mma_sync multiplies two of
 //           them. Which thread holds which number is the compiler's affair
 // Against   k01_cuda_cores, whose threads multiply one pair of numbers at a time: the same block tiles and warp tiles
-// Cost      the warp waits for its tile, then for its fragments, then multiplies: the tensor cores stand still meanwhile
+// Cost      a warp waits for its tile, then for its fragments, then multiplies: until then the tensor cores stand still
 // Limits    16-byte loads need rows at multiples of 16 bytes (WHOLE); else numbers come one by one
 // Next      k03_mma_sync, which has the next tile and the next fragments on their way while it multiplies
 // Source    CUDA C++ Programming Guide, Warp Matrix Functions

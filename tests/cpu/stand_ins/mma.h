@@ -27,7 +27,7 @@ void fill_fragment(F &f, float x) {
 
 template <class Use, int M, int N, int K, class Number, class Layout>
 void load_matrix_sync(fragment<Use, M, N, K, Number, Layout> &f, const Number *from, unsigned pitch) {
-  if (reinterpret_cast<std::size_t>(from) % 32) fibers::blame("an address of load_matrix_sync is no multiple of 32 bytes");
+  if (reinterpret_cast<std::size_t>(from) % 32) fibers::blame("an address of load_matrix_sync, no multiple of 32");
   if (pitch % 8) fibers::blame("rows that load_matrix_sync takes are no multiple of 8 numbers apart");
   __syncwarp();
   constexpr bool along_rows = std::is_same_v<Layout, row_major>;
