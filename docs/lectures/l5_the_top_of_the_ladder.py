@@ -1348,7 +1348,7 @@ record(
 # caption: Per cent of peak is of the data sheet's peak for that type.
 # ///
 #
-# /// claim | half.ours.tflops < 0.1 * half.cublas.tflops
+# /// claim | half.ours.tflops < 0.07 * half.cublas.tflops
 # All of two lectures, and **{{ half.ours.tflops / half.cublas.tflops:.1%}} of the library**. It is no mistake in the kernel. Its lanes are about as busy as they were in fp32, and they have no
 # faster multiply-add for shorter numbers. The library does not use the lanes. Beside them, in every room, stands a machine that does a
 # whole small matrix multiply in one call: a *tensor core*.
