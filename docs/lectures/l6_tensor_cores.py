@@ -711,6 +711,10 @@ BINARIES = {  # the kernel's own name, and where its machine code comes from
         compile_cubin(k01_cuda_cores.SOURCE, ARCH, BF16),
     ),
     "wmma": ("gemm_wmma", compile_cubin(k02_wmma.SOURCE, ARCH, BF16)),
+    "wmma_fp16": (
+        "gemm_wmma",
+        compile_cubin(k02_wmma.SOURCE, ARCH, {**BF16, "TYPE": "__half"}),
+    ),
     "mma_sync": (
         "gemm_mma_sync",
         compile_cubin(
@@ -720,7 +724,10 @@ BINARIES = {  # the kernel's own name, and where its machine code comes from
     "wgmma": ("gemm_wgmma", compile_cubin(k04_wgmma.SOURCE, ARCH)),
     "triton": ("gemm_kernel", in_triton.asm["cubin"]),
 }
-NAMES = ("FFMA", "HMMA", "HGMMA", "LDS", "LDSM", "MOVM", "LDGSTS", "UTMALDG")
+NAMES = (
+    *("FFMA", "HMMA", "HGMMA", "LD", "LDS", "LDSM", "MOVM"),
+    *("LDGSTS", "UTMALDG"),
+)
 LINE = r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\d\s+)?([A-Z0-9]+)"  # not @!PT: never
 
 
@@ -736,17 +743,17 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 # %% [markdown]
 # /// table
 # turned: true
-# columns: [kernel, FFMA, HMMA, HGMMA, LDS, LDSM, MOVM, LDGSTS, UTMALDG]
+# columns: [kernel, FFMA, HMMA, HGMMA, LD, LDS, LDSM, MOVM, LDGSTS, UTMALDG]
 # rows:
-#   - [CUDA cores, "{{ code.cuda_cores.FFMA:.0f}}", "{{ code.cuda_cores.HMMA:.0f}}", "{{ code.cuda_cores.HGMMA:.0f}}", "{{ code.cuda_cores.LDS:.0f}}", "{{ code.cuda_cores.LDSM:.0f}}", "{{ code.cuda_cores.MOVM:.0f}}", "{{ code.cuda_cores.LDGSTS:.0f}}", "{{ code.cuda_cores.UTMALDG:.0f}}"]
-#   - [WMMA, "{{ code.wmma.FFMA:.0f}}", "{{ code.wmma.HMMA:.0f}}", "{{ code.wmma.HGMMA:.0f}}", "{{ code.wmma.LDS:.0f}}", "{{ code.wmma.LDSM:.0f}}", "{{ code.wmma.MOVM:.0f}}", "{{ code.wmma.LDGSTS:.0f}}", "{{ code.wmma.UTMALDG:.0f}}"]
-#   - [mma.sync, "{{ code.mma_sync.FFMA:.0f}}", "{{ code.mma_sync.HMMA:.0f}}", "{{ code.mma_sync.HGMMA:.0f}}", "{{ code.mma_sync.LDS:.0f}}", "{{ code.mma_sync.LDSM:.0f}}", "{{ code.mma_sync.MOVM:.0f}}", "{{ code.mma_sync.LDGSTS:.0f}}", "{{ code.mma_sync.UTMALDG:.0f}}"]
-#   - [wgmma, "{{ code.wgmma.FFMA:.0f}}", "{{ code.wgmma.HMMA:.0f}}", "{{ code.wgmma.HGMMA:.0f}}", "{{ code.wgmma.LDS:.0f}}", "{{ code.wgmma.LDSM:.0f}}", "{{ code.wgmma.MOVM:.0f}}", "{{ code.wgmma.LDGSTS:.0f}}", "{{ code.wgmma.UTMALDG:.0f}}"]
-#   - [Triton, "{{ code.triton.FFMA:.0f}}", "{{ code.triton.HMMA:.0f}}", "{{ code.triton.HGMMA:.0f}}", "{{ code.triton.LDS:.0f}}", "{{ code.triton.LDSM:.0f}}", "{{ code.triton.MOVM:.0f}}", "{{ code.triton.LDGSTS:.0f}}", "{{ code.triton.UTMALDG:.0f}}"]
-# caption: "Lines of machine code. FFMA is a multiply-add of one lane; HMMA and HGMMA are the mill. LDS reads the tray, LDSM is ldmatrix, MOVM turns a small square round. LDGSTS carries past the hands, UTMALDG is the copy engine, TMA."
+#   - [CUDA cores, "{{ code.cuda_cores.FFMA:.0f}}", "{{ code.cuda_cores.HMMA:.0f}}", "{{ code.cuda_cores.HGMMA:.0f}}", "{{ code.cuda_cores.LD:.0f}}", "{{ code.cuda_cores.LDS:.0f}}", "{{ code.cuda_cores.LDSM:.0f}}", "{{ code.cuda_cores.MOVM:.0f}}", "{{ code.cuda_cores.LDGSTS:.0f}}", "{{ code.cuda_cores.UTMALDG:.0f}}"]
+#   - [WMMA, "{{ code.wmma.FFMA:.0f}}", "{{ code.wmma.HMMA:.0f}}", "{{ code.wmma.HGMMA:.0f}}", "{{ code.wmma.LD:.0f}}", "{{ code.wmma.LDS:.0f}}", "{{ code.wmma.LDSM:.0f}}", "{{ code.wmma.MOVM:.0f}}", "{{ code.wmma.LDGSTS:.0f}}", "{{ code.wmma.UTMALDG:.0f}}"]
+#   - [mma.sync, "{{ code.mma_sync.FFMA:.0f}}", "{{ code.mma_sync.HMMA:.0f}}", "{{ code.mma_sync.HGMMA:.0f}}", "{{ code.mma_sync.LD:.0f}}", "{{ code.mma_sync.LDS:.0f}}", "{{ code.mma_sync.LDSM:.0f}}", "{{ code.mma_sync.MOVM:.0f}}", "{{ code.mma_sync.LDGSTS:.0f}}", "{{ code.mma_sync.UTMALDG:.0f}}"]
+#   - [wgmma, "{{ code.wgmma.FFMA:.0f}}", "{{ code.wgmma.HMMA:.0f}}", "{{ code.wgmma.HGMMA:.0f}}", "{{ code.wgmma.LD:.0f}}", "{{ code.wgmma.LDS:.0f}}", "{{ code.wgmma.LDSM:.0f}}", "{{ code.wgmma.MOVM:.0f}}", "{{ code.wgmma.LDGSTS:.0f}}", "{{ code.wgmma.UTMALDG:.0f}}"]
+#   - [Triton, "{{ code.triton.FFMA:.0f}}", "{{ code.triton.HMMA:.0f}}", "{{ code.triton.HGMMA:.0f}}", "{{ code.triton.LD:.0f}}", "{{ code.triton.LDS:.0f}}", "{{ code.triton.LDSM:.0f}}", "{{ code.triton.MOVM:.0f}}", "{{ code.triton.LDGSTS:.0f}}", "{{ code.triton.UTMALDG:.0f}}"]
+# caption: "Lines of machine code. FFMA is a multiply-add of one lane; HMMA and HGMMA are the mill. LDS reads the tray, LD reads by a general address, here the tray's, LDSM is ldmatrix, MOVM turns a small square round. LDGSTS carries past the hands, UTMALDG is the copy engine, TMA."
 # ///
 #
-# /// claim | code.cuda_cores.HMMA == 0 and code.wmma.HMMA > 20 and code.mma_sync.LDGSTS > 10 and code.wgmma.HGMMA == 4 and code.wgmma.LDS + code.wgmma.LDSM < 1
+# /// claim | code.cuda_cores.HMMA == 0 and code.wmma.HMMA > 20 and code.mma_sync.LDGSTS > 10 and code.wgmma.HGMMA == 4 and code.wgmma.LD + code.wgmma.LDS + code.wgmma.LDSM < 1
 # The climb, line by line. No mill in the first row. In the second `HMMA` appears; in the third also `LDGSTS`, which
 # is what `cp.async` becomes. In the fourth, {{ code.wgmma.HGMMA:.0f}} lines of `HGMMA` do what {{ code.mma_sync.HMMA:.0f}} of `HMMA` did in a
 # tile as deep, and nothing at all is read from the tray into anybody's hands.
@@ -754,12 +761,14 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 # `HMMA` and `HGMMA` are the tensor cores' own names.
 # ///
 #
-# /// claim | code.wmma.LDSM == 0 and code.wmma.LDS > 20 and code.wmma.MOVM > 4 and code.mma_sync.LDSM > 20
-# And look at WMMA's loads. They became plain `LDS`, and for B `MOVM` besides, which turns squares of 8 × 8 round in the
-# registers. `mma.sync` and `ldmatrix` let us say `LDSM` instead, which does both. WMMA is convenient because the compiler chooses. Here it
-# chose badly, and there is no way to tell it.
+# /// claim | code.wmma.LDSM == 0 and code.wmma.MOVM > 20 and code.wmma_fp16.LDSM > 8 and code.wmma_fp16.MOVM == 0
+# And look at WMMA's loads. In bf16 they became `LD`, which does not even know that it reads the tray, and `MOVM`, which turns squares of 8 × 8 round in the
+# registers. Compile the very same source for fp16, and they become `LDSM`, {{ code.wmma_fp16.LDSM:.0f}} of it, and no `MOVM`. Both types have
+# 16 bits. WMMA is convenient because the compiler chooses. Here it chose badly for one of two, and there is no way to tell it. With
+# `mma.sync` we say `ldmatrix` ourselves.
 # /// otherwise
-# WMMA's loads became {{ code.wmma.LDSM:.0f}} `LDSM` and {{ code.wmma.LDS:.0f}} `LDS`.
+# WMMA's loads became {{ code.wmma.LDSM:.0f}} `LDSM` and {{ code.wmma.MOVM:.0f}} `MOVM` in bf16, {{ code.wmma_fp16.LDSM:.0f}} and
+# {{ code.wmma_fp16.MOVM:.0f}} in fp16.
 # ///
 #
 # /// claim | code.triton.HGMMA > 2.5 and code.triton.UTMALDG > 3.5
@@ -1011,7 +1020,7 @@ record(
 # /// claim | edge.bf16.said == edge.bf16.ones and edge.tf32.said == edge.tf32.ones and edge.e4m3.said == 16384 and edge.e4m3.ones > 20000
 # In bf16 and TF32 all the ones arrive. In FP8 the sum stops at {{ edge.e4m3.said:.0f}}, and however many more you send, they are
 # lost: 2<sup>14</sup> is {{ edge.e4m3.said:.0f}}. The 8-bit mill keeps fewer bits of a sum than fp32 has, whatever the type of the result is called.
-# DeepSeek's engineers met this edge when they trained in FP8 [^deepseek2024]. The cure is to take the sum out of the mill
+# DeepSeek's engineers met this edge when they trained in FP8, and found around 14 bits, too [^deepseek2024]. The cure is to take the sum out of the mill
 # now and then and go on adding in fp32; cuBLASLt does that unless you ask for *fast accumulation*, as we did above.
 # /// otherwise
 # In FP8, {{ edge.e4m3.ones:.0f}} ones make {{ edge.e4m3.said:.0f}}; in bf16, {{ edge.bf16.ones:.0f}} make {{ edge.bf16.said:.0f}}.
