@@ -67,7 +67,7 @@ def cases():
                 yield pytest.param(kernel, w, id=f"{kernel}-{w.label}")
 
 
-@pytest.mark.parametrize(("kernel", "w"), cases())
+@pytest.mark.parametrize(("kernel", "w"), list(cases()))
 def test_gemm_is_right_and_rounds_once(kernel, w):
     error = checked_error(GEMMS[kernel], w, generator())
 
