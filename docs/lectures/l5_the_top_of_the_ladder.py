@@ -810,7 +810,7 @@ record(
 #
 # /// claim | ladder.register_banks.us > ladder.persistent.us and vital.persistent.rooms > vital.register_banks.rooms
 # **{{ ladder.persistent.of_peak:.1%}} of peak**, {{ ladder.register_banks.us / ladder.persistent.us:.3f }} times the speed of kernel 11. The rooms are in
-# use {{ vital.persistent.rooms:.1%}} of the ticks, before {{ vital.register_banks.rooms:.1%}}. It is the smallest step of all, and the last.
+# use {{ vital.persistent.rooms:.1%}} of the ticks, before {{ vital.register_banks.rooms:.1%}}. It is the last step.
 # /// otherwise
 # {{ ladder.persistent.of_peak:.1%}} of peak, against {{ ladder.register_banks.of_peak:.1%}}.
 # ///
@@ -832,7 +832,7 @@ record(
 # Now take the last kernel apart. Per cent of peak is a product of three: the clock, the calls used, the share. And the clock you read while
 # the kernel runs, not before and after.
 
-# %%
+# %% tags=["fold"]
 from course_kernels.measure import samples
 from course_kernels.measure.sensors import Sampler
 from course_kernels.sgemm.problem import PROBLEM
