@@ -519,7 +519,7 @@ record(
 # /// claim | abs(vital.warp_tiles.turns / vital.conflict_free.turns - 1) < 0.03
 # **Here the pencil was wrong.** A third fewer numbers, and not one turn saved. Why? A load of 16 bytes is too much for one turn, so the tray
 # serves the lanes of a warp in groups. A number that two *groups* want leaves the tray twice, whatever the pencil says about the warp. In both
-# kernels the groups cannot be served in fewer turns. (What the groups are, nobody outside NVIDIA has to know. That there are some, the
+# kernels the groups cannot be served in fewer turns. (Which lanes make a group, NVIDIA does not say. That there are groups, the
 # counter shows: {{ vital.warp_tiles.turns_a_load:.1f }} turns for a load without a queue.)
 # /// otherwise
 # Turns for one multiply-add: {{ vital.warp_tiles.turns:.3f }}, before {{ vital.conflict_free.turns:.3f }}.
@@ -672,8 +672,8 @@ record(
 # ///
 #
 # Who decides in which register a number lies? The compiler. And you, without knowing it. A 16-byte *store* wants four sums in
-# four registers in a row. A 16-byte *load* puts four numbers of B into four registers in a row. So sum number c and b number c always share
-# a drawer, and whether a lies there as well is a coin toss. **The stores that we made wide in step 6 have tied the compiler's hands.**
+# four registers in a row. A 16-byte *load* puts four numbers of B into four registers in a row. So sum number c and b number c easily end
+# up in one drawer, and then it is a coin toss whether a lies there as well. **The stores that we made wide in step 6 tie the compiler's hands.**
 #
 # Do not believe it. Count it, in the machine code of our own kernels.
 
