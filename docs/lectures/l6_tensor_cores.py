@@ -544,7 +544,7 @@ record(
 # caption: A fragment is a tile whose numbers you may not find. That is what makes it easy, and what limits it.
 # ///
 #
-# <details class="fold" markdown="1"><summary>The loop: a warp tile of 4 × 2 fragments of sums</summary>
+# <details class="fold" markdown="1"><summary>The loop: a warp tile of 2 × 4 fragments of sums</summary>
 #
 # /// source | src/course_kernels/gemm/k02_wmma.cu#multiply
 # ///
