@@ -43,7 +43,8 @@ SIZES = [  # M, N, K
 BLOCKS = (
     3  # that the card holds at once: a persistent kernel has several tiles for each, and some to share out
 )
-MARGIN = 1 << 15  # elements of NaN before and after every tensor
+MARGIN = 1 << 15  # elements before and after every tensor, NaN for the inputs
+UNTOUCHED = 12345.0  # and this for outputs
 
 
 def forget(module):
@@ -52,10 +53,10 @@ def forget(module):
         getattr(function, "cache_clear", lambda: None)()
 
 
-def margins(x):
-    """A copy of x in the middle of NaN, and the whole memory."""
-    whole = torch.full((x.numel() + 2 * MARGIN,), nan)
-    inside = whole[MARGIN : MARGIN + x.numel()].view(x.shape)
+def margins(x, value=nan, margin=MARGIN):
+    """A copy of x in the middle of a value, and the whole memory."""
+    whole = torch.full((x.numel() + 2 * margin,), value)
+    inside = whole[margin : margin + x.numel()].view(x.shape)
     inside.copy_(x)
     return inside, whole
 
@@ -65,7 +66,7 @@ def run(tmp_path_factory):
     """run(kernel module, a, b, text=...) -> the product, in memory that was NaN before; `text` replaces the source."""
     built = {}
 
-    def run(module, a, b, text=None, capability=(9, 0), **options):
+    def run(module, a, b, text=None, capability=(9, 0), margin=MARGIN):
         memory = []
 
         def load_kernel(source, name, defines=None):
@@ -77,11 +78,11 @@ def run(tmp_path_factory):
 
         def empty(*size, **how):
             size = size[0] if isinstance(size[0], tuple | list | torch.Size) else size
-            inside, whole = margins(torch.full(size, nan))
+            inside, whole = margins(torch.full(size, nan), UNTOUCHED)
             memory.append((whole, inside))
             return inside
 
-        a, b = margins(a)[0], margins(b)[0]
+        a, b = margins(a, margin=margin)[0], margins(b, margin=margin)[0]
         card = SimpleNamespace(multi_processor_count=3, name="CPU", major=capability[0], minor=capability[1])
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "load_kernel", load_kernel)
@@ -92,12 +93,11 @@ def run(tmp_path_factory):
             patch.setattr(torch.cuda, "get_device_properties", lambda *device: card)
             patch.setattr(torch.cuda, "current_device", lambda: 0)
             forget(module)
-            c = module.sgemm(a, b, **options)
+            c = module.sgemm(a, b)
             forget(module)
         for whole, inside in memory:
-            inside_too = whole.clone()
-            inside_too[MARGIN : MARGIN + inside.numel()] = nan
-            assert bool(inside_too.isnan().all()), "written outside of the output"
+            around = torch.cat([whole[:MARGIN], whole[MARGIN + inside.numel() :]])
+            assert bool((around == UNTOUCHED).all()), "written outside of the output"
         return c
 
     return run
@@ -120,12 +120,24 @@ def test_the_product_is_right(run, kernel, size):
     assert error_of(run, KERNELS[kernel], size) <= 1
 
 
+@pytest.mark.parametrize("size", [(130, 133, 69), (132, 136, 68)], ids=str)
+@pytest.mark.parametrize("kernel", [name for name in KERNELS if name >= "k10"])
+def test_the_product_is_right_in_the_shape_for_other_cards(run, kernel, size):
+    assert error_of(run, KERNELS[kernel], size, capability=(8, 6)) <= 1
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_an_address_between_vectors_is_taken(run, kernel):
+    """On a CPU too a vector of 16 bytes that begins elsewhere would end the process."""
+    assert error_of(run, KERNELS[kernel], (36, 68, 20), margin=MARGIN + 1) <= 1
+
+
 # --- a fault is seen ------------------------------------------------------------------------------------------
 
 
-# The barriers between two tiles of a persistent block: what a thread may read there too late, it does not multiply,
-# so no number shows it.
-UNSEEN = {("k12_persistent", 2), ("k12_persistent", 3)}
+# The barrier between two tiles of a persistent block: what a thread may read there too late, it does not multiply, so
+# no number shows it.
+UNSEEN = {("k12_persistent", 2)}
 BARRIERS = [
     pytest.param(kernel, number, id=f"{kernel}-{number}")
     for kernel, module in KERNELS.items()
@@ -141,6 +153,60 @@ def test_no_barrier_can_be_left_out(run, kernel, number):
     text = "__syncthreads();".join(parts[: number + 1]) + "__syncthreads();".join(parts[number + 1 :])
 
     assert caught(run, module, text)
+
+
+FAULTS = {
+    "columns past the edge, naive": ("k01_naive", "m >= M || n >= N", "m >= M"),
+    "rows past the edge, naive": ("k01_naive", "m >= M || n >= N", "n >= N"),
+    "columns past the edge": ("k02_coalesced", "m >= M || n >= N", "m >= M"),
+    "B's rows past the end": ("k03_shared_tiles", "k < K && n < N ?", "n < N ?"),
+    "A's row runs into the next": ("k03_shared_tiles", "m < M && k0 + column < K ?", "m < M ?"),
+    "the trays' indices": ("k03_shared_tiles", "a_tile[row][i] *", "a_tile[i][row] *"),
+    "the column's own row": ("k04_register_column", "a_tile[row + r][i]", "a_tile[row][i]"),
+    "a column stored past the edge": ("k04_register_column", "if (m < M && n < N) C", "if (m < M) C"),
+    "two columns of the square": (
+        "k05_register_tile",
+        "b[c] = b_tile[i][column + c]",
+        "b[c] = b_tile[i][column]",
+    ),
+    "a square stored past the edge": ("k05_register_tile", "if (m < M && n < N) C", "if (n < N) C"),
+    "two elements of a vector": (
+        "k06_vectorised",
+        "a_tile[a_k + 2][a_row] = a.z",
+        "a_tile[a_k + 2][a_row] = a.w",
+    ),
+    "a vector past the end of its row": ("k06_vectorised", "k < K ? N - n : 0", "N - n"),
+    "padding the wrong way": ("k07_conflict_free", "[BK][BM + 4]", "[BK][BM - 4]"),
+    "half a tile too little": ("k07_conflict_free", "[i][column + c / 4 * (BN / 2)]", "[i][column + c]"),
+    "lanes that stand another way": ("k08_warp_tiles", "lane / LANES_N * 4", "lane % LANES_N * 4"),
+    "zeros forgotten": ("k09_asynchronous", "inside ? 4 : 0", "4"),
+    "a wait for the wrong group": (
+        "k09_asynchronous",
+        "wait_for_all_but<STAGES - 2>",
+        "wait_for_all_but<STAGES - 1>",
+    ),
+    "the wrong tray": (
+        "k09_asynchronous",
+        "= trays[step % STAGES];\n#pragma",
+        "= trays[(step + 1) % STAGES];\n#pragma",
+    ),
+    "edges taken for the inside": ("k09_asynchronous", "inner && k0 + BK <= K", "inner || k0 + BK <= K"),
+    "the elements of the step before": (
+        "k11_register_banks",
+        "multiply_add(sums, a[i % 2]",
+        "multiply_add(sums, a[0]",
+    ),
+    "a piece stored over the others": ("k12_persistent", "if (whole) C[", "if (true) C["),
+    "a piece that ends too late": ("k12_persistent", "first_step + to - from", "steps + to - from"),
+}
+
+
+@pytest.mark.parametrize(("kernel", "right", "wrong"), FAULTS.values(), ids=FAULTS)
+def test_a_planted_fault_is_seen(run, kernel, right, wrong):
+    text = KERNELS[kernel].SOURCE.read_text()
+    assert right in text
+
+    assert caught(run, KERNELS[kernel], text.replace(right, wrong))
 
 
 def caught(run, module, text):
