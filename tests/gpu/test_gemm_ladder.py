@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import course_kernels
+from course_kernels.gemm import one_instruction
 from course_kernels.gemm.problem import PROBLEM as GEMM
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
@@ -71,13 +72,22 @@ def cases():
 def test_gemm_is_right_and_rounds_once(kernel, w):
     error = checked_error(GEMMS[kernel], w, generator())
 
-    # Past the rounding of C stand K additions in float32; TF32 has none of 16 bits to round to.
+    # On top of rounding C once come the additions in float32. TF32 does not round C: there the problem says how much.
     allowed = HALF_A_STEP.get(w.dtype, GEMM.max_error(w)) + 8 * 2.0**-24 * math.sqrt(w.K)
     assert error <= allowed
 
 
 def test_every_gemm_takes_something():
     assert {case.values[0] for case in cases()} == set(GEMMS)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_matrix_multiply_in_one_instruction_is_exact(seed):
+    assert one_instruction.is_exact(seed)
+
+
+def test_it_is_one_instruction():
+    assert len(one_instruction.multiplications()) == 1
 
 
 # --- no TF32 ----------------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ KERNELS = [
     for path in sorted((ROOT / folder).glob("k[0-9][0-9]_*.py"))
     if path.with_suffix(".cu").exists()
 ]
+ALONE = "gemm/one_instruction"  # multiplies one pair of small matrices, which it brings with it
 
 # Two blocks each way and a rest, long enough for every ring of buffers to come round; nothing divides anything, then
 # vectors fit and tiles do not.
@@ -150,7 +151,8 @@ def call_of(fault: Fault) -> Call:
 
 def calls_of(folder: str) -> list[Call]:
     kernels = [kernel for kernel in KERNELS if kernel.startswith(f"{folder}/")]
-    return [Call(kernel, w.as_text()) for kernel in kernels for w in workloads_of(kernel)]
+    calls = [Call(kernel, w.as_text()) for kernel in kernels for w in workloads_of(kernel)]
+    return calls + [Call(ALONE, "")] * ALONE.startswith(f"{folder}/")
 
 
 def run_under(tool: str, calls: list[Call]) -> Report:
@@ -242,7 +244,7 @@ def report_of(tool: str, what: str) -> Report:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", [*KERNELS, ALONE])
 def test_nothing_is_found(kernel, tool, record_property):
     report = report_of(tool, kernel.partition("/")[0])
     calls = [call for call in calls_of(kernel.partition("/")[0]) if call.kernel == kernel]
@@ -303,6 +305,11 @@ def error_of(call: Call) -> float:
     """The worst element's error, as a part of what is allowed."""
     folder = call.kernel.partition("/")[0]
     module = import_module("course_kernels." + call.kernel.replace("/", "."))
+    if call.kernel == ALONE:
+        a, b = module.small_numbers(device="cpu")
+        return float(
+            (module.multiply(a.cuda(), b.cuda()).cpu().double() - a.double() @ b.double()).abs().max()
+        )
     problem = import_module(f"course_kernels.{folder}.problem").PROBLEM
     w = Workload.parse(call.workload)
     inputs = problem.make_inputs(w, torch.Generator().manual_seed(0), "cpu")
