@@ -354,7 +354,7 @@ record(
 # ///
 #
 # /// table
-# columns: [naive, ""]
+# columns: ["", naive]
 # rows:
 #   - ["**% of peak**", "**{{ ladder.naive.of_peak:.2%}}**"]
 #   - ["% of cuBLAS", "{{ naive_of_cublas:.2%}}"]
