@@ -15,9 +15,9 @@
 # - choose between TF32, fp16, bf16 and FP8, knowing what each costs in exactness and buys in speed;
 # - tell from counters that tensor cores stand idle, and why.
 #
-# **The headline: {{ climb.triton.of_peak:.0%}} of peak, in bf16, by a Triton kernel.** The same algorithm without
-# tensor cores, tuned as well as we could, reaches {{ climb.cuda_cores.of_peak:.1%}}. You cannot tune your way across
-# that gap. You need the other unit.
+# **The headline: {{ climb.triton.of_peak:.0%}} of peak, in bf16, by a Triton kernel.** The warp tiles of the
+# ladder, without tensor cores, reach {{ climb.cuda_cores.of_peak:.1%}}, and all the ordinary lanes together, without a tick lost, would come to
+# {{ mill.cores / mill.sheet:.0%}}. You cannot tune your way across that gap. You need the other unit.
 
 # %% [markdown]
 # ## A tiny matmul in one instruction
@@ -435,7 +435,7 @@ record(
 # Four kernels that use the mill, each built on one idea. The first step is without it. All of
 # them, and both libraries, run interleaved on the same matrices: 4096 × 4096 × 4096, bf16 in and out, sums in fp32.
 #
-# /// predict | The best algorithm of the ladder, fed with bf16 and without tensor cores: what share of cuBLAS?
+# /// predict | The warp tiles of the ladder, fed with bf16 and without tensor cores: what share of cuBLAS?
 # More than half · about a fifth · about a twentieth
 # /// reveal
 # {{ climb.cublas.us / climb.cuda_cores.us:.1%}}.
@@ -523,11 +523,11 @@ record(
 #
 # ### Without the mill
 #
-# The ladder of the last two lectures, with one change: numbers come in as bf16, two bytes each, and are turned into fp32
+# The ladder of the last two lectures, up to its warp tiles, with one change: numbers come in as bf16, two bytes each, and are turned into fp32
 # before a cook multiplies them. The same tiles, the same multiply-adds.
 #
 # /// claim | climb.cuda_cores.of_peak < 0.08 and climb.cublas.us < 0.08 * climb.cuda_cores.us
-# Everything you learnt is in it, and it is {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS. Half the bytes helped
+# Nearly everything you learnt is in it, and it is {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS. Half the bytes helped
 # little, because bytes were no longer what it waited for. Multiply-adds were, and a multiply-add in fp32 costs the same whatever its
 # operands looked like in memory. The ladder is right, and it leans against the wrong wall.
 # /// otherwise
@@ -630,7 +630,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # /// claim | climb.mma_sync.us < 0.6 * climb.wmma.us
 # Against WMMA it is {{ climb.wmma.us / climb.mma_sync.us:.1f }} times the speed, with the same instruction in the end, and as many of
-# it: `HMMA`. Only the waiting has gone.
+# it: `HMMA`. Most of the waiting has gone.
 # /// otherwise
 # It takes {{ climb.mma_sync.us / climb.wmma.us:.2f }} of WMMA's time.
 # ///
