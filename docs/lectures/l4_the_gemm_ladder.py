@@ -209,8 +209,8 @@ record(hand=hand, hall=hall)
 # A thread keeps 16 × 8 sums, and no lane queues. How many turns for 32 multiply-adds? What do the tray and the calls allow?
 # /// answer
 # 24 words for 128 multiply-adds: 24 / 128 = 0.19 turns, so the tray would allow 171, more than there are stoves. The
-# calls: 128 × 128 / (128 + 24) = 108. From the register tile on, the calls are the lowest roof, and the way up is to load
-# more words with one call. The next lecture begins there.
+# calls: 128 × 128 / (128 + 24) = 108. From the register tile on, the calls are the lowest roof, and the way up is to spend
+# fewer of them on anything but multiply-adds. The next lecture begins there.
 # ///
 
 # %% [markdown]
@@ -1076,7 +1076,7 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # When you read its code, you will meet `ThreadblockShape`: that is BM, BN and BK.
 #
 # The kernels of this page have no warp tile of their own. A warp's lanes lie where the block's numbering
-# happens to put them. The next lecture takes that in hand.
+# happens to put them. The next lecture gives them one, and measures what it is worth.
 #
 # /// exercise | Which tile?
 # (a) Its numbers cost no turn at the tray. (b) Made larger, it lets less come down the hall. (c) It decides how many
