@@ -863,7 +863,7 @@ for rung, kinds in found.items():
 # caption: "Shares of the waiting. L1 stands for L1 and all that lies beyond it. The last column is the good one: the warp could be called, and another one was."
 # ///
 #
-# /// claim | waits.naive.hall_queue > 0.7 and waits.shared_tiles.tray_queue > 0.25 and waits.register_tile.turn > 0.3 and vital.register_tile.calls < 0.7
+# /// claim | waits.naive.hall_queue > 0.7 and waits.shared_tiles.tray_queue > 0.25 and waits.register_column.tray > 0.25 and waits.register_tile.turn > 0.3 and vital.register_tile.calls < 0.7
 # It tells the same story as a walk through the kitchen. In the naive kernel everybody stands in line for L1. With shared
 # tiles the longest line is at the tray. With the register column they wait for the word itself. With the register tile
 # {{ waits.register_tile.turn:.0%}} of the waiting is of the good kind, and yet in {{ 1 - vital.register_tile.calls:.0%}} of the ticks
