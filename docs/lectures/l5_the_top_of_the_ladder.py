@@ -137,8 +137,7 @@ record(ladder=compare(LADDER, square, seconds=0.3))
 # In this run not every one of the first five kernels is faster than the one before it; see the table.
 # ///
 #
-# Peers have climbed this before us, and in this order you can read their numbers too. The best known ladder, Boehm's,
-# ended at 93.7 % of cuBLAS on an RTX A6000, and three of its twelve kernels were slower than one before them
+# Others have climbed this before us. The best known ladder, Boehm's, ended at 93.7 % of cuBLAS on an RTX A6000, and three of its twelve kernels were slower than one before them
 # [^boehm2022]. It is a fine text. On another card other steps pay, as you will see.
 
 # %% [markdown]
@@ -364,6 +363,7 @@ record(
 # rows:
 #   - [5 register tile, "{{ ladder.register_tile.of_peak:.1%}}", "{{ vital.register_tile.registers:.0f }}", "{{ vital.register_tile.shared_kib:.1f }}", "{{ vital.register_tile.occupancy:.0%}}", "{{ vital.register_tile.loads:.4f }}", "{{ vital.register_tile.carried:.4f }}", "{{ vital.register_tile.share:.1%}}"]
 #   - ["**6 vector loads**", "**{{ ladder.vectorised.of_peak:.1%}}**", "{{ vital.vectorised.registers:.0f }}", "{{ vital.vectorised.shared_kib:.1f }}", "{{ vital.vectorised.occupancy:.0%}}", "{{ vital.vectorised.loads:.4f }}", "{{ vital.vectorised.carried:.4f }}", "{{ vital.vectorised.share:.1%}}"]
+# caption: "Shared memory here and below: with the 1 KiB that the system keeps for itself in every block."
 # ///
 #
 # /// claim | abs(vital.register_tile.loads / by_hand.t8x8_by16.loads - 1) < 0.1 and abs(vital.vectorised.loads / by_hand.t8x8_by16.loads - 1) < 0.1
@@ -529,7 +529,7 @@ record(
 # /// claim | abs(ladder.warp_tiles.us / ladder.conflict_free.us - 1) < 0.02
 # And what the counter does not show, the clock does not show either: {{ ladder.conflict_free.us:.0f }} µs before,
 # {{ ladder.warp_tiles.us:.0f }} now. A tie. So the warp tile is no step of this ladder. It stays in the kernels that follow, because whoever reads
-# CUTLASS meets it at every turn, and because on tensor cores the warp tile is what a single instruction works on.
+# CUTLASS meets it at every turn, and because on tensor cores it is the warp that multiplies, and its tile is what it multiplies.
 # /// otherwise
 # {{ ladder.conflict_free.us:.0f }} µs before, {{ ladder.warp_tiles.us:.0f }} now.
 # ///
@@ -742,8 +742,9 @@ record(
 #
 # /// claim | ladder.tuned.us > ladder.register_banks.us and vital.register_banks.dispatch_stall < 0.8 * vital.tuned.dispatch_stall and drawer.register_banks < 0.5 * drawer.tuned
 # **{{ ladder.register_banks.of_peak:.1%}} of peak**, {{ ladder.tuned.us / ladder.register_banks.us:.3f }} times the speed of kernel 10.
-# A call is made in {{ vital.register_banks.issued:.1%}} of the ticks, before in {{ vital.tuned.issued:.1%}}. You cannot see
-# this in the source at all. You see it in the stall reasons, and then in the machine code.
+# A call is made in {{ vital.register_banks.issued:.1%}} of the ticks, before in {{ vital.tuned.issued:.1%}}. How much of
+# that each of the changes brought, this run does not take apart. But the drawers you cannot see in the source at all. You see them in the stall
+# reasons, and then in the machine code.
 # /// otherwise
 # {{ ladder.register_banks.of_peak:.1%}} of peak, against {{ ladder.tuned.of_peak:.1%}}; waiting for dispatch
 # {{ vital.register_banks.dispatch_stall:.2f }}, before {{ vital.tuned.dispatch_stall:.2f }}.
@@ -954,8 +955,8 @@ record(
 #
 # ### An idea that has nothing to do here
 #
-# Every ladder on tensor cores has a step that we left out: **the order of the tiles**. Tiles that run at the same time should share
-# strips of A and B, so that these are still on the serving counter, in L2.
+# There is one more idea in every good book, and we left it out: **the order of the tiles**. Tiles that run at the same time should share
+# strips of A and B, so that these are still on the serving counter, in L2. CUTLASS calls it rasterization [^cutlass-gemm].
 #
 # /// figure | docs/assets/figures/sgemm_tile_order.svg
 # alt: "The tiles of C as a grid of 12 by 12; 24 of them are worked on at a time. Row after row, they cover two rows and need 2 strips of A and all 12 of B, 14 together. In bands of four rows, they need 4 strips of A and 6 of B, 10 together."
@@ -1258,7 +1259,7 @@ record(
 # ///
 #
 # /// claim | smooth.whole.n8192.tflops > 0.97 * smooth.cublas.n8192.tflops
-# With size it gets better: {{ smooth.whole.n8192.tflops / smooth.cublas.n8192.tflops:.1%}} of the library at 8192. There are so many waves that the last one hardly counts.
+# With size it gets better: {{ smooth.whole.n8192.tflops / smooth.cublas.n8192.tflops:.1%}} of the library at 8192.
 # /// otherwise
 # At 8192 we have {{ smooth.whole.n8192.tflops / smooth.cublas.n8192.tflops:.1%}} of the library.
 # ///
@@ -1345,7 +1346,7 @@ record(
 # /// claim | few.m256.shared.tflops < 0.8 * few.m256.cublas.tflops and few.m128.shared.tflops < 0.8 * few.m128.cublas.tflops
 # With fewer tiles than that it still loses: {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} of the library at 256 × 256, and
 # {{ few.m128.shared.tflops / few.m128.cublas.tflops:.0%}} at 128 × 128. Each block adds a whole tile of 128 × 256 sums to the *same* few numbers of C, and at
-# 128 × 128 half of its tile lies outside. A smaller tile would waste less, and be added up in fewer atomics.
+# 128 × 128 half of its tile lies outside. A smaller tile would waste less.
 # /// otherwise
 # It has {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} of the library there.
 # ///
