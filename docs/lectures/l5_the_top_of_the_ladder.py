@@ -82,14 +82,16 @@ record(ladder=compare(LADDER, square, seconds=0.3))
 #   - {name: ladder.register_tile.tflops, label: "5 register tile"}
 #   - {name: ladder.vectorised.tflops, label: "6 vector loads"}
 #   - {name: ladder.conflict_free.tflops, label: "7 conflict-free"}
+#   - {name: ladder.warp_tiles.tflops, label: "8 side note: warp tiles"}
 #   - {name: ladder.asynchronous.tflops, label: "9 asynchronous"}
 #   - {name: ladder.tuned.tflops, label: "10 tuned"}
 #   - {name: ladder.register_banks.tflops, label: "11 register banks"}
+#   - {name: ladder.persistent.tflops, label: "12 side note: persistent"}
 # references:
 #   - {label: cuBLAS, value: ladder.cublas.tflops}
 #   - {label: data sheet, value: ladder.cublas.tflops / ladder.cublas.of_peak}
-# alt: "A staircase of ten kernels, in TFLOP/s: naive {{ ladder.naive.tflops:.1f }}, coalesced {{ ladder.coalesced.tflops:.1f }}, shared tiles {{ ladder.shared_tiles.tflops:.1f }}, register column {{ ladder.register_column.tflops:.1f }}, register tile {{ ladder.register_tile.tflops:.1f }}, vector loads {{ ladder.vectorised.tflops:.1f }}, conflict-free {{ ladder.conflict_free.tflops:.1f }}, asynchronous {{ ladder.asynchronous.tflops:.1f }}, tuned {{ ladder.tuned.tflops:.1f }}, register banks {{ ladder.register_banks.tflops:.1f }}. cuBLAS stands at {{ ladder.cublas.tflops:.1f }}, the data sheet at {{ ladder.cublas.tflops / ladder.cublas.of_peak:.0f }}."
-# caption: The first five steps are the lecture before. The strong part of a step is what it added. The side notes, 8 and 12, are left out.
+# alt: "A staircase of ten steps and two side notes, in TFLOP/s: naive {{ ladder.naive.tflops:.1f }}, coalesced {{ ladder.coalesced.tflops:.1f }}, shared tiles {{ ladder.shared_tiles.tflops:.1f }}, register column {{ ladder.register_column.tflops:.1f }}, register tile {{ ladder.register_tile.tflops:.1f }}, vector loads {{ ladder.vectorised.tflops:.1f }}, conflict-free {{ ladder.conflict_free.tflops:.1f }}, side note warp tiles {{ ladder.warp_tiles.tflops:.1f }}, asynchronous {{ ladder.asynchronous.tflops:.1f }}, tuned {{ ladder.tuned.tflops:.1f }}, register banks {{ ladder.register_banks.tflops:.1f }}, side note persistent {{ ladder.persistent.tflops:.1f }}. cuBLAS stands at {{ ladder.cublas.tflops:.1f }}, the data sheet at {{ ladder.cublas.tflops / ladder.cublas.of_peak:.0f }}."
+# caption: The first five steps are the lecture before. The strong part of a step is what it added; the side notes, 8 and 12, add nothing.
 # ///
 #
 # /// table
