@@ -4,7 +4,7 @@
 // Idea      the 32 threads of a warp stand 4 x 8 over a warp tile of 32 x 64: together they read 32 elements of A and 64
 //           of B for 2048 multiply-adds
 // Against   k07_conflict_free, whose warps stand 2 x 16 over 16 x 128 and read 16 and 128
-// Cost      two thirds of the bytes out of shared memory
+// Cost      fewer different elements; whether shared memory takes fewer turns for them, a counter must say
 // Next      the tiles come while others are eaten
 // Source    NVIDIA CUTLASS, "Efficient GEMM in CUDA"; S. Boehm 2022, How to optimize a CUDA matmul kernel, kernel 10
 

@@ -2,10 +2,10 @@
 //
 // Contract  problem.py, asynchronous_copy.cuh, vectors.cuh      Launcher  k11_register_banks.py
 // Idea      a multiply-add reads three registers, and the register file has two banks: the registers with even numbers
-//           and those with odd ones. Two operands in one bank cost a turn more. C is stored element by element here, so
-//           the compiler may put the sums where they get in nobody's way, and the multiply-adds go along the rows of
-//           the register tile, there and back, so one operand of each is still at hand from the one before. And the next elements are read from
-//           shared memory while these are multiplied, across the barrier too
+//           and those with odd ones. All three from one bank cost a turn more. C is stored element by element here, so
+//           the compiler may put the sums where they get in nobody's way; the multiply-adds go along the rows of the
+//           register tile, there and back, so one operand of each is still at hand from the one before; and the next
+//           elements are read from shared memory while these are multiplied, across the barrier too
 // Against   k10_tuned: its 16-byte stores want four neighbouring registers, and so put sums[r][c] in the bank of b[c]
 // Cost      four times the store instructions, once, at the end
 // Next      the last wave
