@@ -10,7 +10,7 @@
 #
 # By the end of this page you can
 #
-# - type the first five kernels of a matrix multiply, each from the one before it;
+# - build five kernels of a matrix multiply, each from the one before it, and type three of them in the lab;
 # - say for each of them, with a pencil, how many bytes it asks for, how much it computes, and which roof it
 #   will hit first;
 # - read the counter that shows whether you were right;
@@ -117,7 +117,8 @@ record(
 # ## What a room can do in one tick
 #
 # The job has a roof on paper. But a kernel does not hit paper. It hits whatever gives out first in the room where it
-# runs, one SM. You know the four candidates. Here is what each of them can do in *one tick of the clock*.
+# runs, one SM. There are four candidates. Three you know. The fourth is the *call*: in each tick a scheduler calls one
+# warp to its next instruction. (In the trade: an *issue slot*.) Here is what each can do in *one tick of the clock*.
 #
 # | in the room | can do, in one tick | and that is a roof of |
 # |---|---|---|
@@ -130,13 +131,23 @@ record(
 # step of a loop counter, takes the place of a warp's multiply-add. A cook who is told *fetch, fetch, chop* chops in
 # one call of three at best.
 #
-# For the hall we have our own numbers. On the last page the counter (L2) handed out
+# For the hall we have our own numbers. On the last page the serving counter (L2) handed out
 # {{ l3.reading.k16384 / card.sms:.0f }} bytes in a tick for each room. The pantry
 # (HBM), by its data sheet, {{ card.bandwidth * 1e3 / l3.card.clock / card.sms:.0f }}.
 #
-# Now to the kernels. For each of the five, take one warp and one step along K. Which places do its 32 lanes want? L1 is
-# the same memory as the tray, with the same 32 windows. So one way of counting serves both: the longest
-# queue at a window decides.
+# Now to the kernels. Here are all five, in a line each. You need not see yet how they do it: each has its own section below.
+#
+# | kernel | a thread makes, of C | words it takes in one step along K | multiply-adds |
+# |---|---|---|---|
+# | **naive** | one number; a warp's numbers stand below each other | 1 of A, 1 of B | 1 |
+# | **coalesced** | one number; a warp's numbers stand side by side | 1 of A, 1 of B | 1 |
+# | **shared tiles** | the same, but its words come off the tray, out of tiles of 32 × 32 | 1 of A, 1 of B | 1 |
+# | **register column** | 8 numbers below each other; tiles of a block: 64 wide | 8 of A, 1 of B | 8 |
+# | **register tile** | 8 × 8 numbers; tiles of a block: 128 wide | 8 of A, 8 of B | 64 |
+#
+# Take one warp and one step along K. Which places do its 32 lanes want? The longest queue at a window decides. L1 is the
+# same memory as the tray. So we count it as if it had the same 32 windows, and the hardware's counters will say whether
+# that was right.
 
 # %%
 from collections import Counter
@@ -184,7 +195,17 @@ hall = {
 record(hand=hand, hall=hall)
 
 # %% [markdown]
-# Divide, and you have the most multiply-adds that a room can do in one tick. The lowest of the roofs holds.
+# Divide, and you have the most multiply-adds that a room can do in one tick. Do the first row by hand:
+#
+# - *By the tray.* The 32 words of A lie 4096 words apart. 32 divides 4096, so all stand behind one window: 32 turns. The
+#   word of B is the same for all lanes: one turn. So 33 turns for 32 multiply-adds, 32 ÷ 33 = {{ hand.naive.by_tray:.2f }} in
+#   a tick.
+# - *By the calls.* Two loads come with each multiply-add. One call in three is left for it: 128 ÷ 3 =
+#   {{ hand.naive.by_calls:.0f }}.
+#
+# The hall needs a tile, so take the third row. In a tile of 32 × 32 each number that was carried is used 32 times. So a
+# multiply-add costs 4/32 bytes of A and 4/32 of B, a quarter of a byte. What L2 hands out in a tick feeds
+# {{ l3.reading.k16384 / card.sms / hall.shared_tiles:.0f }} of them. The lowest of the roofs holds.
 #
 # /// table
 # columns: [kernel, "turns for 32 multiply-adds", "by the tray", "by the calls", "by the hall"]
@@ -197,9 +218,9 @@ record(hand=hand, hall=hall)
 # caption: "Multiply-adds in one tick of one room; the stoves could do 128. Each word is counted as a load of its own."
 # ///
 #
-# Five forecasts, before anything ran. In none of them does the hall give out first. The roof is the tray, four times
-# out of five. Most people would have bet on the hall. (The question marks: without a tile nobody knows how much L1
-# catches. The counters will tell.)
+# Five forecasts, before anything ran. The lowest roof is the tray, four times out of five. Would you have bet on the hall?
+# With a tile it never gives out first. (The question marks: without a tile nobody knows how much L1 catches. The
+# hardware's counters will tell.)
 #
 # *Forecast*, from here on, is the lowest of these roofs, times {{ card.sms:.0f }} rooms, times the clock that the card ran
 # at. It leaves out waiting, and every instruction but loads and multiply-adds. So a kernel should stay
@@ -379,8 +400,9 @@ record(
 #
 # /// claim | 0.85 * forecast.naive < ladder.naive.tflops < 1.02 * forecast.naive and abs(vital.naive.turns - 33) < 0.5 and vital.naive.tray > 0.9
 # The pencil said {{ forecast.naive:.2f }} TFLOP/s, the clock says {{ ladder.naive.tflops:.2f }}. The pencil said 33 turns,
-# the hardware counted {{ vital.naive.turns:.1f }}, and took one in {{ vital.naive.tray:.0%}} of all ticks. The roof is hit.
-# This kernel is not slow for a mysterious reason: 32 lanes stand in line at one window.
+# the hardware counted {{ vital.naive.turns:.1f }}, and took one in {{ vital.naive.tray:.0%}} of all ticks. The roof is hit, and
+# L1 queues as a tray with 32 windows would. This kernel is not slow for a mysterious reason: 32 lanes stand in line at
+# one window.
 # /// otherwise
 # The pencil said {{ forecast.naive:.2f }} TFLOP/s, the clock says {{ ladder.naive.tflops:.2f }}. Turns for 32
 # multiply-adds, counted: {{ vital.naive.turns:.1f }}.
@@ -393,7 +415,7 @@ record(
 # Occupancy is {{ vital.naive.seats:.0%}}; the schedulers find a warp to call in {{ vital.naive.calls:.0%}} of the ticks.
 # ///
 #
-# **Why not faster?** The rows of A begin 4096 words apart, so all 32 lanes want the same window.
+# **Why not faster?** The rows of A begin 4096 words apart, and 32 divides 4096. So all 32 lanes want the same window.
 #
 # /// claim | ladder.naive.ms > 1.5 * job.asks / card.bandwidth / 1e6
 # One more comparison, because it is absurd. The patient cook asks for {{ job.asks / 1e9:.0f }} GB. If *no cache existed* and
@@ -407,7 +429,8 @@ record(
 # /// exercise | Not for bytes
 # What does the naive kernel wait for, if not for bytes?
 # /// answer
-# For turns. HBM was busy for {{ vital.naive.hbm:.1%}} of the time and L2 for {{ vital.naive.l2:.1%}}: L1 had nearly everything.
+# For turns. HBM was busy for {{ vital.naive.hbm:.1%}} of the time and L2 for {{ vital.naive.l2:.1%}}. Of the 8 bytes that each
+# multiply-add asks for, {{ vital.naive.hall:.2f }} came from L2: L1 had nearly everything.
 # But it hands out one word in a turn, where 32 windows could hand out 32. Bytes are only one of the four roofs.
 # ///
 
@@ -461,7 +484,7 @@ record(
 # /// claim | ladder.coalesced.us < 0.2 * ladder.naive.us and abs(vital.coalesced.sectors - 2.5) < 0.2
 # A load touches {{ vital.coalesced.sectors:.1f }} sectors on average where it touched {{ vital.naive.sectors:.1f }}: 4 for
 # B, 1 for A, by hand 2.5. Two indices swapped, and the kernel takes
-# {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time. No other step on the whole ladder is as cheap to type.
+# {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time. No other step on this page is as cheap to type.
 # /// otherwise
 # A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, where it touched {{ vital.naive.sectors:.1f }}. The kernel
 # takes {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time.
@@ -469,8 +492,8 @@ record(
 #
 # /// claim | ladder.coalesced.tflops < 0.8 * forecast.coalesced and vital.coalesced.instructions > 6
 # And it stays well below its forecast. The pencil allowed it three instructions for 32 multiply-adds, two loads and the
-# multiply-add itself. Counted are {{ vital.coalesced.instructions:.1f }}: somebody has to work out the addresses, in 64 bits.
-# The schedulers call in {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}} of the turns are taken.
+# multiply-add itself. Counted are {{ vital.coalesced.instructions:.1f }}: somebody has to work out addresses and count the
+# loop, in 64 bits. The schedulers call in {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}} of the turns are taken.
 # So neither roof is reached. The rest is waiting, and {{ waits.coalesced.hall:.0%}} of that is for a word from L1 or beyond.
 # /// otherwise
 # Instructions for 32 multiply-adds, counted: {{ vital.coalesced.instructions:.1f }}. The schedulers call in
@@ -492,7 +515,9 @@ record(
 # ## Rung 3: carry a tile to the tray
 #
 # Now the classic. The threads of a block stand in a tile of 32 × 32 of C. In 32 steps along K, all of them together
-# want 32 × 32 numbers of A and 32 × 32 of B, and each of those numbers is wanted by *32* of them. So carry it once.
+# want 32 × 32 numbers of A and 32 × 32 of B. Each of those numbers is wanted by *32* of them: one of A by all threads of
+# its row, one of B by all of its column. So carry it once.
+#
 # Each thread brings one number of A and one of B to the tray. All wait. Then each reads 32 of each from the tray. All
 # wait again, and the next tile comes.
 #
@@ -558,8 +583,7 @@ record(
 # Of all turns at the tray {{ vital.shared_tiles.tray:.0%}} are taken.
 # ///
 #
-# So why keep it? Because now *you* decide what lies on the tray, and how long. The next two rungs are only possible
-# on top of it.
+# So why keep it? Because now *you* decide what lies on the tray, and how long. The next two rungs stand on it.
 
 # %% [markdown]
 # /// claim | vital.shared_tiles.turns < 1.8 and ladder.shared_tiles.tflops > 0.9 * forecast.shared_tiles
@@ -614,6 +638,19 @@ for rung, kinds in found.items():
 # cannot, because the next word stands a row further on. *The pencil counts words, the compiler counts loads.* Keep that in
 # mind for the rungs below.
 #
+# /// claim | abs(vital.shared_tiles.turns - (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas) < 0.05
+# Do the turns come out now? Bringing the two tiles takes a thread four more moves in each round: two loads, two stores. If
+# every move were one turn, that would make
+# {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} turns for 32 multiply-adds.
+# {{ vital.shared_tiles.turns:.2f }} are counted. It fits if a load of *four* words takes two turns:
+# {{ (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }}. Four words in one go save
+# calls and turns, but they are not free.
+# /// otherwise
+# With one turn for every load and store it would be
+# {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} turns for 32 multiply-adds.
+# {{ vital.shared_tiles.turns:.2f }} are counted.
+# ///
+#
 # **Why not faster?** Each multiply-add takes two words off the tray.
 #
 # /// exercise | Two barriers
@@ -624,7 +661,8 @@ for rung, kinds in found.items():
 # wrong, though perhaps not today: it is a race. [When it goes wrong](../when_it_goes_wrong.py) shows how to catch one.
 # ///
 #
-# You have everything to type it yourself: with tiles in Triton or in CUDA C++, from the plain sum to the third rung.
+# You have everything to type it yourself: with tiles in Triton or in CUDA C++, from the plain sum to the third rung. It
+# takes about an hour. The rungs below do not need it, so you may as well read on and type later.
 #
 # /// lab | sgemm_tiles
 # ///
@@ -633,7 +671,7 @@ for rung, kinds in found.items():
 # ## Rung 4: keep one in the hand
 #
 # Two words off the tray for one multiply-add. How could it be fewer? By using a word *twice* once it is in a
-# register. So let a thread make not one number of C, but 8 below each other. All 8 need the same number of B. She
+# register. So let a cook make not one number of C, but 8 below each other. All 8 need the same number of B. She
 # takes it in her hand once, and meets 8 numbers of A with it: 9 words, 8 multiply-adds.
 #
 # /// figure | docs/assets/figures/sgemm_register_column.svg
@@ -641,13 +679,18 @@ for rung, kinds in found.items():
 # caption: The sums live in registers. So does b.
 # ///
 #
+# Four names are new in the code. A block makes BM × BN = 64 × 64 numbers of C, and walks along K in steps of BK = 8. A thread
+# makes TM = 8 of them, so it takes 64 × 64 / 8 = 512 threads. Why steps of 8? Then a tile of A has 64 × 8 = 512 numbers: one
+# for each thread to bring. `#pragma unroll` has the compiler write a loop out, so that `sums[r]` can be a register.
+#
 # /// diff | src/course_kernels/sgemm/k03_shared_tiles.cu | src/course_kernels/sgemm/k04_register_column.cu
 # ///
 #
 # /// predict | The tray hands out 9 words where it handed out 16. And there are fewer threads. What happens to the speed?
 # Slower, the seats are empty · 16/9 times as fast, at most · more than that
 # /// reveal
-# **{{ ladder.shared_tiles.us / ladder.register_column.us:.2f }} times** as fast.
+# **{{ ladder.shared_tiles.us / ladder.register_column.us:.2f }} times** as fast. The pencil
+# allows {{ hand.shared_tiles.turns / hand.register_column.turns:.2f }}. What the pencil left out stands below the table.
 # ///
 #
 # /// define | forecast.register_column = 2 * hand.register_column.best * card.sms * ladder.register_column.sm_mhz / 1e6
@@ -677,19 +720,20 @@ for rung, kinds in found.items():
 # what: speed of SGEMM with a register column as a part of cuBLAS's, 4096³, fp32 without TF32
 # ///
 #
-# /// claim | ladder.register_column.us < 0.7 * ladder.shared_tiles.us and vital.register_column.turns < 0.6 * vital.shared_tiles.turns
+# /// claim | ladder.register_column.us < 0.7 * ladder.shared_tiles.us and vital.register_column.turns < 0.6 * vital.shared_tiles.turns and ladder.register_column.tflops > forecast.register_column
 # The counter that proves it is the one for turns: from {{ vital.shared_tiles.turns:.2f }} to {{ vital.register_column.turns:.2f }} for
 # 32 multiply-adds. The instructions fell with them, from {{ vital.shared_tiles.instructions:.1f }} to
-# {{ vital.register_column.instructions:.1f }}. (Here, too, the compiler takes four words of A in one load. So the kernel may pass
-# its forecast.)
+# {{ vital.register_column.instructions:.1f }}. And the kernel passes its forecast. The pencil counts words, and here, too, the
+# compiler takes four words of A in one load.
 # /// otherwise
 # Turns for 32 multiply-adds: {{ vital.shared_tiles.turns:.2f }} before, {{ vital.register_column.turns:.2f }} now.
 # ///
 #
 # /// claim | vital.register_column.seats < 0.6 and ladder.register_column.tflops > 1.5 * ladder.shared_tiles.tflops
 # Half of the seats are empty now: {{ vital.register_column.seats:.0%}} are taken, where it was
-# {{ vital.shared_tiles.seats:.0%}}. A block of 512 threads with {{ vital.register_column.registers:.0f }} registers each fits into an SM
-# twice, and a third one does not fit. The kernel is faster all the same.
+# {{ vital.shared_tiles.seats:.0%}}. Registers are why. A block of 512 threads with {{ vital.register_column.registers:.0f }} each
+# takes {{ 512 * vital.register_column.registers:,.0f }} of the 65 536 of an SM: two blocks fit, a third does not. The kernel is
+# faster all the same.
 # /// otherwise
 # Of the seats {{ vital.register_column.seats:.0%}} are taken, where it was {{ vital.shared_tiles.seats:.0%}}.
 # ///
@@ -714,6 +758,9 @@ for rung, kinds in found.items():
 # alt: "A block tile of C, 128 by 128, in which one thread owns a square of 8 by 8. Enlarged: eight numbers of A, a0 to a7, at the left, eight of B, b0 to b7, on top, and 64 sums. Each sum adds one a times one b: an outer product. Sixteen words off the tray for 64 multiply-adds."
 # caption: 64 sums in registers, for as long as the kernel runs.
 # ///
+#
+# One new word stands before the kernel's name: `__launch_bounds__(256, 2)`. It tells the compiler that a block has 256
+# threads and that an SM is to hold two such blocks. 65 536 / 512 = 128, so a thread gets 128 registers at most.
 #
 # /// diff | src/course_kernels/sgemm/k04_register_column.cu | src/course_kernels/sgemm/k05_register_tile.cu
 # ///
@@ -842,7 +889,7 @@ for rung, kinds in found.items():
 # caption: "Stoves: per cent of the data sheet's peak, by the clock. The rest: per cent of what the unit could do, counted."
 # ///
 #
-# /// claim | max(vital.naive.l2, vital.coalesced.l2, vital.shared_tiles.l2, vital.register_column.l2, vital.register_tile.l2) < 0.4 and vital.cublas.calls > 0.7
+# /// claim | max(vital.naive.l2, vital.coalesced.l2, vital.shared_tiles.l2, vital.register_column.l2, vital.register_tile.l2) < 0.4 and max(vital.naive.hbm, vital.coalesced.hbm, vital.shared_tiles.hbm, vital.register_column.hbm, vital.register_tile.hbm) < 0.4 and vital.cublas.calls > 0.7
 # The hall is nobody's roof, from the first rung to the last. And the library's row shows what a full roof
 # looks like that one can be proud of: its schedulers call in {{ vital.cublas.calls:.0%}} of the ticks.
 # /// otherwise
@@ -860,7 +907,7 @@ for rung, kinds in found.items():
 #   - [register column, "{{ waits.register_column.hall:.0%}}", "{{ waits.register_column.hall_queue:.0%}}", "{{ waits.register_column.tray:.0%}}", "{{ waits.register_column.tray_queue:.0%}}", "{{ waits.register_column.barrier:.0%}}", "{{ waits.register_column.turn:.0%}}"]
 #   - [register tile, "{{ waits.register_tile.hall:.0%}}", "{{ waits.register_tile.hall_queue:.0%}}", "{{ waits.register_tile.tray:.0%}}", "{{ waits.register_tile.tray_queue:.0%}}", "{{ waits.register_tile.barrier:.0%}}", "{{ waits.register_tile.turn:.0%}}"]
 #   - ["*cuBLAS*", "{{ waits.cublas.hall:.0%}}", "{{ waits.cublas.hall_queue:.0%}}", "{{ waits.cublas.tray:.0%}}", "{{ waits.cublas.tray_queue:.0%}}", "{{ waits.cublas.barrier:.0%}}", "{{ waits.cublas.turn:.0%}}"]
-# caption: "Shares of the waiting. L1 stands for L1 and all that lies beyond it. The last column is the good one: the warp could be called, and another one was."
+# caption: "Shares of the waiting. L1 stands for L1 and all that lies beyond it. The last column is the good one: the warp could be called, and another one was. Missing to 100%: waits of a fixed length, and for a stove that is taken."
 # ///
 #
 # /// claim | waits.naive.hall_queue > 0.7 and waits.shared_tiles.tray_queue > 0.25 and waits.register_column.tray > 0.25 and waits.register_tile.turn > 0.3 and vital.register_tile.calls < 0.7
@@ -873,12 +920,22 @@ for rung, kinds in found.items():
 # {{ waits.shared_tiles.tray_queue:.0%}} is standing in line for the tray.
 # ///
 #
+# /// exercise | Which rung next?
+# Cover the names in the table of roofs. For each of our five rows say what holds the kernel, and what you would change.
+# /// answer
+# Is a roof nearly full? Then it holds the kernel. For naive, shared tiles and the register column the tray comes closest:
+# {{ vital.naive.tray:.0%}}, {{ vital.shared_tiles.tray:.0%}} and {{ vital.register_column.tray:.0%}}. So make the turns fewer:
+# let neighbours read neighbours, use a word more often in the hand. Is no roof near full? Then it waits. The fullest of
+# the coalesced kernel is at {{ max(vital.coalesced.tray, vital.coalesced.calls):.0%}}, of the register tile at
+# {{ max(vital.register_tile.tray, vital.register_tile.calls):.0%}}. So find out what they wait for, in the second table.
+# ///
+#
 # Mind the two columns of per cent in the first table. Such ladders are usually quoted in per cent *of the library*. The best known one,
 # from which this one has its order, goes from 1.3 % to 68.7 % of cuBLAS with the same five ideas, on an RTX A6000
 # [^boehm2022]. That is no percent of peak, for cuBLAS is not at the peak either.
 #
 # /// claim | ladder.cublas.of_peak < 0.9
-# Here cuBLAS is at {{ ladder.cublas.of_peak:.0%}} of the data sheet. So {{ register_tile_of_cublas:.0%}} of cuBLAS is
+# Here cuBLAS is at {{ ladder.cublas.of_peak:.0%}} of the data sheet. So for the register tile {{ register_tile_of_cublas:.0%}} of cuBLAS is
 # {{ ladder.register_tile.of_peak:.0%}} of peak. Whoever gives you one of the two figures should say which.
 # /// otherwise
 # Here cuBLAS is at {{ ladder.cublas.of_peak:.0%}} of the data sheet.
@@ -956,7 +1013,7 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 #
 # /// claim | sizes.register_tile.n1024.us > 1.3 * sizes.register_column.n1024.us
 # It is not over at 1024. There the fourth rung still beats the fifth: {{ sizes.register_column.n1024.us:.0f }} µs against
-# {{ sizes.register_tile.n1024.us:.0f }}.
+# {{ sizes.register_tile.n1024.us:.0f }}. Why? The last exercise of this section asks you.
 # /// otherwise
 # At 1024 the register column takes {{ sizes.register_column.n1024.us:.0f }} µs, the register tile
 # {{ sizes.register_tile.n1024.us:.0f }}.
@@ -1006,8 +1063,8 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # 1024 × 1024, block tile 128 × 128, 132 rooms. How many blocks, and what is the best percent of peak such a kernel can
 # reach? And with a block tile of 64 × 64?
 # /// answer
-# 8 × 8 = 64 blocks: 68 rooms stay dark, so 48 % at best. With 64 × 64: 256 blocks, two for each room at least, so every
-# room is lit. Smaller tiles ask more of the tray and more of the hall, though. That is the trade, and no shape wins it
+# 8 × 8 = 64 blocks: 68 rooms stay dark, so 48 % at best. With 64 × 64: 256 blocks, two for most rooms and one for the
+# last eight, so every room is lit. Smaller tiles ask more of the tray and more of the hall, though. That is the trade, and no shape wins it
 # everywhere.
 # ///
 
@@ -1015,8 +1072,7 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # ## Is it still fp32?
 #
 # The card has a faster way to multiply fp32 numbers: round them to TF32, which keeps 10 bits of fraction instead of 23,
-# and give them to the tensor cores. Many a benchmark has been won by accident in this way. In our comparison it is off,
-# for cuBLAS and for everybody. You need not believe it. The error tells.
+# and give them to the tensor cores. It is easy to win a benchmark by accident in this way. In our race it is off. You need not believe it. The error tells.
 
 # %%
 from course_kernels.gemm import library as tensor_core_library
@@ -1045,7 +1101,7 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # ///
 #
 # /// exercise | The same sum, another error
-# Five of our kernels add the K products of an element in the same order, one after the other. Would you expect the same
+# Our five kernels add the K products of an element in the same order, one after the other. Would you expect the same
 # error from all of them? And from cuBLAS?
 # /// answer
 # The same order with the same rounding gives the same bits, and so the same worst error: look at the table. cuBLAS is free
@@ -1088,7 +1144,7 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # %% [markdown]
 # ## Before you leave the board
 #
-# **You can now** type five kernels, and you know of each why it is faster than the last:
+# **You can now** build five kernels, and you know of each why it is faster than the last:
 #
 # 1. *naive*: the formula;
 # 2. *coalesced*: the lanes of a warp ask for neighbours;
@@ -1099,7 +1155,7 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # And you have a way to ask. Not "how do I make it fast?", but: **which roof holds it, and what would
 # raise that roof?** Four roofs, one pencil.
 #
-# **Where this leads.** The register tile moves a word where it could move four, loses turns in queues, and waits with folded
-# hands while the next tile comes. Each of the three is a rung, and there are more: that is
+# **Where this leads.** The register tile still brings its tiles in word by word. It loses turns in queues. And it waits with
+# folded hands while the next tile comes. Each of the three is a rung, and there are more: that is
 # [the next lecture](l5_the_top_of_the_ladder.py). How the clock and the counters work: [how every number here is measured](../how_we_measure.py). Each
 # number with its spread: [the ledger](../numbers.md).
