@@ -52,7 +52,8 @@ def build(folder, source, kernel, defines=None, text=None):
     text = SHARED_MEMORY.sub(_on_cpu, text)
     stub.write_text(f'#include "{SHIM}"\n{text}\n{ENTRY}')
     macros = [f"-D{n}={v}" for n, v in {"KERNEL": kernel, **(defines or {})}.items()]
-    flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC"]
+    # Shared memory in a template is one object for the whole process, unless this flag says otherwise.
+    flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fno-gnu-unique"]
     flags += [f"-I{where}" for where in (STAND_INS, source.parent, SHARED)]
     subprocess.run([gxx, *flags, *macros, str(stub), "-o", str(library)], check=True)
     entry = ctypes.CDLL(str(library)).entry
