@@ -204,7 +204,7 @@ record(hand=hand, hall=hall)
 #   {{ hand.naive.by_calls:.0f }}.
 #
 # The hall needs a tile, so take the third row. In a tile of 32 × 32 each number that was carried is used 32 times. So a
-# multiply-add costs 4/32 bytes of A and 4/32 of B, a quarter of a byte. What L2 hands out in a tick feeds
+# multiply-add costs 4/32 bytes of A and 4/32 of B, a quarter of a byte. What L2 hands a room in a tick feeds
 # {{ l3.reading.k16384 / card.sms / hall.shared_tiles:.0f }} of them. The lowest of the roofs holds.
 #
 # /// table
@@ -759,7 +759,7 @@ for rung, kinds in found.items():
 # caption: 64 sums in registers, for as long as the kernel runs.
 # ///
 #
-# One new word stands before the kernel's name: `__launch_bounds__(256, 2)`. It tells the compiler that a block has 256
+# One new word stands before the kernel's name: `__launch_bounds__(THREADS, BLOCKS)`, here 256 and 2. It tells the compiler that a block has 256
 # threads and that an SM is to hold two such blocks. 65 536 / 512 = 128, so a thread gets 128 registers at most.
 #
 # /// diff | src/course_kernels/sgemm/k04_register_column.cu | src/course_kernels/sgemm/k05_register_tile.cu
@@ -997,11 +997,11 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 #   - {name: sizes.coalesced.*, label: coalesced}
 #   - {name: sizes.naive.*, label: naive}
 # alt: "TFLOP/s against size, both scales logarithmic. At 128 the register tile reaches {{ sizes.register_tile.n128.tflops:.2f }} and the coalesced kernel {{ sizes.coalesced.n128.tflops:.2f }}; at 4096 they reach {{ ladder.register_tile.tflops:.1f }} and {{ ladder.coalesced.tflops:.1f }}. cuBLAS goes from {{ sizes.cublas.n128.tflops:.2f }} to {{ ladder.cublas.tflops:.1f }}."
-# caption: Cold L2 before every sample, as everywhere on this site.
+# caption: Cold L2 before every sample, as in every race on this site.
 # ///
 #
 # /// claim | sizes.register_tile.n128.us > 1.6 * sizes.coalesced.n128.us and 0.7 < sizes.shared_tiles.n128.us / sizes.cublas.n128.us < 1.3
-# Read it from the left. At 128 the order is upside down: the best kernel of this page takes
+# Read it from the left. At 128 the order is another one: the best kernel of this page takes
 # {{ sizes.register_tile.n128.us / sizes.coalesced.n128.us:.1f }} times the time of the second rung. Its block tile is
 # 128 × 128, so the whole of C is *one* block, on one SM, and {{ card.sms - 1:.0f }} rooms are dark. Large tiles want
 # large matrices. And the third rung, with its small tiles, is level with cuBLAS there: {{ sizes.shared_tiles.n128.us:.1f }} µs
@@ -1072,7 +1072,8 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # ## Is it still fp32?
 #
 # The card has a faster way to multiply fp32 numbers: round them to TF32, which keeps 10 bits of fraction instead of 23,
-# and give them to the tensor cores. It is easy to win a benchmark by accident in this way. In our race it is off. You need not believe it. The error tells.
+# and give them to the tensor cores. It is easy to win a benchmark by accident in this way. In our race it is off. You
+# need not believe it. The error tells.
 
 # %%
 from course_kernels.gemm import library as tensor_core_library
