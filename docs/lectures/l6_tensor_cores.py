@@ -16,8 +16,8 @@
 # - tell from counters that tensor cores stand idle, and why.
 #
 # **The headline: {{ climb.triton.of_peak:.0%}} of peak, in bf16, by a Triton kernel.** The warp tiles of the
-# ladder, without tensor cores, reach {{ climb.cuda_cores.of_peak:.1%}}, and all the ordinary lanes together, without a tick lost, would come to
-# {{ mill.cores / mill.sheet:.0%}}. You cannot tune your way across that gap. You need the other unit.
+# ladder, without tensor cores, reach {{ climb.cuda_cores.of_peak:.1%}}. All the ordinary lanes together, without a tick lost and at the same clock,
+# would come to {{ mill.cores / mill.sheet:.0%}}. You cannot tune your way across that gap. You need the other unit.
 
 # %% [markdown]
 # ## A tiny matmul in one instruction
@@ -193,8 +193,8 @@ record(
 # again, and count ticks. Nothing is carried, so this is the best that any kernel can hope for.
 #
 # Hopper has *two* such instructions. `mma.sync` you know: one warp, operands in registers. The other is
-# `wgmma`. Four warps, a **warpgroup**, give one order together: 64 rows of A times up to 256 columns of B, and B stays on the
-# tray [^ptx-isa]. Nobody carries it by hand.
+# `wgmma`, for *warpgroup matrix multiply-accumulate*. Four warps, a **warpgroup**, give one order together: 64 rows of A times up to
+# 256 columns of B. B stays on the tray [^ptx-isa], and A may stay there too. Nobody carries them by hand.
 #
 # /// predict | With nothing to carry: how much of the data sheet's peak does mma.sync reach on this card?
 # nearly all · about two thirds · about a third
@@ -255,20 +255,20 @@ record(
 # ///
 #
 # /// claim | rate.mma < 0.8 * rate.wgmma.n256
-# This is the most important fact of the page, and no tuning changes it. On Hopper, `mma.sync` tops out at
-# {{ rate.mma / mill.sheet:.0%}} of the data sheet, with nothing to carry. The generation before had only this instruction, and
-# much code still has. If you want the rest of a Hopper card, you must speak `wgmma`. NVIDIA does not say why; what we can see is that every
-# operand of `mma.sync` has to come out of registers.
+# This is the most important fact of the page. On this card, `mma.sync` tops out at {{ rate.mma / mill.sheet:.0%}} of the data sheet, with
+# 16 warps in the room and nothing to carry. A kernel that does carry can hardly hope for more, however well it is tuned. The generation
+# before had no `wgmma`, and much code still speaks only `mma.sync`. For the rest of a Hopper card you must speak `wgmma`. *Why* it is so NVIDIA
+# does not say, and nothing that we count here tells.
 # /// otherwise
 # On this card `mma.sync` reaches {{ rate.mma:.0f }} FLOPs in a tick, `wgmma` {{ rate.wgmma.n256:.0f }}.
 # ///
 #
 # /// claim | max(abs(rate.wgmma.n8 / forecast.n8 - 1), abs(rate.wgmma.n16 / forecast.n16 - 1), abs(rate.wgmma.n32 / forecast.n32 - 1), abs(rate.wgmma.n64 / forecast.n64 - 1), abs(rate.wgmma.n256 / forecast.n256 - 1)) < 0.05
-# And `wgmma` has to be *wide*. By hand: with N columns, one order is N / 2 ticks of milling, and the tray must hand out
-# 64 rows of A and N columns of B, 32 bytes each. At 128 bytes a tick that gives {{ forecast.n8:.0f }} FLOPs for 8 columns,
-# {{ forecast.n16:.0f }} for 16, {{ forecast.n32:.0f }} for 32, and from 64 on the mill is what binds. Measured:
-# {{ rate.wgmma.n8:.0f }}, {{ rate.wgmma.n16:.0f }}, {{ rate.wgmma.n32:.0f }}, {{ rate.wgmma.n64:.0f }}. One division, and the
-# curve lies on it. A narrow order is not slow. It is hungry.
+# And `wgmma` has to be *wide*. By hand: one order with N columns is 2 × 64 × N × 16 FLOPs, and the mills of a room do
+# {{ mill.flops:.0f}} in a tick: N / 2 ticks of milling. For it the tray must hand out 64 rows of A and N columns of B, 32 bytes each. At 128 bytes a
+# tick that leaves {{ forecast.n8:.0f }} FLOPs a tick for 8 columns, {{ forecast.n16:.0f }} for 16, {{ forecast.n32:.0f }} for 32. From 64 on
+# the mill is what binds. Measured: {{ rate.wgmma.n8:.0f }}, {{ rate.wgmma.n16:.0f }}, {{ rate.wgmma.n32:.0f }},
+# {{ rate.wgmma.n64:.0f }}. One division, and the curve lies on it. A narrow order is not slow. It is hungry.
 # /// otherwise
 # With 8 columns `wgmma` reaches {{ rate.wgmma.n8:.0f }} FLOPs in a tick, by hand {{ forecast.n8:.0f }}; with 256 it reaches
 # {{ rate.wgmma.n256:.0f }}.
@@ -276,8 +276,8 @@ record(
 #
 # /// claim | abs(rate.held.n16 / rate.held.n8 / 2 - 1) < 0.05 and rate.held.n8 > 1.2 * rate.wgmma.n8
 # With A in the hands only B comes off the tray, and the narrow orders are better off: {{ rate.held.n8:.0f }} FLOPs in a tick at 8
-# columns. But they are not full. Divide, and an order of 8 columns took {{ 16384 / rate.held.n8:.1f }} ticks, one of 16 columns
-# {{ 32768 / rate.held.n16:.1f }}: the same. It seems that handing over A takes that long, whatever it is multiplied with.
+# columns. But the mills are not full. An order of 8 columns is 2 × 64 × 8 × 16 FLOPs. Divide, and it took {{ 16384 / rate.held.n8:.1f }} ticks,
+# one of 16 columns {{ 32768 / rate.held.n16:.1f }}: the same. It seems that handing over A takes that long, whatever it is multiplied with.
 # /// otherwise
 # With A in the hands: {{ rate.held.n8:.0f }} FLOPs in a tick at 8 columns, {{ rate.held.n16:.0f }} at 16.
 # ///
@@ -403,16 +403,16 @@ record(
 # ///
 #
 # /// claim | takes.wgmma_a_in_registers == 1 and takes.wgmma_b_in_registers == 0
-# **A may come from registers. B may not.** Attention kernels live on that: the weights they have just computed are in
-# registers, and go into the next multiply as A.
+# **A may come from registers. B may not.** [Attention](../workshops/w1_flash_attention.py) on Hopper can use that. It multiplies twice, and what
+# comes out of the first multiply is in registers already, so it can go into the second one as A.
 # /// otherwise
 # Where A and B may lie: see the list.
 # ///
 #
 # /// claim | takes.wmma_e4m3 == 0 and takes.wmma_bf16 == 1 and takes.mma_sync_e4m3 == 1
-# **WMMA has no FP8**, whatever the slide said. `mma.sync` has it, but look at what becomes of it on this card: `F2FP`, a
-# conversion, and `HMMA` in fp16. The line compiles, the answer is right, and no 8-bit multiply takes place. On
-# Hopper, FP8 means `wgmma`.
+# **WMMA has no FP8**, though you will read that it has. (WMMA is a library in C++; the climb below begins with it.) `mma.sync` takes
+# FP8, but look at what becomes of it on this card: `F2FP`, a conversion to fp16, and `HMMA`. The line compiles, and no 8-bit multiply
+# takes place. On Hopper, FP8 means `wgmma`.
 # /// otherwise
 # What WMMA and `mma.sync` do with FP8: see the list.
 # ///
@@ -432,13 +432,15 @@ record(
 # %% [markdown]
 # ## The climb
 #
-# Four kernels that use the mill, each built on one idea. The first step is without it. All of
-# them, and both libraries, run interleaved on the same matrices: 4096 × 4096 × 4096, bf16 in and out, sums in fp32.
+# Four kernels that use the mill, each built on one idea: WMMA, `mma.sync`, `wgmma`, Triton. Before them stands one without it. All of
+# them run interleaved on the same matrices: 4096 × 4096 × 4096, bf16 in and out, sums in fp32. Beside them run cuBLAS and cuBLASLt,
+# another door to NVIDIA's own kernels.
 #
-# /// predict | The warp tiles of the ladder, fed with bf16 and without tensor cores: what share of cuBLAS?
-# More than half · about a fifth · about a twentieth
+# /// predict | Which of the first three steps multiplies the speed by most?
+# From the lanes to WMMA · from WMMA to mma.sync · from mma.sync to wgmma
 # /// reveal
-# {{ climb.cublas.us / climb.cuda_cores.us:.1%}}.
+# {{ climb.cuda_cores.us / climb.wmma.us:.1f }} times, then {{ climb.wmma.us / climb.mma_sync.us:.1f }} times, then
+# {{ climb.mma_sync.us / climb.wgmma.us:.2f }} times. Each step gets its reasons below.
 # ///
 
 # %%
@@ -527,16 +529,17 @@ record(
 # before a cook multiplies them. The same tiles, the same multiply-adds.
 #
 # /// claim | climb.cuda_cores.of_peak < 0.08 and climb.cublas.us < 0.08 * climb.cuda_cores.us
-# Nearly everything you learnt is in it, and it is {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS. Half the bytes helped
-# little, because bytes were no longer what it waited for. Multiply-adds were, and a multiply-add in fp32 costs the same whatever its
-# operands looked like in memory. The ladder is right, and it leans against the wrong wall.
+# Nearly everything you learnt is in it, and it is {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS. Warp tiles in fp32 had
+# {{ l5.ladder.warp_tiles.tflops:.0f }} TFLOP/s, [a lecture ago](l5_the_top_of_the_ladder.py); with half the bytes to fetch here are
+# {{ climb.cuda_cores.tflops:.0f }}. A multiply-add in fp32 costs a lane the same, whatever its operands looked like in memory. The ladder is
+# right, and it leans against the wrong wall.
 # /// otherwise
 # It reaches {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS.
 # ///
 #
 # ### WMMA: the mill for everybody
 #
-# The first way in is a small library in C++, `nvcuda::wmma`. You declare a **fragment**, a tile spread over the
+# The first way in is a small library in C++, `nvcuda::wmma`, for *warp matrix multiply-accumulate*. You declare a **fragment**, a tile spread over the
 # registers of a warp; you load it, multiply it, store it. All 32 lanes make the same call.
 #
 # /// figure | docs/assets/figures/tensor_fragments.svg
@@ -561,7 +564,8 @@ record(
 # ///
 #
 # *Why not faster?* Each round of the loop is: carry a tile, wait for everybody, fetch fragments, wait, mill. One after
-# the other, and in all of them but the last the mill stands. A second block in the same room fills some of the gaps, and not all.
+# the other, and only in the last of them does a warp turn the mill. Other warps, and a second block in the same room, fill some of the gaps.
+# Not all: the waiting is [counted](#what-they-wait-for) further down.
 #
 # ### mma.sync: no waiting
 #
@@ -578,8 +582,8 @@ record(
 # **Fetch in the mill's order.** `ldmatrix` is an instruction made for this. Each lane names one row of 16 bytes, and the
 # numbers arrive spread over the lanes exactly as `mma.sync` wants them. One instruction brings four pieces of 8 × 8.
 #
-# It has a catch, and you know it. Eight rows, one above the other, want the same windows. The cure is the one that
-# saved the transpose: a *swizzle*.
+# It has a catch, and you know it. A row of 64 numbers is 128 bytes, once round all 32 windows. So eight rows, one above the other, want
+# the same windows. The cure is the one that saved the transpose: a *swizzle*.
 #
 # /// figure | docs/assets/figures/tensor_ldmatrix.svg
 # alt: "Two grids of eight rows with eight pieces of 16 bytes. Left, piece 2 of all rows stands in one column, behind the same four windows. Right, piece c of row r lies at place c xor r, and piece 2 stands in a different column in each row."
@@ -623,26 +627,27 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # /// claim | gemm.mma_sync_of_cublas.n4096 > 0.55
 # {{ climb.mma_sync.of_peak:.1%}} of peak, **{{ gemm.mma_sync_of_cublas.n4096:.0%}} of cuBLAS**. On Ampere, the generation it
-# was made for, there is no other instruction to be had.
+# was made for, there is no `wgmma` to go on to.
 # /// otherwise
 # It reaches {{ climb.mma_sync.of_peak:.1%}} of peak and {{ gemm.mma_sync_of_cublas.n4096:.0%}} of cuBLAS.
 # ///
 #
-# /// claim | climb.mma_sync.us < 0.6 * climb.wmma.us
-# Against WMMA it is {{ climb.wmma.us / climb.mma_sync.us:.1f }} times the speed, with the same instruction in the end, and as many of
-# it: `HMMA`. Most of the waiting has gone.
+# /// claim | climb.mma_sync.us < 0.6 * climb.wmma.us and abs(tensor.mma_sync.instructions / tensor.wmma.instructions - 1) < 0.01 and stall.mma_sync.pantry + stall.mma_sync.tray + stall.mma_sync.counter + stall.mma_sync.barrier < 0.3 * (stall.wmma.pantry + stall.wmma.tray + stall.wmma.counter + stall.wmma.barrier)
+# Against WMMA it is {{ climb.wmma.us / climb.mma_sync.us:.1f }} times the speed, with the same instruction in the end, `HMMA`, and as many of
+# it. Most of the waiting has gone. We [count it](#what-they-wait-for) further down.
 # /// otherwise
 # It takes {{ climb.mma_sync.us / climb.wmma.us:.2f }} of WMMA's time.
 # ///
 #
 # *Why not faster?* You measured it: the instruction itself ends at {{ rate.mma / mill.sheet:.0%}} of the sheet. Of *that* ceiling this
-# kernel has {{ climb.mma_sync.of_peak * mill.sheet / rate.mma:.0%}}.
+# kernel has {{ climb.mma_sync.of_peak * mill.sheet / rate.mma:.0%}}. (The picture has four buffers. On this card the kernel keeps three, of a
+# larger tile.)
 #
 # ### wgmma: leave it on the tray
 #
 # Now Hopper's own. The tiles stay on the tray. A warpgroup tells the mills *where*: a **descriptor**, 64 bits with
-# an address, two distances and the name of a swizzle. The order is given, the cooks walk on, and the mills do the
-# fetching.
+# an address, two distances and the name of a swizzle. The mills do the fetching. The order is *asynchronous*: once it is given, the cooks
+# walk on, and before they touch the sums they must wait for it.
 #
 # /// figure | docs/assets/figures/tensor_wgmma.svg
 # alt: "On the tray lie A, 64 rows, and B, up to 256 columns, 16 deep along k. An arrow leads to four mills, the four tensor cores of an SM. Each writes 16 rows of C into the hands of one of four warps. Below, four steps: fence, mma_async, commit, wait."
@@ -666,12 +671,16 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # /// claim | tensor.wgmma.busy < 0.85 * tensor.mma_sync.busy
 # *Why not faster?* The ceiling has gone up from {{ rate.mma / mill.sheet:.0%}} to {{ rate.wgmma.n256 / mill.sheet:.0%}}, and the kernel has not followed. We count
 # it [further down](#when-the-mills-stand-still): its mills are at work in {{ tensor.wgmma.busy:.0%}} of the ticks, those of the `mma.sync` kernel in
-# {{ tensor.mma_sync.busy:.0%}}. A quicker mill, and worse fed. All its threads copy, in pieces of 16 bytes, and all of them wait at the same
-# barrier. Nobody's only job is to carry. The copy engine of the card, TMA, rests. And the sums are written out while the mills
-# stand. Those are the steps of the workshop on Hopper.
+# {{ tensor.mma_sync.busy:.0%}}. A quicker mill stands still more of the time.
 # /// otherwise
-# *Why not faster?* All its threads copy, and all of them wait at the same barrier. The copy engine of the card, TMA, rests.
+# *Why not faster?* Its mills are at work in {{ tensor.wgmma.busy:.0%}} of the ticks, those of the `mma.sync` kernel in
+# {{ tensor.mma_sync.busy:.0%}}.
 # ///
+#
+# Which of its habits costs how much, those counters do not say. But read the source for what a busier kernel would do otherwise. All its threads
+# copy, in pieces of 16 bytes, and nobody's only job is to carry. All of them meet at one barrier. The **copy engine** of the card, which
+# NVIDIA calls TMA, *tensor memory accelerator*, rests: it can bring a whole tile for one thread's order. And while a block writes its sums
+# out, its own mills have nothing to do. These are the suspects of the workshop on Hopper.
 #
 # ### Triton: say what, not how
 #
@@ -693,9 +702,9 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # ///
 #
 # /// claim | climb.triton.us < 0.95 * climb.wgmma.us
-# Against our own `wgmma` it is {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed, with the same `HGMMA` in the middle. What it has more is
-# the carrying: one thread orders a tile from the copy engine, where in ours 256 threads copy. That is what the workshop on Hopper
-# takes up.
+# Against our own `wgmma` it is {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed, with the same tiles and the same `HGMMA` in the middle. Two
+# things differ. One thread orders a tile from the copy engine, where in ours 256 threads copy. And its blocks stay, and walk from tile to
+# tile. How much each of the two brings, this page does not take apart. The workshop on Hopper does.
 # /// otherwise
 # Against our own `wgmma` it is {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed.
 # ///
@@ -769,10 +778,10 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 # ///
 #
 # /// claim | code.wmma.LDSM == 0 and code.wmma.MOVM > 20 and code.wmma_fp16.LDSM > 8 and code.wmma_fp16.MOVM == 0
-# And look at WMMA's loads. In bf16 they became `LD`, which does not even know that it reads the tray, and `MOVM`, which turns squares of 8 × 8 round in the
-# registers. Compile the very same source for fp16, and they become `LDSM`, {{ code.wmma_fp16.LDSM:.0f}} of it, and no `MOVM`. Both types have
-# 16 bits. WMMA is convenient because the compiler chooses. Here it chose badly for one of two, and there is no way to tell it. With
-# `mma.sync` we say `ldmatrix` ourselves.
+# And look at WMMA's loads. In bf16 they became `LD` and `MOVM`. `LD` does not even know that it reads the tray, and `MOVM` turns squares
+# of 8 × 8 round in the registers. Compile the very same source for fp16, and they become `LDSM`, {{ code.wmma_fp16.LDSM:.0f}} of it, and no `MOVM`. Both types have
+# 16 bits. WMMA is convenient because the compiler chooses. Here it chose another way for one of two, and you cannot tell it which you want. (What
+# that costs, this page does not time.) With `mma.sync` we say `ldmatrix` ourselves.
 # /// otherwise
 # WMMA's loads became {{ code.wmma.LDSM:.0f}} `LDSM` and {{ code.wmma.MOVM:.0f}} `MOVM` in bf16, {{ code.wmma_fp16.LDSM:.0f}} and
 # {{ code.wmma_fp16.MOVM:.0f}} in fp16.
@@ -855,6 +864,12 @@ print("scaled back:", (through_fp8(small / scale) * scale).numpy())
 # What should come out? You can say it before. A sum of products a × b is off because a was rounded, and because b was. If the
 # answer is stored in 16 bits, it is rounded once more. Such errors are random, so their squares add up. And the size of one
 # you get by rounding a million numbers.
+#
+# /// predict | bf16 has three bits of fraction fewer than fp16. How much larger is its error?
+# Three times · six times · eight times
+# /// reveal
+# {{ error.bf16.rms / error.fp16.rms:.1f}} times: 2 × 2 × 2, a factor of two for each bit.
+# ///
 
 # %%
 from course_kernels.gemm import rounding
@@ -937,7 +952,7 @@ record(
 #   - {name: rms.*, label: measured}
 #   - {name: expected.*, label: by hand, style: reference}
 # alt: "The relative error of a product against the bits of fraction, on a logarithmic scale: {{ error.fp8.rms:.0f}} millionths with 3 bits, {{ error.bf16.rms:.0f}} with 7, {{ error.fp16.rms:.0f}} and {{ error.tf32.rms:.0f}} with 10, {{ error.fp32.rms:.1f}} with 23."
-# caption: Every bit of fraction halves the error.
+# caption: Up to 10 bits, every bit of fraction halves the error. The point at the right end, fp32, lies higher than that.
 # ///
 #
 # /// chart | bars
@@ -963,12 +978,6 @@ record(
 # caption: "Errors are in millionths of the size of the truth: rms over all elements, and the worst one. Speed and error come from different runs of the same library."
 # ///
 #
-# /// predict | bf16 has three bits of fraction fewer than fp16. How much larger is its error?
-# Three times · six times · eight times
-# /// reveal
-# {{ error.bf16.rms / error.fp16.rms:.1f}} times: 2 × 2 × 2, a factor of two for each bit.
-# ///
-#
 # /// claim | max(abs(error.tf32.rms / expected.tf32_b10 - 1), abs(error.fp16.rms / expected.fp16_b10 - 1), abs(error.bf16.rms / expected.bf16_b7 - 1), abs(error.fp8.rms / expected.fp8_b3 - 1)) < 0.1
 # The pencil was right, for all four. TF32: {{ expected.tf32_b10:.0f}} millionths by hand, {{ error.tf32.rms:.0f}} measured. fp16:
 # {{ expected.fp16_b10:.0f}} and {{ error.fp16.rms:.0f}}. bf16: {{ expected.bf16_b7:.0f}} and {{ error.bf16.rms:.0f}}. FP8:
@@ -978,17 +987,25 @@ record(
 # By hand {{ expected.bf16_b7:.0f}} millionths for bf16, measured {{ error.bf16.rms:.0f}}; FP8 {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}.
 # ///
 #
+# /// claim | error.fp32.rms > 20 * error.tf32.rms / 2**13
+# And fp32? It has 13 bits more than TF32, and halving 13 times would leave {{ error.tf32.rms / 2**13:.2f}} millionths. Measured:
+# {{ error.fp32.rms:.1f}}. Its inputs are not rounded at all, for the truth is made from the same fp32 numbers. What is left is the rounding of sums,
+# thousands of times over.
+# /// otherwise
+# fp32: {{ error.fp32.rms:.1f}} millionths.
+# ///
+#
 # /// claim | speed.fp8.us < 0.65 * speed.bf16.us and error.fp8.rms > 8 * error.bf16.rms
 # FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.0f}} times its
-# error, about {{ error.fp8.rms / 1e6:.0%}} of the size of the answer. Whether a model minds is an experiment, not an opinion. Many do not, if
-# each tensor has its scale.
+# error, about {{ error.fp8.rms / 1e6:.0%}} of the size of the answer. Whether a model minds is an experiment, not an opinion. In the experiments of
+# those who proposed the format, models for images and for language trained about as well as in 16 bits [^micikevicius2022].
 # /// otherwise
 # FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.1f}} times its error.
 # ///
 #
 # /// claim | speed.tf32.us < 0.2 * speed.fp32.us and error.tf32.rms > 150 * error.fp32.rms
-# TF32 is the trap in this table. The tensors are fp32, they take four bytes, and PyTorch has a switch for it. Then a
-# multiply takes {{ speed.tf32.us / speed.fp32.us:.2f}} of the time, and makes {{ error.tf32.rms / error.fp32.rms:.0f}} times the error. When somebody
+# TF32 is the trap in this table. The tensors are fp32, they take four bytes, and PyTorch has a switch for it,
+# `torch.set_float32_matmul_precision("high")`. Then a multiply takes {{ speed.tf32.us / speed.fp32.us:.2f}} of the time, and makes {{ error.tf32.rms / error.fp32.rms:.0f}} times the error. When somebody
 # shows you a speed in fp32, ask to see the error.
 # /// otherwise
 # TF32 takes {{ speed.tf32.us / speed.fp32.us:.2f}} of the time of fp32.
@@ -1028,20 +1045,21 @@ record(
 # In bf16 and TF32 all the ones arrive. In FP8 the sum stops at {{ edge.e4m3.said:.0f}}, and however many more you send, they are
 # lost: 2<sup>14</sup> is {{ edge.e4m3.said:.0f}}. The 8-bit mill keeps fewer bits of a sum than fp32 has, whatever the type of the result is called.
 # DeepSeek's engineers met this edge when they trained in FP8, and found around 14 bits, too [^deepseek2024]. The cure is to take the sum out of the mill
-# now and then and go on adding in fp32; cuBLASLt does that unless you ask for *fast accumulation*, as we did above.
+# now and then, and to go on adding in fp32. cuBLASLt does that unless you ask for *fast accumulation*, as we did above.
 # /// otherwise
 # In FP8, {{ edge.e4m3.ones:.0f}} ones make {{ edge.e4m3.said:.0f}}; in bf16, {{ edge.bf16.ones:.0f}} make {{ edge.bf16.said:.0f}}.
 # ///
 #
-# Random numbers around zero hide it, because their sums stay small. That is why the errors above looked so well.
-# A test on random numbers is a test on random numbers.
+# Random numbers around zero hide it. Their sum grows with the *root* of its length: 4096 products make about 64 times one of them, and
+# not 4096 times. So the error of FP8 above shows nothing of it. A test on random numbers is a test on random numbers.
 #
 # /// exercise | Which type?
 # (a) Gradients of a loss, many of them near 2<sup>−20</sup>. (b) The weights of a layer, all between −0.5 and 0.5, for inference. (c) A
 # sum over a million numbers of about 1. (d) The positions of stars, in metres. Which of fp32, fp16, bf16 and e4m3 can
 # hold each, and which would you take?
 # /// answer
-# (a) bf16: fp16's smallest ordinary number is 2<sup>−14</sup>, below it precision melts away, and e4m3 would need a scale. (b)
+# (a) fp32, and bf16 at half the bytes. fp16's smallest ordinary number is 2<sup>−14</sup>, below it precision melts away, and e4m3 would need a
+# scale. (b)
 # fp16 and bf16 hold them as they are. e4m3 holds them with a scale, and that is what servers do. (c) Only fp32: a sum of
 # ones stops growing at 256 in bf16, and at 2048 in fp16. (d) None of the short ones. fp32 reaches far enough, but it steps by
 # far more than a metre out there. Some numbers want float64.
@@ -1050,14 +1068,23 @@ record(
 # %% [markdown]
 # ## When the mills stand still
 #
-# The clock says *slow*. It does not say *why*. Three questions, in this order, and each has a counter.
+# The clock says *slow*. It does not say *why*. Three questions, in this order, and each has a counter. The profiler calls the mills the
+# *tensor pipe*.
 #
 # 1. **Are they used at all?** How many operations went through the tensor pipe. Zero is zero.
 # 2. **How much of the time?** In which share of the ticks the tensor pipe was at work.
 # 3. **If not: what were the warps waiting for?** Each tick, a warp that cannot issue has a reason, a *stall reason*.
 #
 # All the multiplies of 4096 from this page, counted in one go, and two more that you have most likely run:
-# `torch.mm` on fp32 tensors, as PyTorch comes, and the same with TF32 switched on.
+# `torch.mm` on fp32 tensors, as PyTorch comes, and the same with TF32 switched on. The counters note
+# [calls](l5_the_top_of_the_ladder.py#every-other-call-costs-a-multiply-add), too, as in the lecture before.
+#
+# /// predict | Which makes more calls in a tick: our kernel on the CUDA cores, or cuBLAS, which is some twenty times as fast?
+# cuBLAS, of course · the CUDA cores · about alike
+# /// reveal
+# The CUDA cores make a call in {{ tensor.cuda_cores.issue:.0%}} of the ticks, cuBLAS in {{ tensor.cublas.issue:.0%}}. The quicker kernel hardly says
+# a word: one order of `wgmma`, 256 columns wide, is 128 ticks of work for four mills. *Busy* is not the same as *fast*.
+# ///
 
 # %% tags=["fold"]
 from course_kernels.measure import count_many
@@ -1144,7 +1171,7 @@ record(
 
 # %% [markdown]
 # /// table
-# columns: [4096 × 4096 × 4096, "operations of the mills, billions", "mills at work", "issue slots used"]
+# columns: [4096 × 4096 × 4096, "operations of the mills, billions", "mills at work, of all ticks", "calls used"]
 # rows:
 #   - ["torch.mm, fp32", "{{ tensor.fp32.operations / 1e9:.1f}}", "{{ tensor.fp32.busy:.1%}}", "{{ tensor.fp32.issue:.1%}}"]
 #   - ["torch.mm, TF32", "{{ tensor.tf32.operations / 1e9:.1f}}", "{{ tensor.tf32.busy:.1%}}", "{{ tensor.tf32.issue:.1%}}"]
@@ -1159,17 +1186,10 @@ record(
 #
 # /// claim | tensor.fp32.operations == 0 and tensor.cuda_cores.operations == 0 and tensor.fp32.busy == 0 and 0.5 < tensor.tf32.busy < 1.5
 # **Not used at all.** Two zeros. One is our kernel that only wears bf16. The other is `torch.mm` on fp32 tensors with
-# PyTorch's factory settings: it is busy and correct, and the largest unit of the card is off. One switch, and the same call has its mills at
+# PyTorch's factory settings: it is busy and correct, and the strongest unit of the card is off. One switch, and the same call has its mills at
 # work in {{ tensor.tf32.busy:.0%}} of the ticks. (You have seen what the switch costs in exactness.)
 # /// otherwise
 # Operations of the tensor cores: {{ tensor.fp32.operations:.0f}} for fp32, {{ tensor.cuda_cores.operations:.0f}} for the CUDA cores.
-# ///
-#
-# /// predict | Look at the issue slots. Which kernel gives the most instructions a tick: the slowest or the quickest?
-# The quickest, of course · the slowest · all alike
-# /// reveal
-# CUDA cores: {{ tensor.cuda_cores.issue:.0%}}. cuBLAS: {{ tensor.cublas.issue:.0%}}. The quickest kernel hardly says a word. One order of
-# `wgmma` keeps four mills at work for a hundred ticks. *Busy* is not the same as *fast*.
 # ///
 #
 # By hand, how many instructions should there be? `mma.m16n8k16` does {{ mill.flops:.0f}} FLOPs, a multiply of 4096 has 2 × 4096³.
@@ -1183,7 +1203,7 @@ print(f"{orders / 1e6:.2f} million of wgmma.m64n256k16, by four warps each")
 record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 
 # %% [markdown]
-# /// claim | 0.99 < tensor.mma_sync.instructions / needed.mma < 1.01 and 0.99 < tensor.wgmma.instructions / needed.wgmma < 1.01
+# /// claim | 0.99 < tensor.mma_sync.instructions / needed.mma < 1.01 and 0.99 < tensor.wgmma.instructions / needed.wgmma < 1.01 and max(abs(tensor.wmma.operations / needed.mma / mill.flops - 1), abs(tensor.mma_sync.operations / needed.mma / mill.flops - 1), abs(tensor.wgmma.operations / needed.mma / mill.flops - 1), abs(tensor.triton.operations / needed.mma / mill.flops - 1)) < 0.01
 # The counters agree with the pencil: {{ tensor.mma_sync.instructions / 1e6:.2f}} million in our `mma.sync` kernel, and
 # {{ tensor.wgmma.instructions / 1e6:.2f}} million in the one with `wgmma`, where each of the four warps is counted. And look at the
 # column of operations: 2 × 4096³ is {{ needed.mma * mill.flops / 1e9:.1f}} billion, and each of our four kernels did just that.
@@ -1191,27 +1211,36 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # Counted: {{ tensor.mma_sync.instructions / 1e6:.2f}} million in our `mma.sync` kernel, by hand {{ needed.mma / 1e6:.2f}}.
 # ///
 #
-# /// claim | odd.tflops < 0.3 * climb.cublas.tflops
+# /// claim | odd.tflops < 0.3 * climb.cublas.tflops and tensor.odd.operations < 2500 * tensor.odd.instructions and tensor.odd.operations > 60000 * tensor.cublas.instructions
 # **The wrong shape.** The last row of the table is one number shorter each way. There is less to do, and the library is down to
 # {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed. Rows of 4095 numbers in bf16 do not begin at multiples of 16 bytes: the copy engine
-# cannot take them, nor can any 16-byte load. So it falls back to kernels that can. Pad your matrices to a multiple of 8, better of 64.
+# cannot take them, nor can any 16-byte load. So it needs a kernel that can do without, and the counters show an older one:
+# {{ tensor.odd.operations / tensor.odd.instructions:.0f}} FLOPs for each matrix instruction, where at 4096 it has
+# {{ tensor.cublas.operations / tensor.cublas.instructions:.0f}}. That is less than one `mma.m16n8k16` does, and far from any wide `wgmma`. Pad rows to a
+# multiple of 8 numbers, 16 bytes.
 # /// otherwise
 # At 4095 the library reaches {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed at 4096.
 # ///
 #
-# /// claim | tensor.cublas.busy > 0.85 and climb.cublas.of_peak < 0.9 and tensor.cuda_cores.clock > tensor.wmma.clock > tensor.mma_sync.clock > tensor.cublas.clock > climb.cublas.of_peak / tensor.cublas.busy * 1830
+# /// claim | tensor.cublas.busy > 0.85 and climb.cublas.of_peak < 0.9 and tensor.cuda_cores.clock > tensor.wmma.clock > tensor.mma_sync.clock > tensor.cublas.clock > climb.cublas.of_peak / tensor.cublas.busy * 1830 and wide.cublas.power_w > 650
 # **And the best of them?** The library's mills are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and still it has only
 # {{ climb.cublas.of_peak:.0%}} of the data sheet. It is not idle. It has *fewer ticks*. The sheet counts on 1830 MHz [^lockwood-h100]; with mills as busy as
 # that, {{ climb.cublas.of_peak:.0%}} means some {{ climb.cublas.of_peak / tensor.cublas.busy * 1830:.0f}} MHz. And the profiler counts
 # ticks and time, so it knows the clock: {{ tensor.cuda_cores.clock:.0f }} MHz for the kernel on the CUDA cores,
-# {{ tensor.wmma.clock:.0f }} for WMMA, {{ tensor.mma_sync.clock:.0f }} for `mma.sync`, {{ tensor.cublas.clock:.0f }} for the library. The busier the mills, the slower the
-# clock: milling costs power, and a card at its limit turns the clock down. (The profiler lets each
-# kernel run on its own. In our race one follows the other, and the clock is lower still.)
+# {{ tensor.wmma.clock:.0f }} for WMMA, {{ tensor.mma_sync.clock:.0f }} for `mma.sync`, {{ tensor.cublas.clock:.0f }} for the library. By and
+# large, the busier the mills, the slower the clock. (The profiler lets each kernel run on its own. In our race one follows the other, and the clock is
+# lower still.) And the reason? The card tells it itself. Its sensors, read around the race of 8192, say *power limit*, at
+# {{ wide.cublas.power_w:.0f }} W: you find it in [the ledger](../numbers.md). What that limit does to a longer run,
+# [the measuring page](../how_we_measure.py) shows.
 # /// otherwise
 # The library's mills are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and it has {{ climb.cublas.of_peak:.0%}} of the data sheet.
 # ///
 #
 # ### What they wait for
+#
+# The numbers are those of [the lecture before](l5_the_top_of_the_ladder.py): warps of one scheduler that wait for a reason, on average, whenever a call
+# is made. Three reasons are new. *Tray's queue*: a warp wants the tray, and the queue of calls to it is full. *The mill itself*: the unit of
+# arithmetic that the warp wants is taken. *An order under way*: by its name, the warp waits for a `wgmma`.
 #
 # /// table
 # turned: true
@@ -1221,27 +1250,29 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 #   - [WMMA, "{{ stall.wmma.pantry:.2f}}", "{{ stall.wmma.tray:.2f}}", "{{ stall.wmma.counter:.2f}}", "{{ stall.wmma.barrier:.2f}}", "{{ stall.wmma.mill:.2f}}", "{{ stall.wmma.order:.2f}}"]
 #   - [mma.sync, "{{ stall.mma_sync.pantry:.2f}}", "{{ stall.mma_sync.tray:.2f}}", "{{ stall.mma_sync.counter:.2f}}", "{{ stall.mma_sync.barrier:.2f}}", "{{ stall.mma_sync.mill:.2f}}", "{{ stall.mma_sync.order:.2f}}"]
 #   - [wgmma, "{{ stall.wgmma.pantry:.2f}}", "{{ stall.wgmma.tray:.2f}}", "{{ stall.wgmma.counter:.2f}}", "{{ stall.wgmma.barrier:.2f}}", "{{ stall.wgmma.mill:.2f}}", "{{ stall.wgmma.order:.2f}}"]
-# caption: "Warps that wait, for each instruction issued, by reason: long scoreboard, short scoreboard, MIO throttle, barrier, math pipe throttle, GMMA."
+# caption: "NVIDIA's names for the six: long scoreboard, short scoreboard, MIO throttle, barrier, math pipe throttle, GMMA. The first kernel uses no mill: there, the fifth is the lanes."
 # ///
 #
 # /// claim | stall.wmma.pantry > 1.2 * stall.wmma.mill and tensor.wmma.busy < 0.45
-# **Waiting to be fed.** For every instruction that the WMMA kernel issues, {{ stall.wmma.pantry:.1f}} warps wait for the pantry,
+# **Waiting to be fed.** Whenever the WMMA kernel makes a call, {{ stall.wmma.pantry:.1f}} warps wait for the pantry,
 # {{ stall.wmma.counter + stall.wmma.tray:.1f}} for the tray or in its queue, {{ stall.wmma.barrier:.1f}} at a barrier, and
-# {{ stall.wmma.mill:.1f}} for the mill. So the mill is at work in {{ tensor.wmma.busy:.0%}} of the ticks.
+# {{ stall.wmma.mill:.1f}} for the mill. The mill is at work in {{ tensor.wmma.busy:.0%}} of the ticks.
 # /// otherwise
 # The WMMA kernel: {{ stall.wmma.pantry:.1f}} warps wait for the pantry, {{ stall.wmma.mill:.1f}} for the mill.
 # ///
 #
-# /// claim | stall.mma_sync.mill > 2 * stall.mma_sync.tray and stall.mma_sync.mill > 2 * stall.mma_sync.pantry and tensor.mma_sync.busy > 0.55
+# /// claim | stall.mma_sync.mill > 2 * stall.mma_sync.tray and stall.mma_sync.mill > 2 * stall.mma_sync.pantry and tensor.mma_sync.busy > 0.55 and abs(rate.mma / mill.sheet * tensor.mma_sync.busy * tensor.mma_sync.clock / 1830 / climb.mma_sync.of_peak - 1) < 0.05
 # **Waiting for the mill.** In the `mma.sync` kernel the pipeline has done its work: hardly a warp waits for the pantry or the tray.
 # {{ stall.mma_sync.mill:.1f}} wait for the mill, and it is at work in {{ tensor.mma_sync.busy:.0%}} of the ticks. Yet that is only
-# {{ climb.mma_sync.of_peak:.0%}} of peak. You know why: with this instruction a full mill is {{ rate.mma / mill.sheet:.0%}}.
+# {{ climb.mma_sync.of_peak:.0%}} of peak. By hand: with this instruction a full mill is {{ rate.mma / mill.sheet:.0%}} of the sheet, it is full in
+# {{ tensor.mma_sync.busy:.0%}} of the ticks, and the clock is {{ tensor.mma_sync.clock / 1830:.0%}} of the sheet's. Multiply, and you have
+# {{ rate.mma / mill.sheet * tensor.mma_sync.busy * tensor.mma_sync.clock / 1830:.0%}}.
 # /// otherwise
 # The `mma.sync` kernel: {{ stall.mma_sync.mill:.1f}} warps wait for the mill, {{ stall.mma_sync.tray:.1f}} for the tray.
 # ///
 #
 # A word of caution. Such tables are about warps, and a kernel with `wgmma` needs few of them. A warp that waits for its order looks idle,
-# while four mills run for it. For those kernels read the column *mills at work*, and not this table.
+# while four mills run for it. So for `wgmma`, Triton and the library read the column *mills at work*, and not this table.
 #
 # /// exercise | Six suspects
 # Your model is slow, and the counter says that the tensor pipe hardly ever works. Name as many causes as you can, and for each
