@@ -348,8 +348,8 @@ record(
 # title: "What changes: k05_register_tile.cu → k06_vectorised.cu"
 # ///
 #
-# Besides the calls in the picture, each of those loads and stores has an address, and a question before it: am I still inside
-# the matrix? Four times fewer of them are four times fewer questions.
+# Besides the calls in the picture, each load from the hall has an address, and a question before it: am I still inside
+# the matrix? Two loads for eight are a quarter of the questions.
 #
 # /// predict | The bytes stay, and so do the multiply-adds. What do the counters say?
 # Fewer loads off the tray · fewer calls for carrying · fewer boxes from the hall
@@ -691,7 +691,7 @@ record(
 # **Why not faster?** In {{ 1 - vital.tuned.issued:.0%}} of the ticks there is still no call.
 #
 # /// claim | vital.tuned.dispatch_stall > max(vital.tuned.long_scoreboard, vital.tuned.short_scoreboard, vital.tuned.barrier, vital.tuned.wait, vital.tuned.mio_throttle, vital.tuned.math_pipe_throttle, vital.tuned.lg_throttle)
-# And the longest wait that we counted has a new name: {{ vital.tuned.dispatch_stall:.2f }} ticks for each call, for *dispatch*.
+# And the longest wait that we counted, of warps that could not be called, has a new name: {{ vital.tuned.dispatch_stall:.2f }} ticks for each call, for *dispatch*.
 # /// otherwise
 # For each call the warps wait {{ vital.tuned.dispatch_stall:.2f }} ticks for something called *dispatch*.
 # ///
@@ -860,7 +860,7 @@ record(
 # ///
 #
 # /// claim | vital.persistent.rooms > 1.01 * vital.register_banks.rooms and ladder.persistent.us > ladder.register_banks.us and vital.persistent.share < vital.register_banks.share
-# The empty rooms are gone, and {{ ladder.persistent.us / ladder.register_banks.us - 1:.1%}} of the time is lost. The counters say where. A smaller share of
+# The empty rooms are gone, and the kernel takes {{ ladder.persistent.us / ladder.register_banks.us - 1:.1%}} longer. The counters say where it goes. A smaller share of
 # the calls are multiply-adds, {{ vital.persistent.share:.1%}} for {{ vital.register_banks.share:.1%}}. (Very likely because a loop that may begin and end
 # anywhere along K has more to work out.) And while a room is in use, it is called less often: in {{ vital.persistent.issued / vital.persistent.rooms:.1%}} of those ticks, before in
 # {{ vital.register_banks.issued / vital.register_banks.rooms:.1%}}.
@@ -1295,14 +1295,14 @@ record(
 # ///
 #
 # /// claim | smooth.shared.n2048.us > 1.03 * smooth.whole.n2048.us
-# At 2048 it is the other way round. {{ waves.n2048.tiles:.0f }} tiles nearly fill the rooms, so there is next to nothing to win. Kernel 12 still cuts them
-# and adds up the pieces, and takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.2f }} times the time.
+# At 2048 it is the other way round. {{ waves.n2048.tiles:.0f }} tiles nearly fill the rooms, so there is next to nothing to win. Kernel 12 cuts them all the same,
+# adds up the pieces, and takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.2f }} times the time.
 # /// otherwise
 # At 2048 kernel 12 takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.2f }} times the time of kernel 11.
 # ///
 #
 # /// claim | smooth.shared.n512.tflops < 0.7 * smooth.cublas.n512.tflops and smooth.shared.n1024.tflops < 0.97 * smooth.cublas.n1024.tflops
-# Against the library we lose there all the same, and badly: {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of it at
+# Against the library we lose at the small sizes all the same, and badly: {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of it at
 # 1024, {{ smooth.shared.n512.tflops / smooth.cublas.n512.tflops:.0%}} at 512. A tile of 128 × 256 is a choice for large matrices. The library has smaller
 # ones as well, and picks.
 # /// otherwise
@@ -1480,7 +1480,7 @@ record(
 # 2. *Which counter shows it?* Loads, turns, a wait, hits in L2, registers.
 # 3. *What is the next bound?* Name it before you look.
 #
-# And you know the three tiles by name, block, warp and register, which is how every matrix multiply on a GPU is described.
+# And you know the three tiles by name: block, warp and register. With them you can read the words of CUTLASS.
 #
 # **Where this leads.** The wall above has a door. [The next lecture](l6_tensor_cores.py) goes through it: a small matrix multiply as *one
 # instruction*. How the clock and the counters of this page work: [how every number here is measured](../how_we_measure.py). Each
