@@ -702,9 +702,9 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # ///
 #
 # /// claim | climb.triton.us < 0.95 * climb.wgmma.us
-# Against our own `wgmma` it is {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed, with the same tiles and the same `HGMMA` in the middle. Two
-# things differ. One thread orders a tile from the copy engine, where in ours 256 threads copy. And its blocks stay, and walk from tile to
-# tile. How much each of the two brings, this page does not take apart. The workshop on Hopper does.
+# Against our own `wgmma` it is {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed, with the same tiles and the same `HGMMA` in the middle. Three
+# things differ. One thread orders a tile from the copy engine, where in ours 256 threads copy. The sums leave by the copy engine, too. And its
+# blocks stay, and walk from tile to tile. How much each of these brings, this page does not take apart.
 # /// otherwise
 # Against our own `wgmma` it is {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed.
 # ///
