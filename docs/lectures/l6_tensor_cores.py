@@ -18,6 +18,10 @@
 # **The headline: {{ climb.triton.of_peak:.0%}} of peak, in bf16, by a Triton kernel.** The warp tiles of the
 # ladder, without tensor cores, reach {{ climb.cuda_cores.of_peak:.1%}}. All the ordinary lanes together, without a tick lost and at the same clock,
 # would come to {{ mill.cores / mill.sheet:.0%}}. You cannot tune your way across that gap. You need the other unit.
+#
+# If you have one hour, read [the one instruction](#a-tiny-matmul-in-one-instruction), [the climb](#the-climb) without its machine
+# code, and [when the mills stand still](#when-the-mills-stand-still). [Shorter numbers](#shorter-numbers) are a second
+# sitting, and the lab is one of its own.
 
 # %% [markdown]
 # ## A tiny matmul in one instruction
