@@ -736,10 +736,10 @@ FFMA = re.compile(
 )
 
 
-def one_drawer(module, name):
+def one_drawer(source, name):
     """Of a kernel's multiply-adds, those with three registers of one drawer."""
     arch = arch_of(torch.cuda.get_device_capability())
-    code = sass(compile_cubin(module.SOURCE, arch, tiles_here().defines))
+    code = sass(compile_cubin(source, arch, tiles_here().defines))
     code = code.split(f".text.{name}:")[1].split("\n.text.")[0]
     triples = FFMA.findall(code)
     same = [t for t in triples if len({int(r) % 2 for r in t}) == 1]
@@ -749,8 +749,11 @@ def one_drawer(module, name):
 
 record(
     drawer={
-        "tuned": one_drawer(k10_tuned, "sgemm_tuned"),
-        "register_banks": one_drawer(k11_register_banks, "sgemm_register_banks"),
+        "tuned": one_drawer(k10_tuned.SOURCE, "sgemm_tuned"),
+        "register_banks": one_drawer(
+            k11_register_banks.SOURCE, "sgemm_register_banks"
+        ),
+        "persistent": one_drawer(k12_persistent.SOURCE, "sgemm_persistent"),
     }
 )
 
@@ -1153,6 +1156,7 @@ CHANGES = {
         "(tile / (8 * tiles_n) * 8 + tile % 8) * BM, tile % (8 * tiles_n) / 8 * BN",
     ),
     "one_way": ("r % 2 ? TN - 1 - i : i", "i"),
+    "sums_themselves": ("alpha * sums", "sums"),
 }
 
 
@@ -1174,7 +1178,8 @@ def changed(name, before, after):
         if name != "no_sharing":
             c[count // blocks * blocks // tiles_n * tiles.block[0] :].zero_()
         sizes = (np.int32(M), np.int32(N), np.int32(K))
-        launch(kernel, blocks, tiles.threads, a, b, c, *sizes)
+        alpha = k12_persistent.ALPHA
+        launch(kernel, blocks, tiles.threads, a, b, c, *sizes, alpha)
         return c
 
     return sgemm
@@ -1183,7 +1188,10 @@ def changed(name, before, after):
 record(
     idea=race(
         {name: changed(name, *pieces) for name, pieces in CHANGES.items()}, 0.2
-    )
+    ),
+    one_drawer_without_alpha=one_drawer(
+        folder / "sums_themselves.cu", "sgemm_persistent"
+    ),
 )
 
 # %% [markdown]

@@ -196,7 +196,7 @@ FAULTS = {
         "multiply_add(sums, a[i % 2]",
         "multiply_add(sums, a[0]",
     ),
-    "a piece stored over the others": ("k12_persistent", "if (whole) C[", "if (true) C["),
+    "a piece stored over the others": ("k12_persistent", "if (whole) store_4", "if (true) store_4"),
     "a piece that ends too late": ("k12_persistent", "first_step + to - from", "steps + to - from"),
 }
 

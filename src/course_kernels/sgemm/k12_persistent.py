@@ -17,6 +17,7 @@ from course_kernels.sgemm.arguments import check_asynchronous_copies, in_vectors
 from course_kernels.sgemm.tiles import tiles_here
 
 SOURCE = Path(__file__).with_suffix(".cu")
+ALPHA = np.float32(1.0)  # C = alpha * A * B, as BLAS has it
 
 
 def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -42,7 +43,7 @@ def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     if count % blocks:
         # The first tile that is shared out begins somewhere in this row of tiles; its pieces are added to zeros.
         c[count // blocks * blocks // tiles_n * block_m :].zero_()
-    launch(kernel, blocks, tiles.threads, a, b, c, np.int32(M), np.int32(N), np.int32(K))
+    launch(kernel, blocks, tiles.threads, a, b, c, np.int32(M), np.int32(N), np.int32(K), ALPHA)
     return c
 
 
