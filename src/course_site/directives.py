@@ -15,7 +15,7 @@ class Kind:
     """The grammar of one kind of block."""
 
     argument: str = "required"  # required | none | optional
-    body: str = "prose"  # prose | yaml | none
+    body: str = "prose"  # prose | words (prose that holds no block) | yaml | none
     parts: tuple[str, ...] = ()
     needs_part: bool = False
 
@@ -30,6 +30,7 @@ KINDS = {
     "source": Kind(body="yaml"),
     "diff": Kind(body="yaml"),
     "figure": Kind(body="yaml"),
+    "callout": Kind(body="words"),
     "lab": Kind(body="none"),
     "ledger": Kind(argument="none", body="none"),
     "moved": Kind(argument="none", body="none"),
@@ -105,8 +106,9 @@ def parse(text: str) -> list[str | Block]:
         else:
             block = _open(kind, argument)
             if stack and KINDS[stack[-1].kind].body != "prose":
+                holds = "words" if KINDS[stack[-1].kind].body == "words" else "settings"
                 raise DirectiveError(
-                    f"`/// {kind}` stands inside `/// {stack[-1].kind}`, which holds settings only"
+                    f"`/// {kind}` stands inside `/// {stack[-1].kind}`, which holds {holds} only"
                 )
             target[-1].append(block)
             stack.append(block)
@@ -132,5 +134,7 @@ def _finish(block: Block) -> None:
     grammar = KINDS[block.kind]
     if grammar.needs_part and not block.parts:
         raise DirectiveError(f"`/// {block.kind} | {block.argument}` lacks its `/// {grammar.parts[0]}`")
+    if grammar.body == "words" and not block.text.strip():
+        raise DirectiveError(f"`/// {block.kind} | {block.argument}` is empty")
     if grammar.body == "none" and block.text.strip():
         raise DirectiveError(f"`/// {block.kind}` holds nothing")

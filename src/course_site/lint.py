@@ -199,7 +199,8 @@ def _search_markdown(source: Text, keys: Collection[str] | None) -> Iterator[tup
             elif kind in ("otherwise", "reveal", "answer") and stack:
                 stack[-1] = (kind, stack[-1][1])
             else:
-                stack.append((kind, head))
+                within_claim = kind == "callout" and stack and stack[-1][0] in ("claim", "otherwise")
+                stack.append(stack[-1] if within_claim else (kind, head))
                 if kind in _SPOKEN_HEADS:
                     spoken = place + block.start("head") if head else place
                     yield from _search(source.slice(spoken, place + len(line)), keys=keys, own=own)

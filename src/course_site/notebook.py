@@ -13,6 +13,11 @@ from course_site.pages import Page
 from course_site.record import MIME
 from course_site.render import Rendered
 
+_CALLOUT = re.compile(
+    r'^<div class="callout \w+" markdown="1">\n\n<p class="kind">(?P<kind>[^<]*)</p>\n+(?P<body>.*?)\n\n</div>$',
+    re.DOTALL | re.MULTILINE,
+)
+
 
 def published_notebook(course: Course, page: Page, rendered: Rendered) -> str:
     """The page as a notebook that anybody can open and, on a GPU, run."""
@@ -51,6 +56,7 @@ def _plain(markdown: str, rendered: Rendered) -> str:
     text = re.sub(r'<(?:a|span) class="value"[^>]*>(.*?)</(?:a|span)>', r"\1", markdown)
     for token in rendered.slots:
         text = text.replace(token, rendered.words.get(token, ""))
+    text = _CALLOUT.sub(_as_quotation, text)
     text = re.sub(r'<p class="ask">(.*?)</p>', r"**\1**", text)
     text = re.sub(r"<summary>(.*?)</summary>", r"<summary>\1</summary>\n", text)
     text = re.sub(r"^</?div[^>]*>$", "", text, flags=re.MULTILINE)
@@ -58,6 +64,12 @@ def _plain(markdown: str, rendered: Rendered) -> str:
     text = re.sub(r"^\{: [^}]*\}$", "", text, flags=re.MULTILINE)
     text = re.sub(r"^(`{3,}) \{ \.(\w+)[^}]*\}$", r"\1\2", text, flags=re.MULTILINE)
     return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+def _as_quotation(callout: re.Match[str]) -> str:
+    """A callout as Markdown has it: its kind in bold, and a bar along all of it."""
+    body = f"**{callout['kind']}**\n\n{callout['body']}"
+    return "\n".join(f"> {line}".rstrip() for line in body.splitlines())
 
 
 def _picture(svg: str, alt: str) -> str:

@@ -22,6 +22,7 @@ import yaml
 from course_labs.lab import LabError, find_lab
 from course_site import (
     bibliography,
+    callouts,
     chart_data,
     claims,
     directives,
@@ -224,7 +225,8 @@ class _Renderer:
     def _nodes(self, nodes: list[str | Block], **allowed: Any) -> str:
         """Prose and blocks as Markdown; `allowed` is what the lint lets pass here, for it alone."""
         parts = [
-            self._text(node, **allowed) if isinstance(node, str) else self._block(node) for node in nodes
+            self._text(node, **allowed) if isinstance(node, str) else self._block(node, **allowed)
+            for node in nodes
         ]
         return "\n".join(part for part in parts if part)
 
@@ -303,10 +305,11 @@ class _Renderer:
 
     # --- blocks --------------------------------------------------------------------------------
 
-    def _block(self, block: Block) -> str:
+    def _block(self, block: Block, **allowed: Any) -> str:
+        """A block as Markdown; of all blocks only a callout says what the block around it may say."""
         handler = getattr(self, f"_{block.kind}_block")
         try:
-            return f"\n{handler(block)}\n"
+            return f"\n{handler(block, **allowed) if block.kind == 'callout' else handler(block)}\n"
         except (DirectiveError, yaml.YAMLError) as error:
             self._problem(f"/// {block.kind} | {block.argument}: {str(error).splitlines()[0]}")
         except NotOnThisCard as error:
@@ -388,6 +391,13 @@ class _Renderer:
         body, answer = self._nodes(block.body), self._nodes(block.parts["answer"])
         ask = f'<p class="ask">{html.escape(title)}</p>'
         return _div("exercise", f"{ask}\n\n{body}\n\n{_details('answer', 'Answer', answer)}")
+
+    def _callout_block(self, block: Block, **allowed: Any) -> str:
+        kind = block.argument
+        if kind not in callouts.TITLES:
+            raise DirectiveError(f"there is no such callout; known: {', '.join(callouts.TITLES)}")
+        title = f'<p class="kind">{self._slot(callouts.icon(kind))}{callouts.TITLES[kind]}</p>'
+        return _div(f"callout {kind}", f"{title}\n\n{self._nodes(block.body, **allowed)}")
 
     def _lab_block(self, block: Block) -> str:
         try:
