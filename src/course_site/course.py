@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from course_kernels.measure.machine import Machine, machine_for
-from course_site import bibliography, glossary
+from course_site import bibliography, glossary, session_checks
 from course_site.pages import Page, PageError, find_pages
 from course_site.record import (
     Record,
@@ -57,6 +57,7 @@ class Course:
         slug: folder under records/ that is shown, e.g. nvidia-h200.
         draft: show stale pages without their numbers instead of failing.
         problems: everything found so far that stops a strict build.
+        maps: the session maps, and what they wait for.
     """
 
     root: Path
@@ -72,6 +73,7 @@ class Course:
     problems: list[Problem] = field(default_factory=list)
     sources: dict[str, Any] = field(default_factory=dict)
     terms: tuple[Any, ...] = ()
+    maps: session_checks.Report = field(default_factory=session_checks.Report)
 
     @property
     def is_reference(self) -> bool:
@@ -136,6 +138,9 @@ def load_course(root: Path, slug: str | None = None, *, draft: bool = False) -> 
     _check_tests(course)
     for page in course.pages:
         course.scopes[page.id] = course._scope(page)
+    course.maps = session_checks.check(course)
+    for complaint in course.maps.complaints if not draft else ():
+        course.problem(complaint.path, f"{complaint.key}: {complaint.message}".removeprefix(": "))
     return course
 
 
