@@ -1,0 +1,320 @@
+# ---
+# id: teach_w1
+# title: "Teaching W1: FlashAttention"
+# description: How to lead a room through online softmax by hand, a flash kernel typed by everybody, and the trips it saves.
+# ---
+
+# %% [markdown]
+# # Teaching W1: FlashAttention
+#
+# After this page you can take a room of twenty people from a red circle on the board to a kernel of their own.
+# You will know what to write first, what the wrong slips of paper look like and which mistake stands behind each, and
+# what to say when their kernel loses a race.
+#
+# You need three things, and no more: this page, [the map of the three hours](../04_the_pivot/w1_map.md), and
+# [the lab](../../docs/workshops/w1_flash_attention.py#now-type-it) on the students' page. Type the lab yourself once, the evening before.
+# If you have no GPU, take its NumPy door; so can they.
+
+# %% [markdown]
+# ## What it is really about
+#
+# Attention computes a huge square of scores that nobody asked for, and the plain recipe carries it down to the cellar and up again,
+# twice. This workshop never carries it at all. Everything else of the three hours serves that one sentence: the notes on the sleeve make
+# it *possible*, the loop makes it *real*, the counters make it *believable*.
+#
+# /// callout | metaphor
+# Two students do the same long sum. One writes every line of scratch-work into a thick notebook, then reads the notebook from the front
+# to finish. The other keeps a running total in her head, one line at a time, and never opens a notebook. They do the same sums. One of
+# them ran out of paper.
+#
+# The notebook is the N × N square, and its paper is HBM. The head is what the chip holds: registers, and the tray.
+# ///
+#
+# /// figure | docs/assets/figures/notebook.svg
+# alt: Two students with the same sum. One fills a giant notebook with scratch-work and reads it back; the other keeps one line and a running total in the head.
+# ///
+#
+# On the students' page the same thing happens in the kitchen, with crates and a sleeve. Use the notebook to say *what* is saved, and
+# the crates to show *how*. Do not mix them in one breath.
+
+# %% [markdown]
+# ## By hand: four scores in two crates
+#
+# This is the heart. Twenty-five minutes, everybody writes, you write with them. The scores are 1 and 3, then 2 and 5; the values are 10,
+# 20, 30, 40.
+#
+# The order matters more than the words. Write exactly this, and in this order:
+#
+# 1. Three empty boxes, one below the other: **m**, **l**, **a**. Say their names: *largest so far, sum so far, plate so far*.
+# 2. Crate one, *only* crate one: 1 3. Cover 2 5 with your hand or a sheet of paper. They must not see them yet.
+# 3. m = 3. Then l, term by term: e¹⁻³ + e³⁻³. Then the plate: the same two terms, times 10 and 20.
+# 4. Uncover crate two. **Stop.** Ask: *what is wrong with the boxes now?* Wait for somebody to say that the largest is 5.
+# 5. In red: × e³⁻⁵, one arrow to l and one arrow to a. **Two arrows**, drawn at the same moment.
+# 6. Only now the new terms: e²⁻⁵ and e⁵⁻⁵, added to l; times 30 and 40, added to a.
+# 7. The division, once, at the bottom: a / l.
+# 8. All four at once, on the right half of the board. Put the two results side by side, and say nothing for three seconds.
+#
+# Here is the board, line by line, as your chalk makes it.
+
+# %%
+from math import exp
+
+from course_kernels.measure import quantity, record
+
+
+def online(crates):
+    """(m, l, a) after each crate of (scores, values), with the repair that was made for it."""
+    m, l, a, lines = float("-inf"), 0.0, 0.0, []
+    for scores, values in crates:
+        m_new = max(m, *scores)
+        repair = exp(m - m_new)  # for the first crate exp(-inf), which is 0
+        l = l * repair + sum(exp(s - m_new) for s in scores)
+        a = a * repair + sum(exp(s - m_new) * v for s, v in zip(scores, values, strict=True))
+        m = m_new
+        lines.append((repair, m, l, a))
+    return lines
+
+
+BOARD = [((1, 3), (10, 20)), ((2, 5), (30, 40))]
+for crate, (repair, m, l, a) in enumerate(online(BOARD), 1):
+    print(f"crate {crate}: repair {repair:.4f}   m {m:.0f}   l {l:.4f}   a {a:.4f}")
+repair, m, l, a = online(BOARD)[-1]
+print(f"served: {a:.3f} / {l:.4f} = {a / l:.3f}")
+
+record(
+    repair=quantity(repair),
+    l=quantity(l),
+    a=quantity(a),
+    served=quantity(a / l),
+)
+
+# %% [markdown]
+# /// predict | Before you collect their slips: how many of twenty will have {{ served:.2f }}?
+# Write your guess. Then look at the table below, and you will know what the others did.
+# /// reveal
+# There is no number for that, it is your room. Whoever does not have it has one of the six below. Keep the tally: it tells you
+# how long to stay here.
+# ///
+#
+# ### Read their mistakes off their paper
+#
+# Every usual mistake ends in a number of its own. Learn to know them by sight.
+
+# %%
+from math import e
+
+TERMS_1 = (exp(1 - 3), exp(3 - 3))  # crate one, against 3
+TERMS_2 = (exp(2 - 5), exp(5 - 5))  # crate two, against 5
+OLD_RULER = (exp(2 - 3), exp(5 - 3))  # crate two, still against 3
+l1, a1 = sum(TERMS_1), TERMS_1[0] * 10 + TERMS_1[1] * 20
+l2, a2 = sum(TERMS_2), TERMS_2[0] * 30 + TERMS_2[1] * 40
+down, up = e**-2, e**2
+
+slips = {
+    "no_repair": (a1 + a2) / (l1 + l2),
+    "plate_forgotten": (a1 + a2) / (l1 * down + l2),
+    "sum_forgotten": (a1 * down + a2) / (l1 + l2),
+    "upside_down": (a1 * up + a2) / (l1 * up + l2),
+    "divided_early": (a1 / l1 + a2 / l2) / 2,
+    "old_ruler": (a1 + OLD_RULER[0] * 30 + OLD_RULER[1] * 40) / (l1 + sum(OLD_RULER)),
+}
+for mistake, found in slips.items():
+    print(f"{mistake:16s} {found:8.3f}")
+
+record(slip={mistake: quantity(found) for mistake, found in slips.items()})
+
+# %% [markdown]
+# | on the slip | what happened | the line that helps |
+# |---:|---|---|
+# | **{{ served:.2f }}** | nothing | "And how do you know, without the right-hand side?" |
+# | {{ slip.no_repair:.2f }} | no repair at all | "Two rulers in one sum. In which of them is this term?" |
+# | {{ slip.plate_forgotten:.2f }} | sum repaired, plate not | "Can a mixture of 10 to 40 be more than 40?" |
+# | {{ slip.sum_forgotten:.2f }} | plate repaired, sum not | "Two arrows. Where is the second?" |
+# | {{ slip.upside_down:.2f }} | e⁵⁻³ in place of e³⁻⁵ | "Against a larger one, does the old look larger or smaller?" |
+# | {{ slip.divided_early:.2f }} | divided after every crate, then averaged | "Was each crate worth the same?" |
+# | {{ slip.old_ruler:.2f }} | right, but the ruler stayed at 3 | see below |
+#
+# Look at the third line. {{ slip.plate_forgotten:.1f }} is *outside* of 10 … 40, and a weighted mean cannot be. Teach that glance: it is
+# a test that needs no truth. The lab plants exactly this mistake, and the grader refuses it.
+#
+# /// callout | trip
+# The last line is your best student. She never moved the ruler, never repaired, and has the right answer. She is right: on paper. Ask her
+# for 2 and **100** in the second crate. e⁹⁷ does not fit into an fp32 number, and inf / inf is not a number. Subtracting the largest is there for
+# the numbers that overflow. The repair is the price of subtracting a largest that you did not know yet.
+# ///
+#
+# Sets for a second round, or for a class that has seen the first. In each the last crate moves the ruler, or on purpose does not.
+
+# %%
+from math import inf
+
+SETS = {
+    "the ruler stays": [((2, 5), (30, 40)), ((1, 3), (10, 20))],
+    "it moves twice": [((0, 1), (10, 20)), ((3, 2), (30, 40)), ((5, 5), (50, 60))],
+    "all alike": [((4, 4), (10, 20)), ((4, 4), (30, 40))],
+}
+for name, crates in SETS.items():
+    lines = online(crates)
+    repairs = " ".join(f"{repair:.4f}" for repair, *_ in lines[1:])
+    _, m, l, a = lines[-1]
+    print(f"{name:16s} repairs {repairs:14s} m {m:.0f}  l {l:.4f}  a {a:.3f}  served {a / l:.3f}")
+
+
+def as_fp32(x):
+    """What an fp32 number makes of e to the x: it ends a little past e to the 88."""
+    return exp(x) if x < 88.7 else inf
+
+
+print("e to the 97, in fp32:", as_fp32(100 - 3))
+
+# How often is a repair more than a multiplication by 1? The largest of tile k is the largest so far with chance 1/k.
+TILES = 4096 // 16
+moves = sum(1 / k for k in range(2, TILES + 1))
+print(f"{TILES} tiles in a random order: the ruler moves {moves:.1f} times")
+record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
+
+# %% [markdown]
+# The last line answers a question that comes every time: *is all that repairing not expensive?* In a row of 4096 scores, in tiles of 16
+# as in the kernel they type, there are {{ often.tiles:.0f }} tiles. If scores come in no particular order, the ruler moves about
+# {{ often.moves:.0f }} times. All other repairs multiply by 1. The kernel does them anyway, since asking would cost as much.
+
+# %% [markdown]
+# ## The live build
+#
+# Everyone types; you type with them, on the projector, two lines ahead of the slowest. The lab has two doors, and a room may
+# use both: NumPy on any laptop, CUDA C++ where there is a GPU. The loop is the same, line for line. Put the two groups side by side: when
+# one is stuck, the other explains.
+#
+# - Speak a line, *then* type it. Never type while you explain another one.
+# - After each stage they grade: `nox -s grade -- flash_attention`. A refusal is part of the plan. Read it aloud, smiling.
+# - Causal comes last, and it is two things: tiles wholly above the diagonal are **skipped**, tiles on the diagonal are **masked**. A
+#   room that has only skipped gets a wrong answer at the diagonal and nowhere else. Let the grader say so.
+# - When somebody is hopelessly behind: `nox -s lab -- flash_attention --stage K` writes the file as it stands after stage K, and
+#   keeps theirs. Nobody sits out.
+#
+# /// callout | teaching
+# What are their fingers doing right now? In this session there is an answer for every minute, in the column *fingers* of the map. If you
+# catch yourself explaining for longer than the step lasts, stop in the middle of a sentence. They will ask for the rest.
+# ///
+
+# %% [markdown]
+# ## In production today
+#
+# /// callout | production
+# Descendants of this loop serve nearly every chat that you have had this year. PyTorch's `scaled_dot_product_attention` picks between
+# several of them, or cuDNN's own; FlashAttention-3 lives in its authors' repository, and so does a fourth one, written in a Python
+# dialect of CUTLASS [^dao-repo]. Say *descendants*: on Hopper and Blackwell the serving engines mostly run newer kernels than this one.
+#
+# FlashAttention-2 is *who sits where*: 50–73 % of an A100's peak, about twice its parent [^dao2023]. FlashAttention-3 is *who waits
+# for whom*: up to 740 TFLOP/s, or 75 % of an H100's peak [^shah2024].
+# ///
+
+# %% [markdown]
+# ## The click
+#
+# It is a *count*, and they forecast it. Let them write down 1 + N/d before you show anything.
+#
+# /// callout | click
+# One head, 4096 tokens: {{ w1.enemy.scores / 1e6:.1f }} million scores, {{ w1.enemy.square_bytes / 1e6:.0f }} MB of them in fp32. By hand the
+# traffic should fall by 1 + N/d = {{ w1.by_hand.materialised / w1.by_hand.flash:.0f }}. The card's own counters say
+# **{{ w1.counted.materialised.gb / w1.counted.flash.gb:.1f }}**: {{ w1.counted.materialised.gb:.1f }} GB became {{ w1.counted.flash.gb:.2f }}. A pencil
+# and a counter agree. Let that stand.
+# ///
+#
+# Three careful sentences around it, because each is often said wrong.
+#
+# - {{ w1.enemy.scores / 1e6:.1f }} million *scores*. The 67 that you may have read is *megabytes*.
+# - **Storage** falls from N² to N. **Traffic** does not fall by N: Q, K, V and O must be carried by everybody. The paper counted 40.3 GB that became
+#   4.4 GB, a factor of 9.2, forward and backward, for N = 1024 and d = 64 [^dao2022].
+# - The **time** falls by less than the traffic. Here by {{ w1.materialised.n4096.ms / w1.flash.n4096.ms:.1f}}, at N = 4096 in bf16. Once
+#   the carrying is gone, the cooking is left.
+#
+# ### And then their kernel loses
+#
+# You must know this before you stand there. Their kernel multiplies in plain fp32, one number at a time from the tray. The plain recipe
+# uses the library's multiply. In fp32 the library's arithmetic is far ahead, and the square is not what hurts.
+#
+# /// claim | w1.fp32.teaching.n4096.us > 2 * w1.fp32.materialised.n4096.us
+# At N = 4096 theirs takes {{ w1.fp32.teaching.n4096.ms:.1f }} ms, the plain recipe {{ w1.fp32.materialised.n4096.ms:.1f }} ms. Say it first, and say it
+# proudly: *you carry {{ w1.by_hand.materialised / w1.by_hand.flash:.0f }} times less and you are slower. So carrying was not your problem. Find
+# out what is.* That is the question of the whole course, and they ask it themselves.
+# /// otherwise
+# At N = 4096 theirs takes {{ w1.fp32.teaching.n4096.ms:.1f }} ms, the plain recipe {{ w1.fp32.materialised.n4096.ms:.1f }} ms. Read out your own.
+# ///
+#
+# Then the second demo: the *same loop* on tensor cores, in bf16. There the cooks are quick, and the stairs are all that counts.
+#
+# /// claim | w1.flash.n4096.us < 0.4 * w1.materialised.n4096.us
+# The plain recipe {{ w1.materialised.n4096.ms:.2f }} ms, the loop {{ w1.flash.n4096.ms:.2f }} ms. That is the jaw-drop, and it comes
+# second on purpose: after a loss they believe a win.
+# /// otherwise
+# The plain recipe {{ w1.materialised.n4096.ms:.2f }} ms, the loop {{ w1.flash.n4096.ms:.2f }} ms.
+# ///
+#
+# What percent of peak? {{ w1.flash.n16384.of_peak:.0%}} for the loop in Triton at N = 16384, {{ w1.cudnn.n16384.of_peak:.0%}} for cuDNN,
+# {{ w1.specialised.n16384.of_peak:.0%}} for ours with specialists.
+#
+# /// callout | demo
+# Two commands, both on the map with their waits: *theirs against PyTorch* in fp32, *the same loop on tensor cores* in bf16. Start each one
+# **before** you ask for guesses. No GPU in the room: show [the recorded race](../../docs/workshops/w1_flash_attention.py#and-the-clock), and say whose
+# numbers they are.
+# ///
+
+# %% [markdown]
+# ## Where students trip
+#
+# /// callout | trip
+# **"It is faster because it computes less."** It computes the same, and a little more. *Flash doesn't compute less; it remembers less.* Tie it
+# to the cafeteria of the memory lecture: the trouble was never the cooking, it was feeding the cooks.
+# ///
+#
+# - *"Attention is three multiplies."* Two, with a softmax between. The layer around it has four more.
+# - *"Causal: I just skip the tiles."* Skip, **and** mask on the diagonal.
+# - *The last tile.* N = 10 with tiles of 4: two rows are left. In NumPy a slice ends by itself, in CUDA nothing does.
+# - *The barrier at the end of the loop.* It looks superfluous. Without it a quick warp refills the tray while a slow one still eats from it.
+# - *−∞ minus −∞.* A row that has seen nothing yet has m = −∞. Hence `NEVER`, a large finite number.
+# - *"Out of memory means too little bandwidth."* Room and trips are two bills.
+
+# %% [markdown]
+# ## Say this at the board
+#
+# /// callout | say
+# "This square is the largest thing in the room, and nobody ordered it. We write it down, we carry it to the cellar, we carry it back up, we
+# change it, we carry it down again, and up again. And in the end we throw it away. Today you will cook the same dish and never once go down those
+# stairs with it."
+# ///
+#
+# And at the end, at the door:
+#
+# /// callout | say
+# "Carry less. Seat everybody. Never wait. Three papers, in that order. You typed the first, and you can read the other two."
+# ///
+
+# %% [markdown]
+# ## The minutes
+#
+# [The map](../04_the_pivot/w1_map.md) has every step, its words, its drawing, what fingers do and what to cut. Run it from your phone;
+# print it as well, since phones sleep.
+#
+# If you are late at the break, do not shorten the hand-made softmax, which is over anyway, and do not shorten causal. Give them the last
+# stage's file and explain it. If you are late at minute 130, drop the roofline: it stands on [the page](../../docs/workshops/w1_flash_attention.py#two-roofs).
+#
+# /// exercise | Rehearse
+# Cover the table of slips. A student shows you 52.2. What did she forget, and which question do you ask? Another has 36.88 and never
+# wrote a repair. What do you ask *him*?
+# /// answer
+# The first repaired the sum and not the plate: "can a mixture of 10 to 40 be more than 40?" The second kept the old ruler. Ask for 2
+# and 100 in the second crate, in fp32.
+# ///
+
+# %% [markdown]
+# ## You can now teach
+#
+# - the square, by its size in scores, in bytes and in trips, without mixing them up;
+# - online softmax with four numbers, in eight lines of chalk, and the six wrong slips;
+# - the loop, in NumPy or in CUDA C++, stage by stage, causal last and in two places;
+# - a loss and a win, in that order, with a forecast before each;
+# - FlashAttention-2 and -3 on a napkin: who sits where, who waits for whom.
+#
+# **Where this leads.** The students' page: [FlashAttention from scratch](../../docs/workshops/w1_flash_attention.py). Next comes the kitchen with
+# specialists: [teaching W2](w2_hopper.py).
