@@ -32,6 +32,7 @@ KINDS = {
     "figure": Kind(body="yaml"),
     "callout": Kind(body="words"),
     "lab": Kind(body="none"),
+    "session": Kind(body="none"),
     "ledger": Kind(argument="none", body="none"),
     "moved": Kind(argument="none", body="none"),
     "glossary": Kind(argument="none", body="none"),

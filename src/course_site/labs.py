@@ -68,7 +68,7 @@ def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
             f"Fell behind? `nox -s lab -- {lab.name}{option} --stage {number}` writes this file "
             "and keeps yours beside it."
         )
-        changed = f"{_diff(lab.snapshot(door, number - 1), lab.snapshot(door, number))}\n\n{rescue}"
+        changed = f"{difference(lab.snapshot(door, number - 1), lab.snapshot(door, number))}\n\n{rescue}"
         last = number == stages
         parts += [
             f"**{number}. {say(stage.title)}.** {say(stage.text)}".rstrip(),
@@ -80,11 +80,17 @@ def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
     return "\n\n".join(filter(None, [*parts, fold("answer", "Answer", answer)]))
 
 
-def _printed(lab: Lab, door: str, stage: int) -> str:
-    text = lab.on_gpu[door][stage] or lab.prints(door, stage)
-    note = ""
+def said(lab: Lab, door: str, stage: int) -> str:
+    """What the grader says after a stage, on a machine that can run it."""
     if door == "cuda" and stage == len(lab.stages):
-        text, note = "right; …", "with the time and the percent of peak."
+        return "right; …"
+    return lab.on_gpu[door][stage] or lab.prints(door, stage)
+
+
+def _printed(lab: Lab, door: str, stage: int) -> str:
+    text, note = said(lab, door, stage), ""
+    if door == "cuda" and stage == len(lab.stages):
+        note = "with the time and the percent of peak."
     elif text.startswith("right; no speed claim: this machine has no GPU"):
         note = "On a GPU the time and the percent of peak stand there."
     return f"{fenced(text, '.text .output .no-copy')}\n\n{note}".strip()
@@ -102,7 +108,7 @@ def _code(path: Path) -> str:
     return fenced(path.read_text(encoding="utf-8").rstrip(), f".{LANGUAGES[path.suffix]}")
 
 
-def _diff(before: Path, after: Path) -> str:
+def difference(before: Path, after: Path) -> str:
     """What is typed between two snapshots, with the lines around it."""
     old, new = (path.read_text(encoding="utf-8").splitlines() for path in (before, after))
     lines = list(difflib.unified_diff(old, new, lineterm="", n=2))[2:]

@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from course_labs.lab import LabError, find_lab
+from course_labs.lab import Lab, LabError, find_lab
 from course_site import (
     bibliography,
     callouts,
@@ -30,6 +30,9 @@ from course_site import (
     labs,
     ledger,
     lint,
+    road,
+    session_checks,
+    session_map,
     source_diff,
 )
 from course_site.course import Course
@@ -134,6 +137,7 @@ class _Renderer:
         self.has_numbers = course.states[page.id] in ("fresh", "foreign", "static")
         here = posixpath.dirname(site_uri(page.path.as_posix())) or "."
         self._ledger_url = posixpath.relpath("numbers.html", here)
+        self._file = page.path.as_posix()  # that what is wrong is said of
 
     # --- the page ------------------------------------------------------------------------------
 
@@ -145,6 +149,7 @@ class _Renderer:
             is_prose = cell.kind == "markdown"
             parts.append(self._prose_cell(cell.source) if is_prose else self._code_cell(cell, next(outputs)))
         markdown = self._with_stamp("\n\n".join(part for part in parts if part.strip()))
+        markdown = "\n\n".join(filter(None, [self._road(), markdown]))
         self.out.cited = bibliography.cited_keys(markdown)
         try:
             footnotes = bibliography.footnotes(self.out.cited, self.course.sources)
@@ -156,7 +161,7 @@ class _Renderer:
         return self.out
 
     def _problem(self, message: str) -> None:
-        self.course.problem(self.page.path, message)
+        self.course.problem(self._file, message)
 
     def _slot(self, raw: str, words: str = "") -> str:
         token = f"slot{len(self.out.slots)}of{self.page.id}token"
@@ -171,6 +176,16 @@ class _Renderer:
         match = re.search(r"^# .+$", markdown, re.MULTILINE)
         cut = match.end() if match else 0
         return f"{markdown[:cut]}\n\n{above}\n\n{markdown[cut:].lstrip()}"
+
+    def _road(self) -> str:
+        """Where this page stands in the course, if it is a session's."""
+        sessions = self.course.maps.sessions
+        place = road.place_of(self.page.path.as_posix(), sessions)
+        if place is None:
+            return ""
+        pages = {page.path.as_posix(): page for page in self.course.pages}
+        address = road.address_from(self.page.path.as_posix(), pages, site_uri)
+        return self._slot(road.road_html(*place, sessions, address))
 
     def _stamp(self) -> str:
         record = self.course.records.get(self.page.id)
@@ -410,6 +425,56 @@ class _Renderer:
             self._lint_output(text)
         body = labs.markdown(lab, self._text, _details)
         return _div("lab", f'<p class="ask">{html.escape(self._plain(lab.title))}</p>\n\n{body}')
+
+    def _session_block(self, block: Block) -> str:
+        """A session map; what is wrong with its file is among the problems of the course already."""
+        report = self.course.maps
+        session = report.sessions.get(block.argument)
+        if session is None:
+            known = ", ".join(report.sessions) or "none"
+            raise DirectiveError(
+                f"there is no {session_checks.FOLDER}/{block.argument}.toml; there are {known}"
+            )
+        if session.map_page != self.page.path.as_posix():
+            raise DirectiveError(f"{session.path} names {session.map_page} as its page")
+        pages = {page.path.as_posix(): page for page in self.course.pages}
+        lab: Lab | None = None
+        with contextlib.suppress(LabError):
+            lab = find_lab(self.course.root, session.lab) if session.lab else None
+
+        def heading(target: str) -> str | None:
+            path, _, fragment = target.partition("#")
+            if path not in pages:
+                return None
+            return session_checks.headings(pages[path]).get(fragment, pages[path].title)
+
+        tools = session_map.Tools(
+            say=self._text,
+            plain=lambda text: session_checks.without_marks(self._plain(text)),
+            slot=self._slot,
+            fold=_details,
+            figure=self._board,
+            heading=heading,
+            measured=frozenset(d.name for d in session.demos if d.name not in report.unmeasured),
+            lab_section=session_checks.section_of_lab(lab, pages) if lab else "",
+        )
+        self._file = session.path
+        body = session_map.markdown(session, lab, self.page.path.parent.as_posix(), tools)
+        self._file = self.page.path.as_posix()
+        wrong = [str(c) for c in report.complaints if c.path == session.path]
+        if wrong:  # a draft: a strict build has stopped
+            lines = "".join(f"<li>{html.escape(line)}</li>" for line in wrong)
+            banner = f'<div class="banner stale"><p>This map is not finished:</p><ul>{lines}</ul></div>'
+            body = f"{self._slot(banner)}\n\n{body}"
+        return _div("session", body)
+
+    def _board(self, name: str, alt: str) -> str:
+        path = self.course.root / name
+        if not path.is_file():
+            return ""  # said where the map was checked
+        alt = self._plain(alt)
+        svg = chart_data.inline_svg(path.read_text(encoding="utf-8"), alt, f"{self.page.id}-{path.stem}")
+        return self._figure(svg, "picture", "", alt)
 
     def _source_block(self, block: Block) -> str:
         name, _, region = block.argument.partition("#")

@@ -103,9 +103,34 @@ def without_code_blocks(text: str) -> str:
     return re.sub(r"^[ ]*(`{3,}|~{3,})[^\n]*\n.*?^[ ]*\1[ ]*$", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
+def without_marks(text: str) -> str:
+    """Words of a Markdown string that has its values already: no marks, no citations, no addresses."""
+    text = re.sub(r"\[\^[\w.:-]+\]", "", text)
+    text = re.sub(r"\[([^\]]*)\]\([^)\s]*\)", r"\1", text)
+    text = re.sub(r"(?<!\w)([*_]{1,2})(?=\S)(.+?)(?<=\S)\1(?!\w)", r"\2", text)
+    return " ".join(text.replace("`", "").split())
+
+
 def headings(page: Page) -> dict[str, str]:
     """The anchors of a page's headings, as the site will have them, with their words."""
     return _headings(tuple(cell.source for cell in page.cells if cell.kind == "markdown"))
+
+
+def section_of_lab(lab: Lab, pages: Mapping[str, Page]) -> str:
+    """page#anchor of the section that holds a lab, "" while its page is to come."""
+    page = pages.get(lab.page)
+    if page is None:
+        return ""
+    texts: list[str] = []
+    for cell in page.cells:
+        before, mark, _ = (
+            cell.source.partition(f"/// lab | {lab.name}\n") if cell.kind == "markdown" else ("", "", "")
+        )
+        texts += [before] if cell.kind == "markdown" else []
+        if mark:
+            slugs = list(_headings(tuple(texts)))
+            return f"{lab.page}#{slugs[-1]}" if slugs else ""
+    return ""
 
 
 def measured_commands(page: Page) -> dict[str, list[str]]:
@@ -270,7 +295,7 @@ class _Checker:
 
 
 def _near(name: str, known: Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
     return f"; did you mean {close[0]}?" if close else ""
 
 
@@ -282,10 +307,16 @@ def _some(names: Mapping[str, object]) -> str:
 def main(arguments: list[str]) -> int:
     """Check the maps named, or all of them; 1 if anything is wrong."""
     from course_site.course import load_course
+    from course_site.render import render_course
 
-    report = load_course(Path.cwd(), draft=True).maps
-    wanted = {f"{FOLDER}/{name}.toml" for name in arguments}
+    course = load_course(Path.cwd(), draft=True)
+    render_course(course)  # says which values are unknown and which numbers are typed
+    report = course.maps
+    sessions = [s for s in report.sessions.values() if not arguments or s.id in arguments]
+    wanted = {f"{FOLDER}/{name}.toml" for name in arguments} if arguments else set()
+    files = {s.path for s in sessions} | {s.map_page for s in sessions}
     wrong = [str(c) for c in report.complaints if not wanted or c.path in wanted]
+    wrong += [str(problem) for problem in course.problems if not course.pages or problem.path in files]
     print("\n".join(wrong) if wrong else "nothing is wrong")
     for line in report.lines():
         if not wanted or line.partition(": ")[0] in wanted:

@@ -15,7 +15,7 @@ from typing import Any
 from course_labs.lab import Lab, LabError, find_lab
 from course_site.course import Course
 from course_site.render import MISSING, outside_verbatim, site_uri
-from course_site.session_checks import headings
+from course_site.session_checks import headings, without_marks
 from course_site.sessions import Answered, Session, Step
 from course_site.values import ExpressionError, Scope, evaluate, format_value
 
@@ -162,12 +162,10 @@ class _Plain:
         import markdown  # slow to import
 
         filled = outside_verbatim(text, lambda part: _CITATION.sub("", _VALUE.sub(self._value, part)))
-        plain = _LINK.sub(r"\g<words>", filled)
-        plain = re.sub(r"(?<!\w)[*_]{1,2}(?=\S)(.+?)(?<=\S)[*_]{1,2}(?!\w)", r"\1", plain).replace("`", "")
         body = markdown.markdown(outside_verbatim(filled, lambda part: _LINK.sub(self._link, part)))
         if body.count("<p>") == 1 and body.startswith("<p>"):
             body = body.removeprefix("<p>").removesuffix("</p>")
-        return {"text": " ".join(plain.split()), "html": body}
+        return {"text": without_marks(filled), "html": body}
 
     def _value(self, match: re.Match[str]) -> str:
         try:
