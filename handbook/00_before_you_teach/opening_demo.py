@@ -36,6 +36,7 @@
 # python -m pip install -e '.[measure]'
 # ```
 #
+# /// callout | demo
 # In the room, open a terminal in that folder, make the letters large, and type:
 #
 # ```bash
@@ -43,6 +44,7 @@
 #     sgemm/k01_naive sgemm/library.cublas \
 #     --workload dtype=float32,M=4096,N=4096,K=4096
 # ```
+# ///
 #
 # It checks both answers before it times either. Then it prints a small table, one line for each of the two.
 # The first number of a line is its time in µs: point at that column. For our run it says
@@ -131,27 +133,35 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # for a whole room to shift on its chairs, against {{ 20 * library.s:.2f }} seconds. Snap your fingers for the
 # second one.
 #
+# /// callout | teaching
 # Do not promise a gap beforehand. It belongs to the card, to the size and to the number format. Read out what
 # *your* run says.
+# ///
 
 # %% [markdown]
 # ## What you say
 #
 # While it runs:
 #
-# > Two grids, a thousand by a thousand: multiply them and you have done one billion multiply-adds. That is a
-# > *modest* grid. The ones on the screen are 4096 wide: {{ grid.multiply_adds / 1e9:.0f }} billion. A language
-# > model runs a few hundred matrix multiplies for each piece of a word it says. Take one of seventy billion
-# > numbers, all of them at work: some seventy billion multiply-adds, for one piece of one word. About as many
-# > as in the one multiply on this screen.
+# /// callout | say
+# Two grids, a thousand by a thousand: multiply them and you have done one billion multiply-adds. That is a
+# *modest* grid. The ones on the screen are 4096 wide: {{ grid.multiply_adds / 1e9:.0f }} billion. A language
+# model runs a few hundred matrix multiplies for each piece of a word it says. Take one of seventy billion
+# numbers, all of them at work: some seventy billion multiply-adds, for one piece of one word. About as many
+# as in the one multiply on this screen.
+# ///
 #
 # When both numbers stand there, wait. Count to three in silence. Then:
 #
-# > Same chip. Same grids. Same answer, checked. The only thing that differs is who wrote the kernel. In two
-# > weeks you will have closed most of that gap by hand. That is the first half of the road. Let's begin.
+# /// callout | say
+# Same chip. Same grids. Same answer, checked. The only thing that differs is who wrote the kernel. In two
+# weeks you will have closed most of that gap by hand. That is the first half of the road. Let's begin.
+# ///
 #
+# /// callout | teaching
 # Do not explain *why* the slow one is slow. Someone will ask. Write the question on the board, draw a box
 # around it, and say: "That is week two. I want you to be the one who answers it."
+# ///
 
 # %% [markdown]
 # ## What you draw
@@ -193,6 +203,8 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 #   sees no GPU. Do not mend it in front of the room. Show this page.
 # - **It stops with a line about a wrong answer.** Do not run on. Say "the check caught something", and be
 #   proud of it: a course that refuses to time a wrong kernel is the course they want. Show this page.
+#
+# /// callout | trip
 # - **Someone says: "the library cheats, it uses tensor cores."** Not here. TF32 is switched off for this
 #   race: both sides multiply in fp32. When the tensor cores come, in week two, the gap to the naive kernel
 #   grows again.
@@ -200,6 +212,7 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 #   and nobody told it which neighbour should walk which way. That swap is the very next kernel on the ladder.
 # - **Someone says: "so the compiler is bad?"** No. It compiled exactly what was asked. What was asked is to
 #   run down to the cellar for every single number.
+# ///
 #
 # /// exercise | Rehearse
 # Run the command on the machine that you will use, with the projector on. Write down three things: your wait,
