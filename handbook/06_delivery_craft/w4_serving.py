@@ -1,0 +1,451 @@
+# ---
+# id: teach_w4
+# title: "Teaching W4: inference-serving kernels"
+# description: How to lead a room through prefill and decode, the cache in pages, a fused kernel with its receipt, and short weights.
+# ---
+
+# %% [markdown]
+# # Teaching W4: inference-serving kernels
+#
+# After this page you can take a room from two drawings on a board to a kernel that each of them typed, and to a piece of paper that says
+# which trips it saves. You will have done every sum of the evening yourself, and you will know which two sentences that everybody says
+# about serving are only sometimes true.
+#
+# You need this page and [the map of the three hours](../05_the_frontier/w4_map.md). The page for students is to come, so everything that
+# they type stands here.
+
+# %% [markdown]
+# ## What it is really about
+#
+# One number. When a layer multiplies, how many **rows** does it multiply? In *prefill* the whole prompt comes in at once, and there are
+# thousands. In *decode* the answer goes out one token at a time, and there is one row for each user. Call it M. The weights are the same,
+# the card is the same, the mathematics is the same. M decides who waits for whom.
+#
+# All serving kernels follow from that. *More rows*: batches that change at every step, and a cache in pages, so that more users fit.
+# *Fewer trips*: fusion. *Shorter numbers*: quantisation. Three medicines, and your students shall leave knowing which one to ask for.
+#
+# /// callout | metaphor
+# A restaurant with two rhythms. The banquet: two hundred guests sit down at once, each pot that comes up from the cellar fills two
+# hundred plates, and the cooks are what you wait for. The trickle: one guest after another orders a single bite, and for every bite the
+# whole larder is carried up and down the stairs. The cooks lean on the counter.
+#
+# The cure for the trickle is not a quicker cook. It is a second guest at the same moment.
+# ///
+#
+# /// figure | docs/assets/figures/banquet_and_trickle.svg
+# alt: A restaurant with two rhythms. Prefill is a banquet, many plates from one pot and busy cooks; decode is a trickle, one bite at a time, and the cooks wait for the stairs.
+# ///
+
+# %% [markdown]
+# ## By hand: rows
+#
+# A layer with a grid of 8192 × 8192 weights in bf16, and M rows. Operations: 2·M·N·K. Bytes: rows in, weights, rows out, two bytes each.
+# Divide. The ridge comes from the data sheet of an H200: peak divided by bandwidth.
+#
+# /// predict | From how many rows on does this layer wait for the cooks?
+# A handful · some dozens · some hundreds · thousands. Ask the room, too, and keep the tally.
+# /// reveal
+# From {{ cross:.0f}} rows on. The ridge is {{ ridge:.0f}} operations a byte; a few more rows are needed, because the rows have bytes of their own.
+# ///
+
+# %%
+from course_kernels.measure import quantity, record
+from course_kernels.measure.machine import machine_for
+
+N = K = 8192
+BYTES = 2  # bf16
+sheet = machine_for("NVIDIA H200")
+ridge = sheet.peak_tflops["bf16"] * 1e12 / (sheet.bandwidth_gb_per_s * 1e9)
+
+
+def intensity(M):
+    """Operations for each byte: M rows times an N × K grid, each number moved once."""
+    return 2 * M * N * K / (BYTES * (M * K + N * K + M * N))
+
+
+for M in (1, 4, 16, 64, 256, 1024, 4096):
+    waits = "bytes" if intensity(M) < ridge else "cooks"
+    print(f"M = {M:5d}   {intensity(M):8.1f} operations a byte   waits for {waits}")
+
+M = 1
+while intensity(M) < ridge:  # the first M to the right of the ridge
+    M += 1
+
+record(
+    ridge=quantity(ridge, "FLOP/B"),
+    cross=quantity(M),
+    row={f"m{M}": quantity(intensity(M)) for M in (1, 64, 4096)},
+)
+
+# %% [markdown]
+# For few rows the answer is nearly M itself: almost all bytes are weights, two bytes each, and each weight gives 2·M operations. For 4096 it
+# is {{ row.m4096:.0f}}, a good deal less than 4096, since by then the rows weigh as much as the weights. Let them find that; it is why the
+# column *rows in and out* is on the sheet.
+#
+# ### The cache: what one token weighs
+#
+# Attention looks back at every earlier token, so their keys and values are kept. The shapes are those of Llama 3.1 70B
+# [^meta-llama31]: 80 layers, 8 key heads of 128. Then six requests, the old way and in pages.
+
+# %%
+LAYERS, KEY_HEADS, D = 80, 8, 128
+token_bytes = 2 * LAYERS * KEY_HEADS * D * BYTES  # keys and values
+print(f"one token: {token_bytes} bytes; into 40 GB go {40e9 // token_bytes:.0f}")
+
+LENGTHS = (37, 100, 250, 512, 900, 1500)  # tokens so far, six requests
+RESERVED = 2048  # the longest answer anybody may ask for
+used = sum(LENGTHS)
+
+
+def places(page):
+    """Places taken by all requests when the cache is handed out a page at a time."""
+    return sum(-(-length // page) * page for length in LENGTHS)
+
+
+taken = {"reserved": len(LENGTHS) * RESERVED}
+taken |= {f"page{page}": places(page) for page in (1, 16, 256)}
+for how, number in taken.items():
+    print(f"{how:9s} {number:6d} places, empty {1 - used / number:6.1%}")
+
+record(
+    token=quantity(token_bytes, "B"),
+    tokens_in_40_gb=quantity(40e9 // token_bytes),
+    used=quantity(used),
+    taken={how: quantity(number) for how, number in taken.items()},
+    empty={how: quantity(1 - used / n) for how, n in taken.items()},
+)
+
+# %% [markdown]
+# | six requests, {{ used:.0f}} tokens | places | empty |
+# |---|---:|---:|
+# | 2048 reserved for each | {{ taken.reserved:.0f}} | {{ empty.reserved:.1%}} |
+# | pages of 256 | {{ taken.page256:.0f}} | {{ empty.page256:.1%}} |
+# | pages of 16 | {{ taken.page16:.0f}} | {{ empty.page16:.1%}} |
+# | pages of 1 | {{ taken.page1:.0f}} | {{ empty.page1:.1%}} |
+#
+# Our six are made up. In real servers of 2023 only 20.4 to 38.2 % of the cache held tokens [^kwon2023], and the authors of vLLM put the
+# waste at 60 to 80 % before and under 4 % with pages [^vllm2023]. What was wasted was *not padding*. It was room reserved for an answer that
+# never got so long, and gaps between such reservations. And what is saved is **room**. The time of a single attention does not shrink; it
+# even follows a table now. But more users fit, so M grows, so each weight that comes up serves more of them.
+#
+# The line that makes a kernel *paged* is one line. Here it is, with its trap:
+
+# %%
+import numpy as np
+
+PAGE = 16
+
+
+def keys(pages, table, length):
+    """The keys of one request in order, (length, D), though their pages lie anywhere."""
+    t = np.arange(length)  # the last page is not full: never go past the length
+    return pages[table[t // PAGE], t % PAGE]
+
+
+rng = np.random.default_rng(0)
+plain = rng.standard_normal((37, 4))  # as if they lay in a row
+pages = rng.standard_normal((8, PAGE, 4))  # the pool, with old rubbish in it
+table = np.array([7, 2, 5])
+for t in range(37):
+    pages[table[t // PAGE], t % PAGE] = plain[t]
+
+assert (keys(pages, table, 37) == plain).all()
+print("37 keys out of three pages, in order")
+
+# %% [markdown]
+# Somebody will write `pages[table].reshape(-1, 4)`. That gives 48 rows for 37 tokens, and the last eleven are rubbish from whoever had the page
+# before. In a softmax rubbish is not ignored.
+#
+# ### The receipt of a fused kernel
+#
+# Between two multiplies of a model: add what came round the side, then divide each row by its own size, and multiply by a weight.
+# In the room they count trips with a pencil, in units of one tensor. Here a cellar with a doorkeeper counts for us.
+
+# %%
+
+
+class Cellar:
+    """Counts what goes over the stairs."""
+
+    def __init__(self):
+        self.bytes = 0
+
+    def fetch(self, a):
+        """An array, from below."""
+        self.bytes += a.nbytes
+        return a
+
+    put = fetch  # the way down costs the same
+
+
+def five_operators(x, r, w, stairs, eps=1e-6):
+    """h = x + r and its RMSNorm, as five operators that each fetch and put."""
+    up, down = stairs.fetch, stairs.put
+    h = down(up(x) + up(r))
+    squares = down(up(h) ** 2)
+    mean = down(up(squares).mean(axis=1, keepdims=True))
+    scaled = down(up(h) / np.sqrt(up(mean) + eps))
+    return h, down(up(scaled) * up(w))
+
+
+def fused(x, r, w, stairs, eps=1e-6):
+    """The same, one row at a time, and h is never fetched again."""
+    h, y = np.empty_like(x), np.empty_like(x)
+    stairs.fetch(w)  # small enough to stay
+    for i in range(len(x)):
+        row = stairs.fetch(x[i]) + stairs.fetch(r[i])
+        h[i] = stairs.put(row)
+        y[i] = stairs.put(row / np.sqrt((row * row).mean() + eps) * w)
+    return h, y
+
+
+x, r = rng.standard_normal((2, 64, 1000)).astype(np.float32)
+w = rng.standard_normal(1000).astype(np.float32)
+sum64 = x.astype(np.float64) + r
+truth = sum64 / np.sqrt((sum64**2).mean(axis=1, keepdims=True) + 1e-6) * w
+
+trips, worst = {}, {}
+for how in (five_operators, fused):
+    stairs = Cellar()
+    _, y = how(x, r, w, stairs)
+    trips[how.__name__] = stairs.bytes / x.nbytes
+    worst[how.__name__] = float(np.abs(y - truth).max())
+    print(
+        f"{how.__name__:15s} {trips[how.__name__]:6.2f} tensors over the stairs, "
+        f"worst error {worst[how.__name__]:.1e}"
+    )
+
+record(
+    trips={how: quantity(number) for how, number in trips.items()},
+    worst={how: quantity(number) for how, number in worst.items()},
+)
+
+# %% [markdown]
+# {{ trips.five_operators:.2f}} against {{ trips.fused:.2f}}: the ten and the four of the pencil, and crumbs (a mean for each row, a weight for each
+# column). The quotient is a **forecast of bytes**, and it is good to write that word beside it. The clock has its own opinion.
+#
+# This is the kernel that they type. It stands in two halves on the map: down to the store of h, and the rest.
+#
+# ```python
+# import torch
+# import triton
+# import triton.language as tl
+#
+#
+# @triton.jit
+# def add_rmsnorm_kernel(x_ptr, r_ptr, w_ptr, h_ptr, y_ptr, N, eps, BLOCK: tl.constexpr):
+#     row = tl.program_id(0).to(tl.int64)
+#     n = tl.arange(0, BLOCK)
+#     mask = n < N
+#     x = tl.load(x_ptr + row * N + n, mask=mask, other=0.0)
+#     r = tl.load(r_ptr + row * N + n, mask=mask, other=0.0)
+#     h = x + r
+#     tl.store(h_ptr + row * N + n, h, mask=mask)
+#     # --- the first half ends here; h is still in the hand ---
+#     mean = tl.sum(h * h) / N  # by N, not by BLOCK
+#     w = tl.load(w_ptr + n, mask=mask, other=0.0)
+#     y = h / tl.sqrt(mean + eps) * w
+#     tl.store(y_ptr + row * N + n, y, mask=mask)
+#
+#
+# def add_rmsnorm(x, r, w, eps=1e-6):
+#     h, y = torch.empty_like(x), torch.empty_like(x)
+#     M, N = x.shape
+#     BLOCK = triton.next_power_of_2(N)
+#     add_rmsnorm_kernel[(M,)](x, r, w, h, y, N, eps, BLOCK=BLOCK)
+#     return h, y
+#
+#
+# device = "cuda" if torch.cuda.is_available() else "cpu"
+# for N in (1000, 1024):
+#     x, r = torch.randn(2, 5, N, device=device)
+#     w = torch.randn(N, device=device)
+#     h, y = add_rmsnorm(x, r, w)
+#     print("h is x + r:", torch.equal(h, x + r))
+#     H = x.double() + r.double()
+#     truth = H / torch.sqrt((H * H).mean(1, keepdim=True) + 1e-6) * w.double()
+#     print(N, "worst error:", (y - truth).abs().max().item())
+# ```
+#
+# With a GPU: `python my_labs/add_rmsnorm.py`. Without one: `TRITON_INTERPRET=1 python my_labs/add_rmsnorm.py`, in the environment that the grader
+# made (`.nox/grade/bin/python`). A laptop where Triton does not install takes `fused` from the cell above, which is the same kernel with a
+# loop in place of a grid. We ran it in the interpreter; both sizes agree with float64 to the last digits of fp32.
+#
+# /// callout | teaching
+# The planted mistake is `/ BLOCK`. Do not warn them. N = 1024 passes and N = 1000 fails, and the two lines on their screen say more
+# about ragged sizes than you can.
+# ///
+#
+# ### Slips of paper: the coach and the bus
+#
+# Four seats, six requests. A coach leaves when everyone on board is done. A bus lets people off and on at every stop.
+
+# %%
+REQUESTS, SEATS = (3, 9, 4, 6, 2, 5), 4  # steps that each request needs
+
+
+def coach():
+    """Busy seats in every step when a batch ends as a whole."""
+    steps = []
+    for first in range(0, len(REQUESTS), SEATS):
+        batch = REQUESTS[first : first + SEATS]
+        steps += [
+            sum(length > step for length in batch) for step in range(max(batch))
+        ]
+    return steps
+
+
+def bus():
+    """Busy seats in every step when a free seat is taken at once."""
+    waiting, seated, steps = list(REQUESTS), [], []
+    while waiting or seated:
+        while waiting and len(seated) < SEATS:
+            seated.append(waiting.pop(0))
+        steps.append(len(seated))
+        seated = [left - 1 for left in seated if left > 1]
+    return steps
+
+
+for ride in (coach, bus):
+    m = ride()
+    print(f"{ride.__name__:5s} {len(m):2d} steps, M = {m}")
+    print(f"      empty seats: {len(m) * SEATS - sum(m)}")
+record(
+    ride={
+        ride.__name__: {
+            "steps": quantity(len(ride())),
+            "empty": quantity(len(ride()) * SEATS - sum(ride())),
+        }
+        for ride in (coach, bus)
+    }
+)
+
+# %% [markdown]
+# {{ ride.coach.empty:.0f}} empty seats against {{ ride.bus.empty:.0f}}, and {{ ride.coach.steps:.0f}} steps against {{ ride.bus.steps:.0f}}. Scheduling at
+# every step came with Orca [^yu2022]. For a kernel writer the lesson is in the row of M: it changes all the time. A kernel that is good only at
+# one M is no serving kernel.
+#
+# ### Short weights, and where they stop helping
+#
+# A weight of b bytes gives 2·M operations, so with M rows the intensity is 2·M / b. Where that meets the ridge of bf16 arithmetic, shorter
+# storage has nothing left to give.
+
+# %%
+ends = {bits: ridge * (bits / 8) / 2 for bits in (16, 8, 4)}
+for bits, rows in ends.items():
+    print(
+        f"weights of {bits:2d} bits, arithmetic in bf16: bytes bind up to M = {rows:.0f}"
+    )
+record(ends={f"bits{bits}": quantity(rows) for bits, rows in ends.items()})
+
+# %% [markdown]
+# {{ ends.bits16:.0f}}, {{ ends.bits8:.0f}} and {{ ends.bits4:.0f}}. The authors of MARLIN, a kernel for four-bit weights and 16-bit arithmetic, report close to
+# the full factor of four up to 16 to 32 rows, and a gain that fades by 64 to 128 [^frantar2025]. A pencil forecast and a measurement by
+# somebody else, on another card, and the same shape. (With 8-bit weights *and* 8-bit arithmetic the flat roof rises as well, and the ridge in
+# rows is back where it was.)
+
+# %% [markdown]
+# ## In production today
+#
+# /// callout | production
+# Pages are what vLLM became known for, and its launch post has the numbers above [^vllm2023]. Scheduling at every step is older [^yu2022].
+# Today every large serving engine does both.
+#
+# What they fuse is less romantic than the textbook says. Usual is residual add + RMSNorm in one kernel, sometimes with the quantisation
+# for the next multiply, and Q, K and V as *one* multiply, by laying their weights side by side. RMSNorm *inside* the QKV multiply can be
+# built; it is not the usual thing. So we teach the usual pair.
+# ///
+#
+# Two sentences that are only sometimes true. Have both answers ready.
+#
+# - *"Decode is memory-bound."* For one user, and for the attention of most models, yes. The weights stop being so near {{ cross:.0f}} rows. And the
+#   attention of DeepSeek's models is compute-bound in decode: at 128 query heads each cached number is used 256 times, as its authors work
+#   out [^flashmla]. [W6](w6_frontier.py) does that sum and strikes a word from today's board.
+# - *"Decode is where the money goes."* For a chat, mostly. For questions on long documents, and for agents that send a long preface each
+#   time, prefill can be the larger part. Tokens in, tokens out: count first.
+
+# %% [markdown]
+# ## The click
+#
+# It happens at minute 20 to 30, and it needs silence.
+#
+# /// callout | click
+# On the page of L1 a grid of 8192 × 8192 meets one reader, and then sixteen, in fp32. Sixteen times the arithmetic. The time goes from
+# {{ l1.jobs.readers1.us:.0f }} µs to {{ l1.jobs.readers16.us:.0f }} µs: a factor of {{ l1.jobs.readers16.us / l1.jobs.readers1.us:.2f }}. Fifteen people ate
+# almost for nothing.
+# ///
+#
+# The demo repeats it live with 1, 64 and 4096 rows in bf16. The last of the three is there so that they see the end of the free lunch.
+#
+# /// callout | demo
+# Two demos, both on the map with their waits. *One row, 64 rows, 4096 rows* runs three processes one after the other: start it, then take the
+# guesses. *Two kernels, or one* is the pair of [L3](../../docs/lectures/l3_memory.py#do-it-while-you-hold-it): eager takes
+# {{ l3.fuse.eager.us / l3.fuse.cuda.us:.1f}} times as long as the fused kernel by hand there, with {{ l3.counted.fuse.eager.gb / l3.counted.fuse.cuda.gb:.1f}} times
+# the bytes. That it is *not* the same number is the lesson.
+# ///
+#
+# The race has a third line, `torch.compile`, and you should want it there.
+#
+# /// claim | l3.fuse.compiled.us > 1.2 * l3.fuse.cuda.us and l3.counted.fuse.compiled.gb < 1.3 * l3.counted.fuse.cuda.gb
+# It moves the bytes of the fused kernel and takes {{ l3.fuse.compiled.us / l3.fuse.cuda.us:.2f}} times as long. Bytes are a forecast. Arithmetic that does
+# not fit under them shows.
+# /// otherwise
+# It takes {{ l3.fuse.compiled.us / l3.fuse.cuda.us:.2f}} times as long as the fused kernel.
+# ///
+
+# %% [markdown]
+# ## Where students trip
+#
+# /// callout | trip
+# **"The big prefill multiply is the expensive part."** Or, an hour later: **"decode is the expensive part, always."** Both are answers without a
+# count. The line that helps: *how many tokens came in, how many went out?* Then let the sheet decide.
+# ///
+#
+# - *"Decode is slow because its matrix is small."* The grid is the same. Only the rows are few.
+# - *"Paging makes attention quicker."* It makes room. Room makes rows. Rows make use of what was fetched anyway.
+# - *"It saves padding."* Reservation and gaps, not padding.
+# - *"Query heads."* The cache is counted by key heads: eight here, not 64.
+# - *"Ten trips to four, so I know the time."* You know the bytes. Say *forecast* every time.
+# - *"Four bits, so a quarter of the wait."* Up to some dozens of rows. After that the cooks are what you wait for.
+
+# %% [markdown]
+# ## Say this at the board
+#
+# /// callout | say
+# "You pay the full price to bring the weights up the stairs. Then you use each of them once, and carry them down again. For one bite. And you
+# do that for every token of every answer. So do not ask me for a quicker cook. Ask me who else is hungry."
+# ///
+#
+# And at the end:
+#
+# /// callout | say
+# "How many rows? How many trips? How many bits? Three questions, and you can walk into any serving team and ask them."
+# ///
+
+# %% [markdown]
+# ## The minutes
+#
+# [The map](../05_the_frontier/w4_map.md) has every step. The fused kernel, minutes 85 to 140, is the artifact: if you are late, take the minutes from
+# the third block (*who pays the bill*, or the three patients at the end), never from the typing.
+#
+# /// exercise | Rehearse
+# A student says: "Our server runs at M = 40 with bf16 weights. Four-bit weights will cut a step to a quarter." Answer with two numbers.
+# Another says: "We have 37 tokens in pages of 16, so we waste 16." What do you ask?
+# /// answer
+# At M = 40 bf16 weights are left of their ridge ({{ ends.bits16:.0f}} rows), four-bit weights are nearly at theirs ({{ ends.bits4:.0f}}): so up to
+# four times less to wait for, if all else is free, and MARLIN's authors report nearly the full gain only up to 32 rows [^frantar2025].
+# Say *up to*, and say *measure*. To the second: how many pages are there, and how many places? 3 × 16 = 48, so 11 are empty.
+# ///
+
+# %% [markdown]
+# ## You can now teach
+#
+# - prefill and decode as one number, M, and where the ridge falls between them;
+# - the weight of a token in the cache, and six requests reserved or in pages;
+# - the one line that makes a kernel paged, and the rubbish in the last page;
+# - a fused add + RMSNorm, in two halves, with its receipt and its planted mistake;
+# - batches as coach and bus, and short weights with the M at which they stop helping;
+# - two sentences about serving that need the word *sometimes*.
+#
+# **Where this leads.** The board says *how many bits*: [teaching W5](w5_blackwell.py) has four of them. The lecture behind the fusion:
+# [memory](../../docs/lectures/l3_memory.py). The loop that follows the table: [FlashAttention](../../docs/workshops/w1_flash_attention.py).
