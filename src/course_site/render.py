@@ -448,6 +448,10 @@ class _Renderer:
                 return None
             return session_checks.headings(pages[path]).get(fragment, pages[path].title)
 
+        def taken(step: int) -> str:
+            was = report.taken.get(session.id, {}).get(step)
+            return f" · {was.median:.0f} in {was.runs} run{'s' * (was.runs != 1)}" if was else ""
+
         tools = session_map.Tools(
             say=self._text,
             plain=lambda text: session_checks.without_marks(self._plain(text)),
@@ -456,6 +460,7 @@ class _Renderer:
             figure=self._board,
             heading=heading,
             measured=frozenset(d.name for d in session.demos if d.name not in report.unmeasured),
+            taken=taken,
             lab_section=session_checks.section_of_lab(lab, pages) if lab else "",
         )
         self._file = session.path

@@ -10,7 +10,6 @@ import ast
 import difflib
 import functools
 import re
-import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course_labs.lab import Lab, LabError, find_labs
+from course_site.minutes import Taken, read_minutes
 from course_site.plain_text import without_code
 from course_site.sessions import FOLDER, SESSIONS, Complaint, Session, Step, read_sessions
 from course_site.values import ExpressionError
@@ -42,12 +42,14 @@ class Report:
     Attributes:
         to_come: for each session, how many steps await their page.
         unmeasured: names of demos whose wait is not measured yet.
+        taken: the minutes that mentors handed in, by session and step.
     """
 
     sessions: dict[str, Session] = field(default_factory=dict)
     complaints: list[Complaint] = field(default_factory=list)
     to_come: dict[str, int] = field(default_factory=dict)
     unmeasured: list[str] = field(default_factory=list)
+    taken: dict[str, dict[int, Taken]] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
         """What is to come, in one line each."""
@@ -73,6 +75,8 @@ def check(course: Course) -> Report:
         labs = {}
         path, _, message = str(error).removeprefix(f"{course.root}/").partition(": ")
         complaints.append(Complaint(path, "", message))
+    report.taken, wrong = read_minutes(course.root, sessions)
+    complaints += wrong
     for session in sessions.values():
         _Checker(course, session, labs, report).check()
     return report
@@ -133,22 +137,19 @@ def section_of_lab(lab: Lab, pages: Mapping[str, Page]) -> str:
     return ""
 
 
-def measured_commands(page: Page) -> dict[str, list[str]]:
-    """The dict DEMOS of the page that measures the waits: a demo's name to its words on the command line."""
+def measured_commands(page: Page) -> dict[str, str]:
+    """The dict DEMOS of the page that measures the waits: a demo's name to what is typed."""
     for cell in page.code:
         for node in ast.parse(cell.source).body:
             if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["DEMOS"]:
-                demos: dict[str, list[str]] = ast.literal_eval(node.value)
+                demos: dict[str, str] = ast.literal_eval(node.value)
                 return demos
     return {}
 
 
-def words_of(command: str) -> list[str]:
-    """A command as typed in the room, without `PYTHONPATH=src python -m`."""
-    words = shlex.split(command.replace("\\\n", " "))
-    while words and ("=" in words[0] or words[0] in ("python", "python3")):
-        del words[0]
-    return words[1:] if words[:1] == ["-m"] else words
+def one_line(command: str) -> str:
+    """A command without the ends of its lines."""
+    return " ".join(command.replace("\\\n", " ").split())
 
 
 @dataclass
@@ -218,11 +219,8 @@ class _Checker:
             if demo.fallback:
                 self.check_target(f"demo {i}, fallback", demo.fallback)
             wanted = commands.get(demo.name)
-            if wanted is not None and page and words_of(demo.command)[1:] != list(wanted):
-                self.wrong(
-                    f"demo {i}, command",
-                    f"is not what {page.path} measures: course_kernels.measure {shlex.join(wanted)}",
-                )
+            if wanted is not None and page and one_line(demo.command) != one_line(wanted):
+                self.wrong(f"demo {i}, command", f"is not what {page.path} measures: {one_line(wanted)}")
             if page is None or not course.has_numbers(DEMOS):
                 self._unmeasured(demo.name)
                 continue

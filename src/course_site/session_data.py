@@ -84,6 +84,7 @@ class _Plain:
                 "say": step.say,
                 "board": step.board,
                 "fingers": step.fingers,
+                "room": step.room,
                 "feeds": step.feeds,
                 "cut": step.cut,
                 "trip": step.trip,
@@ -99,11 +100,18 @@ class _Plain:
             "kind": step.kind,
             "title": self.words(step.title),
             **rest,
+            "fingers_source": step.fingers,
             "check": self.pair(step.check) if step.check else None,
             "anchor": self.anchor(step.anchor) if step.anchor else None,
             "demo": self.demo(step.demo) if step.demo else None,
             "stage": self.stage(step.stage) if step.stage else None,
+            "taken": self.taken(step),
         }
+
+    def taken(self, step: Step) -> dict[str, float] | None:
+        """The minutes it really took, where mentors handed them in."""
+        taken = self.course.maps.taken.get(self.session.id, {}).get(step.number)
+        return {"median": taken.median, "runs": taken.runs} if taken else None
 
     def demo(self, name: str) -> dict[str, Any] | None:
         demo = self.session.demo(name)

@@ -52,6 +52,7 @@ class Tools:
         figure: (path of an SVG, alternative text) -> a picture.
         heading: page#anchor -> the words of that heading; None while the page is to come.
         measured: the demos whose wait is known.
+        taken: (step number) -> what it took when it was taught, in words, or "".
         lab_section: page#anchor of the section with the lab, or "".
     """
 
@@ -62,6 +63,7 @@ class Tools:
     figure: Callable[[str, str], str]
     heading: Callable[[str], str | None]
     measured: frozenset[str]
+    taken: Callable[[int], str]
     lab_section: str = ""
 
 
@@ -160,7 +162,7 @@ class _Map:
         return "\n\n".join([head, *map(self._step, block.steps)])
 
     def _step(self, step: Step) -> str:
-        minutes = f"{step.minutes} minute{'s' * (step.minutes != 1)}"
+        minutes = f"{step.minutes} minute{'s' * (step.minutes != 1)}{self.tools.taken(step.number)}"
         when = (
             f'<p class="when"><b>{step.start}–{step.end}</b> <span>{minutes}</span> '
             f'<span class="kind {LANES.get(step.kind, "talk")}">{step.kind}</span></p>'

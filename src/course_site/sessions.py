@@ -33,7 +33,7 @@ BOUNDARIES = {
 KINDS = ("board", "by hand", "live build", "demo", "benchmark", "reading", "tour", "discussion", "break")
 LONGEST_STEP = 15
 # Characters that a reader sees: a link counts by its words.
-LIMITS = {"title": 45, "say": 260, "board": 160, "fingers": 200, "cut": 120, "trip": 160}
+LIMITS = {"title": 45, "say": 260, "board": 160, "fingers": 200, "room": 160, "cut": 120, "trip": 160}
 # The one kind of step that may go without fingers, by session; it says why.
 EXEMPT = {"w2": "reading", "w6": "demo"}
 # Files of the folder that are no session map.
@@ -49,7 +49,7 @@ SESSION_KEYS = _words(
     "demo block"
 )
 DEMO_KEYS = ("name", "title", "command", "preflight", "fallback")
-STEP_KEYS = _words("minutes kind title say board fingers anchor demo stage feeds check cut trip exempt")
+STEP_KEYS = _words("minutes kind title say board fingers room anchor demo stage feeds check cut trip exempt")
 _PASSIVE = _words("listen listens listening watch watches watching look looking looks see")
 _FILLER = _words(
     "a all along and are attentively by carefully class closely everybody everyone finger fingers follow follows "
@@ -95,6 +95,7 @@ class Step:
         where: its place in the file, "block 2, step 3".
         number: from 1, over the whole session.
         start, end: minutes from the start of the session, computed.
+        room: what the projector shows while they work, where `fingers` would give the answer away.
         anchor: page#anchor on the students' side, or "".
         demo: the name of the demo that runs, or "".
         stage: the stage of the lab that is typed, or 0.
@@ -112,6 +113,7 @@ class Step:
     say: str
     board: str
     fingers: str
+    room: str
     anchor: str
     demo: str
     stage: int
@@ -197,7 +199,7 @@ class Session:
                 yield f"{name} {i}, ask", pair.ask
                 yield f"{name} {i}, answer", pair.answer
         for step in self.steps():
-            for name in ("title", "say", "board", "fingers", "feeds", "cut", "trip", "exempt"):
+            for name in ("title", "say", "board", "fingers", "room", "feeds", "cut", "trip", "exempt"):
                 yield f"{step.where}, {name}", getattr(step, name)
             if step.check:
                 yield f"{step.where}, check, ask", step.check.ask
@@ -389,6 +391,7 @@ class _Reader:
             blocks=blocks,
         )
         self.check_demos(session)
+        self.check_titles(session)
         self.check_fingers(session)
         return session
 
@@ -516,6 +519,7 @@ class _Reader:
                     if exempt
                     else "what the students' fingers do, and what stands there at the end",
                 ),
+                room=self.text(step, "room", where),
                 anchor=self.text(step, "anchor", where),
                 demo=self.text(step, "demo", where),
                 stage=stage,
@@ -546,6 +550,18 @@ class _Reader:
         for i, demo in enumerate(session.demos, 1):
             if demo.name and demo.name not in run:
                 self.wrong(f"demo {i}", f'{demo.name!r} is run by no step: write demo = "{demo.name}" in one')
+
+    def check_titles(self, session: Session) -> None:
+        """Minutes are handed in under a step's title."""
+        seen: dict[str, str] = {}
+        for step in session.steps():
+            same = normalised(step.title)
+            if same and same in seen:
+                self.wrong(
+                    f"{step.where}, title",
+                    f"{step.title!r} is the title of {seen[same]} too: name them apart",
+                )
+            seen.setdefault(same, step.where)
 
     def check_fingers(self, session: Session) -> None:
         seen: dict[str, str] = {}
