@@ -31,7 +31,10 @@
 # ///
 #
 # /// figure | docs/assets/figures/notebook.svg
-# alt: Two students with the same sum. One fills a giant notebook with scratch-work and reads it back; the other keeps one line and a running total in the head.
+# alt: >-
+#   Two students. One writes a giant notebook of N by N scores and then reads it all back to finish: the paper is slow memory, far away.
+#   The other keeps three numbers in the head, the largest so far, the sum so far and the answer so far, while the chunks pass by one at
+#   a time: the head is fast memory on the chip. Both arrive at the same answer.
 # ///
 #
 # On the students' page the same thing happens in the kitchen, with crates and a sleeve. Use the notebook to say *what* is saved, and
@@ -69,7 +72,9 @@ def online(crates):
         m_new = max(m, *scores)
         repair = exp(m - m_new)  # for the first crate exp(-inf), which is 0
         l = l * repair + sum(exp(s - m_new) for s in scores)
-        a = a * repair + sum(exp(s - m_new) * v for s, v in zip(scores, values, strict=True))
+        a = a * repair + sum(
+            exp(s - m_new) * v for s, v in zip(scores, values, strict=True)
+        )
         m = m_new
         lines.append((repair, m, l, a))
     return lines
@@ -116,7 +121,8 @@ slips = {
     "sum_forgotten": (a1 * down + a2) / (l1 + l2),
     "upside_down": (a1 * up + a2) / (l1 * up + l2),
     "divided_early": (a1 / l1 + a2 / l2) / 2,
-    "old_ruler": (a1 + OLD_RULER[0] * 30 + OLD_RULER[1] * 40) / (l1 + sum(OLD_RULER)),
+    "old_ruler": (a1 + OLD_RULER[0] * 30 + OLD_RULER[1] * 40)
+    / (l1 + sum(OLD_RULER)),
 }
 for mistake, found in slips.items():
     print(f"{mistake:16s} {found:8.3f}")
@@ -157,7 +163,9 @@ for name, crates in SETS.items():
     lines = online(crates)
     repairs = " ".join(f"{repair:.4f}" for repair, *_ in lines[1:])
     _, m, l, a = lines[-1]
-    print(f"{name:16s} repairs {repairs:14s} m {m:.0f}  l {l:.4f}  a {a:.3f}  served {a / l:.3f}")
+    print(
+        f"{name:16s} repairs {repairs:14s} m {m:.0f}  l {l:.4f}  a {a:.3f}  served {a / l:.3f}"
+    )
 
 
 def as_fp32(x):

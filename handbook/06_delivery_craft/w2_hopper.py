@@ -1,0 +1,308 @@
+# ---
+# id: teach_w2
+# title: "Teaching W2: Hopper"
+# description: How to lead a room from two strips of paper to a sheet of machine code, and to what the last per cent cost.
+# ---
+
+# %% [markdown]
+# # Teaching W2: Hopper
+#
+# After this page you can lead three hours about a single word: *waiting*. You will have two strips of paper that slide over each other, a
+# printed sheet of machine code that a beginner can read, and a scoreboard on which somebody's evenings are written down one by one.
+#
+# With [the map of the three hours](../05_the_frontier/w2_map.md) and this page you can run it. Students write no kernel today. Say so in the
+# first minute, and give their fingers other work: scissors, a red pen, a pocket calculator.
+
+# %% [markdown]
+# ## What it is really about
+#
+# Three lectures made the multiply cheap. On a Hopper card it is so cheap that it is nearly always waiting: for a tile to come, for an
+# order to be given, for a sum to be carried out. Whoever wins here does not multiply better. He waits less.
+#
+# /// callout | metaphor
+# In the old kitchen each cook runs for her own ingredients. Hopper hires a **delivery crew**: the *copy engine*, TMA, which takes one slip of
+# paper for a whole crate. Then it splits the staff. Some do nothing but write slips, the *producers*. The others do nothing but cook, the
+# *consumers*. Between them stand a few trays in a ring, and a **ticket** lies on each: *full* or *free* (in code: `full` and `empty`). The crew waits for *free*, the
+# cooks wait for *full*. Nobody ever looks at anybody. NVIDIA's word for the ticket is *mbarrier*.
+# ///
+#
+# /// figure | docs/assets/figures/hopper_kitchen.svg
+# alt: >-
+#   A kitchen in which the work is split. The delivery crew, TMA, only fetches: whole tiles from the pantry to the counter, which is
+#   shared memory. Two warpgroups of cooks only cook, with WGMMA. Tickets, the mbarriers, say "full" to the cooks and "free" to the
+#   crew. Below, two timelines: cooks who also fetch wait for every tile; with a crew the fetching slides under the cooking.
+# ///
+#
+# Three words, in this order: **TMA** brings, **wgmma** cooks, **roles** keep both from standing about. With only the first two you
+# have a fast crew and a fast cook who take turns.
+
+# %% [markdown]
+# ## By hand: two strips of paper
+#
+# Every pair gets two strips of squared paper, one for fetching and one for cooking, and scissors. Six tiles. A tile takes one square to
+# *order*, three squares for the *trip*, on which nobody's hands are needed, and two squares to *cook*.
+#
+# 1. **One tray.** Order, trip, cook, and only then the next. End to end. Count.
+# 2. **Two trays.** The cook orders the next tile before she cooks this one. Slide the strips over each other. The orders are
+#    still *her* squares: they stand in the cooking strip, and nothing may lie on top of them.
+# 3. **A crew and four trays.** The orders move to the other strip. Slide as far as it goes.
+#
+# /// predict | From one tray to two, and from two to a crew with four: how many squares are saved each time?
+# Write two numbers. One tray takes {{ strip.one.ticks:.0f }}, you can count that in your head.
+# /// reveal
+# {{ strip.one.ticks - strip.two.ticks:.0f }}, then {{ strip.two.ticks - strip.crew.ticks:.0f }} more:
+# {{ strip.one.ticks:.0f }}, {{ strip.two.ticks:.0f }}, {{ strip.crew.ticks:.0f }}. The strips below are what should lie on
+# every table.
+# ///
+
+
+# %%
+from course_kernels.measure import quantity, record
+
+
+def kitchen(trays, crew, tiles=6, order=1, trip=3, cook=2):
+    """Two strips, tick by tick: what is fetched (o order, - on its way) and what the cook does (# cooks)."""
+    arrives = {}  # for each tile that was ordered, the tick at which it is on its tray
+    eaten = ordering = cooking = tick = 0
+    fetched, cooked = "", ""
+    while eaten < tiles:
+        asked = len(arrives)
+        a_tray_is_free = asked < min(tiles, eaten + trays)
+        if not ordering and a_tray_is_free and (crew or not cooking):
+            ordering = order
+        if (
+            not cooking
+            and arrives.get(eaten, tick + 1) <= tick
+            and (crew or not ordering)
+        ):
+            cooking = cook
+        under_way = any(start - trip <= tick < start for start in arrives.values())
+        fetched += "o" if ordering and crew else "-" if under_way else " "
+        cooked += "#" if cooking else "o" if ordering else " "
+        tick += 1
+        if ordering:
+            ordering -= 1
+            if not ordering:
+                arrives[asked] = tick + trip
+        if cooking:
+            cooking -= 1
+            eaten += not cooking
+    return tick, fetched, cooked
+
+
+KITCHENS = {
+    "one": ("one tray", 1, False),
+    "two": ("two trays", 2, False),
+    "four": ("four trays", 4, False),
+    "crew": ("a crew, four trays", 4, True),
+}
+strip = {}
+for name, (words, trays, crew) in KITCHENS.items():
+    ticks, fetched, cooked = kitchen(trays, crew)
+    print(f"{words}: {ticks} ticks, {cooked.count('#')} of them cooking")
+    print(f"  fetch |{fetched}|\n  cook  |{cooked}|\n")
+    strip[name] = {"ticks": quantity(ticks), "cooking": quantity(cooked.count("#"))}
+record(strip=strip)
+
+# %% [markdown]
+# Read the strips with the room. In the first, the cook cooks in {{ strip.one.cooking / strip.one.ticks:.0%}} of the ticks. With two trays in
+# {{ strip.two.cooking / strip.two.ticks:.0%}}, with four in {{ strip.four.cooking / strip.four.ticks:.0%}}, with a crew in
+# {{ strip.crew.cooking / strip.crew.ticks:.0%}}. In the last strip all that is left is the first trip, and nobody can hide that: there is nothing
+# to cook yet. (So a block *stays*, and walks on to its next tile of C while the old sums go out: a *persistent* kernel.)
+#
+# More trays alone do not do it. With four trays and no crew every order is still a square of the cook's.
+#
+# /// exercise | How many trays?
+# Ordering 1, trip 11, cooking 2, and a crew. How many trays keep the cook busy without a gap, once the first tile is there? Which law is it?
+# /// answer
+# From order to eaten a tile takes 1 + 11 + 2 = 14 ticks, and every 2 ticks one is eaten: 14 / 2 = 7 trays. It is
+# [Little's law](../../docs/lectures/l3_memory.py#how-many-must-be-walking): what is under way is the rate times the time it takes. Try it in the
+# cell above.
+# ///
+#
+# /// callout | trip
+# Someone will draw the cook's square and the crew's order on top of each other in the *two trays* strip. Ask: "Whose hands?" That is the whole
+# point of roles, and the one slip that is worth stopping the room for.
+# ///
+
+# %% [markdown]
+# ## Three words, with their numbers
+#
+# **TMA.** In our own [`wgmma` kernel](../../docs/lectures/l6_tensor_cores.py#wgmma-leave-it-on-the-tray) all 256 threads carry, in pieces of 16
+# bytes. A pair of tiles is (128 + 256) × 64 numbers of two bytes. That is 3072 pieces, 12 for each thread, and an address for each of them. The copy
+# engine takes an order from *one* thread for a whole block of a tensor of up to five dimensions, swizzles it on the way, puts zeros past the edge,
+# and turns the ticket when it has come.
+#
+# **wgmma.** Four warps, one order: 64 rows of A times up to 256 columns of B. Its k is 32 *bytes*: 8 numbers of TF32, 16 of bf16, 32 of FP8. Whoever
+# says "m64nNk16 is the shape" has only met 16-bit numbers [^ptx-isa]. The assembler [told us](../../docs/lectures/l6_tensor_cores.py#ask-the-assembler).
+#
+# **Roles.** Our repository has one kernel in which they are written out: `attention/k04_specialised`. Print `_produce` and `_steps`, two pages. Every
+# `mbarrier.wait` is somebody looking at a ticket, every `arrive` and `expect` somebody turning one.
+#
+# /// callout | teaching
+# A cluster is a few blocks that are guaranteed to run at the same time in one corner of the card, and one crew may deliver one crate to all of
+# them. Up to 8 blocks everywhere, up to 16 if you ask. If a student says *neighbouring SMs*: they share a corner (a GPC), nothing is said of
+# who stands next to whom. That is all you need today.
+# ///
+
+# %% [markdown]
+# ## The sheet
+#
+# One hour of the session is reading. Not all of it: the kernel becomes some nine hundred lines, and twenty of them matter. Here is the sheet.
+# Print it large, one for two students. No GPU is needed to make it, only the compiler and the disassembler.
+
+# %%
+import re
+
+from course_kernels.cuda.compile import compile_cubin
+from course_kernels.cuda.disassemble import sass
+from course_kernels.gemm import k04_wgmma
+
+lines = sass(compile_cubin(k04_wgmma.SOURCE, "sm_90a")).splitlines()
+MATTERS = re.compile(r"\b(HGMMA|LDGSTS|LDGDEPBAR|DEPBAR|BAR|WARPGROUP|BRA)\b")
+sheet = [(at, line) for at, line in enumerate(lines, 1) if MATTERS.search(line)]
+first = next(i for i, (_, line) in enumerate(sheet) if "HGMMA" in line)
+while "DEPBAR" not in sheet[first][1]:
+    first -= 1  # the loop begins by waiting for its tile
+last = next(i for i in range(first, len(sheet)) if "BRA" in sheet[i][1])
+loop = sheet[first : last + 1]
+for at, line in loop:
+    print(f"{at:4d}  {re.sub(r'/[*].*?[*]/', '', line).strip()}")
+
+record(
+    sheet={
+        "lines": quantity(len(lines), how="counted"),
+        "in_loop": quantity(len(loop), how="counted"),
+        "orders": quantity(sum("HGMMA" in line for _, line in loop), how="counted"),
+        "pieces": quantity(
+            sum("LDGSTS" in line for _, line in loop), how="counted"
+        ),
+    }
+)
+
+# %% [markdown]
+# What they underline, in this order. Give the questions, never the answers.
+#
+# | on the sheet | ask | and it is |
+# |---|---|---|
+# | `HGMMA.64x256x16`, {{ sheet.orders:.0f }} times | why that often? | the tile is 64 deep, one order takes 16 |
+# | `gdesc[UR…]` | where are A and B? | on the tray: a descriptor tells where, nobody carries |
+# | `R24` … | where are the sums? | 128 registers of each of 128 threads: 64 × 256 |
+# | `gsb0`, on the last one only | why only there? | *commit*: a ticket for the four of them |
+# | `LDGSTS…128`, {{ sheet.pieces:.0f }} times | whose tile is it? | one that comes later: {{ sheet.pieces:.0f }} × 256 threads × 16 bytes = 48 KiB |
+# | `LDGDEPBAR` | what is closed here? | the group of these copies |
+# | `DEPBAR.LE SB0` | who waits, for what? | this thread, for its own older copies |
+# | `BAR.SYNC` | who waits, for whom? | everybody, for everybody |
+# | `WARPGROUP.DEPBAR.LE gsb0` | for all products? | for all but the one just ordered |
+#
+# /// callout | trip
+# They look for `wgmma`, find nothing, and say that the tensor cores are not used. `wgmma` and `cp.async` are PTX. The card's own names are
+# `HGMMA` (`QGMMA` for 8-bit numbers), `LDGSTS`, and `UTMALDG` for the copy engine.
+# ///
+#
+# Then hold [the table of all five kernels](../../docs/lectures/l6_tensor_cores.py#read-the-machine-code) beside it. In Triton's row the many `LDGSTS` are
+# gone, and `UTMALDG` stands there. That row has the crew. It has no roles: each warp still cooks, and they still meet at barriers. Yet:
+#
+# /// callout | click
+# Mills at work, in per cent of the ticks, counted by the card: {{ l6.tensor.wgmma.busy:.0%}} in the kernel of the sheet,
+# {{ l6.tensor.triton.busy:.0%}} in Triton's, {{ l6.tensor.cublas.busy:.0%}} in the library's. The same `HGMMA`, the same tile, the same formula.
+# The difference is who waits.
+# ///
+
+# %% [markdown]
+# ## The scoreboard
+#
+# Two people climbed this in public. Write the left column on the board beforehand and let the room fill in the rest.
+#
+# /// callout | production
+# Pranjal Shankhdhar went from 32 TFLOP/s to 764 where cuBLAS had 716: 107 % of it, on an H100, in bf16, at 4096 [^shankhdhar2024]. Hamza Elshafie's
+# worklog calls itself *cuBLAS-like* and *in progress*, and is honest about it: 463.9 TFLOP/s where cuBLAS had 739.8, or 62.7 % [^elshafie2026]. So
+# it is *one* who got past the library, and one who wrote down how far it is. You may hear of "the two who did it". Teach the right figure: the
+# second log is just as useful, because it shows where one stands before the last five rungs.
+# ///
+#
+# The first log, rung by rung [^shankhdhar2024]:
+#
+# | rung | what changed | TFLOP/s |
+# |---:|---|---:|
+# | 1 | the ladder's warp tiles, fed bf16, no tensor cores | 32 [^shankhdhar2024] |
+# | 2 | TMA and wgmma, tile 64 × 64 | 317 [^shankhdhar2024] |
+# | 3 | a larger tile, 128 × 128, m64n128k16 | 423 [^shankhdhar2024] |
+# | 4 | roles: a producer, a consumer, five trays | 498 [^shankhdhar2024] |
+# | 5 | tile 128 × 256, two consumers; then registers moved to them | 610, then 631 [^shankhdhar2024] |
+# | 6 | blocks that stay, in an order kind to L2 | 660 [^shankhdhar2024] |
+# | 7 | tickets by hand, in PTX | 704 [^shankhdhar2024] |
+# | 8 | clusters of two, one delivery for both | 734 [^shankhdhar2024] |
+# | 9 | many small things | 747 [^shankhdhar2024] |
+# | 10 | sums leave by the copy engine | 758 [^shankhdhar2024] |
+# | 11 | tiles along a Hilbert curve | 764 [^shankhdhar2024] |
+# | | *cuBLAS, same card, same day* | 716 [^shankhdhar2024] |
+#
+# Three rows are worth a pause. From 1 to 2: all that stood before tensor cores is less than a twentieth of the library [^shankhdhar2024]. From 4 to 5: with *one* consumer the
+# larger tile spills its sums out of the registers, and the same idea gives 123 in place of 610 [^shankhdhar2024]. And at 6 the wrong order of
+# tiles gives 400 in place of 660 [^shankhdhar2024]. A good idea at the wrong place costs more than no idea.
+#
+# And *our* numbers, on the card of this site: {{ l6.climb.wgmma.of_peak:.0%}} of peak for the kernel of the sheet,
+# {{ l6.climb.triton.of_peak:.0%}} for Triton's, {{ l6.climb.cublas.of_peak:.0%}} for cuBLAS.
+#
+# /// claim | l6.climb.cublas.us < 0.85 * l6.climb.wgmma.us
+# Ours loses to the library: {{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}} of it. No roles, no copy engine, blocks that go. It stands about
+# where rung 4 stands, with a larger tile. Say that aloud before they find out.
+# /// otherwise
+# On this card ours has {{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}} of the library's speed.
+# ///
+#
+# ### What the last per cent cost
+#
+# Rungs 8 to 11 are evenings of one person for a few per cent each. Ask the room who would pay for that. Then answer: somebody whose cluster does
+# nothing else. Then show the wall behind it. At 8192 the same kernel is ahead by 1.5 % only [^shankhdhar2024]: the card runs into its power limit,
+# and a better kernel makes it warmer, not quicker.
+#
+# Ours, too. cuBLAS had its mills at work in {{ l6.tensor.cublas.busy:.0%}} of the ticks and reached {{ l6.climb.cublas.of_peak:.0%}} of peak. Divide: the
+# clock must have been near {{ l6.climb.cublas.of_peak / l6.tensor.cublas.busy * 1830:.0f}} MHz, and the sheet counts on 1830 [^lockwood-h100].
+
+# %% [markdown]
+# ## Say this at the board
+#
+# /// callout | say
+# "The formula is the same. The numbers are the same. The instruction in the middle is the same. You do not get past the library at mathematics. You get past
+# it at *logistics*: a crew that never waits for the cooks, and cooks who never wait for the crew."
+# ///
+#
+# ## Where students trip
+#
+# - *"There must be a cleverer formula."* There is none in this. Point at the sheet: the same `HGMMA` everywhere.
+# - *"More warps hide more."* Here two groups of cooks fill the registers of a whole SM. One is too few: it spills. More find no room.
+# - *"An asynchronous copy is fast."* It is as slow as before. It is only that nobody stands beside it.
+# - *A wait that asks for the wrong turn of a ticket.* The card stands still for good. There is no error message. Keep
+#   [the page of mishaps](../../docs/when_it_goes_wrong.py#it-never-ends) open.
+# - *"Triton has no TMA."* Count `UTMALDG`. What it does not have is a warp of its own for fetching.
+#
+# /// callout | demo
+# Two demos. *Make the sheet* runs on any laptop with the course installed, without a GPU. *The race* needs a Hopper; on another card `k04_wgmma`
+# refuses, so drop it from the command, or show [the recorded climb](../../docs/lectures/l6_tensor_cores.py#the-climb).
+# ///
+
+# %% [markdown]
+# ## The minutes
+#
+# [The map](../05_the_frontier/w2_map.md) has each step. The reading hour looks long on paper and is short in the room: what runs over is the
+# strips. If you are late at the break, let them read two of the three kinds of line, and give the third away.
+#
+# /// exercise | Rehearse
+# Take the sheet and a red pen, and explain the loop to somebody who has never seen machine code, in two minutes, without saying *asynchronous*. Where
+# do you stumble?
+# /// answer
+# Most people stumble at `WARPGROUP.DEPBAR`. Try: "We have just ordered the product of this tile. We wait until the one *before* it is done, because
+# its tray is the next to be filled."
+# ///
+#
+# ## You can now teach
+#
+# - the kitchen with roles, a ring of trays and two kinds of tickets;
+# - TMA, wgmma and roles, in this order, each with one number that students work out;
+# - two timelines that slide: {{ strip.one.ticks:.0f }}, {{ strip.two.ticks:.0f }}, {{ strip.crew.ticks:.0f }};
+# - twenty lines of machine code: who cooks, who carries, who waits;
+# - the scoreboard, with the right people on it, and what its last rungs cost.
+#
+# **Where this leads.** Others wrote kernels like these into tools. Which of them should you stand on? [Teaching W3](w3_abstraction_ladder.py).
