@@ -1,0 +1,486 @@
+# ---
+# id: teach_w5
+# title: "Teaching W5: Blackwell and NVFP4"
+# description: How to lead a room from eight places on a ruler to a four-bit quantiser of their own, and to three honest sentences about ninety-fold.
+# ---
+
+# %% [markdown]
+# # Teaching W5: Blackwell and NVFP4
+#
+# After this page you can quantise sixteen numbers to four bits with chalk, say what the shared scale is and what it is not, make Blackwell's
+# new hardware feel plausible without a slide, and take a famous race apart so that every step in it is one your students know.
+#
+# You need this page and [the map of the three hours](../05_the_frontier/w5_map.md). You do not need a Blackwell card. Nothing on this page pretends to
+# have run on one.
+
+# %% [markdown]
+# ## What it is really about
+#
+# Four bits, without the sign, are eight places on a ruler. That is not much, and it is enough, if the ruler lies where the numbers are. So
+# small groups of numbers share one further number, a **scale**, that moves the ruler. Everything else of the evening follows: half the
+# bytes of FP8, a mill that eats four-bit numbers and their scales together, a new place for its sums, and a race in which nearly all
+# of the gain came from things that they learned in week one.
+#
+# /// callout | metaphor
+# fp32 is a paragraph. FP8 is a short sentence. Four bits are an abbreviation in a text message: *3k*. You cannot say much in it. But if the
+# two of you have agreed beforehand that *everything in this message is in thousands*, then *3* is enough, and it means a lot.
+#
+# The agreement costs a few characters once, and serves the whole message. That is the scale of a block.
+# ///
+#
+# /// figure | docs/assets/figures/shared_scale.svg
+# alt: Sixteen numbers of four bits each and one scale that they share. The ruler of eight places is moved to where the numbers are.
+# ///
+
+# %% [markdown]
+# ## By hand: sixteen numbers
+#
+# Sign, two bits of exponent, one of fraction: **E2M1**. First let them find the eight magnitudes from the bits. Exponent 00 is special, as in
+# every float: no leading one, so it holds 0 and a half.
+#
+# Then the sixteen. Twice: as they are, and in units of a scale. The scale is the largest divided by six, so that the largest lands at the
+# end of the ruler. It is stored in 8 bits itself, as **E4M3**, so it is rounded as well.
+#
+# /// predict | The sixteen numbers lie between −0.27 and 0.27. Without a scale, how many of them become zero?
+# None · about half · nearly all. Ask the room before the first line is written.
+# /// reveal
+# {{ zeros.plain:.0f}} of 16. The ruler has nothing between 0 and a half, and half of a half is the border.
+# ///
+
+# %%
+from math import floor, log2
+
+from course_kernels.measure import quantity, record
+
+E2M1 = []
+for code in range(8):  # the sign is the fourth bit
+    exponent, fraction = code >> 1, code & 1
+    E2M1.append(
+        fraction / 2 if exponent == 0 else (1 + fraction / 2) * 2 ** (exponent - 1)
+    )
+print("codes 000 to 111:", E2M1)
+
+
+def nearest(x):
+    """The nearest place on the ruler; past its end, the end."""
+    place = min(E2M1, key=lambda value: abs(value - abs(x)))
+    return place if x >= 0 else 0.0 - place
+
+
+def e4m3(x):
+    """The nearest E4M3 number to x >= 0: three bits of fraction, at most 448."""
+    if x == 0:
+        return 0.0
+    step = 2.0 ** (max(floor(log2(x)), -6) - 3)
+    return min(round(x / step) * step, 448.0)
+
+
+SIXTEEN = (0.03, -0.11, 0.27, 0.08, -0.02, 0.15, -0.19, 0.05)
+SIXTEEN += (0.12, -0.07, 0.01, -0.24, 0.09, 0.18, -0.14, 0.06)
+
+largest = max(map(abs, SIXTEEN))
+exact = largest / 6
+s = e4m3(exact)
+two = 2.0 ** (floor(log2(largest)) - 2)  # a power of two, as MXFP4 has it
+
+plain = [nearest(x) for x in SIXTEEN]
+nvfp4 = [nearest(x / s) * s for x in SIXTEEN]
+mxfp4 = [nearest(x / two) * two for x in SIXTEEN]
+
+print(f"\nlargest / 6 = {exact:.4f}, as E4M3 {s:.6f}; the power of two is {two}")
+print("\n     x   plain    x/s  place    back    miss")
+for x, p, q in zip(SIXTEEN, plain, nvfp4, strict=True):
+    place = nearest(x / s)
+    print(
+        f"{x:6.2f}  {p:6.1f} {x / s:6.2f} {place:6.1f} {q:7.4f} {abs(x - q):7.4f}"
+    )
+
+
+def misses(back):
+    """Sum of the sixteen misses."""
+    return sum(abs(x - y) for x, y in zip(SIXTEEN, back, strict=True))
+
+
+record(
+    scale=quantity(s),
+    exact=quantity(exact),
+    zeros={"plain": quantity(plain.count(0)), "nvfp4": quantity(nvfp4.count(0))},
+    miss={
+        "plain": quantity(misses(plain)),
+        "nvfp4": quantity(misses(nvfp4)),
+        "mxfp4": quantity(misses(mxfp4)),
+    },
+    bits=quantity((16 * 4 + 8) / 16),
+)
+
+# %% [markdown]
+# | sixteen numbers | their misses, added up |
+# |---|---:|
+# | four bits as they are | {{ miss.plain:.3f}} |
+# | four bits and a power of two | {{ miss.mxfp4:.3f}} |
+# | four bits and an E4M3 scale | {{ miss.nvfp4:.3f}} |
+#
+# The same four bits in all three rows. The agreement costs 8 bits for 16 numbers, so a number takes {{ bits:.1f}} bits and not four. Make them say
+# *four and a half* whenever they compute bytes.
+#
+# Two things that the room should hear, because both are usually told wrong.
+#
+# - **It is not a shared exponent.** A shared power of two is MXFP4, for 32 numbers [^rouhani2023]. NVFP4 shares an E4M3 number, which has a
+#   fraction, among 16, and above all of them stands one fp32 scale for the whole tensor [^nvidia-nvfp4]. The ruler slides in finer steps.
+# - **E4M3 is the precise one of the two 8-bit formats**, E5M2 the far-reaching one [^micikevicius2022]. That is why a scale is E4M3: its
+#   rounding hits sixteen numbers at once.
+#
+# The last two rows differ by a hair. In units of the finer scale −0.24 is 5.12, just past the middle between 4 and 6, and it has the largest miss of all.
+# One block proves nothing, and it is good to say so. Here are a thousand.
+
+# %%
+import numpy as np
+
+GRID = np.array(E2M1)
+MIDDLES = (GRID[1:] + GRID[:-1]) / 2
+
+
+def to_grid(x):
+    """Every number to its place on the ruler."""
+    return np.sign(x) * GRID[np.searchsorted(MIDDLES, np.abs(x))]
+
+
+def largest_in(x, block):
+    """The largest magnitude of every block, as a column."""
+    return np.abs(x.reshape(-1, block)).max(axis=1, keepdims=True)
+
+
+def through(x, scales):
+    """x quantised with one scale for each row of blocks, and back."""
+    scales = np.asarray(scales, dtype=float).reshape(-1, 1)
+    blocks = x.reshape(len(scales), -1)
+    safe = np.where(scales == 0, 1, scales)  # a block of zeros has scale 0
+    return (to_grid(blocks / safe) * scales).ravel()
+
+
+def one_for_all(x):
+    """One fp32 scale for the tensor, and nothing else."""
+    return through(x, [[np.abs(x).max() / 6]])
+
+
+def power_of_two(x):
+    """A power of two for every 32 numbers, as in MXFP4."""
+    return through(x, 2.0 ** (np.floor(np.log2(largest_in(x, 32))) - 2))
+
+
+def e4m3_alone(x):
+    """An E4M3 scale for every 16, without a scale for the tensor."""
+    return through(x, [e4m3(v) for v in largest_in(x, 16).ravel() / 6])
+
+
+def e4m3_and_tensor(x):
+    """NVFP4: an E4M3 scale for every 16, and one fp32 scale above them."""
+    above = np.abs(x).max() / (6 * 448)
+    return through(
+        x, [above * e4m3(v / above) for v in largest_in(x, 16).ravel() / 6]
+    )
+
+
+rng = np.random.default_rng(0)
+normal = rng.standard_normal(16 * 1024)
+giant = normal.copy()
+giant[7] = 100.0
+KINDS = {"normal": normal, "giant": giant, "tiny": normal * 1e-5}
+
+errors = {}
+for kind, x in KINDS.items():
+    for way in (one_for_all, power_of_two, e4m3_alone, e4m3_and_tensor):
+        off = np.delete(way(x) - x, 7)  # without the giant itself
+        rms = np.sqrt((off**2).mean() / (np.delete(x, 7) ** 2).mean())
+        errors.setdefault(way.__name__, {})[kind] = float(rms)
+for way, row in errors.items():
+    print(
+        f"{way:16s}" + "".join(f"   {kind} {rms:6.1%}" for kind, rms in row.items())
+    )
+record(
+    how_many=quantity(len(normal)),
+    err={
+        way: {k: quantity(v) for k, v in row.items()} for way, row in errors.items()
+    },
+)
+
+# %% [markdown]
+# Relative error, rms, of {{ how_many:,.0f}} numbers; the giant's own error is left out, so that you see what it does to the others.
+#
+# | scale | well-behaved | one giant | all tiny |
+# |---|---:|---:|---:|
+# | one for the tensor | {{ err.one_for_all.normal:.1%}} | {{ err.one_for_all.giant:.1%}} | {{ err.one_for_all.tiny:.1%}} |
+# | a power of two for 32 | {{ err.power_of_two.normal:.1%}} | {{ err.power_of_two.giant:.1%}} | {{ err.power_of_two.tiny:.1%}} |
+# | E4M3 for 16, alone | {{ err.e4m3_alone.normal:.1%}} | {{ err.e4m3_alone.giant:.1%}} | {{ err.e4m3_alone.tiny:.1%}} |
+# | E4M3 for 16, and one for the tensor | {{ err.e4m3_and_tensor.normal:.1%}} | {{ err.e4m3_and_tensor.giant:.1%}} | {{ err.e4m3_and_tensor.tiny:.1%}} |
+#
+# /// callout | teaching
+# Let them guess the worst cell. Most guess *one giant, one scale*, and it is bad: nearly everything becomes zero. But *tiny, E4M3 alone* is as
+# bad: the scale itself is below what E4M3 can say, so each block loses its ruler. That is what the second, fp32 scale is for. Their column for
+# sixteen on the map has the tensor's scale in it; let somebody take it out.
+# ///
+#
+# And then the sentence about models. Around a tenth of error on each number is a lot for a number. Whether a *model* minds is another question. It is
+# answered by experiments on models, and we have made none. Do not quote one from memory.
+
+# %% [markdown]
+# ## The hardware, by feel
+#
+# Three new things, one picture each. No acronym without its chair in the kitchen.
+#
+# - **Tensor memory** (TMEM). On Hopper the sums of a tile lie in the cooks' hands, and the hands are full. Blackwell gives the mill a tray
+#   of its own for them: 128 lanes of 512 columns, 32 bits each, on every SM [^tilus-tmem]. The sums always lie there. A may, B stays on the ordinary tray
+#   [^cutlass-tcgen05]. So *a memory for operands* is loosely said: it is first of all a memory for sums.
+# - **tcgen05**. The order to the mill is given by one single thread [^cutlass-tcgen05]. It took a warp of 32 on Ampere, and four warps on Hopper; you
+#   can show both on [the page of L6](../../docs/lectures/l6_tensor_cores.py#the-climb).
+# - **Pairs of blocks**. Two neighbouring blocks can carry out one order together [^cutlass-tcgen05], and each keeps only a part of what they share.
+#
+# The sums for the sheet:
+
+# %%
+from course_kernels.measure.machine import machine_for
+
+tmem_bytes = 128 * 512 * 4
+tile_bytes = 128 * 256 * 4  # fp32 sums of a tile
+b200 = machine_for("NVIDIA B200")
+peaks = {16: b200.peak_tflops["bf16"], 8: b200.peak_tflops["fp8"], 4: 9000.0}
+ridges = {
+    bits: 1e3 * peak / b200.bandwidth_gb_per_s for bits, peak in peaks.items()
+}
+one_row = 2 / (4.5 / 8)  # two operations for each weight of 4.5 bits
+
+print(f"TMEM {tmem_bytes // 1024} KiB, a tile's sums {tile_bytes // 1024} KiB")
+for bits, ridge in ridges.items():
+    print(f"{bits:2d} bits: ridge {ridge:6.0f} operations a byte")
+print(f"one row times four-bit weights: {one_row:.2f} operations a byte")
+record(
+    tmem=quantity(tmem_bytes / 1024),
+    tile=quantity(tile_bytes / 1024),
+    ridge={
+        f"bits{bits}": quantity(ridge, "FLOP/B") for bits, ridge in ridges.items()
+    },
+    one_row=quantity(one_row, "FLOP/B"),
+)
+
+# %% [markdown]
+# The peaks are those of NVIDIA's sheet for the DGX B200, dense, and so is the 9000 at four bits [^nvidia-b200]. Look at the last two lines together.
+# A vector times a grid stands at {{ one_row:.1f}} operations a byte, the ridge at {{ ridge.bits4:.0f}}. The four-bit mill has nothing to do with tonight's race. Bytes
+# do, and the hands that unpack them.
+
+# %% [markdown]
+# ## The race, step by step
+#
+# GPU MODE and NVIDIA held a hackathon on four-bit kernels in the autumn of 2025. Its first problem was a batched GEMV: a grid in NVFP4 times a
+# vector. Yue Zhang kept a diary [^zhang2025]. **It ran on a B200. You cannot re-run it on Hopper, and you do not have to.** Your students
+# rebuild the steps in NumPy and *count* what each one saves.
+#
+# First the floor, and it goes on the paper first. Bytes of the grid and its scales, for the three shapes of the problem:
+
+# %%
+SHAPES = (
+    (7168, 16384, 1),
+    (4096, 7168, 8),
+    (7168, 2048, 4),
+)  # rows, columns, batch
+megabytes = [m * k * batch * (1 / 2 + 1 / 16) / 1e6 for m, k, batch in SHAPES]
+for shape, size in zip(SHAPES, megabytes, strict=True):
+    print(f"{shape}: {size:6.1f} MB")
+record(mb={f"shape{i}": quantity(size, "MB") for i, size in enumerate(megabytes)})
+
+# %% [markdown]
+# The organisers' own floor, their *speed of light*, is 8.622, 17.275 and 4.317 µs for the three, 8.63 µs as a geometric mean [^gpumode-nvfp4].
+#
+# Now the steps, each as the author tells it.
+#
+# - **The draft: 2000 µs** [^zhang2025]. A thread takes a row and picks the numbers apart bit by bit.
+# - **Side by side: 443 µs** [^zhang2025]. Neighbours fetch neighbours, several threads share a row, and a warp adds up by shuffles. That is L3, whole.
+# - **Wide loads and the card's own conversions: 39 µs** [^zhang2025]. No shared memory, 16 bytes in each load, intrinsics for FP4 and FP8. The greatest
+#   step of all. Note what it *removes*: the bit-twiddling.
+# - **Decoding in PTX: about 27 µs, then tuned, about 26** [^zhang2025].
+# - **Two tiles in each turn: about 22.9 µs** [^zhang2025]. That is ILP, from L3 again.
+# - **One fused piece of PTX: 22.3 µs** [^zhang2025].
+#
+# Around these, two lines: the organisers' template in CuTe DSL, which already ran in about 100 µs [^zhang2025], and the floor.
+#
+# /// callout | click
+# Three sentences, all true. *Ninety-fold*, against his own first draft [^zhang2025]. *Four and a half times the template's speed* [^zhang2025].
+# *39 % of the organisers' speed of light*, with 22.4 µs on the leaderboard over a floor of 8.63 [^gpumode-nvfp4]. Ask the room which of them answers
+# our question. Only the last one says what percent of peak.
+#
+# It takes nothing from the work. A climb from 2000 to 22 µs [^zhang2025] in which every step has a name is the best worklog you can put before a
+# student. It takes something from the *headline*.
+# ///
+#
+# ### What they type
+#
+# The decoder, twice. Then the multiply. It is twenty lines, and it is the artifact.
+
+# %%
+
+
+def by_bits(code):
+    """A four-bit code picked apart: sign, exponent, fraction."""
+    exponent, fraction = (code >> 1) & 3, code & 1
+    value = (
+        fraction / 2 if exponent == 0 else (1 + fraction / 2) * 2 ** (exponent - 1)
+    )
+    return -value if code & 8 else value
+
+
+TABLE = np.array([by_bits(code) for code in range(16)])  # one look instead
+assert all(by_bits(code) == TABLE[code] for code in range(16))
+
+
+def pack(codes):
+    """Two codes to a byte, the first in the low half."""
+    return (codes[..., 0::2] | codes[..., 1::2] << 4).astype(np.uint8)
+
+
+def unpack(packed):
+    """The codes in order again."""
+    return np.stack([packed & 15, packed >> 4], axis=-1).reshape(
+        *packed.shape[:-1], -1
+    )
+
+
+def quantise(row):
+    """Codes and scales of one row, 16 numbers to a scale."""
+    blocks = row.reshape(-1, 16)
+    scales = np.array([e4m3(v) for v in np.abs(blocks).max(axis=1) / 6])
+    safe = np.where(scales == 0, 1, scales)[:, None]
+    places = np.searchsorted(MIDDLES, np.abs(blocks) / safe)
+    return (places | (blocks < 0) << 3).ravel(), scales
+
+
+def gemv4(packed, scales, x):
+    """y = W x for packed four-bit rows; one multiply by a scale for sixteen products."""
+    y = np.zeros(len(packed))
+    for i, row in enumerate(packed):
+        for block, s in enumerate(scales[i]):
+            part = slice(16 * block, 16 * block + 16)
+            y[i] += s * (TABLE[unpack(row)[part]] @ x[part])
+    return y
+
+
+W, x = rng.standard_normal((8, 64)), rng.standard_normal(64)
+codes, scales = map(np.array, zip(*map(quantise, W), strict=True))
+packed = pack(codes)
+y = gemv4(packed, scales, x)
+
+decoded = TABLE[codes] * scales.repeat(16, axis=1)
+against_decoded = np.abs(y - decoded @ x).max()
+against_weights = np.abs(y - W @ x).max()
+print(f"worst error against the decoded grid:   {against_decoded:.1e}")
+print(f"worst error against the grid as it was: {against_weights:.2f}")
+print(f"bytes: {packed.nbytes} of codes and {scales.size} of scales")
+record(
+    worst={
+        "decoded": quantity(float(against_decoded)),
+        "weights": quantity(float(against_weights)),
+    },
+    gemv_bytes=quantity(packed.nbytes + scales.size, "B"),
+)
+
+# %% [markdown]
+# **Two truths.** Against the decoded grid it is right to the last digit. Against the grid before rounding it is off by {{ worst.weights:.1f}}, and that is
+# the *format*, not a bug. Whoever mixes up the two hunts a bug all evening. Write both lines on the board.
+#
+# The chains of the last but one step, for a wait of 6 ticks and 3 of work:
+
+# %%
+WAIT, WORK, TILES = 6, 3, 4
+
+
+def ticks(chains):
+    """Ticks for all tiles when so many are under way at once and one pair of hands works."""
+    ready, hands = [WAIT] * chains, 0
+    for tile in range(TILES):
+        chain = tile % chains
+        hands = max(hands, ready[chain]) + WORK
+        ready[chain] = hands + WAIT  # its next tile is ordered now
+    return hands
+
+
+print({chains: ticks(chains) for chains in (1, 2, 3)})
+record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)})
+
+# %% [markdown]
+# {{ ticks.chains1:.0f}} ticks with one chain, {{ ticks.chains2:.0f}} with two, {{ ticks.chains3:.0f}} with three. And why not three in the race? Each chain needs
+# hands of its own, and a thread has only so many registers.
+
+# %% [markdown]
+# ## In production today
+#
+# /// callout | production
+# Blackwell was announced in 2024, and NVIDIA's post on NVFP4 is of June 2025 [^nvidia-nvfp4]. So it is current hardware, not *months old*, and
+# its successor is announced. Say *current*: whatever you call newest will be old when you teach this again.
+#
+# Which Blackwell? The data-centre cards, capability 10.0, have tensor memory and tcgen05. An RTX 50, capability 12.0, is Blackwell by name and has
+# four-bit arithmetic, but neither of these two. Look at the number, not at the name.
+# ///
+#
+# There is a second diary of the same problem, by Amandeep Singh [^singh2025]. Give it to whoever asks for more.
+
+# %% [markdown]
+# ## The demo
+#
+# /// callout | demo
+# *Sixteen bits against eight.* Our card ends at FP8, so that is what we show: the same multiply, 4096 on each side. On the page of L6 FP8 takes
+# {{ l6.speed.fp8.us / l6.speed.bf16.us:.2f}} of the time of bf16, and makes {{ l6.error.fp8.rms / l6.error.bf16.rms:.0f}} times its error. In percent of its own
+# peak it is at {{ l6.speed.fp8.of_peak:.0%}}, bf16 at {{ l6.speed.bf16.of_peak:.0%}}. A forecast for four bits starts from here, and it should be a modest one.
+# ///
+
+# %% [markdown]
+# ## Where students trip
+#
+# /// callout | trip
+# **"Four bits must ruin everything."** Show the sixteen: {{ zeros.plain:.0f}} zeros without a scale, {{ zeros.nvfp4:.0f}} with. *It is not four bits alone. It is four
+# bits, and a ruler that comes to the numbers.*
+# ///
+#
+# - *"A shared exponent."* That is MXFP4. Here the shared number has a fraction.
+# - *"4 bits."* Four and a half. A ninth of the bytes of the race is scales.
+# - *"Bit-twiddling and ILP made the ninety."* Twiddling was the start and was thrown out. ILP and fused PTX are the last small steps.
+# - *"Same chip, same mathematics, ninety-fold."* And the first draft was a first draft. Ask for the template and the floor.
+# - *The order in a byte.* Low half first here. Swap it, and the sixteen on the sheet catch it at once.
+# - *A block of zeros.* Scale 0, and then a division.
+# - *Ties.* 5 lies between 4 and 6. Our `nearest` takes the lower, hardware the even code. Never test on ties.
+
+# %% [markdown]
+# ## Say this at the board
+#
+# /// callout | say
+# "Eight places. That is all you get. Now tell me: where would *you* lay the ruler? There. And who pays for moving it? Sixteen of you together. Half
+# a bit each. That is the whole invention."
+# ///
+#
+# /// callout | say
+# "From the draft? From the template? From the floor? Whoever shows you one quotient owes you the other two."
+# ///
+
+# %% [markdown]
+# ## The minutes
+#
+# [The map](../05_the_frontier/w5_map.md) has every step. The pencil on the sixteen (minutes 8 to 20) carries the evening: never shorten it. If you are late after
+# the break, give them `by_bits`, and keep the GEMV; if you are very late, drop the discussion of CuTe DSL, which stands in the last paragraph of the
+# steps above.
+#
+# /// exercise | Rehearse
+# Quantise 0.27, −0.24, 0.01 and 0.12 with s = {{ scale:.6f}}, aloud, as you will at the board. Then: a student's sixteen have no zeros at all under *plain*.
+# What did he do?
+# /// answer
+# 0.27 / s is 5.76, so 6, back 0.281. −0.24 / s is −5.12, so −6, back −0.281. 0.01 / s is 0.21, so 0. 0.12 / s is 2.56, so 3, back 0.141. The student rounded
+# to one digit, or divided by the scale in both columns.
+# ///
+
+# %% [markdown]
+# ## You can now teach
+#
+# - the eight places of E2M1 from their bits, and a block of sixteen with its scale, in chalk;
+# - the difference between a shared exponent and a shared number, and the scale above the scales;
+# - tensor memory, the single voice and the pair, each with its chair in the kitchen;
+# - a race of six steps, each a lecture that they know, between a template and a floor;
+# - two truths for a quantised answer, and three sentences about one speed-up.
+#
+# **Where this leads.** The finale: [teaching W6](w6_frontier.py). Shorter numbers, measured: [L6](../../docs/lectures/l6_tensor_cores.py#shorter-numbers). Before it in
+# the cohort: [teaching W4](w4_serving.py).
