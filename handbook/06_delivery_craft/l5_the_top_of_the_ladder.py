@@ -1,0 +1,138 @@
+# ---
+# id: teach_l5
+# title: "Teaching L5: the top of the ladder"
+# description: How to lead a room from one call of a scheduler to a register tile that everybody typed, and to counters that they foretold.
+# ---
+
+# %% [markdown]
+# # Teaching L5: the top of the ladder
+#
+# After this page you can lead two hours in which everybody types a register tile, and foretells three counters before anybody looks at
+# them. You will know the three numbers by heart, and what stands behind each wrong one.
+
+# %% [markdown]
+# ## What it is really about
+#
+# A scheduler makes one call in a tick. If that call fetches, it does not multiply. So there are only two things to improve: make the *other*
+# calls fewer, or leave fewer calls *unused*. Each step of [the lecture](../../docs/lectures/l5_the_top_of_the_ladder.py) does one of the two, and a counter
+# says which.
+#
+# /// callout | metaphor
+# Somebody renovates a house, one weekend at a time. The pantry came near the kitchen weeks ago. Now the tools stay in the hands and do not go
+# back into the drawer. Four plates are carried at once. Nobody queues at the sink. And while one pot boils, the next is filled. It is the same house
+# and the same dinner. After each weekend a number is read off a wall, and that number is what they come back for.
+# ///
+
+# %% [markdown]
+# ## By hand: three numbers before any code
+#
+# A thread does 64 multiply-adds. For each step of k it reads the margins of its tile, once, and keeps them until the next.
+#
+# /// predict | How many numbers does it read if it owns one sum, a column of 8, a square of 8 × 8?
+# Three numbers on paper. In the lab they are typed, and a check sum tells whether they are right.
+# /// reveal
+# {{ one.reads:.0f}}, {{ column.reads:.0f}} and {{ square.reads:.0f}}.
+# ///
+
+# %%
+from course_kernels.measure import quantity, record
+
+
+def by_hand(rows, columns, at_once=1):
+    """Numbers read, and calls, for 64 multiply-adds of a thread that owns rows x columns sums."""
+    steps = 64 // (rows * columns)  # of k
+    reads = steps * (rows + columns)
+    calls = 64 + reads // at_once
+    return reads, calls
+
+
+TILES = {
+    "one": (1, 1, 1),
+    "column": (8, 1, 1),
+    "square": (8, 8, 1),
+    "wide": (8, 8, 4),  # four numbers in one load
+}
+found = {name: by_hand(*tile) for name, tile in TILES.items()}
+for name, (reads, calls) in found.items():
+    print(f"{name:7s} {reads:4d} numbers read   64 of {calls:3d} calls multiply")
+
+record(
+    **{
+        name: {"reads": quantity(reads), "calls": quantity(calls)}
+        for name, (reads, calls) in found.items()
+    }
+)
+
+# %% [markdown]
+# | a thread owns | numbers read | of its calls, multiply-adds |
+# |---|---:|---:|
+# | one sum | {{ one.reads:.0f}} | 64 of {{ one.calls:.0f}} |
+# | a column of 8 | {{ column.reads:.0f}} | 64 of {{ column.calls:.0f}} |
+# | a square of 8 × 8 | {{ square.reads:.0f}} | 64 of {{ square.calls:.0f}} |
+# | the square, four numbers in one load | {{ square.reads:.0f}} | 64 of {{ wide.calls:.0f}} |
+#
+# The usual wrong slip says 65 for the column: one number of B, read once for all. It is read once *for each step of k*, and there are eight
+# of them. Ask: "Is it the same B at the next k?"
+
+# %% [markdown]
+# ## In production today
+#
+# /// callout | production
+# The tile that they type has a name in the libraries. CUTLASS cuts a product into threadblock tiles, warp tiles and thread tiles, and its
+# document on GEMM gives the reasons that stand on your board [^cutlass-gemm]. The best known public ladder, Boehm's, has twelve kernels, and three of
+# them were slower than one before them [^boehm2022]. Tell them so before they climb: a step that does not pay is a result too.
+# ///
+
+# %% [markdown]
+# ## The click
+#
+# /// callout | click
+# Step 7 saves no call and no byte. By hand a load of B should take half of its turns, so the average load two turns less. The counter said
+# {{ l5.vital.vectorised.turns_a_load:.2f}} turns before and {{ l5.vital.conflict_free.turns_a_load:.2f}} after. They counted eight
+# lanes on their fingers, and the card agreed. That is when the room begins to believe in pencils.
+# ///
+#
+# For the demo, know the two ends: the naive kernel has {{ l5.sgemm.first_of_cublas:.1%}} of the library, our last one
+# {{ l5.sgemm.last_of_cublas:.1%}}. And the library has {{ l5.ladder.cublas.of_peak:.0%}} of peak. Say both yardsticks, always in this order: of
+# peak, then of the library.
+
+# %% [markdown]
+# ## Where students trip
+#
+# - *"The compiler will do it."* Sometimes it has. Step 6 finds the loads off the tray made wide already. So: read the counter first.
+# - *"More warps is better."* The register tile leaves room for fewer warps, and is quicker. Work that is ready hides waiting; it need not be
+#   other people's work.
+# - *The sums are cleared inside the loop over k.* Then only the last step is left. The grader says so.
+# - *"Reads fell to less than a quarter, time did not."* Good. Something else is waited for now. That sentence is the engine of the ladder.
+
+# %% [markdown]
+# ## Say this at the board
+#
+# /// callout | say
+# "Four hands in a room, one call each, in every tick. Whatever they call that is no multiply-add, you pay for with a multiply-add. So I will not ask you
+# today how clever a kernel is. I will ask: of all its calls, how many multiply? And in how many ticks does nobody call at all?"
+# ///
+
+# %% [markdown]
+# ## The minutes
+#
+# [The map](../02_the_climb/l5_map.md) has every step with its words and its drawing. If you are late at the break, give out the last stage
+# and read steps 7 and 9 all the same.
+#
+# /// exercise | Rehearse
+# A student asks for a tile of 4 × 16. How many numbers are read for 64 multiply-adds? Which shape of 64 sums reads fewest, and why do you not need to try
+# them all?
+# /// answer
+# 4 + 16 = 20, against 16 for the square. Of all rectangles with the same area the square has the shortest margins, and margins are what is read.
+# ///
+
+# %% [markdown]
+# ## You can now teach
+#
+# - what a call is, and why every other call costs a multiply-add;
+# - the register tile, in four stages, from three numbers on paper to the square;
+# - three steps as diffs, each with the counter that must move, foretold;
+# - the three factors of percent of peak: clock, calls used, share.
+#
+# **Where this leads.** The students' page: [the top of the ladder](../../docs/lectures/l5_the_top_of_the_ladder.py). Next:
+# [teaching L6, tensor cores](l6_tensor_cores.py).

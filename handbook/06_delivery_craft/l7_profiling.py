@@ -1,0 +1,155 @@
+# ---
+# id: teach_l7
+# title: "Teaching L7: profiling"
+# description: How to lead a room from a forecast in ink to one page about a kernel of their own.
+# ---
+
+# %% [markdown]
+# # Teaching L7: profiling
+#
+# After this page you can send everybody home with one page on a kernel of their own, and with a habit: no glass before a forecast.
+# You need no profiler to prepare it. You need a pencil, and a kernel that you know.
+
+# %% [markdown]
+# ## What it is really about
+#
+# A profiler answers questions. It has a hundred numbers, and whoever brings no question reads all of them. So the lecture goes down four steps, and each
+# step asks one: *how slow is it? where does the time go? under which roof? waiting for what?* The first two decide most cases.
+#
+# /// callout | metaphor
+# A doctor does not begin with the blood test. She asks, she feels the pulse, she has a suspicion, and then she orders *one* test that could prove her
+# wrong. Who orders all tests finds something odd in every patient.
+# ///
+#
+# /// figure | docs/assets/figures/arc_loop.svg
+# alt: The loop as a ring of four words with arrows. Guess, code, profile, read the percent, and back to guess.
+# caption: The loop of day one. Today is its third word.
+# ///
+
+# %% [markdown]
+# ## By hand: two clocks, and what is left
+#
+# First the roof, on a card of round numbers: it carries 1 million bytes and does 10 million operations in each microsecond. Both clocks run at once, and
+# the job is done when the later one stops.
+#
+# /// predict | Add two lists of a million fp32 numbers. Which clock stops later?
+# 12 million bytes, 1 million operations. Both in your head.
+# /// reveal
+# The bytes need {{ job.add.bytes_us:.1f}}, the operations {{ job.add.flops_us:.1f}}. It waits for bytes, however cleverly it is written.
+# ///
+
+# %%
+from course_kernels.measure import quantity, record
+
+BYTES_IN_ONE, FLOPS_IN_ONE = 1e6, 1e7  # what the card does in one microsecond
+JOBS = {  # bytes, operations
+    "add": (3 * 4 * 1e6, 1e6),
+    "multiply": (3 * 4 * 1000**2, 2 * 1000**3),
+    "one_row": (4 * (1000**2 + 2 * 1000), 2 * 1000**2),  # a list times a grid
+}
+
+clocks = {}
+for name, (n_bytes, flops) in JOBS.items():
+    by_bytes, by_flops = n_bytes / BYTES_IN_ONE, flops / FLOPS_IN_ONE
+    roof = "bytes" if by_bytes > by_flops else "operations"
+    clocks[name] = {"bytes_us": quantity(by_bytes), "flops_us": quantity(by_flops)}
+    print(f"{name:10s} waits for {roof}")
+
+# Then Amdahl: a shift of ten hours, three places.
+SHIFT = {"stove": 6, "sink": 3, "till": 1}
+
+
+def gain(part, share):
+    """The whole shift over what is left of it, if only this share of one part remains."""
+    left = sum(SHIFT.values()) - SHIFT[part] * (1 - share)
+    return sum(SHIFT.values()) / left
+
+
+record(
+    job=clocks,
+    gain={
+        "half_stove": quantity(gain("stove", 1 / 2)),
+        "no_stove": quantity(gain("stove", 0)),
+        "no_sink": quantity(gain("sink", 0)),
+        "no_till": quantity(gain("till", 0)),
+    },
+)
+
+# %% [markdown]
+# | job, on the round card | clock of the bytes | clock of the operations |
+# |---|---:|---:|
+# | add two lists | {{ job.add.bytes_us:.1f}} | {{ job.add.flops_us:.1f}} |
+# | multiply 1000 × 1000 | {{ job.multiply.bytes_us:.0f}} | {{ job.multiply.flops_us:.0f}} |
+# | one list times the same grid | {{ job.one_row.bytes_us:.0f}} | {{ job.one_row.flops_us:.1f}} |
+#
+# The last line is worth a pause. It is a multiply too, and it waits for bytes: each weight is fetched and used once. It comes back in W4, where
+# a model answers one guest.
+#
+# Then the shift of ten hours: six at the stove, three at the sink, one at the till. Halve the stove, and you gain {{ gain.half_stove:.2f}}. Take it away
+# altogether: {{ gain.no_stove:.1f}}, and nothing in the world makes it more. Take the till away: {{ gain.no_till:.2f}}. *Measure the bar before you sharpen a
+# knife.*
+
+# %% [markdown]
+# ## In production today
+#
+# /// callout | production
+# The roofline is older than the cards you use and is still the first picture of a report [^williams2009]. On shared machines the counters are often locked,
+# and the maker's page says how an administrator opens them [^nvidia-counters]: ask before the lecture, not in it. And the loop on your
+# board is what programs run now that write kernels: propose an idea in words, build, check, time, go on from the best [^crfm2025].
+# ///
+
+# %% [markdown]
+# ## The click
+#
+# /// callout | click
+# Two kernels that sum the same long list. One spares the tray and seven of eight barriers. The room forecasts a large gain. The tree takes
+# {{ l3.sums.tree.us:.0f}} µs, the shuffles {{ l3.sums.shuffle.us:.0f}} µs. Both stand in the same line, in front of one address. Take the line away, and
+# it is {{ l3.sums.vectorised.us:.0f}} µs.
+# ///
+#
+# After this demo nobody in the room will polish a part before asking who waits for it. Do not explain the line before they have seen that the two times are so
+# near.
+
+# %% [markdown]
+# ## Where students trip
+#
+# - *No guess in ink.* Then every number is *about what I thought*. Do not let anybody start without the sentence.
+# - *Bytes that are asked for, bytes that must move.* The floor counts the second. The counter shows the first, as far as the caches let it through.
+# - *The profiler's time.* It runs a kernel many times over and resets things in between. Take counts from it, and time from a clock.
+# - *"98 % occupancy, so it is good."* Occupancy is no goal. Ask what the warps do.
+# - *A difference of a hundredth, from two single runs.* Runs in turns, and their spread, or no sentence.
+
+# %% [markdown]
+# ## Say this at the board
+#
+# /// callout | say
+# "You will see a hundred numbers in a minute. You may read three. So write now what you believe, in ink. If the glass shows you what you believed, you have
+# wasted an hour. If it does not, you have learned something that no book could have told you, because it is about your kernel."
+# ///
+
+# %% [markdown]
+# ## The minutes
+#
+# [The map](../03_profiling/l7_map.md) has every step. If the counters are locked in your room, nothing breaks: three steps read the recorded tables, and
+# the page on their own kernel then ends with machine code and experiments in place of counts.
+#
+# /// exercise | Rehearse
+# A program: 8 hours in one kernel, 2 in everything else. A student brings a kernel that needs 2 of those 8. What is gained, and
+# what is the most that could be?
+# /// answer
+# 8 become 2, so 10 become 4: 2.5 times. With a kernel of no time at all 2 hours are left: 5 times. Half of what is possible is done, and the other half is
+# harder.
+# ///
+
+# %% [markdown]
+# ## You can now teach
+#
+# - the forecast: bytes, operations, two clocks, and the roof that binds;
+# - where the time goes: the bar, its largest part, and the limit that the rest sets;
+# - gaps between kernels, orders above and work below;
+# - what warps wait for, with a cure for each wait;
+# - three lies of a timing, and the test that catches each.
+#
+# **Where this leads.** The students' page is still to come. The counters stand in
+# [the top of the ladder](../../docs/lectures/l5_the_top_of_the_ladder.py) and in [tensor cores](../../docs/lectures/l6_tensor_cores.py), the stopwatch in
+# [how every number here is measured](../../docs/how_we_measure.py).

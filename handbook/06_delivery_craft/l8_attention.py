@@ -1,0 +1,149 @@
+# ---
+# id: teach_l8
+# title: "Teaching L8: attention"
+# description: How to lead a room from three lines on the board to a plain attention that everybody typed, and to the square that it carries.
+# ---
+
+# %% [markdown]
+# # Teaching L8: attention
+#
+# After this page you can bend the road: from one multiply to the layer that every language model is built of. Your room will type it,
+# plainly, and then count what it carries. You will know which number is scores and which is bytes, and you will keep a secret for one day.
+
+# %% [markdown]
+# ## What it is really about
+#
+# Every token asks all tokens, and the answers are mixed. Two multiplies, a softmax between them. Nobody asked for the table of all questions against all
+# answers, nobody keeps it, and it is the largest thing in the room. Today they meet it. They do not defeat it today.
+#
+# /// callout | metaphor
+# Until now you cooked one dish, and cooked it fast. Now the restaurant opens. The signature dish is attention: each guest's plate is mixed from what
+# all the guests before have ordered. The plain kitchen writes a card for every pair of guests, carries all the cards to the cellar, and fetches them again to
+# read what it wrote.
+# ///
+#
+# /// figure | docs/assets/figures/arc_restaurant.svg
+# alt: The second half of the road as a restaurant. Attention is the signature dish, FlashAttention keeps it in the hands, serving is the dining room.
+# caption: Part two. The kitchen skills stay, the guests are new.
+# ///
+
+# %% [markdown]
+# ## By hand: three tokens, then six lengths
+#
+# One token asks three. Scores 0, 0 and 0.693, contents 4, 8 and 2. e to the power of each: 1, 1 and 2, together 4. A quarter, a quarter, a half.
+#
+# /// predict | You add 1 to all three scores. What happens to the answer?
+# It grows · it shrinks · nothing.
+# /// reveal
+# Nothing: {{ three.answer:.2f}} before, {{ three.shifted:.2f}} now. That is why the largest score may be taken off.
+# ///
+
+# %%
+from math import exp
+
+from course_kernels.measure import quantity, record
+
+
+def attend(scores, contents):
+    """The contents, mixed by the shares that a softmax makes of the scores."""
+    weights = [exp(score) for score in scores]
+    return sum(w * c for w, c in zip(weights, contents, strict=True)) / sum(weights)
+
+
+scores, contents = (0, 0, 0.693), (4, 8, 2)
+shifted = [score + 1 for score in scores]
+
+d, square = 128, {}
+for N in (512, 1024, 2048, 4096, 8192, 16384):
+    square[f"n{N}"] = {
+        "scores": quantity(N * N),
+        "mb": quantity(4 * N * N / 1e6, "MB"),  # fp32
+        "thin_mb": quantity(4 * N * d / 1e6, "MB"),  # Q alone
+    }
+    print(f"N = {N:5d}: {N * N:11,d} scores, Q has {N * d:9,d} numbers")
+
+record(
+    three={
+        "answer": quantity(attend(scores, contents)),
+        "shifted": quantity(attend(shifted, contents)),
+    },
+    square=square,
+    # bf16, the square carried four times: operations for each byte
+    intensity=quantity(4 * d / (4 * 2), "FLOP/B"),
+    layer_gb=quantity(64 * 8192**2 * 2 / 1e9, "GB"),
+)
+
+# %% [markdown]
+# | N | scores, millions | in fp32, MB | Q beside it, MB |
+# |---:|---:|---:|---:|
+# | 512 | {{ square.n512.scores / 1e6:.2f}} | {{ square.n512.mb:.1f}} | {{ square.n512.thin_mb:.2f}} |
+# | 1024 | {{ square.n1024.scores / 1e6:.2f}} | {{ square.n1024.mb:.1f}} | {{ square.n1024.thin_mb:.2f}} |
+# | 2048 | {{ square.n2048.scores / 1e6:.2f}} | {{ square.n2048.mb:.1f}} | {{ square.n2048.thin_mb:.2f}} |
+# | **4096** | **{{ square.n4096.scores / 1e6:.1f}}** | **{{ square.n4096.mb:.1f}}** | {{ square.n4096.thin_mb:.1f}} |
+# | 8192 | {{ square.n8192.scores / 1e6:.1f}} | {{ square.n8192.mb:.1f}} | {{ square.n8192.thin_mb:.1f}} |
+# | 16384 | {{ square.n16384.scores / 1e6:.1f}} | {{ square.n16384.mb:.1f}} | {{ square.n16384.thin_mb:.1f}} |
+#
+# Learn the bold line. Much that you will read says *67 million scores*. It is {{ square.n4096.scores / 1e6:.1f}} million scores, and
+# {{ square.n4096.mb:.1f}} million *bytes*.
+#
+# Then the fraction: the square goes over the stairs four times, two bytes a score in bf16, and each score costs 4d operations. N cancels:
+# {{ intensity:.0f}} operations a byte at d = 128, however long the sequence. The ridge of the card lies at {{ l1.ridge_bf16:.0f}}.
+
+# %% [markdown]
+# ## In production today
+#
+# /// callout | production
+# Take a model whose shapes are public: Llama 3.1 with 70 billion weights has 80 layers of 64 heads [^meta-llama31]. Done the plain way, one layer, one
+# sequence of 8192 tokens, would write a square of {{ layer_gb:.1f}} GB in bf16, and there are two of them. So nobody serves it the plain way. FlashAttention's
+# authors counted what that costs and what it saves [^dao2022], and that is the next workshop.
+# ///
+
+# %% [markdown]
+# ## The click
+#
+# /// callout | click
+# The library's multiply in bf16 has {{ l6.climb.cublas.of_peak:.0%}} of peak. Put two of them into one dish, with a softmax between, and the whole has
+# {{ w1.materialised.n4096.of_peak:.0%}}. Same library, same card. Let them say where it went before you draw the stairs.
+# ///
+
+# %% [markdown]
+# ## Where students trip
+#
+# - *Scores and bytes.* Two columns, two pens.
+# - *The wrong axis.* Columns that sum to 1: each token shares itself out. The first test catches it, a look does not.
+# - *Masked behind the softmax.* Rows no longer sum to 1: the forbidden had eaten before they were sent away.
+# - *"It is slow because it computes too much."* It carries too much. Write the sentence on the board and leave it there.
+# - *Storage and traffic.* The first makes a program crash, the second makes it late.
+
+# %% [markdown]
+# ## Say this at the board
+#
+# /// callout | say
+# "Three lines. You know the first and the last: you made them fast with your own hands. The one in the middle is hardly any work. And now look at what stands
+# between the lines. Nobody ordered it, nobody will eat it, and it is larger than everything else on this board."
+# ///
+#
+# And do not show the cure. The envelope of the last block is worth more than your explanation: next day they open it and find that they were half-way there.
+
+# %% [markdown]
+# ## The minutes
+#
+# [The map](../04_the_pivot/l8_map.md) has every step. If you are late, shorten the envelope to six minutes and the table to four rows. Never cut the fourth
+# test of causal: it is what they will be glad of in the workshop.
+#
+# /// exercise | Rehearse
+# Without a calculator: one head, N = 2000, fp32. How many scores, how many bytes? And 32 heads?
+# /// answer
+# 4 million scores, 16 million bytes. 32 heads: 128 million scores, 512 million bytes, for one layer and one sequence.
+# ///
+
+# %% [markdown]
+# ## You can now teach
+#
+# - attention as two multiplies and a softmax, with all shapes;
+# - three tokens by hand, and why the largest score may be taken off;
+# - a plain attention with four tests, causal before the softmax;
+# - the square: scores, bytes, four trips, and the roof under which it stands.
+#
+# **Where this leads.** The students' page is still to come; its beginning stands in
+# [the enemy matrix](../../docs/workshops/w1_flash_attention.py#the-enemy-matrix). Next: [teaching W1](w1_flash_attention.py).
