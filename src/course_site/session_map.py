@@ -101,11 +101,11 @@ class _Map:
             yield "## The typing script"
             yield self._typing(self.lab)
         yield "## What the room will ask"
-        yield "\n\n".join(map(self._question, session.questions))
+        yield _div("asked", "\n\n".join(map(self._question, session.questions)))
         if session.exit_ticket:
             yield "## The exit ticket"
             yield "Every student answers in writing before leaving. Read them the same evening."
-            yield "\n\n".join(map(self._question, session.exit_ticket))
+            yield _div("asked", "\n\n".join(map(self._question, session.exit_ticket)))
         if session.homework:
             yield "## Before the next session"
             yield self.say(session.homework)
@@ -129,7 +129,9 @@ class _Map:
         return self.say(f"[{_unlinked(words)}]({target})") if words is not None else TO_COME
 
     def _question(self, pair: Answered) -> str:
-        return f"{self.say(pair.ask)}\n\n{self._answer(pair)}"
+        return self.tools.fold(
+            "answer", html.escape(self.tools.plain(pair.ask), quote=False), self.say(pair.answer)
+        )
 
     def _answer(self, pair: Answered) -> str:
         return self.tools.fold("answer", "Answer", self.say(pair.answer))
@@ -247,14 +249,14 @@ class _Map:
         )
         parts = [
             f"The lab is **{self.tools.plain(lab.title)}**, in {len(lab.stages)} stages.{where} "
-            "After each stage everybody grades; what is printed then, without a GPU and with one, is below."
+            "After each stage everybody grades, and the grader says:"
         ]
         for door in lab.doors:
             rows = [
                 f"| {self._minute(minute.get(n))} | {n}. {self.say(stage.title)} | {self._printed(lab, door, n)} |"
                 for n, stage in enumerate(lab.stages, start=1)
             ]
-            table = "\n".join(["| Minute | Stage | Then the grader says |", "| --- | --- | --- |", *rows])
+            table = "\n".join(["| Minute | Stage | The grader |", "| --- | --- | --- |", *rows])
             heading = f"**Through {labs.DOORS[door]}**\n\n" if len(lab.doors) > 1 else ""
             parts.append(heading + table)
         for n, stage in enumerate(lab.stages, start=1):
@@ -287,7 +289,8 @@ def timeline(session: Session, plain: Words) -> str:
     """The session as four lanes over its minutes, in SVG; its alternative text says every step."""
     left, right, lane, top = 62.0, 346.0, 17.0, 6.0
     minutes = max(session.minutes, 1)
-    lanes = list(_LANE_NAMES)
+    used = {LANES.get(step.kind, "talk") for step in session.steps()}
+    lanes = [name for name in _LANE_NAMES if name in used]
     floor = top + lane * len(lanes)
 
     def x(minute: float) -> float:
@@ -341,7 +344,9 @@ def timeline(session: Session, plain: Words) -> str:
 
 
 def _command(text: str) -> str:
-    return fenced(text.strip(), ".bash")
+    """A command, broken before its options where it is long."""
+    text = " ".join(text.split())
+    return fenced(re.sub(r" (?=--\w)", " \\\n    ", text) if len(text) > 60 else text, ".bash")
 
 
 def _field(label: str, text: str, css: str) -> str:
