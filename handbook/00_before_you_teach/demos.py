@@ -1,0 +1,238 @@
+# ---
+# id: demos
+# title: "Every live demo, with a watch"
+# description: What each live demo keeps the room waiting, from Enter to prompt, in a process that has compiled nothing.
+# needs: gpu
+# ---
+
+# %% [markdown]
+# # Every live demo, with a watch
+#
+# A live demo that you have not timed is a gamble with somebody else's minutes. You press Enter, nothing happens,
+# and you begin to talk faster. After this page you know for each demo of the course how long you will stand
+# there, so that you can say it aloud beforehand: *this takes as long as it takes to write down a guess.*
+#
+# Each map of a session runs its demos in a step of its own, and a demo that waits longer than its step is refused
+# before you ever see the map. The waits below are what it is held against.
+#
+# ## What a wait is made of
+#
+# The multiply on the screen is done in a blink. You wait for everything around it, as a guest waits for a kitchen
+# that opens its doors only now:
+#
+# - **Python starts and reads PyTorch** from the disk. Nobody gets around that.
+# - **The kernels are compiled.** A pan that hung on its hook yesterday would be quicker; we take none from the hook.
+# - **The truth is worked out** in float64, and every answer is checked against it before the clock starts.
+# - **Each kernel runs many times,** for as long as `--seconds` says.
+#
+# So here every demo gets a process of its own, and empty folders where compilers keep what they made before. That
+# is the *first* run of the morning. A second one, on the same machine, is quicker: run each demo once before the
+# door opens, and you are on the safe side of this table.
+#
+# /// predict | Which part is the longest?
+# Take the demo with the fewest kernels below, and the one with the most. Does the wait grow as the number of
+# kernels does?
+#
+# - Yes: twice the kernels, twice the wait.
+# - A little: most of it is the same for all.
+# /// reveal
+# One kernel, nothing but multiply-adds: {{ l1_peak.wait_s:.0f }} s. Six kernels of the ladder:
+# {{ l4_ladder.wait_s:.0f }} s. Look where yours stands between the two, and you know what starting up costs.
+# ///
+
+# %% tags=["fold"]
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from course_kernels.measure import quantity, record
+
+# What is typed in the room, as the maps say it.
+DEMOS = {
+    "opening": (
+        "PYTHONPATH=src python -m course_kernels.measure sgemm/k01_naive sgemm/library.cublas "
+        "--workload dtype=float32,M=4096,N=4096,K=4096"
+    ),
+    "l1_peak": (
+        "PYTHONPATH=src python -m course_kernels.measure fused_multiply_add/k01_chains --workload "
+        "dtype=float32,N=270336,C=8,K=8192 --seconds 0.5"
+    ),
+    "l2_fork": (
+        "PYTHONPATH=src python -m course_kernels.measure divergence/k01_branches "
+        "divergence/k02_sorted --workload dtype=float32,N=16777216,W=32 --seconds 0.5"
+    ),
+    "l3_turn": (
+        "PYTHONPATH=src python -m course_kernels.measure transpose/k01_naive transpose/k02_tiled "
+        "transpose/k03_padded transpose/k05_vectorised --workload dtype=float32,M=16384,N=16384 "
+        "--seconds 0.5"
+    ),
+    "l4_ladder": (
+        "PYTHONPATH=src python -m course_kernels.measure sgemm/k01_naive sgemm/k02_coalesced "
+        "sgemm/k03_shared_tiles sgemm/k04_register_column sgemm/k05_register_tile "
+        "sgemm/library.cublas --workload dtype=float32,M=4096,N=4096,K=4096 --seconds 0.3"
+    ),
+    "l5_steps_of_the_ladder": (
+        "PYTHONPATH=src python -m course_kernels.measure sgemm/k01_naive sgemm/k05_register_tile "
+        "sgemm/k07_conflict_free sgemm/k09_asynchronous sgemm/library.cublas --workload "
+        "dtype=float32,M=4096,N=4096,K=4096 --seconds 0.3"
+    ),
+    "l6_from_lanes_to_mills": (
+        "PYTHONPATH=src python -m course_kernels.measure gemm/k01_cuda_cores gemm/k02_wmma "
+        "gemm/k03_mma_sync gemm/k04_wgmma gemm/k05_triton gemm/library.cublas --workload "
+        "dtype=bfloat16,M=4096,N=4096,K=4096 --seconds 0.3"
+    ),
+    "l7_nobody_waited": (
+        "PYTHONPATH=src python -m course_kernels.measure reduction/k02_tree reduction/k03_shuffle "
+        "reduction/k04_vectorised reduction/library.torch_sum --workload dtype=float32,N=268435456 "
+        "--seconds 0.3"
+    ),
+    "l8_plain_recipe": (
+        "PYTHONPATH=src python -m course_kernels.measure attention/k01_materialised --workload "
+        "dtype=bfloat16,B=4,H=16,N=4096,D=128,causal=False"
+    ),
+    "w1_benchmark": (
+        "PYTHONPATH=src python -m course_kernels.measure attention/k01_materialised "
+        "attention/k02_teaching attention/library.sdpa_efficient --workload "
+        "dtype=float32,B=4,H=16,N=4096,D=128 --seconds 0.5"
+    ),
+    "w1_tensor_cores": (
+        "PYTHONPATH=src python -m course_kernels.measure attention/k01_materialised "
+        "attention/k03_flash attention/library.sdpa_flash attention/library.sdpa_cudnn --workload "
+        "dtype=bfloat16,B=4,H=16,N=4096,D=128 --seconds 0.5"
+    ),
+    "w2_sass": (
+        'PYTHONPATH=src python -c "from course_kernels.cuda import compile, disassemble; from '
+        "course_kernels.gemm import k04_wgmma; "
+        "print(disassemble.sass(compile.compile_cubin(k04_wgmma.SOURCE, 'sm_90a')))\" | grep -nE "
+        '"HGMMA|LDGSTS|WARPGROUP|BAR|BRA"'
+    ),
+    "w2_race": (
+        "PYTHONPATH=src python -m course_kernels.measure gemm/k03_mma_sync gemm/k04_wgmma "
+        "gemm/k05_triton gemm/library.cublas --workload dtype=bfloat16,M=4096,N=4096,K=4096 --seconds "
+        "0.5"
+    ),
+    "w4_rows": (
+        "for M in 1 64 4096; do PYTHONPATH=src python -m course_kernels.measure gemm/library.cublas "
+        "--workload dtype=bfloat16,M=$M,N=8192,K=8192; done"
+    ),
+    "w4_fusion": (
+        "PYTHONPATH=src python -m course_kernels.measure bias_gelu/library.eager "
+        "bias_gelu/library.compiled bias_gelu/k01_fused --workload dtype=bfloat16,M=32768,N=16384"
+    ),
+    "w5_widths": (
+        "for FOLDER in gemm/library.cublas gemm_fp8/library.cublaslt; do PYTHONPATH=src python -m "
+        "course_kernels.measure $FOLDER --workload dtype=bfloat16,M=4096,N=4096,K=4096; done"
+    ),
+    "w6_cheat": (
+        "PYTHONPATH=src python -m course_kernels.measure refusals/cheats.faster_than_floor --workload "
+        "dtype=float32,M=8192,N=8192"
+    ),
+}
+REFUSED_ON_PURPOSE = {
+    "w6_cheat"
+}  # the measurement says no, with exit code 2: that is the demo
+CACHES = (
+    "TRITON_CACHE_DIR",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "CUDA_CACHE_PATH",
+    "XDG_CACHE_HOME",
+)
+
+
+def wait_for(name: str) -> float:
+    """Seconds from Enter to prompt, in a fresh process with nothing compiled."""
+    with tempfile.TemporaryDirectory() as fresh:
+        python = Path(
+            fresh, "python"
+        )  # the word `python` means the Python of this page
+        python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        python.chmod(0o755)
+        room = os.environ | {
+            cache: str(Path(fresh, cache.lower())) for cache in CACHES
+        }
+        room["PATH"] = os.pathsep.join((fresh, os.environ["PATH"]))
+        start = time.perf_counter()
+        done = subprocess.run(
+            ["bash", "-c", f"set -o pipefail; {DEMOS[name]}"],
+            env=room,
+            capture_output=True,
+            text=True,
+        )
+        seconds = time.perf_counter() - start
+    if done.returncode != (2 if name in REFUSED_ON_PURPOSE else 0):
+        said = (
+            done.stderr.strip() or done.stdout.strip() or "nothing"
+        ).splitlines()[-1]
+        failed.append(f"{name}: exit code {done.returncode}: {said}")
+    return seconds
+
+
+failed: list[str] = []
+waits = {name: wait_for(name) for name in DEMOS}
+if failed:
+    raise RuntimeError("; ".join(failed))
+record(
+    **{
+        name: {"wait_s": quantity(seconds, "s", how="device")}
+        for name, seconds in waits.items()
+    }
+)
+record(all_of_them=quantity(sum(waits.values()), "s", how="device"))
+
+# %% [markdown]
+# ## The waits
+#
+# /// table
+# columns:
+#   - {label: session, value: session}
+#   - {label: what the room sees, value: demo}
+#   - {label: "wait, s", value: wait_s, format: ".0f"}
+# rows:
+#   - {name: opening, session: Opening, demo: "The naive multiply against the library"}
+#   - {name: l1_peak, session: L1, demo: "Nothing but multiply-adds"}
+#   - {name: l2_fork, session: L2, demo: "A warp at a fork"}
+#   - {name: l3_turn, session: L3, demo: "Four transposes in one race"}
+#   - {name: l4_ladder, session: L4, demo: "The ladder, all five and cuBLAS"}
+#   - {name: l5_steps_of_the_ladder, session: L5, demo: "Four of our kernels and the library, in turns"}
+#   - {name: l6_from_lanes_to_mills, session: L6, demo: "From the lanes to the mills: five kernels and the library"}
+#   - {name: l7_nobody_waited, session: L7, demo: "The part that nobody waited for"}
+#   - {name: l8_plain_recipe, session: L8, demo: "The plain recipe, and its percent of peak"}
+#   - {name: w1_benchmark, session: W1, demo: "Their kernel against PyTorch, in fp32"}
+#   - {name: w1_tensor_cores, session: W1, demo: "The same loop on tensor cores, in bf16"}
+#   - {name: w2_sass, session: W2, demo: "Make the sheet: twenty lines of machine code"}
+#   - {name: w2_race, session: W2, demo: "Three of ours against the library"}
+#   - {name: w4_rows, session: W4, demo: "One row, 64 rows, 4096 rows"}
+#   - {name: w4_fusion, session: W4, demo: "Two kernels, or one"}
+#   - {name: w5_widths, session: W5, demo: "Sixteen bits against eight, on this card"}
+#   - {name: w6_cheat, session: W6, demo: "The machine's clever kernel, refused"}
+# caption: "From Enter to prompt, a fresh process, nothing compiled before. All of them, one after the other: {{ all_of_them:.0f }} s."
+# ///
+#
+# Behind a call that loops over several sizes there is a wait for *each* of them: every turn of the loop starts
+# Python again. Talk between the turns.
+#
+# ## Three rules for the room
+#
+# 1. **Say the wait before you press Enter.** A wait that was announced is a pause. One that was not is a fault.
+# 2. **Never fill it with new matter.** They look at the cursor. Take guesses, write the tally, draw the axis on
+#    which the answer will stand.
+# 3. **Half as long again, and you stop waiting.** Show the recorded result; each map names it beside the demo.
+#    Nobody came to watch you mend a driver.
+#
+# Your machine is not this one. Other disks, another network drive with PyTorch on it, another card: measure again
+# with `nox -s docs -- --page handbook/00_before_you_teach/demos.py`, and the maps show your waits.
+#
+# /// exercise | Your own watch
+# Run the demo of your next session twice in a row, with a watch in your hand. How long is the first wait, how long
+# the second, and where did the difference go?
+# /// answer
+# Into the folders that were empty: what the compilers made is kept for the second time, and the operating system
+# still holds PyTorch's files in memory. That is why you run it once before the door opens. It is also why the table
+# shows the first run and not the second: in the room, something always starts from cold.
+# ///
+#
+# **Where this leads.** [The opening demo](opening_demo.py) word by word, and how a measurement is made:
+# [how every number here is measured](../../docs/how_we_measure.py).
