@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -219,29 +220,38 @@ def _words(edition: dict[str, str]) -> str:
 
 def _check_tests(course: Course) -> None:
     """The GPU tests leave a record too: without a fresh one no kernel counts as checked on the card."""
-    path = course.root / "records" / course.slug / "tests.json"
-    name = f"records/{course.slug}/tests.json"
-    again = "run the GPU tests on the card: nox -s tests"
-    if course.draft or "tests/gpu" in course.waiting or not (course.root / "tests" / "gpu").exists():
+    if course.draft or not (course.root / "tests" / "gpu").exists():
         return
+    complaints = list(_against_tests(course))
+    if "tests/gpu" not in course.waiting:
+        for complaint in complaints:
+            course.problem(
+                f"records/{course.slug}/tests.json",
+                f"{complaint}; run the GPU tests on the card: nox -s tests",
+            )
+    elif not complaints:
+        course.problem("records/waiting.toml", "tests/gpu does not wait any more: take it off the list")
+
+
+def _against_tests(course: Course) -> Iterator[str]:
+    """What speaks against the record of the GPU tests, if anything does."""
+    path = course.root / "records" / course.slug / "tests.json"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        course.problem(name, f"is missing; {again}")
+        yield "is missing"
         return
     except ValueError:
-        course.problem(name, f"is cut short or not JSON; {again}")
+        yield "is cut short or not JSON"
         return
     if not is_sealed(data):
-        course.problem(name, f"was changed by hand (its checksum does not match); {again}")
+        yield "was changed by hand (its checksum does not match)"
         return
     if data["failed"] or not data["passed"]:
-        course.problem(
-            name, f"{data['failed']} GPU tests failed, {data['passed']} passed; mend them, then {again}"
-        )
+        yield f"{data['failed']} GPU tests failed, {data['passed']} passed; mend them"
     for reason in changed_files(data["manifest"], course.root):
-        course.problem(name, f"is stale: {reason} since the GPU tests ran; {again}")
+        yield f"is stale: {reason} since the GPU tests ran"
     for record in course.records.values():
         if course.is_reference and record.edition != edition_of(data["provenance"]):
-            course.problem(name, f"is of another edition than {record.meta['page']}; {again}")
+            yield f"is of another edition than {record.meta['page']}"
             return

@@ -123,6 +123,13 @@ def test_a_changed_header_makes_the_gpu_tests_stale(repository, edit):
     refused(repository, "tests.json", "src/course_kernels/softmax/merge.cuh changed since the GPU tests ran")
 
 
+def test_gpu_tests_that_do_not_wait_are_not_listed(repository, edit):
+    skip_while_the_gpu_tests_wait(repository)
+    entry = '[[page]]\npath = "tests/gpu"\nsince = "2026-11-21"\nreason = "planted"\n'
+    edit("records/waiting.toml", lambda text: f"{text}\n{entry}")
+    refused(repository, "records/waiting.toml", "tests/gpu does not wait any more: take it off the list")
+
+
 def test_the_counters_child_is_in_the_manifest():
     record = Record.load(REPOSITORY / W1_RECORD)
     page_files = set(record.meta["manifest"])
