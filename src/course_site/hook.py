@@ -25,6 +25,8 @@ from course_site.notebook import published_notebook
 from course_site.pages import Page
 from course_site.record import write_atomically
 from course_site.render import Rendered, lighten, render_course, site_uri
+from course_site.run_view import run_files
+from course_site.session_data import as_plain
 
 log = logging.getLogger("mkdocs.hooks.course")
 
@@ -107,7 +109,7 @@ def _by_uri() -> dict[str, Page]:
 
 @event_priority(-100)  # after mkdocs-jupyter, which would replace our files by its own
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Put our pages in the place of the scripts MkDocs would copy, and publish each executed notebook."""
+    """Put our pages in the place of the scripts MkDocs would copy, publish each notebook, add the run views."""
     folder = Path(config.config_file_path).parent / ".cache" / "notebooks"
     for uri, page in _by_uri().items():
         existing = files.get_file_from_path(uri)
@@ -124,6 +126,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             write_atomically(notebook, published_notebook(_build.course, page, _build.rendered[page.id]))
             file.abs_src_path = str(notebook)
         files.append(file)
+    course = _build.course
+    maps = [as_plain(course, session) for session in course.maps.sessions.values()]
+    for uri, content in run_files(maps, course.root).items() if maps else ():
+        files.append(File.generated(config, uri, content=content))
     return files
 
 

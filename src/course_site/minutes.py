@@ -79,7 +79,9 @@ def _read(path: Path, folder: Path, sessions: Mapping[str, Session]) -> tuple[st
     parts = path.relative_to(folder).parts
     name = parts[0]
     if len(parts) != 2 or name not in sessions:
-        raise _Refused(0, f"put it into {MINUTES_FOLDER}/ and there into the folder of its session, such as w1/")
+        raise _Refused(
+            0, f"put it into {MINUTES_FOLDER}/ and there into the folder of its session, such as w1/"
+        )
     if path.suffix != ".csv" or not re.match(r"\d{4}-\d\d-\d\d", path.name):
         raise _Refused(0, "call it as the run view did: the date first, such as 2026-11-21-1805-w1.csv")
     try:

@@ -1,0 +1,239 @@
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from course_site.run_view import FOLDER, SOURCES, before_the_answer, embedded, run_files, run_page
+
+ROOT = Path(__file__).parents[2]
+NASTY = '</script><script>alert("x")</script> & <b title="y">'
+
+
+def words(text):
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return {"text": text, "html": escaped}
+
+
+def step(number, block, minutes, **changes):
+    said = {
+        name: words(f"{name} of {number}") for name in ("title", "say", "board", "fingers", "cut", "trip")
+    }
+    usual = {
+        "number": number,
+        "block": block,
+        "minutes": minutes,
+        "start": 0,
+        "kind": "by hand",
+        "check": {"ask": words(f"ask of {number}"), "answer": words(f"answer of {number}")},
+        "room": None,
+        "fingers_source": f"Draw step {number}. There stands 42.",
+        "exempt": None,
+        "taken": None,
+        "anchor": {"label": "A heading", "href": "../../workshops/w1.html#a-heading"},
+        "demo": None,
+        "stage": None,
+    }
+    return said | usual | changes
+
+
+def session(**changes):
+    usual = {
+        "id": "w1",
+        "stop": "W1",
+        "title": "A session",
+        "about": words("What it is about."),
+        "artifact": words("a kernel"),
+        "map": {"label": "The map", "href": "../04_the_pivot/w1_map.html"},
+        "student": {"label": "What students see", "href": None},
+        "chapter": None,
+        "prepare": [words("Chalk.")],
+        "demos": [],
+        "board": {"svg": "", "alt": ""},
+        "questions": [],
+        "exit_ticket": [],
+        "blocks": [
+            {"number": 1, "from": 0, "to": 20, "title": words("First"), "steps": [1, 2]},
+            {"number": 2, "from": 20, "to": 30, "title": words("Second"), "steps": [3]},
+        ],
+        "steps": [step(1, 1, 8), step(2, 1, 12), step(3, 2, 10)],
+    }
+    return usual | changes
+
+
+class Scripts(HTMLParser):
+    """What a browser makes of the page: its scripts, and its elements' names."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.scripts, self.tags, self._inside = [], [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self._inside = tag == "script"
+        if self._inside:
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        self._inside = False
+
+    def handle_data(self, data):
+        if self._inside:
+            self.scripts[-1] += data
+
+
+def data_of(page):
+    return json.loads(Scripts(page).scripts[0])
+
+
+def test_every_step_stands_in_the_page_in_order():
+    page = run_page(session())
+
+    assert re.findall(r'id="step-(\d+)"', page) == ["1", "2", "3"]
+    for number in (1, 2, 3):
+        for part in ("title", "say", "board", "fingers", "cut", "trip", "ask", "answer"):
+            assert f"{part} of {number}" in page
+    assert [s["minutes"] for s in data_of(page)["steps"]] == [8, 12, 10]
+    assert [s["block"] for s in data_of(page)["steps"]] == ["First", "First", "Second"]
+
+
+def test_a_text_that_looks_like_code_stays_text():
+    plain = len(Scripts(run_page(session())).scripts)
+    steps = [step(1, 1, 8, title=words(NASTY), room=words(NASTY)), step(2, 1, 12), step(3, 2, 10)]
+    page = run_page(session(title=NASTY, steps=steps))
+
+    assert len(Scripts(page).scripts) == plain
+    assert "alert(" not in "".join(Scripts(page).scripts[1:])
+    assert data_of(page)["steps"][0]["title"] == NASTY
+    assert data_of(page)["title"] == f"W1 · {NASTY}"
+
+
+def test_embedded_json_closes_no_element_and_comes_back_whole():
+    data = {"text": NASTY + "<!-- \u2028 'quoted' \\ end"}
+
+    actual = embedded(data)
+
+    assert "<" not in actual
+    assert json.loads(actual) == data
+
+
+def test_a_text_with_a_percent_sign_is_no_place_to_fill():
+    page = run_page(session(title="50 %title% of peak"))
+
+    assert "50 %title% of peak" in page
+
+
+def test_a_page_asks_for_files_beside_it_only():
+    page = run_page(session())
+
+    assert set(re.findall(r'<(?:script|link)[^>]*(?:src|href)="([^"]+)"', page)) == {
+        "../../assets/favicon.svg",
+        "run.css",
+        "run.js",
+    }
+    script = (ROOT / FOLDER / "run.js").read_text(encoding="utf-8")
+    assert "fetch(" not in script
+    assert "import " not in script
+
+
+def test_a_cut_that_says_nothing_is_no_cut():
+    steps = [
+        step(1, 1, 8, cut=words("Nothing. This is the heart.")),
+        step(2, 1, 12, cut=None),
+        step(3, 2, 10),
+    ]
+
+    assert [s["cut"] for s in data_of(run_page(session(steps=steps)))["steps"]] == [False, False, True]
+
+
+def test_a_page_to_come_is_not_linked():
+    page = run_page(session(steps=[step(1, 1, 8, anchor={"label": "page to come", "href": None})]))
+
+    assert "None" not in page
+    assert "page to come" not in page
+
+
+def test_a_demo_brings_its_command_its_wait_and_its_rescue():
+    demo = {
+        "title": words("The race"),
+        "command": "python -m race > out && echo done",
+        "preflight": "nvidia-smi",
+        "wait": "12 s",
+        "fallback": {"label": "The result", "href": "../../workshops/w1.html#result"},
+    }
+    page = run_page(session(demos=[demo], steps=[step(1, 1, 8, demo=demo)]))
+
+    assert "<code>python -m race &gt; out &amp;&amp; echo done</code>" in page
+    assert "You wait about 12 s." in page
+    assert '<a href="../../workshops/w1.html#result">the recorded result</a>' in page
+    assert "<code>nvidia-smi</code>" in page
+
+
+def test_minutes_of_earlier_runs_are_shown():
+    page = run_page(session(steps=[step(1, 1, 25, taken={"median": 34.0, "runs": 3})]))
+
+    assert "Planned 25, median of 3 runs 34." in page
+
+
+@pytest.mark.parametrize(
+    ("fingers", "shown"),
+    [
+        ("Draw four boxes. There stands 12 four times.", "Draw four boxes."),
+        ("Slip two: the boxes. In them m = 3, l = {{ a.b }}.", "Slip two: the boxes."),
+        (
+            "Slip one: a guess, then 4096², in bytes: {{ a.b:.1f }} million.",
+            "Slip one: a guess, then 4096², in bytes.",
+        ),
+        ("Type the loop; the grader says *right*.", "Type the loop."),
+        ("{{ a.b }} on the sheet.", ""),
+        ("Save the file, and stand up.", "Save the file, and stand up."),
+        ("Open the file `a.py`", "Open the file `a.py`"),
+    ],
+)
+def test_the_room_sees_the_fingers_without_the_answer(fingers, shown):
+    assert before_the_answer(fingers) == shown
+
+
+def test_the_map_may_say_what_the_room_sees():
+    steps = [step(1, 1, 8), step(2, 1, 12, room=words("Draw the boxes.")), step(3, 2, 10)]
+
+    rooms = [s["room"] for s in data_of(run_page(session(steps=steps)))["steps"]]
+
+    assert rooms == ["Draw step 1.", "Draw the boxes.", "Draw step 3."]
+
+
+def version_of(files):
+    return re.search(r'"run-" \+ "(\w+)"', files[f"{FOLDER}/service_worker.js"])[1]
+
+
+def test_the_version_changes_when_a_word_does_and_only_then():
+    first, again = run_files([session()], ROOT), run_files([session()], ROOT)
+    other = run_files([session(about=words("Another."))], ROOT)
+
+    assert version_of(first) == version_of(again)
+    assert version_of(first) != version_of(other)
+
+
+def test_the_service_worker_keeps_every_file_of_the_views():
+    files = run_files([session(), session(id="l1")], ROOT)
+    worker = files[f"{FOLDER}/service_worker.js"]
+
+    kept = json.loads(re.search(r"const FILES = (\[.*?\]);", worker, re.DOTALL)[1])
+
+    assert {"w1.html", "l1.html", "run.css", "run.js"} <= set(kept)
+    assert "service_worker.js" not in kept
+    for name in kept:
+        assert (
+            name in {n.removeprefix(f"{FOLDER}/") for n in files}
+            or (ROOT / "docs" / name.removeprefix("../../")).is_file()
+        )
+    style = files[f"{FOLDER}/run.css"]
+    assert set(re.findall(r"url\(([^)]+)\)", style)) <= set(kept)
+
+
+def test_the_sources_lie_where_their_copies_do():
+    files = run_files([session()], ROOT)
+
+    assert set(files) == {f"{FOLDER}/w1.html", *(f"{FOLDER}/{name}" for name in SOURCES)}
