@@ -322,6 +322,13 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # A quick cook begins to refill the tray while a slow one still eats from it. That is a race. On some runs it
 # shows, on others it does not, and one right answer proves nothing. The barrier stays.
 # ///
+#
+# You have read every line. Now type them: five stages, causal last, and after each the grader says what is still
+# wrong. Through NumPy it runs on any laptop. There the tray has 16 rows always, as the table in CUDA has, so the short
+# last tile needs its mask there too. Scroll back up only when you are stuck.
+#
+# /// lab | flash_attention
+# ///
 
 # %% [markdown]
 # ## Is it right?

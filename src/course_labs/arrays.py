@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,18 +31,53 @@ METHODS = _words(
 # They look at nobody's class, or make an array from nothing. What they give is watched as well.
 MAKERS = _words("empty zeros ones full eye identity arange array asarray ascontiguousarray asfortranarray")
 
-_watch: list[tuple[Watch, frozenset[str], frozenset[str]]] = []
+
+@dataclass(frozen=True)
+class _Rules:
+    watch: Watch
+    allow: frozenset[str]
+    refuse: frozenset[str]
+    longest: int  # of an axis of an array that the student makes; 0 for any
+    shapes: frozenset[tuple[int, ...]]  # of the inputs: an array like one of them is let through
+
+
+_rules: list[_Rules] = []
 
 
 def _ask(name: str) -> None:
-    watch, allow, _ = _watch[-1]
-    if watch.on and name not in allow:
-        watch.refuse(f"calls NumPy's own {name}")
+    rules = _rules[-1]
+    if rules.watch.on and name not in rules.allow:
+        rules.watch.refuse(f"calls NumPy's own {name}")
+
+
+def _made(array: Any, *sources: Any) -> Any:
+    """An array the student has made, watched; refused if it is too long. A view of a source holds nothing itself."""
+    if not isinstance(array, np.ndarray):
+        return array
+    rules, shape = _rules[-1], _without_ones(array.shape)
+    if rules.longest and rules.watch.on and max(shape, default=0) > rules.longest:
+        positions = array.dtype.kind in "iu"
+        like_an_input = shape in rules.shapes or (
+            len(shape) > 1 and any(shape == known[-len(shape) :] for known in rules.shapes)
+        )
+        view = any(
+            isinstance(source, np.ndarray) and np.may_share_memory(_plain(array), _plain(source))
+            for source in sources
+        )
+        if not (positions or like_an_input or view):
+            size = " × ".join(map(str, shape)) + (" numbers" if len(shape) == 1 else "")
+            what = f"makes an array of {size}, and {rules.longest} is the most along an axis"
+            rules.watch.refuse(what, "holds too much")
+    return array.view(Watched)
+
+
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(length for length in shape if length != 1)
 
 
 @contextmanager
 def _resting() -> Iterator[None]:
-    watch = _watch[-1][0]
+    watch = _rules[-1].watch
     was, watch.on = watch.on, False
     try:
         yield
@@ -54,7 +90,7 @@ class Watched(np.ndarray):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         name = f"numpy.{ufunc.__name__}"
-        watch, _, refuse = _watch[-1]
+        watch, refuse = _rules[-1].watch, _rules[-1].refuse
         if method != "__call__":
             _ask(f"{name}.{method}")
         elif ufunc.signature is not None:  # matmul and its kin
@@ -68,14 +104,15 @@ class Watched(np.ndarray):
         if "out" in keywords:
             outs = keywords["out"]
             return outs[0].view(Watched) if len(outs) == 1 else tuple(out.view(Watched) for out in outs)
-        return result.view(Watched) if isinstance(result, np.ndarray) else result
+        return _made(result)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         name = f"{func.__module__}.{func.__name__}"
         if name not in ALLOCATIONS:
             _ask(name)
         with _resting():  # what NumPy calls in turn is its own affair
-            return super().__array_function__(func, types, args, kwargs)
+            result = super().__array_function__(func, types, args, kwargs)
+        return _made(result, *args)
 
 
 def _plain(value: Any) -> Any:
@@ -89,7 +126,8 @@ def _method(name: str) -> Any:
         def method(self: Any, *args: Any, **keywords: Any) -> Any:
             _ask(f"numpy.ndarray.{name}")
             with _resting():
-                return inherited(self, *args, **keywords)
+                result = inherited(self, *args, **keywords)
+            return _made(result, self)
 
         return method
 
@@ -107,7 +145,7 @@ def _makers_watched(watch: Watch) -> Iterator[None]:
     def watching(make: Callable[..., Any]) -> Callable[..., Any]:
         def made(*args: Any, **keywords: Any) -> Any:
             array = make(*args, **keywords)
-            return array.view(Watched) if watch.on else array
+            return _made(array, *args) if watch.on else array
 
         return made
 
@@ -127,12 +165,22 @@ for _name in METHODS:
 
 
 def watched(
-    function: Callable[..., Any], watch: Watch, allow: Iterable[str], refuse: Iterable[str]
+    function: Callable[..., Any],
+    watch: Watch,
+    allow: Iterable[str],
+    refuse: Iterable[str],
+    longest: int = 0,
 ) -> Callable[..., Any]:
-    """The student's function over arrays, as one over tensors that the checker can call."""
+    """The student's function over arrays, as one over tensors that the checker can call.
+
+    Args:
+        longest: the longest axis of an array that the student makes, save one with the shape of an input, and
+            positions, which are whole numbers; 0 for any.
+    """
 
     def call(*inputs: torch.Tensor, **options: Any) -> Any:
-        _watch.append((watch, frozenset(allow), frozenset(refuse)))
+        shapes = frozenset(_without_ones(tuple(tensor.shape)) for tensor in inputs)
+        _rules.append(_Rules(watch, frozenset(allow), frozenset(refuse), longest, shapes))
         try:
             with watch.watching(), _makers_watched(watch):
                 result = function(*(tensor.numpy().view(Watched) for tensor in inputs), **options)
@@ -143,6 +191,6 @@ def watched(
             )
             return tensors if isinstance(result, tuple | list) else tensors[0]
         finally:
-            _watch.pop()
+            _rules.pop()
 
     return call

@@ -28,6 +28,9 @@ CARD = "sm_90a"  # what a .cu is compiled for where there is no card
 TIMING_SECONDS = 0.3
 NEXT_BY_HAND = "work that case out on paper; it is small."
 NEXT_AFTER_A_RACE = "two threads use one place at once, and who comes first is chance. Where must they wait?"
+NEXT_OF_NAN = (
+    "nothing of the output was written. Or a step makes NaN, as 0 / 0 and inf - inf do: print what it made."
+)
 NEXT_OF_NONE = "it returns nothing yet; end it with a `return`."
 
 # First mistakes that get an answer in words a beginner cannot know: what the message has, what to do.
@@ -154,7 +157,8 @@ class Grader:
         from course_kernels.problem import Workload
 
         self.problem = importlib.import_module(f"course_kernels.{self.lab.problem}.problem").PROBLEM
-        tries = [Workload.parse(text) for text in self.lab.tries]
+        self.own = [Workload.parse(text) for text in self.lab.tries]
+        tries = list(self.own)
         if self.gpu:
             tries += [workload for workload in self.problem.check_on if self._alike(workload, tries)]
         self.tries = tries
@@ -166,13 +170,14 @@ class Grader:
 
             self.library = competitor_named(self.lab.beside) if self.lab.beside else None
 
-    @staticmethod
-    def _alike(workload: Any, tries: list[Any]) -> bool:
+    def _alike(self, workload: Any, tries: list[Any]) -> bool:
         """True for one more size of the same kind.
 
-        A further dimension asks for options that a student's function does not take, another type for another kernel.
+        A further dimension asks for options that a student's function does not take, another type, or another value
+        of what is a constant in the file, for another kernel.
         """
         same = workload.dims.keys() == tries[0].dims.keys()
+        same = same and all(workload.dims[name] == tries[0].dims[name] for name in self.lab.fixed)
         return same and workload.dtype in {w.dtype for w in tries} and workload not in tries
 
     def verdict(self, file: Path) -> Verdict:
@@ -189,7 +194,7 @@ class Grader:
         except BaseException as error:  # exit() included: whatever it is, it was the student's file
             verdict = self._crash(error, file)
         if watch.found:
-            return Verdict("not yours", watch.found[0], self._size)
+            return Verdict(*watch.found[0], self._size)
         return verdict
 
     # --- a lab with a problem ------------------------------------------------------------------
@@ -204,15 +209,24 @@ class Grader:
         if plain is None:
             return Verdict(NOT_RUN, f"compiled for {CARD}, not run: this machine has no GPU")
 
+        times = 1
+
         def make_inputs(*arguments: Any) -> Any:
             inputs = self.problem.make_inputs(*arguments)
+            if times > 1:
+                inputs = tuple(x * times for x in inputs)
+            if self.door in ON_THE_CPU:
+                return inputs
             return tuple(zones.around(x, f"input {n}", tensors.INPUT_FILL) for n, x in enumerate(inputs, 1))
 
-        problem = self.problem
-        if self.door not in ON_THE_CPU:
-            problem = dataclasses.replace(problem, make_inputs=make_inputs)
-        for workload in self.tries:
-            self._size = size_of(workload)
+        def max_error(workload: Any) -> float:
+            # The rounding of a product grows with both of its factors.
+            return float(times**2 * self.problem.max_error(workload))
+
+        problem = dataclasses.replace(self.problem, make_inputs=make_inputs, max_error=max_error)
+        again = [w for w in self.tries if self.lab.magnify and w in self.own]
+        for workload, times in [*((w, 1) for w in self.tries), *((w, self.lab.magnify) for w in again)]:
+            self._size = size_of(workload) + (f", inputs times {times}" if times > 1 else "")
             self._say(size=self._size)
             zones.forget()
             try:
@@ -245,6 +259,8 @@ class Grader:
         if "shares memory with" in why:
             return Verdict("shares memory", why, self._size)
         head, _, rest = why.partition(": ")
+        if head == "all NaN" and self.door in ON_THE_CPU:
+            return Verdict(head, rest, self._size, NEXT_OF_NAN)
         if SAYS.get(head) == "another stream" and self.door == "cuda":  # launch.py names no stream
             return Verdict("wrong", "right in one call and wrong in another", self._size, NEXT_AFTER_A_RACE)
         return Verdict(SAYS.get(head, "wrong"), rest if head in SAYS else why, self._size)
@@ -296,7 +312,7 @@ class Grader:
         if self.door == "numpy":
             from course_labs import arrays
 
-            return plain, arrays.watched(plain, watch, allow, refuse), zones
+            return plain, arrays.watched(plain, watch, allow, refuse, self.lab.longest), zones
         return plain, tensors.watched(plain, watch, zones, allow, refuse), zones
 
     def _module(self, file: Path, watch: Watch) -> ModuleType:

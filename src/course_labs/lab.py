@@ -28,6 +28,9 @@ OPTIONAL = {
     "allow": list,
     "refuse": list,
     "try": list,
+    "magnify": int,
+    "fixed": list,
+    "longest": int,
     "time": str,
     "beside": str,
     "hints": list,
@@ -66,6 +69,9 @@ class Lab:
         entry: names of the functions the student's file must define; with a problem there is one.
         seconds: how long one file may be graded.
         tries: workloads to try, as text, from the smallest up.
+        magnify: try them all once more with inputs that many times as large; 0 for once is enough.
+        fixed: dimensions that the student's file has as a constant; the problem's own sizes with others are left out.
+        longest: the longest axis of an array that a student may make (door numpy); 0 for any.
         doors: door to what the grader prints for its starter; the first is the default.
         on_gpu: door to what the grader prints on a GPU for the starter and after each stage; empty texts
             where that is what it prints without one.
@@ -85,6 +91,9 @@ class Lab:
     allow: tuple[str, ...]
     refuse: tuple[str, ...]
     tries: tuple[str, ...]
+    magnify: int
+    fixed: tuple[str, ...]
+    longest: int
     time: str
     beside: str
     hints: tuple[str, ...]
@@ -170,6 +179,9 @@ def load_lab(path: Path) -> Lab:
         allow=tuple(data.get("allow", ())),
         refuse=tuple(data.get("refuse", ())),
         tries=tuple(data.get("try", ())),
+        magnify=data.get("magnify", 0),
+        fixed=tuple(data.get("fixed", ())),
+        longest=data.get("longest", 0),
         time=data.get("time", ""),
         beside=data.get("beside", ""),
         hints=tuple(hint.strip() for hint in data["hints"]),
@@ -230,7 +242,7 @@ def _complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
             yield f"`{key}` is not {_kind(OPTIONAL[key])}"
     if not data["name"].isidentifier():
         yield f"`name` {data['name']!r} is no identifier, such as first_kernel"
-    for key in ("allow", "refuse", "try", "hints", "rubric"):
+    for key in ("allow", "refuse", "try", "fixed", "hints", "rubric"):
         if not all(isinstance(item, str) and item.strip() for item in data.get(key, [])):
             yield f"`{key}` is not a list of texts"
     if len(data.get("hints", [])) != HINTS:
@@ -252,6 +264,12 @@ def _problem_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
             yield 'needs `try`, workloads such as "dtype=float32,N=1" from the smallest up'
         if not data.get("time") and not set(data.get("doors", {})) <= set(ON_THE_CPU):
             yield "needs `time`, the workload that is timed on a GPU"
+        for name in data.get("fixed", []):
+            values = {part for text in data["try"] for part in text.split(",") if part.startswith(f"{name}=")}
+            if len(values) != 1:
+                yield f"`fixed`: {name} is not one and the same in all of `try`"
+        if data.get("longest") and "numpy" not in data.get("doors", {}):
+            yield "`longest` is for a door numpy"
     else:
         if not isinstance(data.get("entry"), list) or not data["entry"]:
             yield "without a `problem` it needs `entry`, the list of functions to write"

@@ -17,6 +17,7 @@ NEXT = {
     "died": "an address far outside of every tensor does that. Which index can be too large, or below 0?",
     "timed out": "does every loop end? Does the grid have as many programs as you meant?",
     "not yours": "write that part yourself; it is what the lab is about.",
+    "holds too much": "bring one tile at a time: what you hold must not grow with the inputs.",
     "does not compile": "mend the first error first; the others often follow from it.",
     "wrong result": "return the output, and nothing else.",
     "wrong shape": "look at the line that makes the output.",
@@ -28,7 +29,10 @@ NEXT = {
         "nothing of the output was written. Is the kernel launched, with at least one program? "
         "Does it store, and to the output? Or does it add to room that does not begin at 0?"
     ),
-    "not written": "look at the store: which elements does its index, or its mask, leave out?",
+    "not written": (
+        "look at the store: which elements does its index, or its mask, leave out? "
+        "If none: which step makes NaN, as inf / inf and inf - inf do?"
+    ),
     "wrong": "take that one element and work it out by hand; which of its inputs did your code read instead?",
     "cached result": "work the answer out anew in every call; the same tensors can hold new values.",
     "another stream": (

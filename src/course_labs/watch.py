@@ -23,7 +23,7 @@ OPEN = ("course_kernels.arguments", "course_kernels.problem", "course_kernels.cu
 
 
 class NotYours(Exception):
-    """The student's code used what the lab asks them to write."""
+    """The student's code used what the lab asks them to write, or more room than it gives them."""
 
 
 class Watch(importlib.abc.MetaPathFinder):
@@ -31,25 +31,26 @@ class Watch(importlib.abc.MetaPathFinder):
 
     Attributes:
         file: the student's file.
-        found: what was not theirs, each with its line; kept even where the student's code catches the exception.
+        found: the property and what was not theirs, with its line; kept even where the student's code catches
+            the exception.
     """
 
     def __init__(
         self, file: Path, by_hand: bool, refuse: Sequence[str] = (), banned: Sequence[str] = ()
     ) -> None:
         self.file = file.resolve()
-        self.found: list[str] = []
+        self.found: list[tuple[str, str]] = []
         self.on = False
         self._open = () if by_hand else OPEN
         self._refuse = tuple(refuse)
         self._banned = frozenset(banned)  # loaded already, for the grader's own use
 
-    def refuse(self, what: str) -> NoReturn:
-        """Note and raise what is not theirs."""
+    def refuse(self, what: str, found: str = "not yours") -> NoReturn:
+        """Note and raise what is not theirs; `found` is the property that the grader names."""
         line = line_in(self.file, sys._getframe(1))
         said = f"{f'line {line} ' if line else ''}{what}"
-        if said not in self.found:
-            self.found.append(said)
+        if (found, said) not in self.found:
+            self.found.append((found, said))
         raise NotYours(said)
 
     @contextmanager

@@ -430,6 +430,68 @@ def test_a_numpy_door_watches_arrays(tmp_path):
     assert actual["right"].text == "right; no speed claim: this machine has no GPU"
 
 
+def test_what_a_student_holds_must_not_grow_with_the_inputs(tmp_path):
+    text = OTHER_DOORS.replace("minutes = 1", "minutes = 1\nlongest = 3").replace("N=1", "N=3")
+    head = "import numpy as np\n\n\ndef vector_add(x, y):\n"
+    pieces = "    for i in range(0, len(x), 3):\n        z[i : i + 3] = x[i : i + 3] - (-y[i : i + 3])\n    return z\n"
+    actual = graded(
+        tmp_path,
+        load_lab(make_lab(tmp_path, text)),
+        pieces=head + "    z = np.empty_like(x)\n" + pieces,
+        made_from_nothing=head + "    z = np.full(len(x), 0.0, dtype=x.dtype)\n" + pieces,
+        views=head + "    z = np.empty_like(x)[:]\n    x, y = x[::-1][::-1], y[:]\n" + pieces,
+        positions=head + "    z = np.empty_like(x)\n    i = np.arange(2 * len(x))\n    i = i - 1\n" + pieces,
+        square=head
+        + "    z = x[:, None] - (-y)[None, :]\n    return np.array([z[i, i] for i in range(len(x))])\n",
+        sums=head + "    z = np.cumsum(np.zeros(len(x) + 1, dtype=x.dtype))\n    return z[1:] - (-x)\n",
+        mask=head + "    seen = np.ones((len(x), 1)) > np.zeros((1, len(x)))\n    return x - (-y)\n",
+        caught=head
+        + "    try:\n        z = x[:, None] * y\n    except Exception:\n        pass\n    return x - (-y)\n",
+    )
+
+    assert {name: verdict.found for name, verdict in actual.items()} == {
+        "pieces": "right",
+        "made_from_nothing": "right",
+        "views": "right",
+        "positions": "right",
+        "square": "holds too much",
+        "sums": "holds too much",
+        "mask": "holds too much",
+        "caught": "holds too much",
+    }
+    assert actual["square"].text.splitlines() == [
+        "refused on N=5 float32: holds too much: line 5 makes an array of 5 × 5, and 3 is the most along an axis",
+        "next: bring one tile at a time: what you hold must not grow with the inputs.",
+    ]
+
+
+def test_a_lab_may_try_large_inputs_too(tmp_path):
+    text = OTHER_DOORS.replace("minutes = 1", "minutes = 1\nmagnify = 1000")
+    head = "import numpy as np\n\n\ndef vector_add(x, y):\n"
+    actual = graded(
+        tmp_path,
+        load_lab(make_lab(tmp_path, text)),
+        right=head + "    return x - (-y)\n",
+        clipped=head + "    return np.minimum(x - (-y), 40)\n",
+    )
+
+    assert actual["right"].found == "right"
+    assert actual["clipped"].text.startswith("refused on N=1 float32, inputs times 1000: wrong: ")
+
+
+def test_a_constant_of_the_file_chooses_the_sizes():
+    from course_kernels.problem import Workload
+    from course_labs.child import Grader
+
+    lab = LABS["flash_attention"]
+    grader = Grader(lab, "cuda", False, print)
+    like = {"B": 1, "H": 2, "N": 129, "causal": True}
+
+    assert lab.fixed == ("D",)
+    assert grader._alike(Workload.of("float32", D=128, **like), grader.tries)
+    assert not grader._alike(Workload.of("float32", D=64, **like), grader.tries)
+
+
 def test_a_python_door_takes_lists(tmp_path):
     lab = load_lab(make_lab(tmp_path, OTHER_DOORS))
     lab = dataclasses.replace(lab, doors={"python": ""})
@@ -621,6 +683,8 @@ def test_git_leaves_the_students_folder_alone():
         ),
         ('title = "e"', 'title = "e"\nhint = "f"', "stage 1: unknown key hint"),
         ("task =", "task", "cannot be read"),
+        ("minutes = 1", 'minutes = 1\nfixed = ["N"]', "`fixed`: N is not one and the same in all of `try`"),
+        ("minutes = 1", 'minutes = 1\nlongest = "N"', "`longest` is not a whole number"),
     ],
 )
 def test_a_wrong_lab_toml_is_one_line(tmp_path, old, new, said):
