@@ -1,0 +1,401 @@
+# ---
+# id: teach_w3
+# title: "Teaching W3: the ladder of tools"
+# description: How to lead a room from a matrix multiply in Triton to the words of CUTLASS, and to a rule for which rung a job deserves.
+# ---
+
+# %% [markdown]
+# # Teaching W3: the ladder of tools
+#
+# After this page you can put two programs beside each other that do the same work, one a few times as long as the other, and lead a
+# room to the question behind them: *who decided what?* You will have counted the lines yourself, you will be able to read a layout of CuTe aloud, and
+# you will send everybody home with a rule of their own.
+#
+# With [the map of the three hours](../05_the_frontier/w3_map.md), this page, and the lab of the tiles lecture through its Triton door, you can run it.
+# Nobody needs a GPU to type; the two demos need one.
+
+# %% [markdown]
+# ## What it is really about
+#
+# You do not always have to write raw CUDA. There is a ladder of tools. Each rung upwards takes decisions off your hands, and each decision
+# it takes is one that you cannot take back. The skill is not to stand high or low. It is to know *which decisions this job needs*, and to take the highest
+# rung that still leaves them to you.
+#
+# /// callout | metaphor
+# Dinner, three ways. **Triton** is a meal kit: the recipe has a page, and who peels what, where and when is settled. **CUTLASS and CuTe** are raw
+# ingredients and a professional kitchen: labelled measuring cups, sharp knives, and you must know what you are doing. **Raw CUDA** is a stove of your own
+# making, in a field. A Tuesday dinner does not need a stove of your own. A dish that nobody has cooked may.
+# ///
+#
+# /// figure | docs/assets/figures/tool_ladder.svg
+# alt: >-
+#   A ladder: Triton on top, TileLang and CUTLASS with CuTe in the middle, raw CUDA at the bottom. Upwards less code, downwards more
+#   control. Beside each rung, who decides: the size of a tile is yours on every rung; where it is kept is the tool's in Triton and yours
+#   below; which thread and which instruction is the tool's in Triton and TileLang, yours further down.
+# ///
+
+# %% [markdown]
+# ## By hand: count the lines
+#
+# The most persuasive minute of the session is a silent one. Two listings side by side, at the same size of letters. Before you show them, let them
+# guess. After it, let them *count*, by one rule: a line that holds something other than a comment or a doc string.
+#
+# /// predict | Our wgmma kernel in CUDA C++, with the two headers that it needs, against our Triton kernel with its load and store. How many lines?
+# Write two numbers. Then a third: what share of the library's speed has each?
+# /// reveal
+# {{ count.wgmma.device:.0f}} against {{ count.triton.device:.0f}}. The speeds come further down.
+# ///
+
+# %%
+import ast
+import io
+import re
+import tokenize
+from pathlib import Path
+
+from course_kernels.attention import k03_flash, k04_specialised
+from course_kernels.cuda.compile import sources_of
+from course_kernels.gemm import (
+    k01_cuda_cores,
+    k02_wmma,
+    k03_mma_sync,
+    k04_wgmma,
+    k05_triton,
+)
+from course_kernels.measure import quantity, record
+
+QUIET = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT}
+QUIET |= {tokenize.DEDENT, tokenize.ENDMARKER}
+
+
+def cuda_lines(path):
+    """Lines of C++ that hold more than a comment."""
+    code = re.sub(r"/[*].*?[*]/|//[^\n]*", "", path.read_text(), flags=re.DOTALL)
+    return sum(bool(line.strip()) for line in code.splitlines())
+
+
+def python_lines(path, names=None):
+    """Lines of Python that hold more than a comment or a doc string; of some functions only, if named."""
+    text = path.read_text()
+    tree = ast.parse(text)
+    keep, drop = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
+            first = node.body[0]
+            if isinstance(first, ast.Expr) and isinstance(
+                first.value, ast.Constant
+            ):
+                drop |= set(range(first.lineno, first.end_lineno + 1))
+        if isinstance(node, ast.FunctionDef) and (
+            names is None or node.name in names
+        ):
+            start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            keep |= set(range(start, node.end_lineno + 1))
+    spoken = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in QUIET:
+            spoken |= set(range(token.start[0], token.end[0] + 1))
+    return len((spoken if names is None else spoken & keep) - drop)
+
+
+cuda = {
+    "cuda_cores": k01_cuda_cores,
+    "wmma": k02_wmma,
+    "mma_sync": k03_mma_sync,
+    "wgmma": k04_wgmma,
+}
+count = {
+    name: {
+        "device": sum(cuda_lines(file) for file in sources_of(kernel.SOURCE)),
+        "host": python_lines(Path(kernel.__file__)),
+    }
+    for name, kernel in cuda.items()
+}
+triton_file = Path(k05_triton.__file__)
+in_triton = python_lines(triton_file, {"gemm_kernel", "_load", "_store"})
+count["triton"] = {
+    "device": in_triton,
+    "host": python_lines(triton_file) - in_triton,
+}
+print("kernel       device  host")
+for name, lines in count.items():
+    print(f"{name:12s} {lines['device']:6d} {lines['host']:5d}")
+attention = {
+    "flash": python_lines(Path(k03_flash.__file__)),
+    "specialised": python_lines(Path(k04_specialised.__file__)),
+}
+print("attention: Triton", attention["flash"], " Gluon", attention["specialised"])
+
+record(
+    count={
+        name: {part: quantity(n, how="counted") for part, n in lines.items()}
+        for name, lines in count.items()
+    },
+    attention={name: quantity(n, how="counted") for name, n in attention.items()},
+)
+
+# %% [markdown]
+# /// table
+# columns: [our GEMM, "lines on the card", "lines on the host", "% of peak", "% of cuBLAS"]
+# rows:
+#   - [CUDA cores, "{{ count.cuda_cores.device:.0f}}", "{{ count.cuda_cores.host:.0f}}", "{{ l6.climb.cuda_cores.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.cuda_cores.us:.0%}}"]
+#   - [WMMA, "{{ count.wmma.device:.0f}}", "{{ count.wmma.host:.0f}}", "{{ l6.climb.wmma.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.wmma.us:.0%}}"]
+#   - [mma.sync, "{{ count.mma_sync.device:.0f}}", "{{ count.mma_sync.host:.0f}}", "{{ l6.climb.mma_sync.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.mma_sync.us:.0%}}"]
+#   - [wgmma, "{{ count.wgmma.device:.0f}}", "{{ count.wgmma.host:.0f}}", "{{ l6.climb.wgmma.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}}"]
+#   - ["**Triton**", "{{ count.triton.device:.0f}}", "{{ count.triton.host:.0f}}", "{{ l6.climb.triton.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.triton.us:.0%}}"]
+# caption: 4096 × 4096 × 4096, bf16. Lines counted by the cell above, headers of ours included.
+# ///
+#
+# /// claim | count.triton.device < 0.5 * count.wgmma.device and l6.climb.triton.us < 0.95 * l6.climb.wgmma.us
+# Less than half of the lines, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed. Not because Triton is cleverer. Somebody wrote
+# the swizzle, the ring of trays, the copy engine and the order of tiles *into the compiler*. Those are the two lectures of the ladder.
+# /// otherwise
+# {{ count.triton.device:.0f}} lines against {{ count.wgmma.device:.0f}}, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed on this card.
+# ///
+#
+# ### How the usual comparison goes wrong
+#
+# You will hear "forty lines against six hundred". Teach what stands behind each number.
+#
+# - **About 40** is the kernel of Triton's own tutorial, without the list of settings that it tries and without the function that calls it [^triton-tutorials].
+# - **186** is the file of the warp-tile kernel of the well-known ladder, in fp32, without tensor cores [^boehm2022]. All eight rungs of that article
+#   together are about 700 lines.
+# - **560 to 640** are the fastest kernels of the Hopper worklog [^shankhdhar2024]. They do far more than the tutorial's.
+#
+# So 40 against 600 sets a short kernel *with* tensor cores against a long one for another card. And "they do roughly the same" is not
+# right either: against the fp32 ladder the Triton one is ahead by an instruction, not by brevity. Ours, above, is a fair pair: the
+# same formula, the same type, the same instruction in the middle, counted by one rule. The gap is smaller, and it is still the point.
+#
+# /// callout | trip
+# "Triton is shorter *and* ahead, so always Triton." Ask two things. *Who would have to change the compiler* if it did not do what you need? And
+# then show the other pair: attention in Triton has {{ attention.flash:.0f}} lines and {{ w1.flash.n16384.of_peak:.0%}} of peak, one rung
+# down in Gluon {{ attention.specialised:.0f}} lines and {{ w1.specialised.n16384.of_peak:.0%}}. There a rung down paid.
+# ///
+
+# %% [markdown]
+# ## The live build: Triton, a tile at a time
+#
+# The lab is [the one of the tiles lecture](../../docs/lectures/l4_the_gemm_ladder.py#rung-3-carry-a-tile-to-the-tray), `sgemm_tiles`, through its
+# **Triton** door. Most of the room took the CUDA door then, and that is why it works: stage by stage they meet their own lines again, with
+# the threads gone. Ask at every stage: *what did you not have to say?*
+#
+# | stage | typed | what they no longer say |
+# |---|---|---|
+# | 1 | a column times a row, for one k | which thread has which number |
+# | 2 | masks on loads and the store | `if (…) return`, and who may still reach the barrier |
+# | 3 | `tl.dot` of two tiles | the tray, both barriers, the queues at its windows |
+# | 4 | the mask of the last k | nothing new; count your lines |
+#
+# Whoever typed this door in lecture 4 starts again at the starter, from memory: `nox -s lab -- sgemm_tiles --stage 0` keeps the old file.
+#
+# One word of it is a trap, and it is the lesson of the day in small: `input_precision="ieee"`. Without it, on a GPU, `tl.dot` rounds fp32 to TF32. The tool
+# decided something for you, quietly. It is a good decision, and it was not yours.
+#
+# ### The gap sheet
+#
+# FlashAttention in Triton needs no typing: they know the loop from W1. Hand out this sheet, our own kernel with five holes. (It counts in powers of two;
+# `scale` has the logarithm in it already.)
+#
+# ```python
+# for start in tl.range(first, last, BLOCK_N):
+#     k = rows_of(K, head, start)
+#     s = tl.dot(q, k.T)                              # [BLOCK_M, BLOCK_N]
+#     m_new = ______________________________________  # [BLOCK_M]
+#     p = tl.math.exp2(s * scale - m_new[:, None])
+#     repair = _____________________________________
+#     l = __________________________________________
+#     v = rows_of(V, head, start)
+#     acc = tl.dot(p.to(v.dtype), v, _______________)
+#     m = ____
+# ```
+#
+# /// exercise | Fill it in yourself first
+# Five holes, no peeking. Then compare with `_weigh` and `_attend` in `src/course_kernels/attention/k03_flash.py`.
+# /// answer
+# `tl.maximum(m, tl.max(s, 1) * scale)` · `tl.math.exp2(m - m_new)` · `l * repair + tl.sum(p, 1)` · `acc * repair[:, None]` · `m_new`. Usual slips:
+# the maximum along axis 0, and the repair of `acc` forgotten, since it hides in the third argument of `tl.dot`.
+# ///
+
+# %% [markdown]
+# ## By hand: a layout is a measuring cup
+#
+# CuTe has one idea, and it fits on a slip: a **layout** is a *shape* and a *stride* of the same form. Multiply each coordinate by its stride, add. That is
+# all. Write (4, 8) : (8, 1) on the board and ask where (2, 3) lies. 2 × 8 + 3 × 1 = 19. Now (4, 8) : (1, 4). 2 × 1 + 3 × 4 = 14. The same cup, other marks.
+#
+# Then the step that makes CuTe what it is: a coordinate may be a *pair*, and its stride a pair too. Remember the odd table of the tensor cores,
+# [which lane holds what](../../docs/lectures/l6_tensor_cores.py#a-tiny-matmul-in-one-instruction)? In CUTLASS it is one line [^cute-mma-sm80]:
+#
+# ```text
+# thread, value  →  place in A:   ((4, 8), (2, 2, 2)) : ((32, 1), (16, 8, 128))
+# ```
+#
+# Let the room work out lane 5 by hand: 5 is (1, 1), since 5 = 1 + 4 · 1. So 1 × 32 + 1 × 1 = 33, which is row 1, column 2: place = row + 16 · column. Here is
+# the whole table, held against the formula of the lecture.
+
+
+# %%
+def where(shape, stride, index):
+    """Where a layout puts its index-th element: the first digit runs quickest, as CuTe counts."""
+    if isinstance(shape, int):
+        return index * stride
+    place = 0
+    for size, step in zip(shape, stride, strict=True):
+        whole = size if isinstance(size, int) else volume(size)
+        place += where(size, step, index % whole)
+        index //= whole
+    return place
+
+
+def volume(shape):
+    """How many elements a shape has."""
+    if isinstance(shape, int):
+        return shape
+    result = 1
+    for size in shape:
+        result *= volume(size)
+    return result
+
+
+print("(2, 3) in (4, 8):(8, 1) and in (4, 8):(1, 4):", end=" ")
+print(where((4, 8), (8, 1), 2 + 4 * 3), where((4, 8), (1, 4), 2 + 4 * 3))
+
+SHAPE, STRIDE = ((4, 8), (2, 2, 2)), ((32, 1), (16, 8, 128))
+agree = 0
+for lane in range(32):
+    for value in range(8):
+        place = where(SHAPE, STRIDE, lane + 32 * value)
+        m, k = place % 16, place // 16
+        agree += lane == m % 8 * 4 + k % 8 // 2  # the formula of the lecture
+        if lane in (0, 5):
+            print(f"lane {lane}, value {value}: A[{m}, {k}]")
+print(agree, "of 256 numbers lie in the lane that the lecture said")
+record(layout={"agree": quantity(agree), "of": quantity(32 * 8)})
+
+# %% [markdown]
+# {{ layout.agree:.0f}} of {{ layout.of:.0f}}. A page of index arithmetic has become two brackets and a colon. *That* is what the cups are good for: you can add a
+# dimension, cut a tile out, hand a tile to a thread, and the arithmetic stays right.
+#
+# ### The words they already have
+#
+# A CUTLASS kernel of the older kind is chosen by three tiles and a number. Put these four lines on the board; nobody needs a compiler.
+#
+# ```c++
+# using ThreadblockShape  = cutlass::gemm::GemmShape<128, 256, 32>;
+# using WarpShape         = cutlass::gemm::GemmShape<64, 64, 32>;
+# using InstructionShape  = cutlass::gemm::GemmShape<16, 8, 16>;
+# constexpr int Stages    = 3;
+# ```
+#
+# Then ask, and let the calculator answer:
+#
+# | question | worked out |
+# |---|---|
+# | How many warps, how many threads? | (128 / 64) · (256 / 64) = 8, and 256 |
+# | How many sums in a thread? | 64 · 64 / 32 = 128 |
+# | How many orders to the mill, for a warp, in one step of 32? | (64 / 16) · (64 / 8) · (32 / 16) = 64 |
+# | How much of the tray, in bf16? | 3 · (128 + 256) · 32 · 2 bytes = 72 KiB |
+#
+# *Block tile, warp tile, one instruction's tile, trays.* They have had [all four words](../../docs/lectures/l4_the_gemm_ladder.py#the-words-for-tiles) for two
+# weeks. Say nothing for a moment when they notice.
+
+# %% [markdown]
+# ## The rule
+#
+# Let them make it before you show yours. Ours is four questions, asked from the top. The first *yes* tells the rung.
+
+# %%
+RULE = (
+    ("does a library call do it, near enough to what binds?", "call it"),
+    ("is it about tiles, and is the tool's choice good enough?", "Triton"),
+    ("must you say who waits for whom, or where a number lies?", "CuTe, Gluon"),
+    ("is there an instruction that no tool emits?", "CUDA C++ with PTX"),
+)
+JOBS = {  # the answers of a room that argued well
+    "bf16 GEMM, 4096 each way": "ynnn",
+    "bias and GELU on a large tensor": "nynn",
+    "attention with a mask of your own": "nynn",
+    "the same, and it must reach cuDNN": "nnyn",
+    "a sum that is promoted every 128 k": "nynn",
+    "an instruction of a card that came out today": "nnny",
+}
+
+
+def rung(answers):
+    """The rung of the first yes."""
+    return next(
+        tool for (_, tool), yes in zip(RULE, answers, strict=True) if yes == "y"
+    )
+
+
+for job, answers in JOBS.items():
+    print(f"{job:46s} {rung(answers)}")
+
+# %% [markdown]
+# Two remarks that save arguments. *Near enough* needs a number: measure what you have, work out the percent of peak, and only then climb down.
+# And the answers change: an instruction that no tool emitted last year may be a keyword today. The questions stay.
+#
+# /// callout | say
+# "Triton until it can't. Then CUTLASS. Then raw CUDA. And *knowing which one you are in* is the skill. Nobody is paid for the rung. They are paid
+# for the dinner."
+# ///
+
+# %% [markdown]
+# ## In production today
+#
+# /// callout | production
+# When you call `torch.compile` on a GPU, what comes out is mostly Triton: PyTorch's compiler leans on it for NVIDIA, AMD and Intel
+# cards [^torch-compiler]. FlashAttention-3 is CUDA C++ on CUTLASS, and its successor is written in CuTe's Python dialect [^dao-repo].
+# That dialect has the same layouts, tensors and control as the C++ one, without the templates [^cutlass-dsl]. TileLang is a third way: tiles as in Triton,
+# while you may say where they are kept and how deep the pipeline is; on Hopper it finds TMA and wgmma by itself [^tilelang].
+# ///
+#
+# For the reading hour, the one worklog that everybody should know: Kapil Sharma, *Learn CUTLASS the hard way!*, from a naive multiply to a CUTLASS
+# kernel [^sharma2025]. In its second part that kernel, made for an Ada card, reaches 396 TFLOP/s on an H100 where PyTorch reaches 754
+# [^sharma2025]. Show *that*. A rung is not a speed. It speaks the older instruction, and on Hopper you must speak `wgmma`.
+
+# %% [markdown]
+# ## The click
+#
+# /// callout | click
+# Put the two listings on the projector, side by side, at one size: `gemm/k04_wgmma.cu` and `gemm_kernel` in `gemm/k05_triton.py`. Say the two counts,
+# {{ count.wgmma.device:.0f}} and {{ count.triton.device:.0f}}. Then say nothing until somebody laughs. Then the two speeds:
+# {{ l6.climb.wgmma.of_peak:.0%}} and {{ l6.climb.triton.of_peak:.0%}} of peak. "The compiler wrote the coalescing, the tray, the swizzle and the pipeline.
+# You spent two lectures on them. That is why you can *read* what it wrote."
+# ///
+#
+# ## Where students trip
+#
+# - *"Higher is easier, so higher is better."* Each rung has a ceiling. Ask which decision they would want back.
+# - *"Lower is quicker."* Our own `wgmma` kernel stands below our own Triton one. Low is where you *can* be quick.
+# - *"TF32 crept in."* `tl.dot` on fp32. The lab's grader catches it on a GPU, not in the interpreter.
+# - *"A layout is a shape."* Shape says how many, stride says where. Both, always.
+# - *Counting lines to win.* Generated code, headers, settings: say your rule first, then count.
+#
+# /// callout | demo
+# *Triton beside the library* for the multiply, and *one rung down* for attention, where Gluon stands between Triton and cuDNN. Both need a
+# Hopper. Without one: [the climb](../../docs/lectures/l6_tensor_cores.py#the-climb) and
+# [what is still lost](../../docs/workshops/w1_flash_attention.py#what-is-still-lost).
+# ///
+
+# %% [markdown]
+# ## The minutes
+#
+# [The map](../05_the_frontier/w3_map.md) has each step. The live build eats time where somebody's Triton is not installed: have them run the lab's
+# starter before the door opens. If you are late at the break, drop the gap sheet. If you are late at minute 140, drop the second demo and show its record.
+#
+# /// exercise | Rehearse
+# Explain ((4, 8), (2, 2, 2)) : ((32, 1), (16, 8, 128)) aloud, in four sentences, to somebody who has never seen CuTe. Which number do you begin with?
+# /// answer
+# Begin with the 4 and its 32: "Four lanes stand side by side in a row of A, two columns apart, and 32 is two columns of 16." Then the 8 and its 1: eight rows.
+# Then the values: the next column, eight rows down, eight columns on.
+# ///
+#
+# ## You can now teach
+#
+# - the ladder, as a list of decisions and who takes them;
+# - a multiply in Triton, in four stages, and what each stage no longer has to say;
+# - layouts, by hand, up to the table of the tensor cores;
+# - CUTLASS's three shapes in words from the ladder;
+# - an honest count of lines, and a rule with four questions.
+#
+# **Where this leads.** Now you have tools. The next workshop has customers: [teaching W4](w4_serving.py).
