@@ -149,6 +149,13 @@ def browser(session: nox.Session) -> None:
 
 
 @nox.session
+def calendar(session: nox.Session) -> None:
+    """Write a cohort's calendar: `-- --start 2027-01-11 --at 18:00 --zone Europe/Berlin`."""
+    install(session, "calendar")
+    run_to_its_end(session, "-m", "course_site", "calendar", *session.posargs)
+
+
+@nox.session
 def wheelhouse(session: nox.Session) -> None:
     """Collect what a GPU machine without a network lacks. Options after --, see -- --help."""
     if not is_passthrough(session):

@@ -1,12 +1,12 @@
-"""``python -m course_site docs|wheelhouse [options]``: what the nox sessions of these names run."""
+"""``python -m course_site docs|wheelhouse|calendar [options]``: what the nox sessions of these names run."""
 
 from __future__ import annotations
 
 import sys
 
-from course_site import docs, wheelhouse
+from course_site import cohort, docs, wheelhouse
 
-COMMANDS = {"docs": docs.main, "wheelhouse": wheelhouse.main}
+COMMANDS = {"docs": docs.main, "wheelhouse": wheelhouse.main, "calendar": cohort.main}
 
 
 def main() -> int:
