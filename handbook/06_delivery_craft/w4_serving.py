@@ -280,7 +280,7 @@ record(
 #
 # Four seats, six requests. A coach leaves when everyone on board is done. A bus lets people off and on at every stop.
 
-# %%
+# %% tags=["fold"]
 REQUESTS, SEATS = (3, 9, 4, 6, 2, 5), 4  # steps that each request needs
 
 

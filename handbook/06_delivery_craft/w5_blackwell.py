@@ -133,7 +133,7 @@ record(
 # The last two rows differ by a hair. In units of the finer scale −0.24 is 5.12, just past the middle between 4 and 6, and it has the largest miss of all.
 # One block proves nothing, and it is good to say so. Here are a thousand.
 
-# %%
+# %% tags=["fold"]
 import numpy as np
 
 GRID = np.array(E2M1)
@@ -387,7 +387,7 @@ record(
 #
 # The chains of the last but one step, for a wait of 6 ticks and 3 of work:
 
-# %%
+# %% tags=["fold"]
 WAIT, WORK, TILES = 6, 3, 4
 
 

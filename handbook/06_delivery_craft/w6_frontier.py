@@ -216,7 +216,7 @@ record(passing=quantity(passing))
 #
 # Made up, so that nobody argues about the cards. Times in ticks; a kernel is right when its worst error is at most 0.01.
 
-# %%
+# %% tags=["fold"]
 ROWS = [  # worst error, its ticks, eager's ticks
     (0.001, 80, 100), (0.004, 120, 100), (0.300, 10, 100), (0.002, 48, 100),
     (0.000, 100, 90), (float("nan"), 5, 100), (0.009, 95, 100), (0.003, 40, 100),
