@@ -117,7 +117,7 @@ record(
 # ///
 #
 # Read it with care. {{ l5.sgemm.first_of_cublas:.1%}} of the library is where they begin, {{ l5.sgemm.last_of_cublas:.1%}} is where the ladder ends, at one
-# size, on one card. It is a part of the *library*, and the library itself has {{ l5.ladder.cublas.of_peak:.0%}} of peak. The figures that you meet
+# size, on one card. Both are measured against the *library*, and the library itself has {{ l5.ladder.cublas.of_peak:.0%}} of peak. The figures that you meet
 # most often elsewhere, from a naive kernel at 1.3 % to a last one at 93.7 % of cuBLAS, are Boehm's, on an RTX A6000 [^boehm2022]. Do not mix his staircase with ours.
 
 # %% [markdown]
@@ -239,9 +239,9 @@ record(
 # %% [markdown]
 # ## The four weeks
 #
-# Fourteen sessions, four weeks, never more than four in one. Days are counted from the start of a week; dates are yours to set.
+# Fourteen sessions, four weeks, never more than four in one. The columns are the days of a week; dates are yours to set.
 #
-# | week | day 1 | day 2 | day 3 | day 4 | day 5 |
+# | week | 1 | 2 | 3 | 4 | 5 |
 # |---|---|---|---|---|---|
 # | 1 | the opening, L1 | L2 | | L3 | L4 |
 # | 2 | L5 | L6 | | L8 | W1 |
