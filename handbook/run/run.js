@@ -305,7 +305,8 @@
   function drawRoom(i, now, over, waiting) {
     const end = willEnd(i, now);
     put("room-left", over ? "0:00" : byId("left").textContent);
-    put("room-left-words", waiting ? "until we begin" : steps[i].kind === "break" ? "back at " + clock(end) : "left");
+    put("room-left-words", waiting ? "until we begin" : steps[i].kind !== "break" ? "left"
+      : over ? "we go on" : "back at " + clock(end));
     let at = end, pause = "";
     for (let j = i + 1; j < steps.length; j++) {
       if (steps[j].kind === "break") { pause = "Break at " + clock(at); break; }

@@ -72,7 +72,16 @@ def run_page(session: Plain) -> str:
         "questions": _pairs("Likely questions", session["questions"]),
         "exit": _pairs("Exit ticket", session["exit_ticket"]),
     }
-    return re.sub(r"%(\w+)%", lambda match: parts[match[1]], _PAGE)
+    return re.sub(r"%(\w+)%", lambda match: _whole_options(parts[match[1]]), _PAGE)
+
+
+def _whole_options(text: str) -> str:
+    """No line ends inside an option of a command: `-` at the end of one and `-stage` on the next is another command."""
+    return re.sub(
+        r"(?<=<code>)[^<]*(?=</code>)",
+        lambda code: re.sub(r"(?<!\S)-\S{1,24}", r'<span class="option">\g<0></span>', code[0]),
+        text,
+    )
 
 
 def embedded(data: object) -> str:
@@ -95,7 +104,7 @@ def _minutes(session: Plain) -> dict[str, Any]:
             "kind": step["kind"],
             "minutes": step["minutes"],
             "cut": _can_be_cut(step),
-            "room": _for_the_room(step),
+            "room": _whole_options(_for_the_room(step)),
             "first": step["number"] == blocks[step["block"]]["steps"][0],
         }
         for step in session["steps"]

@@ -158,9 +158,15 @@ def test_a_page_prints_in_light_colours(browser: Browser, base: str, page_name: 
     )
     pdf = page.pdf(format="A4", tagged=True)
     printed_as, afterwards = page.evaluate("[window.printedAs, document.body.dataset.mdColorScheme]")
+    themed = page.locator("body[data-md-color-scheme]").count()
+    page.emulate_media(media="print")
+    bare = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.close()
     assert pdf.startswith(b"%PDF")
     assert len(pdf) > 5_000
+    if not themed:
+        assert bare == "rgb(255, 255, 255)"
+        return
     assert (printed_as, afterwards) == ("default", "slate")
 
 
