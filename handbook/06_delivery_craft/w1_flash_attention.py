@@ -12,7 +12,7 @@
 # what to say when their kernel loses a race.
 #
 # You need three things, and no more: this page, [the map of the three hours](../04_the_pivot/w1_map.md), and
-# [the lab](../../docs/workshops/w1_flash_attention.py#now-type-it) on the students' page. Type the lab yourself once, the evening before.
+# [the lab](../../docs/workshops/w1_flash_attention.py#the-same-loop-in-cuda) on the students' page. Type the lab yourself once, the evening before.
 # If you have no GPU, take its NumPy door; so can they.
 
 # %% [markdown]

@@ -223,7 +223,7 @@ record(
 # all. Write (4, 8) : (8, 1) on the board and ask where (2, 3) lies. 2 × 8 + 3 × 1 = 19. Now (4, 8) : (1, 4). 2 × 1 + 3 × 4 = 14. The same cup, other marks.
 #
 # Then the step that makes CuTe what it is: a coordinate may be a *pair*, and its stride a pair too. Remember the odd table of the tensor cores,
-# [which lane holds what](../../docs/lectures/l6_tensor_cores.py#a-tiny-matmul-in-one-instruction)? In CUTLASS it is one line [^cute-mma-sm80]:
+# [which lane holds what](../../docs/lectures/l6_tensor_cores.py#a-tiny-matmul-in-one-instruction)? CUTLASS says it in one line [^cute-mma-sm80]. Here it is:
 #
 # ```text
 # thread, value  →  place in A:   ((4, 8), (2, 2, 2)) : ((32, 1), (16, 8, 128))
