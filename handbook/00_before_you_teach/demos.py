@@ -114,6 +114,16 @@ DEMOS = {
         "gemm/k05_triton gemm/library.cublas --workload dtype=bfloat16,M=4096,N=4096,K=4096 --seconds "
         "0.5"
     ),
+    "w3_gemm": (
+        "PYTHONPATH=src python -m course_kernels.measure gemm/k04_wgmma gemm/k05_triton "
+        "gemm/library.cublas gemm/library.cublaslt --workload dtype=bfloat16,M=4096,N=4096,K=4096 "
+        "--seconds 0.5"
+    ),
+    "w3_attention": (
+        "PYTHONPATH=src python -m course_kernels.measure attention/k03_flash "
+        "attention/k04_specialised attention/library.sdpa_cudnn --workload "
+        "dtype=bfloat16,B=1,H=16,N=16384,D=128 --seconds 0.5"
+    ),
     "w4_rows": (
         "for M in 1 64 4096; do PYTHONPATH=src python -m course_kernels.measure gemm/library.cublas "
         "--workload dtype=bfloat16,M=$M,N=8192,K=8192; done"
@@ -204,6 +214,8 @@ record(all_of_them=quantity(sum(waits.values()), "s", how="device"))
 #   - {name: w1_tensor_cores, session: W1, demo: "The same loop on tensor cores, in bf16"}
 #   - {name: w2_sass, session: W2, demo: "Make the sheet: twenty lines of machine code"}
 #   - {name: w2_race, session: W2, demo: "Three of ours against the library"}
+#   - {name: w3_gemm, session: W3, demo: "Triton beside the library"}
+#   - {name: w3_attention, session: W3, demo: "One rung down: attention in Triton, in Gluon, in cuDNN"}
 #   - {name: w4_rows, session: W4, demo: "One row, 64 rows, 4096 rows"}
 #   - {name: w4_fusion, session: W4, demo: "Two kernels, or one"}
 #   - {name: w5_widths, session: W5, demo: "Sixteen bits against eight, on this card"}

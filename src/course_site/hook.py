@@ -19,7 +19,7 @@ from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page as SitePage
 
-from course_site import bibliography, ledger, lint
+from course_site import bibliography, ledger, lint, session_checks
 from course_site.course import Course, load_course
 from course_site.notebook import published_notebook
 from course_site.pages import Page
@@ -27,6 +27,7 @@ from course_site.record import write_atomically
 from course_site.render import Rendered, lighten, render_course, site_uri
 from course_site.run_view import run_files
 from course_site.session_data import as_plain
+from course_site.sessions import FOLDER
 
 log = logging.getLogger("mkdocs.hooks.course")
 
@@ -60,6 +61,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     _build.rendered = render_course(course)
     _check_bibliography(course)
     _check_sources(course)
+    _check_sessions(course)
     shown = {page_id: rendered.shown for page_id, rendered in _build.rendered.items()}
     if course.problems:
         lines = "\n".join(f"  {problem}" for problem in sorted(course.problems))
@@ -84,6 +86,16 @@ def _check_bibliography(course: Course) -> None:
             cited.update(*(bibliography.cited_keys(c.source) for c in page.cells if c.kind == "markdown"))
     for key in bibliography.unused(course.sources, cited, also_used={machine.source for machine in MACHINES}):
         course.problem("docs/bibliography.toml", f"nothing cites {key!r}: cite it or take it out")
+
+
+def _check_sessions(course: Course) -> None:
+    """Every session has a map; what a map still waits for is said, not refused."""
+    if not course.maps.sessions:
+        return
+    for name in [] if course.draft else session_checks.missing(course.maps):
+        course.problem(f"{FOLDER}/{name}.toml", "is missing: every session of the course has its map")
+    for line in course.maps.lines():
+        log.info("%s", line)
 
 
 def _check_sources(course: Course) -> None:

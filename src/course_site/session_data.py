@@ -170,7 +170,8 @@ class _Plain:
         import markdown  # slow to import
 
         filled = outside_verbatim(text, lambda part: _CITATION.sub("", _VALUE.sub(self._value, part)))
-        body = markdown.markdown(outside_verbatim(filled, lambda part: _LINK.sub(self._link, part)))
+        filled = outside_verbatim(filled, lambda part: _LINK.sub(self._link, part))
+        body = markdown.markdown(filled)
         if body.count("<p>") == 1 and body.startswith("<p>"):
             body = body.removeprefix("<p>").removesuffix("</p>")
         return {"text": without_marks(filled), "html": body}

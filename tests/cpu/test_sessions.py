@@ -1,0 +1,584 @@
+"""Session maps: planted faults are refused by name, and a good map becomes a page, a road and plain data."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from test_record import quantity
+from test_render import record_it
+from tiny_repository import make_repository, write
+
+from course_site import lint, session_checks
+from course_site.course import load_course
+from course_site.pages import find_pages
+from course_site.render import render_course
+from course_site.session_data import as_plain
+from course_site.sessions import SESSIONS, is_idle, load_sessions, read_sessions, visible
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+HEAD = """
+title = "Flash, by hand"
+kind = "workshop"
+about = "The road to the cellar."
+artifact = "A kernel, refused, mended and timed."
+student_page = "docs/w1.py"
+map_page = "handbook/w1_map.md"
+chapter = "handbook/w1_chapter.md"
+prepare = ["Print the sheets, see [the grid](docs/w1.py#the-grid).", "Sharpen pencils."]
+homework = "Read [the next page](docs/w2.py#later)."
+exit_ticket = [{ask = "What is rescaled?", answer = "The sum."}, {ask = "When?", answer = "At a new peak."}]
+questions = [
+  {ask = "Is it exact?", answer = "Yes."}, {ask = "Is it new?", answer = "No."},
+  {ask = "Is it short?", answer = "Quite."}, {ask = "Is it mine?", answer = "Now it is."},
+]
+[board]
+figure = "docs/assets/figures/board_w1.svg"
+alt = "A grid, crossed out."
+[[demo]]
+name = "w1_race"
+title = "The race"
+command = "PYTHONPATH=src python -m course_kernels.measure copy/k01 --workload dtype=float32,N=1"
+preflight = "nvidia-smi"
+fallback = "docs/w1.py#the-race"
+"""
+MINUTES = {(0, 20): (8, 12), (20, 45): (15, 10), (45, 90): (15, 15, 15), (90, 100): (10,)}
+MINUTES |= {(100, 150): (15, 15, 10, 10), (150, 180): (15, 15)}
+FIGURE = '<svg viewBox="0 0 352 20" role="img" aria-label=""><text>board</text></svg>'
+STUDENT = """
+# ---
+# id: w1
+# title: Flash
+# ---
+
+# %% [markdown]
+# # Flash
+#
+# ## The grid
+#
+# ## The race
+#
+# ```bash
+# # no heading
+# ```
+#
+# ## The `mma` call, *twice*
+"""
+
+
+def step(block, number, minutes, *, kind="board", extra=""):
+    """One step of the sample, in TOML."""
+    fingers = f'fingers = "Sheet {block}, line {number}: a number stands there."\n'
+    head = f'[[block.step]]\nminutes = {minutes}\nkind = "{kind}"\ntitle = "Step {block} {number}"\n{fingers}'
+    if kind == "break":
+        return head
+    check = f'check = {{ask = "Why {block} {number}?", answer = "So."}}\n'
+    rest = f'say = "Say {block} {number}."\n{check}cut = "All of it."\n'
+    return head + rest + (extra or 'anchor = "docs/w1.py#the-grid"\n')
+
+
+def sample():
+    """A workshop without a fault."""
+    parts = [HEAD]
+    for block, ((start, end), steps) in enumerate(MINUTES.items(), 1):
+        parts.append(f'[[block]]\nfrom = {start}\nto = {end}\ntitle = "Block {block}"\n')
+        for number, minutes in enumerate(steps, 1):
+            kind, extra = "break" if start == 90 else "board", ""
+            if (block, number) == (5, 3):
+                kind, extra = "demo", 'demo = "w1_race"\n'
+            parts.append(step(block, number, minutes, kind=kind, extra=extra))
+    return "".join(parts)
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """A small repository with one workshop."""
+    root = make_repository(tmp_path, monkeypatch, gpus=())
+    write(root, "docs/bibliography.toml", "")
+    write(root, "docs/glossary.toml", "")
+    write(root, "docs/w1.py", STUDENT.lstrip())
+    write(root, "docs/assets/figures/board_w1.svg", FIGURE)
+    write(
+        root,
+        "handbook/w1_map.md",
+        "---\nid: map_w1\ntitle: Map\n---\n# Map\n\nWords.\n\n/// session | w1\n///\n",
+    )
+    write(root, "handbook/w1_chapter.md", "---\nid: teach_w1\ntitle: Chapter\n---\n# Chapter\n")
+    write(root, "handbook/sessions/w1.toml", sample())
+    write(root, "handbook/sessions/w2.toml", "title = 'To come'\nstudent_page = 'docs/w2.py'\n")
+    write(root, "handbook/sessions/cohort.toml", "weeks = 4\n")
+    return root
+
+
+def complaints(root, name="w1"):
+    found = [str(c) for c in load_course(root, draft=True).maps.complaints]
+    return [line for line in found if line.startswith(f"handbook/sessions/{name}.toml")]
+
+
+def change(root, *pairs):
+    text = sample()
+    for old, new in pairs:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    write(root, "handbook/sessions/w1.toml", text)
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def test_a_good_map_has_no_fault(root):
+    assert complaints(root) == []
+
+
+FAULTS = {
+    "gap": [("from = 20\nto = 45", "from = 25\nto = 45")],
+    "overlap": [("from = 20\nto = 45", "from = 15\nto = 45")],
+    "end": [("to = 180", "to = 175")],
+    "sum": [("minutes = 12", "minutes = 7")],
+    "long": [("minutes = 8", "minutes = 20")],
+    "boundary": [("from = 0\nto = 20", "from = 0\nto = 21"), ("from = 20\nto = 45", "from = 21\nto = 45")],
+    "anchor": [('anchor = "docs/w1.py#the-grid"', 'anchor = "docs/w1.py#the-grit"')],
+    "fence": [('anchor = "docs/w1.py#the-grid"', 'anchor = "docs/w1.py#no-heading"')],
+    "page": [('anchor = "docs/w1.py#the-grid"', 'anchor = "docs/w9.py#the-grid"')],
+    "no heading": [('anchor = "docs/w1.py#the-grid"', 'anchor = "docs/w1.py"')],
+    "no anchor": [('anchor = "docs/w1.py#the-grid"\n', "")],
+    "listen": [("Sheet 1, line 1: a number stands there.", "Listen.")],
+    "they listen": [("Sheet 1, line 1: a number stands there.", "They listen to the mentor.")],
+    "watch": [("Sheet 1, line 1: a number stands there.", "watch")],
+    "empty": [("Sheet 1, line 1: a number stands there.", " ")],
+    "no fingers": [('fingers = "Sheet 1, line 1: a number stands there."\n', "")],
+    "break": [('fingers = "Sheet 4, line 1: a number stands there."\n', "")],
+    "twice": [("Sheet 1, line 2: a number", "Sheet 1 line 1: A number")],
+    "title twice": [('title = "Step 1 2"', 'title = "Step 1 1"')],
+    "key": [('title = "Step 1 1"', 'title = "Step 1 1"\nminute = 8')],
+    "top key": [('title = "Flash, by hand"', 'title = "Flash, by hand"\nartefact = "x"')],
+    "kind": [('kind = "board"', 'kind = "talk"')],
+    "session kind": [('kind = "workshop"', 'kind = "lecture"')],
+    "exempt": [('title = "Step 1 1"', 'title = "Step 1 1"\nexempt = "They rest."')],
+    "say": [("Say 1 1.", "word " * 60)],
+    "check": [('check = {ask = "Why 1 1?", answer = "So."}\n', "")],
+    "cut": [('cut = "All of it."\n', "")],
+    "whole": [("minutes = 8", 'minutes = "8"')],
+    "demo": [('demo = "w1_race"', 'demo = "w1_rice"')],
+    "fallback": [("docs/w1.py#the-race", "docs/w1.py#the-rice")],
+    "lab": [('about = "The', 'lab = "first_kernel"\nabout = "The')],
+    "stage": [('title = "Step 1 1"', 'title = "Step 1 1"\nstage = 2')],
+    "chapter": [("handbook/w1_chapter.md", "handbook/w1_chapters.md")],
+    "map page": [("handbook/w1_map.md", "handbook/w1_chapter.md")],
+    "figure": [("board_w1.svg", "board_w9.svg")],
+    "link": [("docs/w1.py#the-grid)", "docs/w1.py#the-grit)")],
+    "strange link": [("docs/w1.py#the-grid)", "../elsewhere)")],
+    "formula": [("Sharpen pencils.", "Write $x^2$ large.")],
+    "ticket": [(', {ask = "When?", answer = "At a new peak."}', "")],
+    "answer": [('answer = "Yes."', 'answer = ""')],
+    "toml": [("[board]", "[board")],
+}
+SAID = {
+    "gap": ["block 2: gap: nothing is planned from minute 20 to 25"],
+    "overlap": ["block 2: overlap: minutes 15 to 20 are planned twice"],
+    "end": ["block 6: gap: nothing is planned from minute 175 to 180"],
+    "sum": ["block 1: its steps sum to 15 minutes, and it has 20 (0 to 20): sum off by 5, add as much"],
+    "long": ["block 1, step 1, minutes: 20 minutes in one step, and 15 is the most"],
+    "boundary": ["block: the boundaries of w1 are 0 20 45 90 100 150 180, not 0 21 45 90 100 150 180"],
+    "anchor": ["block 1, step 1, anchor: docs/w1.py has no heading #the-grit; did you mean the-grid?"],
+    "fence": ["block 1, step 1, anchor: docs/w1.py has no heading #no-heading"],
+    "page": ["block 1, step 1, anchor: there is no page 'docs/w9.py'"],
+    "no heading": ["block 1, step 1, anchor: names no heading: write docs/w1.py#…"],
+    "no anchor": ["block 1, step 1, anchor: is missing: name the heading this step is about, docs/w1.py#…"],
+    "listen": ["block 1, step 1, fingers: 'Listen.' moves no finger"],
+    "they listen": ["block 1, step 1, fingers: 'They listen to the mentor.' moves no finger"],
+    "watch": ["block 1, step 1, fingers: 'watch' moves no finger"],
+    "empty": ["block 1, step 1, fingers: is empty"],
+    "no fingers": ["block 1, step 1, fingers: is missing"],
+    "break": ["block 4, step 1, fingers: is missing"],
+    "twice": ["block 1, step 2, fingers: the same text as in block 1, step 1"],
+    "title twice": ["block 1, step 2, title: 'Step 1 1' is the title of block 1, step 1 too"],
+    "key": ["block 1, step 1, minute: unknown key; known: anchor, board"],
+    "top key": ["artefact: unknown key; known: about"],
+    "kind": ["block 1, step 1, kind: 'talk' is unknown; known: board, by hand"],
+    "session kind": ["kind: is 'lecture', and w1 is a workshop"],
+    "exempt": ["block 1, step 1, exempt: only w2's reading steps and w6's demos"],
+    "say": ["block 1, step 1, say: has 299 characters, and 260 fit: shorten it by 39"],
+    "check": ["block 1, step 1, check: is missing"],
+    "cut": ["block 1, step 1, cut: is missing"],
+    "whole": ["block 1, step 1, minutes: is not a whole number: '8'"],
+    "demo": [
+        "block 5, step 3, demo: 'w1_rice' is no [[demo]] of this map; there are w1_race",
+        "demo 1: 'w1_race' is run by no step",
+    ],
+    "fallback": ["demo 1, fallback: docs/w1.py has no heading #the-rice; did you mean the-race?"],
+    "lab": ["lab: there is no lab 'first_kernel'; there are none"],
+    "stage": ["block 1, step 1, stage: the map names no `lab`"],
+    "chapter": ["chapter: there is no page handbook/w1_chapters.md; did you mean handbook/w1_chapter.md?"],
+    "map page": ["map_page: handbook/w1_chapter.md does not show it: write `/// session | w1` there"],
+    "figure": ["board, figure: there is no file docs/assets/figures/board_w9.svg"],
+    "link": ["prepare 1: docs/w1.py has no heading #the-grit"],
+    "strange link": ["prepare 1: the link to '../elsewhere' names no page"],
+    "formula": ["prepare 2: holds a formula"],
+    "ticket": ["exit_ticket: has 1 entries: write 2 to 3"],
+    "answer": ["questions 1, answer: is empty: write its answer"],
+    "toml": ["cannot be read as TOML"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_refused_by_name(root, fault):
+    change(root, *FAULTS[fault])
+    found = complaints(root)
+    for said in SAID[fault]:
+        assert any(line.startswith(f"handbook/sessions/w1.toml: {said}") for line in found), found
+    assert all("\n" not in line for line in found)
+
+
+def test_all_faults_are_listed_at_once(root):
+    change(root, *FAULTS["sum"], *FAULTS["listen"], *FAULTS["anchor"], *FAULTS["figure"])
+    found = complaints(root)
+    assert len(found) == 4, found
+
+
+def test_faults_stop_a_strict_build_and_not_a_draft(root):
+    change(root, *FAULTS["listen"])
+    assert not [p for p in load_course(root, draft=True).problems if "w1.toml" in p.path]
+    problems = [str(p) for p in load_course(root).problems]
+    assert any("w1.toml: block 1, step 1, fingers: 'Listen.' moves no finger" in line for line in problems)
+
+
+def test_only_reading_and_the_last_demos_may_go_without_fingers(root):
+    reading = sample().replace('kind = "board"', 'kind = "reading"\nexempt = "Eyes on the page."', 1)
+    reading = reading.replace('fingers = "Sheet 1, line 1: a number stands there."\n', "")
+    write(root, "handbook/sessions/w2.toml", reading)
+    assert not [c for c in complaints(root, "w2") if "exempt" in c or "fingers" in c]
+
+
+@pytest.mark.parametrize(
+    "text", ["listening", "Listen!", "everybody just listens", "They watch.", "eyes: look"]
+)
+def test_idle_fingers(text):
+    assert is_idle(text) == (text != "eyes: look")
+
+
+def test_fingers_that_move_may_also_listen():
+    assert not is_idle("Listen for the word tile and make a tick on the slip each time.")
+    assert not is_idle("Watch nvidia-smi and write down the clock.")
+
+
+def test_a_link_counts_by_its_words():
+    assert (
+        visible("See [the `grid`](docs/w1.py#the-grid), {{ w1.flash.us:.0f }} µs[^key].")
+        == "See the grid, 0000 µs."
+    )
+
+
+# --- demos ----------------------------------------------------------------------------------------
+
+DEMOS = """
+# ---
+# id: demos
+# title: Demos
+# needs: gpu
+# ---
+
+# %% [markdown]
+# # Demos
+
+# %%
+DEMOS = {"w1_race": "PYTHONPATH=src python -m course_kernels.measure copy/k01 " "--workload dtype=float32,N=1"}
+"""
+
+
+def with_waits(root, **waits):
+    write(root, "handbook/demos.py", DEMOS.lstrip())
+    names = {name: {"wait_s": quantity(seconds, "s")} for name, seconds in waits.items()}
+    record_it(root, names or {"other": quantity(1.0)}, name="handbook/demos.py")
+
+
+def test_a_demo_that_is_not_measured_is_listed(root):
+    report = load_course(root, draft=True).maps
+    assert report.unmeasured == ["w1_race"]
+    assert any("not measured yet: w1_race" in line for line in report.lines())
+
+
+def test_a_demo_fits_its_step(root):
+    with_waits(root, w1_race=599.0)
+    assert complaints(root) == []
+    assert load_course(root, draft=True).maps.unmeasured == []
+
+
+def test_a_demo_slower_than_its_step_is_refused_with_both_figures(root):
+    with_waits(root, w1_race=702.0)
+    assert complaints(root) == [
+        "handbook/sessions/w1.toml: block 5, step 3, demo: 'w1_race' takes 702 s, and its step has 600 s (10 min): "
+        "give it more minutes or less work"
+    ]
+
+
+def test_a_demo_that_the_page_does_not_measure_is_refused(root):
+    with_waits(root)
+    (line,) = complaints(root)
+    assert "demo 1: 'w1_race' was never measured: add it to DEMOS in handbook/demos.py" in line
+
+
+def test_a_demo_is_what_is_measured(root):
+    with_waits(root, w1_race=5.0)
+    change(root, ("dtype=float32,N=1", "dtype=float32,N=2"))
+    (line,) = complaints(root)
+    assert "demo 1, command: is not what handbook/demos.py measures" in line
+
+
+# --- pages to come --------------------------------------------------------------------------------
+
+
+def test_steps_may_wait_for_their_page(root):
+    (root / "docs/w1.py").unlink()
+    change(root, ('anchor = "docs/w1.py#the-grid"\n', ""))
+    report = load_course(root, draft=True).maps
+    assert not [c for c in complaints(root) if "anchor" in c]
+    assert report.to_come == {"w1": 12}
+    assert (
+        next(iter(report.lines())) == "handbook/sessions/w1.toml: 12 of 14 steps await their page, docs/w1.py"
+    )
+    assert "*page to come*" in rendered(root)
+
+
+def test_headings_are_found_as_the_site_makes_them(root):
+    (page,) = [page for page in find_pages(root) if page.id == "w1"]
+    assert session_checks.headings(page) == {
+        "flash": "Flash", "the-grid": "The grid", "the-race": "The race", "the-mma-call-twice": "The mma call, twice",
+    }  # fmt: skip
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+def rendered(root, page_id="map_w1"):
+    course = load_course(root, draft=True)
+    return render_course(course)[page_id].inlined()
+
+
+def test_the_map_shows_every_step_with_its_minutes(root):
+    text = rendered(root)
+    for number, (start, end) in enumerate([(0, 8), (8, 20), (20, 35), (35, 45), (45, 60)], 1):
+        assert f"<b>{start}–{end}</b>" in text
+        assert f"{{ #step-{number} }}" in text
+    assert "### 45 to 90: Block 3" in text
+    assert text.count('role="row"') == 14 + 6 + 1
+    assert "**Fingers** Sheet 1, line 1: a number stands there." in text
+
+
+def test_the_map_links_to_pages_runs_and_prints(root):
+    text = rendered(root)
+    assert "[The grid](../w1.py#the-grid)" in text
+    assert 'href="run/w1.html"' in text
+    assert 'href="run/w1_print.html"' in text
+    assert "the next page (*page to come*)" in text
+    assert (
+        "From Enter to prompt: *not yet measured*. If the GPU fails, show [The race](../w1.py#the-race)."
+        in text
+    )
+    assert "--workload dtype=float32,N=1" in text
+    assert "nvidia-smi" in text
+
+
+def test_the_map_shows_the_wait(root):
+    with_waits(root, w1_race=12.4)
+    assert re.search(r'From Enter to prompt: <a class="value"[^>]*>12</a> s', rendered(root))
+
+
+def test_answers_are_folded(root):
+    text = rendered(root)
+    assert text.count('<details class="answer"') == 13 + 4 + 2
+    assert re.search(r"<summary>Is it exact\?</summary>\s+Yes\.", text)
+
+
+def test_the_timeline_says_itself(root):
+    text = rendered(root)
+    assert "Timeline of 180 minutes. 0 to 20, Block 1: step 1 board 8, step 2 board 12." in text
+    assert ">break</text>" in text
+    assert "reading" not in text.split("</svg>")[0]
+
+
+def test_a_map_that_is_not_there(root):
+    write(root, "handbook/w1_map.md", "---\nid: map_w1\ntitle: Map\n---\n# Map\n\n/// session | w9\n///\n")
+    course = load_course(root, draft=True)
+    render_course(course)
+    assert any("there is no handbook/sessions/w9.toml; there are w1, w2" in str(p) for p in course.problems)
+
+
+def test_a_map_on_the_page_of_another(root):
+    write(root, "handbook/more.md", "---\nid: more\ntitle: More\n---\n# More\n\n/// session | w1\n///\n")
+    course = load_course(root, draft=True)
+    render_course(course)
+    assert any("names handbook/w1_map.md as its page" in str(p) for p in course.problems)
+
+
+def test_an_unknown_value_is_said_of_the_map(root):
+    with_waits(root, w1_race=5.0)
+    change(root, ("Sharpen pencils.", "Sharpen {{ demos.pencils }}."))
+    course = load_course(root, draft=True)
+    render_course(course)
+    assert any(
+        str(p).startswith("handbook/sessions/w1.toml: unknown value 'pencils'") for p in course.problems
+    )
+
+
+def test_a_typed_number_is_found_in_a_map(root):
+    change(root, ("Say 1 1.", "It is 90 times faster than PyTorch."))
+    (finding,) = lint.lint_file(root / "handbook/sessions/w1.toml")
+    assert "90 times faster" in finding.excerpt
+
+
+def test_minutes_taken_stand_beside_the_plan(root):
+    write(
+        root,
+        "handbook/sessions/minutes/w1/2026-11-02-1800-w1.csv",
+        "session,date,start,step,title,planned,actual\nw1,2026-11-02,18:00,1,Step 1 1,8,11\n",
+    )
+    assert "<span>8 minutes · 11 in 1 run</span>" in rendered(root)
+
+
+# --- the typing script ----------------------------------------------------------------------------
+
+
+def with_lab(root):
+    home = root / "src/course_kernels/vector_add"
+    home.mkdir(parents=True)
+    shutil.copytree(REPOSITORY / "src/course_kernels/vector_add/lab", home / "lab")
+    shutil.copy(REPOSITORY / "src/course_kernels/vector_add/problem.py", home)
+    change(
+        root,
+        ('about = "The', 'lab = "first_kernel"\nabout = "The'),
+        ('title = "Step 2 1"', 'title = "Step 2 1"\nstage = 2'),
+    )
+
+
+def test_the_typing_script_comes_from_the_lab(root):
+    with_lab(root)
+    text = rendered(root)
+    assert "## The typing script" in text
+    assert "| [20](#step-3) | 2. One block | `refused on N=1 float32: out of bounds: 1023 elements" in text
+    assert "| at home | 1. One pair |" in text
+    assert "nox -s lab -- first_kernel --stage 2" in text
+
+
+def test_a_stage_that_the_lab_has_not(root):
+    with_lab(root)
+    path = root / "handbook/sessions/w1.toml"
+    path.write_text(path.read_text().replace("stage = 2", "stage = 9"))
+    (line,) = complaints(root)
+    assert "block 2, step 1, stage: is 9, and the lab first_kernel has 4 stages" in line
+
+
+# --- the road -------------------------------------------------------------------------------------
+
+
+def test_the_road_stands_on_the_three_pages_of_a_session(root):
+    here = '<li class="here"><span aria-current="page" title="W1 · Flash, by hand, you are here"><b>W1</b></span></li>'
+    for page in ("map_w1", "w1", "teach_w1"):
+        text = rendered(root, page)
+        assert text.startswith('<nav class="road" aria-label="You are here: W1 is stop 9 of 14"')
+        assert here in text
+        assert '<li class="to-come"><span title="W2 · To come, page to come">W2</span></li>' in text
+
+
+def test_the_two_views_know_each_other(root):
+    assert '<a href="handbook/w1_map.html">For mentors: the map</a>' in rendered(root, "w1")
+    text = rendered(root)
+    assert '<a href="../w1.html">What students see</a>' in text
+    assert '<a href="w1_chapter.html">The chapter</a>' in text
+
+
+def test_a_stop_leads_to_the_same_kind_of_page(root):
+    write(root, "docs/w2.py", STUDENT.lstrip().replace("id: w1", "id: w2"))
+    assert '<a href="w2.html" title="W2 · To come">W2</a>' in rendered(root, "w1")
+    assert '<li class="to-come"><span title="W2 · To come, page to come">W2</span></li>' in rendered(root)
+
+
+def test_other_pages_have_no_road(root):
+    write(root, "docs/other.md", "---\nid: other\ntitle: Other\n---\n# Other\n")
+    assert "road" not in rendered(root, "other")
+
+
+# --- plain data -----------------------------------------------------------------------------------
+
+
+def test_plain_data_says_everything(root):
+    with_waits(root, w1_race=12.4)
+    change(
+        root,
+        ("Say 1 1.", "Say *this*, [the grid](docs/w1.py#the-grid): {{ demos.w1_race.wait_s:.1f }}[^key]."),
+    )
+    course = load_course(root, draft=True)
+    data = as_plain(course, course.maps.sessions["w1"])
+    json.dumps(data)
+    assert data["minutes"] == 180
+    assert len(data["steps"]) == 14
+    assert data["steps"][0]["say"] == {
+        "text": "Say this, the grid: 12.4.",
+        "html": 'Say <em>this</em>, <a href="../../w1.html#the-grid">the grid</a>: 12.4.',
+    }
+    assert data["steps"][3]["start"] == 35
+    assert data["steps"][3]["end"] == 45
+    assert data["steps"][0]["anchor"] == {"label": "The grid", "href": "../../w1.html#the-grid"}
+    assert data["demos"][0]["wait"] == "12 s"
+    assert data["homework"]["text"] == "Read the next page (page to come)."
+    assert 'aria-label="A grid, crossed out."' in data["board"]["svg"]
+
+
+# --- the real ones --------------------------------------------------------------------------------
+
+
+def test_every_session_has_its_map():
+    assert list(load_sessions(REPOSITORY)) == list(SESSIONS)
+
+
+def test_the_maps_of_the_course_have_no_fault():
+    assert [str(c) for c in read_sessions(REPOSITORY)[1]] == []
+    report = load_course(REPOSITORY, draft=True).maps
+    assert [str(c) for c in report.complaints] == []
+
+
+def test_the_page_of_demos_measures_what_the_maps_say():
+    (page,) = [page for page in find_pages(REPOSITORY) if page.id == "demos"]
+    demos = {d.name: d.command for s in load_sessions(REPOSITORY).values() for d in s.demos}
+    measured = session_checks.measured_commands(page)
+    assert list(measured) == list(demos)
+    for name, command in demos.items():
+        assert session_checks.one_line(measured[name]) == session_checks.one_line(command)
+
+
+def commands():
+    """Each measurement that a demo makes: its kernels and its workload; loops unrolled."""
+    found = []
+    for session in load_sessions(REPOSITORY).values():
+        for demo in session.demos:
+            loop = re.match(r"for (\w+) in (.*?); do (.*); done$", session_checks.one_line(demo.command))
+            turns = (
+                [loop[3].replace(f"${loop[1]}", word) for word in loop[2].split()] if loop else [demo.command]
+            )
+            for turn in turns:
+                _, measured, words = turn.partition("course_kernels.measure ")
+                if measured:
+                    kernels, _, rest = words.partition(" --workload ")
+                    found.append(pytest.param(kernels.split(), rest.split()[0], id=demo.name))
+    return found
+
+
+@pytest.mark.parametrize(("kernels", "workload"), commands())
+def test_a_demo_names_kernels_and_sizes_that_there_are(kernels, workload):
+    pytest.importorskip("torch")
+    from course_kernels.measure.competitor import competitor_named
+    from course_kernels.problem import Workload
+
+    size = Workload.parse(workload)
+    for kernel in kernels:
+        problem = competitor_named(kernel).problem
+        assert problem.reads_bytes(size) > 0
+        assert problem.flops(size) >= 0
+        problem.options(size)
+
+
+def test_no_record_hangs_on_a_map():
+    for path in (REPOSITORY / "records").rglob("*.ipynb"):
+        manifest = json.loads(path.read_text(encoding="utf-8"))["metadata"]["course"]["manifest"]
+        assert not [name for name in manifest if name.startswith("handbook/sessions")], path
