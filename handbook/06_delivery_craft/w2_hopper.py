@@ -221,7 +221,7 @@ record(
 # second log is just as useful, because it shows where one stands before the last five rungs.
 # ///
 #
-# The first log, rung by rung [^shankhdhar2024]:
+# The first log, rung by rung [^shankhdhar2024].
 #
 # | rung | what changed | TFLOP/s |
 # |---:|---|---:|
@@ -255,7 +255,7 @@ record(
 # ### What the last per cent cost
 #
 # Rungs 8 to 11 are evenings of one person for a few per cent each. Ask the room who would pay for that. Then answer: somebody whose cluster does
-# nothing else. Then show the wall behind it. At 8192 the same kernel is ahead by 1.5 % only [^shankhdhar2024]: the card runs into its power limit,
+# nothing else. Then show the wall behind it. At 8192 the same kernel is ahead by only 1.5 % [^shankhdhar2024]. The card runs into its power limit,
 # and a better kernel makes it warmer, not quicker.
 #
 # Ours, too. cuBLAS had its mills at work in {{ l6.tensor.cublas.busy:.0%}} of the ticks and reached {{ l6.climb.cublas.of_peak:.0%}} of peak. Divide: the
