@@ -85,7 +85,7 @@ record(
 # Then count. {{ lines:.0f }} lines, and nobody has to multiply any more: M × N receipts of K lines.
 #
 # /// callout | by_hand
-# Cover the grids and ask: *all sides three times as long, how many lines?* Three of the three sides grow, so 27 times as many. And the numbers in
+# Cover the grids and ask: *all sides three times as long, how many lines?* All three sides grow, so 27 times as many. And the numbers in
 # the grids? Nine times. Let somebody say the sentence: *a large multiply uses each number more often.* It is the reason why the ladder
 # exists.
 # ///

@@ -155,7 +155,7 @@ record(
 # {{ l4.vital.naive.turns:.1f }} were counted. Bytes are one roof of four.
 # ///
 #
-# - *The early `return` before a barrier.* The kernel hangs, or a tile has holes. Who has no number of C still carries for others.
+# - *The early `return` before a barrier.* A tile has holes, or something worse: the language promises nothing then. Who has no number of C still carries for others.
 # - *The second barrier.* It looks superfluous. A quick warp would refill the tray while a slow one still eats.
 # - *Zeros in A only.* What lies past the end of B may be NaN, and nothing times NaN is NaN.
 # - *They move the tile of C.* C stays. Hold it down with a finger.
