@@ -171,7 +171,7 @@ class _Plain:
 
         filled = outside_verbatim(text, lambda part: _CITATION.sub("", _VALUE.sub(self._value, part)))
         filled = outside_verbatim(filled, lambda part: _LINK.sub(self._link, part))
-        body = markdown.markdown(filled)
+        body = markdown.markdown(filled, extensions=["fenced_code"])
         if body.count("<p>") == 1 and body.startswith("<p>"):
             body = body.removeprefix("<p>").removesuffix("</p>")
         return {"text": without_marks(filled), "html": body}
