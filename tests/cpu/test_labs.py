@@ -465,6 +465,59 @@ def test_what_a_student_holds_must_not_grow_with_the_inputs(tmp_path):
     ]
 
 
+def test_other_ways_to_walk_along_the_tiles_are_right_too(tmp_path):
+    lab = LABS["flash_attention"]
+    answer = lab.snapshot("numpy", len(lab.stages)).read_text()
+    mask = "s = np.where(j + np.arange(TILE) < keys_of_row, s, -np.inf)"
+    functions = {
+        "s.max(axis=1)": "np.max(s, axis=1)",
+        "p.sum(axis=1)": "np.sum(p, axis=1)",
+        "q @ K_tile.T": "np.dot(q, np.transpose(K_tile))",
+        "p @ V_tile": "np.matmul(p, V_tile)",
+    }
+    called = answer
+    for old, new in functions.items():
+        assert old in called
+        called = called.replace(old, new)
+    texts = {
+        "larger_tiles": answer.replace("TILE = 16", "TILE = 64"),
+        "functions": called,
+        "mask_by_index": answer.replace(
+            mask, mask.replace("s = np.where(", "s[~(s - s + ").replace(", s, ", ")] = ")[:-1]
+        ),
+        "mask_only": answer.replace("min(N, i + TILE) if causal else N", "N"),
+        "base_two": answer.replace("/ sqrt(D)", "* (1.4426950408889634 / sqrt(D))").replace(
+            "np.exp(", "np.exp2("
+        ),
+        "all_heads_at_once": "import numpy as np\n\n\ndef attention(q, k, v, *, causal=False):\n"
+        """    N, D = q.shape[2:]
+    o = np.empty_like(q)
+    for i in range(0, N, 32):
+        rows = q[:, :, i : i + 32] / np.sqrt(D)
+        m = np.full((*rows.shape[:3], 1), -np.inf)
+        l, acc = np.zeros_like(m), np.zeros_like(rows)
+        for j in range(0, i + 32 if causal else N, 32):
+            s = rows @ k[:, :, j : j + 32].swapaxes(2, 3)
+            if causal:
+                row, col = i + np.arange(s.shape[2])[:, None], j + np.arange(s.shape[3])
+                s[:, :, col > row] = -np.inf
+            m_new = np.maximum(m, s.max(axis=-1, keepdims=True))
+            p = np.exp(s - m_new)
+            l = l * np.exp(m - m_new) + p.sum(axis=-1, keepdims=True)
+            acc = acc * np.exp(m - m_new) + p @ v[:, :, j : j + 32]
+            m = m_new
+        o[:, :, i : i + 32] = acc / l
+    return o
+""",
+    }
+    assert answer not in texts.values()
+    actual = graded(tmp_path, lab, **texts)
+
+    assert {name: verdict.text.splitlines()[0] for name, verdict in actual.items()} == dict.fromkeys(
+        texts, "right; no speed claim: this machine has no GPU"
+    )
+
+
 def test_a_lab_may_try_large_inputs_too(tmp_path):
     text = OTHER_DOORS.replace("minutes = 1", "minutes = 1\nmagnify = 1000")
     head = "import numpy as np\n\n\ndef vector_add(x, y):\n"

@@ -1,4 +1,4 @@
-# refused for: holds too much | 150 × 150
+# refused for: holds too much | 130 × 130
 from math import sqrt
 
 import numpy as np

@@ -1,4 +1,4 @@
-# refused for: holds too much | 150 numbers
+# refused for: holds too much | 130 numbers
 from math import sqrt
 
 import numpy as np

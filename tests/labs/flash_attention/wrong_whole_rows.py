@@ -1,4 +1,4 @@
-# refused for: holds too much | 16 × 150
+# refused for: holds too much | 16 × 130
 from math import sqrt
 
 import numpy as np
