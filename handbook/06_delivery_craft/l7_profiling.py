@@ -94,7 +94,7 @@ record(
 #
 # /// callout | production
 # The roofline is older than the cards you use and is still the first picture of a report [^williams2009]. On shared machines the counters are often locked,
-# and the maker's page says how an administrator opens them [^nvidia-counters]: ask before the lecture, not in it. And the loop on your
+# and the maker's page says how an administrator opens them [^nvidia-counters]. Ask before the lecture, not in it. And the loop on your
 # board is what programs run now that write kernels: propose an idea in words, build, check, time, go on from the best [^crfm2025].
 # ///
 
