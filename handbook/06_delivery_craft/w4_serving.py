@@ -345,6 +345,48 @@ record(ends={f"bits{bits}": quantity(rows) for bits, rows in ends.items()})
 # rows is back where it was.)
 
 # %% [markdown]
+# ### Who pays: three kinds of traffic
+#
+# Minute 67 asks who pays the bill. Have an answer that is a count. A model of the size in [L1](../../docs/lectures/l1_what_a_gpu_is.py#the-receipt), in bf16, as if it and its cache
+# fitted on one H200, with 32 users in each step of decode. Prefill at the roof of arithmetic, decode at the roof of bytes, each user's share. These are *floors*: no real
+# server reaches them, and it is their order that you need.
+
+# %%
+WEIGHTS = 69_501_714_432  # the receipt of L1
+USERS = 32
+PEAK, BANDWIDTH = sheet.peak_tflops["bf16"] * 1e12, sheet.bandwidth_gb_per_s * 1e9
+TRAFFIC = {  # tokens in, tokens out
+    "chat": (300, 500),
+    "report": (30_000, 300),
+    "agent": (8_000 + 200, 400),
+    "agent_cached": (200, 400),  # the preface is in the cache already
+}
+
+floors = {}
+for kind, (tokens_in, tokens_out) in TRAFFIC.items():
+    prefill = 2 * WEIGHTS * tokens_in / PEAK
+    decode = tokens_out * 2 * WEIGHTS / BANDWIDTH / USERS
+    floors[kind] = {"prefill": prefill, "decode": decode}
+    print(f"{kind:13s} prefill {prefill:6.3f}   decode, one share {decode:6.3f}")
+record(
+    floor={
+        kind: {phase: quantity(time, "s") for phase, time in both.items()}
+        for kind, both in floors.items()
+    }
+)
+
+# %% [markdown]
+# | traffic | tokens in | tokens out | prefill, s | decode, one of 32 shares, s |
+# |---|---:|---:|---:|---:|
+# | chat | 300 | 500 | {{ floor.chat.prefill:.2f}} | {{ floor.chat.decode:.2f}} |
+# | a question on a long report | 30 000 | 300 | {{ floor.report.prefill:.2f}} | {{ floor.report.decode:.2f}} |
+# | an agent with its preface | 8 200 | 400 | {{ floor.agent.prefill:.2f}} | {{ floor.agent.decode:.2f}} |
+# | the same, preface still in the cache | 200 | 400 | {{ floor.agent_cached.prefill:.2f}} | {{ floor.agent_cached.decode:.2f}} |
+#
+# So: chat is decode, the report is prefill, and the agent turns over with one question, *is the preface still there?* The other number that turns it is the users in a
+# step: with one user instead of 32 every decode column is 32 times as large.
+
+# %% [markdown]
 # ## In production today
 #
 # /// callout | production
@@ -421,6 +463,52 @@ record(ends={f"bits{bits}": quantity(rows) for bits, rows in ends.items()})
 # /// callout | say
 # "How many rows? How many trips? How many bits? Three questions, and you can walk into any serving team and ask them."
 # ///
+
+# %% [markdown]
+# ## The sheets, to print
+#
+# Three half sheets for everybody. Leave room for sums.
+#
+# ***Rows*, front.** The grid has 8192 × 8192 weights in bf16. Ridge of our card: peak ÷ bandwidth = ____
+#
+# | M | operations | bytes | operations a byte | left or right | my guess | time | % |
+# |---|---|---|---|---|---|---|---|
+# | 1 | | | | | | | |
+# | 16 | | | | | – | – | – |
+# | 64 | | | | | | | |
+# | 256 | | | | | – | – | – |
+# | 1024 | | | | | – | – | – |
+# | 4096 | | | | | | | |
+#
+# ***Rows*, back.** A weight of 2, of 1 and of ½ byte, arithmetic in bf16: the M at which the roof turns flat = ____, ____, ____
+#
+# ***Pages*.** Box 1: one token = 2 × ____ × ____ × ____ × 2 bytes = ____; into 40 GB go ____. Box 2, with pages of 16:
+#
+# | request | tokens | empty of 2048 | pages | empty in pages |
+# |---|---|---|---|---|
+# | A | 37 | | | |
+# | B | 100 | | | |
+# | C | 250 | | | |
+# | D | 512 | | | |
+# | E | 900 | | | |
+# | F | 1500 | | | |
+#
+# Block tables of A and B, when page numbers 7, 2, 5, 0, 4, 9, 1, 3, 8, 6 are handed out in this order: ____. Box 3: chat 300 in, 500 out; a long report 30 000 in,
+# 300 out; an agent 8 200 in, 400 out. *Prefill* or *decode*? Which number would turn it?
+#
+# ***Receipt*.** In units of one tensor:
+#
+# | operator | in | out | in my file, line |
+# |---|---|---|---|
+# | h = x + r | | | |
+# | h² | | | |
+# | mean of each row | | | |
+# | × 1/√ | | | |
+# | × w | | | |
+# | **together** | | | |
+# | **one kernel** | | | |
+#
+# Foot: three guesses for the race, three times, one word on why.
 
 # %% [markdown]
 # ## The minutes

@@ -459,6 +459,58 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # ///
 
 # %% [markdown]
+# ## The sheets, to print
+#
+# Two sheets and a page of log paper for everybody. Log paper runs from 1 to 10 000.
+#
+# ***Sixteen*, front.** Eight codes and their values: 000 = ____ … 111 = ____. A ruler from 0 to 6. My number ____ goes to ____ and misses by ____. Largest ÷ 6 = ____, as
+# E4M3 s = ____
+#
+# | x | place, without s | miss | x ÷ s and place | back, and miss |
+# |---|---|---|---|---|
+# | 0.03 | | | | |
+# | −0.11 | | | | |
+# | 0.27 | | | | |
+# | 0.08 | | | | |
+# | −0.02 | | | | |
+# | 0.15 | | | | |
+# | −0.19 | | | | |
+# | 0.05 | | | | |
+# | 0.12 | | | | |
+# | −0.07 | | | | |
+# | 0.01 | | | | |
+# | −0.24 | | | | |
+# | 0.09 | | | | |
+# | 0.18 | | | | |
+# | −0.14 | | | | |
+# | 0.06 | | | | |
+# | **misses together** | | | | |
+#
+# ***Sixteen*, back.** Error in percent; the worst cell guessed first: ____
+#
+# | | well-behaved | one giant | all tiny |
+# |---|---|---|---|
+# | one scale for the tensor | | | |
+# | a power of two for 32 | | | |
+# | E4M3 for 16, and the tensor's | | | |
+#
+# ***Steps*, front.** Box 1: guess for the time and for the error from bf16 to FP8; then two times, two percents, two errors. Box 2: TMEM = ____ KiB, sums of a tile
+# 128 × 256 = ____ KiB; where do A, B and the sums lie? Box 3:
+#
+# | instruction | who speaks | A | B | sums |
+# |---|---|---|---|---|
+# | mma.sync | | | | |
+# | wgmma | | | | |
+# | tcgen05 | | | | |
+#
+# Box 4: ridges at 16, 8 and 4 bits = ____, ____, ____; one row at 4.5 bits a weight = ____
+#
+# ***Steps*, back.** A library · a prototype · a race: DSL or CUDA with PTX? Five words of reason each.
+#
+# Box 3, filled: mma.sync has 32 voices, and A, B and the sums lie in the hands. wgmma has 128; B lies on the tray, A on the tray or in the hands, the sums in the hands
+# [^ptx-isa]. tcgen05 has one; B lies on the tray, A on the tray or in tensor memory, the sums in tensor memory [^cutlass-tcgen05].
+
+# %% [markdown]
 # ## The minutes
 #
 # [The map](../05_the_frontier/w5_map.md) has every step. The pencil on the sixteen (minutes 8 to 20) carries the evening: never shorten it. If you are late after

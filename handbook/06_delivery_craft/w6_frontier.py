@@ -195,8 +195,6 @@ record(passing=quantity(passing))
 # - DeepSeek-R1: 36 % in one try, 62 % with what the run said, 72 % with what the run *and the profiler* said, ten turns [^ouyang2025]. Right at all were
 #   92 % [^ouyang2025].
 #
-# These are the twelve cards: two models, five methods (*one try*, *best of 100*, *one try*, *runs*, *runs and profiler*), five shares.
-#
 # /// callout | trip
 # **"DeepSeek solves 4 %, then 37 %, then 72 %."** Two models, and *solves* is wrong. The figure counts kernels that are right **and** take less time than
 # eager PyTorch [^ouyang2025].
@@ -338,6 +336,42 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # "For a month you made one operation fast with your own hands. Now machines learn that, too. It leaves you the harder half: to know whether it is right, and
 # how near to the peak it is. We began with a receipt and a dot product. Take yours along. What percent of peak are you at?"
 # ///
+
+# %% [markdown]
+# ## The sheets, to print
+#
+# ***Verdict*.** The page that goes into the worklog. Eight lines, and room under each:
+#
+# 1. MLA's cache: ____ numbers become ____, a factor of ____. Who says 64 forgot ____
+# 2. Operations a byte: 128 heads ____, 16 heads ____, ridge ____. The sentence of W4, mended: ____
+# 3. Three headlines, four boxes each: *of what? against what? at which size? on which card?*
+# 4. p = 0.7, k = 4: my run ____, the formula ____. k = 8: ____. What does more drafting buy? ____
+# 5. The sentence about DeepSeek and KernelBench, so that it is true: ____
+# 6. 16 rows, one block each: ____ of the rooms at work. I would change: ____
+# 7. A test of my capstone that a cheat would pass: ____
+# 8. My loop: who proposed, who checked, who profiled, who said stop? What did the machine find first? What did only I see?
+#
+# Signed by a neighbour who checked line ____
+#
+# ***Ten kernels*** is [the table above](#the-sheet-ten-kernels), with three more columns: right? · in less time? · in half? Print [the figures as they are](#the-figures-as-they-are)
+# for each pair, too: at minute 22 they fill line 3 from it.
+#
+# ***Twelve cards*** for each pair: DeepSeek-V3, DeepSeek-R1; *one try*, *best of 100*, *one try*, *what the run said*, *run and profiler*; and the five shares.
+#
+# Here is `verify.py`, as they type it:
+#
+# ```python
+# import random
+#
+# rng, p, k, runs = random.Random(0), 0.7, 4, 20_000
+# total = 0
+# for _ in range(runs):
+#     passed = 0
+#     while passed < k and rng.random() < p:
+#         passed += 1
+#     total += passed + 1
+# print(total / runs)
+# ```
 
 # %% [markdown]
 # ## The minutes
