@@ -40,9 +40,11 @@ from course_site.directives import Block, DirectiveError
 from course_site.fences import LANGUAGES, fenced
 from course_site.pages import Cell, Page
 from course_site.record import MIME
+from course_site.sessions import STOPS
 from course_site.values import Define, ExpressionError, NotOnThisCard, evaluate, format_value
 
 MISSING = "—"
+_STOP = re.compile(rf"^\*\[(?:{'|'.join(STOPS).upper()})\]:.*\n?", re.MULTILINE)
 
 # Values are left alone where Markdown would leave text alone: fenced code, code spans, math.
 _VERBATIM = re.compile(
@@ -157,6 +159,8 @@ class _Renderer:
             self._problem(f"cites {error.args[0]!r}, which docs/bibliography.toml does not have")
             footnotes = ""
         abbreviations = _abbreviations(markdown, self.course.terms)
+        if self.page.path.parts[0] == "handbook":  # among mentors, L1 is a lecture and no cache
+            abbreviations = _STOP.sub("", abbreviations)
         self.out.markdown = "\n\n".join(filter(None, [markdown, footnotes, abbreviations])) + "\n"
         return self.out
 
