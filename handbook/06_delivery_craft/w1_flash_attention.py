@@ -66,7 +66,7 @@ from course_kernels.measure import quantity, record
 
 
 def online(crates):
-    """(m, l, a) after each crate of (scores, values), with the repair that was made for it."""
+    """(repair, m, l, a) after each crate of (scores, values)."""
     m, l, a, lines = float("-inf"), 0.0, 0.0, []
     for scores, values in crates:
         m_new = max(m, *scores)
@@ -82,7 +82,7 @@ def online(crates):
 
 BOARD = [((1, 3), (10, 20)), ((2, 5), (30, 40))]
 for crate, (repair, m, l, a) in enumerate(online(BOARD), 1):
-    print(f"crate {crate}: repair {repair:.4f}   m {m:.0f}   l {l:.4f}   a {a:.4f}")
+    print(f"crate {crate}: repair {repair:.4f}  m {m:.0f}  l {l:.4f}  a {a:.4f}")
 repair, m, l, a = online(BOARD)[-1]
 print(f"served: {a:.3f} / {l:.4f} = {a / l:.3f}")
 
@@ -94,11 +94,10 @@ record(
 )
 
 # %% [markdown]
-# /// predict | Before you collect their slips: how many of twenty will have {{ served:.2f }}?
-# Write your guess. Then look at the table below, and you will know what the others did.
+# /// predict | A student repairs the sum and forgets the plate. Does she serve too little or too much?
+# The right plate is {{ served:.2f }}. Say a number before you look: below 10, between 10 and 40, above 40?
 # /// reveal
-# There is no number for that, it is your room. Whoever does not have it has one of the six below. Keep the tally: it tells you
-# how long to stay here.
+# {{ slip.plate_forgotten:.2f }}: more than the dearest ingredient. That glance alone finds the mistake.
 # ///
 #
 # ### Read their mistakes off their paper
@@ -156,7 +155,7 @@ from math import inf
 
 SETS = {
     "the ruler stays": [((2, 5), (30, 40)), ((1, 3), (10, 20))],
-    "it moves twice": [((0, 1), (10, 20)), ((3, 2), (30, 40)), ((5, 5), (50, 60))],
+    "it moves twice": [((0, 1), (1, 2)), ((3, 2), (3, 4)), ((5, 5), (5, 6))],
     "all alike": [((4, 4), (10, 20)), ((4, 4), (30, 40))],
 }
 for name, crates in SETS.items():
@@ -164,18 +163,18 @@ for name, crates in SETS.items():
     repairs = " ".join(f"{repair:.4f}" for repair, *_ in lines[1:])
     _, m, l, a = lines[-1]
     print(
-        f"{name:16s} repairs {repairs:14s} m {m:.0f}  l {l:.4f}  a {a:.3f}  served {a / l:.3f}"
+        f"{name:16s} repairs {repairs:14s} m {m:.0f}  l {l:.3f}  served {a / l:.3f}"
     )
 
 
 def as_fp32(x):
-    """What an fp32 number makes of e to the x: it ends a little past e to the 88."""
+    """e to the x as fp32 has it, which ends a little past e to the 88."""
     return exp(x) if x < 88.7 else inf
 
 
 print("e to the 97, in fp32:", as_fp32(100 - 3))
 
-# How often is a repair more than a multiplication by 1? The largest of tile k is the largest so far with chance 1/k.
+# How often does the ruler move? Tile k holds the largest so far with chance 1/k.
 TILES = 4096 // 16
 moves = sum(1 / k for k in range(2, TILES + 1))
 print(f"{TILES} tiles in a random order: the ruler moves {moves:.1f} times")
@@ -206,7 +205,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # ///
 
 # %% [markdown]
-# ## In production today
+# ## Where it runs
 #
 # /// callout | production
 # Descendants of this loop serve nearly every chat that you have had this year. PyTorch's `scaled_dot_product_attention` picks between
@@ -218,7 +217,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # ///
 
 # %% [markdown]
-# ## The click
+# ## The number that they forecast
 #
 # It is a *count*, and they forecast it. Let them write down 1 + N/d before you show anything.
 #
@@ -269,7 +268,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # ///
 
 # %% [markdown]
-# ## Where students trip
+# ## What they will believe
 #
 # /// callout | trip
 # **"It is faster because it computes less."** It computes the same, and a little more. *Flash doesn't compute less; it remembers less.* Tie it
@@ -284,7 +283,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # - *"Out of memory means too little bandwidth."* Room and trips are two bills.
 
 # %% [markdown]
-# ## Say this at the board
+# ## Two speeches
 #
 # /// callout | say
 # "This square is the largest thing in the room, and nobody ordered it. We write it down, we carry it to the cellar, we carry it back up, we

@@ -61,8 +61,8 @@ from course_kernels.measure import quantity, record
 
 
 def kitchen(trays, crew, tiles=6, order=1, trip=3, cook=2):
-    """Two strips, tick by tick: what is fetched (o order, - on its way) and what the cook does (# cooks)."""
-    arrives = {}  # for each tile that was ordered, the tick at which it is on its tray
+    """Two strips, tick by tick: o order, - on its way, # cooks."""
+    arrives = {}  # for each tile ordered, the tick at which it is there
     eaten = ordering = cooking = tick = 0
     fetched, cooked = "", ""
     while eaten < tiles:
@@ -262,14 +262,14 @@ record(
 # clock must have been near {{ l6.climb.cublas.of_peak / l6.tensor.cublas.busy * 1830:.0f}} MHz, and the sheet counts on 1830 [^lockwood-h100].
 
 # %% [markdown]
-# ## Say this at the board
+# ## The sentence of the day
 #
 # /// callout | say
 # "The formula is the same. The numbers are the same. The instruction in the middle is the same. You do not get past the library at mathematics. You get past
 # it at *logistics*: a crew that never waits for the cooks, and cooks who never wait for the crew."
 # ///
 #
-# ## Where students trip
+# ## What they will believe
 #
 # - *"There must be a cleverer formula."* There is none in this. Point at the sheet: the same `HGMMA` everywhere.
 # - *"More warps hide more."* Here two groups of cooks fill the registers of a whole SM. One is too few: it spills. More find no room.

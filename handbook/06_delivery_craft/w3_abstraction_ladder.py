@@ -75,7 +75,7 @@ def cuda_lines(path):
 
 
 def python_lines(path, names=None):
-    """Lines of Python that hold more than a comment or a doc string; of some functions only, if named."""
+    """Lines of Python that hold more than a comment or a doc string."""
     text = path.read_text()
     tree = ast.parse(text)
     keep, drop = set(), set()
@@ -235,7 +235,7 @@ record(
 
 # %%
 def where(shape, stride, index):
-    """Where a layout puts its index-th element: the first digit runs quickest, as CuTe counts."""
+    """Where a layout puts its index-th element; the first digit runs first."""
     if isinstance(shape, int):
         return index * stride
     place = 0
@@ -340,7 +340,7 @@ for job, answers in JOBS.items():
 # ///
 
 # %% [markdown]
-# ## In production today
+# ## Where they stand in the world
 #
 # /// callout | production
 # When you call `torch.compile` on a GPU, what comes out is mostly Triton: PyTorch's compiler leans on it for NVIDIA, AMD and Intel
@@ -354,7 +354,7 @@ for job, answers in JOBS.items():
 # [^sharma2025]. Show *that*. A rung is not a speed. It speaks the older instruction, and on Hopper you must speak `wgmma`.
 
 # %% [markdown]
-# ## The click
+# ## The silent minute
 #
 # /// callout | click
 # Put the two listings on the projector, side by side, at one size: `gemm/k04_wgmma.cu` and `gemm_kernel` in `gemm/k05_triton.py`. Say the two counts,
@@ -363,7 +363,7 @@ for job, answers in JOBS.items():
 # You spent two lectures on them. That is why you can *read* what it wrote."
 # ///
 #
-# ## Where students trip
+# ## What they will believe
 #
 # - *"Higher is easier, so higher is better."* Each rung has a ceiling. Ask which decision they would want back.
 # - *"Lower is quicker."* Our own `wgmma` kernel stands below our own Triton one. Low is where you *can* be quick.
