@@ -23,6 +23,7 @@ from course_site import bibliography, ledger, lint, session_checks
 from course_site.course import Course, load_course
 from course_site.notebook import published_notebook
 from course_site.pages import Page
+from course_site.print_sheet import sheet_files
 from course_site.record import write_atomically
 from course_site.render import Rendered, lighten, render_course, site_uri
 from course_site.run_view import run_files
@@ -121,7 +122,7 @@ def _by_uri() -> dict[str, Page]:
 
 @event_priority(-100)  # after mkdocs-jupyter, which would replace our files by its own
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Put our pages in the place of the scripts MkDocs would copy, publish each notebook, add the run views."""
+    """Put our pages in the place of the scripts MkDocs would copy, publish notebooks, add run views and sheets."""
     folder = Path(config.config_file_path).parent / ".cache" / "notebooks"
     for uri, page in _by_uri().items():
         existing = files.get_file_from_path(uri)
@@ -140,7 +141,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(file)
     course = _build.course
     maps = [as_plain(course, session) for session in course.maps.sessions.values()]
-    for uri, content in run_files(maps, course.root).items() if maps else ():
+    for uri, content in (
+        (run_files(maps, course.root) | sheet_files(maps, course.root)).items() if maps else ()
+    ):
         files.append(File.generated(config, uri, content=content))
     return files
 

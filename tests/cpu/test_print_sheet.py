@@ -1,0 +1,73 @@
+"""The printed sheet: every step on it, nothing that a text could break."""
+
+import html
+import re
+
+import pytest
+
+from course_site.print_sheet import sheet, sheet_files
+
+
+def words(text):
+    return {"text": text, "html": html.escape(text)}
+
+
+def step(number, start, minutes, **more):
+    empty = dict.fromkeys(("say", "board", "fingers", "cut", "trip", "check", "demo", "exempt"))
+    own = {
+        "number": number,
+        "start": start,
+        "minutes": minutes,
+        "kind": "board",
+        "title": words(f"Step {number}"),
+    }
+    return {**empty, **own, **more}
+
+
+@pytest.fixture
+def session():
+    steps = [
+        step(1, 0, 15, say=words("a < b & </script>"), fingers=words("Slip one"), cut=words("the rest")),
+        step(2, 15, 10, kind="break", fingers=words("Save the file")),
+        step(3, 25, 15, demo={"name": "a_race"}, check={"ask": words("Why?"), "answer": words("Because.")}),
+        step(4, 40, 15, kind="demo", exempt=words("they present"), trip=words("Panic")),
+    ]
+    return {
+        "id": "w1",
+        "stop": "W1",
+        "title": "Fast & right",
+        "kind": "workshop",
+        "about": words("about"),
+        "artifact": words("artifact"),
+        "board": {"svg": "<svg></svg>"},
+        "blocks": [{"steps": [1, 2]}, {"steps": [3, 4]}],
+        "steps": steps,
+        "exit_ticket": [{"ask": words("q"), "answer": words("a")}],
+        "demos": [{"name": "a_race", "preflight": "nvidia-smi && true"}],
+        "prepare": [words("Bring paper")],
+    }
+
+
+def test_every_step_stands_on_it_with_its_minute(session):
+    page = sheet(session)
+    assert re.findall(r'data-minute="(\d+)"', page) == ["0", "15", "25", "40"]
+    for text in ("Slip one", "the rest", "Save the file", "they present", "Panic", "Because.", "Bring paper"):
+        assert text in page
+    assert "Demo: a_race." in page
+    assert '<tr class="break">' in page
+
+
+def test_no_text_breaks_the_page(session):
+    page = sheet(session)
+    assert "a &lt; b &amp; &lt;/script&gt;" in page
+    assert "nvidia-smi &amp;&amp; true" in page
+    assert "<title>W1 · Fast &amp; right: the sheet for the hand</title>" in page
+
+
+def test_its_files_lie_beside_the_run_views(session, tmp_path):
+    folder = tmp_path / "handbook" / "run"
+    folder.mkdir(parents=True)
+    for name in ("sheet.css", "sheet.js"):
+        (folder / name).write_text(name)
+    files = sheet_files([session], tmp_path)
+    assert sorted(files) == ["handbook/run/sheet.css", "handbook/run/sheet.js", "handbook/run/w1_print.html"]
