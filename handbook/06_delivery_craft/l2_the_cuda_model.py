@@ -45,7 +45,7 @@ for table in range(TABLES):
     print(f"table {table}:", *said)
 
 # %% [markdown]
-# /// predict | Somebody writes i = table × *tables* + seat, 3 instead of 4. Is any of the ten numbers left out?
+# /// predict | Somebody multiplies by the number of tables, not of seats: i = table × 3 + seat. Is any of the ten numbers left out?
 # Work it out at the board, seat by seat. Which numbers have two cooks?
 # /// reveal
 # None is left out. {{ slips.tables.twice:.0f }} numbers have two cooks. With one addition each the answer is even *right*, and nobody notices; with `+=`

@@ -119,7 +119,7 @@ record(
 #
 # And the sentence that you must not say. *A bad stride costs a factor of eight in time* is wrong: eight is a bound on **boxes**. The clock said
 # {{ l3.stride.s32.us / l3.stride.s1.us:.1f}}, and from stride 8 to 16, where the boxes stay the same, the time still grew
-# {{ l3.stride.s16.us / l3.stride.s8.us:.1f}}-fold. The bytes from HBM did, too. Show the table with its four columns, and let them find the one that the clock follows.
+# {{ l3.stride.s16.us / l3.stride.s8.us:.1f}}-fold. The bytes from HBM did, too. Show [the page's table](../../docs/lectures/l3_memory.py#ask-for-neighbours), and let them find the column that the clock follows.
 #
 # /// callout | demo
 # One command, four transposes. Percents in writing first. The screen has them in the order of the command; fill the staircase on the board

@@ -68,7 +68,7 @@ print("the same C:", right == same)
 print(fetched, "numbers fetched without tiles,", carried, "with tiles of", TILE)
 
 # %% [markdown]
-# /// predict | Now K = 4096 and tiles of 32, fp32. How many bytes come from memory for *one* number of C, without tiles and with?
+# /// predict | Now K = 4096 and tiles of 32, fp32. How many bytes come from memory for one number of C, without tiles and with?
 # Two multiplications and a division. Write both down.
 # /// reveal
 # {{ one.plain:,.0f}} bytes, and {{ one.tiled:,.0f}} with tiles. On the board: 2 × 4096 × 4, then ÷ 32.
@@ -115,7 +115,7 @@ record(
 # ## In production today
 #
 # /// callout | production
-# The best-known ladder of this kind climbs from 1.3 % to 93.7 % of cuBLAS on an RTX A6000 [^boehm2022]; its first five steps are ours. CUTLASS, NVIDIA's own
+# The best-known ladder of this kind climbs from 1.3 % to 93.7 % of cuBLAS on an RTX A6000 [^boehm2022]. Our five rungs are its first five. CUTLASS, NVIDIA's own
 # library of such kernels, documents the same nest of tiles, for the block, the warp and the thread, with an outer product at the bottom [^cutlass-gemm]. Who has
 # drawn the square can read it.
 # ///
@@ -144,7 +144,7 @@ record(
 #
 # /// callout | demo
 # One command, all five and cuBLAS. The naive kernel is the long wait: use it to have a roof named for each rung. Then read from the bottom up, in percent of
-# *peak*; the last column of the screen. No GPU: [the recorded staircase](../../docs/lectures/l4_the_gemm_ladder.py#the-staircase).
+# *peak*: it is the column *of peak* on the screen. No GPU: [the recorded staircase](../../docs/lectures/l4_the_gemm_ladder.py#the-staircase).
 # ///
 
 # %% [markdown]
