@@ -62,6 +62,27 @@ class Cohort:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """One entry of the calendar before anybody has typed a date.
+
+    Attributes:
+        name: with the date typed it is the entry's identity, so that a calendar read in twice holds it once.
+        day: days from the first day of the cohort.
+        after: minutes from the start of that day's teaching.
+        minutes: 0 for an entry that lasts all day.
+        page: the page behind it, as a place in the site, or "".
+    """
+
+    name: str
+    title: str
+    text: str
+    day: int
+    after: int = 0
+    minutes: int = 0
+    page: str = ""
+
+
+@dataclass(frozen=True)
 class Event:
     """One entry of the calendar. `start` is an instant, or a date for an event that lasts all day."""
 
@@ -106,6 +127,42 @@ def read_cohort(root: Path) -> Cohort:
     return Cohort(_text(data, "title", ""), tuple(plan), tuple(milestones))
 
 
+def entries(cohort: Cohort, sessions: Mapping[str, Session]) -> list[Entry]:
+    """Everything that stands in the calendar, without dates: the one source of the file, here and in the browser.
+
+    Raises:
+        CohortError: a session has no map yet, or a text holds what a calendar cannot show.
+    """
+    found: list[Entry] = []
+    for number, day in enumerate(cohort.days):
+        after = 0
+        for name in day.sessions:
+            if name not in sessions:
+                raise CohortError(f"{FILE}: session {name!r} has no map yet: write {FOLDER}/{name}.toml")
+            session = sessions[name]
+            text = (
+                f"{_words(session.about, session.path)}\n"
+                f"You leave with: {_words(session.artifact, session.path)}"
+            )
+            page = f"{session.map_page.rsplit('.', 1)[0]}.html"
+            found.append(Entry(name, titled(session), text, _offset(day), after, session.minutes, page=page))
+            after += session.minutes
+        if day.homework and number + 1 < len(cohort.days):
+            due = _offset(cohort.days[number + 1])
+            title = f"Due today: homework of {day.sessions[-1].upper()}"
+            found.append(Entry(f"homework-{day.sessions[-1]}", title, _words(day.homework, FILE), due))
+    found += [
+        Entry(f"capstone-{i}", f"Capstone: {m.title}", _words(m.text, FILE), _offset(m))
+        for i, m in enumerate(cohort.milestones, 1)
+    ]
+    return found
+
+
+def titled(session: Session) -> str:
+    """A session's title with its name on the road."""
+    return f"{session.stop} · {session.title}" if session.stop else session.title
+
+
 def events(
     cohort: Cohort, sessions: Mapping[str, Session], start: date, at: time, zone: ZoneInfo, site: str = ""
 ) -> list[Event]:
@@ -117,35 +174,17 @@ def events(
         site: the address of the published site, for a link to each map; left out if "".
     """
     found: list[Event] = []
-    for number, day in enumerate(cohort.days):
-        when = _moment(start, day.week, day.day, at, zone)
-        for name in day.sessions:
-            session = sessions[name]
-            title = f"{session.stop} · {session.title}" if session.stop else session.title
-            lines = [_words(session.about), f"You leave with: {_words(session.artifact)}"]
-            if site:
-                lines.append(f"{site.rstrip('/')}/{session.map_page.rsplit('.', 1)[0]}.html")
-            found.append(Event(f"{name}-{start}", title, "\n".join(lines), when, session.minutes))
-            when += timedelta(minutes=session.minutes)
-        if day.homework and number + 1 < len(cohort.days):
-            due = cohort.days[number + 1]
-            last = day.sessions[-1]
-            found.append(
-                Event(
-                    f"homework-{last}-{start}",
-                    f"Due today: homework of {last.upper()}",
-                    _words(day.homework),
-                    _date(start, due.week, due.day),
-                )
-            )
-    found += [
-        Event(f"capstone-{i}-{start}", f"Capstone: {m.title}", _words(m.text), _date(start, m.week, m.day))
-        for i, m in enumerate(cohort.milestones, 1)
-    ]
+    for entry in entries(cohort, sessions):
+        day = start + timedelta(days=entry.day)
+        text = entry.text + (f"\n{site.rstrip('/')}/{entry.page}" if site and entry.page else "")
+        when: datetime | date = day
+        if entry.minutes:
+            when = _moment(day, at, zone) + timedelta(minutes=entry.after)
+        found.append(Event(f"{entry.name}-{start}", entry.title, text, when, entry.minutes))
     return found
 
 
-def calendar(title: str, entries: Sequence[Event], stamp: datetime) -> bytes:
+def calendar(title: str, dated: Sequence[Event], stamp: datetime) -> bytes:
     """The events as an iCalendar file (RFC 5545)."""
     import icalendar
 
@@ -153,7 +192,7 @@ def calendar(title: str, entries: Sequence[Event], stamp: datetime) -> bytes:
     book.add("prodid", "-//Percent of Peak//cohort//EN")
     book.add("version", "2.0")
     book.add("x-wr-calname", title)
-    for entry in entries:
+    for entry in dated:
         event = icalendar.Event()
         event.add("uid", f"{entry.uid}@percent-of-peak")
         event.add("dtstamp", stamp)
@@ -244,26 +283,24 @@ def _zone(name: str) -> ZoneInfo:
         raise CohortError(f"--zone {name}: is no time zone; write it as Europe/Berlin") from None
 
 
-def _words(text: str) -> str:
+def _words(text: str, where: str) -> str:
     """A text without marks. Measured values have no place in a calendar, which nobody renews."""
     if "{{" in text:
         raise CohortError(
-            f"{text[:40]!r} …: holds a measured value, and a calendar cannot renew it: leave it out"
+            f"{where}: {text[:40]!r} …: holds a measured value, and a calendar cannot renew it: leave it out"
         )
     return visible(text)
 
 
-def _date(start: date, week: int, day: int) -> date:
-    return start + timedelta(days=7 * (week - 1) + day - 1)
+def _offset(place: Day | Milestone) -> int:
+    return 7 * (place.week - 1) + place.day - 1
 
 
-def _moment(start: date, week: int, day: int, at: time, zone: ZoneInfo) -> datetime:
-    local = datetime.combine(_date(start, week, day), at, tzinfo=zone)
+def _moment(day: date, at: time, zone: ZoneInfo) -> datetime:
+    local = datetime.combine(day, at, tzinfo=zone)
     moment = local.astimezone(UTC)
     if moment.astimezone(zone).replace(tzinfo=None) != local.replace(tzinfo=None):
-        raise CohortError(
-            f"--at {at:%H:%M}: does not exist on {local:%Y-%m-%d} in {zone}: the clocks go forward"
-        )
+        raise CohortError(f"--at {at:%H:%M}: does not exist on {day} in {zone}: the clocks go forward")
     return moment
 
 
