@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable
 from pathlib import Path
 
-from course_labs.lab import FOLDER, Lab
+from course_labs.lab import FOLDER, ON_THE_CPU, Lab
 from course_site.fences import LANGUAGES, fenced
 
 DOORS = {"triton": "Triton", "cuda": "CUDA C++", "numpy": "NumPy", "python": "Python"}
@@ -91,7 +91,7 @@ def _printed(lab: Lab, door: str, stage: int) -> str:
     text, note = said(lab, door, stage), ""
     if door == "cuda" and stage == len(lab.stages):
         note = "with the time and the percent of peak."
-    elif text.startswith("right; no speed claim: this machine has no GPU"):
+    elif door not in ON_THE_CPU and text.startswith("right; no speed claim: this machine has no GPU"):
         note = "On a GPU the time and the percent of peak stand there."
     return f"{fenced(text, '.text .output .no-copy')}\n\n{note}".strip()
 
