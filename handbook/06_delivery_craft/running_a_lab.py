@@ -7,8 +7,8 @@
 # %% [markdown]
 # # Running a lab with twenty people and few GPUs
 #
-# After this page you can run any lab of the course in a room of twenty people with one card, or with none. Nobody waits for longer than the kettle does,
-# nobody sits out because of an install, and every time that is written on the board means something.
+# After this page you can run any lab of the course in a room of twenty people with one card, or with none. Nobody waits
+# with idle hands, nobody sits out because of an install, and every time that is written on the board means something.
 #
 # You need [Set up](../../docs/set_up.md) beside you; the commands stand there. Here is what to *do* with them.
 #
@@ -22,10 +22,10 @@
 #
 # | door | it needs | it gives |
 # |---|---|---|
-# | `python` | Python | right or wrong |
-# | `numpy` | NumPy, any laptop | right or wrong; the loops are those of the kernel |
-# | `triton` | Linux; without a GPU the interpreter plays all blocks, one after the other | right or wrong; on a GPU also time and percent of peak |
-# | `cuda` | a compiler, which comes by `pip`; it *runs* only on a GPU | what the compiler says; on a GPU all the rest |
+# | *python* | Python | right or wrong |
+# | *numpy* | NumPy, any laptop | right or wrong; the loops are those of the kernel |
+# | *triton* | Linux; without a GPU the interpreter plays all blocks, one after the other | right or wrong; on a GPU also time and percent of peak |
+# | *cuda* | a compiler, which comes by `pip`; it *runs* only on a GPU | what the compiler says; on a GPU all the rest |
 #
 # Decide the door for the *room*, not for each person, and one other for those whom it does not fit. Two doors side by side are a strength:
 # the loop is the same, line for line, and the pair that is stuck looks across. Three doors are a mess.
@@ -174,11 +174,20 @@ record(
 # | what you see | what to try, once |
 # |---|---|
 # | Python older than 3.11 | another Python on the machine (`python3.12 -m venv .venv`), else: pair up |
-# | Triton does not install (a Mac, Windows without WSL) | the door `numpy` or `python`; those kernels are read, not run |
+# | Triton does not install (a Mac, Windows without WSL), so `nox -s grade` cannot make its environment | the door *numpy* or *python*, graded by hand, as below |
 # | torch is being downloaded, and twenty others do the same | one download and `nox -s wheelhouse`, handed round on a stick |
 # | *The NVIDIA driver on your system is too old* | nothing, today. CPU: `CUDA_VISIBLE_DEVICES=-1` |
 # | *out of memory*, and the card is shared | `nvidia-smi`: a notebook that somebody left open |
 # | a firewall that breaks `pip` | the phone of a friend as a network, or the stick |
+#
+# The doors *numpy* and *python* need no Triton, only the environment of the grader does. So on such a machine:
+#
+# ```bash
+# .venv/bin/pip install numpy torch
+# PYTHONPATH=src .venv/bin/python -m course_labs grade register_tile --door numpy
+# ```
+#
+# We tried that on Linux with Triton and CUDA taken away, not on a Mac. Try it the evening before, if you know that Macs will come.
 #
 # All the messages, each with its remedy: [when it says …](../../docs/set_up.md#when-it-says).
 #
