@@ -33,6 +33,7 @@ KINDS = {
     "callout": Kind(body="words"),
     "lab": Kind(body="none"),
     "session": Kind(body="none"),
+    "cohort": Kind(body="none"),
     "ledger": Kind(argument="none", body="none"),
     "moved": Kind(argument="none", body="none"),
     "glossary": Kind(argument="none", body="none"),

@@ -25,6 +25,8 @@ from course_site import (
     callouts,
     chart_data,
     claims,
+    cohort,
+    cohort_page,
     directives,
     glossary,
     labs,
@@ -476,6 +478,35 @@ class _Renderer:
             banner = f'<div class="banner stale"><p>This map is not finished:</p><ul>{lines}</ul></div>'
             body = f"{self._slot(banner)}\n\n{body}"
         return _div("session", body)
+
+    def _cohort_block(self, block: Block) -> str:
+        """The plan of a cohort: its weeks as a table, or the form for its calendar."""
+        if block.argument not in ("weeks", "calendar"):
+            raise DirectiveError("write `/// cohort | weeks` or `/// cohort | calendar`")
+        here = self.page.path.as_posix()
+        sessions = self.course.maps.sessions
+        try:
+            plan = cohort.read_cohort(self.course.root)
+            cohort.entries(plan, sessions)  # says what no calendar can show
+        except cohort.CohortError as error:
+            path, _, message = str(error).partition(": ")
+            self.course.problem(path, message)
+            return ""
+        if block.argument == "calendar":
+            return self._slot(cohort_page.cohort_form(plan, sessions, posixpath.dirname(site_uri(here))))
+        self._file = cohort.FILE
+        pages = {page.path.as_posix(): page for page in self.course.pages}
+        table = cohort_page.weeks_table(
+            plan, sessions, self._inline, road.address_from(here, pages, site_uri)
+        )
+        self._file = here
+        return self._slot(table)
+
+    def _inline(self, text: str) -> str:
+        """One line of Markdown as HTML, for what stands in a slot."""
+        import markdown  # slow to import
+
+        return markdown.markdown(self._plain(text)).removeprefix("<p>").removesuffix("</p>")
 
     def _board(self, name: str, alt: str) -> str:
         path = self.course.root / name
