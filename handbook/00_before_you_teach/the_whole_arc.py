@@ -107,13 +107,15 @@ record(
 #   - {name: 100 * l5.ladder.register_tile.tflops / l5.ladder.cublas.tflops, label: "5 register tile"}
 #   - {name: 100 * l5.ladder.vectorised.tflops / l5.ladder.cublas.tflops, label: "6 vector loads"}
 #   - {name: 100 * l5.ladder.conflict_free.tflops / l5.ladder.cublas.tflops, label: "7 conflict-free"}
-#   - {name: 100 * l5.ladder.asynchronous.tflops / l5.ladder.cublas.tflops, label: "8 asynchronous"}
-#   - {name: 100 * l5.ladder.tuned.tflops / l5.ladder.cublas.tflops, label: "9 tuned"}
-#   - {name: 100 * l5.sgemm.last_of_cublas, label: "10 the last step"}
+#   - {name: 100 * l5.ladder.warp_tiles.tflops / l5.ladder.cublas.tflops, label: "8 side note: warp tiles"}
+#   - {name: 100 * l5.ladder.asynchronous.tflops / l5.ladder.cublas.tflops, label: "9 asynchronous"}
+#   - {name: 100 * l5.ladder.tuned.tflops / l5.ladder.cublas.tflops, label: "10 tuned"}
+#   - {name: 100 * l5.ladder.register_banks.tflops / l5.ladder.cublas.tflops, label: "11 register banks"}
+#   - {name: 100 * l5.ladder.persistent.tflops / l5.ladder.cublas.tflops, label: "12 persistent"}
 # references:
 #   - {label: "the library, cuBLAS", value: 100}
-# alt: "A staircase of ten steps, in percent of the library's speed: naive {{ l5.sgemm.first_of_cublas:.1%}}, coalesced {{ l5.ladder.coalesced.tflops / l5.ladder.cublas.tflops:.0%}}, shared tiles {{ l5.ladder.shared_tiles.tflops / l5.ladder.cublas.tflops:.0%}}, register column {{ l5.ladder.register_column.tflops / l5.ladder.cublas.tflops:.0%}}, register tile {{ l5.ladder.register_tile.tflops / l5.ladder.cublas.tflops:.0%}}, vector loads {{ l5.ladder.vectorised.tflops / l5.ladder.cublas.tflops:.0%}}, conflict-free {{ l5.ladder.conflict_free.tflops / l5.ladder.cublas.tflops:.0%}}, asynchronous {{ l5.ladder.asynchronous.tflops / l5.ladder.cublas.tflops:.0%}}, tuned {{ l5.ladder.tuned.tflops / l5.ladder.cublas.tflops:.0%}}, and the last step {{ l5.sgemm.last_of_cublas:.1%}}."
-# caption: 4096 × 4096 × 4096 in fp32, without tensor cores. Side notes of the ladder are left out here; the lecture shows them, with what they lost.
+# alt: "A staircase of twelve kernels, in percent of the library's speed: naive {{ l5.sgemm.first_of_cublas:.1%}}, coalesced {{ l5.ladder.coalesced.tflops / l5.ladder.cublas.tflops:.0%}}, shared tiles {{ l5.ladder.shared_tiles.tflops / l5.ladder.cublas.tflops:.0%}}, register column {{ l5.ladder.register_column.tflops / l5.ladder.cublas.tflops:.0%}}, register tile {{ l5.ladder.register_tile.tflops / l5.ladder.cublas.tflops:.0%}}, vector loads {{ l5.ladder.vectorised.tflops / l5.ladder.cublas.tflops:.0%}}, conflict-free {{ l5.ladder.conflict_free.tflops / l5.ladder.cublas.tflops:.0%}}, a side note on warp tiles {{ l5.ladder.warp_tiles.tflops / l5.ladder.cublas.tflops:.0%}}, asynchronous {{ l5.ladder.asynchronous.tflops / l5.ladder.cublas.tflops:.0%}}, tuned {{ l5.ladder.tuned.tflops / l5.ladder.cublas.tflops:.0%}}, register banks {{ l5.ladder.register_banks.tflops / l5.ladder.cublas.tflops:.0%}}, persistent {{ l5.ladder.persistent.tflops / l5.ladder.cublas.tflops:.0%}}. The last step stands at {{ l5.sgemm.last_of_cublas:.1%}}."
+# caption: 4096 × 4096 × 4096 in fp32, without tensor cores. The strong part of a step is what it added. Number 8 adds nothing here, and the lecture says why it is there.
 # ///
 #
 # Read it with care. {{ l5.sgemm.first_of_cublas:.1%}} of the library is where they begin, {{ l5.sgemm.last_of_cublas:.1%}} is where the ladder ends, at one
@@ -178,7 +180,7 @@ record(
 # references:
 #   - {label: data sheet, value: 100}
 # alt: "Twelve bars in percent of peak. Vector add {{ start.big.cuda.of_peak:.0%}}, grey {{ l2.grey.cuda.of_peak:.0%}}, transpose from {{ l3.turn.naive.of_peak:.0%}} to {{ l3.turn.vectorised.of_peak:.0%}}, the multiply from {{ l5.ladder.naive.of_peak:.1%}} over {{ l5.ladder.register_tile.of_peak:.0%}} to {{ l5.sgemm.last_of_cublas * l5.ladder.cublas.of_peak:.0%}}, in bf16 from {{ l6.climb.cuda_cores.of_peak:.1%}} to {{ l6.climb.triton.of_peak:.0%}}, attention from {{ w1.materialised.n4096.of_peak:.0%}} to {{ w1.flash.n16384.of_peak:.0%}}, and with specialists {{ w1.specialised.n16384.of_peak:.0%}}."
-# caption: Each of its own peak, so a bar says how well a job used the card, and not which job was quicker. In brackets, which peak.
+# caption: Each of its own peak, so a bar says how well a job used the card, and not which job was quicker. Behind each name, which peak.
 # ///
 #
 # The stops without a bar are not measured yet, and nobody fills them in by feel.
@@ -239,32 +241,28 @@ record(
 # %% [markdown]
 # ## The four weeks
 #
-# Fourteen sessions, four weeks, never more than four in one. The columns are the days of a week; dates are yours to set.
+# Fourteen sessions, four weeks, never more than four in one. The columns are the days of a week; dates are yours to set. Each name leads to its map.
 #
 # | week | 1 | 2 | 3 | 4 | 5 |
 # |---|---|---|---|---|---|
-# | 1 | the opening, L1 | L2 | | L3 | L4 |
-# | 2 | L5 | L6 | | L8 | W1 |
-# | 3 | L7 | | W2 | | W3 |
-# | 4 | W4 | W5 | | | W6 |
+# | 1 | [opening](opening_map.md), [L1](../01_the_machine/l1_map.md) | [L2](../01_the_machine/l2_map.md) | | [L3](../01_the_machine/l3_map.md) | [L4](../02_the_climb/l4_map.md) |
+# | 2 | [L5](../02_the_climb/l5_map.md) | [L6](../02_the_climb/l6_map.md) | | [L8](../04_the_pivot/l8_map.md) | [W1](../04_the_pivot/w1_map.md) |
+# | 3 | [L7](../03_profiling/l7_map.md) | | [W2](../05_the_frontier/w2_map.md) | | [W3](../05_the_frontier/w3_map.md) |
+# | 4 | [W4](../05_the_frontier/w4_map.md) | [W5](../05_the_frontier/w5_map.md) | | | [W6](../05_the_frontier/w6_map.md) |
 #
 # Two days are not in the order of the road, on purpose. The pivot and the first workshop come in week 2, so that everybody has built something large
 # before half-time. And profiling waits for week 3: by then each of them has a kernel of their own to put under the glass, and the capstone needs it that very week. Say
 # so when you point: "this stop we left out, and now we know what for."
 #
-# The free days are for homework, and they are not optional. It stands in the calendar, one line after each session.
+# The free days are for homework, and they are not optional.
 #
 # **The capstone, you versus the machine.** One kernel, made faster twice: once by hand, once with a language model in the loop.
 #
-# | when | what |
-# |---|---|
-# | week 1, day 1 | announced |
-# | week 2, day 5 | plan due: the problem, its least bytes and operations, the baseline, the check |
-# | week 3, day 5 | checkpoint: a right answer, a measured baseline, one profile, one idea that failed |
-# | week 4, day 4 | hand in |
-# | week 4, day 5 | demo, in the third hour of W6 |
+# It is announced on day one, the plan is due at the end of week 2, a checkpoint with one profile and one idea that failed closes week 3, and the demos are the third hour
+# of W6.
 #
-# All of this is data: `handbook/sessions/cohort.toml`. Change it there, and the calendar follows. Two evenings a week? Keep the order, and let it take longer.
+# Homework, capstone and dates stand on [the calendar of a cohort](the_calendar.md), which puts them into everybody's calendar. The plan itself is data, in
+# `handbook/sessions/cohort.toml`. Two evenings a week? Keep the order, and let it take longer.
 #
 # /// exercise | Draw it
 # Take an empty sheet and a watch. Draw the road with its fourteen stops, the sentence above it, the loop in a corner, and put a cross at tensor cores. Then say aloud
