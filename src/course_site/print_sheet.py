@@ -95,7 +95,8 @@ def _row(step: Plain) -> str:
     demo = f" <b>Demo: {html.escape(step['demo']['name'])}.</b>" if step["demo"] else ""
     fingers = _words(step["fingers"]) or _words(step["exempt"])
     said = _words(step["say"])
-    title = f"<b>{step['number']} {step['title']['html']}.</b>"
+    stop = "" if step["title"]["text"].endswith(("?", "!", ".")) else "."
+    title = f"<b>{step['number']} {step['title']['html']}{stop}</b>"
     return (
         f'<tr class="{"break" if kind == "break" else "step"}"><td class="clock">{clock}</td>'
         f"<td>{title} {said}{demo}</td><td>{fingers}</td><td>{board}</td></tr>\n"
