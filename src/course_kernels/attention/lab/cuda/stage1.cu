@@ -32,28 +32,30 @@ extern "C" __global__ void attention(const float *Q, const float *K, const float
     acc[i] = 0.0f;
   }
 
-  const int start = 0;  // the first key of the tile
-  for (int i = threadIdx.x; i < BLOCK_N * D; i += THREADS) {
-    const bool inside = start * D + i < N * D;  // past the last key: zeros
-    K_tile[i / D][i % D] = inside ? K[start * D + i] : 0.0f;
-    V_tile[i / D][i % D] = inside ? V[start * D + i] : 0.0f;
-  }
-  __syncthreads();  // the tile is complete
+  {  // one tile
+    const int start = 0;  // the first key of the tile
+    for (int i = threadIdx.x; i < BLOCK_N * D; i += THREADS) {
+      const bool inside = start * D + i < N * D;  // past the last key: zeros
+      K_tile[i / D][i % D] = inside ? K[start * D + i] : 0.0f;
+      V_tile[i / D][i % D] = inside ? V[start * D + i] : 0.0f;
+    }
+    __syncthreads();  // the tile is complete
 
-  float s[BLOCK_N];
+    float s[BLOCK_N];
 #pragma unroll
-  for (int j = 0; j < BLOCK_N; j++) {
-    float dot = 0.0f;
-    for (int i = 0; i < MINE; i++) dot += q[i] * K_tile[j][QUAD * i + part];
-    dot = sum_of_quad(dot);
-    s[j] = dot;
-    m = fmaxf(m, s[j]);
-  }
+    for (int j = 0; j < BLOCK_N; j++) {
+      float dot = 0.0f;
+      for (int i = 0; i < MINE; i++) dot += q[i] * K_tile[j][QUAD * i + part];
+      dot = sum_of_quad(dot);
+      s[j] = dot;
+      m = fmaxf(m, s[j]);
+    }
 #pragma unroll
-  for (int j = 0; j < BLOCK_N; j++) {
-    const float p = expf(s[j] - m);
-    l += p;
-    for (int i = 0; i < MINE; i++) acc[i] += p * V_tile[j][QUAD * i + part];
+    for (int j = 0; j < BLOCK_N; j++) {
+      const float p = expf(s[j] - m);
+      l += p;
+      for (int i = 0; i < MINE; i++) acc[i] += p * V_tile[j][QUAD * i + part];
+    }
   }
 
   if (row < N) {

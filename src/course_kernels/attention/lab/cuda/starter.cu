@@ -32,12 +32,15 @@ extern "C" __global__ void attention(const float *Q, const float *K, const float
     acc[i] = 0.0f;
   }
 
-  const int start = 0;  // the first key of the tile
-  for (int i = threadIdx.x; i < BLOCK_N * D; i += THREADS) {
-    const bool inside = start * D + i < N * D;  // past the last key: zeros
-    K_tile[i / D][i % D] = inside ? K[start * D + i] : 0.0f;
-    V_tile[i / D][i % D] = inside ? V[start * D + i] : 0.0f;
+  {  // one tile
+    const int start = 0;  // the first key of the tile
+    for (int i = threadIdx.x; i < BLOCK_N * D; i += THREADS) {
+      const bool inside = start * D + i < N * D;  // past the last key: zeros
+      K_tile[i / D][i % D] = inside ? K[start * D + i] : 0.0f;
+      V_tile[i / D][i % D] = inside ? V[start * D + i] : 0.0f;
+    }
+    __syncthreads();  // the tile is complete
+    // your lines for the tile go here
   }
-  __syncthreads();  // the tile is complete
-  // your lines go here
+  // and those for the answer here
 }
