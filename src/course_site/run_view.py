@@ -15,11 +15,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from course_site.calendar_form import SCRIPT, calendar_data, calendar_form, session_entries
 from course_site.labs import DOORS
 
 FOLDER = "handbook/run"
 WORKER = "service_worker.js"
-SOURCES = ("run.css", "run.js", WORKER)
+SOURCES = ("run.css", "run.js", SCRIPT, WORKER)
 # What the pages show besides: kept on the mentor's device too. Places in the built site.
 SHARED = (
     "assets/favicon.svg",
@@ -39,7 +40,8 @@ def run_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
         sessions: each map as `session_data.as_plain` gives it.
         root: the repository.
     """
-    files = {f"{session['id']}.html": run_page(session) for session in sessions}
+    sessions = list(sessions)
+    files = {f"{session['id']}.html": run_page(session, sessions) for session in sessions}
     files |= {name: (root / FOLDER / name).read_text(encoding="utf-8") for name in SOURCES}
     kept = [name for name in files if name != WORKER]
     shared = {posixpath.relpath(name, FOLDER): root / "docs" / name for name in SHARED}
@@ -54,8 +56,8 @@ def _digest(contents: list[bytes]) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(c).digest() for c in contents)).hexdigest()[:16]
 
 
-def run_page(session: Plain) -> str:
-    """The run view of one session, whole."""
+def run_page(session: Plain, all_sessions: Iterable[Plain] = ()) -> str:
+    """The run view of one session, whole; it links those of all sessions, for a mentor without a network."""
     title = session["title"]
     parts = {
         "name": html.escape(_name(session)),
@@ -63,7 +65,8 @@ def run_page(session: Plain) -> str:
         "title": html.escape(title),
         "about": session["about"]["html"],
         "artifact": session["artifact"]["html"],
-        "data": embedded(_minutes(session)),
+        "data": embedded(_minutes(session) | {"calendar": _calendar(session)}),
+        "calendar": calendar_form("session", "Date"),
         "links": _around(session),
         "prepare": "".join(f"<li>{text['html']}</li>" for text in session["prepare"]),
         "preflight": "".join(map(_preflight, session["demos"])),
@@ -71,6 +74,7 @@ def run_page(session: Plain) -> str:
         "board": _board(session["board"]),
         "questions": _pairs("Likely questions", session["questions"]),
         "exit": _pairs("Exit ticket", session["exit_ticket"]),
+        "others": " ".join(_other(other) for other in all_sessions if other["id"] != session["id"]),
     }
     return re.sub(r"%(\w+)%", lambda match: _whole_options(parts[match[1]]), _PAGE)
 
@@ -110,6 +114,12 @@ def _minutes(session: Plain) -> dict[str, Any]:
         for step in session["steps"]
     ]
     return {"id": session["id"], "title": _name(session), "steps": steps}
+
+
+def _calendar(session: Plain) -> dict[str, Any]:
+    """What calendar.js makes the session's calendar file of."""
+    root = f"{posixpath.relpath('.', FOLDER)}/"
+    return calendar_data(session_entries(session, FOLDER), session["id"], root)
 
 
 def _can_be_cut(step: Plain) -> bool:
@@ -156,6 +166,11 @@ def _around(session: Plain) -> str:
     """The pages around the view, where they exist."""
     links = (session[key] for key in ("map", "chapter", "student"))
     return " · ".join(filter(None, (_link(link, html.escape(link["label"])) for link in links if link)))
+
+
+def _other(session: Plain) -> str:
+    title = html.escape(session["title"], quote=True)
+    return f'<a href="{session["id"]}.html" title="{title}">{html.escape(session["stop"] or session["title"])}</a>'
 
 
 def _block(block: Plain, steps: list[Plain]) -> str:
@@ -300,6 +315,9 @@ _PAGE = """<!doctype html>
 <p class="artifact"><b>They leave with</b> %artifact%</p>
 <h2>Before the door opens</h2>
 <ul class="prepare">%prepare%%preflight%</ul>
+<details class="fold"><summary>Put it into a calendar</summary>
+%calendar%
+</details>
 <p class="links">%links%</p>
 </section>
 
@@ -354,6 +372,7 @@ _PAGE = """<!doctype html>
 <button type="button" id="reset" class="quiet">Start over …</button></p>
 <p class="keys">Keys: <kbd>→</kbd> <kbd>space</kbd> <kbd>N</kbd> next · <kbd>←</kbd> <kbd>B</kbd> back ·
 <kbd>P</kbd> projector. On glass: swipe.</p>
+<p class="links others">Other sessions: %others%</p>
 <p class="note" id="note" role="status"></p>
 </section>
 </main>
@@ -386,6 +405,7 @@ _PAGE = """<!doctype html>
 </form>
 </dialog>
 <script src="run.js"></script>
+<script src="calendar.js"></script>
 </body>
 </html>
 """

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from conftest import SITE, serve
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
@@ -354,6 +355,18 @@ def test_a_new_build_takes_the_place_of_the_old_one(context: BrowserContext, tmp
     assert page.evaluate("caches.keys().then(keys => keys.length)") == 1
     server.shutdown()
     server.server_close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_open_to_all_while_it_runs(browser: Browser, scheme: str) -> None:
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 800})
+    evening = Evening(context.new_page(), START).open(W1).at_step_three_seven_minutes_late()
+    evening.page.clock.resume()  # axe waits by the clock
+    found = Axe().run(evening.page).response["violations"]
+    evening.key("p")
+    found += Axe().run(evening.page).response["violations"]
+    context.close()
+    assert [f"{rule['id']}: {node['target'][0]}" for rule in found for node in rule["nodes"]] == []
 
 
 def test_every_session_runs_from_start_to_end_on_a_phone(browser: Browser) -> None:

@@ -132,10 +132,12 @@ def test_a_page_asks_for_files_beside_it_only():
         "../../assets/favicon.svg",
         "run.css",
         "run.js",
+        "calendar.js",
     }
-    script = (ROOT / FOLDER / "run.js").read_text(encoding="utf-8")
-    assert "fetch(" not in script
-    assert "import " not in script
+    for name in ("run.js", "calendar.js"):
+        script = (ROOT / FOLDER / name).read_text(encoding="utf-8")
+        assert "fetch(" not in script
+        assert "import " not in script
 
 
 def test_a_cut_that_says_nothing_is_no_cut():
@@ -165,10 +167,29 @@ def test_a_demo_brings_its_command_its_wait_and_its_rescue():
     }
     page = run_page(session(demos=[demo], steps=[step(1, 1, 8, demo=demo)]))
 
-    assert "<code>python -m race &gt; out &amp;&amp; echo done</code>" in page
+    typed = page.replace('<span class="option">', "").replace("</span>", "")
+    assert "<code>python -m race &gt; out &amp;&amp; echo done</code>" in typed
     assert "You wait about 12 s." in page
     assert '<a href="../../workshops/w1.html#result">the recorded result</a>' in page
     assert "<code>nvidia-smi</code>" in page
+
+
+def test_an_option_of_a_command_is_not_broken_in_two():
+    about = {"text": "", "html": "Type <code>nox -s lab -- name --stage 3</code> - now"}
+
+    page = run_page(session(about=about))
+
+    assert re.findall(r'<span class="option">(.*?)</span>', page) == ["-s", "--", "--stage"]
+    assert "</code> - now" in page
+
+
+def test_the_views_of_all_sessions_are_linked_to_each_other():
+    files = run_files([session(), session(id="l1", stop="L1"), session(id="opening", stop="")], ROOT)
+
+    links = re.search(r"Other sessions: (.*)</p>", files[f"{FOLDER}/w1.html"])[1]
+
+    assert re.findall(r'href="([^"]+)"', links) == ["l1.html", "opening.html"]
+    assert re.findall(r">([^<]+)</a>", links) == ["L1", "A session"]
 
 
 def test_minutes_of_earlier_runs_are_shown():
@@ -222,7 +243,7 @@ def test_the_service_worker_keeps_every_file_of_the_views():
 
     kept = json.loads(re.search(r"const FILES = (\[.*?\]);", worker, re.DOTALL)[1])
 
-    assert {"w1.html", "l1.html", "run.css", "run.js"} <= set(kept)
+    assert {"w1.html", "l1.html", "run.css", "run.js", "calendar.js"} <= set(kept)
     assert "service_worker.js" not in kept
     for name in kept:
         assert (
