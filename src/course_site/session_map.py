@@ -256,7 +256,7 @@ class _Map:
                 f"| {self._minute(minute.get(n))} | {n}. {self.say(stage.title)} | {self._printed(lab, door, n)} |"
                 for n, stage in enumerate(lab.stages, start=1)
             ]
-            table = "\n".join(["| Minute | Stage | The grader |", "| --- | --- | --- |", *rows])
+            table = "\n".join(["| Minute | Stage | The grader says |", "| --- | --- | --- |", *rows])
             heading = f"**Through {labs.DOORS[door]}**\n\n" if len(lab.doors) > 1 else ""
             parts.append(heading + table)
         for n, stage in enumerate(lab.stages, start=1):
@@ -279,7 +279,8 @@ class _Map:
 
     @staticmethod
     def _printed(lab: Lab, door: str, stage: int) -> str:
-        lines = labs.said(lab, door, stage).splitlines()
+        """The grader's reason; its advice for the next try is on the students' page."""
+        lines = [line for line in labs.said(lab, door, stage).splitlines() if not line.startswith("next:")]
         return "<br>".join(
             "`" + line.replace("|", "\\|").replace("`", "'") + "`" for line in lines if line.strip()
         )
@@ -316,7 +317,7 @@ def timeline(session: Session, plain: Words) -> str:
             turned = f'{soft} transform="rotate(-90 {middle} {top + 2 * lane})"'
             parts.append(
                 f'<rect x="{begin}" y="{top}" width="{width:.1f}" height="{floor - top}" class="rest"/>'
-                + text(middle, top + 2 * lane + 3, "break", turned)
+                + (text(middle, top + 2 * lane + 3, "break", turned) if width > 9 else "")
             )
             continue
         y = top + lane * lanes.index(name)
