@@ -151,7 +151,7 @@ record(strip=strip)
 # One hour of the session is reading. Not all of it: the kernel becomes some nine hundred lines, and twenty of them matter. Here is the sheet.
 # Print it large, one for two students. No GPU is needed to make it, only the compiler and the disassembler.
 
-# %%
+# %% tags=["fold"]
 import re
 
 from course_kernels.cuda.compile import compile_cubin
@@ -193,7 +193,10 @@ record(
 # | `LDGDEPBAR` | what is closed here? | the group of these copies |
 # | `DEPBAR.LE SB0` | who waits, for what? | this thread, for its own older copies |
 # | `BAR.SYNC` | who waits, for whom? | everybody, for everybody |
-# | `WARPGROUP.DEPBAR.LE gsb0` | for all products? | for all but the one just ordered |
+# | `WARPGROUP.DEPBAR.LE gsb0, 0x1` | for all products? | for all but the one just ordered |
+#
+# Of the three arrows that start at a wait, two leave the sheet at its upper edge: my copies and the product before belong to an earlier round. The third,
+# from `BAR.SYNC`, goes to everybody. That is why a loop is drawn as a ring.
 #
 # /// callout | trip
 # They look for `wgmma`, find nothing, and say that the tensor cores are not used. `wgmma` and `cp.async` are PTX. The card's own names are
@@ -241,6 +244,9 @@ record(
 # Three rows are worth a pause. From 1 to 2: all that stood before tensor cores is less than a twentieth of the library [^shankhdhar2024]. From 4 to 5: with *one* consumer the
 # larger tile spills its sums out of the registers, and the same idea gives 123 in place of 610 [^shankhdhar2024]. And at 6 the wrong order of
 # tiles gives 400 in place of 660 [^shankhdhar2024]. A good idea at the wrong place costs more than no idea.
+#
+# Our letters for the eleven, if the room wants them: 2 crew and cook, 3 cook, 4 waiting, 5 cook, 6 L2, 7 waiting, 8 crew, 9 a little of
+# each, 10 crew, 11 L2. Do not defend them. A rung that two pairs call by two letters is a good two minutes.
 #
 # And *our* numbers, on the card of this site: {{ l6.climb.wgmma.of_peak:.0%}} of peak for the kernel of the sheet,
 # {{ l6.climb.triton.of_peak:.0%}} for Triton's, {{ l6.climb.cublas.of_peak:.0%}} for cuBLAS.

@@ -46,7 +46,7 @@
 # {{ count.wgmma.device:.0f}} against {{ count.triton.device:.0f}}. The speeds come further down.
 # ///
 
-# %%
+# %% tags=["fold"]
 import ast
 import io
 import re
@@ -266,7 +266,7 @@ for lane in range(32):
         place = where(SHAPE, STRIDE, lane + 32 * value)
         m, k = place % 16, place // 16
         agree += lane == m % 8 * 4 + k % 8 // 2  # the formula of the lecture
-        if lane in (0, 5):
+        if lane in (0, 5, 6, 31) and value in (0, 2):
             print(f"lane {lane}, value {value}: A[{m}, {k}]")
 print(agree, "of 256 numbers lie in the lane that the lecture said")
 record(layout={"agree": quantity(agree), "of": quantity(32 * 8)})
@@ -297,11 +297,17 @@ record(layout={"agree": quantity(agree), "of": quantity(32 * 8)})
 #
 # *Block tile, warp tile, one instruction's tile, trays.* They have had [all four words](../../docs/lectures/l4_the_gemm_ladder.py#the-words-for-tiles) for two
 # weeks. Say nothing for a moment when they notice.
+#
+# Then our own kernel in the other dialect, `sgemm/k08_warp_tiles.cu`, in fp32. They should find and draw: block tile 128 × 128 in steps of 8, warp tile
+# 32 × 64, register tile 8 × 8. Eight warps, 256 threads, 64 sums in each. What CUTLASS adds is not another nest, it is the freedom to change these numbers
+# without touching the index arithmetic.
 
 # %% [markdown]
 # ## The rule
 #
-# Let them make it before you show yours. Ours is four questions, asked from the top. The first *yes* tells the rung.
+# Let them make it before you show yours. Ours is four questions, asked from the top. The first *yes* tells the rung. And these are the six jobs for the
+# card that you print: a bf16 GEMM of 4096 each way · bias and GELU on a large tensor · attention with a mask of your own · the same, and it must reach
+# cuDNN · a multiply whose sum is promoted every 128 k · an instruction of a card that came out today.
 
 # %%
 RULE = (
@@ -348,6 +354,14 @@ for job, answers in JOBS.items():
 # That dialect has the same layouts, tensors and control as the C++ one, without the templates [^cutlass-dsl]. TileLang is a third way: tiles as in Triton,
 # while you may say where they are kept and how deep the pipeline is; on Hopper it finds TMA and wgmma by itself [^tilelang].
 # ///
+#
+# The nine cells of the tour, as we would fill them. Where a room disagrees, it has usually met a newer version: note the question.
+#
+# | | how large is a tile | where is it kept | which thread, which instruction |
+# |---|---|---|---|
+# | TileLang | you | you | tool |
+# | Gluon | you | you | you |
+# | CuTe in Python | you | you | you |
 #
 # For the reading hour, the one worklog that everybody should know: Kapil Sharma, *Learn CUTLASS the hard way!*, from a naive multiply to a CUTLASS
 # kernel [^sharma2025]. In its second part that kernel, made for an Ada card, reaches 396 TFLOP/s on an H100 where PyTorch reaches 754
