@@ -48,7 +48,7 @@
 # 3. **A crew and four trays.** The orders move to the other strip. Slide as far as it goes.
 #
 # /// predict | From one tray to two, and from two to a crew with four: how many squares are saved each time?
-# Write two numbers. One tray takes {{ strip.one.ticks:.0f }}, you can count that in your head.
+# Write two numbers. One tray takes {{ strip.one.ticks:.0f }}, you can count that without paper.
 # /// reveal
 # {{ strip.one.ticks - strip.two.ticks:.0f }}, then {{ strip.two.ticks - strip.crew.ticks:.0f }} more:
 # {{ strip.one.ticks:.0f }}, {{ strip.two.ticks:.0f }}, {{ strip.crew.ticks:.0f }}. The strips below are what should lie on
