@@ -90,6 +90,41 @@ record(
 # knife.*
 
 # %% [markdown]
+# ### The eight lines
+#
+# What they type at minute 15, into `my_labs/report.py`. The functions are their own, from the first lecture's lab. Peak and bandwidth come from their card's data
+# sheet, and the bytes and operations are those of *their* kernel; here, a multiply.
+#
+# ```python
+# from roofline import floor_us, percent_of_peak, product_bytes, product_flops, roof
+#
+# GB_PER_S, TFLOPS = ..., ...  # from the data sheet
+# M = N = K = 4096
+# n_bytes, flops = product_bytes(M, N, K, 4), product_flops(M, N, K)
+# floor = floor_us(n_bytes, flops, GB_PER_S, TFLOPS)
+# print("waits for", roof(n_bytes, flops, GB_PER_S, TFLOPS), "and needs at least", floor)
+# print("percent of peak:", percent_of_peak(floor, measured_us=...))  # when you have it
+# ```
+#
+# Where three dots stand, a number is missing. Whoever has no measured time yet stops before the last line.
+#
+# ### Three reports, one lie in each
+#
+# Copy them onto the flip chart, large.
+#
+# > **One.** *Hardly any time at all!* I wrote down the clock, called the kernel, wrote down the clock again. It is so quick that my laptop's clock hardly moves.
+#
+# The order was timed, and not the work. A launch returns at once. What catches it: the **floor**; the time lies below it.
+#
+# > **Two.** *My new kernel leaves the old one far behind.* It ran a hundred times without one error message, and the first numbers of the output look right.
+#
+# Nobody tasted it. It may write half of the output and leave the rest. What catches it: a **check** of every element against the truth, before any clock.
+#
+# > **Three.** *B is better than A, by a hundredth.* I ran A for a minute, first thing in the morning, and then B for a minute.
+#
+# A card warms up and lowers its clock. What catches it: **in turns**, round after round on the same inputs, and the spread beside the difference.
+
+# %% [markdown]
 # ## In production today
 #
 # /// callout | production

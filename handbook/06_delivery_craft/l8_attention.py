@@ -90,6 +90,49 @@ record(
 # {{ intensity:.0f}} operations a byte at d = 128, however long the sequence. The ridge of the card lies at {{ l1.ridge_bf16:.0f}}.
 
 # %% [markdown]
+# ### The plain recipe
+#
+# What they type, and the tests behind it. You type two lines ahead of the slowest, and say the shape of each line aloud.
+
+# %%
+import numpy as np
+
+
+def attention(Q, K, V, causal=False):
+    """One head: Q, K and V are [N, D]. Returns the answer, and the shares for the tests."""
+    S = Q @ K.T / np.sqrt(Q.shape[1])  # [N, N], the square
+    if causal:
+        S[np.triu(np.ones(S.shape, dtype=bool), k=1)] = -np.inf  # no looking ahead
+    S = S - S.max(axis=1, keepdims=True)
+    P = np.exp(S)
+    P = P / P.sum(axis=1, keepdims=True)  # each row's shares
+    return P @ V, P
+
+
+rng = np.random.default_rng(0)
+Q, K, V = rng.standard_normal((3, 10, 8))
+alike = np.ones((10, 8))
+one, three = np.array([[1.0]]), np.array([[0.0], [0.0], [0.693]])
+
+tests = {
+    "rows of P sum to 1": np.allclose(attention(Q, K, V)[1].sum(axis=1), 1),
+    "equal keys: the mean of V": np.allclose(attention(Q, alike, V)[0], V.mean(0)),
+    "three tokens: 4": np.allclose(
+        attention(one, three, np.array([[4.0], [8.0], [2.0]]))[0], 4, atol=1e-3
+    ),
+    "causal: row 0 is V[0]": np.allclose(
+        attention(Q, K, V, causal=True)[0][0], V[0]
+    ),
+}
+for test, passed in tests.items():
+    print(f"{test:28s} {passed}")
+record(tests_passed=quantity(sum(tests.values()), how="counted"))
+
+# %% [markdown]
+# {{ tests_passed:.0f}} of 4. The tests are worth more than the recipe: they come back in the workshop, for a loop that is harder to see through. Break
+# one on purpose and let the room say which test will notice.
+
+# %% [markdown]
 # ## In production today
 #
 # /// callout | production
