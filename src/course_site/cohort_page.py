@@ -1,4 +1,4 @@
-"""The cohort on its page: four weeks as a table, and the form for its calendar, both from handbook/sessions/cohort.toml."""
+"""The cohort on its page, from handbook/sessions/cohort.toml: four weeks as a table, and the form for its calendar."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def weeks_table(cohort: Cohort, sessions: Mapping[str, Session], words: Words, a
         f"<tbody>{''.join(_week(week, cohort, sessions, words, address))}</tbody>" for week in weeks
     )
     return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="The four weeks">'
-        f'<table class="cohort"><thead><tr><th scope="col">Day</th><th scope="col">In the room</th>'
+        '<div class="scroll cohort" tabindex="0" role="region" aria-label="The four weeks">'
+        f'<table><thead><tr><th scope="col">Day</th><th scope="col">In the room</th>'
         f'<th scope="col">Until the next time</th></tr></thead>{bodies}</table></div>'
     )
 
