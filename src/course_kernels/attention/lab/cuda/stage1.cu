@@ -1,5 +1,5 @@
-// Lab flash_attention: O = softmax(Q K^T / sqrt(D)) V in fp32, one tile of scores at a time. launch.py starts a block of
-// BLOCK_M * QUAD threads for every BLOCK_M rows of Q in every head, and reads the numbers from this file.
+// Lab flash_attention: O = softmax(Q K^T / sqrt(D)) V in fp32, one tile of scores at a time. launch.py starts a block
+// of BLOCK_M * QUAD threads for every BLOCK_M rows of Q in every head, and reads both numbers from this file.
 
 constexpr int D = 128;          // numbers of a row
 constexpr int QUAD = 4;         // neighbouring threads that share a query row
