@@ -286,8 +286,8 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # [^flashmla]. Drafting and verifying is in every large serving engine.
 #
 # A system that proposes, checks, profiles and repeats is an ordinary piece of engineering by now; some call it a *harness*. Building one is a
-# craft, and the part that decides about its worth is the one you know: the check. People who measured with KernelBench first had to take dozens of
-# its tasks out, for they could be passed without doing the work [^metr2025].
+# craft, and the part that decides about its worth is the one you know: the check. One group that measured with KernelBench first took 45 of
+# its tasks out, by filters of quality [^metr2025]. They tested the test.
 # ///
 
 # %% [markdown]
