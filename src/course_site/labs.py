@@ -50,12 +50,16 @@ def markdown(lab: Lab, say: Say, fold: Fold) -> str:
     return "\n\n".join([*parts, TUTOR])
 
 
+def option(lab: Lab, door: str) -> str:
+    """What `nox -s lab` must be told for this door; nothing for the first."""
+    return "" if door == next(iter(lab.doors)) else f" --door {door}"
+
+
 def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
-    option = "" if door == next(iter(lab.doors)) else f" --door {door}"
     file = f"{FOLDER}/{lab.student_file(door)}"
     stages = len(lab.stages)
     parts = [
-        f"```bash\nnox -s lab -- {lab.name}{option}\nnox -s grade -- {lab.name} {file}\n```",
+        f"```bash\nnox -s lab -- {lab.name}{option(lab, door)}\nnox -s grade -- {lab.name} {file}\n```",
         f"The first writes the starter into `{file}`, the second checks it. Run the second after every stage. "
         f"{WITHOUT_A_GPU[door]}",
         f"Of the starter it says:\n\n{_printed(lab, door, 0)}",
@@ -65,7 +69,7 @@ def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
         parts.append(fold("fold", "What launches your kernel", _code(lab.folder / "launch.py")))
     for number, stage in enumerate(lab.stages, start=1):
         rescue = (
-            f"Fell behind? `nox -s lab -- {lab.name}{option} --stage {number}` writes this file "
+            f"Fell behind? `nox -s lab -- {lab.name}{option(lab, door)} --stage {number}` writes this file "
             "and keeps yours beside it."
         )
         changed = f"{difference(lab.snapshot(door, number - 1), lab.snapshot(door, number))}\n\n{rescue}"

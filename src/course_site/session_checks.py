@@ -294,6 +294,11 @@ class _Checker:
                 self.wrong(
                     key, f"the link to {target!r} names no page; write docs/….py#heading or handbook/…"
                 )
+        mark = re.match(r"(?:\d+[.)]|[-+*#>])\s", text)
+        if mark:
+            self.wrong(
+                key, f"begins with {mark[0].strip()!r}, which makes it a list or a heading: begin with a word"
+            )
         if _FORMULA.search(without_code(text)):
             self.wrong(key, "holds a formula, and the run view and the sheet have none: use plain characters")
 

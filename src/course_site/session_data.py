@@ -14,6 +14,7 @@ from typing import Any
 
 from course_labs.lab import Lab, LabError, find_lab
 from course_site.course import Course
+from course_site.labs import option
 from course_site.render import MISSING, outside_verbatim, site_uri
 from course_site.session_checks import headings, without_marks
 from course_site.sessions import Answered, Session, Step
@@ -143,6 +144,10 @@ class _Plain:
                 for door in self.lab.doors
             },
             "rescue": f"nox -s lab -- {self.lab.name} --stage {number}",
+            "rescues": {
+                door: f"nox -s lab -- {self.lab.name}{option(self.lab, door)} --stage {number}"
+                for door in self.lab.doors
+            },
         }
 
     def typing(self) -> list[dict[str, Any]]:

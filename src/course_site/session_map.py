@@ -260,18 +260,21 @@ class _Map:
             heading = f"**Through {labs.DOORS[door]}**\n\n" if len(lab.doors) > 1 else ""
             parts.append(heading + table)
         for n, stage in enumerate(lab.stages, start=1):
-            typed = "\n\n".join(
-                (f"**Through {labs.DOORS[door]}.** " if len(lab.doors) > 1 else "")
-                + f"{self.tools.say(stage.type[door])}\n\n"
-                + labs.difference(lab.snapshot(door, n - 1), lab.snapshot(door, n))
-                for door in lab.doors
-            )
-            rescue = f"Who fell behind types `nox -s lab -- {lab.name} --stage {n}` and has this file."
+            typed = "\n\n".join(self._typed(lab, door, n) for door in lab.doors)
             at = f", minute {minute[n].start}" if n in minute else ""
             summary = f"Stage {n}{at}: {html.escape(self.tools.plain(stage.title))}"
-            body = self.tools.fold("fold", summary, f"{typed}\n\n{rescue}")
+            body = self.tools.fold("fold", summary, typed)
             parts.append(f'<div class="stage" id="stage-{n}" markdown="1">\n\n{body}\n\n</div>')
         return "\n\n".join(parts)
+
+    def _typed(self, lab: Lab, door: str, stage: int) -> str:
+        """What is typed in one stage through one door, and how to catch up."""
+        through = f"**Through {labs.DOORS[door]}.** " if len(lab.doors) > 1 else ""
+        changed = labs.difference(lab.snapshot(door, stage - 1), lab.snapshot(door, stage))
+        return (
+            f"{through}{self.tools.say(lab.stages[stage - 1].type[door])}\n\n{changed}\n\n"
+            f"Who fell behind has this file with `nox -s lab -- {lab.name}{labs.option(lab, door)} --stage {stage}`."
+        )
 
     @staticmethod
     def _minute(step: Step | None) -> str:

@@ -172,6 +172,7 @@ FAULTS = {
     "formula": [("Sharpen pencils.", "Write $x^2$ large.")],
     "ticket": [(', {ask = "When?", answer = "At a new peak."}', "")],
     "answer": [('answer = "Yes."', 'answer = ""')],
+    "list": [('answer = "Yes."', 'answer = "75. And more."')],
     "toml": [("[board]", "[board")],
 }
 SAID = {
@@ -218,6 +219,7 @@ SAID = {
     "formula": ["prepare 2: holds a formula"],
     "ticket": ["exit_ticket: has 1 entries: write 2 to 3"],
     "answer": ["questions 1, answer: is empty: write its answer"],
+    "list": ["questions 1, answer: begins with '75.', which makes it a list"],
     "toml": ["cannot be read as TOML"],
 }  # fmt: skip
 
