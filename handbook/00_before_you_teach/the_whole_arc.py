@@ -115,7 +115,7 @@ record(
 # references:
 #   - {label: "the library, cuBLAS", value: 100}
 # alt: "A staircase of twelve kernels, in percent of the library's speed: naive {{ l5.sgemm.first_of_cublas:.1%}}, coalesced {{ l5.ladder.coalesced.tflops / l5.ladder.cublas.tflops:.0%}}, shared tiles {{ l5.ladder.shared_tiles.tflops / l5.ladder.cublas.tflops:.0%}}, register column {{ l5.ladder.register_column.tflops / l5.ladder.cublas.tflops:.0%}}, register tile {{ l5.ladder.register_tile.tflops / l5.ladder.cublas.tflops:.0%}}, vector loads {{ l5.ladder.vectorised.tflops / l5.ladder.cublas.tflops:.0%}}, conflict-free {{ l5.ladder.conflict_free.tflops / l5.ladder.cublas.tflops:.0%}}, a side note on warp tiles {{ l5.ladder.warp_tiles.tflops / l5.ladder.cublas.tflops:.0%}}, asynchronous {{ l5.ladder.asynchronous.tflops / l5.ladder.cublas.tflops:.0%}}, tuned {{ l5.ladder.tuned.tflops / l5.ladder.cublas.tflops:.0%}}, register banks {{ l5.ladder.register_banks.tflops / l5.ladder.cublas.tflops:.0%}}, persistent {{ l5.ladder.persistent.tflops / l5.ladder.cublas.tflops:.0%}}. The last step stands at {{ l5.sgemm.last_of_cublas:.1%}}."
-# caption: 4096 × 4096 × 4096 in fp32, without tensor cores. The strong part of a step is what it added. Number 8 adds nothing here, and the lecture says why it is there.
+# caption: 4096 × 4096 × 4096 in fp32, without tensor cores. The strong part of a step is what it added. Number 8 is a side note; the lecture says what it is for.
 # ///
 #
 # Read it with care. {{ l5.sgemm.first_of_cublas:.1%}} of the library is where they begin, {{ l5.sgemm.last_of_cublas:.1%}} is where the ladder ends, at one
