@@ -175,7 +175,7 @@ class _Plain:
         import markdown  # slow to import
 
         filled = outside_verbatim(text, lambda part: _CITATION.sub("", _VALUE.sub(self._value, part)))
-        filled = outside_verbatim(filled, lambda part: _LINK.sub(self._link, part))
+        filled = _LINK.sub(self._link, filled)  # the words of a link may be code
         body = markdown.markdown(filled, extensions=["fenced_code"])
         if body.count("<p>") == 1 and body.startswith("<p>"):
             body = body.removeprefix("<p>").removesuffix("</p>")

@@ -527,6 +527,17 @@ def test_plain_data_says_everything(root):
     assert 'aria-label="A grid, crossed out."' in data["board"]["svg"]
 
 
+def test_the_words_of_a_link_may_be_code(root):
+    change(root, ("Say 1 1.", "Type [`grid`](docs/w1.py#the-grid)."))
+    course = load_course(root, draft=True)
+    said = as_plain(course, course.maps.sessions["w1"])["steps"][0]["say"]
+    assert said == {
+        "text": "Type grid.",
+        "html": 'Type <a href="../../w1.html#the-grid"><code>grid</code></a>.',
+    }
+    assert "[`grid`](../w1.py#the-grid)" in rendered(root)
+
+
 # --- the real ones --------------------------------------------------------------------------------
 
 
