@@ -84,8 +84,8 @@ record(
 #
 # ### The cache: what one token weighs
 #
-# Attention looks back at every earlier token, so their keys and values are kept. The shapes are those of Llama 3.1 70B
-# [^meta-llama31]: 80 layers, 8 key heads of 128. Then six requests, the old way and in pages.
+# Attention looks back at every earlier token, so their keys and values are kept. The shapes are those of Llama 3.1
+# 70B [^meta-llama31]: 80 layers, 8 key heads of 128. Then six requests, the old way and in pages.
 
 # %%
 LAYERS, KEY_HEADS, D = 80, 8, 128
