@@ -22,7 +22,7 @@ def weeks_table(cohort: Cohort, sessions: Mapping[str, Session], words: Words, a
         words: Markdown to HTML of one line.
         address: a page of the repository to its address, or None while it is to come.
     """
-    weeks = sorted({place.week for place in (*cohort.days, *cohort.milestones)})
+    weeks = sorted({day.week for day in cohort.days} | {one.week for one in cohort.milestones})
     bodies = "".join(
         f"<tbody>{''.join(_week(week, cohort, sessions, words, address))}</tbody>" for week in weeks
     )

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import icalendar
 import pytest
-from conftest import SITE
+from conftest import SITE, serve
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from course_site import cohort
@@ -235,6 +235,17 @@ def test_what_is_wrong_is_said_in_one_line(
     assert words in form.refusal()
     expect(form.page.locator(f"#calendar-{field}")).to_be_focused()
     form.type(MONDAY, "18:05", "America/New York").book()  # mended, it works; a blank is meant well
+
+
+def test_a_run_view_makes_its_calendar_when_the_server_is_gone(context: BrowserContext) -> None:
+    server, base = serve(SITE)
+    page = context.new_page()
+    page.goto(base + W1)
+    page.wait_for_selector("html[data-kept=yes]", state="attached")
+    server.shutdown()
+    server.server_close()
+    form = Form(page, base + "handbook/run/l1.html").type("2027-03-26", "18:05", "Europe/Berlin")
+    assert form.book()["session-l1-2027-03-26"]["dtstart"].dt == utc(2027, 3, 26, 17, 5)
 
 
 def test_it_works_by_keyboard_alone(context: BrowserContext) -> None:
