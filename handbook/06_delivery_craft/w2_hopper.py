@@ -141,7 +141,7 @@ record(strip=strip)
 #
 # /// callout | teaching
 # A cluster is a few blocks that are guaranteed to run at the same time in one corner of the card, and one crew may deliver one crate to all of
-# them. Up to 8 blocks everywhere, up to 16 if you ask. If a student says *neighbouring SMs*: they share a corner (a GPC), nothing is said of
+# them. Up to 8 blocks on any card that has clusters, up to 16 on this one if you ask [^nvidia-hopper-tuning]. If a student says *neighbouring SMs*: they share a corner (a GPC), nothing is said of
 # who stands next to whom. That is all you need today.
 # ///
 
@@ -221,7 +221,7 @@ record(
 # Pranjal Shankhdhar went from 32 TFLOP/s to 764 where cuBLAS had 716: 107 % of it, on an H100, in bf16, at 4096 [^shankhdhar2024]. Hamza Elshafie's
 # worklog calls itself *cuBLAS-like* and *in progress*, and is honest about it: 463.9 TFLOP/s where cuBLAS had 739.8, or 62.7 % [^elshafie2026]. So
 # it is *one* who got past the library, and one who wrote down how far it is. You may hear of "the two who did it". Teach the right figure: the
-# second log is just as useful, because it shows where one stands before the last five rungs.
+# second log is just as useful, because it shows where one stands at about the fourth rung.
 # ///
 #
 # The first log, rung by rung [^shankhdhar2024].
@@ -239,7 +239,7 @@ record(
 # | 9 | many small things | 747 [^shankhdhar2024] |
 # | 10 | sums leave by the copy engine | 758 [^shankhdhar2024] |
 # | 11 | tiles along a Hilbert curve | 764 [^shankhdhar2024] |
-# | | *cuBLAS, same card, same day* | 716 [^shankhdhar2024] |
+# | | *cuBLAS, same card* | 716 [^shankhdhar2024] |
 #
 # Three rows are worth a pause. From 1 to 2: all that stood before tensor cores is less than a twentieth of the library [^shankhdhar2024]. From 4 to 5: with *one* consumer the
 # larger tile spills its sums out of the registers, and the same idea gives 123 in place of 610 [^shankhdhar2024]. And at 6 the wrong order of
