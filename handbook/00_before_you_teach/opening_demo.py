@@ -17,8 +17,8 @@
 #
 # The whole demo, for the phone in your hand:
 #
-# 1. Ask how far apart they are. Take hands, write the tally.
-# 2. Press Enter, and talk while it works: [what you say](#what-you-say).
+# 1. Press Enter first. It works, you talk: [what you say](#what-you-say).
+# 2. Ask how far apart they will be. Take hands, write the tally.
 # 3. Both times stand there. Silence, and count to three.
 # 4. Draw [the bars](#what-you-draw), to scale.
 # 5. Ask: *what percent of peak are you at?* Leave it on the board for good.
@@ -160,7 +160,7 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 #
 # /// callout | teaching
 # Do not explain *why* the slow one is slow. Someone will ask. Write the question on the board, draw a box
-# around it, and say: "That is week two. I want you to be the one who answers it."
+# around it, and say: "That is the fourth lecture. I want you to be the one who answers it."
 # ///
 
 # %% [markdown]

@@ -1,13 +1,13 @@
 # ---
 # id: said
 # title: What is often said, and what is true
-# description: Thirty sentences about GPU kernels that sound right, each with the figure that holds and how we know it.
+# description: Some thirty sentences about GPU kernels that sound right, each with the figure that holds and how we know it.
 # ---
 
 # %% [markdown]
 # # What is often said, and what is true
 #
-# After this page you can hear thirty sentences that go round in this field, and say at once which part of each is wrong.
+# After this page you can hear some thirty sentences that go round in this field, and say at once which part of each is wrong.
 # Some of them you have said yourself. So have we: nearly all of them stood in the first plan of this course.
 #
 # Each has three parts. *Often said* is the sentence. **True** is what you may teach. *How we know* is a sum that this page works out, a
@@ -77,7 +77,7 @@ record(
 # ### "For causal, just skip the tiles above the diagonal"
 #
 # - *Often said:* skip, and you are done.
-# - **True:** skip *and* mask. Of {{ causal.all:.0f }} tiles, {{ causal.skipped:.0f }} are skipped. But {{ causal.masked:.0f }} lie on the diagonal, and half of each is forbidden. Without
+# - **True:** skip *and* mask. Of {{ causal.all:.0f }} tiles, {{ causal.skipped:.0f }} are skipped. But {{ causal.masked:.0f }} lie on the diagonal, and nearly half of each is forbidden. Without
 #   the mask {{ causal.wrong_if_not_masked:.0f }} scores are in the sum that should not be.
 # - *How we know:* 4096 tokens in tiles of 64, counted above. The lab of W1 has a planted wrong answer that forgets it, and refuses it.
 
@@ -117,7 +117,7 @@ record(
 #
 # - *Often said:* twelve steps up.
 # - **True:** in the well-known repository twelve kernels are numbered, the naive one included; three of them are slower than one that came before, by its own table [^boehm2022]. Ours
-#   has twelve kernels too. Eleven are steps, and the eighth is a side note: a tie, {{ l5.ladder.conflict_free.us / l5.ladder.warp_tiles.us:.3f }} times the speed of the seventh.
+#   has twelve kernels too, and the eighth is a side note: a tie, {{ l5.ladder.conflict_free.us / l5.ladder.warp_tiles.us:.3f }} times the speed of the seventh.
 # - *How we know:* the claims of L4 and L5 stop the build when a step is no step.
 #
 # ### "Naive against built-in: 50 to 100 times"
@@ -234,14 +234,15 @@ record(
 # ### "Ninety times, same chip, same mathematics"
 #
 # - *Often said:* as if against a fair baseline.
-# - **True:** {{ hackathon.over_first:.0f }} times the author's *own first draft* [^zhang2025]. The organisers' template, at about 100 µs, was {{ hackathon.over_template:.1f }} times behind the end [^singh2025]. And the end is
+# - **True:** {{ hackathon.over_first:.0f }} times the author's *own first draft* [^zhang2025]. The organisers' template, at about 100 µs, took {{ hackathon.over_template:.1f }} times as long as the end [^zhang2025]. And the end is
 #   {{ hackathon.of_light:.0%}} of the organisers' speed of light, {{ hackathon.light:.2f }} µs [^gpumode-nvfp4].
 # - *How we know:* the sum above, over the three figures that the problem states.
 #
 # ### "Blackwell is months old"
 #
 # - *Often said:* the very newest.
-# - **True:** it was announced in March 2024 [^nvidia-b200], and NVFP4 was explained in June 2025 [^nvidia-nvfp4]. A course that says *new* grows old. Say what it *does*.
+# - **True:** its data sheet is of 2024 [^nvidia-b200], and NVFP4 was explained in June 2025 [^nvidia-nvfp4]. A course that says *new* grows old. Say what it *does*.
+# - *How we know:* the two dates.
 
 # %% [markdown]
 # ## Serving
@@ -330,6 +331,7 @@ record(
 #
 # - *Often said:* hand-written.
 # - **True:** some of them beat PyTorch's *default fp32 operators* at fixed sizes [^crfm2025]. Nobody wrote those by hand for that shape.
+# - *How we know:* the post says what it compares with.
 #
 # ### "Kevin and KernelBook are the method"
 #
@@ -341,12 +343,14 @@ record(
 # ### "Human, AI and profiler together beat either alone"
 #
 # - *Often said:* as a result.
-# - **True:** as a hope. None of the sources that we read runs that comparison. Teach the loop because it lets you *check*, which nobody doubts. The capstone of this course is one such comparison: count its outcome, whichever it is.
+# - **True:** as a hope. Teach the loop because it lets you *check*, which nobody doubts. The capstone of this course is one such comparison: count its outcome, whichever it is.
+# - *How we know:* none of the sources that we read runs the comparison.
 #
 # ### "Your own FlashAttention, from week one"
 #
 # - *Often said:* in the last session, pointing back.
 # - **True:** W1 is *workshop* one. It comes after the multiply is fast, in [the second half of the road](the_whole_arc.py).
+# - *How we know:* [the four weeks](the_whole_arc.py#the-four-weeks). It falls at the end of the second.
 #
 # /// exercise | Mend three
 # Someone says: (a) "Our kernel is at 97 %." (b) "The new one is much quicker." (c) "It uses 40 % less memory." Ask the one question that each needs.
