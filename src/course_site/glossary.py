@@ -120,7 +120,7 @@ def abbreviations(markdown: str, terms: Iterable[Term]) -> str:
     for term in terms:
         if term.hover:
             for form in term.forms:
-                if re.search(rf"(?<!\w){re.escape(form)}(?!\w)", prose):
+                if form in prose and re.search(rf"(?<!\w){re.escape(form)}(?!\w)", prose):
                     lines.append(f"*[{form}]: {_spoken(term.short)}")
     return "\n".join(lines)
 
