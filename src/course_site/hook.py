@@ -156,6 +156,7 @@ def on_page_read_source(page: SitePage, config: MkDocsConfig) -> str | None:
     keep = ("hide", "template", "search")
     meta = {"title": source.title, "description": source.description, "source_path": source.path.as_posix()}
     meta |= {key: source.meta[key] for key in keep if key in source.meta}
+    meta["road"] = _build.rendered[source.id].road
     return f"---\n{yaml.safe_dump(meta, allow_unicode=True)}---\n\n{_build.rendered[source.id].markdown}"
 
 

@@ -70,6 +70,7 @@ class Rendered:
         words: token to Markdown that says the same, for the published notebook; a token without is left out there.
         cells: (kind, text) for the published notebook: prose with plain values, pictures, code.
         shown: every value expression on the page with the text it became.
+        road: HTML that stands above the page, "" for a page off the road.
     """
 
     markdown: str = ""
@@ -78,6 +79,7 @@ class Rendered:
     cells: list[tuple[str, Any]] = field(default_factory=list)
     shown: dict[str, str] = field(default_factory=dict)
     cited: list[str] = field(default_factory=list)
+    road: str = ""
 
     def fill(self, content: str) -> str:
         """Swap the tokens in HTML (or Markdown) for what they stand for."""
@@ -153,7 +155,7 @@ class _Renderer:
             is_prose = cell.kind == "markdown"
             parts.append(self._prose_cell(cell.source) if is_prose else self._code_cell(cell, next(outputs)))
         markdown = self._with_stamp("\n\n".join(part for part in parts if part.strip()))
-        markdown = "\n\n".join(filter(None, [self._road(), markdown]))
+        self.out.road = self._road()
         self.out.cited = bibliography.cited_keys(markdown)
         try:
             footnotes = bibliography.footnotes(self.out.cited, self.course.sources)
@@ -191,7 +193,7 @@ class _Renderer:
             return ""
         pages = {page.path.as_posix(): page for page in self.course.pages}
         address = road.address_from(self.page.path.as_posix(), pages, site_uri)
-        return self._slot(road.road_html(*place, sessions, address))
+        return road.road_html(*place, sessions, address)
 
     def _stamp(self) -> str:
         record = self.course.records.get(self.page.id)

@@ -58,7 +58,7 @@ def road_html(here: Session, view: str, sessions: Mapping[str, Session], address
     ]
     views = f'<p class="views">{" ".join(links)}</p>' if links else ""
     return (
-        f'<nav class="road" aria-label="You are here: {at}" data-search-exclude>'
+        f'<nav class="road" aria-label="You are here: {at}">'
         f'<div class="halves">{"".join(halves)}</div>{views}</nav>'
     )
 

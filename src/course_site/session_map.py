@@ -269,10 +269,13 @@ class _Map:
 
     def _typed(self, lab: Lab, door: str, stage: int) -> str:
         """What is typed in one stage through one door, and how to catch up."""
-        through = f"**Through {labs.DOORS[door]}.** " if len(lab.doors) > 1 else ""
+        typed = self.tools.say(lab.stages[stage - 1].type[door])
+        # A block of code opens on a line of its own, or it is no block of code.
+        gap = "\n\n" if typed.lstrip().startswith("```") else " "
+        through = f"**Through {labs.DOORS[door]}.**{gap}" if len(lab.doors) > 1 else ""
         changed = labs.difference(lab.snapshot(door, stage - 1), lab.snapshot(door, stage))
         return (
-            f"{through}{self.tools.say(lab.stages[stage - 1].type[door])}\n\n{changed}\n\n"
+            f"{through}{typed}\n\n{changed}\n\n"
             f"Who fell behind has this file with `nox -s lab -- {lab.name}{labs.option(lab, door)} --stage {stage}`."
         )
 
@@ -341,7 +344,8 @@ def timeline(session: Session, plain: Words) -> str:
     )
     label = html.escape(f"Timeline of {session.minutes} minutes. {spoken}")
     return (
-        f'<figure class="timeline"><svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 352 {floor + 20}" '
+        f'<figure class="timeline" data-search-exclude>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 352 {floor + 20}" '
         f'role="img" aria-label="{label}" style="--r:var(--rule,#e3dcd1);--s:var(--ink-soft,#5f5a52)">'
         f"{''.join(parts)}</svg></figure>"
     )

@@ -355,7 +355,8 @@ def test_headings_are_found_as_the_site_makes_them(root):
 
 def rendered(root, page_id="map_w1"):
     course = load_course(root, draft=True)
-    return render_course(course)[page_id].inlined()
+    page = render_course(course)[page_id]
+    return page.road + page.inlined()
 
 
 def test_the_map_shows_every_step_with_its_minutes(root):
