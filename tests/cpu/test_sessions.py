@@ -464,6 +464,13 @@ def test_the_typing_script_comes_from_the_lab(root):
     assert "nox -s lab -- first_kernel --stage 2" in text
 
 
+def test_what_is_typed_opens_on_a_line_of_its_own(root):
+    with_lab(root)
+    (lab,) = root.glob("src/course_kernels/vector_add/lab*/lab.toml")
+    lab.write_text(lab.read_text().replace("In the kernel: `i", "```python\ni = 0\n```\nIn the kernel: `i"))
+    assert re.search(r"[*][*]Through [^*\n]+[.][*][*]\n\n```python\ni = 0\n```\n", rendered(root))
+
+
 def test_a_stage_that_the_lab_has_not(root):
     with_lab(root)
     path = root / "handbook/sessions/w1.toml"
