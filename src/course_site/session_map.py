@@ -150,18 +150,12 @@ class _Map:
     # --- the table --------------------------------------------------------------------------------
 
     def _table(self) -> str:
-        head = (
-            '<div class="columns" role="row"><span role="columnheader">Minutes and step</span>'
-            '<span role="columnheader">You</span><span role="columnheader">They</span></div>'
-        )
-        rows = "\n\n".join(self._block(block) for block in self.session.blocks)
-        label = f"{self.session.title}, minute by minute"
-        return _div("steps", f"{head}\n\n{rows}", f' role="table" aria-label="{html.escape(label)}"')
+        """Blocks and steps under headings of their own, so that the search finds a step by its words."""
+        return _div("steps", "\n\n".join(map(self._block, self.session.blocks)))
 
     def _block(self, block: Block) -> str:
         title = f"### {block.start} to {block.end}: {self.tools.plain(block.title)}"
-        head = _div("block-title", _div("cell", title, ' role="cell"'), ' role="row"')
-        return "\n\n".join([head, *map(self._step, block.steps)])
+        return "\n\n".join([title, *map(self._step, block.steps)])
 
     def _step(self, step: Step) -> str:
         minutes = f"{step.minutes} minute{'s' * (step.minutes != 1)}{self.tools.taken(step.number)}"
@@ -187,13 +181,13 @@ class _Map:
             if step.check
             else "",
         ]
-        cells = [
-            _div("head", f"{when}\n\n{title}", ' role="rowheader"'),
-            _div("you", "\n\n".join(filter(None, you)) or "&nbsp;", ' role="cell"'),
-            _div("they", "\n\n".join(filter(None, they)) or "&nbsp;", ' role="cell"'),
+        halves = [
+            _div(css, "\n\n".join(filter(None, fields)))
+            for css, fields in (("you", you), ("they", they))
+            if any(fields)
         ]
         rest = " rest" if step.kind == "break" else ""
-        return _div(f"step{rest}", "\n\n".join(cells), ' role="row"')
+        return _div(f"step{rest}", "\n\n".join([title, when, *halves]))
 
     def _page(self, step: Step) -> str:
         if step.anchor:
@@ -242,6 +236,10 @@ class _Map:
 
     def _typing(self, lab: Lab) -> str:
         minute = {step.stage: step for step in reversed(self.session.steps()) if step.stage}
+        # A step that types two stages names the later one: the one before it is typed there too.
+        for n in range(len(lab.stages), 1, -1):
+            if n in minute:
+                minute.setdefault(n - 1, minute[n])
         where = (
             f" It stands on the students' page: {self.link(self.tools.lab_section)}."
             if self.tools.lab_section
