@@ -245,7 +245,7 @@ record(
 # larger tile spills its sums out of the registers, and the same idea gives 123 in place of 610 [^shankhdhar2024]. And at 6 the wrong order of
 # tiles gives 400 in place of 660 [^shankhdhar2024]. A good idea at the wrong place costs more than no idea.
 #
-# Our letters for the eleven, if the room wants them: 2 crew and cook, 3 cook, 4 waiting, 5 cook, 6 L2, 7 waiting, 8 crew, 9 a little of
+# Our letters for the ten steps, if the room wants them: 2 crew and cook, 3 cook, 4 waiting, 5 cook, 6 L2, 7 waiting, 8 crew, 9 a little of
 # each, 10 crew, 11 L2. Do not defend them. A rung that two pairs call by two letters is a good two minutes.
 #
 # And *our* numbers, on the card of this site: {{ l6.climb.wgmma.of_peak:.0%}} of peak for the kernel of the sheet,
@@ -278,7 +278,7 @@ record(
 # ## What they will believe
 #
 # - *"There must be a cleverer formula."* There is none in this. Point at the sheet: the same `HGMMA` everywhere.
-# - *"More warps hide more."* Here two groups of cooks fill the registers of a whole SM. One is too few: it spills. More find no room.
+# - *"More warps hide more."* Here two groups of cooks take three quarters of an SM's registers. One is too few: it spills. A third finds no room.
 # - *"An asynchronous copy is fast."* It is as slow as before. It is only that nobody stands beside it.
 # - *A wait that asks for the wrong turn of a ticket.* The card stands still for good. There is no error message. Keep
 #   [the page of mishaps](../../docs/when_it_goes_wrong.py#it-never-ends) open.
