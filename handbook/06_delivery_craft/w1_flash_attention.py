@@ -46,6 +46,9 @@
 # This is the heart. Twenty-five minutes, everybody writes, you write with them. The scores are 1 and 3, then 2 and 5; the values are 10,
 # 20, 30, 40.
 #
+# They need three powers of e, and a pocket calculator or a phone for the products. Write into a corner: e⁻² = 0.1353, e⁻³ = 0.0498,
+# e⁻⁴ = 0.0183. With fewer digits their last one will differ.
+#
 # The order matters more than the words. Write exactly this, and in this order:
 #
 # 1. Three empty boxes, one below the other: **m**, **l**, **a**. Say their names: *largest so far, sum so far, plate so far*.
@@ -197,7 +200,10 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # - Causal comes last, and it is two things: tiles wholly above the diagonal are **skipped**, tiles on the diagonal are **masked**. A
 #   room that has only skipped gets a wrong answer at the diagonal and nowhere else. Let the grader say so.
 # - When somebody is hopelessly behind: `nox -s lab -- flash_attention --stage K` writes the file as it stands after stage K, and
-#   keeps theirs. Nobody sits out.
+#   keeps theirs; with `--door cuda` the one in CUDA C++. Nobody sits out.
+# - Two mistakes look odd. `exp(m_new - m)`, upside down, is all NaN from the first size on, which was right two stages ago: e to the ∞. And
+#   in NumPy `max(axis=0)` may pass for *right*. Any ruler divides out, the wrong row's largest too, until something overflows, and NumPy counts
+#   these notes in fp64, where much fits. So look at that line in every file yourself.
 #
 # /// callout | teaching
 # What are their fingers doing right now? In this session there is an answer for every minute, in the column *fingers* of the map. If you
