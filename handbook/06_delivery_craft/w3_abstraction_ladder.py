@@ -186,6 +186,10 @@ record(
 # | 3 | `tl.dot` of two tiles | the tray, both barriers, the queues at its windows |
 # | 4 | the mask of the last k | nothing new; count your lines |
 #
+# The count surprises, so know it: twelve lines below `def`, and thirteen between the braces of the CUDA answer (`nox -s lab -- sgemm_tiles --door cuda --stage 4`).
+# Hardly shorter. Say so before somebody else does. What went is in the last column of the table, and it is not lines: no thread, no tray, no
+# barrier. The short side shows only when the CUDA one has to be quick, and that is the next listing.
+#
 # Whoever typed this door in lecture 4 starts again at the starter, from memory: `nox -s lab -- sgemm_tiles --stage 0` keeps the old file.
 #
 # One word of it is a trap, and it is the lesson of the day in small: `input_precision="ieee"`. Without it, on a GPU, `tl.dot` rounds fp32 to TF32. The tool
@@ -299,8 +303,10 @@ record(layout={"agree": quantity(agree), "of": quantity(32 * 8)})
 # weeks. Say nothing for a moment when they notice.
 #
 # Then our own kernel in the other dialect, `sgemm/k08_warp_tiles.cu`, in fp32. They should find and draw: block tile 128 × 128 in steps of 8, warp tile
-# 32 × 64, register tile 8 × 8. Eight warps, 256 threads, 64 sums in each. What CUTLASS adds is not another nest, it is the freedom to change these numbers
-# without touching the index arithmetic.
+# 32 × 64, register tile 8 × 8. Eight warps, 256 threads, 64 sums in each. Somebody will ask what CUTLASS calls the register tile. None of the three
+# names: without tensor cores one instruction is one multiply-add, so its tile is <1, 1, 1>. The other two you know already. What CUTLASS takes for fp32
+# when you say nothing is <128, 128, 8> and <32, 64, 8> [^cutlass-defaults]: ours, number for number. What CUTLASS adds is not another nest, it is the freedom to change
+# these numbers without touching the index arithmetic.
 
 # %% [markdown]
 # ## The rule
