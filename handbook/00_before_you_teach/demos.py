@@ -29,9 +29,8 @@
 # is the *first* run of the morning. One of them, the one that asks PyTorch's compiler for a kernel, we run twice
 # without emptying the folders in between.
 #
-# /// predict | Which part is the longest?
-# Take the demo with the fewest kernels below, and the one with the most. Does the wait grow as the number of
-# kernels does?
+# /// predict | Does the wait grow as the number of kernels does?
+# Take the demo with the fewest kernels below, and the one with the most.
 #
 # - Yes: twice the kernels, twice the wait.
 # - A little: most of it is the same for all.
