@@ -407,7 +407,8 @@ class _Renderer:
         body = self._nodes(block.body, guesses=True)
         reveal = self._nodes(block.parts["reveal"])
         ask = f'<p class="ask">{html.escape(question)}</p>'
-        return _div("predict", f"{ask}\n\n{body}\n\n{_details('reveal', 'What the run says', reveal)}")
+        says = "What the run says" if self.page.runs else "Answer"
+        return _div("predict", f"{ask}\n\n{body}\n\n{_details('reveal', says, reveal)}")
 
     def _exercise_block(self, block: Block) -> str:
         title = self._plain(block.argument)
