@@ -304,9 +304,9 @@ record(layout={"agree": quantity(agree), "of": quantity(32 * 8)})
 #
 # Then our own kernel in the other dialect, `sgemm/k08_warp_tiles.cu`, in fp32. They should find and draw: block tile 128 × 128 in steps of 8, warp tile
 # 32 × 64, register tile 8 × 8. Eight warps, 256 threads, 64 sums in each. Somebody will ask what CUTLASS calls the register tile. None of the three
-# names: without tensor cores one instruction is one multiply-add, so its tile is <1, 1, 1>. The other two you know already. What CUTLASS takes for fp32
-# when you say nothing is <128, 128, 8> and <32, 64, 8> [^cutlass-defaults]: ours, number for number. What CUTLASS adds is not another nest, it is the freedom to change
-# these numbers without touching the index arithmetic.
+# names: without tensor cores one instruction is one multiply-add, so its tile is `<1, 1, 1>`. The other two you know already. What CUTLASS takes for
+# fp32 when you say nothing is `<128, 128, 8>` and `<32, 64, 8>` [^cutlass-defaults]. Those are ours, number for number. What CUTLASS adds is not
+# another nest, it is the freedom to change these numbers without touching the index arithmetic.
 
 # %% [markdown]
 # ## The rule
