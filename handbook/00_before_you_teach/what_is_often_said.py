@@ -21,7 +21,7 @@
 # ///
 #
 # When a student brings you one of these, do not say "wrong". Say: *of what?* Per cent of what, faster than what, how many of what.
-# It mends two thirds of this page.
+# It mends most of this page.
 
 # %% [markdown]
 # ## Attention
@@ -168,7 +168,7 @@ record(
 # - *Often said:* sixteen, next to each other.
 # - **True:** eight, if the program is to run everywhere that clusters exist; sixteen only if the kernel asks for a size that is not portable. They lie in one group of SMs, a GPC. Whether two SMs
 #   of it are neighbours on the chip, nobody promises [^nvidia-hopper-tuning].
-# - *How we know:* NVIDIA's tuning guide. W2 asks our card.
+# - *How we know:* NVIDIA's tuning guide.
 #
 # ### "40 lines of Triton do what 600 lines of CUDA do"
 #
@@ -181,7 +181,9 @@ record(
 #
 # - *Often said:* 2.5 µs [^nvidia-graphs], whatever is in it.
 # - **True:** that *and about a nanosecond more for each node*, for a straight line of nodes launched again, on the CPU's side, with one CUDA version, on the authors' machine [^nvidia-graphs]. It is no gap between kernels on the GPU, and no number for
-#   your machine. L7 measures ours.
+#   your machine.
+# - *How we know:* NVIDIA's own text. A chain of kernels on our card, one by one and as a graph, is
+#   [measured in L2](../../docs/lectures/l2_the_cuda_model.py#many-orders-written-once-graphs).
 
 # %% [markdown]
 # ## Small numbers
@@ -264,7 +266,7 @@ record(
 # - **True:** often. With one user, a weight is read for one use: {{ decode.one_row:.0f }} operation for each byte, against the {{ decode.ridge:.0f }} that our card wants. With a few hundred users in the batch the same weights
 #   serve all of them, and the multiply is compute-bound. And DeepSeek's MLA, where {{ decode.mla / 2:.0f }} heads read one latent, makes about {{ decode.mla:.0f }} operations for each byte: its decode kernel is
 #   compute-bound by its authors' own analysis [^flashmla].
-# - *How we know:* the sum above. So W4's board has the word *usually*, and W6 says why.
+# - *How we know:* the sum above, two operations for each head; W6 counts closer, and writes one word above W4's *decode waits for bytes*: *often*.
 #
 # ### "Guess which one the electricity bill notices"
 #

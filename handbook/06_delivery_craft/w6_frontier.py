@@ -7,7 +7,7 @@
 # %% [markdown]
 # # Teaching W6: the frontier finale
 #
-# After this page you can strike a word from your own board of W4 and prove it; show a draft being verified, with a formula and a run that agree;
+# After this page you can correct your own board of W4 by one word, and prove it; show a draft being verified, with a formula and a run that agree;
 # quote the most misquoted figures of the field as they stand in their sources; and chair two dozen proud and nervous people through an hour of talks.
 #
 # You need this page and [the map of the three hours](../05_the_frontier/w6_map.md). The session has no new kernel. Its artifact is one page in the
@@ -94,7 +94,7 @@ record(
 # that slows down under load [^flashmla]. Split the heads over eight cards, and it waits for bytes again.
 #
 # /// callout | teaching
-# Walk to W4's sentence, *decode waits for bytes*, and strike out nothing but one word: write *often* above it. You have just corrected yourself in
+# Walk to W4's sentence, *decode waits for bytes*, and write one word above it in red: *often*. You have just corrected yourself in
 # public with a quotient. It is the best thing that you will show them today.
 # ///
 #
