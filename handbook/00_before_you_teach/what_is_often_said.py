@@ -307,7 +307,7 @@ record(
 # ### "The benchmark says what a model can do with kernels"
 #
 # - *Often said:* one percentage, as if it were a skill.
-# - **True:** 250 tasks in three levels, fixed sizes, tolerances that can be played [^ouyang2025]. METR took tasks out that could be gamed before measuring again [^metr2025]. Read three things: the level, the number of tries, and *faster than what*.
+# - **True:** 250 tasks in three levels, fixed sizes, tolerances that can be played [^ouyang2025]. METR took 45 of them out, by filters of quality, before measuring again [^metr2025]. Read three things: the level, the number of tries, and *faster than what*.
 # - *How we know:* the two texts. And [our own checks](../../docs/how_we_measure.py) refuse the known tricks, each with a planted example.
 #
 # ### "484 % on LayerNorm, and 180 % on Conv2D"
