@@ -16,8 +16,8 @@
 # %% [markdown]
 # ## What it is really about
 #
-# Not five tricks. One question, five times: *which roof holds this kernel, and what would raise that roof?* There are four roofs: stoves, calls, the tray,
-# the hall. The trick is only ever the answer. Whoever leaves with five tricks has a collection; whoever leaves with the question has a trade.
+# Not five tricks. One question, five times: *which roof holds this kernel, and what would raise that roof?* There are four roofs: stoves (multiply-adds), calls
+# (instructions), the tray (words from shared memory or L1), the hall (bytes from L2). The trick is only ever the answer. Whoever leaves with five tricks has a collection; whoever leaves with the question has a trade.
 #
 # /// callout | metaphor
 # A patient cook makes one dish at a time. For every bite she walks: one ingredient from A, one from B, chop, into the pot, walk again. Rung 2 tells her to

@@ -39,7 +39,7 @@
 # 1. **Bandwidth, against ours.** Whatever waits for bytes takes longer by this factor.
 # 2. **The ridge in fp32.** Left or right of it: is the square of W1 the enemy in *their* kernel, too?
 # 3. **The ridge in 16 bits.** How many rows until a layer waits for the cooks?
-# 4. **The mill against the lanes**: 16-bit peak over fp32 peak. How large is the gap that L6 opens?
+# 4. **The mill against the lanes**, tensor cores against ordinary ones: 16-bit peak over fp32 peak. How large is the gap that L6 opens?
 #
 # /// predict | On which of the cards is the mill only four times as strong as the lanes, or less?
 # A100 · L40S · RTX 4090 · T4

@@ -207,7 +207,7 @@ record(
 # gone, and `UTMALDG` stands there. That row has the crew. It has no roles: each warp still cooks, and they still meet at barriers. Yet:
 #
 # /// callout | click
-# Mills at work, in per cent of the ticks, counted by the card: {{ l6.tensor.wgmma.busy:.0%}} in the kernel of the sheet,
+# Mills (tensor cores) at work, in per cent of the ticks, counted by the card: {{ l6.tensor.wgmma.busy:.0%}} in the kernel of the sheet,
 # {{ l6.tensor.triton.busy:.0%}} in Triton's, {{ l6.tensor.cublas.busy:.0%}} in the library's. The same `HGMMA`, the same tile, the same formula.
 # The difference is who waits.
 # ///

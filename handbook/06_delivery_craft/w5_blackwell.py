@@ -18,7 +18,7 @@
 #
 # Four bits, without the sign, are eight places on a ruler. That is not much, and it is enough, if the ruler lies where the numbers are. So
 # small groups of numbers share one further number, a **scale**, that moves the ruler. Everything else of the evening follows: half the
-# bytes of FP8, a mill that eats four-bit numbers and their scales together, a new place for its sums, and a race in which nearly all
+# bytes of FP8, a mill (a tensor core) that eats four-bit numbers and their scales together, a new place for its sums, and a race in which nearly all
 # of the gain came from things that they learned in week one.
 #
 # /// callout | metaphor
