@@ -77,8 +77,9 @@ record(
 # model, line by line: {{ l1.token.multiplies:.0f}} multiplies of a list with a grid, {{ l1.token.macs / 1e9:.1f}} billion multiply-adds.
 #
 # /// callout | teaching
-# You will read *trillions for each word* and *millions of multiplies*. The first is a thousand times too many for such a model, the second mixes up
-# multiplies and multiply-adds. Hundreds of grids, tens of billions of multiply-adds. Say it right once, and the room trusts your other numbers.
+# You will read *trillions for each word* and *millions of multiplies*. Even one trillion is fourteen times too many for such a model; and the
+# second mixes up multiplies and multiply-adds. Hundreds of grids, tens of billions of multiply-adds. Say it right once, and the room trusts your
+# other numbers.
 # ///
 
 # %% [markdown]
