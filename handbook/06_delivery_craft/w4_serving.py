@@ -27,7 +27,7 @@
 # /// callout | metaphor
 # A restaurant with two rhythms. The banquet: two hundred guests sit down at once, each pot that comes up from the cellar fills two
 # hundred plates, and the cooks are what you wait for. The trickle: one guest after another orders a single bite, and for every bite the
-# whole larder is carried up and down the stairs. The cooks lean on the counter.
+# whole larder comes up the stairs once more. The cooks lean on the counter.
 #
 # The cure for the trickle is not a quicker cook. It is a second guest at the same moment.
 # ///
@@ -402,7 +402,7 @@ record(
 #
 # - *"Decode is memory-bound."* For one user, and for the attention of most models, yes. The weights stop being so near {{ cross:.0f}} rows. And the
 #   attention of DeepSeek's models is compute-bound in decode: at 128 query heads each cached number is used 256 times, as its authors work
-#   out [^flashmla]. [W6](w6_frontier.py) does that sum and strikes a word from today's board.
+#   out [^flashmla]. [W6](w6_frontier.py) does that sum, and corrects today's board by one word.
 # - *"Decode is where the money goes."* For a chat, mostly. For questions on long documents, and for agents that send a long preface each
 #   time, prefill can be the larger part. Tokens in, tokens out: count first.
 
@@ -454,7 +454,7 @@ record(
 # ## Say this at the board
 #
 # /// callout | say
-# "You pay the full price to bring the weights up the stairs. Then you use each of them once, and carry them down again. For one bite. And you
+# "You pay the full price to bring the weights up the stairs. Then you use each of them once, and let it go. For one bite. And you
 # do that for every token of every answer. So do not ask me for a quicker cook. Ask me who else is hungry."
 # ///
 #
