@@ -120,7 +120,7 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # ///
 #
 # /// table
-# columns: ["", "one multiply, ms", "twenty, s", TFLOP/s, "% of the library", "% of peak"]
+# columns: ["", "one, ms", "twenty, s", TFLOP/s, "% of library", "% of peak"]
 # rows:
 #   - [naive, "{{ naive.ms:.1f }}", "{{ 20 * naive.s:.2f }}", "{{ naive.tflops:.2f }}",
 #      "{{ naive_of_library:.1%}}", "{{ naive.of_peak:.1%}}"]
