@@ -23,7 +23,7 @@ from course_site.sessions import FOLDER, SESSIONS, Session, read_sessions, visib
 FILE = f"{FOLDER}/cohort.toml"
 KEYS = {
     "": {"title", "weeks", "days_per_week", "about", "day", "capstone"},
-    "day": {"week", "day", "sessions", "homework"},
+    "day": {"week", "day", "sessions"},
     "capstone": {"week", "day", "title", "text"},
 }
 
@@ -34,12 +34,11 @@ class CohortError(ValueError):
 
 @dataclass(frozen=True)
 class Day:
-    """One teaching day: which sessions, one after the other, and the homework until the next one."""
+    """One teaching day: which sessions, one after the other; what to do at home stands in the map of the last."""
 
     week: int
     day: int
     sessions: tuple[str, ...]
-    homework: str
 
 
 @dataclass(frozen=True)
@@ -147,10 +146,11 @@ def entries(cohort: Cohort, sessions: Mapping[str, Session]) -> list[Entry]:
             page = f"{session.map_page.rsplit('.', 1)[0]}.html"
             found.append(Entry(name, titled(session), text, _offset(day), after, session.minutes, page=page))
             after += session.minutes
-        if day.homework and number + 1 < len(cohort.days):
+        last = sessions[day.sessions[-1]]
+        if last.homework and number + 1 < len(cohort.days):
             due = _offset(cohort.days[number + 1])
-            title = f"Due today: homework of {day.sessions[-1].upper()}"
-            found.append(Entry(f"homework-{day.sessions[-1]}", title, _words(day.homework, FILE), due))
+            title = f"Due today: homework of {last.id.upper()}"
+            found.append(Entry(f"homework-{last.id}", title, _words(last.homework, last.path), due))
     found += [
         Entry(f"capstone-{i}", f"Capstone: {m.title}", _words(m.text, FILE), _offset(m))
         for i, m in enumerate(cohort.milestones, 1)
@@ -314,7 +314,7 @@ def _day(table: Mapping[str, Any], where: str, weeks: int, days: int) -> Day:
             raise CohortError(
                 f"{FILE}: {where}, sessions: {name!r} is no session; known: {', '.join(SESSIONS)}"
             )
-    return Day(*_place(table, where, weeks, days), tuple(names), _text(table, "homework", where))
+    return Day(*_place(table, where, weeks, days), tuple(names))
 
 
 def _milestone(table: Mapping[str, Any], where: str, weeks: int, days: int) -> Milestone:

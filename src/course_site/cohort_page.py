@@ -1,9 +1,10 @@
-"""The cohort on its page, from handbook/sessions/cohort.toml: four weeks as a table, and the form for its calendar."""
+"""The cohort on its page, from handbook/sessions/*.toml: four weeks as a table, and the form for its calendar."""
 
 from __future__ import annotations
 
 import html
 import posixpath
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 from course_site.calendar_form import SCRIPT, calendar_data, calendar_form
@@ -53,7 +54,9 @@ def _day(day: Day, sessions: Mapping[str, Session], words: Words, address: Addre
         title, href = html.escape(titled(session)), address(session.map_page)
         linked = f'<a href="{html.escape(href)}">{title}</a>' if href else title
         taught.append(f'<p>{linked} <span class="minutes">{session.minutes} minutes</span></p>')
-    return f"<td>{''.join(taught)}</td><td>{words(day.homework)}</td>"
+    # Without its links, which are the map's own.
+    homework = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", sessions[day.sessions[-1]].homework)
+    return f"<td>{''.join(taught)}</td><td>{words(homework)}</td>"
 
 
 def _milestone(milestone: Milestone, words: Words) -> str:

@@ -283,6 +283,6 @@ def write_revision(root: Path, folder: Path) -> None:
     lines = [git("rev-parse", "HEAD").strip() or "unknown"]
     for entry in git("ls-tree", "-r", "HEAD").splitlines():
         about, path = entry.split("\t", 1)
-        if path.startswith(("src/", "docs/", "handbook/")) and "/assets/" not in path:
+        if path.startswith(("src/", "docs/", "handbook/", "tests/")) and "/assets/" not in path:
             lines.append(f"{about.split()[2]} {path}")
     (folder / "revision.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,6 +1,7 @@
 """The cohort's plan as a calendar: right instants, every session once, and one clear line for what is wrong."""
 
 import itertools
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -63,6 +64,12 @@ def test_homework_is_due_on_the_next_teaching_day_and_the_capstone_has_its_dates
     demo = [event for uid, event in book.items() if uid.startswith("capstone")][-1]
     assert demo["dtstart"].dt == book[f"w6-{START}"]["dtstart"].dt.date()
     assert all("`" not in str(event["description"]) for event in book.values())
+
+
+def test_a_measured_value_has_no_place_in_a_calendar(sessions):
+    planted = {**sessions, "w2": replace(sessions["w2"], homework="Reach {{ l5.sgemm.last_of_cublas }}.")}
+    with pytest.raises(CohortError, match=r"w2.toml: .*holds a measured value, and a calendar"):
+        events(read_cohort(ROOT), planted, START, time(18, 5), ZoneInfo("UTC"))
 
 
 def test_a_map_is_linked_where_the_site_is_known(sessions):
@@ -138,7 +145,7 @@ PLAN = (ROOT / cohort.FILE).read_text(encoding="utf-8")
         ('["l3"]', '["l9"]', "day 3, sessions: 'l9' is no session"),
         ("week = 4\nday = 5\nsessions", "week = 5\nday = 1\nsessions", "lies outside of 4 weeks of 5 days"),
         ("week = 1\nday = 4", "week = 1\nday = 1", "put the days in their order"),
-        ("homework = ", "homwork = ", "day 1, homwork: unknown key"),
+        ("sessions = ", "session = ", "day 1, session: unknown key"),
         ("week = 1\nday = 1\nsessions", 'week = "1"\nday = 1\nsessions', "day 1, week: needs a whole number"),
         ("weeks = 4", "weeks = ", "cannot be read as TOML"),
     ],
