@@ -45,10 +45,25 @@ def pages_of(site: Path) -> list[str]:
     return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
 
 
+# The run views are one page with other words, and so are the printed sheets: of each kind the longest, a lecture's and
+# the opening's stand for the rest. What is special to them is tested for every session in their own files.
+RUN = "handbook/run/"
+STAND_FOR_ALL = ("w6", "l1", "opening")
+
+
+def each_kind(names: list[str]) -> list[str]:
+    """Every page, but of the run views and the sheets those that stand for all."""
+    return [
+        name
+        for name in names
+        if not name.startswith(RUN) or Path(name).stem.removesuffix("_print") in STAND_FOR_ALL
+    ]
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test per page; no page at all is a failure, not a skip."""
     if "page_name" in metafunc.fixturenames:
-        names = pages_of(SITE)
+        names = each_kind(pages_of(SITE))
         if not names:
             raise pytest.UsageError(f"no pages under {SITE}: build the site first with `nox -s docs`")
         metafunc.parametrize("page_name", names)

@@ -113,7 +113,7 @@ def test_a_changed_literal_makes_a_page_stale(repository, edit, name, old, new):
 def skip_while_the_gpu_tests_wait(repository):
     """Nothing holds their record against the code while records/waiting.toml lists them."""
     waiting = repository / "records/waiting.toml"
-    if waiting.exists() and '"tests/gpu"' in waiting.read_text():
+    if waiting.exists() and 'path = "tests/gpu"' in waiting.read_text():
         pytest.skip("the GPU tests wait for a card: records/waiting.toml")
 
 
