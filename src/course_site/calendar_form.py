@@ -45,7 +45,7 @@ def session_entries(session: Plain, folder: str) -> list[Entry]:
         session: the map as `session_data.as_plain` gives it.
         folder: the folder in the site to which its links are relative.
     """
-    name = " · ".join(filter(None, (session["stop"], session["title"])))
+    name = session["name"]
     href = session["map"]["href"] if session["map"] else ""
     page = posixpath.normpath(posixpath.join(folder, href)) if href else ""
     minutes = sum(step["minutes"] for step in session["steps"])

@@ -22,7 +22,7 @@ from course_site.sessions import FOLDER, SESSIONS, Session, read_sessions, visib
 
 FILE = f"{FOLDER}/cohort.toml"
 KEYS = {
-    "": {"title", "weeks", "days_per_week", "about", "day", "capstone"},
+    "": {"title", "weeks", "days_per_week", "day", "capstone"},
     "day": {"week", "day", "sessions"},
     "capstone": {"week", "day", "title", "text"},
 }
@@ -144,7 +144,7 @@ def entries(cohort: Cohort, sessions: Mapping[str, Session]) -> list[Entry]:
                 f"You leave with: {_words(session.artifact, session.path)}"
             )
             page = f"{session.map_page.rsplit('.', 1)[0]}.html"
-            found.append(Entry(name, titled(session), text, _offset(day), after, session.minutes, page=page))
+            found.append(Entry(name, session.name, text, _offset(day), after, session.minutes, page=page))
             after += session.minutes
         last = sessions[day.sessions[-1]]
         if last.homework and number + 1 < len(cohort.days):
@@ -156,11 +156,6 @@ def entries(cohort: Cohort, sessions: Mapping[str, Session]) -> list[Entry]:
         for i, m in enumerate(cohort.milestones, 1)
     ]
     return found
-
-
-def titled(session: Session) -> str:
-    """A session's title with its name on the road."""
-    return f"{session.stop} · {session.title}" if session.stop else session.title
 
 
 def events(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from course_site.calendar_form import SCRIPT, calendar_data, calendar_form
-from course_site.cohort import Cohort, Day, Milestone, entries, titled
+from course_site.cohort import Cohort, Day, Milestone, entries
 from course_site.run_view import FOLDER, embedded
 from course_site.sessions import Session
 
@@ -51,7 +51,7 @@ def _week(
 def _day(day: Day, sessions: Mapping[str, Session], words: Words, address: Address) -> str:
     taught = []
     for session in (sessions[name] for name in day.sessions):
-        title, href = html.escape(titled(session)), address(session.map_page)
+        title, href = html.escape(session.name), address(session.map_page)
         linked = f'<a href="{html.escape(href)}">{title}</a>' if href else title
         taught.append(f'<p>{linked} <span class="minutes">{session.minutes} minutes</span></p>')
     # Without its links, which are the map's own.

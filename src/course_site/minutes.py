@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_site.sessions import FOLDER, Complaint, Session, visible
+from course_site.sessions import FOLDER, Complaint, Session, normalised
 
 MINUTES_FOLDER = f"{FOLDER}/minutes"
 COLUMNS = ("session", "date", "start", "step", "title", "planned", "actual")
@@ -62,16 +62,11 @@ def read_minutes(
         found = {
             step.number: Taken(statistics.median(by_title[title]), len(by_title[title]))
             for step in sessions[name].steps()
-            if (title := _title(step.title)) in by_title
+            if (title := normalised(step.title)) in by_title
         }
         if found:
             taken[name] = found
     return taken, complaints
-
-
-def _title(text: str) -> str:
-    """A step's title as words, however it is set."""
-    return " ".join(re.findall(r"\w+", visible(text).lower()))
 
 
 def _read(path: Path, folder: Path, sessions: Mapping[str, Session]) -> tuple[str, dict[str, float]]:
@@ -105,7 +100,7 @@ def _read(path: Path, folder: Path, sessions: Mapping[str, Session]) -> tuple[st
             raise _Refused(line, f"step {values['step']} stands there twice")
         steps.add(values["step"])
         if values["actual"]:
-            minutes[_title(values["title"])] = float(values["actual"])
+            minutes[normalised(values["title"])] = float(values["actual"])
     if not minutes:
         raise _Refused(0, "no step in it was timed: nothing to hand in")
     return name, minutes

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-FOLDER = "handbook/run"
+from course_site.run_view import FOLDER
+
 SOURCES = ("sheet.css", "sheet.js")
 Plain = Mapping[str, Any]
 
@@ -35,9 +36,7 @@ def sheet_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
 
 def sheet(session: Plain) -> str:
     """The sheet of one session, whole."""
-    title = html.escape(session["title"])
-    stop = html.escape(session["stop"])
-    name = f"{stop} · {title}" if stop else title
+    name = html.escape(session["name"])
     rows = "".join(_block(block, session["steps"]) for block in session["blocks"])
     return f"""<!doctype html>
 <html lang="en">

@@ -60,7 +60,7 @@ def run_page(session: Plain, all_sessions: Iterable[Plain] = ()) -> str:
     """The run view of one session, whole; it links those of all sessions, for a mentor without a network."""
     title = session["title"]
     parts = {
-        "name": html.escape(_name(session)),
+        "name": html.escape(session["name"]),
         "stop": html.escape(session["stop"]),
         "title": html.escape(title),
         "about": session["about"]["html"],
@@ -94,10 +94,6 @@ def embedded(data: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _name(session: Plain) -> str:
-    return " · ".join(filter(None, (session["stop"], session["title"])))
-
-
 def _minutes(session: Plain) -> dict[str, Any]:
     """What the script must know: the minutes, and which steps can be cut."""
     blocks = {block["number"]: block for block in session["blocks"]}
@@ -113,7 +109,7 @@ def _minutes(session: Plain) -> dict[str, Any]:
         }
         for step in session["steps"]
     ]
-    return {"id": session["id"], "title": _name(session), "steps": steps}
+    return {"id": session["id"], "title": session["name"], "steps": steps}
 
 
 def _calendar(session: Plain) -> dict[str, Any]:
@@ -246,10 +242,11 @@ def _stage(stage: Plain) -> str:
         + f"<div>{text['html']}</div>"
         for door, text in doors.items()
     )
+    rescues = " or ".join(f"<code>{html.escape(command)}</code>" for command in stage["rescues"])
     return (
         f"Stage {stage['number']}: {stage['title']['html']}."
         f'<details class="typed"><summary>What is typed</summary>{typed}</details>'
-        f'<p class="aside">Fell behind: <code>{html.escape(stage["rescue"])}</code></p>'
+        f'<p class="aside">Fell behind: {rescues}</p>'
     )
 
 

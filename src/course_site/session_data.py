@@ -7,15 +7,15 @@ come is `{"label": …, "href": None}`. No citation marks: the map's own page na
 from __future__ import annotations
 
 import contextlib
-import html
-import posixpath
 import re
 from typing import Any
 
 from course_labs.lab import Lab, LabError, find_lab
+from course_site.chart_data import inline_svg
 from course_site.course import Course
 from course_site.labs import option
 from course_site.render import MISSING, outside_verbatim, site_uri
+from course_site.road import address_from
 from course_site.session_checks import headings, without_marks
 from course_site.sessions import Answered, Session, Step
 from course_site.values import ExpressionError, Scope, evaluate, format_value
@@ -37,9 +37,9 @@ def as_plain(course: Course, session: Session, at: str = "") -> dict[str, Any]:
 class _Plain:
     def __init__(self, course: Course, session: Session, at: str) -> None:
         self.course, self.session = course, session
-        self.folder = posixpath.dirname(at)
         self.scope = Scope(f"session_{session.id}", {}, None, others=course.scopes.get)
         self.pages = {page.path.as_posix(): page for page in course.pages}
+        self.address = address_from(at, self.pages, site_uri)
         try:
             self.lab: Lab | None = find_lab(course.root, session.lab) if session.lab else None
         except LabError:
@@ -51,6 +51,7 @@ class _Plain:
             "id": session.id,
             "stop": session.stop,
             "title": session.title,
+            "name": session.name,
             "kind": session.kind,
             "minutes": session.minutes,
             "about": self.words(session.about),
@@ -73,7 +74,6 @@ class _Plain:
                 for block in session.blocks
             ],
             "steps": [self.step(step) for step in session.steps()],
-            "typing": self.typing(),
             "questions": [self.pair(pair) for pair in session.questions],
             "exit_ticket": [self.pair(pair) for pair in session.exit_ticket],
         }
@@ -139,31 +139,21 @@ class _Plain:
             "number": number,
             "title": self.words(stage.title),
             "type": {door: self.words(text) for door, text in stage.type.items()},
-            "prints": {
-                door: self.lab.on_gpu[door][number] or self.lab.prints(door, number)
+            "rescues": [
+                f"nox -s lab -- {self.lab.name}{option(self.lab, door)} --stage {number}"
                 for door in self.lab.doors
-            },
-            "rescue": f"nox -s lab -- {self.lab.name} --stage {number}",
-            "rescues": {
-                door: f"nox -s lab -- {self.lab.name}{option(self.lab, door)} --stage {number}"
-                for door in self.lab.doors
-            },
+            ],
         }
-
-    def typing(self) -> list[dict[str, Any]]:
-        """The typing script: the stages in the order of the steps that type them, with their minutes."""
-        return [
-            {"start": step.start, "step": step.number, **stage}
-            for step in self.session.steps()
-            if step.stage and (stage := self.stage(step.stage))
-        ]
 
     def board(self) -> dict[str, Any]:
         path = self.course.root / self.session.figure
         svg = path.read_text(encoding="utf-8") if self.session.figure and path.is_file() else ""
-        alt = self.words(self.session.alt)
-        svg = svg.replace('aria-label=""', f'aria-label="{html.escape(alt["text"])}"', 1)
-        return {"figure": self.session.figure, "alt": alt["text"], "svg": svg}
+        alt = self.words(self.session.alt)["text"]
+        return {
+            "figure": self.session.figure,
+            "alt": alt,
+            "svg": inline_svg(svg, alt, f"board-{self.session.id}") if svg else "",
+        }
 
     def pair(self, pair: Answered) -> dict[str, Any]:
         return {"ask": self.words(pair.ask), "answer": self.words(pair.answer)}
@@ -191,19 +181,11 @@ class _Plain:
         target = match["target"]
         if "://" in target:
             return match.group()
-        href = self.href(target)
+        href = self.address(target)
         return f"[{match['words']}]({href})" if href else f"{match['words']} (page to come)"
 
-    def href(self, target: str) -> str | None:
-        """Address of a repository page, seen from the view; None while it is to come."""
-        path, _, fragment = target.partition("#")
-        if path not in self.pages:
-            return None
-        there = posixpath.splitext(site_uri(path))[0] + ".html"
-        return posixpath.relpath(there, self.folder or ".") + (f"#{fragment}" if fragment else "")
-
     def page_link(self, path: str, label: str) -> dict[str, Any] | None:
-        return {"label": label, "href": self.href(path)} if path else None
+        return {"label": label, "href": self.address(path)} if path else None
 
     def anchor(self, target: str) -> dict[str, Any]:
         """A page's heading, by its words."""
@@ -211,4 +193,4 @@ class _Plain:
         page = self.pages.get(path)
         if page is None:
             return {"label": "page to come", "href": None}
-        return {"label": headings(page).get(fragment, page.title), "href": self.href(target)}
+        return {"label": headings(page).get(fragment, page.title), "href": self.address(target)}

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from course_labs.lab import Lab
 from course_site import labs
 from course_site.fences import fenced
+from course_site.print_sheet import sheet_name
+from course_site.run_view import FOLDER
 from course_site.sessions import Answered, Block, Demo, Session, Step
 
 # Four lanes of the timeline: where a step of this kind is drawn, and in what tone.
@@ -139,8 +141,8 @@ class _Map:
     def _views(self) -> str:
         """Where the map is run and printed: pages that no Markdown stands behind."""
         page = posixpath.dirname(self.session.map_page)
-        run = posixpath.relpath(f"handbook/run/{self.session.id}.html", page)
-        sheet = posixpath.relpath(f"handbook/run/{self.session.id}_print.html", page)
+        run = posixpath.relpath(f"{FOLDER}/{self.session.id}.html", page)
+        sheet = posixpath.relpath(f"{FOLDER}/{sheet_name(self.session.id)}", page)
         return (
             '<p class="views-of-map">'
             f'<a class="run" href="{run}">Run it<span>the clock, what is next, how late you are</span></a>'

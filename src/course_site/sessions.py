@@ -181,6 +181,11 @@ class Session:
         """Its name on the road: L1, W1; "" for the opening, which stands before the road."""
         return self.id.upper() if self.id in STOPS else ""
 
+    @property
+    def name(self) -> str:
+        """Its title, with its place on the road before it."""
+        return f"{self.stop} · {self.title}" if self.stop else self.title
+
     def steps(self) -> tuple[Step, ...]:
         """All steps in order, with computed start and end."""
         return tuple(step for block in self.blocks for step in block.steps)

@@ -160,6 +160,7 @@ def session(**changes):
         "id": "w1",
         "stop": "W1",
         "title": "A session",
+        "name": "W1 · A session",
         "about": words("What it is about."),
         "artifact": words("a kernel"),
         "map": {"label": "The map", "href": "../04_the_pivot/w1_map.html"},

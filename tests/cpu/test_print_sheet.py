@@ -36,6 +36,7 @@ def session():
         "id": "w1",
         "stop": "W1",
         "title": "Fast & right",
+        "name": "W1 · Fast & right",
         "kind": "workshop",
         "about": words("about"),
         "artifact": words("artifact"),

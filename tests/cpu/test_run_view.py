@@ -59,7 +59,8 @@ def session(**changes):
         ],
         "steps": [step(1, 1, 8), step(2, 1, 12), step(3, 2, 10)],
     }
-    return usual | changes
+    asked = usual | changes
+    return {"name": " · ".join(filter(None, (asked["stop"], asked["title"])))} | asked
 
 
 class Scripts(HTMLParser):
