@@ -270,6 +270,7 @@ class Grader:
 
         from course_kernels.measure import SensorsUnavailable, compare
         from course_kernels.measure.competitor import Competitor
+        from course_kernels.measure.derive import derive
         from course_kernels.measure.machine import machine_for
         from course_kernels.problem import Workload
 
@@ -290,7 +291,7 @@ class Grader:
             took = f"{time_us:.1f} µs"
             if machine is None:
                 return f"{took} (no data sheet of this card in course_kernels/measure/machine.py)"
-            return f"{took}, {measured[name].derive('of_peak', time_us, machine):.1%} of peak"
+            return f"{took}, {derive(measured[name], 'of_peak', time_us, machine):.1%} of peak"
 
         lines = (f"the library's {self.lab.beside}: {speed('library')}",) if self.library else ()
         return Verdict(RIGHT, f"{self._size} takes {speed('yours')}", lines=lines)

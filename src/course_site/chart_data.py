@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from course_kernels.measure.measurement import ATTRIBUTES, Measurement
+from course_kernels.measure.derive import ATTRIBUTES, derive
+from course_kernels.measure.leaves import Measurement
 from course_site import charts, drawings
 from course_site.directives import DirectiveError
 from course_site.values import BadExpression, ExpressionError, Leaf, Scope, UnknownName, evaluate
@@ -127,7 +128,7 @@ def _sample_interval(leaf: Leaf, attribute: str, scope: Scope) -> tuple[float, f
     """Where the middle 90 % of the samples lie, in the unit of the attribute."""
     measurement = Measurement.from_json(leaf)
     ends = [
-        measurement.derive(attribute, leaf["quantiles_us"][quantile], scope.machine)
+        derive(measurement, attribute, leaf["quantiles_us"][quantile], scope.machine)
         for quantile in ("0.05", "0.95")
     ]
     return float(min(ends)), float(max(ends))

@@ -39,7 +39,7 @@ REPORT = "application/vnd.course.report+json"
 DERIVED_FOLDER = "src/course_site/"
 DERIVED_FILES = frozenset(
     f"src/course_kernels/measure/{name}.py"
-    for name in ("__init__", "measurement", "machine", "roofline", "provenance")
+    for name in ("__init__", "derive", "machine", "roofline", "provenance")
 )
 # Never sources: build products, caches, environments, records.
 NOT_SOURCES = frozenset({"site", "build", "wheelhouse", "records"})

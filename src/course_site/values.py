@@ -1,15 +1,13 @@
 """Values: names in prose become numbers of a record, with their unit, their spread and where they came from.
 
 `{{ flash.tflops:.0f }}` is parsed with `ast`, checked against a whitelist, and only then handed to a small
-evaluator. Every name has its resamples beside its value: the bootstrap that gives a claim its confidence
-gives every derived number its spread. Measurements taken together in rounds are resampled together.
+evaluator. Every name has its resamples beside its value, the medians that another run may find (`spread.py`): they
+give a claim its confidence and every derived number its spread. Measurements of one group are resampled together.
 """
 
 from __future__ import annotations
 
 import ast
-import functools
-import hashlib
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,10 +16,10 @@ from typing import Any
 import numpy as np
 from simpleeval import DEFAULT_OPERATORS, EvalWithCompoundTypes
 
+from course_kernels.measure.derive import ATTRIBUTES, derive
+from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import Machine
-from course_kernels.measure.measurement import ATTRIBUTES, Measurement
-
-RESAMPLES = 1000
+from course_site.spread import BetweenRuns, factors, interval
 
 Number = float
 Leaf = dict[str, Any]
@@ -64,11 +62,11 @@ class Result:
 
     @property
     def spread(self) -> float | None:
-        """Half the central 95 % interval of the resamples, relative to the value; None for text."""
+        """Half the interval that is stated (`spread.interval`), relative to the value; None for text."""
         if self.resamples is None or np.ndim(self.resamples) == 0 or not self.value:
             return None
-        low, high = np.quantile(self.resamples, [0.025, 0.975])
-        return float((high - low) / 2 / abs(self.value))
+        low, high = interval(self.resamples)
+        return (high - low) / 2 / abs(self.value)
 
 
 @dataclass
@@ -83,11 +81,16 @@ class Define:
 
 @dataclass
 class Scope:
-    """The names one page can see: what it recorded, what it defined, and the other pages by their ids."""
+    """The names one page can see: what it recorded, what it defined, and the other pages by their ids.
+
+    `run` tells the run of its record from others, and `terms` is what is known of runs made apart.
+    """
 
     page_id: str
     names: dict[str, Any]
     machine: Machine | None
+    run: str = ""
+    terms: BetweenRuns | None = None
     defines: dict[str, Define] = field(default_factory=dict)
     others: Callable[[str], Scope | None] = lambda _page_id: None
     _cache: dict[str, Resolved] = field(default_factory=dict)
@@ -156,7 +159,7 @@ class Scope:
         if kind == "samples":
             return self._sampled(name, leaf, rest)
         if kind == "quantity" and not rest:
-            return Resolved(leaf["value"], None, leaf["unit"], leaf)
+            return Resolved(leaf["value"], self._drawn(leaf, name, leaf["value"]), leaf["unit"], leaf)
         if kind == "text" and not rest:
             return Resolved(leaf["value"], None, "", leaf)
         if kind == "counted" and len(rest) == 1:
@@ -174,33 +177,51 @@ class Scope:
             return Resolved(dims[attribute], None, "1", leaf)
         if attribute not in ATTRIBUTES:
             raise UnknownName(f"unknown value {name!r}: a measurement has {', '.join(ATTRIBUTES)}")
-        measurement = Measurement.from_json(leaf)
         median = leaf["quantiles_us"]["0.5"]
-        value = measurement.derive(attribute, median, self.machine)
+        stem = name.removesuffix(f".{attribute}")
+        if attribute == "spread":
+            return self._spread(leaf, stem, median)
+        if attribute == "host_us":
+            middle = leaf["host_us"]["0.5"]
+            return Resolved(middle, self._drawn(leaf, name, middle, kind="host", blocks=False), "µs", leaf)
+        measurement = Measurement.from_json(leaf)
+        value = derive(measurement, attribute, median, self.machine)
         if value is None:
             raise NotOnThisCard(f"{name!r} needs a data-sheet peak of this card")
-        medians = _resampled_medians(leaf["group"], tuple(leaf["samples_us"]))
-        resamples = measurement.derive(attribute, medians, self.machine)
+        medians = self._drawn(leaf, stem, median)
+        resamples = None if medians is None else derive(measurement, attribute, medians, self.machine)
         return Resolved(value, resamples, ATTRIBUTES[attribute][0], leaf)
 
-    @staticmethod
-    def _sampled(name: str, leaf: Leaf, rest: list[str]) -> Resolved:
+    def _drawn(
+        self, leaf: Leaf, stem: str, median: float, kind: str | None = None, blocks: bool = True
+    ) -> np.ndarray | None:
+        """Medians that another run may find; None where nothing varies."""
+        if not blocks:
+            leaf = {key: value for key, value in leaf.items() if key not in ("blocks", "blocks_us")}
+        drawn = factors(leaf, name=stem, run=f"{self.page_id}|{self.run}", terms=self.terms, kind=kind)
+        return None if drawn is None else median * drawn
+
+    def _spread(self, leaf: Leaf, stem: str, median: float) -> Resolved:
+        """Half the stated interval over the median: the spread that the page and the ledger state."""
+        drawn = self._drawn(leaf, stem, median)
+        return Resolved(Result(median, drawn, (stem,)).spread or 0.0, None, "1", leaf)
+
+    def _sampled(self, name: str, leaf: Leaf, rest: list[str]) -> Resolved:
         median, unit = leaf["quantiles"]["0.5"], leaf["unit"]
         scales = {"us": (1.0, "µs"), "ms": (1e-3, "ms"), "s": (1e-6, "s")} if unit == "µs" else {}
+        stem = name.removesuffix("." + ".".join(rest)) if rest else name
         if rest == ["n"]:
             return Resolved(leaf["n"], None, "1", leaf)
         if rest == ["spread"]:
-            return Resolved((leaf["quantiles"]["0.75"] - leaf["quantiles"]["0.25"]) / median, None, "1", leaf)
+            return self._spread(leaf, stem, median)
         if rest and (len(rest) > 1 or rest[0] not in scales):
             raise UnknownName(
                 f"unknown value {name!r}: samples have n, spread{''.join(f', {s}' for s in scales)}"
             )
         scale, unit = scales[rest[0]] if rest else (1.0, unit)
-        medians = _resampled_medians(leaf["group"], tuple(leaf["samples"]))
-        return Resolved(median * scale, medians * scale, unit, leaf)
+        return Resolved(median * scale, self._drawn(leaf, stem, median * scale), unit, leaf)
 
-    @staticmethod
-    def _counted(name: str, leaf: Leaf, attribute: str) -> Resolved:
+    def _counted(self, name: str, leaf: Leaf, attribute: str) -> Resolved:
         read, write = leaf["read_bytes"], leaf["write_bytes"]
         table = {
             "read_bytes": (read, "B"), "write_bytes": (write, "B"), "bytes": (read + write, "B"),
@@ -210,7 +231,8 @@ class Scope:
         if attribute not in table:
             raise UnknownName(f"unknown value {name!r}: a counted traffic has {', '.join(table)}")
         value, unit = table[attribute]
-        return Resolved(value, None, unit, leaf)
+        drawn = None if attribute == "kernels" else self._drawn(leaf, name.removesuffix(f".{attribute}"), value)
+        return Resolved(value, drawn, unit, leaf)
 
     @staticmethod
     def _traced(name: str, leaf: Leaf, column: str, reducer: str) -> Resolved:
@@ -257,15 +279,6 @@ def walk_leaves(node: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, L
             yield prefix + name, child
         else:
             yield from walk_leaves(child, f"{prefix}{name}.")
-
-
-@functools.lru_cache(maxsize=4096)
-def _resampled_medians(group: str, samples_us: tuple[float, ...]) -> np.ndarray:
-    """Medians of bootstrap resamples. The group seeds the draw, so that competitors of a round stay together."""
-    samples = np.asarray(samples_us, dtype=float)
-    seed = int(hashlib.sha256(group.encode()).hexdigest()[:8], 16)
-    rows = np.random.default_rng(seed).integers(0, len(samples), (RESAMPLES, len(samples)))
-    return np.median(samples[rows], axis=1)
 
 
 # --- expressions --------------------------------------------------------------------------------

@@ -19,7 +19,8 @@ DERIVED = {
     "course_kernels",
     "course_kernels.measure",
     "course_kernels.measure.machine",
-    "course_kernels.measure.measurement",
+    "course_kernels.measure.derive",
+    "course_kernels.measure.leaves",
     "course_kernels.measure.roofline",
     "course_kernels.measure.provenance",
 }

@@ -10,19 +10,12 @@ import numpy as np
 import pytest
 
 from course_kernels.measure import provenance as provenance_module
+from course_kernels.measure.derive import ATTRIBUTES, derive, spread
+from course_kernels.measure.leaves import Counted, Measurement, Quantity, Text, Trace, leaf_from_json
 from course_kernels.measure.machine import MACHINES, machine_for
-from course_kernels.measure.measurement import (
-    ATTRIBUTES,
-    Counted,
-    Measurement,
-    Quantity,
-    Text,
-    Trace,
-    leaf_from_json,
-    measurement_of,
-)
 from course_kernels.measure.provenance import provenance, slug_of
 from course_kernels.measure.roofline import FasterThanFloor, bound, check_floor, floor_us
+from course_kernels.measure.summary import measurement_of
 from course_kernels.problem import MATHS, Problem, Workload
 
 W = Workload.of("bfloat16", N=1000)
@@ -45,11 +38,19 @@ def cost(reads=0, writes=0, flops=0, math="bf16"):
     )
 
 
-def measured(samples, problem, **state):
-    before = {"sm_mhz": 1000, "memory_mhz": 2000, "power_w": 100.0, "temperature_c": 30, "throttle": []}
-    return measurement_of(
-        "fake/k01", W, problem, samples, group="g", error=0.25, before=before, after={**before, **state}
-    )
+READING = {
+    "sm_mhz": 1000,
+    "memory_mhz": 2000,
+    "power_w": 100.0,
+    "temperature_c": 30,
+    "throttle": [],
+    "alone": False,
+}
+
+
+def measured(samples, problem, **how):
+    how = {"host_us": [7.0], "running": [READING], **how}
+    return measurement_of("fake/k01", W, problem, samples, group="g", error=0.25, **how)
 
 
 def test_quantiles_are_of_all_samples():
@@ -86,26 +87,28 @@ def test_few_samples_are_all_kept():
     assert measured([3.0, 1.0, 2.0], cost(1)).samples_us == [3.0, 1.0, 2.0]
 
 
-def test_spread_is_the_interquartile_range_over_the_median():
-    m = measured([1.0, 2.0, 3.0, 4.0, 5.0], cost(1))
+def test_spread_is_how_far_apart_the_blocks_lie():
+    blocks = [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    m = measured([9.0, 10.0, 99.0, 10.0, 10.0, 10.0, 11.0, 11.0, 0.0], cost(1), blocks=blocks)
 
-    assert m.spread == pytest.approx(2 / 3)
-    assert m.derive("spread") == m.spread
+    assert m.blocks_us == [10.0, 10.0, 11.0]
+    assert spread(m) == derive(m, "spread") == pytest.approx(1 / 10)
+    assert spread(Measurement.from_json({**m.as_json(), "blocks_us": []})) == 0
 
 
 def test_rates():
     m = measured([10.0], cost(reads=3_000_000, writes=1_000_000, flops=8_000_000))
 
-    assert m.derive("us") == 10.0
-    assert m.derive("ms") == 0.01
-    assert m.derive("tflops") == pytest.approx(0.8)
-    assert m.derive("gflops") == pytest.approx(800)
-    assert m.derive("gb_per_s") == pytest.approx(400)
-    assert m.derive("tb_per_s") == pytest.approx(0.4)
-    assert m.derive("hbm_mb") == pytest.approx(4)
-    assert m.derive("intensity") == pytest.approx(2)
-    assert m.derive("error") == 0.25
-    assert m.derive("n") == 1
+    assert derive(m, "us") == 10.0
+    assert derive(m, "ms") == 0.01
+    assert derive(m, "tflops") == pytest.approx(0.8)
+    assert derive(m, "gflops") == pytest.approx(800)
+    assert derive(m, "gb_per_s") == pytest.approx(400)
+    assert derive(m, "tb_per_s") == pytest.approx(0.4)
+    assert derive(m, "hbm_mb") == pytest.approx(4)
+    assert derive(m, "intensity") == pytest.approx(2)
+    assert derive(m, "error") == 0.25
+    assert derive(m, "n") == 1
 
 
 def test_every_attribute_takes_an_array_of_times():
@@ -113,14 +116,14 @@ def test_every_attribute_takes_an_array_of_times():
     times = np.array([5.0, 10.0, 20.0])
 
     for name in ATTRIBUTES:
-        value, values = m.derive(name, 10.0, H200), m.derive(name, times, H200)
+        value, values = derive(m, name, 10.0, H200), derive(m, name, times, H200)
         assert np.broadcast_to(values, 3)[1] == pytest.approx(value), name
-    assert list(m.derive("gb_per_s", times)) == pytest.approx([800, 400, 200])
+    assert list(derive(m, "gb_per_s", times)) == pytest.approx([800, 400, 200])
 
 
 def test_an_unknown_attribute_names_the_known_ones():
     with pytest.raises(KeyError, match="no 'speed'; it has us, ms"):
-        measured([1.0], cost(1)).derive("speed")
+        derive(measured([1.0], cost(1)), "speed")
 
 
 def test_of_peak_takes_the_peak_that_binds():
@@ -128,12 +131,12 @@ def test_of_peak_takes_the_peak_that_binds():
     multiplying = measured([1000.0], cost(reads=10**6, writes=10**6, flops=10**11))
 
     assert bound(copying, H200) == "memory"
-    assert copying.derive("of_peak", None, H200) == copying.derive("of_bandwidth", None, H200)
-    assert copying.derive("of_peak", None, H200) == pytest.approx(
+    assert derive(copying, "of_peak", None, H200) == derive(copying, "of_bandwidth", None, H200)
+    assert derive(copying, "of_peak", None, H200) == pytest.approx(
         2e9 / 1e-3 / (H200.bandwidth_gb_per_s * 1e9)
     )
     assert bound(multiplying, H200) == "compute"
-    assert multiplying.derive("of_peak", None, H200) == pytest.approx(
+    assert derive(multiplying, "of_peak", None, H200) == pytest.approx(
         1e11 / 1e-3 / (H200.peak_tflops["bf16"] * 1e12)
     )
 
@@ -142,17 +145,27 @@ def test_without_a_data_sheet_there_is_no_percent_of_peak():
     m = measured([10.0], cost(reads=1, flops=1, math="fp8"))
 
     for name in ("of_peak", "of_compute", "of_bandwidth", "floor_us"):
-        assert m.derive(name, 10.0, None) is None
+        assert derive(m, name, 10.0, None) is None
     a100 = machine_for("NVIDIA A100-SXM4-80GB")
-    assert m.derive("of_compute", 10.0, a100) is None  # no fp8 there
-    assert m.derive("of_peak", 10.0, a100) is None
+    assert derive(m, "of_compute", 10.0, a100) is None  # no fp8 there
+    assert derive(m, "of_peak", 10.0, a100) is None
 
 
-def test_state_is_the_mean_of_before_and_after():
-    m = measured([1.0], cost(1), sm_mhz=2000, power_w=None)
+def test_state_is_the_median_of_the_readings_while_it_ran():
+    running = [{**READING, "sm_mhz": mhz, "power_w": None} for mhz in (1000, 1900, 2000)]
+    m = measured([1.0], cost(1), running=running)
 
-    assert m.derive("sm_mhz") == 1500
-    assert m.derive("power_w") == 100.0
+    assert derive(m, "sm_mhz") == 1900
+    assert derive(m, "power_w") is None
+    assert derive(measured([1.0], cost(1), running=[]), "sm_mhz") is None
+
+
+def test_the_hosts_cost_has_quantiles_of_its_own():
+    m = measured([1.0] * 3, cost(1), host_us=[40.0, 44.0, 900.0], host_bound=1)
+
+    assert m.host_us == {"0.25": 42.0, "0.5": 44.0, "0.75": 472.0}
+    assert derive(m, "host_us") == 44.0
+    assert derive(m, "host_bound") == 1
 
 
 def test_floor_leaves_out_writes_that_fit_into_the_cache():
@@ -196,6 +209,28 @@ def test_a_later_versions_key_is_ignored():
     m = measured([1.0], cost(1))
 
     assert Measurement.from_json({**m.as_json(), "later": 1}) == m
+
+
+def test_a_record_from_before_the_blocks_can_be_read():
+    old = {key: value for key, value in measured([1.0], cost(1)).as_json().items() if key not in
+           ("blocks_us", "every", "seed", "host_us", "host_bound", "running")}  # fmt: skip
+
+    m = Measurement.from_json({**old, "before": {}, "after": {}})
+
+    assert (m.median_us, m.every, m.blocks_us) == (1.0, 1, [])
+    assert derive(m, "host_us") is None
+
+
+def test_recording_needs_neither_torch_nor_numpy():
+    code = (
+        "import sys\n"
+        "from course_kernels.measure import quantity, record, text, trace, Measurement\n"
+        "record(a=quantity(1), b=text('x'), c=trace({'t_s': [1]}))\n"
+        "print(sorted({'torch', 'numpy', 'pynvml'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_unknown_data_is_one_line():
@@ -248,7 +283,7 @@ def test_provenance_without_anything(monkeypatch):
     found = provenance()
 
     assert {key for key, value in found.items() if value is None} == {
-        "gpu", "slug", "driver", "cuda", "torch", "triton", "commit", "dirty",
+        "gpu", "slug", "uuid", "driver", "cuda", "torch", "triton", "commit", "dirty",
     }  # fmt: skip
     assert found["count"] == 0
     assert found["date"].endswith("+00:00")
@@ -256,13 +291,13 @@ def test_provenance_without_anything(monkeypatch):
 
 def test_provenance_keys():
     assert list(provenance()) == [
-        "gpu", "slug", "count", "driver", "cuda", "torch", "triton", "python", "date", "commit", "dirty",
+        "gpu", "slug", "uuid", "count", "driver", "cuda", "torch", "triton", "python", "date", "commit", "dirty",
     ]  # fmt: skip
 
 
 def test_reading_a_record_imports_no_torch():
     code = (
-        "import sys, course_kernels.measure.measurement, course_kernels.measure.machine, "
+        "import sys, course_kernels.measure.derive, course_kernels.measure.machine, "
         "course_kernels.measure.roofline, course_kernels.measure.provenance\n"
         "from course_kernels.measure import Measurement, FasterThanFloor\n"
         "print(sorted({'torch', 'triton', 'pynvml'} & set(sys.modules)))"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from course_kernels.measure import samples, stopwatch
-from course_kernels.measure.measurement import Samples, leaf_from_json
-from course_kernels.measure.run import record
+from course_kernels.measure.leaves import Samples, leaf_from_json
+from course_kernels.measure.recording import record
 from course_site import changes, chart_data, ledger
 from course_site.claims import judge
 from course_site.values import BadExpression, Scope, UnknownName, evaluate

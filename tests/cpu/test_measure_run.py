@@ -16,10 +16,11 @@ from course_kernels.measure import run
 from course_kernels.measure.check import WrongResult
 from course_kernels.measure.clock import Timing
 from course_kernels.measure.competitor import Competitor
+from course_kernels.measure.leaves import Counted
 from course_kernels.measure.machine import machine_for
-from course_kernels.measure.measurement import Counted
+from course_kernels.measure.recording import MIME, quantity, record, text, trace
 from course_kernels.measure.roofline import FasterThanFloor, floor_us
-from course_kernels.measure.run import compare, measure, quantity, record, refusal, text, trace
+from course_kernels.measure.run import compare, measure, refusal
 from course_kernels.problem import Workload
 from course_kernels.refusals import cheats
 from course_kernels.refusals.problem import PROBLEM
@@ -162,7 +163,7 @@ def test_record_displays_one_output(displayed):
     )
 
     ((bundle, raw),) = displayed
-    names = bundle[run.MIME]["names"]
+    names = bundle[MIME]["names"]
     assert raw is True
     assert bundle["text/plain"] == "recorded: flash, size, line, limit, traffic"
     assert names["flash"]["other"]["n512"] == found.as_json()

@@ -16,8 +16,9 @@ from course_kernels.measure import compare, count_many, measure, refusal
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.clock import MAX_ROUNDS, MIN_ROUNDS, Clock
 from course_kernels.measure.competitor import Competitor
+from course_kernels.measure.derive import derive
+from course_kernels.measure.leaves import leaf_from_json
 from course_kernels.measure.machine import machine_for
-from course_kernels.measure.measurement import leaf_from_json
 from course_kernels.measure.provenance import provenance
 from course_kernels.measure.sensors import Sampler, snapshot
 from course_kernels.problem import Workload

@@ -22,16 +22,16 @@ _HOME = {
     "count_many": "counters",
     "FasterThanFloor": "roofline",
     "Refused": "refused",
-    "Measurement": "measurement",
+    "Measurement": "leaves",
     "compare": "run",
     "measure": "run",
-    "quantity": "run",
-    "record": "run",
+    "quantity": "recording",
+    "record": "recording",
     "samples": "readings",
     "stopwatch": "readings",
     "refusal": "run",
-    "text": "run",
-    "trace": "run",
+    "text": "recording",
+    "trace": "recording",
 }
 
 __all__ = list(_HOME)

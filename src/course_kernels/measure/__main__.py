@@ -8,10 +8,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any
 
+from course_kernels.measure.derive import ATTRIBUTES, derive, spread
+from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import Machine, machine_for
-from course_kernels.measure.measurement import ATTRIBUTES, Measurement
 from course_kernels.measure.refused import Refused
 from course_kernels.problem import Workload
 
@@ -52,12 +52,12 @@ def report(
     head = ["kernel", *(ATTRIBUTES[name][0] if name != "of_peak" else "of peak" for name, _ in COLUMNS)]
     rows = [[*head, "spread", "n", "error"]]
     for measured in results.values():
-        values = [(form, measured.derive(name, None, machine)) for name, form in COLUMNS]
+        values = [(form, derive(measured, name, None, machine)) for name, form in COLUMNS]
         rows.append(
             [
                 measured.kernel,
                 *("–" if value is None else form.format(value) for form, value in values),
-                f"{measured.spread:.1%}",
+                f"{spread(measured):.1%}",
                 str(measured.n),
                 f"{measured.error:.1e}",
             ]
@@ -68,17 +68,7 @@ def report(
         "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
         for row in rows
     ]
-    first = next(iter(results.values()))
-    lines += [
-        f"{when}: {_state(state)}" for when, state in (("before", first.before), ("after", first.after))
-    ]
     return lines
-
-
-def _state(state: Any) -> str:
-    units = {"sm_mhz": "MHz SM", "memory_mhz": "MHz memory", "power_w": "W", "temperature_c": "°C"}
-    parts = [f"{state[key]:.0f} {unit}" for key, unit in units.items() if state.get(key) is not None]
-    return ", ".join([*parts, *state.get("throttle", [])])
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ def provenance() -> dict[str, Any]:
     """Everything a reader needs to repeat a run; None for what this machine does not have.
 
     Returns:
-        gpu, slug, count, driver, cuda, torch, triton, python, date (UTC, ISO 8601), commit, dirty (a tracked
-        file differs from the commit; None where there is no git).
+        gpu, slug, uuid (which card of that model), count, driver, cuda, torch, triton, python, date (UTC, ISO 8601),
+        commit, dirty (a tracked file differs from the commit; None where there is no git).
     """
     torch, triton = _module("torch"), _module("triton")
     has_gpu = torch is not None and torch.cuda.is_available()
@@ -35,6 +35,7 @@ def provenance() -> dict[str, Any]:
     return {
         "gpu": gpu,
         "slug": slug_of(gpu) if gpu else None,
+        "uuid": _uuid(torch) if has_gpu else None,
         "count": torch.cuda.device_count() if has_gpu else 0,
         "driver": _driver_version(),
         "cuda": torch.version.cuda if torch is not None else None,
@@ -52,6 +53,11 @@ def _module(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         return None
+
+
+def _uuid(torch: Any) -> str | None:
+    uuid = getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), "uuid", None)
+    return None if uuid is None else f"GPU-{uuid}"
 
 
 def _driver_version() -> str | None:

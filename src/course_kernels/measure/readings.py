@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from course_kernels.measure.measurement import HOW, Samples, samples_of
+from course_kernels.measure.leaves import HOW, Samples
+from course_kernels.measure.summary import samples_of
 
 
 def samples(readings: Sequence[float], unit: str = "cycles", how: str = "counted") -> Samples:
