@@ -54,7 +54,7 @@ import tokenize
 from pathlib import Path
 
 from course_kernels.attention import k03_flash, k04_specialised
-from course_kernels.cuda.compile import sources_of
+from course_kernels.cuda.includes import sources_of
 from course_kernels.gemm import (
     k01_cuda_cores,
     k02_wmma,

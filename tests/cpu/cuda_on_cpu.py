@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from course_kernels.cuda.compile import SHARED
+from course_kernels.cuda.includes import SHARED
 
 SHIM = Path(__file__).with_suffix(".h")
 STAND_INS = Path(__file__).with_name("stand_ins")  # headers that a CPU has its own version of

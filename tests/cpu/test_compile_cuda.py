@@ -13,15 +13,9 @@ from course_kernels.bytes_in_flight import k01_limited
 from course_kernels.cuda import compile as compile_module
 from course_kernels.cuda import disassemble
 from course_kernels.cuda.architecture import arch_of
-from course_kernels.cuda.compile import (
-    SHARED,
-    CompileError,
-    CudaMissingError,
-    compile_cubin,
-    sources_of,
-    toolkit_headers,
-)
+from course_kernels.cuda.compile import CompileError, CudaMissingError, compile_cubin, toolkit_headers
 from course_kernels.cuda.disassemble import sass
+from course_kernels.cuda.includes import SHARED, sources_of
 from course_kernels.microbenchmarks import tensor
 from course_kernels.sgemm import k10_tuned, k11_register_banks, k12_persistent, tiles
 from course_kernels.softmax import k01_online
@@ -124,7 +118,10 @@ def test_a_missing_include_names_both_files(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         compile_cubin(tmp_path / "a.cu", "sm_90a")
 
-    assert str(caught.value) == f"{tmp_path / 'nowhere.cuh'}: no such file, included by a.cu"
+    assert str(caught.value) == (
+        f"{tmp_path / 'nowhere.cuh'}: no such file, included by a.cu, line 1; write it there or in cuda/,"
+        " or <nowhere.cuh> for a header of the CUDA toolkit"
+    )
 
 
 def test_every_source_is_opened_by_python(tmp_path):

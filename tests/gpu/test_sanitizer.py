@@ -23,7 +23,7 @@ import pytest
 import torch
 
 import course_kernels
-from course_kernels.cuda.compile import sources_of
+from course_kernels.cuda.includes import sources_of
 from course_kernels.cuda.signature import kernels_of
 from course_kernels.mishaps.run import ABSENT, API_ERRORS, HOST_CALLS, RULER, SANITIZER, SOURCES, watch
 from course_kernels.problem import Workload, worst_error

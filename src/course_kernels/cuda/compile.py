@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
-SHARED = Path(__file__).parent  # headers that kernels of several problems use unchanged
-QUOTED_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
-TOOLKIT_INCLUDE = re.compile(r"^\s*#\s*include\s*<", re.MULTILINE)
+from course_kernels.cuda.includes import IncludeRefused, project_folders, texts_of, toolkit_includes
 
 
 class CompileError(RuntimeError):
@@ -19,41 +16,6 @@ class CompileError(RuntimeError):
 
 class CudaMissingError(RuntimeError):
     """Something this needs is not installed; the message says what and how to get it."""
-
-
-def sources_of(path: Path | str) -> list[Path]:
-    """The file and everything it includes with quotes, each once, in the order first met.
-
-    NVRTC opens includes where no audit hook sees it, so they are found and read here: this list is what a
-    record of a run depends on. An include is looked for beside the file that names it, then in `cuda/`.
-
-    Raises:
-        FileNotFoundError: the file, or one it includes, does not exist.
-    """
-    return list(_texts_of(Path(path)))
-
-
-def _texts_of(path: Path) -> dict[Path, str]:
-    found: dict[Path, str] = {}
-    _collect(path, found)
-    return found
-
-
-def _collect(path: Path, found: dict[Path, str], asked_by: str = "") -> None:
-    path = path.resolve()
-    if path in found:
-        return
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file{asked_by}")
-    with open(path, encoding="utf-8") as file:
-        found[path] = file.read()
-    for name in QUOTED_INCLUDE.findall(found[path]):
-        beside, shared = path.parent / name, SHARED / name
-        _collect(
-            shared if shared.is_file() and not beside.is_file() else beside,
-            found,
-            f", included by {path.name}",
-        )
 
 
 def compile_cubin(path: Path | str, arch: str, defines: Mapping[str, str | int] | None = None) -> bytes:
@@ -70,7 +32,10 @@ def compile_cubin(path: Path | str, arch: str, defines: Mapping[str, str | int] 
         CudaMissingError: cuda.core, NVRTC or the CUDA headers are not installed.
         FileNotFoundError: the file, or one it includes, does not exist.
     """
-    texts = _texts_of(Path(path))
+    try:
+        texts = texts_of(path)
+    except IncludeRefused as error:
+        raise CompileError(str(error)) from None
     macros = tuple((name, str(value)) for name, value in (defines or {}).items())
     return _compile(tuple(texts.items()), arch, macros)
 
@@ -83,11 +48,11 @@ def _compile(texts: tuple[tuple[Path, str], ...], arch: str, macros: tuple[tuple
         raise CudaMissingError(f'cuda.core: {error}; pip install "cuda-core[cu13]>=1.0"') from error
 
     path, text = texts[0]
-    folders = dict.fromkeys(str(folder) for p, _ in texts for folder in (p.parent, SHARED))
-    if any(TOOLKIT_INCLUDE.search(t) for _, t in texts):
-        folders[str(toolkit_headers())] = None
+    folders = [str(folder) for folder in project_folders(path)]
+    if toolkit_includes(path):
+        folders.append(str(toolkit_headers()))
     options = ProgramOptions(
-        name=str(path), std="c++17", arch=arch, include_path=list(folders), define_macro=list(macros) or None
+        name=str(path), std="c++17", arch=arch, include_path=folders, define_macro=list(macros) or None
     )
     try:
         return Program(text, "c++", options).compile("cubin").code
