@@ -1,7 +1,6 @@
 """What moved: a new record against the one before it, value by value.
 
-A median counts as moved when it left the old one by more than the spread of both (interquartile range of the
-samples, and never less than one per cent): clocks and temperature alone move a timing that much.
+A median counts as moved when it left the interval that was stated for another run, and by more than one per cent.
 """
 
 from __future__ import annotations
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from course_site.record import Record, write_atomically
+from course_site.runs import middle
+from course_site.spread import BetweenRuns, factors, interval
 from course_site.values import walk_leaves
 
 LEAST = 0.01
@@ -32,39 +33,30 @@ class Moved:
         return f"{self.name}: {self.before:.4g} -> {self.after:.4g} {self.unit}{change}"
 
 
-def moved(old: Record | None, new: Record) -> list[Moved]:
-    """Values of a page that moved by more than their spread; empty for a first record."""
+def moved(old: Record | None, new: Record, terms: BetweenRuns) -> list[Moved]:
+    """Values of a page that left the interval stated before; empty for a first record."""
     if old is None:
         return []
     before = {name: leaf for name, leaf in walk_leaves(old.names) if _number(leaf) is not None}
+    run = f"{old.meta['id']}|{old.meta['provenance']['date']}"
     found = []
     for name, leaf in walk_leaves(new.names):
         if name not in before or _number(leaf) is None or leaf["kind"] != before[name]["kind"]:
             continue
         (a, unit), (b, _) = _number(before[name]), _number(leaf)  # type: ignore[misc]
-        allowed = max(LEAST, _spread(before[name]) + _spread(leaf)) * abs(a)
-        if abs(b - a) > allowed:
+        drawn = factors(before[name], name=name, run=run, terms=terms)
+        low, high = (a, a) if drawn is None else interval(a * drawn)
+        if not min(low, a - LEAST * abs(a)) <= b <= max(high, a + LEAST * abs(a)):
             found.append(Moved(f"{new.meta['id']}.{name}", a, b, unit, str(new.meta["provenance"]["date"])))
     return found
 
 
 def _number(leaf: dict[str, Any]) -> tuple[float, str] | None:
-    if leaf["kind"] == "measurement":
-        return leaf["quantiles_us"]["0.5"], "µs"
-    if leaf["kind"] == "samples":
-        return leaf["quantiles"]["0.5"], str(leaf["unit"])
-    if leaf["kind"] == "counted":
-        return float(leaf["read_bytes"] + leaf["write_bytes"]), "B"
-    if leaf["kind"] == "quantity" and leaf["how"] != "given" and isinstance(leaf["value"], (int, float)):
-        return float(leaf["value"]), str(leaf["unit"])
-    return None
-
-
-def _spread(leaf: dict[str, Any]) -> float:
-    q = leaf.get("quantiles_us") or leaf.get("quantiles")
-    if not q or not q["0.5"]:
-        return 0.0
-    return float((q["0.75"] - q["0.25"]) / q["0.5"])
+    value = middle(leaf)
+    if value is None or (leaf["kind"] == "quantity" and leaf["how"] == "given"):
+        return None
+    units = {"measurement": "µs", "counted": "B"}
+    return value, str(units.get(leaf["kind"]) or leaf["unit"])
 
 
 def _path(root: Path, slug: str) -> Path:

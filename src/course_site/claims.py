@@ -1,7 +1,9 @@
-"""Claims: sentences with a condition, tested against the samples they speak of.
+"""Claims: sentences with a condition, tested against what another run may find.
 
-A claim holds when its condition is true in 99 % of the bootstrap resamples. One that stays true whichever
-single name is halved or doubled says nothing, and fails as vacuous.
+A claim holds when its condition is true in 99 % of the resamples, which are medians that another run, on another
+card of the model, may find (`spread.py`). It is clearly false when it is true in 1 % of them at most. Between the
+two it is undecided: the margin lies inside the spread, and no sentence should rest on it. One that stays true
+whichever single name is halved or doubled says nothing, and fails as vacuous.
 """
 
 from __future__ import annotations
@@ -17,13 +19,18 @@ CONFIDENCE = 0.99
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the samples say of a condition: `support` is the share of resamples in which it is true."""
+    """What the record says of a condition: `support` is the share of resamples in which it is true."""
 
     condition: str
     holds: bool
     vacuous: bool
     support: float
     values: tuple[tuple[str, float], ...]
+
+    @property
+    def undecided(self) -> bool:
+        """True when the margin lies inside the spread: another run may say the one or the other."""
+        return not (self.holds or self.vacuous) and self.support > 1 - CONFIDENCE
 
     @property
     def why(self) -> str:
@@ -33,11 +40,12 @@ class Verdict:
             return (
                 f"claim `{self.condition}` is vacuous: no name's halving or doubling makes it false ({seen})"
             )
-        return f"claim `{self.condition}` is false: true in {self.support:.1%} of the resamples ({seen})"
+        said = "is too close to call" if self.undecided else "is false"
+        return f"claim `{self.condition}` {said}: true in {self.support:.1%} of the resamples ({seen})"
 
 
 def judge(condition: str, scope: Scope) -> Verdict:
-    """Test a condition against the recorded samples.
+    """Test a condition against a record.
 
     Raises:
         BadExpression: the condition is not a comparison, or names text.

@@ -1,7 +1,7 @@
 """The MkDocs hook: hands Material one Markdown text per page, and mkdocs-jupyter one executed notebook.
 
 Everything is rendered before MkDocs starts to build, so that all that is wrong is listed at once.
-The edition and the draft switch come from the environment: COURSE_EDITION, COURSE_DRAFT.
+The edition and two switches come from the environment: COURSE_EDITION, COURSE_DRAFT, COURSE_REBUILT.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Render every page; stop here if anything is wrong."""
     root = Path(config.config_file_path).parent
     draft = os.environ.get("COURSE_DRAFT") == "1"
-    course = load_course(root, os.environ.get("COURSE_EDITION"), draft=draft)
+    rebuilt = os.environ.get("COURSE_REBUILT") == "1"
+    course = load_course(root, os.environ.get("COURSE_EDITION"), draft=draft, rebuilt=rebuilt)
     _build.course = course
     _build.rendered = render_course(course)
     _check_bibliography(course)
@@ -74,6 +75,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         for page in course.pages:
             if course.states[page.id] == state:
                 log.info("%s is %s: shown without its numbers", page.path, state)
+    if course.undecided:
+        log.info("too close to call on this run (mend these sentences before the records are committed):")
+        for problem in sorted(course.undecided):
+            log.info("  %s", problem)
     return config
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import statistics
 from typing import Any
 
 from course_site import changes
@@ -123,7 +124,11 @@ def entries(course: Course, shown: dict[str, dict[str, str]]) -> list[dict[str, 
             common = _common(page, record)
             leaves = list(walk_leaves(record.names))
             company = _company(leaves)
-            rows += [_leaf_entry(f"{page.id}.{name}", leaf, common, company) for name, leaf in leaves]
+            for name, leaf in leaves:
+                row = _leaf_entry(f"{page.id}.{name}", leaf, common, company)
+                if leaf["kind"] in ("measurement", "samples"):
+                    row["spread"] = round(course.scopes[page.id].resolve(f"{name}.spread").value, 5)
+                rows.append(row)
         for name, define in course.scopes[page.id].defines.items():
             rows += _define_entry(course, page, name, define.unit, define.what)
         rows += _shown_entries(course, page, shown.get(page.id, {}))
@@ -138,6 +143,7 @@ def _common(page: Page, record: Record) -> dict[str, Any]:
         "cuda": p["cuda"],
         "torch": p["torch"],
         "triton": p["triton"],
+        "card": p.get("uuid"),
         "date": p["date"],
         "commit": p["commit"],
         "dirty": p.get("dirty", False),
@@ -168,18 +174,18 @@ def _leaf_entry(
         )
         return {
             "name": name, "kind": kind, "value": q["0.5"], "unit": "µs", "n": leaf["n"], "median": q["0.5"],
-            "spread": round((q["0.75"] - q["0.25"]) / q["0.5"], 5), "low": q["0.05"], "high": q["0.95"],
+            "low": q["0.05"], "high": q["0.95"],
             "kernel": leaf["kernel"], "workload": workload, "error": leaf["error"],
-            "clocks": {"before": leaf["before"], "after": leaf["after"]},
+            "blocks": leaf["blocks_us"], "host_us": leaf["host_us"]["0.5"], "host_bound": leaf["host_bound"],
+            "seed": leaf["seed"], "every": leaf["every"], "clocks": _while_it_ran(leaf["running"]),
             **common,
             "command": f"PYTHONPATH=src python -m course_kernels.measure {' '.join(kernels)} --workload {workload}",
         }  # fmt: skip
     if kind == "samples":
         q = leaf["quantiles"]
-        spread = round((q["0.75"] - q["0.25"]) / q["0.5"], 5) if q["0.5"] else None
         return {
             "name": name, "kind": leaf["how"], "value": q["0.5"], "unit": leaf["unit"], "n": leaf["n"],
-            "median": q["0.5"], "spread": spread, "low": q["0.05"], "high": q["0.95"], **common,
+            "median": q["0.5"], "low": q["0.05"], "high": q["0.95"], **common,
         }  # fmt: skip
     if kind == "quantity":
         return {"name": name, "kind": leaf["how"], "value": leaf["value"], "unit": leaf["unit"], **common}
@@ -205,6 +211,17 @@ def _leaf_entry(
             **common,
         }
     return {"name": name, "kind": kind, "value": leaf["value"], "unit": "", **common}
+
+
+def _while_it_ran(readings: list[dict[str, Any]]) -> dict[str, Any]:
+    """The middle one of the readings taken while a competitor ran, and every reason its clocks were held back."""
+    state: dict[str, Any] = {"readings": len(readings)}
+    for key in ("sm_mhz", "memory_mhz", "power_w", "temperature_c"):
+        found = [reading[key] for reading in readings if reading.get(key) is not None]
+        state[key] = round(statistics.median(found), 1) if found else None
+    state["throttle"] = sorted({word for reading in readings for word in reading.get("throttle", [])})
+    state["alone"] = sum(bool(reading.get("alone")) for reading in readings)
+    return state
 
 
 def _define_entry(course: Course, page: Page, name: str, unit: str, what: str) -> list[dict[str, Any]]:
@@ -288,9 +305,15 @@ def _row_html(page: Page, row: dict[str, Any]) -> str:
     )
     unit = "" if row["unit"] == "1" else f" {row['unit']}"
     spread = row.get("spread")
-    clocks = row.get("clocks", {}).get("after") or {}
-    state = f"{clocks['sm_mhz']} MHz, {clocks['power_w']:.0f} W" if clocks.get("sm_mhz") else ""
-    state = ", ".join([state, *clocks.get("throttle", [])]) if state else ""
+    clocks = row.get("clocks", {})
+    told = [
+        f"{clocks[key]:.0f} {unit}"
+        for key, unit in (("sm_mhz", "MHz"), ("power_w", "W"))
+        if clocks.get(key) is not None
+    ]
+    state = ", ".join([*told, *clocks.get("throttle", [])])
+    if row.get("host_bound"):
+        state += f"{', ' if state else ''}{row['host_bound']} of {row['n']} timed the host"
     again = f"<code>{html.escape(row.get('expression', ''))}</code>"
     if row["kind"] == "measurement":
         command = html.escape(row["command"])
@@ -313,10 +336,28 @@ def _number(value: float) -> str:
 
 
 def moved_markdown(course: Course) -> str:
-    """What moved by more than its spread at the last measurements, newest first."""
+    """What is known of runs made apart, and what left its stated interval, newest first."""
+    return f"{_between_words(course)}\n\n{_moved_words(course)}"
+
+
+def _between_words(course: Course) -> str:
+    terms = course.between(course.slug)
+    if not terms.runs:
+        return (
+            "No page has been measured twice yet, so every interval allows for a card that nobody has seen."
+        )
+    common, own = terms.of("timing")
+    return (
+        f"Learnt from {terms.runs} runs on {terms.cards} card{'s' * (terms.cards != 1)}: from run to run the timings "
+        f"of a page differ together by {common:.1%}, and each by {own:.1%} of its own. Every interval on the site "
+        "has this in it, beside what the blocks of its own run say."
+    )
+
+
+def _moved_words(course: Course) -> str:
     moved = changes.load(course.root, course.slug)
     if not moved:
-        return "Nothing yet: every page has been measured once, or nothing moved by more than its spread."
+        return "Nothing yet: every page has been measured once, or nothing left the interval that was stated for it."
     lines = ["| date | value | before | after | change |", "| --- | --- | ---: | ---: | ---: |"]
     for entry in reversed(moved[-50:]):
         change = f"{entry['after'] / entry['before'] - 1:+.1%}" if entry["before"] else ""

@@ -37,7 +37,7 @@ from course_site import (
     session_map,
     source_diff,
 )
-from course_site.course import Course
+from course_site.course import Course, Problem
 from course_site.directives import Block, DirectiveError
 from course_site.fences import LANGUAGES, fenced
 from course_site.pages import Cell, Page
@@ -365,12 +365,16 @@ class _Renderer:
             body = self._nodes(block.body, **allowed)
             return _div("claim", body, f' title="{html.escape(self._support(verdict))}"')
         gates = self.course.is_reference or self.course.states[self.page.id] == "foreign"
-        if gates or verdict.vacuous:
+        if verdict.undecided and self.course.rebuilt:
+            # Somebody's own measuring on this model: the sentence says that it could not be decided.
+            self.course.undecided.append(Problem(self.page.path.as_posix(), verdict.why))
+        elif gates or verdict.vacuous:
             self._problem(verdict.why)
         if "otherwise" in block.parts:
             return _div("claim otherwise", self._nodes(block.parts["otherwise"], **allowed))
         body = self._nodes(block.body, **allowed).strip()
-        return _div("claim otherwise", f"*Not on this card:* {body}")
+        said = "Too close to call on this run" if verdict.undecided else "Not on this card"
+        return _div("claim otherwise", f"*{said}:* {body}")
 
     @staticmethod
     def _support(verdict: claims.Verdict) -> str:

@@ -231,7 +231,9 @@ class Scope:
         if attribute not in table:
             raise UnknownName(f"unknown value {name!r}: a counted traffic has {', '.join(table)}")
         value, unit = table[attribute]
-        drawn = None if attribute == "kernels" else self._drawn(leaf, name.removesuffix(f".{attribute}"), value)
+        drawn = (
+            None if attribute == "kernels" else self._drawn(leaf, name.removesuffix(f".{attribute}"), value)
+        )
         return Resolved(value, drawn, unit, leaf)
 
     @staticmethod

@@ -142,7 +142,7 @@ def test_the_ledger_table_offers_each_command_to_copy_and_unfolds_large_numbers(
     rows = entries(course, {"w1": page.shown})
     flash = next(row for row in rows if row["name"] == "w1.flash")
     flash["value"] = 123456.0
-    flash["clocks"]["after"] = {"sm_mhz": 1000, "power_w": 2.0, "throttle": ["power limit"]}
+    flash["clocks"] = {"sm_mhz": 1000, "power_w": 2.0, "throttle": ["power limit"]}
     table = ledger_html(course, rows)
     assert f'data-clipboard-text="{flash["command"]}"' in table
     assert "123,456 µs" in table
@@ -297,6 +297,31 @@ def test_a_false_claim_on_another_card_takes_its_other_words(tmp_path, monkeypat
     course, rendered = render(root, slug="nvidia-h100-80gb-hbm3")
     assert course.problems == []
     assert "It does not beat it" in rendered.markdown
+
+
+CLOSE = {**NAMES, "flash": measurement(1500.0 / 1.41)}
+
+
+def test_a_claim_inside_the_spread_stops_the_reference_edition(tmp_path, monkeypatch):
+    root = repository(tmp_path, monkeypatch, names=CLOSE)
+    assert any("claim `flash.tflops > 1.4 * sdpa.tflops` is too close to call" in p for p in problems(root))
+
+
+def test_a_rebuild_says_in_the_sentence_that_it_could_not_be_decided(tmp_path, monkeypatch):
+    course, page = render(repository(tmp_path, monkeypatch, names=CLOSE), rebuilt=True)
+    assert course.problems == []
+    assert "It does not beat it" in page.markdown
+    assert [problem.path for problem in course.undecided] == ["docs/w1.py"]
+
+    silent = PAGE.replace("# /// otherwise\n# It does not beat it.\n", "")
+    course, page = render(repository(tmp_path / "2", monkeypatch, silent, CLOSE), rebuilt=True)
+    assert course.problems == []
+    assert "*Too close to call on this run:* It beats SDPA" in page.markdown
+
+
+def test_a_rebuild_stops_at_a_claim_that_is_clearly_false(tmp_path, monkeypatch):
+    root = repository(tmp_path, monkeypatch, names={**NAMES, "flash": measurement(1500.0)})
+    assert any("is false: true in 0.0%" in problem for problem in problems(root, rebuilt=True))
 
 
 def test_a_typed_number_printed_by_a_cell_is_refused(tmp_path, monkeypatch):

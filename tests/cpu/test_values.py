@@ -5,21 +5,29 @@ import pytest
 
 from course_kernels.measure.machine import machine_for
 from course_site.claims import judge
+from course_site.spread import BetweenRuns
 from course_site.values import BadExpression, Define, Scope, UnknownName, evaluate, format_value
 
 RNG = np.random.default_rng(1)
 NOISE = RNG.normal(1.0, 0.05, 200)
 
 
-def measurement(median_us, *, group="g1", noise=NOISE, **dims):
-    samples = np.sort(noise)[np.argsort(np.argsort(noise))] * median_us
+BLOCKS = (1.002, 0.999, 1.0, 0.997, 1.001, 1.0)
+
+
+def measurement(median_us, *, group="g1", noise=NOISE, blocks=BLOCKS, **dims):
+    samples = noise * median_us
     quantiles = {str(q): float(np.quantile(samples, q)) for q in (0.05, 0.25, 0.5, 0.75, 0.95)}
     return {
         "kind": "measurement", "kernel": "p/k01", "workload": {"dtype": "bfloat16", "dims": dims or {"N": 4}}, "n": 200,
         "samples_us": [float(s) for s in samples],
         "quantiles_us": {"0": float(samples.min()), **quantiles, "1": float(samples.max())},
         "group": group, "rounds": 200, "reads_bytes": 10**9, "writes_bytes": 10**9, "flops": 10**12, "math": "bf16",
-        "error": 1e-3, "allowed": 1e-2, "before": {}, "after": {},
+        "error": 1e-3, "allowed": 1e-2, "blocks_us": [block * median_us for block in blocks], "every": 1, "seed": 7,
+        "host_us": {"0.25": 9.0, "0.5": 10.0, "0.75": 12.0}, "host_bound": 0,
+        "running": [
+            {"sm_mhz": 1500, "memory_mhz": 3201, "power_w": 600.0, "temperature_c": 60, "throttle": [], "alone": False}
+        ],
     }  # fmt: skip
 
 
@@ -129,12 +137,57 @@ def test_a_false_claim_fails_and_says_what_it_saw():
     assert "sdpa.full.tflops = " in verdict.why
 
 
-def test_a_claim_true_by_luck_only_does_not_hold():
-    # Unpaired noise of 5 %: the medians differ by a hair, so many resamples say otherwise.
+def test_a_claim_true_by_luck_only_is_undecided():
+    # The blocks of each lie further apart than the two medians do.
     page = scope(a=measurement(1000.0, group="a"), b=measurement(1001.0, group="b"))
     verdict = judge("a.us < b.us", page)
     assert 0.1 < verdict.support < 0.9
+    assert verdict.undecided
     assert not verdict.holds
+    assert "is too close to call: true in" in verdict.why
+
+
+def test_a_margin_that_another_card_may_take_away_is_undecided():
+    one = scope(a=measurement(1000.0), b=measurement(1015.0))
+    assert judge("a.us < b.us", one).holds  # the blocks of one run see no difference between cards
+    one.terms = BetweenRuns()
+    one._cache.clear()
+    assert judge("a.us < b.us", one).undecided
+
+
+def test_a_false_claim_is_not_undecided():
+    page = scope(a=measurement(1000.0), b=measurement(1500.0))
+    page.terms = BetweenRuns()
+    verdict = judge("a.us > b.us", page)
+    assert not verdict.holds
+    assert not verdict.undecided
+
+
+def test_what_the_card_does_to_all_cancels_in_a_ratio_of_one_run():
+    page = scope(a=measurement(1000.0), b=measurement(1500.0))
+    page.terms = BetweenRuns({"timing": 0.1}, {"timing": 0.0}, runs=4, cards=4)
+    assert evaluate("b.us / a.us", page).spread < 0.02 < 0.15 < evaluate("b.us", page).spread
+
+
+def test_a_name_moves_with_itself():
+    page = scope(a=measurement(1000.0))
+    page.terms = BetweenRuns()
+    assert evaluate("a.us * a.tflops", page).spread < 1e-9 < evaluate("a.us", page).spread
+
+
+def test_the_spread_is_that_of_the_blocks_and_not_of_the_samples():
+    steady = scope(a=measurement(1000.0, blocks=(1.0,) * 6), b=measurement(1000.0, noise=np.ones(200)))
+    assert evaluate("a.spread", steady).value == 0
+    assert evaluate("b.spread", steady).value == pytest.approx(evaluate("b.us", steady).spread)
+    assert evaluate("b.spread", steady).value > 0.001
+
+
+def test_the_host_has_a_number_of_its_own():
+    page = scope(a=measurement(1000.0))
+    page.terms = BetweenRuns()
+    assert evaluate("a.host_us", page).value == 10.0
+    assert evaluate("a.host_us", page).spread > 0.01
+    assert evaluate("a.sm_mhz", page).value == 1500
 
 
 @pytest.mark.parametrize("condition", ["flash.full.us > 0", "flash.full.us < 10 * sdpa.full.us", "1 < 2"])
