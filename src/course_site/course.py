@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from course_kernels.measure.machine import Machine, machine_for
-from course_site import bibliography, glossary, session_checks
+from course_site import bibliography, glossary, runs, session_checks
 from course_site.pages import Page, PageError, find_pages
 from course_site.record import (
     Record,
@@ -27,6 +27,7 @@ from course_site.record import (
     record_path,
     stale_reasons,
 )
+from course_site.spread import BetweenRuns
 from course_site.values import Scope
 
 
@@ -57,7 +58,10 @@ class Course:
     Attributes:
         slug: folder under records/ that is shown, e.g. nvidia-h200.
         draft: show stale pages without their numbers instead of failing.
+        rebuilt: the records were measured by the one who builds; a claim that they cannot decide is then told,
+            and stops nothing.
         problems: everything found so far that stops a strict build.
+        undecided: claims whose margin lies inside the spread, in a rebuilt edition.
         maps: the session maps, and what they wait for.
     """
 
@@ -66,12 +70,15 @@ class Course:
     reference: str
     organisation: str
     draft: bool = False
+    rebuilt: bool = False
     pages: list[Page] = field(default_factory=list)
     records: dict[str, Record] = field(default_factory=dict)
     states: dict[str, str] = field(default_factory=dict)
     waiting: dict[str, Waiting] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    undecided: list[Problem] = field(default_factory=list)
+    terms_between: dict[str, BetweenRuns] = field(default_factory=dict)
     sources: dict[str, Any] = field(default_factory=dict)
     terms: tuple[Any, ...] = ()
     maps: session_checks.Report = field(default_factory=session_checks.Report)
@@ -103,7 +110,19 @@ class Course:
     def _scope(self, page: Page) -> Scope:
         record = self.records.get(page.id)
         names = record.names if record and self.has_numbers(page.id) else {}
-        return Scope(page.id, names, self.machine(page), others=self.scopes.get)
+        run = str(record.meta["provenance"]["date"]) if record else ""
+        slug = record.edition["slug"] if record else self.slug
+        return Scope(page.id, names, self.machine(page), run, self.between(slug), others=self.scopes.get)
+
+    def between(self, slug: str) -> BetweenRuns:
+        """What is known of runs made apart on one model."""
+        if slug not in self.terms_between:
+            try:
+                self.terms_between[slug] = runs.between(runs.load(self.root, slug))
+            except RecordError as error:
+                self.problem(f"records/{slug}/{runs.NAME}", str(error).split(": ", 1)[1])
+                self.terms_between[slug] = BetweenRuns()
+        return self.terms_between[slug]
 
 
 def settings(root: Path) -> dict[str, str]:
@@ -113,16 +132,21 @@ def settings(root: Path) -> dict[str, str]:
     return table
 
 
-def load_course(root: Path, slug: str | None = None, *, draft: bool = False) -> Course:
+def load_course(
+    root: Path, slug: str | None = None, *, draft: bool = False, rebuilt: bool = False
+) -> Course:
     """Read every page and record. What is wrong is collected in `problems`, never raised.
 
     Args:
         root: the repository.
         slug: edition to show; the reference edition if None.
         draft: stale pages are shown without numbers and are no problem.
+        rebuilt: see `Course`.
     """
     chosen = settings(root)
-    course = Course(root, slug or chosen["reference"], chosen["reference"], chosen["organisation"], draft)
+    course = Course(
+        root, slug or chosen["reference"], chosen["reference"], chosen["organisation"], draft, rebuilt
+    )
     try:
         course.pages = find_pages(root)
     except PageError as error:

@@ -484,7 +484,7 @@ async def _measure_on(gpu: Gpu, root: Path, deadline: float | None, board: Board
 def _keep(
     root: Path, slug: str, page: Page, record: Record, state: Progress, board: Board, outcome: Outcome
 ) -> None:
-    from course_site import changes
+    from course_site import changes, runs
     from course_site.record import Record, RecordError, record_path
 
     path = record_path(root, slug, page)
@@ -494,10 +494,16 @@ def _keep(
             old = Record.load(path)
     record.save(path)
     outcome.written.append(path)
+    known = runs.load(root, slug)  # without this run: an interval is held against what came after it
+    runs.append(root, slug, record)
     board.say(f"measured {page.path} on GPU {state.gpu.index} in {state.elapsed_s:.0f} s")
     if record.meta["provenance"]["dirty"]:
         board.say(f"  made from files that differ from commit {record.meta['provenance']['commit'][:12]}")
-    moved = changes.moved(old, record)
+    terms = runs.between(known)
+    inside, of = runs.covered(old, record, terms) if old is not None else (0, 0)
+    if of:
+        board.say(f"  {inside} of {of} timings lie inside the interval that the record before stated")
+    moved = changes.moved(old, record, terms)
     if moved:
         changes.append(root, slug, moved)
         for line in moved:
@@ -576,7 +582,7 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
     try:
         environment = _with_source(root) | {"NO_MKDOCS_2_WARNING": "1"}
         if slug:
-            environment["COURSE_EDITION"] = slug
+            environment |= {"COURSE_EDITION": slug, "COURSE_REBUILT": "1"}
         if draft:
             environment["COURSE_DRAFT"] = "1"
         new = scratch / "site"

@@ -9,6 +9,7 @@ from course_site.changes import append, load, moved
 from course_site.digest import file_digest
 from course_site.pages import Cell, Page
 from course_site.record import Record, RecordError, build_record, edition_of, record_path, stale_reasons
+from course_site.spread import BetweenRuns
 
 PROVENANCE = {
     "gpu": "NVIDIA H200", "driver": "580.1", "cuda": "13.0", "torch": "2.11.0+cu130", "triton": "3.6.0",
@@ -31,7 +32,7 @@ def quantity(value, how="computed"):
 
 def timed(median, iqr=0.01):
     q = {"0.25": median * (1 - iqr / 2), "0.5": median, "0.75": median * (1 + iqr / 2)}
-    return {"kind": "measurement", "quantiles_us": q}
+    return {"kind": "measurement", "quantiles_us": q, "n": 20}
 
 
 def make(root, *, names=None, page=PAGE):
@@ -116,10 +117,10 @@ def test_stale_says_what_changed(tmp_path):
 def test_what_moved_is_more_than_the_spread(tmp_path):
     old = make(tmp_path, names={"a": timed(100.0), "b": timed(100.0), "c": quantity(3.0)})
     new = make(tmp_path, names={"a": timed(101.0), "b": timed(110.0), "c": quantity(4.0)})
-    found = moved(old, new)
+    found = moved(old, new, BetweenRuns())
     assert [str(entry) for entry in found] == ["a.b: 100 -> 110 µs (+10.0%)", "a.c: 3 -> 4 1 (+33.3%)"]
     append(tmp_path, "nvidia-h200", found)
     append(tmp_path, "nvidia-h200", found[:1])
     assert [entry["name"] for entry in load(tmp_path, "nvidia-h200")] == ["a.b", "a.c", "a.b"]
-    assert moved(None, new) == []
+    assert moved(None, new, BetweenRuns()) == []
     assert json.loads((tmp_path / "records/nvidia-h200/changes.json").read_text())
