@@ -1,7 +1,8 @@
 """The meaning of a source file as a hash: what changes it asks for a GPU, what does not, does not.
 
-Comments, docstrings and formatting are left out; every token that the machine sees is in. The same file gives
-the same hash on every Python version, because a record made on one version is checked on another.
+Comments, docstrings, formatting and the texts of errors are left out; every other token that the machine sees is
+in. The same file gives the same hash on every Python version, because a record made on one version is checked on
+another.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def code_digest(source: str) -> str:
     except SyntaxError:  # a cell with IPython magic
         lines = [line.rstrip() for line in source.splitlines() if line.strip()]
         return _hash("\n".join(lines).encode())
-    return _hash("".join(_walk(tree)).encode())
+    return _hash("".join(_walk(tree, _never_returning(tree))).encode())
 
 
 @functools.lru_cache(maxsize=4096)
@@ -76,13 +77,50 @@ def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:32]
 
 
-def _walk(node: object) -> Iterator[str]:
+def _never_returning(tree: ast.Module) -> frozenset[str]:
+    """The functions of a module that only ever raise: those annotated `-> NoReturn`."""
+    return frozenset(
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.returns is not None
+        and ast.unparse(node.returns).strip("'\"").rpartition(".")[2] == "NoReturn"
+    )
+
+
+def _is_refusal(call: ast.AST, refusing: frozenset[str]) -> bool:
+    """True for a call of a function that only ever raises, by its name or as a method of the same object."""
+    if not isinstance(call, ast.Call):
+        return False
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        owner = function.value
+        return function.attr in refusing and isinstance(owner, ast.Name) and owner.id in ("self", "cls")
+    return isinstance(function, ast.Name) and function.id in refusing
+
+
+def _walk(
+    node: object, refusing: frozenset[str], speaks: bool = False, *, raised: bool = False
+) -> Iterator[str]:
+    """The tree as text.
+
+    Args:
+        node: a node of the tree, a list of them, or what a field holds.
+        refusing: functions that only ever raise.
+        speaks: this is part of what an error is told; its strings are words and no meaning.
+        raised: this is what a `raise` raises; which error it is has a meaning, what it says has none.
+    """
     if isinstance(node, list):
         yield "["
         for item in node:
-            yield from _walk(item)
+            yield from _walk(item, refusing, speaks)
             yield ","
         yield "]"
+        return
+    if speaks and (
+        isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    ):
+        yield "words"
         return
     if not isinstance(node, ast.AST):
         yield ascii(node)
@@ -97,9 +135,15 @@ def _walk(node: object) -> Iterator[str]:
         if field == "values" and isinstance(node, ast.JoinedStr):
             # Some versions leave an empty string between two fields of an f-string.
             value = [v for v in value if not (isinstance(v, ast.Constant) and v.value == "")]
+        refuses = isinstance(node, ast.Call) and (raised or _is_refusal(node, refusing))
         yield field
         yield "="
-        yield from _walk(value)
+        yield from _walk(
+            value,
+            refusing,
+            speaks or (refuses and field in ("args", "keywords")),
+            raised=isinstance(node, ast.Raise) and field == "exc",
+        )
         yield ";"
     yield ")"
 
@@ -130,8 +174,9 @@ _CUDA_TOKEN = re.compile(
 
 
 def _cuda_tokens(source: str) -> Iterator[str]:
-    source = source.replace("\r\n", "\n").replace("\\\n", " ")
+    source = source.replace("\r\n", "\n").replace("\\\n", "")
     at_line_start, directive = True, False
+    before = ""
     for match in _CUDA_TOKEN.finditer(source):
         kind, token = match.lastgroup, match.group()
         if kind == "tag":
@@ -150,3 +195,6 @@ def _cuda_tokens(source: str) -> Iterator[str]:
             directive = True
         at_line_start = False
         yield token
+        if directive and before == "define" and source.startswith("(", match.end()):
+            yield "takes arguments"  # `#define F(x)` takes them, `#define F (x)` is another text for F
+        before = token
