@@ -201,7 +201,7 @@ record(
 # | word | what it means here |
 # |---|---|
 # | time | the **median** of the samples: the middle one, which a few hiccups cannot move |
-# | spread | the width of the middle half of the samples, divided by the median |
+# | spread | how far off the median may be when somebody measures again on another card of the same model: it lies within the spread, up or down, nineteen times of twenty |
 # | floor | the least possible time: the larger of *bytes ÷ bandwidth* and *operations ÷ arithmetic peak*, both from the data sheet |
 # | % of peak | the problem's bytes or operations, divided by the time, as a share of that peak: the one headline of this course |
 # | *computed* bytes | what the problem must move at the very least, from its shapes |
@@ -230,10 +230,21 @@ record(
 # ///
 # ````
 #
-# The build draws new samples from the recorded ones, a thousand times over, each time the same rounds for
-# both competitors. In 99 of 100 of these the condition must come out true. If not, the build fails and
-# names the sentence, the values and how often it held. On a card that is not ours it does not fail; it
-# shows the *otherwise*.
+# The build asks: if this were measured again, on another card of the same model, would the sentence still be
+# true? It draws a thousand such runs. Each moves the medians as far as the blocks of this run lie apart, and
+# then as far as runs made apart lie apart. What slowed both competitors in one block, or all of a card,
+# moves both, and falls out of their ratio.
+#
+# - True in 99 of 100 of them: the sentence stands.
+# - True in 1 of 100 or fewer: it is false. The build stops and names it.
+# - Between the two: **too close to call**. In the records that we publish that stops the build as well. A
+#   margin inside the spread is no sentence. If you measure again on a card of this model, it does not stop
+#   you: your page shows the *otherwise*, or says that it was too close to call on your run.
+#
+# On another model no sentence stops the build; the page shows the *otherwise*.
+#
+# How far do runs made apart lie apart? No run can know that of itself. So every measuring of a page is kept,
+# with the number of its card, and [the ledger](numbers.md) says what they have taught us so far.
 #
 # A condition can also be too easy. So the build halves and doubles every name in it, one at a time. If
 # nothing makes it false, the sentence says nothing, and that fails as well.
