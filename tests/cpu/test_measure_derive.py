@@ -245,6 +245,13 @@ def test_machines_are_complete():
         assert set(machine.peak_tflops) <= set(MATHS)
         assert {"bf16", "fp16", "fp32", "tf32"} <= set(machine.peak_tflops)
         assert machine.source == f"nvidia-{machine.slug}"
+        sms = machine.multiprocessors
+        if sms is None:
+            continue
+        # A data sheet's peak is no more than what its multiprocessors do at their highest clock, and a round figure.
+        for math, per_clock in {**sms.tensor_flops, "fp32": 2 * sms.fp32_lanes}.items():
+            by_hand = per_clock * sms.count * sms.max_mhz / 1e6
+            assert 0.99 * machine.peak_tflops[math] < by_hand < 1.1 * machine.peak_tflops[math]
     assert len({machine.slug for machine in MACHINES}) == len(MACHINES)
 
 
