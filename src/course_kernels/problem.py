@@ -152,6 +152,16 @@ def _no_options(w: Workload) -> dict[str, Any]:
     return {}
 
 
+# Values that kernels lose: by clamping, by a maximum that skips NaN, by a zero that is multiplied in, by a narrow type.
+NAN, INF = float("nan"), float("inf")
+LARGE = 1e30  # a type that ends sooner gets half of its own range
+HARD = (0.0, -0.0, NAN, INF, -INF, LARGE, -LARGE)
+
+
+def _hard_in_the_first(w: Workload) -> tuple[Mapping[int, tuple[float, ...]], ...]:
+    return ({0: HARD},)
+
+
 @dataclass(frozen=True)
 class Problem:
     """What must be computed, what it costs at least, and how exact the answer must be.
@@ -170,6 +180,10 @@ class Problem:
         options: keyword arguments for the kernel and the reference.
         rows_apart: every row of the answer (its last dimension) has a size of its own, and an error is held
             against that; otherwise against the root mean square of the whole answer.
+        hard: sets of inputs with hard values planted: for each set, by the number of an input, the values that are
+            planted in it, each at one place drawn at random. Where the truth is then NaN or infinite, so must the
+            answer be. A value that is left out is outside of the contract; the problem says why.
+        layouts: orders of the answer's dimensions, slowest first, in which it may lie in memory besides row-major.
     """
 
     name: str
@@ -185,6 +199,8 @@ class Problem:
     time_on: tuple[Workload, ...]
     options: Callable[[Workload], dict[str, Any]] = _no_options
     rows_apart: bool = False
+    hard: Callable[[Workload], tuple[Mapping[int, tuple[float, ...]], ...]] = _hard_in_the_first
+    layouts: tuple[tuple[int, ...], ...] = ()
 
 
 def worst_error(

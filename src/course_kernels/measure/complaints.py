@@ -1,0 +1,102 @@
+"""What a refused answer is told: names, places and values, in one line. Decides nothing; no number depends on it."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from course_kernels.problem import Problem
+
+
+def why_wrong(
+    name: str,
+    out: torch.Tensor,
+    truth: torch.Tensor,
+    at: int,
+    worst: float,
+    allowed: float,
+    wrong: int,
+    *,
+    slice_elements: int,
+) -> str:
+    """What is wrong with an answer.
+
+    Args:
+        name: what the output is called.
+        out, truth: the answer, and what it should be; one shape.
+        at, worst: flat index and error of the worst element.
+        allowed: the largest error a right answer can have.
+        wrong: how many elements are worse than that.
+        slice_elements: elements looked at together, for memory.
+    """
+    place = f"{name}{place_of(truth, at)}: expected {value_of(truth, at)}, got {value_of(out, at)}"
+    parts = zip(out.reshape(-1).split(slice_elements), truth.reshape(-1).split(slice_elements), strict=True)
+    holes = filled = 0
+    for got, expected in parts:
+        nan, due = got.double().isnan(), expected.double().isnan()
+        holes += int((nan & ~due).sum())
+        filled += int((due & ~nan).sum())
+    expected = float(truth.reshape(-1)[at])
+    if holes == out.numel():
+        return f"all NaN: {place}"
+    if holes:
+        return f"not written, or NaN: {holes} of {out.numel()} elements, {place}"
+    if filled and math.isnan(expected):
+        return f"NaN lost: {filled} of {out.numel()} elements should be NaN and are not, {place}"
+    if math.isinf(expected):
+        return f"infinity lost: {wrong} of {out.numel()} elements are wrong, {place}"
+    return (
+        f"wrong: {wrong} of {out.numel()} elements, the worst is off by {worst:.2g} "
+        f"where {allowed:.2g} is allowed: {place}"
+    )
+
+
+def touched(problem: Problem, index: int, before: torch.Tensor, now: torch.Tensor, at: int) -> str:
+    """An input that a call changed: which, where, from what to what."""
+    return (
+        f"input modified: {input_name(problem, index)}{place_of(before, at)} was "
+        f"{value_of(before, at)} before the call and is {value_of(now, at)} after it"
+    )
+
+
+def planted(problem: Problem, values: Mapping[int, Iterable[float]]) -> str:
+    """What was planted in the inputs: "where x holds 0, -0, nan, inf"."""
+    of_each = (
+        f"{input_name(problem, index)} holds {', '.join(f'{value:.6g}' for value in each)}"
+        for index, each in values.items()
+    )
+    return f"where {' and '.join(of_each)}"
+
+
+def value_of(tensor: torch.Tensor, at: int) -> str:
+    """One element, by its flat index."""
+    return f"{tensor.reshape(-1)[at].item():.6g}"
+
+
+def place_of(tensor: torch.Tensor, at: int) -> str:
+    """A flat index as indices: "[3, 17]"."""
+    indices = []
+    for size in reversed(tensor.shape):
+        indices.append(at % size)
+        at //= size
+    return f"[{', '.join(str(index) for index in reversed(indices))}]"
+
+
+def sizes(numbers: Iterable[int]) -> str:
+    """A shape, or strides: "(48, 1)"."""
+    return f"({', '.join(str(number) for number in numbers)})"
+
+
+def output_name(number: int, outputs: Sequence[Any]) -> str:
+    """ "output", or which one of several."""
+    return "output" if len(outputs) == 1 else f"output {number}"
+
+
+def input_name(problem: Problem, index: int) -> str:
+    """An input as the problem's reference calls it."""
+    names = list(inspect.signature(problem.reference).parameters)
+    return names[index] if index < len(names) else str(index)
