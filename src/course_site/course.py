@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from course_kernels.measure.machine import Machine, machine_for
-from course_site import bibliography, glossary, runs, session_checks
+from course_site import bibliography, glossary, physics, runs, session_checks
 from course_site.pages import Page, PageError, find_pages
 from course_site.record import (
     Record,
@@ -161,6 +161,7 @@ def load_course(
     _check_waiting(course)
     _check_editions(course)
     _check_tests(course)
+    physics.check(course)
     for page in course.pages:
         course.scopes[page.id] = course._scope(page)
     course.maps = session_checks.check(course)

@@ -20,6 +20,7 @@ DERIVED = {
     "course_kernels.measure",
     "course_kernels.measure.machine",
     "course_kernels.measure.derive",
+    "course_kernels.measure.gate",
     "course_kernels.measure.leaves",
     "course_kernels.measure.roofline",
     "course_kernels.measure.provenance",

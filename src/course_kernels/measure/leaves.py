@@ -109,13 +109,15 @@ class Counted:
 
 @dataclass(frozen=True)
 class Quantity:
-    """One number with its unit and how it came about: one of `HOW`."""
+    """One number with its unit and how it came about: one of `HOW`; of a rate, what limits it, as in `Samples`."""
 
     kind: ClassVar[str] = "quantity"
 
     value: float
     unit: str = "1"
     how: str = "computed"
+    of: str = ""
+    sm_mhz: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, as records hold it."""
@@ -139,7 +141,8 @@ class Samples:
         quantiles: quantiles of all n readings, keys as text: "0", "0.05" … "1". The median is the value.
         group: what readings taken together in rounds share; they are resampled together.
         blocks: medians of up to six consecutive parts of the readings, in order.
-        of: which physical limit holds for them: "" for none, else "hbm", "l2", "shared", "tensor:bf16" …
+        of: which physical limit holds for them: "" for none, else one that `gate.py` lists.
+        sm_mhz: the clock of the multiprocessors in the same launches, where a rate needs it.
     """
 
     kind: ClassVar[str] = "samples"
@@ -152,6 +155,7 @@ class Samples:
     group: str
     blocks: Sequence[float] = field(default_factory=list)
     of: str = ""
+    sm_mhz: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, as records hold it."""
@@ -183,11 +187,17 @@ class Text:
 
 @dataclass(frozen=True)
 class Trace:
-    """Columns of equal length; a column's unit is the end of its name, as in "power_w"."""
+    """Columns of equal length; a column's unit is the end of its name, as in "power_w".
+
+    Attributes:
+        columns: by name.
+        of: for every column that is a rate, which limit of `gate.py` holds for it.
+    """
 
     kind: ClassVar[str] = "trace"
 
     columns: Mapping[str, Sequence[float]]
+    of: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, as records hold it."""

@@ -89,7 +89,9 @@ AMPERE_SMS = Multiprocessors(
 
 MACHINES = (
     # The driver reports 60 MiB of L2 on the H200. It only ever lowers a floor, so the larger figure is the safe one.
-    Machine("NVIDIA H200 SXM", "h200", r"NVIDIA H200", 4800.0, HOPPER_SXM, 60 * MIB, "nvidia-h200", HOPPER_SMS),
+    Machine(
+        "NVIDIA H200 SXM", "h200", r"NVIDIA H200", 4800.0, HOPPER_SXM, 60 * MIB, "nvidia-h200", HOPPER_SMS
+    ),
     # The PCIe and NVL cards of the same generation have other peaks and other names.
     Machine(
         "NVIDIA H100 SXM",

@@ -6,6 +6,7 @@ the bus, a compilation, is timed here.
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,13 +18,22 @@ from course_kernels.measure.leaves import HOW, Samples
 from course_kernels.measure.summary import samples_of
 
 
-def samples(readings: Sequence[float], unit: str = "cycles", how: str = "counted") -> Samples:
+def samples(
+    readings: Sequence[float],
+    unit: str = "cycles",
+    how: str = "counted",
+    *,
+    of: str = "",
+    sm_mhz: float | None = None,
+) -> Samples:
     """Several readings of one number, for `record`; their median is the value.
 
     Args:
         readings: finite numbers, at least one.
         unit: unit of each, such as "cycles", "B/clk" or "µs".
         how: how they came about: "counted" by the card, "timed" by the host, "computed" …
+        of: of a rate, which limit of `gate.py` holds for it: "hbm", "l2", "tensor:bf16" …
+        sm_mhz: the clock of the multiprocessors in the same launches, where a rate needs it.
     Raises:
         TypeError, ValueError: no readings, one that is no finite number, or an unknown `how`.
     """
@@ -34,7 +44,8 @@ def samples(readings: Sequence[float], unit: str = "cycles", how: str = "counted
         raise ValueError(f"samples: expected finite numbers, got {values[~np.isfinite(values)][0]}")
     if how not in HOW:
         raise ValueError(f"samples: expected how to be one of {', '.join(HOW)}, got {how!r}")
-    return samples_of(values, unit, how, f"g{secrets.token_hex(4)}")
+    taken = samples_of(values, unit, how, f"g{secrets.token_hex(4)}", of)
+    return dataclasses.replace(taken, sm_mhz=None if sm_mhz is None else float(sm_mhz))
 
 
 def stopwatch(
