@@ -28,7 +28,7 @@ def check_tensor(
         letters: one letter a dimension, such as "MK"; the same letter must have the same size in every tensor.
         sizes: the letters bound so far; this call adds its own.
         dtypes: the element types the kernel takes.
-        device: where the tensor must be. Without it: any GPU, or the CPU where Triton interprets.
+        device: where the tensor must be. Without it: the current GPU, or the CPU where Triton interprets.
     Raises:
         TypeError: not a tensor, or its element type is not one of `dtypes`.
         ValueError: wrong number of dimensions, an empty one, a size that differs from an earlier one, a layout
@@ -51,6 +51,27 @@ def check_tensor(
         raise ValueError(f"{name}: expected a tensor on {device}, got {tensor.device}")
     if device is None and tensor.device.type != "cuda" and not interpreted():
         raise ValueError(f"{name}: expected a tensor on a GPU, got {tensor.device}")
+    # A kernel starts on the current GPU, wherever its tensors are; from there it may not reach the memory of another.
+    if tensor.device.type == "cuda" and tensor.device.index != (here := torch.cuda.current_device()):
+        raise ValueError(
+            f"{name}: expected a tensor on cuda:{here}, the current GPU, got one on {tensor.device}: "
+            f"call torch.cuda.set_device({tensor.device.index}) first"
+        )
+
+
+def check_size(name: str, letter: str, size: int, most: int) -> None:
+    """Refuse a size that the 32-bit numbers of a kernel, or its grid, do not reach.
+
+    Args:
+        name: what the caller calls the tensor.
+        letter: its dimension, such as "M", or a product of them, such as "B * H".
+        size: what came.
+        most: the largest the kernel takes.
+    Raises:
+        ValueError: it is larger.
+    """
+    if size > most:
+        raise ValueError(f"{name}: expected {letter} <= {most}, got {letter}={size}")
 
 
 def _short(dtype: torch.dtype) -> str:

@@ -11,7 +11,7 @@ from cuda_on_cpu import build
 
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
-from course_kernels.gemm import k01_cuda_cores, k02_wmma, k03_mma_sync, library
+from course_kernels.gemm import by_tiles, k01_cuda_cores, k02_wmma, k03_mma_sync, library
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
@@ -40,8 +40,9 @@ def run(tmp_path_factory):
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("TRITON_INTERPRET", "1")  # tensors on the CPU are welcome
-            patch.setattr(module, "load_kernel", load_kernel)
-            patch.setattr(module, "launch", launch)
+            launcher = module if hasattr(module, "launch") else by_tiles
+            patch.setattr(launcher, "load_kernel", load_kernel)
+            patch.setattr(launcher, "launch", launch)
             patch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
             patch.setattr(torch.cuda, "current_device", lambda: 0)
             patch.setattr(

@@ -125,7 +125,7 @@ def test_attention(kernel):
 def test_attention_sizes(kernel):
     heads = torch.empty(1, 1, 1, 64, device="meta").expand(65536, 1, 1, 64).contiguous()
     refused(ValueError, "q: expected D = 64 or 128, got D=96", kernel.attention, *qkv(shape=(1, 1, 8, 96)))
-    refused(ValueError, "q: expected B * H <= 65535, got 65536", kernel.attention, heads, heads, heads)
+    refused(ValueError, "q: expected B * H <= 65535, got B * H=65536", kernel.attention, heads, heads, heads)
 
 
 def test_attention_types():
@@ -141,7 +141,7 @@ def test_attention_types():
 def test_an_address_between_vectors():
     q, _, v = qkv()
     odd = torch.zeros(q.numel() + 1)[1:].view(q.shape)
-    says = rf"k: expected an address divisible by 16, got {odd.data_ptr():#x}"
+    says = "k: expected an address divisible by 16, got one 4 bytes past it"
 
     refused(ValueError, says, k03_flash.attention, q, odd, v)
 

@@ -14,7 +14,7 @@ from math import sqrt
 
 import torch
 
-from course_kernels.arguments import check_tensor
+from course_kernels.attention.arguments import sizes_of
 
 TYPES = (torch.bfloat16, torch.float16, torch.float32)
 
@@ -29,14 +29,9 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool
         (B, H, N, D) of the same type; every row is a weighted mean of rows of v. float32 is computed without
         TF32, whatever the caller's own setting is.
     Raises:
-        TypeError: another type, or three different ones.
-        ValueError: shapes that differ, not contiguous, or not on one device.
+        TypeError, ValueError: see `sizes_of`.
     """
-    sizes: dict[str, int] = {}
-    check_tensor("q", q, "BHND", sizes, dtypes=TYPES)
-    check_tensor("k", k, "BHND", sizes, dtypes=(q.dtype,), device=q.device)
-    check_tensor("v", v, "BHND", sizes, dtypes=(q.dtype,), device=q.device)
-    B, H, N, D = (sizes[letter] for letter in "BHND")
+    B, H, N, D = sizes_of(q, k, v, TYPES)
 
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")

@@ -11,15 +11,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from course_kernels.arguments import check_tensor
+from course_kernels.attention.arguments import HEAD_SIZES, heads_of
 from course_kernels.cuda.launch import launch, load_kernel
 from course_kernels.problem import Workload
 
 SOURCE = Path(__file__).with_suffix(".cu")
-HEAD_SIZES = (64, 128)  # D is a constant of the compilation: a row's columns lie in registers
 BLOCK_M = 64
 THREADS = 256
-MAX_HEADS = 65535  # the grid's second dimension
 MAX_N = 2**23  # row * D is a 32-bit number in the kernel
 
 
@@ -37,20 +35,9 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool
     Returns:
         (B, H, N, D) float32; every row is a weighted mean of rows of v.
     Raises:
-        TypeError: q, k or v is not float32.
-        ValueError: shapes that differ, a size out of range, not contiguous, or not on the current GPU.
+        TypeError, ValueError: see `heads_of`.
     """
-    sizes: dict[str, int] = {}
-    check_tensor("q", q, "BHND", sizes, dtypes=(torch.float32,))
-    check_tensor("k", k, "BHND", sizes, dtypes=(torch.float32,), device=q.device)
-    check_tensor("v", v, "BHND", sizes, dtypes=(torch.float32,), device=q.device)
-    heads, N, D = sizes["B"] * sizes["H"], sizes["N"], sizes["D"]
-    if D not in HEAD_SIZES:
-        raise ValueError(f"q: expected D = 64 or 128, got D={D}")
-    if heads > MAX_HEADS:
-        raise ValueError(f"q: expected B * H <= {MAX_HEADS}, got {heads}")
-    if N > MAX_N:
-        raise ValueError(f"q: expected N <= {MAX_N}, got N={N}")
+    heads, N, D = heads_of(q, k, v, (torch.float32,), most_n=MAX_N)
 
     o = torch.empty_like(q)
     grid = (-(-N // BLOCK_M), heads)

@@ -23,12 +23,8 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from course_kernels.arguments import check_tensor
+from course_kernels.attention.arguments import HEAD_SIZES, heads_of
 from course_kernels.problem import Workload
-
-HEAD_SIZES = (64, 128)
-MAX_HEADS = 65535  # the grid's second dimension
-MAX_N = 2**30  # positions are 32-bit numbers in the kernel
 
 # How tl.dot multiplies. Plain TF32 would keep 11 bits of a float32; three products of split numbers keep 21.
 PRECISION = {torch.bfloat16: "tf32", torch.float16: "tf32", torch.float32: "tf32x3"}
@@ -55,10 +51,9 @@ class Tile:
     registers: int | None = None
 
 
-# By bytes of an element, then D; the best of a sweep over tiles, warps, stages and registers on an H200. A program
-# is one warpgroup of 64 rows, and three stages of 64 keys leave room for a second program on the multiprocessor
-# (at D = 64 for a third): while one takes exponentials, the other multiplies. float32 must split its operands in
-# registers, so its steps are shorter.
+# By bytes of an element, then D. A program is one warpgroup of 64 rows, and three stages of 64 keys leave room for a
+# second program on the multiprocessor (at D = 64 for a third): while one takes exponentials, the other multiplies.
+# float32 must split its operands in registers, so its steps are shorter.
 HOPPER = {
     (2, 64): Tile(64, 64, warps=4, stages=3, tma=True),
     (2, 128): Tile(64, 64, warps=4, stages=3, tma=True),
@@ -197,24 +192,9 @@ def attention_with_lse(
         (B, H, N, D) of the same type: every row a weighted mean of rows of v.
         (B, H, N) float32: the natural logarithm of the sum of exp(score) over the keys a row sees.
     Raises:
-        TypeError: another type, or three different ones.
-        ValueError: shapes that differ, a size out of range, not contiguous, not on one GPU, or an address between
-            two 16-byte vectors.
+        TypeError, ValueError: see `heads_of`.
     """
-    sizes: dict[str, int] = {}
-    check_tensor("q", q, "BHND", sizes, dtypes=tuple(PRECISION))
-    check_tensor("k", k, "BHND", sizes, dtypes=(q.dtype,), device=q.device)
-    check_tensor("v", v, "BHND", sizes, dtypes=(q.dtype,), device=q.device)
-    heads, N, D = sizes["B"] * sizes["H"], sizes["N"], sizes["D"]
-    if D not in HEAD_SIZES:
-        raise ValueError(f"q: expected D = 64 or 128, got D={D}")
-    if heads > MAX_HEADS:
-        raise ValueError(f"q: expected B * H <= {MAX_HEADS}, got {heads}")
-    if N > MAX_N:
-        raise ValueError(f"q: expected N <= {MAX_N}, got N={N}")
-    for name, tensor in (("q", q), ("k", k), ("v", v)):
-        if tensor.data_ptr() % 16:
-            raise ValueError(f"{name}: expected an address divisible by 16, got {tensor.data_ptr():#x}")
+    heads, N, D = heads_of(q, k, v, tuple(PRECISION), in_vectors=True)
     tile = tile or tile_for(q.device, q.element_size(), D)
     o = torch.empty_like(q)
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)

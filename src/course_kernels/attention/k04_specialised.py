@@ -28,12 +28,9 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from course_kernels.arguments import check_tensor
+from course_kernels.attention.arguments import HEAD_SIZES, heads_of
 from course_kernels.problem import Workload
 
-HEAD_SIZES = (64, 128)
-MAX_HEADS = 65535  # the grid's second dimension
-MAX_N = 2**30  # positions are 32-bit numbers in the kernel
 DTYPES = (torch.bfloat16, torch.float16)
 GL_TYPE = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
 
@@ -62,9 +59,9 @@ class Tile:
     registers: int
 
 
-# By D; the best of a sweep on an H200. Registers: a multiprocessor has 65536; the producer keeps 24 a thread, and two
-# consumers take 240 each or three 160. At D = 128 a step is long enough for two to fall into step by themselves; at
-# D = 64 three share the softmax and take turns.
+# By D. Registers: a multiprocessor has 65536; the producer keeps 24 a thread, and two consumers take 240 each or three
+# 160. At D = 128 a step multiplies twice as much for the same softmax, so two consumers meet as it happens; at D = 64
+# three share the softmax and take turns.
 TILES = {
     64: Tile(consumers=3, block_n=64, stages=4, take_turns=True, registers=160),
     128: Tile(consumers=2, block_n=128, stages=2, take_turns=False, registers=240),
@@ -330,25 +327,10 @@ def attention_with_lse(
         (B, H, N, D) of the same type: every row a weighted mean of rows of v.
         (B, H, N) float32: the natural logarithm of the sum of exp(score) over the keys a row sees.
     Raises:
-        TypeError: another type, or three different ones.
-        ValueError: shapes that differ, a size out of range, not contiguous, not on one GPU, or an address between
-            two 16-byte vectors.
+        TypeError, ValueError: see `heads_of`.
         RuntimeError: a GPU that is no Hopper.
     """
-    sizes: dict[str, int] = {}
-    check_tensor("q", q, "BHND", sizes, dtypes=DTYPES)
-    check_tensor("k", k, "BHND", sizes, dtypes=(q.dtype,), device=q.device)
-    check_tensor("v", v, "BHND", sizes, dtypes=(q.dtype,), device=q.device)
-    heads, N, D = sizes["B"] * sizes["H"], sizes["N"], sizes["D"]
-    if D not in HEAD_SIZES:
-        raise ValueError(f"q: expected D = 64 or 128, got D={D}")
-    if heads > MAX_HEADS:
-        raise ValueError(f"q: expected B * H <= {MAX_HEADS}, got {heads}")
-    if N > MAX_N:
-        raise ValueError(f"q: expected N <= {MAX_N}, got N={N}")
-    for name, tensor in (("q", q), ("k", k), ("v", v)):
-        if tensor.data_ptr() % 16:
-            raise ValueError(f"{name}: expected an address divisible by 16, got {tensor.data_ptr():#x}")
+    heads, N, D = heads_of(q, k, v, DTYPES, in_vectors=True)
     if q.device.type != "cuda" or torch.cuda.get_device_capability(q.device) != (9, 0):
         raise RuntimeError(f"q: expected a Hopper GPU (compute capability 9.0), got {q.device}")
     tile = tile or TILES[D]

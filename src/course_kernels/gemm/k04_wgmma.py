@@ -10,23 +10,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from course_kernels.arguments import check_tensor
 from course_kernels.cuda.launch import launch, load_kernel
 from course_kernels.cuda.shared_memory import allow_shared_memory
-from course_kernels.problem import Workload
+from course_kernels.gemm.arguments import in_vectors, product_of
+from course_kernels.gemm.arguments import supports as supports
 
 SOURCE = Path(__file__).with_suffix(".cu")
 BM, BN, BK = 128, 256, 64  # block tile
 STAGES = 4
 THREADS = 256
 SHARED_BYTES = STAGES * (BM + BN) * BK * 2 + 1024  # the last 1024 to begin where the swizzle does
-MAX_SIZE = 2**30  # rows and columns are 32-bit numbers in the kernel
-DTYPES = (torch.bfloat16, torch.float16)
-
-
-def supports(w: Workload) -> bool:
-    """Whether this kernel takes a workload: 16-bit types only."""
-    return w.dtype in ("bfloat16", "float16")
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -38,27 +31,17 @@ def gemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     Returns:
         (M, N), the same type; sums over K in float32, rounded once.
     Raises:
-        TypeError: another type, or two different ones.
-        ValueError: shapes that do not fit each other, a size out of range, not contiguous, not on the current GPU,
-            or a GPU of another compute capability than 9.0.
+        TypeError: see `product_of`.
+        ValueError: see `product_of`; or a GPU of another compute capability than 9.0.
     """
-    sizes: dict[str, int] = {}
-    check_tensor("a", a, "MK", sizes, dtypes=DTYPES)
-    check_tensor("b", b, "KN", sizes, dtypes=(a.dtype,), device=a.device)
-    M, N, K = sizes["M"], sizes["N"], sizes["K"]
-    if max(M, K) > MAX_SIZE:
-        raise ValueError(f"a: expected M and K <= {MAX_SIZE}, got ({M}, {K})")
-    if N > MAX_SIZE:
-        raise ValueError(f"b: expected N <= {MAX_SIZE}, got N={N}")
+    c, M, N, K = product_of(a, b)
     capability = torch.cuda.get_device_capability(a.device)
     if capability != (9, 0):
         raise ValueError(
             f"a: expected a GPU of compute capability 9.0 (Hopper, for wgmma), got {'.'.join(map(str, capability))}"
         )
 
-    c = torch.empty((M, N), dtype=a.dtype, device=a.device)
-    whole = K % 8 == 0 and N % 8 == 0 and a.data_ptr() % 16 == 0 and b.data_ptr() % 16 == 0
-    defines = {"FLOAT16": int(a.dtype is torch.float16), "WHOLE": int(whole)}
+    defines = {"FLOAT16": int(a.dtype is torch.float16), "WHOLE": int(in_vectors(a, b))}
     kernel = load_kernel(SOURCE, "gemm_wgmma", defines)
     allow_shared_memory(kernel, SHARED_BYTES)
     grid = -(-M // BM) * -(-N // BN)

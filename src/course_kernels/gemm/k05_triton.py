@@ -22,10 +22,9 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from course_kernels.arguments import check_tensor
+from course_kernels.gemm.arguments import in_vectors, product_of
 
 TRITON_TYPE = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16, torch.float32: tl.float32}
-MAX_SIZE = 2**30  # rows and columns are 32-bit numbers in the kernel
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,8 @@ class Tile:
     persistent: bool
 
 
-# By bytes of an element; the best of a sweep on an H200. 128 x 256 sums are half of the registers of 256 threads, and
-# two warpgroups take a tile of B from shared memory 64 rows of A at a time. What the rings leave of 227 KB takes the
-# strip of C.
+# By bytes of an element. 128 x 256 sums are half of the registers of 256 threads, and two warpgroups take a tile of B
+# from shared memory 64 rows of A at a time. What the rings leave of 227 KB takes the strip of C.
 HOPPER = {
     2: Tile(128, 256, 64, warps=8, stages=4, strips=2, group_m=8, persistent=True),
     4: Tile(128, 256, 32, warps=8, stages=3, strips=4, group_m=8, persistent=True),
@@ -101,7 +99,10 @@ def _store(X, row, col, tile, ROWS, COLS, STRIPS: tl.constexpr, TMA: tl.constexp
 @triton.jit
 def turn_kernel(X, T, ROWS, COLS, BLOCK: tl.constexpr):
     """T (COLS, ROWS) = X (ROWS, COLS) turned, a square of it."""
-    row, col = tl.program_id(0) * BLOCK, tl.program_id(1) * BLOCK
+    across = tl.cdiv(
+        COLS, BLOCK
+    )  # squares side by side; a grid's second dimension would end at 65535 of them
+    row, col = tl.program_id(0) // across * BLOCK, tl.program_id(0) % across * BLOCK
     tile = _load(X, row, col, ROWS, COLS, BLOCK, BLOCK, False)
     _store(T, col, row, tile.T, COLS, ROWS, 1, False)
 
@@ -150,19 +151,9 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, tile: Tile | None = None) -> torch
     Returns:
         (M, N), the same type; sums over K in float32, rounded once. float32 is multiplied as TF32.
     Raises:
-        TypeError: another type, or two different ones.
-        ValueError: shapes that do not fit each other, a size out of range, not contiguous, not on one GPU.
+        TypeError, ValueError: see `product_of`.
     """
-    sizes: dict[str, int] = {}
-    check_tensor("a", a, "MK", sizes, dtypes=tuple(TRITON_TYPE))
-    check_tensor("b", b, "KN", sizes, dtypes=(a.dtype,), device=a.device)
-    M, N, K = sizes["M"], sizes["N"], sizes["K"]
-    for name, size in sizes.items():
-        if size > MAX_SIZE:
-            raise ValueError(
-                f"{'b' if name == 'N' else 'a'}: expected {name} <= {MAX_SIZE}, got {name}={size}"
-            )
-    c = torch.empty((M, N), dtype=a.dtype, device=a.device)
+    c, M, N, K = product_of(a, b, tuple(TRITON_TYPE))
 
     tma = tile is not None
     if tile is None:
@@ -173,7 +164,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, tile: Tile | None = None) -> torch
     A, B, C = a, b, c
     if turn:
         B = torch.empty((N, K), dtype=b.dtype, device=b.device)
-        turn_kernel[(triton.cdiv(K, TURN), triton.cdiv(N, TURN))](b, B, K, N, BLOCK=TURN)
+        turn_kernel[(triton.cdiv(K, TURN) * triton.cdiv(N, TURN),)](b, B, K, N, BLOCK=TURN)
     if tma:
         b_tile = [tile.block_n, tile.block_k] if turn else [tile.block_k, tile.block_n]
         A = TensorDescriptor.from_tensor(a, [tile.block_m, tile.block_k])
@@ -193,8 +184,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, tile: Tile | None = None) -> torch
 
 def by_copy_engine(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether tiles can come by TMA: a Hopper, and every row at a multiple of 16 bytes."""
-    aligned = all(t.data_ptr() % 16 == 0 and t.shape[1] * t.element_size() % 16 == 0 for t in (a, b))
-    return aligned and a.is_cuda and torch.cuda.get_device_capability(a.device) == (9, 0)
+    return in_vectors(a, b) and a.is_cuda and torch.cuda.get_device_capability(a.device) == (9, 0)
 
 
 def multiprocessors(device: torch.device) -> int:

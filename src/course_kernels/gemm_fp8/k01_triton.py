@@ -20,7 +20,7 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from course_kernels.arguments import check_tensor
+from course_kernels.arguments import check_size, check_tensor
 
 MAX_SIZE = 2**30  # rows and columns are 32-bit numbers in the kernel
 
@@ -126,11 +126,8 @@ def gemm_fp8(
     for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)):
         check_tensor(name, scale, "S", {"S": 1}, dtypes=(torch.float32,), device=a.device)
     M, N, K = sizes["M"], sizes["N"], sizes["K"]
-    for name, size in sizes.items():
-        if size > MAX_SIZE:
-            raise ValueError(
-                f"{'b' if name == 'N' else 'a'}: expected {name} <= {MAX_SIZE}, got {name}={size}"
-            )
+    for name, letter in (("a", "M"), ("a", "K"), ("b", "N")):
+        check_size(name, letter, sizes[letter], MAX_SIZE)
     if a.is_cuda and torch.cuda.get_device_capability(a.device) < (8, 9):
         capability = ".".join(map(str, torch.cuda.get_device_capability(a.device)))
         raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from course_kernels.arguments import check_tensor
+from course_kernels.arguments import check_size, check_tensor
 
 # Sizes are 32-bit numbers on the card, and a kernel counts up to a block tile past them.
 MAX_SIZE = 2**31 - 1024
@@ -12,14 +12,14 @@ MAX_TILES = 65535  # the grid's second dimension ends there
 
 
 def product_of(
-    a: torch.Tensor, b: torch.Tensor, *, tile_m: int | None = None
+    a: torch.Tensor, b: torch.Tensor, *, tile_m: int | None = None, tile_n: int | None = None
 ) -> tuple[torch.Tensor, int, int, int]:
     """Room for a @ b, and its sizes.
 
     Args:
         a: (M, K) float32, contiguous.
         b: (K, N) float32, contiguous.
-        tile_m: rows of C in one block, where the grid's second dimension counts those.
+        tile_m, tile_n: rows, or columns, of C in one block, where the grid's second dimension counts those.
     Returns:
         c (M, N) float32 with nothing in it yet, M, N, K.
     Raises:
@@ -29,12 +29,10 @@ def product_of(
     sizes: dict[str, int] = {}
     check_tensor("a", a, "MK", sizes, dtypes=(torch.float32,))
     check_tensor("b", b, "KN", sizes, dtypes=(torch.float32,), device=a.device)
-    for letter, size in sizes.items():
-        if size > MAX_SIZE:
-            raise ValueError(f"{letter}: expected at most {MAX_SIZE}, got {size}")
     M, N, K = sizes["M"], sizes["N"], sizes["K"]
-    if tile_m is not None and MAX_TILES * tile_m < M:
-        raise ValueError(f"a: expected M <= {MAX_TILES * tile_m}, got M={M}")
+    check_size("a", "M", M, MAX_SIZE if tile_m is None else min(MAX_SIZE, MAX_TILES * tile_m))
+    check_size("a", "K", K, MAX_SIZE)
+    check_size("b", "N", N, MAX_SIZE if tile_n is None else min(MAX_SIZE, MAX_TILES * tile_n))
     return torch.empty((M, N), dtype=a.dtype, device=a.device), M, N, K
 
 

@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from course_kernels.arguments import check_tensor
 from course_kernels.cuda.launch import launch, load_kernel
+from course_kernels.sgemm.arguments import product_of
 
 SOURCE = Path(__file__).with_suffix(".cu")
 TILE = 32  # 32 x 32 threads, one for each element of a tile of C: as many as a block may have
-MAX_N = 65535 * TILE  # the grid's second dimension ends at 65535 blocks
 
 
 def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -28,17 +27,10 @@ def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         (M, N) float32; every element is one running fp32 sum over K.
     Raises:
         TypeError: a or b is not float32.
-        ValueError: shapes that do not fit each other, N out of range, not contiguous, not on the current GPU.
+        ValueError: see `product_of`.
     """
-    sizes: dict[str, int] = {}
-    check_tensor("a", a, "MK", sizes, dtypes=(torch.float32,))
-    check_tensor("b", b, "KN", sizes, dtypes=(torch.float32,), device=a.device)
-    M, N, K = sizes["M"], sizes["N"], sizes["K"]
-    if N > MAX_N:
-        raise ValueError(f"b: expected N <= {MAX_N}, got N={N}")
-
-    c = torch.empty((M, N), dtype=a.dtype, device=a.device)
-    grid = (-(-M // TILE), -(-N // TILE))
-    sizes_of_the_kernel = (np.int32(M), np.int32(N), np.int32(K))
-    launch(load_kernel(SOURCE, "sgemm_naive"), grid, (TILE, TILE), a, b, c, *sizes_of_the_kernel)
+    c, M, N, K = product_of(a, b, tile_n=TILE)
+    grid = (-(-M // TILE), -(-N // TILE))  # rows first: kernel 2 turns this round
+    kernel = load_kernel(SOURCE, "sgemm_naive")
+    launch(kernel, grid, (TILE, TILE), a, b, c, np.int32(M), np.int32(N), np.int32(K))
     return c

@@ -7,30 +7,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import torch
 
-from course_kernels.cuda.launch import launch, load_kernel
-from course_kernels.sgemm.arguments import product_of
+from course_kernels.sgemm.by_tiles import sgemm_by_tiles
 
 SOURCE = Path(__file__).with_suffix(".cu")
 TILE = 32  # as in the .cu
 
 
 def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b in fp32.
+    """The product a @ b in fp32, tile by tile through shared memory: (M, K) and (K, N) to (M, N).
 
-    Args:
-        a: (M, K) float32, contiguous.
-        b: (K, N) float32, contiguous.
-    Returns:
-        (M, N) float32; every element is one running fp32 sum over K.
-    Raises:
-        TypeError: a or b is not float32.
-        ValueError: see `product_of`.
+    See `sgemm_by_tiles`.
     """
-    c, M, N, K = product_of(a, b, tile_m=TILE)
-    grid = (-(-N // TILE), -(-M // TILE))
-    kernel = load_kernel(SOURCE, "sgemm_shared_tiles")
-    launch(kernel, grid, (TILE, TILE), a, b, c, np.int32(M), np.int32(N), np.int32(K))
-    return c
+    return sgemm_by_tiles(SOURCE, "sgemm_shared_tiles", a, b, tile=(TILE, TILE), threads=(TILE, TILE))

@@ -7,30 +7,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import torch
 
-from course_kernels.cuda.launch import launch, load_kernel
-from course_kernels.sgemm.arguments import in_vectors, product_of
+from course_kernels.sgemm.by_tiles import sgemm_by_tiles
 
 SOURCE = Path(__file__).with_suffix(".cu")
 BM, BN, THREADS = 128, 128, 256  # as in the .cu
 
 
 def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b in fp32.
+    """The product a @ b in fp32, by vectors of 16 bytes: (M, K) and (K, N) to (M, N).
 
-    Args:
-        a: (M, K) float32, contiguous.
-        b: (K, N) float32, contiguous.
-    Returns:
-        (M, N) float32; every element is one running fp32 sum over K.
-    Raises:
-        TypeError: a or b is not float32.
-        ValueError: see `product_of`.
+    See `sgemm_by_tiles`.
     """
-    c, M, N, K = product_of(a, b, tile_m=BM)
-    grid = (-(-N // BN), -(-M // BM))
-    kernel = load_kernel(SOURCE, "sgemm_vectorised" if in_vectors(a, b) else "sgemm_any")
-    launch(kernel, grid, THREADS, a, b, c, np.int32(M), np.int32(N), np.int32(K))
-    return c
+    return sgemm_by_tiles(SOURCE, "sgemm_vectorised", a, b, tile=(BM, BN), threads=THREADS, vectors=True)

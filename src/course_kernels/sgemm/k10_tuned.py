@@ -7,32 +7,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import torch
 
-from course_kernels.cuda.launch import launch, load_kernel
-from course_kernels.sgemm.arguments import check_asynchronous_copies, in_vectors, product_of
-from course_kernels.sgemm.tiles import tiles_here
+from course_kernels.sgemm.by_tiles import sgemm_by_tiles_of_the_card
 
 SOURCE = Path(__file__).with_suffix(".cu")
 
 
 def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b in fp32.
+    """The product a @ b in fp32, in the shape of tiles for this card: (M, K) and (K, N) to (M, N).
 
-    Args:
-        a: (M, K) float32, contiguous.
-        b: (K, N) float32, contiguous.
-    Returns:
-        (M, N) float32; every element is one running fp32 sum over K.
-    Raises:
-        TypeError: a or b is not float32.
-        ValueError: see `product_of` and `check_asynchronous_copies`.
+    See `sgemm_by_tiles_of_the_card`.
     """
-    check_asynchronous_copies()
-    tiles = tiles_here()
-    c, M, N, K = product_of(a, b, tile_m=tiles.block[0])
-    grid = (-(-N // tiles.block[1]), -(-M // tiles.block[0]))
-    kernel = load_kernel(SOURCE, "sgemm_tuned" if in_vectors(a, b) else "sgemm_any", tiles.defines)
-    launch(kernel, grid, tiles.threads, a, b, c, np.int32(M), np.int32(N), np.int32(K))
-    return c
+    return sgemm_by_tiles_of_the_card(SOURCE, "sgemm_tuned", a, b)

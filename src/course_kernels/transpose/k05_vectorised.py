@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from course_kernels.arguments import check_tensor
 from course_kernels.cuda.launch import launch, load_kernel
+from course_kernels.transpose.by_tiles import turned
 
 SOURCE = Path(__file__).with_suffix(".cu")
 TILE_M, TILE_N = 64, 64
 THREADS = 256
-MAX_SIZE = 2**30  # rows and columns are 32-bit numbers in the kernel
 
 
 def transpose(x: torch.Tensor) -> torch.Tensor:
@@ -27,16 +26,9 @@ def transpose(x: torch.Tensor) -> torch.Tensor:
     Returns:
         (N, M) float32, contiguous, equal to x.T bit by bit.
     Raises:
-        TypeError: x is not float32.
-        ValueError: x is not a contiguous (M, N) on the current GPU, or too long.
+        TypeError, ValueError: see `turned`.
     """
-    sizes: dict[str, int] = {}
-    check_tensor("x", x, "MN", sizes, dtypes=(torch.float32,))
-    M, N = sizes["M"], sizes["N"]
-    if max(M, N) > MAX_SIZE:
-        raise ValueError(f"x: expected M and N <= {MAX_SIZE}, got ({M}, {N})")
-
-    y = torch.empty((N, M), dtype=x.dtype, device=x.device)
+    y, M, N = turned(x)
     whole = M % 4 == 0 and N % 4 == 0 and x.data_ptr() % 16 == 0
     kernel = load_kernel(SOURCE, "transpose_vectorised" if whole else "transpose_any")
     grid = -(-M // TILE_M) * -(-N // TILE_N)
