@@ -62,4 +62,6 @@ PROBLEM = Problem(
     ),
     time_on=tuple(Workload.of("float32", N=1 << 22, S=S) for S in (1, 2, 4, 8, 16, 32, 33)),
     options=lambda w: {"stride": w.S},
+    # The truth is a difference of running sums: a NaN, or an infinity, would stay in them.
+    hard=lambda w: (),
 )

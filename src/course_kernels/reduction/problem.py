@@ -13,7 +13,7 @@ from math import sqrt
 
 import torch
 
-from course_kernels.problem import Problem, Workload
+from course_kernels.problem import INF, NAN, Problem, Workload
 
 
 def make_inputs(w: Workload, generator: torch.Generator, device: torch.device | str) -> tuple[torch.Tensor]:
@@ -48,6 +48,8 @@ PROBLEM = Problem(
     flops=lambda w: w.N - 1,
     math=lambda w: "fp32",
     max_error=max_error,
+    # One NaN is the whole answer, and so is one infinity: each needs inputs of its own.
+    hard=lambda w: ({0: (0.0, -0.0, INF)}, {0: (NAN,)}),
     check_on=(
         Workload.of("float32", N=1),
         Workload.of("float32", N=31),  # less than a warp

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import torch
 
-from course_kernels.problem import Problem, Workload
+from course_kernels.problem import HARD, Problem, Workload
 
 
 def make_inputs(
@@ -37,6 +37,7 @@ PROBLEM = Problem(
     flops=lambda w: w.N,
     math=lambda w: "fp32",
     max_error=lambda w: 2.0**-24,  # one rounding of one sum
+    hard=lambda w: ({0: HARD, 1: HARD},),
     check_on=(
         Workload.of("float32", N=1),
         Workload.of("float32", N=1000),  # less than one block of the Triton kernel
