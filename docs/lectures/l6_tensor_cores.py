@@ -302,8 +302,8 @@ record(
 import re
 
 from course_kernels.cuda.architecture import arch_of
-from course_kernels.cuda.compile import toolkit_headers
 from course_kernels.cuda.disassemble import sass
+from course_kernels.cuda.headers import toolkit_headers
 from cuda.core import Program, ProgramOptions
 
 ARCH = arch_of(torch.cuda.get_device_capability())
@@ -322,7 +322,7 @@ HELD = ", ".join(f'"r"(r[{i}])' for i in range(4))
 def becomes(body):
     """The matrix instructions that a few lines of C++ become; none if refused."""
     options = ProgramOptions(
-        std="c++17", arch=ARCH, include_path=[str(toolkit_headers())]
+        std="c++17", arch=ARCH, include_path=[*map(str, toolkit_headers())]
     )
     try:
         code = (

@@ -10,10 +10,9 @@ import pytest
 import course_kernels
 from course_kernels.attention import k02_teaching
 from course_kernels.bytes_in_flight import k01_limited
-from course_kernels.cuda import compile as compile_module
 from course_kernels.cuda import disassemble
 from course_kernels.cuda.architecture import arch_of
-from course_kernels.cuda.compile import CompileError, CudaMissingError, compile_cubin, toolkit_headers
+from course_kernels.cuda.compile import CompileError, CudaMissingError, compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.cuda.includes import SHARED, sources_of
 from course_kernels.microbenchmarks import tensor
@@ -144,22 +143,6 @@ def test_a_changed_header_is_compiled_again(tmp_path):
 
     assert same is first
     assert compile_cubin(tmp_path / "a.cu", "sm_90a") != first
-
-
-def test_toolkit_headers_are_found_only_when_asked_for(tmp_path, monkeypatch):
-    (tmp_path / "a.cu").write_text(
-        '#include <cuda_bf16.h>\nextern "C" __global__ void f(__nv_bfloat16 *x) { x[0] = x[1] + x[2]; }'
-    )
-
-    assert (toolkit_headers() / "cuda_fp16.h").is_file()
-    assert compile_cubin(tmp_path / "a.cu", "sm_90a")
-
-    monkeypatch.setattr(compile_module.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)
-    with pytest.raises(
-        CudaMissingError, match=r"cuda_fp16.h not found; pip install nvidia-cuda-runtime==13\.\*"
-    ):
-        toolkit_headers()
 
 
 # --- errors -----------------------------------------------------------------------------------------

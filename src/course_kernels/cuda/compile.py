@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import importlib.util
+import hashlib
+import json
+import os
+import re
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from course_kernels.cuda.headers import CudaMissingError, nvrtc_file, package_of, toolkit_headers
 from course_kernels.cuda.includes import IncludeRefused, project_folders, texts_of, toolkit_includes
+
+CORE_MISSING = 'pip install "cuda-core[cu13]>=1.0"'
 
 
 class CompileError(RuntimeError):
     """The compiler refused a source; the message holds its whole log."""
 
 
-class CudaMissingError(RuntimeError):
-    """Something this needs is not installed; the message says what and how to get it."""
-
-
 def compile_cubin(path: Path | str, arch: str, defines: Mapping[str, str | int] | None = None) -> bytes:
     """Compile one `.cu` file to a cubin.
 
-    The result is kept in memory under the text of every source, so a changed file is compiled again.
+    The result is kept in memory and on disk, in `cubin_folder()`, under the text of every source, the macros, `arch`,
+    and what compiled it: a changed file is compiled again, and so is every file after an upgrade of the compiler.
 
     Args:
         path: the source file.
         arch: what to compile for, such as "sm_90a"; see `arch_of`.
         defines: macros, as `-D NAME=VALUE`.
     Raises:
-        CompileError: the source has errors; the message is the file's name and the compiler's whole log.
-        CudaMissingError: cuda.core, NVRTC or the CUDA headers are not installed.
+        CompileError: the source has errors; the message is the file's name and the compiler's whole log. Or an include
+            names its file by a macro, see `sources_of`.
+        CudaMissingError: cuda.core, NVRTC or a CUDA header is not installed.
         FileNotFoundError: the file, or one it includes, does not exist.
     """
     try:
@@ -40,54 +46,112 @@ def compile_cubin(path: Path | str, arch: str, defines: Mapping[str, str | int] 
     return _compile(tuple(texts.items()), arch, macros)
 
 
+def cubin_folder() -> Path:
+    """Where cubins are kept: under COURSE_CACHE_DIR, else XDG_CACHE_HOME, else ~/.cache."""
+    named = os.environ.get("COURSE_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    return Path(named or Path("~/.cache").expanduser()) / "percent-of-peak" / "cubins"
+
+
 @functools.cache
 def _compile(texts: tuple[tuple[Path, str], ...], arch: str, macros: tuple[tuple[str, str], ...]) -> bytes:
     try:
         from cuda.core import Program, ProgramOptions
     except ImportError as error:
-        raise CudaMissingError(f'cuda.core: {error}; pip install "cuda-core[cu13]>=1.0"') from error
+        raise CudaMissingError(f"cuda.core: {error}; {CORE_MISSING}") from error
 
     path, text = texts[0]
-    folders = [str(folder) for folder in project_folders(path)]
-    if toolkit_includes(path):
-        folders.append(str(toolkit_headers()))
+    project = project_folders(path)
+    toolkit = tuple(toolkit_headers()) if toolkit_includes(path) else ()
+    kept = cubin_folder() / f"{_key(texts, arch, macros, toolkit)}.cubin"
+    cubin = _read(kept)
+    if cubin is not None:
+        return cubin
     options = ProgramOptions(
-        name=str(path), std="c++17", arch=arch, include_path=folders, define_macro=list(macros) or None
+        name=str(path),
+        std="c++17",
+        arch=arch,
+        include_path=[str(folder) for folder in (*project, *toolkit)],
+        define_macro=list(macros) or None,
     )
     try:
-        return Program(text, "c++", options).compile("cubin").code
+        cubin = Program(text, "c++", options).compile("cubin").code
     except Exception as error:
         # cuda.core's error types moved between versions, so they are told apart by what they say.
         if "NotFound" in type(error).__name__ or "INVALID_OPTION" in str(error):
             raise CudaMissingError(
-                f"{path.name}: NVRTC is missing, or does not know {arch}: {_first_line(error)}; "
-                'pip install "cuda-core[cu13]>=1.0"'
+                f"{path.name}: NVRTC is missing, or does not know {arch}: {_first_line(error)}; {CORE_MISSING}"
             ) from error
+        header = re.search(r'(?:cannot|could not) open source file "([^"]+)"', str(error))
+        package = header and package_of(header[1], toolkit)
+        if header and package:
+            raise CudaMissingError(
+                f"{path.name}: the CUDA header {header[1]} is not installed; pip install {package}"
+            ) from None
         if "NVRTC" in str(error):
             raise CompileError(f"{path.name} does not compile for {arch}\n{error}") from None
         raise
+    _keep(kept, cubin)
+    return cubin
 
 
-def toolkit_headers() -> Path:
-    """The folder of `cuda_fp16.h` and its kin: the CUDA toolkit's, or the copy in the Triton wheel.
+def _key(
+    texts: tuple[tuple[Path, str], ...],
+    arch: str,
+    macros: tuple[tuple[str, str], ...],
+    toolkit: tuple[Path, ...],
+) -> str:
+    """Everything that decides what a cubin holds, as a hash."""
+    # Paths too: a cubin names what is private to a file after its path.
+    files = [(str(path), text) for path, text in texts]
+    facts = [files, arch, macros, _compiler(), [_content(folder) for folder in toolkit]]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
-    Raises:
-        CudaMissingError: neither is installed.
-    """
-    folders = []
+
+@functools.cache
+def _compiler() -> list[object]:
+    import cuda.core
+    from cuda.bindings import nvrtc
+
+    file = nvrtc_file()
+    about = file.stat() if file else None  # NVRTC itself does not tell its patch version
+    return [
+        [str(part) for part in nvrtc.nvrtcVersion()],
+        cuda.core.__version__,
+        [str(file), about.st_size, about.st_mtime_ns] if about else [],
+    ]
+
+
+@functools.cache
+def _content(folder: Path) -> list[object]:
+    """What tells one set of headers from another, without reading megabytes: names, sizes and times."""
+    found = []
+    for place in (folder, folder / "crt"):
+        if place.is_dir():
+            with os.scandir(place) as entries:
+                found += [(e.name, e.stat().st_size, e.stat().st_mtime_ns) for e in entries if e.is_file()]
+    return [str(folder), sorted(found)]
+
+
+def _read(file: Path) -> bytes | None:
+    """A kept cubin; None where there is none, or none that is whole."""
     try:
-        from cuda.pathfinder import find_nvidia_header_directory
+        data = file.read_bytes()
+    except OSError:
+        return None
+    digest, cubin = data[:32], data[32:]
+    return cubin if cubin and hashlib.sha256(cubin).digest() == digest else None
 
-        folders.append(find_nvidia_header_directory("cudart"))
-    except (ImportError, RuntimeError):
-        pass
-    triton = importlib.util.find_spec("triton")
-    if triton is not None and triton.origin:
-        folders.append(str(Path(triton.origin).parent / "backends/nvidia/include"))
-    for folder in folders:
-        if folder and (Path(folder) / "cuda_fp16.h").is_file():
-            return Path(folder)
-    raise CudaMissingError("CUDA headers: cuda_fp16.h not found; pip install nvidia-cuda-runtime==13.*")
+
+def _keep(file: Path, cubin: bytes) -> None:
+    """Write a cubin for the next process; a folder that cannot be written to costs that process a compilation."""
+    part = file.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(hashlib.sha256(cubin).digest() + cubin)
+        part.replace(file)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
 def _first_line(error: BaseException) -> str:
