@@ -1,8 +1,9 @@
 """Run one page on one GPU and make its record.
 
 The page runs in a Python process of its own (a Jupyter kernel over Unix sockets: no network, not even the
-loopback). Two cells are added around it and leave no trace in the record: the first watches which project
-files are opened, the last hands back that list and the provenance. The first error ends the page.
+loopback), and which project files it and its children open is watched (see `watch`). Two cells are added around it
+and leave no trace in the record: the first says where to import from, the last hands back the provenance. The first
+error ends the page.
 """
 
 from __future__ import annotations
@@ -27,67 +28,34 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from course_site import watch
 from course_site.digest import file_digest
 from course_site.gpus import Gpu
 from course_site.lint import lint_output
+from course_site.manifest import project_files
 from course_site.pages import Cell, Page
 from course_site.record import MIME, Record, build_record
 
 REPORT = "application/vnd.course.report+json"
 
-# What is derived after the samples exist, and so never makes a page stale.
-DERIVED_FOLDER = "src/course_site/"
-DERIVED_FILES = frozenset(
-    f"src/course_kernels/measure/{name}.py"
-    for name in ("__init__", "derive", "machine", "roofline", "provenance")
-)
-# Never sources: build products, caches, environments, records.
-NOT_SOURCES = frozenset({"site", "build", "wheelhouse", "records"})
-
 FIRST_CELL = """
 def _course_first():
-    import os, sys, types
-    opened, join, isabs, getcwd = set(), os.path.join, os.path.isabs, os.getcwd
-    writing = os.O_WRONLY | os.O_RDWR
-    def watch(event, arguments):
-        if event == "open":
-            path, mode, flags = arguments
-            if isinstance(path, bytes):
-                path = os.fsdecode(path)
-            if isinstance(path, str) and not (set(mode) & set("wax+") if mode else flags & writing):
-                opened.add(path if isabs(path) else join(getcwd(), path))
-    source = {source!r}
-    if source in sys.path:
-        sys.path.remove(source)
-    sys.path.insert(0, source)
-    sys.addaudithook(watch)
-    module = types.ModuleType("_course_watch")
-    module.opened = opened
-    sys.modules[module.__name__] = module
+    import os, sys
+    # The folder a page runs in is no place to import from: a file there would stand before a library.
+    sys.path[:] = [path for path in sys.path if path and os.path.realpath(path) not in ({root!r}, {source!r})]
+    sys.path.insert(0, {source!r})
 _course_first()
 del _course_first
 """
 
 LAST_CELL = """
 def _course_last():
-    import os, sys
     from IPython.display import display
-    files = set(sys.modules["_course_watch"].opened)
-    for module in list(sys.modules.values()):
-        try:
-            file = vars(module).get("__file__")
-        except TypeError:
-            continue
-        if isinstance(file, str):
-            files.add(os.path.abspath(file))
-    counters = sys.modules.get("course_kernels.measure.counters")
-    if counters is not None:
-        files.update(os.path.abspath(os.path.join({root!r}, file)) for file in counters.child_files())
     provenance = None
     if {real!r}:
         from course_kernels.measure.provenance import provenance as describe
         provenance = describe()
-    display({{{mime!r}: {{"files": sorted(files), "provenance": provenance}}}}, raw=True)
+    display({{{mime!r}: {{"provenance": provenance}}}}, raw=True)
 _course_last()
 """
 
@@ -140,19 +108,22 @@ async def execute_async(
     began = time.time()
     real = not os.environ.get("COURSE_FAKE_GPUS")
     source = [
-        FIRST_CELL.format(source=str(root / "src")),
+        FIRST_CELL.format(root=str(root), source=str(root / "src")),
         *(cell.source for cell in page.code),
-        LAST_CELL.format(root=str(root), real=real, mime=REPORT),
+        LAST_CELL.format(real=real, mime=REPORT),
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in source])
-    seconds = await _run(page, root, notebook, state, progress)
+    seconds, opened = await _run(page, root, notebook, state, progress)
     report = next(
         output["data"][REPORT] for output in notebook.cells[-1].outputs if REPORT in output.get("data", {})
     )
     outputs = [_published(cell.outputs) for cell in notebook.cells[1:-1]]
     for number, cell_outputs in enumerate(outputs, start=1):
         _refuse_typed_numbers(page, number, cell_outputs)
-    files = project_files(report["files"], root, page)
+    try:
+        files = project_files(opened, root, page)
+    except ValueError as error:
+        raise PageFailed(f"{page.path}: {error}") from None
     for file in files:
         if (root / file).stat().st_mtime > began:
             raise PageFailed(f"{page.path}: {file} changed while the page ran: run the page again")
@@ -181,8 +152,8 @@ async def _run(
     notebook: Any,
     state: Progress,
     progress: Callable[[Progress], None] | None,
-) -> list[float]:
-    """Execute the cells of ``notebook`` in place; the seconds of every cell of the page."""
+) -> tuple[list[float], list[str]]:
+    """Execute the cells of ``notebook`` in place; the seconds of every cell of the page, and the files it opened."""
     from jupyter_client import AsyncKernelManager
     from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
     from nbclient import NotebookClient
@@ -238,9 +209,9 @@ async def _run(
                 raise _process_died(page, state, status, error, scratch / "log") from None
             finally:
                 await _end(client, manager)
+        return seconds, watch.read(scratch / "opened")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return seconds
 
 
 async def _end(client: Any, manager: Any) -> None:
@@ -267,14 +238,20 @@ def _scratch_folder() -> str:
 
 def _environment(root: Path, gpu: Gpu, scratch: Path) -> dict[str, str]:
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    paths = [str(root / "src"), environment.get("PYTHONPATH", "")]
-    return environment | {
-        "CUDA_VISIBLE_DEVICES": gpu.visible,
-        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-        "IPYTHONDIR": str(scratch / "ipython"),  # nobody's start-up files take part in a measurement
-        "JUPYTER_RUNTIME_DIR": str(scratch),
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-    }
+    watched = watch.door_for_children(scratch / "watch", scratch / "opened", root)
+    paths = [watched["PYTHONPATH"], str(root / "src"), environment.get("PYTHONPATH", "")]
+    return (
+        environment
+        | watched
+        | {
+            "CUDA_VISIBLE_DEVICES": gpu.visible,
+            "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+            "PYTHONSAFEPATH": "1",  # what lies in the folder a child runs in is no library
+            "IPYTHONDIR": str(scratch / "ipython"),  # nobody's start-up files take part in a measurement
+            "JUPYTER_RUNTIME_DIR": str(scratch),
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        }
+    )
 
 
 def _cell_failed(page: Page, index: int, gpu: Gpu, error: Any) -> PageFailed:
@@ -347,34 +324,6 @@ def _refuse_typed_numbers(page: Page, number: int, outputs: list[dict[str, Any]]
                     f"{page.path}: {_place(number, page.code)}: prints a performance number, "
                     f"{finding.excerpt!r} ({finding.why}): record it by name and show it from the prose"
                 )
-
-
-def project_files(files: Iterable[str], root: Path, page: Page) -> list[str]:
-    """Of ``files`` (absolute paths) the sources of this project that make a page stale, repository-relative.
-
-    Left out: what is derived after the samples exist, the page itself (its cells are hashed one by one),
-    caches and build products, anything hidden, anything that no longer exists.
-    """
-    found = set()
-    for file in files:
-        path = Path(os.path.realpath(file))
-        if not path.is_relative_to(root) or not path.is_file():
-            continue
-        relative = path.relative_to(root)
-        name = relative.as_posix()
-        hidden = any(part.startswith(".") or part == "__pycache__" for part in relative.parts)
-        if (
-            hidden
-            or relative.parts[0] in NOT_SOURCES
-            or name.startswith(DERIVED_FOLDER)
-            or name in DERIVED_FILES
-            or relative == page.path
-        ):
-            continue
-        if path.suffix in (".pyc", ".so") or "site-packages" in relative.parts:
-            continue
-        found.add(name)
-    return sorted(found)
 
 
 def fake_provenance(gpu: Gpu) -> dict[str, Any]:

@@ -17,9 +17,10 @@ from typing import Any
 
 from course_kernels.measure.provenance import slug_of
 from course_site.digest import code_digest, file_digest
+from course_site.manifest import new_includes
 from course_site.pages import Page
 
-SCHEMA = 1
+SCHEMA = 2
 MIME = "application/vnd.course.record+json"
 
 
@@ -237,7 +238,7 @@ def stale_reasons(page: Page, record: Record, root: Path) -> list[str]:
         for number, (a, b) in enumerate(zip(now, then, strict=False), start=1)
         if a != b
     ]
-    return reasons + changed_files(meta["manifest"], root)
+    return reasons + changed_files(meta["manifest"], root) + new_includes(meta["manifest"], root)
 
 
 def changed_files(manifest: dict[str, str], root: Path) -> list[str]:

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from tiny_repository import commit_all, make_repository, recording, write, write_page
 
-from course_site.execute import PageFailed, execute, project_files, revision
+import course_kernels
+from course_site.execute import PageFailed, execute, revision
 from course_site.gpus import find_gpus
+from course_site.manifest import project_files
 from course_site.pages import read_page
 from course_site.record import RecordError, stale_reasons
 
@@ -59,19 +61,14 @@ def test_the_manifest_holds_all_that_ran(root):
     write(root, "src/course_kernels/__init__.py", "")
     write(root, "src/course_kernels/measure/__init__.py", "")
     write(root, "src/course_kernels/measure/roofline.py", "")
-    write(root, "src/course_kernels/measure/clock.py", "")
-    write(root, "src/tiny/child.py", "")
+    write(root, "src/course_kernels/measure/clock.py", "import course_kernels.measure.roofline")
+    write(root, "src/course_kernels/measure/complaints.py", "")
     write(root, "src/tiny/unused.py", "")
     write(root, "src/tiny/data.bin", "xyz")
-    write(
-        root,
-        "src/course_kernels/measure/counters.py",
-        "import pathlib\n\n\ndef child_files():\n    return ['src/tiny/child.py']\n",
-    )
     path = write_page(
         root,
         "one",
-        "import tiny.sub\nfrom course_kernels.measure import clock, counters, roofline",
+        "import tiny.sub\nfrom course_kernels.measure import clock, complaints",
         "def later():\n    from tiny import lazy\n    return lazy.add(1, 1)\nlater()",
         "import pathlib, os\nfrom pathlib import Path\nfolder = Path(tiny.sub.__file__).parents[1]\n"
         "text = (folder / 'kernel.cu').read_text() + open(folder / 'tile.cuh').read()\n"
@@ -81,9 +78,7 @@ def test_the_manifest_holds_all_that_ran(root):
     assert list(run(root, path).meta["manifest"]) == [
         "src/course_kernels/__init__.py",
         "src/course_kernels/measure/clock.py",
-        "src/course_kernels/measure/counters.py",
         "src/tiny/__init__.py",
-        "src/tiny/child.py",
         "src/tiny/data.bin",
         "src/tiny/kernel.cu",
         "src/tiny/kernel.py",
@@ -103,6 +98,148 @@ def test_what_never_makes_a_page_stale_is_not_in_the_manifest(root):
     files = [write(root, name, "") if name != path else root / name for name in names]
     files += [root / "src/tiny/gone.py", write(root.parent, "outside.py", ""), root / "src/tiny/kernel.py"]
     assert project_files(map(str, files), root, page) == ["src/tiny/kernel.py"]
+
+
+# --- children ------------------------------------------------------------------------------------
+
+KERNELS = Path(course_kernels.__file__)
+
+
+def with_children(root):
+    """A repository whose children can be told from each other by what they import."""
+    write(root, "src/course_kernels/__init__.py", KERNELS.read_text(encoding="utf-8"))
+    for name in ("crash", "grandchild", "reset", "killed", "unused"):
+        write(root, f"src/course_kernels/{name}.py", "")
+
+
+def test_a_child_that_crashes_and_a_grandchild_have_told_what_they_read(root):
+    with_children(root)
+    path = write_page(
+        root,
+        "one",
+        "import os, subprocess, sys",
+        "crash = 'import course_kernels.crash, os; os.abort()'\n"
+        "killed = 'import course_kernels.killed, os; os.kill(os.getpid(), 9)'\n"
+        "inner = [sys.executable, '-c', 'import course_kernels.grandchild']\n"
+        "outer = f'import subprocess; subprocess.run({inner!r}, check=True)'\n"
+        "[subprocess.run([sys.executable, '-c', text]).returncode for text in (crash, killed, outer)]",
+    )
+    record = run(root, path)
+    assert record.outputs[1][-1]["data"]["text/plain"] == "[-6, -9, 0]"
+    assert list(record.meta["manifest"]) == [
+        "src/course_kernels/__init__.py",
+        "src/course_kernels/crash.py",
+        "src/course_kernels/grandchild.py",
+        "src/course_kernels/killed.py",
+    ]
+
+
+def test_a_command_that_sets_its_own_path_is_watched_too(root):
+    with_children(root)
+    path = write_page(
+        root,
+        "one",
+        "import subprocess, sys\n"
+        "command = f'PYTHONPATH=src {sys.executable} -m course_kernels.reset | cat'\n"
+        "subprocess.run(['bash', '-c', command], check=True)",
+    )
+    assert list(run(root, path).meta["manifest"]) == [
+        "src/course_kernels/__init__.py",
+        "src/course_kernels/reset.py",
+    ]
+
+
+def test_a_compiled_file_in_the_cache_stands_for_its_source(root, monkeypatch):
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    path = write_page(root, "one", "import tiny.kernel")
+    first = list(run(root, path).meta["manifest"])
+    assert list((root / "src/tiny/__pycache__").glob("kernel.*.pyc"))
+    assert list(run(root, path).meta["manifest"]) == first == ["src/tiny/__init__.py", "src/tiny/kernel.py"]
+
+
+def test_a_machines_own_start_up_file_still_runs(root, tmp_path, monkeypatch):
+    write(tmp_path, "machine/sitecustomize.py", "import os\nos.environ['MACHINE'] = 'set'\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "machine"))
+    path = write_page(root, "one", "import os\nos.environ['MACHINE']")
+    assert run(root, path).outputs[0][0]["data"]["text/plain"] == "'set'"
+
+
+def test_what_lies_in_the_folder_a_page_runs_in_is_no_library(root):
+    write(root, "statistics.py", "mean = None\n")
+    path = write_page(
+        root,
+        "one",
+        "import statistics, subprocess, sys\n"
+        "child = subprocess.run([sys.executable, '-c', 'import statistics; print(statistics.mean([1]))'],\n"
+        "    capture_output=True, text=True)\n"
+        "statistics.mean([3]), child.stdout",
+    )
+    assert run(root, path).outputs[0][0]["data"]["text/plain"] == "(3, '1\\n')"
+
+
+# --- what is derived -----------------------------------------------------------------------------
+
+MACHINE = "src/course_kernels/measure/machine.py"
+
+
+@pytest.mark.parametrize(
+    ("cell", "files", "counts"),
+    [
+        ("from course_kernels.measure import compare", {}, False),
+        ("from course_kernels.measure.machine import machine_for", {}, True),
+        ("from course_kernels.measure import machine", {}, True),
+        ("import course_kernels.measure.machine as sheets", {}, True),
+        ("import course_kernels.measure as m\nm.machine", {}, True),
+        ("__import__('course_kernels.measure.machine')", {}, True),
+        ("from course_kernels.measure import FasterThanFloor", {"roofline": "from .machine import x"}, False),
+        (
+            "from course_kernels.measure import FasterThanFloor",
+            {"roofline": "from course_kernels.measure.machine import x"},
+            True,
+        ),
+        ("%time\nimport course_kernels.measure.machine", {}, True),
+        ("1", {"run": "import course_kernels.measure.machine"}, False),
+        ("1", {"../tiny": "from course_kernels.measure.machine import machine_for"}, True),
+    ],
+)
+def test_the_data_sheets_count_where_what_they_say_is_recorded(root, cell, files, counts):
+    write(root, MACHINE, "PEAK = 4800\n")
+    names = [f"src/course_kernels/measure/{name}.py" for name in files]
+    for name, text in zip(names, files.values(), strict=True):
+        write(root, name, text)
+    page = read_page(root / write_page(root, "one", cell), root)
+    found = project_files([str(root / name) for name in [MACHINE, *names]], root, page)
+    assert (MACHINE in found) is counts
+
+
+def test_what_a_source_includes_is_in_the_manifest_and_what_it_comes_to_include_makes_it_stale(root):
+    write(root, "src/tiny/kernel.cu", '#include "tile.cuh"\nint x;\n')
+    path = write_page(root, "one", "text = open('src/tiny/kernel.cu').read()")
+    page = read_page(root / path, root)
+    record = run(root, path)
+    assert list(record.meta["manifest"]) == ["src/tiny/kernel.cu", "src/tiny/tile.cuh"]
+    assert stale_reasons(page, record, root) == []
+    # A header that the toolkit had until now, in the place where it is looked for first.
+    write(root, "src/tiny/kernel.cu", '#include "tile.cuh"\n#include <mma.h>\nint x;\n')
+    record = run(root, path)
+    assert stale_reasons(page, record, root) == []
+    write(root, "src/tiny/mma.h", "// planted\n")
+    assert stale_reasons(page, record, root) == [
+        "src/tiny/kernel.cu now includes src/tiny/mma.h, which no record knows"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('#include "gone.cuh"', "src/tiny/gone.cuh: no such file, included by kernel.cu"),
+        ("#include HEADER", "kernel.cu, line 1: #include HEADER"),
+    ],
+)
+def test_an_include_that_cannot_be_followed_is_one_line(root, line, said):
+    write(root, "src/tiny/kernel.cu", f"{line}\n")
+    path = write_page(root, "one", "text = open('src/tiny/kernel.cu').read()")
+    assert str(failure(root, path)).startswith(f"docs/one.py: {said}")
 
 
 def test_a_change_in_a_lazily_imported_module_makes_the_record_stale(root):

@@ -17,7 +17,6 @@ from course_kernels.measure.counters import (
     READ,
     WRITE,
     CountersUnavailable,
-    child_files,
     count,
     count_many,
     parse,
@@ -25,6 +24,7 @@ from course_kernels.measure.counters import (
 )
 from course_kernels.problem import Workload
 from course_kernels.refusals import cheats
+from course_site import watch
 
 W = Workload.of("float32", M=32, N=32)
 WANTED = [READ, WRITE]
@@ -141,7 +141,6 @@ def test_missing_calls_are_refused():
 @pytest.fixture
 def ncu(tmp_path, monkeypatch):
     """Puts an `ncu` on PATH that prints a text and answers for the child; returns what it was called with."""
-    monkeypatch.setattr(counters, "_child_files", set())
 
     def put(output="", answer=None, code=0, run_child=False):
         script = tmp_path / "ncu"
@@ -165,7 +164,7 @@ def ncu(tmp_path, monkeypatch):
     return put
 
 
-DONE = {"done": True, "files": ["/repository/src/course_kernels/k.cu"]}
+DONE = {"done": True}
 
 
 def test_count(ncu):
@@ -187,7 +186,6 @@ def test_count(ncu):
     ]  # fmt: skip
     assert arguments[arguments.index("--metrics") + 1] == f"{READ},{WRITE}"
     assert arguments[-5:-2] == [sys.executable, "-m", "course_kernels.measure.counters"]
-    assert child_files() == {Path("/repository/src/course_kernels/k.cu")}
 
 
 def test_count_many_in_one_child(ncu):
@@ -278,15 +276,18 @@ def test_ncu_that_does_not_end_is_one_line(ncu, monkeypatch):
         count(cheats.honest, W)
 
 
-def test_the_real_child_hands_back_its_manifest_and_its_error(ncu, monkeypatch):
-    """Without a GPU the child fails, in one line, and still says which files it had loaded by then."""
+def test_the_real_child_tells_its_files_and_its_error(ncu, monkeypatch, tmp_path):
+    """Without a GPU the child fails, in one line, and has still told which files it had loaded by then."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    log = tmp_path / "opened"
+    for name, value in watch.door_for_children(tmp_path / "door", log, SRC.parent).items():
+        monkeypatch.setenv(name, value)
     ncu(run_child=True)
 
     with pytest.raises(CountersUnavailable, match="the profiled process failed: "):
         count(cheats.honest, W)
 
-    loaded = {path.relative_to(SRC).as_posix() for path in child_files()}
+    loaded = {Path(path).relative_to(SRC).as_posix() for path in watch.read(log)}
     assert {
         "course_kernels/refusals/cheats.py",
         "course_kernels/refusals/problem.py",
@@ -297,13 +298,3 @@ def test_the_real_child_hands_back_its_manifest_and_its_error(ncu, monkeypatch):
         "course_kernels/measure/marker.py",
     } <= loaded
     assert not any("softmax" in path or path.endswith(".pyc") for path in loaded)
-
-
-def test_opened_files_are_part_of_the_manifest(tmp_path):
-    source = SRC / "course_kernels" / "problem.py"
-
-    found = counters.loaded_files([str(source), str(tmp_path / "elsewhere.cu"), "/no/such/file", str(SRC)])
-
-    assert str(source) in found
-    assert not any("elsewhere" in path for path in found)
-    assert str(SRC) not in found

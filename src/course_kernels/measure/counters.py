@@ -43,8 +43,6 @@ KNOWN_FAILURES = {
 }
 NO_KERNELS = "No kernels were profiled"
 
-_child_files: set[Path] = set()
-
 
 class CountersUnavailable(RuntimeError):
     """Hardware counters cannot be read here; the message is one line: what, where, what to do."""
@@ -86,7 +84,6 @@ def count_many(jobs: Iterable[tuple[Any, Workload]], metrics: Sequence[str] = ()
         ]
         output = _run(command)
         report = json.loads(answer.read_text()) if answer.exists() else {}
-    _child_files.update(Path(file) for file in report.get("files", ()))
     if report.get("wrong"):
         raise WrongResult(report["wrong"])
     if not report.get("done"):
@@ -98,11 +95,6 @@ def count_many(jobs: Iterable[tuple[Any, Workload]], metrics: Sequence[str] = ()
         _counted(competitor, workload, group, metrics)
         for (competitor, workload), group in zip(field, split_jobs(launches, len(field)), strict=True)
     ]
-
-
-def child_files() -> set[Path]:
-    """Every project file that child processes of this process have loaded so far."""
-    return set(_child_files)
 
 
 # --- reading what ncu prints --------------------------------------------------------------------
@@ -246,14 +238,7 @@ def _run(command: Sequence[str]) -> str:
 
 
 def main(request: Path, answer: Path) -> int:
-    """Profile one call of every job in `request`; write to `answer` what was loaded and how it went."""
-    opened: set[str] = set()
-
-    def watch(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open" and isinstance(arguments[0], str):
-            opened.add(arguments[0])
-
-    sys.addaudithook(watch)
+    """Profile one call of every job in `request`; write to `answer` how it went."""
     sys.stdout = sys.stderr  # ncu writes its table to the same standard output
     report: dict[str, Any] = {}
     try:
@@ -264,22 +249,10 @@ def main(request: Path, answer: Path) -> int:
     except Exception as error:
         lines = str(error).strip().splitlines()
         report["error"] = f"the profiled process failed: {type(error).__name__}: {lines[0] if lines else ''}"
-    report["files"] = loaded_files(opened)
     temporary = answer.with_suffix(".part")
     temporary.write_text(json.dumps(report))
     os.replace(temporary, answer)
     return 0 if report.get("done") else 1
-
-
-def loaded_files(opened: Iterable[str]) -> list[str]:
-    """The project's sources among `opened` and the loaded modules; absolute paths."""
-    modules = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    paths = {Path(file).resolve() for file in [*opened, *modules] if isinstance(file, str)}
-    return sorted(
-        str(path)
-        for path in paths
-        if path.is_relative_to(SOURCES) and "__pycache__" not in path.parts and path.is_file()
-    )
 
 
 def _profile(jobs: Sequence[dict[str, Any]]) -> None:
