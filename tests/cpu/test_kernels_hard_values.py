@@ -1,0 +1,145 @@
+"""The check's whole round over the kernels that run on a CPU: NaN, infinities and zeros go in and come out."""
+
+from __future__ import annotations
+
+import dataclasses
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import test_kernels_bias_gelu
+import torch
+from cuda_on_cpu import build
+
+import course_kernels
+from course_kernels.measure.check import WrongResult, checked_error
+from course_kernels.measure.competitor import competitor_of
+from course_kernels.problem import Workload
+
+ROOT = Path(course_kernels.__file__).parent
+ODD = {"M": 33, "N": 65, "K": 17}  # nothing divides anything
+EVEN = {"M": 132, "N": 136, "K": 136}  # whole vectors
+WORKLOADS = {
+    "attention": [Workload.of("float32", B=1, H=2, N=70, D=64, causal=causal) for causal in (False, True)],
+    "bank_conflicts": [Workload.of("float32", N=1025, S=7)],
+    "bias_gelu": [Workload.of(dtype, M=5, N=40) for dtype in ("float32", "bfloat16")],
+    "bytes_in_flight": [Workload.of("float32", N=5003, V=4, R=2)],
+    "copy": [Workload.of("float16", N=5003)],
+    "divergence": [Workload.of("float32", N=1025, W=8)],
+    "fused_multiply_add": [Workload.of("float32", N=129, C=4, K=37)],
+    "gemm": [Workload.of(dtype, **size) for dtype in ("bfloat16", "float16") for size in (ODD, EVEN)],
+    "gemm_fp8": [Workload.of("bfloat16", **ODD)],
+    "grey": [Workload.of("float32", H=33, W=65)],
+    "reduction": [Workload.of("float32", N=20_011)],
+    "sgemm": [Workload.of("float32", **size) for size in (ODD, EVEN)],
+    "softmax": [Workload.of("float32", M=13, N=781)],
+    "strided_read": [Workload.of("float32", N=3003, S=3)],
+    "transpose": [Workload.of("float32", M=37, N=70)],
+    "vector_add": [Workload.of("float32", N=5003)],
+}
+# What a CPU cannot be made to do in this way: Hopper's own instructions, which tests/gpu runs.
+NOT_HERE = {"gemm/k04_wgmma", "attention/k04_specialised"}
+KERNELS = {
+    name: import_module(f"course_kernels.{name.replace('/', '.')}")
+    for path in sorted(ROOT.glob("*/k[0-9][0-9]_*.py"))
+    if (name := f"{path.parent.name}/{path.stem}") not in NOT_HERE
+}
+# Triton's interpreter multiplies no bfloat16, cuts where a card rounds to it, and reads the NaN of 8 bits as 480.
+NOT_INTERPRETED = {"gemm/k05_triton": "bfloat16"}
+INTERPRETED = {
+    "gemm_fp8/k01_triton": lambda problem: dataclasses.replace(
+        problem, max_error=lambda w: problem.max_error(w) + 2.0**-8, hard=lambda w: ({0: (0.0, -0.0)},)
+    )
+}
+CARD = SimpleNamespace(multi_processor_count=3, name="CPU", major=9, minor=0)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """load_kernel for the CPU; every kernel is built once."""
+    found = {}
+
+    def load_kernel(source, name, defines=None, **how):
+        key = source, name, str(defines)
+        if key not in found:
+            text = source.read_text()
+            if source.parent.name == "bias_gelu":
+                for cuda, plain in test_kernels_bias_gelu.STAND_INS.items():
+                    text = text.replace(cuda, plain)
+                text = test_kernels_bias_gelu.HEAD + text
+            found[key] = build(tmp_path_factory.mktemp(name), source, name, defines, text)
+        return found[key]
+
+    return load_kernel
+
+
+@pytest.fixture
+def on_cpu(built, monkeypatch):
+    """Launchers as they are, over stand-ins of the card and of the driver."""
+
+    def prepare(problem):
+        for path in ROOT.joinpath(problem).glob("*.py"):
+            module = import_module(f"course_kernels.{problem}.{path.stem}")
+            for name, stand_in in {
+                "load_kernel": built,
+                "launch": lambda kernel, grid, block, *args, shared_bytes=0: kernel(
+                    grid, block, *args, shared_bytes=shared_bytes
+                ),
+                "allow_shared_memory": lambda *args, **how: None,
+                "places": lambda kernel, threads: 3,
+                "limits": lambda V, R: {"shared_bytes": 0, "blocks": R, "multiprocessors": 1},
+            }.items():
+                if hasattr(module, name):
+                    monkeypatch.setattr(module, name, stand_in)
+            forget(module)
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda *device: (9, 0))
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda *device: CARD)
+        monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+
+    yield prepare
+    for module in KERNELS.values():
+        forget(module)
+
+
+def forget(module):
+    """Empty the caches of a launcher: what it kept belongs to another card."""
+    for function in vars(module).values():
+        getattr(function, "cache_clear", lambda: None)()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_hard_values_come_out_as_they_must(on_cpu, kernel):
+    folder = kernel.partition("/")[0]
+    module = KERNELS[kernel]
+    on_cpu(folder)
+    takes = getattr(module, "supports", lambda w: True)
+    workloads = [w for w in WORKLOADS[folder] if takes(w) and w.dtype != NOT_INTERPRETED.get(kernel)]
+    competitor = competitor_of(module)
+    problem = INTERPRETED.get(kernel, lambda problem: problem)(competitor.problem)
+
+    assert workloads
+    for w in workloads:
+        for seed in range(2):
+            checked_error(dataclasses.replace(competitor, problem=problem), w, seed, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "clamp"),
+    [
+        ("sgemm/k01_naive", torch.nan_to_num),
+        ("reduction/k03_shuffle", lambda y: y.clamp(max=3e38)),
+        ("softmax/k01_online", lambda y: y.clamp(0, 1).nan_to_num(0.5)),
+        ("attention/k02_teaching", lambda y: torch.where(y.isnan(), 0.0, y)),
+    ],
+)
+def test_what_a_kernel_clamps_away_is_missed(on_cpu, kernel, clamp):
+    problem = kernel.partition("/")[0]
+    on_cpu(problem)
+    right = competitor_of(KERNELS[kernel])
+    wrong = dataclasses.replace(
+        right, function=lambda *inputs, **options: clamp(right.function(*inputs, **options))
+    )
+
+    with pytest.raises(WrongResult, match=r": (NaN|infinity) lost: .*, where \w+ holds "):
+        checked_error(wrong, WORKLOADS[problem][0], device="cpu")
