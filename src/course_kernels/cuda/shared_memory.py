@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -20,10 +21,14 @@ def allow_shared_memory(kernel: Any, n_bytes: int, *, carveout: int | None = Non
     Raises:
         ValueError: the GPU has less than that; the line says how much it has.
     """
+    _allow(kernel, n_bytes, carveout, torch.cuda.current_device())
+
+
+@functools.cache  # launchers ask at every launch, and the driver's answer holds as long as the kernel does
+def _allow(kernel: Any, n_bytes: int, carveout: int | None, number: int) -> None:
     from cuda.bindings import driver
     from cuda.core import Device
 
-    number = torch.cuda.current_device()
     most = Device(number).properties.max_shared_memory_per_block_optin
     if n_bytes > most:
         raise ValueError(f"shared memory: a block wants {n_bytes} bytes, this GPU has {most} for it")
