@@ -1,4 +1,4 @@
-"""The clock on a made-up GPU whose time is a number: what it times, in which order, and when it stops."""
+"""The clock on a made-up GPU whose time is a number: what it times, in which order, where it reads, when it stops."""
 
 from __future__ import annotations
 
@@ -9,19 +9,37 @@ import numpy as np
 import pytest
 
 from course_kernels.measure import clock as clock_module
-from course_kernels.measure.clock import MAX_ROUNDS, MIN_ROUNDS, WARM_UP_S, Clock, enough
+from course_kernels.measure.clock import (
+    BLOCKS,
+    MAX_EVERY,
+    MAX_ROUNDS,
+    MIN_ROUNDS,
+    READING_TRIES,
+    SETTLE_CALLS,
+    WARM_UP_S,
+    Clock,
+    every_of,
+)
+from course_kernels.measure.sensors import SensorsUnavailable
 
 PASS_US = 60.0  # one pass over the buffer that empties the cache
+READING_US = 200.0  # one reading of the card
 
 
 class MadeUpTorch:
-    """Stands in for torch: a host and a GPU with a clock each, in microseconds."""
+    """Stands in for torch: a host and a GPU with a clock each, in microseconds.
+
+    Attributes:
+        host, gpu: time of each; the GPU's is when all that is queued will be done.
+        ran: what the GPU ran and will run: name, from, to.
+    """
 
     float32 = None
 
     def __init__(self):
         self.host = self.gpu = 0.0
-        self.passes_before_next = 0
+        self.ran = []
+        self.readings = []
         torch = self
 
         class Event:
@@ -33,7 +51,11 @@ class MadeUpTorch:
                 self.at = torch.gpu = max(torch.gpu, torch.host)
 
             def query(self):
+                torch.host += 0.5
                 return torch.host >= self.at
+
+            def synchronize(self):
+                torch.host = max(torch.host, self.at) + 2
 
             def elapsed_time(self, end):
                 return (end.at - self.at) / 1e3
@@ -54,108 +76,294 @@ class MadeUpTorch:
     empty = ones
 
     def sum(self, *arguments, **how):
-        self.launch(gpu_us=PASS_US, host_us=4)
+        self.launch(gpu_us=PASS_US, host_us=4, name="pass")
 
-    def launch(self, gpu_us, host_us=5.0):
+    def launch(self, gpu_us, host_us=5.0, name="k"):
         self.host += host_us
-        self.gpu = max(self.gpu, self.host) + gpu_us
+        began = max(self.gpu, self.host)
+        self.gpu = began + gpu_us
+        self.ran.append((name, began, self.gpu))
+
+    def running(self, at):
+        """What the GPU runs at a moment; None when it has nothing to do."""
+        return next((name for name, began, ended in self.ran if began <= at < ended), None)
+
+    def snapshot(self):
+        began = self.host
+        self.host += READING_US
+        self.readings.append((began, self.host))
+        return {"sm_mhz": 1000, "power_w": began}
 
 
 @pytest.fixture
 def torch(monkeypatch):
     made_up = MadeUpTorch()
     monkeypatch.setitem(sys.modules, "torch", made_up)
-    monkeypatch.setattr(clock_module, "snapshot", lambda: {"sm_mhz": made_up.host})
+    monkeypatch.setattr(clock_module, "snapshot", made_up.snapshot)
     monkeypatch.setattr(clock_module, "time", SimpleNamespace(perf_counter=lambda: made_up.host / 1e6))
     return made_up
+
+
+class MadeUpRace:
+    """Counts what the clock asks of it; every call notes its block and how often the inputs were refilled there."""
+
+    def __init__(self, torch, **gpu_us):
+        self.torch, self.gpu_us = torch, gpu_us
+        self.made = self.refills = 0
+        self.log, self.kept = [], {}
+
+    def block(self, number):
+        assert number == self.made
+        self.made += 1
+        self.refills = 0
+        return {name: self.call(name, number) for name in self.gpu_us}
+
+    def call(self, name, block):
+        def run():
+            self.torch.launch(gpu_us=self.gpu_us[name], name=name)
+            self.log.append((name, block, self.refills))
+            return self.log[-1]
+
+        return run
+
+    def refill(self):
+        self.refills += 1
+
+    def keep(self, name, result):
+        assert name not in self.kept
+        self.kept[name] = (result, len(self.log))
+
+
+# --- one sample -----------------------------------------------------------------------------------
 
 
 def test_samples_are_the_gpus_time(torch):
     timing = Clock().time({"k": lambda: torch.launch(gpu_us=1000.0)}, seconds=0.1)
 
-    assert timing.samples_us["k"] == pytest.approx(np.full(100, 1000.0), abs=2)
+    assert timing.samples_us["k"] == pytest.approx(np.full(timing.rounds, 1000.0), abs=2)
+    assert timing.rounds == pytest.approx(100, abs=2)
+    assert timing.sampled["k"].host_bound == 0
 
 
 def test_a_slow_host_is_not_timed(torch):
     # The call keeps the host busy for 40 times as long as the GPU works.
     timing = Clock().time({"k": lambda: torch.launch(gpu_us=20.0, host_us=800.0)}, seconds=0.01)
 
-    assert timing.samples_us["k"] == pytest.approx(np.full(len(timing.samples_us["k"]), 20.0), abs=2)
+    found = timing.sampled["k"]
+    assert found.us == pytest.approx(np.full(len(found.us), 20.0), abs=2)
+    assert found.host_us == pytest.approx(np.full(len(found.us), 800.0), abs=1e-6)
+    assert found.host_bound == 0
 
 
 def test_a_host_that_is_slow_once_is_timed_again(torch):
-    clock, calls = Clock(), []
+    calls = []
 
     def call():
         calls.append(1)
-        torch.launch(gpu_us=20.0, host_us=5000.0 if len(calls) % 7 == 0 else 5.0)
+        torch.launch(gpu_us=20.0, host_us=2000.0 if len(calls) % 7 == 0 else 5.0)
 
-    clock._warm_up = lambda call: 2
-    timing = clock.time({"k": call}, seconds=0.001)
+    timing = Clock().time({"k": call}, seconds=0.001)
 
-    assert timing.samples_us["k"] == pytest.approx(np.full(len(timing.samples_us["k"]), 20.0), abs=2)
+    found = timing.sampled["k"]
+    assert found.us == pytest.approx(np.full(len(found.us), 20.0), abs=2)
+    assert found.host_bound == 0
 
 
-def test_a_call_that_waits_for_the_gpu_is_timed_as_its_caller_sees_it(torch):
+def test_a_sample_that_timed_the_host_to_the_end_is_flagged(torch):
+    slow_from = []
+
+    def call():
+        torch.launch(gpu_us=20.0, host_us=90_000.0 if slow_from and torch.host > slow_from[0] else 5.0)
+
+    clock = Clock()
+    race = MadeUpRace(torch)
+    race.block = lambda number: (slow_from.append(torch.host) if number == BLOCKS - 1 else None, {"k": call})[
+        1
+    ]
+    found = clock.time(race, seconds=0.001).sampled["k"]
+
+    assert found.host_bound == np.sum(found.block == BLOCKS - 1) > 0
+    assert np.median(found.us) < 25
+
+
+def test_a_call_that_waits_for_the_gpu_is_timed_as_its_caller_sees_it_and_flagged(torch):
     def call():
         torch.launch(gpu_us=500.0)
         torch.cuda.synchronize()
         torch.launch(gpu_us=500.0, host_us=300.0)
 
-    timing = Clock().time({"k": call}, seconds=0.01)
+    found = Clock().time({"k": call}, seconds=0.01).sampled["k"]
 
-    assert np.median(timing.samples_us["k"]) == pytest.approx(1305, abs=5)
-    assert len(timing.samples_us["k"]) == MIN_ROUNDS
-
-
-def test_competitors_take_turns_in_rotated_order(torch):
-    ran = []
-
-    def call(name):
-        return lambda: (ran.append(name), torch.launch(gpu_us=100_000.0))
-
-    timing = Clock().time({name: call(name) for name in "abc"}, seconds=0.1)
-
-    rounds = "".join(ran[-3 * len(timing.samples_us["a"]) :])
-    assert rounds == "abcbcacab" * 3 + "abc"
+    assert np.median(found.us) == pytest.approx(1305, abs=5)
+    assert len(found.us) == found.host_bound == MIN_ROUNDS
 
 
-def test_warm_up_is_by_time_and_for_every_competitor(torch):
-    ran = {"fast": 0, "slow": 0}
-    sampled_from = {}
+# --- rounds and blocks ----------------------------------------------------------------------------
 
-    def call(name, gpu_us):
+
+def test_every_round_has_an_order_of_its_own_and_a_seed_repeats_it(torch):
+    def order(seed):
+        race = MadeUpRace(torch, **dict.fromkeys("abcd", 100_000.0))
+        timing = Clock().time(race, seconds=2.0, seed=seed)
+        ran = "".join(name for name, _, _ in race.log[-4 * timing.rounds :])
+        return [ran[i : i + 4] for i in range(0, len(ran), 4)]
+
+    first, again, other = order(1), order(1), order(2)
+
+    assert all(sorted(turn) == list("abcd") for turn in first)
+    assert first == again != other
+    assert len(set(first)) >= 10  # of 24 orders; rotation knows 4
+    assert {turn[0] for turn in first} == set("abcd")
+
+
+def test_every_block_has_inputs_of_its_own_and_the_old_ones_are_let_go(torch):
+    alive = set()
+
+    class Inputs:
+        def __init__(self, number):
+            self.number = number
+            alive.add(number)
+
+        def __del__(self):
+            alive.discard(self.number)
+
+    race = MadeUpRace(torch)
+
+    def block(number):
+        assert alive == set()
+        inputs = Inputs(number)
+        return {"k": lambda: torch.launch(gpu_us=1000.0, name=str(inputs.number))}
+
+    race.block = block
+    found = Clock().time(race, seconds=0.12).sampled["k"]
+
+    assert list(dict.fromkeys(found.block)) == list(range(BLOCKS))
+    assert all(np.sum(found.block == block) == pytest.approx(20, abs=1) for block in range(BLOCKS))
+    assert list(found.round) == list(range(len(found.us)))
+    assert {name for name, _, _ in torch.ran} == {"pass", *map(str, range(BLOCKS))}
+
+
+def test_one_warm_up_by_time_for_the_whole_field(torch):
+    began = {}
+    race = MadeUpRace(torch, quick=10.0, slow=200_000.0)
+    real = race.block
+    race.block = lambda number: (began.setdefault(number, torch.host), real(number))[1]
+
+    timing = Clock().time(race, seconds=0.001)
+
+    calls = [name for name, block, _ in race.log if block == 0]
+    sampled = {name: int(np.sum(found.block == 0)) for name, found in timing.sampled.items()}
+    assert calls.count("slow") - sampled["slow"] == 3  # enough for the 0.3 s, and for what loads at first
+    assert began[1] - began[0] >= WARM_UP_S * 1e6
+    # Later blocks: a few calls of what is quick, none of what takes long; no third of a second.
+    assert began[3] - began[2] < WARM_UP_S * 1e6 + 2 * 200_000
+    second = [name for name, block, _ in race.log if block == 1]
+    assert second.count("slow") == np.sum(timing.sampled["slow"].block == 1) == 2
+    assert second[:SETTLE_CALLS] == ["quick"] * SETTLE_CALLS
+
+
+def test_few_slow_rounds_and_many_quick_ones(torch):
+    slow = Clock().time({"k": lambda: torch.launch(gpu_us=300_000.0)}, seconds=0.1)
+    quick = Clock().time({"k": lambda: torch.launch(gpu_us=20.0)}, seconds=1.0)
+
+    assert slow.rounds == len(slow.samples_us["k"]) == MIN_ROUNDS
+    assert quick.rounds == len(quick.samples_us["k"]) == MAX_ROUNDS
+    assert set(np.bincount(slow.sampled["k"].block)) == {2}
+
+
+def test_a_set_time_for_each_on_average(torch):
+    timing = Clock().time(
+        {"a": lambda: torch.launch(gpu_us=1000.0), "b": lambda: torch.launch(gpu_us=3000.0)}, seconds=0.2
+    )
+
+    assert sum(found.us.sum() for found in timing.sampled.values()) == pytest.approx(0.4e6, rel=0.02)
+
+
+def test_what_waits_mostly_for_the_cache_stops_by_the_wall(torch):
+    began = torch.host
+    timing = Clock().time({"k": lambda: torch.launch(gpu_us=5.0)}, seconds=0.005)
+
+    assert MIN_ROUNDS < timing.rounds < 400
+    assert torch.host - began < (WARM_UP_S + 0.05) * 1e6 + BLOCKS * 25_000
+
+
+def test_memory_that_is_asked_for_in_a_new_block_takes_no_second_call_of_a_slow_one(torch):
+    race = MadeUpRace(torch, slow=50_000.0)
+    real, first = race.block, []
+
+    def block(number):
+        first.append(number)
+        call = real(number)["slow"]
+
         def run():
-            ran[name] += 1
-            torch.launch(gpu_us=gpu_us)
+            if first:  # the driver looks for memory
+                torch.host += 1000.0
+                first.clear()
+            call()
 
-        return run
+        return {"slow": run}
 
-    clock = Clock()
-    real = clock._warm_up
+    race.block = block
+    timing = Clock().time(race, seconds=0.1)
 
-    def watched(run):
-        began = torch.host
-        passes = real(run)
-        sampled_from[len(sampled_from)] = torch.host - began
-        return passes
-
-    clock._warm_up = watched
-    timing = clock.time({"fast": call("fast", 10.0), "slow": call("slow", 300_000.0)}, seconds=0.1)
-
-    assert all(spent >= WARM_UP_S * 1e6 for spent in sampled_from.values())
-    assert ran["slow"] - len(timing.samples_us["slow"]) == 3
-    assert len(timing.samples_us["slow"]) == MIN_ROUNDS
+    later = [entry for entry in race.log if entry[1] > 0]
+    assert len(later) == np.sum(timing.sampled["slow"].block > 0)
+    assert timing.sampled["slow"].host_bound == 0
 
 
-def test_state_is_read_after_the_warm_up_and_after_the_rounds(torch):
-    timing = Clock().time({"k": lambda: torch.launch(gpu_us=1000.0)}, seconds=0.1)
-
-    assert WARM_UP_S * 1e6 <= timing.before["sm_mhz"] < timing.after["sm_mhz"]
+# --- slow ones give way ----------------------------------------------------------------------------
 
 
-def test_results_are_dropped_at_once(torch):
-    alive, most = set(), [0]
+def test_what_is_far_slower_than_the_field_takes_part_in_every_kth_round():
+    assert every_of({"a": 10.0, "b": 12.0, "c": 30.0}) == {"a": 1, "b": 1, "c": 1}
+    assert every_of({"a": 10.0, "b": 12.0, "c": 120.0}) == {"a": 1, "b": 1, "c": 2}
+    assert every_of({"a": 1.0, "b": 1e6}) == {"a": 1, "b": MAX_EVERY}
+    assert every_of({"alone": 1e6}) == {"alone": 1}
+
+
+def test_a_slow_one_leaves_the_time_to_the_quick_ones(torch):
+    race = MadeUpRace(torch, quick=1000.0, other=1200.0, slow=60_000.0)
+    timing = Clock().time(race, seconds=1.0)
+
+    slow, quick = timing.sampled["slow"], timing.sampled["quick"]
+    assert (slow.every, quick.every) == (12, 1)
+    assert len(quick.us) == timing.rounds > 5 * len(slow.us)
+    for block in range(BLOCKS):
+        assert np.sum(slow.block == block) >= 2
+    later = slow.round[slow.block == 2]
+    first = timing.sampled["quick"].round[quick.block == 2][0]
+    assert all((later[:-1] - first) % 12 == 0)  # and the round that closes the block
+
+
+# --- the last answer ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_last_call_of_each_is_kept_and_comes_after_the_refill(torch, seed):
+    race = MadeUpRace(torch, quick=1000.0, other=1000.0, slow=60_000.0)
+    Clock().time(race, seconds=0.5, seed=seed)
+
+    assert set(race.kept) == {"quick", "other", "slow"}
+    for name, (result, _) in race.kept.items():
+        assert result == (name, BLOCKS - 1, 1)
+        # No call of it came after the one whose answer is judged: there it could still be mended.
+        assert [entry for entry in race.log if entry[0] == name][-1] is result
+    # All had seen the inputs of the last block before they were refilled.
+    last = [entry for entry in race.log if entry[1] == BLOCKS - 1]
+    assert {name for name, _, refills in last if refills == 0} == {"quick", "other", "slow"}
+
+
+def test_the_refill_comes_at_a_round_drawn_at_random(torch):
+    def refilled_after(seed):
+        race = MadeUpRace(torch, k=1000.0)
+        Clock().time(race, seconds=0.3, seed=seed)
+        return sum(block == BLOCKS - 1 and refills == 0 for _, block, refills in race.log)
+
+    assert len({refilled_after(seed) for seed in range(8)}) > 4
+
+
+def test_results_are_dropped_at_once_but_for_the_last(torch):
+    alive, most, kept = set(), [0], {}
 
     class Output:
         def __init__(self):
@@ -169,29 +377,77 @@ def test_results_are_dropped_at_once(torch):
         torch.launch(gpu_us=10.0)
         return Output()
 
-    Clock().time({"a": call, "b": call}, seconds=0.001)
+    race = MadeUpRace(torch)
+    race.block = lambda number: {"a": call, "b": call}
+    race.keep = lambda name, result: (kept.setdefault(name, most[0]), None)[1]
+    Clock().time(race, seconds=0.001)
 
     assert most == [1]
+    assert set(kept) == {"a", "b"}
 
 
-def rounds(count, **samples):
-    return [samples] * count
+# --- the card while it runs ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("taken", "wall_s", "stop"),
-    [
-        (rounds(MIN_ROUNDS - 1, a=300_000.0), 99.0, False),  # never fewer than 10
-        (rounds(MIN_ROUNDS, a=300_000.0), 3.0, True),
-        (rounds(MIN_ROUNDS, a=1000.0), 0.01, False),
-        (rounds(999, a=1000.0), 1.5, False),
-        (rounds(1000, a=1000.0), 1.5, True),
-        (rounds(999, a=1.0), 0.2, False),
-        (rounds(MAX_ROUNDS, a=1.0), 0.2, True),  # never more than 1000
-        (rounds(20, a=1000.0, b=99_000.0), 2.0, True),  # a second for each, on average
-        (rounds(19, a=1000.0, b=99_000.0), 1.9, False),
-        (rounds(50, a=10.0), 5.0, True),  # wall time
-    ],
-)
-def test_enough(taken, wall_s, stop):
-    assert enough(taken, wall_s, 1.0) is stop
+def test_a_long_one_is_read_inside_its_sample(torch):
+    race = MadeUpRace(torch, a=1000.0, b=2000.0)
+    timing = Clock().time(race, seconds=0.1)
+
+    for name, found in timing.sampled.items():
+        assert len(found.running) == BLOCKS
+        for reading in found.running:
+            assert reading["alone"] is False
+            assert reading["sm_mhz"] == 1000
+            began = reading["power_w"]  # the made-up reading tells when it began
+            assert torch.running(began) == torch.running(began + READING_US) == name
+
+
+def test_a_short_one_is_read_in_a_run_of_its_own(torch):
+    race = MadeUpRace(torch, short=30.0, other=25.0)
+    timing = Clock().time(race, seconds=0.01)
+
+    for name, found in timing.sampled.items():
+        assert len(found.running) == BLOCKS
+        for reading in found.running:
+            began = reading["power_w"]
+            assert reading["alone"] is True
+            assert torch.running(began) == torch.running(began + READING_US) == name
+            # Ten milliseconds before, it ran already: the reading is of that run and not of what came before it.
+            assert torch.running(began - 5000) == name
+    assert len(timing.samples_us["short"]) == timing.rounds  # what ran for a reading is no sample
+
+
+def test_a_reading_that_is_not_all_inside_does_not_count(torch, monkeypatch):
+    # Readings take long when they are made in earnest: no sample holds one, so each is made in a run apart.
+    taken = []
+
+    def snapshot():
+        taken.append(torch.host)
+        torch.host += 10.0 if len(taken) <= 2 else 5000.0
+        return {"power_w": taken[-1]}
+
+    monkeypatch.setattr(clock_module, "snapshot", snapshot)
+    found = Clock().time({"k": lambda: torch.launch(gpu_us=1000.0)}, seconds=0.1).sampled["k"]
+
+    assert [reading["alone"] for reading in found.running] == [True] * BLOCKS
+    assert len(taken) == 2 + BLOCKS * (READING_TRIES + 1)
+
+
+def test_a_call_that_waits_for_the_gpu_is_read_too(torch):
+    def call():
+        torch.launch(gpu_us=500.0)
+        torch.cuda.synchronize()
+
+    found = Clock().time({"k": call}, seconds=0.01).sampled["k"]
+
+    assert [reading["alone"] for reading in found.running] == [True] * BLOCKS
+
+
+def test_a_card_that_does_not_tell_is_not_timed(torch, monkeypatch):
+    def unavailable():
+        raise SensorsUnavailable("clocks and power cannot be read")
+
+    monkeypatch.setattr(clock_module, "snapshot", unavailable)
+
+    with pytest.raises(SensorsUnavailable):
+        Clock().time({"k": lambda: torch.launch(gpu_us=10.0)}, seconds=0.01)
