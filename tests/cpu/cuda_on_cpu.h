@@ -3,7 +3,8 @@
 // Every CUDA thread is a fiber, and the fibers of a warp run in the order of their numbers, each to its next barrier or
 // shuffle. A barrier opens when all threads of the block (of the warp) that have not ended stand at one, and a warp runs
 // as far as it can before the next one begins. So who passes a missing barrier runs ahead of its neighbours, every
-// time. Every byte of shared memory is SHARED_FILL when a block begins: 0x7f makes large numbers, 0xff makes NaN.
+// time. Blocks run one after the other, unless they wait for each other (stand_ins/whole_grid.cuh): then each runs up to
+// that place, and goes on when all are there. Every byte of shared memory is SHARED_FILL when a block begins: 0x7f makes large numbers, 0xff makes NaN.
 #include <ucontext.h>
 
 #include <cmath>
@@ -45,7 +46,7 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 inline Place gridDim, blockDim, blockIdx, threadIdx;
 
 namespace fibers {
-enum class Waits { no, at_block, at_warp };
+enum class Waits { no, at_block, at_warp, at_grid };
 struct Copy {
   void *to;
   const void *from;
@@ -64,6 +65,7 @@ inline ucontext_t home;
 inline unsigned current;
 inline std::function<void()> body;
 inline std::vector<float> handed;  // what each thread holds out to the others of its warp
+inline std::vector<int> votes;     // what each thread says at a barrier that asks
 inline std::vector<std::unique_ptr<char[]>> stacks;
 constexpr std::size_t STACK = 1 << 16;
 constexpr std::size_t MOST_SHARED = 227 * 1024;
@@ -106,13 +108,14 @@ inline bool open_barrier(Waits where, std::size_t first, std::size_t last) {
   return opened;
 }
 
-inline void run_block() {
+inline void begin_block() {
   const unsigned count = blockDim.x * blockDim.y * blockDim.z;
   for (auto [memory, bytes] : declared) std::memset(memory, SHARED_FILL, bytes);
   std::memset(dynamic_shared, SHARED_FILL, sizeof dynamic_shared);
   all = std::vector<Fiber>(count);
   while (stacks.size() < count) stacks.emplace_back(new char[STACK]);
   handed.assign(count, 0.0f);
+  votes.assign(count, 0);
   for (unsigned t = 0; t < count; t++) {
     all[t].place = {t % blockDim.x, t / blockDim.x % blockDim.y, t / blockDim.x / blockDim.y};
     getcontext(&all[t].context);
@@ -120,6 +123,11 @@ inline void run_block() {
     all[t].context.uc_stack.ss_size = STACK;
     makecontext(&all[t].context, run_one, 0);
   }
+}
+
+// Runs the block as far as it gets; true if it waits for the other blocks.
+inline bool run_block() {
+  const unsigned count = blockDim.x * blockDim.y * blockDim.z;
   do {
     for (unsigned first = 0, last; first < count; first = last) {
       last = min(first + 32, count);
@@ -133,19 +141,63 @@ inline void run_block() {
     }
   } while (open_barrier(Waits::at_block, 0, count));
   unsigned left = 0;
-  for (const auto &fiber : all) left += !fiber.done;
-  if (left > 0) return blame(std::to_string(left) + " threads wait at a barrier for others that never come");
+  for (const auto &fiber : all) {
+    if (fiber.waits == Waits::at_grid) return true;
+    left += !fiber.done;
+  }
+  if (left > 0) blame(std::to_string(left) + " threads wait at a barrier for others that never come");
   for (std::size_t i = shared_bytes; i < sizeof dynamic_shared; i++)
-    if (static_cast<unsigned char>(dynamic_shared[i]) != SHARED_FILL)
-      return blame("written past the dynamic shared memory asked for");
+    if (static_cast<unsigned char>(dynamic_shared[i]) != SHARED_FILL) {
+      blame("written past the dynamic shared memory asked for");
+      break;
+    }
+  return false;
 }
+
+// A block that waits for the others, with all that is its own. Vectors are moved: no fiber changes its address.
+struct Parked {
+  Place place = blockIdx;
+  std::vector<Fiber> fibers = std::move(all);
+  std::vector<std::unique_ptr<char[]>> held = std::move(stacks);
+  std::vector<std::vector<char>> shared;
+  Parked() {
+    stacks.clear();
+    for (auto [memory, bytes] : declared)
+      shared.emplace_back(static_cast<char *>(memory), static_cast<char *>(memory) + bytes);
+    shared.emplace_back(dynamic_shared, dynamic_shared + sizeof dynamic_shared);
+  }
+  void back() {
+    blockIdx = place;
+    all = std::move(fibers);
+    stacks = std::move(held);
+    for (std::size_t i = 0; i < declared.size(); i++)
+      std::memcpy(declared[i].first, shared[i].data(), declared[i].second);
+    std::memcpy(dynamic_shared, shared.back().data(), sizeof dynamic_shared);
+    for (auto &fiber : all)
+      if (fiber.waits == Waits::at_grid) fiber.waits = Waits::no;
+  }
+};
 
 template <class... P, std::size_t... I>
 void launch(void (*kernel)(P...), void **arguments, std::index_sequence<I...>) {
   body = [=] { kernel(*static_cast<P *>(arguments[I])...); };
+  std::vector<Parked> parked, again;
   for (blockIdx.z = 0; blockIdx.z < gridDim.z; blockIdx.z++)
     for (blockIdx.y = 0; blockIdx.y < gridDim.y; blockIdx.y++)
-      for (blockIdx.x = 0; blockIdx.x < gridDim.x && fault.empty(); blockIdx.x++) run_block();
+      for (blockIdx.x = 0; blockIdx.x < gridDim.x && fault.empty(); blockIdx.x++) {
+        begin_block();
+        if (run_block()) parked.emplace_back();
+      }
+  const std::size_t blocks = std::size_t(gridDim.x) * gridDim.y * gridDim.z;
+  while (!parked.empty() && fault.empty()) {
+    if (parked.size() < blocks) return blame("blocks wait for others that have ended");
+    for (auto &block : parked) {
+      block.back();
+      if (run_block()) again.emplace_back();
+    }
+    parked = std::move(again);
+    again.clear();
+  }
 }
 template <class... P>
 void launch(void (*kernel)(P...), void **arguments) {
@@ -156,6 +208,16 @@ void launch(void (*kernel)(P...), void **arguments) {
 
 inline void __syncthreads() { fibers::wait(fibers::Waits::at_block); }
 inline void __syncwarp(unsigned = ~0u) { fibers::wait(fibers::Waits::at_warp); }
+
+// A barrier at which every thread learns whether any of them said yes.
+inline int __syncthreads_or(int mine) {
+  fibers::votes[fibers::current] = mine;
+  __syncthreads();
+  int any = 0;
+  for (const int vote : fibers::votes) any |= vote;
+  __syncthreads();  // nobody votes again before all have counted
+  return any;
+}
 
 inline float __shfl_xor_sync(unsigned, float x, int mask) {
   const unsigned me = fibers::current, partner = me ^ mask;

@@ -1,6 +1,7 @@
 """What of the microbenchmarks can be tested without a card: chains, checksums, refusals, and the machine code."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from cuda_on_cpu import build
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.microbenchmarks import bandwidth, coordinates, latency
-from course_kernels.microbenchmarks.checked import WrongAnswer, expect, require_gpu
+from course_kernels.microbenchmarks.checked import WrongAnswer, expect, require_gpu, require_room
 
 ARCHES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120")
 SOURCES = (latency.SOURCE, bandwidth.SOURCE, coordinates.SOURCE)
@@ -173,13 +174,13 @@ def test_a_chain_with_a_short_cut_is_refused():
             "hops: expected a multiple of 64, got 64 after -1",
         ),
         (lambda c: latency.line_cycles(0), "lines: expected 1 to 131072, got 0"),
-        (lambda c: bandwidth.bytes_per_clock("l4"), "level: expected one of shared, l1, l2, got 'l4'"),
+        (lambda c: bandwidth.rates("l4"), "level: expected one of shared, l1, l2, got 'l4'"),
         (
-            lambda c: bandwidth.bytes_per_clock("l2", 0),
-            "n, passes, blocks: expected at least 1, got 0, 64, 4",
+            lambda c: bandwidth.rates("l2", 0),
+            "n, passes, blocks: expected at least 1, got 0, None, 4",
         ),
         (
-            lambda c: bandwidth.bytes_per_clock("l2", footprint_bytes=8),
+            lambda c: bandwidth.rates("l2", footprint_bytes=8),
             "footprint_bytes: expected a multiple of 16",
         ),
     ],
@@ -191,7 +192,7 @@ def test_arguments_are_refused(call, said):
 
 def test_without_a_card_one_line_says_so(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    for call in (require_gpu, lambda: latency.hop_cycles("l1"), lambda: bandwidth.bytes_per_clock("l1")):
+    for call in (require_gpu, lambda: latency.hop_cycles("l1"), lambda: bandwidth.rates("l1")):
         with pytest.raises(RuntimeError, match="no GPU: torch cannot use CUDA on this machine"):
             call()
 
@@ -269,16 +270,52 @@ def test_the_expected_sum_is_that_of_every_load(level, vectors):
     assert bandwidth.expected_total(level, words, grid, passes - 1) != total % 2**32
 
 
-def faked_bytes_per_clock(monkeypatch, level, *, off=0, crowded=False):
+@pytest.mark.parametrize("grid", [132 * 4, 8])
+@pytest.mark.parametrize("footprint", [2**16, 2**24, 2**27, 2**32])
+def test_every_size_is_read_at_least_twice_round(footprint, grid):
+    passes = bandwidth.passes_of("l2", footprint, grid)
+
+    assert passes >= bandwidth.PASSES["l2"]
+    assert passes * grid * bandwidth.BLOCK_BYTES >= 2 * footprint
+    assert bandwidth.passes_of("l1", footprint, grid) == bandwidth.PASSES["l1"]
+
+
+def test_what_limits_a_reading_follows_its_size(monkeypatch):
+    class Card:
+        L2_cache_size = 60 * 2**20
+
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: Card)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+
+    sizes = (2**24, 60 * 2**20, 2**26, 2**31, 2**32)
+    assert [bandwidth.limited_by(size) for size in sizes] == ["l2", "l2", "hbm:64", "hbm:2048", "hbm"]
+
+
+def reading(grid, passes, total, *, places=None, late=0, took=1000):
+    """A launch in which every block took 1000 cycles at 2 GHz; the last one began `late` nanoseconds after the rest."""
+    began = torch.full((grid,), 10_000, dtype=torch.int64)
+    began[-1] += late
+    times = torch.stack([torch.full_like(began, 2 * took), began, began + took], 1)
+    places = torch.arange(grid, dtype=torch.int32) % 4 if places is None else places
+    return bandwidth.Reading(times, places, total % 2**32, bandwidth.BLOCK_BYTES * passes)
+
+
+def test_the_time_of_a_reading_is_from_the_first_start_to_the_last_end():
+    found = reading(8, 1, 0, late=250)
+
+    assert found.nanoseconds == 1250
+    assert found.sm_mhz == pytest.approx(2000)
+
+
+def faked_rates(monkeypatch, level, *, off=0, crowded=False, **how):
     class Card:
         multi_processor_count = 4
         L2_cache_size = 2**20
 
     def read(level, words, grid, passes):
         total = bandwidth.expected_total(level, words, grid, passes) + off
-        places = torch.arange(grid, dtype=torch.int32) % (3 if crowded else 4)
-        cycles = torch.arange(grid) + bandwidth.BLOCK_BYTES * passes
-        return bandwidth.Reading(cycles, places, total % 2**32, bandwidth.BLOCK_BYTES * passes)
+        places = torch.arange(grid, dtype=torch.int32) % 3 if crowded else None
+        return reading(grid, passes, total, places=places, **how)
 
     monkeypatch.setattr(bandwidth, "require_gpu", lambda: None)
     monkeypatch.setattr(bandwidth, "warm_up_and_empty_l2", lambda: None)
@@ -286,20 +323,34 @@ def faked_bytes_per_clock(monkeypatch, level, *, off=0, crowded=False):
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: Card)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch, "randint", on_the_cpu(torch.randint))
-    return bandwidth.bytes_per_clock(level, 2)
+    return bandwidth.rates(level, 2, passes=2)
 
 
-@pytest.mark.parametrize(("level", "rate"), [("shared", 1.0), ("l1", 1.0), ("l2", 16.0)])
-def test_bytes_per_clock(monkeypatch, level, rate):
-    samples = faked_bytes_per_clock(monkeypatch, level)
+@pytest.mark.parametrize(
+    ("level", "blocks", "of_each_clock"), [("shared", 4, 1), ("l1", 4, 1), ("l2", 16, 16)]
+)
+def test_rates(monkeypatch, level, blocks, of_each_clock):
+    found = faked_rates(monkeypatch, level)
+    block_bytes = 2 * bandwidth.BLOCK_BYTES
 
-    assert samples == pytest.approx([rate, rate], rel=1e-4)
+    assert found.sm_mhz == pytest.approx([2000, 2000])
+    assert found.gb_per_s == pytest.approx([blocks * block_bytes / 1000] * 2)
+    assert found.bytes_per_clock == pytest.approx([of_each_clock * block_bytes / 2000] * 2)
+
+
+def test_bytes_in_a_clock_and_in_a_second_are_of_the_same_time(monkeypatch):
+    found = faked_rates(monkeypatch, "l2", late=500)
+
+    assert found.gb_per_s == pytest.approx([16 * 2 * bandwidth.BLOCK_BYTES / 1500] * 2)
+    assert found.bytes_per_clock == pytest.approx(
+        [1e3 * g / mhz for g, mhz in zip(found.gb_per_s, found.sm_mhz, strict=True)]
+    )
 
 
 @pytest.mark.parametrize("level", bandwidth.LEVELS)
 def test_a_wrong_sum_is_refused(monkeypatch, level):
     with pytest.raises(WrongAnswer, match=f"bandwidth of {level}: sum of all words read: expected"):
-        faked_bytes_per_clock(monkeypatch, level, off=1)
+        faked_rates(monkeypatch, level, off=1)
 
 
 @pytest.mark.parametrize("level", bandwidth.LEVELS)
@@ -307,7 +358,115 @@ def test_a_crowded_multiprocessor_is_refused(monkeypatch, level):
     with pytest.raises(
         WrongAnswer, match=r"multiprocessor 0 ran \d blocks, expected \d: is something else running"
     ):
-        faked_bytes_per_clock(monkeypatch, level, crowded=True)
+        faked_rates(monkeypatch, level, crowded=True)
+
+
+def test_a_timer_that_stands_still_is_refused(monkeypatch):
+    with pytest.raises(
+        WrongAnswer, match="bandwidth of l2: block 0 took 0 ns by the card's timer: it stands"
+    ):
+        faked_rates(monkeypatch, "l2", took=0)
+
+
+def test_blocks_that_cannot_all_be_there_are_refused(monkeypatch):
+    class Card:
+        multi_processor_count = 132
+
+    kernel = SimpleNamespace(
+        occupancy=SimpleNamespace(max_active_blocks_per_multiprocessor=lambda threads, shared: 4)
+    )
+
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: Card)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    require_room(kernel, 528, 512)
+
+    with pytest.raises(
+        ValueError, match="grid: at most 528 blocks of 512 threads fit on this card at once, got 529"
+    ):
+        require_room(kernel, 529, 512)
+
+
+# --- the kernels of the bandwidth, thread by thread -------------------------------------------------
+
+# A load is a tick of the clocks, so that what was read when can be told afterwards.
+LOAD = re.compile(r"asm volatile\(\"ld\.[^;]+;\"\s*: [^;]+;")
+ON_THE_CPU = """
+#define __cvta_generic_to_shared(p) (reinterpret_cast<const char *>(p) - fibers::dynamic_shared)
+template <class T> inline uint4 read_at(T address) {
+  ticks++;
+  if constexpr (std::is_pointer_v<T>) return *address;
+  else return *reinterpret_cast<const uint4 *>(fibers::dynamic_shared + static_cast<int>(address));
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def block_by_block(tmp_path_factory):
+    """Launch a reading kernel on the CPU: its times, its sum, how many blocks arrived."""
+
+    def launch(level, words, grid, passes, change=("", "")):
+        text = bandwidth.SOURCE.read_text()
+        assert change[0] in text
+        text = text.replace(*change)
+        assert len(LOAD.findall(text)) == 3
+        text = LOAD.sub("v = read_at(address);", text)
+        text = text.replace(
+            '#include "whole_grid.cuh"', '#include <type_traits>\n#include "whole_grid.cuh"' + ON_THE_CPU
+        )
+        kernel = build(tmp_path_factory.mktemp("bandwidth"), bandwidth.SOURCE, f"read_{level}", text=text)
+        times = torch.zeros((grid, 3), dtype=torch.int64)
+        sums = torch.zeros(grid * bandwidth.THREADS, dtype=torch.int32)
+        places, arrived = torch.full((grid,), -1, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
+        how = np.uint32(words.numel() // 4) if level == "l2" else np.int32(0)
+        kernel(grid, bandwidth.THREADS, words, how, np.int32(passes), times, sums, places, arrived)
+        return times, int(sums.sum(dtype=torch.int64)) % 2**32, places, int(arrived)
+
+    return launch
+
+
+def words_for(level, grid):
+    vectors = {"shared": 1, "l1": grid, "l2": 3}[level] * bandwidth.THREADS * bandwidth.UNROLL
+    return torch.randint(-(2**31), 2**31, (4 * (vectors + (7 if level == "l2" else 0)),), dtype=torch.int32)
+
+
+@pytest.mark.parametrize("level", bandwidth.LEVELS)
+def test_the_kernel_reads_what_the_truth_counts(block_by_block, level):
+    grid, passes = 3, 2
+    words = words_for(level, grid)
+    times, total, places, arrived = block_by_block(level, words, grid, passes)
+
+    assert total == bandwidth.expected_total(level, words, grid, passes)
+    assert places.tolist() == [0, 1, 2]
+    assert arrived == grid
+    assert (times[:, 2] > times[:, 1]).all()
+
+
+def warm_loads(level, words, grid):
+    """Loads before the clocks may start; shared memory is filled by plain stores."""
+    return {"shared": 0, "l1": words.numel() // 4, "l2": words.numel() // 4}[level]
+
+
+@pytest.mark.parametrize("level", ["l1", "l2"])
+def test_no_block_starts_before_the_last_one_is_warm(block_by_block, level):
+    grid = 3
+    words = words_for(level, grid)
+    times, *_ = block_by_block(level, words, grid, 2)
+    assert int(times[:, 1].min()) > warm_loads(level, words, grid)
+
+    # Without the place where the blocks meet, the first starts while the others have not begun to warm.
+    alone = ("all_blocks_meet(told.arrived)", "nanoseconds_now()")
+    times, *_ = block_by_block(level, words, grid, 2, alone)
+    assert int(times[:, 1].min()) < warm_loads(level, words, grid)
+
+
+@pytest.mark.parametrize("level", bandwidth.LEVELS)
+def test_every_timed_load_lies_between_the_first_start_and_the_last_end(block_by_block, level):
+    grid, passes = 2, 2
+    words = words_for(level, grid)
+    times, *_ = block_by_block(level, words, grid, passes)
+    timed = grid * passes * bandwidth.THREADS * bandwidth.UNROLL
+
+    assert int(times[:, 2].max() - times[:, 1].min()) >= timed
 
 
 # --- coordinates ------------------------------------------------------------------------------------

@@ -1,11 +1,14 @@
 // Bandwidth: every multiprocessor reads as fast as it can from one level of memory, 16 bytes a thread at a time.
 //
 // Contract  bandwidth.py
-// Idea      enough loads under way that the level is never idle; the multiprocessor's own clock counts the cycles
+// Idea      enough loads under way that the level is never idle. Everything is read once; then all blocks wait for each
+//           other; then the clocks start, of the multiprocessor and of the whole card
 // Limits    everything that is read is added up, so that no load can be left out. And `nudge`, always 0, moves the
 //           address from pass to pass: without it the assembler sees the same address again, reads once, and adds up
 //           the same register many times. The sum would be right
 // Source    Jia et al. 2018, arXiv:1804.06826, chapter 3
+
+#include "whole_grid.cuh"
 
 constexpr int THREADS = 512;
 constexpr int UNROLL = 4;                        // vectors a thread asks for before it waits
@@ -35,37 +38,41 @@ __device__ inline uint4 load_l2(const uint4 *address) {  // cg: never in L1
 
 __device__ inline unsigned added(uint4 v) { return v.x + v.y + v.z + v.w; }
 
-__device__ inline long long clock_now() {
-  long long now;
-  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now)::"memory");
-  return now;
-}
+// Where the blocks write what they found.
+struct Told {
+  long long *times;   // [gridDim.x, 3]: cycles of its multiprocessor; nanoseconds of the card when it began, and ended
+  unsigned *sums;     // [gridDim.x, THREADS]
+  unsigned *places;   // [gridDim.x]: its multiprocessor
+  unsigned *arrived;  // [1]: blocks that are warm; 0 when the launch begins
+};
 
-// All threads of a block begin together. A barrier that asks every thread about its sum lets nobody pass whose loads
-// are still under way, so the clock stops when the last thread holds all it asked for.
+// All blocks begin together, when the last of them is warm: before that, some would read while others still warm up.
+// A barrier that asks every thread about its sum lets nobody pass whose loads are still under way, so the clock starts
+// when all is warm, and stops when the last thread holds all it asked for.
 template <typename Pass>
-__device__ void timed(Pass pass, unsigned warm, int passes,
-                      long long *cycles,  // [gridDim.x]
-                      unsigned *sums,     // [gridDim.x, THREADS]
-                      unsigned *places) {  // [gridDim.x]
+__device__ void timed(Pass pass, unsigned warm, int passes, const Told &told) {
   unsigned sum = 0;
   __syncthreads_or(warm == 1);
+  const long long began = all_blocks_meet(told.arrived);
   const long long start = clock_now();
 #pragma unroll 1
   for (int p = 0; p < passes; p++) sum += pass();
   __syncthreads_or(sum == 1);
   const long long end = clock_now();
   if (threadIdx.x == 0) {
-    asm volatile("mov.u32 %0, %%smid;" : "=r"(places[blockIdx.x]));
-    cycles[blockIdx.x] = end - start;
+    long long *mine = told.times + 3 * blockIdx.x;
+    mine[0] = end - start;
+    mine[1] = began;
+    mine[2] = nanoseconds_now();
+    told.places[blockIdx.x] = multiprocessor();
   }
-  sums[blockIdx.x * THREADS + threadIdx.x] = sum;
+  told.sums[blockIdx.x * THREADS + threadIdx.x] = sum;
 }
 
 // grid: one block a multiprocessor      block: THREADS
 extern "C" __global__ void read_shared(const uint4 *x,  // [VECTORS]
-                                       int nudge, int passes, long long *cycles, unsigned *sums,
-                                       unsigned *places) {
+                                       int nudge, int passes, long long *times, unsigned *sums,
+                                       unsigned *places, unsigned *arrived) {
   __shared__ uint4 held[VECTORS];
   for (int i = threadIdx.x; i < VECTORS; i += THREADS) held[i] = x[i];
   __syncthreads();
@@ -78,13 +85,13 @@ extern "C" __global__ void read_shared(const uint4 *x,  // [VECTORS]
         mine += nudge;
         return sum;
       },
-      0, passes, cycles, sums, places);
+      0, passes, {times, sums, places, arrived});
 }
 
 // Every block reads a part of x of its own, again and again.
 extern "C" __global__ void read_l1(const uint4 *x,  // [gridDim.x, VECTORS]
-                                   int nudge, int passes, long long *cycles, unsigned *sums,
-                                   unsigned *places) {
+                                   int nudge, int passes, long long *times, unsigned *sums,
+                                   unsigned *places, unsigned *arrived) {
   const uint4 *mine = x + static_cast<long long>(VECTORS) * blockIdx.x + threadIdx.x;
   unsigned warm = 0;
 #pragma unroll
@@ -98,14 +105,14 @@ extern "C" __global__ void read_l1(const uint4 *x,  // [gridDim.x, VECTORS]
         mine += nudge;
         return sum;
       },
-      warm, passes, cycles, sums, places);
+      warm, passes, {times, sums, places, arrived});
 }
 
 // All threads of the grid together walk over x, round and round; each load takes all of them one step further. A
 // vector is then read by another multiprocessor in every lap, as long as the threads do not divide the vectors.
 extern "C" __global__ void read_l2(const uint4 *x,  // [vectors]
-                                   unsigned vectors, int passes, long long *cycles, unsigned *sums,
-                                   unsigned *places) {
+                                   unsigned vectors, int passes, long long *times, unsigned *sums,
+                                   unsigned *places, unsigned *arrived) {
   const unsigned thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
   unsigned warm = 0;
   for (unsigned i = thread; i < vectors; i += threads) warm += added(load_l2(x + i));
@@ -122,5 +129,5 @@ extern "C" __global__ void read_l2(const uint4 *x,  // [vectors]
         }
         return sum;
       },
-      warm, passes, cycles, sums, places);
+      warm, passes, {times, sums, places, arrived});
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import torch
 
@@ -26,6 +27,23 @@ def require_gpu() -> None:
     """Raise one clear RuntimeError where torch finds no GPU."""
     if not torch.cuda.is_available():
         raise RuntimeError("no GPU: torch cannot use CUDA on this machine; run this where a GPU is")
+
+
+def require_room(kernel: Any, grid: int, threads: int) -> None:
+    """Raise ValueError unless all blocks of a launch fit on the card at once: they wait for each other.
+
+    Args:
+        kernel: what `load_kernel` returned, with no dynamic shared memory.
+        grid: blocks.
+        threads: of a block.
+    """
+    multiprocessors = torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
+    most = multiprocessors * kernel.occupancy.max_active_blocks_per_multiprocessor(threads, 0)
+    if grid > most:
+        raise ValueError(
+            f"grid: at most {most} blocks of {threads} threads fit on this card at once, got {grid}: they wait for "
+            "each other, and the last would never begin"
+        )
 
 
 def warm_up_and_empty_l2() -> None:

@@ -2,9 +2,11 @@
 //
 // Contract  tensor.py
 // Idea      every number is 1, so each instruction adds K to every sum, whatever order its operands lie in: the
-//           answer is exact, and easy to check. All warps begin together; the multiprocessor's own clock counts
+//           answer is exact, and easy to check. All blocks begin together; each multiprocessor's own clock counts
 // Limits    operands never change, so nothing is loaded. What a real kernel adds to this, it adds at its own cost
 // Source    PTX ISA 9.2, sections 9.7.14 (mma) and 9.7.15 (wgmma)
+
+#include "whole_grid.cuh"
 
 // Of the types: the numbers that one instruction multiplies along k, and 1 written four bytes wide.
 #if defined(BF16)
@@ -32,12 +34,6 @@ constexpr unsigned ONES = 0x38383838;  // e4m3
 
 constexpr int UNROLL = 16;  // instructions between two looks at the loop's counter
 
-__device__ inline long long clock_now() {
-  long long now;
-  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now)::"memory");
-  return now;
-}
-
 #if defined(MMA)
 // A warp keeps CHAINS sums of 16 x 8 numbers, so that one multiply need not wait for another.
 constexpr int CHAINS = 8;
@@ -45,12 +41,13 @@ constexpr int CHAINS = 8;
 extern "C" __global__ void multiply(const unsigned *operands,  // [6]
                                     int passes,
                                     long long *cycles,  // [gridDim.x]
-                                    float *worst) {     // [gridDim.x, blockDim.x]
+                                    float *worst,       // [gridDim.x, blockDim.x]
+                                    unsigned *arrived) {  // [1], 0 when the launch begins
   unsigned a[4], b[2];
   for (int i = 0; i < 4; i++) a[i] = operands[i];
   for (int i = 0; i < 2; i++) b[i] = operands[4 + i];
   float d[CHAINS][4] = {};
-  __syncthreads();
+  all_blocks_meet(arrived);
   const long long start = clock_now();
 #pragma unroll 1
   for (int p = 0; p < passes; p++) {
@@ -121,7 +118,8 @@ __device__ inline unsigned long long described(const void *tile) {
 extern "C" __global__ void multiply(const unsigned *operands,  // [6]
                                     int passes,
                                     long long *cycles,  // [gridDim.x]
-                                    float *worst) {     // [gridDim.x, blockDim.x]
+                                    float *worst,       // [gridDim.x, blockDim.x]
+                                    unsigned *arrived) {  // [1], 0 when the launch begins
   __shared__ alignas(128) unsigned a_tile[64 * 8], b_tile[N * 8];
   for (int i = threadIdx.x; i < 64 * 8; i += blockDim.x) a_tile[i] = operands[0];
   for (int i = threadIdx.x; i < N * 8; i += blockDim.x) b_tile[i] = operands[4];
@@ -134,7 +132,7 @@ extern "C" __global__ void multiply(const unsigned *operands,  // [6]
   const unsigned long long a = described(a_tile);
 #endif
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // what threads stored, the tensor cores may read
-  __syncthreads();
+  all_blocks_meet(arrived);
   const long long start = clock_now();
 #pragma unroll 1
   for (int p = 0; p < passes; p++) {

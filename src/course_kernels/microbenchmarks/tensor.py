@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from course_kernels.cuda.launch import launch, load_kernel
-from course_kernels.microbenchmarks.checked import WrongAnswer, require_gpu, warm_up_and_empty_l2
+from course_kernels.microbenchmarks.checked import WrongAnswer, require_gpu, require_room, warm_up_and_empty_l2
 
 SOURCE = Path(__file__).with_suffix(".cu")
 UNROLL = 16  # as in tensor.cu
@@ -129,5 +129,7 @@ class _Launches:
         threads = self.warps * 32
         cycles = torch.zeros(self.grid, dtype=torch.int64, device="cuda")
         worst = torch.full((self.grid * threads,), torch.nan, dtype=torch.float32, device="cuda")
-        launch(self.kernel, self.grid, threads, self.operands, np.int32(passes), cycles, worst)
+        arrived = torch.zeros(1, dtype=torch.int32, device="cuda")
+        require_room(self.kernel, self.grid, threads)
+        launch(self.kernel, self.grid, threads, self.operands, np.int32(passes), cycles, worst, arrived)
         return cycles, float(worst.max())
