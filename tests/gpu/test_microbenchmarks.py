@@ -5,8 +5,15 @@ from statistics import median
 import pytest
 import torch
 
+from course_kernels.measure import samples
+from course_kernels.measure.gate import check
+from course_kernels.measure.machine import machine_for
+from course_kernels.measure.sensors import snapshot
 from course_kernels.microbenchmarks import bandwidth, coordinates, latency
 from course_kernels.microbenchmarks.checked import WrongAnswer, warm_up_and_empty_l2
+
+GROUPS = ("microbenchmarks",)
+ALONE = True
 
 
 def test_a_level_further_away_takes_longer():
@@ -65,20 +72,51 @@ def test_a_chain_with_a_short_cut_is_refused(load):
 
 @pytest.mark.parametrize("level", bandwidth.LEVELS)
 def test_bandwidth_is_read_and_checked(level):
-    samples = bandwidth.bytes_per_clock(level, 3)
+    found = bandwidth.rates(level, 3)
 
-    assert len(samples) == 3
+    assert len(found.bytes_per_clock) == len(found.gb_per_s) == len(found.sm_mhz) == 3
     if level == "l2":
-        assert min(samples) > 200  # of the whole card
+        assert min(found.bytes_per_clock) > 200  # of the whole card
     else:
-        assert 30 < min(samples) <= max(samples) < 130  # no card hands out more than 128 bytes in a cycle
+        assert 30 < min(found.bytes_per_clock)
+        assert max(found.bytes_per_clock) < 130  # no card hands out more than 128 bytes in a cycle
+    assert 300 < min(found.sm_mhz) <= max(found.sm_mhz) < 4000
+    # Of the same launch: bytes in a clock, times clocks in a second, times multiprocessors where it is of one.
+    count = 1 if level == "l2" else torch.cuda.get_device_properties(0).multi_processor_count
+    for each_clock, gb_per_s, mhz in zip(found.bytes_per_clock, found.gb_per_s, found.sm_mhz, strict=True):
+        assert each_clock * count * mhz / 1e3 == pytest.approx(gb_per_s, rel=0.1)
+
+
+def test_the_clock_of_a_launch_is_the_one_that_the_driver_tells():
+    found = bandwidth.rates("shared", 5)
+
+    assert median(found.sm_mhz) == pytest.approx(snapshot()["sm_mhz"], rel=0.1)
+
+
+@pytest.mark.parametrize("footprint", [2**20, 2**24, 2**27, 2**30, 2**32])
+def test_no_size_is_read_faster_than_the_card_can(footprint):
+    """The gate of every record, at the sizes around and far past the L2 cache."""
+    found = bandwidth.rates("l2", 5, footprint_bytes=footprint)
+    of, mhz = bandwidth.limited_by(footprint), median(found.sm_mhz)
+    machine = machine_for(torch.cuda.get_device_name()) or pytest.skip("no data sheet")
+
+    for leaf in (
+        samples(found.bytes_per_clock, "B/clk", of=of, sm_mhz=mhz),
+        samples(found.gb_per_s, "GB/s", of=of, sm_mhz=mhz),
+    ):
+        check(f"{footprint} bytes", leaf, machine)
+
+
+def test_more_blocks_than_fit_are_refused_before_they_wait_for_ever():
+    with pytest.raises(ValueError, match=r"grid: at most \d+ blocks of 512 threads fit on this card at once"):
+        bandwidth.rates("l2", 1, blocks=64)
 
 
 def test_a_wrong_sum_is_refused(monkeypatch):
     real = bandwidth.expected_total
     monkeypatch.setattr(bandwidth, "expected_total", lambda *args: real(*args) + 1)
     with pytest.raises(WrongAnswer, match="bandwidth of l1: sum of all words read"):
-        bandwidth.bytes_per_clock("l1", 1)
+        bandwidth.rates("l1", 1)
 
 
 def test_every_thread_says_where_it_is():
