@@ -117,9 +117,9 @@ async def execute_async(
     report = next(
         output["data"][REPORT] for output in notebook.cells[-1].outputs if REPORT in output.get("data", {})
     )
-    outputs = [_published(cell.outputs) for cell in notebook.cells[1:-1]]
+    outputs = [published(cell.outputs) for cell in notebook.cells[1:-1]]
     for number, cell_outputs in enumerate(outputs, start=1):
-        _refuse_typed_numbers(page, number, cell_outputs)
+        refuse_typed_numbers(page, number, cell_outputs)
     try:
         files = project_files(opened, root, page)
     except ValueError as error:
@@ -197,7 +197,9 @@ async def _run(
                     if 0 < index < len(notebook.cells) - 1:
                         seconds.append(time.monotonic() - start)
             except CellExecutionError as error:
-                raise _cell_failed(page, index, state.gpu, error) from None
+                raise cell_failed(
+                    page, index, state.gpu, error.ename, error.evalue, error.traceback
+                ) from None
             except (DeadKernelError, RuntimeError) as error:
                 task = asyncio.current_task()
                 if (
@@ -206,7 +208,7 @@ async def _run(
                     raise asyncio.CancelledError from None
                 status = await manager.provisioner.poll() if manager.provisioner else None
                 log.flush()
-                raise _process_died(page, state, status, error, scratch / "log") from None
+                raise process_died(page, state.cell, status, scratch / "log", error) from None
             finally:
                 await _end(client, manager)
         return seconds, watch.read(scratch / "opened")
@@ -254,15 +256,24 @@ def _environment(root: Path, gpu: Gpu, scratch: Path) -> dict[str, str]:
     )
 
 
-def _cell_failed(page: Page, index: int, gpu: Gpu, error: Any) -> PageFailed:
-    name, value = error.ename, _plain(error.evalue).strip()
+def cell_failed(page: Page, index: int, gpu: Gpu | None, name: str, value: str, traceback: str) -> PageFailed:
+    """What stops a page of which a cell raised: the file, the cell and the cause.
+
+    Args:
+        index: the cell, from 1; below or above the page's own, a cell around them.
+        gpu: the card it ran on, if any.
+        name, value, traceback: of what was raised.
+    """
+    value = _plain(value).strip()
     first = (value.splitlines() or [""])[0]
     if not 0 < index <= len(page.code):
         where = f"{page.path}: {'before its first' if index == 0 else 'after its last'} cell"
     else:
         where = f"{page.path}: {_place(index, page.code)}"
-    detail = "\n".join(_plain(error.traceback).splitlines()[-25:])
+    detail = "\n".join(_plain(traceback).splitlines()[-25:])
     if name in ("OutOfMemoryError", "MemoryError") or "out of memory" in value.lower():
+        if gpu is None:
+            return PageFailed(f"{where}: out of memory ({name}: {first})", detail)
         of = f"GPU {gpu.index}, {gpu.name}" if name != "MemoryError" else "the machine"
         return PageFailed(
             f"{where}: out of memory ({of}; {gpu.memory_bytes / 2**30:.0f} GiB on the card): "
@@ -279,8 +290,18 @@ def _place(number: int, code: list[Cell]) -> str:
     return f"code cell {number} of {len(code)} (`{line[:60]}`)"
 
 
-def _process_died(page: Page, state: Progress, status: int | None, error: Exception, log: Path) -> PageFailed:
-    where = f"{page.path}: {_place(state.cell, page.code)}" if state.cell else f"{page.path}"
+def process_died(
+    page: Page, cell: int, status: int | None, log: Path, error: Exception | None = None
+) -> PageFailed:
+    """What stops a page whose process ended.
+
+    Args:
+        cell: the cell that ran, from 1; 0 before the first.
+        status: its exit status, negative for a signal; None while it lives and does not answer.
+        log: what it printed past the notebook.
+        error: why nobody listens to it any more.
+    """
+    where = f"{page.path}: {_place(cell, page.code)}" if cell else f"{page.path}"
     if status is not None and status < 0:
         name = signal.Signals(-status).name
         why = f"its Python process was ended by {name}"
@@ -300,7 +321,7 @@ def _plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
 
 
-def _published(outputs: Iterable[Any]) -> list[dict[str, Any]]:
+def published(outputs: Iterable[Any]) -> list[dict[str, Any]]:
     """The outputs a record keeps: all but the error stream, without execution counts."""
     kept = []
     for output in json.loads(json.dumps(list(outputs))):
@@ -312,7 +333,12 @@ def _published(outputs: Iterable[Any]) -> list[dict[str, Any]]:
     return kept
 
 
-def _refuse_typed_numbers(page: Page, number: int, outputs: list[dict[str, Any]]) -> None:
+def refuse_typed_numbers(page: Page, number: int, outputs: list[dict[str, Any]]) -> None:
+    """Refuse a cell that prints a performance number.
+
+    Raises:
+        PageFailed: it does.
+    """
     for output in outputs:
         data = output.get("data", {})
         if MIME in data:

@@ -16,8 +16,9 @@ import yaml
 
 PAGE_FOLDERS = ("docs", "handbook")
 KNOWN_KEYS = frozenset({"id", "title", "description", "needs", "hide", "template", "search", "part", "order"})
-# What a page may ask of the card it is measured on; `capability X.Y` is checked on top.
-NEEDS = re.compile(r"gpu|counters|capability \d+\.\d+\+?")
+# What a page may ask of the machine it is measured on; `capability X.Y` is checked on top. A page that asks for
+# nothing measures nothing. `compiler` is for what a CUDA compiler says, which is a fact of the edition's versions.
+NEEDS = re.compile(r"gpu|counters|compiler|capability \d+\.\d+\+?")
 
 
 class PageError(ValueError):
@@ -61,6 +62,11 @@ class Page:
     def runs(self) -> bool:
         """True for a page with something to execute."""
         return bool(self.code)
+
+    @property
+    def measures(self) -> bool:
+        """True for a page that needs something of a GPU machine; the others are executed wherever the site is built."""
+        return self.runs and bool(self.needs)
 
 
 def find_pages(root: Path) -> list[Page]:
@@ -111,7 +117,7 @@ def read_page(path: Path, root: Path) -> Page:
     for need in needs:
         if not NEEDS.fullmatch(str(need)):
             raise PageError(
-                f"{relative}: needs {need!r} is unknown; known: gpu, counters, capability X.Y or X.Y+"
+                f"{relative}: needs {need!r} is unknown; known: gpu, compiler, counters, capability X.Y or X.Y+"
             )
     return Page(relative, meta["id"], meta["title"], meta.get("description", ""), needs, meta, cells)
 

@@ -29,7 +29,9 @@ class RecordError(ValueError):
 
 
 def edition_of(provenance: dict[str, Any]) -> dict[str, str]:
-    """What makes two records comparable: GPU model and CUDA, torch and triton major.minor."""
+    """What makes two records comparable: GPU model and CUDA, torch and triton major.minor; {} where none was used."""
+    if provenance["gpu"] is None:
+        return {}
 
     def minor(version: object) -> str:
         return ".".join(str(version).split("+")[0].split(".")[:2])
@@ -81,8 +83,13 @@ class Record:
 
     @property
     def edition(self) -> dict[str, str]:
-        """GPU model and versions this record belongs to."""
+        """GPU model and versions this record belongs to; empty for a page that measures nothing."""
         return self.meta["edition"]
+
+    @property
+    def measured(self) -> bool:
+        """True for the record of a page that ran on a GPU; the others belong to every edition."""
+        return bool(self.edition)
 
     @property
     def seconds(self) -> float:
