@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,18 @@ def grade_all(
     needs_gpu: bool = False,
     environment: dict[str, str] | None = None,
 ) -> list[Verdict]:
-    """Grade files of several labs.
+    """The verdicts of `grade_each`, all together."""
+    return list(grade_each(tasks, seconds=seconds, needs_gpu=needs_gpu, environment=environment))
+
+
+def grade_each(
+    tasks: Sequence[tuple[Lab, str, Path]],
+    *,
+    seconds: float | None = None,
+    needs_gpu: bool = False,
+    environment: dict[str, str] | None = None,
+) -> Iterator[Verdict]:
+    """Grade files of several labs; each verdict comes as soon as it is known.
 
     Args:
         tasks: (lab, door, file); they share a child process until one of them ends it.
@@ -69,15 +80,17 @@ def grade_all(
     Raises:
         CannotGrade: something that grading needs is missing on this machine.
     """
-    verdicts: list[Verdict] = []
-    while len(verdicts) < len(tasks):
-        left = tasks[len(verdicts) :]
+    done = 0
+    while done < len(tasks):
+        left = tasks[done:]
         job = {
             "needs_gpu": needs_gpu,
             "tasks": [[str(lab.folder / "lab.toml"), door, str(file.resolve())] for lab, door, file in left],
         }
-        verdicts += _run_child(job, [seconds or lab.seconds for lab, _, _ in left], environment or {})
-    return verdicts
+        limits = [seconds or lab.seconds for lab, _, _ in left]
+        for verdict in _run_child(job, limits, environment or {}):
+            done += 1
+            yield verdict
 
 
 def _door(lab: Lab, file: Path, door: str) -> str:
@@ -92,8 +105,10 @@ def _door(lab: Lab, file: Path, door: str) -> str:
     return found
 
 
-def _run_child(job: dict[str, Any], limits: Sequence[float], environment: dict[str, str]) -> list[Verdict]:
-    """The verdicts a child gave before it ended, and one for the file it ended on; never none."""
+def _run_child(
+    job: dict[str, Any], limits: Sequence[float], environment: dict[str, str]
+) -> Iterator[Verdict]:
+    """The verdicts a child gives before it ends, and one for the file it ends on; never none."""
     path = [str(Path(__file__).resolve().parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     reading, writing = os.pipe()
     child = subprocess.Popen(
@@ -109,25 +124,26 @@ def _run_child(job: dict[str, Any], limits: Sequence[float], environment: dict[s
         with contextlib.suppress(BrokenPipeError):  # it is gone already; its end says more
             child.stdin.write(json.dumps(job).encode())
             child.stdin.close()
-        return _listen(reading, child, limits)
+        yield from _listen(reading, child, limits)
     finally:
         os.close(reading)
         _end(child)
 
 
-def _listen(pipe: int, child: subprocess.Popen[bytes], limits: Sequence[float]) -> list[Verdict]:
-    verdicts: list[Verdict] = []
-    size, ready, rest = "", False, b""
+def _listen(pipe: int, child: subprocess.Popen[bytes], limits: Sequence[float]) -> Iterator[Verdict]:
+    given, size, ready, rest = 0, "", False, b""
     deadline = time.monotonic() + START_SECONDS
-    while len(verdicts) < len(limits):
-        limit = limits[len(verdicts)]
+    while given < len(limits):
+        limit = limits[given]
         if not select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
             if not ready:
                 raise CannotGrade(f"torch was not loaded within {START_SECONDS} s")
-            return [*verdicts, Verdict("timed out", f"it ran for {limit:g} s and was ended", size)]
+            yield Verdict("timed out", f"it ran for {limit:g} s and was ended", size)
+            return
         data = os.read(pipe, 65536)
         if not data:
-            return [*verdicts, _died(child, size, ready)]
+            yield _died(child, size, ready)
+            return
         *lines, rest = (rest + data).split(b"\n")
         for event in map(json.loads, lines):
             if "cannot" in event:
@@ -137,11 +153,11 @@ def _listen(pipe: int, child: subprocess.Popen[bytes], limits: Sequence[float]) 
                 deadline = time.monotonic() + limits[event["begin"]]
             size = event.get("size", size)
             if "verdict" in event:
-                verdicts.append(Verdict.from_json(event["verdict"]))
+                given += 1
+                yield Verdict.from_json(event["verdict"])
                 deadline = time.monotonic() + START_SECONDS
             if event.get("broken"):
-                return verdicts  # no later file would be judged fairly in this process
-    return verdicts
+                return  # no later file would be judged fairly in this process
 
 
 def _died(child: subprocess.Popen[bytes], size: str, ready: bool) -> Verdict:

@@ -1,6 +1,6 @@
 """The whole course in memory: every page with its record, its state and the names it can see.
 
-A page is *static* (nothing runs), *fresh* (its record holds), *waiting* (listed in records/waiting.toml),
+A page is *static* (nothing runs), *fresh* (its record holds, or it measures nothing and was executed just now), *waiting* (listed in records/waiting.toml),
 *stale* (its record no longer holds; only a draft shows it) or *foreign* (this card cannot run it; the
 reference edition is shown, stamped).
 """
@@ -10,25 +10,24 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from course_kernels.measure.machine import Machine, machine_for
-from course_site import bibliography, glossary, physics, runs, session_checks
+from course_site import bibliography, glossary, physics, runs, session_checks, tested
+from course_site.manifest import strangers
 from course_site.pages import Page, PageError, find_pages
 from course_site.record import (
     Record,
     RecordError,
-    changed_files,
-    edition_of,
-    is_sealed,
     record_path,
     stale_reasons,
 )
 from course_site.spread import BetweenRuns
 from course_site.values import Scope
+
+GPU_TESTS = "tests/gpu"  # in records/waiting.toml: all groups of them; tests/gpu/<group> is one
 
 
 @dataclass(frozen=True, order=True)
@@ -101,7 +100,7 @@ class Course:
     def machine(self, page: Page) -> Machine | None:
         """Data sheet of the card a page was measured on; None for a card without an entry."""
         record = self.records.get(page.id)
-        return machine_for(record.edition["gpu"]) if record else None
+        return machine_for(record.edition["gpu"]) if record and record.measured else None
 
     def has_numbers(self, page_id: str) -> bool:
         """True when the page has a record that holds."""
@@ -111,7 +110,7 @@ class Course:
         record = self.records.get(page.id)
         names = record.names if record and self.has_numbers(page.id) else {}
         run = str(record.meta["provenance"]["date"]) if record else ""
-        slug = record.edition["slug"] if record else self.slug
+        slug = record.edition.get("slug", self.slug) if record else self.slug
         return Scope(page.id, names, self.machine(page), run, self.between(slug), others=self.scopes.get)
 
     def between(self, slug: str) -> BetweenRuns:
@@ -155,9 +154,13 @@ def load_course(
         return course
     course.sources = bibliography.load(root / "docs" / "bibliography.toml")
     course.terms = glossary.load(root / "docs" / "glossary.toml")
+    for path, message in strangers(root.resolve()):
+        course.problem(path, message)
     _load_waiting(course)
+    _load_computed(course)
     for page in course.pages:
-        course.states[page.id] = _load_state(course, page)
+        if page.id not in course.states:
+            course.states[page.id] = _load_state(course, page)
     _check_waiting(course)
     _check_editions(course)
     _check_tests(course)
@@ -179,6 +182,23 @@ def _load_waiting(course: Course) -> None:
         course.waiting = {e["path"]: Waiting(e["path"], str(e["since"]), e["reason"]) for e in entries}
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         course.problem("records/waiting.toml", f"every [[page]] needs path, since and reason ({error})")
+
+
+def _load_computed(course: Course) -> None:
+    """Pages that measure nothing are executed here, or were before: their numbers are those of every edition."""
+    from course_site.computed import computed
+
+    pages = [page for page in course.pages if page.runs and not page.measures]
+    for page_id, found in computed(pages, course.root).items():
+        page = course.page(page_id)
+        if isinstance(found, Record):
+            course.records[page_id] = found
+        elif not course.draft:
+            course.problem(page.path, str(found).removeprefix(f"{page.path}: "))
+        course.states[page_id] = "fresh" if isinstance(found, Record) else "stale"
+        path = record_path(course.root, course.slug, page)
+        if path.exists():
+            course.problem(path.relative_to(course.root), f"{page.path} measures nothing: delete this record")
 
 
 def _load_state(course: Course, page: Page) -> str:
@@ -204,6 +224,12 @@ def _load_state(course: Course, page: Page) -> str:
     made_up = record.meta["provenance"].get("fake") and not os.environ.get("COURSE_FAKE_GPUS")
     if made_up and not (awaited or course.draft):
         course.problem(page.path, f"its record is of a GPU that COURSE_FAKE_GPUS made up; {again}")
+    dirty = state == "fresh" and course.is_reference and record.meta["provenance"].get("dirty")
+    if dirty and not reasons and not made_up:
+        if awaited:
+            return "waiting"
+        if not course.draft:
+            course.problem(page.path, f"its record was made from files that differ from their commit: commit them, then {again}")
     if not reasons and not made_up:
         return state
     if not (awaited or course.draft):
@@ -215,7 +241,7 @@ def _load_state(course: Course, page: Page) -> str:
 def _check_waiting(course: Course) -> None:
     by_path = {page.path.as_posix(): page for page in course.pages}
     for path in course.waiting:
-        if path == "tests/gpu":
+        if path == GPU_TESTS or path.startswith(f"{GPU_TESTS}/"):
             continue
         if path not in by_path:
             course.problem("records/waiting.toml", f"{path} is not a page")
@@ -225,7 +251,7 @@ def _check_waiting(course: Course) -> None:
 
 def _check_editions(course: Course) -> None:
     """Two numbers of the site can be compared because they come from one edition."""
-    shown = {i: r for i, r in course.records.items() if course.states[i] == "fresh"}
+    shown = {i: r for i, r in course.records.items() if course.states[i] == "fresh" and r.measured}
     editions = {json.dumps(record.edition, sort_keys=True) for record in shown.values()}
     if len(editions) <= 1:
         return
@@ -244,39 +270,35 @@ def _words(edition: dict[str, str]) -> str:
 
 
 def _check_tests(course: Course) -> None:
-    """The GPU tests leave a record too: without a fresh one no kernel counts as checked on the card."""
-    if course.draft or not (course.root / "tests" / "gpu").exists():
-        return
-    complaints = list(_against_tests(course))
-    if "tests/gpu" not in course.waiting:
-        for complaint in complaints:
-            course.problem(
-                f"records/{course.slug}/tests.json",
-                f"{complaint}; run the GPU tests on the card: nox -s tests",
-            )
-    elif not complaints:
-        course.problem("records/waiting.toml", "tests/gpu does not wait any more: take it off the list")
-
-
-def _against_tests(course: Course) -> Iterator[str]:
-    """What speaks against the record of the GPU tests, if anything does."""
-    path = course.root / "records" / course.slug / "tests.json"
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        yield "is missing"
-        return
-    except ValueError:
-        yield "is cut short or not JSON"
-        return
-    if not is_sealed(data):
-        yield "was changed by hand (its checksum does not match)"
-        return
-    if data["failed"] or not data["passed"]:
-        yield f"{data['failed']} GPU tests failed, {data['passed']} passed; mend them"
-    for reason in changed_files(data["manifest"], course.root):
-        yield f"is stale: {reason} since the GPU tests ran"
-    for record in course.records.values():
-        if course.is_reference and record.edition != edition_of(data["provenance"]):
-            yield f"is of another edition than {record.meta['page']}"
+    """Every group of GPU tests leaves a record: without one that holds nothing counts as checked on the card."""
+    entries = [path for path in course.waiting if path == GPU_TESTS or path.startswith(f"{GPU_TESTS}/")]
+    found: list[tested.Verdict] = []
+    if (course.root / GPU_TESTS).exists():
+        try:
+            found = tested.verdicts(course.root, course.slug, clean=course.is_reference)
+        except ValueError as error:
+            path, _, message = str(error).partition(": ")
+            course.problem(path, message)
             return
+    standing = {verdict.group: verdict.why or _of_another_edition(course, verdict) for verdict in found}
+    for group, why in standing.items():
+        if why and not course.draft and not {GPU_TESTS, f"{GPU_TESTS}/{group}"} & set(entries):
+            record = tested.record_path(course.root, course.slug, group).relative_to(course.root)
+            course.problem(record, f"{why}; run them on the card: {tested.run_again(group)}")
+    for old in tested.left_over(course.root, course.slug, standing) if not course.draft else ():
+        course.problem(
+            old.relative_to(course.root), "there is no such group of GPU tests: delete this record"
+        )
+    for entry in entries:
+        group = entry.removeprefix(f"{GPU_TESTS}/")
+        if entry != GPU_TESTS and group not in standing:
+            course.problem("records/waiting.toml", f"{entry} is no group of GPU tests")
+        elif not (any(standing.values()) if entry == GPU_TESTS else standing[group]):
+            course.problem("records/waiting.toml", f"{entry} does not wait any more: take it off the list")
+
+
+def _of_another_edition(course: Course, verdict: tested.Verdict) -> str:
+    for page_id, record in course.records.items() if course.is_reference else ():
+        if course.states[page_id] == "fresh" and record.measured and record.edition != verdict.edition:
+            return f"is of another edition than {record.meta['page']}"
+    return ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import dataclasses
 import difflib
 import functools
 import importlib.util
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from course_site.execute import PageFailed, Progress
     from course_site.pages import Page
     from course_site.record import Record
+    from course_site.tested import Verdict
 
 STARTUP_S = 3.0  # a page's process, before its first cell
 GUESS_S = 120.0  # the forecast of a page that has no record anywhere
@@ -129,7 +131,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--measure-only", action="store_true", help="write the records, build no site")
     add("--archive", type=Path, metavar="FILE", help="put the new records into FILE (.tar.gz)")
     add("--jobs", type=int, default=1, metavar="N", help="measure on N GPUs, one page on each")
-    add("--tests", action="store_true", help="run the GPU tests too, even when their last run still holds")
+    add("--tests", action="store_true", help="run all GPU tests, also where their last run still holds")
     add("--draft", action="store_true", help="build although pages are stale; they show no numbers")
     options = parser.parse_args(arguments)
     if options.jobs < 1:
@@ -166,15 +168,15 @@ def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
     chosen = _choose(pages, options.page)
     slug = gpus[0].slug if gpus else reference
     jobs = list(_jobs(root, chosen, slug, gpus, only_stale=options.stale or not gpus))
-    run_tests = bool(gpus) and _wants_tests(root, gpus[0], options)
+    groups = _tests_to_run(root, gpus, slug, options)
     if options.plan:
-        _print_plan(jobs, gpus, slug, run_tests)
+        _print_plan(jobs, gpus, slug, groups)
         return 0
     if options.jobs > len(gpus):
         print(f"docs: --jobs {options.jobs}, but {len(gpus)} GPU here: one page at a time on each")
     outcome.slug = slug
-    if run_tests:
-        _run_tests(root, outcome)
+    if groups:
+        _run_tests(root, groups, outcome)
     _measure_all(root, jobs, gpus[: options.jobs], options, started, outcome)
     if outcome.failed:
         print(f"\ndocs: {len(outcome.failed)} failed; site/ is as it was:", file=sys.stderr)
@@ -366,11 +368,11 @@ def _forecast(root: Path, page: Page, slug: str, record: Record | None) -> tuple
     return GUESS_S, "a guess"
 
 
-def _print_plan(jobs: list[Job], gpus: list[Gpu], slug: str, run_tests: bool) -> None:
+def _print_plan(jobs: list[Job], gpus: list[Gpu], slug: str, groups: list[Verdict]) -> None:
     where = f"{len(gpus)} × {gpus[0].name}" if gpus else f"no GPU here; what is stale in records/{slug}"
     print(f"plan ({where}):")
-    if run_tests:
-        print("  tests/gpu: their last run does not hold")
+    for line in _plan_of_tests(groups):
+        print(f"  {line}")
     for job in jobs:
         print(f"  {job.page.path}: {job.forecast_s / 60:.1f} min ({job.forecast_from})")
         for reason in job.reasons:
@@ -382,37 +384,51 @@ def _print_plan(jobs: list[Job], gpus: list[Gpu], slug: str, run_tests: bool) ->
 # --- measuring --------------------------------------------------------------------------------------------
 
 
-def _wants_tests(root: Path, gpu: Gpu, options: argparse.Namespace) -> bool:
-    """The GPU tests run when asked for, or when the build that follows would miss them."""
-    if not (root / "tests" / "gpu").exists():
-        return False
+def _tests_to_run(root: Path, gpus: list[Gpu], slug: str, options: argparse.Namespace) -> list[Verdict]:
+    """The groups of GPU tests that were asked for, or that the build which follows would miss."""
     will_build = not (options.measure_only or options.draft)
-    return options.tests or (will_build and not tests_hold(root, gpu))
-
-
-def tests_hold(root: Path, gpu: Gpu) -> bool:
-    """True when the last run of the GPU tests passed on this card, on the code and versions that are here."""
-    import json
-
-    from course_site.record import changed_files, edition_of, is_sealed
+    if not (root / "tests" / "gpu").exists() or not (options.tests or will_build):
+        return []
+    from course_site import tested
 
     try:
-        last = json.loads((root / "records" / gpu.slug / "tests.json").read_text(encoding="utf-8"))
-        edition = installed_edition(gpu)
-        return (
-            is_sealed(last)
-            and not last["failed"]
-            and edition in (None, edition_of(last["provenance"]))
-            and not changed_files(last["manifest"], root)
-        )
-    except (OSError, ValueError, KeyError):
-        return False
+        found = tested.verdicts(root, slug, clean=slug == _reference(root))
+    except ValueError as error:
+        raise CannotStart(str(error)) from None
+    edition = installed_edition(gpus[0]) if gpus else None
+    for number, verdict in enumerate(found):
+        if edition and verdict.edition not in (None, edition) and not verdict.why:
+            why = f"is of {_difference(verdict.edition, edition)}"
+            found[number] = dataclasses.replace(verdict, why=why)
+    return [verdict for verdict in found if options.tests or verdict.why]
 
 
-def _run_tests(root: Path, outcome: Outcome) -> None:
+def _plan_of_tests(groups: list[Verdict]) -> Iterator[str]:
+    """A line with the groups and their seconds, and a line for each reason."""
+    if not groups:
+        return
+    names = ", ".join(
+        f"{verdict.group} ({'never run' if verdict.seconds is None else f'{verdict.seconds:.0f} s'})"
+        for verdict in groups
+    )
+    total = sum(verdict.seconds or 0.0 for verdict in groups) / 60
+    yield f"tests/gpu: {total:.1f} min: {names}"
+    by_reason: dict[str, list[str]] = {}
+    for verdict in groups:
+        by_reason.setdefault(verdict.why or "asked for", []).append(verdict.group)
+    for why, those in by_reason.items():
+        yield f"    {those[0] if len(those) == 1 else f'{len(those)} groups'}: {why}"
+
+
+def _run_tests(root: Path, groups: list[Verdict], outcome: Outcome) -> None:
+    from course_site import tested
+
     _require({"pytest": "pytest"})
+    chosen = [verdict.group for verdict in groups]
+    every = chosen == tested.Project(root).groups
+    options = [] if every else [word for group in chosen for word in ("--group", group)]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "tests/gpu"],
+        [sys.executable, "-m", "pytest", "-q", "tests/gpu", *options],
         cwd=root,
         env={key: value for key, value in _with_source(root).items() if key != "TRITON_INTERPRET"},
     )
@@ -622,8 +638,9 @@ def _with_source(root: Path) -> dict[str, str]:
 
 
 def archive(root: Path, file: Path, slug: str, written: list[Path]) -> None:
-    """Put records, the GPU tests' record and the list of what moved into a .tar.gz; unpack it at the root."""
-    beside = [path for path in (root / "records" / slug).glob("*") if path.is_file()]
+    """Put records, those of the GPU tests and the list of what moved into a .tar.gz; unpack it at the root."""
+    folder = root / "records" / slug
+    beside = [path for path in (*folder.glob("*"), *folder.glob("tests/*.json")) if path.is_file()]
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:

@@ -10,6 +10,8 @@ import torch
 from course_kernels.cuda.run import run
 from course_kernels.vector_add import k01_cuda
 
+GROUPS = ("cuda",)
+
 SCALE = """
 extern "C" __global__ void scale(const float *x, float *y, float factor, long long N) {
   const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;

@@ -16,6 +16,7 @@ from course_kernels.problem import Workload
 from course_kernels.sgemm import library
 from course_kernels.sgemm.problem import PROBLEM as SGEMM
 
+GROUPS = ("gemm", "sgemm")
 ROOT = Path(course_kernels.__file__).parent
 SIZES = [
     *((N, N, N) for N in (1, 3, 127, 1000, 1023, 4095)),
@@ -50,6 +51,7 @@ def generator():
     return torch.Generator("cuda").manual_seed(0)
 
 
+@pytest.mark.group("sgemm")
 @pytest.mark.parametrize("size", SIZES, ids=name_of)
 @pytest.mark.parametrize("kernel", SGEMMS)
 def test_sgemm_is_right(kernel, size):
@@ -68,6 +70,7 @@ def cases():
                 yield pytest.param(kernel, w, id=f"{kernel}-{w.label}")
 
 
+@pytest.mark.group("gemm")
 @pytest.mark.parametrize(("kernel", "w"), list(cases()))
 def test_gemm_is_right_and_rounds_once(kernel, w):
     error = checked_error(GEMMS[kernel], w, generator())
@@ -77,15 +80,18 @@ def test_gemm_is_right_and_rounds_once(kernel, w):
     assert error <= allowed
 
 
+@pytest.mark.group("gemm")
 def test_every_gemm_takes_something():
     assert {case.values[0] for case in cases()} == set(GEMMS)
 
 
+@pytest.mark.group("gemm")
 @pytest.mark.parametrize("seed", range(4))
 def test_a_matrix_multiply_in_one_instruction_is_exact(seed):
     assert one_instruction.is_exact(seed)
 
 
+@pytest.mark.group("gemm")
 def test_it_is_one_instruction():
     assert len(one_instruction.multiplications()) == 1
 
@@ -104,11 +110,13 @@ def tf32(a, b):
         torch.set_float32_matmul_precision(before)
 
 
+@pytest.mark.group("sgemm")
 def test_a_tf32_product_is_refused():
     with pytest.raises(WrongResult, match="wrong"):
         checked_error(Competitor("planted", SGEMM, tf32), TIMED, generator())
 
 
+@pytest.mark.group("sgemm")
 @pytest.mark.parametrize("kernel", [*SGEMMS, "library.cublas"])
 def test_the_error_is_far_from_what_tf32_gives(kernel):
     a, b = SGEMM.make_inputs(TIMED, generator(), "cuda")
@@ -121,6 +129,7 @@ def test_the_error_is_far_from_what_tf32_gives(kernel):
     assert rms_error(function(a, b)) * 30 < rms_error(tf32(a, b))
 
 
+@pytest.mark.group("sgemm")
 def test_the_library_keeps_off_tf32_where_the_caller_has_it_on():
     a, b = SGEMM.make_inputs(TIMED, generator(), "cuda")
     expected = library.cublas(a, b)
@@ -138,9 +147,9 @@ def test_the_library_keeps_off_tf32_where_the_caller_has_it_on():
 
 @pytest.mark.parametrize(
     ("module", "dtype"),
-    [(module, torch.float32) for module in SGEMMS.values()]
+    [pytest.param(module, torch.float32, marks=pytest.mark.group("sgemm")) for module in SGEMMS.values()]
     + [
-        (module, dtype)
+        pytest.param(module, dtype, marks=pytest.mark.group("gemm"))
         for module in GEMMS.values()
         for dtype in (torch.bfloat16, torch.float16)
         if getattr(module, "supports", lambda w: True)(

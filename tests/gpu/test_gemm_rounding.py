@@ -9,12 +9,15 @@ from course_kernels.gemm_fp8.problem import PROBLEM
 from course_kernels.measure.check import checked_error
 from course_kernels.problem import Workload, worst_error
 
+GROUPS = ("gemm", "gemm_fp8")
+
 
 @pytest.fixture(scope="module")
 def errors():
     return rounding.errors(1024, 1024, 2048)
 
 
+@pytest.mark.group("gemm")
 def test_fewer_bits_of_fraction_are_a_larger_error(errors):
     for measure in ("rms", "worst"):
         fp32, tf32, fp16, bf16, fp8 = (errors[t][measure] for t in ("fp32", "tf32", "fp16", "bf16", "fp8"))
@@ -25,6 +28,7 @@ def test_fewer_bits_of_fraction_are_a_larger_error(errors):
         assert 4 * bf16 < fp8  # and four less again
 
 
+@pytest.mark.group("gemm")
 def test_the_error_is_the_rounding_of_the_inputs(errors):
     """The rms of rounding to f bits of fraction, over a uniform fraction, is 2**-f / sqrt(12) of a power of two."""
     for name, bits in (("tf32", 10), ("fp16", 10), ("bf16", 7), ("fp8", 3)):
@@ -35,16 +39,19 @@ def test_the_error_is_the_rounding_of_the_inputs(errors):
         assert expected / 1.5 < errors[name]["rms"] < 1.5 * expected
 
 
+@pytest.mark.group("gemm")
 @pytest.mark.parametrize("seed", range(5))
 def test_one_instruction_is_exact(seed):
     assert one_instruction.is_exact(seed)
 
 
+@pytest.mark.group("gemm")
 def test_the_report_shows_the_instruction():
     assert "HMMA.16816" in one_instruction.report()
     assert "wrong elements:  0 of 128" in one_instruction.report()
 
 
+@pytest.mark.group("gemm_fp8")
 @pytest.mark.parametrize("function", [library.cublaslt, library.cublaslt_exact_sums])
 @pytest.mark.parametrize(
     "w", filter(library.supports, (*PROBLEM.check_on, *PROBLEM.time_on)), ids=lambda w: w.label
@@ -53,6 +60,7 @@ def test_the_library_is_right(function, w):
     assert checked_error(function, w, torch.Generator("cuda").manual_seed(0)) <= PROBLEM.max_error(w)
 
 
+@pytest.mark.group("gemm_fp8")
 def test_sums_in_the_tensor_cores_lose_bits():
     """Fast accumulation is less exact than sums that leave the tensor cores: the reason for the tolerance."""
     w = Workload.of("bfloat16", M=512, N=512, K=16384)

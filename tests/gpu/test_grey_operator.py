@@ -10,6 +10,7 @@ from course_kernels.grey.problem import PROBLEM, WEIGHTS
 from course_kernels.measure.check import checked_error
 from course_kernels.problem import Workload
 
+GROUPS = ("grey",)
 SHAPES = [(1, 1), (7, 1000), (1023, 1025)]
 
 

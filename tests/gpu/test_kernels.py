@@ -14,6 +14,7 @@ from course_kernels.measure.check import checked_error
 from course_kernels.problem import Workload
 from course_kernels.vector_add import k01_cuda
 
+GROUPS = ("every problem",)
 ROOT = Path(course_kernels.__file__).parent
 KERNELS = [
     import_module(f"course_kernels.{path.parent.name}.{path.stem}")
@@ -29,7 +30,7 @@ def cases():
         for w in problem.check_on:
             if supports(w):
                 name = f"{folder}/{kernel.__name__.rpartition('.')[2]}-{w.label}"
-                yield pytest.param(kernel, problem, w, id=name)
+                yield pytest.param(kernel, problem, w, id=name, marks=pytest.mark.group(folder))
 
 
 @pytest.mark.parametrize(("kernel", "problem", "w"), cases())
@@ -47,6 +48,7 @@ LIBRARY = {
 }
 
 
+@pytest.mark.group("attention")
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
     ("function", "dtype"),
@@ -59,6 +61,7 @@ def test_library_is_right(function, dtype, causal):
     assert checked_error(function, w, torch.Generator("cuda").manual_seed(0)) <= ATTENTION.max_error(w)
 
 
+@pytest.mark.group("attention")
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
 @pytest.mark.parametrize("D", [64, 128])
@@ -74,6 +77,7 @@ def test_lse_on_the_card(dtype, D, causal):
     torch.testing.assert_close(lse.double(), torch.logsumexp(scores, -1), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.group("attention")
 @pytest.mark.parametrize("kernel", [k01_materialised, k02_teaching, k03_flash])
 def test_the_first_causal_row_is_the_first_value(kernel):
     w = Workload.of("float32", B=1, H=3, N=300, D=64, causal=True)
@@ -82,6 +86,7 @@ def test_the_first_causal_row_is_the_first_value(kernel):
     torch.testing.assert_close(kernel.attention(q, k, v, causal=True)[:, :, 0], v[:, :, 0])
 
 
+@pytest.mark.group("vector_add")
 def test_a_tensor_elsewhere_is_refused():
     x = torch.zeros(8, device="cuda")
 
@@ -91,6 +96,7 @@ def test_a_tensor_elsewhere_is_refused():
         k01_cuda.vector_add(x, x.cpu())
 
 
+@pytest.mark.group("vector_add")
 def test_a_kernel_runs_on_torchs_current_stream():
     x, y = torch.zeros(1 << 20, device="cuda"), torch.ones(1 << 20, device="cuda")
     stream = torch.cuda.Stream()

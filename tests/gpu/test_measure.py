@@ -25,6 +25,8 @@ from course_kernels.problem import Workload
 from course_kernels.refusals import cheats
 from course_kernels.refusals.problem import PROBLEM
 
+GROUPS = ("measure",)
+ALONE = True
 SQUARE = PROBLEM.time_on[0]
 COPY = Workload.of("float32", N=2**28)  # 1 GB each way
 

@@ -9,6 +9,8 @@ from course_kernels.microbenchmarks.checked import WrongAnswer
 
 # FLOPs that a multiprocessor of a Hopper card has for each cycle, by its data sheet
 SHEET = {"bf16": 4096, "tf32": 2048, "e4m3": 8192}
+GROUPS = ("microbenchmarks",)
+ALONE = True
 
 
 @pytest.mark.parametrize("kind", tensor.K)

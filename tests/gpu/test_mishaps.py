@@ -7,6 +7,8 @@ import torch
 
 from course_kernels.mishaps.run import ABSENT, SANITIZER, Run, begin, play
 
+GROUPS = ("mishaps",)
+
 MENDED = {
     "out_of_bounds": ["numbers of x that are not 7: 0", "numbers of its neighbour that changed: 0"],
     "illegal_address": [
@@ -69,9 +71,8 @@ CLEAN = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _all_at_once():
-    torch.cuda.empty_cache()
+def begin_behind(items):
+    """Every run, in processes of their own, while the tests of other files run."""
     begin(*(Run(case, mended=True) for case in MENDED), *(Run(case) for case in WRONG), BLOCKING, ENDLESS)
     begin(*FOUND, *CLEAN)
 

@@ -1,0 +1,279 @@
+"""The records of the GPU tests: which groups there are, what each depends on, and what makes one stale."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from course_kernels.cuda import includes
+from course_site import tested
+from course_site.record import seal
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = "src/course_kernels"
+CARD = {"gpu": "NVIDIA H200", "cuda": "13.0", "torch": "2.11.0", "triton": "3.6.0", "dirty": False}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of all that GPU tests depend on."""
+    root = tmp_path_factory.mktemp("copy")
+    for folder in ("src", "tests/gpu", "tests/labs"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(includes, "SHARED", root / KERNELS / "cuda")  # as if it ran from the copy
+        yield root
+
+
+@pytest.fixture
+def edit(tree):
+    """Change, add or take away files of the copy for one test."""
+    before = {}
+
+    def change(name, old="", new=None):
+        path = tree / name
+        before.setdefault(path, path.read_text() if path.exists() else None)
+        if new is None:
+            path.unlink()
+            return
+        path.parent.mkdir(exist_ok=True)
+        text = path.read_text() if path.exists() else ""
+        assert old in text, f"{name} has no {old!r}"
+        path.write_text(text.replace(old, new, 1) if old else text + new)
+
+    yield change
+    for path, text in before.items():
+        path.unlink(missing_ok=True)
+        if text is not None:
+            path.write_text(text)
+
+
+def coverages(root):
+    project = tested.Project(root)
+    return {group: project.coverage(group) for group in project.groups}
+
+
+@pytest.fixture(scope="module")
+def fresh(tree):
+    return coverages(tree)
+
+
+def stale(tree, fresh):
+    """Groups whose files are not what they were."""
+    now = coverages(tree)
+    return {group for group in now | fresh if now.get(group) != fresh.get(group)}
+
+
+LABS = {f"lab:{name}" for name in tested.Project(ROOT).labs}
+PROBLEMS = set(tested.Project(ROOT).problems)
+
+
+# --- which groups there are -------------------------------------------------------------------------------
+
+
+def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_other_subject(fresh):
+    assert {"attention", "gemm", "sgemm", "vector_add"} <= PROBLEMS
+    assert {"lab:first_kernel", "lab:flash_attention"} <= LABS
+    assert "lab:roofline" not in LABS  # done by hand
+    assert set(fresh) == PROBLEMS | LABS | {"cuda", "measure", "microbenchmarks", "mishaps"}
+
+
+def test_every_group_has_tests_and_every_kernel_a_group(fresh):
+    project = tested.Project(ROOT)
+    assert [group for group in project.groups if not project.files_of(group)] == []
+    kernels = {p.relative_to(ROOT).as_posix() for p in (ROOT / KERNELS).glob("*/k[0-9][0-9]_*.*")}
+    assert kernels - {file for covered in fresh.values() for file in covered} == set()
+
+
+def test_a_test_file_without_groups_is_refused(tree, edit):
+    edit("tests/gpu/test_more.py", new="def test_it(): pass\n")
+
+    with pytest.raises(tested.GroupsUnknown, match=r"^tests/gpu/test_more\.py: does not say whose tests it"):
+        _ = tested.Project(tree).groups
+
+
+def test_a_problem_without_tests_of_its_own_has_a_group_all_the_same(tree, edit, fresh):
+    edit(f"{KERNELS}/scan/problem.py", new="PROBLEM = 1\n")
+    edit(f"{KERNELS}/scan/k01_serial.py", new="X = 1\n")
+
+    assert stale(tree, fresh) == {"scan"}
+    assert f"{KERNELS}/scan/k01_serial.py" in coverages(tree)["scan"]
+
+
+# --- what each depends on ---------------------------------------------------------------------------------
+
+EDITS = {
+    "a kernel": (f"{KERNELS}/attention/k03_flash.py", "stages=3", "stages=2", {"attention"}),
+    "a kernel beside a lab's": (
+        f"{KERNELS}/attention/k02_teaching.cu",
+        "0.0f",
+        "0.5f",
+        {"attention", "lab:flash_attention"},
+    ),
+    "a kernel that a tool looks at": (f"{KERNELS}/gemm/k03_mma_sync.cu", "0.0f", "0.5f", {"gemm"}),
+    "a new kernel": (f"{KERNELS}/softmax/k09_new.py", "", "X = 1\n", {"softmax"}),
+    "a kernel that is gone": (f"{KERNELS}/softmax/k01_online.cu", "", None, {"softmax"}),
+    "a new header before another": (
+        f"{KERNELS}/sgemm/asynchronous_copy.cuh",
+        "",
+        "int other;\n",
+        {"sgemm"},
+    ),
+    "a shared header": (
+        f"{KERNELS}/cuda/asynchronous_copy.cuh",
+        "",
+        "int other;\n",
+        {"cuda", "sgemm", "gemm"},
+    ),
+    "a problem": (
+        f"{KERNELS}/transpose/problem.py",
+        "",
+        "X = 1\n",
+        {"transpose", "lab:transpose"},
+    ),
+    "the check": (
+        f"{KERNELS}/measure/check.py",
+        "",
+        "X = 1\n",
+        PROBLEMS | LABS | {"measure"},
+    ),
+    "the clock": (f"{KERNELS}/measure/clock.py", "", "X = 1\n", LABS | {"measure"}),
+    "the counters": (f"{KERNELS}/measure/counters.py", "", "X = 1\n", {"measure"}),
+    "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"measure"}),
+    "what the check says": (f"{KERNELS}/measure/complaints.py", "", "X = 1\n", set()),
+    "the grader's child": ("src/course_labs/child.py", "", "X = 1\n", LABS),
+    "what a lab's kernel is started by": (
+        f"{KERNELS}/vector_add/lab/launch.py",
+        "",
+        "X = 1\n",
+        {"lab:first_kernel"},
+    ),
+    "a lab's answer": (
+        f"{KERNELS}/vector_add/lab/cuda/stage4.cu",
+        "z[i] = x[i] + y[i];",
+        "z[i] = x[i] - y[i];",
+        {"lab:first_kernel"},
+    ),
+    "an answer that no card grades": (f"{KERNELS}/attention/lab/numpy/stage1.py", "", "X = 1\n", set()),
+    "the truth of a lab by hand": (f"{KERNELS}/measure/lab_roofline/truth.py", "", "X = 1\n", set()),
+    "a wrong answer": ("tests/labs/first_kernel/wrong_subtracts.cu", "", "int x;\n", {"lab:first_kernel"}),
+    "a new wrong answer": ("tests/labs/grey/wrong_new.cu", "", "int x;\n", {"lab:grey"}),
+    "a lab's words": (f"{KERNELS}/vector_add/lab/lab.toml", 'title = "', 'title = "Once more: ', set()),
+    "what a lab tries": (f"{KERNELS}/vector_add/lab/lab.toml", "N=1", "N=2", {"lab:first_kernel"}),
+    "the tests of kernels": ("tests/gpu/test_kernels.py", "", "X = 1\n", PROBLEMS),
+    "tests of two problems": ("tests/gpu/test_gemm_triton.py", "", "X = 1\n", {"gemm", "gemm_fp8"}),
+    "tests of one subject": ("tests/gpu/test_mishaps.py", "", "X = 1\n", {"mishaps"}),
+    "a mishap": (f"{KERNELS}/mishaps/lost_updates.cu", "", "int x;\n", {"mishaps"}),
+    "a microbenchmark": (f"{KERNELS}/microbenchmarks/latency.cu", "", "int x;\n", {"microbenchmarks"}),
+    "a comment": (f"{KERNELS}/gemm/k03_mma_sync.cu", "", "// a word\n", set()),
+    "the site": ("src/course_site/charts.py", "", "X = 1\n", set()),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_makes_the_groups_stale_that_it_touches_and_no_other(tree, edit, fresh, name):
+    path, old, new, expected = EDITS[name]
+    edit(path, old, new)
+
+    assert stale(tree, fresh) == expected
+
+
+def test_what_measures_is_in_the_clock_s_chain_and_no_problem_imports_it(fresh):
+    """The labs time on the card; a problem's tests only check."""
+    clock = f"{KERNELS}/measure/clock.py"
+    assert {group for group, files in fresh.items() if clock in files} == LABS | {"measure"}
+
+
+@pytest.mark.parametrize("group", ["attention", "lab:wmma", "measure", "mishaps"])
+def test_nothing_of_the_site_and_nothing_that_only_speaks_is_in_it(fresh, group):
+    assert not [file for file in fresh[group] if file.startswith("src/course_site/")]
+    assert f"{KERNELS}/measure/complaints.py" not in fresh[group]
+    assert f"{KERNELS}/measure/__init__.py" not in fresh[group]
+
+
+def test_a_module_that_is_run_by_name_counts_with_its_main(fresh):
+    assert f"{KERNELS}/measure/__main__.py" in fresh["measure"]
+    assert f"{KERNELS}/mishaps/cases.py" in fresh["mishaps"]
+    assert "src/course_labs/arrays.py" in fresh["lab:first_kernel"]  # the child imports it
+
+
+# --- what a record says -----------------------------------------------------------------------------------
+
+
+def write(tree, whose, **changes):
+    data = {
+        "kind": "tests",
+        "group": whose,
+        "passed": 1,
+        "failed": 0,
+        "tests": [{"id": "tests/gpu/test_it.py::test_a", "outcome": "passed", "seconds": 1.5}],
+        "provenance": CARD,
+        "coverage": tested.Project(tree).coverage(whose),
+    }
+    path = tested.record_path(tree, "nvidia-h200", whose)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(seal(data | changes)))
+    return path
+
+
+@pytest.fixture
+def recorded(tree):
+    yield lambda whose, **changes: write(tree, whose, **changes)
+    shutil.rmtree(tree / "records", ignore_errors=True)
+
+
+def why(tree, group, clean=True):
+    verdicts = tested.verdicts(tree, "nvidia-h200", clean=clean)
+    return next(verdict for verdict in verdicts if verdict.group == group)
+
+
+def test_a_record_of_these_files_holds_and_says_its_seconds(tree, recorded):
+    path = recorded("lab:first_kernel")
+
+    assert path.name == "lab_first_kernel.json"
+    found = why(tree, "lab:first_kernel")
+    assert (found.why, found.seconds) == ("", 1.5)
+    assert found.edition["torch"] == "2.11"
+
+
+def test_what_became_of_its_files_is_one_line(tree, recorded, edit):
+    recorded("softmax")
+    edit(f"{KERNELS}/softmax/merge.cuh", "fmaxf", "fminf")
+    edit(f"{KERNELS}/softmax/k09_new.py", new="X = 1\n")
+    edit(f"{KERNELS}/softmax/library.py")
+
+    assert why(tree, "softmax").why == (
+        f"is stale: {KERNELS}/softmax/k09_new.py is new, {KERNELS}/softmax/library.py is gone, "
+        f"{KERNELS}/softmax/merge.cuh changed since the GPU tests ran"
+    )
+
+
+def test_failures_dirt_and_hands_are_told(tree, recorded):
+    bad = [{"id": "tests/gpu/test_it.py::test_a", "outcome": "failed", "seconds": 1.0}]
+    recorded("copy", failed=1, passed=0, tests=bad)
+    assert why(tree, "copy").why == ("1 GPU tests failed (tests/gpu/test_it.py::test_a), 0 passed; mend them")
+    recorded("copy", provenance={**CARD, "dirty": True})
+    assert why(tree, "copy").why == "was made from files that differ from their commit; commit them"
+    assert why(tree, "copy", clean=False).why == ""
+    recorded("copy", group="gemm")
+    assert why(tree, "copy").why == "is the record of gemm"
+    recorded("copy", tests=None)
+    assert why(tree, "copy").why == "is not a record that this version reads"
+    path = recorded("copy")
+    path.write_text(path.read_text().replace('"failed": 0', '"failed": 1'))
+    assert why(tree, "copy").why == "was changed by hand (its checksum does not match)"
+    path.write_text(path.read_text()[:50])
+    assert why(tree, "copy").why == "is cut short or not JSON"
+    path.unlink()
+    assert why(tree, "copy").why == "is missing"
+
+
+def test_a_record_of_no_group_is_left_over(tree, recorded):
+    path = recorded("copy")
+    old = path.rename(path.with_name("scan.json"))
+    recorded("copy")
+
+    assert tested.left_over(tree, "nvidia-h200", tested.Project(tree).groups) == [old]
