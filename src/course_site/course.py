@@ -1,8 +1,8 @@
 """The whole course in memory: every page with its record, its state and the names it can see.
 
-A page is *static* (nothing runs), *fresh* (its record holds, or it measures nothing and was executed just now), *waiting* (listed in records/waiting.toml),
-*stale* (its record no longer holds; only a draft shows it) or *foreign* (this card cannot run it; the
-reference edition is shown, stamped).
+A page is *static* (nothing runs), *fresh* (its record holds, or it measures nothing and was executed just now),
+*waiting* (listed in records/waiting.toml), *stale* (its record no longer holds; only a draft shows it) or *foreign*
+(this card cannot run it; the reference edition is shown, stamped).
 """
 
 from __future__ import annotations
@@ -131,9 +131,7 @@ def settings(root: Path) -> dict[str, str]:
     return table
 
 
-def load_course(
-    root: Path, slug: str | None = None, *, draft: bool = False, rebuilt: bool = False
-) -> Course:
+def load_course(root: Path, slug: str | None = None, *, draft: bool = False, rebuilt: bool = False) -> Course:
     """Read every page and record. What is wrong is collected in `problems`, never raised.
 
     Args:
@@ -217,8 +215,9 @@ def _load_state(course: Course, page: Page) -> str:
     try:
         record = Record.load(path)
     except RecordError as error:
-        course.problem(path.relative_to(course.root), str(error).split(": ", 1)[1])
-        return "stale"
+        if not (awaited or course.draft):
+            course.problem(path.relative_to(course.root), str(error).split(": ", 1)[1])
+        return "waiting" if awaited else "stale"
     course.records[page.id] = record
     reasons = stale_reasons(page, record, course.root)
     made_up = record.meta["provenance"].get("fake") and not os.environ.get("COURSE_FAKE_GPUS")
@@ -229,7 +228,10 @@ def _load_state(course: Course, page: Page) -> str:
         if awaited:
             return "waiting"
         if not course.draft:
-            course.problem(page.path, f"its record was made from files that differ from their commit: commit them, then {again}")
+            course.problem(
+                page.path,
+                f"its record was made from files that differ from their commit: commit them, then {again}",
+            )
     if not reasons and not made_up:
         return state
     if not (awaited or course.draft):

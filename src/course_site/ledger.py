@@ -34,6 +34,8 @@ def duration_words(seconds: float) -> str:
 
 def stamp_html(course: Course, page: Page, record: Record) -> str:
     """The small line under a page's title, with the rest of the provenance one click away."""
+    if not record.measured:
+        return '<div class="stamp">Nothing here is measured: worked out when the site was built</div>'
     p = record.meta["provenance"]
     edition = record.edition
     line = (
@@ -100,7 +102,7 @@ def about(course: Course, page: Page, expression: str, result: Result) -> str:
         parts.append(f"median of {leaf['n']}")
     if result.spread is not None:
         parts.append(f"spread {result.spread:.1%}")
-    if record:
+    if record and record.measured:
         parts += [record.edition["gpu"], date_words(record.meta["provenance"]["date"])]
     return " · ".join(parts)
 
@@ -148,7 +150,7 @@ def _common(page: Page, record: Record) -> dict[str, Any]:
         "commit": p["commit"],
         "dirty": p.get("dirty", False),
         "page": page.path.as_posix(),
-        "command": f"nox -s docs -- --page {page.path}",
+        "command": f"nox -s docs -- --page {page.path}" if record.measured else "nox -s docs",
     }
 
 
@@ -283,9 +285,7 @@ def ledger_html(course: Course, rows: list[dict[str, Any]]) -> str:
         first = mine[0]
         parts.append(
             f'<h2 id="of-{page.id}">{html.escape(page.title)}</h2>'
-            f"<p>{html.escape(first['gpu'])}, driver {html.escape(str(first['driver']))}, "
-            f"{date_words(first['date'])}, commit <code>{html.escape(str(first['commit'])[:12])}</code>. "
-            f"The whole page again: <code>nox -s docs -- --page {page.path}</code></p>"
+            f"<p>{_origin(page, first)}</p>"
             f'<div class="scroll ledger" tabindex="0" role="region" aria-label="Values of {html.escape(page.title)}">'
             "<table><thead><tr><th>name</th><th class=num>value</th><th class=num>n</th><th class=num>spread</th>"
             f"<th>SM clock, power</th><th>again</th></tr></thead><tbody>{body}</tbody></table></div>"
@@ -296,6 +296,17 @@ def ledger_html(course: Course, rows: list[dict[str, Any]]) -> str:
         if any(f'id="of-{page.id}"' in part for part in parts)
     )
     return f"<p>Jump to: {jumps}</p>" + "".join(parts) if parts else ""
+
+
+def _origin(page: Page, row: dict[str, Any]) -> str:
+    """Where the values of a page come from, above their table."""
+    if row["gpu"] is None:
+        return "Nothing here is measured: worked out when the site was built."
+    return (
+        f"{html.escape(row['gpu'])}, driver {html.escape(str(row['driver']))}, "
+        f"{date_words(row['date'])}, commit <code>{html.escape(str(row['commit'])[:12])}</code>. "
+        f"The whole page again: <code>nox -s docs -- --page {page.path}</code>"
+    )
 
 
 def _row_html(page: Page, row: dict[str, Any]) -> str:

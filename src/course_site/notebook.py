@@ -33,7 +33,9 @@ def published_notebook(course: Course, page: Page, rendered: Rendered) -> str:
     for number, entry in enumerate(cells, start=1):
         entry["id"] = f"cell-{number:03d}"
     record = course.records.get(page.id)
-    stamp = {"measured_on": record.edition, "date": record.meta["provenance"]["date"]} if record else {}
+    stamp = {}
+    if record and record.measured:
+        stamp = {"measured_on": record.edition, "date": record.meta["provenance"]["date"]}
     notebook = {
         "cells": cells,
         "metadata": {
