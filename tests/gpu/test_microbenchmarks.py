@@ -78,7 +78,7 @@ def test_bandwidth_is_read_and_checked(level):
     if level == "l2":
         assert min(found.bytes_per_clock) > 200  # of the whole card
     else:
-        assert 30 < min(found.bytes_per_clock)
+        assert min(found.bytes_per_clock) > 30
         assert max(found.bytes_per_clock) < 130  # no card hands out more than 128 bytes in a cycle
     assert 300 < min(found.sm_mhz) <= max(found.sm_mhz) < 4000
     # Of the same launch: bytes in a clock, times clocks in a second, times multiprocessors where it is of one.
