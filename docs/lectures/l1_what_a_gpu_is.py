@@ -572,7 +572,9 @@ all_lanes = asked.multiprocessor_count * lanes
 ticks = asked.clock_rate * 1e3  # the card tells kilohertz
 record(
     peak={
-        "by_hand": quantity(all_lanes * ticks * 2 / 1e12, "TFLOP/s"),
+        "by_hand": quantity(
+            all_lanes * ticks * 2 / 1e12, "TFLOP/s", of="fp32"
+        ),
         "sheet": quantity(sheet.peak_tflops["fp32"], "TFLOP/s", "given"),
     }
 )
@@ -635,10 +637,10 @@ record(
 # %% [markdown]
 # /// claim | fma.of_peak > 0.85
 # **{{ fma.of_peak:.1%}} of peak.** This is the headline of the page, and close to the best that anything
-# on these lanes can do. The card said that its clock stood at {{ fma.sm_mhz:.0f}} MHz around the run, and its power
+# on these lanes can do. The card said that its clock stood at {{ fma.sm_mhz:.0f}} MHz while it ran, and its power
 # at {{ fma.power_w:.0f}} W.
 # /// otherwise
-# {{ fma.of_peak:.1%}} of peak, with the clock at {{ fma.sm_mhz:.0f}} MHz around the run.
+# {{ fma.of_peak:.1%}} of peak, with the clock at {{ fma.sm_mhz:.0f}} MHz while it ran.
 # ///
 #
 # /// define | lanes_found = fma.tflops * 1e6 / (2 * card.sms * fma.sm_mhz)
@@ -653,7 +655,7 @@ record(
 # of 256 would have had nothing to do at every other tick. So the {{ card.lanes:.0f}} of the documents are there. You have counted
 # the stoves without opening the door.
 # /// otherwise
-# Each SM finished {{ lanes_found:.1f}} multiply-adds at each tick of the clock that was read around the run. The
+# Each SM finished {{ lanes_found:.1f}} multiply-adds at each tick of the clock that was read while it ran. The
 # documents say {{ card.lanes:.0f}} lanes.
 # ///
 #
@@ -691,7 +693,7 @@ from course_kernels.measure import compare
 by_hand = bus_bits / 8 * asked.memory_clock_rate * 1e3 * 2
 record(
     bandwidth={
-        "by_hand": quantity(by_hand / 1e9, "GB/s"),
+        "by_hand": quantity(by_hand / 1e9, "GB/s", of="hbm"),
         "sheet": quantity(sheet.bandwidth_gb_per_s, "GB/s", "given"),
     },
     copy=compare(

@@ -44,10 +44,25 @@ def test_the_stopwatch_takes_turns_and_divides():
         warm_up=0,
     )
 
-    assert order == ["a", "b", "b", "a", "a", "b", "b", "a"]
+    assert sorted(order[:2]) == sorted(order[2:4]) == sorted(order[-2:]) == ["a", "b"]
+    assert len(order) == 8
     assert taken["a"].group == taken["b"].group
     assert taken["b"].how == "timed"
     assert taken["b"].quantiles["0.5"] >= 1000 > taken["a"].quantiles["0.5"]  # 2 ms over two repetitions
+
+
+def test_the_stopwatch_draws_the_order_of_every_round():
+    order = []
+    stopwatch({name: lambda name=name: order.append(name) for name in "abcd"}, n=40, warm_up=0)
+
+    rounds = {"".join(order[i : i + 4]) for i in range(0, len(order), 4)}
+    assert all(sorted(turn) == list("abcd") for turn in rounds)
+    assert len(rounds) > 10  # of 24; rotation knows 4
+
+
+def test_samples_have_blocks_of_consecutive_readings():
+    assert samples([1.0, 2.0], "cycles").blocks == [1.0, 2.0]
+    assert samples(range(600), "cycles").blocks == [49.5, 149.5, 249.5, 349.5, 449.5, 549.5]
 
 
 def test_the_stopwatch_warms_up_unless_told_not_to():

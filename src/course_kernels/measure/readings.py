@@ -7,6 +7,7 @@ the bus, a compilation, is timed here.
 from __future__ import annotations
 
 import dataclasses
+import random
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +56,7 @@ def stopwatch(
 
     Args:
         works: by name; each is called without arguments and its result dropped.
-        n: rounds; every round runs each piece once, in rotated order.
+        n: rounds; every round runs each piece once, in an order drawn anew.
         per: how many repetitions one call does inside; a reading is the time of one of them.
         wait: whether a reading lasts until the GPU is done. Without it, it is the host's time alone, and the GPU is
             waited for between two readings.
@@ -73,8 +74,8 @@ def stopwatch(
         for _ in range(warm_up):
             works[name]()
     readings: dict[str, list[float]] = {name: [] for name in names}
-    for turn in range(n):
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+    for _ in range(n):
+        for name in random.sample(names, len(names)):
             finish()
             started = time.perf_counter_ns()
             result = works[name]()
