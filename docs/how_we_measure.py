@@ -423,13 +423,15 @@ t_s, tflops, power_w, sm_mhz = (
 )
 record(
     long_run=trace(
-        {"t_s": t_s, "tflops": tflops, "power_w": power_w, "sm_mhz": sm_mhz}
+        {"t_s": t_s, "tflops": tflops, "power_w": power_w, "sm_mhz": sm_mhz},
+        of={"tflops": "tensor:bf16"},
     ),
-    rested=quantity(statistics.median(fresh), unit="TFLOP/s", how="computed"),
+    rested=quantity(statistics.median(fresh), "TFLOP/s", "timed", of="tensor:bf16"),
     steady=quantity(
         statistics.median(speed for end, speed, _, _ in long_run if end > 4),
-        unit="TFLOP/s",
-        how="computed",
+        "TFLOP/s",
+        "timed",
+        of="tensor:bf16",
     ),
 )
 

@@ -572,9 +572,7 @@ all_lanes = asked.multiprocessor_count * lanes
 ticks = asked.clock_rate * 1e3  # the card tells kilohertz
 record(
     peak={
-        "by_hand": quantity(
-            all_lanes * ticks * 2 / 1e12, "TFLOP/s", of="fp32"
-        ),
+        "by_hand": quantity(all_lanes * ticks * 2 / 1e12, "TFLOP/s", of="fp32"),
         "sheet": quantity(sheet.peak_tflops["fp32"], "TFLOP/s", "given"),
     }
 )

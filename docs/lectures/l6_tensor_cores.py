@@ -130,8 +130,8 @@ record(
     mill={
         "flops": quantity(mma_flops),
         "bytes": quantity(mma_bytes, "B"),
-        "sheet": quantity(peak, "FLOP/clk"),
-        "cores": quantity(cores, "FLOP/clk"),
+        "sheet": quantity(peak, "FLOP/clk", of="tensor:bf16"),
+        "cores": quantity(cores, "FLOP/clk", of="fp32"),
         "ticks": quantity(mma_bytes / TRAY),
     }
 )
@@ -211,9 +211,11 @@ from course_kernels.measure import samples
 from course_kernels.microbenchmarks import tensor
 
 
-def rates(instruction, **how):
+def rates(instruction, kind="bf16", **how):
     """FLOPs in a tick of one SM, for a record."""
-    return samples(tensor.flops_per_clock(instruction, **how), unit="FLOP/clk")
+    found = tensor.flops_per_clock(instruction, kind=kind, **how)
+    math = {"e4m3": "fp8"}.get(kind, kind)  # as the data sheet calls it
+    return samples(found, unit="FLOP/clk", of=f"tensor:{math}")
 
 
 record(
@@ -233,7 +235,9 @@ record(
     # By hand: in N / 2 ticks of milling the tray hands out (64 + N) rows of 32 bytes.
     forecast={
         f"n{N}": quantity(
-            min(1.0, TRAY * (N / 2) / (32 * (64 + N))) * peak, "FLOP/clk"
+            min(1.0, TRAY * (N / 2) / (32 * (64 + N))) * peak,
+            "FLOP/clk",
+            of="tensor:bf16",
         )
         for N in tensor.COLUMNS
     },

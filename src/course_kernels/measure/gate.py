@@ -34,8 +34,8 @@ READING = 0.01
 # A pair of CUDA events is good to half a microsecond.
 EVENT_US = 0.5
 
-# What is worked out by hand from a bus, a clock, a number of lanes is no reading. A data sheet prints its product with
-# two or three digits: 4.8 TB/s may be 4.84.
+# What is worked out by hand from a bus, a clock, a number of lanes is no reading, and no data sheet: the sheet prints
+# such a product with two or three digits.
 SHEET = 0.01
 
 _UNIT = re.compile(r"(?P<scale>[kMGTP]i?|)(?P<what>B|FLOP|OP)/(?P<per>s|clk)")
