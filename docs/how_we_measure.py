@@ -31,7 +31,8 @@
 #
 # 1. **Check.** The kernel gets fresh random inputs. Its answer is held against a truth worked out in double
 #    precision. No right answer, no stopwatch.
-# 2. **Time.** It runs many times, in turns with its competitors. We keep the samples, not a verdict.
+# 2. **Time.** It runs many times, in turns with its competitors. We keep the samples, not a verdict. Then
+#    its last answer is checked again.
 # 3. **Record.** The samples go into a file, with the card, its clocks, its power, the versions, the date,
 #    and a fingerprint of every file that ran. Nobody edits that file; a seal shows if somebody did.
 # 4. **Render.** Later, on any machine, the page is filled from the record. If one of those files has
@@ -134,7 +135,7 @@ record(
 # %% [markdown]
 # ## The clock
 #
-# The taste was fine. Now the stopwatch. Four habits, each against one way of fooling yourself.
+# The taste was fine. Now the stopwatch. Seven habits, each against one way of fooling yourself.
 #
 # **A cold cache.** The GPU keeps what it used last in its L2 cache, a small larder next to the stoves. Time
 # the same call again and the ingredients are already there. Real programs do other things in between. So
@@ -151,9 +152,25 @@ record(
 #
 # **In turns.** Cards drift. They heat up, they slow down, they recover. If A runs for a second and then B,
 # the second cook gets the hot kitchen. So competitors take turns, round after round, on the very same
-# inputs. Whatever drifts, drifts for all of them.
+# inputs. Whatever drifts, drifts for all of them. The order is drawn anew for every round: who always cooks
+# behind the same colleague inherits his mess. A cook far slower than the others stands in every so many
+# rounds only, so that he does not eat their time.
 #
-# Sampling stops after a set time, with never fewer than 10 samples and never more than 1000.
+# **In six blocks.** On which shelf a box of numbers ends up is luck, and it stays for as long as the box is
+# there. A thousand samples from one shelf know nothing of the others. So the rounds come in six blocks. At
+# the head of each all inputs are made anew, and everything lies somewhere else in memory. Samples within a
+# block wobble; what differs *between* blocks is what your run may differ by, and that is the spread we state.
+#
+# **A look at the stove.** Clock, power, temperature and whatever holds the card back are read *while* a
+# kernel runs, and kept for each kernel apart. A reading counts if all of it lies inside the run. What is too
+# short for that runs for a moment back to back, for the reading alone; those runs are no samples.
+#
+# **A last taste.** Somewhere in the last block, at a round drawn at random, the values in the inputs are
+# changed without a word. After the last round the answers of the last timed calls are checked once more. Who
+# was right as long as somebody looked, and then served the old plate, is caught here.
+#
+# Sampling stops after a set time, with never fewer than 12 samples and never more than 1000. All that is
+# drawn comes from one seed. It stands in the record and in every refusal, and with it a run can be drawn again.
 
 # %% [markdown]
 # ## The same thing, twice
@@ -189,11 +206,33 @@ record(
 # out.
 
 # %% [markdown]
+# ## Whose time?
+#
+# The time we show is the card's. But somebody writes the order: Python looks at your tensors, asks for
+# memory, and hands the job over. The stopwatch hides that on purpose, and so it would hide it from you. So
+# every sample notes as well what its call cost the host. Take a copy so small that it is hardly there:
+
+# %%
+record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.1))
+
+# %% [markdown]
+# /// claim | small.host_us > 2 * small.us
+# One mebibyte is copied in {{ small.us:.1f }} µs. Asking for it takes the host {{ small.host_us:.1f }} µs. Call
+# it over and over, and the card waits for Python most of the time. What you can do about it is in
+# [L2](lectures/l2_the_cuda_model.py).
+# /// otherwise
+# One mebibyte is copied in {{ small.us:.1f }} µs. Asking for it takes the host {{ small.host_us:.1f }} µs.
+# ///
+#
+# Where the host cannot hide, because a call waits for the card itself, the sample has timed the host. It is
+# taken again. If that does not help, it is counted, and the ledger says how many there were.
+
+# %% [markdown]
 # ## What is stored, what is worked out
 #
 # The record of a run holds the **samples**, in microseconds, at most 200 of each kernel, and the quantiles
-# of all of them. It holds the bytes and operations that the problem demands. It holds clocks, power,
-# temperature and any reason the card gave for slowing down, before and after.
+# of all of them and the median of every block. It holds the bytes and operations that the problem demands.
+# It holds clocks, power, temperature and any reason the card gave for slowing down, while each kernel ran.
 #
 # It holds no percent, no TFLOP/s and no ratio. Those are worked out when the page is built. If a formula of
 # ours is wrong, we mend it without a GPU, and every page is right again.
@@ -551,7 +590,8 @@ record(
 #     --workload dtype=float32,N=268435456
 # ```
 #
-# It checks, then times, then prints the medians, the spread, the number of samples and the clocks.
+# It checks, then times, then prints the medians, how far the blocks lie apart, what a call costs the host, and
+# the clocks while each one ran. With `--seed` it draws what an earlier run drew.
 #
 # **One page.** `nox -s docs -- --page docs/how_we_measure.py`
 #

@@ -1330,6 +1330,15 @@ record(
 # At 512 we have {{ smooth.shared.n512.tflops / smooth.cublas.n512.tflops:.0%}} of the library, at 1024 {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}}.
 # ///
 #
+# /// claim | smooth.shared.n512.host_us > 1.5 * smooth.shared.n512.us
+# And these are times of the card. At 512 kernel 12 works {{ smooth.shared.n512.us:.0f }} µs, and its caller is busy for
+# {{ smooth.shared.n512.host_us:.0f }} µs: Python makes C, clears a part of it, and writes the order. Call it over and over, and the card
+# waits. At this size a quicker caller is worth more than a quicker kernel.
+# /// otherwise
+# And these are times of the card. At 512 kernel 12 works {{ smooth.shared.n512.us:.0f }} µs; its caller is busy for
+# {{ smooth.shared.n512.host_us:.0f }} µs.
+# ///
+#
 # /// claim | 0.995 < smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops < 1.03 and smooth.shared.n8192.tflops > 1.003 * smooth.cublas.n8192.tflops
 # At 4096 the two stand level, {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} in this race. At 8192 we are a little past it:
 # {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}} of the library. Do not make more of it than it is. The library does this for every type, shape and
