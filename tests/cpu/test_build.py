@@ -111,23 +111,32 @@ def test_a_changed_literal_makes_a_page_stale(repository, edit, name, old, new):
 
 
 def skip_while_the_gpu_tests_wait(repository):
-    """Nothing holds their record against the code while records/waiting.toml lists them."""
+    """Nothing holds their records against the code while records/waiting.toml lists them."""
     waiting = repository / "records/waiting.toml"
-    if waiting.exists() and 'path = "tests/gpu"' in waiting.read_text():
-        pytest.skip("the GPU tests wait for a card: records/waiting.toml")
+    if waiting.exists() and 'path = "tests/gpu' in waiting.read_text():
+        pytest.skip("GPU tests wait for a card: records/waiting.toml")
 
 
-def test_a_changed_header_makes_the_gpu_tests_stale(repository, edit):
+def test_a_changed_header_makes_the_gpu_tests_of_its_problem_stale(repository, edit):
     skip_while_the_gpu_tests_wait(repository)
     edit("src/course_kernels/softmax/merge.cuh", "fmaxf", "fminf")
-    refused(repository, "tests.json", "src/course_kernels/softmax/merge.cuh changed since the GPU tests ran")
+    refused(
+        repository,
+        "tests/softmax.json: is stale: src/course_kernels/softmax/merge.cuh changed since the GPU tests ran",
+        "nox -s tests -- tests/gpu --group softmax",
+    )
 
 
 def test_gpu_tests_that_do_not_wait_are_not_listed(repository, edit):
     skip_while_the_gpu_tests_wait(repository)
-    entry = '[[page]]\npath = "tests/gpu"\nsince = "2026-11-21"\nreason = "planted"\n'
-    edit("records/waiting.toml", lambda text: f"{text}\n{entry}")
-    refused(repository, "records/waiting.toml", "tests/gpu does not wait any more: take it off the list")
+    entry = '[[page]]\npath = "tests/gpu%s"\nsince = "2026-11-21"\nreason = "planted"\n'
+    edit("records/waiting.toml", lambda text: f"{text}\n{entry % ''}\n{entry % '/gemm'}\n{entry % '/none'}")
+    refused(
+        repository,
+        "records/waiting.toml: tests/gpu does not wait any more: take it off the list",
+        "records/waiting.toml: tests/gpu/gemm does not wait any more: take it off the list",
+        "records/waiting.toml: tests/gpu/none is no group of GPU tests",
+    )
 
 
 def test_the_counters_child_is_in_the_manifest():
@@ -224,8 +233,8 @@ def test_records_of_two_editions_stop_the_build(repository, edit):
 
 def test_gpu_tests_that_are_edited_or_stale_stop_the_build(repository, edit):
     skip_while_the_gpu_tests_wait(repository)
-    edit("records/nvidia-h200/tests.json", '"failed": 0', '"failed": 1')
-    refused(repository, "tests.json", "was changed by hand")
+    edit("records/nvidia-h200/tests/gemm.json", '"failed": 0', '"failed": 1')
+    refused(repository, "tests/gemm.json: was changed by hand")
 
 
 def test_a_fresh_page_that_is_listed_as_waiting_stops_the_build(repository):

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 from tiny_repository import H200, commit_all, make_repository, recording, write, write_page
 
-from course_site import docs
-from course_site.digest import file_digest
+from course_site import docs, tested
 from course_site.execute import fake_provenance
 from course_site.gpus import Gpu, find_gpus
 from course_site.pages import read_page
@@ -43,10 +42,10 @@ def records(root):
 
 
 def leftovers(root):
-    """Files that are neither sources nor records."""
+    """Files that are neither sources nor records, nor the list of what runs told."""
     known = ("src", "docs", "records", "pyproject.toml", ".git")
     stray = [p for p in root.rglob("*") if p.is_file() and p.relative_to(root).parts[0] not in known]
-    return stray + [p for p in (root / "records").rglob("*") if p.is_file() and p.suffix != ".ipynb"]
+    return stray + [p for p in (root / "records").rglob("*") if p.is_file() and p.suffix != ".ipynb" and p.name != "runs.json"]
 
 
 def test_every_page_is_measured_afresh_and_only_stale_ones_with_stale(root, capsys):
@@ -82,16 +81,17 @@ def test_plan_says_what_why_and_how_long_and_runs_nothing(root, capsys):
     write_page(root, "two", "1")
     assert measure(root, "--page", one) == 0
     write(root, "src/tiny/kernel.py", "FACTOR = 4\n")
+    write(root, "src/tiny/__init__.py", "FACTOR = 4\n")
     before = record_file(root, one).read_bytes()
     capsys.readouterr()
     assert docs.main(["--plan", "--stale"], root) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0] == "plan (1 × NVIDIA H200):"
-    assert out[1] == "  docs/one.py: 0.1 min (records/nvidia-h200)"
-    assert out[2] == "      src/tiny/kernel.py changed"
-    assert out[3] == "  docs/two.py: 2.0 min (a guess)"
-    assert out[4] == "      no record in records/nvidia-h200 yet"
-    assert out[5] == "2 pages, about 2.1 GPU minutes"
+    assert out[1:] == [
+        "  docs/one.py: 0.1 min (records/nvidia-h200): src/tiny/__init__.py changed, and 1 more",
+        "  docs/two.py: 2.0 min (a guess): no record in records/nvidia-h200 yet",
+        "2 pages, about 2.1 GPU minutes",
+    ]
     assert record_file(root, one).read_bytes() == before
     assert records(root) == ["one.ipynb"]
 
@@ -205,7 +205,7 @@ def test_ctrl_c_keeps_finished_records_and_leaves_no_half_one(root, tmp_path, nu
     assert list(scratch.iterdir()) == []
     assert not Path(f"/proc/{sleeping.read_text()}").exists()
     with tarfile.open(archive) as tar:
-        assert tar.getnames() == ["records/nvidia-h200/docs/a.ipynb"]
+        assert tar.getnames() == ["records/nvidia-h200/docs/a.ipynb", "records/nvidia-h200/runs.json"]
 
 
 def nox(root, *options):
@@ -278,11 +278,12 @@ def test_an_archive_holds_the_new_records_at_their_places(root, tmp_path):
     write_page(root, "a", "1")
     write_page(root, "b", "1")
     assert measure(root, "--page", "docs/a.py") == 0
-    write(root, "records/nvidia-h200/tests.json", "{}")
+    write(root, "records/nvidia-h200/tests/gemm.json", "{}")
     file = tmp_path / "out" / "new.tar.gz"
     assert measure(root, "--page", "docs/b.py", "--archive", str(file)) == 0
     with tarfile.open(file) as tar:
-        assert tar.getnames() == ["records/nvidia-h200/docs/b.ipynb", "records/nvidia-h200/tests.json"]
+        new = ("docs/b.ipynb", "runs.json", "tests/gemm.json")
+        assert tar.getnames() == [f"records/nvidia-h200/{name}" for name in new]
     assert [path.name for path in file.parent.iterdir()] == ["new.tar.gz"]
 
 
@@ -345,7 +346,7 @@ def test_an_unreadable_record_is_measured_again(root, capsys):
     path.write_text(path.read_text()[:200])
     capsys.readouterr()
     assert docs.main(["--plan", "--stale"], root) == 0
-    assert "a.ipynb: is cut short or not JSON" in capsys.readouterr().out
+    assert "docs/a.py: 2.0 min (a guess): its record is cut short or not JSON" in capsys.readouterr().out
     assert measure(root, "--stale") == 0
     Record.load(path)
 
@@ -401,7 +402,7 @@ def test_an_unknown_page_is_one_line_with_a_near_name(root, capsys):
     write_page(root, "attention", "1")
     assert measure(root, "--page", "docs/atention.py") == 2
     assert only_line(capsys) == (
-        "docs: --page docs/atention.py: there is no such page with code; did you mean docs/attention.py?\n"
+        "docs: --page docs/atention.py: there is no such page that measures; did you mean docs/attention.py?\n"
     )
 
 
@@ -480,7 +481,7 @@ def test_a_swap_that_fails_puts_the_old_site_back(tmp_path):
 
 
 def gpu_tests(root, body):
-    write(root, "tests/gpu/test_it.py", body)
+    write(root, "tests/gpu/test_it.py", f'GROUPS = ("it",)\n{body}')
     write(root, "src/mkdocs/__init__.py", "")
     write(root, "src/mkdocs/__main__.py", MKDOCS)
 
@@ -499,27 +500,83 @@ def test_gpu_tests_run_before_a_whole_build_when_their_record_does_not_hold(root
     assert measure(root, "--tests") == 1
 
 
-def test_gpu_tests_hold_until_code_versions_or_card_change(root, monkeypatch):
-    gpu = find_gpus()[0]
-    last = {
+def tested_groups(root):
+    """A repository with the GPU tests of two groups, both with a record."""
+    for group in ("one", "two"):
+        write(root, f"tests/gpu/test_{group}.py", f'GROUPS = ("{group}",)\nFACTOR = 1\n')
+    for group in ("one", "two"):
+        of_gpu_tests(root, group)
+
+
+def of_gpu_tests(root, group, **changes):
+    data = {
+        "group": group,
         "passed": 3,
         "failed": 0,
-        "provenance": fake_provenance(gpu),
-        "manifest": {"src/tiny/kernel.py": file_digest(root / "src/tiny/kernel.py")},
+        "tests": [{"id": "a", "outcome": "passed", "seconds": 61.0}],
+        "provenance": fake_provenance(find_gpus()[0]) | {"dirty": False} | changes,
+        "coverage": tested.Project(root).coverage(group),
     }
-    assert not docs.tests_hold(root, gpu)
-    write(root, "records/nvidia-h200/tests.json", json.dumps(seal(last)))
-    assert docs.tests_hold(root, gpu)
-    write(root, "records/nvidia-h200/tests.json", json.dumps(seal({**last, "failed": 1})))
-    assert not docs.tests_hold(root, gpu)
-    write(root, "records/nvidia-h200/tests.json", json.dumps({**seal(last), "passed": 4}))
-    assert not docs.tests_hold(root, gpu)
-    other = {**last, "provenance": {**last["provenance"], "torch": "2.99"}}
-    write(root, "records/nvidia-h200/tests.json", json.dumps(seal(other)))
-    assert not docs.tests_hold(root, gpu)
-    write(root, "records/nvidia-h200/tests.json", json.dumps(seal(last)))
-    write(root, "src/tiny/kernel.py", "FACTOR = 4\n")
-    assert not docs.tests_hold(root, gpu)
+    write(root, f"records/nvidia-h200/tests/{group}.json", json.dumps(seal(data)))
+
+
+def plan_of_tests(root, capsys, *options):
+    capsys.readouterr()
+    assert docs.main(["--plan", "--stale", *options], root) == 0
+    return [line for line in capsys.readouterr().out.splitlines()[1:-1] if "groups" in line or ": " in line]
+
+
+def test_a_plan_names_the_groups_of_gpu_tests_that_would_run_their_seconds_and_why(root, monkeypatch, capsys):
+    tested_groups(root)
+    assert plan_of_tests(root, capsys) == []
+    assert plan_of_tests(root, capsys, "--tests") == [
+        "  tests/gpu: 2.0 min: one (61 s), two (61 s)",
+        "      2 groups: asked for",
+    ]
+    write(root, "tests/gpu/test_one.py", 'GROUPS = ("one",)\nFACTOR = 2\n')
+    write(root, "tests/gpu/test_new.py", 'GROUPS = ("new",)\n')
+    expected = [
+        "  tests/gpu: 1.0 min: new (never run), one (61 s)",
+        "      new: is missing",
+        "      one: is stale: tests/gpu/test_one.py changed since the GPU tests ran",
+    ]
+    assert plan_of_tests(root, capsys) == expected
+    monkeypatch.setenv("COURSE_FAKE_GPUS", "[]")
+    assert plan_of_tests(root, capsys) == expected
+
+
+def test_gpu_tests_of_other_versions_or_of_uncommitted_files_run_again(root, capsys):
+    tested_groups(root)
+    of_gpu_tests(root, "one", torch="2.99")
+    of_gpu_tests(root, "two", dirty=True)
+    assert plan_of_tests(root, capsys)[1:] == [
+        "      one: is of torch 2.99, here is 2.11",
+        "      two: was made from files that differ from their commit; commit them",
+    ]
+
+
+def test_only_the_groups_that_do_not_hold_are_run(root, monkeypatch):
+    tested_groups(root)
+    write(root, "tests/gpu/test_one.py", 'GROUPS = ("one",)\nFACTOR = 2\n')
+    ran = []
+    monkeypatch.setattr(docs, "RENDERING", {})
+    monkeypatch.setattr(docs, "build", lambda *a, **k: None)
+    monkeypatch.setattr(
+        docs.subprocess,
+        "run",
+        lambda command, **k: ran.append(command[4:]) or subprocess.CompletedProcess([], 0),
+    )
+    assert docs.main([], root) == 0
+    assert docs.main(["--tests"], root) == 0
+    assert ran == [["tests/gpu", "--group", "one"], ["tests/gpu"]]
+
+
+def test_a_test_file_of_no_group_is_one_line(root, capsys):
+    write(root, "tests/gpu/test_it.py", "def test_it(): pass\n")
+    assert docs.main(["--plan"], root) == 2
+    assert only_line(capsys).startswith(
+        "docs: tests/gpu/test_it.py: does not say whose tests it holds: write"
+    )
 
 
 def test_a_dirty_record_is_said(root, capsys):

@@ -83,3 +83,22 @@ def test_what_a_launcher_refuses():
         k05_triton.gemm(a, b[:7])
     with pytest.raises(ValueError, match="a: expected contiguous"):
         k05_triton.gemm(torch.zeros(8, 4).t(), b)
+
+
+def test_a_matrix_is_turned_by_more_squares_than_a_grids_second_dimension_has(monkeypatch):
+    grids = {}
+
+    class Recorder:
+        def __init__(self, name):
+            self.name = name
+
+        def __getitem__(self, grid):
+            grids[self.name] = grid
+            return lambda *args, **how: None
+
+    monkeypatch.setattr(k05_triton, "turn_kernel", Recorder("turn"))
+    monkeypatch.setattr(k05_triton, "gemm_kernel", Recorder("gemm"))
+    monkeypatch.setattr(k05_triton, "TURN", 1)
+    k05_triton.gemm(torch.zeros(4, 8), torch.zeros(8, 70_000), tile=TILES[0])
+
+    assert grids["turn"] == (8 * 70_000,)

@@ -9,9 +9,11 @@ import pytest
 import torch
 
 from course_kernels.arguments import check_tensor
-from course_kernels.attention import k01_materialised, k02_teaching, k03_flash
+from course_kernels.attention import k01_materialised, k02_teaching, k03_flash, k04_specialised
+from course_kernels.bias_gelu import k01_fused
 from course_kernels.copy import k01_vectorised
 from course_kernels.cuda import launch as launch_module
+from course_kernels.gemm import k01_cuda_cores, k02_wmma, k03_mma_sync, k04_wgmma, k05_triton
 from course_kernels.problem import Workload
 from course_kernels.sgemm import k01_naive
 from course_kernels.softmax import k01_online
@@ -99,6 +101,38 @@ def test_softmax():
         k01_online.softmax,
         torch.zeros(2, 2, 2),
     )
+
+
+MOST = 2**30
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "message"),
+    [
+        (k01_online.softmax, [(1, MOST + 1)], f"x: expected N <= {MOST}, got N={MOST + 1}"),
+        (k01_online.softmax, [(MOST + 1, 1)], f"x: expected M <= {MOST}, got M={MOST + 1}"),
+        (k01_fused.bias_gelu, [(1, 2**33), (2**33,)], f"x: expected N <= {2**32}, got N={2**33}"),
+        (k01_fused.bias_gelu, [(MOST + 1, 8), (8,)], f"x: expected M <= {MOST}, got M={MOST + 1}"),
+        (k02_teaching.attention, [(1, 1, 2**23 + 1, 64)] * 3, "q: expected N <= 8388608, got N=8388609"),
+        (k03_flash.attention, [(1, 1, MOST + 1, 64)] * 3, f"q: expected N <= {MOST}, got N={MOST + 1}"),
+        (k04_specialised.attention, [(1, 1, MOST + 1, 64)] * 3, f"q: expected N <= {MOST}, got N={MOST + 1}"),
+        *(
+            (kernel.gemm, shapes, message)
+            for kernel in (k01_cuda_cores, k02_wmma, k03_mma_sync, k04_wgmma, k05_triton)
+            for shapes, message in (
+                ([(MOST + 1, 1), (1, 1)], f"a: expected M <= {MOST}, got M={MOST + 1}"),
+                ([(1, MOST + 1), (MOST + 1, 1)], f"a: expected K <= {MOST}, got K={MOST + 1}"),
+                ([(1, 1), (1, MOST + 1)], f"b: expected N <= {MOST}, got N={MOST + 1}"),
+            )
+        ),
+    ],
+)
+def test_what_the_32_bit_numbers_of_a_kernel_do_not_hold(function, shapes, message):
+    """No memory behind these: a tensor on the device `meta` has a shape only."""
+    narrow = function.__name__ == "gemm" or function is k04_specialised.attention
+    dtype = torch.bfloat16 if narrow else torch.float32
+
+    refused(ValueError, message, function, *(torch.empty(s, dtype=dtype, device="meta") for s in shapes))
 
 
 @pytest.mark.parametrize("kernel", [k01_materialised, k02_teaching, k03_flash])
