@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 
+from course_kernels.attention.problem import PROBLEM as ATTENTION
 from course_kernels.measure.check import (
     HOLDS,
+    Check,
     WrongResult,
-    _check_stream,
-    _make_case,
+    _held_by,
     checked_error,
     poisoned_memory,
     worst_element,
@@ -21,6 +24,7 @@ from course_kernels.measure.check import (
 from course_kernels.measure.competitor import Competitor, competitor_named, competitor_of
 from course_kernels.problem import Problem, Workload, worst_error
 from course_kernels.refusals import cheats
+from course_kernels.refusals.problem import PROBLEM as REFUSALS
 
 W = Workload.of("float32", M=48, N=48)
 
@@ -57,8 +61,8 @@ def line_of(function, workload=W, problem=SOFTMAX):
         check(function, workload, problem)
     line = str(refused.value)
     assert "\n" not in line
-    assert line.startswith(f"fake_softmax/planted on {workload.label}: ")
-    return line.split(": ", 1)[1]
+    assert line == f"fake_softmax/planted on {workload.label}: {refused.value.why}; seed 0"
+    return refused.value.why
 
 
 def test_a_right_kernel_passes_with_its_error():
@@ -80,6 +84,23 @@ def hole_in_reused_buffer():
         return y
 
     return kernel
+
+
+def one_buffer():
+    kept = {}
+
+    def kernel(x):
+        return torch.softmax(x, -1, out=kept.setdefault("y", torch.empty_like(x)))
+
+    return kernel
+
+
+class Promise(torch.Tensor):
+    pass
+
+
+def without_infinities(x):
+    return row_softmax(x.clamp(-100, 100).nan_to_num(nan=math.nan))
 
 
 def one_element_off(x):
@@ -107,6 +128,19 @@ def cached():
     [
         (half_written, "not written, or NaN: 1152 of 2304 elements, output[24, 0]: expected "),
         (hole_in_reused_buffer(), "wrong: 48 of 2304 elements"),
+        (one_buffer(), "same memory twice: the second output lies where the first one still lies"),
+        (
+            lambda x: torch.softmax(x.t().contiguous(), 0).t(),
+            "a view: output: expected strides (48, 1), got (1, 48); store the answer in that order",
+        ),
+        (lambda x: row_softmax(x).as_subclass(Promise), "not a plain tensor: output is a Promise"),
+        (lambda x: torch._neg_view(-row_softmax(x)), "not a plain tensor: output is worked out only when"),
+        (lambda x: row_softmax(x).to_sparse(), "not a plain tensor: output is worked out only when"),
+        (
+            lambda x: row_softmax(x).nan_to_num(0.5),
+            "NaN lost: 96 of 2304 elements should be NaN and are not, ",
+        ),
+        (without_infinities, "NaN lost: 48 of 2304 elements should"),
         (lambda x: torch.full_like(x, math.nan), "all NaN: output[0, 0]: expected "),
         (lambda x: torch.softmax(x, dim=0), "wrong: "),
         (one_element_off, "wrong: 1 of 2304 elements"),
@@ -114,6 +148,10 @@ def cached():
         (cached(), "cached result: "),
         (lambda x: x.mul_(1), "output shares memory with input x"),
         (lambda x: x[:1].expand(48, 48), "output shares memory with input x"),
+        (
+            lambda x: row_softmax(x)[0].clone().expand(48, 48),
+            "a view: output: expected strides (48, 1), got (0, 1)",
+        ),
         (lambda x: row_softmax(x)[:24], "wrong shape: output: expected (48, 48), got (24, 48)"),
         (lambda x: row_softmax(x).double(), "wrong dtype: output: expected torch.float32, got torch.float64"),
         (lambda x: row_softmax(x).to("meta"), "wrong device: output: expected cpu, got meta"),
@@ -201,7 +239,16 @@ def test_inputs_are_drawn_from_the_generator():
     check(look, generator=2)
 
     same = [torch.equal(seen[0], other) for other in seen]
-    assert same == [True, False, True, False, False, False]
+    assert same == [True, False, False] * 2 + [False] * 3
+    # The third has hard values in it: the same ones in the same places for the same seed.
+    hard = [other.nan_to_num(nan=7.0) for other in seen[2::3]]
+    assert [torch.equal(hard[0], other) for other in hard] == [True, True, False]
+
+
+def test_a_refusal_names_its_seed():
+    for generator in (12345, torch.Generator().manual_seed(12345)):
+        with pytest.raises(WrongResult, match=r"; seed 12345$"):
+            check(one_element_off, generator=generator)
 
 
 def test_poison_works_where_filling_was_switched_off(monkeypatch):
@@ -271,6 +318,239 @@ def test_all_zero_truth():
     assert worst_element(zeros + 1e-9, zeros)[0] == math.inf
 
 
+# --- hard values -----------------------------------------------------------------------------------
+
+
+def doubling(**fields):
+    return dataclasses.replace(SOFTMAX, reference=lambda x: 2 * x.double(), max_error=lambda w: 0.0, **fields)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (
+            lambda x: 2 * x.nan_to_num(nan=0, posinf=math.inf, neginf=-math.inf),
+            "NaN lost: 1 of 2304 elements",
+        ),
+        (lambda x: 2 * x.clamp(max=1e38), "infinity lost: 1 of 2304 elements are wrong, output["),
+        (lambda x: 2 * x.clamp(-1e20, 1e20), "infinity lost: "),
+        (lambda x: torch.where(x.isinf(), -2 * x, 2 * x), "infinity lost: 2 of 2304 elements are wrong, "),
+        (lambda x: 2 * x + 0 * x.flip(0), "not written, or NaN: 3 of 2304 elements"),
+        (lambda x: torch.where(x.abs() == 1e30, 0, 2 * x), "wrong: 2 of 2304 elements"),
+        (lambda x: torch.where(x == 0, 1e-6, 2 * x), "wrong: 2 of 2304 elements"),
+    ],
+)
+def test_a_hard_value_that_is_lost_is_refused(function, words):
+    line = line_of(function, problem=doubling())
+
+    assert line.startswith(words)
+    assert all(value in line.split(", where x holds ")[1] for value in ("nan", "-inf", "1e+30", "-0"))
+
+
+def test_a_large_value_does_not_hide_the_others():
+    def off_where_there_is_a_large_one(x):
+        y = 2 * x
+        if float(x.nan_to_num(0, 0, 0).abs().max()) > 1e20:
+            y[3, 17] += 0.01
+        return y
+
+    assert line_of(off_where_there_is_a_large_one, problem=doubling()).startswith("wrong: ")
+
+
+def test_the_problem_says_which_hard_values_count():
+    def no_nan(x):
+        return 2 * x.nan_to_num(nan=0, posinf=math.inf, neginf=-math.inf)
+
+    assert check(no_nan, problem=doubling(hard=lambda w: ({0: (0.0, math.inf)},))) == 0
+    assert check(no_nan, problem=doubling(hard=lambda w: ())) == 0
+    assert "NaN lost" in line_of(no_nan, problem=doubling(hard=lambda w: ({0: (0.0,)}, {0: (math.nan,)})))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "held"),
+    [
+        (torch.float32, [1e30, -1e30, math.inf]),
+        (torch.bfloat16, [1e30, -1e30, math.inf]),
+        (torch.float16, [32752.0, -32752.0, math.inf]),
+        (torch.float8_e4m3fn, [224.0, -224.0]),
+        (torch.int32, []),
+    ],
+)
+def test_a_type_gets_what_it_can_hold(dtype, held):
+    assert _held_by(dtype, (1e30, -1e30, math.inf)) == held
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn])
+def test_every_value_is_planted_once_in_a_place_of_its_own(dtype):
+    problem = doubling(make_inputs=lambda w, generator, device: (torch.ones(w.N).to(dtype),))
+    values = (0.0, math.nan, math.inf, 1e30)
+
+    for n in (1, 3, 4, 5, 1000):
+        one = Check({"it": Competitor("it", problem, row_softmax)}, Workload.of("float32", N=n), 3, "cpu")
+        (x,), held = one._plant(one._draw(), {0: values})
+        few = min(n, len(_held_by(dtype, values)))
+
+        assert len(held[0]) == few
+        assert int((x.float() != 1).sum()) == few
+
+
+def test_hard_truth_is_met_exactly():
+    truth = torch.tensor([1.0, math.nan, math.inf, -math.inf], dtype=torch.float64)
+
+    assert worst_element(truth.float(), truth) == (0.0, 0)
+    for place, wrong in (
+        (0, math.nan),
+        (0, math.inf),
+        (1, 0.0),
+        (1, math.inf),
+        (2, 3e38),
+        (2, -math.inf),
+        (3, math.nan),
+    ):
+        out = truth.clone()
+        out[place] = wrong
+        assert worst_element(out, truth) == (math.inf, place)
+    near = truth.clone()
+    near[0] += 0.5
+    assert worst_element(near, truth) == (0.25, 0)  # the size of the finite elements is 1
+
+
+# --- views, and where they are due -------------------------------------------------------------------
+
+
+def test_another_order_is_right_where_the_problem_allows_it():
+    def turned(x):
+        return torch.softmax(x.t().contiguous(), 0).t()
+
+    assert check(turned, problem=dataclasses.replace(SOFTMAX, layouts=((1, 0),))) <= 1e-6
+    assert line_of(turned).startswith("a view: ")
+
+
+def test_attention_may_keep_its_heads_side_by_side():
+    w = Workload.of("float32", B=2, H=3, N=5, D=64, causal=False)
+
+    def attention(order):
+        def function(q, k, v, causal):
+            out = scaled_dot_product_attention(q, k, v)
+            return out.permute(*order).contiguous().permute(*torch.tensor(order).argsort().tolist())
+
+        return Competitor("planted", ATTENTION, function)
+
+    assert checked_error(attention((0, 2, 1, 3)), w, device="cpu") > 0
+    with pytest.raises(WrongResult, match="a view: output: expected strides"):
+        checked_error(attention((0, 1, 3, 2)), w, device="cpu")
+
+
+# --- the truth comes after the call ------------------------------------------------------------------
+
+
+def test_the_truth_is_not_there_to_be_read():
+    x, s = REFUSALS.make_inputs(SQUARE, torch.Generator().manual_seed(0), "cpu")
+
+    def careless():
+        truth = REFUSALS.reference(x, s)
+        return worst_error(cheats.truth_stolen(x, s), truth)
+
+    assert careless() <= 2.0**-22
+    with pytest.raises(WrongResult, match=r": wrong: 4096 of 4096 elements"):
+        checked_error(cheats.truth_stolen, SQUARE, device="cpu")
+
+
+def test_no_frame_holds_the_truth_when_a_wrong_kernel_is_asked_again(made_up_stream):
+    one = Check({"it": competitor_of(cheats.truth_stolen)}, SQUARE, 0, "cpu")
+    one._on_gpu = True
+
+    with pytest.raises(WrongResult, match=r": wrong: 4096 of 4096 elements"):
+        one.before()
+
+
+# --- after the timing --------------------------------------------------------------------------------
+
+
+def timed(function, problem=SOFTMAX, refill_at=4, calls=9):
+    """What `after` says of a function that was called so often, its inputs refilled on the way."""
+    one = Check({"it": Competitor("fake_softmax/planted", problem, function)}, W, 5, "cpu")
+    one.before()
+    inputs, options = one.fresh_inputs()
+    versions = [tensor._version for tensor in inputs]
+    for call in range(calls):
+        if call == refill_at:
+            one.refill(inputs)
+        result = function(*inputs, **options)
+    assert [tensor._version for tensor in inputs] == versions or function is touches_late
+    return one.after({"it": result}, inputs)["it"]
+
+
+def wrong_after(function, **how):
+    with pytest.raises(WrongResult) as refused:
+        timed(function, **how)
+    line = str(refused.value)
+    assert line.startswith(f"fake_softmax/planted on {W.label}: right before the timing, wrong after it: ")
+    assert line.endswith("; seed 5")
+    return line.split("after it: ")[1]
+
+
+def right_so_often(times, then):
+    calls = []
+
+    def kernel(x):
+        calls.append(row_softmax(x))
+        return calls[-1] if len(calls) <= times else then(calls, x)
+
+    return kernel
+
+
+def touches_late(x):
+    y = row_softmax(x)
+    if touches_late.calls > 5:
+        x[0, 0] = 1
+    touches_late.calls += 1
+    return y
+
+
+def test_a_right_kernel_is_still_right():
+    assert 0 < timed(row_softmax) <= 1e-6
+    assert 0 < timed(row_softmax, refill_at=None) <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("then", "words"),
+    [
+        (lambda made, x: made[5].clone(), "wrong: "),
+        (
+            lambda made, x: made[6].clone() if len(made) > 8 else made[-1],
+            "wrong: ",
+        ),  # what the same tensors held
+        (lambda made, x: torch.full_like(x, math.nan), "all NaN: "),
+        (lambda made, x: row_softmax(x).as_subclass(Promise), "not a plain tensor: "),
+        (lambda made, x: torch.softmax(x.t().contiguous(), 0).t(), "a view: "),
+        (lambda made, x: x, "output shares memory with input x"),
+        (lambda made, x: row_softmax(x)[:24], "wrong shape: "),
+    ],
+)
+def test_right_six_times_and_then_no_more_is_refused(then, words):
+    assert wrong_after(right_so_often(6, then)).startswith(words)
+
+
+def test_inputs_touched_while_timed_are_told():
+    touches_late.calls = 0
+
+    assert wrong_after(touches_late).startswith("input modified: x[0, 0] was ")
+
+
+def test_there_is_nothing_to_judge_before_the_timing():
+    one = Check({"it": Competitor("it", SOFTMAX, row_softmax)}, W, 0, "cpu")
+
+    with pytest.raises(RuntimeError, match="nothing to judge"):
+        one.after({"it": None}, ())
+
+
+def test_the_error_after_the_timing_counts():
+    worse = right_so_often(6, lambda made, x: made[-1] * (1 + 3e-7))
+
+    assert timed(worse) > timed(row_softmax)
+
+
 # --- work on another stream, on a made-up one (tests/gpu has the real one) -----------------------
 
 
@@ -301,8 +581,9 @@ def made_up_stream(monkeypatch):
 
 
 def stream_check(function):
-    case = _make_case(SOFTMAX, W, torch.Generator().manual_seed(0), "cpu")
-    _check_stream(Competitor("fake_softmax/planted", SOFTMAX, function), case)
+    one = Check({"it": Competitor("fake_softmax/planted", SOFTMAX, function)}, W, 0, "cpu")
+    one._on_gpu = True
+    one.before()
 
 
 def test_work_in_order_passes(made_up_stream):
@@ -346,6 +627,17 @@ def test_work_that_is_wrong_either_way_is_just_wrong(made_up_stream):
         stream_check(one_element_off)
 
 
+def test_a_copy_that_is_made_too_late_is_refused(made_up_stream):
+    def kernel(x):
+        y = row_softmax(x)
+        return y + 1 if made_up_stream.inside and made_up_stream.fills else y
+
+    with pytest.raises(
+        WrongResult, match="work on another stream: right when the host waits for the whole GPU"
+    ):
+        stream_check(kernel)
+
+
 # --- the cheats of the page --------------------------------------------------------------------
 
 SQUARE = Workload.of("float32", M=64, N=64)
@@ -362,8 +654,14 @@ def test_the_honest_one_passes():
         (cheats.all_nan, "all NaN"),
         (cheats.wrong_axis, "wrong: "),
         (cheats.one_element_off, "wrong: 1 of 4096 elements"),
+        (cheats.nan_clamped, "NaN lost: 1 of 4096 elements"),
         (cheats.input_modified, "input modified: x[0, 0]"),
         (cheats.cached_result, "cached result"),
+        (cheats.watches_versions, "cached result"),
+        (cheats.same_memory, "same memory twice"),
+        (cheats.view_returned, "a view: output: expected strides (64, 1), got (1, 64)"),
+        (cheats.lazy_tensor, "not a plain tensor: output is a _Later"),
+        (cheats.truth_stolen, "wrong: 4096 of 4096 elements"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -374,8 +672,34 @@ def test_a_cheat_is_refused(cheat, words):
     assert str(refused.value).startswith(f"refusals/cheats.{cheat.__name__} on {SQUARE.label}: {words}")
 
 
-def test_only_the_floor_stops_the_one_that_watches_versions():
-    assert checked_error(cheats.faster_than_floor, SQUARE, device="cpu") <= 2.0**-22
+def test_every_fault_of_a_cheat_shows_elsewhere_too():
+    """They are right by the plain test, once: what refuses them is what the page says."""
+    x, s = REFUSALS.make_inputs(SQUARE, torch.Generator().manual_seed(0), "cpu")
+    truth = REFUSALS.reference(x, s)
+
+    for cheat in cheats.CHEATS[4:-3]:
+        kept = x.clone()
+        assert worst_error(torch.Tensor.double(cheat(x, s)), truth) <= 2.0**-22
+        x.copy_(kept)
+
+
+@pytest.mark.parametrize("cheat", [cheats.looks_who_asks, cheats.faster_than_floor])
+def test_only_the_timing_gives_away(cheat):
+    assert checked_error(cheat, SQUARE, device="cpu") <= 2.0**-22
+
+
+def test_who_looks_who_asks_is_wrong_after_the_timing():
+    def after(cheat):
+        one = Check({"it": competitor_of(cheat)}, SQUARE, 0, "cpu")
+        one.before()
+        inputs, _ = one.fresh_inputs()
+        cheat(*inputs)
+        one.refill(inputs)
+        return one.after({"it": cheat(*inputs)}, inputs)["it"]
+
+    with pytest.raises(WrongResult, match="right before the timing, wrong after it: wrong: 4096 of 4096"):
+        after(cheats.looks_who_asks)
+    assert after(cheats.faster_than_floor) <= 2.0**-22
 
 
 # --- competitors ---------------------------------------------------------------------------------

@@ -64,6 +64,19 @@ class Asked:
     touched: str  # empty where the inputs are as they were
 
 
+class _Wrong(Exception):
+    """A wrong answer, on its way to where no frame holds the truth any more.
+
+    Attributes:
+        name, why: which competitor, and what it is told.
+        asked_with: the tensors it was called with and their values, where it may be asked again.
+    """
+
+    def __init__(self, name: str, why: str, asked_with: tuple[Tensors, Tensors] | None) -> None:
+        super().__init__(why)
+        self.name, self.why, self.asked_with = name, why, asked_with
+
+
 def checked_error(
     competitor: Any, workload: Workload, generator: int | torch.Generator = 0, device: str = "cuda"
 ) -> float:
@@ -135,12 +148,12 @@ class Check:
         self.workload = workload
         self.seed = seed.initial_seed()
         self._generator, self._device = seed, device
+        self._on_gpu = torch.device(device).type == "cuda"
         self._options = self.problem.options(workload)
         self._allowed = self.problem.max_error(workload)
         self._shapes: list[torch.Size] = []  # of the outputs; known once the first truth is
-        self._drawn: torch.Tensor | None = (
-            None  # the generator's state when the timed inputs got their values
-        )
+        # The generator's state when the timed inputs got their values.
+        self._drawn: torch.Tensor | None = None
         self._head = ""  # what a refusal begins with
 
     # --- before the timing ------------------------------------------------------------------------
@@ -154,17 +167,33 @@ class Check:
             WrongResult: for the first competitor that fails.
             ValueError: the problem's reference is not finite for inputs that are.
         """
+        errors: dict[str, float] = {}
+        found = None
         with torch.no_grad():
-            # The tensors make_inputs returned are the ones kernels get: their layout is what is timed later.
-            working = self._draw()
-            first = tuple(tensor.clone() for tensor in working)
-            errors, earlier, old, usual = self._first_time(working, first)
-            for more in (
-                self._second_time(working, first, earlier, old),
-                *(self._hard(working, values, usual) for values in self.problem.hard(self.workload)),
-            ):
-                errors = {name: max(error, more[name]) for name, error in errors.items()}
-            return errors
+            try:
+                errors = self._all_times()
+            except _Wrong as wrong:
+                found = wrong.name, wrong.why, wrong.asked_with
+            if found:
+                # The frames that held a truth are gone: a kernel that is asked again finds none.
+                name, why, asked_with = found
+                if asked_with and self._on_gpu:
+                    self._blame_stream(name, *asked_with)
+                self._refuse(name, why)
+        return errors
+
+    def _all_times(self) -> dict[str, float]:
+        """Every question before the timing, one after the other."""
+        # The tensors make_inputs returned are the ones kernels get: their layout is what is timed later.
+        working = self._draw()
+        first = tuple(tensor.clone() for tensor in working)
+        errors, earlier, old, usual = self._first_time(working, first)
+        for more in (
+            self._second_time(working, first, earlier, old),
+            *(self._hard(working, values, usual) for values in self.problem.hard(self.workload)),
+        ):
+            errors = {name: max(error, more[name]) for name, error in errors.items()}
+        return errors
 
     def _first_time(
         self, working: Tensors, values: Tensors
@@ -196,14 +225,14 @@ class Check:
         # The answers of the first time are still alive: what lies in their memory lies in somebody's way.
         shared = {name: _share_memory(outputs[name], earlier[name]) for name in self.competitors}
         earlier.clear()
-        if working[0].is_cuda:
+        if self._on_gpu:
             copies = {name: self._behind_a_hold(name, working, first, values) for name in self.competitors}
         truth = self._truth(values)
         errors = {}
         for name, it in asked.items():
             if not self._error(outputs[name], truth)[0] <= self._allowed and self._is_old(outputs[name], old):
-                self._blame_stream(name, working, values, truth)
-                self._refuse(name, "cached result: called again with new values, it gave the old answer")
+                why = "cached result: called again with new values, it gave the old answer"
+                raise _Wrong(name, why, (working, values))
             errors[name] = self._judge(name, outputs[name], it.touched, truth, (working, values))
             if shared[name]:
                 self._refuse(
@@ -285,8 +314,8 @@ class Check:
         """
         if self._drawn is None or not self._shapes:
             raise RuntimeError("after: nothing to judge; call before(), then fresh_inputs(), then time")
+        self._head = "right before the timing, wrong after it: "
         with torch.no_grad():
-            self._head = "right before the timing, wrong after it: "
             # Drawn again rather than kept: a copy of the inputs would lie in memory all through the timing.
             again = torch.Generator(device=self._generator.device)
             again.set_state(self._drawn)
@@ -294,7 +323,10 @@ class Check:
             touched = self._touched(inputs, values)
             made = {name: self._outputs(name, outputs[name], inputs) for name in self.competitors}
             truth = self._truth(values)
-            return {name: self._judge(name, made[name], touched, truth) for name in self.competitors}
+            try:
+                return {name: self._judge(name, made[name], touched, truth) for name in self.competitors}
+            except _Wrong as wrong:
+                self._refuse(wrong.name, wrong.why)
 
     # --- one call, and its judgement ----------------------------------------------------------------
 
@@ -375,19 +407,19 @@ class Check:
         usual: list[float] | None = None,
         where: str = "",
     ) -> float:
-        """The error of a right answer; a wrong one is refused.
+        """The error of a right answer.
 
         Args:
             asked_with: the tensors the kernel was called with, and their values, where it may be asked again.
             usual: the size of an answer to usual inputs, for each output.
-            where: said at the end of a refusal.
+            where: said at the end of a complaint.
+        Raises:
+            _Wrong: the answer is not right, or the inputs are not what they were.
         """
         worst, number, at = self._error(outputs, truth, usual)
         right = worst <= self._allowed
-        if not right and asked_with:
-            self._blame_stream(name, *asked_with, truth)
         if touched:
-            self._refuse(name, touched)
+            raise _Wrong(name, touched, None if right else asked_with)
         if not right:
             out, expected, size = outputs[number], truth[number], usual[number] if usual else None
             errors = _element_errors(out, expected, self.problem.rows_apart, size)
@@ -401,7 +433,7 @@ class Check:
                 sum(int((part > self._allowed).sum()) for part in errors),
                 slice_elements=SLICE,
             )
-            self._refuse(name, why + where)
+            raise _Wrong(name, why + where, asked_with)
         return worst
 
     def _error(
@@ -466,16 +498,14 @@ class Check:
                 break
         return tuple(copy.flip(0).view(out.shape) for copy, out in zip(copies, outputs, strict=True))
 
-    def _blame_stream(self, name: str, working: Tensors, values: Tensors, truth: Tensors) -> None:
+    def _blame_stream(self, name: str, working: Tensors, values: Tensors) -> None:
         """After a wrong answer: refuse the stream if the answer is right when the host waits for the whole GPU."""
-        if not working[0].is_cuda:
-            return
         _fill(working, values)
         torch.cuda.synchronize()
         with poisoned_memory():
             outputs = self._outputs(name, self._call(name, working), working)
         torch.cuda.synchronize()
-        if self._error(outputs, truth)[0] <= self._allowed:
+        if self._error(outputs, self._truth(values))[0] <= self._allowed:
             self._refuse(
                 name,
                 "work on another stream: right when the host waits for the whole GPU, wrong in the order of the "
