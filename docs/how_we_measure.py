@@ -569,6 +569,8 @@ record(
 #   [what moved](numbers.md#what-moved-since-the-last-records) after every run.
 # - **The clock is not locked.** We let the card choose its clock, as yours does, and write down what it
 #   chose. A locked clock would give a quieter number, for a card that nobody uses.
+# - **The power meter is slow.** The card averages over a while before it tells its power. For a short job it
+#   tells of the neighbours as well.
 # - **Below the floor of our clock.** For jobs of a few microseconds, the two marks and the start of the
 #   kernel are a good part of the time. Small numbers are right as *what you would see between two marks*,
 #   not as the time of the arithmetic. One such kernel, raced against itself under another name, does not always
