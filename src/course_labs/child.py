@@ -43,14 +43,20 @@ NEXT_AFTER = {
     "is not defined": "that name has no value yet: is it spelt as where it is made?",
 }
 
+AFTER_THE_TIMING = "right before the timing, wrong after it: "
 # How the checker begins what it says, and the property that is.
 SAYS = {
     "all NaN": "all NaN",
     "not written, or NaN": "not written",
+    "NaN lost": "NaN lost",
+    "infinity lost": "infinity lost",
     "wrong shape": "wrong shape",
     "wrong dtype": "wrong dtype",
     "wrong result": "wrong result",
     "wrong device": "wrong device",
+    "a view": "a view",
+    "not a plain tensor": "not a plain tensor",
+    "same memory twice": "same memory twice",
     "input modified": "input modified",
     "cached result": "cached result",
     "work on another stream": "another stream",
@@ -234,7 +240,7 @@ class Grader:
                     Competitor(file.name, problem, function), workload, device="cuda" if self.gpu else "cpu"
                 )
             except WrongResult as error:
-                raise Refusal(self._wrong(str(error), zones.broken())) from None
+                raise Refusal(self._wrong(error.why, zones.broken())) from None
             broken = zones.broken()
             if broken:
                 raise Refusal(Verdict("out of bounds", broken, self._size))
@@ -247,15 +253,16 @@ class Grader:
         except FasterThanFloor as error:
             return Verdict("faster than the floor", str(error).split(": ", 2)[-1], self._size)
         except WrongResult as error:
-            return self._wrong(str(error), "")
+            return self._wrong(error.why, "")
 
     def _road(self) -> str:
         return {"numpy": "NumPy", "python": "Python"}[self.door]
 
-    def _wrong(self, said: str, broken: str) -> Verdict:
-        why = said.split(": ", 1)[1]
+    def _wrong(self, why: str, broken: str) -> Verdict:
         if broken:
             return Verdict("out of bounds", broken, self._size)
+        if why.startswith(AFTER_THE_TIMING):
+            return Verdict("wrong in the end", why.removeprefix(AFTER_THE_TIMING), self._size)
         if "shares memory with" in why:
             return Verdict("shares memory", why, self._size)
         head, _, rest = why.partition(": ")
@@ -345,7 +352,8 @@ class Grader:
 
     def _cuda(self, file: Path, watch: Watch) -> Callable[..., Any] | None:
         """A function over tensors that launches the student's kernel; None without a GPU, once it compiles."""
-        from course_kernels.cuda.compile import CompileError, CudaMissingError, compile_cubin
+        from course_kernels.cuda.compile import CompileError, compile_cubin
+        from course_kernels.cuda.headers import CudaMissingError
         from course_labs import tensors
 
         name = self.lab.entry[0]

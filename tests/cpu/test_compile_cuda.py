@@ -12,8 +12,9 @@ from course_kernels.attention import k02_teaching
 from course_kernels.bytes_in_flight import k01_limited
 from course_kernels.cuda import disassemble
 from course_kernels.cuda.architecture import arch_of
-from course_kernels.cuda.compile import CompileError, CudaMissingError, compile_cubin
+from course_kernels.cuda.compile import CompileError, compile_cubin
 from course_kernels.cuda.disassemble import sass
+from course_kernels.cuda.headers import CudaMissingError
 from course_kernels.cuda.includes import SHARED, sources_of
 from course_kernels.microbenchmarks import tensor
 from course_kernels.sgemm import k10_tuned, k11_register_banks, k12_persistent, tiles
@@ -176,6 +177,7 @@ def test_without_cuda_core_one_line_says_what_to_install(monkeypatch, tmp_path):
 def test_without_nvdisasm_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setattr(disassemble.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(disassemble.shutil, "which", lambda name: None)
+    monkeypatch.setattr(sys, "path", [])
     disassemble.disassembler.cache_clear()
     try:
         with pytest.raises(CudaMissingError, match=r"nvdisasm: not found; pip install nvidia-cuda-nvdisasm"):

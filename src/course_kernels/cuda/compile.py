@@ -62,7 +62,8 @@ def _compile(texts: tuple[tuple[Path, str], ...], arch: str, macros: tuple[tuple
     path, text = texts[0]
     project = project_folders(path)
     toolkit = tuple(toolkit_headers()) if toolkit_includes(path) else ()
-    kept = cubin_folder() / f"{_key(texts, arch, macros, toolkit)}.cubin"
+    compiler = _compiler()
+    kept = cubin_folder() / f"{_key(texts, arch, macros, compiler, toolkit)}.cubin"
     cubin = _read(kept)
     if cubin is not None:
         return cubin
@@ -98,24 +99,30 @@ def _key(
     texts: tuple[tuple[Path, str], ...],
     arch: str,
     macros: tuple[tuple[str, str], ...],
+    compiler: list[object],
     toolkit: tuple[Path, ...],
 ) -> str:
     """Everything that decides what a cubin holds, as a hash."""
     # Paths too: a cubin names what is private to a file after its path.
     files = [(str(path), text) for path, text in texts]
-    facts = [files, arch, macros, _compiler(), [_content(folder) for folder in toolkit]]
+    facts = [files, arch, macros, compiler, [_content(folder) for folder in toolkit]]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 @functools.cache
 def _compiler() -> list[object]:
+    """What tells one compiler from another: versions, and the library's file, since NVRTC hides its patch version."""
     import cuda.core
     from cuda.bindings import nvrtc
 
     file = nvrtc_file()
-    about = file.stat() if file else None  # NVRTC itself does not tell its patch version
+    try:
+        version = [str(part) for part in nvrtc.nvrtcVersion()]
+    except Exception as error:  # cuda.bindings' error types moved between versions
+        raise CudaMissingError(f"NVRTC is missing: {_first_line(error)}; {CORE_MISSING}") from error
+    about = file.stat() if file else None
     return [
-        [str(part) for part in nvrtc.nvrtcVersion()],
+        version,
         cuda.core.__version__,
         [str(file), about.st_size, about.st_mtime_ns] if about else [],
     ]

@@ -6,10 +6,11 @@ import functools
 import importlib.util
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
-from course_kernels.cuda.compile import CudaMissingError
+from course_kernels.cuda.headers import CudaMissingError
 
 
 def sass(cubin: bytes) -> str:
@@ -35,15 +36,17 @@ def disassembler() -> str:
     Raises:
         CudaMissingError: none of them has it.
     """
-    places: list[Path] = []
-    # The CUDA wheels share the folder `nvidia`, which is no package of its own.
-    for package, pattern in (("nvidia", "cu*/bin/nvdisasm"), ("triton", "backends/nvidia/bin/nvdisasm")):
-        spec = importlib.util.find_spec(package)
-        for folder in (spec.submodule_search_locations or []) if spec else []:
-            places += sorted(Path(folder).glob(pattern), reverse=True)
-        on_path = shutil.which("nvdisasm")
-        if package == "nvidia" and on_path:
-            places.append(Path(on_path))
+    # By sys.path, not by asking for the package `nvidia`: the CUDA wheels may lie in several of its folders.
+    places = [
+        file
+        for entry in sys.path
+        for file in sorted(Path(entry or ".").glob("nvidia/cu*/bin/nvdisasm"), reverse=True)
+    ]
+    on_path = shutil.which("nvdisasm")
+    places += [Path(on_path)] if on_path else []
+    triton = importlib.util.find_spec("triton")
+    if triton is not None and triton.origin:
+        places += Path(triton.origin).parent.glob("backends/nvidia/bin/nvdisasm")
     if not places:
         raise CudaMissingError("nvdisasm: not found; pip install nvidia-cuda-nvdisasm==13.*")
     return str(places[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib.util
 import os
@@ -93,14 +94,30 @@ def _holds(folders: Iterable[Path], header: str) -> bool:
 
 
 def nvrtc_file() -> Path | None:
-    """The library that compiles; None where there is none, or its place cannot be told."""
+    """The library that compiles, loaded; None where there is none, or its place cannot be told."""
     try:
         from cuda.pathfinder import load_nvidia_dynamic_lib
-
-        path = load_nvidia_dynamic_lib("nvrtc").abs_path
-    except (ImportError, RuntimeError, OSError):
+    except ImportError:
         return None
+    try:
+        path = load_nvidia_dynamic_lib("nvrtc").abs_path
+    except (RuntimeError, OSError):
+        return _carried_nvrtc()
     return Path(path).resolve() if path else None
+
+
+def _carried_nvrtc() -> Path | None:
+    """NVRTC from any folder of sys.path: cuda.pathfinder looks into site-packages alone, and takes what is loaded."""
+    for entry in sys.path:
+        for pattern in ("nvidia/cu[0-9]*/lib/libnvrtc.so.*", "nvidia/cuda_nvrtc/lib/libnvrtc.so.*"):
+            for file in sorted(Path(entry or ".").glob(pattern), reverse=True):
+                try:  # NVRTC opens its other half by name alone, so that is loaded first
+                    for library in (*file.parent.glob("libnvrtc-builtins.so.*"), file):
+                        ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+                except OSError:
+                    continue
+                return file.resolve()
+    return None
 
 
 def _major_of_file(library: Path | None) -> int | None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from course_kernels.cuda.architecture import arch_of
-from course_kernels.cuda.compile import CompileError, CudaMissingError
+from course_kernels.cuda.compile import CompileError
+from course_kernels.cuda.headers import CudaMissingError
 
 
 def cubin_with_lines(path: Path, arch: str) -> bytes:
