@@ -2,27 +2,41 @@
 
 pip fetches wheels for the other machine's platform; what they need is read from the wheels themselves, for
 the other machine's Python, because pip evaluates such conditions for the Python it runs on. Beside the wheels
-lies revision.txt: with it a machine without git can say which commit its records belong to.
+lies revision.txt: with it a machine without git can say which commit its records belong to. For a machine that takes
+little at once, --parts lays the same folder beside it once more, as one archive cut into parts.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from email.parser import HeaderParser
 from pathlib import Path
+from typing import BinaryIO
 
-MEASURING_LIMIT_BYTES = 25_000_000
+MEASURING_LIMIT_BYTES = 40_000_000
 # Tied to the driver, and gigabytes: left out unless --with-torch asks for them.
 TIED = frozenset({"torch", "triton"})
-# What else a GPU machine is taken to have as long as no --have says what it really has.
-TAKEN_TO_BE_THERE = re.compile(r"numpy|cuda-.*|nvidia-(?!ml-py).*")
+# What else a GPU machine is taken to have as long as no --have says what it really has: what torch's own wheel asks
+# for, and NumPy. Torch brings NVRTC and the headers of the CUDA runtime, but neither the compiler's own headers
+# (mma.h needs them) nor the disassembler, nor cuda.core; small as they are, those always travel.
+TAKEN_TO_BE_THERE = re.compile(r"numpy|cuda-(?!core$).*|nvidia-(?!ml-py$|cuda-(crt|nvdisasm|cccl)$).*")
+# What "cuda-core[cu13]" stands for here; the extra itself asks for compilers that nothing here uses, in hundreds of MB.
+OF_CU13 = ("cuda-bindings==13.*", "nvidia-cuda-nvrtc==13.*")
+# Headers that lie beside those of the runtime are carried in the runtime's own version, where --have tells it.
+BESIDE_THE_RUNTIME = frozenset({"nvidia-cuda-crt", "nvidia-cuda-cccl"})
+RUNTIME = "nvidia-cuda-runtime"
+PARTS, PART_NAME = "parts", "wheelhouse.tar"
+MOST_PARTS = 900  # three digits in their names
 # ipykernel names it and starts without it: a debugger's other half, a fifth of the measuring half.
 NOT_NEEDED = frozenset({"debugpy"})
 NETWORK_SIGNS = ("NewConnectionError", "ConnectTimeout", "Max retries exceeded", "Temporary failure in name",
@@ -62,6 +76,12 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         help="only what measuring needs; the site is built elsewhere",
     )
     add("--with-torch", action="store_true", help="torch, triton, numpy and CUDA wheels too (gigabytes)")
+    add(
+        "--parts",
+        type=_size,
+        metavar="SIZE",
+        help="also cut it into parts of at most this size, such as 48M, for a machine that takes little at once",
+    )
     add("--revision-only", action="store_true", help="write revision.txt anew and leave the wheels alone")
     add("--into", type=Path, default=Path("wheelhouse"), metavar="DIR", help="the folder (wheelhouse)")
     options = parser.parse_args(arguments)
@@ -70,6 +90,14 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     if not re.fullmatch(r"[a-z0-9_]+", options.platform):
         parser.error(f"--platform {options.platform}: expected something like manylinux_2_28_x86_64")
     return options
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"(\d+)([kKMG]?)B?", text)
+    size = int(match[1]) * {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9}[match[2]] if match else 0
+    if size < 1:
+        raise argparse.ArgumentTypeError(f"{text}: expected a size such as 48M")
+    return size
 
 
 def collect(root: Path, options: argparse.Namespace) -> None:
@@ -89,11 +117,15 @@ def collect(root: Path, options: argparse.Namespace) -> None:
     have = read_pip_list(options.have) if options.have else {}
     for old in folder.glob("*.whl"):
         old.unlink()
-    extras = ["measure"] if options.measure_only_half else ["measure", "site"]
+    shutil.rmtree(folder / PARTS, ignore_errors=True)
+    extras = ["measure", "cuda13"] if options.measure_only_half else ["measure", "cuda13", "site"]
     with (root / "pyproject.toml").open("rb") as file:
         optional = tomllib.load(file)["project"]["optional-dependencies"]
-    wanted = {canonical(Requirement(line).name): line for extra in extras for line in optional[extra]}
-    wanted["nox"] = "nox"
+    lines = [_without_extras(line) for extra in extras for line in optional[extra]]
+    wanted = {
+        canonical(Requirement(line).name): _beside_the_runtime(line, have)
+        for line in (*lines, *OF_CU13, "nox")
+    }
     todo = {name: line for name, line in wanted.items() if not _is_left_out(line, have, options)}
     environment = target_environment(options.python, options.platform)
     asked: dict[str, list[str]] = {name: [line] for name, line in todo.items()}
@@ -120,17 +152,106 @@ def collect(root: Path, options: argparse.Namespace) -> None:
             f"wheelhouse: above {MEASURING_LIMIT_BYTES / 1e6:.0f} MB: give the other machine's list, --have"
         )
     if not options.have:
-        taken = "" if options.with_torch else "torch, triton, numpy, cuda-core and CUDA's wheels"
+        taken = "" if options.with_torch else "torch, triton, numpy and the CUDA wheels that torch brings"
         print(
             f"wheelhouse: taken to be there: {taken or 'nothing'}; --have FILE (its `pip list`) says what is"
         )
-    relative = options.into.as_posix()
-    print(
-        "On the other machine, at the root of the repository:\n"
-        f"  python3 -m pip install --no-index --no-deps --target .venv/carried {relative}/*.whl\n"
-        "  PYTHONPATH=.venv/carried python3 -m nox --no-venv -s docs"
-        + (" -- --measure-only --archive records.tar.gz" if options.measure_only_half else "")
-    )
+    into = options.into.as_posix()
+    commands = install_commands(into)
+    if options.measure_only_half:
+        commands[-1] += " -- --measure-only --archive records.tar.gz"
+    if options.parts:
+        parts = cut(folder, options.parts)
+        print(
+            f"wheelhouse: the same in {len(parts)} parts of at most {options.parts / 1e6:g} MB, in {folder / PARTS}:"
+            " carry them over, one by one if need be, SHA256SUMS with the first"
+        )
+        commands = [*join_commands(into), *commands]
+    print("\n  ".join(("On the other machine, at the root of the repository:", *commands)))
+
+
+def install_commands(into: str) -> list[str]:
+    """What to type on the other machine, once the wheels lie in the folder `into` there."""
+    return [
+        f"python3 -m pip install --no-index --no-deps --target .venv/carried {into}/*.whl",
+        "PYTHONPATH=.venv/carried python3 -m nox --no-venv -s docs",
+    ]
+
+
+def join_commands(into: str) -> list[str]:
+    """What to type before that, once the parts lie in the folder `into`/parts."""
+    return [
+        f"(cd {into}/{PARTS} && sha256sum --check SHA256SUMS)",
+        f"cat {into}/{PARTS}/{PART_NAME}.* | tar -x -f - -C {into}",
+    ]
+
+
+def cut(folder: Path, size: int) -> list[Path]:
+    """Lay all wheels and revision.txt down as one archive in parts of at most `size` bytes, with their checksums.
+
+    A wheel may go over the edge of a part: only the parts together are an archive.
+
+    Raises:
+        WheelhouseFailed: the parts would be too many.
+    """
+    whole = sum(wheel.stat().st_size for wheel in folder.glob("*.whl"))
+    if whole / size > MOST_PARTS:
+        raise WheelhouseFailed(
+            f"--parts: {whole / 1e6:.0f} MB make more than {MOST_PARTS} parts; ask for larger ones"
+        )
+    writer = _Parts(folder / PARTS, size)
+    with tarfile.open(fileobj=writer, mode="w|") as archive:
+        for file in (*sorted(folder.glob("*.whl")), folder / "revision.txt"):
+            archive.add(file, arcname=file.name)
+    writer.close()
+    sums = "".join(f"{hashlib.sha256(part.read_bytes()).hexdigest()}  {part.name}\n" for part in writer.parts)
+    (folder / PARTS / "SHA256SUMS").write_text(sums, encoding="utf-8")
+    return writer.parts
+
+
+class _Parts:
+    """A file to write to that begins another part whenever one is full."""
+
+    def __init__(self, folder: Path, size: int) -> None:
+        folder.mkdir()
+        self.folder, self.size = folder, size
+        self.parts: list[Path] = []
+        self.room = 0
+        self.file: BinaryIO | None = None
+
+    def write(self, data: bytes) -> int:
+        rest = memoryview(data)
+        while rest:
+            if not self.room:
+                self.close()
+                # Three digits: the shell joins the parts in the order of their names.
+                self.parts.append(self.folder / f"{PART_NAME}.{len(self.parts):03d}")
+                self.file, self.room = self.parts[-1].open("wb"), self.size
+            assert self.file is not None
+            written = self.file.write(rest[: self.room])
+            rest, self.room = rest[written:], self.room - written
+        return len(data)
+
+    def close(self) -> None:
+        if self.file is not None:
+            self.file.close()
+
+
+def _without_extras(line: str) -> str:
+    from packaging.requirements import Requirement
+
+    requirement = Requirement(line)
+    requirement.extras.clear()
+    return str(requirement)
+
+
+def _beside_the_runtime(line: str, have: dict[str, str]) -> str:
+    """The requirement in the version of the other machine's CUDA runtime, for what lies beside its headers."""
+    from packaging.requirements import Requirement
+
+    name = canonical(Requirement(line).name)
+    version = re.match(r"\d+\.\d+", have.get(RUNTIME, ""))
+    return f"{name}=={version[0]}.*" if name in BESIDE_THE_RUNTIME and version else line
 
 
 def canonical(name: str) -> str:

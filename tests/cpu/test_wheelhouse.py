@@ -1,5 +1,8 @@
 """What is collected for another machine, from an index made of a few hand-made wheels."""
 
+import os
+import shutil
+import subprocess
 import zipfile
 
 import pytest
@@ -10,9 +13,21 @@ from course_site import wheelhouse
 PROJECT = """
 [project.optional-dependencies]
 site = ["theme>=2"]
-measure = ["torch>=2.11", "numpy", "client>=1,<3", "Lister"]
+measure = ["torch>=2.11", "numpy", "client>=1,<3", "Lister", "cuda-core>=1,<2"]
+cuda13 = ["cuda-core[cu13]>=1,<2", "nvidia-cuda-runtime==13.*", "nvidia-cuda-crt==13.*", "nvidia-cuda-nvdisasm==13.*"]
 """
+# What every machine gets: torch's wheel brings none of them.
+CUDA = ["cuda_core", "nvidia_cuda_crt", "nvidia_cuda_nvdisasm"]
+# What torch's wheel brings, for a list of a machine that has it.
+TORCHS = "cuda-bindings 13.0.3\nnvidia-cuda-nvrtc 13.0.88\nnvidia-cuda-runtime 13.0.96\n"
 WHEELS = [
+    ("cuda_core", "1.2", "py3-none-any", ['compilers ; extra == "cu13"']),
+    ("cuda_bindings", "13.5", "py3-none-any", []),
+    ("nvidia_cuda_nvrtc", "13.5.1", "py3-none-any", []),
+    ("nvidia_cuda_runtime", "13.5.1", "py3-none-any", []),
+    ("nvidia_cuda_crt", "13.0.7", "py3-none-any", []),
+    ("nvidia_cuda_crt", "13.5.1", "py3-none-any", []),
+    ("nvidia_cuda_nvdisasm", "13.5.1", "py3-none-any", []),
     ("nvidia_nothing", "1.0", "py3-none-any", []),
     ("numpy", "2.0", "py3-none-any", []),
     ("debugpy", "1.0", "py3-none-any", []),
@@ -76,38 +91,90 @@ def collected(root):
 
 def test_everything_lacking_is_collected_for_the_other_python(root, capsys):
     assert wheelhouse.main([], root) == 0
-    assert collected(root) == [
-        "client",
-        "kernel",
-        "late",
-        "lister",
-        "nox",
-        "quick",
-        "shared",
-        "theme",
-        "traits",
-    ]
-    assert {path.name for path in (root / "wheelhouse").glob("[cs]*.whl")} == {
+    named = ["client", "kernel", "late", "lister", "nox", "quick", "shared", "theme", "traits"]
+    assert collected(root) == sorted([*named, *CUDA])
+    assert {path.name for path in (root / "wheelhouse").glob("[cs][lh]*.whl")} == {
         "client-2.0-py3-none-any.whl",
         "shared-1.5-py3-none-any.whl",
     }
-    assert "wheelhouse: 9 wheels, 0.0 MB, and revision.txt" in capsys.readouterr().out
+    assert "wheelhouse: 12 wheels, 0.0 MB, and revision.txt" in capsys.readouterr().out
 
 
 def test_the_measuring_half_leaves_out_the_site_and_what_is_there(root, tmp_path):
-    have = write(
-        tmp_path, "have.txt", "Package    Version\n---------- -------\nTraits     5.1\nkernel  1.0\n"
-    )
+    have = write(tmp_path, "have.txt", f"Package Version\n------- ----\nTraits  5.1\nkernel  1.0\n{TORCHS}")
     assert wheelhouse.main(["--measure-only-half", "--have", str(have)], root) == 0
-    assert collected(root) == ["client", "lister", "nox", "numpy", "nvidia_nothing", "shared"]
+    assert collected(root) == sorted(["client", "lister", "nox", "numpy", "nvidia_nothing", "shared", *CUDA])
 
 
 def test_a_version_too_old_does_not_count_as_there(root, tmp_path):
     have = write(
-        tmp_path, "have.txt", "traits 4.9\nkernel 1.0+cu130\nclient 2.0\ntheme 2.1\nnumpy 2\nnox 1\n"
+        tmp_path, "have.txt", f"traits 4.9\nkernel 1.0+cu130\nclient 2.0\ntheme 2.1\nnumpy 2\nnox 1\n{TORCHS}"
     )
     assert wheelhouse.main(["--have", str(have)], root) == 0
-    assert collected(root) == ["lister", "traits"]
+    assert collected(root) == sorted(["lister", "traits", *CUDA])
+
+
+def test_headers_are_carried_in_the_version_of_the_runtime_that_is_there(root, tmp_path):
+    have = write(tmp_path, "have.txt", f"numpy 2\n{TORCHS}")
+    assert wheelhouse.main(["--measure-only-half", "--have", str(have)], root) == 0
+    assert [path.name for path in (root / "wheelhouse").glob("*crt*")] == [
+        "nvidia_cuda_crt-13.0.7-py3-none-any.whl"
+    ]
+
+
+def test_a_machine_with_nothing_of_cuda_gets_the_compiler_too(root, tmp_path):
+    have = write(tmp_path, "have.txt", "numpy 2\n")
+    assert wheelhouse.main(["--measure-only-half", "--have", str(have)], root) == 0
+    assert {"cuda_bindings", "nvidia_cuda_nvrtc", "nvidia_cuda_runtime", *CUDA} <= set(collected(root))
+    assert "compilers" not in collected(root)
+
+
+def test_parts_are_small_and_join_by_the_printed_commands(root, tmp_path, capsys):
+    index = tmp_path / "index"
+    with zipfile.ZipFile(index / "theme-2.1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("theme-2.1.dist-info/METADATA", "Metadata-Version: 2.1\nName: theme\nVersion: 2.1\n")
+        wheel.writestr("theme-2.1.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr("theme-2.1.dist-info/RECORD", "")
+        wheel.writestr("large", os.urandom(50_000))  # no part can hold it
+    assert wheelhouse.main(["--parts", "20k"], root) == 0
+    said = capsys.readouterr().out
+    parts = sorted((root / "wheelhouse/parts").glob("wheelhouse.tar.*"))
+    there = tmp_path / "there"
+    for part in (*parts, root / "wheelhouse/parts/SHA256SUMS"):  # one call each
+        write(there, f"wheelhouse/parts/{part.name}", "")
+        shutil.copy(part, there / "wheelhouse/parts" / part.name)
+    commands = [line.strip() for line in said.splitlines() if line.startswith("  ")]
+    for command in commands[:-2]:
+        subprocess.run(["bash", "-euc", command], cwd=there, check=True, capture_output=True)
+
+    assert len(parts) > 3
+    assert max(part.stat().st_size for part in parts) == 20_000
+    here = {path.name: path.read_bytes() for path in (root / "wheelhouse").iterdir() if path.is_file()}
+    assert {
+        path.name: path.read_bytes() for path in (there / "wheelhouse").iterdir() if path.is_file()
+    } == here
+    assert commands[-2:] == [
+        "python3 -m pip install --no-index --no-deps --target .venv/carried wheelhouse/*.whl",
+        "PYTHONPATH=.venv/carried python3 -m nox --no-venv -s docs",
+    ]
+    (there / "wheelhouse/parts" / parts[1].name).write_bytes(b"lost on the way")
+    done = subprocess.run(["bash", "-c", commands[0]], cwd=there, capture_output=True, text=True)
+    assert (done.returncode, f"{parts[1].name}: FAILED" in done.stdout) == (1, True)
+
+
+def test_parts_are_cut_anew_or_not_at_all(root):
+    assert wheelhouse.main(["--parts", "20k"], root) == 0
+    assert wheelhouse.main(["--parts", "1M"], root) == 0
+    assert len(list((root / "wheelhouse/parts").glob("wheelhouse.tar.*"))) == 1
+    assert wheelhouse.main([], root) == 0
+    assert not (root / "wheelhouse/parts").exists()
+
+
+def test_too_many_parts_are_one_line(root, capsys):
+    assert wheelhouse.main(["--parts", "1"], root) == 1
+    assert capsys.readouterr().err == (
+        "wheelhouse: --parts: 0 MB make more than 900 parts; ask for larger ones\n"
+    )
 
 
 def test_the_revision_alone_leaves_the_wheels_alone(root):
@@ -177,7 +244,9 @@ def test_the_revision_names_commit_and_files(root):
     assert [line.split()[1] for line in lines[1:]] == ["src/tiny/kernel.py"]
 
 
-@pytest.mark.parametrize("options", [("--python", "twelve"), ("--platform", "a b")])
+@pytest.mark.parametrize(
+    "options", [("--python", "twelve"), ("--platform", "a b"), ("--parts", "48X"), ("--parts", "0")]
+)
 def test_wrong_options_are_refused(root, options):
     with pytest.raises(SystemExit):
         wheelhouse.main(options, root)
