@@ -28,19 +28,24 @@ def smallest(problem, supports):
 
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda p: f"{p.parent.name}/{p.stem}")
-def test_a_tensor_on_another_gpu_is_refused(path, on_gpu):
+def test_a_tensor_on_another_gpu_is_refused(path, on_gpu, monkeypatch):
     name = path.parent.name
     module, problem = import_module(f"course_kernels.{name}.{path.stem}"), PROBLEMS[name]
     w = smallest(problem, getattr(module, "supports", lambda w: True))
     inputs = problem.make_inputs(w, None, "cpu")
+    here, there = ([on_gpu(x, number) for x in inputs] for number in (0, 1))
+    for allocates in (
+        "empty",
+        "empty_like",
+        "zeros",
+    ):  # nothing is made, so nothing is compiled or started either
+        monkeypatch.setattr(torch, allocates, lambda *how, **more: pytest.fail("not refused"))
 
     with pytest.raises(ValueError, match=f"^\\w+: {re.escape(SAYS)}$"):
-        getattr(module, name)(*(on_gpu(x, 1) for x in inputs), **problem.options(w))
+        getattr(module, name)(*there, **problem.options(w))
     if len(inputs) > 1:  # the first one here, the others there
         with pytest.raises(ValueError, match=r"^\w+: expected a tensor on cuda:0, got cuda:1$"):
-            getattr(module, name)(
-                on_gpu(inputs[0], 0), *(on_gpu(x, 1) for x in inputs[1:]), **problem.options(w)
-            )
+            getattr(module, name)(here[0], *there[1:], **problem.options(w))
 
 
 def test_a_tensor_on_the_current_gpu_is_taken(on_gpu):
