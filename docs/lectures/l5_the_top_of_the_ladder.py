@@ -1043,8 +1043,6 @@ record(
 # %% tags=["fold"]
 import numpy as np
 from course_kernels.cuda.launch import launch, load_kernel
-from course_kernels.measure.check import checked_error
-from course_kernels.measure.clock import Clock
 from course_kernels.measure.competitor import Competitor
 from course_kernels.sgemm.arguments import product_of
 from course_kernels.sgemm.tiles import Tiles
@@ -1081,20 +1079,12 @@ def shaped(tiles):
 
 
 def race(functions, seconds):
-    """Each checked against float64, then timed in rounds; microseconds."""
-    for name, function in functions.items():
-        checked_error(Competitor(name, PROBLEM, function), square)
-    generator = torch.Generator(device="cuda").manual_seed(5)
-    a, b = PROBLEM.make_inputs(square, generator, "cuda")
-    calls = {
-        name: (lambda function=function: function(a, b))
+    """Each checked against float64, then timed in rounds."""
+    field = {
+        name: Competitor(name, PROBLEM, function)
         for name, function in functions.items()
     }
-    timing = Clock().time(calls, seconds)
-    return {
-        name: samples(times, unit="µs", how="timed")
-        for name, times in timing.samples_us.items()
-    }
+    return compare(field, square, seconds=seconds)
 
 
 def seats(tiles):
@@ -1114,27 +1104,27 @@ record(
 # /// table
 # columns: [block tile, warp tile, register tile, threads that fit, "time, µs", "over the last"]
 # rows:
-#   - ["128 × 128", "32 × 64", "8 × 8", "{{ places.small:.0f }}", "{{ shape.small:.0f }}", "{{ shape.small / shape.wide:.3f }}"]
-#   - ["128 × 128", "64 × 64", "16 × 8", "{{ places.square:.0f }}", "{{ shape.square:.0f }}", "{{ shape.square / shape.wide:.3f }}"]
-#   - ["256 × 128", "64 × 64", "16 × 8", "{{ places.tall:.0f }}", "{{ shape.tall:.0f }}", "{{ shape.tall / shape.wide:.3f }}"]
-#   - ["128 × 256", "64 × 64", "8 × 16", "{{ places.turned:.0f }}", "{{ shape.turned:.0f }}", "{{ shape.turned / shape.wide:.3f }}"]
-#   - ["128 × 256", "32 × 128", "16 × 8", "{{ places.flat:.0f }}", "{{ shape.flat:.0f }}", "{{ shape.flat / shape.wide:.3f }}"]
-#   - ["**128 × 256**", "**64 × 64**", "**16 × 8**", "{{ places.wide:.0f }}", "**{{ shape.wide:.0f }}**", "**{{ shape.wide / shape.wide:.3f }}**"]
+#   - ["128 × 128", "32 × 64", "8 × 8", "{{ places.small:.0f }}", "{{ shape.small.us:.0f }}", "{{ shape.small.us / shape.wide.us:.3f }}"]
+#   - ["128 × 128", "64 × 64", "16 × 8", "{{ places.square:.0f }}", "{{ shape.square.us:.0f }}", "{{ shape.square.us / shape.wide.us:.3f }}"]
+#   - ["256 × 128", "64 × 64", "16 × 8", "{{ places.tall:.0f }}", "{{ shape.tall.us:.0f }}", "{{ shape.tall.us / shape.wide.us:.3f }}"]
+#   - ["128 × 256", "64 × 64", "8 × 16", "{{ places.turned:.0f }}", "{{ shape.turned.us:.0f }}", "{{ shape.turned.us / shape.wide.us:.3f }}"]
+#   - ["128 × 256", "32 × 128", "16 × 8", "{{ places.flat:.0f }}", "{{ shape.flat.us:.0f }}", "{{ shape.flat.us / shape.wide.us:.3f }}"]
+#   - ["**128 × 256**", "**64 × 64**", "**16 × 8**", "{{ places.wide:.0f }}", "**{{ shape.wide.us:.0f }}**", "**{{ shape.wide.us / shape.wide.us:.3f }}**"]
 # caption: 4096 × 4096 × 4096, all answers checked. A room seats at most 2048 threads.
 # ///
 #
-# /// claim | shape.small > 1.03 * shape.wide and shape.wide < 1.01 * min(shape.square, shape.tall, shape.turned, shape.flat)
-# No shape is better than the last. The 8 × 8 tile of steps 5 to 9 takes {{ shape.small / shape.wide:.2f }} times the
+# /// claim | shape.small.us > 1.03 * shape.wide.us and shape.wide.us < 1.01 * min(shape.square.us, shape.tall.us, shape.turned.us, shape.flat.us)
+# No shape is better than the last. The 8 × 8 tile of steps 5 to 9 takes {{ shape.small.us / shape.wide.us:.2f }} times the
 # time, with all the other ideas in it.
 # /// otherwise
-# The 8 × 8 tile of steps 5 to 9 takes {{ shape.small / shape.wide:.2f }} times the time of the shape that we keep.
+# The 8 × 8 tile of steps 5 to 9 takes {{ shape.small.us / shape.wide.us:.2f }} times the time of the shape that we keep.
 # ///
 #
-# /// claim | abs(shape.flat / shape.wide - 1) < 0.01
-# And compare the last two rows. The same block and register tiles, and a warp that is flat or square: {{ shape.flat / shape.wide:.3f }}. The side note of
+# /// claim | abs(shape.flat.us / shape.wide.us - 1) < 0.01
+# And compare the last two rows. The same block and register tiles, and a warp that is flat or square: {{ shape.flat.us / shape.wide.us:.3f }}. The side note of
 # step 8, once more.
 # /// otherwise
-# A flat warp takes {{ shape.flat / shape.wide:.3f }} times the time of a square one.
+# A flat warp takes {{ shape.flat.us / shape.wide.us:.3f }} times the time of a square one.
 # ///
 #
 # ### One change at a time
@@ -1193,7 +1183,11 @@ def changed(name, before, after):
 
 record(
     idea=race(
-        {name: changed(name, *pieces) for name, pieces in CHANGES.items()}, 0.2
+        {
+            "kernel_11": k11_register_banks.sgemm,
+            **{name: changed(name, *how) for name, how in CHANGES.items()},
+        },
+        0.2,
     ),
     one_drawer_without_alpha=one_drawer(
         folder / "sums_themselves.cu", "sgemm_persistent"
@@ -1204,47 +1198,47 @@ record(
 # /// table
 # columns: [what is changed, "time, µs", "over unchanged"]
 # rows:
-#   - [nothing, "{{ idea.unchanged:.0f }}", "{{ idea.unchanged / idea.unchanged:.3f }}"]
-#   - ["three trays instead of two", "{{ idea.three_trays:.0f }}", "{{ idea.three_trays / idea.unchanged:.3f }}"]
-#   - ["blocks stay, but the last wave is not shared out", "{{ idea.no_sharing:.0f }}", "{{ idea.no_sharing / idea.unchanged:.3f }}"]
-#   - ["tiles in bands of eight rows, for L2", "{{ idea.in_bands:.0f }}", "{{ idea.in_bands / idea.unchanged:.3f }}"]
-#   - ["**the sums themselves are stored, without α**", "{{ idea.sums_themselves:.0f }}", "{{ idea.sums_themselves / idea.unchanged:.3f }}"]
-#   - ["multiply-adds always from the left, not there and back", "{{ idea.one_way:.0f }}", "{{ idea.one_way / idea.unchanged:.3f }}"]
+#   - [nothing, "{{ idea.unchanged.us:.0f }}", "{{ idea.unchanged.us / idea.unchanged.us:.3f }}"]
+#   - ["three trays instead of two", "{{ idea.three_trays.us:.0f }}", "{{ idea.three_trays.us / idea.unchanged.us:.3f }}"]
+#   - ["blocks stay, but the last wave is not shared out", "{{ idea.no_sharing.us:.0f }}", "{{ idea.no_sharing.us / idea.unchanged.us:.3f }}"]
+#   - ["tiles in bands of eight rows, for L2", "{{ idea.in_bands.us:.0f }}", "{{ idea.in_bands.us / idea.unchanged.us:.3f }}"]
+#   - ["**the sums themselves are stored, without α**", "{{ idea.sums_themselves.us:.0f }}", "{{ idea.sums_themselves.us / idea.unchanged.us:.3f }}"]
+#   - ["multiply-adds always from the left, not there and back", "{{ idea.one_way.us:.0f }}", "{{ idea.one_way.us / idea.unchanged.us:.3f }}"]
 # caption: Above 1, the change costs time.
 # ///
 #
-# /// claim | idea.sums_themselves > 1.08 * idea.unchanged and one_drawer_without_alpha > 0.3 and drawer.persistent < 0.05
+# /// claim | idea.sums_themselves.us > 1.08 * idea.unchanged.us and one_drawer_without_alpha > 0.3 and drawer.persistent < 0.05
 # **Here are the two drawers, alone.** Without α the 16-byte stores want the *sums* side by side. In the machine code {{ one_drawer_without_alpha:.0%}} of the multiply-adds then take
-# all three numbers from one drawer, with α {{ drawer.persistent:.0%}}. The kernel takes {{ idea.sums_themselves / idea.unchanged:.3f }} times the time.
+# all three numbers from one drawer, with α {{ drawer.persistent:.0%}}. The kernel takes {{ idea.sums_themselves.us / idea.unchanged.us:.3f }} times the time.
 # Nothing else was changed. That is as near to a proof of the drawers as a clock and a listing can come.
 # /// otherwise
-# Without α the sums themselves are stored, and it takes {{ idea.sums_themselves / idea.unchanged:.3f }} times the time.
+# Without α the sums themselves are stored, and it takes {{ idea.sums_themselves.us / idea.unchanged.us:.3f }} times the time.
 # ///
 #
-# /// claim | idea.one_way > 1.01 * idea.unchanged
-# The walk there and back counts too. Always from the left costs {{ idea.one_way / idea.unchanged:.3f }} times the time: fewer numbers are still at hand.
+# /// claim | idea.one_way.us > 1.01 * idea.unchanged.us
+# The walk there and back counts too. Always from the left costs {{ idea.one_way.us / idea.unchanged.us:.3f }} times the time: fewer numbers are still at hand.
 # /// otherwise
-# Multiply-adds always from the left: {{ idea.one_way / idea.unchanged:.3f }} times the time.
+# Multiply-adds always from the left: {{ idea.one_way.us / idea.unchanged.us:.3f }} times the time.
 # ///
 #
-# /// claim | idea.no_sharing > 1.01 * idea.unchanged and idea.no_sharing > 1.004 * shape.wide
-# And you see the two halves of step 12 apart. Blocks that stay, and nothing else, take {{ idea.no_sharing / shape.wide:.3f }} times the time of kernel 11.
-# Sharing out the last wave brings it down to {{ idea.unchanged / shape.wide:.3f }}. *Sharing* pays, as its arithmetic said. *Staying*, which makes it possible, costs.
+# /// claim | idea.no_sharing.us > 1.01 * idea.unchanged.us and idea.no_sharing.us > 1.004 * idea.kernel_11.us
+# And you see the two halves of step 12 apart. Blocks that stay, and nothing else, take {{ idea.no_sharing.us / idea.kernel_11.us:.3f }} times the time of kernel 11.
+# Sharing out the last wave brings it down to {{ idea.unchanged.us / idea.kernel_11.us:.3f }}. *Sharing* pays, as its arithmetic said. *Staying*, which makes it possible, costs.
 # /// otherwise
-# Without the shared last wave it takes {{ idea.no_sharing / idea.unchanged:.3f }} times the time.
+# Without the shared last wave it takes {{ idea.no_sharing.us / idea.unchanged.us:.3f }} times the time.
 # ///
 #
-# /// claim | idea.three_trays > 1.01 * idea.unchanged
-# A third tray would give each tile one more step to come in, and costs time: {{ idea.three_trays / idea.unchanged:.3f }}. Nobody was waiting for
+# /// claim | idea.three_trays.us > 1.01 * idea.unchanged.us
+# A third tray would give each tile one more step to come in, and costs time: {{ idea.three_trays.us / idea.unchanged.us:.3f }}. Nobody was waiting for
 # tiles any more.
 # /// otherwise
-# A third tray: {{ idea.three_trays / idea.unchanged:.3f }} of the time.
+# A third tray: {{ idea.three_trays.us / idea.unchanged.us:.3f }} of the time.
 # ///
 #
-# /// claim | abs(idea.in_bands / idea.unchanged - 1) < 0.01
-# The order of the tiles: {{ idea.in_bands / idea.unchanged:.3f }}. Nothing, as the counters foretold.
+# /// claim | abs(idea.in_bands.us / idea.unchanged.us - 1) < 0.01
+# The order of the tiles: {{ idea.in_bands.us / idea.unchanged.us:.3f }}. Nothing, as the counters foretold.
 # /// otherwise
-# The order of the tiles: {{ idea.in_bands / idea.unchanged:.3f }}.
+# The order of the tiles: {{ idea.in_bands.us / idea.unchanged.us:.3f }}.
 # ///
 #
 # /// exercise | How wide a band?

@@ -174,6 +174,9 @@ def _leaf_entry(
             [f"dtype={leaf['workload']['dtype']}"]
             + [f"{key}={int(value)}" for key, value in leaf["workload"]["dims"].items()]
         )
+        command = f"PYTHONPATH=src python -m course_kernels.measure {' '.join(kernels)} --workload {workload}"
+        if not all("/" in kernel for kernel in kernels):  # made by a cell of the page; no file has that name
+            command = common["command"]
         return {
             "name": name, "kind": kind, "value": q["0.5"], "unit": "µs", "n": leaf["n"], "median": q["0.5"],
             "low": q["0.05"], "high": q["0.95"],
@@ -181,7 +184,7 @@ def _leaf_entry(
             "blocks": leaf["blocks_us"], "host_us": leaf["host_us"]["0.5"], "host_bound": leaf["host_bound"],
             "seed": leaf["seed"], "every": leaf["every"], "clocks": _while_it_ran(leaf["running"]),
             **common,
-            "command": f"PYTHONPATH=src python -m course_kernels.measure {' '.join(kernels)} --workload {workload}",
+            "command": command,
         }  # fmt: skip
     if kind == "samples":
         q = leaf["quantiles"]

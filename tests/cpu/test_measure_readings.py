@@ -141,5 +141,24 @@ def test_the_ledger_and_what_moved_know_samples():
     assert changes._number(leaf(40.0))[1] == "cycles"
 
 
+@pytest.mark.parametrize(
+    ("kernel", "command"),
+    [
+        ("copy/k01", "PYTHONPATH=src python -m course_kernels.measure copy/k01 --workload dtype=float32,N=4"),
+        ("wide", "the page's"),  # a competitor that a cell made: no command can name it
+    ],
+)
+def test_the_ledger_gives_a_command_that_can_be_run(kernel, command):
+    measured = {
+        "kind": "measurement", "kernel": kernel, "workload": {"dtype": "float32", "dims": {"N": 4}}, "n": 12,
+        "quantiles_us": {"0.05": 1.0, "0.5": 1.0, "0.95": 1.0}, "group": "g", "error": 0.0, "blocks_us": [1.0] * 6,
+        "host_us": {"0.5": 5.0}, "host_bound": 0, "seed": 1, "every": 1, "running": [],
+    }  # fmt: skip
+
+    assert (
+        ledger._leaf_entry("p.it", measured, {"command": "the page's"}, {"g": [kernel]})["command"] == command
+    )
+
+
 def test_samples_are_a_leaf():
     assert isinstance(leaf_from_json(leaf(1.0)), Samples)
