@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from course_site import wheelhouse
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -42,3 +44,17 @@ def test_the_two_commands_stand_first():
         "python3 -m venv .venv && .venv/bin/pip install --quiet nox && .venv/bin/nox -s docs",
         ".venv/bin/nox -s tests",
     ]
+
+
+def test_the_offline_commands_are_those_that_the_wheelhouse_prints():
+    blocks = re.findall(r"^```bash\n(.*?)\n```", README, re.MULTILINE | re.DOTALL)
+
+    assert "\n".join(wheelhouse.install_commands("wheelhouse")) in blocks
+    assert "\n".join(wheelhouse.join_commands("wheelhouse")) in blocks
+
+
+def test_the_pythons_named_are_those_the_project_takes():
+    metadata = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+    assert "needs Python 3.11, 3.12 or 3.13" in README
+    assert 'requires-python = ">=3.11"' in metadata
