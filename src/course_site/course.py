@@ -223,7 +223,7 @@ def _load_state(course: Course, page: Page) -> str:
     made_up = record.meta["provenance"].get("fake") and not os.environ.get("COURSE_FAKE_GPUS")
     if made_up and not (awaited or course.draft):
         course.problem(page.path, f"its record is of a GPU that COURSE_FAKE_GPUS made up; {again}")
-    dirty = state == "fresh" and course.is_reference and record.meta["provenance"].get("dirty")
+    dirty = state == "fresh" and course.is_reference and record.dirty
     if dirty and not reasons and not made_up:
         if awaited:
             return "waiting"

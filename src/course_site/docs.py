@@ -50,6 +50,8 @@ RENDERING = {
     "matplotlib": "matplotlib",
     "simpleeval": "simpleeval",
     "yaml": "pyyaml",
+    "IPython": "ipython",
+    "numpy": "numpy",
 }
 EXECUTING = {
     "jupytext": "jupytext",
@@ -159,10 +161,11 @@ def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
     if not gpus and not options.plan:
         print(f"docs: no GPU here: building from records/{reference}", flush=True)
         return _build(root, None, options)
+    from course_site.manifest import strangers
     from course_site.pages import PageError, find_pages
 
     try:
-        pages = [page for page in find_pages(root) if page.runs]
+        pages = [page for page in find_pages(root) if page.measures]
     except PageError as error:
         raise CannotStart(str(error)) from None
     chosen = _choose(pages, options.page)
@@ -174,6 +177,8 @@ def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
         return 0
     if options.jobs > len(gpus):
         print(f"docs: --jobs {options.jobs}, but {len(gpus)} GPU here: one page at a time on each")
+    for path, message in strangers(root):
+        raise CannotStart(f"{path}: {message}")
     outcome.slug = slug
     if groups:
         _run_tests(root, groups, outcome)
@@ -253,7 +258,7 @@ def _choose(pages: list[Page], paths: list[str]) -> list[Page]:
         if path not in by_path:
             near = difflib.get_close_matches(path, by_path, n=1, cutoff=0.3) or sorted(by_path)[:1]
             hint = f"; did you mean {near[0]}?" if near else ""
-            raise CannotStart(f"--page {path}: there is no such page with code{hint}")
+            raise CannotStart(f"--page {path}: there is no such page that measures{hint}")
     return [page for page in pages if page.path.as_posix() in wanted]
 
 
@@ -322,8 +327,10 @@ def _jobs(root: Path, pages: list[Page], slug: str, gpus: list[Gpu], *, only_sta
                 reasons = stale_reasons(page, record, root)
                 if edition and record.edition != edition:
                     reasons.append(f"its record is of {_difference(record.edition, edition)}")
+                if record.dirty and slug == _reference(root):
+                    reasons.append("its record was made from files that differ from their commit")
             except RecordError as error:
-                reasons = [str(error).split("; ")[0]]
+                reasons = ["its record " + str(error).split("; ")[0].removeprefix(f"{path}: ")]
         if only_stale and not reasons:
             continue
         yield Job(page, reasons or ["measured afresh"], *_forecast(root, page, slug, record))
@@ -359,12 +366,13 @@ def installed_edition(gpu: Gpu) -> dict[str, str] | None:
 def _forecast(root: Path, page: Page, slug: str, record: Record | None) -> tuple[float, str]:
     if record is not None:
         return record.seconds + STARTUP_S, f"records/{slug}"
-    from course_site.record import Record, RecordError
+    from course_site.record import seconds_of
 
-    others = sorted((root / "records").glob(f"*/{page.path.with_suffix('.ipynb').as_posix()}"))
-    for path in others:
-        with contextlib.suppress(RecordError):
-            return Record.load(path).seconds + STARTUP_S, path.relative_to(root).parts[1]
+    others = (root / "records").glob(f"*/{page.path.with_suffix('.ipynb').as_posix()}")
+    for path in sorted(others, key=lambda path: (path.relative_to(root).parts[1] != slug, path)):
+        seconds = seconds_of(path)
+        if seconds is not None:
+            return seconds + STARTUP_S, f"records/{path.relative_to(root).parts[1]}"
     return GUESS_S, "a guess"
 
 
@@ -374,9 +382,9 @@ def _print_plan(jobs: list[Job], gpus: list[Gpu], slug: str, groups: list[Verdic
     for line in _plan_of_tests(groups):
         print(f"  {line}")
     for job in jobs:
-        print(f"  {job.page.path}: {job.forecast_s / 60:.1f} min ({job.forecast_from})")
-        for reason in job.reasons:
-            print(f"      {reason}")
+        more = f", and {len(job.reasons) - 1} more" if len(job.reasons) > 1 else ""
+        where = f"{job.page.path}: {job.forecast_s / 60:.1f} min ({job.forecast_from})"
+        print(f"  {where}: {job.reasons[0]}{more}")
     total = sum(job.forecast_s for job in jobs) / 60
     print(f"{len(jobs)} page{'s' * (len(jobs) != 1)}, about {total:.1f} GPU minutes")
 

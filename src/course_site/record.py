@@ -92,6 +92,12 @@ class Record:
         return bool(self.edition)
 
     @property
+    def dirty(self) -> bool:
+        """True where what was measured differs from the commit it names; of a made-up GPU nothing is said."""
+        provenance = self.meta["provenance"]
+        return bool(provenance["dirty"]) and not provenance.get("fake")
+
+    @property
     def seconds(self) -> float:
         """Run time of the whole page in seconds."""
         return float(sum(self.meta["seconds"]))
@@ -149,6 +155,14 @@ class Record:
         # A list of samples belongs on one line: a diff then shows what moved, not a column of digits.
         text = re.sub(r"\[\s+((?:-?[\d.][\d.eE+-]*,\s+)*-?[\d.][\d.eE+-]*)\s+\]", _on_one_line, text)
         write_atomically(path, text)
+
+
+def seconds_of(path: Path) -> float | None:
+    """The run time a record tells, in seconds, whatever its schema and whoever changed it; None if it tells none."""
+    try:
+        return float(sum(json.loads(path.read_text(encoding="utf-8"))["metadata"]["course"]["seconds"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _on_one_line(match: re.Match[str]) -> str:

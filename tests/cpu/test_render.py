@@ -26,6 +26,7 @@ PAGE = """
 # ---
 # id: w1
 # title: Flash
+# needs: gpu
 # description: A page
 # ---
 

@@ -46,6 +46,7 @@ PAGE = """
 # id: w1
 # title: Flash
 # description: A page
+# needs: gpu
 # ---
 
 # %% [markdown]
