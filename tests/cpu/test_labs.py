@@ -13,7 +13,7 @@ import pytest
 
 from course_labs.__main__ import main
 from course_labs.grade import ENDED_ITSELF, CannotGrade, grade, grade_all
-from course_labs.lab import LabError, find_lab, find_labs, load_lab, same_lines
+from course_labs.lab import ON_THE_CPU, LabError, find_lab, find_labs, load_lab, same_lines
 from course_labs.verdict import NEXT, Verdict
 from course_labs.write import write
 from course_site import labs as pages
@@ -115,6 +115,29 @@ def test_a_lab_has_wrong_answers_enough(name):
     assert (
         "cuda" not in LABS[name].doors or len([f for f, *_ in wrong_answers(name) if f.suffix == ".cu"]) >= 2
     )
+
+
+def test_doors_that_need_no_card_are_graded_here_to_the_last_file():
+    """They are not graded on the card: nothing there would be another verdict."""
+    graded = {parameters.values[1] for parameters in WRONG}
+    for name, lab in LABS.items():
+        for file, *_ in wrong_answers(name):
+            assert lab.door_of(file) not in ON_THE_CPU or file in graded
+
+
+def test_a_door_that_needs_no_card_leaves_a_card_alone(monkeypatch):
+    import torch
+
+    from course_labs.child import Grader
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    lab = LABS["register_tile"]
+    grader = Grader(lab, "numpy", True, lambda **event: None)
+
+    assert not grader.gpu
+    assert grader.verdict(lab.snapshot("numpy", len(lab.stages))).text.splitlines() == [
+        "right; no speed claim: NumPy runs on the CPU"
+    ]
 
 
 def test_no_wrong_answer_is_without_a_lab():

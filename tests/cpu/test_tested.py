@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from course_kernels.cuda import includes
+from course_site import course as whole
 from course_site import tested
 from course_site.record import seal
 
@@ -277,3 +279,80 @@ def test_a_record_of_no_group_is_left_over(tree, recorded):
     recorded("copy")
 
     assert tested.left_over(tree, "nvidia-h200", tested.Project(tree).groups) == [old]
+
+
+# --- what the build says ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def problems(tmp_path):
+    """What the build says of a tree with the groups one and two, of which two has a record."""
+    (tmp_path / "tests" / "gpu").mkdir(parents=True)
+    for group in ("one", "two"):
+        (tmp_path / f"tests/gpu/test_{group}.py").write_text(f'GROUPS = ("{group}",)\n')
+    write(tmp_path, "two")
+
+    def said(*waiting, draft=False, **changes):
+        if changes:
+            write(tmp_path, "two", **changes)
+        course = whole.Course(tmp_path, "nvidia-h200", "nvidia-h200", "Test", draft)
+        course.waiting = {path: whole.Waiting(path, "2026-12-01", "planted") for path in waiting}
+        whole._check_tests(course)
+        return [str(problem) for problem in course.problems]
+
+    said.root = tmp_path
+    return said
+
+
+ONE_IS_MISSING = (
+    "records/nvidia-h200/tests/one.json: is missing; "
+    "run them on the card: nox -s tests -- tests/gpu --group one"
+)
+
+
+def test_the_build_says_which_group_why_and_what_to_do(problems):
+    assert problems() == [ONE_IS_MISSING]
+    assert problems(draft=True) == []
+
+
+def test_the_reference_edition_has_no_record_of_uncommitted_files(problems):
+    assert problems("tests/gpu/one", provenance={**CARD, "dirty": True}) == [
+        "records/nvidia-h200/tests/two.json: was made from files that differ from their commit; commit them; "
+        "run them on the card: nox -s tests -- tests/gpu --group two"
+    ]
+
+
+def test_groups_may_wait_and_an_entry_that_waits_for_nothing_is_refused(problems):
+    where, off = "records/waiting.toml: ", " does not wait any more: take it off the list"
+    assert problems("tests/gpu") == []
+    assert problems("tests/gpu/one") == []
+    assert problems("tests/gpu/one", "tests/gpu/two") == [f"{where}tests/gpu/two{off}"]
+    assert problems("tests/gpu/one", "tests/gpu/none") == [f"{where}tests/gpu/none is no group of GPU tests"]
+    write(problems.root, "one")
+    assert problems("tests/gpu") == [f"{where}tests/gpu{off}"]
+    assert problems("tests/gpu", draft=True) == [f"{where}tests/gpu{off}"]
+    shutil.rmtree(problems.root / "tests")
+    assert f"{where}tests/gpu{off}" in problems("tests/gpu")
+
+
+def test_a_record_of_a_group_that_is_gone_is_refused(problems):
+    (problems.root / "tests/gpu/test_two.py").unlink()
+    assert problems("tests/gpu") == [
+        "records/nvidia-h200/tests/two.json: there is no such group of GPU tests: delete this record"
+    ]
+
+
+def test_tests_and_pages_of_the_reference_are_of_one_edition(problems):
+    course = whole.Course(problems.root, "nvidia-h200", "nvidia-h200", "Test")
+    page = SimpleNamespace(measured=True, meta={"page": "docs/a.py"})
+    page.edition = tested.edition_of(CARD | {"torch": "2.13.0"})
+    course.records, course.states = {"a": page}, {"a": "fresh"}
+    whole._check_tests(course)
+
+    assert "two.json: is of another edition than docs/a.py; run" in str(course.problems[1])
+
+
+def test_a_test_file_of_no_group_stops_the_build(problems):
+    (problems.root / "tests/gpu/test_three.py").write_text("def test_it(): pass\n")
+    (line,) = problems("tests/gpu")
+    assert line.startswith("tests/gpu/test_three.py: does not say whose tests it holds: write GROUPS = ")
