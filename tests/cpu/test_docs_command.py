@@ -45,7 +45,11 @@ def leftovers(root):
     """Files that are neither sources nor records, nor the list of what runs told."""
     known = ("src", "docs", "records", "pyproject.toml", ".git")
     stray = [p for p in root.rglob("*") if p.is_file() and p.relative_to(root).parts[0] not in known]
-    return stray + [p for p in (root / "records").rglob("*") if p.is_file() and p.suffix != ".ipynb" and p.name != "runs.json"]
+    return stray + [
+        p
+        for p in (root / "records").rglob("*")
+        if p.is_file() and p.suffix != ".ipynb" and p.name != "runs.json"
+    ]
 
 
 def test_every_page_is_measured_afresh_and_only_stale_ones_with_stale(root, capsys):
@@ -94,6 +98,57 @@ def test_plan_says_what_why_and_how_long_and_runs_nothing(root, capsys):
     ]
     assert record_file(root, one).read_bytes() == before
     assert records(root) == ["one.ipynb"]
+
+
+def test_a_plan_gives_a_record_of_another_schema_one_reason_and_its_old_time(root, capsys):
+    page = write_page(root, "one", "import time\ntime.sleep(0.5)")
+    assert measure(root) == 0
+    path = record_file(root, page)
+    path.write_text(path.read_text().replace('"schema": 2', '"schema": 1'))
+    capsys.readouterr()
+    assert docs.main(["--plan", "--stale"], root) == 0
+    said = "  docs/one.py: 0.1 min (records/nvidia-h200): its record has schema 1, this version reads 2"
+    assert capsys.readouterr().out.splitlines()[1] == said
+
+
+def test_a_page_that_measures_nothing_is_neither_planned_nor_measured(root, capsys):
+    write_page(root, "one", "1")
+    none = write_page(root, "none", "1", needs="")
+    assert docs.main(["--plan"], root) == 0
+    assert none not in capsys.readouterr().out
+    assert measure(root) == 0
+    assert records(root) == ["one.ipynb"]
+    assert measure(root, "--page", none) == 2
+    assert "there is no such page that measures" in capsys.readouterr().err
+
+
+def test_a_page_that_compiles_is_measured_like_one_that_runs(root):
+    write_page(root, "one", "1", needs="compiler")
+    assert measure(root) == 0
+    assert records(root) == ["one.ipynb"]
+
+
+def test_nothing_is_measured_beside_what_stands_before_a_library(root, capsys):
+    write_page(root, "one", "1")
+    with (root / "pyproject.toml").open("a") as file:
+        file.write('[tool.hatch.build.targets.wheel]\npackages = ["src/tiny"]\n')
+    write(root, "src/statistics.py", "")
+    assert measure(root) == 2
+    assert capsys.readouterr().err == (
+        "docs: src/statistics.py: src/ holds tiny alone: 'statistics' would stand before a library\n"
+    )
+    assert records(root) == []
+
+
+def test_a_record_of_uncommitted_files_is_measured_again(root, monkeypatch, capsys):
+    write_page(root, "one", "1")
+    commit_all(root)
+    assert measure(root) == 0
+    assert docs.main(["--plan", "--stale"], root) == 0
+    assert "0 pages" in capsys.readouterr().out
+    monkeypatch.setattr(Record, "dirty", True)
+    assert docs.main(["--plan", "--stale"], root) == 0
+    assert "its record was made from files that differ from their commit" in capsys.readouterr().out
 
 
 def test_a_plan_without_a_gpu_names_what_is_stale(root, capsys, monkeypatch):

@@ -8,7 +8,15 @@ import pytest
 from course_site.changes import append, load, moved
 from course_site.digest import file_digest
 from course_site.pages import Cell, Page
-from course_site.record import Record, RecordError, build_record, edition_of, record_path, stale_reasons
+from course_site.record import (
+    Record,
+    RecordError,
+    build_record,
+    edition_of,
+    record_path,
+    seconds_of,
+    stale_reasons,
+)
 from course_site.spread import BetweenRuns
 
 PROVENANCE = {
@@ -73,7 +81,10 @@ def test_samples_stand_on_one_line(tmp_path):
         (lambda t: t.replace('"source": "x = 1"', '"source": "x = 2"'), "was changed by hand"),
         (lambda t: t.replace('"commit": "abc"', '"commit": "abd"'), "was changed by hand"),
         (lambda _: "{}", "is not a record of this project"),
-        (lambda t: t.replace('"schema": 1', '"schema": 99'), "has schema 99"),
+        (
+            lambda t: t.replace('"schema": 2', '"schema": 1'),
+            "has schema 1, this version reads 2; measure it again",
+        ),
     ],
 )
 def test_a_harmed_record_is_refused_by_name(tmp_path, harm, said):
@@ -86,6 +97,25 @@ def test_a_harmed_record_is_refused_by_name(tmp_path, harm, said):
         Record.load(path)
     assert str(error.value).startswith(f"{path}: ")
     assert said in str(error.value)
+
+
+def test_a_record_of_another_schema_still_tells_how_long_it_took(tmp_path):
+    path = tmp_path / "r.ipynb"
+    make(tmp_path).save(path)
+    path.write_text(path.read_text().replace('"schema": 2', '"schema": 1'))
+    assert seconds_of(path) == 0.5
+    path.write_text(path.read_text()[:100])
+    assert seconds_of(path) is None
+    assert seconds_of(tmp_path / "none.ipynb") is None
+
+
+def test_a_record_is_dirty_where_its_files_differ_from_the_commit_and_the_card_is_real(tmp_path):
+    def dirty(**more):
+        return build_record(PAGE, [[]], [0.5], {}, PROVENANCE | more).dirty
+
+    assert dirty(dirty=True)
+    assert not dirty()
+    assert not dirty(dirty=True, fake=True)
 
 
 def test_a_name_recorded_twice_is_refused(tmp_path):
