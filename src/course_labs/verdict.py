@@ -33,8 +33,17 @@ NEXT = {
         "look at the store: which elements does its index, or its mask, leave out? "
         "If none: which step makes NaN, as inf / inf and inf - inf do?"
     ),
+    "NaN lost": (
+        "NaN went in, and a plain number came out. Look for what drops it: a maximum, a clamp, a comparison. "
+        "All comparisons with NaN are false."
+    ),
+    "infinity lost": "look for what cuts it off, such as a clamp, or a largest number that is not infinite.",
+    "a view": "store every element where it belongs; .t() or .T at the end only renames the axes.",
+    "not a plain tensor": "return what torch.empty_like gave you, once your kernel has filled it.",
+    "same memory twice": "make the output inside of the function, in every call; somebody still holds the last one.",
     "wrong": "take that one element and work it out by hand; which of its inputs did your code read instead?",
     "cached result": "work the answer out anew in every call; the same tensors can hold new values.",
+    "wrong in the end": "what does your code keep from one call to the next? It must forget it.",
     "another stream": (
         "launch on the current stream, or what comes after it will not wait for you. "
         "You named no stream? Then two programs use one place at once."

@@ -36,9 +36,16 @@ REFUSALS = {
     "all_nan": "all NaN: ",
     "wrong_axis": "wrong: ",
     "one_element_off": "wrong: 1 of ",
+    "nan_clamped": "NaN lost: 1 of ",
     "input_modified": "input modified: x[0, 0]",
     "cached_result": "cached result: ",
+    "watches_versions": "cached result: ",
+    "same_memory": "same memory twice: ",
+    "view_returned": "a view: output: expected strides (8192, 1), got (1, 8192)",
+    "lazy_tensor": "not a plain tensor: output is a _Later",
+    "truth_stolen": "wrong: 67108864 of 67108864 elements",
     "another_stream": "work on another stream: ",
+    "looks_who_asks": "right before the timing, wrong after it: wrong: ",
     "faster_than_floor": "faster than the floor: ",
 }
 
