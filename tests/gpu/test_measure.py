@@ -43,7 +43,7 @@ REFUSALS = {
     "same_memory": "same memory twice: ",
     "view_returned": "a view: output: expected strides (8192, 1), got (1, 8192)",
     "lazy_tensor": "not a plain tensor: output is a _Later",
-    "truth_stolen": "wrong: 67108864 of 67108864 elements",
+    "truth_stolen": "wrong: ",
     "another_stream": "work on another stream: ",
     "looks_who_asks": "right before the timing, wrong after it: wrong: ",
     "faster_than_floor": "faster than the floor: ",

@@ -33,26 +33,42 @@ def why_wrong(
         wrong: how many elements are worse than that.
         slice_elements: elements looked at together, for memory.
     """
-    place = f"{name}{place_of(truth, at)}: expected {value_of(truth, at)}, got {value_of(out, at)}"
+
+    def place(at: int) -> str:
+        return f"{name}{place_of(truth, at)}: expected {value_of(truth, at)}, got {value_of(out, at)}"
+
     parts = zip(out.reshape(-1).split(slice_elements), truth.reshape(-1).split(slice_elements), strict=True)
-    holes = filled = 0
+    holes, filled, start = _Found(), _Found(), 0
     for got, expected in parts:
         nan, due = got.double().isnan(), expected.double().isnan()
-        holes += int((nan & ~due).sum())
-        filled += int((due & ~nan).sum())
-    expected = float(truth.reshape(-1)[at])
-    if holes == out.numel():
-        return f"all NaN: {place}"
-    if holes:
-        return f"not written, or NaN: {holes} of {out.numel()} elements, {place}"
-    if filled and math.isnan(expected):
-        return f"NaN lost: {filled} of {out.numel()} elements should be NaN and are not, {place}"
-    if math.isinf(expected):
-        return f"infinity lost: {wrong} of {out.numel()} elements are wrong, {place}"
+        holes.look(nan & ~due, start)
+        filled.look(due & ~nan, start)
+        start += got.numel()
+    if holes.count == out.numel():
+        return f"all NaN: {place(holes.first)}"
+    if holes.count:
+        return f"not written, or NaN: {holes.count} of {out.numel()} elements, {place(holes.first)}"
+    if filled.count:
+        return f"NaN lost: {filled.count} of {out.numel()} elements should be NaN and are not, {place(filled.first)}"
+    if math.isinf(float(truth.reshape(-1)[at])):
+        return f"infinity lost: {wrong} of {out.numel()} elements are wrong, {place(at)}"
     return (
         f"wrong: {wrong} of {out.numel()} elements, the worst is off by {worst:.2g} "
-        f"where {allowed:.2g} is allowed: {place}"
+        f"where {allowed:.2g} is allowed: {place(at)}"
     )
+
+
+class _Found:
+    """How many elements are marked, and the flat index of the first."""
+
+    def __init__(self) -> None:
+        self.count, self.first = 0, 0
+
+    def look(self, marks: torch.Tensor, start: int) -> None:
+        count = int(marks.sum())
+        if count and not self.count:
+            self.first = start + int(marks.to(torch.uint8).argmax())
+        self.count += count
 
 
 def touched(problem: Problem, index: int, before: torch.Tensor, now: torch.Tensor, at: int) -> str:
