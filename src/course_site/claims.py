@@ -44,6 +44,23 @@ class Verdict:
         return f"claim `{self.condition}` {said}: true in {self.support:.1%} of the resamples ({seen})"
 
 
+def is_so(condition: str, scope: Scope) -> bool:
+    """Whether a recorded fact is so, such as what a machine had: no sample is in it, so there is nothing to test.
+
+    Raises:
+        BadExpression: the condition is not a comparison, or rests on samples: then it is a claim.
+        UnknownName, NotOnThisCard: as in `values.evaluate`.
+    """
+    expression = parse(condition)
+    resolved = [scope.resolve(name) for name in expression.names]
+    if any(r.resamples is not None for r in resolved):
+        raise BadExpression(f"`{condition}` rests on samples: only a `/// claim` may compare those")
+    truth = expression.compute([r.value for r in resolved])
+    if not isinstance(truth, (bool, np.bool_)):
+        raise BadExpression(f"`{condition}` has no comparison in it")
+    return bool(truth)
+
+
 def judge(condition: str, scope: Scope) -> Verdict:
     """Test a condition against a record.
 

@@ -22,6 +22,7 @@ class Kind:
 
 KINDS = {
     "claim": Kind(parts=("otherwise",)),
+    "when": Kind(parts=("otherwise",)),
     "define": Kind(body="yaml"),
     "chart": Kind(body="yaml"),
     "table": Kind(argument="none", body="yaml"),

@@ -197,7 +197,8 @@ def _search_markdown(source: Text, keys: Collection[str] | None) -> Iterator[tup
                 if stack:
                     stack.pop()
             elif kind in ("otherwise", "reveal", "answer") and stack:
-                stack[-1] = (kind, stack[-1][1])
+                if stack[-1][0] != "when":  # what a machine had holds no speed up, in either of its texts
+                    stack[-1] = (kind, stack[-1][1])
             else:
                 within_claim = kind == "callout" and stack and stack[-1][0] in ("claim", "otherwise")
                 stack.append(stack[-1] if within_claim else (kind, head))

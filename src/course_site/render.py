@@ -338,7 +338,9 @@ class _Renderer:
         except NotOnThisCard as error:
             return "\n" + _div("banner reference", f"Not on this card: {error}.") + "\n"
         except ExpressionError as error:
-            if not self._awaits_numbers(str(error)):
+            # What is unknown on another page is told by the name it has there; the block says whose it is.
+            quoted = re.findall(r"[A-Za-z_]\w*\.[\w.]+", f"{block.argument} {block.text}")
+            if not self._awaits_numbers(f"{error} {' '.join(quoted)}"):
                 self._problem(f"/// {block.kind} | {block.argument}: {error}")
         return ""
 
@@ -375,6 +377,17 @@ class _Renderer:
         body = self._nodes(block.body, **allowed).strip()
         said = "Too close to call on this run" if verdict.undecided else "Not on this card"
         return _div("claim otherwise", f"*{said}:* {body}")
+
+    def _when_block(self, block: Block) -> str:
+        if not self.has_numbers:
+            return ""
+        try:
+            true = claims.is_so(block.argument, self.scope)
+        except ExpressionError as error:
+            if isinstance(error, NotOnThisCard) or self._awaits_numbers(block.argument):
+                return ""
+            raise
+        return self._nodes(block.body if true else block.parts.get("otherwise", []))
 
     @staticmethod
     def _support(verdict: claims.Verdict) -> str:

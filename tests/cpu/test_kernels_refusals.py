@@ -3,13 +3,16 @@
 import re
 import subprocess
 import sys
+import types
+from importlib.metadata import PackageNotFoundError
 
 import numpy as np
 import pytest
 import torch
 
 from course_kernels.arguments import check_tensor
-from course_kernels.attention import k01_materialised, k02_teaching, k03_flash, k04_specialised
+from course_kernels.attention import k01_materialised, k02_teaching, k03_flash, k04_specialised, library
+from course_kernels.attention.problem import PROBLEM
 from course_kernels.bias_gelu import k01_fused
 from course_kernels.copy import k01_vectorised
 from course_kernels.cuda import launch as launch_module
@@ -178,6 +181,50 @@ def test_an_address_between_vectors():
     says = "k: expected an address divisible by 16, got one 4 bytes past it"
 
     refused(ValueError, says, k03_flash.attention, q, odd, v)
+
+
+def test_flashinfer_is_asked_in_its_own_order_and_copies_nothing(monkeypatch):
+    """FlashInfer has the heads inside; a stand-in for it answers in that order."""
+
+    def prefill(q, k, v, *, causal, kv_layout, backend):
+        assert (kv_layout, backend) == ("NHD", "fa3")
+        assert {x.untyped_storage().data_ptr() for x in (q, k, v)} == asked
+        heads_outside = (x.transpose(0, 1) for x in (q, k, v))
+        o = torch.nn.functional.scaled_dot_product_attention(*heads_outside, is_causal=causal)
+        return o.transpose(0, 1).contiguous()
+
+    monkeypatch.setitem(
+        sys.modules, "flashinfer", types.SimpleNamespace(single_prefill_with_kv_cache=prefill)
+    )
+    monkeypatch.setattr(library, "version", lambda name: "0.5.3")
+    w = Workload.of("float32", B=1, H=3, N=20, D=64, causal=True)
+    q, k, v = PROBLEM.make_inputs(w, torch.Generator().manual_seed(0), "cpu")
+    asked = {x.untyped_storage().data_ptr() for x in (q, k, v)}
+    o = library.flashinfer_fa3(q, k, v, causal=True)
+
+    torch.testing.assert_close(o.double(), PROBLEM.reference(q, k, v, causal=True), rtol=1e-4, atol=1e-4)
+    assert o.permute(*PROBLEM.layouts[0]).is_contiguous()
+    refused(
+        ValueError,
+        "q: expected B = 1, one sequence, got B=2",
+        library.flashinfer_fa3,
+        *qkv(shape=(2, 1, 8, 64)),
+    )
+
+
+def test_without_flashinfer_one_line_says_so(monkeypatch):
+    def not_installed(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(library, "version", not_installed)
+
+    assert library.flashinfer_version() == ""
+    refused(
+        RuntimeError,
+        "flashinfer: not installed here: pip install flashinfer-python, and have nvcc and ninja",
+        library.flashinfer_fa3,
+        *qkv(),
+    )
 
 
 def test_supports():

@@ -390,6 +390,11 @@ alt: the enemy takes 419 ms
 """
 
 
+def test_what_a_machine_had_holds_up_no_speed():
+    text = "/// when | guests.raced == 1\nOurs beats SDPA.\n/// otherwise\nOurs beats SDPA again.\n///\n"
+    assert [(f.line, f.excerpt) for f in lint_markdown(text)] == [(2, "beats SDPA"), (4, "beats SDPA")]
+
+
 def test_every_kind_of_block_is_read_by_its_own_rules():
     found = lint_markdown(PAGE)
     assert [(f.line, f.excerpt) for f in found] == [

@@ -306,6 +306,57 @@ def test_a_false_claim_on_another_card_takes_its_other_words(tmp_path, monkeypat
     assert "It does not beat it" in rendered.markdown
 
 
+GUEST = """
+# /// when | guests.raced == 1
+# The guest reaches {{ guest.tflops:.0f }} TFLOP/s.
+#
+# /// claim | guest.tflops > 1.4 * sdpa.tflops
+# It beats SDPA, too.
+# ///
+# /// otherwise
+# The guest was not there.
+# ///
+#
+"""
+WITH_GUEST = PAGE.replace("# The tuned kernel", f"{GUEST.strip()}\n# The tuned kernel", 1)
+THERE = {**NAMES, "guests": {"raced": quantity(1.0)}, "guest": measurement(900.0)}
+NOT_THERE = {**NAMES, "guests": {"raced": quantity(0.0)}}
+
+
+def test_what_the_measuring_machine_had_chooses_the_text(tmp_path, monkeypatch):
+    course, page = render(repository(tmp_path, monkeypatch, WITH_GUEST, THERE))
+    assert course.problems == []
+    assert "The guest reaches" in page.markdown
+    assert "It beats SDPA, too" in page.markdown
+    assert "not there" not in page.markdown
+
+    course, page = render(repository(tmp_path / "2", monkeypatch, WITH_GUEST, NOT_THERE))
+    assert (
+        course.problems == []
+    )  # a fact is no claim: it stops no edition, and what rests on the guest is not asked
+    assert "The guest was not there" in page.markdown
+    assert "It beats SDPA, too" not in page.markdown
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("flash.tflops > 1.4 * sdpa.tflops", "rests on samples: only a `/// claim` may compare those"),
+        ("guests.raced + 1", "has no comparison in it"),
+        ("guests.races == 1", "unknown value 'guests.races'"),
+    ],
+)
+def test_only_a_recorded_fact_chooses_a_text(tmp_path, monkeypatch, condition, said):
+    page = WITH_GUEST.replace("guests.raced == 1", condition)
+    assert any(said in p for p in problems(repository(tmp_path, monkeypatch, page, NOT_THERE)))
+
+
+def test_a_claim_in_a_text_that_a_fact_chose_still_gates(tmp_path, monkeypatch):
+    names = {**THERE, "guest": measurement(1500.0)}
+    found = problems(repository(tmp_path, monkeypatch, WITH_GUEST, names))
+    assert any("claim `guest.tflops > 1.4 * sdpa.tflops` is false" in p for p in found)
+
+
 CLOSE = {**NAMES, "flash": measurement(1500.0 / 1.41)}
 
 

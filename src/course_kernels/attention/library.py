@@ -1,10 +1,13 @@
-"""What torch offers for attention: one function for each back end of `scaled_dot_product_attention`.
+"""What torch offers for attention: one function for each back end of `scaled_dot_product_attention`; and FlashInfer.
 
 All take q, k, v (B, H, N, D) of one type and `causal`, and return (B, H, N, D). A back end that does not take
 a workload raises RuntimeError instead of handing it to another.
 """
 
 from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -40,3 +43,35 @@ def sdpa_math(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool
             return scaled_dot_product_attention(q, k, v, is_causal=causal)
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+def flashinfer_version() -> str:
+    """The FlashInfer that is installed here, such as "0.5.3", or "" where there is none; nothing is imported."""
+    try:
+        return version("flashinfer-python")
+    except PackageNotFoundError:
+        return ""
+
+
+def flashinfer_fa3(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool = False
+) -> torch.Tensor:
+    """FlashInfer's FlashAttention-3, for one sequence on a Hopper: bfloat16 and float16, B = 1.
+
+    FlashInfer has the heads inside, (N, H, D). It takes any strides, so q, k and v go over as views, nothing is copied,
+    and the answer is a view of what it wrote. The first call of a type and D compiles, with nvcc, for minutes.
+
+    Raises:
+        ValueError: B is not 1.
+        RuntimeError: FlashInfer is not installed.
+    """
+    if q.shape[0] != 1:
+        raise ValueError(f"q: expected B = 1, one sequence, got B={q.shape[0]}")
+    if not flashinfer_version():
+        raise RuntimeError(
+            "flashinfer: not installed here: pip install flashinfer-python, and have nvcc and ninja"
+        )
+    flashinfer = import_module("flashinfer")
+    heads_inside = (x[0].transpose(0, 1) for x in (q, k, v))
+    o = flashinfer.single_prefill_with_kv_cache(*heads_inside, causal=causal, kv_layout="NHD", backend="fa3")
+    return o.transpose(0, 1)[None]
