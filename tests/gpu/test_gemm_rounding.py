@@ -54,7 +54,7 @@ def test_the_report_shows_the_instruction():
 @pytest.mark.group("gemm_fp8")
 @pytest.mark.parametrize("function", [library.cublaslt, library.cublaslt_exact_sums])
 @pytest.mark.parametrize(
-    "w", filter(library.supports, (*PROBLEM.check_on, *PROBLEM.time_on)), ids=lambda w: w.label
+    "w", list(filter(library.supports, (*PROBLEM.check_on, *PROBLEM.time_on))), ids=lambda w: w.label
 )
 def test_the_library_is_right(function, w):
     assert checked_error(function, w, torch.Generator("cuda").manual_seed(0)) <= PROBLEM.max_error(w)

@@ -33,7 +33,7 @@ def cases():
                 yield pytest.param(kernel, problem, w, id=name, marks=pytest.mark.group(folder))
 
 
-@pytest.mark.parametrize(("kernel", "problem", "w"), cases())
+@pytest.mark.parametrize(("kernel", "problem", "w"), list(cases()))
 def test_kernel_is_right(kernel, problem, w):
     error = checked_error(kernel, w, torch.Generator("cuda").manual_seed(0))
 
