@@ -13,7 +13,7 @@
 # When you are through with this page you can
 #
 # - say what had to happen before a number was allowed onto this site;
-# - try eight ways to fool us, and read what we answered;
+# - try fifteen ways to fool us, and read what we answered;
 # - tell noise from a difference;
 # - take any number here and make it again on your own card.
 #
@@ -30,7 +30,8 @@
 # Follow one number from the left to the right.
 #
 # 1. **Check.** The kernel gets fresh random inputs. Its answer is held against a truth worked out in double
-#    precision. No right answer, no stopwatch.
+#    precision. No right answer, no stopwatch. And when the stopwatch has stopped, the last answer is checked
+#    again.
 # 2. **Time.** It runs many times, in turns with its competitors. We keep the samples, not a verdict. Then
 #    its last answer is checked again.
 # 3. **Record.** The samples go into a file, with the card, its clocks, its power, the versions, the date,
@@ -51,8 +52,8 @@
 # them.
 #
 # The job is as plain as can be: multiply every row of a matrix by its own number,
-# `y[m, n] = s[m] * x[m, n]`. Eight dishonest kernels claim to do it. Each fault is of a kind that people
-# make, by accident or to win a race.
+# `y[m, n] = s[m] * x[m, n]`. Fifteen dishonest kernels claim to do it. Each fault is of a kind that
+# people make, by accident or to win a race.
 #
 # /// predict | Many checkers ask: is the error greater than the tolerance? Then fail. Which cheat walks straight through?
 # Half the output is never written · the output is all NaN · one element in many millions is off · the right
@@ -105,32 +106,83 @@ record(
 #     The **worst** element is judged, not an average. An average over millions forgives one wrong number.
 #     Yours will be that one.
 #
-# 5. **Input modified** works in place, so that a second call would scale twice.
+# 5. **NaN clamped** tidies up: a NaN becomes 0, an infinity the largest number there is.
+#
+#     > {{ refused.nan_clamped }}
+#
+#     Random inputs hold no NaN, so nobody would notice. We **plant** one, at a place drawn at random, beside
+#     infinities, zeros and very large numbers. Where the truth is NaN, the answer must be NaN. Not every job
+#     can keep that promise: what a problem leaves out, its contract says, with the reason.
+#
+# 6. **Input modified** works in place, so that a second call would scale twice.
 #
 #     > {{ refused.input_modified }}
 #
 #     The inputs are compared **afterwards** with what they were.
 #
-# 6. **Cached result** answers once, and never looks again.
+# 7. **Cached result** answers once, and never looks again.
 #
 #     > {{ refused.cached_result }}
 #
 #     The same tensors are filled with **new values**, and we ask again. Yesterday's answer is wrong today.
 #
-# 7. **Another stream** works on a queue that nobody waits for.
+# 8. **Watches versions** knows that trick. A tensor counts how often it was written to, and this one works
+#    only when the count has moved.
+#
+#     > {{ refused.watches_versions }}
+#
+#     Our new values come in by the **back door**, past the counter.
+#
+# 9. **Same memory** is right each time, but puts every answer on the same plate.
+#
+#     > {{ refused.same_memory }}
+#
+#     The first answer is **still held** when we ask for the second. They must not share memory.
+#
+# 10. **View returned** stores the answer column by column and renames the axes. It looks right, and whoever
+#     reads it next pays for the turning.
+#
+#     > {{ refused.view_returned }}
+#
+#     An answer must lie in **row-major order**. Where a problem allows another one, its contract says so.
+#
+# 11. **Lazy tensor** hands out a promise. The multiplying is done when somebody looks.
+#
+#     > {{ refused.lazy_tensor }}
+#
+#     Only a **plain** tensor counts, and we look at its kind before we look at its numbers.
+#
+# 12. **Truth stolen** cannot multiply at all. In Python a function can read the variables of whoever called
+#     it, so it goes through our pockets for the right answer.
+#
+#     > {{ refused.truth_stolen }}
+#
+#     The pockets are empty. We work the truth out **after** the call, never before.
+#
+# 13. **Another stream** works on a queue that nobody waits for.
 #
 #     > {{ refused.another_stream }}
 #
 #     The stream is **held back** by other work, and the new values arrive behind it. Who works elsewhere
 #     starts too early and cooks the old ones.
 #
-# 8. **Faster than the floor** notices when the values change, and works only then.
+# 14. **Looks who asks** is right whenever the check calls it. When the clock calls, it serves leftovers.
+#
+#     > {{ refused.looks_who_asks }}
+#
+#     At a moment drawn at random, in the middle of the timing, the inputs get new values. And when the last
+#     sample is taken, the answer that was **timed** is checked, too.
+#
+# 15. **Faster than the floor** peeks at one number of its input, and works only when that has changed.
 #
 #     > {{ refused.faster_than_floor }}
 #
-#     This is the clever one: every check of its answer passes, since it works whenever somebody might look.
+#     This is the clever one: every check of its answer passes, since it works whenever the inputs are new.
 #     Only **physics** catches it. Nobody moves these bytes in less time than the data sheet allows. A result
 #     below its *floor* is refused, when it is measured and again when the page is built.
+#
+# Every line ends with a **seed**. All random numbers of that check came out of it, so a refusal can be had
+# again.
 
 # %% [markdown]
 # ## The clock
@@ -577,8 +629,8 @@ record(
 #   come out level; we do not know why. So we draw no conclusion from small differences between small numbers.
 # - **Counters look at one run.** Counted bytes come from a separate run under the profiler, not from the
 #   timed one.
-# - **A check is not a proof.** We check random inputs and awkward sizes. A kernel can still be wrong where
-#   we did not look.
+# - **A check is not a proof.** We check random inputs, awkward sizes and a few hard values. A kernel can
+#   still be wrong where we did not look.
 
 # %% [markdown]
 # ## Make it again on your own card
@@ -604,10 +656,10 @@ record(
 # %% [markdown]
 # ## Now you
 #
-# /// exercise | Invent a ninth cheat
-# Think of a kernel that passes all eight and is still dishonest. What would it need to know?
+# /// exercise | Invent one more cheat
+# Think of a kernel that passes all of this and is still dishonest. What would it need to know?
 # /// answer
-# Take the eighth and make it patient. It skips its work while it is timed, but first it dawdles, just long
+# Take the last one and make it patient. It skips its work while it is timed, but first it dawdles, just long
 # enough to stay above the floor. Our scales let it pass: a floor is a coarse sieve. What catches it is a
 # person who reads the kernel, and that is one reason why every kernel here is short.
 #

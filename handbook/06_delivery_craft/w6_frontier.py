@@ -294,7 +294,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # ## The click
 #
 # /// callout | click
-# The kernel that is right whenever somebody looks. It notices when its inputs change, works then, and otherwise does nothing. Every check of its answer passes.
+# The kernel that is right whenever somebody looks. It peeks at one number of its input, works when that has changed, and otherwise does nothing. Every check of its answer passes.
 # Our scales say:
 #
 # > {{ measured.refused.faster_than_floor }}
@@ -303,7 +303,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # ///
 #
 # /// callout | demo
-# *The machine's clever kernel, refused*: one command, and it ends with a refusal. That is its success. No GPU in the room: all eight refusals stand on
+# *The machine's clever kernel, refused*: one command, and it ends with a refusal. That is its success. No GPU in the room: all refusals stand on
 # [how we measure](../../docs/how_we_measure.py#first-taste-then-time).
 # ///
 
