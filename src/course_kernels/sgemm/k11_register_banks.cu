@@ -1,12 +1,13 @@
-// Matrix multiply, kernel 11: the registers are kept busy, and out of each other's way.
+// Matrix multiply, kernel 11: a tuning bundle, so that the registers are kept busy, and out of each other's way.
 //
 // Contract  problem.py, asynchronous_copy.cuh, vectors.cuh      Launcher  k11_register_banks.py
-// Idea      a multiply-add reads three registers, and the register file has two banks: the registers with even numbers
-//           and those with odd ones. All three from one bank cost a turn more. C is stored element by element here, so
-//           the compiler may put the sums where they get in nobody's way; the multiply-adds go along the rows of the
-//           register tile, there and back, so one operand of each is still at hand from the one before; the next
-//           elements are read from shared memory while these are multiplied, across the barrier too; and each thread
-//           walks along A and B with two pointers, instead of working out an address for every copy
+// Idea      a tuning bundle: five changes at once. A multiply-add reads three registers, and the register file has two
+//           banks: the registers with even numbers and those with odd ones. All three from one bank cost a turn more.
+//           (1) C is stored element by element here, so the compiler may put the sums where they get in nobody's way.
+//           (2) The multiply-adds go along the rows of the register tile, there and back, so one operand of each is
+//           still at hand from the one before. (3) The next elements are read from shared memory while these are
+//           multiplied, across the barrier too. (4) Each thread walks along A and B with two pointers, instead of
+//           working out an address for every copy. (5) Two trays, not three
 // Against   k10_tuned: its 16-byte stores want four neighbouring registers, and so put sums[r][c] in the bank of b[c]
 // Cost      four times the store instructions, once, at the end
 // Next      the last wave

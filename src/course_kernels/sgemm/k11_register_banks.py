@@ -1,4 +1,4 @@
-"""Matrix multiply, kernel 11: the launcher of k11_register_banks.cu. Read that file first.
+"""Matrix multiply, kernel 11, a tuning bundle: the launcher of k11_register_banks.cu. Read that file first.
 
 Contract  problem.py
 """

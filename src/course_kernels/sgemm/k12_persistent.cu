@@ -1,10 +1,11 @@
-// Matrix multiply, kernel 12: the blocks stay, and share out what the last wave leaves.
+// Matrix multiply, kernel 12: a tuning bundle. The blocks stay, and share out what the last wave leaves.
 //
 // Contract  problem.py, asynchronous_copy.cuh, vectors.cuh      Launcher  k12_persistent.py
-// Idea      one block for each place on the card. As long as there is a tile for every block they take one each; the
-//           tiles that are left, too few for all, are laid end to end and cut into equal lengths along K. Whoever has a
-//           piece of a tile adds it to C. And C is alpha times A times B, as BLAS has it: the products are new numbers in
-//           new registers, so C is written 16 bytes at a time and the sums stay where they get in nobody's way
+// Idea      a tuning bundle: four changes at once. (1) One block for each place on the card; as long as there is a
+//           tile for every block they take one each. (2) The tiles that are left, too few for all, are laid end to end
+//           and cut into equal lengths along K; whoever has a piece of a tile adds it to C. (3) C is alpha times A times
+//           B, as BLAS has it: the products are new numbers in new registers, so C is written 16 bytes at a time and the
+//           sums stay where they get in nobody's way. (4) The next tiles are ordered right after the barrier
 // Against   k11_register_banks: in the last wave of tiles some SMs have nothing to do
 // Cost      the rows of the shared tiles are set to 0 first, and a shared tile is added to C two or more times
 // Limits    the order in which pieces are added is not fixed, so the last bits may differ from run to run

@@ -1,4 +1,4 @@
-"""Matrix multiply, kernel 12: the launcher of k12_persistent.cu. Read that file first.
+"""Matrix multiply, kernel 12, a tuning bundle: the launcher of k12_persistent.cu. Read that file first.
 
 Contract  problem.py
 """
