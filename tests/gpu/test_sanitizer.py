@@ -284,7 +284,7 @@ def test_a_planted_fault_is_found(name):
     assert fault.says in " ".join(report.findings.get(fault.kernel, [])), report
 
 
-@pytest.mark.group(*FOLDERS)
+@pytest.mark.group("sgemm")
 def test_every_tool_has_a_planted_fault():
     assert {fault.tool for fault in FAULTS.values()} == set(TOOLS)
 
