@@ -103,11 +103,36 @@ def reseal(root, change, name=W1_RECORD):
         (f"{ATTENTION}/k02_teaching.cu", "0.0f", "0.5f"),
         ("src/course_kernels/arguments.py", "!=", "=="),
         ("src/course_kernels/measure/marker.py", "(number_ptr) + 1", "(number_ptr) + 2"),
+        ("src/course_kernels/measure/summary.py", "_quantiles(samples,", "_quantiles(samples * 0.5,"),
+        ("src/course_kernels/measure/machine.py", "4800.0", "4700.0"),
     ],
 )
 def test_a_changed_literal_makes_a_page_stale(repository, edit, name, old, new):
     edit(name, old, new)
     refused(repository, f"is stale: {name} changed since the record was made", "nox -s docs -- --page")
+
+
+def test_a_header_that_comes_to_be_included_makes_a_page_stale(repository):
+    planted = repository / "src/course_kernels/gemm/mma.h"
+    planted.write_text("// in the place of the toolkit's\n")
+    try:
+        said = "gemm/k02_wmma.cu now includes src/course_kernels/gemm/mma.h, which no record knows"
+        refused(repository, said)
+    finally:
+        planted.unlink()
+
+
+@pytest.mark.parametrize("name", ["src/statistics.py", "src/torch/__init__.py", "statistics.py"])
+def test_what_stands_before_a_library_stops_the_build(repository, name):
+    planted = repository / name
+    planted.parent.mkdir(exist_ok=True)
+    planted.write_text("from math import *\n")
+    try:
+        refused(repository, f"{name.removesuffix('/__init__.py')}: ", "stand before")
+    finally:
+        planted.unlink()
+        if planted.parent.name == "torch":
+            planted.parent.rmdir()
 
 
 def skip_while_the_gpu_tests_wait(repository):
@@ -147,6 +172,18 @@ def test_the_counters_child_is_in_the_manifest():
     assert "marker" not in source
 
 
+def test_the_kernels_that_a_demo_runs_in_children_are_in_the_manifest():
+    record = Record.load(REPOSITORY / "records/nvidia-h200/handbook/00_before_you_teach/demos.ipynb")
+    page_files = set(record.meta["manifest"])
+    kernels = (
+        "sgemm/k09_asynchronous.cu",
+        "attention/k03_flash.py",
+        "gemm/k04_wgmma.cu",
+        "refusals/cheats.py",
+    )
+    assert {f"src/course_kernels/{name}" for name in kernels} <= page_files
+
+
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
@@ -155,6 +192,8 @@ def test_the_counters_child_is_in_the_manifest():
         (f"{ATTENTION}/k03_flash.py", '"""', '"""Reworded. '),
         (W1, "# title: Attention forward, bf16", "# title: Forward attention, bf16"),
         ("docs/assets/css/site.css", "{", "{ /* restyled */ "),
+        ("src/course_kernels/arguments.py", "expected a torch.Tensor, got", "wants a torch.Tensor, not"),
+        ("src/course_kernels/measure/complaints.py", "import inspect\n", "import inspect\n\nPLANTED = 1\n"),
     ],
 )
 def test_words_and_looks_need_no_gpu(repository, edit, name, old, new):
@@ -210,6 +249,15 @@ def test_a_number_printed_by_a_cell_stops_the_build(repository, edit):
 
 
 # --- a record that cannot be trusted -----------------------------------------------------------------
+
+
+def test_a_record_of_uncommitted_files_stops_the_build(repository, edit):
+    def dirty(notebook):
+        notebook["metadata"]["course"]["provenance"]["dirty"] = True
+
+    rewritten = reseal(repository, dirty)
+    edit(W1_RECORD, lambda _: rewritten)
+    refused(repository, W1, "its record was made from files that differ from their commit")
 
 
 def test_a_truncated_record_stops_the_build(repository, edit):

@@ -247,3 +247,29 @@ def test_the_real_pages_that_measure_nothing_run_here(tmp_path):
     opened = {file for record in found.values() for file in record.meta["manifest"]}
     harness = ("check", "clock", "run", "sensors", "summary", "gate", "derive")
     assert not {f"src/course_kernels/measure/{name}.py" for name in harness} & opened
+
+
+def test_a_chart_of_another_pages_numbers_waits_for_them_and_stops_nothing(root):
+    """A page that measures nothing is always fresh; what it quotes may not be."""
+    page_of(root, "a", "1")
+    chart = (
+        "# /// chart | bars\n# title: It\n# alt: One bar.\n# x_label: one\n# bars:\n"
+        "#   - {name: b.m, label: one}\n# ///\n"
+    )
+    (root / "docs/a.py").write_text(
+        (root / "docs/a.py").read_text().replace("# Prose.\n", f"# # A\n#\n{chart}")
+    )
+    write(root, "docs/b.py", PROSE.replace(" and {{ a.seen }}", ""))
+    record_it(root, {"m": quantity(2.0)}, name="docs/b.py")
+    course = load_course(root)
+    render_course(course)
+    assert [str(problem) for problem in course.problems] == []
+    (root / "docs/b.py").write_text((root / "docs/b.py").read_text().replace("\n1\n", "\n2\n"))
+    course = load_course(root, draft=True)
+    render_course(course)
+    assert [str(problem) for problem in course.problems] == []
+    (root / "docs/b.py").write_text((root / "docs/b.py").read_text().replace("\n2\n", "\n1\n"))
+    (root / "docs/a.py").write_text((root / "docs/a.py").read_text().replace("b.m", "b.none"))
+    course = load_course(root)
+    render_course(course)
+    assert "unknown value 'none'" in str(course.problems)
