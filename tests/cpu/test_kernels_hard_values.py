@@ -19,6 +19,7 @@ from course_kernels.problem import Workload
 
 ROOT = Path(course_kernels.__file__).parent
 ODD = {"M": 33, "N": 65, "K": 17}  # nothing divides anything
+LOW = {"M": 1, "N": 129, "K": 40}  # one row takes all hard values
 EVEN = {"M": 132, "N": 136, "K": 136}  # whole vectors
 WORKLOADS = {
     "attention": [Workload.of("float32", B=1, H=2, N=70, D=64, causal=causal) for causal in (False, True)],
@@ -32,7 +33,7 @@ WORKLOADS = {
     "gemm_fp8": [Workload.of("bfloat16", **ODD)],
     "grey": [Workload.of("float32", H=33, W=65)],
     "reduction": [Workload.of("float32", N=20_011)],
-    "sgemm": [Workload.of("float32", **size) for size in (ODD, EVEN)],
+    "sgemm": [Workload.of("float32", **size) for size in (ODD, EVEN, LOW)],
     "softmax": [Workload.of("float32", M=13, N=781)],
     "strided_read": [Workload.of("float32", N=3003, S=3)],
     "transpose": [Workload.of("float32", M=37, N=70)],

@@ -168,6 +168,14 @@ def test_one_element_off_is_found_where_it_is():
     assert "output[3, 17]: expected " in line_of(one_element_off)
 
 
+def test_a_hole_in_a_later_slice_is_named_where_it_is(monkeypatch):
+    monkeypatch.setattr("course_kernels.measure.check.SLICE", 100)
+
+    assert line_of(half_written).startswith(
+        "not written, or NaN: 1152 of 2304 elements, output[24, 0]: expected "
+    )
+
+
 def test_one_element_off_hides_from_a_norm():
     w = Workload.of("float32", M=1024, N=1024)
     (x,) = make_inputs(w, torch.Generator().manual_seed(0), "cpu")

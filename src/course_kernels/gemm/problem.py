@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import torch
 
-from course_kernels.problem import HARD, INF, NAN, Problem, Workload
+from course_kernels.problem import INF, LARGE, NAN, Problem, Workload
 
 # The float64 copy of A is made a strip at a time, so that the truth of 8192 x 8192 fits on a small card.
 ROWS_AT_ONCE = 1024
@@ -61,8 +61,9 @@ PROBLEM = Problem(
     flops=lambda w: 2 * w.M * w.N * w.K,
     math=lambda w: MATH[w.dtype],
     max_error=lambda w: MAX_ERROR[w.dtype],
-    # A hard value of A fills a row, one of B a column. float16 ends at 65504: there a large one overflows C.
-    hard=lambda w: ({0: (0.0, -0.0, NAN, INF, -INF) if w.dtype == "float16" else HARD, 1: (NAN,)},),
+    # A hard value of A fills a row, one of B a column. Two large ones in a row would cancel, and leave their rounding;
+    # float16 ends at 65504, so one overflows C.
+    hard=lambda w: ({0: (0.0, -0.0, NAN, INF, -INF, *([] if w.dtype == "float16" else [LARGE])), 1: (NAN,)},),
     check_on=(
         Workload.of("bfloat16", M=1, N=1, K=1),
         Workload.of("float16", M=33, N=65, K=17),  # nothing divides anything

@@ -440,7 +440,7 @@ class Check:
         self, outputs: Tensors, truth: Tensors, usual: list[float] | None = None
     ) -> tuple[float, int, int]:
         """Worst error over all outputs, the number of that output, the flat index of the element."""
-        sizes = usual or [None] * len(truth)
+        sizes: Sequence[float | None] = usual if usual else [None] * len(truth)
         found = [
             (*worst_element(out, expected, rows_apart=self.problem.rows_apart, usual=size), number)
             for number, (out, expected, size) in enumerate(zip(outputs, truth, sizes, strict=True))
