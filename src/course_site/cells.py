@@ -44,7 +44,7 @@ class _Stream(io.TextIOBase):
 
 
 class _Published(DisplayPublisher):
-    def publish(self, data: Any, metadata: Any = None, **more: Any) -> None:
+    def publish(self, data: Any, metadata: Any = None, source: Any = None, **more: Any) -> None:
         _outputs.append({"output_type": "display_data", "data": data, "metadata": metadata or {}})
 
 

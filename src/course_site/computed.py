@@ -118,9 +118,9 @@ def _record(page: Page, root: Path, place: Path, status: int, known: str, began:
     try:
         answer = json.loads((place / "answer").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        cell = place / "cell"
-        number = int(cell.read_text(encoding="utf-8")) if cell.exists() else 0
-        raise process_died(page, number, status, place / "log") from None
+        begun = place / "cell"
+        last = int(begun.read_text(encoding="utf-8")) if begun.exists() else 0
+        raise process_died(page, last, status, place / "log") from None
     if answer["error"]:
         raise cell_failed(page, len(answer["outputs"]), None, *answer["error"])
     outputs = [published(cell) for cell in answer["outputs"]]
@@ -132,9 +132,8 @@ def _record(page: Page, root: Path, place: Path, status: int, known: str, began:
         record = build_record(page, outputs, answer["seconds"], manifest, _provenance(known))
     except ValueError as error:
         raise PageFailed(f"{page.path}: {error}") from error
-    if all(
-        (root / file).stat().st_mtime <= began for file in [page.path, *files]
-    ):  # else: again at the next build
+    read = [root / page.path, *(root / file for file in files)]
+    if all(file.stat().st_mtime <= began for file in read):  # else it is executed again at the next build
         record.save(_cached(root, page))
     return record
 
