@@ -33,7 +33,7 @@ def gemm_by_tiles(source: Path, kernel: str, a: torch.Tensor, b: torch.Tensor) -
         TypeError, ValueError: see `product_of`.
     """
     c, M, N, K = product_of(a, b)
-    defines = {"TYPE": TYPES[a.dtype], "WHOLE": int(in_vectors(a, b))}
+    defines: dict[str, str | int] = {"TYPE": TYPES[a.dtype], "WHOLE": int(in_vectors(a, b))}
     grid = -(-M // BM) * -(-N // BN)
     launch(
         load_kernel(source, kernel, defines), grid, THREADS, a, b, c, np.int32(M), np.int32(N), np.int32(K)
