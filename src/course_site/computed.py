@@ -104,7 +104,8 @@ def _request(page: Page, root: Path, place: Path) -> dict[str, Any]:
 
 def _environment(root: Path, scratch: Path) -> dict[str, str]:
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    paths = [str(root / "src"), environment.get("PYTHONPATH", "")]
+    ours = str(Path(__file__).resolve().parents[1])
+    paths = [str(root / "src"), ours, environment.get("PYTHONPATH", "")]
     return environment | {
         "CUDA_VISIBLE_DEVICES": "-1",  # what measures nothing is the same with a GPU
         "PYTHONHASHSEED": "0",

@@ -89,7 +89,8 @@ def derived_imports(source: str) -> frozenset[str]:
         tree = ast.parse(source)
     except SyntaxError:  # a cell with IPython magic
         return frozenset(stem for stem in DERIVED if re.search(rf"\b{stem}\b", source))
-    names, attributes = set(), set()
+    names: set[str] = set()
+    attributes: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
