@@ -41,7 +41,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "group(*names): whose tests these are; see tests/gpu/conftest.py")
     if not torch.cuda.is_available():
         raise pytest.UsageError(
             "tests/gpu: torch finds no usable GPU here; run tests/cpu, or run this on a card"
