@@ -117,8 +117,8 @@ def gemm_fp8(
         (M, N) bfloat16; sums over K in the tensor cores, rounded once.
     Raises:
         TypeError: another type.
-        ValueError: shapes that do not fit each other, a size out of range, not contiguous, not on one GPU, or a GPU
-            that has no 8-bit numbers.
+        ValueError: shapes that do not fit each other, a size out of range, not contiguous, not on the current GPU, or
+            one that has no 8-bit numbers.
     """
     sizes: dict[str, int] = {}
     check_tensor("a", a, "MK", sizes, dtypes=(torch.float8_e4m3fn,))
