@@ -19,7 +19,7 @@ from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page as SitePage
 
-from course_site import bibliography, ledger, lint, session_checks
+from course_site import again, bibliography, ledger, lint, session_checks
 from course_site.course import Course, load_course
 from course_site.notebook import published_notebook
 from course_site.pages import Page
@@ -173,6 +173,17 @@ def on_pre_page(page: SitePage, config: MkDocsConfig, files: Files) -> SitePage:
     """mkdocs-jupyter publishes the notebook and links it; rendering stays with Material."""
     page.__dict__.pop("render", None)
     return page
+
+
+@event_priority(-100)
+def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files: Files) -> None:
+    """A page that is as it was is not turned into HTML again."""
+    again.render_once(page, config, files)
+
+
+def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
+    """Nor is it read again for the search."""
+    again.search_once(config)
 
 
 def on_page_content(content: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import functools
 import io
 import re
 import sys
@@ -287,6 +288,11 @@ def lint_page(text: str, *, keys: Collection[str] | None = None) -> list[Finding
 
 def lint_python(source: str, *, strings: bool = False, keys: Collection[str] | None = None) -> list[Finding]:
     """Typed numbers in the docstrings and comments of Python; with `strings`, in every other string too."""
+    return list(_lint_python(source, strings, None if keys is None else frozenset(keys)))
+
+
+@functools.lru_cache(maxsize=2048)  # a served site asks for the same cells after every edit
+def _lint_python(source: str, strings: bool, keys: frozenset[str] | None) -> list[Finding]:
     commented = re.sub(r"(?m)^([ \t]*)([%!])", r"\1#\2", source)  # notebook magics are no Python
     try:
         tree = ast.parse(commented)

@@ -722,7 +722,7 @@ class _Renderer:
 _abbreviations = functools.lru_cache(maxsize=512)(glossary.abbreviations)
 
 
-@functools.lru_cache(maxsize=4096)  # most of a page is as it was before the last edit
+@functools.lru_cache(maxsize=32768)  # most of a page is as it was before the last edit
 def _typed_numbers(text: str, keys: frozenset[str], **allowed: Any) -> list[lint.Finding]:
     return lint.find_typed_numbers(text, keys=keys, **allowed)
 

@@ -7,6 +7,7 @@ come is `{"label": …, "href": None}`. No citation marks: the map's own page na
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from typing import Any
 
@@ -32,6 +33,13 @@ def as_plain(course: Course, session: Session, at: str = "") -> dict[str, Any]:
         at: the place of the HTML file in the site that will show it, for its links; handbook/run/<id>.html if "".
     """
     return _Plain(course, session, at or f"handbook/run/{session.id}.html").everything()
+
+
+@functools.lru_cache(maxsize=8192)  # a served site asks for the same words after every edit
+def _html(text: str) -> str:
+    import markdown  # slow to import
+
+    return str(markdown.markdown(text, extensions=["fenced_code"]))
 
 
 class _Plain:
@@ -162,11 +170,9 @@ class _Plain:
 
     def words(self, text: str) -> dict[str, str]:
         """A Markdown string as plain text and as HTML."""
-        import markdown  # slow to import
-
         filled = outside_verbatim(text, lambda part: _CITATION.sub("", _VALUE.sub(self._value, part)))
         filled = _LINK.sub(self._link, filled)  # the words of a link may be code
-        body = markdown.markdown(filled, extensions=["fenced_code"])
+        body = _html(filled)
         if body.count("<p>") == 1 and body.startswith("<p>"):
             body = body.removeprefix("<p>").removesuffix("</p>")
         return {"text": without_marks(filled), "html": body}

@@ -1,0 +1,96 @@
+"""What a served site need not do again after an edit: pages whose Markdown is the same as at the build before.
+
+MkDocs turns every page into HTML at every build, and Material reads every page for the search. Both depend on little
+more than the page's own text, so what came out is kept, in memory, by all that went in.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import Files
+from mkdocs.structure.pages import Page
+
+# What `Page.render` leaves on a page.
+RESULTS = ("content", "toc", "_title_from_render", "present_anchor_ids", "links_to_anchors")
+
+_rendered: dict[str, tuple[Hashable, dict[str, Any]]] = {}
+_searched: dict[str, tuple[Hashable, list[dict[str, Any]]]] = {}
+
+
+class _Heard(logging.Handler):
+    """Notes that something was said."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.any = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.any = True
+
+
+def render_once(page: Page, config: MkDocsConfig, files: Files) -> None:
+    """Let `page.render` answer from what is kept, where text and files are those of the build before.
+
+    A page that MkDocs warned about is rendered, and warned about, each time.
+    """
+    render: Callable[..., None] = page.render
+
+    def kept(config: MkDocsConfig, files: Files) -> None:
+        # Links are looked up among the files and written relative to this one.
+        uris = tuple((file.src_uri, file.url, file.inclusion.name) for file in files)
+        key = (
+            page.markdown,
+            page.file.src_uri,
+            hash(uris),
+            repr((config.markdown_extensions, config.mdx_configs)),
+        )
+        found = _rendered.get(page.file.src_uri)
+        if found is not None and found[0] == key:
+            page.__dict__.update(found[1])
+            page.links_to_anchors = _in_these(files, found[1]["links_to_anchors"])
+            return
+        heard, log = _Heard(), logging.getLogger("mkdocs")
+        log.addHandler(heard)
+        try:
+            render(config, files)
+        finally:
+            log.removeHandler(heard)
+        if heard.any:
+            _rendered.pop(page.file.src_uri, None)
+        else:
+            _rendered[page.file.src_uri] = (key, {name: page.__dict__.get(name) for name in RESULTS})
+
+    page.render = kept  # type: ignore[method-assign]
+
+
+def _in_these(files: Files, links: dict[Any, dict[str, str]] | None) -> dict[Any, dict[str, str]] | None:
+    """The same links to the same files as objects of this build, so that their anchors are checked anew."""
+    if links is None:
+        return None
+    named = {files.get_file_from_path(file.src_uri): anchors for file, anchors in links.items()}
+    return {file: anchors for file, anchors in named.items() if file is not None}
+
+
+def search_once(config: MkDocsConfig) -> None:
+    """Let Material's search index take the entries of a page that is the same from the build before."""
+    plugin = config.plugins.get("material/search") or config.plugins.get("search")
+    index = getattr(plugin, "search_index", None)
+    if index is None or not hasattr(index, "add_entry_from_context"):
+        return
+    add = index.add_entry_from_context
+
+    def kept(page: Page) -> None:
+        key = (page.url, page.title, page.content, repr(page.meta))
+        found = _searched.get(page.file.src_uri)
+        if found is not None and found[0] == key:
+            index.entries += [dict(entry) for entry in found[1]]
+            return
+        before = len(index.entries)
+        add(page)
+        _searched[page.file.src_uri] = (key, [dict(entry) for entry in index.entries[before:]])
+
+    index.add_entry_from_context = kept
