@@ -214,8 +214,9 @@ record(
 # block wobble; what differs *between* blocks is what your run may differ by, and that is the spread we state.
 #
 # **A look at the stove.** Clock, power, temperature and whatever holds the card back are read *while* a
-# kernel runs, and kept for each kernel apart. A reading counts if all of it lies inside the run. What is too
-# short for that runs for a moment back to back, for the reading alone; those runs are no samples.
+# kernel runs, and kept for each kernel apart. The card renews what it tells only some ten times a second, so
+# in a race its figures belong to nobody. Once in every race each kernel therefore runs alone, back to back,
+# until the figures are its own. Those runs are no samples.
 #
 # **A last taste.** Somewhere in the last block, at a round drawn at random, the values in the inputs are
 # changed without a word. After the last round the answers of the last timed calls are checked once more. Who
@@ -615,14 +616,16 @@ record(
 # %% [markdown]
 # ## What we do not know
 #
-# - **One card.** These are the numbers of one card of its kind, in one machine. Another one of the same
-#   model may be a little better or worse. We have not measured how much.
+# - **Few cards.** These are the numbers of one card of its kind, in one machine. Another one of the same
+#   model may be a little better or worse. How much, we learn with every run; [the ledger](numbers.md) says from
+#   how many cards so far.
 # - **One day.** A new driver or a new library moves numbers. We write versions and dates beside them, and
 #   [what moved](numbers.md#what-moved-since-the-last-records) after every run.
 # - **The clock is not locked.** We let the card choose its clock, as yours does, and write down what it
 #   chose. A locked clock would give a quieter number, for a card that nobody uses.
-# - **The power meter is slow.** The card averages over a while before it tells its power. For a short job it
-#   tells of the neighbours as well.
+# - **The power meter is slow.** So clock and power in the ledger are those of a kernel that runs back to back. In
+#   the race it takes turns with others, and with the reading that clears the larder; there it may run at
+#   another clock.
 # - **Below the floor of our clock.** For jobs of a few microseconds, the two marks and the start of the
 #   kernel are a good part of the time. Small numbers are right as *what you would see between two marks*,
 #   not as the time of the arithmetic. One such kernel, raced against itself under another name, does not always

@@ -225,7 +225,6 @@ def _while_it_ran(readings: list[dict[str, Any]]) -> dict[str, Any]:
         found = [reading[key] for reading in readings if reading.get(key) is not None]
         state[key] = round(statistics.median(found), 1) if found else None
     state["throttle"] = sorted({word for reading in readings for word in reading.get("throttle", [])})
-    state["alone"] = sum(bool(reading.get("alone")) for reading in readings)
     return state
 
 

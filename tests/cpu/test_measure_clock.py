@@ -11,10 +11,10 @@ import pytest
 from course_kernels.measure import clock as clock_module
 from course_kernels.measure.clock import (
     BLOCKS,
+    BURST_S,
     MAX_EVERY,
     MAX_ROUNDS,
     MIN_ROUNDS,
-    READING_TRIES,
     SETTLE_CALLS,
     WARM_UP_S,
     Clock,
@@ -201,7 +201,9 @@ def test_a_call_that_waits_for_the_gpu_is_timed_as_its_caller_sees_it_and_flagge
 # --- rounds and blocks ----------------------------------------------------------------------------
 
 
-def test_every_round_has_an_order_of_its_own_and_a_seed_repeats_it(torch):
+def test_every_round_has_an_order_of_its_own_and_a_seed_repeats_it(torch, monkeypatch):
+    monkeypatch.setattr(clock_module._Sitting, "_burst", lambda *call: {})
+
     def order(seed):
         race = MadeUpRace(torch, **dict.fromkeys("abcd", 100_000.0))
         timing = Clock().time(race, seconds=2.0, seed=seed)
@@ -243,7 +245,8 @@ def test_every_block_has_inputs_of_its_own_and_the_old_ones_are_let_go(torch):
     assert {name for name, _, _ in torch.ran} == {"pass", *map(str, range(BLOCKS))}
 
 
-def test_one_warm_up_by_time_for_the_whole_field(torch):
+def test_one_warm_up_by_time_for_the_whole_field(torch, monkeypatch):
+    monkeypatch.setattr(clock_module._Sitting, "_burst", lambda *call: {})
     began = {}
     race = MadeUpRace(torch, quick=10.0, slow=200_000.0)
     real = race.block
@@ -284,7 +287,7 @@ def test_what_waits_mostly_for_the_cache_stops_by_the_wall(torch):
     timing = Clock().time({"k": lambda: torch.launch(gpu_us=5.0)}, seconds=0.005)
 
     assert MIN_ROUNDS < timing.rounds < 400
-    assert torch.host - began < (WARM_UP_S + 0.05) * 1e6 + BLOCKS * 25_000
+    assert torch.host - began < (WARM_UP_S + BURST_S + 0.05) * 1e6
 
 
 def test_memory_that_is_asked_for_in_a_new_block_takes_no_second_call_of_a_slow_one(torch):
@@ -389,48 +392,28 @@ def test_results_are_dropped_at_once_but_for_the_last(torch):
 # --- the card while it runs ----------------------------------------------------------------------------
 
 
-def test_a_long_one_is_read_inside_its_sample(torch):
-    race = MadeUpRace(torch, a=1000.0, b=2000.0)
-    timing = Clock().time(race, seconds=0.1)
-
-    for name, found in timing.sampled.items():
-        assert len(found.running) == BLOCKS
-        for reading in found.running:
-            assert reading["alone"] is False
-            assert reading["sm_mhz"] == 1000
-            began = reading["power_w"]  # the made-up reading tells when it began
-            assert torch.running(began) == torch.running(began + READING_US) == name
-
-
-def test_a_short_one_is_read_in_a_run_of_its_own(torch):
-    race = MadeUpRace(torch, short=30.0, other=25.0)
+@pytest.mark.parametrize("times", [{"short": 30.0, "other": 25.0}, {"long": 3000.0, "longer": 40_000.0}])
+def test_each_is_read_once_it_has_run_alone_for_longer_than_the_card_remembers(torch, times):
+    race = MadeUpRace(torch, **times)
     timing = Clock().time(race, seconds=0.01)
 
     for name, found in timing.sampled.items():
-        assert len(found.running) == BLOCKS
-        for reading in found.running:
-            began = reading["power_w"]
-            assert reading["alone"] is True
-            assert torch.running(began) == torch.running(began + READING_US) == name
-            # Ten milliseconds before, it ran already: the reading is of that run and not of what came before it.
-            assert torch.running(began - 5000) == name
-    assert len(timing.samples_us["short"]) == timing.rounds  # what ran for a reading is no sample
+        (reading,) = found.running
+        assert reading["sm_mhz"] == 1000
+        began = reading["power_w"]  # the made-up reading tells when it began
+        assert torch.running(began) == torch.running(began + READING_US) == name
+        assert all(torch.running(began - ago) == name for ago in np.linspace(0, 0.9 * BURST_S * 1e6, 50))
+        assert len(found.us) == timing.rounds  # what ran for a reading is no sample
 
 
-def test_a_reading_that_is_not_all_inside_does_not_count(torch, monkeypatch):
-    # Readings take long when they are made in earnest: no sample holds one, so each is made in a run apart.
-    taken = []
+def test_of_many_no_block_reads_more_than_its_share(torch, monkeypatch):
+    race = MadeUpRace(torch, **{f"k{n}": 30.0 for n in range(BLOCKS + 1)})
+    read = []
+    monkeypatch.setattr(clock_module, "snapshot", lambda: read.append(race.made) or {"sm_mhz": 1000})
+    timing = Clock().time(race, seconds=0.01)
 
-    def snapshot():
-        taken.append(torch.host)
-        torch.host += 10.0 if len(taken) <= 2 else 5000.0
-        return {"power_w": taken[-1]}
-
-    monkeypatch.setattr(clock_module, "snapshot", snapshot)
-    found = Clock().time({"k": lambda: torch.launch(gpu_us=1000.0)}, seconds=0.1).sampled["k"]
-
-    assert [reading["alone"] for reading in found.running] == [True] * BLOCKS
-    assert len(taken) == 2 + BLOCKS * (READING_TRIES + 1)
+    assert read == [0, 1, 1, 2, 3, 4, 5, 6]  # once before anything is timed
+    assert all(len(found.running) == 1 for found in timing.sampled.values())
 
 
 def test_a_call_that_waits_for_the_gpu_is_read_too(torch):
@@ -440,7 +423,7 @@ def test_a_call_that_waits_for_the_gpu_is_read_too(torch):
 
     found = Clock().time({"k": call}, seconds=0.01).sampled["k"]
 
-    assert [reading["alone"] for reading in found.running] == [True] * BLOCKS
+    assert len(found.running) == 1
 
 
 def test_a_card_that_does_not_tell_is_not_timed(torch, monkeypatch):

@@ -44,7 +44,6 @@ READING = {
     "power_w": 100.0,
     "temperature_c": 30,
     "throttle": [],
-    "alone": False,
 }
 
 

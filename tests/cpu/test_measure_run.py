@@ -34,7 +34,6 @@ READING = {
     "power_w": 100.0,
     "temperature_c": 30,
     "throttle": ["power limit"],
-    "alone": False,
 }
 
 
@@ -390,13 +389,10 @@ def test_command_prints_a_table(a_card, capsys):
 
 def test_a_line_says_what_is_unusual_about_the_samples():
     found = measure(cheats.honest, W, **on_cpu())
-    odd = dataclasses.replace(
-        found, every=7, host_bound=0, running=[{**READING, "sm_mhz": None, "alone": True}]
-    )
+    odd = dataclasses.replace(found, every=7, host_bound=0, running=[{**READING, "sm_mhz": None}])
 
     assert command.report("card", W, {"it": odd}, None)[-1] == (
-        "refusals/cheats.honest: 2000 MHz memory, 100 W, 30 °C, power limit, read in runs back to back, "
-        "every 7th round"
+        "refusals/cheats.honest: 2000 MHz memory, 100 W, 30 °C, power limit, every 7th round"
     )
 
 

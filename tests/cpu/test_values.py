@@ -26,7 +26,7 @@ def measurement(median_us, *, group="g1", noise=NOISE, blocks=BLOCKS, **dims):
         "error": 1e-3, "allowed": 1e-2, "blocks_us": [block * median_us for block in blocks], "every": 1, "seed": 7,
         "host_us": {"0.25": 9.0, "0.5": 10.0, "0.75": 12.0}, "host_bound": 0,
         "running": [
-            {"sm_mhz": 1500, "memory_mhz": 3201, "power_w": 600.0, "temperature_c": 60, "throttle": [], "alone": False}
+            {"sm_mhz": 1500, "memory_mhz": 3201, "power_w": 600.0, "temperature_c": 60, "throttle": []}
         ],
     }  # fmt: skip
 

@@ -299,16 +299,13 @@ def test_the_card_is_read_while_each_one_runs():
     calls = {"long": lambda: [torch.mm(a, a) for _ in range(8)][-1], "short": lambda: small + 1}
     timing = Clock().time(calls, seconds=0.2)
 
-    long, short = timing.sampled["long"].running, timing.sampled["short"].running
-    assert not all(reading["alone"] for reading in long)  # 8 multiplies last longer than a reading
-    assert all(reading["alone"] for reading in short)
-    for readings in (long, short):
-        assert len(readings) >= BLOCKS
-        for reading in readings:
-            assert reading["sm_mhz"] > 500
-            assert reading["memory_mhz"] > 500
-            assert reading["power_w"] > 50
-    assert all("idle" not in reading["throttle"] for reading in long)
+    (long,), (short,) = timing.sampled["long"].running, timing.sampled["short"].running
+    for reading in (long, short):
+        assert reading["sm_mhz"] > 500
+        assert reading["memory_mhz"] > 500
+        assert reading["power_w"] > 50
+    assert long["power_w"] > 1.3 * short["power_w"]  # each is told its own
+    assert "idle" not in long["throttle"]
 
 
 def test_clocks_rise_and_power_is_told():

@@ -102,8 +102,6 @@ def _state(measured: Measurement) -> str:
     found = {unit: median_reading(running, key) for key, unit in STATE.items()}
     parts = [f"{value:.0f} {unit}" for unit, value in found.items() if value is not None]
     parts += dict.fromkeys(word for reading in running for word in reading.get("throttle", []))
-    if any(reading["alone"] for reading in running):
-        parts.append("read in runs back to back")
     if measured.every > 1:
         parts.append(f"every {measured.every}th round")
     if measured.host_bound:

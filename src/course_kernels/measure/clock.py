@@ -50,12 +50,10 @@ WALL_PER_SAMPLED = 5.0
 SLOW = 4.0
 MAX_EVERY = 50
 
-# In so many samples of a block a reading of the card is tried; one that does not lie inside its sample is dropped.
-READING_TRIES = 2
-
-# A competitor too short for that runs back to back for so long, its results dropped. The reading, which takes less
-# than a chunk, is made with two chunks ahead of it.
-BURST_S = 0.02
+# The card renews what it tells of clocks and power about ten times a second, and the power is a mean over that time:
+# a reading speaks of one competitor only after that one alone has run for longer. So once in a race each runs back to
+# back for so long, its results dropped, and is read at the end of it, with two chunks still ahead.
+BURST_S = 0.22
 CHUNK_US = 4000.0
 CHUNK_CALLS = 256
 
@@ -88,8 +86,7 @@ class Sampled:
         block, round: where each was taken; rounds are counted through all blocks.
         host_bound: how many timed the host.
         every: it took part in every `every`-th round after the first block.
-        running: the state of the card while it ran, as `sensors.snapshot`, and "alone": whether it ran back to back
-            for that reading, apart from the samples.
+        running: the state of the card while it ran back to back, as `sensors.snapshot`; those runs are no samples.
     """
 
     us: np.ndarray
@@ -198,9 +195,7 @@ class _Track:
     passes: int | None = 1
     rough_us: float = 0.0
     every: int = 1
-    unread: bool = True  # no reading of the card in this block yet
     fresh: bool = False  # its next call is the first one on new inputs
-    tries: int = 0  # samples of this block in which one may still be tried
     us: list[float] = field(default_factory=list)
     host_us: list[float] = field(default_factory=list)
     block: list[int] = field(default_factory=list)
@@ -223,15 +218,15 @@ class _Sitting:
         self.calls: Mapping[str, Call] = {}
         self.tracks: dict[str, _Track] = {}
         self.rounds = 0
-        self.sampled_us = self.wall_s = self.reading_us = 0.0
+        self.sampled_us = self.wall_s = 0.0
 
     def run(self) -> Timing:
+        snapshot()  # a card that does not tell its clocks is not timed
         for block in range(BLOCKS):
             self.calls = {}  # lets go of the old inputs, so that the race may
             self.calls = self.race.block(block)
             if block == 0:
                 self._warm_up()
-                self.reading_us = self._time_of_a_reading()
             else:
                 self._settle()
             self._block(block)
@@ -246,8 +241,6 @@ class _Sitting:
         last = block == BLOCKS - 1
         # Never ahead of the first round: who looks at its inputs once must have looked.
         refill_at = (block + self.draw.random()) / BLOCKS if last else None
-        for track in self.tracks.values():
-            track.unread, track.tries = True, READING_TRIES
         self._round(list(self.calls), block)
         turn = 1
         while self._spent() < (block + 1) / BLOCKS:
@@ -258,9 +251,9 @@ class _Sitting:
             turn += 1
         if refill_at is not None:
             self.race.refill()
-        for name, track in self.tracks.items():
-            if track.unread:
-                track.running.append(self._burst(self.calls[name], track))
+        # Shared out over the blocks: what one heats up, no block has more of than another.
+        for name in list(self.calls)[block::BLOCKS]:
+            self.tracks[name].running.append(self._burst(self.calls[name], self.tracks[name]))
         # All take part, however slow. In the last block nothing runs after it: what it returned will be judged.
         self._round(list(self.calls), block, keep=last)
 
@@ -296,41 +289,27 @@ class _Sitting:
             takes -= 1
             sample = self.clock.sample(call, passes)
             done = sample.host_was_ahead or not takes
-            reading = None
-            if track.tries and track.rough_us > self.reading_us:
-                track.tries -= 1
-                reading = self._reading_within(sample)
             if keep and done:
                 self.race.keep(name, sample.result)
             sample.result = None  # its memory is handed out again at the next call
             if done:
                 break
-        if reading is not None:
-            track.running.append({**reading, "alone": False})
-            track.unread, track.tries = False, 0
         return sample
 
-    def _reading_within(self, sample: _Sample) -> dict[str, Any] | None:
-        """The state of the card, if the whole reading lies inside the sample."""
-        while not sample.start.query():
-            pass
-        state = snapshot()
-        return None if sample.end.query() else state
-
     def _burst(self, call: Call, track: _Track) -> dict[str, Any]:
-        """The state of the card in the second half of a run back to back."""
+        """The state of the card at the end of a run back to back."""
         each_us = max(track.rough_us, statistics.median(track.host_us), CHUNK_US / CHUNK_CALLS)
         calls = math.ceil(CHUNK_US / each_us)
         began = time.perf_counter()
         marks: list[Any] = []
-        while time.perf_counter() - began < BURST_S / 2 or len(marks) < 2:
+        while time.perf_counter() - began < BURST_S or len(marks) < 2:
             marks.append(self._chunk(call, calls))
             if len(marks) > 2:
                 # Two chunks stay ahead: the card never waits, and its queue never fills.
                 marks.pop(0).synchronize()
         state = snapshot()
         self.clock.synchronize()
-        return {**state, "alone": True}
+        return state
 
     def _chunk(self, call: Call, calls: int) -> Any:
         for _ in range(calls):
@@ -372,13 +351,6 @@ class _Sitting:
                 call()
             self.tracks[name].fresh = not calls
         self.clock.synchronize()
-
-    def _time_of_a_reading(self) -> float:
-        """Microseconds that a reading of the card takes."""
-        snapshot()
-        began = time.perf_counter()
-        snapshot()
-        return (time.perf_counter() - began) * 1e6
 
 
 class _Unchanging:

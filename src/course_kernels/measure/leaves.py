@@ -36,8 +36,8 @@ class Measurement:
         seed: what drew inputs, order and addresses.
         host_us: quantiles of what the call itself cost the host, microseconds: keys "0.25", "0.5", "0.75".
         host_bound: how many of the n samples timed the host, since the GPU had to wait for it.
-        running: what the card told while this competitor ran: sm_mhz, memory_mhz, power_w, temperature_c, throttle
-            (reasons in words), and alone, true where it ran back to back for the reading, its samples apart.
+        running: what the card told while this competitor ran back to back, apart from its samples: sm_mhz, memory_mhz,
+            power_w, temperature_c, throttle (reasons in words).
     """
 
     kind: ClassVar[str] = "measurement"
