@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from email.parser import HeaderParser
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 MEASURING_LIMIT_BYTES = 40_000_000
 # Tied to the driver, and gigabytes: left out unless --with-torch asks for them.
@@ -200,7 +200,7 @@ def cut(folder: Path, size: int) -> list[Path]:
             f"--parts: {whole / 1e6:.0f} MB make more than {MOST_PARTS} parts; ask for larger ones"
         )
     writer = _Parts(folder / PARTS, size)
-    with tarfile.open(fileobj=writer, mode="w|") as archive:
+    with tarfile.open(fileobj=cast(BinaryIO, writer), mode="w|") as archive:
         for file in (*sorted(folder.glob("*.whl")), folder / "revision.txt"):
             archive.add(file, arcname=file.name)
     writer.close()
