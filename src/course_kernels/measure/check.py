@@ -33,7 +33,7 @@ REMEMBERED = 2**16
 
 # Fills of a large buffer that hold a stream back, tried in turn until the host is done before they are. A GPU queues
 # about a thousand launches; past that the host would wait for the hold itself.
-HOLDS = (100, 900)
+HOLDS = (20, 100, 900)
 HOLD_CACHES = (
     16  # size of that buffer, in units of the L2 cache: a fill then takes a few tenths of a millisecond
 )

@@ -15,7 +15,12 @@ import numpy as np
 import torch
 
 from course_kernels.cuda.launch import launch, load_kernel
-from course_kernels.microbenchmarks.checked import WrongAnswer, require_gpu, require_room, warm_up_and_empty_l2
+from course_kernels.microbenchmarks.checked import (
+    WrongAnswer,
+    require_gpu,
+    require_room,
+    warm_up_and_empty_l2,
+)
 
 SOURCE = Path(__file__).with_suffix(".cu")
 UNROLL = 16  # as in tensor.cu
