@@ -11,6 +11,7 @@ from course_site import changes
 from course_site.course import Course
 from course_site.pages import Page
 from course_site.record import Record
+from course_site.spread import CARDS_ENOUGH, SHORT_US, UNSEEN_COMMON
 from course_site.values import ExpressionError, Result, evaluate, walk_leaves
 
 LEDGER_TOKEN = "<!-- ledger -->"  # replaced once every page has been rendered
@@ -359,11 +360,14 @@ def _between_words(course: Course) -> str:
         return (
             "No page has been measured twice yet, so every interval allows for a card that nobody has seen."
         )
-    common, own = terms.of("timing")
+    timing, short = terms.of("timing"), terms.of("short timing")
+    cards = f", on {terms.cards} cards at least" if terms.cards > 1 else ""
     return (
-        f"Learnt from {terms.runs} runs on {terms.cards} card{'s' * (terms.cards != 1)}: from run to run the timings "
-        f"of a page differ together by {common:.1%}, and each by {own:.1%} of its own. Every interval on the site "
-        "has this in it, beside what the blocks of its own run say."
+        f"Learnt from {terms.runs} runs of pages that were measured more than once{cards}: from run to run the timings "
+        f"of a page differ together by {timing[0]:.1%}, and each by {timing[1]:.1%} of its own. Below {SHORT_US:.0f} "
+        f"microseconds it is {short[0]:.1%} and {short[1]:.1%}. These are standard deviations; every interval of the "
+        f"site has them in it, beside what the blocks of its own run say. Until {CARDS_ENOUGH} cards have been "
+        f"compared, the first is taken as {UNSEEN_COMMON:.0%} at least."
     )
 
 

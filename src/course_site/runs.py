@@ -72,7 +72,8 @@ def between(runs: list[dict[str, Any]]) -> BetweenRuns:
     cards: set[str] = set()
     dates: set[str] = set()
     for one, other in _pairs(runs):
-        cards |= {str(run["card"] or run["date"]) for run in (one, other)}
+        # Runs from before a record knew its card's number teach as well; which card it was they cannot say.
+        cards |= {run["card"] for run in (one, other) if run["card"]}
         dates |= {run["date"] for run in (one, other)}
         apart: dict[str, list[float]] = defaultdict(list)
         for name, (kind, value) in one["values"].items():

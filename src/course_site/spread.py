@@ -58,7 +58,8 @@ class BetweenRuns:
     Attributes:
         common: what moves all numbers of a page together.
         own: what every number has to itself.
-        runs, cards: how many runs and different cards this was learnt from; 0 where nothing was.
+        runs: how many runs of a page this was learnt from; 0 where nothing was.
+        cards: how many different cards are known to be among them.
     """
 
     common: Mapping[str, float] = field(default_factory=dict)

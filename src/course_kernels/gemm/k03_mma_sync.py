@@ -5,7 +5,6 @@ Contract  problem.py
 
 from __future__ import annotations
 
-import functools
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -84,7 +83,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, shape: Shape | None = None) -> tor
     c, M, N, K = product_of(a, b)
     if shape is None:
         shape = SHAPES.get(torch.cuda.get_device_capability(), ELSEWHERE)
-    kernel = _kernel(shape, TYPES[a.dtype], in_vectors(a, b), torch.cuda.current_device())
+    kernel = _kernel(shape, TYPES[a.dtype], in_vectors(a, b))
     card = torch.cuda.get_device_properties(a.device)
     grid = min(-(-M // shape.BM) * -(-N // shape.BN), shape.BLOCKS * card.multi_processor_count)
     sizes_of_the_kernel = (np.int32(M), np.int32(N), np.int32(K))
@@ -92,8 +91,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, shape: Shape | None = None) -> tor
     return c
 
 
-@functools.cache
-def _kernel(shape: Shape, type_name: str, whole: bool, device_number: int) -> Any:
+def _kernel(shape: Shape, type_name: str, whole: bool) -> Any:
     defines = {"TYPE": type_name, "WHOLE": int(whole), **asdict(shape)}
     kernel = load_kernel(SOURCE, "gemm_mma_sync", defines)
     allow_shared_memory(kernel, shape.shared_bytes)
