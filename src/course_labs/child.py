@@ -452,7 +452,8 @@ def over_lists(function: Callable[..., Any], watch: Watch, grader: Grader) -> Ca
         lists = [tensor.tolist() for tensor in inputs]
         with watch.watching():
             result = function(*lists, **options)
-        if lists != [tensor.tolist() for tensor in inputs]:
+        # As text: a NaN differs from itself, and 0 equals -0.
+        if repr(lists) != repr([tensor.tolist() for tensor in inputs]):
             raise Refusal(Verdict("input modified", "a list you were given has changed", grader._size))
         try:
             return torch.tensor(result, dtype=inputs[0].dtype)

@@ -419,7 +419,7 @@ def test_a_numpy_door_watches_arrays(tmp_path):
         reduced=head + "    return np.stack([x, y]).sum(0)\n",
         summed=head + "    return x - x + np.sum(y)\n",
         ufunc=head + "    return x - np.subtract.reduce(y)\n",
-        allowed=head + "    assert np.cumsum(y).sum() == np.cumsum(y).sum()\n    return x - (-y)\n",
+        allowed=head + "    np.cumsum(y).sum()\n    return x - (-y)\n",
         turned=head + "    return x.T - (-y)\n",
         product=head + "    return x @ y\n",
         copied=head + "    u = np.zeros(3, dtype=x.dtype)\n    u[: len(x)] = x[:3]\n    return u @ u\n",
@@ -548,7 +548,7 @@ def test_a_lab_may_try_large_inputs_too(tmp_path):
         tmp_path,
         load_lab(make_lab(tmp_path, text)),
         right=head + "    return x - (-y)\n",
-        clipped=head + "    return np.minimum(x - (-y), 40)\n",
+        clipped=head + "    z = x - (-y)\n    z[(abs(z) > 40) & (abs(z) < 1e6)] = 40\n    return z\n",
     )
 
     assert actual["right"].found == "right"
