@@ -245,10 +245,12 @@ record(
 )
 
 # %% [markdown]
-# /// claim | abs(itself.left.us / itself.right.us - 1) < 0.01
-# In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. That is
-# our noise, for a job of this length. A difference between two kernels of that size is no difference, and we
-# will not make a sentence of it. Short jobs are noisier: [the ledger](numbers.md) has the spread of each.
+# /// claim | abs(itself.left.us / itself.right.us - 1) < 0.06
+# In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. A difference
+# between two kernels of that size is no difference. But do not take it for all of the noise. This is one
+# card, on one day. From runs made apart, we would not vouch that it stays as small as that, only that it stays
+# below 6 %. So a lead that small gets no sentence from us. Short jobs are noisier: [the ledger](numbers.md)
+# has the spread of each.
 # /// otherwise
 # In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. That is
 # the noise of this card. A difference between two kernels of that size is no difference.
@@ -416,7 +418,7 @@ record(multiply=multiply)
 #   - ["fp32 multiply, 8192", "{{ multiply.fp32.n8192.of_peak:.1%}}", "{{ multiply.fp32.n8192.tflops:.1f }} TFLOP/s"]
 # ///
 #
-# /// claim | max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak) < 0.95
+# /// claim | max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak) < 0.98
 # Even a copy, the plainest job of all, stays at
 # {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}. Memory has to refresh, to open rows, to
 # turn around between reading and writing; how much each of these takes, we have not measured. But when a
@@ -426,9 +428,10 @@ record(multiply=multiply)
 # sheet's bandwidth can very nearly be had.
 # ///
 #
-# /// claim | copy.gib4.torch.us < 0.99 * copy.gib4.ours.us
-# The better copy is not ours. PyTorch hands the job to the driver's own copy, and that needs
-# {{ copy.gib4.torch.us / copy.gib4.ours.us:.1%}} of our time. What it does better, we have not traced.
+# /// claim | copy.gib4.torch.us < 1.03 * copy.gib4.ours.us
+# Whose copy is the better one? PyTorch hands the job to the driver's own, and that needs
+# {{ copy.gib4.torch.us / copy.gib4.ours.us:.1%}} of our time. Two cards can lie as far apart as that, so we give no
+# prize. Only one thing we do rule out: that ours leads by more than 3 %.
 # /// otherwise
 # Our copy and PyTorch's, which is the driver's own, are close here:
 # {{ copy.gib4.torch.us / copy.gib4.ours.us:.1%}} of our time.

@@ -232,9 +232,9 @@ record(big=big)
 # {{ big.cuda.us:.0f }} µs.
 # ///
 #
-# /// claim | 0.98 < big.triton.us / big.torch.us < 1.02
-# Triton and PyTorch need the same time, to within two parts in a hundred. Two very different roads, one wall:
-# both stand in front of the same stairs.
+# /// claim | 0.94 < big.triton.us / big.torch.us < 1.06
+# Triton and PyTorch need the same time, to within six parts in a hundred: {{ big.triton.us:.0f }} µs and
+# {{ big.torch.us:.0f }} µs here. Two very different roads, one wall: both stand in front of the same stairs.
 # /// otherwise
 # Triton needs {{ big.triton.us / big.torch.us:.2f }} times the time of PyTorch.
 # ///
@@ -262,9 +262,10 @@ record(big=big)
 # and [the measuring page](how_we_measure.py#the-card-against-its-own-data-sheet) shows what a copy reaches
 # on this card: {{ measured.copy.gib4.torch.of_peak:.0%}} of peak.
 #
-# /// claim | big.triton.of_peak > 0.97 * measured.copy.gib4.torch.of_peak
-# The Triton kernel reaches {{ big.triton.of_peak:.0%}}, no less than the copy. Put the knife down: that dish is
-# done.
+# /// claim | big.triton.of_peak > 0.89 * measured.copy.gib4.torch.of_peak
+# The Triton kernel reaches {{ big.triton.of_peak:.0%}}. The two were not raced in turns, so we do not say which
+# is ahead; but measure again, and it has at least 89 % of what the copy has. Put the knife down: that dish is as
+# good as done.
 # /// otherwise
 # The Triton kernel reaches {{ big.triton.of_peak:.0%}}, so there is something left to find.
 # ///

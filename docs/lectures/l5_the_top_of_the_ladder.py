@@ -98,7 +98,7 @@ record(ladder=compare(LADDER, square, seconds=0.3))
 #   - {label: cuBLAS, value: ladder.cublas.tflops}
 #   - {label: data sheet, value: ladder.cublas.tflops / ladder.cublas.of_peak}
 # alt: "A staircase of eleven steps and a side note, in TFLOP/s: naive {{ ladder.naive.tflops:.1f }}, coalesced {{ ladder.coalesced.tflops:.1f }}, shared tiles {{ ladder.shared_tiles.tflops:.1f }}, register column {{ ladder.register_column.tflops:.1f }}, register tile {{ ladder.register_tile.tflops:.1f }}, vector loads {{ ladder.vectorised.tflops:.1f }}, conflict-free {{ ladder.conflict_free.tflops:.1f }}, side note warp tiles {{ ladder.warp_tiles.tflops:.1f }}, asynchronous {{ ladder.asynchronous.tflops:.1f }}, tuned {{ ladder.tuned.tflops:.1f }}, register banks {{ ladder.register_banks.tflops:.1f }}, persistent {{ ladder.persistent.tflops:.1f }}. cuBLAS stands at {{ ladder.cublas.tflops:.1f }}, the data sheet at {{ ladder.cublas.tflops / ladder.cublas.of_peak:.0f }}."
-# caption: The first five steps are the lecture before. The strong part of a step is what it added; the side note, 8, adds nothing.
+# caption: The first five steps are the lecture before. The strong part of a step is what it added; for the side note, 8, that is no more than the clock can tell from nothing.
 # ///
 #
 # /// table
@@ -130,10 +130,10 @@ record(ladder=compare(LADDER, square, seconds=0.3))
 # what: the last fp32 kernel of the ladder over cuBLAS with TF32 off, 4096 × 4096 × 4096
 # ///
 #
-# /// claim | sgemm.first_of_cublas < 0.02 and sgemm.last_of_cublas > 0.99
-# From {{ sgemm.first_of_cublas:.1%}} of the library to {{ sgemm.last_of_cublas:.1%}}: level with it. Read the second column beside the
-# third, always. The library itself is at {{ ladder.cublas.of_peak:.0%}} of the data sheet, so a kernel that equals it
-# still leaves {{ 1 - ladder.cublas.of_peak:.0%}} of the card unused. *Where those go* is the last question of this page.
+# /// claim | sgemm.first_of_cublas < 0.02 and abs(sgemm.last_of_cublas - 1) < 0.07
+# From {{ sgemm.first_of_cublas:.1%}} of the library to {{ sgemm.last_of_cublas:.1%}}. Call that level, and no more: on another card
+# either may be ahead, though hardly by 7 %. Read the second column beside the third, always. The library itself is at
+# {{ ladder.cublas.of_peak:.0%}} of the data sheet, so a kernel that equals it still leaves {{ 1 - ladder.cublas.of_peak:.0%}} of the card unused. *Where those go* is the last question of this page.
 # /// otherwise
 # From {{ sgemm.first_of_cublas:.1%}} of the library to {{ sgemm.last_of_cublas:.1%}}. The library itself is at
 # {{ ladder.cublas.of_peak:.0%}} of the data sheet.
@@ -554,9 +554,9 @@ record(
 # Turns for one multiply-add: {{ vital.warp_tiles.turns:.3f }}, before {{ vital.conflict_free.turns:.3f }}.
 # ///
 #
-# /// claim | abs(ladder.warp_tiles.us / ladder.conflict_free.us - 1) < 0.02
+# /// claim | abs(ladder.warp_tiles.us / ladder.conflict_free.us - 1) < 0.06
 # And what the counter does not show, the clock does not show either: {{ ladder.conflict_free.us:.0f }} µs before,
-# {{ ladder.warp_tiles.us:.0f }} now. A tie. So the warp tile is no step of this ladder. It stays in the kernels that follow, because whoever reads
+# {{ ladder.warp_tiles.us:.0f }} now. That is a tie, as far as a clock can tell: we vouch for it to within 6 %. So the warp tile is no step of this ladder. It stays in the kernels that follow, because whoever reads
 # CUTLASS meets it at every turn, and because on tensor cores it is the warp that multiplies, and its tile is what it multiplies.
 # /// otherwise
 # {{ ladder.conflict_free.us:.0f }} µs before, {{ ladder.warp_tiles.us:.0f }} now.
@@ -665,8 +665,8 @@ record(
 # ///
 #
 # This is the one step without an idea of its own: the same kernel with other constants, and a third tray, since there is room. Which ones? Nobody worked that out
-# on paper. You try. The winner of [a race of shapes](#which-shape) stands in the launcher, by compute capability; on another
-# card another may win.
+# on paper. You try. What stands in the launcher, by compute capability, comes out of [a race of shapes](#which-shape). It cannot tell all of
+# them apart, and on another card another may win.
 #
 # /// predict | Half as many warps fit in a room. In how many of the ticks is a call still made?
 # In far fewer · in about as many · in more
@@ -863,7 +863,8 @@ record(
 # All · a part · less than nothing
 # /// reveal
 # The rooms are in use {{ vital.persistent.rooms:.1%}} of the ticks, before {{ vital.register_banks.rooms:.1%}}. The kernel takes
-# {{ ladder.persistent.us / ladder.register_banks.us:.3f }} times the time: a part.
+# {{ ladder.persistent.us / ladder.register_banks.us:.3f }} times the time. Had all of the rest come back, it would be
+# {{ waves.n4096.full:.3f }}.
 # ///
 #
 # /// table
@@ -874,12 +875,17 @@ record(
 #   - ["**12 persistent**", "**{{ ladder.persistent.of_peak:.1%}}**", "{{ vital.persistent.registers:.0f }}", "{{ vital.persistent.shared_kib:.1f }}", "{{ vital.persistent.occupancy:.0%}}", "{{ vital.persistent.rooms:.1%}}", "{{ vital.persistent.issued:.1%}}", "{{ vital.persistent.share:.1%}}", "{{ drawer.persistent:.0%}}", "{{ vital.persistent.l2_hits:.0%}}", "{{ counted.persistent.read_bytes / 1e6:.0f }}", "{{ counted.persistent.write_bytes / 1e6:.0f }}"]
 # ///
 #
-# /// claim | ladder.register_banks.us > 1.005 * ladder.persistent.us and vital.persistent.rooms > 1.01 * vital.register_banks.rooms and vital.persistent.issued > 1.01 * vital.register_banks.issued
 # **{{ ladder.persistent.of_peak:.1%}} of peak**, {{ ladder.register_banks.us / ladder.persistent.us:.3f }} times the speed of kernel 11, and the last step of the ladder.
-# Four things changed at once, and [further down](#one-change-at-a-time) three of them are taken apart. The empty rooms are gone: they are in use {{ vital.persistent.rooms / vital.register_banks.rooms:.3f }} times as much, and calls are made in
-# {{ vital.persistent.issued:.1%}} of the ticks, before in {{ vital.register_banks.issued:.1%}}.
+# At this size the clock cannot vouch for the step: cards differ by about as much. So look at the counters here, and for the time at
+# [smaller matrices](#from-small-to-large-and-ugly-ones).
+#
+# /// claim | vital.persistent.rooms > 1.01 * vital.register_banks.rooms and vital.persistent.issued > 1.01 * vital.register_banks.issued
+# The counters are plain. The empty rooms are gone: they are in use {{ vital.persistent.rooms / vital.register_banks.rooms:.3f }} times as much, and calls are made in
+# {{ vital.persistent.issued:.1%}} of the ticks, before in {{ vital.register_banks.issued:.1%}}. Four things changed at once, and
+# [further down](#one-change-at-a-time) three of them are taken apart.
 # /// otherwise
-# {{ ladder.persistent.of_peak:.1%}} of peak, {{ ladder.register_banks.us / ladder.persistent.us:.3f }} times the speed of kernel 11.
+# The rooms are in use {{ vital.persistent.rooms:.1%}} of the ticks, and calls are made in {{ vital.persistent.issued:.1%}}. Four things
+# changed at once, and [further down](#one-change-at-a-time) three of them are taken apart.
 # ///
 #
 # /// claim | counted.persistent.read_bytes > 1.5 * counted.register_banks.read_bytes and vital.persistent.share < 0.995 * vital.register_banks.share and vital.persistent.l2_hits < vital.register_banks.l2_hits
@@ -976,15 +982,17 @@ record(
 # what: clock × calls used × share of multiply-adds, cuBLAS in fp32, 4096 × 4096 × 4096
 # ///
 #
-# /// claim | abs(product.persistent / ladder.persistent.of_peak - 1) < 0.03 and abs(product.cublas / ladder.cublas.of_peak - 1) < 0.03
-# For both, the product of the three is the timed number, to within 3 %. So nothing is hidden: whoever wants more must raise one of
-# the three.
+# /// claim | abs(product.persistent / ladder.persistent.of_peak - 1) < 0.17 and abs(product.cublas / ladder.cublas.of_peak - 1) < 0.17
+# Hold the product of the three beside the timed number: {{ product.persistent:.1%}} and {{ ladder.persistent.of_peak:.1%}} for ours,
+# {{ product.cublas:.1%}} and {{ ladder.cublas.of_peak:.1%}} for the library. Clock, counters and time come from three separate visits to the
+# card, so we vouch for no more than 17 %. That is enough to say that no large part is hidden: whoever wants more must raise one of the three.
 # /// otherwise
 # The product of the three is {{ product.persistent:.1%}}, timed are {{ ladder.persistent.of_peak:.1%}}.
 # ///
 #
-# /// claim | load.cublas.mhz > 0.98 * l1.card.clock_mhz and load.persistent.mhz > 0.98 * l1.card.clock_mhz
-# The clock is not to blame. It stays at {{ load.cublas.mhz:.0f }} MHz, the highest there is, at {{ load.cublas.watt:.0f }} W.
+# /// claim | load.cublas.mhz > 0.86 * l1.card.clock_mhz and load.persistent.mhz > 0.86 * l1.card.clock_mhz
+# The clock is hardly to blame. Under the library it stands at {{ load.cublas.mhz:.0f }} MHz, at {{ load.cublas.watt:.0f }} W,
+# of {{ l1.card.clock_mhz:.0f }} MHz at the most. On no card of this model do we expect it below 86 % of that.
 # /// otherwise
 # The clock stands at {{ load.cublas.mhz:.0f }} MHz under load, of {{ l1.card.clock_mhz:.0f }}.
 # ///
@@ -1118,16 +1126,17 @@ record(
 # caption: 4096 × 4096 × 4096, all answers checked. A room seats at most 2048 threads.
 # ///
 #
-# /// claim | shape.small.us > 1.03 * shape.wide.us and shape.wide.us < 1.01 * min(shape.square.us, shape.tall.us, shape.turned.us, shape.flat.us)
-# No shape is better than the last. The 8 × 8 tile of steps 5 to 9 takes {{ shape.small.us / shape.wide.us:.2f }} times the
-# time, with all the other ideas in it.
+# /// claim | shape.wide.us < 1.07 * min(shape.small.us, shape.square.us, shape.tall.us, shape.turned.us, shape.flat.us)
+# We keep the last. We do not say that it is the best: several shapes lie closer together than two cards do, and this race cannot put them in
+# order. What it does say is that by keeping this one we give away less than 7 %. The 8 × 8 tile of steps 5 to 9 takes
+# {{ shape.small.us / shape.wide.us:.2f }} times the time, with all the other ideas in it.
 # /// otherwise
 # The 8 × 8 tile of steps 5 to 9 takes {{ shape.small.us / shape.wide.us:.2f }} times the time of the shape that we keep.
 # ///
 #
-# /// claim | abs(shape.flat.us / shape.wide.us - 1) < 0.01
-# And compare the last two rows. The same block and register tiles, and a warp that is flat or square: {{ shape.flat.us / shape.wide.us:.3f }}. The side note of
-# step 8, once more.
+# /// claim | abs(shape.flat.us / shape.wide.us - 1) < 0.06
+# And compare the last two rows. The same block and register tiles, and a warp that is flat or square: {{ shape.flat.us / shape.wide.us:.3f }}. If that is a
+# difference at all, it is one of less than 6 %. The side note of step 8, once more.
 # /// otherwise
 # A flat warp takes {{ shape.flat.us / shape.wide.us:.3f }} times the time of a square one.
 # ///
@@ -1220,28 +1229,26 @@ record(
 # Without α the sums themselves are stored, and it takes {{ idea.sums_themselves.us / idea.unchanged.us:.3f }} times the time.
 # ///
 #
-# /// claim | idea.one_way.us > 1.01 * idea.unchanged.us
-# The walk there and back counts too. Always from the left costs {{ idea.one_way.us / idea.unchanged.us:.3f }} times the time: fewer numbers are still at hand.
+# /// claim | idea.one_way.us > 0.98 * idea.unchanged.us
+# The walk there and back is meant to count too. Always from the left, where fewer numbers are still at hand, takes {{ idea.one_way.us / idea.unchanged.us:.3f }} times the
+# time. A difference like that another card may shrink. What we vouch for is less: walking back costs you no more than 2 %, if it costs anything.
 # /// otherwise
 # Multiply-adds always from the left: {{ idea.one_way.us / idea.unchanged.us:.3f }} times the time.
 # ///
 #
-# /// claim | idea.no_sharing.us > 1.01 * idea.unchanged.us and idea.no_sharing.us > 1.004 * idea.kernel_11.us
-# And you see the two halves of step 12 apart. Blocks that stay, and nothing else, take {{ idea.no_sharing.us / idea.kernel_11.us:.3f }} times the time of kernel 11.
-# Sharing out the last wave brings it down to {{ idea.unchanged.us / idea.kernel_11.us:.3f }}. *Sharing* pays, as its arithmetic said. *Staying*, which makes it possible, costs.
-# /// otherwise
-# Without the shared last wave it takes {{ idea.no_sharing.us / idea.unchanged.us:.3f }} times the time.
-# ///
+# And you see the two halves of step 12 apart. Blocks that stay, and nothing else, take {{ idea.no_sharing.us / idea.kernel_11.us:.3f }} times the time of kernel 11. With the last
+# wave shared out as well it is {{ idea.unchanged.us / idea.kernel_11.us:.3f }}. Do not read an order into figures that lie so close together: two cards differ by about as much. The arithmetic
+# says that *sharing* should pay and that *staying* only makes it possible. This race alone cannot prove it.
 #
-# /// claim | idea.three_trays.us > 1.01 * idea.unchanged.us
-# A third tray would give each tile one more step to come in, and costs time: {{ idea.three_trays.us / idea.unchanged.us:.3f }}. Nobody was waiting for
-# tiles any more.
+# /// claim | idea.three_trays.us > 0.99 * idea.unchanged.us
+# A third tray would give each tile one more step to come in. It takes {{ idea.three_trays.us / idea.unchanged.us:.3f }} times the time, so it saves you 1 % at the very
+# most. Nobody was waiting for tiles any more.
 # /// otherwise
 # A third tray: {{ idea.three_trays.us / idea.unchanged.us:.3f }} of the time.
 # ///
 #
-# /// claim | abs(idea.in_bands.us / idea.unchanged.us - 1) < 0.01
-# The order of the tiles: {{ idea.in_bands.us / idea.unchanged.us:.3f }}. Nothing, as the counters foretold.
+# /// claim | abs(idea.in_bands.us / idea.unchanged.us - 1) < 0.06
+# The order of the tiles: {{ idea.in_bands.us / idea.unchanged.us:.3f }}. Nothing that this race could tell, and less than 6 % either way, as the counters foretold.
 # /// otherwise
 # The order of the tiles: {{ idea.in_bands.us / idea.unchanged.us:.3f }}.
 # ///
@@ -1315,21 +1322,24 @@ record(
 # of peak, kernel 12 {{ smooth.shared.n1024.of_compute:.1%}}.
 # ///
 #
-# /// claim | abs(smooth.shared.n2048.us / smooth.whole.n2048.us - 1) < 0.02 and smooth.cublas.n2048.us < 0.99 * smooth.shared.n2048.us
+# /// claim | abs(smooth.shared.n2048.us / smooth.whole.n2048.us - 1) < 0.06
 # At 2048 there is next to nothing to win. {{ waves.n2048.tiles:.0f }} tiles nearly fill the rooms, and cutting them takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.3f }} times
-# the time of leaving them whole. The library is ahead here: we have {{ smooth.shared.n2048.tflops / smooth.cublas.n2048.tflops:.1%}} of it.
+# the time of leaving them whole: the same, to within 6 %. Of the library we have {{ smooth.shared.n2048.tflops / smooth.cublas.n2048.tflops:.1%}}.
 # /// otherwise
 # At 2048 kernel 12 takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.3f }} times the time of kernel 11.
 # ///
 #
-# /// claim | smooth.shared.n512.tflops < 0.93 * smooth.cublas.n512.tflops and smooth.shared.n1024.tflops > 1.04 * smooth.cublas.n1024.tflops
-# Against the library it goes both ways. At 512 we lose: {{ smooth.shared.n512.tflops / smooth.cublas.n512.tflops:.0%}} of it. A tile of 128 × 256 is a choice for large
-# matrices. The library has smaller ones as well, and picks. At 1024 the shared tiles win: {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of it.
+# Against the library it depends on the size. At 512 we have {{ smooth.shared.n512.tflops / smooth.cublas.n512.tflops:.0%}} of it. A tile of 128 × 256 is a choice for large
+# matrices. The library has smaller ones as well, and picks. But so short a job differs more from card to card than a long one, so take that figure
+# as one run's.
+#
+# /// claim | smooth.shared.n1024.tflops > 1.02 * smooth.cublas.n1024.tflops
+# At 1024 the shared tiles win: {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of the library.
 # /// otherwise
-# At 512 we have {{ smooth.shared.n512.tflops / smooth.cublas.n512.tflops:.0%}} of the library, at 1024 {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}}.
+# At 1024 we have {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of the library.
 # ///
 #
-# /// claim | smooth.shared.n512.host_us > 1.5 * smooth.shared.n512.us
+# /// claim | smooth.shared.n512.host_us > 1.3 * smooth.shared.n512.us
 # And these are times of the card. At 512 kernel 12 works {{ smooth.shared.n512.us:.0f }} µs, and its caller is busy for
 # {{ smooth.shared.n512.host_us:.0f }} µs: Python makes C, clears a part of it, and writes the order. Call it over and over, and the card
 # waits. At this size a quicker caller is worth more than a quicker kernel.
@@ -1338,20 +1348,20 @@ record(
 # {{ smooth.shared.n512.host_us:.0f }} µs.
 # ///
 #
-# /// claim | 0.995 < smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops < 1.03 and smooth.shared.n8192.tflops > 1.003 * smooth.cublas.n8192.tflops
-# At 4096 the two stand level, {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} in this race. At 8192 we are a little past it:
-# {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}} of the library. Do not make more of it than it is. The library does this for every type, shape and
-# layout there is, and we do it for one.
+# /// claim | abs(smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops - 1) < 0.07 and abs(smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops - 1) < 0.07
+# At 4096 and at 8192 the two stand level: {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} and {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}} of the library in
+# this race, and within 7 % of it on any card of this model, as far as we can tell. Who is ahead, we do not say. And do not make more of it than it is. The
+# library does this for every type, shape and layout there is, and we do it for one.
 # /// otherwise
 # At 4096 we have {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} of the library, at 8192 {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}}.
 # ///
 #
 # Then the ugly ones. 1000 is a multiple of 8 and of no tile. In a matrix of 1023 or 4095 columns, most rows do not even begin where a 16-byte access may.
 #
-# /// claim | ugly.shared.n4095.us > 1.05 * smooth.shared.n4096.us and ugly.shared.n1023.tflops < 0.85 * ugly.cublas.n1023.tflops
+# /// claim | ugly.shared.n4095.us > 1.02 * smooth.shared.n4096.us and ugly.shared.n1023.tflops < 0.85 * ugly.cublas.n1023.tflops
 # 4095 is a little *less* work than 4096, and kernel 12 takes {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.2f }} times the
-# time: number by number instead of four at once. The library pays less for it: {{ ugly.cublas.n4095.us / smooth.cublas.n4096.us:.2f }} times. At 1023 it shows most:
-# there we have {{ ugly.shared.n1023.tflops / ugly.cublas.n1023.tflops:.0%}} of the library, and at 1000, where four numbers still go at once, {{ ugly.shared.n1000.tflops / ugly.cublas.n1000.tflops:.0%}}.
+# time: number by number instead of four at once. In the library it is {{ ugly.cublas.n4095.us / smooth.cublas.n4096.us:.2f }} times. Small matrices show it better. At 1023
+# we have {{ ugly.shared.n1023.tflops / ugly.cublas.n1023.tflops:.0%}} of the library, and at 1000, where four numbers still go at once, {{ ugly.shared.n1000.tflops / ugly.cublas.n1000.tflops:.0%}}.
 # /// otherwise
 # 4095 takes {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.3f }} times the time of 4096, in the library
 # {{ ugly.cublas.n4095.us / smooth.cublas.n4096.us:.3f }} times.
@@ -1420,9 +1430,16 @@ record(
 # With 256 × 256 sums of 16384 products, cutting K makes it {{ few.m256.whole.us / few.m256.shared.us:.1f }} times as fast.
 # ///
 #
-# /// claim | abs(few.m256.shared.us / few.m256.cublas.us - 1) < 0.03 and abs(few.m512.shared.us / few.m512.cublas.us - 1) < 0.03 and few.m1024.shared.us < 0.97 * few.m1024.cublas.us
+# /// claim | abs(few.m256.shared.us / few.m256.cublas.us - 1) < 0.07 and abs(few.m512.shared.us / few.m512.cublas.us - 1) < 0.07
 # Beside the library: level at 256 × 256 and at 512 × 512, {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} and
-# {{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}}, and past it at 1024 × 1024 × 8192, {{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.0%}}. One source, and no list of special cases.
+# {{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}} here, and within 7 % of it if you measure again.
+# /// otherwise
+# At 256 × 256 it has {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} of the library, at 512 × 512
+# {{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}}.
+# ///
+#
+# /// claim | few.m1024.shared.us < few.m1024.cublas.us
+# At 1024 × 1024 × 8192 we are past it, with {{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.0%}}. One source, and no list of special cases.
 # /// otherwise
 # At 1024 × 1024 × 8192 it has {{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.1%}} of the library.
 # ///

@@ -271,21 +271,22 @@ record(
 # On this card `mma.sync` reaches {{ rate.mma:.0f }} FLOPs in a tick, `wgmma` {{ rate.wgmma.n256:.0f }}.
 # ///
 #
-# /// claim | max(abs(rate.wgmma.n8 / forecast.n8 - 1), abs(rate.wgmma.n16 / forecast.n16 - 1), abs(rate.wgmma.n32 / forecast.n32 - 1), abs(rate.wgmma.n64 / forecast.n64 - 1), abs(rate.wgmma.n256 / forecast.n256 - 1)) < 0.05
+# /// claim | max(abs(rate.wgmma.n8 / forecast.n8 - 1), abs(rate.wgmma.n16 / forecast.n16 - 1), abs(rate.wgmma.n32 / forecast.n32 - 1), abs(rate.wgmma.n64 / forecast.n64 - 1), abs(rate.wgmma.n256 / forecast.n256 - 1)) < 0.12
 # And `wgmma` has to be *wide*. By hand: one order with N columns is 2 × 64 × N × 16 FLOPs, and the mills of a room do
 # {{ mill.flops:.0f}} in a tick: N / 2 ticks of milling. For it the tray must hand out 64 rows of A and N columns of B, 32 bytes each. At 128 bytes a
 # tick that leaves {{ forecast.n8:.0f }} FLOPs a tick for 8 columns, {{ forecast.n16:.0f }} for 16, {{ forecast.n32:.0f }} for 32. From 64 on
 # the mill is what binds. Measured: {{ rate.wgmma.n8:.0f }}, {{ rate.wgmma.n16:.0f }}, {{ rate.wgmma.n32:.0f }},
-# {{ rate.wgmma.n64:.0f }}. One division, and the curve lies on it. A narrow order is not slow. It is hungry.
+# {{ rate.wgmma.n64:.0f }}. One division, and the curve follows it; on any card of this model to within 12 %, we expect. A narrow order is
+# not slow. It is hungry.
 # /// otherwise
 # With 8 columns `wgmma` reaches {{ rate.wgmma.n8:.0f }} FLOPs in a tick, by hand {{ forecast.n8:.0f }}; with 256 it reaches
 # {{ rate.wgmma.n256:.0f }}.
 # ///
 #
-# /// claim | abs(rate.held.n16 / rate.held.n8 / 2 - 1) < 0.05 and rate.held.n8 > 1.2 * rate.wgmma.n8
+# /// claim | abs(rate.held.n16 / rate.held.n8 / 2 - 1) < 0.08 and rate.held.n8 > 1.2 * rate.wgmma.n8
 # With A in the hands only B comes off the tray, and the narrow orders are better off: {{ rate.held.n8:.0f }} FLOPs in a tick at 8
 # columns. But the mills are not full. An order of 8 columns is 2 × 64 × 8 × 16 FLOPs. Divide, and it took {{ 16384 / rate.held.n8:.1f }} ticks,
-# one of 16 columns {{ 32768 / rate.held.n16:.1f }}: the same. It seems that handing over A takes that long, whatever it is multiplied with.
+# one of 16 columns {{ 32768 / rate.held.n16:.1f }}: the same, to within 8 %. It seems that handing over A takes that long, whatever it is multiplied with.
 # /// otherwise
 # With A in the hands: {{ rate.held.n8:.0f }} FLOPs in a tick at 8 columns, {{ rate.held.n16:.0f }} at 16.
 # ///
@@ -669,7 +670,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # </details>
 #
-# /// claim | climb.wgmma.us < 0.95 * climb.mma_sync.us
+# /// claim | climb.wgmma.us < climb.mma_sync.us
 # {{ climb.wgmma.of_peak:.1%}} of peak, and {{ climb.mma_sync.us / climb.wgmma.us:.2f }} times the speed of the step before. It is
 # a plain kernel: no warp has a role of its own.
 # /// otherwise
@@ -1230,14 +1231,15 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # At 4095 the library reaches {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed at 4096.
 # ///
 #
-# /// claim | tensor.cublas.busy > 0.85 and climb.cublas.of_peak < 0.9 and tensor.cuda_cores.clock > tensor.wmma.clock > tensor.mma_sync.clock > tensor.cublas.clock > climb.cublas.of_peak / tensor.cublas.busy * 1830 and wide.cublas.power_w > 650
+# /// claim | tensor.cublas.busy > max(0.85, tensor.wmma.busy, tensor.mma_sync.busy) and climb.cublas.of_peak < 0.9 and tensor.cuda_cores.clock > max(tensor.wmma.clock, tensor.mma_sync.clock) and min(tensor.wmma.clock, tensor.mma_sync.clock) > tensor.cublas.clock and wide.cublas.power_w > 650
 # **And the best of them?** The library's mills are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and still it has only
 # {{ climb.cublas.of_peak:.0%}} of the data sheet. It is not idle. It has *fewer ticks*. The sheet counts on 1830 MHz [^lockwood-h100]; with mills as busy as
 # that, {{ climb.cublas.of_peak:.0%}} means some {{ climb.cublas.of_peak / tensor.cublas.busy * 1830:.0f}} MHz. And the profiler counts
 # ticks and time, so it knows the clock: {{ tensor.cuda_cores.clock:.0f }} MHz for the kernel on the CUDA cores,
-# {{ tensor.wmma.clock:.0f }} for WMMA, {{ tensor.mma_sync.clock:.0f }} for `mma.sync`, {{ tensor.cublas.clock:.0f }} for the library. By and
-# large, the busier the mills, the slower the clock. (The profiler lets each kernel run on its own. In our race one follows the other, and the clock is
-# lower still.) And the reason? The card tells it itself. Its sensors, read around the race of 8192, say *power limit*, at
+# {{ tensor.wmma.clock:.0f }} for WMMA, {{ tensor.mma_sync.clock:.0f }} for `mma.sync`, {{ tensor.cublas.clock:.0f }} for the library. Of these
+# four, the one that leaves the mills alone has the highest clock, and the one with the busiest mills the lowest. (The profiler lets
+# each kernel run on its own, and in our race one follows the other. So do not expect the two clocks of the library to agree.) And the reason? The card
+# tells it itself. Its sensors, read while it multiplies at 8192, say *power limit*, at
 # {{ wide.cublas.power_w:.0f }} W: you find it in [the ledger](../numbers.md). What that limit does to a longer run,
 # [the measuring page](../how_we_measure.py) shows.
 # /// otherwise
@@ -1269,12 +1271,13 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # The WMMA kernel: {{ stall.wmma.pantry:.1f}} warps wait for the pantry, {{ stall.wmma.mill:.1f}} for the mill.
 # ///
 #
-# /// claim | stall.mma_sync.mill > 2 * stall.mma_sync.tray and stall.mma_sync.mill > 2 * stall.mma_sync.pantry and tensor.mma_sync.busy > 0.55 and abs(rate.mma / mill.sheet * tensor.mma_sync.busy * tensor.mma_sync.clock / 1830 / climb.mma_sync.of_peak - 1) < 0.05
+# /// claim | stall.mma_sync.mill > 2 * stall.mma_sync.tray and stall.mma_sync.mill > 2 * stall.mma_sync.pantry and tensor.mma_sync.busy > 0.55
 # **Waiting for the mill.** In the `mma.sync` kernel the pipeline has done its work: hardly a warp waits for the pantry or the tray.
-# {{ stall.mma_sync.mill:.1f}} wait for the mill, and it is at work in {{ tensor.mma_sync.busy:.0%}} of the ticks. Yet that is only
+# {{ stall.mma_sync.mill:.1f}} wait for the mill, and it is at work in {{ tensor.mma_sync.busy:.0%}} of the ticks. Yet the race gives it
 # {{ climb.mma_sync.of_peak:.0%}} of peak. By hand: with this instruction a full mill is {{ rate.mma / mill.sheet:.0%}} of the sheet, it is full in
 # {{ tensor.mma_sync.busy:.0%}} of the ticks, and the clock is {{ tensor.mma_sync.clock / 1830:.0%}} of the sheet's. Multiply, and you have
-# {{ rate.mma / mill.sheet * tensor.mma_sync.busy * tensor.mma_sync.clock / 1830:.0%}}.
+# {{ rate.mma / mill.sheet * tensor.mma_sync.busy * tensor.mma_sync.clock / 1830:.0%}}. Four numbers from four visits to the card: hold it beside the other one, and do not
+# ask for more than the same size.
 # /// otherwise
 # The `mma.sync` kernel: {{ stall.mma_sync.mill:.1f}} warps wait for the mill, {{ stall.mma_sync.tray:.1f}} for the tray.
 # ///

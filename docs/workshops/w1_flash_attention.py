@@ -760,9 +760,9 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 # one: the FlashAttention-3 paper finds it at 35 % of an H100's peak [^shah2024].
 # ///
 #
-# /// claim | 0.8 < flash_over_cudnn.full < 1 and 0.8 < flash_over_cudnn.causal < 1
+# /// claim | 0.75 < flash_over_cudnn.full < 1 and 0.75 < flash_over_cudnn.causal < 1
 # Against cuDNN this kernel loses: {{ flash_over_cudnn.full:.2f }} of its speed full, {{ flash_over_cudnn.causal:.2f }}
-# causal. More than four fifths, and not all. It is worth knowing where the rest went.
+# causal. More than three quarters, and not all. It is worth knowing where the rest went.
 # ///
 #
 # /// when | guests.raced == 1
