@@ -386,9 +386,8 @@ record(
 #   - ["GPU, one thread", "{{ chain.gpu:.0f }}", "{{ chain.gpu * 1000 / steps:.2f }}"]
 # ///
 #
-# /// claim | chain.cpu < 0.45 * chain.gpu
-# **The GPU loses.** Its one cook needs {{ chain.gpu / chain.cpu:.1f}} times as long as the chef, and still longer
-# than the chef if we count every addition twice. A step takes
+# /// claim | chain.cpu < 0.65 * chain.gpu
+# **The GPU loses.** Its one cook needs {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
 # {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks, if the clock is at its highest, and nobody can shorten it. The
 # other {{ card.sms * card.lanes - 1:,.0f}} lanes stand idle.
 # /// otherwise

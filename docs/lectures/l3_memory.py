@@ -317,15 +317,11 @@ record(
 # Our figure for L2 is the one at 16 MiB.
 # ///
 #
-# /// claim | far.gb_per_s < card.bandwidth
 # At the right end the pantry hands out {{ far.gb_per_s:.0f }} GB in a second, {{ far.gb_per_s / card.bandwidth:.0%}} of the
 # data sheet. It must lie below the line. Ours once lay above it, and that is how we found three faults in our own
 # program: some blocks read while others still warmed up, a long stretch was read once and not round and round, and the
 # clock was read at another moment. *A number above the data sheet is no good news. It is a fault that has not been
 # found.*
-# /// otherwise
-# At the right end the pantry hands out {{ far.gb_per_s:.0f }} GB in a second.
-# ///
 #
 # Mind what this chart is. It reads what it has just read, and that is the only way to see the counter at all. All
 # *other* bandwidths on this page are taken with the counter cleared before every sample, as

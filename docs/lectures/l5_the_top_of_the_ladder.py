@@ -1339,10 +1339,11 @@ record(
 # At 1024 we have {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of the library.
 # ///
 #
-# /// claim | smooth.shared.n512.host_us > 1.3 * smooth.shared.n512.us
+# /// claim | smooth.shared.n512.host_us > 5 * smooth.shared.n512.us
 # And these are times of the card. At 512 kernel 12 works {{ smooth.shared.n512.us:.0f }} µs, and its caller is busy for
-# {{ smooth.shared.n512.host_us:.0f }} µs: Python makes C, clears a part of it, and writes the order. Call it over and over, and the card
-# waits. At this size a quicker caller is worth more than a quicker kernel.
+# {{ smooth.shared.n512.host_us:.0f }} µs: Python makes C, clears a part of it, and writes the order. In this race it comes back to that
+# work from other work every time, cold; so does the library's caller, who needs {{ smooth.cublas.n512.host_us:.0f }} µs. Call such a
+# kernel over and over, and the card waits. At this size a quicker caller is worth more than a quicker kernel.
 # /// otherwise
 # And these are times of the card. At 512 kernel 12 works {{ smooth.shared.n512.us:.0f }} µs; its caller is busy for
 # {{ smooth.shared.n512.host_us:.0f }} µs.

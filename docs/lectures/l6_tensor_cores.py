@@ -1231,7 +1231,7 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # At 4095 the library reaches {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed at 4096.
 # ///
 #
-# /// claim | tensor.cublas.busy > max(0.85, tensor.wmma.busy, tensor.mma_sync.busy) and climb.cublas.of_peak < 0.9 and tensor.cuda_cores.clock > max(tensor.wmma.clock, tensor.mma_sync.clock) and min(tensor.wmma.clock, tensor.mma_sync.clock) > tensor.cublas.clock and wide.cublas.power_w > 650
+# /// claim | tensor.cublas.busy > max(0.85, tensor.wmma.busy, tensor.mma_sync.busy) and climb.cublas.of_peak < 0.9 and tensor.cuda_cores.clock > max(tensor.wmma.clock, tensor.mma_sync.clock) and min(tensor.wmma.clock, tensor.mma_sync.clock) > tensor.cublas.clock and wide.cublas.power_w > 500
 # **And the best of them?** The library's mills are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and still it has only
 # {{ climb.cublas.of_peak:.0%}} of the data sheet. It is not idle. It has *fewer ticks*. The sheet counts on 1830 MHz [^lockwood-h100]; with mills as busy as
 # that, {{ climb.cublas.of_peak:.0%}} means some {{ climb.cublas.of_peak / tensor.cublas.busy * 1830:.0f}} MHz. And the profiler counts
