@@ -144,6 +144,12 @@ def load_course(root: Path, slug: str | None = None, *, draft: bool = False, reb
     course = Course(
         root, slug or chosen["reference"], chosen["reference"], chosen["organisation"], draft, rebuilt
     )
+    for path, message in strangers(root.resolve()):
+        course.problem(path, message)
+    if course.problems:
+        return (
+            course  # a library that is not what it seems can break what comes next, and then nobody reads why
+        )
     try:
         course.pages = find_pages(root)
     except PageError as error:
@@ -152,8 +158,6 @@ def load_course(root: Path, slug: str | None = None, *, draft: bool = False, reb
         return course
     course.sources = bibliography.load(root / "docs" / "bibliography.toml")
     course.terms = glossary.load(root / "docs" / "glossary.toml")
-    for path, message in strangers(root.resolve()):
-        course.problem(path, message)
     _load_waiting(course)
     _load_computed(course)
     for page in course.pages:

@@ -58,7 +58,12 @@ def build(folder, source, kernel, defines=None, text=None):
     subprocess.run([gxx, *flags, *macros, str(stub), "-o", str(library)], check=True)
     entry = ctypes.CDLL(str(library)).entry
     entry.restype = ctypes.c_char_p
-    kinds = {np.int32: ctypes.c_int32, np.uint32: ctypes.c_uint32, np.int64: ctypes.c_int64, np.float32: ctypes.c_float}
+    kinds = {
+        np.int32: ctypes.c_int32,
+        np.uint32: ctypes.c_uint32,
+        np.int64: ctypes.c_int64,
+        np.float32: ctypes.c_float,
+    }
 
     def launch(grid, block, *args, shared_bytes=0):
         held = [

@@ -72,7 +72,8 @@ def test_the_reading_that_was_above_the_data_sheet_is_refused_when_recorded(on_a
     """What the page on memory once printed for 4 GiB, at the clock it was read at."""
     found = samples([2430.0] * 10, "B/clk", of="hbm", sm_mhz=1980)
     with pytest.raises(
-        AboveLimit, match=r"^reading\.k4194304: 2430 B/clk of hbm, is above what NVIDIA H200 SXM can do, 2424 B/"
+        AboveLimit,
+        match=r"^reading\.k4194304: 2430 B/clk of hbm, is above what NVIDIA H200 SXM can do, 2424 B/",
     ):
         record(reading={"k4194304": found})
     record(reading={"k4194304": samples([2420.0] * 10, "B/clk", of="hbm", sm_mhz=1980)})
