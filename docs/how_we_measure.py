@@ -30,8 +30,7 @@
 # Follow one number from the left to the right.
 #
 # 1. **Check.** The kernel gets fresh random inputs. Its answer is held against a truth worked out in double
-#    precision. No right answer, no stopwatch. And when the stopwatch has stopped, the last answer is checked
-#    again.
+#    precision. No right answer, no stopwatch.
 # 2. **Time.** It runs many times, in turns with its competitors. We keep the samples, not a verdict. Then
 #    its last answer is checked again.
 # 3. **Record.** The samples go into a file, with the card, its clocks, its power, the versions, the date,
@@ -170,7 +169,7 @@ record(
 #
 #     > {{ refused.looks_who_asks }}
 #
-#     At a moment drawn at random, in the middle of the timing, the inputs get new values. And when the last
+#     At a moment drawn at random, while the timing goes on, the inputs get new values. And when the last
 #     sample is taken, the answer that was **timed** is checked, too.
 #
 # 15. **Faster than the floor** peeks at one number of its input, and works only when that has changed.
@@ -181,8 +180,8 @@ record(
 #     Only **physics** catches it. Nobody moves these bytes in less time than the data sheet allows. A result
 #     below its *floor* is refused, when it is measured and again when the page is built.
 #
-# Every line ends with a **seed**. All random numbers of that check came out of it, so a refusal can be had
-# again.
+# Every line but the last ends with a **seed**. All random numbers of that check came out of it, so a refusal
+# can be had again.
 
 # %% [markdown]
 # ## The clock
@@ -205,13 +204,15 @@ record(
 # **In turns.** Cards drift. They heat up, they slow down, they recover. If A runs for a second and then B,
 # the second cook gets the hot kitchen. So competitors take turns, round after round, on the very same
 # inputs. Whatever drifts, drifts for all of them. The order is drawn anew for every round: who always cooks
-# behind the same colleague inherits his mess. A cook far slower than the others stands in every so many
-# rounds only, so that he does not eat their time.
+# behind the same colleague inherits his mess. A cook far slower than the others is called only every so many
+# rounds, so that he does not eat their time.
 #
 # **In six blocks.** On which shelf a box of numbers ends up is luck, and it stays for as long as the box is
 # there. A thousand samples from one shelf know nothing of the others. So the rounds come in six blocks. At
 # the head of each all inputs are made anew, and everything lies somewhere else in memory. Samples within a
-# block wobble; what differs *between* blocks is what your run may differ by, and that is the spread we state.
+# block wobble. What differs *between* blocks is the part of the noise that a run can see of itself. The *spread*
+# that we state holds this part and another one, which no run can see: how far runs on other days and other cards
+# lie apart.
 #
 # **A look at the stove.** Clock, power, temperature and whatever holds the card back are read *while* a
 # kernel runs, and kept for each kernel apart. The card renews what it tells only some ten times a second, so
@@ -223,7 +224,8 @@ record(
 # was right as long as somebody looked, and then served the old plate, is caught here.
 #
 # Sampling stops after a set time, with never fewer than 12 samples and never more than 1000. All that is
-# drawn comes from one seed. It stands in the record and in every refusal, and with it a run can be drawn again.
+# drawn comes from one seed. It stands in the record, and in the refusal of every wrong answer; with it a run can
+# be drawn again.
 
 # %% [markdown]
 # ## The same thing, twice
@@ -246,11 +248,10 @@ record(
 
 # %% [markdown]
 # /// claim | abs(itself.left.us / itself.right.us - 1) < 0.06
-# In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. A difference
-# between two kernels of that size is no difference. But do not take it for all of the noise. This is one
-# card, on one day. From runs made apart, we would not vouch that it stays as small as that, only that it stays
-# below 6 %. So a lead that small gets no sentence from us. Short jobs are noisier: [the ledger](numbers.md)
-# has the spread of each.
+# In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. Do not take that
+# for all of the noise: it is one card, on one day. If you race it again, on another card of this model, we
+# vouch for no more than that it stays below 6 %. A lead that may be noise gets no sentence from us. Short jobs are noisier:
+# [the ledger](numbers.md) has the spread of each.
 # /// otherwise
 # In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. That is
 # the noise of this card. A difference between two kernels of that size is no difference.
@@ -430,8 +431,8 @@ record(multiply=multiply)
 #
 # /// claim | copy.gib4.torch.us < 1.03 * copy.gib4.ours.us
 # Whose copy is the better one? PyTorch hands the job to the driver's own, and that needs
-# {{ copy.gib4.torch.us / copy.gib4.ours.us:.1%}} of our time. Two cards can lie as far apart as that, so we give no
-# prize. Only one thing we do rule out: that ours leads by more than 3 %.
+# {{ copy.gib4.torch.us / copy.gib4.ours.us:.1%}} of our time. On another card the two may stand otherwise, so we
+# give no prize. Only one thing we do rule out: that ours leads by more than 3 %.
 # /// otherwise
 # Our copy and PyTorch's, which is the driver's own, are close here:
 # {{ copy.gib4.torch.us / copy.gib4.ours.us:.1%}} of our time.
@@ -566,7 +567,7 @@ record(
 # two samples, and that gives the card a short breath.
 #
 # Our own number for this multiply is {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. A number like that belongs to
-# its race. It is one more reason to compare only what ran side by side.
+# its run. It is one more reason to compare only what ran side by side.
 
 # %% [markdown]
 # ### Does it matter what you multiply?
@@ -593,7 +594,8 @@ record(
 # /// claim | zeros.us < 0.95 * multiply.bf16.n8192.us
 # A wire costs power when it changes from 0 to 1 or back. Zeros never change, so the card draws less, so it
 # need not lower its clock as far. That is the usual explanation, and it fits: [the ledger](numbers.md) has the
-# clock and the power of both runs. The lesson is for your own benchmarks: time zeros, and you get
+# clock and the power of both runs. (It may name the power limit beside the zeros as well, though they draw far
+# less. Why, we do not know.) The lesson is for your own benchmarks: time zeros, and you get
 # {{ zeros.of_peak:.0%}} of peak that no real model will ever see.
 # /// otherwise
 # On this card the data make little difference: {{ zeros.of_peak:.0%}} of peak with zeros,
@@ -610,8 +612,8 @@ record(
 # ## What we do not know
 #
 # - **Few cards.** These are the numbers of one card of its kind, in one machine. Another one of the same
-#   model may be a little better or worse. How much, we learn with every run; [the ledger](numbers.md) says from
-#   how many cards so far.
+#   model may be a little better or worse. How much, we learn with every run; [the ledger](numbers.md) says what
+#   we know so far.
 # - **One day.** A new driver or a new library moves numbers. We write versions and dates beside them, and
 #   [what moved](numbers.md#what-moved-since-the-last-records) after every run.
 # - **The clock is not locked.** We let the card choose its clock, as yours does, and write down what it
@@ -619,6 +621,10 @@ record(
 # - **The power meter is slow.** So clock and power in the ledger are those of a kernel that runs back to back. In
 #   the race it takes turns with others, and with the reading that clears the larder; there it may run at
 #   another clock.
+# - **Alone at the power limit.** A kernel that is measured on its own has the run that reads its clock and power
+#   at the end of one block, and what that heats up, the next block may pay for. At the limit its blocks lie far
+#   apart, and we did not even it out: the spread of the TF32 multiply of 8192 is
+#   {{ multiply.tf32.n8192.spread:.0%}}, that of the fp32 one {{ multiply.fp32.n8192.spread:.0%}}.
 # - **Below the floor of our clock.** For jobs of a few microseconds, the two marks and the start of the
 #   kernel are a good part of the time. Small numbers are right as *what you would see between two marks*,
 #   not as the time of the arithmetic. One such kernel, raced against itself under another name, does not always
