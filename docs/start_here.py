@@ -263,9 +263,9 @@ record(big=big)
 # on this card: {{ measured.copy.gib4.torch.of_peak:.0%}} of peak.
 #
 # /// claim | big.triton.of_peak > 0.89 * measured.copy.gib4.torch.of_peak
-# The Triton kernel reaches {{ big.triton.of_peak:.0%}}. The two were not raced in turns, so we do not say which
-# is ahead; but measure again, and it has at least 89 % of what the copy has. Put the knife down: that dish is as
-# good as done.
+# The Triton kernel reaches {{ big.triton.of_peak:.0%}}. It and the copy were not raced in turns, so we do not say
+# which is ahead. But measure again, and we expect it to have at least 89 % of what the copy has. Put the knife down:
+# that dish is as good as done.
 # /// otherwise
 # The Triton kernel reaches {{ big.triton.of_peak:.0%}}, so there is something left to find.
 # ///

@@ -318,7 +318,7 @@ record(
 # ///
 #
 # At the right end the pantry hands out {{ far.gb_per_s:.0f }} GB in a second, {{ far.gb_per_s / card.bandwidth:.0%}} of the
-# data sheet. It must lie below the line. Ours once lay above it, and that is how we found three faults in our own
+# data sheet. There the curve must lie below the line. Ours once lay above it, and that is how we found three faults in our own
 # program: some blocks read while others still warmed up, a long stretch was read once and not round and round, and the
 # clock was read at another moment. *A number above the data sheet is no good news. It is a fault that has not been
 # found.*
@@ -1233,8 +1233,8 @@ record(
 #
 # /// claim | reduction_of_read > 0.85
 # What would a kernel reach that reads 1 GiB and does nothing with it? Take the better of two: the microbenchmark
-# above, and `torch.sum`. Our reduction has **{{ reduction_of_read:.1%}}** of that read ceiling here, and more than
-# 85 % if you measure again. The additions cost little, if they cost anything.
+# above, and `torch.sum`. Our reduction has **{{ reduction_of_read:.1%}}** of that read ceiling here; measure
+# again, and we expect more than 85 %. The additions cost little, if they cost anything.
 # ///
 #
 # /// claim | reduction_over_torch > 0.85

@@ -32,7 +32,7 @@
 # Eleven of the twelve are steps of the ladder. Number 8 is a *side note*: a sound idea from good books, and on this card, at
 # this size, it does not pay by itself. You will see why, and that is worth as much as a step.
 #
-# And the last two, 11 and 12, are honest in another way: each is a **tuning bundle**. Several changes go in at once, as they do in
+# The last two, 11 and 12, need a word of warning: each is a **tuning bundle**. Several changes go in at once, as they do in
 # a library, so the step as a whole is measured and no single one of them. [Further down](#one-change-at-a-time) some are taken out
 # again, one at a time.
 #
@@ -98,7 +98,7 @@ record(ladder=compare(LADDER, square, seconds=0.3))
 #   - {label: cuBLAS, value: ladder.cublas.tflops}
 #   - {label: data sheet, value: ladder.cublas.tflops / ladder.cublas.of_peak}
 # alt: "A staircase of eleven steps and a side note, in TFLOP/s: naive {{ ladder.naive.tflops:.1f }}, coalesced {{ ladder.coalesced.tflops:.1f }}, shared tiles {{ ladder.shared_tiles.tflops:.1f }}, register column {{ ladder.register_column.tflops:.1f }}, register tile {{ ladder.register_tile.tflops:.1f }}, vector loads {{ ladder.vectorised.tflops:.1f }}, conflict-free {{ ladder.conflict_free.tflops:.1f }}, side note warp tiles {{ ladder.warp_tiles.tflops:.1f }}, asynchronous {{ ladder.asynchronous.tflops:.1f }}, tuned {{ ladder.tuned.tflops:.1f }}, register banks {{ ladder.register_banks.tflops:.1f }}, persistent {{ ladder.persistent.tflops:.1f }}. cuBLAS stands at {{ ladder.cublas.tflops:.1f }}, the data sheet at {{ ladder.cublas.tflops / ladder.cublas.of_peak:.0f }}."
-# caption: The first five steps are the lecture before. The strong part of a step is what it added; for the side note, 8, that is no more than the clock can tell from nothing.
+# caption: The first five steps are the lecture before. The strong part of a step is what it added; for the side note, 8, it may be noise.
 # ///
 #
 # /// table
@@ -132,7 +132,7 @@ record(ladder=compare(LADDER, square, seconds=0.3))
 #
 # /// claim | sgemm.first_of_cublas < 0.02 and abs(sgemm.last_of_cublas - 1) < 0.07
 # From {{ sgemm.first_of_cublas:.1%}} of the library to {{ sgemm.last_of_cublas:.1%}}. Call that level, and no more: on another card
-# either may be ahead, though hardly by 7 %. Read the second column beside the third, always. The library itself is at
+# either may be ahead, though hardly by as much as 7 %. Read the second column beside the third, always. The library itself is at
 # {{ ladder.cublas.of_peak:.0%}} of the data sheet, so a kernel that equals it still leaves {{ 1 - ladder.cublas.of_peak:.0%}} of the card unused. *Where those go* is the last question of this page.
 # /// otherwise
 # From {{ sgemm.first_of_cublas:.1%}} of the library to {{ sgemm.last_of_cublas:.1%}}. The library itself is at
@@ -556,7 +556,7 @@ record(
 #
 # /// claim | abs(ladder.warp_tiles.us / ladder.conflict_free.us - 1) < 0.06
 # And what the counter does not show, the clock does not show either: {{ ladder.conflict_free.us:.0f }} µs before,
-# {{ ladder.warp_tiles.us:.0f }} now. That is a tie, as far as a clock can tell: we vouch for it to within 6 %. So the warp tile is no step of this ladder. It stays in the kernels that follow, because whoever reads
+# {{ ladder.warp_tiles.us:.0f }} now. That is a tie, to within the 6 % that we vouch for. So the warp tile is no step of this ladder. It stays in the kernels that follow, because whoever reads
 # CUTLASS meets it at every turn, and because on tensor cores it is the warp that multiplies, and its tile is what it multiplies.
 # /// otherwise
 # {{ ladder.conflict_free.us:.0f }} µs before, {{ ladder.warp_tiles.us:.0f }} now.
@@ -665,8 +665,8 @@ record(
 # ///
 #
 # This is the one step without an idea of its own: the same kernel with other constants, and a third tray, since there is room. Which ones? Nobody worked that out
-# on paper. You try. What stands in the launcher, by compute capability, comes out of [a race of shapes](#which-shape). It cannot tell all of
-# them apart, and on another card another may win.
+# on paper. You try. What stands in the launcher, by compute capability, comes out of [a race of shapes](#which-shape). That race cannot tell
+# all of them apart, and on another card another shape may be the best.
 #
 # /// predict | Half as many warps fit in a room. In how many of the ticks is a call still made?
 # In far fewer · in about as many · in more
@@ -850,7 +850,7 @@ record(
 # is called *persistent*. And when too few tiles are left for all, lay them end to end and cut them into equal lengths *along K*. A block that has a
 # piece of a tile *adds* it to C. The idea is known as stream-K [^osama2023].
 #
-# That would be two changes, and it is a bundle again: two more go with them. The next tiles are ordered right after the barrier. And
+# But this step is a bundle again, and two more changes go with these. The next tiles are ordered right after the barrier. And
 # number 11 stored C number by number, to keep the drawers in order. Here is a way to have both. The libraries do not compute A × B but
 # **α × A × B**, with a number α that the caller gives; so does this kernel, and the caller gives 1. The products with α are *new* numbers, in registers of their own. Four of those may
 # lie side by side and go out as 16 bytes. The sums stay where they lay.
@@ -864,7 +864,7 @@ record(
 # /// reveal
 # The rooms are in use {{ vital.persistent.rooms:.1%}} of the ticks, before {{ vital.register_banks.rooms:.1%}}. The kernel takes
 # {{ ladder.persistent.us / ladder.register_banks.us:.3f }} times the time. Had all of the rest come back, it would be
-# {{ waves.n4096.full:.3f }}.
+# {{ waves.n4096.full:.3f }}; had none, 1.
 # ///
 #
 # /// table
@@ -876,8 +876,8 @@ record(
 # ///
 #
 # **{{ ladder.persistent.of_peak:.1%}} of peak**, {{ ladder.register_banks.us / ladder.persistent.us:.3f }} times the speed of kernel 11, and the last step of the ladder.
-# At this size the clock cannot vouch for the step: cards differ by about as much. So look at the counters here, and for the time at
-# [smaller matrices](#from-small-to-large-and-ugly-ones).
+# At this size the clock cannot vouch for the step: cards differ by about as much. So look at the counters. What the clock does vouch for
+# comes further down, with [smaller matrices](#from-small-to-large-and-ugly-ones).
 #
 # /// claim | vital.persistent.rooms > 1.01 * vital.register_banks.rooms and vital.persistent.issued > 1.01 * vital.register_banks.issued
 # The counters are plain. The empty rooms are gone: they are in use {{ vital.persistent.rooms / vital.register_banks.rooms:.3f }} times as much, and calls are made in
@@ -985,14 +985,15 @@ record(
 # /// claim | abs(product.persistent / ladder.persistent.of_peak - 1) < 0.17 and abs(product.cublas / ladder.cublas.of_peak - 1) < 0.17
 # Hold the product of the three beside the timed number: {{ product.persistent:.1%}} and {{ ladder.persistent.of_peak:.1%}} for ours,
 # {{ product.cublas:.1%}} and {{ ladder.cublas.of_peak:.1%}} for the library. Clock, counters and time come from three separate visits to the
-# card, so we vouch for no more than 17 %. That is enough to say that no large part is hidden: whoever wants more must raise one of the three.
+# card. So all we vouch for is that the two never lie 17 % apart. It is enough to say that no large part is hidden: whoever wants more must raise
+# one of the three.
 # /// otherwise
 # The product of the three is {{ product.persistent:.1%}}, timed are {{ ladder.persistent.of_peak:.1%}}.
 # ///
 #
 # /// claim | load.cublas.mhz > 0.86 * l1.card.clock_mhz and load.persistent.mhz > 0.86 * l1.card.clock_mhz
-# The clock is hardly to blame. Under the library it stands at {{ load.cublas.mhz:.0f }} MHz, at {{ load.cublas.watt:.0f }} W,
-# of {{ l1.card.clock_mhz:.0f }} MHz at the most. On no card of this model do we expect it below 86 % of that.
+# The clock is hardly to blame. Under the library it stands at {{ load.cublas.mhz:.0f }} MHz of at most {{ l1.card.clock_mhz:.0f }},
+# at {{ load.cublas.watt:.0f }} W. On no card of this model do we expect it below 86 % of its highest.
 # /// otherwise
 # The clock stands at {{ load.cublas.mhz:.0f }} MHz under load, of {{ l1.card.clock_mhz:.0f }}.
 # ///
@@ -1128,7 +1129,7 @@ record(
 #
 # /// claim | shape.wide.us < 1.07 * min(shape.small.us, shape.square.us, shape.tall.us, shape.turned.us, shape.flat.us)
 # We keep the last. We do not say that it is the best: several shapes lie closer together than two cards do, and this race cannot put them in
-# order. What it does say is that by keeping this one we give away less than 7 %. The 8 × 8 tile of steps 5 to 9 takes
+# order. It does say that with this one we give away less than 7 %. The 8 × 8 tile of steps 5 to 9 takes
 # {{ shape.small.us / shape.wide.us:.2f }} times the time, with all the other ideas in it.
 # /// otherwise
 # The 8 × 8 tile of steps 5 to 9 takes {{ shape.small.us / shape.wide.us:.2f }} times the time of the shape that we keep.
@@ -1136,7 +1137,7 @@ record(
 #
 # /// claim | abs(shape.flat.us / shape.wide.us - 1) < 0.06
 # And compare the last two rows. The same block and register tiles, and a warp that is flat or square: {{ shape.flat.us / shape.wide.us:.3f }}. If that is a
-# difference at all, it is one of less than 6 %. The side note of step 8, once more.
+# difference at all, it is less than 6 %. The side note of step 8, once more.
 # /// otherwise
 # A flat warp takes {{ shape.flat.us / shape.wide.us:.3f }} times the time of a square one.
 # ///
@@ -1230,8 +1231,8 @@ record(
 # ///
 #
 # /// claim | idea.one_way.us > 0.98 * idea.unchanged.us
-# The walk there and back is meant to count too. Always from the left, where fewer numbers are still at hand, takes {{ idea.one_way.us / idea.unchanged.us:.3f }} times the
-# time. A difference like that another card may shrink. What we vouch for is less: walking back costs you no more than 2 %, if it costs anything.
+# The walk there and back is meant to pay too. Always from the left, where fewer numbers are still at hand, takes {{ idea.one_way.us / idea.unchanged.us:.3f }} times the
+# time in this race. On another card it may be less. We vouch for this much only: the walk back does not cost you more than 2 %.
 # /// otherwise
 # Multiply-adds always from the left: {{ idea.one_way.us / idea.unchanged.us:.3f }} times the time.
 # ///
@@ -1241,14 +1242,14 @@ record(
 # says that *sharing* should pay and that *staying* only makes it possible. This race alone cannot prove it.
 #
 # /// claim | idea.three_trays.us > 0.99 * idea.unchanged.us
-# A third tray would give each tile one more step to come in. It takes {{ idea.three_trays.us / idea.unchanged.us:.3f }} times the time, so it saves you 1 % at the very
-# most. Nobody was waiting for tiles any more.
+# A third tray would give each tile one more step to come in. It takes {{ idea.three_trays.us / idea.unchanged.us:.3f }} times the time in this race, and nowhere
+# do we expect it to save as much as 1 %. Nobody was waiting for tiles any more.
 # /// otherwise
 # A third tray: {{ idea.three_trays.us / idea.unchanged.us:.3f }} of the time.
 # ///
 #
 # /// claim | abs(idea.in_bands.us / idea.unchanged.us - 1) < 0.06
-# The order of the tiles: {{ idea.in_bands.us / idea.unchanged.us:.3f }}. Nothing that this race could tell, and less than 6 % either way, as the counters foretold.
+# The order of the tiles: {{ idea.in_bands.us / idea.unchanged.us:.3f }}. To within 6 % it changes nothing, as the counters foretold.
 # /// otherwise
 # The order of the tiles: {{ idea.in_bands.us / idea.unchanged.us:.3f }}.
 # ///
@@ -1330,8 +1331,8 @@ record(
 # ///
 #
 # Against the library it depends on the size. At 512 we have {{ smooth.shared.n512.tflops / smooth.cublas.n512.tflops:.0%}} of it. A tile of 128 × 256 is a choice for large
-# matrices. The library has smaller ones as well, and picks. But so short a job differs more from card to card than a long one, so take that figure
-# as one run's.
+# matrices. The library has smaller ones as well, and picks. But so short a job differs more from card to card than a long one: take that as the figure
+# of one run.
 #
 # /// claim | smooth.shared.n1024.tflops > 1.02 * smooth.cublas.n1024.tflops
 # At 1024 the shared tiles win: {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of the library.
@@ -1351,7 +1352,7 @@ record(
 #
 # /// claim | abs(smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops - 1) < 0.07 and abs(smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops - 1) < 0.07
 # At 4096 and at 8192 the two stand level: {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} and {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}} of the library in
-# this race, and within 7 % of it on any card of this model, as far as we can tell. Who is ahead, we do not say. And do not make more of it than it is. The
+# this race. On another card either may be ahead, and we expect less than 7 % between them. Do not make more of it than it is. The
 # library does this for every type, shape and layout there is, and we do it for one.
 # /// otherwise
 # At 4096 we have {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} of the library, at 8192 {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}}.
@@ -1432,8 +1433,8 @@ record(
 # ///
 #
 # /// claim | abs(few.m256.shared.us / few.m256.cublas.us - 1) < 0.07 and abs(few.m512.shared.us / few.m512.cublas.us - 1) < 0.07
-# Beside the library: level at 256 × 256 and at 512 × 512, {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} and
-# {{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}} here, and within 7 % of it if you measure again.
+# Beside the library: level at 256 × 256 and at 512 × 512, with {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} and
+# {{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}} of it here. Measure again, and we expect less than 7 % between the two.
 # /// otherwise
 # At 256 × 256 it has {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} of the library, at 512 × 512
 # {{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}}.

@@ -276,7 +276,7 @@ record(
 # {{ mill.flops:.0f}} in a tick: N / 2 ticks of milling. For it the tray must hand out 64 rows of A and N columns of B, 32 bytes each. At 128 bytes a
 # tick that leaves {{ forecast.n8:.0f }} FLOPs a tick for 8 columns, {{ forecast.n16:.0f }} for 16, {{ forecast.n32:.0f }} for 32. From 64 on
 # the mill is what binds. Measured: {{ rate.wgmma.n8:.0f }}, {{ rate.wgmma.n16:.0f }}, {{ rate.wgmma.n32:.0f }},
-# {{ rate.wgmma.n64:.0f }}. One division, and the curve follows it; on any card of this model to within 12 %, we expect. A narrow order is
+# {{ rate.wgmma.n64:.0f }}. One division, and the curve follows it, to within 12 % should you measure again. A narrow order is
 # not slow. It is hungry.
 # /// otherwise
 # With 8 columns `wgmma` reaches {{ rate.wgmma.n8:.0f }} FLOPs in a tick, by hand {{ forecast.n8:.0f }}; with 256 it reaches
@@ -1276,8 +1276,8 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # {{ stall.mma_sync.mill:.1f}} wait for the mill, and it is at work in {{ tensor.mma_sync.busy:.0%}} of the ticks. Yet the race gives it
 # {{ climb.mma_sync.of_peak:.0%}} of peak. By hand: with this instruction a full mill is {{ rate.mma / mill.sheet:.0%}} of the sheet, it is full in
 # {{ tensor.mma_sync.busy:.0%}} of the ticks, and the clock is {{ tensor.mma_sync.clock / 1830:.0%}} of the sheet's. Multiply, and you have
-# {{ rate.mma / mill.sheet * tensor.mma_sync.busy * tensor.mma_sync.clock / 1830:.0%}}. Four numbers from four visits to the card: hold it beside the other one, and do not
-# ask for more than the same size.
+# {{ rate.mma / mill.sheet * tensor.mma_sync.busy * tensor.mma_sync.clock / 1830:.0%}}. The factors come from other visits to the card than the race, so expect the product near
+# the timed share, and not on it.
 # /// otherwise
 # The `mma.sync` kernel: {{ stall.mma_sync.mill:.1f}} warps wait for the mill, {{ stall.mma_sync.tray:.1f}} for the tray.
 # ///

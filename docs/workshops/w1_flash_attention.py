@@ -506,8 +506,9 @@ record(
 # Less carrying should mean less waiting. Let N grow from 512 to 16384 and hold the tokens, B·N = 16384:
 # short sequences come in large batches, long ones alone. 16 heads, d = 128, bf16, all runners in turns.
 #
-# One guest comes for the last length only, if it is installed on the machine that measures: FlashAttention-3 itself, as
-# FlashInfer carries it. It takes one sequence at a time, and at N = 16384 there is one.
+# One guest comes for the last length only, if it is installed on the machine that measures: FlashAttention-3, the third
+# generation, made for Hopper. FlashInfer, a library for serving models, carries it. It takes one sequence at a time, and
+# at N = 16384 there is one.
 #
 # Your kernel runs its own race, in fp32, against the plain recipe in fp32. It has no tensor cores. On one
 # line with bf16 kernels, we would compare a spoon with a mixer.
