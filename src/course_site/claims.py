@@ -15,6 +15,7 @@ import numpy as np
 from course_site.values import BadExpression, Scope, parse
 
 CONFIDENCE = 0.99
+SAMPLED = frozenset({"measurement", "samples", "counted", "trace"})  # leaves that are no fact, but found
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def is_so(condition: str, scope: Scope) -> bool:
     """
     expression = parse(condition)
     resolved = [scope.resolve(name) for name in expression.names]
-    if any(r.resamples is not None for r in resolved):
+    if any(r.resamples is not None or (r.leaf and r.leaf["kind"] in SAMPLED) for r in resolved):
         raise BadExpression(f"`{condition}` rests on samples: only a `/// claim` may compare those")
     truth = expression.compute([r.value for r in resolved])
     if not isinstance(truth, (bool, np.bool_)):

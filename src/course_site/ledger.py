@@ -129,13 +129,23 @@ def entries(course: Course, shown: dict[str, dict[str, str]]) -> list[dict[str, 
             company = _company(leaves)
             for name, leaf in leaves:
                 row = _leaf_entry(f"{page.id}.{name}", leaf, common, company)
-                if leaf["kind"] in ("measurement", "samples"):
-                    row["spread"] = round(course.scopes[page.id].resolve(f"{name}.spread").value, 5)
-                rows.append(row)
+                spread = _leaf_spread(course, page, name, leaf)
+                rows.append(row if spread is None else {**row, "spread": round(spread, 5)})
         for name, define in course.scopes[page.id].defines.items():
             rows += _define_entry(course, page, name, define.unit, define.what)
         rows += _shown_entries(course, page, shown.get(page.id, {}))
     return rows
+
+
+def _leaf_spread(course: Course, page: Page, name: str, leaf: dict[str, Any]) -> float | None:
+    """The spread of a recorded value; None for what does not differ from run to run."""
+    scope = course.scopes[page.id]
+    if leaf["kind"] in ("measurement", "samples"):
+        return float(scope.resolve(f"{name}.spread").value)
+    if leaf["kind"] not in ("quantity", "counted"):
+        return None
+    found = scope.resolve(name if leaf["kind"] == "quantity" else f"{name}.bytes")
+    return Result(found.value, found.resamples, (name,)).spread
 
 
 def _common(page: Page, record: Record) -> dict[str, Any]:

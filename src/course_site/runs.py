@@ -18,18 +18,19 @@ from typing import Any
 import numpy as np
 
 from course_site.record import Record, RecordError, is_sealed, seal, write_atomically
-from course_site.spread import BetweenRuns, factors, interval, kind_of
+from course_site.spread import CARDS_ENOUGH, UNSEEN_COMMON, BetweenRuns, factors, interval, kind_of
 from course_site.values import walk_leaves
 
 KEPT = 4  # runs of a page: enough for six pairs
 NAME = "runs.json"
+FIELDS = frozenset({"page", "date", "card", "commit", "code", "values"})  # of every run
 
 
 def load(root: Path, slug: str) -> list[dict[str, Any]]:
     """Every run that is kept, oldest first; empty where none was.
 
     Raises:
-        RecordError: the file is cut short, or was changed by hand.
+        RecordError: the file is cut short, was changed by hand, or is of another version.
     """
     path = root / "records" / slug / NAME
     if not path.exists():
@@ -39,9 +40,11 @@ def load(root: Path, slug: str) -> list[dict[str, Any]]:
         data = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         raise RecordError(f"{path}: is cut short or not JSON; {again}") from None
-    if not is_sealed(data):
+    if not isinstance(data, dict) or not is_sealed(data):
         raise RecordError(f"{path}: was changed by hand (its checksum does not match); {again}")
-    runs: list[dict[str, Any]] = data["runs"]
+    runs = data.get("runs")
+    if not isinstance(runs, list) or not all(isinstance(run, dict) and run.keys() >= FIELDS for run in runs):
+        raise RecordError(f"{path}: is not what this version reads; {again}")
     return runs
 
 
@@ -69,28 +72,34 @@ def between(runs: list[dict[str, Any]]) -> BetweenRuns:
     """What the runs say of the difference between runs, by kind of number."""
     common: dict[str, list[float]] = defaultdict(list)
     own: dict[str, list[float]] = defaultdict(list)
-    cards: set[str] = set()
+    cards: dict[str, set[str]] = defaultdict(set)
     dates: set[str] = set()
     for one, other in _pairs(runs):
-        # Runs from before a record knew its card's number teach as well; which card it was they cannot say.
-        cards |= {run["card"] for run in (one, other) if run["card"]}
         dates |= {run["date"] for run in (one, other)}
         apart: dict[str, list[float]] = defaultdict(list)
         for name, (kind, value) in one["values"].items():
             if name in other["values"] and value > 0 and other["values"][name][1] > 0:
                 apart[kind].append(float(np.log(other["values"][name][1] / value)))
         for kind, logs in apart.items():
+            # Runs from before a record knew its card's number teach as well; which card it was they cannot say.
+            cards[kind] |= {run["card"] for run in (one, other) if run["card"]}
             # With one or two numbers there is no telling what is common to all of them.
             together = float(np.mean(logs)) if len(logs) > 2 else 0.0
             if len(logs) > 2:
                 common[kind].append(together)
             own[kind] += [log - together for log in logs]
     return BetweenRuns(
-        common={kind: float(np.sqrt(np.mean(np.square(found)))) for kind, found in common.items()},
+        common={kind: _common(found, len(cards[kind])) for kind, found in common.items()},
         own={kind: _own(np.abs(found)) for kind, found in own.items() if kind in common},
         runs=len(dates),
-        cards=len(cards),
+        cards=len(set().union(*cards.values())),
     )
+
+
+def _common(together: list[float], cards: int) -> float:
+    """A standard deviation around 0; a few cards that agree do not speak for those never seen."""
+    found = float(np.sqrt(np.mean(np.square(together))))
+    return found if cards >= CARDS_ENOUGH else max(found, UNSEEN_COMMON)
 
 
 def _own(apart: np.ndarray) -> float:

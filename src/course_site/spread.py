@@ -56,7 +56,8 @@ class BetweenRuns:
     """How far two runs made apart lie apart: standard deviations of the difference of logarithms, by kind.
 
     Attributes:
-        common: what moves all numbers of a page together.
+        common: what moves all numbers of a page together; where fewer than `CARDS_ENOUGH` cards are known to be
+            among the runs of a kind, `UNSEEN_COMMON` at least.
         own: what every number has to itself.
         runs: how many runs of a page this was learnt from; 0 where nothing was.
         cards: how many different cards are known to be among them.
@@ -68,12 +69,10 @@ class BetweenRuns:
     cards: int = 0
 
     def of(self, kind: str) -> tuple[float, float]:
-        """The two parts for a kind; never below what an unseen card may bring."""
+        """The two parts for a kind; what an unseen card may bring where nothing was learnt of it."""
         common, own = self.common.get(kind), self.own.get(kind)
         if common is None or own is None:
             return UNSEEN_COMMON, UNSEEN_OWN
-        if self.cards < CARDS_ENOUGH:
-            common = max(common, UNSEEN_COMMON)
         return max(common, LEAST), max(own, LEAST)
 
 

@@ -19,9 +19,11 @@ from simpleeval import DEFAULT_OPERATORS, EvalWithCompoundTypes
 from course_kernels.measure.derive import ATTRIBUTES, derive
 from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import Machine
-from course_site.spread import BetweenRuns, factors, interval
+from course_site.spread import VARYING, BetweenRuns, factors, interval
 
 Number = float
+# Columns of a trace whose reduction differs from run to run, by the last word of their names.
+VARYING_COLUMNS = frozenset({unit.casefold() for unit in VARYING} | {"us"})
 Leaf = dict[str, Any]
 
 
@@ -236,8 +238,7 @@ class Scope:
         )
         return Resolved(value, drawn, unit, leaf)
 
-    @staticmethod
-    def _traced(name: str, leaf: Leaf, column: str, reducer: str) -> Resolved:
+    def _traced(self, name: str, leaf: Leaf, column: str, reducer: str) -> Resolved:
         reducers: dict[str, Callable[[list[float]], float]] = {
             "first": lambda c: c[0], "last": lambda c: c[-1], "min": min, "max": max,
             "mean": lambda c: sum(c) / len(c), "median": lambda c: float(np.median(c)),
@@ -247,7 +248,9 @@ class Scope:
                 f"unknown value {name!r}: the trace has {', '.join(leaf['columns'])}, each with {', '.join(reducers)}"
             )
         unit = column.rsplit("_", 1)[-1] if "_" in column else "1"
-        return Resolved(reducers[reducer](leaf["columns"][column]), None, unit, leaf)
+        value = reducers[reducer](leaf["columns"][column])
+        varies = unit.casefold() in VARYING_COLUMNS
+        return Resolved(value, self._drawn(leaf, name, value, kind="trace") if varies else None, unit, leaf)
 
     def leaf_names(self) -> list[str]:
         """Dotted names of every recorded leaf."""
@@ -328,17 +331,25 @@ class _Evaluator(EvalWithCompoundTypes):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class Expression:
-    """A checked expression: its tree with every dotted name replaced by a variable, and those names."""
+    """A checked expression: its text, its tree with every dotted name replaced by a variable, and those names."""
 
+    text: str
     tree: ast.expr
     names: tuple[str, ...]
 
     def compute(self, values: list[Any]) -> Any:
-        """The value when the names have these values, in order."""
+        """The value when the names have these values, in order.
+
+        Raises:
+            BadExpression: it has none, for a division by zero or a power too large.
+        """
         names = {f"v{i}": value for i, value in enumerate(values)}
         evaluator = _Evaluator(operators=_ARITHMETIC, names=names, functions=_FUNCTIONS)
-        with np.errstate(all="ignore"):
-            return evaluator.eval("", previously_parsed=self.tree)
+        try:
+            with np.errstate(all="ignore"):
+                return evaluator.eval("", previously_parsed=self.tree)
+        except Exception as error:
+            raise BadExpression(f"{self.text!r} cannot be computed: {error}") from None
 
 
 def parse(text: str) -> Expression:
@@ -384,7 +395,7 @@ def parse(text: str) -> Expression:
             isinstance(node, ast.Constant) and not isinstance(node.value, (int, float))
         ):
             raise BadExpression(f"{text.strip()!r}: {type(node).__name__} is not allowed in an expression")
-    return Expression(Names().visit(tree.body), tuple(names))
+    return Expression(text.strip(), Names().visit(tree.body), tuple(names))
 
 
 def evaluate(text: str, scope: Scope) -> Result:
@@ -399,11 +410,8 @@ def evaluate(text: str, scope: Scope) -> Result:
         if isinstance(expression.tree, ast.Name):
             return Result(resolved[0].value, None, expression.names)
         raise BadExpression(f"{text.strip()!r}: {expression.names[0]} is text")
-    try:
-        value = expression.compute([r.value for r in resolved])
-        resamples = expression.compute([r.value if r.resamples is None else r.resamples for r in resolved])
-    except Exception as error:
-        raise BadExpression(f"{text.strip()!r} cannot be computed: {error}") from None
+    value = expression.compute([r.value for r in resolved])
+    resamples = expression.compute([r.value if r.resamples is None else r.resamples for r in resolved])
     if isinstance(value, (np.bool_, np.floating, np.integer)):
         value = value.item()
     if isinstance(value, complex) or (isinstance(value, float) and not np.isfinite(value)):

@@ -10,7 +10,7 @@ from tiny_repository import make_repository, write_page
 
 from course_site import changes, runs
 from course_site.pages import read_page
-from course_site.record import RecordError, build_record
+from course_site.record import RecordError, build_record, seal
 from course_site.spread import LEAST, UNSEEN_COMMON, BetweenRuns, factors, interval, kind_of
 from course_site.values import walk_leaves
 
@@ -57,6 +57,22 @@ def test_two_runs_that_agree_do_not_speak_for_cards_never_seen(root):
     assert BetweenRuns().of("timing")[0] == UNSEEN_COMMON
 
 
+def test_cards_speak_for_the_kinds_that_they_measured_and_for_no_other(root):
+    """Counts were found on one card alone; that timings were compared on three says nothing of them."""
+    made = []
+    for number, card in ((1, "A"), (2, "B"), (3, "C")):
+        values = {f"t{n}": ("timing", 100.0) for n in range(5)}
+        if card != "C":
+            values |= {f"c{n}": ("traffic", 100.0) for n in range(5)}
+        made.append(
+            {"page": "p", "code": "1", "date": f"{number}", "card": card, "commit": "", "values": values}
+        )
+    terms = runs.between(made)
+    assert terms.cards == 3
+    assert terms.of("timing") == (LEAST, LEAST)
+    assert terms.of("traffic") == (UNSEEN_COMMON, LEAST)
+
+
 def test_a_stated_interval_covers_other_runs(root):
     made, terms = learn(root, 4, common=0.01, own=0.01)
     inside, of = np.sum(
@@ -87,9 +103,15 @@ def test_a_file_changed_by_hand_is_refused(root):
     path.write_text(path.read_text().replace("GPU-1", "GPU-9"))
     with pytest.raises(RecordError, match="changed by hand"):
         runs.load(root, SLUG)
-    path.write_text("{")
-    with pytest.raises(RecordError, match="cut short"):
-        runs.load(root, SLUG)
+    for text, said in (
+        ("{", "cut short"),
+        ("[]", "changed by hand"),
+        (json.dumps(seal({"kind": "runs"})), "not what this version reads"),
+        (json.dumps(seal({"kind": "runs", "runs": [{"page": "p"}]})), "not what this version reads"),
+    ):
+        path.write_text(text)
+        with pytest.raises(RecordError, match=said):
+            runs.load(root, SLUG)
 
 
 def test_every_run_stands_on_a_line_of_its_own(root):

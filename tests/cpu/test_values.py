@@ -207,3 +207,18 @@ def test_chains_and_and_or_hold_round_by_round():
 def test_a_claim_needs_a_comparison_of_numbers(condition):
     with pytest.raises(BadExpression):
         judge(condition, scope())
+
+
+def test_what_a_trace_comes_to_differs_from_run_to_run():
+    page = scope()
+    page.terms = BetweenRuns()
+    assert 0.01 < evaluate("power.power_w.max", page).spread < 0.1
+    assert judge("power.power_w.max > 699", page).undecided
+    assert judge("power.power_w.max > 500", page).holds
+    lines = {"kind": "trace", "columns": {"line": [1, 2, 3], "lane": [0, 1, 2]}}
+    assert evaluate("lines.line.max", scope(lines=lines)).spread is None  # places, which no clock moves
+
+
+def test_a_claim_that_cannot_be_computed_is_a_line():
+    with pytest.raises(BadExpression, match=r"^'flash.full.us / \(steps.m - 3\) > 1' cannot be computed: "):
+        judge("flash.full.us / (steps.m - 3) > 1", scope())
