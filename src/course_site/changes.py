@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from course_site.record import Record, write_atomically
+from course_site.record import Record, RecordError, write_atomically
 from course_site.runs import middle
 from course_site.spread import BetweenRuns, factors, interval
 from course_site.values import walk_leaves
@@ -64,12 +64,18 @@ def _path(root: Path, slug: str) -> Path:
 
 
 def load(root: Path, slug: str) -> list[dict[str, Any]]:
-    """Everything that ever moved in an edition, oldest first."""
+    """Everything that ever moved in an edition, oldest first.
+
+    Raises:
+        RecordError: the file is cut short, or is no such list.
+    """
     path = _path(root, slug)
     if not path.exists():
         return []
-    entries: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["moved"]
-    return entries
+    try:
+        return [asdict(Moved(**entry)) for entry in json.loads(path.read_text(encoding="utf-8"))["moved"]]
+    except (ValueError, KeyError, TypeError):
+        raise RecordError(f"{path}: is cut short or no list of what moved; restore it with git") from None
 
 
 def append(root: Path, slug: str, found: list[Moved]) -> None:

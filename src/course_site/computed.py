@@ -40,7 +40,7 @@ def computed(pages: Sequence[Page], root: Path) -> dict[str, Record | PageFailed
     for page in pages:
         with contextlib.suppress(RecordError):
             record = Record.load(_cached(root, page))
-            if record.meta["provenance"]["listing"] == known and not stale_reasons(page, record, root):
+            if record.meta["provenance"].get("listing") == known and not stale_reasons(page, record, root):
                 found[page.id] = record
     left = [page for page in pages if page.id not in found]
     return found | (_execute(left, root, known) if left else {})

@@ -8,7 +8,6 @@ A page is *static* (nothing runs), *fresh* (its record holds, or it measures not
 from __future__ import annotations
 
 import json
-import os
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +17,7 @@ from course_kernels.measure.machine import Machine, machine_for
 from course_site import bibliography, glossary, physics, runs, session_checks, tested
 from course_site.manifest import strangers
 from course_site.pages import Page, PageError, find_pages
-from course_site.record import (
-    Record,
-    RecordError,
-    record_path,
-    stale_reasons,
-)
+from course_site.record import Record, RecordError, record_path, stale_reasons
 from course_site.spread import BetweenRuns
 from course_site.values import Scope
 
@@ -147,9 +141,8 @@ def load_course(root: Path, slug: str | None = None, *, draft: bool = False, reb
     for path, message in strangers(root.resolve()):
         course.problem(path, message)
     if course.problems:
-        return (
-            course  # a library that is not what it seems can break what comes next, and then nobody reads why
-        )
+        # A library that is not what it seems can break what comes next, and then nobody reads why.
+        return course
     try:
         course.pages = find_pages(root)
     except PageError as error:
@@ -224,7 +217,7 @@ def _load_state(course: Course, page: Page) -> str:
         return "waiting" if awaited else "stale"
     course.records[page.id] = record
     reasons = stale_reasons(page, record, course.root)
-    made_up = record.meta["provenance"].get("fake") and not os.environ.get("COURSE_FAKE_GPUS")
+    made_up = record.made_up
     if made_up and not (awaited or course.draft):
         course.problem(page.path, f"its record is of a GPU that COURSE_FAKE_GPUS made up; {again}")
     dirty = state == "fresh" and course.is_reference and record.dirty

@@ -179,6 +179,7 @@ def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
         print(f"docs: --jobs {options.jobs}, but {len(gpus)} GPU here: one page at a time on each")
     for path, message in strangers(root):
         raise CannotStart(f"{path}: {message}")
+    _check_beside(root, slug)
     outcome.slug = slug
     if groups:
         _run_tests(root, groups, outcome)
@@ -327,6 +328,8 @@ def _jobs(root: Path, pages: list[Page], slug: str, gpus: list[Gpu], *, only_sta
                 reasons = stale_reasons(page, record, root)
                 if edition and record.edition != edition:
                     reasons.append(f"its record is of {_difference(record.edition, edition)}")
+                if record.made_up:
+                    reasons.append("its record is of a GPU that COURSE_FAKE_GPUS made up")
                 if record.dirty and slug == _reference(root):
                     reasons.append("its record was made from files that differ from their commit")
             except RecordError as error:
@@ -387,6 +390,18 @@ def _print_plan(jobs: list[Job], gpus: list[Gpu], slug: str, groups: list[Verdic
         print(f"  {where}: {job.reasons[0]}{more}")
     total = sum(job.forecast_s for job in jobs) / 60
     print(f"{len(jobs)} page{'s' * (len(jobs) != 1)}, about {total:.1f} GPU minutes")
+
+
+def _check_beside(root: Path, slug: str) -> None:
+    """What every page's record is added to must be readable, before a minute of a GPU is spent."""
+    from course_site import changes, runs
+    from course_site.record import RecordError
+
+    try:
+        runs.load(root, slug)
+        changes.load(root, slug)
+    except RecordError as error:
+        raise CannotStart(str(error)) from None
 
 
 # --- measuring --------------------------------------------------------------------------------------------

@@ -98,6 +98,11 @@ class Record:
         return bool(provenance["dirty"]) and not provenance.get("fake")
 
     @property
+    def made_up(self) -> bool:
+        """True where COURSE_FAKE_GPUS made the GPU up, and does not do so now: nothing of it was measured."""
+        return bool(self.meta["provenance"].get("fake")) and not os.environ.get("COURSE_FAKE_GPUS")
+
+    @property
     def seconds(self) -> float:
         """Run time of the whole page in seconds."""
         return float(sum(self.meta["seconds"]))

@@ -41,7 +41,7 @@ from course_site.course import Course, Problem
 from course_site.directives import Block, DirectiveError
 from course_site.fences import LANGUAGES, fenced
 from course_site.pages import Cell, Page
-from course_site.record import MIME
+from course_site.record import MIME, RecordError
 from course_site.sessions import STOPS
 from course_site.values import Define, ExpressionError, NotOnThisCard, evaluate, format_value
 
@@ -668,7 +668,10 @@ class _Renderer:
         return self._slot(ledger.LEDGER_TOKEN)
 
     def _moved_block(self, _block: Block) -> str:
-        return ledger.moved_markdown(self.course)
+        try:
+            return ledger.moved_markdown(self.course)
+        except RecordError as error:
+            raise DirectiveError(str(error).replace(f"{self.course.root}/", "")) from None
 
     def _glossary_block(self, _block: Block) -> str:
         return glossary.glossary_markdown(self.course.terms)

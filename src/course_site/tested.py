@@ -225,15 +225,21 @@ def declared_groups(file: Path) -> tuple[str, ...]:
     """What a test file writes in GROUPS, read without running it.
 
     Raises:
-        GroupsUnknown: it writes none, or something that cannot be read so.
+        GroupsUnknown: it writes none, something that cannot be read so, or is no Python.
     """
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    try:
+        body = ast.parse(file.read_text(encoding="utf-8")).body
+    except SyntaxError as error:
+        raise GroupsUnknown(
+            f"{TESTS.as_posix()}/{file.name}: is no Python: line {error.lineno}: {error.msg}"
+        ) from None
+    for node in body:
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == "GROUPS" for target in node.targets
         ):
             try:
                 declared = ast.literal_eval(node.value)
-            except ValueError:
+            except (ValueError, TypeError):
                 break
             if declared and isinstance(declared, tuple) and all(isinstance(name, str) for name in declared):
                 return declared

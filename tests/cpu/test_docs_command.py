@@ -394,6 +394,27 @@ def test_a_record_of_other_versions_counts_as_stale(root, monkeypatch, capsys):
     assert "its record is of torch 2.11, here is 2.99" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["runs.json", "changes.json"])
+def test_what_records_are_added_to_is_read_before_anything_is_measured(root, capsys, name):
+    write_page(root, "one", recording("seen"))
+    slug = find_gpus()[0].slug
+    write(root, f"records/{slug}/{name}", "{")
+    assert measure(root) == 2
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    assert f"{name}: is cut short" in said
+    assert records(root) == []
+
+
+def test_a_record_of_a_made_up_card_is_planned_anew(root, monkeypatch, capsys):
+    write_page(root, "one", recording("seen"))
+    assert measure(root) == 0
+    monkeypatch.setattr(Record, "made_up", True)  # while a GPU is made up, its records are as good as any
+    capsys.readouterr()
+    assert docs.main(["--plan", "--stale"], root) == 0
+    assert "its record is of a GPU that COURSE_FAKE_GPUS made up" in capsys.readouterr().out
+
+
 def test_an_unreadable_record_is_measured_again(root, capsys):
     page = write_page(root, "a", "1")
     assert measure(root) == 0

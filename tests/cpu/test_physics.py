@@ -10,9 +10,7 @@ from test_render import repository as page_and_record
 from course_kernels.measure import machine
 
 # It measures, so its record is committed and can be old.
-PAGE = (
-    SHOWN if "# needs:" in SHOWN else SHOWN.replace("# title: Flash\n", "# title: Flash\n# needs: [gpu]\n", 1)
-)
+PAGE = SHOWN
 FAR = {
     "kind": "samples",
     "unit": "B/clk",
@@ -65,6 +63,16 @@ def test_a_mended_data_sheet_is_held_against_the_records(tmp_path, monkeypatch):
     (said,) = problems(root)
     assert said.startswith("docs/w1.py: quick: p/k01 is faster than the floor: it took 70")
     assert "the least possible time on NVIDIA H200 SXM is 833.3 µs" in said
+
+
+def test_a_number_that_lacks_a_field_is_one_line(tmp_path, monkeypatch):
+    lacking = {key: value for key, value in measurement(700.0).items() if key != "workload"}
+    root = repository(tmp_path, monkeypatch, names={**NAMES, "old": lacking})
+
+    (said,) = problems(root)
+    assert said.startswith("docs/w1.py: old is not what this version records (")
+    assert "'workload'" in said
+    assert problems(root, draft=True) == []
 
 
 @pytest.mark.parametrize("state", ["waiting", "stale"])

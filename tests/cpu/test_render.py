@@ -342,6 +342,8 @@ def test_what_the_measuring_machine_had_chooses_the_text(tmp_path, monkeypatch):
     ("condition", "said"),
     [
         ("flash.tflops > 1.4 * sdpa.tflops", "rests on samples: only a `/// claim` may compare those"),
+        ("flash.spread < 1", "rests on samples: only a `/// claim` may compare those"),
+        ("guests.raced / 0 == 1", "cannot be computed: "),
         ("guests.raced + 1", "has no comparison in it"),
         ("guests.races == 1", "unknown value 'guests.races'"),
     ],
@@ -408,3 +410,31 @@ def test_a_pragma_does_not_hold_back_the_margin(tmp_path):
     file = tmp_path / "k.cu"
     file.write_text("  // region loop\n#pragma unroll\n    for (;;)\n      x++;\n  // endregion\n")
     assert source_region(file, "loop") == ("#pragma unroll\nfor (;;)\n  x++;", 2)
+
+
+def test_every_found_number_of_the_ledger_has_its_spread(tmp_path, monkeypatch):
+    counted = {
+        "kind": "counted",
+        "kernel": "p/k01",
+        "read_bytes": 10**9,
+        "write_bytes": 1,
+        "workload": {"dtype": "fp8", "dims": {}},
+        "kernels": [{"name": "k"}],
+    }
+    took = {"kind": "quantity", "value": 3.0, "unit": "s", "how": "timed"}
+    names = {**NAMES, "traffic": counted, "took": took}
+    course, rendered = render(repository(tmp_path, monkeypatch, names=names))
+    rows = {row["name"]: row for row in entries(course, {"w1": rendered.shown})}
+    for name in ("flash", "traffic", "took"):
+        assert 0.01 < rows[f"w1.{name}"]["spread"] < 0.1, name
+    assert "spread" not in rows["w1.m"]  # worked out, not found
+
+
+def test_a_broken_list_of_what_moved_is_one_line(tmp_path, monkeypatch):
+    page = WITH_GUEST.replace("# The tuned kernel", "# /// moved\n# ///\n#\n# The tuned kernel", 1)
+    root = repository(tmp_path, monkeypatch, page, THERE)
+    assert problems(root) == []
+    write(root, "records/nvidia-h200/changes.json", '{"moved": [{"name": "w1.flash"}]}')
+    (said,) = problems(root)
+    assert "records/nvidia-h200/changes.json: is cut short or no list of what moved" in said
+    assert str(root) not in said

@@ -97,6 +97,17 @@ def test_a_test_file_without_groups_is_refused(tree, edit):
         _ = tested.Project(tree).groups
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("def test_it(:\n", "is no Python: line 1: "), ("GROUPS = {[]: 1}\n", "does not say whose tests it")],
+)
+def test_a_test_file_that_cannot_be_read_is_one_line(tree, edit, text, said):
+    edit("tests/gpu/test_more.py", new=text)
+
+    with pytest.raises(tested.GroupsUnknown, match=rf"^tests/gpu/test_more\.py: {said}"):
+        _ = tested.Project(tree).groups
+
+
 def test_a_problem_without_tests_of_its_own_has_a_group_all_the_same(tree, edit, fresh):
     edit(f"{KERNELS}/scan/problem.py", new="PROBLEM = 1\n")
     edit(f"{KERNELS}/scan/k01_serial.py", new="X = 1\n")
