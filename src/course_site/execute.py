@@ -378,7 +378,8 @@ def revision(root: Path, files: list[str]) -> dict[str, Any]:
     if (root / ".git").exists() and shutil.which("git"):
         commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
         status = subprocess.run(
-            [*git, "status", "--porcelain", "--untracked-files=all", "--", *files],
+            # What git ignores is in no commit either.
+            [*git, "status", "--porcelain", "--untracked-files=all", "--ignored", "--", *files],
             capture_output=True,
             text=True,
         )

@@ -344,6 +344,9 @@ def test_a_revision_says_whether_a_listed_file_differs(root, monkeypatch):
     assert revision(root, ["src/tiny/kernel.py"])["dirty"] is False
     assert revision(root, ["src/tiny/kernel.py", "src/tiny/lazy.py"])["dirty"] is True
     assert revision(root, ["src/tiny/new.py"])["dirty"] is True
+    write(root, ".gitignore", "ignored.py\n")
+    write(root, "src/tiny/ignored.py", "")
+    assert revision(root, ["src/tiny/kernel.py", "src/tiny/ignored.py"])["dirty"] is True
 
 
 def test_without_git_the_revision_comes_from_a_file_or_the_environment(root, monkeypatch):
