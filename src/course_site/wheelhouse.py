@@ -113,6 +113,11 @@ def collect(root: Path, options: argparse.Namespace) -> None:
     write_revision(root, folder)
     if options.revision_only:
         print(f"wheelhouse: revision.txt is written in {folder}")
+        if (folder / PARTS).exists():
+            print(
+                f"wheelhouse: {folder / PARTS} holds the one before: carry this one too, and lay it into "
+                f"{options.into.as_posix()} after the parts are joined"
+            )
         return
     have = read_pip_list(options.have) if options.have else {}
     for old in folder.glob("*.whl"):

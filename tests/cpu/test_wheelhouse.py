@@ -177,12 +177,20 @@ def test_too_many_parts_are_one_line(root, capsys):
     )
 
 
-def test_the_revision_alone_leaves_the_wheels_alone(root):
+def test_the_revision_alone_leaves_the_wheels_alone(root, capsys):
     wheel = write(root, "wheelhouse/kept-1.0-py3-none-any.whl", "")
     commit = commit_all(root)
     assert wheelhouse.main(["--revision-only"], root) == 0
     assert (root / "wheelhouse/revision.txt").read_text().splitlines()[0] == commit
     assert wheel.exists()
+    assert "parts" not in capsys.readouterr().out
+
+
+def test_a_new_revision_is_not_in_parts_that_were_cut_before(root, capsys):
+    (root / "wheelhouse/parts").mkdir(parents=True)
+    commit_all(root)
+    assert wheelhouse.main(["--revision-only"], root) == 0
+    assert "parts holds the one before: carry this one too" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
