@@ -51,7 +51,6 @@ def run(tmp_path_factory):
             patch.setattr(torch, "empty", lambda *size, **how: torch.full(*size, nan, **how))
             if hasattr(module, "allow_shared_memory"):
                 patch.setattr(module, "allow_shared_memory", lambda kernel, n_bytes: None)
-                module._kernel.cache_clear()
             return module.gemm(a, b, **options)
 
     return run
