@@ -38,13 +38,12 @@ def moved(old: Record | None, new: Record, terms: BetweenRuns) -> list[Moved]:
     if old is None:
         return []
     before = {name: leaf for name, leaf in walk_leaves(old.names) if _number(leaf) is not None}
-    run = f"{old.meta['id']}|{old.meta['provenance']['date']}"
     found = []
     for name, leaf in walk_leaves(new.names):
         if name not in before or _number(leaf) is None or leaf["kind"] != before[name]["kind"]:
             continue
         (a, unit), (b, _) = _number(before[name]), _number(leaf)  # type: ignore[misc]
-        drawn = factors(before[name], name=name, run=run, terms=terms)
+        drawn = factors(before[name], name=name, run=old.run, terms=terms)
         low, high = (a, a) if drawn is None else interval(a * drawn)
         if not min(low, a - LEAST * abs(a)) <= b <= max(high, a + LEAST * abs(a)):
             found.append(Moved(f"{new.meta['id']}.{name}", a, b, unit, str(new.meta["provenance"]["date"])))

@@ -103,7 +103,7 @@ class Course:
     def _scope(self, page: Page) -> Scope:
         record = self.records.get(page.id)
         names = record.names if record and self.has_numbers(page.id) else {}
-        run = str(record.meta["provenance"]["date"]) if record else ""
+        run = record.run if record else page.id
         slug = record.edition.get("slug", self.slug) if record else self.slug
         return Scope(page.id, names, self.machine(page), run, self.between(slug), others=self.scopes.get)
 

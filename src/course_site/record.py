@@ -103,6 +103,11 @@ class Record:
         return bool(self.meta["provenance"].get("fake")) and not os.environ.get("COURSE_FAKE_GPUS")
 
     @property
+    def run(self) -> str:
+        """What tells this run of its page from every other run."""
+        return f"{self.meta['id']}|{self.meta['provenance']['date']}"
+
+    @property
     def seconds(self) -> float:
         """Run time of the whole page in seconds."""
         return float(sum(self.meta["seconds"]))

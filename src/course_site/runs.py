@@ -149,12 +149,11 @@ def middle(leaf: dict[str, Any]) -> float | None:
 def covered(old: Record, new: Record, terms: BetweenRuns) -> tuple[int, int]:
     """How many timings of a new record lie inside the interval that the old one stated, and of how many."""
     before = dict(walk_leaves(old.names))
-    run = f"{old.meta['id']}|{old.meta['provenance']['date']}"
     inside = of = 0
     for name, leaf in walk_leaves(new.names):
         if leaf["kind"] != "measurement" or before.get(name, {}).get("kind") != "measurement":
             continue
-        drawn = factors(before[name], name=name, run=run, terms=terms)
+        drawn = factors(before[name], name=name, run=old.run, terms=terms)
         then, now = middle(before[name]), middle(leaf)
         if drawn is None or then is None or now is None:
             continue

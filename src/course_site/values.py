@@ -200,7 +200,7 @@ class Scope:
         """Medians that another run may find; None where nothing varies."""
         if not blocks:
             leaf = {key: value for key, value in leaf.items() if key not in ("blocks", "blocks_us")}
-        drawn = factors(leaf, name=stem, run=f"{self.page_id}|{self.run}", terms=self.terms, kind=kind)
+        drawn = factors(leaf, name=stem, run=self.run, terms=self.terms, kind=kind)
         return None if drawn is None else median * drawn
 
     def _spread(self, leaf: Leaf, stem: str, median: float) -> Resolved:
