@@ -214,14 +214,14 @@ record(
 # that we state holds this part and another one, which no run can see: how far runs on other days and other cards
 # lie apart.
 #
-# **A look at the stove.** Clock, power, temperature and whatever holds the card back are read *while* a
-# kernel runs, and kept for each kernel apart. The card renews what it tells only some ten times a second, so
-# in a race its figures belong to nobody. Once in every race each kernel therefore runs alone, back to back,
-# until the figures are its own. Those runs are no samples.
-#
 # **A last taste.** Somewhere in the last block, at a round drawn at random, the values in the inputs are
 # changed without a word. After the last round the answers of the last timed calls are checked once more. Who
 # was right as long as somebody looked, and then served the old plate, is caught here.
+#
+# **A look at the stove.** Clock, power, temperature and whatever holds the card back are read *while* a
+# kernel runs, and kept for each kernel apart. The card renews what it tells only some ten times a second, so
+# in a race its figures belong to nobody. When all is sampled and tasted, each kernel therefore runs alone, back
+# to back, until the figures are its own. Those runs are no samples, and what they heat up no sample pays for.
 #
 # Sampling stops after a set time, with never fewer than 12 samples and never more than 1000. All that is
 # drawn comes from one seed. It stands in the record, and in the refusal of every wrong answer; with it a run can
@@ -621,10 +621,10 @@ record(
 # - **The power meter is slow.** So clock and power in the ledger are those of a kernel that runs back to back. In
 #   the race it takes turns with others, and with the reading that clears the larder; there it may run at
 #   another clock.
-# - **Alone at the power limit.** A kernel that is measured on its own has the run that reads its clock and power
-#   at the end of one block, and what that heats up, the next block may pay for. At the limit its blocks lie far
-#   apart, and we did not even it out: the spread of the TF32 multiply of 8192 is
-#   {{ multiply.tf32.n8192.spread:.0%}}, that of the fp32 one {{ multiply.fp32.n8192.spread:.0%}}.
+# - **Alone at the power limit.** There the card lowers its clock at a moment of its own choice, and by a step. In a
+#   race that step meets all. Who runs alone may meet it between two blocks, which then lie far apart; six blocks
+#   do not even it out. The spread of the bf16 multiply of 8192 is {{ multiply.bf16.n8192.spread:.1%}}, that of the
+#   TF32 one {{ multiply.tf32.n8192.spread:.1%}}, of the fp32 one {{ multiply.fp32.n8192.spread:.1%}}.
 # - **Below the floor of our clock.** For jobs of a few microseconds, the two marks and the start of the
 #   kernel are a good part of the time. Small numbers are right as *what you would see between two marks*,
 #   not as the time of the arithmetic. One such kernel, raced against itself under another name, does not always

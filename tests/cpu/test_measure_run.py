@@ -56,6 +56,9 @@ class MadeUpClock:
                 result = call()
                 if block == BLOCKS - 1:
                     race.keep(name, result)
+        race.judge()
+        for call in calls.values():  # as the clock does to read the card
+            call()
         return Timing({name: self.sampled(1 + i) for i, name in enumerate(calls)}, 2 * BLOCKS)
 
     def sampled(self, factor):
@@ -219,11 +222,25 @@ def test_who_looks_at_every_new_tensor_once_is_refused():
 
     counted, before = {"calls": 0}, 10**9
     measure(Competitor("test/honest", PROBLEM, function), W, **on_cpu(), seed=1)
-    of_the_check = counted["calls"] - 2 * BLOCKS
+    of_the_check = counted["calls"] - 2 * BLOCKS - 1  # the last one while the card is read
     counted, before = {"calls": 0}, of_the_check
 
     with pytest.raises(WrongResult, match="wrong after it: "):
         measure(Competitor("test/lazy", PROBLEM, function), W, **on_cpu(), seed=1)
+
+
+def test_an_answer_that_is_mended_while_the_card_is_read_is_refused():
+    made = []
+
+    def function(x, s):
+        for x_then, s_then, out in made[6:]:
+            out.copy_(x_then * s_then[:, None])
+        out = x * s[:, None] if len(made) < 6 else torch.zeros_like(x)
+        made.append((x, s, out))
+        return out
+
+    with pytest.raises(WrongResult, match="wrong after it: "):
+        measure(Competitor("test/late", PROBLEM, function), W, **on_cpu(), seed=1)
 
 
 def test_a_late_wrong_answer_speaks_before_the_floor():

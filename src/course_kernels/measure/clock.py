@@ -52,7 +52,8 @@ MAX_EVERY = 50
 
 # The card renews what it tells of clocks and power about ten times a second, and the power is a mean over that time:
 # a reading speaks of one competitor only after that one alone has run for longer. So once in a race each runs back to
-# back for so long, its results dropped, and is read at the end of it, with two chunks still ahead.
+# back for so long, its results dropped, and is read at the end of it, with two chunks still ahead. That heats the card
+# as no round does, so it comes when all samples are taken.
 BURST_S = 0.22
 CHUNK_US = 4000.0
 CHUNK_CALLS = 256
@@ -74,6 +75,9 @@ class Race(Protocol):
 
     def keep(self, name: str, result: Any) -> None:
         """What the last timed call of a competitor returned; a call that came after the refill."""
+
+    def judge(self) -> None:
+        """All is timed and kept. Calls come after this, for the card's state alone: they could mend what was kept."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ class Timer(Protocol):
     """Anything that can time a race; tests bring their own."""
 
     def time(self, race: Race, seconds: float, *, seed: int) -> Timing:
-        """Samples of every competitor; `race.keep` gets a last result of each."""
+        """Samples of every competitor; `race.keep` gets a last result of each, then `race.judge` is called."""
 
 
 class Clock:
@@ -235,6 +239,9 @@ class _Sitting:
                 for name, every in every_of(medians).items():
                     self.tracks[name].every = every
                     self.tracks[name].rough_us = medians[name]
+        self.race.judge()
+        for name, call in self.calls.items():
+            self.tracks[name].running.append(self._burst(call, self.tracks[name]))
         return Timing({name: track.sampled() for name, track in self.tracks.items()}, self.rounds)
 
     def _block(self, block: int) -> None:
@@ -251,10 +258,7 @@ class _Sitting:
             turn += 1
         if refill_at is not None:
             self.race.refill()
-        # Shared out over the blocks: what one heats up, no block has more of than another.
-        for name in list(self.calls)[block::BLOCKS]:
-            self.tracks[name].running.append(self._burst(self.calls[name], self.tracks[name]))
-        # All take part, however slow. In the last block nothing runs after it: what it returned will be judged.
+        # All take part, however slow. In the last block nothing is timed after it: what it returned will be judged.
         self._round(list(self.calls), block, keep=last)
 
     def _spent(self) -> float:
@@ -366,6 +370,9 @@ class _Unchanging:
         pass
 
     def keep(self, name: str, result: Any) -> None:
+        pass
+
+    def judge(self) -> None:
         pass
 
 

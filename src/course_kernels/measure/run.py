@@ -87,7 +87,6 @@ def compare(
     race = _Race(field, check, seed, device)
     with torch.no_grad():
         timing = (timer or Clock()).time(race, seconds, seed=seed)
-    again = check.after(race.last, race.inputs)
     group = f"g{secrets.token_hex(4)}"
     results = {}
     for name, competitor in field.items():
@@ -98,7 +97,7 @@ def compare(
             check.problem,
             sampled.us,
             group=group,
-            error=max(errors[name], again[name]),
+            error=max(errors[name], race.errors[name]),
             blocks=sampled.block,
             rounds=timing.rounds,
             every=sampled.every,
@@ -118,12 +117,13 @@ class _Race:
 
     Attributes:
         inputs: those of the latest block.
-        last: what the last timed call of each returned.
+        errors: of what the last timed call of each returned.
     """
 
     def __init__(self, field: Mapping[str, Competitor], check: Check, seed: int, device: str) -> None:
         self.inputs: tuple[torch.Tensor, ...] = ()
-        self.last: dict[str, Any] = {}
+        self.errors: Mapping[str, float] = {}
+        self._last: dict[str, Any] = {}
         self._field, self._check, self._device = field, check, device
         self._draw = random.Random(f"addresses {seed}")
         self._spacers: list[torch.Tensor] = []
@@ -157,7 +157,11 @@ class _Race:
         self._check.refill(self.inputs)
 
     def keep(self, name: str, result: Any) -> None:
-        self.last[name] = result
+        self._last[name] = result
+
+    def judge(self) -> None:
+        self.errors = self._check.after(self._last, self.inputs)
+        self._last = {}
 
     def _space(self) -> list[torch.Tensor]:
         """Memory of random sizes, held through a block: one for each of the pools of PyTorch's allocator."""
