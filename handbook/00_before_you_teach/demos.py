@@ -20,7 +20,9 @@
 # The multiply on the screen is done in a blink. You wait for everything around it, as a guest waits for a kitchen
 # that opens its doors only now:
 #
-# - **Python starts and reads PyTorch** from the disk. Nobody gets around that.
+# - **Python starts and reads PyTorch** from the disk. Nobody gets around that. (Python keeps what it has once made of
+#   PyTorch's text, and so it does here. Some containers forbid it, with `PYTHONDONTWRITEBYTECODE`. There every
+#   start takes several seconds more.)
 # - **The kernels are compiled.** A pan that hung on its hook yesterday would be quicker; we take none from the hook.
 # - **The truth is worked out** in float64, and every answer is checked against it before the clock starts.
 # - **Each kernel runs many times,** for as long as `--seconds` says.
@@ -183,6 +185,8 @@ def waits_for(name: str, times: int = 1) -> list[float]:
     return seconds
 
 
+# What Python makes of PyTorch's text is there from here on, as it is wherever PyTorch has run before.
+subprocess.run([sys.executable, "-c", "import torch"], check=True)
 failed: list[str] = []
 waits = {name: waits_for(name) for name in DEMOS if name != TWICE}
 waits[TWICE] = waits_for(TWICE, times=2)

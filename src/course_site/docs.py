@@ -181,6 +181,7 @@ def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
         raise CannotStart(f"{path}: {message}")
     _check_beside(root, slug)
     outcome.slug = slug
+    _keep_bytecode(root)
     if groups:
         _run_tests(root, groups, outcome)
     _measure_all(root, jobs, gpus[: options.jobs], options, started, outcome)
@@ -457,6 +458,16 @@ def _run_tests(root: Path, groups: list[Verdict], outcome: Outcome) -> None:
     )
     if done.returncode:
         outcome.failed.append(("tests/gpu", f"pytest ended with {done.returncode}, see above"))
+
+
+def _keep_bytecode(root: Path) -> None:
+    """Let what is started from here keep the bytecode of the libraries, also where the machine says to keep none.
+
+    A container often forbids it and has none of PyTorch: then every start of Python compiles PyTorch's sources anew,
+    which is half of the wait. It lies in .cache/python; the installed libraries stay as they are.
+    """
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        os.environ.setdefault("PYTHONPYCACHEPREFIX", str(root / ".cache" / "python"))
 
 
 def _measure_all(

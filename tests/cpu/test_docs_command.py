@@ -71,6 +71,27 @@ def test_every_page_is_measured_afresh_and_only_stale_ones_with_stale(root, caps
     assert "measured docs/two.py" in capsys.readouterr().out
 
 
+def test_bytecode_is_kept_where_the_machine_says_to_keep_none(root, monkeypatch):
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", "to be taken back at the end")
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    kept = root / ".cache" / "python"
+    write_page(
+        root,
+        "one",
+        f"import sys; assert (sys.dont_write_bytecode, sys.pycache_prefix) == (False, {str(kept)!r})",
+    )
+    assert measure(root) == 0
+    assert list(kept.rglob("*.pyc"))
+
+
+def test_who_keeps_bytecode_keeps_it_where_he_does(root, monkeypatch):
+    for name in ("PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"):
+        monkeypatch.delenv(name, raising=False)
+    write_page(root, "one", "import sys; assert sys.pycache_prefix is None")
+    assert measure(root) == 0
+
+
 def test_progress_names_page_cell_elapsed_and_expected(root, capsys):
     page = write_page(root, "one", "1", "2", "3")
     assert measure(root) == 0

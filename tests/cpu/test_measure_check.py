@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import subprocess
+import sys
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -277,6 +279,18 @@ def test_poison_is_undone():
         raise RuntimeError("boom")
 
     assert torch.are_deterministic_algorithms_enabled() is before
+
+
+def test_poison_leaves_pytorchs_compiler_alone():
+    text = (
+        "import sys, torch; from course_kernels.measure.check import poisoned_memory\n"
+        "with poisoned_memory(): assert torch.empty(8).isnan().all()\n"
+        "assert 'torch._inductor' not in sys.modules and 'torch._dynamo' not in sys.modules"
+    )
+
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr  # every command would wait seconds for it
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (7, 5), (3, 1, 2)])

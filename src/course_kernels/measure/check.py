@@ -582,11 +582,13 @@ def poisoned_memory() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of operations that have no deterministic form
         torch.utils.deterministic.fill_uninitialized_memory = True
-        torch.use_deterministic_algorithms(True, warn_only=True)
+        # Not `torch.use_deterministic_algorithms`: that reads all of PyTorch's compiler first, to tell it so, too.
+        # Every command would wait seconds for it, and what the compiler makes under the check is timed afterwards.
+        torch._C._set_deterministic_algorithms(True, warn_only=True)
         try:
             yield
         finally:
-            torch.use_deterministic_algorithms(was_on, warn_only=was_warn_only)
+            torch._C._set_deterministic_algorithms(was_on, warn_only=was_warn_only)
             torch.utils.deterministic.fill_uninitialized_memory = was_filling
 
 
