@@ -521,7 +521,7 @@ record(
 #   - ["GPU", "{{ race.gpu / 1000:.2f }}", "{{ race_flops / race.gpu / 1e6:.1f }}"]
 # ///
 #
-# /// claim | race.cpu > 18 * race.gpu
+# /// claim | race.cpu > 20 * race.gpu
 # Here it is no contest: the CPU needs **{{ race.cpu / race.gpu:.0f}} times** as long. It is not that its
 # chefs are slow: a core, too, multiplies several numbers in one instruction. But there are {{ host.used:.0f}} of them
 # against {{ card.sms * card.lanes:,.0f}} lanes, and every one

@@ -3,7 +3,7 @@
 A claim holds when its condition is true in 99 % of the resamples, which are medians that another run, on another
 card of the model, may find (`spread.py`). It is clearly false when it is true in 1 % of them at most. Between the
 two it is undecided: the margin lies inside the spread, and no sentence should rest on it. One that stays true
-whichever single name is halved or doubled says nothing, and fails as vacuous.
+whichever single name is halved or doubled is vacuous: where it was written, it says nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ SAMPLED = frozenset({"measurement", "samples", "counted", "trace"})  # leaves th
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the record says of a condition: `support` is the share of resamples in which it is true."""
+    """What the record says of a condition: `support` is the share of resamples in which it is true.
+
+    One that holds may be vacuous. Where the sentence was written, its bound is too far away to say anything; on another
+    card, or beside another CPU, the numbers may have moved away from a bound that said much.
+    """
 
     condition: str
     holds: bool
@@ -31,7 +35,7 @@ class Verdict:
     @property
     def undecided(self) -> bool:
         """True when the margin lies inside the spread: another run may say the one or the other."""
-        return not (self.holds or self.vacuous) and self.support > 1 - CONFIDENCE
+        return not self.holds and self.support > 1 - CONFIDENCE
 
     @property
     def why(self) -> str:
@@ -86,7 +90,7 @@ def judge(condition: str, scope: Scope) -> Verdict:
     )
     return Verdict(
         condition=condition,
-        holds=bool(truth) and support >= CONFIDENCE and not vacuous,
+        holds=bool(truth) and support >= CONFIDENCE,
         vacuous=vacuous,
         support=support,
         values=tuple(zip(expression.names, (float(v) for v in values), strict=True)),

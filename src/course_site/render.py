@@ -363,14 +363,16 @@ class _Renderer:
                 return ""
             raise
         allowed = {"in_claim": True, "condition": block.argument}
+        gates = self.course.is_reference or self.course.states[self.page.id] == "foreign"
+        if verdict.vacuous and gates and not self.course.rebuilt:
+            self._problem(verdict.why)
         if verdict.holds:
             body = self._nodes(block.body, **allowed)
             return _div("claim", body, f' title="{html.escape(self._support(verdict))}"')
-        gates = self.course.is_reference or self.course.states[self.page.id] == "foreign"
         if verdict.undecided and self.course.rebuilt:
             # Somebody's own measuring on this model: the sentence says that it could not be decided.
             self.course.undecided.append(Problem(self.page.path.as_posix(), verdict.why))
-        elif gates or verdict.vacuous:
+        elif gates:
             self._problem(verdict.why)
         if "otherwise" in block.parts:
             return _div("claim otherwise", self._nodes(block.parts["otherwise"], **allowed))

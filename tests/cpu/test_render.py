@@ -379,6 +379,30 @@ def test_a_rebuild_says_in_the_sentence_that_it_could_not_be_decided(tmp_path, m
     assert "*Too close to call on this run:* It beats SDPA" in page.markdown
 
 
+def test_a_true_sentence_whose_bound_is_far_away_stops_only_where_it_was_written(tmp_path, monkeypatch):
+    """Beside a slower CPU, or on another card, the numbers move away from a bound that said much."""
+    apart = {**NAMES, "sdpa": measurement(4000.0)}
+    root = repository(tmp_path, monkeypatch, names=apart)
+    (problem,) = problems(root)
+    assert "claim `flash.tflops > 1.4 * sdpa.tflops` is vacuous" in problem
+    course, page = render(root, rebuilt=True)
+    assert course.problems == course.undecided == []
+    assert "It beats" in page.markdown
+
+    other = {**PROVENANCE, "gpu": "NVIDIA H100 80GB HBM3"}
+    record = build_record(
+        read_page(root / "docs/w1.py", root),
+        [[output(**apart)]],
+        [1.0],
+        {"src/tiny/kernel.py": file_digest(root / "src/tiny/kernel.py")},
+        other,
+    )
+    record.save(record_path(root, "nvidia-h100-80gb-hbm3", read_page(root / "docs/w1.py", root)))
+    course, page = render(root, slug="nvidia-h100-80gb-hbm3")
+    assert course.problems == []
+    assert "It beats" in page.markdown
+
+
 def test_a_rebuild_stops_at_a_claim_that_is_clearly_false(tmp_path, monkeypatch):
     root = repository(tmp_path, monkeypatch, names={**NAMES, "flash": measurement(1500.0)})
     assert any("is false: true in 0.0%" in problem for problem in problems(root, rebuilt=True))
