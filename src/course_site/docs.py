@@ -24,7 +24,7 @@ import tarfile
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 STARTUP_S = 3.0  # a page's process, before its first cell
 GUESS_S = 120.0  # the forecast of a page that has no record anywhere
+UNKNOWN_S = 30.0  # of a group of GPU tests that never ran
+# Processes of GPU tests at once: most of their time is compiling, and no part can be shorter than its longest group.
+SIDE_BY_SIDE = 3
 
 # Import name and the name pip knows it by.
 RENDERING = {
@@ -181,7 +184,6 @@ def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
         raise CannotStart(f"{path}: {message}")
     _check_beside(root, slug)
     outcome.slug = slug
-    _keep_bytecode(root)
     if groups:
         _run_tests(root, groups, outcome)
     _measure_all(root, jobs, gpus[: options.jobs], options, started, outcome)
@@ -448,26 +450,56 @@ def _run_tests(root: Path, groups: list[Verdict], outcome: Outcome) -> None:
     from course_site import tested
 
     _require({"pytest": "pytest"})
-    chosen = [verdict.group for verdict in groups]
-    every = chosen == tested.Project(root).groups
-    options = [] if every else [word for group in chosen for word in ("--group", group)]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "tests/gpu", *options],
-        cwd=root,
-        env={key: value for key, value in _with_source(root).items() if key != "TRITON_INTERPRET"},
-    )
-    if done.returncode:
-        outcome.failed.append(("tests/gpu", f"pytest ended with {done.returncode}, see above"))
+    project = tested.Project(root)
+    alone = [verdict for verdict in groups if project.looks_at_time(verdict.group)]
+    parts = _shared_out([verdict for verdict in groups if verdict not in alone], SIDE_BY_SIDE)
+    print(f"docs: GPU tests of {len(groups)} group{'s' * (len(groups) != 1)}", flush=True)
+    codes = _pytest(root, parts) + _pytest(root, [alone] if alone else [])
+    if any(codes):
+        outcome.failed.append(("tests/gpu", f"pytest ended with {max(codes)}, see above"))
 
 
-def _keep_bytecode(root: Path) -> None:
-    """Let what is started from here keep the bytecode of the libraries, also where the machine says to keep none.
+def _shared_out(groups: list[Verdict], parts: int) -> list[list[Verdict]]:
+    """The groups in so many parts at most that take about as long as each other: each to the shortest one so far."""
+    found: list[list[Verdict]] = [[] for _ in range(min(parts, len(groups)))]
 
-    A container often forbids it and has none of PyTorch: then every start of Python compiles PyTorch's sources anew,
-    which is half of the wait. It lies in .cache/python; the installed libraries stay as they are.
-    """
-    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
-        os.environ.setdefault("PYTHONPYCACHEPREFIX", str(root / ".cache" / "python"))
+    def seconds(verdicts: list[Verdict]) -> float:
+        return sum(UNKNOWN_S if verdict.seconds is None else verdict.seconds for verdict in verdicts)
+
+    for verdict in sorted(groups, key=lambda verdict: seconds([verdict]), reverse=True):
+        min(found, key=seconds).append(verdict)
+    return found
+
+
+def _pytest(root: Path, parts: list[list[Verdict]]) -> list[int]:
+    """Run the GPU tests of each part in a process of its own, all at once; what each says comes when it ends."""
+    from course_site.execute import environment_on_gpu
+
+    environment = _with_source(root, environment_on_gpu(root))
+    running = []
+    try:
+        for part in parts:
+            options = [word for verdict in part for word in ("--group", verdict.group)]
+            command = [sys.executable, "-m", "pytest", "-q", "tests/gpu", *options]
+            said = tempfile.TemporaryFile() if len(parts) > 1 else None  # noqa: SIM115
+            process = subprocess.Popen(
+                command, cwd=root, env=environment, stdout=said, stderr=subprocess.STDOUT if said else None
+            )
+            running.append((process, said))
+        codes = []
+        for process, said in running:
+            codes.append(process.wait())
+            if said:
+                said.seek(0)
+                print(said.read().decode(errors="replace"), end="", flush=True)
+        return codes
+    finally:
+        for process, said in running:
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+            if said:
+                said.close()
 
 
 def _measure_all(
@@ -630,7 +662,7 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
     cache.mkdir(exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="build-", dir=cache))
     try:
-        environment = _with_source(root) | {"NO_MKDOCS_2_WARNING": "1"}
+        environment = _with_source(root, os.environ) | {"NO_MKDOCS_2_WARNING": "1"}
         if slug:
             environment |= {"COURSE_EDITION": slug, "COURSE_REBUILT": "1"}
         if draft:
@@ -663,9 +695,9 @@ def _swap(new: Path, site: Path, old: Path) -> None:
         raise
 
 
-def _with_source(root: Path) -> dict[str, str]:
-    paths = [str(root / "src"), os.environ.get("PYTHONPATH", "")]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+def _with_source(root: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    paths = [str(root / "src"), environment.get("PYTHONPATH", "")]
+    return {**environment, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
 
 
 # --- carrying ---------------------------------------------------------------------------------------------

@@ -238,8 +238,20 @@ def _scratch_folder() -> str:
     return folder
 
 
-def _environment(root: Path, gpu: Gpu, scratch: Path) -> dict[str, str]:
+def environment_on_gpu(root: Path) -> dict[str, str]:
+    """What processes that use a GPU inherit: no interpreter of Triton's, and bytecode is kept.
+
+    A container often forbids it (PYTHONDONTWRITEBYTECODE) and has none of PyTorch: then every start of Python compiles
+    PyTorch's sources anew, which is half of the wait. So it is kept in .cache/python; the libraries stay as they are.
+    """
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    if environment.pop("PYTHONDONTWRITEBYTECODE", ""):
+        environment.setdefault("PYTHONPYCACHEPREFIX", str(root / ".cache" / "python"))
+    return environment
+
+
+def _environment(root: Path, gpu: Gpu, scratch: Path) -> dict[str, str]:
+    environment = environment_on_gpu(root)
     watched = watch.door_for_children(scratch / "watch", scratch / "opened", root)
     paths = [watched["PYTHONPATH"], str(root / "src"), environment.get("PYTHONPATH", "")]
     return (

@@ -107,6 +107,10 @@ class Project:
         """The test files with tests of a group."""
         return [file for file, named in self.test_files.items() if group in named]
 
+    def looks_at_time(self, group: str) -> bool:
+        """True where one of a group's test files says ALONE = True: nothing else may run on the card meanwhile."""
+        return any(_assigned(file, "ALONE") is True for file in self.files_of(group))
+
     def coverage(self, group: str) -> dict[str, str]:
         """Every file that a group's outcome depends on, repository-relative, and the digest of what it means."""
         own = set(self._own(group))
@@ -228,25 +232,34 @@ def declared_groups(file: Path) -> tuple[str, ...]:
         GroupsUnknown: it writes none, something that cannot be read so, or is no Python.
     """
     try:
-        body = ast.parse(file.read_text(encoding="utf-8")).body
+        declared = _assigned(file, "GROUPS")
     except SyntaxError as error:
         raise GroupsUnknown(
             f"{TESTS.as_posix()}/{file.name}: is no Python: line {error.lineno}: {error.msg}"
         ) from None
-    for node in body:
-        if isinstance(node, ast.Assign) and any(
-            isinstance(target, ast.Name) and target.id == "GROUPS" for target in node.targets
-        ):
-            try:
-                declared = ast.literal_eval(node.value)
-            except (ValueError, TypeError):
-                break
-            if declared and isinstance(declared, tuple) and all(isinstance(name, str) for name in declared):
-                return declared
+    if declared and isinstance(declared, tuple) and all(isinstance(name, str) for name in declared):
+        return declared
     raise GroupsUnknown(
         f'{TESTS.as_posix()}/{file.name}: does not say whose tests it holds: write GROUPS = ("gemm",) at its top, '
         f'or ("{EVERY_PROBLEM}",), or ("{EVERY_LAB}",)'
     )
+
+
+def _assigned(file: Path, name: str) -> Any:
+    """The constant that a file gives to a name at its top, read without running it; None without one.
+
+    Raises:
+        SyntaxError: it is no Python.
+    """
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == name for target in node.targets
+        ):
+            try:
+                return ast.literal_eval(node.value)
+            except (ValueError, TypeError):
+                return None
+    return None
 
 
 @functools.lru_cache(maxsize=1024)  # a page that is served is checked again after every edit

@@ -43,7 +43,7 @@ def records(root):
 
 def leftovers(root):
     """Files that are neither sources nor records, nor the list of what runs told."""
-    known = ("src", "docs", "records", "pyproject.toml", ".git")
+    known = ("src", "docs", "records", "pyproject.toml", ".git", ".cache")
     stray = [p for p in root.rglob("*") if p.is_file() and p.relative_to(root).parts[0] not in known]
     return stray + [
         p
@@ -72,8 +72,7 @@ def test_every_page_is_measured_afresh_and_only_stale_ones_with_stale(root, caps
 
 
 def test_bytecode_is_kept_where_the_machine_says_to_keep_none(root, monkeypatch):
-    monkeypatch.setenv("PYTHONPYCACHEPREFIX", "to be taken back at the end")
-    monkeypatch.delenv("PYTHONPYCACHEPREFIX")
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     kept = root / ".cache" / "python"
     write_page(
@@ -577,7 +576,19 @@ def test_a_swap_that_fails_puts_the_old_site_back(tmp_path):
 # --- GPU tests --------------------------------------------------------------------------------------------
 
 
+# As the conftest of the course does it: the option, and the tests of other groups left out.
+ONLY_THE_GROUPS = """
+def pytest_addoption(parser):
+    parser.addoption("--group", action="append", default=[])
+
+
+def pytest_collection_modifyitems(config, items):
+    items[:] = [item for item in items if item.path.stem.removeprefix("test_") in config.getoption("--group")]
+"""
+
+
 def gpu_tests(root, body):
+    write(root, "tests/gpu/conftest.py", ONLY_THE_GROUPS)
     write(root, "tests/gpu/test_it.py", f'GROUPS = ("it",)\n{body}')
     write(root, "src/mkdocs/__init__.py", "")
     write(root, "src/mkdocs/__main__.py", MKDOCS)
@@ -659,13 +670,61 @@ def test_only_the_groups_that_do_not_hold_are_run(root, monkeypatch):
     monkeypatch.setattr(docs, "RENDERING", {})
     monkeypatch.setattr(docs, "build", lambda *a, **k: None)
     monkeypatch.setattr(
-        docs.subprocess,
-        "run",
-        lambda command, **k: ran.append(command[4:]) or subprocess.CompletedProcess([], 0),
+        docs, "_pytest", lambda root, parts: ran.append([[v.group for v in part] for part in parts]) or [0]
     )
     assert docs.main([], root) == 0
     assert docs.main(["--tests"], root) == 0
-    assert ran == [["tests/gpu", "--group", "one"], ["tests/gpu"]]
+    assert ran == [[["one"]], [], [["one"], ["two"]], []]
+
+
+MEETING = """
+    import pathlib, time
+    here = pathlib.Path(__file__).parent
+    (here / "{name}.here").touch()
+    for _ in range(300):
+        if (here / "{other}.here").exists():
+            break
+        time.sleep(0.1)
+    else:
+        raise AssertionError("nobody came")
+    time.sleep(1.0)
+    (here / "{name}.here").unlink()
+"""
+ALL_BY_ITSELF = """
+    import pathlib
+    assert not list(pathlib.Path(__file__).parent.glob("*.here"))
+"""
+
+
+def test_gpu_tests_run_side_by_side_but_for_those_that_look_at_time(root, monkeypatch, capfd):
+    monkeypatch.setattr(docs, "RENDERING", {})
+    monkeypatch.setattr(docs, "build", lambda *a, **k: None)
+    write(root, "tests/gpu/conftest.py", ONLY_THE_GROUPS)
+    for name, other in (("one", "two"), ("two", "one")):
+        body = MEETING.format(name=name, other=other)
+        write(root, f"tests/gpu/test_{name}.py", f'GROUPS = ("{name}",)\ndef test_it():{body}')
+    watch = f'GROUPS = ("watch",)\nALONE = True\ndef test_it():{ALL_BY_ITSELF}'
+    write(root, "tests/gpu/test_watch.py", watch)
+    assert docs.main(["--tests"], root) == 0
+    out = capfd.readouterr().out
+    assert "docs: GPU tests of 3 groups" in out
+    assert out.count("1 passed") == 3
+    write(root, "tests/gpu/test_two.py", 'GROUPS = ("two",)\ndef test_it():\n    assert 0, "planted"\n')
+    write(root, "tests/gpu/test_one.py", 'GROUPS = ("one",)\ndef test_it(): pass\n')
+    assert docs.main(["--tests"], root) == 1
+    found = capfd.readouterr()
+    assert "AssertionError: planted" in found.out
+    assert "tests/gpu: pytest ended with 1, see above" in found.err
+
+
+def test_groups_are_shared_out_evenly():
+    groups = [tested.Verdict(str(s), "", float(s)) for s in (65, 34, 30, 13, 10, 5)]
+    groups.append(tested.Verdict("new", "never ran"))
+    parts = docs._shared_out(groups, 3)
+    assert sorted(v.group for part in parts for v in part) == sorted(v.group for v in groups)
+    assert [max(sum(v.seconds or docs.UNKNOWN_S for v in part) for part in parts)] == [65.0]
+    assert docs._shared_out([], 3) == []
+    assert len(docs._shared_out(groups[:1], 3)) == 1
 
 
 def test_a_test_file_of_no_group_is_one_line(root, capsys):

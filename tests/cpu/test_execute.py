@@ -52,8 +52,9 @@ def test_a_page_becomes_a_record_and_leaves_nothing_else(root, monkeypatch):
     assert (record.meta["provenance"]["commit"], record.meta["provenance"]["dirty"]) == (commit, False)
     assert cells == [1, 2]
     assert stale_reasons(read_page(root / path, root), record, root) == []
-    ignored = [p for p in sorted(root.rglob("*")) if "__pycache__" not in p.parts and ".git" not in p.parts]
-    assert ignored == [p for p in before if ".git" not in p.parts]
+    caches = {"__pycache__", ".cache", ".git"}
+    left = [p for p in sorted(root.rglob("*")) if caches.isdisjoint(p.parts)]
+    assert left == [p for p in before if caches.isdisjoint(p.parts)]
 
 
 def test_the_manifest_holds_all_that_ran(root):
