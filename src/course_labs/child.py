@@ -211,6 +211,17 @@ class Grader:
         from course_kernels.measure.roofline import FasterThanFloor
         from course_labs import tensors
 
+        def refusal(problem: Any, workload: Any) -> Verdict | None:
+            zones.forget()
+            try:
+                checked_error(
+                    Competitor(file.name, problem, function), workload, device="cuda" if self.gpu else "cpu"
+                )
+            except WrongResult as error:
+                return self._wrong(error.why, zones.broken())
+            broken = zones.broken()
+            return Verdict("out of bounds", broken, self._size) if broken else None
+
         plain, function, zones = self._function(file, watch)
         if plain is None:
             return Verdict(NOT_RUN, f"compiled for {CARD}, not run: this machine has no GPU")
@@ -231,19 +242,20 @@ class Grader:
 
         problem = dataclasses.replace(self.problem, make_inputs=make_inputs, max_error=max_error)
         again = [w for w in self.tries if self.lab.magnify and w in self.own]
+        found = None
         for workload, times in [*((w, 1) for w in self.tries), *((w, self.lab.magnify) for w in again)]:
             self._size = size_of(workload) + (f", inputs times {times}" if times > 1 else "")
             self._say(size=self._size)
-            zones.forget()
-            try:
-                checked_error(
-                    Competitor(file.name, problem, function), workload, device="cuda" if self.gpu else "cpu"
-                )
-            except WrongResult as error:
-                raise Refusal(self._wrong(error.why, zones.broken())) from None
-            broken = zones.broken()
-            if broken:
-                raise Refusal(Verdict("out of bounds", broken, self._size))
+            refused = refusal(problem, workload)
+            if refused and not found:
+                # What NaN and infinities bring to light is told where ordinary numbers bring nothing to light, at no
+                # size: a race that comes out right by chance must not be called a lost infinity.
+                found, problem = refused, dataclasses.replace(problem, hard=lambda workload: ())
+                refused = refusal(problem, workload)
+            if refused:
+                raise Refusal(refused)
+        if found:
+            raise Refusal(found)
         if not self.gpu:
             why = "this machine has no GPU" if not self.has_gpu else f"{self._road()} runs on the CPU"
             return Verdict(RIGHT, f"no speed claim: {why}")

@@ -175,6 +175,19 @@ ANSWER = FIRST.snapshot("triton", len(FIRST.stages)).read_text()
 HEAD = "import torch\n\n\ndef vector_add(x, y):\n"
 
 
+def test_an_everyday_fault_is_told_before_a_lost_nan(tmp_path):
+    drops = Path("tests/labs/first_kernel/wrong_drops_nan.py").read_text()
+    lost = "tl.where(z == z, z, 0.0)"
+    both = drops.replace(lost, f"{lost} + tl.where(i == 16, 1.0, 0.0)")
+    assert both != drops
+
+    actual = graded(tmp_path, drops=drops, both=both)
+
+    assert actual["drops"].found == "NaN lost"
+    assert actual["both"].found == "wrong"  # at a larger size than the one where the NaN is lost
+    assert "output[16]" in actual["both"].text
+
+
 def test_what_a_file_does_wrong_is_named_with_its_line(tmp_path):
     actual = graded(
         tmp_path,

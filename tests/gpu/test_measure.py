@@ -223,7 +223,8 @@ def test_inputs_and_outputs_lie_elsewhere_in_every_block(side):
     # The old inputs are still there when the new ones are made, so every change of place is a block.
     places = [list(calls) for _, calls in itertools.groupby(log, key=lambda call: call[0])][-BLOCKS:]
     assert len(measured.blocks_us) == BLOCKS == len(places)
-    assert len({calls[0][0] for calls in places}) > BLOCKS / 2
+    # What has segments of its own the driver may well put where it lay two blocks before.
+    assert len({calls[0][0] for calls in places}) > (BLOCKS / 2 if side < 8192 else 1)
     assert len({calls[-1][1] for calls in places}) > 1
 
 
