@@ -184,7 +184,7 @@ FILES = {"it": PASSING, "problems": PROBLEMS}
         (["--ignore=tests/gpu/test_it.py"], {"alpha", "beta"}),
         (["--collect-only"], set()),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(sorted(value) if isinstance(value, set) else value),
 )
 def test_only_a_group_that_ran_whole_is_recorded(run, arguments, recorded):
     _, records = run(*arguments, **FILES)
