@@ -621,10 +621,9 @@ record(
 # - **The power meter is slow.** So clock and power in the ledger are those of a kernel that runs back to back. In
 #   the race it takes turns with others, and with the reading that clears the larder; there it may run at
 #   another clock.
-# - **Alone at the power limit.** There the card lowers its clock at a moment of its own choice, and by a step. In a
-#   race that step meets all. Who runs alone may meet it between two blocks, which then lie far apart; six blocks
-#   do not even it out. The spread of the bf16 multiply of 8192 is {{ multiply.bf16.n8192.spread:.1%}}, that of the
-#   TF32 one {{ multiply.tf32.n8192.spread:.1%}}, of the fp32 one {{ multiply.fp32.n8192.spread:.1%}}.
+# - **Alone at the power limit.** A card at its limit lowers its clock when it chooses to. In a race that meets all.
+#   The blocks of a kernel that runs alone may then lie further apart than they would below the limit. The stated
+#   spread is wider for it, and we did not even it out.
 # - **Below the floor of our clock.** For jobs of a few microseconds, the two marks and the start of the
 #   kernel are a good part of the time. Small numbers are right as *what you would see between two marks*,
 #   not as the time of the arithmetic. One such kernel, raced against itself under another name, does not always
