@@ -159,7 +159,7 @@ def load_course(root: Path, slug: str | None = None, *, draft: bool = False, reb
     _check_waiting(course)
     _check_editions(course)
     _check_tests(course)
-    physics.check(course)
+    _check_physics(course)
     for page in course.pages:
         course.scopes[page.id] = course._scope(page)
     course.maps = session_checks.check(course)
@@ -266,6 +266,19 @@ def _check_editions(course: Course) -> None:
 
 def _words(edition: dict[str, str]) -> str:
     return f"{edition['gpu']}, CUDA {edition['cuda']}, torch {edition['torch']}, triton {edition['triton']}"
+
+
+def _check_physics(course: Course) -> None:
+    """Note every number that cannot be, of every page that shows its numbers; one that cannot be read has none."""
+    for page in course.pages:
+        record = course.records.get(page.id)
+        if record is None or not course.has_numbers(page.id):
+            continue
+        for message, readable in physics.impossible(record.names, course.machine(page)):
+            if not readable:
+                course.states[page.id] = "stale"
+            if readable or not course.draft:
+                course.problem(page.path, message)
 
 
 def _check_tests(course: Course) -> None:

@@ -20,13 +20,14 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page as SitePage
 
 from course_site import again, bibliography, ledger, lint, session_checks
+from course_site.addresses import site_uri
 from course_site.course import Course, load_course
 from course_site.notebook import published_notebook
 from course_site.pages import Page
 from course_site.print_sheet import sheet_files
 from course_site.quiet import quieten
 from course_site.record import write_atomically
-from course_site.render import Rendered, lighten, render_course, site_uri
+from course_site.render import Rendered, lighten, render_course
 from course_site.run_view import run_files
 from course_site.session_data import as_plain
 from course_site.sessions import FOLDER

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from pathlib import Path
 
 from course_labs.lab import FOLDER, ON_THE_CPU, Lab
+from course_site.doors import DOORS, option, said
 from course_site.fences import LANGUAGES, fenced
+from course_site.source_diff import difference
 
-DOORS = {"triton": "Triton", "cuda": "CUDA C++", "numpy": "NumPy", "python": "Python"}
 WITHOUT_A_GPU = {
     "triton": "Without a GPU the same file runs in Triton's interpreter: right or wrong, and no word about speed.",
     "cuda": "This door needs a GPU. Without one your file is compiled and not run, and the grader says so.",
@@ -50,11 +50,6 @@ def markdown(lab: Lab, say: Say, fold: Fold) -> str:
     return "\n\n".join([*parts, TUTOR])
 
 
-def option(lab: Lab, door: str) -> str:
-    """What `nox -s lab` must be told for this door; nothing for the first."""
-    return "" if door == next(iter(lab.doors)) else f" --door {door}"
-
-
 def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
     file = f"{FOLDER}/{lab.student_file(door)}"
     stages = len(lab.stages)
@@ -84,13 +79,6 @@ def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
     return "\n\n".join(filter(None, [*parts, fold("answer", "Answer", answer)]))
 
 
-def said(lab: Lab, door: str, stage: int) -> str:
-    """What the grader says after a stage, on a machine that can run it."""
-    if door == "cuda" and stage == len(lab.stages):
-        return "right; …"
-    return lab.on_gpu[door][stage] or lab.prints(door, stage)
-
-
 def _printed(lab: Lab, door: str, stage: int) -> str:
     text, note = said(lab, door, stage), ""
     if door == "cuda" and stage == len(lab.stages):
@@ -110,13 +98,6 @@ def _hints(hints: list[str], fold: Fold) -> str:
 
 def _code(path: Path) -> str:
     return fenced(path.read_text(encoding="utf-8").rstrip(), f".{LANGUAGES[path.suffix]}")
-
-
-def difference(before: Path, after: Path) -> str:
-    """What is typed between two snapshots, with the lines around it."""
-    old, new = (path.read_text(encoding="utf-8").splitlines() for path in (before, after))
-    lines = list(difflib.unified_diff(old, new, lineterm="", n=2))[2:]
-    return fenced("\n".join("…" if line.startswith("@@") else line for line in lines), ".diff .no-copy")
 
 
 def _item(text: str) -> str:

@@ -39,6 +39,9 @@ class Finding:
         return f"{self.line}:{self.column}: {self.excerpt!r}: {self.why}"
 
 
+# A code span that holds no more than figures and a unit is prose.
+_BARE = re.compile(rf"[\s\d.,~≈×x%+-]+|\s*(?:{RATE}|{TIME}|%|×)\s*")
+
 # --- Markdown tables: a unit in the header makes every number below it a performance number ----------
 
 _CELL_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])\d+(?:[.,]\d+)*")
@@ -105,7 +108,7 @@ def _search(
     guesses: bool = False,
 ) -> Iterator[tuple[int, str, str]]:
     """The engine behind every function below: places are those of the original text."""
-    text, pieces, empty = plain(source)
+    text, pieces, empty = plain(source, _BARE)
     own = {*own, *DEFINITION.findall(text.text)}
 
     def cited(sentence: str) -> bool:
@@ -443,7 +446,7 @@ def lint_output(text: str) -> list[Finding]:
     why = "a cell prints a performance number; record it and let the page show it"
     for line in source.text.splitlines(keepends=True):
         piece = source.slice(place, place + len(line))
-        shown, codes, _ = plain(piece)
+        shown, codes, _ = plain(piece, _BARE)
         hits = [
             (shown.at[at], excerpt)
             for at, excerpt, _ in in_sentence(shown.text, in_claim=False, condition=None)

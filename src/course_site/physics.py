@@ -6,32 +6,22 @@ was known, is judged when the site is built, without a GPU.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 from course_kernels.measure.gate import complaints
 from course_kernels.measure.leaves import leaf_from_json
+from course_kernels.measure.machine import Machine
 from course_site.values import walk_leaves
 
-if TYPE_CHECKING:
-    from course_site.course import Course
 
-
-def check(course: Course) -> None:
-    """Note every number that cannot be, of every page that shows its numbers; one that cannot be read has none."""
-    for page in course.pages:
-        record = course.records.get(page.id)
-        if record is None or not course.has_numbers(page.id):
+def impossible(names: dict[str, Any], machine: Machine | None) -> Iterator[tuple[str, bool]]:
+    """Every number of a record that cannot be: what is wrong and what to do, and whether it can be read at all."""
+    for name, data in walk_leaves(names):
+        try:
+            leaf = leaf_from_json(data)
+        except (KeyError, TypeError, ValueError) as error:
+            yield f"{name} is not what this version records ({error}); measure it again", False
             continue
-        machine = course.machine(page)
-        for name, data in walk_leaves(record.names):
-            try:
-                leaf = leaf_from_json(data)
-            except (KeyError, TypeError, ValueError) as error:
-                course.states[page.id] = "stale"
-                if not course.draft:
-                    course.problem(
-                        page.path, f"{name} is not what this version records ({error}); measure it again"
-                    )
-                continue
-            for complaint in complaints(name, leaf, machine):
-                course.problem(page.path, f"{complaint}; measure it again, or mend the data sheet")
+        for complaint in complaints(name, leaf, machine):
+            yield f"{complaint}; measure it again, or mend the data sheet", True

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from course_site.typed_numbers import HELD, RATE, TIME
+HELD = "\ufffc"  # stands where a value, an address or a piece of code was: no digit, no letter
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,6 @@ _FENCE = re.compile(
     r"^[ \t>]*(`{3,}|~{3,})[^\n]*\n(.*?)(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
 )
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
-_BARE = re.compile(rf"[\s\d.,~≈×x%+-]+|\s*(?:{RATE}|{TIME}|%|×)\s*")
 _BLOCK_TAG = re.compile(
     r"</?(?:p|li|td|th|tr|br|div|h[1-6]|ul|ol|dl|dt|dd|table|thead|tbody|figure|figcaption|summary|details|section"
     r"|text|title|desc|option|button|caption)\b[^<>]*>",
@@ -105,6 +104,14 @@ def without_code(markdown: str) -> str:
     return _CODE.sub(blank, _FENCE.sub(blank, markdown))
 
 
+def without_marks(text: str) -> str:
+    """Words of a Markdown string that has its values already: no marks, no citations, no addresses."""
+    text = re.sub(r"\[\^[\w.:-]+\]", "", text)
+    text = re.sub(r"\[([^\]]*)\]\([^)\s]*\)", r"\1", text)
+    text = re.sub(r"(?<!\w)([*_]{1,2})(?=\S)(.+?)(?<=\S)\1(?!\w)", r"\2", text)
+    return " ".join(text.replace("`", "").split())
+
+
 def _tex_sign(match: re.Match[str]) -> str:
     return _TEX_SIGNS.get(match[1], " " if match[1].isalpha() else match[0])
 
@@ -135,8 +142,12 @@ def _plain_tag(match: re.Match[str]) -> str:
     )
 
 
-def plain(source: Text) -> tuple[Text, list[Text], list[tuple[int, str]]]:
-    """Prose as a reader sees it, the pieces of code taken out of it, and values that name no data."""
+def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[tuple[int, str]]]:
+    """Prose as a reader sees it, the pieces of code taken out of it, and values that name no data.
+
+    Args:
+        prose: what is no code although it stands in a code span.
+    """
     code: list[Text] = []
     empty: list[tuple[int, str]] = []
 
@@ -151,7 +162,7 @@ def plain(source: Text) -> tuple[Text, list[Text], list[tuple[int, str]]]:
         return "\n\n"
 
     def span(match: re.Match[str]) -> str:
-        if _BARE.fullmatch(match[2]):
+        if prose.fullmatch(match[2]):
             return match[2]
         code.append(text.slice(match.start(2), match.end(2)))
         return HELD

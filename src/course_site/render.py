@@ -12,7 +12,7 @@ import html
 import json
 import posixpath
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,25 +37,20 @@ from course_site import (
     session_map,
     source_diff,
 )
+from course_site.addresses import address_from, site_uri
 from course_site.course import Course, Problem
 from course_site.directives import Block, DirectiveError
 from course_site.fences import LANGUAGES, fenced
+from course_site.headings import headings, section_of_lab
 from course_site.pages import Cell, Page
+from course_site.plain_text import without_marks
 from course_site.record import MIME, RecordError
 from course_site.sessions import STOPS
-from course_site.values import Define, ExpressionError, NotOnThisCard, evaluate, format_value
+from course_site.values import MISSING, Define, ExpressionError, NotOnThisCard, evaluate, format_value
+from course_site.verbatim import outside_verbatim
 
-MISSING = "—"
 _STOP = re.compile(rf"^\*\[(?:{'|'.join(STOPS).upper()})\]:.*\n?", re.MULTILINE)
 
-# Values are left alone where Markdown would leave text alone: fenced code, code spans, math.
-_VERBATIM = re.compile(
-    r"(?P<fence>^[ ]*(?P<ticks>`{3,}|~{3,})[^\n]*\n.*?^[ ]*(?P=ticks)[ ]*$)"
-    r"|(?P<span>(?P<tick>`+)(?!`).+?(?<!`)(?P=tick)(?!`))"
-    r"|(?P<block>\$\$.+?\$\$|\\\[.+?\\\])"
-    r"|(?P<math>(?<![\\$])\$(?![\s$])[^$\n]*?(?<![\s\\])\$(?!\d)|\\\(.+?\\\))",
-    re.DOTALL | re.MULTILINE,
-)
 _VALUE = re.compile(r"\{\{\s*(?P<expression>[^{}:]+?)\s*(?::(?P<format>[^{}]*?))?\s*\}\}")
 _LINK = re.compile(r"(?P<text>\]\()(?P<target>[^)\s#]+\.(?:py|md))(?P<rest>[#)\s])")
 
@@ -113,15 +108,6 @@ def lighten(content: str) -> str:
         return match.group()
 
     return _PLAIN_TOKEN.sub(r"\1", _TERM.sub(once, content))
-
-
-def outside_verbatim(text: str, change: Callable[[str], str]) -> str:
-    """Apply `change` to a Markdown text, leaving fenced code, code spans and math as they are."""
-    parts, end = [], 0
-    for match in _VERBATIM.finditer(text):
-        parts += [change(text[end : match.start()]), match.group()]
-        end = match.end()
-    return "".join([*parts, change(text[end:])])
 
 
 def render_course(course: Course) -> dict[str, Rendered]:
@@ -192,7 +178,7 @@ class _Renderer:
         if place is None:
             return ""
         pages = {page.path.as_posix(): page for page in self.course.pages}
-        address = road.address_from(self.page.path.as_posix(), pages, site_uri)
+        address = address_from(self.page.path.as_posix(), pages)
         return road.road_html(*place, sessions, address)
 
     def _stamp(self) -> str:
@@ -474,7 +460,7 @@ class _Renderer:
             path, _, fragment = target.partition("#")
             if path not in pages:
                 return None
-            return session_checks.headings(pages[path]).get(fragment, pages[path].title)
+            return headings(pages[path]).get(fragment, pages[path].title)
 
         def taken(step: int) -> str:
             was = report.taken.get(session.id, {}).get(step)
@@ -482,14 +468,14 @@ class _Renderer:
 
         tools = session_map.Tools(
             say=self._text,
-            plain=lambda text: session_checks.without_marks(self._plain(text)),
+            plain=lambda text: without_marks(self._plain(text)),
             slot=self._slot,
             fold=_details,
             figure=self._board,
             heading=heading,
             measured=frozenset(d.name for d in session.demos if d.name not in report.unmeasured),
             taken=taken,
-            lab_section=session_checks.section_of_lab(lab, pages) if lab else "",
+            lab_section=section_of_lab(lab, pages) if lab else "",
         )
         self._file = session.path
         body = session_map.markdown(session, lab, self.page.path.parent.as_posix(), tools)
@@ -518,9 +504,7 @@ class _Renderer:
             return self._slot(cohort_page.cohort_form(plan, sessions, posixpath.dirname(site_uri(here))))
         self._file = cohort.FILE
         pages = {page.path.as_posix(): page for page in self.course.pages}
-        table = cohort_page.weeks_table(
-            plan, sessions, self._inline, road.address_from(here, pages, site_uri)
-        )
+        table = cohort_page.weeks_table(plan, sessions, self._inline, address_from(here, pages))
         self._file = here
         return self._slot(table)
 
@@ -777,11 +761,6 @@ def _dedented(lines: list[str]) -> str:
     ]
     margin = min(margins, default=0)
     return "\n".join(line if line.startswith("#pragma") else line[margin:] for line in lines).strip("\n")
-
-
-def site_uri(path: str) -> str:
-    """Place of a repository file in the site's source space: docs/ is the root, handbook/ stays a folder."""
-    return path.removeprefix("docs/")
 
 
 def _unbroken(text: str) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import html
-import posixpath
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
+from course_site.addresses import Address
 from course_site.sessions import FIRST_HALF, SECOND_HALF, STOPS, Session
 
 HALVES = (("Make the multiply fast", FIRST_HALF), ("Make the model fast", SECOND_HALF))
@@ -16,8 +16,6 @@ _OTHERS = {
     "map_page": (("student_page", "What students see"), ("chapter", "The chapter")),
     "chapter": (("map_page", "The map"), ("student_page", "What students see")),
 }
-
-Address = Callable[[str], str | None]
 
 
 def place_of(path: str, sessions: Mapping[str, Session]) -> tuple[Session, str] | None:
@@ -74,17 +72,3 @@ def _stop(name: str, here: Session, view: str, sessions: Mapping[str, Session], 
         return f'<li class="to-come"><span title="{title}, page to come">{short}</span></li>'
     css = ' class="passed"' if passed else ""
     return f'<li{css}><a href="{html.escape(target)}" title="{title}">{short}</a></li>'
-
-
-def address_from(page: str, pages: Mapping[str, object], site_uri: Callable[[str], str]) -> Address:
-    """How a page of the site names another: a relative address, None for a page that is not there."""
-
-    def address(path: str) -> str | None:
-        target, _, fragment = path.partition("#")
-        if target not in pages:
-            return None
-        there = posixpath.splitext(site_uri(target))[0] + ".html"
-        folder = posixpath.dirname(site_uri(page)) or "."
-        return posixpath.relpath(there, folder) + (f"#{fragment}" if fragment else "")
-
-    return address

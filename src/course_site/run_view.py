@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from course_site.calendar_form import SCRIPT, calendar_data, calendar_form, session_entries
-from course_site.labs import DOORS
+from course_site.doors import DOORS
 
 FOLDER = "handbook/run"
 WORKER = "service_worker.js"

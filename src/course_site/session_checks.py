@@ -1,36 +1,26 @@
-"""What a session map says of the rest of the course, checked: pages and their headings, labs, measured waits.
-
-`python -m course_site.session_checks [ID ...]` says all that is wrong with the maps, one line each, and what
-still waits for a page or a measurement.
-"""
+"""What a session map says of the rest of the course, checked: pages and their headings, labs, measured waits."""
 
 from __future__ import annotations
 
 import ast
 import difflib
-import functools
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from course_labs.lab import Lab, LabError, find_labs
+from course_site.headings import headings
 from course_site.minutes import Taken, read_minutes
+from course_site.pages import Page
 from course_site.plain_text import without_code
 from course_site.sessions import FOLDER, SESSIONS, Complaint, Session, Step, read_sessions
-from course_site.values import ExpressionError
-
-if TYPE_CHECKING:
-    from course_site.course import Course
-    from course_site.pages import Page
+from course_site.values import ExpressionError, Scope
 
 # The page that measures the waits.
 DEMOS = "demos"
 
-_HEADING = re.compile(r"^#{1,6}[ \t]+(?P<words>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
-_OWN_ID = re.compile(r"\s*\{:?[^{}]*?#(?P<id>[\w-]+)[^{}]*\}$")
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 _FORMULA = re.compile(r"(?<![\\$])\$(?![\s$])[^$\n]*?(?<![\s\\])\$(?!\d)|\\\(.+?\\\)")
 
@@ -66,6 +56,22 @@ class Report:
         yield from self.slow_here
 
 
+class Course(Protocol):
+    """What the maps ask of the course that they are of."""
+
+    root: Path
+    pages: list[Page]
+    scopes: dict[str, Scope]
+    maps: Report
+
+    @property
+    def is_reference(self) -> bool:
+        """True when this is the edition whose claims gate the build."""
+
+    def has_numbers(self, page_id: str) -> bool:
+        """True when the page has a record that holds."""
+
+
 def check(course: Course) -> Report:
     """Read every map of the course and check it; nothing is raised."""
     sessions, complaints = read_sessions(course.root)
@@ -88,56 +94,6 @@ def check(course: Course) -> Report:
 def missing(report: Report) -> list[str]:
     """Sessions without a map."""
     return [name for name in SESSIONS if name not in report.sessions]
-
-
-@functools.lru_cache(maxsize=512)
-def _headings(texts: tuple[str, ...]) -> dict[str, str]:
-    from markdown.extensions.toc import slugify, unique
-
-    found: dict[str, str] = {}
-    for match in _HEADING.finditer("\n\n".join(map(without_code_blocks, texts))):
-        words, own = match["words"], _OWN_ID.search(match["words"])
-        if own:
-            words = words[: own.start()]
-        words = re.sub(r"\[\^[^\]]+\]|[`*]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words)).strip()
-        slug = own["id"] if own else unique(slugify(words, "-"), set(found))
-        found[slug] = words
-    return found
-
-
-def without_code_blocks(text: str) -> str:
-    """Markdown without its fenced code, where a # begins no heading."""
-    return re.sub(r"^[ ]*(`{3,}|~{3,})[^\n]*\n.*?^[ ]*\1[ ]*$", "", text, flags=re.DOTALL | re.MULTILINE)
-
-
-def without_marks(text: str) -> str:
-    """Words of a Markdown string that has its values already: no marks, no citations, no addresses."""
-    text = re.sub(r"\[\^[\w.:-]+\]", "", text)
-    text = re.sub(r"\[([^\]]*)\]\([^)\s]*\)", r"\1", text)
-    text = re.sub(r"(?<!\w)([*_]{1,2})(?=\S)(.+?)(?<=\S)\1(?!\w)", r"\2", text)
-    return " ".join(text.replace("`", "").split())
-
-
-def headings(page: Page) -> dict[str, str]:
-    """The anchors of a page's headings, as the site will have them, with their words."""
-    return _headings(tuple(cell.source for cell in page.cells if cell.kind == "markdown"))
-
-
-def section_of_lab(lab: Lab, pages: Mapping[str, Page]) -> str:
-    """page#anchor of the section that holds a lab, "" while its page is to come."""
-    page = pages.get(lab.page)
-    if page is None:
-        return ""
-    texts: list[str] = []
-    for cell in page.cells:
-        before, mark, _ = (
-            cell.source.partition(f"/// lab | {lab.name}\n") if cell.kind == "markdown" else ("", "", "")
-        )
-        texts += [before] if cell.kind == "markdown" else []
-        if mark:
-            slugs = list(_headings(tuple(texts)))
-            return f"{lab.page}#{slugs[-1]}" if slugs else ""
-    return ""
 
 
 def measured_commands(page: Page) -> dict[str, str]:
@@ -311,29 +267,3 @@ def _near(name: str, known: Mapping[str, object]) -> str:
 def _some(names: Mapping[str, object]) -> str:
     shown = [f"#{name}" for name in list(names)[1:7]]
     return ", ".join(shown) + (" …" if len(names) > 7 else "")
-
-
-def main(arguments: list[str]) -> int:
-    """Check the maps named, or all of them; 1 if anything is wrong."""
-    from course_site.course import load_course
-    from course_site.render import render_course
-
-    course = load_course(Path.cwd(), draft=True)
-    render_course(course)  # says which values are unknown and which numbers are typed
-    report = course.maps
-    sessions = [s for s in report.sessions.values() if not arguments or s.id in arguments]
-    wanted = {f"{FOLDER}/{name}.toml" for name in arguments} if arguments else set()
-    files = {s.path for s in sessions} | {s.map_page for s in sessions}
-    wrong = [str(c) for c in report.complaints if not wanted or c.path in wanted]
-    wrong += [str(problem) for problem in course.problems if not course.pages or problem.path in files]
-    print("\n".join(wrong) if wrong else "nothing is wrong")
-    for line in report.lines():
-        if not wanted or line.partition(": ")[0] in wanted:
-            print(f"to come: {line}")
-    if not wanted and missing(report):
-        print(f"no map yet: {', '.join(missing(report))}")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -12,14 +12,15 @@ import re
 from typing import Any
 
 from course_labs.lab import Lab, LabError, find_lab
+from course_site.addresses import address_from
 from course_site.chart_data import inline_svg
-from course_site.course import Course
-from course_site.labs import option
-from course_site.render import MISSING, outside_verbatim, site_uri
-from course_site.road import address_from
-from course_site.session_checks import headings, without_marks
+from course_site.doors import option
+from course_site.headings import headings
+from course_site.plain_text import without_marks
+from course_site.session_checks import Course
 from course_site.sessions import Answered, Session, Step
-from course_site.values import ExpressionError, Scope, evaluate, format_value
+from course_site.values import MISSING, ExpressionError, Scope, evaluate, format_value
+from course_site.verbatim import outside_verbatim
 
 _VALUE = re.compile(r"\{\{\s*([^{}:]+?)\s*(?::([^{}]*?))?\s*\}\}")
 _CITATION = re.compile(r"\s*\[\^[\w.:-]+\]")
@@ -47,7 +48,7 @@ class _Plain:
         self.course, self.session = course, session
         self.scope = Scope(f"session_{session.id}", {}, None, others=course.scopes.get)
         self.pages = {page.path.as_posix(): page for page in course.pages}
-        self.address = address_from(at, self.pages, site_uri)
+        self.address = address_from(at, self.pages)
         try:
             self.lab: Lab | None = find_lab(course.root, session.lab) if session.lab else None
         except LabError:

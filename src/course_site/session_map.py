@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from course_labs.lab import Lab
-from course_site import labs
+from course_site.doors import DOORS, option, said
 from course_site.fences import fenced
 from course_site.print_sheet import sheet_name
 from course_site.run_view import FOLDER
 from course_site.sessions import Answered, Block, Demo, Session, Step
+from course_site.source_diff import difference
 
 # Four lanes of the timeline: where a step of this kind is drawn, and in what tone.
 LANES = {
@@ -257,7 +258,7 @@ class _Map:
                 for n, stage in enumerate(lab.stages, start=1)
             ]
             table = "\n".join(["| Minute | Stage | The grader says |", "| --- | --- | --- |", *rows])
-            heading = f"**Through {labs.DOORS[door]}**\n\n" if len(lab.doors) > 1 else ""
+            heading = f"**Through {DOORS[door]}**\n\n" if len(lab.doors) > 1 else ""
             parts.append(heading + table)
         for n, stage in enumerate(lab.stages, start=1):
             typed = "\n\n".join(self._typed(lab, door, n) for door in lab.doors)
@@ -272,11 +273,11 @@ class _Map:
         typed = self.tools.say(lab.stages[stage - 1].type[door])
         # A block of code opens on a line of its own, or it is no block of code.
         gap = "\n\n" if typed.lstrip().startswith("```") else " "
-        through = f"**Through {labs.DOORS[door]}.**{gap}" if len(lab.doors) > 1 else ""
-        changed = labs.difference(lab.snapshot(door, stage - 1), lab.snapshot(door, stage))
+        through = f"**Through {DOORS[door]}.**{gap}" if len(lab.doors) > 1 else ""
+        changed = difference(lab.snapshot(door, stage - 1), lab.snapshot(door, stage))
         return (
             f"{through}{typed}\n\n{changed}\n\n"
-            f"Who fell behind has this file with `nox -s lab -- {lab.name}{labs.option(lab, door)} --stage {stage}`."
+            f"Who fell behind has this file with `nox -s lab -- {lab.name}{option(lab, door)} --stage {stage}`."
         )
 
     @staticmethod
@@ -286,7 +287,7 @@ class _Map:
     @staticmethod
     def _printed(lab: Lab, door: str, stage: int) -> str:
         """The grader's reason; its advice for the next try is on the students' page."""
-        lines = [line for line in labs.said(lab, door, stage).splitlines() if not line.startswith("next:")]
+        lines = [line for line in said(lab, door, stage).splitlines() if not line.startswith("next:")]
         return "<br>".join(
             "`" + line.replace("|", "\\|").replace("`", "'") + "`" for line in lines if line.strip()
         )

@@ -13,9 +13,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
+
+from course_site.fences import fenced
 
 SAME, OUT, IN, GAP = " ", "−", "+", "⋯"
 LONG = 25  # lines: a longer one is folded
@@ -275,3 +278,10 @@ def _piece(text: str, css: str, column: int, marks: list[tuple[int, int]]) -> st
         said = html.escape(text[start:end], quote=False)
         raw += f"<b>{said}</b>" if inside else said
     return raw if css in _QUIET or not text else f'<span class="{css}">{raw}</span>'
+
+
+def difference(before: Path, after: Path) -> str:
+    """What is typed between two snapshots, with the lines around it."""
+    old, new = (path.read_text(encoding="utf-8").splitlines() for path in (before, after))
+    lines = list(difflib.unified_diff(old, new, lineterm="", n=2))[2:]
+    return fenced("\n".join("…" if line.startswith("@@") else line for line in lines), ".diff .no-copy")

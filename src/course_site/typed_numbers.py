@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-HELD = "\ufffc"  # stands where a value, an address or a piece of code was: no digit, no letter
+from course_site.plain_text import HELD
 
 # --- the words ---------------------------------------------------------------------------------------
 

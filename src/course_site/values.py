@@ -420,6 +420,9 @@ def evaluate(text: str, scope: Scope) -> Result:
     return Result(value, resamples if np.ndim(resamples) else None, expression.names, unit)
 
 
+MISSING = "—"  # stands where a page has no value to show
+
+
 def format_value(value: Any, spec: str) -> str:
     """Text of a value as the page shows it.
 

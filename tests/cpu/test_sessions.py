@@ -12,6 +12,7 @@ from tiny_repository import make_repository, write
 
 from course_site import lint, session_checks
 from course_site.course import load_course
+from course_site.headings import headings
 from course_site.pages import find_pages
 from course_site.render import render_course
 from course_site.session_data import as_plain
@@ -345,7 +346,7 @@ def test_steps_may_wait_for_their_page(root):
 
 def test_headings_are_found_as_the_site_makes_them(root):
     (page,) = [page for page in find_pages(root) if page.id == "w1"]
-    assert session_checks.headings(page) == {
+    assert headings(page) == {
         "flash": "Flash", "the-grid": "The grid", "the-race": "The race", "the-mma-call-twice": "The mma call, twice",
     }  # fmt: skip
 
