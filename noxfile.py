@@ -12,7 +12,7 @@ import nox
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from course_site.gpus import GpuUnusable, find_gpus  # noqa: E402
+from course_site.records.gpus import GpuUnusable, find_gpus  # noqa: E402
 
 nox.needs_version = ">=2024.4.15"
 nox.options.sessions = ["docs"]
@@ -126,7 +126,7 @@ def lint(session: nox.Session) -> None:
     python(session, "-m", "ruff", "check", ".")
     python(session, "-m", "ruff", "format", "--check", ".")
     python(session, "-m", "mypy")
-    python(session, "-m", "course_site.lint", "docs", "handbook", "src")
+    python(session, "-m", "course_site.numbers.lint", "docs", "handbook", "src")
 
 
 @nox.session

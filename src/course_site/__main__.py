@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from course_site import cohort, docs, wheelhouse
+from course_site import docs
+from course_site.records import wheelhouse
+from course_site.sessions import cohort
 
 COMMANDS = {"docs": docs.main, "wheelhouse": wheelhouse.main, "calendar": cohort.main}
 

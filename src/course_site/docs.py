@@ -29,13 +29,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_site.gpus import Gpu, GpuUnusable, find_gpus
+from course_site.records.gpus import Gpu, GpuUnusable, find_gpus
 
 if TYPE_CHECKING:
-    from course_site.execute import PageFailed, Progress
-    from course_site.pages import Page
-    from course_site.record import Record
-    from course_site.tested import Verdict
+    from course_site.pages.page import Page
+    from course_site.records.execute import PageFailed, Progress
+    from course_site.records.record import Record
+    from course_site.records.tested import Verdict
 
 STARTUP_S = 3.0  # a page's process, before its first cell
 GUESS_S = 120.0  # the forecast of a page that has no record anywhere
@@ -164,8 +164,8 @@ def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
     if not gpus and not options.plan:
         print(f"docs: no GPU here: building from records/{reference}", flush=True)
         return _build(root, None, options)
-    from course_site.manifest import strangers
-    from course_site.pages import PageError, find_pages
+    from course_site.pages.page import PageError, find_pages
+    from course_site.records.manifest import strangers
 
     try:
         pages = [page for page in find_pages(root) if page.measures]
@@ -313,7 +313,7 @@ def counters_lacking() -> str | None:
 
 
 def _jobs(root: Path, pages: list[Page], slug: str, gpus: list[Gpu], *, only_stale: bool) -> Iterator[Job]:
-    from course_site.record import Record, RecordError, record_path, stale_reasons
+    from course_site.records.record import Record, RecordError, record_path, stale_reasons
 
     edition = installed_edition(gpus[0]) if gpus else None
     for page in pages:
@@ -350,10 +350,10 @@ def installed_edition(gpu: Gpu) -> dict[str, str] | None:
     """The edition a page measured here would get, without importing torch; None if that cannot be told."""
     from importlib.metadata import PackageNotFoundError, version
 
-    from course_site.record import edition_of
+    from course_site.records.record import edition_of
 
     if os.environ.get("COURSE_FAKE_GPUS"):
-        from course_site.execute import fake_provenance
+        from course_site.records.execute import fake_provenance
 
         return edition_of(fake_provenance(gpu))
     torch = importlib.util.find_spec("torch")
@@ -372,7 +372,7 @@ def installed_edition(gpu: Gpu) -> dict[str, str] | None:
 def _forecast(root: Path, page: Page, slug: str, record: Record | None) -> tuple[float, str]:
     if record is not None:
         return record.seconds + STARTUP_S, f"records/{slug}"
-    from course_site.record import seconds_of
+    from course_site.records.record import seconds_of
 
     others = (root / "records").glob(f"*/{page.path.with_suffix('.ipynb').as_posix()}")
     for path in sorted(others, key=lambda path: (path.relative_to(root).parts[1] != slug, path)):
@@ -397,8 +397,8 @@ def _print_plan(jobs: list[Job], gpus: list[Gpu], slug: str, groups: list[Verdic
 
 def _check_beside(root: Path, slug: str) -> None:
     """What every page's record is added to must be readable, before a minute of a GPU is spent."""
-    from course_site import changes, runs
-    from course_site.record import RecordError
+    from course_site.records import changes, runs
+    from course_site.records.record import RecordError
 
     try:
         runs.load(root, slug)
@@ -415,7 +415,7 @@ def _tests_to_run(root: Path, gpus: list[Gpu], slug: str, options: argparse.Name
     will_build = not (options.measure_only or options.draft)
     if not (root / "tests" / "gpu").exists() or not (options.tests or will_build):
         return []
-    from course_site import tested
+    from course_site.records import tested
 
     try:
         found = tested.verdicts(root, slug, clean=slug == _reference(root))
@@ -447,7 +447,7 @@ def _plan_of_tests(groups: list[Verdict]) -> Iterator[str]:
 
 
 def _run_tests(root: Path, groups: list[Verdict], outcome: Outcome) -> None:
-    from course_site import tested
+    from course_site.records import tested
 
     _require({"pytest": "pytest"})
     project = tested.Project(root)
@@ -473,7 +473,7 @@ def _shared_out(groups: list[Verdict], parts: int) -> list[list[Verdict]]:
 
 def _pytest(root: Path, parts: list[list[Verdict]]) -> list[int]:
     """Run the GPU tests of each part in a process of its own, all at once; what each says comes when it ends."""
-    from course_site.execute import environment_on_gpu
+    from course_site.records.execute import environment_on_gpu
 
     environment = _with_source(root, environment_on_gpu(root))
     running = []
@@ -539,7 +539,7 @@ async def _measure(
 
 async def _measure_on(gpu: Gpu, root: Path, deadline: float | None, board: Board, outcome: Outcome) -> None:
     """One device's pages, one after another, from the queue all devices share."""
-    from course_site.execute import PageFailed, Progress, execute_async
+    from course_site.records.execute import PageFailed, Progress, execute_async
 
     while outcome.left and not outcome.out_of_minutes:
         job = outcome.left[0]
@@ -566,8 +566,8 @@ async def _measure_on(gpu: Gpu, root: Path, deadline: float | None, board: Board
 def _keep(
     root: Path, slug: str, page: Page, record: Record, state: Progress, board: Board, outcome: Outcome
 ) -> None:
-    from course_site import changes, runs
-    from course_site.record import Record, RecordError, record_path
+    from course_site.records import changes, runs
+    from course_site.records.record import Record, RecordError, record_path
 
     path = record_path(root, slug, page)
     old = None
@@ -671,7 +671,7 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
         command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(new)]
         if subprocess.run(command, cwd=root, env=environment).returncode:
             raise BuildFailed("the build failed, see above")
-        from course_site.links import check
+        from course_site.site.links import check
 
         broken = check(new)
         if broken:

@@ -14,8 +14,8 @@ import pytest
 from conftest import SITE, serve
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from course_site import cohort
-from course_site.sessions import load_sessions
+from course_site.sessions import cohort
+from course_site.sessions.session import load_sessions
 
 ROOT = Path(__file__).resolve().parents[2]
 W1 = "handbook/run/w1.html"

@@ -8,11 +8,11 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.structure.pages import Page
 
-from course_site import again
+from course_site.site import again
 
 HOOK = """
 from mkdocs.plugins import event_priority
-from course_site import again
+from course_site.site import again
 
 @event_priority(-100)
 def on_page_markdown(markdown, page, config, files):

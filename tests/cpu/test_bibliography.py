@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from course_kernels.measure.machine import MACHINES
-from course_site.bibliography import (
+from course_site.pages.bibliography import (
     BibliographyError,
     bibliography_markdown,
     cited_keys,

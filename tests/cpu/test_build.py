@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from course_site.pages import read_page
-from course_site.record import Record
+from course_site.pages.page import read_page
+from course_site.records.record import Record
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 W1 = "docs/workshops/w1_flash_attention.py"
@@ -202,7 +202,7 @@ WORDS = [
     ("docs/assets/css/site.css", "{", "{ /* restyled */ "),
     ("src/course_kernels/arguments.py", "expected a torch.Tensor, got", "wants a torch.Tensor, not"),
     ("src/course_kernels/measure/complaints.py", "import inspect\n", "import inspect\n\nPLANTED = 1\n"),
-    ("src/course_site/charts.py", "TITLE = 9.2, 9.6, 11.6", "TITLE = 9.2, 9.6, 12.4"),
+    ("src/course_site/charts/plots.py", "TITLE = 9.2, 9.6, 11.6", "TITLE = 9.2, 9.6, 12.4"),
 ]
 
 

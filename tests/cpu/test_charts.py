@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from course_site import chart_data, charts, drawings
-from course_site.charts import Bandwidth, Bar, Panel, Point, Reference, Roof, Series
-from course_site.directives import DirectiveError
-from course_site.drawings import Card, Thread
-from course_site.values import Scope
+from course_site.charts import data as chart_data
+from course_site.charts import drawings
+from course_site.charts import plots as charts
+from course_site.charts.drawings import Card, Thread
+from course_site.charts.plots import Bandwidth, Bar, Panel, Point, Reference, Roof, Series
+from course_site.numbers.values import Scope
+from course_site.pages.blocks import DirectiveError
 
 X = (512.0, 1024.0, 2048.0, 4096.0)
 FLASH = Series("flash", X, (3.0, 5.0, 9.0, 14.0), (2.9, 4.9, 8.8, 13.9), (3.1, 5.2, 9.3, 14.4))
@@ -264,11 +266,11 @@ def test_short_numbers() -> None:
 
 def test_a_cached_chart_loads_no_matplotlib(tmp_path: Path) -> None:
     program = (
-        "import sys\nfrom course_site import charts\n"
+        "import sys\nfrom course_site.charts import plots as charts\n"
         "charts.draw_bars('T', 'x', (charts.Bar('a', 1.0),), alt='a', key='k')\n"
         "print('matplotlib' in sys.modules)\n"
     )
-    environment = os.environ | {"PYTHONPATH": str(Path(charts.__file__).parents[1])}
+    environment = os.environ | {"PYTHONPATH": str(Path(charts.__file__).parents[2])}
     command = [sys.executable, "-c", program]
     runs = [subprocess.check_output(command, cwd=tmp_path, text=True, env=environment) for _ in range(2)]
     assert runs == ["True\n", "False\n"]

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from course_site import cohort
-from course_site.cohort import CohortError, calendar, events, read_cohort
-from course_site.sessions import SESSIONS, load_sessions
+from course_site.sessions import cohort
+from course_site.sessions.cohort import CohortError, calendar, events, read_cohort
+from course_site.sessions.session import SESSIONS, load_sessions
 
 icalendar = pytest.importorskip("icalendar")
 

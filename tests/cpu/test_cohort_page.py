@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tiny_repository import make_repository, write
 
-from course_site import cohort
-from course_site.calendar_form import calendar_form, session_entries
-from course_site.cohort_page import cohort_form, weeks_table
-from course_site.course import load_course
-from course_site.render import render_course
-from course_site.sessions import load_sessions
+from course_site.sessions import cohort
+from course_site.sessions.calendar_form import calendar_form, session_entries
+from course_site.sessions.cohort_page import cohort_form, weeks_table
+from course_site.sessions.session import load_sessions
+from course_site.site.course import load_course
+from course_site.site.render import render_course
 
 ROOT = Path(__file__).parents[2]
 PAGE = """---

@@ -9,15 +9,15 @@ from test_record import PROVENANCE, quantity
 from test_render import record_it
 from tiny_repository import make_repository, recording, write, write_page
 
-from course_site import computed as module
-from course_site.computed import computed
-from course_site.course import load_course
-from course_site.execute import PageFailed
-from course_site.ledger import entries, ledger_html
-from course_site.notebook import published_notebook
-from course_site.pages import read_page
-from course_site.record import Record
-from course_site.render import render_course
+from course_site.pages.page import read_page
+from course_site.records import computed as module
+from course_site.records.computed import computed
+from course_site.records.execute import PageFailed
+from course_site.records.record import Record
+from course_site.site.course import load_course
+from course_site.site.ledger import entries, ledger_html
+from course_site.site.notebook import published_notebook
+from course_site.site.render import render_course
 
 
 @pytest.fixture
@@ -237,7 +237,7 @@ def test_a_stranger_stops_the_build(root):
 
 def test_the_real_pages_that_measure_nothing_run_here(tmp_path):
     """All of them, and without torch: it is not installed where only the site is built."""
-    from course_site.pages import find_pages
+    from course_site.pages.page import find_pages
 
     root = Path(__file__).resolve().parents[2]
     pages = [page for page in find_pages(root) if page.runs and not page.measures]

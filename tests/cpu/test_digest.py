@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from course_site.digest import code_digest, cuda_digest, file_digest, lab_digest
+from course_site.records.digest import code_digest, cuda_digest, file_digest, lab_digest
 
 PYTHON = '''
 """Module docstring."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_site.directives import Block, DirectiveError, parse
+from course_site.pages.blocks import Block, DirectiveError, parse
 
 
 def test_prose_and_blocks_in_order():

@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 from tiny_repository import H200, commit_all, make_repository, recording, write, write_page
 
-from course_site import docs, tested
-from course_site.execute import fake_provenance
-from course_site.gpus import Gpu, find_gpus
-from course_site.pages import read_page
-from course_site.record import Record, seal
+from course_site import docs
+from course_site.pages.page import read_page
+from course_site.records import tested
+from course_site.records.execute import fake_provenance
+from course_site.records.gpus import Gpu, find_gpus
+from course_site.records.record import Record, seal
 
 SOURCE = Path(docs.__file__).parents[1]
 

@@ -7,11 +7,11 @@ import pytest
 from tiny_repository import commit_all, make_repository, recording, write, write_page
 
 import course_kernels
-from course_site.execute import PageFailed, execute, revision
-from course_site.gpus import find_gpus
-from course_site.manifest import project_files
-from course_site.pages import read_page
-from course_site.record import RecordError, stale_reasons
+from course_site.pages.page import read_page
+from course_site.records.execute import PageFailed, execute, revision
+from course_site.records.gpus import find_gpus
+from course_site.records.manifest import project_files
+from course_site.records.record import RecordError, stale_reasons
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_what_never_makes_a_page_stale_is_not_in_the_manifest(root):
     path = write_page(root, "one", "1")
     page = read_page(root / path, root)
     names = (
-        "src/course_site/charts.py", "src/course_kernels/measure/machine.py", "docs/one.py", "site/index.html",
+        "src/course_site/charts/plots.py", "src/course_kernels/measure/machine.py", "docs/one.py", "site/index.html",
         ".git/HEAD", ".cache/charts/a.svg", "src/tiny/__pycache__/kernel.cpython-312.pyc", "records/a/b.ipynb",
     )  # fmt: skip
     files = [write(root, name, "") if name != path else root / name for name in names]
@@ -351,7 +351,7 @@ def test_a_revision_says_whether_a_listed_file_differs(root, monkeypatch):
 
 
 def test_without_git_the_revision_comes_from_a_file_or_the_environment(root, monkeypatch):
-    from course_site.wheelhouse import write_revision
+    from course_site.records.wheelhouse import write_revision
 
     commit = commit_all(root)
     (root / "wheelhouse").mkdir()

@@ -6,8 +6,8 @@ from pathlib import Path
 import markdown
 import pytest
 
-from course_site.glossary import GlossaryError, Term, abbreviations, glossary_markdown, load
-from course_site.lint import lint_toml
+from course_site.numbers.lint import lint_toml
+from course_site.pages.glossary import GlossaryError, Term, abbreviations, glossary_markdown, load
 
 PATH = Path(__file__).parents[2] / "docs" / "glossary.toml"
 WARP = Term("warp", "warp", "32 threads, `in step`.", also=("warps",))

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from course_site import gpus
+from course_site.records import gpus
 
 
 class Driver:

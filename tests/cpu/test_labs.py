@@ -16,7 +16,7 @@ from course_labs.grade import ENDED_ITSELF, CannotGrade, grade, grade_all
 from course_labs.lab import ON_THE_CPU, LabError, find_lab, find_labs, load_lab, same_lines
 from course_labs.verdict import NEXT, Verdict
 from course_labs.write import write
-from course_site import labs as pages
+from course_site.site import labs as pages
 
 ROOT = Path(__file__).parents[2]
 LABS = find_labs(ROOT)

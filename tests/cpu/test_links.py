@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from course_site.links import check, main
+from course_site.site.links import check, main
 
 PAGE = """<!doctype html><html><head>
 <link rel="canonical" href="https://example.org/a.html">

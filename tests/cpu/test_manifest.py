@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tiny_repository import make_repository, write
 
-from course_site.manifest import new_includes, strangers
+from course_site.records.manifest import new_includes, strangers
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGES = '[tool.hatch.build.targets.wheel]\npackages = ["src/tiny"]\n'

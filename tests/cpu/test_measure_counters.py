@@ -24,7 +24,7 @@ from course_kernels.measure.counters import (
 )
 from course_kernels.problem import Workload
 from course_kernels.refusals import cheats
-from course_site import watch
+from course_site.records import watch
 
 W = Workload.of("float32", M=32, N=32)
 WANTED = [READ, WRITE]

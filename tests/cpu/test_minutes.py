@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from course_site.minutes import MINUTES_FOLDER, Taken, read_minutes
-from course_site.sessions import read_session
+from course_site.sessions.minutes import MINUTES_FOLDER, Taken, read_minutes
+from course_site.sessions.session import read_session
 
 MAP = """
 title = "A session"

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from course_site.print_sheet import sheet, sheet_files
+from course_site.sessions.print_sheet import sheet, sheet_files
 
 
 def words(text):

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from course_site.quiet import DROPPED, quieten
+from course_site.site.quiet import DROPPED, quieten
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from course_site import wheelhouse
+from course_site.records import wheelhouse
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from course_site.changes import append, load, moved
-from course_site.digest import file_digest
-from course_site.pages import Cell, Page
-from course_site.record import (
+from course_site.numbers.spread import BetweenRuns
+from course_site.pages.page import Cell, Page
+from course_site.records.changes import append, load, moved
+from course_site.records.digest import file_digest
+from course_site.records.record import (
     Record,
     RecordError,
     build_record,
@@ -17,7 +18,6 @@ from course_site.record import (
     seconds_of,
     stale_reasons,
 )
-from course_site.spread import BetweenRuns
 
 PROVENANCE = {
     "gpu": "NVIDIA H200", "driver": "580.1", "cuda": "13.0", "torch": "2.11.0+cu130", "triton": "3.6.0",

@@ -8,13 +8,13 @@ from test_record import PROVENANCE, output, quantity
 from test_values import measurement as in_bf16
 from tiny_repository import make_repository, write
 
-from course_site.course import load_course
-from course_site.digest import file_digest
-from course_site.ledger import entries, ledger_html
-from course_site.notebook import published_notebook
-from course_site.pages import read_page
-from course_site.record import build_record, record_path
-from course_site.render import lighten, render_course, source_region
+from course_site.pages.page import read_page
+from course_site.records.digest import file_digest
+from course_site.records.record import build_record, record_path
+from course_site.site.course import load_course
+from course_site.site.ledger import entries, ledger_html
+from course_site.site.notebook import published_notebook
+from course_site.site.render import lighten, render_course, source_region
 
 
 def measurement(median_us, **more):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from course_site.run_view import FOLDER, SOURCES, before_the_answer, embedded, run_files, run_page
+from course_site.sessions.run_view import FOLDER, SOURCES, before_the_answer, embedded, run_files, run_page
 
 ROOT = Path(__file__).parents[2]
 NASTY = '</script><script>alert("x")</script> & <b title="y">'

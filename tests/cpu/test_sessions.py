@@ -10,13 +10,14 @@ from test_record import quantity
 from test_render import record_it
 from tiny_repository import make_repository, write
 
-from course_site import lint, session_checks
-from course_site.course import load_course
-from course_site.headings import headings
-from course_site.pages import find_pages
-from course_site.render import render_course
-from course_site.session_data import as_plain
-from course_site.sessions import SESSIONS, is_idle, load_sessions, read_sessions, visible
+from course_site.numbers import lint
+from course_site.pages.headings import headings
+from course_site.pages.page import find_pages
+from course_site.sessions import checks as session_checks
+from course_site.sessions.session import SESSIONS, is_idle, load_sessions, read_sessions, visible
+from course_site.sessions.views import as_plain
+from course_site.site.course import load_course
+from course_site.site.render import render_course
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HEAD = """

@@ -8,8 +8,8 @@ import pytest
 from test_render import problems, render, repository
 from tiny_repository import write
 
-from course_site.notebook import published_notebook
-from course_site.source_diff import as_html, as_text, compare, without_head
+from course_site.pages.diffs import as_html, as_text, compare, without_head
+from course_site.site.notebook import published_notebook
 
 NAIVE = """\
 // Sum, kernel 1: the plain one.

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from course_kernels.cuda import includes
-from course_site import course as whole
-from course_site import tested
-from course_site.record import seal
+from course_site.records import tested
+from course_site.records.record import seal
+from course_site.site import course as whole
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = "src/course_kernels"
@@ -182,7 +182,7 @@ EDITS = {
     "a mishap": (f"{KERNELS}/mishaps/lost_updates.cu", "", "int x;\n", {"mishaps"}),
     "a microbenchmark": (f"{KERNELS}/microbenchmarks/latency.cu", "", "int x;\n", {"microbenchmarks"}),
     "a comment": (f"{KERNELS}/gemm/k03_mma_sync.cu", "", "// a word\n", set()),
-    "the site": ("src/course_site/charts.py", "", "X = 1\n", set()),
+    "the site": ("src/course_site/charts/plots.py", "", "X = 1\n", set()),
 }
 
 

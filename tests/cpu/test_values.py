@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from course_kernels.measure.machine import machine_for
-from course_site.claims import judge
-from course_site.spread import BetweenRuns
-from course_site.values import BadExpression, Define, Scope, UnknownName, evaluate, format_value
+from course_site.numbers.claims import judge
+from course_site.numbers.spread import BetweenRuns
+from course_site.numbers.values import BadExpression, Define, Scope, UnknownName, evaluate, format_value
 
 RNG = np.random.default_rng(1)
 NOISE = RNG.normal(1.0, 0.05, 200)

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 from tiny_repository import commit_all, write
 
-from course_site import wheelhouse
+from course_site.records import wheelhouse
 
 PROJECT = """
 [project.optional-dependencies]

@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from test_compile_cuda import ARCHES, DEFINES, can_compile
 
 import course_kernels
-from course_site import wheelhouse
+from course_site.records import wheelhouse
 
 pytest.importorskip("cuda.core")
 

@@ -1,9 +1,9 @@
 """Tests that need a card: a skip is a failure, and every group of tests leaves a record that the strict build reads.
 
-A test belongs to the groups that its marker `group` names, or to the one of its file's GROUPS; course_site.tested
-says which groups there are and what each depends on. A group that ran whole leaves records/<gpu>/tests/<group>.json;
-COURSE_RECORDS names another folder for records. `--group NAME` runs these groups only. A run of some of a group's
-tests (-k, -m, one of its files, --last-failed, ended early) leaves no record of it.
+A test belongs to the groups that its marker `group` names, or to the one of its file's GROUPS;
+course_site.records.tested says which groups there are and what each depends on. A group that ran whole leaves
+records/<gpu>/tests/<group>.json; COURSE_RECORDS names another folder for records. `--group NAME` runs these groups
+only. A run of some of a group's tests (-k, -m, one of its files, --last-failed, ended early) leaves no record of it.
 
 A file may begin processes that run behind the tests of others: `begin_behind(items)`. One with ALONE = True looks at
 time, so its tests come last, when nothing runs behind.
@@ -21,9 +21,9 @@ import pytest
 import torch
 
 from course_kernels.measure import provenance as provenance_module
-from course_site import tested
-from course_site.execute import revision
-from course_site.record import edition_of, seal, write_atomically
+from course_site.records import tested
+from course_site.records.execute import revision
+from course_site.records.record import edition_of, seal, write_atomically
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -1,0 +1,1 @@
+"""Drawings of numbers and of what a card is: inline SVG, drawn once."""

@@ -1,0 +1,317 @@
+"""From the settings of a chart directive to plain numbers, the drawing and the table beside it.
+
+`plots` draws and knows no names; here names of a page become series, bars and points.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from course_kernels.measure.derive import ATTRIBUTES, derive
+from course_kernels.measure.leaves import Measurement
+from course_site.charts import drawings, plots
+from course_site.numbers.values import BadExpression, ExpressionError, Leaf, Scope, UnknownName, evaluate
+from course_site.pages.blocks import DirectiveError
+
+SETTINGS = frozenset(
+    {
+        "title", "alt", "caption", "x", "y", "x_label", "y_label", "x_scale", "y_scale", "series", "references",
+        "bars", "steps", "points", "math", "trace", "panels", "label", "size", "block", "sms", "lanes",
+        "registers_kib", "shared_kib", "l2_mib", "hbm_gib", "quarters", "stacks",
+    }
+)  # fmt: skip
+KINDS = ("lines", "bars", "staircase", "roofline", "trace", "card", "launch")
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawn chart: inline SVG and the folded table of the numbers behind it."""
+
+    svg: str
+    table_html: str
+
+
+def draw(kind: str, settings: dict[str, Any], scope: Scope, key: str) -> Chart:
+    """Draw a chart of a page.
+
+    Args:
+        kind: lines, bars, staircase, roofline, trace, card or launch.
+        settings: the YAML of the directive, with title and alt as plain text.
+        scope: the names the page can see.
+        key: prefix for the ids inside the SVG, unique on the page.
+    Raises:
+        DirectiveError: an unknown kind, a setting it needs is missing, or numbers that cannot be drawn.
+        ExpressionError: an unknown name or a value that cannot be computed.
+    """
+    if kind not in KINDS:
+        raise DirectiveError(f"unknown kind of chart {kind!r}; known: {', '.join(KINDS)}")
+    try:
+        svg, head, rows = globals()[f"_{kind}"](settings, scope, key)
+    except KeyError as error:
+        raise DirectiveError(f"a {kind} chart needs the setting {error}") from None
+    except (DirectiveError, ExpressionError):
+        raise
+    except ValueError as error:  # numbers that cannot be drawn
+        raise DirectiveError(str(error)) from None
+    return Chart(svg, _table(settings["title"], head, rows))
+
+
+def labels(settings: dict[str, Any]) -> Iterator[str]:
+    """Every text of a chart that a reader sees, for the lint of typed numbers."""
+    for value in settings.values():
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            for item in value:
+                if isinstance(item, dict):
+                    yield from (str(item[k]) for k in ("label", "note", "y_label") if k in item)
+
+
+# --- the kinds -----------------------------------------------------------------------------------
+
+
+def _lines(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
+    x_name, y_name = settings["x"], settings["y"]
+    series, rows = [], []
+    for entry in settings["series"]:
+        points = sorted(_points(entry["name"], x_name, entry.get("y", y_name), scope))
+        x, y, low, high = (tuple(column) for column in zip(*points, strict=True))
+        series.append(plots.Series(entry["label"], x, y, low, high, entry.get("style", "line")))
+        rows += [[entry["label"], _number(a), _number(b), _number(c), _number(d)] for a, b, c, d in points]
+    svg = plots.draw_lines(
+        settings["title"],
+        settings.get("x_label", x_name),
+        settings.get("y_label", unit_of(y_name)),
+        tuple(series),
+        x_scale=settings.get("x_scale", "log2"),
+        y_scale=settings.get("y_scale", "linear"),
+        references=_references(settings, scope),
+        alt=settings["alt"],
+        key=key,
+    )
+    return svg, ["series", x_name, unit_of(y_name), "5 % of samples below", "95 % below"], rows
+
+
+def _points(pattern: str, x_name: str, y_name: str, scope: Scope) -> Iterator[tuple[float, ...]]:
+    for name, leaf in scope.group(pattern):
+        if leaf["kind"] in ("samples", "quantity"):
+            yield _named_point(name, leaf)
+            continue
+        if leaf["kind"] != "measurement":
+            raise BadExpression(f"{name!r} is neither a measurement nor a number")
+        dims = leaf["workload"]["dims"]
+        x = dims[x_name] if x_name in dims else scope.resolve(f"{name}.{x_name}").value
+        value = scope.resolve(f"{name}.{y_name}").value
+        yield float(x), float(value), *_sample_interval(leaf, y_name, scope)
+
+
+def _named_point(name: str, leaf: Leaf) -> tuple[float, ...]:
+    """A number without a workload stands at the digits its name ends in: `chase.n4096` at 4096."""
+    digits = re.search(r"\d+$", name)
+    if not digits:
+        raise BadExpression(f"{name!r} has no place on the x axis: end its name in a number")
+    value, low, high = (
+        (leaf["quantiles"][q] for q in ("0.5", "0.05", "0.95"))
+        if leaf["kind"] == "samples"
+        else [leaf["value"]] * 3
+    )
+    return float(digits[0]), float(value), float(low), float(high)
+
+
+def _sample_interval(leaf: Leaf, attribute: str, scope: Scope) -> tuple[float, float]:
+    """Where the middle 90 % of the samples lie, in the unit of the attribute."""
+    measurement = Measurement.from_json(leaf)
+    ends = [
+        derive(measurement, attribute, leaf["quantiles_us"][quantile], scope.machine)
+        for quantile in ("0.05", "0.95")
+    ]
+    return float(min(ends)), float(max(ends))
+
+
+def _bar_list(
+    items: list[dict[str, Any]], label: str, references: tuple[plots.Reference, ...], scope: Scope
+) -> tuple[tuple[plots.Bar, ...], list[str], list[list[str]]]:
+    """Bars, and the head and the rows of their table: beside each value its share of every reference."""
+    bars, rows = [], []
+    measures = [
+        r for r in references if r.value not in (0, 100)
+    ]  # on a scale in percent the value is the share
+    for item in items:
+        result = evaluate(str(item["name"]), scope)
+        value = float(result.value)
+        low, high = (
+            (value, value)
+            if result.resamples is None
+            else map(float, np.quantile(result.resamples, [0.025, 0.975]))
+        )
+        bars.append(plots.Bar(item["label"], value, low, high, str(item.get("note", ""))))
+        shares = [f"{100 * value / r.value:.1f}" for r in measures]
+        rows.append([item["label"], _number(value), *shares, _number(low), _number(high)])
+    head = [label, *(f"% of {reference.label}" for reference in measures), "interval from", "to"]
+    return tuple(bars), head, rows
+
+
+def _bars(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
+    x_label, references = settings["x_label"], _references(settings, scope)
+    bars, head, rows = _bar_list(settings["bars"], x_label, references, scope)
+    svg = plots.draw_bars(settings["title"], x_label, bars, references, alt=settings["alt"], key=key)
+    return svg, ["", *head], rows
+
+
+def _staircase(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
+    y_label, references = settings["y_label"], _references(settings, scope)
+    steps, head, rows = _bar_list(settings["steps"], y_label, references, scope)
+    svg = plots.draw_staircase(settings["title"], y_label, steps, references, alt=settings["alt"], key=key)
+    return svg, ["step", *head], rows
+
+
+def _roofline(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
+    machine = scope.machine
+    if machine is None:
+        raise UnknownName(
+            "a roofline needs the data sheet of the card, and this card has no entry in machine.py"
+        )
+    points, rows = [], []
+    for entry in settings["points"]:
+        name = entry.get("name")
+        intensity = float(evaluate(str(entry.get("intensity", f"{name}.intensity")), scope).value)
+        tflops = float(evaluate(str(entry.get("tflops", f"{name}.tflops")), scope).value)
+        points.append(plots.Point(entry["label"], intensity, tflops))
+        rows.append([entry["label"], _number(intensity), _number(tflops)])
+    maths = settings.get("math", "bf16")
+    maths = [maths] if isinstance(maths, str) else maths
+    svg = plots.draw_roofline(
+        settings["title"],
+        tuple(points),
+        tuple(plots.Roof(f"{m} peak", machine.peak_tflops[m]) for m in maths),
+        (plots.Bandwidth("HBM", machine.bandwidth_gb_per_s),),
+        alt=settings["alt"],
+        key=key,
+    )
+    return svg, ["kernel", "FLOP per byte", "TFLOP/s"], rows
+
+
+def _trace(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
+    ((name, leaf),) = scope.group(settings["trace"])
+    if leaf["kind"] != "trace":
+        raise BadExpression(f"{name!r} is not a trace")
+    columns = leaf["columns"]
+    x_name = settings.get("x", "t_s")
+    panels, shown = [], [x_name]
+    for panel in settings["panels"]:
+        y = panel.get("column", panel.get("y"))
+        if y not in columns:
+            raise UnknownName(f"unknown value {name}.{y!r}: the trace has {', '.join(columns)}")
+        series = plots.Series(
+            panel.get("label", y), tuple(columns[x_name]), tuple(columns[y]), None, None, "line"
+        )
+        panels.append(plots.Panel(panel.get("y_label", panel.get("label", y)), (series,)))
+        shown.append(y)
+    svg = plots.draw_trace(
+        settings["title"], tuple(panels), settings.get("x_label", "s"), alt=settings["alt"], key=key
+    )
+    every = max(1, len(columns[x_name]) // 60)
+    rows = [[_number(columns[c][i]) for c in shown] for i in range(0, len(columns[x_name]), every)]
+    return svg, shown, rows
+
+
+def _card(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
+    """Settings sms, lanes (per SM), registers_kib, shared_kib, l2_mib, hbm_gib; quarters and stacks may be left out."""
+    wanted = ("sms", "lanes", "registers_kib", "shared_kib", "l2_mib", "hbm_gib")
+    sms, lanes, registers, shared, l2, hbm = (_value(settings[k], scope) for k in wanted)
+    quarters, stacks = (round(_value(settings.get(k, n), scope)) for k, n in (("quarters", 4), ("stacks", 0)))
+    card = drawings.Card(round(sms), round(lanes), registers, shared, l2, hbm, quarters, stacks)
+    svg = drawings.draw_card(settings["title"], card, alt=settings["alt"], key=key)
+    per_sm = {"fp32 lanes": card.lanes, "registers, KiB": card.registers_kib, "shared, KiB": card.shared_kib}
+    rows = [[name, _number(value), _number(card.sms * value)] for name, value in per_sm.items()]
+    rows.insert(0, ["SMs", "", _number(card.sms)])
+    rows += [["L2 cache, MiB", "", _number(card.l2_mib)], ["HBM, GiB", "", _number(card.hbm_gib)]]
+    return svg, ["", "in one SM", "on the whole card"], rows
+
+
+def _launch(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
+    """Settings trace (a recorded trace, one row for each thread), size [N], [H, W] or [D, H, W], block [x, y, z]."""
+    ((name, leaf),) = scope.group(settings["trace"])
+    wanted = [*(f"{part}_{axis}" for part in ("block", "thread") for axis in "xyz"), "warp", "sm"]
+    if leaf["kind"] != "trace" or not set(wanted) <= set(leaf["columns"]):
+        raise BadExpression(f"{name!r} is not a trace of a launch: its columns must be {', '.join(wanted)}")
+    threads = tuple(
+        drawings.Thread((row[0], row[1], row[2]), (row[3], row[4], row[5]), row[6], row[7])
+        for row in zip(*(map(int, leaf["columns"][column]) for column in wanted), strict=True)
+    )
+    size = tuple(round(_value(n, scope)) for n in settings.get("size", []))
+    block = None
+    if "block" in settings:
+        x, y, z = (round(_value(n, scope)) for n in [*settings["block"], 0, 0][:3])
+        block = x, y, z
+    svg = drawings.draw_launch(
+        settings["title"], threads, size=size, block=block, alt=settings["alt"], key=key
+    )
+    plan, rows = drawings.Plan(threads, size), []
+    for own in plan.blocks.values():
+        idle = sum(map(plan.idle, own))
+        numbers = (own[0].sm, len({t.warp for t in own}), len(own) - idle, idle)
+        rows.append([plan.name(own[0]), *(_number(n) for n in numbers)])
+    return svg, ["block", "SM", "warps", "threads at work", "idle"], rows
+
+
+def _value(expression: Any, scope: Scope) -> float:
+    return float(evaluate(str(expression), scope).value)
+
+
+def _references(settings: dict[str, Any], scope: Scope) -> tuple[Any, ...]:
+    return tuple(
+        plots.Reference(entry["label"], float(evaluate(str(entry["value"]), scope).value))
+        for entry in settings.get("references", [])
+    )
+
+
+# --- the table beside a chart, the pictures of a page ----------------------------------------------
+
+
+def unit_of(attribute: str) -> str:
+    """Unit of a measurement's attribute, for an axis or a table head."""
+    return ATTRIBUTES[attribute][0] if attribute in ATTRIBUTES else attribute
+
+
+def _number(value: float) -> str:
+    if float(value).is_integer() and abs(value) < 1e9:
+        return f"{value:.0f}"
+    return f"{value:.4g}"
+
+
+def _table(title: str, head: list[str], rows: list[list[str]]) -> str:
+    cells = "".join(
+        f"<th{'' if i == 0 else ' class=num'}>{html.escape(text)}</th>" for i, text in enumerate(head)
+    )
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f"<td{'' if i == 0 else ' class=num'}>{html.escape(text)}</td>" for i, text in enumerate(row)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        '<details class="data"><summary>The numbers behind this chart</summary>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Numbers of the chart: {html.escape(title)}">'
+        f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div></details>"
+    )
+
+
+def inline_svg(svg: str, alt: str, key: str) -> str:
+    """An SVG picture made ready to stand inside a page: its ids unique, its alternative text set."""
+    svg = re.sub(r"<\?xml.*?\?>|<!--.*?-->|<!DOCTYPE.*?>", "", svg, flags=re.DOTALL).strip()
+    ids = re.findall(r'\bid="([^"]+)"', svg)
+    for name in set(ids):
+        svg = re.sub(rf'\bid="{re.escape(name)}"', f'id="{key}-{name}"', svg)
+        svg = re.sub(rf'(url\(#|href="#){re.escape(name)}(?=[)"])', rf"\g<1>{key}-{name}", svg)
+    head, rest = svg.split(">", 1)
+    head = re.sub(r'\s(?:aria-label|role)="[^"]*"', "", head)
+    return f'{head} role="img" aria-label="{html.escape(alt)}">{rest}'

@@ -1,0 +1,97 @@
+"""Claims: sentences with a condition, tested against what another run may find.
+
+A claim holds when its condition is true in 99 % of the resamples, which are medians that another run, on another
+card of the model, may find (`spread.py`). It is clearly false when it is true in 1 % of them at most. Between the
+two it is undecided: the margin lies inside the spread, and no sentence should rest on it. One that stays true
+whichever single name is halved or doubled is vacuous: where it was written, it says nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from course_site.numbers.values import BadExpression, Scope, parse
+
+CONFIDENCE = 0.99
+SAMPLED = frozenset({"measurement", "samples", "counted", "trace"})  # leaves that are no fact, but found
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the record says of a condition: `support` is the share of resamples in which it is true.
+
+    One that holds may be vacuous. Where the sentence was written, its bound is too far away to say anything; on another
+    card, or beside another CPU, the numbers may have moved away from a bound that said much.
+    """
+
+    condition: str
+    holds: bool
+    vacuous: bool
+    support: float
+    values: tuple[tuple[str, float], ...]
+
+    @property
+    def undecided(self) -> bool:
+        """True when the margin lies inside the spread: another run may say the one or the other."""
+        return not self.holds and self.support > 1 - CONFIDENCE
+
+    @property
+    def why(self) -> str:
+        """One line for the build log."""
+        seen = ", ".join(f"{name} = {value:.4g}" for name, value in self.values)
+        if self.vacuous:
+            return (
+                f"claim `{self.condition}` is vacuous: no name's halving or doubling makes it false ({seen})"
+            )
+        said = "is too close to call" if self.undecided else "is false"
+        return f"claim `{self.condition}` {said}: true in {self.support:.1%} of the resamples ({seen})"
+
+
+def is_so(condition: str, scope: Scope) -> bool:
+    """Whether a recorded fact is so, such as what a machine had: no sample is in it, so there is nothing to test.
+
+    Raises:
+        BadExpression: the condition is not a comparison, or rests on samples: then it is a claim.
+        UnknownName, NotOnThisCard: as in `values.evaluate`.
+    """
+    expression = parse(condition)
+    resolved = [scope.resolve(name) for name in expression.names]
+    if any(r.resamples is not None or (r.leaf and r.leaf["kind"] in SAMPLED) for r in resolved):
+        raise BadExpression(f"`{condition}` rests on samples: only a `/// claim` may compare those")
+    truth = expression.compute([r.value for r in resolved])
+    if not isinstance(truth, (bool, np.bool_)):
+        raise BadExpression(f"`{condition}` has no comparison in it")
+    return bool(truth)
+
+
+def judge(condition: str, scope: Scope) -> Verdict:
+    """Test a condition against a record.
+
+    Raises:
+        BadExpression: the condition is not a comparison, or names text.
+        UnknownName, NotOnThisCard: as in `values.evaluate`.
+    """
+    expression = parse(condition)
+    resolved = [scope.resolve(name) for name in expression.names]
+    values = [r.value for r in resolved]
+    if any(isinstance(value, str) for value in values):
+        raise BadExpression(f"claim `{condition}` compares text")
+    truth = expression.compute(values)
+    if not isinstance(truth, (bool, np.bool_)):
+        raise BadExpression(f"claim `{condition}` has no comparison in it")
+    resampled = expression.compute([r.value if r.resamples is None else r.resamples for r in resolved])
+    support = float(np.mean(resampled))
+    vacuous = bool(truth) and all(
+        bool(expression.compute([v * factor if i == j else v for j, v in enumerate(values)]))
+        for i in range(len(values))
+        for factor in (0.5, 2.0)
+    )
+    return Verdict(
+        condition=condition,
+        holds=bool(truth) and support >= CONFIDENCE,
+        vacuous=vacuous,
+        support=support,
+        values=tuple(zip(expression.names, (float(v) for v in values), strict=True)),
+    )

@@ -1,0 +1,362 @@
+"""What a typed performance number looks like: the words, the units, and the rules over one plain sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from course_site.pages.plain_text import HELD
+
+# --- the words ---------------------------------------------------------------------------------------
+
+_WORD = (
+    r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
+    r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion"
+    r"|trillion|dozen"
+)
+_WORDS = (
+    r"(?:\b(?:an?\s+(?=hundred|thousand|million|billion|trillion|dozen))?"
+    rf"(?:{_WORD})(?:(?:\s+and)?[\s-]+(?:{_WORD}))*\b)"
+)
+_DIGITS = (
+    r"(?:(?<![A-Za-z0-9_.^])(?<!RTX )(?<!GTX )(?<!Gaudi )"
+    r"\d+(?:[.,']\d+| \d{3}(?!\d))*(?:[eE][+-]?\d+)?"
+    r"(?:\s*[×x·]\s*10\s*\^?\s*[-−]?[\d⁰¹²³⁴-⁹]+)?[⁰¹²³⁴-⁹]*(?:\^\d+)?\+?)"
+)
+_NUMBER = rf"(?:{_DIGITS}|{_WORDS})"
+_MANY = r"(?:(?:tens|dozens|hundreds|thousands|millions|billions|trillions)\s+of)"
+
+_FORMAT = r"(?:bf16|fp16|fp32|fp64|tf32|fp8|fp4|int8|BF16|FP16|FP32|FP64|TF32|FP8|FP4|INT8)"
+_QUALIFIER = (
+    r"(?:dense|sparse|effective|sustained|peak|measured|achieved|HBM|tensor|matrix|real|useful|more"
+    rf"|{_FORMAT})"
+)
+_SECOND = r"(?:s(?:ec(?:onds?)?)?(?![\w⁻])|second\b)"
+_PER = rf"\s*(?:/\s*{_SECOND}|per\s+{_SECOND}|(?:a|each|every)\s+second\b|[·⋅]?\s*s\s*(?:⁻¹|\^?[-−]1))"
+RATE = (
+    r"(?:"
+    # prefixed FLOPS in any spelling but TFLOP (a count), and the plain FLOPS of a rate
+    r"[kKMGTPEZ](?:FLOPS|FLOPs|Flops|flops|OPS|ops)\b(?!/)|FLOPS\b|(?i:\b(?:kilo|mega|giga|tera|peta"
+    r"|exa)-?flop(?:/?s)?\b)"
+    rf"|[kKMGTPEZ]?(?:FLOPS?|FLOPs|Flops?|flops?|OPS?|Ops?|ops?){_PER}"
+    rf"|(?:[kKMGTPE]i?)?(?:B|b|[Bb]ytes?|[Bb]its?){_PER}|[kMGTP]i?[Bb]ps\b|GT/s\b"
+    rf"|(?i:(?:kilo|mega|giga|tera|peta)(?:byte|bit)s?){_PER}"
+    r"|(?:(?:floating-point|integer|arithmetic|output|input|new|generated|memory|random|more|useful)\s+){0,2}"
+    r"(?:operations?|additions?|multiplications?|multiply-adds?"
+    r"|FMAs?|tokens?|tok"
+    r"|samples?|images?|frames?|requests?|queries|iterations?|its?|steps?|elements?|instructions?|launches"
+    r"|words?|rows?"
+    rf"|transactions?){_PER}"
+    r")"
+)
+TIME = (
+    r"(?:(?:us(?![\w/-])|ns|µs|ms|usecs?|msecs?|nsecs?)(?![\w/])|(?i:(?:nano|micro|milli|pico)-?seconds?\b))"
+)
+_GAP = r"[\s\-–(\[]{0,3}"
+
+_LIBRARY = (
+    r"(?:cuBLAS(?:Lt)?|cuDNN|cuFFT|CUTLASS|CuTe|SDPA|PyTorch|[Tt]orch(?:\.\w+)*|FlashInfer|FlashAttention"
+    r"(?:-?\d)?|FA-?[1-4]|Triton"
+    r"|TensorRT(?:-LLM)?|vLLM|SGLang|Liger|xFormers|JAX|XLA|NumPy|CuPy|eager|Inductor|NCCL|ThunderKittens"
+    r"|TileLang|Mojo|NVIDIA|AMD"
+    r"|(?:the\s+)?(?:vendor|library|libraries|competition))\b"
+)
+_RIVAL = (
+    rf"(?:{_LIBRARY}|(?i:naive|na[iï]ve|materiali[sz]ed|standard|teaching|plain|first|previous|tuned|baseline"
+    r"|reference|kernels?)\b)"
+)
+_SPEED = (
+    r"(?:speed(?:-?\s?ups?)?|throughput|bandwidth|performance|(?:run(?:ning)?|wall(?:-clock)?)[\s-]?time|runtime"
+    r"|time(?!\s+(?:axis|step|budget|limit|slot|line|series|complexity))|latency|rate"
+    r"|(?:FL)?OP/s|(?:[kMGTP](?:FLOP|B)/s)|FLOPS|TFLOPS|GFLOPS)(?![\w])"
+)
+_PEAK = (
+    r"(?:(?:peak|roof(?:line)?|ceiling)(?!\s+(?:memory|usage|allocation|footprint|number))"
+    r"|speed[\s-]of[\s-]light|SOL|line[\s-]rate|data[\s-]sheet|floor)(?![\w])"
+)
+_ADJECTIVES = (
+    r"(?:(?:the|its|our|their|your|that|this|a|an)\s+)?(?:(?!of\b|and\b|or\b|in\b|for\b|session\b|reading\b"
+    r"|class\b|lecture\b|teaching\b)[\w'’.-]+\s+){0,3}?"
+)
+_FASTER = r"(?:faster|slower|quicker|speedier|speed-?\s?ups?|slow-?downs?|sped\s+up)\b"
+_BETTER = rf"(?:(?:more|less|higher|lower|better|worse|shorter|longer|greater)\s+{_ADJECTIVES}{_SPEED})"
+_AS_FAST = (
+    rf"(?:as\s+(?:fast|slow|quick|quickly|slowly)\b|as\s+(?:much|high|low|good|long)\s+{_ADJECTIVES}{_SPEED})"
+)
+_COMPARED = (
+    rf"(?:{_FASTER}|{_BETTER}|{_AS_FAST}|(?:the|its|our|their|that)\s+{_ADJECTIVES}{_SPEED}|{_ADJECTIVES}"
+    rf"{_PEAK}|{_LIBRARY})"
+)
+_OF_WHAT = rf"of\s+{_ADJECTIVES}(?:{_PEAK}|{_SPEED}|{_LIBRARY})"
+_FRACTION = (
+    r"(?:half|halves|thirds?|quarters?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?"
+    r"|thousandths?)"
+)
+_DIM = (
+    r"(?![(]|[\s]*[\d{\[\\" + HELD + r"⟨πε]|\s*[A-Za-z](?:[\s·×*²)^/,.]|$))"
+)  # not one more factor of a product
+
+FILL = "fill it from a record with {{ … }}, or cite its source in the same sentence with [^key]"
+CLAIM = (
+    "put it in a `/// claim` whose condition holds it up, or cite its source in the same sentence with [^key]"
+)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """One way to type a performance number.
+
+    kind: "unit" (a number with a unit), "ratio" (a number that compares), "word" (a comparison without one).
+    """
+
+    kind: str
+    what: str
+    pattern: re.Pattern[str]
+
+
+def _rule(kind: str, what: str, pattern: str) -> _Rule:
+    return _Rule(kind, what, re.compile(pattern))
+
+
+_RULES = (
+    _rule("unit", "a typed rate", rf"(?:{_NUMBER}|{_MANY}){_GAP}(?:{_QUALIFIER}\s+){{0,2}}{RATE}"),
+    _rule("unit", "a typed time", rf"(?:{_NUMBER}|{_MANY}){_GAP}{TIME}"),
+    _rule(
+        "unit",
+        "a typed time",
+        r"(?i:\b(?:about|around|roughly|nearly|almost|only|just|under|over|within|than|takes?|took|costs?)\s+"
+        rf"(?:half\s+)?an?\s+{TIME})",
+    ),
+    _rule("unit", "a typed time", r"(?<![A-Za-z0-9_.])\d+\.\d+\s*(?:s|secs?|seconds?)\b(?!['’/])"),
+    _rule(
+        "unit",
+        "a typed time",
+        r"(?i:\b(?:takes?|took|taking|needs?|needed|costs?|finish(?:es|ed)?\s+in|r[au]ns?\s+in|done\s+in"
+        r"|completes?d?\s+in))"
+        r"\s+(?:only\s+|about\s+|around\s+|roughly\s+|just\s+|under\s+|over\s+|~|≈)*\d+\s*(?:s|secs?"
+        r"|seconds?)\b",
+    ),
+    _rule("unit", "a typed latency", r"(?<![A-Za-z0-9_.])\d[\d,]{2,}\s+(?:clock\s+)?(?:cycles|clocks)\b"),
+    _rule(
+        "unit",
+        "a typed number behind its unit",
+        rf"\b(?:{RATE}|(?:µs|ms|ns)(?![\w/]))\)?\s*(?:[:=≈~]|is|of)\s*{_DIGITS}",
+    ),
+    _rule(
+        "ratio",
+        "a typed percentage",
+        rf"{_NUMBER}\s*(?:%|per\s?cent\b|pct\b)\s*(?:{_FASTER}|{_BETTER}|{_OF_WHAT}|{_ADJECTIVES}{_PEAK}"
+        r"|(?:utili[sz]ation|efficiency|efficient|MFU|busy)\b|of\s+(?:what|that\s+of)\b)",
+    ),
+    _rule(
+        "ratio",
+        "a typed percentage",
+        r"(?i:\b(?:reach(?:es|ed)?|hits?|achieve[sd]?|attain(?:s|ed)?|sustain(?:s|ed)?|delivers?|delivered))\s+"
+        rf"(?:only\s+|about\s+|around\s+|roughly\s+|just\s+|nearly\s+|~|≈)*{_NUMBER}\s*(?:%|per\s?cent\b)",
+    ),
+    _rule(
+        "ratio",
+        "a typed percentage",
+        rf"(?i:\bspen[dt]s?\s+){_NUMBER}\s*(?:%|per\s?cent\b)\s*of\s+(?:its|the)\s+time\b",
+    ),
+    _rule("ratio", "a typed fraction of a peak", rf"(?<![A-Za-z0-9_.])0?\.\d+\s+{_OF_WHAT}"),
+    _rule(
+        "ratio",
+        "a typed ratio",
+        rf"(?<![A-Za-z0-9_.^×])\d+(?:[.,]\d+)*\s*(?:[×✕✖]|x\b)\s*-?\s*(?:{_COMPARED}|(?:in|on|over|than|vs\.?)"
+        rf"\s+{_ADJECTIVES}{_LIBRARY})",
+    ),
+    _rule("ratio", "a typed ratio", rf"(?<![A-Za-z0-9_.^×])\d+\.\d+(?:[×✕✖]|x\b){_DIM}"),
+    _rule(
+        "ratio",
+        "a typed ratio",
+        r"(?<![A-Za-z0-9_.^×/])(?<![×x] )\d+(?:[.,]\d+)*\s?(?:×|x\b)(?=\s*(?:[.,;:!?)\]|]|$|(?:over|at|vs|than"
+        r"|compared|against|by|when|and|or)\b))",
+    ),
+    _rule(
+        "ratio",
+        "a typed ratio",
+        rf"(?:{_NUMBER}|(?<!how )\b(?:several|many)|\b(?:a\s+)?couple\s+of|\ba\s+few)\s+times\s+(?:{_FASTER}|"
+        rf"{_BETTER}|{_AS_FAST}"
+        rf"|(?:the|its|our|their|that)\s+(?:of\s+)?{_ADJECTIVES}(?:{_SPEED}|{_PEAK})|{_LIBRARY})",
+    ),
+    _rule(
+        "ratio",
+        "a typed ratio",
+        rf"(?i:\b(?:twice|thrice|double|triple|quadruple|half))\s+(?:again\s+)?(?:{_AS_FAST}|{_FASTER}"
+        rf"|(?:of\s+)?(?:(?:the|its|our|their|your|that|this)\s+)(?:of\s+)?{_ADJECTIVES}(?:{_SPEED}|{_PEAK})|"
+        rf"(?:of\s+)?{_LIBRARY})",
+    ),
+    _rule(
+        "ratio",
+        "a typed ratio",
+        rf"(?i:\b(?:doubl|tripl|quadrupl|halv)(?:es?|ed|ing))\s+(?:the|its|our|their|your|that)\s+{_ADJECTIVES}"
+        rf"{_SPEED}",
+    ),
+    _rule(
+        "ratio",
+        "a typed fraction",
+        rf"(?i:(?:\b(?:an?|{_WORD})[\s-]+)?\b{_FRACTION})\s+(?:of\s+)?(?:(?:the|its|our|their|that|what)\s+)"
+        rf"(?:of\s+)?{_ADJECTIVES}"
+        rf"(?:{_SPEED}|{_PEAK}|(?:cuBLAS|cuDNN|SDPA)\b)|(?i:\b{_FRACTION}\s+of\s+)(?:{_PEAK}|(?:cuBLAS|cuDNN"
+        r"|SDPA|PyTorch)\b)",
+    ),
+    _rule(
+        "ratio",
+        "a typed ratio",
+        r"(?i:\b(?:speed-?\s?ups?|slow-?downs?|faster|slower))\s*(?:of|by|:|=|is)\s+(?:a\s+factor\s+of\s+)?"
+        rf"(?:about\s+|around\s+|~|≈)*{_NUMBER}"
+        rf"|(?i:\bsp(?:eeds?|ed)\s+(?:it\s+|them\s+|this\s+)?up\s+by\s+)(?:a\s+factor\s+of\s+)?{_NUMBER}",
+    ),
+    _rule(
+        "ratio",
+        "a typed ratio",
+        rf"(?:{_DIGITS}|{_WORDS})[\s-]?fold\s+(?:{_FASTER}|{_BETTER}|{_ADJECTIVES}{_SPEED})",
+    ),
+    _rule(
+        "ratio",
+        "a typed ratio",
+        rf"\b(?:two|three|four|five|six|seven|eight|nine|ten|hundred)fold\s+(?:{_FASTER}|{_BETTER}|"
+        rf"{_ADJECTIVES}{_SPEED})",
+    ),
+    _rule("ratio", "a typed ratio", rf"(?i:\borders?\s+of\s+magnitude)\s+(?:{_FASTER}|{_BETTER})"),
+    _rule("word", "a typed comparison", rf"(?i:\b(?:faster|slower|quicker))\s+than\s+{_ADJECTIVES}{_RIVAL}"),
+    _rule("word", "a typed comparison", rf"(?i:\bas\s+(?:fast|slow|quick)\s+as)\s+{_ADJECTIVES}{_RIVAL}"),
+    _rule(
+        "word",
+        "a typed comparison",
+        # With a capital it is a task and behind "to" a goal; behind a subject it is a claim.
+        r"(?:\b(?<!to )beat|(?i:\b(?<!to )(?:beats|outperform(?:s|ed)?|outruns?|outpaces?d?|surpass(?:es|ed)?"
+        r"|overtakes?|overtook|trails|trailed)))"
+        rf"\s+{_ADJECTIVES}{_RIVAL}",
+    ),
+    _rule(
+        "word",
+        "a typed comparison",
+        r"(?i:\b(?:wins?\s+(?:over|against)|lo(?:ses|st)\s+(?:to|against)|lags?\s+behind|on\s+par\s+with"
+        rf"|keeps?\s+up\s+with))\s+{_ADJECTIVES}{_RIVAL}",
+    ),
+    _rule(
+        "word",
+        "a typed comparison",
+        rf"{_LIBRARY}\s+(?:is|was|gets|got)\s+(?:\w+\s+)?(?:beaten|outperformed|overtaken|surpassed)\b",
+    ),
+)
+# Cheap test that spares most sentences the rules above.
+_HINT = re.compile(
+    rf"\d|\b(?:{_WORD}|tens|dozens|hundreds|thousands|millions|billions|trillions)\b|half|halv|third|quarter"
+    r"|fifth|tenth|twice|thrice|doubl|tripl|quadrupl"
+    r"|fold\b|magnitude|times|an?\s+(?:nano|micro|milli|[µnm]s)|faster|slower|quicker|as\s+(?:fast|slow|quick)"
+    r"|beat|outp|outr|surpass|overt|trail|par\s+with"
+    r"|\bwins?\s|\blo(?:ses|st)\s|lag|keeps?\s+up",
+    re.IGNORECASE,
+)
+_DEFINES = re.compile(
+    rf"(?:^|[\s(])(?:1|one|an?)\s*(?:{RATE}|{TIME}|(?:kilo|mega|giga|tera)byte|[kMGT]B)\s*(?:\([^)]*\)\s*)?(?:="
+    r"|is|are|equals|means)\s"
+    rf"|(?:per|in|to|make)\s+(?:an?|one|1)\s+(?:{TIME}|second)|^\W*(?:an?\s+)?(?:{RATE}|{TIME})\W*(?:\([^)]*\)"
+    r"\s*)?(?:=|is|are|means|:)\s",
+    re.IGNORECASE,
+)
+_ANY_NUMBER = re.compile(_NUMBER)
+_ROUND = re.compile(
+    r"(?:an?\s+|one\s+)?(?:thousand|million|billion|trillion)(?:\s+(?:thousand|million|billion|trillion))*\b|"
+    r"(?:10*|1[, 0]*|1e\d+|10\^?[\d⁰¹²³⁴-⁹]+|one)(?![\d.,])",
+    re.IGNORECASE,
+)
+_WHOLE = re.compile(r"(?:100|a\s+hundred|one\s+hundred|0|zero)\s*(?:%|per\s?cent)\s+of\s+", re.IGNORECASE)
+_SUPPOSED = re.compile(r"\b(?:if|whether|unless|suppose|until|once|when)\b[^,;:]*$", re.IGNORECASE)
+_MAYBE = re.compile(
+    r"\b(?:can(?:not)?|could|may|might|must|should|would|to|not|never)\s+(?:\w+\s+)?$", re.IGNORECASE
+)
+
+_COUNTED = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty"
+)
+_VALUES_OF_WORDS: dict[str, float] = {word: value for value, word in enumerate(_COUNTED.split())} | {
+    "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "hundred": 100,
+    "twice": 2, "double": 2, "doubles": 2, "doubled": 2, "thrice": 3, "triple": 3, "triples": 3, "quadruple": 4,
+    "half": 0.5, "halves": 0.5, "halved": 0.5, "third": 1 / 3, "quarter": 0.25, "fifth": 0.2, "tenth": 0.1,
+}  # fmt: skip
+
+HEADER_UNIT = re.compile(
+    rf"(?:^|[\s(,\[/]){RATE}|(?:^|[\s(,\[])(?:µs|us|ms|ns)(?=$|[\s),\]])|%\s*of\s+{_ADJECTIVES}(?:{_PEAK}|"
+    rf"{_LIBRARY}|{_SPEED})|(?i:speed-?\s?up)|[×x]\s+over\b"
+)
+
+
+# --- one sentence ------------------------------------------------------------------------------------
+
+
+def _amount(words: str) -> float | None:
+    """The number in a piece of prose, as a factor: 0.8 of "80 %", 2 of "twice"."""
+    digits = re.search(r"\d+(?:\.\d+)?", words.replace(",", ""))
+    if digits:
+        return float(digits[0]) / (100 if re.search(r"%|per\s?cent", words) else 1)
+    for word in re.findall(r"[a-z]+", words.lower()):
+        if word in _VALUES_OF_WORDS:
+            number = float(_VALUES_OF_WORDS[word])
+            return number / 100 if re.search(r"%|per\s?cent", words) else number
+        if word.endswith("fold") and word[:-4] in _VALUES_OF_WORDS:
+            return float(_VALUES_OF_WORDS[word[:-4]])
+    return None
+
+
+def _held_up(excerpt: str, condition: str) -> bool:
+    """True if the condition of a claim contains the number the sentence types, or its inverse, within a tenth."""
+    amount = _amount(excerpt)
+    if amount is None or not amount:
+        return False
+    literals = [float(text) for text in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", condition)] + [1.0]
+    return any(
+        abs(amount - number) <= 0.1 * amount or abs(amount - 1 / number) <= 0.1 * amount
+        for number in literals
+        if number
+    )
+
+
+def in_sentence(sentence: str, *, in_claim: bool, condition: str | None) -> Iterator[tuple[int, str, str]]:
+    """Place, excerpt and reason of every typed number in one plain sentence."""
+    if not _HINT.search(sentence):
+        return
+    asks = bool(re.search(r"\?[\"'”’)\]*_\s]*$", sentence))
+    defines = bool(_DEFINES.search(sentence))
+    taken: list[tuple[int, int]] = []
+    for rule in _RULES:
+        for match in rule.pattern.finditer(sentence):
+            excerpt = " ".join(match[0].split())
+            if any(match.start() < end and start < match.end() for start, end in taken):
+                continue
+            if (
+                rule.kind == "unit"
+                and defines
+                and all(_ROUND.fullmatch(n) for n in _ANY_NUMBER.findall(excerpt))
+            ):
+                continue  # what a unit means, not how fast something is
+            if rule.kind == "ratio" and _WHOLE.match(excerpt):
+                continue
+            typed = bool(re.search(r"\d", excerpt))
+            before = sentence[: match.start()]
+            if (
+                rule.kind != "unit"
+                and not typed
+                and (asks or (rule.kind == "word" and _SUPPOSED.search(before)))
+            ):
+                continue  # a question, or a case that is only supposed, states nothing
+            if (
+                rule.kind == "word"
+                and _MAYBE.search(before)
+                and not re.search(r"\b(?:not|never|cannot)\s+(?:\w+\s+)?$", before)
+            ):
+                continue  # a wish or a possibility
+            if in_claim and rule.kind == "word":
+                continue  # the condition holds it up
+            if in_claim and rule.kind == "ratio":
+                if condition is None and not typed:
+                    continue
+                if condition is not None and _held_up(excerpt, condition):
+                    continue
+            taken.append(match.span())
+            yield match.start(), excerpt, f"{rule.what}; {FILL if typed or rule.kind == 'unit' else CLAIM}"

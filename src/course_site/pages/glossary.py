@@ -1,0 +1,145 @@
+"""The glossary: one TOML table a word; pages get hover definitions for the words they use, one page lists them all."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from course_site.pages.plain_text import without_code
+
+_FIELDS = frozenset({"term", "also", "short", "more", "see", "hover"})
+# Where a hover definition would be lost or do harm: addresses, math, values, tags, footnote marks, settings.
+_NO_PROSE = re.compile(
+    r"\{\{.*?\}\}|\$\$.*?\$\$|(?<!\\)\$[^$\n]+\$|\]\([^)\n]*\)|https?://\S+|<[^<>\n]+>|\[\^[^\]]+\]",
+    re.DOTALL,
+)
+
+_HEADING = "{ #term-"  # opens the anchor of a word on the glossary page
+
+
+class GlossaryError(ValueError):
+    """A glossary that cannot be used: one line with the file, the word and what to do."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """One word of the trade.
+
+    Attributes:
+        key: its anchor on the glossary page is `term-<key>`.
+        term: as it is written.
+        also: plurals and other spellings, which get the same definition.
+        short: the definition, one or two plain sentences; this is what hovers.
+        more: what only the glossary page tells, may be empty.
+        see: keys of related words.
+        hover: False for a word that is also plain English ("block", "spread"): it stands on the glossary page only.
+    """
+
+    key: str
+    term: str
+    short: str
+    also: tuple[str, ...] = ()
+    more: str = ""
+    see: tuple[str, ...] = ()
+    hover: bool = True
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Every spelling a page may use, with the capital of a sentence's first word; longest first."""
+        spelled = [self.term, *self.also]
+        capitals = [form[0].upper() + form[1:] for form in spelled if re.match(r"[a-z](?:[a-z]|[ -])", form)]
+        return tuple(sorted(dict.fromkeys([*spelled, *capitals]), key=lambda form: (-len(form), form)))
+
+
+def load(path: Path) -> tuple[Term, ...]:
+    """Read a glossary, sorted as a reader looks words up.
+
+    Raises:
+        GlossaryError: not TOML, a word or a spelling twice, a field missing or unknown, a `see` that leads nowhere.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise GlossaryError(f"{path}: there is no such file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise GlossaryError(f"{path}: not TOML, or a word stands twice: {error}") from None
+    terms = [_term(path, key, table) for key, table in tables.items()]
+    owner: dict[str, str] = {}
+    for term in terms:
+        for form in term.forms:
+            if owner.setdefault(form, term.key) != term.key:
+                raise GlossaryError(
+                    f"{path}: {form!r} is a spelling of both {owner[form]!r} and {term.key!r}"
+                )
+        for other in term.see:
+            if other not in tables:
+                raise GlossaryError(f"{path}: {term.key!r} says see {other!r}, and there is no such word")
+    return tuple(sorted(terms, key=lambda term: (term.term.lower(), term.key)))
+
+
+def _term(path: Path, key: str, table: Any) -> Term:
+    where = f"{path}: {key!r}"
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", key):
+        raise GlossaryError(f"{where} is no key: small letters, digits and hyphens")
+    if not isinstance(table, dict):
+        raise GlossaryError(f"{where} must be a table: [{key}]")
+    unknown = sorted(set(table) - _FIELDS)
+    if unknown:
+        raise GlossaryError(
+            f"{where} has an unknown field {unknown[0]!r}; known: {', '.join(sorted(_FIELDS))}"
+        )
+    for name in ("term", "short"):
+        if not isinstance(table.get(name), str) or not table[name].strip():
+            raise GlossaryError(f"{where} lacks {name!r}")
+    lists: dict[str, tuple[str, ...]] = {}
+    for name in ("also", "see"):
+        value = table.get(name, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+            raise GlossaryError(f"{where}: {name!r} must be a list of words, not {value!r}")
+        lists[name] = tuple(value)
+    if not isinstance(table.get("hover", True), bool):
+        raise GlossaryError(f"{where}: 'hover' must be true or false, not {table['hover']!r}")
+    texts = {name: " ".join(table[name].split()) for name in ("term", "short", "more") if name in table}
+    return Term(key, **{**table, **texts, **lists})
+
+
+def abbreviations(markdown: str, terms: Iterable[Term]) -> str:
+    """Markdown's own `*[HBM]: …` lines for the words a page uses in its prose, in the order of the glossary.
+
+    Code, math, values, addresses and tags are not prose. Only spellings that occur are listed, as they occur.
+    The glossary page itself gets none: there every word is explained in sight.
+    """
+    if _HEADING in markdown:
+        return ""
+    prose = _NO_PROSE.sub(" ", without_code(markdown))
+    lines = []
+    for term in terms:
+        if term.hover:
+            for form in term.forms:
+                if form in prose and re.search(rf"(?<!\w){re.escape(form)}(?!\w)", prose):
+                    lines.append(f"*[{form}]: {_spoken(term.short)}")
+    return "\n".join(lines)
+
+
+def _spoken(text: str) -> str:
+    # A hover is plain text: Markdown marks would be read out.
+    return re.sub(r"[`*]|(?<!\w)_|_(?!\w)", "", text)
+
+
+def glossary_markdown(terms: Iterable[Term]) -> str:
+    """The glossary page's list: a heading with an anchor for each word, its definition and its neighbours."""
+    terms = list(terms)
+    names = {term.key: term.term for term in terms}
+    parts = []
+    for term in terms:
+        lines = [f"## {term.term} {_HEADING}{term.key} }}", term.short]
+        if term.more:
+            lines.append(term.more)
+        if term.see:
+            lines.append("See also: " + ", ".join(f"[{names[key]}](#term-{key})" for key in term.see) + ".")
+        parts.append("\n\n".join(lines))
+    return '<div class="glossary" markdown="1">\n\n' + "\n\n".join(parts) + "\n\n</div>"

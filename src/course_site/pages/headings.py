@@ -1,0 +1,55 @@
+"""The headings of a page and their anchors, as the site will have them."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+
+from course_labs.lab import Lab
+from course_site.pages.page import Page
+
+_HEADING = re.compile(r"^#{1,6}[ \t]+(?P<words>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+_OWN_ID = re.compile(r"\s*\{:?[^{}]*?#(?P<id>[\w-]+)[^{}]*\}$")
+
+
+@functools.lru_cache(maxsize=512)
+def _headings(texts: tuple[str, ...]) -> dict[str, str]:
+    from markdown.extensions.toc import slugify, unique
+
+    found: dict[str, str] = {}
+    for match in _HEADING.finditer("\n\n".join(map(without_code_blocks, texts))):
+        words, own = match["words"], _OWN_ID.search(match["words"])
+        if own:
+            words = words[: own.start()]
+        words = re.sub(r"\[\^[^\]]+\]|[`*]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words)).strip()
+        slug = own["id"] if own else unique(slugify(words, "-"), set(found))
+        found[slug] = words
+    return found
+
+
+def without_code_blocks(text: str) -> str:
+    """Markdown without its fenced code, where a # begins no heading."""
+    return re.sub(r"^[ ]*(`{3,}|~{3,})[^\n]*\n.*?^[ ]*\1[ ]*$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def headings(page: Page) -> dict[str, str]:
+    """The anchors of a page's headings, as the site will have them, with their words."""
+    return _headings(tuple(cell.source for cell in page.cells if cell.kind == "markdown"))
+
+
+def section_of_lab(lab: Lab, pages: Mapping[str, Page]) -> str:
+    """page#anchor of the section that holds a lab, "" while its page is to come."""
+    page = pages.get(lab.page)
+    if page is None:
+        return ""
+    texts: list[str] = []
+    for cell in page.cells:
+        before, mark, _ = (
+            cell.source.partition(f"/// lab | {lab.name}\n") if cell.kind == "markdown" else ("", "", "")
+        )
+        texts += [before] if cell.kind == "markdown" else []
+        if mark:
+            slugs = list(_headings(tuple(texts)))
+            return f"{lab.page}#{slugs[-1]}" if slugs else ""
+    return ""

@@ -1,0 +1,1 @@
+"""From a page that runs to its record, and whether that record still holds."""

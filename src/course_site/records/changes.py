@@ -1,0 +1,86 @@
+"""What moved: a new record against the one before it, value by value.
+
+A median counts as moved when it left the interval that was stated for another run, and by more than one per cent.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from course_site.numbers.spread import BetweenRuns, factors, interval
+from course_site.numbers.values import walk_leaves
+from course_site.records.record import Record, RecordError, write_atomically
+from course_site.records.runs import middle
+
+LEAST = 0.01
+
+
+@dataclass(frozen=True)
+class Moved:
+    """One value that moved by more than its spread."""
+
+    name: str
+    before: float
+    after: float
+    unit: str
+    date: str
+
+    def __str__(self) -> str:
+        change = f" ({self.after / self.before - 1:+.1%})" if self.before else ""
+        return f"{self.name}: {self.before:.4g} -> {self.after:.4g} {self.unit}{change}"
+
+
+def moved(old: Record | None, new: Record, terms: BetweenRuns) -> list[Moved]:
+    """Values of a page that left the interval stated before; empty for a first record."""
+    if old is None:
+        return []
+    before = {name: leaf for name, leaf in walk_leaves(old.names) if _number(leaf) is not None}
+    found = []
+    for name, leaf in walk_leaves(new.names):
+        if name not in before or _number(leaf) is None or leaf["kind"] != before[name]["kind"]:
+            continue
+        (a, unit), (b, _) = _number(before[name]), _number(leaf)  # type: ignore[misc]
+        drawn = factors(before[name], name=name, run=old.run, terms=terms)
+        low, high = (a, a) if drawn is None else interval(a * drawn)
+        if not min(low, a - LEAST * abs(a)) <= b <= max(high, a + LEAST * abs(a)):
+            found.append(Moved(f"{new.meta['id']}.{name}", a, b, unit, str(new.meta["provenance"]["date"])))
+    return found
+
+
+def _number(leaf: dict[str, Any]) -> tuple[float, str] | None:
+    value = middle(leaf)
+    if value is None or (leaf["kind"] == "quantity" and leaf["how"] == "given"):
+        return None
+    units = {"measurement": "µs", "counted": "B"}
+    return value, str(units.get(leaf["kind"]) or leaf["unit"])
+
+
+def _path(root: Path, slug: str) -> Path:
+    return root / "records" / slug / "changes.json"
+
+
+def load(root: Path, slug: str) -> list[dict[str, Any]]:
+    """Everything that ever moved in an edition, oldest first.
+
+    Raises:
+        RecordError: the file is cut short, or is no such list.
+    """
+    path = _path(root, slug)
+    if not path.exists():
+        return []
+    try:
+        return [asdict(Moved(**entry)) for entry in json.loads(path.read_text(encoding="utf-8"))["moved"]]
+    except (ValueError, KeyError, TypeError):
+        raise RecordError(f"{path}: is cut short or no list of what moved; restore it with git") from None
+
+
+def append(root: Path, slug: str, found: list[Moved]) -> None:
+    """Keep what moved, beside the records."""
+    if found:
+        entries = [*load(root, slug), *(asdict(entry) for entry in found)]
+        write_atomically(
+            _path(root, slug), json.dumps({"moved": entries}, indent=1, ensure_ascii=False) + "\n"
+        )

@@ -1,0 +1,27 @@
+"""What a page shows is held against the card once more: the data sheets of today, the records of then.
+
+A record says what limits every rate in it. So a data sheet that was mended, or a record that was made before a limit
+was known, is judged when the site is built, without a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from course_kernels.measure.gate import complaints
+from course_kernels.measure.leaves import leaf_from_json
+from course_kernels.measure.machine import Machine
+from course_site.numbers.values import walk_leaves
+
+
+def impossible(names: dict[str, Any], machine: Machine | None) -> Iterator[tuple[str, bool]]:
+    """Every number of a record that cannot be: what is wrong and what to do, and whether it can be read at all."""
+    for name, data in walk_leaves(names):
+        try:
+            leaf = leaf_from_json(data)
+        except (KeyError, TypeError, ValueError) as error:
+            yield f"{name} is not what this version records ({error}); measure it again", False
+            continue
+        for complaint in complaints(name, leaf, machine):
+            yield f"{complaint}; measure it again, or mend the data sheet", True

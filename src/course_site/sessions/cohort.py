@@ -1,0 +1,351 @@
+"""``nox -s calendar``: one cohort of four weeks as a calendar file, from handbook/sessions/cohort.toml.
+
+The plan holds no dates. You give the Monday of the first week, a time and a time zone; every event is written as an
+instant in UTC, so that each calendar shows it in its owner's own time, summer time included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from course_site.sessions.session import FOLDER, SESSIONS, Session, read_sessions, visible
+
+FILE = f"{FOLDER}/cohort.toml"
+KEYS = {
+    "": {"title", "weeks", "days_per_week", "day", "capstone"},
+    "day": {"week", "day", "sessions"},
+    "capstone": {"week", "day", "title", "text"},
+}
+
+
+class CohortError(ValueError):
+    """The plan or what was typed is wrong: one line, what, where, what to do."""
+
+
+@dataclass(frozen=True)
+class Day:
+    """One teaching day: which sessions, one after the other; what to do at home stands in the map of the last."""
+
+    week: int
+    day: int
+    sessions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """One date of the capstone."""
+
+    week: int
+    day: int
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """A whole cohort without dates."""
+
+    title: str
+    days: tuple[Day, ...]
+    milestones: tuple[Milestone, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the calendar before anybody has typed a date.
+
+    Attributes:
+        name: with the date typed it is the entry's identity, so that a calendar read in twice holds it once.
+        day: days from the first day of the cohort.
+        after: minutes from the start of that day's teaching.
+        minutes: 0 for an entry that lasts all day.
+        page: the page behind it, as a place in the site, or "".
+    """
+
+    name: str
+    title: str
+    text: str
+    day: int
+    after: int = 0
+    minutes: int = 0
+    page: str = ""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One entry of the calendar. `start` is an instant, or a date for an event that lasts all day."""
+
+    uid: str
+    title: str
+    text: str
+    start: datetime | date
+    minutes: int = 0
+
+
+def read_cohort(root: Path) -> Cohort:
+    """The plan, checked: every session on exactly one day, in an order that goes forward.
+
+    Raises:
+        CohortError: see the class.
+    """
+    path = root / FILE
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise CohortError(f"{FILE}: cannot be read as TOML: {str(error).splitlines()[0]}") from None
+    _known(data, "", "")
+    weeks, days = _whole(data, "weeks", ""), _whole(data, "days_per_week", "")
+    if not 1 <= days <= 7:
+        raise CohortError(f"{FILE}: days_per_week: a week has 1 to 7 days, not {days}")
+    plan = [_day(table, f"day {i}", weeks, days) for i, table in enumerate(data.get("day", []), 1)]
+    milestones = [
+        _milestone(t, f"capstone {i}", weeks, days) for i, t in enumerate(data.get("capstone", []), 1)
+    ]
+    for before, after in itertools.pairwise(plan):
+        if (before.week, before.day) >= (after.week, after.day):
+            raise CohortError(
+                f"{FILE}: week {after.week}, day {after.day} stands after week {before.week}, day {before.day}: "
+                "put the days in their order"
+            )
+    taught = [name for day in plan for name in day.sessions]
+    for name in SESSIONS:
+        if taught.count(name) != 1:
+            raise CohortError(
+                f"{FILE}: session {name!r} stands on {taught.count(name)} days; it needs exactly one"
+            )
+    return Cohort(_text(data, "title", ""), tuple(plan), tuple(milestones))
+
+
+def entries(cohort: Cohort, sessions: Mapping[str, Session]) -> list[Entry]:
+    """Everything that stands in the calendar, without dates: the one source of the file, here and in the browser.
+
+    Raises:
+        CohortError: a session has no map yet, or a text holds what a calendar cannot show.
+    """
+    found: list[Entry] = []
+    for number, day in enumerate(cohort.days):
+        after = 0
+        for name in day.sessions:
+            if name not in sessions:
+                raise CohortError(f"{FILE}: session {name!r} has no map yet: write {FOLDER}/{name}.toml")
+            session = sessions[name]
+            text = (
+                f"{_words(session.about, session.path)}\n"
+                f"You leave with: {_words(session.artifact, session.path)}"
+            )
+            page = f"{session.map_page.rsplit('.', 1)[0]}.html"
+            found.append(Entry(name, session.name, text, _offset(day), after, session.minutes, page=page))
+            after += session.minutes
+        last = sessions[day.sessions[-1]]
+        if last.homework and number + 1 < len(cohort.days):
+            due = _offset(cohort.days[number + 1])
+            title = f"Due today: homework of {last.id.upper()}"
+            found.append(Entry(f"homework-{last.id}", title, _words(last.homework, last.path), due))
+    found += [
+        Entry(f"capstone-{i}", f"Capstone: {m.title}", _words(m.text, FILE), _offset(m))
+        for i, m in enumerate(cohort.milestones, 1)
+    ]
+    return found
+
+
+def events(
+    cohort: Cohort, sessions: Mapping[str, Session], start: date, at: time, zone: ZoneInfo, site: str = ""
+) -> list[Event]:
+    """Every event of a cohort whose first week begins on `start`.
+
+    Args:
+        start: the Monday of the first week.
+        at: when a teaching day begins, in `zone`.
+        site: the address of the published site, for a link to each map; left out if "".
+    """
+    found: list[Event] = []
+    for entry in entries(cohort, sessions):
+        day = start + timedelta(days=entry.day)
+        text = entry.text + (f"\n{site.rstrip('/')}/{entry.page}" if site and entry.page else "")
+        when: datetime | date = day
+        if entry.minutes:
+            when = _moment(day, at, zone) + timedelta(minutes=entry.after)
+        found.append(Event(f"{entry.name}-{start}", entry.title, text, when, entry.minutes))
+    return found
+
+
+def calendar(title: str, dated: Sequence[Event], stamp: datetime) -> bytes:
+    """The events as an iCalendar file (RFC 5545)."""
+    import icalendar
+
+    book = icalendar.Calendar()
+    book.add("prodid", "-//Percent of Peak//cohort//EN")
+    book.add("version", "2.0")
+    book.add("x-wr-calname", title)
+    for entry in dated:
+        event = icalendar.Event()
+        event.add("uid", f"{entry.uid}@percent-of-peak")
+        event.add("dtstamp", stamp)
+        event.add("summary", entry.title)
+        event.add("description", entry.text)
+        event.add("dtstart", entry.start)
+        if isinstance(entry.start, datetime):
+            event.add("dtend", entry.start + timedelta(minutes=entry.minutes))
+        else:
+            event.add("dtend", entry.start + timedelta(days=1))
+            event.add("transp", "TRANSPARENT")  # a date to keep, no time that is taken
+        book.add_component(event)
+    content: bytes = book.to_ical()
+    return content
+
+
+def main(arguments: list[str], root: Path | None = None) -> int:
+    """Write the calendar; returns the exit code."""
+    root = root or Path.cwd()
+    parser = argparse.ArgumentParser(
+        prog="nox -s calendar --", description="A whole cohort as one .ics file, from the plan in " + FILE
+    )
+    parser.add_argument("--start", required=True, metavar="DATE", help="the Monday of week 1, as 2027-01-11")
+    parser.add_argument("--at", required=True, metavar="TIME", help="when a teaching day begins, as 18:00")
+    parser.add_argument(
+        "--zone", required=True, metavar="ZONE", help="the time zone's name, as Europe/Berlin"
+    )
+    parser.add_argument("--site", default="", metavar="URL", help="where the site is published, for links")
+    parser.add_argument(
+        "--out", type=Path, default=Path("cohort.ics"), metavar="FILE", help="cohort.ics if left out"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        start, at, zone = _start(options.start), _time(options.at), _zone(options.zone)
+        cohort = read_cohort(root)
+        sessions, complaints = read_sessions(root)
+        if complaints:
+            raise CohortError(str(complaints[0]))
+        found = events(cohort, sessions, start, at, zone, options.site)
+        content = calendar(cohort.title, found, datetime.now(UTC))
+        _write(options.out, content)
+    except CohortError as error:
+        print(f"calendar: {error}", file=sys.stderr)
+        return 1
+    except ModuleNotFoundError:
+        print("calendar: icalendar is not installed: run it as `nox -s calendar -- …`", file=sys.stderr)
+        return 2
+    print(f"calendar: {len(found)} events from {start} are in {options.out}")
+    return 0
+
+
+def _write(path: Path, content: bytes) -> None:
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise CohortError(
+            f"--out {path}: {error.strerror}; name a file in a folder that you may write to"
+        ) from None
+
+
+def _start(text: str) -> date:
+    try:
+        found = date.fromisoformat(text)
+    except ValueError:
+        raise CohortError(f"--start {text}: is no date; write it as 2027-01-11") from None
+    if found.weekday() != 0:
+        monday = found - timedelta(days=found.weekday())
+        raise CohortError(
+            f"--start {text}: is a {found:%A}; the plan begins on a Monday, for example {monday}"
+        )
+    return found
+
+
+def _time(text: str) -> time:
+    try:
+        return datetime.strptime(text, "%H:%M").time()
+    except ValueError:
+        raise CohortError(f"--at {text}: is no time of day; write it as 18:00") from None
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise CohortError(f"--zone {name}: is no time zone; write it as Europe/Berlin") from None
+
+
+def _words(text: str, where: str) -> str:
+    """A text without marks. Measured values have no place in a calendar, which nobody renews."""
+    if "{{" in text:
+        raise CohortError(
+            f"{where}: {text[:40]!r} …: holds a measured value, and a calendar cannot renew it: leave it out"
+        )
+    return visible(text)
+
+
+def _offset(place: Day | Milestone) -> int:
+    return 7 * (place.week - 1) + place.day - 1
+
+
+def _moment(day: date, at: time, zone: ZoneInfo) -> datetime:
+    local = datetime.combine(day, at, tzinfo=zone)
+    moment = local.astimezone(UTC)
+    if moment.astimezone(zone).replace(tzinfo=None) != local.replace(tzinfo=None):
+        raise CohortError(f"--at {at:%H:%M}: does not exist on {day} in {zone}: the clocks go forward")
+    return moment
+
+
+def _day(table: Mapping[str, Any], where: str, weeks: int, days: int) -> Day:
+    _known(table, "day", where)
+    names = table.get("sessions")
+    if not isinstance(names, list) or not names:
+        raise CohortError(f"{FILE}: {where}, sessions: name one or more of {', '.join(SESSIONS)}")
+    for name in names:
+        if name not in SESSIONS:
+            raise CohortError(
+                f"{FILE}: {where}, sessions: {name!r} is no session; known: {', '.join(SESSIONS)}"
+            )
+    return Day(*_place(table, where, weeks, days), tuple(names))
+
+
+def _milestone(table: Mapping[str, Any], where: str, weeks: int, days: int) -> Milestone:
+    _known(table, "capstone", where)
+    return Milestone(
+        *_place(table, where, weeks, days), _text(table, "title", where), _text(table, "text", where)
+    )
+
+
+def _place(table: Mapping[str, Any], where: str, weeks: int, days: int) -> tuple[int, int]:
+    week, day = _whole(table, "week", where), _whole(table, "day", where)
+    if not 1 <= week <= weeks or not 1 <= day <= days:
+        raise CohortError(
+            f"{FILE}: {where}: week {week}, day {day} lies outside of {weeks} weeks of {days} days"
+        )
+    return week, day
+
+
+def _known(table: Mapping[str, Any], kind: str, where: str) -> None:
+    for key in table:
+        if key not in KEYS[kind]:
+            place = f"{where}, {key}" if where else key
+            raise CohortError(f"{FILE}: {place}: unknown key; known: {', '.join(sorted(KEYS[kind]))}")
+
+
+def _whole(table: Mapping[str, Any], key: str, where: str) -> int:
+    value = table.get(key)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise CohortError(
+            f"{FILE}: {f'{where}, ' if where else ''}{key}: needs a whole number, got {value!r}"
+        )
+    return value
+
+
+def _text(table: Mapping[str, Any], key: str, where: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str) or not value.strip():
+        raise CohortError(f"{FILE}: {f'{where}, ' if where else ''}{key}: needs a text, got {value!r}")
+    return value.strip()

@@ -1,0 +1,379 @@
+"""A session map on its page: timeline, what to prepare, minute by minute, the board, the typing script, questions.
+
+The texts are in handbook/sessions/*.toml, see `session`; the stages of a lab in its lab.toml.
+"""
+
+from __future__ import annotations
+
+import html
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from course_labs.lab import Lab
+from course_site.pages.diffs import difference
+from course_site.pages.doors import DOORS, option, said
+from course_site.pages.fences import fenced
+from course_site.sessions.print_sheet import sheet_name
+from course_site.sessions.run_view import FOLDER
+from course_site.sessions.session import Answered, Block, Demo, Session, Step
+
+# Four lanes of the timeline: where a step of this kind is drawn, and in what tone.
+LANES = {
+    "board": "talk",
+    "discussion": "talk",
+    "tour": "talk",
+    "by hand": "hands",
+    "live build": "hands",
+    "demo": "machine",
+    "benchmark": "machine",
+    "reading": "reading",
+    "break": "rest",
+}
+_LANE_NAMES = {
+    "talk": "at the board",
+    "hands": "in their hands",
+    "machine": "on the GPU",
+    "reading": "reading",
+}
+_LINK = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<target>[^)\s#]+\.(?:py|md))(?P<fragment>#[^)\s]*)?\)")
+TO_COME = "*page to come*"
+
+Words = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What the renderer of pages lends to a map.
+
+    Attributes:
+        say: Markdown to Markdown of the page: linted, links moved, values filled in.
+        plain: the same for a text without marks.
+        slot: HTML to a token that stands for it.
+        fold: (css class, summary, body) -> a folded block.
+        figure: (path of an SVG, alternative text) -> a picture.
+        heading: page#anchor -> the words of that heading; None while the page is to come.
+        measured: the demos whose wait is known.
+        taken: (step number) -> what it took when it was taught, in words, or "".
+        lab_section: page#anchor of the section with the lab, or "".
+    """
+
+    say: Words
+    plain: Words
+    slot: Words
+    fold: Callable[[str, str, str], str]
+    figure: Callable[[str, str], str]
+    heading: Callable[[str], str | None]
+    measured: frozenset[str]
+    taken: Callable[[int], str]
+    lab_section: str = ""
+
+
+def markdown(session: Session, lab: Lab | None, folder: str, tools: Tools) -> str:
+    """The inside of a map's block.
+
+    Args:
+        folder: the folder of the page in the repository, to which its links are relative.
+    """
+    return "\n\n".join(filter(None, _Map(session, lab, folder, tools).parts()))
+
+
+class _Map:
+    def __init__(self, session: Session, lab: Lab | None, folder: str, tools: Tools) -> None:
+        self.session, self.lab, self.folder, self.tools = session, lab, folder, tools
+
+    def parts(self) -> Iterator[str]:
+        session, tools = self.session, self.tools
+        yield tools.slot(self._views())
+        yield _div(
+            "facts",
+            f"**What it is about.** {self.say(session.about)}\n\n"
+            f"**What everybody leaves with.** {self.say(session.artifact)}",
+        )
+        yield "## The minutes"
+        yield tools.slot(timeline(session, tools.plain))
+        yield "## What to prepare"
+        yield "\n".join(f"- {_inside(self.say(text))}" for text in session.prepare)
+        yield from (self._demo(demo) for demo in session.demos)
+        yield "## Minute by minute"
+        yield self._table()
+        yield "## The finished board"
+        yield tools.figure(session.figure, session.alt)
+        if self.lab:
+            yield "## The typing script"
+            yield self._typing(self.lab)
+        yield "## What the room will ask"
+        yield _div("asked", "\n\n".join(map(self._question, session.questions)))
+        if session.exit_ticket:
+            yield "## The exit ticket"
+            yield "Every student answers in writing before leaving. Read them the same evening."
+            yield _div("asked", "\n\n".join(map(self._question, session.exit_ticket)))
+        if session.homework:
+            yield "## Before the next session"
+            yield self.say(session.homework)
+
+    # --- texts ------------------------------------------------------------------------------------
+
+    def say(self, text: str) -> str:
+        """Markdown of the map as Markdown of the page; its links are relative to the repository."""
+
+        def move(match: re.Match[str]) -> str:
+            target = match["target"] + (match["fragment"] or "")
+            if self.tools.heading(target) is None:
+                return f"{match['words']} ({TO_COME})"
+            return f"[{match['words']}]({posixpath.relpath(match['target'], self.folder)}{match['fragment'] or ''})"
+
+        return self.tools.say(_LINK.sub(move, text)).strip()
+
+    def link(self, target: str) -> str:
+        """A link to a heading, by its words."""
+        words = self.tools.heading(target)
+        return self.say(f"[{_unlinked(words)}]({target})") if words is not None else TO_COME
+
+    def _question(self, pair: Answered) -> str:
+        return self.tools.fold(
+            "answer", html.escape(self.tools.plain(pair.ask), quote=False), self.say(pair.answer)
+        )
+
+    def _answer(self, pair: Answered) -> str:
+        return self.tools.fold("answer", "Answer", self.say(pair.answer))
+
+    def _views(self) -> str:
+        """Where the map is run and printed: pages that no Markdown stands behind."""
+        page = posixpath.dirname(self.session.map_page)
+        run = posixpath.relpath(f"{FOLDER}/{self.session.id}.html", page)
+        sheet = posixpath.relpath(f"{FOLDER}/{sheet_name(self.session.id)}", page)
+        return (
+            '<p class="views-of-map">'
+            f'<a class="run" href="{run}">Run it<span>the clock, what is next, how late you are</span></a>'
+            f'<a href="{sheet}">Print it<span>one sheet, with the board</span></a></p>'
+        )
+
+    # --- the table --------------------------------------------------------------------------------
+
+    def _table(self) -> str:
+        """Blocks and steps under headings of their own, so that the search finds a step by its words."""
+        return _div("steps", "\n\n".join(map(self._block, self.session.blocks)))
+
+    def _block(self, block: Block) -> str:
+        title = f"### {block.start} to {block.end}: {self.tools.plain(block.title)}"
+        return "\n\n".join([title, *map(self._step, block.steps)])
+
+    def _step(self, step: Step) -> str:
+        minutes = f"{step.minutes} minute{'s' * (step.minutes != 1)}{self.tools.taken(step.number)}"
+        when = (
+            f'<p class="when"><b>{step.start}–{step.end}</b> <span>{minutes}</span> '
+            f'<span class="kind {LANES.get(step.kind, "talk")}">{step.kind}</span></p>'
+        )
+        title = f"#### {step.number}. {self.say(step.title)} {{ #step-{step.number} }}"
+        you = [
+            _field("Say", self.say(step.say), "say"),
+            _field("Board", self.say(step.board), "board"),
+            _field("Demo", self._runs(step), "demo"),
+            _field("If they trip", self.say(step.trip), "trip"),
+            _field("Late? Drop", self.say(step.cut), "cut"),
+        ]
+        they = [
+            _field("Fingers", self.say(step.fingers), "fingers"),
+            _field("No fingers, because", self.say(step.exempt), "exempt"),
+            _field("Stage", self._stage(step), "stage"),
+            _field("Page", self._page(step), "page"),
+            _field("Feeds", self.say(step.feeds), "feeds"),
+            _field("Check", f"{self.say(step.check.ask)}\n\n{self._answer(step.check)}", "check")
+            if step.check
+            else "",
+        ]
+        halves = [
+            _div(css, "\n\n".join(filter(None, fields)))
+            for css, fields in (("you", you), ("they", they))
+            if any(fields)
+        ]
+        rest = " rest" if step.kind == "break" else ""
+        return _div(f"step{rest}", "\n\n".join([title, when, *halves]))
+
+    def _page(self, step: Step) -> str:
+        if step.anchor:
+            return self.link(step.anchor)
+        if step.kind == "break" or step.demo or not self.session.student_page:
+            return ""
+        return TO_COME
+
+    def _stage(self, step: Step) -> str:
+        if not step.stage or not self.lab or step.stage > len(self.lab.stages):
+            return ""
+        title = _lowered(self.say(self.lab.stages[step.stage - 1].title))
+        return f"{step.stage}, {title}: [the typing script](#stage-{step.stage})"
+
+    # --- demos ------------------------------------------------------------------------------------
+
+    def _runs(self, step: Step) -> str:
+        demo = self.session.demo(step.demo)
+        if demo is None:
+            return ""
+        return f"[{self.say(demo.title)}](#demo-{demo.name}), {self._wait(demo)}"
+
+    def _wait(self, demo: Demo) -> str:
+        if demo.name not in self.tools.measured:
+            return "wait *not yet measured*"
+        return self.tools.say(f"a wait of {{{{ {demo.wait}:.0f }}}} s")
+
+    def _demo(self, demo: Demo) -> str:
+        title = f"### Live demo: {self.tools.plain(demo.title)} {{ #demo-{demo.name} }}"
+        at = [str(step.start) for step in self.session.steps() if step.demo == demo.name]
+        wait = (
+            self.tools.say(
+                f"From Enter to prompt: {{{{ {demo.wait}:.0f }}}} s, in a fresh process with nothing compiled yet."
+            )
+            if demo.name in self.tools.measured
+            else "From Enter to prompt: *not yet measured*."
+        )
+        return _div(
+            "demo-card",
+            f"{title}\n\nThe day before, so that you know it will work:\n\n{_command(demo.preflight)}\n\n"
+            f"In the room, at minute {' and '.join(at)}:\n\n{_command(demo.command)}\n\n"
+            f"{wait} If the GPU fails, show {self.link(demo.fallback)}.",
+        )
+
+    # --- the typing script ------------------------------------------------------------------------
+
+    def _typing(self, lab: Lab) -> str:
+        minute = {step.stage: step for step in reversed(self.session.steps()) if step.stage}
+        # A step that types two stages names the later one: the one before it is typed there too.
+        for n in range(len(lab.stages), 1, -1):
+            if n in minute:
+                minute.setdefault(n - 1, minute[n])
+        where = (
+            f" It stands on the students' page: {self.link(self.tools.lab_section)}."
+            if self.tools.lab_section
+            else ""
+        )
+        parts = [
+            f"The lab is **{self.tools.plain(lab.title)}**, in {len(lab.stages)} stages.{where} "
+            "After each stage everybody grades, and the grader says:"
+        ]
+        for door in lab.doors:
+            rows = [
+                f"| {self._minute(minute.get(n))} | {n}. {self.say(stage.title)} | {self._printed(lab, door, n)} |"
+                for n, stage in enumerate(lab.stages, start=1)
+            ]
+            table = "\n".join(["| Minute | Stage | The grader says |", "| --- | --- | --- |", *rows])
+            heading = f"**Through {DOORS[door]}**\n\n" if len(lab.doors) > 1 else ""
+            parts.append(heading + table)
+        for n, stage in enumerate(lab.stages, start=1):
+            typed = "\n\n".join(self._typed(lab, door, n) for door in lab.doors)
+            at = f", minute {minute[n].start}" if n in minute else ""
+            summary = f"Stage {n}{at}: {html.escape(self.tools.plain(stage.title))}"
+            body = self.tools.fold("fold", summary, typed)
+            parts.append(f'<div class="stage" id="stage-{n}" markdown="1">\n\n{body}\n\n</div>')
+        return "\n\n".join(parts)
+
+    def _typed(self, lab: Lab, door: str, stage: int) -> str:
+        """What is typed in one stage through one door, and how to catch up."""
+        typed = self.tools.say(lab.stages[stage - 1].type[door])
+        # A block of code opens on a line of its own, or it is no block of code.
+        gap = "\n\n" if typed.lstrip().startswith("```") else " "
+        through = f"**Through {DOORS[door]}.**{gap}" if len(lab.doors) > 1 else ""
+        changed = difference(lab.snapshot(door, stage - 1), lab.snapshot(door, stage))
+        return (
+            f"{through}{typed}\n\n{changed}\n\n"
+            f"Who fell behind has this file with `nox -s lab -- {lab.name}{option(lab, door)} --stage {stage}`."
+        )
+
+    @staticmethod
+    def _minute(step: Step | None) -> str:
+        return f"[{step.start}](#step-{step.number})" if step else "at home"
+
+    @staticmethod
+    def _printed(lab: Lab, door: str, stage: int) -> str:
+        """The grader's reason; its advice for the next try is on the students' page."""
+        lines = [line for line in said(lab, door, stage).splitlines() if not line.startswith("next:")]
+        return "<br>".join(
+            "`" + line.replace("|", "\\|").replace("`", "'") + "`" for line in lines if line.strip()
+        )
+
+
+def timeline(session: Session, plain: Words) -> str:
+    """The session as four lanes over its minutes, in SVG; its alternative text says every step."""
+    left, right, lane, top = 62.0, 346.0, 17.0, 6.0
+    minutes = max(session.minutes, 1)
+    used = {LANES.get(step.kind, "talk") for step in session.steps()}
+    lanes = [name for name in _LANE_NAMES if name in used]
+    floor = top + lane * len(lanes)
+
+    def x(minute: float) -> float:
+        return round(left + (right - left) * minute / minutes, 1)
+
+    def text(at: float, y: float, words: object, more: str, anchor: str = "middle") -> str:
+        return f'<text x="{at}" y="{y}" font-size="9.6" text-anchor="{anchor}" {more}>{words}</text>'
+
+    soft = 'fill="var(--s)"'
+    parts = [
+        f'<rect x="{left}" y="{top}" width="{right - left}" height="{floor - top}" fill="none" stroke="var(--r)"/>'
+    ]
+    for i, name in enumerate(lanes):
+        y = top + lane * i
+        if i:
+            parts.append(f'<path d="M{left} {y} H{right}" stroke="var(--r)" fill="none"/>')
+        parts.append(text(left - 5, y + 12, _LANE_NAMES[name], soft, "end"))
+    for step in session.steps():
+        begin, width = x(step.start), x(step.end) - x(step.start)
+        name = LANES.get(step.kind, "talk")
+        middle = round(begin + width / 2, 1)
+        if name == "rest":
+            turned = f'{soft} transform="rotate(-90 {middle} {top + 2 * lane})"'
+            parts.append(
+                f'<rect x="{begin}" y="{top}" width="{width:.1f}" height="{floor - top}" class="rest"/>'
+                + (text(middle, top + 2 * lane + 3, "break", turned) if width > 9 else "")
+            )
+            continue
+        y = top + lane * lanes.index(name)
+        parts.append(
+            f'<rect x="{begin + 0.5:.1f}" y="{y + 1.5}" width="{width - 1:.1f}" height="{lane - 3}" rx="2" '
+            f'class="{name}"/>' + text(middle, y + 12, step.number, 'font-weight="600" class="number"')
+        )
+    for minute in sorted({block.start for block in session.blocks} | {block.end for block in session.blocks}):
+        parts.append(
+            f'<path d="M{x(minute)} {top} V{floor + 4}" stroke="var(--s)" stroke-width="1" fill="none"/>'
+            + text(x(minute), floor + 14, minute, soft)
+        )
+    spoken = " ".join(
+        f"{block.start} to {block.end}, {plain(block.title)}: "
+        + ", ".join(f"step {step.number} {step.kind} {step.minutes}" for step in block.steps)
+        + "."
+        for block in session.blocks
+    )
+    label = html.escape(f"Timeline of {session.minutes} minutes. {spoken}")
+    return (
+        f'<figure class="timeline" data-search-exclude>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 352 {floor + 20}" '
+        f'role="img" aria-label="{label}" style="--r:var(--rule,#e3dcd1);--s:var(--ink-soft,#5f5a52)">'
+        f"{''.join(parts)}</svg></figure>"
+    )
+
+
+def _command(text: str) -> str:
+    """A command, broken before its options where it is long."""
+    text = " ".join(text.split())
+    return fenced(re.sub(r" (?=--\w)", " \\\n    ", text) if len(text) > 60 else text, ".bash")
+
+
+def _field(label: str, text: str, css: str) -> str:
+    return _div(f"field {css}", f"**{label}** {text}") if text else ""
+
+
+def _inside(text: str) -> str:
+    """A text as an item of a list."""
+    return text.strip().replace("\n", "\n    ")
+
+
+def _unlinked(words: str) -> str:
+    return words.replace("[", "(").replace("]", ")")
+
+
+def _lowered(title: str) -> str:
+    return title[:1].lower() + title[1:]
+
+
+def _div(css: str, body: str, attributes: str = "") -> str:
+    return f'<div class="{css}" markdown="1"{attributes}>\n\n{body.strip()}\n\n</div>'

@@ -1,0 +1,134 @@
+"""The printed sheet of a session: one sheet of A4, the minutes on the front, the board on the back.
+
+Black on white, no letter under 8 pt, no clock times until somebody types a start. handbook/run/sheet.css lays it out;
+handbook/run/sheet.js fills in the times.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from course_site.sessions.run_view import FOLDER
+
+SOURCES = ("sheet.css", "sheet.js")
+Plain = Mapping[str, Any]
+
+
+def sheet_name(session_id: str) -> str:
+    """The file of a session's sheet, beside its run view."""
+    return f"{session_id}_print.html"
+
+
+def sheet_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
+    """Every file of the printed sheets by its place in the built site.
+
+    Args:
+        sessions: each map as `views.as_plain` gives it.
+        root: the repository.
+    """
+    files = {sheet_name(session["id"]): sheet(session) for session in sessions}
+    files |= {name: (root / FOLDER / name).read_text(encoding="utf-8") for name in SOURCES}
+    return {f"{FOLDER}/{name}": content for name, content in files.items()}
+
+
+def sheet(session: Plain) -> str:
+    """The sheet of one session, whole."""
+    name = html.escape(session["name"])
+    rows = "".join(_block(block, session["steps"]) for block in session["blocks"])
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{name}: the sheet for the hand</title>
+<link rel="icon" href="../../assets/favicon.svg">
+<link rel="stylesheet" href="sheet.css">
+</head>
+<body class="{session["kind"]}">
+<main>
+<form id="start" aria-label="Clock times">
+<a href="{session["id"]}.html">Run it</a>
+<label>Starts at <input type="time" id="start-time"></label>
+<button type="submit">Print</button>
+<span>Without a time the sheet shows minutes only. Print on both sides of one A4 sheet.</span>
+</form>
+<section class="side front" aria-label="The minutes">
+<header><h1>{name}</h1>
+<p>{session["about"]["html"]} <em>They leave with:</em> {session["artifact"]["html"]}</p></header>
+<table>
+<thead><tr><th scope="col" class="clock">min</th><th scope="col">say</th><th scope="col">fingers</th>
+<th scope="col">board <span class="late">late? cut</span></th></tr></thead>
+{rows}
+</table>
+</section>
+<section class="side back" aria-label="The board">
+<header><h2>{name}: the finished board</h2></header>
+<div class="halves">
+<div class="board">{session["board"]["svg"]}</div>
+<div class="checks"><h3>Check questions</h3>{_checks(session["steps"])}</div>
+</div>
+<div class="columns">{_trips(session["steps"])}{_pairs("Exit ticket", session["exit_ticket"])}{_before(session)}</div>
+</section>
+</main>
+<script src="sheet.js"></script>
+</body>
+</html>
+"""
+
+
+def _block(block: Plain, steps: list[Plain]) -> str:
+    own = [step for step in steps if step["number"] in block["steps"]]
+    return f"<tbody>{''.join(map(_row, own))}</tbody>"
+
+
+def _row(step: Plain) -> str:
+    kind = step["kind"]
+    start, minutes = step["start"], step["minutes"]
+    clock = f'<b data-minute="{start}">{start}</b> <span>{minutes} min</span> <i>{html.escape(kind)}</i>'
+    board = _words(step["board"])
+    if step["cut"]:
+        board += f' <span class="late">✂ {step["cut"]["html"]}</span>'
+    demo = f" <b>Demo: {html.escape(step['demo']['name'])}.</b>" if step["demo"] else ""
+    fingers = _words(step["fingers"]) or _words(step["exempt"])
+    said = _words(step["say"])
+    stop = "" if step["title"]["text"].endswith(("?", "!", ".")) else "."
+    title = f"<b>{step['number']} {step['title']['html']}{stop}</b>"
+    return (
+        f'<tr class="{"break" if kind == "break" else "step"}"><td class="clock">{clock}</td>'
+        f"<td>{title} {said}{demo}</td><td>{fingers}</td><td>{board}</td></tr>\n"
+    )
+
+
+def _words(text: Plain | None) -> str:
+    return str(text["html"]) if text else ""
+
+
+def _checks(steps: list[Plain]) -> str:
+    items = [
+        f"<li value={step['number']}>{step['check']['ask']['html']} <em>{step['check']['answer']['html']}</em></li>"
+        for step in steps
+        if step["check"]
+    ]
+    return f"<ol>{''.join(items)}</ol>"
+
+
+def _trips(steps: list[Plain]) -> str:
+    items = [f"<li value={step['number']}>{step['trip']['html']}</li>" for step in steps if step["trip"]]
+    return f"<h3>Where they trip</h3><ol>{''.join(items)}</ol>" if items else ""
+
+
+def _pairs(title: str, pairs: list[Plain]) -> str:
+    items = [f"<li>{pair['ask']['html']} <em>{pair['answer']['html']}</em></li>" for pair in pairs]
+    return f"<h3>{title}</h3><ul>{''.join(items)}</ul>" if items else ""
+
+
+def _before(session: Plain) -> str:
+    demos = [
+        f"<li><b>{html.escape(demo['name'])}</b>, the day before: <code>{html.escape(demo['preflight'])}</code></li>"
+        for demo in session["demos"]
+    ]
+    items = [f"<li>{text['html']}</li>" for text in session["prepare"]]
+    return f"<h3>Before the door opens</h3><ul>{''.join(items)}{''.join(demos)}</ul>"

@@ -1,0 +1,408 @@
+"""The run view of a session: one HTML file that a mentor has in hand in the room, with or without a network.
+
+The words of every step stand in the page; handbook/run/run.js tells the time and shows where the session is.
+The sources of the script, the style and the service worker lie in handbook/run/, and are copied beside the pages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import posixpath
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from course_site.pages.doors import DOORS
+from course_site.sessions.calendar_form import SCRIPT, calendar_data, calendar_form, session_entries
+
+FOLDER = "handbook/run"
+WORKER = "service_worker.js"
+SOURCES = ("run.css", "run.js", SCRIPT, WORKER)
+# What the pages show besides: kept on the mentor's device too. Places in the built site.
+SHARED = (
+    "assets/favicon.svg",
+    "assets/vendor/fonts/source-serif-4-latin-wght-normal.woff2",
+    "assets/vendor/fonts/source-serif-4-latin-wght-italic.woff2",
+    "assets/vendor/fonts/source-sans-3-latin-wght-normal.woff2",
+    "assets/vendor/fonts/source-code-pro-latin-wght-normal.woff2",
+)
+
+Plain = Mapping[str, Any]
+
+
+def run_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
+    """Every file of the run views by its place in the built site.
+
+    Args:
+        sessions: each map as `views.as_plain` gives it.
+        root: the repository.
+    """
+    sessions = list(sessions)
+    files = {f"{session['id']}.html": run_page(session, sessions) for session in sessions}
+    files |= {name: (root / FOLDER / name).read_text(encoding="utf-8") for name in SOURCES}
+    kept = [name for name in files if name != WORKER]
+    shared = {posixpath.relpath(name, FOLDER): root / "docs" / name for name in SHARED}
+    contents = [files[name].encode() for name in kept] + [path.read_bytes() for path in shared.values()]
+    worker = files[WORKER].replace("%VERSION%", _digest(contents))
+    files[WORKER] = worker.replace('"%FILES%"', json.dumps([*kept, *shared]))
+    return {f"{FOLDER}/{name}": content for name, content in files.items()}
+
+
+def _digest(contents: list[bytes]) -> str:
+    """One name for all contents together: it changes when any of them does."""
+    return hashlib.sha256(b"".join(hashlib.sha256(c).digest() for c in contents)).hexdigest()[:16]
+
+
+def run_page(session: Plain, all_sessions: Iterable[Plain] = ()) -> str:
+    """The run view of one session, whole; it links those of all sessions, for a mentor without a network."""
+    title = session["title"]
+    parts = {
+        "name": html.escape(session["name"]),
+        "stop": html.escape(session["stop"]),
+        "title": html.escape(title),
+        "about": session["about"]["html"],
+        "artifact": session["artifact"]["html"],
+        "data": embedded(_minutes(session) | {"calendar": _calendar(session)}),
+        "calendar": calendar_form("session", "Date"),
+        "links": _around(session),
+        "prepare": "".join(f"<li>{text['html']}</li>" for text in session["prepare"]),
+        "preflight": "".join(map(_preflight, session["demos"])),
+        "blocks": "".join(_block(block, session["steps"]) for block in session["blocks"]),
+        "board": _board(session["board"]),
+        "questions": _pairs("Likely questions", session["questions"]),
+        "exit": _pairs("Exit ticket", session["exit_ticket"]),
+        "others": " ".join(_other(other) for other in all_sessions if other["id"] != session["id"]),
+    }
+    return re.sub(r"%(\w+)%", lambda match: _whole_options(parts[match[1]]), _PAGE)
+
+
+def _whole_options(text: str) -> str:
+    """No line ends inside an option of a command: `-` at the end of one and `-stage` on the next is another command."""
+    return re.sub(
+        r"(?<=<code>)[^<]*(?=</code>)",
+        lambda code: re.sub(r"(?<!\S)-\S{1,24}", r'<span class="option">\g<0></span>', code[0]),
+        text,
+    )
+
+
+def embedded(data: object) -> str:
+    """JSON that may stand inside a script element whatever its strings say."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _minutes(session: Plain) -> dict[str, Any]:
+    """What the script must know: the minutes, and which steps can be cut."""
+    blocks = {block["number"]: block for block in session["blocks"]}
+    steps = [
+        {
+            "title": step["title"]["text"],
+            "block": blocks[step["block"]]["title"]["text"],
+            "kind": step["kind"],
+            "minutes": step["minutes"],
+            "cut": _can_be_cut(step),
+            "room": _whole_options(_for_the_room(step)),
+            "first": step["number"] == blocks[step["block"]]["steps"][0],
+        }
+        for step in session["steps"]
+    ]
+    return {"id": session["id"], "title": session["name"], "steps": steps}
+
+
+def _calendar(session: Plain) -> dict[str, Any]:
+    """What calendar.js makes the session's calendar file of."""
+    root = f"{posixpath.relpath('.', FOLDER)}/"
+    return calendar_data(session_entries(session, FOLDER), session["id"], root)
+
+
+def _can_be_cut(step: Plain) -> bool:
+    """False too for a cut that says *Nothing: this is the heart of it*."""
+    return bool(step["cut"]) and not re.match(r"nothing\b", step["cut"]["text"], re.IGNORECASE)
+
+
+def _for_the_room(step: Plain) -> str:
+    """What the projector shows while they work: the map's `room`, or the fingers before they tell the answer."""
+    if step["room"]:
+        return str(step["room"]["html"])
+    import markdown  # slow to import
+
+    told = markdown.markdown(
+        re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", before_the_answer(step["fingers_source"]))
+    )
+    return told.removeprefix("<p>").removesuffix("</p>")
+
+
+_TELLS = re.compile(
+    r"(?:^|(?<=[.!?;] ))(?:there (?:now )?stands?|the grader|the screen|it says|in them|at the end|afterwards|"
+    r"what the grader|both (?:slips|sheets)? ?end)\b",
+    re.IGNORECASE,
+)
+
+
+def before_the_answer(fingers: str) -> str:
+    """What fingers do, up to where the text says what stands there in the end: a value, or words that lead to one."""
+    kept = _TELLS.split(fingers, maxsplit=1)[0]
+    value = kept.find("{{")
+    if value >= 0:
+        ends = [match.end() for match in re.finditer(r"[.:;](?= )", kept[:value])]
+        kept = kept[: ends[-1]] if ends else ""
+    kept = kept.strip().rstrip(":;,")
+    return kept if not kept or kept[-1] in ".!?*`" else f"{kept}."
+
+
+def _link(link: Plain | None, words: str) -> str:
+    """A link, or nothing while its page is to come."""
+    return f'<a href="{html.escape(link["href"])}">{words}</a>' if link and link["href"] else ""
+
+
+def _around(session: Plain) -> str:
+    """The pages around the view, where they exist."""
+    links = (session[key] for key in ("map", "chapter", "student"))
+    return " · ".join(filter(None, (_link(link, html.escape(link["label"])) for link in links if link)))
+
+
+def _other(session: Plain) -> str:
+    title = html.escape(session["title"], quote=True)
+    return f'<a href="{session["id"]}.html" title="{title}">{html.escape(session["stop"] or session["title"])}</a>'
+
+
+def _block(block: Plain, steps: list[Plain]) -> str:
+    inside = "".join(_step(step) for step in steps if step["block"] == block["number"])
+    start, end = block["from"], block["to"]
+    return (
+        f'<section class="block"><h3><span class="when" data-start="{start}" data-end="{end}">'
+        f"{start}–{end}</span> {block['title']['html']}</h3><ol>{inside}</ol></section>\n"
+    )
+
+
+def _step(step: Plain) -> str:
+    kind = "" if step["kind"] == "break" else f' <span class="kind">{html.escape(step["kind"])}</span>'
+    return (
+        f'<li class="step {step["kind"].replace(" ", "-")}" id="step-{step["number"]}"><details><summary>'
+        f'<span class="when">{step["start"]}</span><span class="really"></span>'
+        f'<span class="title">{step["title"]["html"]}{kind}</span>'
+        f'<span class="length">{step["minutes"]} min</span></summary>{_taken(step)}'
+        f'<dl class="fields">{"".join(_fields(step))}</dl>'
+        f'<p class="here"><button type="button" class="quiet jump" data-step="{step["number"] - 1}">'
+        "We are at this step</button></p></details></li>"
+    )
+
+
+def _taken(step: Plain) -> str:
+    """What earlier runs took, where mentors handed in their minutes."""
+    taken = step["taken"]
+    if not taken:
+        return ""
+    runs = f"{taken['runs']} run" + ("" if taken["runs"] == 1 else "s")
+    return f'<p class="aside taken">Planned {step["minutes"]}, median of {runs} {taken["median"]:g}.</p>'
+
+
+def _fields(step: Plain) -> list[str]:
+    """What a step says, each part under its name; what is empty is left out."""
+    text = {
+        key: step[key]["html"] for key in ("say", "board", "fingers", "exempt", "trip", "cut") if step[key]
+    }
+    check = step["check"]
+    asked = f'{check["ask"]["html"]}<p class="answer">{check["answer"]["html"]}</p>' if check else ""
+    named = (
+        ("say", "Say", text.get("say")),
+        ("board", "Board", text.get("board")),
+        ("fingers", "Fingers", text.get("fingers") or text.get("exempt")),
+        ("demo", "Demo", _demo(step["demo"]) if step["demo"] else ""),
+        ("type", "Type", _stage(step["stage"]) if step["stage"] else ""),
+        ("check", "Ask", asked),
+        ("trip", "Trip", text.get("trip")),
+        ("cut", "If late", text.get("cut")),
+        (
+            "see",
+            "Page",
+            _link(step["anchor"], html.escape(step["anchor"]["label"])) if step["anchor"] else "",
+        ),
+    )
+    return [f'<div class="{css}"><dt>{label}</dt><dd>{said}</dd></div>' for css, label, said in named if said]
+
+
+def _demo(demo: Plain) -> str:
+    said = [f"You wait about {demo['wait']}."] if demo["wait"] else []
+    recorded = _link(demo["fallback"], "the recorded result")
+    if recorded:
+        said.append(f"If the GPU fails: {recorded}.")
+    aside = f'<p class="aside">{" ".join(said)}</p>' if said else ""
+    return f"{demo['title']['html']}<pre><code>{html.escape(demo['command'])}</code></pre>{aside}"
+
+
+def _stage(stage: Plain) -> str:
+    """What is typed at this stage of the lab, and how those who fell behind catch up."""
+    doors = stage["type"]
+    typed = "".join(
+        (f'<p class="aside">Through {html.escape(DOORS.get(door, door))}:</p>' if len(doors) > 1 else "")
+        + f"<div>{text['html']}</div>"
+        for door, text in doors.items()
+    )
+    rescues = " or ".join(f"<code>{html.escape(command)}</code>" for command in stage["rescues"])
+    return (
+        f"Stage {stage['number']}: {stage['title']['html']}."
+        f'<details class="typed"><summary>What is typed</summary>{typed}</details>'
+        f'<p class="aside">Fell behind: {rescues}</p>'
+    )
+
+
+def _preflight(demo: Plain) -> str:
+    return (
+        f"<li>The day before, for the demo <em>{demo['title']['html']}</em>:"
+        f"<pre><code>{html.escape(demo['preflight'])}</code></pre></li>"
+    )
+
+
+def _board(board: Plain) -> str:
+    """The finished board, drawn into the page, so that it needs no file."""
+    if not board["svg"]:
+        return ""
+    return f'<details class="fold"><summary>The finished board</summary><figure>{board["svg"]}</figure></details>'
+
+
+def _pairs(title: str, pairs: list[Plain]) -> str:
+    items = "".join(
+        f'<dt>{pair["ask"]["html"]}</dt><dd class="answer">{pair["answer"]["html"]}</dd>' for pair in pairs
+    )
+    return (
+        f'<details class="fold"><summary>{title}</summary><dl class="pairs">{items}</dl></details>'
+        if items
+        else ""
+    )
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
+<meta name="theme-color" content="#fdfcfa" media="(prefers-color-scheme: light)">
+<meta name="theme-color" content="#191816" media="(prefers-color-scheme: dark)">
+<title>%name%</title>
+<link rel="icon" href="../../assets/favicon.svg">
+<link rel="stylesheet" href="run.css">
+</head>
+<body>
+<script type="application/json" id="session">%data%</script>
+
+<div id="desk">
+<header class="top">
+<h1><span class="stop">%stop%</span> %title%</h1>
+<p class="clock" id="clock"></p>
+<button type="button" id="to-projector" title="Only what the room may see (P)">Projector <kbd>P</kbd></button>
+<div class="strip" id="strip" aria-hidden="true" hidden></div>
+</header>
+
+<main>
+<section id="before" aria-label="Before the start">
+<p class="about">%about%</p>
+<form id="start-form" novalidate>
+<label for="start-time">It starts at</label>
+<input id="start-time" name="start" type="text" placeholder="18:05" autocomplete="off" maxlength="8" size="6"
+ enterkeyhint="go" aria-describedby="start-wrong">
+<button type="submit" class="strong">Set the clock</button>
+<span class="or">or</span>
+<button type="button" id="start-now">Start now</button>
+<p id="start-wrong" role="alert" hidden>Write it as hours and minutes, such as 18:05.</p>
+</form>
+<p class="artifact"><b>They leave with</b> %artifact%</p>
+<h2>Before the door opens</h2>
+<ul class="prepare">%prepare%%preflight%</ul>
+<details class="fold"><summary>Put it into a calendar</summary>
+%calendar%
+</details>
+<p class="links">%links%</p>
+</section>
+
+<section id="now" aria-label="Now" hidden>
+<div class="status" id="watch">
+<p class="digits" id="left"></p>
+<p class="pace"><span id="left-words"></span> <a id="drift" href="#cuts"></a> <span id="ends"></span></p>
+<div class="watch-bar" id="watch-bar" aria-hidden="true"></div>
+<p class="begin"><button type="button" class="quiet" id="begin-early" hidden>Begin now</button>
+<button type="button" class="quiet" id="begin-now" hidden>We begin only now</button></p>
+</div>
+<article id="card" class="card">
+<p class="where"><span id="card-block"></span> <span id="card-count"></span></p>
+<h2 id="card-title"></h2>
+<div id="card-fields"></div>
+</article>
+<div class="beside">
+<section id="cuts" class="cuts" aria-label="What to cut" hidden>
+<h2 id="cut-words"></h2>
+<ol id="cut-list"></ol>
+</section>
+<section id="coming" class="coming" aria-label="What comes next">
+<p class="where">Next at <span id="coming-when"></span></p>
+<h2 id="coming-title"></h2>
+<p class="where" id="coming-kind"></p>
+<p id="coming-fingers"></p>
+</section>
+</div>
+</section>
+
+<section id="after" aria-label="After the session" hidden>
+<h2>The session is over.</h2>
+<p id="after-words"></p>
+<p>Hand in your minutes, and the next mentor plans with them: download the file, or copy the text below.
+<a href="../06_delivery_craft/handing_in_minutes.html">Where it goes</a>.</p>
+<p><button type="button" class="strong download">Download the minutes</button></p>
+</section>
+
+<section class="reference" aria-label="The whole session">
+<h2>Every step</h2>
+<p class="where" id="whole"></p>
+%blocks%
+%board%
+%questions%
+%exit%
+<details class="fold" id="minutes-fold"><summary>The minutes so far</summary>
+<p><label for="minutes-text">Planned against real, as a CSV file:</label></p>
+<textarea id="minutes-text" rows="8" readonly spellcheck="false"></textarea>
+<p><button type="button" id="copy">Copy the text</button> <span id="copied" role="status"></span></p>
+</details>
+<p class="ends-of-run"><button type="button" class="download">Download the minutes</button>
+<button type="button" id="reset" class="quiet">Start over …</button></p>
+<p class="keys">Keys: <kbd>→</kbd> <kbd>space</kbd> <kbd>N</kbd> next · <kbd>←</kbd> <kbd>B</kbd> back ·
+<kbd>P</kbd> projector. On glass: swipe.</p>
+<p class="links others">Other sessions: %others%</p>
+<p class="note" id="note" role="status"></p>
+</section>
+</main>
+
+<nav class="bar" id="bar" aria-label="Steps" hidden>
+<button type="button" id="back"><span aria-hidden="true">‹</span> Back</button>
+<button type="button" id="next" class="strong"><span id="next-words">Next</span>
+<span aria-hidden="true">›</span></button>
+</nav>
+<p class="spoken" id="spoken" role="status"></p>
+</div>
+
+<main id="projector" aria-label="For the room" hidden>
+<p class="room-top"><span>%title%</span> <span id="room-clock"></span></p>
+<div id="projector-room" hidden>
+<p class="room-block" id="room-block"></p>
+<h1 class="room-title" id="room-title"></h1>
+<p class="room-fingers" id="room-fingers"></p>
+</div>
+<p class="room-foot"><span class="room-time"><b id="room-left"></b> <span id="room-left-words"></span></span>
+<span id="room-break"></span></p>
+<button type="button" class="quiet" id="from-projector">Leave the projector <kbd>P</kbd></button>
+</main>
+
+<dialog id="sure" aria-labelledby="sure-title">
+<form method="dialog">
+<h2 id="sure-title">Start over?</h2>
+<p>The start and the minutes of this run are forgotten. Download the minutes first if you want to keep them.</p>
+<p><button value="stay" class="strong" autofocus>Keep this run</button> <button value="forget">Forget it</button></p>
+</form>
+</dialog>
+<script src="run.js"></script>
+<script src="calendar.js"></script>
+</body>
+</html>
+"""

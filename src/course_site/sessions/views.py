@@ -1,0 +1,203 @@
+"""A session map as plain data: what the run view, the printed sheet and the calendar show, values filled in.
+
+Every Markdown text becomes {"text": …, "html": …}: words alone, and HTML of one line or of paragraphs. A page to
+come is `{"label": …, "href": None}`. No citation marks: the map's own page names the sources.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+from typing import Any
+
+from course_labs.lab import Lab, LabError, find_lab
+from course_site.charts.data import inline_svg
+from course_site.numbers.values import MISSING, ExpressionError, Scope, evaluate, format_value
+from course_site.pages.addresses import address_from
+from course_site.pages.doors import option
+from course_site.pages.headings import headings
+from course_site.pages.plain_text import without_marks
+from course_site.pages.verbatim import outside_verbatim
+from course_site.sessions.checks import Course
+from course_site.sessions.session import Answered, Session, Step
+
+_VALUE = re.compile(r"\{\{\s*([^{}:]+?)\s*(?::([^{}]*?))?\s*\}\}")
+_CITATION = re.compile(r"\s*\[\^[\w.:-]+\]")
+_LINK = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<target>[^)\s]+)\)")
+
+
+def as_plain(course: Course, session: Session, at: str = "") -> dict[str, Any]:
+    """Everything the views of one session show.
+
+    Args:
+        at: the place of the HTML file in the site that will show it, for its links; handbook/run/<id>.html if "".
+    """
+    return _Plain(course, session, at or f"handbook/run/{session.id}.html").everything()
+
+
+@functools.lru_cache(maxsize=8192)  # a served site asks for the same words after every edit
+def _html(text: str) -> str:
+    import markdown  # slow to import
+
+    return str(markdown.markdown(text, extensions=["fenced_code"]))
+
+
+class _Plain:
+    def __init__(self, course: Course, session: Session, at: str) -> None:
+        self.course, self.session = course, session
+        self.scope = Scope(f"session_{session.id}", {}, None, others=course.scopes.get)
+        self.pages = {page.path.as_posix(): page for page in course.pages}
+        self.address = address_from(at, self.pages)
+        try:
+            self.lab: Lab | None = find_lab(course.root, session.lab) if session.lab else None
+        except LabError:
+            self.lab = None
+
+    def everything(self) -> dict[str, Any]:
+        session = self.session
+        return {
+            "id": session.id,
+            "stop": session.stop,
+            "title": session.title,
+            "name": session.name,
+            "kind": session.kind,
+            "minutes": session.minutes,
+            "about": self.words(session.about),
+            "artifact": self.words(session.artifact),
+            "homework": self.words(session.homework) if session.homework else None,
+            "map": self.page_link(session.map_page, "The map"),
+            "student": self.page_link(session.student_page, "What students see"),
+            "chapter": self.page_link(session.chapter, "The chapter"),
+            "board": self.board(),
+            "prepare": [self.words(text) for text in session.prepare],
+            "demos": [self.demo(demo.name) for demo in session.demos],
+            "blocks": [
+                {
+                    "number": block.number,
+                    "from": block.start,
+                    "to": block.end,
+                    "title": self.words(block.title),
+                    "steps": [step.number for step in block.steps],
+                }
+                for block in session.blocks
+            ],
+            "steps": [self.step(step) for step in session.steps()],
+            "questions": [self.pair(pair) for pair in session.questions],
+            "exit_ticket": [self.pair(pair) for pair in session.exit_ticket],
+        }
+
+    def step(self, step: Step) -> dict[str, Any]:
+        rest = {
+            name: self.words(text) if text else None
+            for name, text in {
+                "say": step.say,
+                "board": step.board,
+                "fingers": step.fingers,
+                "room": step.room,
+                "feeds": step.feeds,
+                "cut": step.cut,
+                "trip": step.trip,
+                "exempt": step.exempt,
+            }.items()
+        }
+        return {
+            "number": step.number,
+            "block": step.block,
+            "start": step.start,
+            "end": step.end,
+            "minutes": step.minutes,
+            "kind": step.kind,
+            "title": self.words(step.title),
+            **rest,
+            "fingers_source": step.fingers,
+            "check": self.pair(step.check) if step.check else None,
+            "anchor": self.anchor(step.anchor) if step.anchor else None,
+            "demo": self.demo(step.demo) if step.demo else None,
+            "stage": self.stage(step.stage) if step.stage else None,
+            "taken": self.taken(step),
+        }
+
+    def taken(self, step: Step) -> dict[str, float] | None:
+        """The minutes it really took, where mentors handed them in."""
+        taken = self.course.maps.taken.get(self.session.id, {}).get(step.number)
+        return {"median": taken.median, "runs": taken.runs} if taken else None
+
+    def demo(self, name: str) -> dict[str, Any] | None:
+        demo = self.session.demo(name)
+        if demo is None:
+            return None
+        wait: float | None = None
+        with contextlib.suppress(ExpressionError):  # not measured yet
+            wait = float(evaluate(demo.wait, self.scope).value)
+        return {
+            "name": demo.name,
+            "title": self.words(demo.title),
+            "command": demo.command,
+            "preflight": demo.preflight,
+            "wait_s": wait,
+            "wait": f"{wait:.0f} s" if wait is not None else None,
+            "fallback": self.anchor(demo.fallback),
+        }
+
+    def stage(self, number: int) -> dict[str, Any] | None:
+        if self.lab is None or number > len(self.lab.stages):
+            return None
+        stage = self.lab.stages[number - 1]
+        return {
+            "number": number,
+            "title": self.words(stage.title),
+            "type": {door: self.words(text) for door, text in stage.type.items()},
+            "rescues": [
+                f"nox -s lab -- {self.lab.name}{option(self.lab, door)} --stage {number}"
+                for door in self.lab.doors
+            ],
+        }
+
+    def board(self) -> dict[str, Any]:
+        path = self.course.root / self.session.figure
+        svg = path.read_text(encoding="utf-8") if self.session.figure and path.is_file() else ""
+        alt = self.words(self.session.alt)["text"]
+        return {
+            "figure": self.session.figure,
+            "alt": alt,
+            "svg": inline_svg(svg, alt, f"board-{self.session.id}") if svg else "",
+        }
+
+    def pair(self, pair: Answered) -> dict[str, Any]:
+        return {"ask": self.words(pair.ask), "answer": self.words(pair.answer)}
+
+    # --- texts and links --------------------------------------------------------------------------
+
+    def words(self, text: str) -> dict[str, str]:
+        """A Markdown string as plain text and as HTML."""
+        filled = outside_verbatim(text, lambda part: _CITATION.sub("", _VALUE.sub(self._value, part)))
+        filled = _LINK.sub(self._link, filled)  # the words of a link may be code
+        body = _html(filled)
+        if body.count("<p>") == 1 and body.startswith("<p>"):
+            body = body.removeprefix("<p>").removesuffix("</p>")
+        return {"text": without_marks(filled), "html": body}
+
+    def _value(self, match: re.Match[str]) -> str:
+        try:
+            return format_value(evaluate(match[1], self.scope).value, match[2] or "")
+        except ExpressionError:
+            return MISSING
+
+    def _link(self, match: re.Match[str]) -> str:
+        target = match["target"]
+        if "://" in target:
+            return match.group()
+        href = self.address(target)
+        return f"[{match['words']}]({href})" if href else f"{match['words']} (page to come)"
+
+    def page_link(self, path: str, label: str) -> dict[str, Any] | None:
+        return {"label": label, "href": self.address(path)} if path else None
+
+    def anchor(self, target: str) -> dict[str, Any]:
+        """A page's heading, by its words."""
+        path, _, fragment = target.partition("#")
+        page = self.pages.get(path)
+        if page is None:
+            return {"label": "page to come", "href": None}
+        return {"label": headings(page).get(fragment, page.title), "href": self.address(target)}

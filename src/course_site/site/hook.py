@@ -1,0 +1,203 @@
+"""The MkDocs hook: hands Material one Markdown text per page, and mkdocs-jupyter one executed notebook.
+
+Everything is rendered before MkDocs starts to build, so that all that is wrong is listed at once.
+The edition and two switches come from the environment: COURSE_EDITION, COURSE_DRAFT, COURSE_REBUILT.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page as SitePage
+
+from course_site.numbers import lint
+from course_site.pages import bibliography
+from course_site.pages.addresses import site_uri
+from course_site.pages.page import Page
+from course_site.records.record import write_atomically
+from course_site.sessions import checks
+from course_site.sessions.print_sheet import sheet_files
+from course_site.sessions.run_view import run_files
+from course_site.sessions.session import FOLDER
+from course_site.sessions.views import as_plain
+from course_site.site import again, ledger
+from course_site.site.course import Course, load_course
+from course_site.site.notebook import published_notebook
+from course_site.site.quiet import quieten
+from course_site.site.render import Rendered, lighten, render_course
+
+log = logging.getLogger("mkdocs.hooks.course")
+quieten()
+
+
+class PageFile(File):
+    """A page that lies outside docs/ or is a script; its source name keeps its ending, so navigation names it."""
+
+    def is_documentation_page(self) -> bool:
+        """True: whatever its ending, it becomes a page."""
+        return True
+
+
+class _Build:
+    """What one build knows; made anew for every build of `mkdocs serve`."""
+
+    course: Course
+    rendered: dict[str, Rendered]
+    entries: list[dict[str, Any]]
+    ledger_html: str
+
+
+_build = _Build()
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Render every page; stop here if anything is wrong."""
+    root = Path(config.config_file_path).parent
+    draft = os.environ.get("COURSE_DRAFT") == "1"
+    rebuilt = os.environ.get("COURSE_REBUILT") == "1"
+    course = load_course(root, os.environ.get("COURSE_EDITION"), draft=draft, rebuilt=rebuilt)
+    _build.course = course
+    _build.rendered = render_course(course)
+    _check_bibliography(course)
+    _check_sources(course)
+    _check_sessions(course)
+    shown = {page_id: rendered.shown for page_id, rendered in _build.rendered.items()}
+    if course.problems:
+        lines = "\n".join(f"  {problem}" for problem in sorted(course.problems))
+        raise PluginError(f"{len(course.problems)} problem(s), nothing was built:\n{lines}")
+    _build.entries = ledger.entries(course, shown)
+    _build.ledger_html = ledger.ledger_html(course, _build.entries)
+    config.extra["organisation"] = course.organisation
+    for state in ("waiting", "stale"):
+        for page in course.pages:
+            if course.states[page.id] == state:
+                log.info("%s is %s: shown without its numbers", page.path, state)
+    if course.undecided:
+        log.info("too close to call on this run (mend these sentences before the records are committed):")
+        for problem in sorted(course.undecided):
+            log.info("  %s", problem)
+    return config
+
+
+def _check_bibliography(course: Course) -> None:
+    from course_kernels.measure.machine import MACHINES
+
+    cited = {key for rendered in _build.rendered.values() for key in rendered.cited}
+    # A page without its numbers leaves out charts and claims, and with them what they cite.
+    for page in course.pages:
+        if not course.has_numbers(page.id):
+            cited.update(*(bibliography.cited_keys(c.source) for c in page.cells if c.kind == "markdown"))
+    known = {key for machine in MACHINES for key in machine.sources}
+    for key in bibliography.unused(course.sources, cited, also_used=known):
+        course.problem("docs/bibliography.toml", f"nothing cites {key!r}: cite it or take it out")
+
+
+def _check_sessions(course: Course) -> None:
+    """Every session has a map; what a map still waits for is said, not refused."""
+    if not course.maps.sessions:
+        return
+    for name in [] if course.draft else checks.missing(course.maps):
+        course.problem(f"{FOLDER}/{name}.toml", "is missing: every session of the course has its map")
+    for line in course.maps.lines():
+        log.info("%s", line)
+
+
+def _check_sources(course: Course) -> None:
+    """No typed number in what a page may show or quote: kernels, pictures, terms, the front door."""
+    names = ("src/course_kernels", "docs/glossary.toml", "docs/assets/figures", "handbook", "README.md")
+    paths = [path for path in (course.root / name for name in names) if path.exists()]
+    files = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
+    for file in files:
+        if file.is_file() and "__pycache__" not in file.parts:
+            for finding in _lint(file, file.read_bytes(), frozenset(course.sources)):
+                course.problem(file.relative_to(course.root), f"typed number at line {finding}")
+
+
+@functools.lru_cache(maxsize=4096)
+def _lint(file: Path, content: bytes, keys: frozenset[str]) -> list[lint.Finding]:
+    """Findings of one file; the content is only there so that a served site looks again after an edit."""
+    return lint.lint_file(file, keys=keys)
+
+
+def _by_uri() -> dict[str, Page]:
+    return {site_uri(page.path.as_posix()): page for page in _build.course.pages}
+
+
+@event_priority(-100)  # after mkdocs-jupyter, which would replace our files by its own
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Put our pages in the place of the scripts MkDocs would copy, publish notebooks, add run views and sheets."""
+    folder = Path(config.config_file_path).parent / ".cache" / "notebooks"
+    for uri, page in _by_uri().items():
+        existing = files.get_file_from_path(uri)
+        if page.path.suffix == ".md" and existing is not None:
+            continue
+        if existing is not None:
+            files.remove(existing)
+        file = PageFile(
+            uri, src_dir=None, dest_dir=config.site_dir, use_directory_urls=config.use_directory_urls
+        )
+        file.generated_by = "course_site"
+        if page.runs:
+            notebook = folder / page.path.with_suffix(".ipynb")
+            write_atomically(notebook, published_notebook(_build.course, page, _build.rendered[page.id]))
+            file.abs_src_path = str(notebook)
+        files.append(file)
+    course = _build.course
+    maps = [as_plain(course, session) for session in course.maps.sessions.values()]
+    for uri, content in (
+        (run_files(maps, course.root) | sheet_files(maps, course.root)).items() if maps else ()
+    ):
+        files.append(File.generated(config, uri, content=content))
+    return files
+
+
+def on_page_read_source(page: SitePage, config: MkDocsConfig) -> str | None:
+    """The page as Markdown, with its head as front matter."""
+    source = _by_uri().get(page.file.src_uri)
+    if source is None:
+        return None
+    keep = ("hide", "template", "search")
+    meta = {"title": source.title, "description": source.description, "source_path": source.path.as_posix()}
+    meta |= {key: source.meta[key] for key in keep if key in source.meta}
+    meta["road"] = _build.rendered[source.id].road
+    return f"---\n{yaml.safe_dump(meta, allow_unicode=True)}---\n\n{_build.rendered[source.id].markdown}"
+
+
+@event_priority(-100)
+def on_pre_page(page: SitePage, config: MkDocsConfig, files: Files) -> SitePage:
+    """mkdocs-jupyter publishes the notebook and links it; rendering stays with Material."""
+    page.__dict__.pop("render", None)
+    return page
+
+
+@event_priority(-100)
+def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files: Files) -> None:
+    """A page that is as it was is not turned into HTML again."""
+    again.render_once(page, config, files)
+
+
+def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
+    """Nor is it read again for the search."""
+    again.search_once(config)
+
+
+def on_page_content(content: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
+    """Swap the tokens for charts, stamps and tables; the ledger comes last, when all is known."""
+    source = _by_uri().get(page.file.src_uri)
+    if source is None:
+        return content
+    return _build.rendered[source.id].fill(lighten(content)).replace(ledger.LEDGER_TOKEN, _build.ledger_html)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write the ledger for programs."""
+    write_atomically(Path(config.site_dir) / "ledger.json", ledger.ledger_json(_build.entries))

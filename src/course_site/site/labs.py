@@ -1,0 +1,104 @@
+"""A lab on its page: what is typed, what the grader says after each stage, hints, and the answer folded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from course_labs.lab import FOLDER, ON_THE_CPU, Lab
+from course_site.pages.diffs import difference
+from course_site.pages.doors import DOORS, option, said
+from course_site.pages.fences import LANGUAGES, fenced
+
+WITHOUT_A_GPU = {
+    "triton": "Without a GPU the same file runs in Triton's interpreter: right or wrong, and no word about speed.",
+    "cuda": "This door needs a GPU. Without one your file is compiled and not run, and the grader says so.",
+    "numpy": "This door needs no GPU.",
+    "python": "This door needs no GPU, and no torch.",
+}
+TUTOR = (
+    "The grader runs your file in a process of its own, with a time limit. It is a tutor, not a jail: "
+    "it notices shortcuts so that you do not fool yourself."
+)
+HINTS = ("A first push", "A second push", "Nearly the answer")
+
+Say = Callable[[str], str]
+Fold = Callable[[str, str, str], str]
+
+
+def markdown(lab: Lab, say: Say, fold: Fold) -> str:
+    """The inside of a lab's block.
+
+    Args:
+        lab: the lab.
+        say: turns Markdown of lab.toml into Markdown of the page: linted, links moved, values filled in.
+        fold: (css class, summary, body) -> a folded block.
+    """
+    doors = " or ".join(DOORS[door] for door in lab.doors)
+    parts = [
+        f"{lab.minutes} minutes, in {doors}.\n{{: .minutes }}",
+        say(lab.task),
+        f"**Not yours:** {say(lab.not_yours)}",
+    ]
+    several = len(lab.doors) > 1
+    for door in lab.doors:
+        inside = _door(lab, door, say, fold)
+        parts.append(fold("fold door-of-lab", f"Through {DOORS[door]}", inside) if several else inside)
+    parts.append(_hints([say(hint) for hint in lab.hints], fold))
+    rubric = "\n".join(f"- {_item(say(line))}" for line in lab.rubric)
+    parts.append(fold("fold", "You are done when", rubric))
+    return "\n\n".join([*parts, TUTOR])
+
+
+def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
+    file = f"{FOLDER}/{lab.student_file(door)}"
+    stages = len(lab.stages)
+    parts = [
+        f"```bash\nnox -s lab -- {lab.name}{option(lab, door)}\nnox -s grade -- {lab.name} {file}\n```",
+        f"The first writes the starter into `{file}`, the second checks it. Run the second after every stage. "
+        f"{WITHOUT_A_GPU[door]}",
+        f"Of the starter it says:\n\n{_printed(lab, door, 0)}",
+        fold("fold", "The starter", _code(lab.snapshot(door, 0))),
+    ]
+    if door == "cuda":
+        parts.append(fold("fold", "What launches your kernel", _code(lab.folder / "launch.py")))
+    for number, stage in enumerate(lab.stages, start=1):
+        rescue = (
+            f"Fell behind? `nox -s lab -- {lab.name}{option(lab, door)} --stage {number}` writes this file "
+            "and keeps yours beside it."
+        )
+        changed = f"{difference(lab.snapshot(door, number - 1), lab.snapshot(door, number))}\n\n{rescue}"
+        last = number == stages
+        parts += [
+            f"**{number}. {say(stage.title)}.** {say(stage.text)}".rstrip(),
+            say(stage.type[door]),
+            "" if last else fold("fold", f"What changes in stage {number}", changed),
+            f"Then the grader says:\n\n{_printed(lab, door, number)}",
+        ]
+    answer = "\n\n".join(filter(None, [say(lab.answers[door]), _code(lab.snapshot(door, stages))]))
+    return "\n\n".join(filter(None, [*parts, fold("answer", "Answer", answer)]))
+
+
+def _printed(lab: Lab, door: str, stage: int) -> str:
+    text, note = said(lab, door, stage), ""
+    if door == "cuda" and stage == len(lab.stages):
+        note = "with the time and the percent of peak."
+    elif door not in ON_THE_CPU and text.startswith("right; no speed claim: this machine has no GPU"):
+        note = "On a GPU the time and the percent of peak stand there."
+    return f"{fenced(text, '.text .output .no-copy')}\n\n{note}".strip()
+
+
+def _hints(hints: list[str], fold: Fold) -> str:
+    """Each hint holds the next one, so that nobody sees more than they asked for."""
+    inside = ""
+    for name, hint in reversed(list(zip(HINTS, hints, strict=True))):
+        inside = fold("fold hint", name, f"{hint}\n\n{inside}".strip())
+    return inside
+
+
+def _code(path: Path) -> str:
+    return fenced(path.read_text(encoding="utf-8").rstrip(), f".{LANGUAGES[path.suffix]}")
+
+
+def _item(text: str) -> str:
+    return text.strip().replace("\n", "\n    ")

@@ -1,0 +1,395 @@
+"""The ledger: every value of the site with where it came from and the command that makes it again."""
+
+from __future__ import annotations
+
+import html
+import json
+import statistics
+from typing import Any
+
+from course_site.numbers.spread import CARDS_ENOUGH, SHORT_US, UNSEEN_COMMON
+from course_site.numbers.values import ExpressionError, Result, evaluate, walk_leaves
+from course_site.pages.page import Page
+from course_site.records import changes
+from course_site.records.record import Record
+from course_site.site.course import Course
+
+LEDGER_TOKEN = "<!-- ledger -->"  # replaced once every page has been rendered
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def date_words(iso: str) -> str:
+    """ "2026-11-21T09:30:00Z" as "21 Nov 2026"."""
+    year, month, day = iso[:10].split("-")
+    return f"{int(day)} {MONTHS[int(month) - 1]} {year}"
+
+
+def duration_words(seconds: float) -> str:
+    """Seconds as "42 s" or "3 min 5 s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+# --- what stands on a page -----------------------------------------------------------------------
+
+
+def stamp_html(course: Course, page: Page, record: Record) -> str:
+    """The small line under a page's title, with the rest of the provenance one click away."""
+    if not record.measured:
+        return '<div class="stamp">Nothing here is measured: worked out when the site was built</div>'
+    p = record.meta["provenance"]
+    edition = record.edition
+    line = (
+        f"Measured on {p['gpu']} · {date_words(p['date'])} · CUDA {edition['cuda']} · "
+        f"PyTorch {edition['torch']} · Triton {edition['triton']} · ran {duration_words(record.seconds)}"
+    )
+    commit = str(p["commit"])[:12] + (" plus uncommitted changes" if p.get("dirty") else "")
+    rows = {
+        "GPU": p["gpu"],
+        "Driver": p["driver"],
+        "CUDA, PyTorch, Triton, Python": f"{p['cuda']}, {p['torch']}, {p['triton']}, {p['python']}",
+        "Date": p["date"],
+        "Commit": commit,
+        "Code cells": f"{len(record.meta['cells'])}, the slowest {duration_words(max(record.meta['seconds']))}",
+        "Files this page depends on": str(len(record.meta["manifest"])),
+        "Measure it again": f"nox -s docs -- --page {page.path}",
+    }
+    items = "".join(f"<dt>{html.escape(k)}</dt><dd>{_code(k, str(v))}</dd>" for k, v in rows.items())
+    return (
+        f'<div class="stamp"><details><summary>{html.escape(line)}</summary><dl>{items}</dl></details></div>'
+    )
+
+
+def _code(key: str, value: str) -> str:
+    text = html.escape(value)
+    return f"<code>{text}</code>" if key == "Measure it again" else text
+
+
+def home_of(course: Course, page: Page, name: str) -> tuple[Page, str] | None:
+    """The page a name of an expression lives on, and its name in the ledger without the attribute."""
+    scope = course.scopes[page.id]
+    parts = name.split(".")
+    if name in scope.defines:
+        return page, name
+    if parts[0] in scope.names:
+        node: Any = scope.names
+        for depth, part in enumerate(parts):
+            node = node[part]
+            if "kind" in node:
+                return page, ".".join(parts[: depth + 1])
+        return None
+    if parts[0] in course.scopes and len(parts) > 1:
+        return home_of(course, course.page(parts[0]), ".".join(parts[1:]))
+    return None
+
+
+def anchor(course: Course, page: Page, result: Result) -> str:
+    """Ledger row of the first name an expression uses, e.g. "w1.flash.n4096"; "" for a text, which has none."""
+    if isinstance(result.value, str):
+        return ""
+    home = home_of(course, page, result.names[0]) if result.names else None
+    return f"{home[0].id}.{home[1]}" if home else ""
+
+
+def about(course: Course, page: Page, expression: str, result: Result) -> str:
+    """Tooltip of a value: its expression, how many samples, its spread, the card and the date."""
+    home = home_of(course, page, result.names[0]) if result.names else None
+    if not home:
+        return expression
+    record = course.records.get(home[0].id)
+    parts = [expression]
+    leaf = course.scopes[page.id].resolve(result.names[0]).leaf
+    if leaf and leaf["kind"] in ("measurement", "samples") and len(result.names) == 1:
+        parts.append(f"median of {leaf['n']}")
+    if result.spread is not None:
+        parts.append(f"spread {result.spread:.1%}")
+    if record and record.measured:
+        parts += [record.edition["gpu"], date_words(record.meta["provenance"]["date"])]
+    return " · ".join(parts)
+
+
+# --- the ledger ----------------------------------------------------------------------------------
+
+
+def entries(course: Course, shown: dict[str, dict[str, str]]) -> list[dict[str, Any]]:
+    """Every value of the site, page by page.
+
+    Args:
+        shown: for every page id, the expressions its prose shows and the text they became.
+    Returns:
+        dicts with name, value, unit, n, median, spread, low, high, gpu, driver, clocks, date, commit, page and
+        the command that makes it again.
+    """
+    rows: list[dict[str, Any]] = []
+    for page in course.pages:
+        record = course.records.get(page.id)
+        if record and course.has_numbers(page.id):
+            common = _common(page, record)
+            leaves = list(walk_leaves(record.names))
+            company = _company(leaves)
+            for name, leaf in leaves:
+                row = _leaf_entry(f"{page.id}.{name}", leaf, common, company)
+                spread = _leaf_spread(course, page, name, leaf)
+                rows.append(row if spread is None else {**row, "spread": round(spread, 5)})
+        for name, define in course.scopes[page.id].defines.items():
+            rows += _define_entry(course, page, name, define.unit, define.what)
+        rows += _shown_entries(course, page, shown.get(page.id, {}))
+    return rows
+
+
+def _leaf_spread(course: Course, page: Page, name: str, leaf: dict[str, Any]) -> float | None:
+    """The spread of a recorded value; None for what does not differ from run to run."""
+    scope = course.scopes[page.id]
+    if leaf["kind"] in ("measurement", "samples"):
+        return float(scope.resolve(f"{name}.spread").value)
+    if leaf["kind"] not in ("quantity", "counted"):
+        return None
+    found = scope.resolve(name if leaf["kind"] == "quantity" else f"{name}.bytes")
+    return Result(found.value, found.resamples, (name,)).spread
+
+
+def _common(page: Page, record: Record) -> dict[str, Any]:
+    p = record.meta["provenance"]
+    return {
+        "gpu": p["gpu"],
+        "driver": p["driver"],
+        "cuda": p["cuda"],
+        "torch": p["torch"],
+        "triton": p["triton"],
+        "card": p.get("uuid"),
+        "date": p["date"],
+        "commit": p["commit"],
+        "dirty": p.get("dirty", False),
+        "page": page.path.as_posix(),
+        "command": f"nox -s docs -- --page {page.path}" if record.measured else "nox -s docs",
+    }
+
+
+def _company(leaves: list[tuple[str, dict[str, Any]]]) -> dict[str, list[str]]:
+    """The kernels timed in turns, by their group: one that runs alone finds the card in another state."""
+    groups: dict[str, list[str]] = {}
+    for _, leaf in leaves:
+        if leaf["kind"] == "measurement":
+            groups.setdefault(leaf["group"], []).append(leaf["kernel"])
+    return groups
+
+
+def _leaf_entry(
+    name: str, leaf: dict[str, Any], common: dict[str, Any], company: dict[str, list[str]]
+) -> dict[str, Any]:
+    kind = leaf["kind"]
+    if kind == "measurement":
+        q = leaf["quantiles_us"]
+        kernels = dict.fromkeys([leaf["kernel"], *company[leaf["group"]]])
+        workload = ",".join(
+            [f"dtype={leaf['workload']['dtype']}"]
+            + [f"{key}={int(value)}" for key, value in leaf["workload"]["dims"].items()]
+        )
+        command = f"PYTHONPATH=src python -m course_kernels.measure {' '.join(kernels)} --workload {workload}"
+        if not all("/" in kernel for kernel in kernels):  # made by a cell of the page; no file has that name
+            command = common["command"]
+        return {
+            "name": name, "kind": kind, "value": q["0.5"], "unit": "µs", "n": leaf["n"], "median": q["0.5"],
+            "low": q["0.05"], "high": q["0.95"],
+            "kernel": leaf["kernel"], "workload": workload, "error": leaf["error"],
+            "blocks": leaf["blocks_us"], "host_us": leaf["host_us"]["0.5"], "host_bound": leaf["host_bound"],
+            "seed": leaf["seed"], "every": leaf["every"], "clocks": _while_it_ran(leaf["running"]),
+            **common,
+            "command": command,
+        }  # fmt: skip
+    if kind == "samples":
+        q = leaf["quantiles"]
+        return {
+            "name": name, "kind": leaf["how"], "value": q["0.5"], "unit": leaf["unit"], "n": leaf["n"],
+            "median": q["0.5"], "low": q["0.05"], "high": q["0.95"], **common,
+        }  # fmt: skip
+    if kind == "quantity":
+        return {"name": name, "kind": leaf["how"], "value": leaf["value"], "unit": leaf["unit"], **common}
+    if kind == "counted":
+        total = leaf["read_bytes"] + leaf["write_bytes"]
+        return {
+            "name": name,
+            "kind": "counted",
+            "value": total,
+            "unit": "B",
+            "kernel": leaf["kernel"],
+            **common,
+        }
+    if kind == "trace":
+        columns = leaf["columns"]
+        points = len(next(iter(columns.values())))
+        return {
+            "name": name,
+            "kind": "trace",
+            "value": points,
+            "unit": "points",
+            "columns": list(columns),
+            **common,
+        }
+    return {"name": name, "kind": kind, "value": leaf["value"], "unit": "", **common}
+
+
+def _while_it_ran(readings: list[dict[str, Any]]) -> dict[str, Any]:
+    """The middle one of the readings taken while a competitor ran, and every reason its clocks were held back."""
+    state: dict[str, Any] = {"readings": len(readings)}
+    for key in ("sm_mhz", "memory_mhz", "power_w", "temperature_c"):
+        found = [reading[key] for reading in readings if reading.get(key) is not None]
+        state[key] = round(statistics.median(found), 1) if found else None
+    state["throttle"] = sorted({word for reading in readings for word in reading.get("throttle", [])})
+    return state
+
+
+def _define_entry(course: Course, page: Page, name: str, unit: str, what: str) -> list[dict[str, Any]]:
+    if not course.has_numbers(page.id):
+        return []
+    try:
+        result = evaluate(name, course.scopes[page.id])
+    except ExpressionError:
+        return []
+    expression = course.scopes[page.id].defines[name].expression
+    return [
+        {
+            "name": f"{page.id}.{name}", "kind": "derived", "value": _plain(result.value), "unit": unit,
+            "spread": None if result.spread is None else round(result.spread, 5), "what": what,
+            "expression": expression, **_common(page, course.records[page.id]),
+        }
+    ]  # fmt: skip
+
+
+def _shown_entries(course: Course, page: Page, shown: dict[str, str]) -> list[dict[str, Any]]:
+    rows = []
+    for expression, text in shown.items():
+        result = evaluate(expression, course.scopes[page.id])
+        home = home_of(course, page, result.names[0]) if result.names else None
+        record = course.records.get(home[0].id) if home else None
+        if record is None or home is None:
+            continue
+        rows.append(
+            {
+                "name": f"{page.id}: {expression}", "kind": "shown", "value": _plain(result.value), "text": text,
+                "unit": result.unit, "spread": None if result.spread is None else round(result.spread, 5),
+                **_common(home[0], record), "shown_on": page.path.as_posix(),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _plain(value: Any) -> Any:
+    return round(value, 9) if isinstance(value, float) else value
+
+
+def ledger_json(rows: list[dict[str, Any]]) -> str:
+    """The ledger as a file for programs."""
+    return json.dumps({"values": rows}, indent=1, ensure_ascii=False) + "\n"
+
+
+def ledger_html(course: Course, rows: list[dict[str, Any]]) -> str:
+    """The ledger as a table for people; values that prose shows stand in ledger.json only."""
+    parts = []
+    for page in course.pages:
+        mine = [
+            row
+            for row in rows
+            if row["page"] == page.path.as_posix() and row["kind"] not in ("shown", "text")
+        ]
+        if not mine:
+            continue
+        body = "".join(_row_html(page, row) for row in mine)
+        first = mine[0]
+        parts.append(
+            f'<h2 id="of-{page.id}">{html.escape(page.title)}</h2>'
+            f"<p>{_origin(page, first)}</p>"
+            f'<div class="scroll ledger" tabindex="0" role="region" aria-label="Values of {html.escape(page.title)}">'
+            "<table><thead><tr><th>name</th><th class=num>value</th><th class=num>n</th><th class=num>spread</th>"
+            f"<th>SM clock, power</th><th>again</th></tr></thead><tbody>{body}</tbody></table></div>"
+        )
+    jumps = " · ".join(
+        f'<a href="#of-{page.id}">{html.escape(page.title)}</a>'
+        for page in course.pages
+        if any(f'id="of-{page.id}"' in part for part in parts)
+    )
+    return f"<p>Jump to: {jumps}</p>" + "".join(parts) if parts else ""
+
+
+def _origin(page: Page, row: dict[str, Any]) -> str:
+    """Where the values of a page come from, above their table."""
+    if row["gpu"] is None:
+        return "Nothing here is measured: worked out when the site was built."
+    return (
+        f"{html.escape(row['gpu'])}, driver {html.escape(str(row['driver']))}, "
+        f"{date_words(row['date'])}, commit <code>{html.escape(str(row['commit'])[:12])}</code>. "
+        f"The whole page again: <code>nox -s docs -- --page {page.path}</code>"
+    )
+
+
+def _row_html(page: Page, row: dict[str, Any]) -> str:
+    value = row["value"]
+    shown = (
+        _number(value) if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    )
+    unit = "" if row["unit"] == "1" else f" {row['unit']}"
+    spread = row.get("spread")
+    clocks = row.get("clocks", {})
+    told = [
+        f"{clocks[key]:.0f} {unit}"
+        for key, unit in (("sm_mhz", "MHz"), ("power_w", "W"))
+        if clocks.get(key) is not None
+    ]
+    state = ", ".join([*told, *clocks.get("throttle", [])])
+    if row.get("host_bound"):
+        state += f"{', ' if state else ''}{row['host_bound']} of {row['n']} timed the host"
+    again = f"<code>{html.escape(row.get('expression', ''))}</code>"
+    if row["kind"] == "measurement":
+        command = html.escape(row["command"])
+        name = html.escape(f"Copy the command for {row['name']}")
+        again = (
+            f'<button class="copy" data-clipboard-text="{command}" aria-label="{name}">copy</button>'
+            f"<code>{command}</code>"
+        )
+    return (
+        f'<tr id="{html.escape(row["name"])}"><td>{html.escape(row["name"])}</td>'
+        f'<td class="num">{html.escape(shown + unit)}</td><td class="num">{row.get("n", "")}</td>'
+        f'<td class="num">{"" if spread is None else f"{spread:.1%}"}</td><td class="state">{html.escape(state)}</td>'
+        f"<td>{again}</td></tr>"
+    )
+
+
+def _number(value: float) -> str:
+    """Four figures, and never a power of ten that a reader would have to unfold."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:,.4g}"
+
+
+def moved_markdown(course: Course) -> str:
+    """What is known of runs made apart, and what left its stated interval, newest first."""
+    return f"{_between_words(course)}\n\n{_moved_words(course)}"
+
+
+def _between_words(course: Course) -> str:
+    terms = course.between(course.slug)
+    if not terms.runs:
+        return (
+            "No page has been measured twice yet, so every interval allows for a card that nobody has seen."
+        )
+    timing, short = terms.of("timing"), terms.of("short timing")
+    cards = f", on {terms.cards} cards at least" if terms.cards > 1 else ""
+    return (
+        f"Learnt from {terms.runs} runs of pages that were measured more than once{cards}: from run to run the timings "
+        f"of a page differ together by {timing[0]:.1%}, and each by {timing[1]:.1%} of its own. Below {SHORT_US:.0f} "
+        f"microseconds it is {short[0]:.1%} and {short[1]:.1%}. These are standard deviations; every interval of the "
+        f"site has them in it, beside what the blocks of its own run say. Until {CARDS_ENOUGH} cards have been "
+        f"compared, the first is taken as {UNSEEN_COMMON:.0%} at least."
+    )
+
+
+def _moved_words(course: Course) -> str:
+    moved = changes.load(course.root, course.slug)
+    if not moved:
+        return "Nothing yet: every page has been measured once, or nothing left the interval that was stated for it."
+    lines = ["| date | value | before | after | change |", "| --- | --- | ---: | ---: | ---: |"]
+    for entry in reversed(moved[-50:]):
+        change = f"{entry['after'] / entry['before'] - 1:+.1%}" if entry["before"] else ""
+        lines.append(
+            f"| {date_words(entry['date'])} | {entry['name']} | {entry['before']:.4g} {entry['unit']} "
+            f"| {entry['after']:.4g} {entry['unit']} | {change} |"
+        )
+    return "\n".join(lines)

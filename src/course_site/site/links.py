@@ -1,0 +1,262 @@
+"""The last look at a built site: links, anchors, assets from other hosts, and the notebooks beside the pages.
+
+Needs no browser and no network. Run it by hand with `python -m course_site.site.links site`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from course_site.pages.plain_text import without_code
+
+# Where a tag names something the browser fetches by itself; <a href> it only follows when asked.
+_FETCHED = {
+    "img": ("src", "srcset"), "script": ("src",), "source": ("src", "srcset"), "video": ("src", "poster"),
+    "audio": ("src",), "iframe": ("src",), "embed": ("src",), "object": ("data",), "track": ("src",), "input": ("src",),
+    "use": ("href", "xlink:href"), "image": ("href", "xlink:href"), "feimage": ("href", "xlink:href"),
+}  # fmt: skip
+_LINK_NOT_FETCHED = frozenset(
+    {"canonical", "alternate", "next", "prev", "license", "author", "edit", "me", "help"}
+)
+_NO_FILE = frozenset({"mailto", "tel", "javascript", "data", "blob", "about"})
+_CSS_URL = re.compile(
+    r"url\(\s*(?:\"([^\"]*)\"|'([^']*)'|([^)\"'\s]*))\s*\)|@import\s+(?:\"([^\"]*)\"|'([^']*)')"
+)
+_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_MATH = re.compile(r"\$\$.*?\$\$|(?<!\\)\$[^$\n]+\$|\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
+
+
+@dataclass
+class _Reference:
+    """One address in a page: where it stands, what it says, and whether the browser fetches it unasked."""
+
+    line: int
+    address: str
+    fetched: bool
+
+
+@dataclass
+class _PageOf(HTMLParser):
+    """The ids and addresses of one HTML file."""
+
+    ids: set[str] = field(default_factory=set)
+    references: list[_Reference] = field(default_factory=list)
+    _in_style: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        line = self.getpos()[0]
+        values = {name: value for name, value in attrs if value is not None}
+        if values.get("id"):
+            self.ids.add(values["id"])
+        if tag == "a":
+            if values.get("name"):
+                self.ids.add(values["name"])
+            for name in ("href", "xlink:href"):
+                if name in values:
+                    self.references.append(_Reference(line, values[name], False))
+        elif tag == "link" and "href" in values:
+            rel = set(values.get("rel", "").lower().split())
+            self.references.append(_Reference(line, values["href"], not rel & _LINK_NOT_FETCHED))
+        for name in _FETCHED.get(tag, ()):
+            if name == "srcset" and values.get(name):
+                for candidate in values[name].split(","):
+                    self.references.append(
+                        _Reference(line, candidate.split()[0] if candidate.strip() else "", True)
+                    )
+            elif name in values:
+                self.references.append(_Reference(line, values[name], True))
+        if values.get("style"):
+            self._css(values["style"], line)
+        self._in_style = tag == "style"
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "style":
+            self._in_style = False
+
+    def handle_data(self, data: str) -> None:
+        if self._in_style:
+            self._css(data, self.getpos()[0])
+
+    def _css(self, text: str, line: int) -> None:
+        for address in _css_addresses(text):
+            self.references.append(_Reference(line, address, True))
+
+
+def _css_addresses(text: str) -> Iterator[str]:
+    for groups in _CSS_URL.findall(_CSS_COMMENT.sub("", text)):
+        address = next((group for group in groups if group), "")
+        if address:
+            yield address
+
+
+@dataclass
+class _Site:
+    """A built site: its files once, its pages read once."""
+
+    root: Path
+    pages: dict[Path, _PageOf] = field(default_factory=dict)
+
+    @cached_property
+    def files(self) -> set[str]:
+        """Every file, as a path from the root with forward slashes."""
+        found: set[str] = set()
+        for folder, _, names in os.walk(self.root):
+            inside = Path(folder).relative_to(self.root)
+            found.update((inside / name).as_posix() for name in names)
+        return found
+
+    def page(self, name: str) -> _PageOf:
+        path = self.root / name
+        if path not in self.pages:
+            page = _PageOf()
+            page.feed(path.read_text(encoding="utf-8", errors="replace"))
+            page.close()
+            self.pages[path] = page
+        return self.pages[path]
+
+    def target(self, page: str, address: str) -> str | None:
+        """The file an address without host leads to, or None; a folder means its index.html."""
+        path = unquote(address)
+        if path.startswith("/"):
+            # Only 404.html may use these: a server shows it for an address of any depth.
+            parts = path.strip("/").split("/")
+            names = ["/".join(parts[i:]) for i in range(len(parts) + 1)] if page == "404.html" else []
+        else:
+            names = [os.path.normpath(os.path.join(os.path.dirname(page), path)).replace(os.sep, "/")]
+        for name in names:
+            for candidate in (name, f"{name}/index.html" if name not in ("", ".") else "index.html"):
+                if candidate in self.files:
+                    return candidate
+        return None
+
+
+def check(site: Path) -> list[str]:
+    """Everything broken in a built site, one line each: file, line, cause. An empty list means it holds together."""
+    if not (site / "index.html").is_file():
+        return [f"{site}: there is no index.html: build the site first"]
+    house = _Site(site)
+    problems: list[str] = []
+    for name in sorted(house.files):
+        if name.endswith(".html"):
+            problems += _check_page(house, name)
+        elif name.endswith(".css"):
+            problems += _check_style(house, name)
+        elif name.endswith(".ipynb"):
+            problems += _check_notebook(house, name)
+        elif name.endswith("search_index.json"):
+            problems += _check_search(house, name)
+    return problems
+
+
+def _check_page(house: _Site, name: str) -> Iterator[str]:
+    for reference in house.page(name).references:
+        problem = _check_reference(house, name, reference)
+        if problem:
+            yield f"{name}:{reference.line}: {problem}"
+
+
+def _check_reference(house: _Site, name: str, reference: _Reference) -> str | None:
+    address = reference.address.strip()
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return f"{address!r} is no address"
+    if parts.scheme in _NO_FILE:
+        return None
+    if parts.scheme or parts.netloc:
+        if reference.fetched:
+            return f"asks another host for {address!r}: vendor it under docs/assets"
+        return None if parts.scheme in ("http", "https") and parts.netloc else f"{address!r} is no address"
+    if not parts.path:
+        target: str | None = name
+    else:
+        if parts.path.startswith("/") and name != "404.html":
+            return f"{address!r} starts at the server's root, which a site opened from a folder has not"
+        target = house.target(name, parts.path)
+        if target is None:
+            return f"{address!r} leads to no file"
+    fragment = unquote(parts.fragment).split(":~:")[0]
+    if (
+        fragment
+        and fragment != "top"
+        and target
+        and target.endswith(".html")
+        and fragment not in house.page(target).ids
+    ):
+        return f"{address!r}: {target} has no id {fragment!r}"
+    return None
+
+
+def _check_style(house: _Site, name: str) -> Iterator[str]:
+    for address in _css_addresses((house.root / name).read_text(encoding="utf-8", errors="replace")):
+        parts = urlsplit(address)
+        if parts.scheme in _NO_FILE or not (parts.path or parts.netloc):
+            continue
+        if parts.scheme or parts.netloc:
+            yield f"{name}: asks another host for {address!r}: vendor it under docs/assets"
+        elif house.target(name, parts.path) is None:
+            yield f"{name}: {address!r} leads to no file"
+
+
+def _check_notebook(house: _Site, name: str) -> Iterator[str]:
+    import nbformat
+
+    try:
+        notebook: Any = nbformat.read(house.root / name, as_version=4)
+        nbformat.validate(notebook)
+    except (
+        Exception
+    ) as error:  # nbformat raises its own kinds, json's and jsonschema's: all mean the same here
+        cause = str(error).splitlines()[0] if str(error) else type(error).__name__
+        yield f"{name}: does not open as a notebook: {cause}"
+        return
+    for number, cell in enumerate(notebook.cells, 1):
+        if cell.cell_type == "markdown":
+            prose = _MATH.sub("", without_code(cell.source))
+            if "{{" in prose:
+                start = prose.index("{{")
+                yield f"{name}: cell {number} has an unfilled value: {prose[start : start + 60].splitlines()[0]!r}"
+        for output in cell.get("outputs", ()):
+            if output.output_type == "error":
+                yield f"{name}: cell {number} shows an error: {output.get('ename', '')}: {output.get('evalue', '')}"
+
+
+def _check_search(house: _Site, name: str) -> Iterator[str]:
+    try:
+        documents = json.loads((house.root / name).read_text(encoding="utf-8"))["docs"]
+    except (ValueError, KeyError, TypeError):
+        yield f"{name}: is no search index"
+        return
+    for document in documents:
+        location = str(document.get("location", ""))
+        problem = _check_reference(house, "index.html", _Reference(1, location, False)) if location else None
+        if problem:
+            yield f"{name}: {problem}"
+
+
+def main(arguments: list[str]) -> int:
+    """Check the built site in the folder named (default: site); the exit status is 1 if anything is broken."""
+    site = Path(arguments[0] if arguments else "site")
+    problems = check(site)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if not problems:
+        print(f"{site}: every link, anchor and notebook holds")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,95 @@
+"""The notebook published beside a page: fresh prose, values filled in, charts as pictures, outputs."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import Any
+
+from course_site.charts import plots
+from course_site.pages.page import Page
+from course_site.records.record import MIME
+from course_site.site.course import Course
+from course_site.site.render import Rendered
+
+_CALLOUT = re.compile(
+    r'^<div class="callout \w+" markdown="1">\n\n<p class="kind">(?P<kind>[^<]*)</p>\n+(?P<body>.*?)\n\n</div>$',
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def published_notebook(course: Course, page: Page, rendered: Rendered) -> str:
+    """The page as a notebook that anybody can open and, on a GPU, run."""
+    cells: list[dict[str, Any]] = []
+    for kind, content in rendered.cells:
+        if kind == "markdown":
+            cells.append(_cell("markdown", _plain(content, rendered)))
+        elif kind == "picture":
+            cells.append(_cell("markdown", _picture(*content)))
+        else:
+            cell, outputs = content
+            cells.append({**_cell("code", cell.source), "execution_count": None, "outputs": _shown(outputs)})
+    for number, entry in enumerate(cells, start=1):
+        entry["id"] = f"cell-{number:03d}"
+    record = course.records.get(page.id)
+    stamp = {}
+    if record and record.measured:
+        stamp = {"measured_on": record.edition, "date": record.meta["provenance"]["date"]}
+    notebook = {
+        "cells": cells,
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+            "percent_of_peak": {"page": page.path.as_posix(), **stamp},
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def _cell(kind: str, source: str) -> dict[str, Any]:
+    return {"cell_type": kind, "metadata": {}, "source": source}
+
+
+def _plain(markdown: str, rendered: Rendered) -> str:
+    """Markdown without the site's own HTML: a value is its text, a block is its words."""
+    text = re.sub(r'<(?:a|span) class="value"[^>]*>(.*?)</(?:a|span)>', r"\1", markdown)
+    for token in rendered.slots:
+        text = text.replace(token, rendered.words.get(token, ""))
+    text = _CALLOUT.sub(_as_quotation, text)
+    text = re.sub(r'<p class="ask">(.*?)</p>', r"**\1**", text)
+    text = re.sub(r"<summary>(.*?)</summary>", r"<summary>\1</summary>\n", text)
+    text = re.sub(r"^</?div[^>]*>$", "", text, flags=re.MULTILINE)
+    text = re.sub(r' markdown="\w+"', "", text)
+    text = re.sub(r"^\{: [^}]*\}$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^(`{3,}) \{ \.(\w+)[^}]*\}$", r"\1\2", text, flags=re.MULTILINE)
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+def _as_quotation(callout: re.Match[str]) -> str:
+    """A callout as Markdown has it: its kind in bold, and a bar along all of it."""
+    body = f"**{callout['kind']}**\n\n{callout['body']}"
+    return "\n".join(f"> {line}".rstrip() for line in body.splitlines())
+
+
+def _picture(svg: str, alt: str) -> str:
+    """A picture stands alone here: every colour falls back to its own, on white paper."""
+    svg = plots.standalone(svg)
+    if "xmlns=" not in svg.split(">", 1)[0]:
+        svg = svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+    data = base64.b64encode(svg.encode()).decode()
+    words = alt.replace("[", "(").replace("]", ")").replace("\n", " ")
+    return f"![{words}](data:image/svg+xml;base64,{data})"
+
+
+def _shown(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Outputs as recorded; of a recording only the line that says what was recorded."""
+    kept = []
+    for output in outputs:
+        data = output.get("data", {})
+        if MIME in data:
+            output = {**output, "data": {"text/plain": data["text/plain"]}}
+        kept.append(output)
+    return kept
