@@ -1,4 +1,8 @@
-"""The arrows between the parts: problem <- measure <- page -> site, and measure <- labs <- site. None points back."""
+"""The arrows between the parts: problem <- measure <- page -> site, and measure <- labs <- site. None points back.
+
+In `course_site` every room calls only those on a lower floor. An import counts wherever it stands, in a function and
+for types too.
+"""
 
 import subprocess
 import sys
@@ -25,6 +29,17 @@ DERIVED = {
     "course_kernels.measure.roofline",
     "course_kernels.measure.provenance",
 }
+
+# The rooms of the site, from the top: each calls only those below it. Charts and records know nothing of each other.
+FLOORS = (
+    {"__main__"},
+    {"docs"},
+    {"site"},
+    {"sessions"},
+    {"charts", "records"},
+    {"numbers"},
+    {"pages"},
+)
 
 
 def imports_of(package):
@@ -67,6 +82,32 @@ def test_the_site_knows_of_the_labs_only_what_they_are():
         "course_labs",
         "course_labs.lab",
     }
+
+
+def test_the_site_is_made_of_its_rooms():
+    assert {m.split(".")[1] for m in GRAPH.modules if m.startswith("course_site.")} == set().union(*FLOORS)
+
+
+def test_every_room_calls_only_those_below_it(capsys):
+    arrows, wrong = [], []
+    for i, floor in enumerate(FLOORS):
+        below = set().union(*FLOORS[i + 1 :])
+        for room in sorted(floor):
+            targets = {m for m in imports_of(f"course_site.{room}") if m.startswith("course_site.")}
+            called = {m.split(".")[1] for m in targets}
+            arrows.append(f"  {room} -> {', '.join(r for f in FLOORS for r in sorted(f & called))}")
+            wrong += [f"{room} calls {target}" for target in targets if target.split(".")[1] not in below]
+    with capsys.disabled():
+        print("\ncourse_site:", *arrows, sep="\n")
+    assert wrong == []
+
+
+def test_there_is_no_circle():
+    left = set(GRAPH.modules)
+    while free := {m for m in left if not GRAPH.find_modules_directly_imported_by(m) & left}:
+        left -= free
+    # What is left leads into a circle, or is one.
+    assert left == set()
 
 
 @pytest.mark.parametrize("module", ["course_labs.lab", "course_labs.write", "course_labs.grade"])
