@@ -13,7 +13,7 @@ from course_site.sessions.calendar_form import calendar_form, session_entries
 from course_site.sessions.cohort_page import cohort_form, weeks_table
 from course_site.sessions.session import load_sessions
 from course_site.site.course import load_course
-from course_site.site.render import render_course
+from course_site.site.render.page import render_course
 
 ROOT = Path(__file__).parents[2]
 PAGE = """---

@@ -17,7 +17,7 @@ from course_site.records.record import Record
 from course_site.site.course import load_course
 from course_site.site.ledger import entries, ledger_html
 from course_site.site.notebook import published_notebook
-from course_site.site.render import render_course
+from course_site.site.render.page import render_course
 
 
 @pytest.fixture

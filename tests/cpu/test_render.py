@@ -8,13 +8,16 @@ from test_record import PROVENANCE, output, quantity
 from test_values import measurement as in_bf16
 from tiny_repository import make_repository, write
 
+from course_site.pages.blocks import KINDS
 from course_site.pages.page import read_page
 from course_site.records.digest import file_digest
 from course_site.records.record import build_record, record_path
 from course_site.site.course import load_course
 from course_site.site.ledger import entries, ledger_html
 from course_site.site.notebook import published_notebook
-from course_site.site.render import lighten, render_course, source_region
+from course_site.site.render.files import source_region
+from course_site.site.render.page import BLOCKS, render_course
+from course_site.site.render.rendered import lighten
 
 
 def measurement(median_us, **more):
@@ -462,3 +465,7 @@ def test_a_broken_list_of_what_moved_is_one_line(tmp_path, monkeypatch):
     (said,) = problems(root)
     assert "records/nvidia-h200/changes.json: is cut short or no list of what moved" in said
     assert str(root) not in said
+
+
+def test_every_kind_of_block_becomes_something():
+    assert set(BLOCKS) == set(KINDS)

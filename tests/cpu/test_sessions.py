@@ -17,7 +17,7 @@ from course_site.sessions import checks as session_checks
 from course_site.sessions.session import SESSIONS, is_idle, load_sessions, read_sessions, visible
 from course_site.sessions.views import as_plain
 from course_site.site.course import load_course
-from course_site.site.render import render_course
+from course_site.site.render.page import render_course
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HEAD = """

@@ -6,6 +6,7 @@ Only the shape is read here; what a block becomes is decided where pages are ren
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 
@@ -141,3 +142,13 @@ def _finish(block: Block) -> None:
         raise DirectiveError(f"`/// {block.kind} | {block.argument}` is empty")
     if grammar.body == "none" and block.text.strip():
         raise DirectiveError(f"`/// {block.kind}` holds nothing")
+
+
+def walk_blocks(nodes: list[str | Block]) -> Iterator[Block]:
+    """Every block of a tree, outer before inner."""
+    for node in nodes:
+        if isinstance(node, Block):
+            yield node
+            yield from walk_blocks(node.body)
+            for part in node.parts.values():
+                yield from walk_blocks(part)

@@ -33,7 +33,8 @@ from course_site.site import again, ledger
 from course_site.site.course import Course, load_course
 from course_site.site.notebook import published_notebook
 from course_site.site.quiet import quieten
-from course_site.site.render import Rendered, lighten, render_course
+from course_site.site.render.page import render_course
+from course_site.site.render.rendered import Rendered, lighten
 
 log = logging.getLogger("mkdocs.hooks.course")
 quieten()

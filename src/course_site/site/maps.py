@@ -11,7 +11,7 @@ from pathlib import Path
 from course_site.sessions.checks import missing
 from course_site.sessions.session import FOLDER
 from course_site.site.course import load_course
-from course_site.site.render import render_course
+from course_site.site.render.page import render_course
 
 
 def main(arguments: list[str]) -> int:

@@ -11,7 +11,7 @@ from course_site.charts import plots
 from course_site.pages.page import Page
 from course_site.records.record import MIME
 from course_site.site.course import Course
-from course_site.site.render import Rendered
+from course_site.site.render.rendered import Rendered
 
 _CALLOUT = re.compile(
     r'^<div class="callout \w+" markdown="1">\n\n<p class="kind">(?P<kind>[^<]*)</p>\n+(?P<body>.*?)\n\n</div>$',

@@ -1,0 +1,59 @@
+"""Code cells and what they left: printed text, pictures, tables."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from course_site.numbers import lint
+from course_site.pages.fences import fenced
+from course_site.pages.page import Cell
+from course_site.records.record import MIME
+from course_site.site.render.writer import Writer, details
+
+
+def code_cell(writer: Writer, cell: Cell, outputs: list[dict[str, Any]]) -> str:
+    """A cell as its page shows it, and the outputs that its record has."""
+    for finding in lint.lint_python(cell.source, strings=True, keys=writer.course.sources):
+        writer.problem(f"typed number {finding.excerpt!r} in a code cell: {finding.why}")
+    writer.out.cells.append(("code", (cell, outputs)))
+    results = [_output(writer, output) for output in outputs]
+    shown = "\n\n".join(result for result in results if result)
+    if "hide" in cell.tags:
+        return shown
+    code = f"``` {{ .python }}\n{cell.source}\n```"
+    if "fold" in cell.tags:
+        code = details("fold", "The code that measured this", code)
+    return f"{code}\n\n{shown}" if shown else code
+
+
+def _output(writer: Writer, output: dict[str, Any]) -> str:
+    data = output.get("data", {})
+    if MIME in data:
+        return ""
+    if output["output_type"] == "stream":
+        return _printed(writer, output["text"])
+    if "image/svg+xml" in data:
+        return writer.slot(_joined(data["image/svg+xml"]))
+    if "text/html" in data:
+        writer.lint_output(re.sub(r"<[^>]+>", " ", _joined(data["text/html"])))
+        return writer.slot(
+            '<div class="output scroll" tabindex="0" role="region" aria-label="Output of the cell">'
+            f"{_joined(data['text/html'])}</div>"
+        )
+    if "text/plain" in data:
+        return _printed(writer, data["text/plain"])
+    return ""
+
+
+def _printed(writer: Writer, text: Any) -> str:
+    text = _joined(text).rstrip()
+    writer.lint_output(text)
+    return fenced(text, ".text .output .no-copy")
+
+
+def _joined(value: Any) -> str:
+    return (
+        value if isinstance(value, str) else "".join(value) if isinstance(value, list) else json.dumps(value)
+    )

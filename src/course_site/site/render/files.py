@@ -1,0 +1,120 @@
+"""Blocks that show a file of the repository: a source, what changed between two, a picture."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+from course_site.charts.data import inline_svg
+from course_site.pages import diffs
+from course_site.pages.blocks import Block, DirectiveError
+from course_site.pages.fences import LANGUAGES, fenced
+from course_site.site.render.writer import Writer
+
+
+def source(writer: Writer, block: Block) -> str:
+    """A source file, or a region of one."""
+    name, _, region = block.argument.partition("#")
+    settings = writer.settings(block, {"title", "lines"})
+    path = writer.course.root / name
+    if not path.is_file():
+        raise DirectiveError(f"there is no file {name}")
+    text, first = source_region(path, region)
+    title = writer.plain(settings.get("title", name))
+    numbers = f' linenums="{first}"' if settings.get("lines") else ""
+    language = LANGUAGES.get(path.suffix, "text")
+    return fenced(text, f'.{language} title="{_quoted(title)}"{numbers}')
+
+
+def diff(writer: Writer, block: Block) -> str:
+    """What changed from one file to another."""
+    settings = writer.settings(block, {"title", "open", "region", "context"})
+    names = [name.strip() for name in block.argument.split("|")]
+    if len(names) != 2:
+        raise DirectiveError("write `/// diff | PATH | PATH`, the older file first")
+    region, context = str(settings.get("region", "")), settings.get("context", 3)
+    is_open = settings.get("open")
+    if not isinstance(context, int) or isinstance(context, bool) or context < 0:
+        raise DirectiveError(f"`context:` is a number of lines, not {context!r}")
+    if is_open not in (None, True, False):
+        raise DirectiveError(f"`open:` is true or false, not {is_open!r}")
+    texts: list[str] = []
+    paths = [writer.course.root / name for name in names]
+    language = LANGUAGES.get(paths[1].suffix, "text")
+    for name, path in zip(names, paths, strict=True):
+        if not path.is_file():
+            raise DirectiveError(f"there is no file {name}")
+        text, _ = source_region(path, region)
+        texts.append(text if region else diffs.without_head(text, language))
+    before, after = texts
+    changes = diffs.compare(before, after, indents=language == "python", context=context)
+    if not changes.lines_out + changes.lines_in:
+        raise DirectiveError("nothing changed between the two but names, blanks and the comment at the head")
+
+    same_folder = paths[0].parent == paths[1].parent
+    was, becomes = (path.name if same_folder else f"{path.parent.name}/{path.name}" for path in paths)
+    label = f"From {was} to {becomes}: {changes.words}"
+    summary = f"From <code>{was}</code> to <code>{becomes}</code>: {changes.words}"
+    if settings.get("title"):
+        summary = f"{html.escape(writer.plain(settings['title']))}: {changes.words}"
+    unfolded = not changes.is_long if is_open is None else is_open
+    listing = diffs.as_html(changes, before, after, language, label)
+    return writer.slot(
+        f'<details class="fold diff"{" open" * unfolded}><summary>{summary}</summary>{listing}</details>',
+        f"{label}\n\n{fenced(diffs.as_text(changes, before, after), '.diff')}",
+    )
+
+
+def figure(writer: Writer, block: Block) -> str:
+    """A picture that lies in the repository."""
+    settings = writer.settings(block, {"alt", "caption", "wide"})
+    path = writer.course.root / block.argument
+    if not path.is_file():
+        raise DirectiveError(f"there is no file {block.argument}")
+    if not settings.get("alt"):
+        raise DirectiveError("it has no `alt:`, the sentence that says what the picture shows")
+    alt = writer.plain(settings["alt"])
+    svg = inline_svg(path.read_text(encoding="utf-8"), alt, f"{writer.page.id}-{path.stem}")
+    return writer.figure(svg, "picture", settings.get("caption", ""), alt)
+
+
+def source_region(path: Path, region: str) -> tuple[str, int]:
+    """Lines of a source file between `region NAME` and `endregion` comments, and the number of the first.
+
+    Raises:
+        DirectiveError: no such region.
+    """
+    marker = re.compile(r"\s*(?://|#)\s*(?:region (?P<name>\w+)|(?P<end>endregion)\b.*)\s*$")
+    kept: list[str] = []
+    first, depth_at_start, stack = 0, None, []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        match = marker.match(line)
+        if match:
+            if match["name"]:
+                stack.append(match["name"])
+                if match["name"] == region:
+                    first, depth_at_start = number + 1, len(stack)
+            elif stack:
+                stack.pop()
+                if depth_at_start and len(stack) < depth_at_start:
+                    break
+            continue
+        if not region or depth_at_start:
+            kept.append(line)
+    if region and not first:
+        raise DirectiveError(f"{path.name} has no region {region!r}")
+    return _dedented(kept), first or 1
+
+
+def _dedented(lines: list[str]) -> str:
+    """Lines without their common margin; a `#pragma`, which starts its line anyway, does not count."""
+    margins = [
+        len(line) - len(line.lstrip()) for line in lines if line.strip() and not line.startswith("#pragma")
+    ]
+    margin = min(margins, default=0)
+    return "\n".join(line if line.startswith("#pragma") else line[margin:] for line in lines).strip("\n")
+
+
+def _quoted(text: str) -> str:
+    return text.replace('"', "&quot;")

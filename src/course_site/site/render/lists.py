@@ -1,0 +1,32 @@
+"""Blocks that list what the whole site has: its numbers, what moved, its words, its sources."""
+
+from __future__ import annotations
+
+from course_site.pages import bibliography, glossary
+from course_site.pages.blocks import Block, DirectiveError
+from course_site.records.record import RecordError
+from course_site.site import ledger
+from course_site.site.render.writer import Writer
+
+
+def every_number(writer: Writer, _block: Block) -> str:
+    """The ledger, which is put in once every page has been rendered."""
+    return writer.slot(ledger.LEDGER_TOKEN)
+
+
+def moved(writer: Writer, _block: Block) -> str:
+    """What left its stated interval from one run to the next."""
+    try:
+        return ledger.moved_markdown(writer.course)
+    except RecordError as error:
+        raise DirectiveError(str(error).replace(f"{writer.course.root}/", "")) from None
+
+
+def words(writer: Writer, _block: Block) -> str:
+    """The glossary."""
+    return glossary.glossary_markdown(writer.course.terms)
+
+
+def sources(writer: Writer, _block: Block) -> str:
+    """The bibliography."""
+    return bibliography.bibliography_markdown(writer.course.sources)

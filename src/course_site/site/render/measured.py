@@ -1,0 +1,161 @@
+"""Blocks that depend on what was recorded: claims, definitions, charts, tables."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+from typing import Any
+
+import yaml
+
+from course_site.charts.data import SETTINGS, draw, labels
+from course_site.numbers import claims
+from course_site.numbers.values import Define, ExpressionError, NotOnThisCard, evaluate
+from course_site.pages import blocks
+from course_site.pages.blocks import Block, DirectiveError, walk_blocks
+from course_site.site.course import Problem
+from course_site.site.render.writer import Writer, div
+
+
+def claim(writer: Writer, block: Block) -> str:
+    """A sentence with its condition; where that is false here, what is said instead."""
+    if not writer.has_numbers:
+        return ""
+    try:
+        verdict = claims.judge(block.argument, writer.scope)
+    except ExpressionError as error:
+        if isinstance(error, NotOnThisCard) or writer.awaits_numbers(block.argument):
+            return ""
+        raise
+    allowed = {"in_claim": True, "condition": block.argument}
+    gates = writer.course.is_reference or writer.course.states[writer.page.id] == "foreign"
+    if verdict.vacuous and gates and not writer.course.rebuilt:
+        writer.problem(verdict.why)
+    if verdict.holds:
+        body = writer.nodes(block.body, **allowed)
+        return div("claim", body, f' title="{html.escape(_support(verdict))}"')
+    if verdict.undecided and writer.course.rebuilt:
+        # Somebody's own measuring on this model: the sentence says that it could not be decided.
+        writer.course.undecided.append(Problem(writer.page.path.as_posix(), verdict.why))
+    elif gates:
+        writer.problem(verdict.why)
+    if "otherwise" in block.parts:
+        return div("claim otherwise", writer.nodes(block.parts["otherwise"], **allowed))
+    body = writer.nodes(block.body, **allowed).strip()
+    said = "Too close to call on this run" if verdict.undecided else "Not on this card"
+    return div("claim otherwise", f"*{said}:* {body}")
+
+
+def _support(verdict: claims.Verdict) -> str:
+    return (
+        f"Tested when the site is built: {verdict.condition}, true in {verdict.support:.1%} of the resamples"
+    )
+
+
+def when(writer: Writer, block: Block) -> str:
+    """Prose that depends on a recorded fact."""
+    if not writer.has_numbers:
+        return ""
+    try:
+        true = claims.is_so(block.argument, writer.scope)
+    except ExpressionError as error:
+        if isinstance(error, NotOnThisCard) or writer.awaits_numbers(block.argument):
+            return ""
+        raise
+    return writer.nodes(block.body if true else block.parts.get("otherwise", []))
+
+
+def define_all(writer: Writer) -> None:
+    """Note what the page defines; a cell that cannot be read is reported when it is rendered."""
+    for cell in writer.page.cells:
+        if cell.kind == "markdown":
+            with contextlib.suppress(DirectiveError):
+                for block in walk_blocks(blocks.parse(cell.source)):
+                    if block.kind == "define":
+                        _note(writer, block)
+
+
+def _note(writer: Writer, block: Block) -> None:
+    name, equals, expression = block.argument.partition("=")
+    if not equals or not all(part.isidentifier() for part in name.strip().split(".")):
+        writer.problem(f"/// define | {block.argument}: write `/// define | name = expression`")
+        return
+    try:
+        settings = writer.settings(block, {"unit", "what"})
+    except (DirectiveError, yaml.YAMLError) as error:
+        writer.problem(f"/// define | {block.argument}: {error}")
+        return
+    if name.strip() in writer.scope.defines:
+        writer.problem(f"/// define | {block.argument}: {name.strip()!r} is defined twice")
+        return
+    writer.scope.defines[name.strip()] = Define(
+        name.strip(),
+        expression.strip(),
+        str(settings.get("unit", "1")),
+        writer.plain(settings.get("what", "")),
+    )
+
+
+def define(writer: Writer, block: Block) -> str:
+    """A name of the page's own, which shows nothing; it is worked out here, so that it cannot be wrong unseen."""
+    name = block.argument.partition("=")[0].strip()
+    if writer.has_numbers:
+        evaluate(name, writer.scope)
+    return ""
+
+
+def chart(writer: Writer, block: Block) -> str:
+    """A chart of recorded values, with its folded table."""
+    if not writer.has_numbers:
+        return div("banner waiting", "A chart will stand here once this page is measured.")
+    settings = writer.settings(block, SETTINGS)
+    texts: dict[str, Any] = {
+        key: writer.plain(str(settings[key])) for key in ("title", "alt") if key in settings
+    }
+    for key in ("title", "alt"):
+        if not texts.get(key):
+            raise DirectiveError(f"the chart has no `{key}:`")
+    for text in labels(settings):
+        writer.lint(text)
+    key = f"{writer.page.id}-{len(writer.out.slots)}"
+    drawn = draw(block.argument, {**settings, **texts}, writer.scope, key=key)
+    return writer.figure(drawn.svg, "chart", settings.get("caption", ""), texts["alt"], drawn.table_html)
+
+
+def table(writer: Writer, block: Block) -> str:
+    """Rows of cells, or one row per `name` with columns that name an attribute or a key of the row.
+
+    With `turned: true` every row becomes a column: many things said of few fit a phone that way.
+    """
+    if not writer.has_numbers:
+        return ""
+    settings = writer.settings(block, {"rows", "columns", "caption", "turned"})
+    columns, rows = settings.get("columns"), settings.get("rows")
+    if not isinstance(columns, list) or not isinstance(rows, list):
+        raise DirectiveError("the table needs a list of columns and a list of rows")
+    lines = [[str(c["label"] if isinstance(c, dict) else c) for c in columns]]
+    for row in rows:
+        cells = [_cell(row, column) for column in columns] if isinstance(row, dict) else list(map(str, row))
+        if len(cells) != len(columns):
+            raise DirectiveError(f"a row has {len(cells)} cells for {len(columns)} columns: {cells[0]}")
+        lines.append(cells)
+    if settings.get("turned"):
+        lines = [list(cells) for cells in zip(*lines, strict=True)]
+    texts = [[writer.text(cell).replace("\n", " ").replace("|", "\\|") for cell in line] for line in lines]
+    rule = [" --- "] + [" ---: " if _is_numeric(lines, i) else " --- " for i in range(1, len(lines[0]))]
+    table = ["| " + " | ".join(line) + " |" for line in texts]
+    table.insert(1, "|" + "|".join(rule) + "|")
+    caption = f"\n\n{writer.text(settings['caption'])}\n{{: .caption }}" if settings.get("caption") else ""
+    return "\n".join(table) + caption
+
+
+def _cell(row: dict[str, Any], column: dict[str, Any]) -> str:
+    value = str(column["value"])
+    if value in row:
+        return str(row[value])
+    return f"{{{{ {row['name']}.{value}:{column.get('format', '')} }}}}"
+
+
+def _is_numeric(lines: list[list[str]], column: int) -> bool:
+    """A column of values is set flush right."""
+    return any("{{" in line[column] for line in lines[1:])

@@ -1,0 +1,61 @@
+"""What a page became: Markdown with tokens, and the HTML that the tokens stand for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+_TERM = re.compile(r'<h[1-6].*?</h[1-6]>|<abbr title="(?P<title>[^"]*)">(?P<word>[^<]*)</abbr>', re.DOTALL)
+_PLAIN_TOKEN = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>')
+
+
+@dataclass
+class Rendered:
+    """One page as Markdown, with the HTML that stands outside of it.
+
+    Attributes:
+        markdown: the page; tokens stand where HTML belongs.
+        slots: token to HTML.
+        words: token to Markdown that says the same, for the published notebook; a token without is left out there.
+        cells: (kind, text) for the published notebook: prose with plain values, pictures, code.
+        shown: every value expression on the page with the text it became.
+        road: HTML that stands above the page, "" for a page off the road.
+    """
+
+    markdown: str = ""
+    slots: dict[str, str] = field(default_factory=dict)
+    words: dict[str, str] = field(default_factory=dict)
+    cells: list[tuple[str, Any]] = field(default_factory=list)
+    shown: dict[str, str] = field(default_factory=dict)
+    cited: list[str] = field(default_factory=list)
+    road: str = ""
+
+    def fill(self, content: str) -> str:
+        """Swap the tokens in HTML (or Markdown) for what they stand for."""
+        for token, raw in self.slots.items():
+            content = content.replace(f"<p>{token}</p>", raw).replace(token, raw)
+        return content
+
+    def inlined(self) -> str:
+        """The page as one Markdown text with its HTML inside."""
+        return self.fill(self.markdown)
+
+
+def lighten(content: str) -> str:
+    """A page's HTML without what no reader sees or needs.
+
+    A term is explained where it first stands and never in a heading; names, blanks and brackets of highlighted
+    code have no colour of their own, so they need no element either.
+    """
+    explained: set[str] = set()
+
+    def once(match: re.Match[str]) -> str:
+        if match["title"] is None:
+            return re.sub(r"</?abbr[^>]*>", "", match.group())
+        if match["title"] in explained:
+            return match["word"]
+        explained.add(match["title"])
+        return match.group()
+
+    return _PLAIN_TOKEN.sub(r"\1", _TERM.sub(once, content))

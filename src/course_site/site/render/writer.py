@@ -1,0 +1,202 @@
+"""One page while it is written: prose with its values filled in, and what every block needs to write its own.
+
+Raw HTML (charts, stamps, tables of data) never goes through the Markdown parser: a token stands in its
+place and is swapped for the HTML afterwards. `Rendered.inlined()` does both for a site generator without hooks.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import posixpath
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import yaml
+
+from course_site.numbers import lint
+from course_site.numbers.values import MISSING, ExpressionError, NotOnThisCard, evaluate, format_value
+from course_site.pages.addresses import site_uri
+from course_site.pages.blocks import Block, DirectiveError
+from course_site.pages.page import Page
+from course_site.pages.verbatim import outside_verbatim
+from course_site.site import ledger
+from course_site.site.course import Course
+from course_site.site.render.rendered import Rendered
+
+_VALUE = re.compile(r"\{\{\s*(?P<expression>[^{}:]+?)\s*(?::(?P<format>[^{}]*?))?\s*\}\}")
+_LINK = re.compile(r"(?P<text>\]\()(?P<target>[^)\s#]+\.(?:py|md))(?P<rest>[#)\s])")
+
+
+class Writer:
+    """One page of the site and what is written of it so far.
+
+    Args:
+        blocks: what each kind of block becomes: (writer, block) -> Markdown.
+    """
+
+    def __init__(self, course: Course, page: Page, blocks: Mapping[str, Callable[..., str]]) -> None:
+        self.course, self.page, self._blocks = course, page, blocks
+        self.scope = course.scopes[page.id]
+        self.out = Rendered()
+        self.has_numbers = course.states[page.id] in ("fresh", "foreign", "static")
+        here = posixpath.dirname(site_uri(page.path.as_posix())) or "."
+        self._ledger_url = posixpath.relpath("numbers.html", here)
+        self.file = page.path.as_posix()  # that what is wrong is said of
+
+    def problem(self, message: str) -> None:
+        """Note something that stops the build, of the file that is being read."""
+        self.course.problem(self.file, message)
+
+    def slot(self, raw: str, words: str = "") -> str:
+        """A token that stands for HTML; `words` say the same in the published notebook."""
+        token = f"slot{len(self.out.slots)}of{self.page.id}token"
+        self.out.slots[token], self.out.words[token] = raw, words
+        return token
+
+    # --- prose ---------------------------------------------------------------------------------
+
+    def nodes(self, nodes: list[str | Block], **allowed: Any) -> str:
+        """Prose and blocks as Markdown; `allowed` is what the lint lets pass here, for it alone."""
+        parts = [
+            self.text(node, **allowed) if isinstance(node, str) else self._block(node, **allowed)
+            for node in nodes
+        ]
+        return "\n".join(part for part in parts if part)
+
+    def text(self, text: str, **allowed: Any) -> str:
+        """Prose: linted, links moved to site space, values filled in."""
+        self.lint(text, **allowed)
+        return outside_verbatim(text, lambda part: self._links(self._values(_unbroken(part))))
+
+    def lint(self, text: str, **allowed: Any) -> None:
+        """Note every typed number."""
+        for finding in _typed_numbers(text, frozenset(self.course.sources), **allowed):
+            self.problem(f"typed number {finding.excerpt!r}: {finding.why}")
+
+    def lint_output(self, text: str) -> None:
+        """Note every number with a performance unit that a cell prints."""
+        for finding in lint.lint_output(text):
+            self.problem(f"a cell prints the number {finding.excerpt!r}: record it by name instead")
+
+    def _links(self, text: str) -> str:
+        """A link names a file of the repository; on the site docs/ is the root."""
+
+        def move(match: re.Match[str]) -> str:
+            target = match["target"]
+            if "://" in target:
+                return match.group()
+            here = self.page.path.parent.as_posix()
+            there = posixpath.normpath(posixpath.join(here, target))
+            return (
+                match["text"]
+                + posixpath.relpath(
+                    site_uri(there), posixpath.dirname(site_uri(self.page.path.as_posix())) or "."
+                )
+                + match["rest"]
+            )
+
+        return _LINK.sub(move, text)
+
+    def _values(self, text: str, *, plain: bool = False) -> str:
+        lines = []
+        for line in text.split("\n"):
+            as_text = plain or line.startswith("#")  # a heading also becomes a title and an anchor
+
+            def fill(match: re.Match[str], as_text: bool = as_text) -> str:
+                return self._value(match["expression"], match["format"] or "", plain=as_text)
+
+            lines.append(_VALUE.sub(fill, line))
+        return "\n".join(lines)
+
+    def _value(self, expression: str, spec: str, *, plain: bool) -> str:
+        try:
+            result = evaluate(expression, self.scope)
+            text = format_value(result.value, spec)
+        except NotOnThisCard:
+            return MISSING
+        except ExpressionError as error:
+            if not self.awaits_numbers(expression):
+                self.problem(str(error))
+            return MISSING
+        self.out.shown[expression] = text
+        if plain:
+            return text
+        about = html.escape(ledger.about(self.course, self.page, expression, result))
+        row = ledger.anchor(self.course, self.page, result)
+        if not row:
+            return f'<span class="value" title="{about}">{html.escape(text)}</span>'
+        return f'<a class="value" href="{self._ledger_url}#{row}" title="{about}">{html.escape(text)}</a>'
+
+    def awaits_numbers(self, expression: str) -> bool:
+        """True when a name belongs to a page that has no numbers yet, so that nothing is wrong with it."""
+        if not self.has_numbers:
+            return True
+        for name in re.findall(r"[A-Za-z_][\w.]*", expression):
+            page_id = name.split(".")[0]
+            if self.course.states.get(page_id) in ("waiting", "stale"):
+                return True
+        return False
+
+    def plain(self, text: str, **allowed: Any) -> str:
+        """Alternative text, titles, captions: linted, with values as plain text."""
+        self.lint(text, **allowed)
+        return self._values(str(text), plain=True)
+
+    # --- blocks --------------------------------------------------------------------------------
+
+    def _block(self, block: Block, **allowed: Any) -> str:
+        """A block as Markdown; of all blocks only a callout says what the block around it may say."""
+        becomes = self._blocks[block.kind]
+        try:
+            more = allowed if block.kind == "callout" else {}
+            return f"\n{becomes(self, block, **more)}\n"
+        except (DirectiveError, yaml.YAMLError) as error:
+            self.problem(f"/// {block.kind} | {block.argument}: {str(error).splitlines()[0]}")
+        except NotOnThisCard as error:
+            return "\n" + div("banner reference", f"Not on this card: {error}.") + "\n"
+        except ExpressionError as error:
+            # What is unknown on another page is told by the name it has there; the block says whose it is.
+            quoted = re.findall(r"[A-Za-z_]\w*\.[\w.]+", f"{block.argument} {block.text}")
+            if not self.awaits_numbers(f"{error} {' '.join(quoted)}"):
+                self.problem(f"/// {block.kind} | {block.argument}: {error}")
+        return ""
+
+    def settings(self, block: Block, known: Collection[str]) -> dict[str, Any]:
+        """The body of a block as `key: value`; a key that is not known is refused."""
+        settings = yaml.safe_load(block.text) if block.text.strip() else {}
+        if not isinstance(settings, dict):
+            raise DirectiveError("its body is not `key: value` lines")
+        unknown = sorted(set(settings) - set(known))
+        if unknown:
+            raise DirectiveError(f"unknown setting {', '.join(unknown)}; known: {', '.join(sorted(known))}")
+        return settings
+
+    def figure(self, svg: str, css: str, caption: str, alt: str, data: str = "") -> str:
+        """A picture; its caption stays Markdown, so that it can cite and show values."""
+        self.out.cells.append(("picture", (svg, alt)))
+        below = f"\n\n{self.text(str(caption))}\n{{: .caption }}" if caption else ""
+        return self.slot(f'<figure class="{css}">{svg}{data}</figure>') + below
+
+
+@functools.lru_cache(maxsize=32768)  # most of a page is as it was before the last edit
+def _typed_numbers(text: str, keys: frozenset[str], **allowed: Any) -> list[lint.Finding]:
+    return lint.find_typed_numbers(text, keys=keys, **allowed)
+
+
+def _unbroken(text: str) -> str:
+    """No line ends inside `128 × 64`."""
+    return re.sub(r"(?<=\d) × (?=\d)", "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}", text)
+
+
+def div(css: str, body: str, attributes: str = "") -> str:
+    """Markdown in an element of its own."""
+    return f'<div class="{css}" markdown="1"{attributes}>\n\n{body.strip()}\n\n</div>'
+
+
+def details(css: str, summary: str, body: str) -> str:
+    """Markdown that is folded away."""
+    return (
+        f'<details class="{css}" markdown="1">\n<summary>{summary}</summary>\n\n{body.strip()}\n\n</details>'
+    )
