@@ -17,10 +17,12 @@ from tiny_repository import H200, commit_all, make_repository, recording, write,
 
 from course_site import docs
 from course_site.pages.page import read_page
-from course_site.records import tested
+from course_site.records import measure as measuring
+from course_site.records import plan, tested
 from course_site.records.execute import fake_provenance
 from course_site.records.gpus import Gpu, find_gpus
 from course_site.records.record import Record, seal
+from course_site.site import build
 
 SOURCE = Path(docs.__file__).parents[1]
 
@@ -98,7 +100,7 @@ def test_progress_names_page_cell_elapsed_and_expected(root, capsys):
     assert "docs/one.py  cell 2/3  0:0" in capsys.readouterr().out
     seconds = Record.load(record_file(root, page)).seconds
     assert measure(root) == 0
-    assert f" of about 0:0{int(seconds + docs.STARTUP_S)}" in capsys.readouterr().out
+    assert f" of about 0:0{int(seconds + plan.STARTUP_S)}" in capsys.readouterr().out
 
 
 def test_plan_says_what_why_and_how_long_and_runs_nothing(root, capsys):
@@ -391,7 +393,7 @@ def test_a_page_the_card_cannot_run_is_left_to_the_reference_edition(
 ):
     monkeypatch.setenv("COURSE_FAKE_GPUS", json.dumps([{**H200, "capability": capability}]))
     page = read_page(root / write_page(root, "a", "1", needs=needs), root)
-    assert docs.unmet(page, find_gpus()[0]) == lacking
+    assert plan.unmet(page, find_gpus()[0]) == lacking
 
 
 def test_a_page_the_card_cannot_run_is_said_in_one_line(root, capsys):
@@ -408,8 +410,8 @@ def test_a_page_the_card_cannot_run_is_said_in_one_line(root, capsys):
 def test_a_record_of_other_versions_counts_as_stale(root, monkeypatch, capsys):
     write_page(root, "a", "1")
     assert measure(root) == 0
-    now = docs.installed_edition(find_gpus()[0])
-    monkeypatch.setattr(docs, "installed_edition", lambda gpu: {**now, "torch": "2.99"})
+    now = plan.installed_edition(find_gpus()[0])
+    monkeypatch.setattr(plan, "installed_edition", lambda gpu: {**now, "torch": "2.99"})
     capsys.readouterr()
     assert docs.main(["--plan", "--stale"], root) == 0
     assert "its record is of torch 2.11, here is 2.99" in capsys.readouterr().out
@@ -570,7 +572,7 @@ def test_a_failed_build_leaves_the_site_as_it_was(with_mkdocs, monkeypatch, caps
 def test_a_swap_that_fails_puts_the_old_site_back(tmp_path):
     site = write(tmp_path, "site/index.html", "before").parent
     with pytest.raises(FileNotFoundError):
-        docs._swap(tmp_path / "never_built", site, tmp_path / "old")
+        build._swap(tmp_path / "never_built", site, tmp_path / "old")
     assert (site / "index.html").read_text() == "before"
 
 
@@ -671,7 +673,9 @@ def test_only_the_groups_that_do_not_hold_are_run(root, monkeypatch):
     monkeypatch.setattr(docs, "RENDERING", {})
     monkeypatch.setattr(docs, "build", lambda *a, **k: None)
     monkeypatch.setattr(
-        docs, "_pytest", lambda root, parts: ran.append([[v.group for v in part] for part in parts]) or [0]
+        measuring,
+        "_pytest",
+        lambda root, parts: ran.append([[v.group for v in part] for part in parts]) or [0],
     )
     assert docs.main([], root) == 0
     assert docs.main(["--tests"], root) == 0
@@ -721,11 +725,11 @@ def test_gpu_tests_run_side_by_side_but_for_those_that_look_at_time(root, monkey
 def test_groups_are_shared_out_evenly():
     groups = [tested.Verdict(str(s), "", float(s)) for s in (65, 34, 30, 13, 10, 5)]
     groups.append(tested.Verdict("new", "never ran"))
-    parts = docs._shared_out(groups, 3)
+    parts = measuring._shared_out(groups, 3)
     assert sorted(v.group for part in parts for v in part) == sorted(v.group for v in groups)
-    assert [max(sum(v.seconds or docs.UNKNOWN_S for v in part) for part in parts)] == [65.0]
-    assert docs._shared_out([], 3) == []
-    assert len(docs._shared_out(groups[:1], 3)) == 1
+    assert [max(sum(v.seconds or plan.UNKNOWN_S for v in part) for part in parts)] == [65.0]
+    assert measuring._shared_out([], 3) == []
+    assert len(measuring._shared_out(groups[:1], 3)) == 1
 
 
 def test_a_test_file_of_no_group_is_one_line(root, capsys):
@@ -757,8 +761,8 @@ def profiler(folder, monkeypatch, *, counts):
     )
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     monkeypatch.delenv("COURSE_FAKE_GPUS", raising=False)
-    monkeypatch.setattr(docs, "COUNT_ONCE", answer)
-    docs.counters_lacking.cache_clear()
+    monkeypatch.setattr(plan, "COUNT_ONCE", answer)
+    plan.counters_lacking.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -769,13 +773,13 @@ def test_a_page_that_counts_asks_whether_counters_can_be_read(tmp_path, monkeypa
     profiler(tmp_path, monkeypatch, counts=counts)
     page = read_page(tmp_path / write_page(tmp_path, "a", "1", needs="counters"), tmp_path)
 
-    assert docs.unmet(page, Gpu(0, "NVIDIA H200", (9, 0), 1, "0")) == lacking
-    docs.counters_lacking.cache_clear()
+    assert plan.unmet(page, Gpu(0, "NVIDIA H200", (9, 0), 1, "0")) == lacking
+    plan.counters_lacking.cache_clear()
 
 
 def test_without_the_profiler_it_says_so(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    docs.counters_lacking.cache_clear()
+    plan.counters_lacking.cache_clear()
 
-    assert docs.counters_lacking() == "Nsight Compute (ncu) is not on PATH"
-    docs.counters_lacking.cache_clear()
+    assert plan.counters_lacking() == "Nsight Compute (ncu) is not on PATH"
+    plan.counters_lacking.cache_clear()

@@ -32,6 +32,7 @@ from course_site.numbers.lint import lint_output
 from course_site.pages.page import Cell, Page
 from course_site.records import watch
 from course_site.records.digest import file_digest
+from course_site.records.environments import environment_on_gpu
 from course_site.records.gpus import Gpu
 from course_site.records.manifest import project_files
 from course_site.records.record import MIME, Record, build_record
@@ -236,18 +237,6 @@ def _scratch_folder() -> str:
         os.rmdir(folder)
         folder = tempfile.mkdtemp(prefix="course-", dir="/tmp")
     return folder
-
-
-def environment_on_gpu(root: Path) -> dict[str, str]:
-    """What processes that use a GPU inherit: no interpreter of Triton's, and bytecode is kept.
-
-    A container often forbids it (PYTHONDONTWRITEBYTECODE) and has none of PyTorch: then every start of Python compiles
-    PyTorch's sources anew, which is half of the wait. So it is kept in .cache/python; the libraries stay as they are.
-    """
-    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    if environment.pop("PYTHONDONTWRITEBYTECODE", ""):
-        environment.setdefault("PYTHONPYCACHEPREFIX", str(root / ".cache" / "python"))
-    return environment
 
 
 def _environment(root: Path, gpu: Gpu, scratch: Path) -> dict[str, str]:

@@ -1,0 +1,226 @@
+"""What is to be measured on this machine: which pages and GPU tests, why, and how long it should take.
+
+Nothing heavy is imported before it is needed: a machine that lacks a package is told so in one line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from course_site.records.gpus import Gpu
+
+if TYPE_CHECKING:
+    from course_site.pages.page import Page
+    from course_site.records.record import Record
+    from course_site.records.tested import Verdict
+
+STARTUP_S = 3.0  # a page's process, before its first cell
+GUESS_S = 120.0  # the forecast of a page that has no record anywhere
+UNKNOWN_S = 30.0  # of a group of GPU tests that never ran
+
+
+class CannotStart(RuntimeError):
+    """Nothing was done; the message is one line that says why and what to do."""
+
+
+@dataclass
+class Job:
+    """One page to measure: why, and how long it should take."""
+
+    page: Page
+    reasons: list[str]
+    forecast_s: float
+    forecast_from: str
+
+
+def unmet(page: Page, gpu: Gpu) -> str | None:
+    """What the page needs and this card lacks, or None.
+
+    ``capability X.Y`` is the same major number and at least that minor one: what is built for one family
+    (sm_90a) runs on no other. ``capability X.Y+`` is that or anything newer.
+    """
+    for need in page.needs:
+        match = re.fullmatch(r"capability (\d+)\.(\d+)(\+?)", need)
+        if match:
+            wanted = (int(match[1]), int(match[2]))
+            fits = gpu.capability >= wanted and (bool(match[3]) or gpu.capability[0] == wanted[0])
+            if not fits:
+                return f"needs {need}, and the {gpu.name} has {gpu.capability[0]}.{gpu.capability[1]}"
+        lacking = counters_lacking() if need == "counters" else None
+        if lacking:
+            return f"needs hardware counters; {lacking}"
+    return None
+
+
+# One small call under the profiler: that ncu is installed does not say that this user may read the counters.
+COUNT_ONCE = """
+import sys
+from course_kernels.measure import CountersUnavailable, count
+from course_kernels.problem import Workload
+from course_kernels.vector_add import k01_cuda
+try:
+    count(k01_cuda, Workload.of("float32", N=2**20))
+except CountersUnavailable as why:
+    sys.exit(str(why))
+"""
+
+
+@functools.cache
+def counters_lacking() -> str | None:
+    """Why hardware counters cannot be read here, in one line; None where they can."""
+    if shutil.which("ncu") is None:
+        return "Nsight Compute (ncu) is not on PATH"
+    if os.environ.get("COURSE_FAKE_GPUS"):
+        return None
+    done = subprocess.run([sys.executable, "-c", COUNT_ONCE], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return None
+    said = done.stderr.strip().splitlines() or ["it failed without a word"]
+    return said[-1].removeprefix("counters: ")
+
+
+def jobs(
+    root: Path, pages: list[Page], slug: str, gpus: list[Gpu], *, reference: str, only_stale: bool
+) -> Iterator[Job]:
+    """The pages to measure, each with why and for how long; what this card lacks is printed."""
+    from course_site.records.record import Record, RecordError, record_path, stale_reasons
+
+    edition = installed_edition(gpus[0]) if gpus else None
+    for page in pages:
+        lacking = unmet(page, gpus[0]) if gpus else None
+        if lacking:
+            print(f"docs: {page.path} {lacking}: the page keeps the reference edition", flush=True)
+            continue
+        path = record_path(root, slug, page)
+        record = None
+        if not path.exists():
+            reasons = [f"no record in records/{slug} yet"]
+        else:
+            try:
+                record = Record.load(path)
+                reasons = stale_reasons(page, record, root)
+                if edition and record.edition != edition:
+                    reasons.append(f"its record is of {_difference(record.edition, edition)}")
+                if record.made_up:
+                    reasons.append("its record is of a GPU that COURSE_FAKE_GPUS made up")
+                if record.dirty and slug == reference:
+                    reasons.append("its record was made from files that differ from their commit")
+            except RecordError as error:
+                reasons = ["its record " + str(error).split("; ")[0].removeprefix(f"{path}: ")]
+        if only_stale and not reasons:
+            continue
+        yield Job(page, reasons or ["measured afresh"], *_forecast(root, page, slug, record))
+
+
+def _difference(then: dict[str, str], now: dict[str, str]) -> str:
+    return ", ".join(f"{key} {then[key]}, here is {now[key]}" for key in now if then.get(key) != now[key])
+
+
+def installed_edition(gpu: Gpu) -> dict[str, str] | None:
+    """The edition a page measured here would get, without importing torch; None if that cannot be told."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    from course_site.records.record import edition_of
+
+    if os.environ.get("COURSE_FAKE_GPUS"):
+        from course_site.records.execute import fake_provenance
+
+        return edition_of(fake_provenance(gpu))
+    torch = importlib.util.find_spec("torch")
+    if torch is None or torch.origin is None:
+        return None
+    text = (Path(torch.origin).parent / "version.py").read_text(encoding="utf-8")
+    cuda = re.search(r"^cuda\b[^=]*= '([\d.]+)'", text, re.MULTILINE)
+    try:
+        return edition_of(
+            {"gpu": gpu.name, "cuda": cuda[1], "torch": version("torch"), "triton": version("triton")}
+        ) if cuda else None  # fmt: skip
+    except PackageNotFoundError:
+        return None
+
+
+def _forecast(root: Path, page: Page, slug: str, record: Record | None) -> tuple[float, str]:
+    if record is not None:
+        return record.seconds + STARTUP_S, f"records/{slug}"
+    from course_site.records.record import seconds_of
+
+    others = (root / "records").glob(f"*/{page.path.with_suffix('.ipynb').as_posix()}")
+    for path in sorted(others, key=lambda path: (path.relative_to(root).parts[1] != slug, path)):
+        seconds = seconds_of(path)
+        if seconds is not None:
+            return seconds + STARTUP_S, f"records/{path.relative_to(root).parts[1]}"
+    return GUESS_S, "a guess"
+
+
+def print_plan(jobs: list[Job], gpus: list[Gpu], slug: str, groups: list[Verdict]) -> None:
+    """Say what would run, why, and for how long."""
+    where = f"{len(gpus)} × {gpus[0].name}" if gpus else f"no GPU here; what is stale in records/{slug}"
+    print(f"plan ({where}):")
+    for line in _plan_of_tests(groups):
+        print(f"  {line}")
+    for job in jobs:
+        more = f", and {len(job.reasons) - 1} more" if len(job.reasons) > 1 else ""
+        where = f"{job.page.path}: {job.forecast_s / 60:.1f} min ({job.forecast_from})"
+        print(f"  {where}: {job.reasons[0]}{more}")
+    total = sum(job.forecast_s for job in jobs) / 60
+    print(f"{len(jobs)} page{'s' * (len(jobs) != 1)}, about {total:.1f} GPU minutes")
+
+
+def check_beside(root: Path, slug: str) -> None:
+    """What every page's record is added to must be readable, before a minute of a GPU is spent."""
+    from course_site.records import changes, runs
+    from course_site.records.record import RecordError
+
+    try:
+        runs.load(root, slug)
+        changes.load(root, slug)
+    except RecordError as error:
+        raise CannotStart(str(error)) from None
+
+
+def tests_to_run(
+    root: Path, gpus: list[Gpu], slug: str, *, reference: str, asked: bool, will_build: bool
+) -> list[Verdict]:
+    """The groups of GPU tests that were asked for, or that the build which follows would miss."""
+    if not (root / "tests" / "gpu").exists() or not (asked or will_build):
+        return []
+    from course_site.records import tested
+
+    try:
+        found = tested.verdicts(root, slug, clean=slug == reference)
+    except ValueError as error:
+        raise CannotStart(str(error)) from None
+    edition = installed_edition(gpus[0]) if gpus else None
+    for number, verdict in enumerate(found):
+        if edition and verdict.edition not in (None, edition) and not verdict.why:
+            why = f"is of {_difference(verdict.edition, edition)}"
+            found[number] = dataclasses.replace(verdict, why=why)
+    return [verdict for verdict in found if asked or verdict.why]
+
+
+def _plan_of_tests(groups: list[Verdict]) -> Iterator[str]:
+    """A line with the groups and their seconds, and a line for each reason."""
+    if not groups:
+        return
+    names = ", ".join(
+        f"{verdict.group} ({'never run' if verdict.seconds is None else f'{verdict.seconds:.0f} s'})"
+        for verdict in groups
+    )
+    total = sum(verdict.seconds or 0.0 for verdict in groups) / 60
+    yield f"tests/gpu: {total:.1f} min: {names}"
+    by_reason: dict[str, list[str]] = {}
+    for verdict in groups:
+        by_reason.setdefault(verdict.why or "asked for", []).append(verdict.group)
+    for why, those in by_reason.items():
+        yield f"    {those[0] if len(those) == 1 else f'{len(those)} groups'}: {why}"

@@ -1,0 +1,59 @@
+"""The strict build: into a folder of its own, which takes the place of site/ only when it is complete."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from course_site.records.environments import with_source
+
+
+class BuildFailed(RuntimeError):
+    """The site was not built and site/ is as it was; the message is one line."""
+
+
+def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
+    """Build the site strictly and put it in the place of site/; ``slug`` is the edition, None the reference.
+
+    Raises:
+        BuildFailed: MkDocs or the link check found something; site/ is untouched.
+    """
+    cache = root / ".cache"
+    cache.mkdir(exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix="build-", dir=cache))
+    try:
+        environment = with_source(root, os.environ) | {"NO_MKDOCS_2_WARNING": "1"}
+        if slug:
+            environment |= {"COURSE_EDITION": slug, "COURSE_REBUILT": "1"}
+        if draft:
+            environment["COURSE_DRAFT"] = "1"
+        new = scratch / "site"
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(new)]
+        if subprocess.run(command, cwd=root, env=environment).returncode:
+            raise BuildFailed("the build failed, see above")
+        from course_site.site.links import check
+
+        broken = check(new)
+        if broken:
+            for line in broken:
+                print(f"  {line}", file=sys.stderr)
+            raise BuildFailed(f"{len(broken)} broken link{'s' * (len(broken) != 1)}")
+        _swap(new, root / "site", scratch / "old")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    print(f"docs: site/ is built: open {root / 'site' / 'index.html'}", flush=True)
+
+
+def _swap(new: Path, site: Path, old: Path) -> None:
+    if site.exists():
+        site.rename(old)
+    try:
+        new.rename(site)
+    except BaseException:
+        if old.exists():
+            old.rename(site)
+        raise
