@@ -99,7 +99,9 @@ def serve(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Pass the tests that need no GPU; with a GPU those that need one too."""
     install(session, "site,measure,cuda13,tests", *PINNED)
-    python(session, "-m", "pytest", *(session.posargs or ["tests/cpu"]))
+    # A file stays on one core: what its tests share is made once. More than eight cores mostly import PyTorch.
+    on_all_cores = ["-n", "auto", "--maxprocesses", "8", "--dist", "loadfile", "tests/cpu"]
+    python(session, "-m", "pytest", *(session.posargs or on_all_cores))
     if not session.posargs and (ROOT / "tests" / "gpu").exists() and has_gpu(session):
         python(session, "-m", "pytest", "tests/gpu")
 

@@ -1,9 +1,11 @@
 """Compile a `.cu` file with g++ and cuda_on_cpu.h, and launch a kernel of it on CPU tensors."""
 
 import ctypes
+import functools
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,8 @@ import torch
 from course_kernels.cuda.includes import SHARED
 
 SHIM = Path(__file__).with_suffix(".h")
+# Shared memory in a template is one object for the whole process, unless the last of these says otherwise.
+FLAGS = ("-std=c++17", "-O1", "-w", "-fPIC", "-fno-gnu-unique")
 STAND_INS = Path(__file__).with_name("stand_ins")  # headers that a CPU has its own version of
 ENTRY = """
 extern "C" const char *entry(const unsigned *grid, const unsigned *block, unsigned shared_bytes, void **arguments) {
@@ -41,21 +45,39 @@ def _on_cpu(declaration):
     return text
 
 
+@functools.cache
+def _made_ready(gxx):
+    """A folder of this process with the shim as g++ reads it fastest, half of the time of a small kernel."""
+    folder = tempfile.TemporaryDirectory(prefix="cuda_on_cpu-")  # held by the cache; gone at the end
+    shim = Path(shutil.copy(SHIM, folder.name))
+    command = [gxx, *FLAGS, "-x", "c++-header", str(shim), "-o", f"{shim}.gch"]
+    subprocess.run(command, check=True)
+    return folder, shim
+
+
+@functools.cache
+def _library(gxx, text, flags):
+    """The library of a source; the same source with the same flags is compiled once."""
+    folder, shim = _made_ready(gxx)
+    name = Path(folder.name, f"{_library.cache_info().misses}.cpp")
+    name.write_text(f'#include "{shim}"\n{text}')
+    library = name.with_suffix(".so")
+    subprocess.run([gxx, *FLAGS, "-shared", *flags, str(name), "-o", str(library)], check=True)
+    return library
+
+
 def build(folder, source, kernel, defines=None, text=None):
     """A function launch(grid, block, *args, shared_bytes=0) for one kernel; `text` replaces the file's own.
 
     It raises RuntimeError where a card would hang or fault: threads that wait for ever, shared memory past its end.
     """
     gxx = shutil.which("g++") or pytest.skip("needs g++")
-    stub, library = folder / f"{kernel}.cpp", folder / f"{kernel}.so"
     text = source.read_text() if text is None else text
     text = SHARED_MEMORY.sub(_on_cpu, text)
-    stub.write_text(f'#include "{SHIM}"\n{text}\n{ENTRY}')
     macros = [f"-D{n}={v}" for n, v in {"KERNEL": kernel, **(defines or {})}.items()]
-    # Shared memory in a template is one object for the whole process, unless this flag says otherwise.
-    flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fno-gnu-unique"]
-    flags += [f"-I{where}" for where in (STAND_INS, source.parent, SHARED)]
-    subprocess.run([gxx, *flags, *macros, str(stub), "-o", str(library)], check=True)
+    where = [f"-I{where}" for where in (STAND_INS, source.parent, SHARED)]
+    library = folder / f"{kernel}.so"  # a file of its own, so that its static memory is its own
+    shutil.copy(_library(gxx, f"{text}\n{ENTRY}", (*where, *macros)), library)
     entry = ctypes.CDLL(str(library)).entry
     entry.restype = ctypes.c_char_p
     kinds = {
