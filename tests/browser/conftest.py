@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Playwright, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 SITE = Path(os.environ.get("COURSE_SITE", "site")).resolve()
 
@@ -38,6 +38,35 @@ def launch(playwright: Playwright) -> Browser:
     """Chromium, headless."""
     executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     return playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+
+
+def settled(page: Page, address: str) -> Page:
+    """The page once its fonts, its mathematics and the theme's scripts have done their work."""
+    page.goto(address, wait_until="load")
+    page.wait_for_function("document.fonts.status == 'loaded'")
+    if page.locator(".arithmatex").count():
+        page.wait_for_function("document.documentElement.dataset.mathematics == 'done'")
+    return quiet(page)
+
+
+# The longest timer by which a script of ours or the theme's puts off its work is 60 ms. It runs in the same thread as
+# this one, which is longer and starts anew with every change: on a slow machine both are slow, and the order stays.
+QUIET = """() => new Promise(done => {
+  const drawn = async () => {
+    await Promise.allSettled(document.getAnimations().filter(a => a.effect.getComputedTiming().endTime < Infinity)
+      .map(a => a.finished));
+    requestAnimationFrame(() => requestAnimationFrame(() => { seen.disconnect(); done(); }));
+  };
+  let timer = setTimeout(drawn, 120);
+  const seen = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(drawn, 120); });
+  seen.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+})"""
+
+
+def quiet(page: Page) -> Page:
+    """The page once no script has changed it for a while and nothing on it moves any more."""
+    page.evaluate(QUIET)
+    return page
 
 
 def pages_of(site: Path) -> list[str]:
@@ -66,6 +95,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         names = each_kind(pages_of(SITE))
         if not names:
             raise pytest.UsageError(f"no pages under {SITE}: build the site first with `nox -s docs`")
+        # The longest first: one that comes last would keep a worker busy while the other has nothing left to do.
+        names.sort(key=lambda name: (SITE / name).stat().st_size, reverse=True)
         metafunc.parametrize("page_name", names)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from conftest import SITE, launch, pages_of, serve
+from conftest import SITE, launch, pages_of, serve, settled
 from playwright.sync_api import sync_playwright
 
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
@@ -27,8 +27,7 @@ def main(folder: Path, wanted: list[str]) -> int:
                 page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
                 for name in wanted or pages_of(SITE):
                     page.set_viewport_size({"width": width, "height": height})
-                    page.goto(base + name)
-                    page.wait_for_timeout(700)
+                    settled(page, base + name)
                     page.add_style_tag(content=".md-header { position: static !important }")
                     total = page.evaluate("document.documentElement.scrollHeight")
                     page.set_viewport_size({"width": width, "height": total})
