@@ -1,4 +1,4 @@
-"""The rules of axe over a page: all of them but contrast at once, and contrast once for every look a text has."""
+"""The rules of axe over a page, with one shortcut: a text that looks like one that passed is not measured again."""
 
 from __future__ import annotations
 
@@ -11,55 +11,57 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 ALLOWED = json.loads(Path(__file__).with_name("axe_allowed.json").read_text(encoding="utf-8"))
-# The rules that look at colours. All others look at the elements, and where these stand.
-OF_COLOUR = ["color-contrast", "link-in-text-block"]
+# The rules that look at colours. All others look at the elements, and at where these stand.
+OF_COLOUR = {"runOnly": ["color-contrast", "link-in-text-block"]}
+SHOWN = 12  # of one rule; a wrong colour of all code tokens is said, not listed
 
-# axe measures the contrast of thousands of table cells and code tokens, one by one, and most of them look alike: the
-# same letters, before the same row of ancestors with the same backgrounds. So one of each look is measured. A look that
-# axe gave no answer for (its first text was hidden, or half covered) is measured in all its texts, and so is every text
-# that anything but its ancestors lies over or under.
-CONTRAST = """async () => {
-  const ids = new Map(), below = new Map(), painted = [], looks = new Map(), alone = [];
-  const id = (...parts) => {
+# axe measures the contrast of thousands of table cells and code tokens one by one, which was nine tenths of its time,
+# and most of them look alike: the same letters before the same row of ancestors with the same backgrounds. Once one of
+# a look has passed, the others of that look pass. Nothing else is shared: not a refusal, not "cannot tell", and not the
+# answer of a text that anything but its ancestors lies over or under, nor that of a form's field.
+REMEMBER = """() => {
+  const check = axe._audit.checks['color-contrast'], measure = check.evaluate, ids = new Map(), passed = new Set();
+  const id = parts => {
     const text = parts.join('|');
     if (!ids.has(text)) ids.set(text, ids.size);
     return ids.get(text);
   };
-  for (const e of document.querySelectorAll('*')) {  // in the document's order: a parent before its children
+  let behind, painted;
+  const backdrop = e => {
+    if (!e) return 0;
+    if (behind.has(e)) return behind.get(e);
     const s = getComputedStyle(e);
-    below.set(e, id(below.get(e.parentElement), s.backgroundColor, s.backgroundImage, s.opacity, s.filter,
-      s.mixBlendMode, s.position, s.zIndex, s.float, s.visibility, s.display, s.overflow, s.clip, s.clipPath,
-      s.transform, s.pointerEvents, e.matches(':disabled, [aria-disabled], [inert], label, svg')));
-    const box = e.getBoundingClientRect();
-    if (box.width && box.height && (s.backgroundImage != 'none' || !/^rgba\\(.* 0\\)$/.test(s.backgroundColor)
-        || e.matches('img, svg, canvas, video, iframe'))) painted.push([e, box]);
-  }
-  for (const e of document.body.querySelectorAll('*')) {
-    const control = e.matches('input, select, textarea, button');
-    if (!control && ![...e.childNodes].some(n => n.nodeType == 3 && n.data.trim())) continue;
-    const a = e.getBoundingClientRect();
-    if (control || painted.some(([p, b]) => b.left < a.right - 1 && b.right > a.left + 1 && b.top < a.bottom - 1
-        && b.bottom > a.top + 1 && !p.contains(e) && !e.contains(p))) { alone.push(e); continue; }
-    const s = getComputedStyle(e);
-    const look = id(below.get(e), e.checkVisibility(), s.color, s.webkitTextFillColor, s.fontSize, s.fontWeight,
-      s.textShadow, s.webkitTextStroke, s.textIndent);
-    if (!looks.has(look)) looks.set(look, []);
-    looks.get(look).push(e);
-  }
-  const measure = async include => {
-    if (!include.length) return [[], []];
-    const found = await axe.run({include}, {runOnly: ['color-contrast'], preload: false, elementRef: true});
-    return [found.violations, [...found.violations, ...found.passes].flatMap(r => r.nodes.map(n => n.element))];
+    const found = id([backdrop(e.parentElement), s.backgroundColor, s.backgroundImage, s.backgroundClip, s.opacity,
+      s.filter, s.mixBlendMode, s.position, s.zIndex, s.float, s.visibility, s.display, s.overflow, s.clip, s.clipPath,
+      s.transform, e.matches(':disabled, [aria-disabled], [inert], label, svg')]);
+    behind.set(e, found);
+    return found;
   };
-  const [violations, judged] = await measure([...alone, ...[...looks.values()].map(all => all[0])]);
-  const answered = new Set(judged);
-  const [more] = await measure([...looks.values()].filter(all => !answered.has(all[0])).flatMap(all => all.slice(1)));
-  for (const node of violations.flatMap(rule => rule.nodes)) {
-    const alike = [...looks.values()].find(all => all[0] == node.element);
-    if (alike?.length > 1) node.target[0] += ` (and ${alike.length - 1} more that look like it)`;
-  }
-  return [...violations, ...more].map(rule => ({id: rule.id, nodes: rule.nodes.map(
-    node => ({target: node.target, failureSummary: node.failureSummary}))}));
+  const look = e => {
+    if (e.matches('input, select, textarea')) return null;
+    painted ??= [...document.body.querySelectorAll('*')].filter(p => p.checkVisibility()).filter(p => {
+      const s = getComputedStyle(p);
+      return s.backgroundImage != 'none' || !/^rgba\\(.* 0\\)$/.test(s.backgroundColor)
+        || p.matches('img, svg, canvas, video, iframe');
+    }).map(p => [p, p.getBoundingClientRect()]).filter(([_, b]) => b.width && b.height);
+    const a = e.getBoundingClientRect();
+    if (painted.some(([p, b]) => b.left < a.right - 1 && b.right > a.left + 1 && b.top < a.bottom - 1
+        && b.bottom > a.top + 1 && !p.contains(e) && !e.contains(p))) return null;
+    const s = getComputedStyle(e);
+    return id([backdrop(e), s.color, s.webkitTextFillColor, s.webkitTextStroke, s.fontSize, s.fontWeight, s.textShadow,
+      s.fill, s.stroke, s.textIndent]);
+  };
+  check.evaluate = function (element, ...rest) {
+    const seen = look(element);
+    if (passed.has(seen)) return true;
+    const answer = measure.call(this, element, ...rest);
+    if (answer === true && seen !== null) passed.add(seen);
+    return answer;
+  };
+  window.axeFaults = async options => {
+    behind = new Map(); painted = undefined; passed.clear();  // the page may have other colours now
+    return (await axe.run({...options, resultTypes: ['violations']})).violations;
+  };
 }"""
 
 
@@ -68,22 +70,21 @@ def script() -> str:
     return Axe().axe_script
 
 
-def faults(page: Page, only_colour: bool = False) -> list[str]:
+def faults(page: Page, options: dict[str, list[str]] | None = None) -> list[str]:
     """What axe finds wrong and nobody has allowed, one line each."""
-    page.evaluate(script())
-    rules = (
-        {"runOnly": [rule for rule in OF_COLOUR if rule != "color-contrast"]}
-        if only_colour
-        else {"rules": {"color-contrast": {"enabled": False}}}
-    )
-    options = {**rules, "resultTypes": ["violations"]}
-    found = page.evaluate("options => axe.run(options).then(results => results.violations)", options)
-    found += page.evaluate(CONTRAST)
-    return [
-        f"{rule['id']}: {node['target'][0]}: {node['failureSummary'].splitlines()[-1].strip()}"
-        for rule in found
-        for node in rule["nodes"]
-        if not any(
-            a["rule"] == rule["id"] and re.search(a["selector"], str(node["target"][0])) for a in ALLOWED
-        )
-    ]
+    if not page.evaluate("'axeFaults' in window"):
+        page.evaluate(script())
+        page.evaluate(REMEMBER)
+    found = []
+    for rule in page.evaluate("options => axeFaults(options)", options or {}):
+        lines = [
+            f"{rule['id']}: {node['target'][0]}: {node['failureSummary'].splitlines()[-1].strip()}"
+            for node in rule["nodes"]
+            if not any(
+                a["rule"] == rule["id"] and re.search(a["selector"], str(node["target"][0])) for a in ALLOWED
+            )
+        ]
+        found += lines[:SHOWN]
+        if len(lines) > SHOWN:
+            found.append(f"{rule['id']}: and {len(lines) - SHOWN} more")
+    return found

@@ -109,7 +109,7 @@ def in_the_dark(page: Page) -> list[str]:
             .map(([was, now]) => `${{was}} became ${{now}}`);
         }}"""
     )
-    return moved + axe.faults(page, only_colour=True)
+    return moved + axe.faults(page, axe.OF_COLOUR)
 
 
 def prints(page: Page) -> list[str]:
