@@ -148,7 +148,9 @@ def browser(session: nox.Session) -> None:
     if session.posargs[:1] == ["--pictures"]:
         python(session, "tests/browser/pictures.py", *session.posargs[1:])
     else:
-        python(session, "-m", "pytest", *(session.posargs or ["tests/browser"]))
+        # A Chromium for each core: 4 finish before the longest page does, and more would only take memory.
+        everything = ["tests/browser", "-n", "auto", "--maxprocesses", "4"]
+        python(session, "-m", "pytest", *(session.posargs or everything))
 
 
 @nox.session

@@ -57,28 +57,27 @@ def test_every_session_has_a_sheet():
 
 
 @pytest.mark.parametrize("name", SHEETS)
-def test_a_sheet_is_one_sheet_of_a4(paper, name):
+def test_a_sheet_is_one_sheet_of_a4_and_all_on_it_can_be_read(paper, name):
     open_sheet(paper, name)
+    letters = paper.evaluate(LETTERS)
     sides = paper.evaluate(
         "[...document.querySelectorAll('.side')].map(s => s.getBoundingClientRect().height)"
     )
-    assert len(sides) == 2
-    assert max(sides) < HEIGHT
-    pdf = paper.pdf(prefer_css_page_size=True, print_background=True)
-    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 2
-    width, height = map(float, re.search(rb"/MediaBox\s*\[0 0 ([\d.]+) ([\d.]+)\]", pdf).groups())
-    assert (round(width), round(height)) == (595, 842)  # A4 in points
-
-
-@pytest.mark.parametrize("name", SHEETS)
-def test_its_letters_can_be_read_and_none_is_cut_off(paper, name):
-    open_sheet(paper, name)
-    letters = paper.evaluate(LETTERS)
-    assert len(letters) > 50
-    assert [entry for entry in letters if entry[1] < 8 * POINT - 0.05] == []
+    faults = [f"side {i} is {side:.0f} px high" for i, side in enumerate(sides, 1) if side >= HEIGHT]
+    faults += [f"cut off: {text}" for text in paper.evaluate(CLIPPED)]
+    faults += [f"too small: {entry}" for entry in letters if entry[1] < 8 * POINT - 0.05]
     grey = re.compile(r"rgb\((\d+), \1, \1\)")
-    assert [entry for entry in letters if not grey.fullmatch(entry[2])] == []
-    assert paper.evaluate(CLIPPED) == []
+    faults += [f"not grey: {entry}" for entry in letters if not grey.fullmatch(entry[2])]
+    pdf = paper.pdf(prefer_css_page_size=True, print_background=True)
+    pages = len(re.findall(rb"/Type\s*/Page\b", pdf))
+    width, height = map(float, re.search(rb"/MediaBox\s*\[0 0 ([\d.]+) ([\d.]+)\]", pdf).groups())
+    if (len(sides), pages) != (2, 2):
+        faults.append(f"{len(sides)} sides on {pages} pages, not 2 on 2")
+    if (round(width), round(height)) != (595, 842):  # A4 in points
+        faults.append(f"a page of {width} by {height} points")
+    if len(letters) <= 50:
+        faults.append(f"only {len(letters)} texts")
+    assert not faults, f"{name}\n" + "\n".join(faults)
 
 
 def test_no_clock_times_until_they_are_asked_for(paper):

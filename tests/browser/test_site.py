@@ -132,14 +132,24 @@ def prints(page: Page) -> list[str]:
 
 def folds(page: Page) -> list[str]:
     """What opens with a mouse opens with Enter: pressed by the browser, as a script's own key would open nothing."""
-    stuck = []
-    for fold in page.query_selector_all(".md-content details > summary"):
-        if not fold.is_visible():
-            continue
-        before = fold.evaluate("s => (s.focus(), s.parentElement.open)")
+    page.evaluate(
+        """() => {
+          const folds = document.querySelectorAll('.md-content details > summary').values(), stuck = [];
+          let fold, before;
+          window.nextFold = () => {
+            if (fold && fold.parentElement.open == before) stuck.push(fold.textContent.trim());
+            for (fold of {[Symbol.iterator]: () => ({next: () => folds.next()})})
+              if (fold.checkVisibility({visibilityProperty: true}) && fold.getBoundingClientRect().height) {
+                fold.focus();
+                before = fold.parentElement.open;
+                return null;
+              }
+            return stuck;
+          };
+        }"""
+    )
+    while (stuck := page.evaluate("nextFold()")) is None:
         page.keyboard.press("Enter")
-        if fold.evaluate("s => s.parentElement.open") is before:
-            stuck.append(fold.inner_text())
     return stuck
 
 
