@@ -77,7 +77,8 @@ def test_a_sheet_is_one_sheet_of_a4_and_all_on_it_can_be_read(paper, name):
         faults.append(f"a page of {width} by {height} points")
     if len(letters) <= 50:
         faults.append(f"only {len(letters)} texts")
-    assert not faults, f"{name}\n" + "\n".join(faults)
+    if faults:
+        pytest.fail("\n".join([name, *faults]), pytrace=False)
 
 
 def test_no_clock_times_until_they_are_asked_for(paper):
