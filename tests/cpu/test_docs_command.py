@@ -239,6 +239,11 @@ def test_devices_of_another_model_are_left_out(root, monkeypatch, capsys):
     assert "GPU 1 (NVIDIA T4) is left out" in capsys.readouterr().out
 
 
+def hears_ctrl_c():
+    """Whoever runs these tests in the background has Ctrl-C ignored, and what is started inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(root, *options, **environment):
     """The command as a process that leads a process group, as in a terminal."""
     return subprocess.Popen(
@@ -249,6 +254,7 @@ def start(root, *options, **environment):
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        preexec_fn=hears_ctrl_c,
     )
 
 
@@ -299,6 +305,7 @@ def nox(root, *options):
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        preexec_fn=hears_ctrl_c,
     )
 
 
