@@ -603,8 +603,8 @@ record(
 # ///
 #
 # bf16 and fp16 share one peak. At 8192 they reach {{ multiply.bf16.n8192.of_peak:.0%}} and
-# {{ multiply.fp16.n8192.of_peak:.0%}} of it here. They ran one after the other and not in turns, and where the power
-# limit bites, the blocks of one run lie far apart. So we make no sentence of the difference.
+# {{ multiply.fp16.n8192.of_peak:.0%}} of it here. They ran one after the
+# other and not in turns, so we make no sentence of the difference.
 #
 # All other timings on this site use random inputs from a normal distribution, never zeros.
 
