@@ -729,6 +729,14 @@ def test_gpu_tests_run_side_by_side_but_for_those_that_look_at_time(root, monkey
     assert "tests/gpu: pytest ended with 1, see above" in found.err
 
 
+def test_a_process_of_gpu_tests_that_is_killed_is_not_called_green(root, monkeypatch, capsys):
+    tested_groups(root)
+    monkeypatch.setattr(docs, "RENDERING", {})
+    monkeypatch.setattr(measuring, "_pytest", lambda root, parts: [0, -9] if parts else [])
+    assert docs.main(["--tests"], root) == 1
+    assert "tests/gpu: pytest ended with -9, see above" in capsys.readouterr().err
+
+
 def test_groups_are_shared_out_evenly():
     groups = [tested.Verdict(str(s), "", float(s)) for s in (65, 34, 30, 13, 10, 5)]
     groups.append(tested.Verdict("new", "never ran"))

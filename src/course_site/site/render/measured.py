@@ -4,29 +4,39 @@ from __future__ import annotations
 
 import contextlib
 import html
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import yaml
 
 from course_site.charts.data import SETTINGS, draw, labels
 from course_site.numbers import claims
-from course_site.numbers.values import Define, ExpressionError, NotOnThisCard, evaluate
+from course_site.numbers.values import Define, ExpressionError, NotOnThisCard, Scope, evaluate
 from course_site.pages import blocks
 from course_site.pages.blocks import Block, DirectiveError, walk_blocks
 from course_site.site.course import Problem
 from course_site.site.render.writer import Writer, div
 
+Found = TypeVar("Found")
+
+
+def _asked(ask: Callable[[str, Scope], Found], writer: Writer, block: Block) -> Found | None:
+    """What the record says of a block's condition; None where it holds no number of it, now or on this card."""
+    if not writer.has_numbers:
+        return None
+    try:
+        return ask(block.argument, writer.scope)
+    except ExpressionError as error:
+        if isinstance(error, NotOnThisCard) or writer.awaits_numbers(block.argument):
+            return None
+        raise
+
 
 def claim(writer: Writer, block: Block) -> str:
     """A sentence with its condition; where that is false here, what is said instead."""
-    if not writer.has_numbers:
+    verdict = _asked(claims.judge, writer, block)
+    if verdict is None:
         return ""
-    try:
-        verdict = claims.judge(block.argument, writer.scope)
-    except ExpressionError as error:
-        if isinstance(error, NotOnThisCard) or writer.awaits_numbers(block.argument):
-            return ""
-        raise
     allowed = {"in_claim": True, "condition": block.argument}
     gates = writer.course.is_reference or writer.course.states[writer.page.id] == "foreign"
     if verdict.vacuous and gates and not writer.course.rebuilt:
@@ -54,14 +64,9 @@ def _support(verdict: claims.Verdict) -> str:
 
 def when(writer: Writer, block: Block) -> str:
     """Prose that depends on a recorded fact."""
-    if not writer.has_numbers:
+    true = _asked(claims.is_so, writer, block)
+    if true is None:
         return ""
-    try:
-        true = claims.is_so(block.argument, writer.scope)
-    except ExpressionError as error:
-        if isinstance(error, NotOnThisCard) or writer.awaits_numbers(block.argument):
-            return ""
-        raise
     return writer.nodes(block.body if true else block.parts.get("otherwise", []))
 
 
