@@ -2,10 +2,8 @@
 fault is planted; and its machine code, for every kind of card, keeps its sums in registers.
 """
 
-import importlib.util
 import re
 import struct
-import sys
 from importlib import import_module
 from math import nan
 from pathlib import Path
@@ -376,19 +374,3 @@ def test_more_rows_of_tiles_than_a_grid_has_are_refused(kernel, on_a_card):
 
     with pytest.raises(ValueError, match=f"a: expected M <= {65_535 * tile}, got M={65_535 * tile + 1}"):
         module.sgemm(tall, torch.empty(1, 1, device="meta"))
-
-
-# --- faults that the card's tests plant ---------------------------------------------------------------------------
-
-
-def test_the_faults_of_the_sanitizers_test_can_be_planted():
-    path = Path(__file__).parents[1] / "gpu" / "test_sanitizer.py"
-    spec = importlib.util.spec_from_file_location("test_sanitizer", path)
-    sanitizer = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = sanitizer
-    spec.loader.exec_module(sanitizer)
-
-    for fault in sanitizer.FAULTS.values():
-        assert (FOLDER.parent / f"{fault.kernel}.cu").read_text().count(fault.right) == 1
-    assert {f"sgemm/{name}" for name in KERNELS} <= set(sanitizer.KERNELS)
-    assert set(sanitizer.MORE_SIZES) <= set(sanitizer.KERNELS)

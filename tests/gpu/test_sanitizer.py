@@ -1,8 +1,9 @@
-"""No kernel of the two GEMM ladders reaches out of bounds, misuses a barrier or races, says compute-sanitizer.
+"""No kernel with shared memory or atomics reaches out of bounds, misuses a barrier or races, says compute-sanitizer.
 
-A tool goes over all CUDA C++ kernels of a folder in one process: this file, run as a program. Every run is on
-sizes that nothing divides, and on sizes that fit vectors of 16 bytes; every tensor is an allocation of its own.
-Faults planted in the same way must be found, so that a green run means something.
+A tool goes over all CUDA C++ kernels of a folder, and over the last stage of its labs, in one process: this file, run
+as a program. The GEMM ladders run on sizes that nothing divides, and on sizes that fit vectors of 16 bytes; the others
+on what they are checked on. Every tensor is an allocation of its own. Faults planted in the same way must be found, so
+that a green run means something.
 """
 
 from __future__ import annotations
@@ -13,24 +14,28 @@ import re
 import shutil
 import sys
 import tempfile
+import tomllib
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 
 import course_kernels
 from course_kernels.cuda.includes import sources_of
+from course_kernels.cuda.launch import launch, load_kernel
 from course_kernels.cuda.signature import kernels_of
 from course_kernels.mishaps.run import ABSENT, API_ERRORS, HOST_CALLS, RULER, SANITIZER, SOURCES, watch
-from course_kernels.problem import Workload, worst_error
+from course_kernels.problem import Problem, Workload, worst_error
 
-GROUPS = ("gemm", "sgemm")
+GROUPS = ("attention", "bank_conflicts", "gemm", "microbenchmarks", "reduction", "sgemm", "transpose")
 ROOT = Path(course_kernels.__file__).parent
-FOLDERS = ("sgemm", "gemm")
 TOOLS = ("memcheck", "synccheck", "racecheck")
 LIMIT_S = 200.0  # of one process, beside others; a barrier that somebody never comes to ends here
 OPTIONS = ("--show-backtrace", "no", "--print-limit", "100")
@@ -38,11 +43,16 @@ OPTIONS = ("--show-backtrace", "no", "--print-limit", "100")
 MORE_OPTIONS = {"memcheck": (*API_ERRORS["memcheck"], "--destroy-on-device-error", "kernel")}
 KERNELS = [
     f"{folder}/{path.stem}"
-    for folder in FOLDERS
+    for folder in GROUPS
     for path in sorted((ROOT / folder).glob("k[0-9][0-9]_*.py"))
     if path.with_suffix(".cu").exists()
 ]
-SINGLE = "gemm/one_instruction"  # multiplies one pair of small matrices, which it brings with it
+LABS = [
+    f"{folder}/{lab.name}"
+    for folder in GROUPS
+    for lab in sorted((ROOT / folder).glob("lab*"))
+    if (lab / "cuda").is_dir()
+]
 
 # Two blocks each way and a rest, long enough for every ring of buffers to come round; nothing divides anything, then
 # vectors fit and tiles do not.
@@ -52,15 +62,23 @@ MORE_SIZES = {
     "sgemm/k12_persistent": ((1700, 3077, 20), (67, 69, 4099)),
     "gemm/k03_mma_sync": ((1701, 3080, 72),),
 }
+LADDERS = ("gemm", "sgemm")
+LARGEST = (
+    1 << 22
+)  # numbers of the inputs, and of the scores of attention: more only takes longer under a tool
 
 # What a tool says of a kernel that is right, and why it says so: (tool, kernel) -> (a part of every finding, reason).
 EXPLAINED: dict[tuple[str, str], tuple[str, str]] = {}
 # What a tool does not look at, as planted faults have shown: its silence there says nothing.
+WGMMA = (
+    "what wgmma reads from shared memory: in gemm/k04_wgmma the barrier before it, left out, is not missed"
+)
+GLOBAL = "blocks that meet in global memory: racecheck looks at shared memory only"
 UNSEEN = {
-    (
-        "racecheck",
-        "gemm/k04_wgmma",
-    ): "what wgmma reads from shared memory: left out, the barrier before it is not missed"
+    ("racecheck", "gemm/k04_wgmma"): WGMMA,
+    ("racecheck", "microbenchmarks/tensor"): WGMMA,
+    ("racecheck", "microbenchmarks/bandwidth"): GLOBAL,
+    ("racecheck", "reduction/k01_atomics"): GLOBAL,
 }
 
 
@@ -103,6 +121,21 @@ FAULTS = {
     "a tile of matrix instructions written over while it is read": Fault(
         "racecheck", "gemm/k03_mma_sync", "__syncthreads();  // it is filled", "//", "Race reported"
     ),
+    "a number past the end of a vector": Fault(
+        "memcheck", "reduction/k01_atomics", "if (i < N) atomicAdd(", "atomicAdd(", "Invalid __global__"
+    ),
+    "sums added before they are complete": Fault(
+        "racecheck", "reduction/k02_tree", "__syncthreads();  // the numbers", "//", "Race reported"
+    ),
+    "a tile turned before it is whole": Fault(
+        "racecheck", "transpose/k02_tiled", "__syncthreads();  // an element", "//", "Race reported"
+    ),
+    "keys written over while they are read": Fault(
+        "racecheck", "attention/k02_teaching", "__syncthreads();  // nobody reads", "//", "Race reported"
+    ),
+    "a window read before it is written": Fault(
+        "racecheck", "bank_conflicts/k01_stride", "  __syncthreads();\n", "\n", "Race reported"
+    ),
 }
 
 
@@ -133,27 +166,101 @@ class Report:
     ended: bool = False
 
 
-def workloads_of(kernel: str) -> list[Workload]:
-    """The sizes above in every type that the kernel takes."""
-    folder = kernel.partition("/")[0]
-    module = import_module("course_kernels." + kernel.replace("/", "."))
-    takes = getattr(module, "supports", lambda w: True)
-    problem = import_module(f"course_kernels.{folder}.problem").PROBLEM
-    types = dict.fromkeys(w.dtype for w in problem.check_on)
-    every = [
-        Workload.of(dtype, M=M, N=N, K=K) for dtype in types for M, N, K in SIZES + MORE_SIZES.get(kernel, ())
-    ]
+# --- what runs --------------------------------------------------------------------------------------------
+
+
+def source_of(name: str) -> Path:
+    """The file with the kernel: of a lab, what its last stage comes to."""
+    if name in LABS:
+        return sorted((ROOT / name / "cuda").glob("stage[0-9].cu"))[-1]
+    return ROOT / f"{name}.cu"
+
+
+def problem_of(name: str) -> Problem:
+    return import_module(f"course_kernels.{name.partition('/')[0]}.problem").PROBLEM
+
+
+def workloads_of(name: str) -> list[Workload]:
+    """What a kernel or a lab runs on: the sizes above in every type that it takes, or what it is checked on."""
+    if name in LABS:
+        lab = tomllib.loads((ROOT / name / "lab.toml").read_text(encoding="utf-8"))
+        return [Workload.parse(text) for text in lab["try"]]
+    problem = problem_of(name)
+    if problem.name in LADDERS:
+        types = dict.fromkeys(w.dtype for w in problem.check_on)
+        sizes = SIZES + MORE_SIZES.get(name, ())
+        every = [Workload.of(dtype, M=M, N=N, K=K) for dtype in types for M, N, K in sizes]
+    else:
+        every = [w for w in problem.check_on if max(_numbers(problem, w)) <= LARGEST]
+    takes = getattr(_module_of(name), "supports", lambda w: True)
     return [w for w in every if takes(w)]
 
 
+def _numbers(problem: Problem, w: Workload) -> tuple[int, int]:
+    scores = w.B * w.H * w.N * w.N if problem.name == "attention" else 0
+    return problem.reads_bytes(w) // w.element_bytes, scores
+
+
+def _module_of(name: str) -> ModuleType:
+    return import_module("course_kernels." + name.replace("/", "."))
+
+
+def _one_instruction() -> float:
+    module = _module_of("gemm/one_instruction")
+    a, b = module.small_numbers(device="cpu")
+    return float((module.multiply(a.cuda(), b.cuda()).cpu().double() - a.double() @ b.double()).abs().max())
+
+
+def _latency() -> float:
+    module = _module_of("microbenchmarks/latency")
+    chain = module.make_chain(1024, 4, device="cpu")
+    chain = replace(chain, words=chain.words.cuda())
+    for pointer in (False, True):
+        module.walk(chain, "shared", warm=256, hops=64, n=2, pointer=pointer)
+    return 0.0  # it would have raised
+
+
+def _bandwidth() -> float:
+    module = _module_of("microbenchmarks/bandwidth")
+    off = 0
+    for level in ("shared", "l1", "l2"):
+        blocks, passes = 4, 2
+        vectors = module.THREADS * module.UNROLL * (blocks if level == "l1" else 1)
+        words = torch.randint(-(2**31), 2**31, (4 * vectors,), dtype=torch.int32)
+        reading = module.read(level, words.cuda(), blocks, passes)
+        off += reading.total != module.expected_total(level, words, blocks, passes)
+    return float(off)
+
+
+def _tensor() -> float:
+    module = _module_of("microbenchmarks/tensor")
+    off = [module._Launches("mma", kind, 256, "shared").run(2)[1] for kind in module.K]
+    if torch.cuda.get_device_capability() == (9, 0):
+        for columns, a_in in ((64, "shared"), (256, "registers")):
+            off += [module._Launches("wgmma", kind, columns, a_in).run(2)[1] for kind in module.K]
+    return max(off)
+
+
+# Kernels that solve no problem: each brings its own inputs, and says how far it is off.
+OTHERS: dict[str, Callable[[], float]] = {
+    "gemm/one_instruction": _one_instruction,
+    "microbenchmarks/latency": _latency,
+    "microbenchmarks/bandwidth": _bandwidth,
+    "microbenchmarks/tensor": _tensor,
+}
+EVERY = (*KERNELS, *LABS, *OTHERS)
+
+
 def call_of(fault: Fault) -> Call:
-    return Call(fault.kernel, workloads_of(fault.kernel)[0].as_text(), fault.right, fault.wrong)
+    workloads = workloads_of(fault.kernel)
+    largest = max(workloads, key=lambda w: problem_of(fault.kernel).reads_bytes(w))
+    return Call(fault.kernel, largest.as_text(), fault.right, fault.wrong)
 
 
 def calls_of(folder: str) -> list[Call]:
-    kernels = [kernel for kernel in KERNELS if kernel.startswith(f"{folder}/")]
-    calls = [Call(kernel, w.as_text()) for kernel in kernels for w in workloads_of(kernel)]
-    return calls + [Call(SINGLE, "")] * SINGLE.startswith(f"{folder}/")
+    names = [name for name in (*KERNELS, *LABS) if name.startswith(f"{folder}/")]
+    calls = [Call(name, w.as_text()) for name in names for w in workloads_of(name)]
+    return calls + [Call(name, "") for name in OTHERS if name.startswith(f"{folder}/")]
 
 
 def run_under(tool: str, calls: list[Call]) -> Report:
@@ -196,7 +303,7 @@ def places_of(kernels: set[str]) -> dict[str, set[str]]:
     """The kernels that a source file, a header or a `__global__` function belongs to."""
     places: dict[str, set[str]] = {}
     for kernel in sorted(kernels):
-        source = ROOT / f"{kernel}.cu"
+        source = source_of(kernel)
         for file in sources_of(source):
             places.setdefault(file.name, set()).add(kernel)
         for found in kernels_of(source.read_text(encoding="utf-8")):
@@ -230,7 +337,7 @@ def begin_behind(items):
     workers = ThreadPoolExecutor(max(2, min(12, os.cpu_count() or 2)), thread_name_prefix="sanitizer")
     chosen = {group for item in items for marker in item.iter_markers("group") for group in marker.args}
     for tool in TOOLS:
-        for folder in sorted(chosen & set(FOLDERS), reverse=True):
+        for folder in sorted(chosen & set(GROUPS), reverse=True):
             _begun[tool, folder] = workers.submit(run_under, tool, calls_of(folder))
     for name, fault in FAULTS.items():
         if fault.kernel.partition("/")[0] in chosen:
@@ -251,7 +358,7 @@ def report_of(tool: str, what: str) -> Report:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("kernel", [in_its_group(kernel) for kernel in (*KERNELS, SINGLE)])
+@pytest.mark.parametrize("kernel", [in_its_group(kernel) for kernel in EVERY])
 def test_nothing_is_found(kernel, tool, record_property):
     report = report_of(tool, kernel.partition("/")[0])
     calls = [call for call in calls_of(kernel.partition("/")[0]) if call.kernel == kernel]
@@ -270,7 +377,7 @@ def test_nothing_is_found(kernel, tool, record_property):
     assert [call for call in calls if not report.ran.get(call, torch.inf) < 1] == [], report.said
 
 
-@pytest.mark.parametrize("folder", [in_its_group(folder) for folder in FOLDERS])
+@pytest.mark.parametrize("folder", [in_its_group(folder) for folder in GROUPS])
 @pytest.mark.parametrize("tool", TOOLS)
 def test_nothing_is_found_elsewhere(tool, folder):
     assert report_of(tool, folder).findings.get("", []) == []
@@ -311,22 +418,39 @@ def main(request: Path) -> int:
 
 def error_of(call: Call) -> float:
     """The worst element's error, as a part of what is allowed."""
-    folder = call.kernel.partition("/")[0]
-    module = import_module("course_kernels." + call.kernel.replace("/", "."))
-    if call.kernel == SINGLE:
-        a, b = module.small_numbers(device="cpu")
-        return float(
-            (module.multiply(a.cuda(), b.cuda()).cpu().double() - a.double() @ b.double()).abs().max()
-        )
-    problem = import_module(f"course_kernels.{folder}.problem").PROBLEM
+    if call.kernel in OTHERS:
+        return OTHERS[call.kernel]()
+    problem = problem_of(call.kernel)
     w = Workload.parse(call.workload)
     inputs = problem.make_inputs(w, torch.Generator().manual_seed(0), "cpu")
-    with tempfile.TemporaryDirectory(prefix="course-planted-") as folder:
-        if call.right:
-            module.SOURCE = planted(module.SOURCE, call, Path(folder))
-        out = getattr(module, problem.name)(*(x.cuda() for x in inputs))
+    on_the_card, options = [x.cuda() for x in inputs], problem.options(w)
+    if call.kernel in LABS:
+        out = answer_of(call.kernel, on_the_card, options)
+    else:
+        module = _module_of(call.kernel)
+        with tempfile.TemporaryDirectory(prefix="course-planted-") as folder:
+            if call.right:
+                module.SOURCE = planted(module.SOURCE, call, Path(folder))
+            out = getattr(module, problem.name)(*on_the_card, **options)
     torch.cuda.synchronize()
-    return worst_error(out.cpu(), problem.reference(*inputs)) / problem.max_error(w)
+    error = worst_error(out.cpu(), problem.reference(*inputs, **options), rows_apart=problem.rows_apart)
+    return error / problem.max_error(w) if error else 0.0
+
+
+def answer_of(lab: str, inputs: list[torch.Tensor], options: dict[str, object]) -> torch.Tensor:
+    """What a lab's last stage comes to, launched as the grader launches it."""
+    source = source_of(lab)
+    text = source.read_text(encoding="utf-8")
+    (found,) = kernels_of(text)
+    handle = load_kernel(source, found.name)
+    listed = ",".join(re.findall(r"constexpr int ([^;]*);", text)).split(",")
+    constants = dict(part.strip().split(" = ") for part in listed if re.fullmatch(r"\s*\w+ = \d+", part))
+    kernel = partial(launch, handle)
+    kernel.constants = {name: int(value) for name, value in constants.items()}  # type: ignore[attr-defined]
+    spec = spec_from_file_location("lab_launch", ROOT / lab / "launch.py")
+    launcher = module_from_spec(spec)
+    spec.loader.exec_module(launcher)
+    return launcher.launch(kernel, *inputs, **options)
 
 
 def planted(source: Path, call: Call, folder: Path) -> Path:
