@@ -690,7 +690,8 @@ def test_only_the_groups_that_do_not_hold_are_run(root, monkeypatch):
 
 
 MEETING = """
-    import pathlib, time
+    import os, pathlib, time
+    assert int(os.environ["OMP_NUM_THREADS"]) <= max(1, os.cpu_count() // 2)
     here = pathlib.Path(__file__).parent
     (here / "{name}.here").touch()
     for _ in range(300):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from course_site.records.tested import Verdict
 
 # Processes of GPU tests at once: most of their time is compiling, and no part can be shorter than its longest group.
-SIDE_BY_SIDE = 3
+SIDE_BY_SIDE = 5
 
 
 @dataclass
@@ -71,6 +71,8 @@ def _shared_out(groups: list[Verdict], parts: int) -> list[list[Verdict]]:
 def _pytest(root: Path, parts: list[list[Verdict]]) -> list[int]:
     """Run the GPU tests of each part in a process of its own, all at once; what each says comes when it ends."""
     environment = with_source(root, environment_on_gpu(root))
+    if len(parts) > 1:  # each would take all cores for an answer that it works out without the card
+        environment["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // len(parts)))
     running = []
     try:
         for part in parts:
