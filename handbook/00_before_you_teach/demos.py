@@ -237,13 +237,8 @@ record(
 # And the second time? *Two kernels, or one* took {{ w4_fusion.wait_s:.0f }} s from cold, and {{ again.wait_s:.0f }} s when
 # the compilers could take up what they had made.
 #
-# /// claim | again.wait_s > 0.8 * w4_fusion.wait_s
-# Hardly less. The wait is starting, checking and running many times; compiling is the small part of it.
-# /// otherwise
-# What was kept saves {{ 1 - again.wait_s / w4_fusion.wait_s:.0%}} of it.
-# ///
-#
-# Run each demo once before the door opens all the same: not to be quicker, but to know that it works.
+# The rest of a wait is starting Python, checking and running many times, and nothing keeps that. So run each demo once
+# before the door opens: not to be quicker, but to know that it works.
 #
 # Behind a call that loops over several sizes there is a wait for *each* of them: every turn of the loop starts
 # Python again. Talk between the turns.

@@ -139,7 +139,7 @@ def test_what_left_the_stated_interval_moved(root):
         (measurement(5.0), "short timing"),
         ({**measurement(5.0), "host_bound": 150}, "host"),
         ({"kind": "samples", "how": "counted"}, "samples counted"),
-        ({"kind": "quantity", "how": "timed", "unit": "s", "value": 3.0}, "quantity timed"),
+        ({"kind": "quantity", "how": "timed", "unit": "s", "value": 3.0}, "quantity timed in s"),
         ({"kind": "quantity", "how": "device", "unit": "1", "value": 255}, None),
         ({"kind": "quantity", "how": "given", "unit": "GB/s", "value": 1.0}, None),
         ({"kind": "text", "value": "x"}, None),

@@ -3,7 +3,8 @@
 A claim holds when its condition is true in 99 % of the resamples, which are medians that another run, on another
 card of the model, may find (`spread.py`). It is clearly false when it is true in 1 % of them at most. Between the
 two it is undecided: the margin lies inside the spread, and no sentence should rest on it. One that stays true
-whichever single name is halved or doubled is vacuous: where it was written, it says nothing.
+whichever single name is halved or doubled, from where another run may put it, is vacuous: where it was written, it says
+nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course_site.numbers.values import BadExpression, Scope, parse
+from course_site.numbers.spread import interval
+from course_site.numbers.values import BadExpression, Resolved, Scope, parse
 
 CONFIDENCE = 0.99
 SAMPLED = frozenset({"measurement", "samples", "counted", "trace"})  # leaves that are no fact, but found
@@ -85,8 +87,8 @@ def judge(condition: str, scope: Scope) -> Verdict:
     support = float(np.mean(resampled))
     vacuous = bool(truth) and all(
         bool(expression.compute([v * factor if i == j else v for j, v in enumerate(values)]))
-        for i in range(len(values))
-        for factor in (0.5, 2.0)
+        for i, name in enumerate(resolved)
+        for factor in _far(name)
     )
     return Verdict(
         condition=condition,
@@ -95,3 +97,14 @@ def judge(condition: str, scope: Scope) -> Verdict:
         support=support,
         values=tuple(zip(expression.names, (float(v) for v in values), strict=True)),
     )
+
+
+def _far(name: Resolved) -> tuple[float, float]:
+    """Half, and double; of a number that another run puts elsewhere, half and double of where it may put it.
+
+    Otherwise a bound far enough away for a number that moves by half would be too far away to say anything.
+    """
+    low = high = 1.0
+    if name.value and np.ndim(name.resamples):
+        low, high = interval(name.resamples / name.value)
+    return 0.5 * min(low, 1.0), 2.0 * max(high, 1.0)

@@ -87,7 +87,7 @@ def kind_of(leaf: Leaf) -> str | None:
     if leaf["kind"] == "counted":
         return "traffic"
     if leaf["kind"] == "quantity" and leaf["how"] in FOUND and leaf["unit"] in VARYING:
-        return f"quantity {leaf['how']}"
+        return f"quantity {leaf['how']} in {leaf['unit']}"  # a wait of seconds says nothing of a clock
     return None
 
 
