@@ -730,6 +730,21 @@ def test_gpu_tests_run_side_by_side_but_for_those_that_look_at_time(root, monkey
     assert "tests/gpu: pytest ended with 1, see above" in found.err
 
 
+def test_labs_run_on_a_card_that_nothing_else_uses(root, monkeypatch):
+    write(root, "tests/gpu/test_one.py", 'GROUPS = ("one",)\n')
+    write(root, "tests/gpu/test_labs.py", 'GROUPS = ("lab:two",)\n')
+    ran = []
+    monkeypatch.setattr(docs, "RENDERING", {})
+    monkeypatch.setattr(docs, "build", lambda *a, **k: None)
+    monkeypatch.setattr(
+        measuring,
+        "_pytest",
+        lambda root, parts: ran.append([[v.group for v in part] for part in parts]) or [0],
+    )
+    assert docs.main(["--tests"], root) == 0
+    assert ran == [[["one"]], [["lab:two"]]]
+
+
 def test_a_process_of_gpu_tests_that_is_killed_is_not_called_green(root, monkeypatch, capsys):
     tested_groups(root)
     monkeypatch.setattr(docs, "RENDERING", {})

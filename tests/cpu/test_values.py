@@ -6,7 +6,15 @@ import pytest
 from course_kernels.measure.machine import machine_for
 from course_site.numbers.claims import judge
 from course_site.numbers.spread import BetweenRuns
-from course_site.numbers.values import BadExpression, Define, Scope, UnknownName, evaluate, format_value
+from course_site.numbers.values import (
+    BadExpression,
+    Define,
+    Resolved,
+    Scope,
+    UnknownName,
+    evaluate,
+    format_value,
+)
 
 RNG = np.random.default_rng(1)
 NOISE = RNG.normal(1.0, 0.05, 200)
@@ -195,6 +203,20 @@ def test_a_claim_that_nothing_makes_false_is_vacuous(condition):
     verdict = judge(condition, scope())
     assert verdict.vacuous
     assert "is vacuous: no name's halving or doubling makes it false" in verdict.why
+
+
+@pytest.mark.parametrize(("far", "vacuous"), [(0.5, False), (0.01, True)])
+def test_a_number_that_another_run_puts_elsewhere_may_have_a_bound_further_away(far, vacuous):
+    drawn = 100 * np.exp(far * np.random.default_rng(0).standard_normal(1000))
+
+    class Wide:
+        def resolve(self, name):
+            return Resolved(100.0, drawn, "µs")
+
+    for condition in ("x > 30", "x < 300"):
+        assert judge(condition, Wide()).vacuous == vacuous
+    assert not judge("x > 60", Wide()).vacuous
+    assert judge("x > 10", Wide()).vacuous
 
 
 def test_chains_and_and_or_hold_round_by_round():

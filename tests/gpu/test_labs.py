@@ -1,6 +1,7 @@
 """Every lab on the card: answers pass with a time and a percent of peak, starters and wrong answers are refused.
 
-How long an answer takes is not looked at: other tests may run beside.
+Nothing else runs on the card meanwhile: a wrong answer that races is refused for what it leaves behind, and beside a
+busy neighbour it may leave something else.
 """
 
 import re
