@@ -14,17 +14,18 @@ import torch
 
 from course_kernels.cuda.includes import SHARED
 
-SHIM = Path(__file__).with_suffix(".h")
+SHIM, RUNTIME = Path(__file__).with_suffix(".h"), Path(__file__).with_suffix(".cpp")
 # Shared memory in a template is one object for the whole process, unless the last of these says otherwise.
-FLAGS = ("-std=c++17", "-O1", "-w", "-fPIC", "-fno-gnu-unique")
+FLAGS = ("-std=c++17", "-O1", "-w", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique")
 STAND_INS = Path(__file__).with_name("stand_ins")  # headers that a CPU has its own version of
 ENTRY = """
-extern "C" const char *entry(const unsigned *grid, const unsigned *block, unsigned shared_bytes, void **arguments) {
+extern "C" __attribute__((visibility("default"))) const char *entry(const unsigned *grid, const unsigned *block, unsigned shared_bytes, void **arguments) {
   gridDim = {grid[0], grid[1], grid[2]};
   blockDim = {block[0], block[1], block[2]};
   fibers::shared_bytes = shared_bytes;
+  fibers::fill = SHARED_FILL;
   fibers::launch(KERNEL, arguments);
-  return fibers::fault.c_str();
+  return fibers::fault();
 }
 """
 # extern __shared__ float tile[];   and   __shared__ alignas(16) float a[8][128], b[8][128];
@@ -47,22 +48,23 @@ def _on_cpu(declaration):
 
 @functools.cache
 def _made_ready(gxx):
-    """A folder of this process with the shim as g++ reads it fastest, half of the time of a small kernel."""
+    """A folder of this process with the shim as g++ reads it fastest, and what runs the fibers, compiled."""
     folder = tempfile.TemporaryDirectory(prefix="cuda_on_cpu-")  # held by the cache; gone at the end
     shim = Path(shutil.copy(SHIM, folder.name))
-    command = [gxx, *FLAGS, "-x", "c++-header", str(shim), "-o", f"{shim}.gch"]
-    subprocess.run(command, check=True)
-    return folder, shim
+    subprocess.run([gxx, *FLAGS, "-x", "c++-header", str(shim), "-o", f"{shim}.gch"], check=True)
+    runtime = Path(folder.name, "runtime.o")
+    subprocess.run([gxx, *FLAGS, "-O2", "-c", str(RUNTIME), "-o", str(runtime)], check=True)
+    return folder, shim, runtime
 
 
 @functools.cache
 def _library(gxx, text, flags):
     """The library of a source; the same source with the same flags is compiled once."""
-    folder, shim = _made_ready(gxx)
+    folder, shim, runtime = _made_ready(gxx)
     name = Path(folder.name, f"{_library.cache_info().misses}.cpp")
     name.write_text(f'#include "{shim}"\n{text}')
     library = name.with_suffix(".so")
-    subprocess.run([gxx, *FLAGS, "-shared", *flags, str(name), "-o", str(library)], check=True)
+    subprocess.run([gxx, *FLAGS, "-shared", *flags, str(name), str(runtime), "-o", str(library)], check=True)
     return library
 
 

@@ -283,15 +283,15 @@ def test_it_compiles_for_the_card_and_nothing_spills(kernel, capability):
         return
     for (source, name, defines), (threads, shared_bytes) in launches(KERNELS[kernel], capability).items():
         cubin = compile_cubin(source, arch_of(capability), dict(defines))
-        code = sass(cubin).split(f".section\t.text.{name},")[1].split(".section\t.text.")[0]
-
         registers, stack, static_bytes = resources_of(cubin, name)
         if capability >= (8, 0):
             static_bytes -= min(static_bytes, 1024)  # what the system keeps for itself in each block
 
         allowed = SPILLS.get(kernel, 0) if capability != (9, 0) else 0
         assert stack <= allowed
-        assert allowed or re.findall(r"\b(?:LDL|STL)\b", code) == []
+        if capability == (9, 0):  # what is spilled needs a stack; that it is told so is seen once
+            code = sass(cubin).split(f".section\t.text.{name},")[1].split(".section\t.text.")[0]
+            assert re.findall(r"\b(?:LDL|STL)\b", code) == []
         assert threads <= 1024
         assert 0 < -(-registers // 8) * 8 * threads <= 65_536
         assert static_bytes + shared_bytes <= CARDS[capability]

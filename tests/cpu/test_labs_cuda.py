@@ -18,6 +18,12 @@ LARGE = {"reduction/stage3", "wrong_one_walk"}
 RACES = {"wrong_no_atomic", "wrong_one_room_for_all"}
 
 
+@pytest.fixture(autouse=True)
+def narrower_guards(monkeypatch):
+    """The sizes are small here, and every byte of the guards is looked at after each call."""
+    monkeypatch.setattr(tensors, "GUARD_BYTES", 2**18)
+
+
 class OnTheCpu(Grader):
     """A grader whose CUDA C++ kernels run on the CPU, on the sizes that a GPU would see, as far as they are small."""
 

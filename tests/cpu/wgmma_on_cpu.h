@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <vector>
 
 namespace model {
 constexpr unsigned SIZE = 228 * 1024;

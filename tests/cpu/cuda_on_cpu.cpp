@@ -1,0 +1,222 @@
+// What runs the fibers of cuda_on_cpu.h; compiled once, and linked into every kernel's library.
+#include "cuda_on_cpu.h"
+
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+Place gridDim, blockDim, blockIdx, threadIdx;
+
+namespace fibers {
+struct Copy {
+  void *to;
+  const void *from;
+  int bytes, take;
+};
+struct Fiber {
+  jmp_buf place_in_code;
+  Place place;
+  bool begun = false, done = false;
+  Waits waits = Waits::no;
+  std::vector<std::vector<Copy>> groups;  // asynchronous copies that are on their way, the oldest first
+  std::vector<Copy> open;                 // those of no group yet
+};
+constexpr std::size_t STACK = 1 << 16;
+unsigned current;
+alignas(128) char dynamic_shared[MOST_SHARED + 16];
+std::size_t shared_bytes;
+int fill;
+
+static std::vector<Fiber> all;
+static jmp_buf home;
+static void (*body)(void **);
+static void **arguments;
+static std::vector<float> handed;  // what each thread holds out to the others of its warp
+static std::vector<int> votes;     // what each thread says at a barrier that asks
+static std::vector<std::unique_ptr<char[]>> stacks;
+static std::vector<std::pair<void *, std::size_t>> declared;
+static std::string first_fault;
+
+void blame(const char *what) {
+  if (first_fault.empty()) first_fault = what;
+}
+const char *fault() { return first_fault.c_str(); }
+
+Shared::Shared(void *memory, std::size_t bytes) {
+  std::memset(memory, fill, bytes);
+  declared.emplace_back(memory, bytes);
+}
+
+// A fiber is begun with a context of its own; from then on it comes and goes by longjmp, which asks nothing of the
+// system, where swapcontext asks twice.
+void wait(Waits where) {
+  all[current].waits = where;
+  if (_setjmp(all[current].place_in_code) == 0) _longjmp(home, 1);
+}
+
+static void run_one() {
+  body(arguments);
+  all[current].done = true;
+  _longjmp(home, 1);
+}
+
+// Nothing of this frame may change between the two returns of _setjmp.
+__attribute__((noinline)) static void go_on() {
+  static ucontext_t context;
+  if (_setjmp(home) != 0) return;
+  if (all[current].begun) _longjmp(all[current].place_in_code, 1);
+  all[current].begun = true;
+  getcontext(&context);
+  context.uc_stack.ss_sp = stacks[current].get();
+  context.uc_stack.ss_size = STACK;
+  makecontext(&context, run_one, 0);
+  setcontext(&context);
+}
+
+// Lets the threads go on that wait for each other there, once all of them do; true if there are any.
+static bool open_barrier(Waits where, std::size_t first, std::size_t last) {
+  bool opened = false;
+  for (std::size_t t = first; t < last; t++) {
+    if (!all[t].done && all[t].waits != where) return false;
+    opened |= !all[t].done;
+  }
+  for (std::size_t t = first; t < last; t++) all[t].waits = Waits::no;
+  return opened;
+}
+
+static void begin_block() {
+  const unsigned count = blockDim.x * blockDim.y * blockDim.z;
+  for (auto [memory, bytes] : declared) std::memset(memory, fill, bytes);
+  std::memset(dynamic_shared, fill, sizeof dynamic_shared);
+  all = std::vector<Fiber>(count);
+  while (stacks.size() < count) stacks.emplace_back(new char[STACK]);
+  handed.assign(count, 0.0f);
+  votes.assign(count, 0);
+  for (unsigned t = 0; t < count; t++)
+    all[t].place = {t % blockDim.x, t / blockDim.x % blockDim.y, t / blockDim.x / blockDim.y};
+}
+
+// Runs the block as far as it gets; true if it waits for the other blocks.
+static bool run_block() {
+  const unsigned count = blockDim.x * blockDim.y * blockDim.z;
+  do {
+    for (unsigned first = 0, last; first < count; first = last) {
+      last = min(first + 32, count);
+      do {
+        for (current = first; current < last; current++) {
+          if (all[current].done || all[current].waits != Waits::no) continue;
+          threadIdx = all[current].place;
+          go_on();
+        }
+      } while (open_barrier(Waits::at_warp, first, last));
+    }
+  } while (open_barrier(Waits::at_block, 0, count));
+  unsigned left = 0;
+  for (const auto &fiber : all) {
+    if (fiber.waits == Waits::at_grid) return true;
+    left += !fiber.done;
+  }
+  if (left > 0) blame((std::to_string(left) + " threads wait at a barrier for others that never come").c_str());
+  const char *rest = dynamic_shared + shared_bytes;
+  const std::size_t bytes = sizeof dynamic_shared - shared_bytes;
+  // All the same, if the first is right and each is like its neighbour.
+  if (rest[0] != static_cast<char>(fill) || std::memcmp(rest, rest + 1, bytes - 1) != 0)
+    blame("written past the dynamic shared memory asked for");
+  return false;
+}
+
+// A block that waits for the others, with all that is its own. Vectors are moved: no fiber changes its address.
+struct Parked {
+  Place place = blockIdx;
+  std::vector<Fiber> fibers = std::move(all);
+  std::vector<std::unique_ptr<char[]>> held = std::move(stacks);
+  std::vector<std::vector<char>> shared;
+  Parked() {
+    stacks.clear();
+    for (auto [memory, bytes] : declared)
+      shared.emplace_back(static_cast<char *>(memory), static_cast<char *>(memory) + bytes);
+    shared.emplace_back(dynamic_shared, dynamic_shared + sizeof dynamic_shared);
+  }
+  void back() {
+    blockIdx = place;
+    all = std::move(fibers);
+    stacks = std::move(held);
+    for (std::size_t i = 0; i < declared.size(); i++)
+      std::memcpy(declared[i].first, shared[i].data(), declared[i].second);
+    std::memcpy(dynamic_shared, shared.back().data(), sizeof dynamic_shared);
+    for (auto &fiber : all)
+      if (fiber.waits == Waits::at_grid) fiber.waits = Waits::no;
+  }
+};
+
+void run(void (*kernel)(void **), void **held) {
+  first_fault.clear();
+  body = kernel;
+  arguments = held;
+  std::vector<Parked> parked, again;
+  for (blockIdx.z = 0; blockIdx.z < gridDim.z; blockIdx.z++)
+    for (blockIdx.y = 0; blockIdx.y < gridDim.y; blockIdx.y++)
+      for (blockIdx.x = 0; blockIdx.x < gridDim.x && first_fault.empty(); blockIdx.x++) {
+        begin_block();
+        if (run_block()) parked.emplace_back();
+      }
+  const std::size_t blocks = std::size_t(gridDim.x) * gridDim.y * gridDim.z;
+  while (!parked.empty() && first_fault.empty()) {
+    if (parked.size() < blocks) return blame("blocks wait for others that have ended");
+    for (auto &block : parked) {
+      block.back();
+      if (run_block()) again.emplace_back();
+    }
+    parked = std::move(again);
+    again.clear();
+  }
+}
+
+void copy(void *to, const void *from, int bytes, int take) {
+  if (reinterpret_cast<std::size_t>(to) % bytes || reinterpret_cast<std::size_t>(from) % bytes)
+    blame(("an address of an asynchronous copy is no multiple of its " + std::to_string(bytes) + " bytes").c_str());
+  std::memset(to, 0xff, bytes);
+  all[current].open.push_back({to, from, bytes, take});
+}
+void close() {
+  all[current].groups.push_back(std::move(all[current].open));
+  all[current].open.clear();
+}
+void arrive_all_but(std::size_t youngest) {
+  auto &groups = all[current].groups;
+  while (groups.size() > youngest) {
+    for (const Copy &copy : groups.front()) {
+      std::memset(copy.to, 0, copy.bytes);
+      std::memcpy(copy.to, copy.from, copy.take);
+    }
+    groups.erase(groups.begin());
+  }
+}
+}  // namespace fibers
+
+int __syncthreads_or(int mine) {
+  fibers::votes[fibers::current] = mine;
+  __syncthreads();
+  int any = 0;
+  for (const int vote : fibers::votes) any |= vote;
+  __syncthreads();  // nobody votes again before all have counted
+  return any;
+}
+
+static float handed_by(unsigned partner, float x) {
+  fibers::handed[fibers::current] = x;
+  __syncwarp();
+  const float got = fibers::handed[partner];
+  __syncwarp();  // nobody holds out the next number before all have taken this one
+  return got;
+}
+
+float __shfl_xor_sync(unsigned, float x, int mask) { return handed_by(fibers::current ^ mask, x); }
+
+float __shfl_down_sync(unsigned, float x, unsigned step) {
+  const unsigned me = fibers::current;
+  return handed_by(me % 32 + step < 32 ? me + step : me, x);
+}
