@@ -75,9 +75,10 @@ def pages_of(site: Path) -> list[str]:
 
 
 # The run views are one page with other words, and so are the printed sheets: of each kind the longest, a lecture's and
-# the opening's stand for the rest. What is special to them is tested for every session in their own files.
-RUN = "handbook/run/"
-STAND_FOR_ALL = ("w6", "l1", "opening")
+# the opening's stand for the rest. What is special to them is tested for every session in their own files. Of the
+# ledger's pages it is the longest lecture's, the opening's, and one where nothing was measured.
+ALIKE = ("handbook/run/", "numbers/")
+STAND_FOR_ALL = ("w6", "l1", "l5", "opening", "teach_w6")
 
 
 def each_kind(names: list[str]) -> list[str]:
@@ -85,7 +86,7 @@ def each_kind(names: list[str]) -> list[str]:
     return [
         name
         for name in names
-        if not name.startswith(RUN) or Path(name).stem.removesuffix("_print") in STAND_FOR_ALL
+        if not name.startswith(ALIKE) or Path(name).stem.removesuffix("_print") in STAND_FOR_ALL
     ]
 
 

@@ -15,7 +15,8 @@ from course_site.records.computed import computed
 from course_site.records.execute import PageFailed
 from course_site.records.record import Record
 from course_site.site.course import load_course
-from course_site.site.ledger import entries, ledger_html
+from course_site.site.ledger import entries
+from course_site.site.ledger_pages import ledger_of
 from course_site.site.notebook import published_notebook
 from course_site.site.render.page import render_course
 
@@ -187,7 +188,9 @@ def test_its_values_stand_in_the_site_beside_measured_ones(root):
     mine = next(row for row in rows if row["name"] == "a.seen")
     assert (mine["gpu"], mine["value"], mine["command"]) == (None, 3, "nox -s docs")
     json.dumps(rows)
-    assert "Nothing here is measured" in ledger_html(course, rows)
+    ledger = ledger_of(course, rows)
+    assert "Nothing here is measured" in ledger.chapters["numbers/a.md"].inlined()
+    assert "<td>with the site</td><td>no card</td>" in ledger.index
     notebook = json.loads(published_notebook(course, course.page("a"), rendered["a"]))
     assert "measured_on" not in notebook["metadata"]["percent_of_peak"]
 

@@ -13,7 +13,8 @@ from course_site.pages.page import read_page
 from course_site.records.digest import file_digest
 from course_site.records.record import build_record, record_path
 from course_site.site.course import load_course
-from course_site.site.ledger import entries, ledger_html
+from course_site.site.ledger import entries
+from course_site.site.ledger_pages import ledger_of
 from course_site.site.notebook import published_notebook
 from course_site.site.render.files import source_region
 from course_site.site.render.page import BLOCKS, render_course
@@ -91,7 +92,7 @@ def test_prose_gets_its_numbers(tmp_path, monkeypatch):
     course, page = render(repository(tmp_path, monkeypatch))
     assert course.problems == []
     assert ">1000</a> TFLOP/s" in page.markdown
-    assert 'href="numbers.html#w1.flash"' in page.markdown
+    assert 'href="numbers/w1.html#w1.flash"' in page.markdown
     assert "It beats SDPA by" in page.markdown
     assert ">1.50</a>" in page.markdown
     assert "It does not beat it" not in page.markdown
@@ -153,11 +154,12 @@ def test_the_ledger_table_offers_each_command_to_copy_and_unfolds_large_numbers(
     flash = next(row for row in rows if row["name"] == "w1.flash")
     flash["value"] = 123456.0
     flash["clocks"] = {"sm_mhz": 1000, "power_w": 2.0, "throttle": ["power limit"]}
-    table = ledger_html(course, rows)
+    ledger = ledger_of(course, rows)
+    table = ledger.chapters["numbers/w1.md"].inlined()
     assert f'data-clipboard-text="{flash["command"]}"' in table
     assert "123,456 µs" in table
     assert "1000 MHz, 2 W, power limit" in table
-    assert 'href="#of-w1"' in table
+    assert '<tr id="of-w1"><th scope="row"><a href="numbers/w1.html">Flash</a>' in ledger.index
 
 
 def test_the_ledger_has_everything_about_a_timing(tmp_path, monkeypatch):
@@ -185,7 +187,7 @@ def test_the_ledger_has_everything_about_a_timing(tmp_path, monkeypatch):
     assert rows["w1.ratio.full"]["value"] == pytest.approx(1.5)
     assert rows["w1.ratio.full"]["unit"] == "×"
     assert rows["w1: flash.tflops"]["text"] == "1000"
-    assert 'id="w1.flash"' in ledger_html(course, list(rows.values()))
+    assert 'id="w1.flash"' in ledger_of(course, list(rows.values())).chapters["numbers/w1.md"].inlined()
     assert json.dumps(list(rows.values()))
 
 
@@ -292,8 +294,8 @@ def test_a_page_quotes_another_and_waits_with_it(tmp_path, monkeypatch):
     course, page = render(root, "home")
     assert course.problems == []
     assert ">1000</a>, " in page.markdown
-    assert 'href="numbers.html#w1.ratio.full"' in page.markdown
-    assert 'href="numbers.html#w1.flash"' in page.markdown
+    assert 'href="numbers/w1.html#w1.ratio.full"' in page.markdown
+    assert 'href="numbers/w1.html#w1.flash"' in page.markdown
 
 
 def test_a_false_claim_on_another_card_takes_its_other_words(tmp_path, monkeypatch):

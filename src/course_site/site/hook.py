@@ -16,7 +16,7 @@ import yaml
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import event_priority
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page as SitePage
 
 from course_site.numbers import lint
@@ -29,7 +29,7 @@ from course_site.sessions.print_sheet import sheet_files
 from course_site.sessions.run_view import run_files
 from course_site.sessions.session import FOLDER
 from course_site.sessions.views import as_plain
-from course_site.site import again, ledger
+from course_site.site import again, ledger, ledger_pages
 from course_site.site.course import Course, load_course
 from course_site.site.notebook import published_notebook
 from course_site.site.quiet import quieten
@@ -54,7 +54,7 @@ class _Build:
     course: Course
     rendered: dict[str, Rendered]
     entries: list[dict[str, Any]]
-    ledger_html: str
+    ledger: ledger_pages.Ledger
 
 
 _build = _Build()
@@ -76,7 +76,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         lines = "\n".join(f"  {problem}" for problem in sorted(course.problems))
         raise PluginError(f"{len(course.problems)} problem(s), nothing was built:\n{lines}")
     _build.entries = ledger.entries(course, shown)
-    _build.ledger_html = ledger.ledger_html(course, _build.entries)
+    _build.ledger = ledger_pages.ledger_of(course, _build.entries)
     config.extra["organisation"] = course.organisation
     for state in ("waiting", "stale"):
         for page in course.pages:
@@ -135,7 +135,7 @@ def _by_uri() -> dict[str, Page]:
 
 @event_priority(-100)  # after mkdocs-jupyter, which would replace our files by its own
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Put our pages in the place of the scripts MkDocs would copy, publish notebooks, add run views and sheets."""
+    """Put our pages in the place of the scripts MkDocs would copy, publish notebooks, add what no file says."""
     folder = Path(config.config_file_path).parent / ".cache" / "notebooks"
     for uri, page in _by_uri().items():
         existing = files.get_file_from_path(uri)
@@ -158,6 +158,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         (run_files(maps, course.root) | sheet_files(maps, course.root)).items() if maps else ()
     ):
         files.append(File.generated(config, uri, content=content))
+    for uri, chapter in _build.ledger.chapters.items():
+        inclusion = InclusionLevel.NOT_IN_NAV  # the index leads there
+        files.append(File.generated(config, uri, content=chapter.markdown, inclusion=inclusion))
     return files
 
 
@@ -193,10 +196,12 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
 
 def on_page_content(content: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
     """Swap the tokens for charts, stamps and tables; the ledger comes last, when all is known."""
+    if page.file.src_uri in _build.ledger.chapters:
+        return _build.ledger.chapters[page.file.src_uri].fill(content)
     source = _by_uri().get(page.file.src_uri)
     if source is None:
         return content
-    return _build.rendered[source.id].fill(lighten(content)).replace(ledger.LEDGER_TOKEN, _build.ledger_html)
+    return _build.rendered[source.id].fill(lighten(content)).replace(ledger_pages.TOKEN, _build.ledger.index)
 
 
 def on_post_build(config: MkDocsConfig) -> None:

@@ -14,7 +14,6 @@ from course_site.records import changes
 from course_site.records.record import Record
 from course_site.site.course import Course
 
-LEDGER_TOKEN = "<!-- ledger -->"  # replaced once every page has been rendered
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -89,6 +88,11 @@ def anchor(course: Course, page: Page, result: Result) -> str:
         return ""
     home = home_of(course, page, result.names[0]) if result.names else None
     return f"{home[0].id}.{home[1]}" if home else ""
+
+
+def address(row: str) -> str:
+    """Where a row stands in the site, e.g. "numbers/w1.html#w1.flash.n4096"; the name alone says it."""
+    return f"numbers/{row.partition('.')[0]}.html#{row}"
 
 
 def about(course: Course, page: Page, expression: str, result: Result) -> str:
@@ -281,82 +285,6 @@ def _plain(value: Any) -> Any:
 def ledger_json(rows: list[dict[str, Any]]) -> str:
     """The ledger as a file for programs."""
     return json.dumps({"values": rows}, indent=1, ensure_ascii=False) + "\n"
-
-
-def ledger_html(course: Course, rows: list[dict[str, Any]]) -> str:
-    """The ledger as a table for people; values that prose shows stand in ledger.json only."""
-    parts = []
-    for page in course.pages:
-        mine = [
-            row
-            for row in rows
-            if row["page"] == page.path.as_posix() and row["kind"] not in ("shown", "text")
-        ]
-        if not mine:
-            continue
-        body = "".join(_row_html(page, row) for row in mine)
-        first = mine[0]
-        parts.append(
-            f'<h2 id="of-{page.id}">{html.escape(page.title)}</h2>'
-            f"<p>{_origin(page, first)}</p>"
-            f'<div class="scroll ledger" tabindex="0" role="region" aria-label="Values of {html.escape(page.title)}">'
-            "<table><thead><tr><th>name</th><th class=num>value</th><th class=num>n</th><th class=num>spread</th>"
-            f"<th>SM clock, power</th><th>again</th></tr></thead><tbody>{body}</tbody></table></div>"
-        )
-    jumps = " · ".join(
-        f'<a href="#of-{page.id}">{html.escape(page.title)}</a>'
-        for page in course.pages
-        if any(f'id="of-{page.id}"' in part for part in parts)
-    )
-    return f"<p>Jump to: {jumps}</p>" + "".join(parts) if parts else ""
-
-
-def _origin(page: Page, row: dict[str, Any]) -> str:
-    """Where the values of a page come from, above their table."""
-    if row["gpu"] is None:
-        return "Nothing here is measured: worked out when the site was built."
-    return (
-        f"{html.escape(row['gpu'])}, driver {html.escape(str(row['driver']))}, "
-        f"{date_words(row['date'])}, commit <code>{html.escape(str(row['commit'])[:12])}</code>. "
-        f"The whole page again: <code>nox -s docs -- --page {page.path}</code>"
-    )
-
-
-def _row_html(page: Page, row: dict[str, Any]) -> str:
-    value = row["value"]
-    shown = (
-        _number(value) if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-    )
-    unit = "" if row["unit"] == "1" else f" {row['unit']}"
-    spread = row.get("spread")
-    clocks = row.get("clocks", {})
-    told = [
-        f"{clocks[key]:.0f} {unit}"
-        for key, unit in (("sm_mhz", "MHz"), ("power_w", "W"))
-        if clocks.get(key) is not None
-    ]
-    state = ", ".join([*told, *clocks.get("throttle", [])])
-    if row.get("host_bound"):
-        state += f"{', ' if state else ''}{row['host_bound']} of {row['n']} timed the host"
-    again = f"<code>{html.escape(row.get('expression', ''))}</code>"
-    if row["kind"] == "measurement":
-        command = html.escape(row["command"])
-        name = html.escape(f"Copy the command for {row['name']}")
-        again = (
-            f'<button class="copy" data-clipboard-text="{command}" aria-label="{name}">copy</button>'
-            f"<code>{command}</code>"
-        )
-    return (
-        f'<tr id="{html.escape(row["name"])}"><td>{html.escape(row["name"])}</td>'
-        f'<td class="num">{html.escape(shown + unit)}</td><td class="num">{row.get("n", "")}</td>'
-        f'<td class="num">{"" if spread is None else f"{spread:.1%}"}</td><td class="state">{html.escape(state)}</td>'
-        f"<td>{again}</td></tr>"
-    )
-
-
-def _number(value: float) -> str:
-    """Four figures, and never a power of ten that a reader would have to unfold."""
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:,.4g}"
 
 
 def moved_markdown(course: Course) -> str:

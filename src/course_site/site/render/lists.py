@@ -5,13 +5,13 @@ from __future__ import annotations
 from course_site.pages import bibliography, glossary
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.records.record import RecordError
-from course_site.site import ledger
+from course_site.site import ledger, ledger_pages
 from course_site.site.render.writer import Writer
 
 
 def every_number(writer: Writer, _block: Block) -> str:
-    """The ledger, which is put in once every page has been rendered."""
-    return writer.slot(ledger.LEDGER_TOKEN)
+    """The ledger's index, which is put in once every page has been rendered."""
+    return writer.slot(ledger_pages.TOKEN)
 
 
 def moved(writer: Writer, _block: Block) -> str:

@@ -42,7 +42,7 @@ class Writer:
         self.out = Rendered()
         self.has_numbers = course.states[page.id] in ("fresh", "foreign", "static")
         here = posixpath.dirname(site_uri(page.path.as_posix())) or "."
-        self._ledger_url = posixpath.relpath("numbers.html", here)
+        self._root_url = posixpath.relpath(".", here)
         self.file = page.path.as_posix()  # that what is wrong is said of
 
     def problem(self, message: str) -> None:
@@ -127,7 +127,8 @@ class Writer:
         row = ledger.anchor(self.course, self.page, result)
         if not row:
             return f'<span class="value" title="{about}">{html.escape(text)}</span>'
-        return f'<a class="value" href="{self._ledger_url}#{row}" title="{about}">{html.escape(text)}</a>'
+        there = posixpath.normpath(posixpath.join(self._root_url, ledger.address(row)))
+        return f'<a class="value" href="{there}" title="{about}">{html.escape(text)}</a>'
 
     def awaits_numbers(self, expression: str) -> bool:
         """True when a name belongs to a page that has no numbers yet, so that nothing is wrong with it."""
