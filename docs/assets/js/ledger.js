@@ -5,7 +5,7 @@
 
   /* numbers.html#l3.chase.k128 was the place of every row; now the index knows the page by its first word. */
   function arrive() {
-    var name = decodeURIComponent(location.hash.slice(1)), dot = name.indexOf(".");
+    var name = location.hash.slice(1), dot = name.indexOf(".");
     var line = dot > 0 && document.getElementById("of-" + name.slice(0, dot));
     if (line) location.replace(line.querySelector("a").href + location.hash);
   }
@@ -51,7 +51,7 @@
 
   /* Who follows a link to a row wants to see it, whatever the filter says. */
   function show() {
-    var row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    var row = document.getElementById(location.hash.slice(1));
     if (!row || !row.hidden) return;
     field.value = "";
     filter();
@@ -59,6 +59,7 @@
   }
 
   box.hidden = false;
+  field.addEventListener("focus", function () { if (!groups) read(); });
   field.addEventListener("input", soon);
   window.addEventListener("hashchange", show);
   window.addEventListener("pageshow", function () { if (field.value) filter(); });
