@@ -1,6 +1,7 @@
 """The cohort's plan as a calendar: right instants, every session once, and one clear line for what is wrong."""
 
 import itertools
+import shutil
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -9,8 +10,11 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from course_site.sessions import cohort
-from course_site.sessions.cohort import CohortError, calendar, events, read_cohort
-from course_site.sessions.session import SESSIONS, load_sessions
+from course_site.sessions.cohort import calendar, events, read_cohort
+from course_site.sessions.plan_file import PlanError
+from course_site.sessions.session import load_sessions
+from course_site.sessions.stops import FILE as ROAD_FILE
+from course_site.sessions.stops import read_road
 
 icalendar = pytest.importorskip("icalendar")
 
@@ -31,7 +35,7 @@ def parsed(sessions, zone="Europe/Berlin", start=START, at=time(18, 5)):
 
 def test_every_session_stands_in_the_calendar_once_and_as_long_as_it_is(sessions):
     book = parsed(sessions)
-    for name in SESSIONS:
+    for name in read_road(ROOT).sessions:
         event = book[f"{name}-{START}"]
         assert event["dtend"].dt - event["dtstart"].dt == timedelta(minutes=sessions[name].minutes)
         assert sessions[name].title in str(event["summary"])
@@ -52,7 +56,7 @@ def test_no_two_sessions_overlap(sessions):
         for event in parsed(sessions).values()
         if isinstance(event["dtstart"].dt, datetime)
     )
-    assert len(timed) == len(SESSIONS)
+    assert len(timed) == len(read_road(ROOT).sessions)
     assert all(before[1] <= after[0] for before, after in itertools.pairwise(timed))
 
 
@@ -68,7 +72,7 @@ def test_homework_is_due_on_the_next_teaching_day_and_the_capstone_has_its_dates
 
 def test_a_measured_value_has_no_place_in_a_calendar(sessions):
     planted = {**sessions, "w2": replace(sessions["w2"], homework="Reach {{ l5.sgemm.last_of_cublas }}.")}
-    with pytest.raises(CohortError, match=r"w2.toml: .*holds a measured value, and a calendar"):
+    with pytest.raises(PlanError, match=r"w2.toml: .*holds a measured value, and a calendar"):
         events(read_cohort(ROOT), planted, START, time(18, 5), ZoneInfo("UTC"))
 
 
@@ -155,7 +159,8 @@ def test_a_wrong_plan_is_refused_by_name(tmp_path, old, new, said):
     path = tmp_path / cohort.FILE
     path.parent.mkdir(parents=True)
     path.write_text(PLAN.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(CohortError) as raised:
+    shutil.copy(ROOT / ROAD_FILE, tmp_path / ROAD_FILE)
+    with pytest.raises(PlanError) as raised:
         read_cohort(tmp_path)
     assert str(raised.value).startswith(f"{cohort.FILE}: ")
     assert said in str(raised.value)

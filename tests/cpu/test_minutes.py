@@ -1,9 +1,14 @@
+import shutil
 from pathlib import Path
 
 import pytest
 
 from course_site.sessions.minutes import MINUTES_FOLDER, Taken, read_minutes
 from course_site.sessions.session import read_session
+from course_site.sessions.stops import FILE as ROAD_FILE
+from course_site.sessions.stops import read_road
+
+ROOT = Path(__file__).resolve().parents[2]
 
 MAP = """
 title = "A session"
@@ -31,6 +36,7 @@ def root(tmp_path: Path) -> Path:
     file = tmp_path / "handbook" / "sessions" / "w1.toml"
     file.parent.mkdir(parents=True)
     file.write_text(MAP, encoding="utf-8")
+    shutil.copy(ROOT / ROAD_FILE, tmp_path / ROAD_FILE)
     return tmp_path
 
 
@@ -41,7 +47,7 @@ def hand_in(root, text, name=f"w1/{NAME}"):
 
 
 def read(root):
-    session, _ = read_session(root / "handbook/sessions/w1.toml", root)
+    session, _ = read_session(root / "handbook/sessions/w1.toml", root, read_road(root))
     return read_minutes(root, {"w1": session})
 
 

@@ -14,7 +14,9 @@ from course_site.numbers import lint
 from course_site.pages.headings import headings
 from course_site.pages.page import find_pages
 from course_site.sessions import checks as session_checks
-from course_site.sessions.session import SESSIONS, is_idle, load_sessions, read_sessions, visible
+from course_site.sessions.session import is_idle, load_sessions, read_sessions, visible
+from course_site.sessions.stops import FILE as ROAD_FILE
+from course_site.sessions.stops import read_road
 from course_site.sessions.views import as_plain
 from course_site.site.course import load_course
 from course_site.site.render.page import render_course
@@ -110,6 +112,7 @@ def root(tmp_path, monkeypatch):
     write(root, "handbook/sessions/w1.toml", sample())
     write(root, "handbook/sessions/w2.toml", "title = 'To come'\nstudent_page = 'docs/w2.py'\n")
     write(root, "handbook/sessions/cohort.toml", "weeks = 4\n")
+    shutil.copy(REPOSITORY / ROAD_FILE, root / ROAD_FILE)
     return root
 
 
@@ -553,7 +556,7 @@ def test_the_words_of_a_link_may_be_code(root):
 
 
 def test_every_session_has_its_map():
-    assert list(load_sessions(REPOSITORY)) == list(SESSIONS)
+    assert list(load_sessions(REPOSITORY)) == list(read_road(REPOSITORY).sessions)
 
 
 def test_the_maps_of_the_course_have_no_fault():

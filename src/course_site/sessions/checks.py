@@ -16,10 +16,8 @@ from course_site.pages.headings import headings
 from course_site.pages.page import Page
 from course_site.pages.plain_text import without_code
 from course_site.sessions.minutes import Taken, read_minutes
-from course_site.sessions.session import FOLDER, SESSIONS, Complaint, Session, Step, read_sessions
-
-# The page that measures the waits.
-DEMOS = "demos"
+from course_site.sessions.session import Complaint, Session, Step, read_sessions
+from course_site.sessions.stops import FOLDER, Road, load_road
 
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 _FORMULA = re.compile(r"(?<![\\$])\$(?![\s$])[^$\n]*?(?<![\s\\])\$(?!\d)|\\\(.+?\\\)")
@@ -37,6 +35,7 @@ class Report:
     """
 
     sessions: dict[str, Session] = field(default_factory=dict)
+    road: Road = field(default_factory=Road)
     complaints: list[Complaint] = field(default_factory=list)
     to_come: dict[str, int] = field(default_factory=dict)
     unmeasured: list[str] = field(default_factory=list)
@@ -74,10 +73,10 @@ class Course(Protocol):
 
 def check(course: Course) -> Report:
     """Read every map of the course and check it; nothing is raised."""
-    sessions, complaints = read_sessions(course.root)
-    report = Report(sessions, complaints)
     if not (course.root / FOLDER).is_dir():
-        return report
+        return Report()
+    sessions, complaints = read_sessions(course.root)
+    report = Report(sessions, load_road(course.root), complaints)
     try:
         labs = find_labs(course.root)
     except LabError as error:
@@ -93,7 +92,7 @@ def check(course: Course) -> Report:
 
 def missing(report: Report) -> list[str]:
     """Sessions without a map."""
-    return [name for name in SESSIONS if name not in report.sessions]
+    return [name for name in report.road.sessions if name not in report.sessions]
 
 
 def measured_commands(page: Page) -> dict[str, str]:
@@ -171,8 +170,8 @@ class _Checker:
     # --- demos ------------------------------------------------------------------------------------
 
     def check_demos(self) -> None:
-        course, session = self.course, self.session
-        page = next((page for page in course.pages if page.id == DEMOS), None)
+        course, session, measured = self.course, self.session, self.report.road.waits
+        page = next((page for page in course.pages if page.id == measured), None)
         commands = measured_commands(page) if page else {}
         for i, demo in enumerate(session.demos, 1):
             if demo.fallback:
@@ -180,11 +179,11 @@ class _Checker:
             wanted = commands.get(demo.name)
             if wanted is not None and page and one_line(demo.command) != one_line(wanted):
                 self.wrong(f"demo {i}, command", f"is not what {page.path} measures: {one_line(wanted)}")
-            if page is None or not course.has_numbers(DEMOS):
+            if page is None or not course.has_numbers(measured):
                 self._unmeasured(demo.name)
                 continue
             try:
-                wait = float(course.scopes[DEMOS].resolve(f"{demo.name}.wait_s").value)
+                wait = float(course.scopes[measured].resolve(f"{demo.name}.wait_s").value)
             except ExpressionError:
                 self.wrong(
                     f"demo {i}",

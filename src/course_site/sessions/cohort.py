@@ -10,26 +10,17 @@ import argparse
 import itertools
 import os
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from course_site.sessions.session import FOLDER, SESSIONS, Session, read_sessions, visible
+from course_site.sessions.plan_file import PlanError, PlanFile, Table
+from course_site.sessions.session import Session, read_sessions, visible
+from course_site.sessions.stops import FOLDER, read_road
 
 FILE = f"{FOLDER}/cohort.toml"
-KEYS = {
-    "": {"title", "weeks", "days_per_week", "day", "capstone"},
-    "day": {"week", "day", "sessions"},
-    "capstone": {"week", "day", "title", "text"},
-}
-
-
-class CohortError(ValueError):
-    """The plan or what was typed is wrong: one line, what, where, what to do."""
 
 
 @dataclass(frozen=True)
@@ -96,48 +87,41 @@ def read_cohort(root: Path) -> Cohort:
     """The plan, checked: every session on exactly one day, in an order that goes forward.
 
     Raises:
-        CohortError: see the class.
+        PlanError: see the class.
     """
-    path = root / FILE
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise CohortError(f"{FILE}: cannot be read as TOML: {str(error).splitlines()[0]}") from None
-    _known(data, "", "")
-    weeks, days = _whole(data, "weeks", ""), _whole(data, "days_per_week", "")
-    if not 1 <= days <= 7:
-        raise CohortError(f"{FILE}: days_per_week: a week has 1 to 7 days, not {days}")
-    plan = [_day(table, f"day {i}", weeks, days) for i, table in enumerate(data.get("day", []), 1)]
+    file, sessions = PlanFile(root, FILE), read_road(root).sessions
+    file.known(file.data, ("title", "weeks", "days_per_week", "day", "capstone"))
+    if not 1 <= file.whole(file.data, "days_per_week") <= 7:
+        raise file.wrong(f"a week has 1 to 7 days, not {file.data['days_per_week']}", "days_per_week")
+    plan = [_day(file, table, f"day {i}", sessions) for i, table in enumerate(file.tables("day"), 1)]
     milestones = [
-        _milestone(t, f"capstone {i}", weeks, days) for i, t in enumerate(data.get("capstone", []), 1)
+        _milestone(file, table, f"capstone {i}") for i, table in enumerate(file.tables("capstone"), 1)
     ]
     for before, after in itertools.pairwise(plan):
         if (before.week, before.day) >= (after.week, after.day):
-            raise CohortError(
-                f"{FILE}: week {after.week}, day {after.day} stands after week {before.week}, day {before.day}: "
+            raise file.wrong(
+                f"week {after.week}, day {after.day} stands after week {before.week}, day {before.day}: "
                 "put the days in their order"
             )
     taught = [name for day in plan for name in day.sessions]
-    for name in SESSIONS:
+    for name in sessions:
         if taught.count(name) != 1:
-            raise CohortError(
-                f"{FILE}: session {name!r} stands on {taught.count(name)} days; it needs exactly one"
-            )
-    return Cohort(_text(data, "title", ""), tuple(plan), tuple(milestones))
+            raise file.wrong(f"session {name!r} stands on {taught.count(name)} days; it needs exactly one")
+    return Cohort(file.text(file.data, "title"), tuple(plan), tuple(milestones))
 
 
 def entries(cohort: Cohort, sessions: Mapping[str, Session]) -> list[Entry]:
     """Everything that stands in the calendar, without dates: the one source of the file, here and in the browser.
 
     Raises:
-        CohortError: a session has no map yet, or a text holds what a calendar cannot show.
+        PlanError: a session has no map yet, or a text holds what a calendar cannot show.
     """
     found: list[Entry] = []
     for number, day in enumerate(cohort.days):
         after = 0
         for name in day.sessions:
             if name not in sessions:
-                raise CohortError(f"{FILE}: session {name!r} has no map yet: write {FOLDER}/{name}.toml")
+                raise PlanError(f"{FILE}: session {name!r} has no map yet: write {FOLDER}/{name}.toml")
             session = sessions[name]
             text = (
                 f"{_words(session.about, session.path)}\n"
@@ -225,11 +209,11 @@ def main(arguments: list[str], root: Path | None = None) -> int:
         cohort = read_cohort(root)
         sessions, complaints = read_sessions(root)
         if complaints:
-            raise CohortError(str(complaints[0]))
+            raise PlanError(str(complaints[0]))
         found = events(cohort, sessions, start, at, zone, options.site)
         content = calendar(cohort.title, found, datetime.now(UTC))
         _write(options.out, content)
-    except CohortError as error:
+    except PlanError as error:
         print(f"calendar: {error}", file=sys.stderr)
         return 1
     except ModuleNotFoundError:
@@ -246,7 +230,7 @@ def _write(path: Path, content: bytes) -> None:
         unfinished.replace(path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
-        raise CohortError(
+        raise PlanError(
             f"--out {path}: {error.strerror}; name a file in a folder that you may write to"
         ) from None
 
@@ -255,12 +239,10 @@ def _start(text: str) -> date:
     try:
         found = date.fromisoformat(text)
     except ValueError:
-        raise CohortError(f"--start {text}: is no date; write it as 2027-01-11") from None
+        raise PlanError(f"--start {text}: is no date; write it as 2027-01-11") from None
     if found.weekday() != 0:
         monday = found - timedelta(days=found.weekday())
-        raise CohortError(
-            f"--start {text}: is a {found:%A}; the plan begins on a Monday, for example {monday}"
-        )
+        raise PlanError(f"--start {text}: is a {found:%A}; the plan begins on a Monday, for example {monday}")
     return found
 
 
@@ -268,20 +250,20 @@ def _time(text: str) -> time:
     try:
         return datetime.strptime(text, "%H:%M").time()
     except ValueError:
-        raise CohortError(f"--at {text}: is no time of day; write it as 18:00") from None
+        raise PlanError(f"--at {text}: is no time of day; write it as 18:00") from None
 
 
 def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise CohortError(f"--zone {name}: is no time zone; write it as Europe/Berlin") from None
+        raise PlanError(f"--zone {name}: is no time zone; write it as Europe/Berlin") from None
 
 
 def _words(text: str, where: str) -> str:
     """A text without marks. Measured values have no place in a calendar, which nobody renews."""
     if "{{" in text:
-        raise CohortError(
+        raise PlanError(
             f"{where}: {text[:40]!r} …: holds a measured value, and a calendar cannot renew it: leave it out"
         )
     return visible(text)
@@ -295,57 +277,31 @@ def _moment(day: date, at: time, zone: ZoneInfo) -> datetime:
     local = datetime.combine(day, at, tzinfo=zone)
     moment = local.astimezone(UTC)
     if moment.astimezone(zone).replace(tzinfo=None) != local.replace(tzinfo=None):
-        raise CohortError(f"--at {at:%H:%M}: does not exist on {day} in {zone}: the clocks go forward")
+        raise PlanError(f"--at {at:%H:%M}: does not exist on {day} in {zone}: the clocks go forward")
     return moment
 
 
-def _day(table: Mapping[str, Any], where: str, weeks: int, days: int) -> Day:
-    _known(table, "day", where)
+def _day(file: PlanFile, table: Table, where: str, sessions: Sequence[str]) -> Day:
+    file.known(table, ("week", "day", "sessions"), where)
     names = table.get("sessions")
     if not isinstance(names, list) or not names:
-        raise CohortError(f"{FILE}: {where}, sessions: name one or more of {', '.join(SESSIONS)}")
+        raise file.wrong(f"name one or more of {', '.join(sessions)}", where, "sessions")
     for name in names:
-        if name not in SESSIONS:
-            raise CohortError(
-                f"{FILE}: {where}, sessions: {name!r} is no session; known: {', '.join(SESSIONS)}"
-            )
-    return Day(*_place(table, where, weeks, days), tuple(names))
+        if name not in sessions:
+            raise file.wrong(f"{name!r} is no session; known: {', '.join(sessions)}", where, "sessions")
+    return Day(*_place(file, table, where), tuple(names))
 
 
-def _milestone(table: Mapping[str, Any], where: str, weeks: int, days: int) -> Milestone:
-    _known(table, "capstone", where)
+def _milestone(file: PlanFile, table: Table, where: str) -> Milestone:
+    file.known(table, ("week", "day", "title", "text"), where)
     return Milestone(
-        *_place(table, where, weeks, days), _text(table, "title", where), _text(table, "text", where)
+        *_place(file, table, where), file.text(table, "title", where), file.text(table, "text", where)
     )
 
 
-def _place(table: Mapping[str, Any], where: str, weeks: int, days: int) -> tuple[int, int]:
-    week, day = _whole(table, "week", where), _whole(table, "day", where)
+def _place(file: PlanFile, table: Table, where: str) -> tuple[int, int]:
+    week, day = file.whole(table, "week", where), file.whole(table, "day", where)
+    weeks, days = file.whole(file.data, "weeks"), file.whole(file.data, "days_per_week")
     if not 1 <= week <= weeks or not 1 <= day <= days:
-        raise CohortError(
-            f"{FILE}: {where}: week {week}, day {day} lies outside of {weeks} weeks of {days} days"
-        )
+        raise file.wrong(f"week {week}, day {day} lies outside of {weeks} weeks of {days} days", where)
     return week, day
-
-
-def _known(table: Mapping[str, Any], kind: str, where: str) -> None:
-    for key in table:
-        if key not in KEYS[kind]:
-            place = f"{where}, {key}" if where else key
-            raise CohortError(f"{FILE}: {place}: unknown key; known: {', '.join(sorted(KEYS[kind]))}")
-
-
-def _whole(table: Mapping[str, Any], key: str, where: str) -> int:
-    value = table.get(key)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise CohortError(
-            f"{FILE}: {f'{where}, ' if where else ''}{key}: needs a whole number, got {value!r}"
-        )
-    return value
-
-
-def _text(table: Mapping[str, Any], key: str, where: str) -> str:
-    value = table.get(key)
-    if not isinstance(value, str) or not value.strip():
-        raise CohortError(f"{FILE}: {f'{where}, ' if where else ''}{key}: needs a text, got {value!r}")
-    return value.strip()

@@ -1,4 +1,4 @@
-"""You are here: the fourteen stops of the course in one line, drawn on top of every session's pages."""
+"""You are here: the stops of the course in one line, drawn on top of every session's pages."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import html
 from collections.abc import Mapping
 
 from course_site.pages.addresses import Address
-from course_site.sessions.session import FIRST_HALF, SECOND_HALF, STOPS, Session
+from course_site.sessions.session import Session
+from course_site.sessions.stops import Road
 
-HALVES = (("Make the multiply fast", FIRST_HALF), ("Make the model fast", SECOND_HALF))
 # The three pages of a session: each road leads from one kind to the same kind.
 VIEWS = ("student_page", "map_page", "chapter")
 _OTHERS = {
@@ -21,7 +21,7 @@ _OTHERS = {
 def place_of(path: str, sessions: Mapping[str, Session]) -> tuple[Session, str] | None:
     """The session a page belongs to and which of its pages it is; None for a page off the road.
 
-    The opening stands before the road: only its map has one.
+    Of a session before the road only the map has one.
     """
     for session in sessions.values():
         for view in VIEWS:
@@ -30,23 +30,21 @@ def place_of(path: str, sessions: Mapping[str, Session]) -> tuple[Session, str] 
     return None
 
 
-def road_html(here: Session, view: str, sessions: Mapping[str, Session], address: Address) -> str:
+def road_html(here: Session, view: str, road: Road, sessions: Mapping[str, Session], address: Address) -> str:
     """The road as a list of links, with the two halves of the course.
 
     Args:
         view: which page of the session this is, one of VIEWS.
         address: a page of the repository, seen from here; None while it is to come.
     """
-    stops = len(STOPS)
+    stops = len(road.stops)
     at = (
-        f"{here.stop} is stop {STOPS.index(here.id) + 1} of {stops}"
-        if here.stop
-        else f"before the first of {stops} stops"
+        f"{here.stop} is stop {here.number} of {stops}" if here.stop else f"before the first of {stops} stops"
     )
     halves = []
-    for words, names in HALVES:
+    for words, names in road.halves:
         items = "".join(_stop(name, here, view, sessions, address) for name in names)
-        start = STOPS.index(names[0]) + 1
+        start = road.number(names[0])
         now = ' class="now"' if here.id in names else ""
         halves.append(f'<div class="half"><p{now}>{words}</p><ol start="{start}">{items}</ol></div>')
     links = [
@@ -66,9 +64,8 @@ def _stop(name: str, here: Session, view: str, sessions: Mapping[str, Session], 
     title = html.escape(f"{short} · {session.title}" if session else short)
     if name == here.id:
         return f'<li class="here"><span aria-current="page" title="{title}, you are here"><b>{short}</b></span></li>'
-    passed = bool(here.stop) and STOPS.index(name) < STOPS.index(here.id)
     target = address(getattr(session, view)) if session else None
     if target is None:
         return f'<li class="to-come"><span title="{title}, page to come">{short}</span></li>'
-    css = ' class="passed"' if passed else ""
+    css = ' class="passed"' if session and session.number < here.number else ""
     return f'<li{css}><a href="{html.escape(target)}" title="{title}">{short}</a></li>'

@@ -13,31 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-FOLDER = "handbook/sessions"
-MINUTES = {"workshop": 180, "lecture": 120, "opening": 5}
-# The road: the order of the stops, and where its second half begins.
-FIRST_HALF = ("l1", "l2", "l3", "l4", "l5", "l6", "l7")
-SECOND_HALF = ("l8", "w1", "w2", "w3", "w4", "w5", "w6")
-STOPS = FIRST_HALF + SECOND_HALF
-SESSIONS = ("opening", *STOPS)
-# Where the blocks of a session must begin and end; a lecture's are its author's.
-BOUNDARIES = {
-    "opening": (0, 1, 2, 4, 5),
-    "w1": (0, 20, 45, 90, 100, 150, 180),
-    "w2": (0, 25, 70, 80, 140, 180),
-    "w3": (0, 20, 70, 80, 150, 180),
-    "w4": (0, 30, 75, 85, 140, 180),
-    "w5": (0, 30, 70, 80, 150, 180),
-    "w6": (0, 60, 120, 180),
-}
-KINDS = ("board", "by hand", "live build", "demo", "benchmark", "reading", "tour", "discussion", "break")
+from course_site.sessions.plan_file import PlanError
+from course_site.sessions.stops import FILE as ROAD_FILE
+from course_site.sessions.stops import FOLDER, KINDS, Kind, Road, read_road
+
 LONGEST_STEP = 15
 # Characters that a reader sees: a link counts by its words.
 LIMITS = {"title": 45, "say": 260, "board": 160, "fingers": 200, "room": 160, "cut": 120, "trip": 160}
-# The one kind of step that may go without fingers, by session; it says why.
-EXEMPT = {"w2": "reading", "w6": "demo"}
 # Files of the folder that are no session map.
-NO_MAPS = frozenset({"cohort"})
+NO_MAPS = frozenset({"cohort", Path(ROAD_FILE).stem})
 
 
 def _words(text: str) -> frozenset[str]:
@@ -71,8 +55,8 @@ class Demo:
     """A live demo: what is typed in the room, what is typed the day before, and what to show if the GPU fails.
 
     Attributes:
-        name: its wait is the value demos.<name>.wait_s.
         fallback: page#anchor with the recorded result.
+        wait: the name of its measured wait, in seconds.
     """
 
     name: str
@@ -80,11 +64,7 @@ class Demo:
     command: str
     preflight: str
     fallback: str
-
-    @property
-    def wait(self) -> str:
-        """The name of its measured wait, in seconds."""
-        return f"demos.{self.name}.wait_s"
+    wait: str
 
 
 @dataclass(frozen=True)
@@ -145,8 +125,10 @@ class Session:
     """One session map.
 
     Attributes:
-        id: the stem of its file: opening, l1 … l8, w1 … w6.
+        id: the stem of its file, which is its name on the road.
         path: its file in the repository.
+        number: its stop on the road, from 1; 0 if it stands before the road.
+        minutes: how long it is, by its kind.
         student_page, map_page, chapter: repository paths; the student page may be to come, or "".
         lab: a lab's name, or "".
         figure, alt: the drawing of the finished board.
@@ -154,8 +136,10 @@ class Session:
 
     id: str
     path: str
+    number: int
     title: str
     kind: str
+    minutes: int
     about: str
     artifact: str
     student_page: str
@@ -172,14 +156,9 @@ class Session:
     blocks: tuple[Block, ...]
 
     @property
-    def minutes(self) -> int:
-        """How long the session is, by its kind."""
-        return MINUTES.get(self.kind, 0)
-
-    @property
     def stop(self) -> str:
-        """Its name on the road: L1, W1; "" for the opening, which stands before the road."""
-        return self.id.upper() if self.id in STOPS else ""
+        """Its name on the road: L1, W1; "" before the road."""
+        return self.id.upper() if self.number else ""
 
     @property
     def name(self) -> str:
@@ -197,8 +176,7 @@ class Session:
     def strings(self) -> Iterator[tuple[str, str]]:
         """Every Markdown string with its place in the file."""
         yield from (("about", self.about), ("artifact", self.artifact), ("homework", self.homework))
-        for name, texts in (("prepare", self.prepare),):
-            yield from ((f"{name} {i}", text) for i, text in enumerate(texts, 1))
+        yield from ((f"prepare {i}", text) for i, text in enumerate(self.prepare, 1))
         for name, pairs in (("exit_ticket", self.exit_ticket), ("questions", self.questions)):
             for i, pair in enumerate(pairs, 1):
                 yield f"{name} {i}, ask", pair.ask
@@ -232,26 +210,31 @@ def read_sessions(root: Path) -> tuple[dict[str, Session], list[Complaint]]:
     """Every session map, and all that is wrong with the files by themselves."""
     sessions: dict[str, Session] = {}
     complaints: list[Complaint] = []
-    paths = {path.stem: path for path in sorted((root / FOLDER).glob("*.toml"))}
-    paths = {stem: path for stem, path in paths.items() if stem not in NO_MAPS}
-    for name in [*(n for n in SESSIONS if n in paths), *(n for n in paths if n not in SESSIONS)]:
-        session, wrong = read_session(paths[name], root)
+    try:
+        road = read_road(root)
+    except PlanError as error:
+        path, _, message = str(error).partition(": ")
+        return {}, [Complaint(path, "", message)]
+    paths = {path.stem: path for path in sorted((root / FOLDER).glob("*.toml")) if path.stem not in NO_MAPS}
+    for name in [*(n for n in road.sessions if n in paths), *(n for n in paths if n not in road.sessions)]:
+        session, wrong = read_session(paths[name], root, road)
         complaints += wrong
-        if session and name in SESSIONS:
+        if session:
             sessions[name] = session
     return sessions, complaints
 
 
-def read_session(path: Path, root: Path) -> tuple[Session | None, list[Complaint]]:
-    """One session map and all that is wrong with it; None for a file that is no TOML."""
-    reader = _Reader(path.relative_to(root).as_posix())
+def read_session(path: Path, root: Path, road: Road) -> tuple[Session | None, list[Complaint]]:
+    """One session map and all that is wrong with it; None for a file that is no TOML or no session of the road."""
+    reader = _Reader(path.relative_to(root).as_posix(), road)
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reader.wrong("", f"cannot be read as TOML: {str(error).splitlines()[0]}")
         return None, reader.complaints
-    if path.stem not in SESSIONS:
-        reader.wrong("", f"{path.stem!r} is no session; the files are called {', '.join(SESSIONS)}")
+    if path.stem not in road.sessions:
+        reader.wrong("", f"{path.stem!r} is no session; the files are called {', '.join(road.sessions)}")
+        return None, reader.complaints
     return reader.session(path.stem, data), reader.complaints
 
 
@@ -279,6 +262,7 @@ class _Reader:
     """Reads one file leniently and notes everything that is wrong with it."""
 
     path: str
+    road: Road
     complaints: list[Complaint] = field(default_factory=list)
 
     def wrong(self, key: str, message: str) -> None:
@@ -356,11 +340,10 @@ class _Reader:
 
     def session(self, name: str, data: Mapping[str, Any]) -> Session:
         self.known(data, SESSION_KEYS)
-        opening = name == "opening"
-        kind = self.text(data, "kind", needed="workshop, lecture or opening")
-        expected = "opening" if opening else "workshop" if name.startswith("w") else "lecture"
-        if kind and name in SESSIONS and kind != expected:
-            self.wrong("kind", f"is {kind!r}, and {name} is a {expected}")
+        number, expected = self.road.number(name), self.road.kinds[name]
+        kind = self.text(data, "kind", needed=f"{expected.name!r}, as in {ROAD_FILE}")
+        if kind and kind != expected.name:
+            self.wrong("kind", f"is {kind!r}, and {name} is a {expected.name}")
         board = data.get("board", {})
         if not isinstance(board, dict) or not board:
             self.wrong("board", "is missing: write [board] with figure and alt")
@@ -378,17 +361,19 @@ class _Reader:
         session = Session(
             id=name,
             path=self.path,
+            number=number,
             title=self.text(data, "title", needed="the session's title"),
-            kind=expected,
+            kind=expected.name,
+            minutes=expected.minutes,
             about=self.text(data, "about", needed="one sentence: what it is really about"),
             artifact=self.text(data, "artifact", needed="the one thing every student leaves with"),
-            student_page=self.text(data, "student_page", needed="" if opening else "the students' page"),
+            student_page=self.text(data, "student_page", needed="the students' page" if number else ""),
             map_page=self.text(data, "map_page", needed="the page with this map"),
             chapter=self.text(data, "chapter", needed="the mentor's chapter"),
             lab=self.text(data, "lab"),
             prepare=tuple(text.strip() for text in prepare),
-            exit_ticket=self.pairs(data, "exit_ticket", 0 if opening else 2, 3),
-            questions=self.pairs(data, "questions", 1 if opening else 4, 8),
+            exit_ticket=self.pairs(data, "exit_ticket", expected.exit_ticket, 3),
+            questions=self.pairs(data, "questions", expected.questions, 8),
             homework=self.text(data, "homework"),
             figure=self.text(board, "figure", "board", needed="the drawing of the finished board"),
             alt=self.text(board, "alt", "board", needed="what the drawing shows"),
@@ -411,6 +396,7 @@ class _Reader:
                 command=self.text(table, "command", where, needed="what is typed in the room"),
                 preflight=self.text(table, "preflight", where, needed="what is typed the day before"),
                 fallback=self.text(table, "fallback", where, needed="page#anchor with the recorded result"),
+                wait=f"{self.road.waits}.{table.get('name', '')}.wait_s",
             )
             if demo.name and not demo.name.isidentifier():
                 self.wrong(f"{where}, name", f"{demo.name!r} is no Python name, such as w1_benchmark")
@@ -419,7 +405,7 @@ class _Reader:
             demos.append(demo)
         return tuple(demos)
 
-    def blocks(self, name: str, kind: str, data: Mapping[str, Any]) -> tuple[Block, ...]:
+    def blocks(self, name: str, kind: Kind, data: Mapping[str, Any]) -> tuple[Block, ...]:
         blocks: list[Block] = []
         number = 1
         for i, table in enumerate(self.tables(data, "block"), 1):
@@ -446,8 +432,8 @@ class _Reader:
         self.check_cover(name, kind, blocks)
         return tuple(blocks)
 
-    def check_cover(self, name: str, kind: str, blocks: list[Block]) -> None:
-        minutes = MINUTES[kind]
+    def check_cover(self, name: str, kind: Kind, blocks: list[Block]) -> None:
+        minutes = kind.minutes
         if not blocks:
             self.wrong("block", f"there is none: write [[block]] from 0 to {minutes}")
             return
@@ -461,10 +447,10 @@ class _Reader:
             place = max(place, block.end)
         if place != minutes:
             what = f"gap: nothing is planned from minute {place} to {minutes}" if place < minutes else (
-                f"ends at minute {place}, and a {kind} has {minutes}"
+                f"ends at minute {place}, and a {kind.name} has {minutes}"
             )  # fmt: skip
             self.wrong(f"block {len(blocks)}", what)
-        fixed = BOUNDARIES.get(name)
+        fixed = self.road.boundaries.get(name)
         found = (blocks[0].start, *(block.end for block in blocks))
         if fixed and found != fixed:
             self.wrong(
@@ -492,10 +478,10 @@ class _Reader:
                 self.wrong(f"{where}, minutes", f"is {minutes}: a step takes at least one minute")
             rest = kind == "break"
             exempt = self.text(step, "exempt", where)
-            if exempt and EXEMPT.get(name) != kind:
+            if exempt and self.road.exempt.get(name) != kind:
                 self.wrong(
                     f"{where}, exempt",
-                    "only w2's reading steps and w6's demos may do without fingers: give it some",
+                    f"only {self.road.exempt_words} may do without fingers: give it some",
                 )
                 exempt = ""
             stage = self.whole(step, "stage", where)

@@ -27,7 +27,7 @@ from course_site.records.record import write_atomically
 from course_site.sessions import checks
 from course_site.sessions.print_sheet import sheet_files
 from course_site.sessions.run_view import run_files
-from course_site.sessions.session import FOLDER
+from course_site.sessions.stops import FOLDER
 from course_site.sessions.views import as_plain
 from course_site.site import again, ledger, ledger_pages
 from course_site.site.course import Course, load_course

@@ -9,7 +9,6 @@ from course_site.pages import bibliography, blocks, glossary
 from course_site.pages.addresses import address_from
 from course_site.pages.blocks import DirectiveError
 from course_site.sessions import road
-from course_site.sessions.session import STOPS
 from course_site.site import ledger
 from course_site.site.course import Course
 from course_site.site.render import exercises, files, lists, measured, plans
@@ -39,8 +38,6 @@ BLOCKS = {
     "bibliography": lists.sources,
 }
 
-_STOP = re.compile(rf"^\*\[(?:{'|'.join(STOPS).upper()})\]:.*\n?", re.MULTILINE)
-
 
 def render_course(course: Course) -> dict[str, Rendered]:
     """Render every page, by its id; what is wrong is noted in `course.problems`."""
@@ -69,8 +66,10 @@ def _render(writer: Writer) -> Rendered:
         writer.problem(f"cites {error.args[0]!r}, which docs/bibliography.toml does not have")
         footnotes = ""
     abbreviations = _abbreviations(markdown, writer.course.terms)
-    if writer.page.path.parts[0] == "handbook":  # among mentors, L1 is a lecture and no cache
-        abbreviations = _STOP.sub("", abbreviations)
+    stops = writer.course.maps.road.stops
+    if stops and writer.page.path.parts[0] == "handbook":  # among mentors, L1 is a lecture and no cache
+        named = rf"^\*\[(?:{'|'.join(stops).upper()})\]:.*\n?"
+        abbreviations = re.sub(named, "", abbreviations, flags=re.MULTILINE)
     writer.out.markdown = "\n\n".join(filter(None, [markdown, footnotes, abbreviations])) + "\n"
     return writer.out
 
@@ -98,13 +97,13 @@ def _with_stamp(writer: Writer, markdown: str) -> str:
 
 def _road(writer: Writer) -> str:
     """Where this page stands in the course, if it is a session's."""
-    sessions = writer.course.maps.sessions
-    place = road.place_of(writer.page.path.as_posix(), sessions)
+    maps = writer.course.maps
+    place = road.place_of(writer.page.path.as_posix(), maps.sessions)
     if place is None:
         return ""
     pages = {page.path.as_posix(): page for page in writer.course.pages}
     address = address_from(writer.page.path.as_posix(), pages)
-    return road.road_html(*place, sessions, address)
+    return road.road_html(*place, maps.road, maps.sessions, address)
 
 
 def _stamp(writer: Writer) -> str:

@@ -14,6 +14,7 @@ from course_site.pages.headings import headings, section_of_lab
 from course_site.pages.plain_text import without_marks
 from course_site.sessions import checks, cohort, cohort_page
 from course_site.sessions import map as maps
+from course_site.sessions.plan_file import PlanError
 from course_site.site.render.writer import Writer, details, div
 
 
@@ -81,7 +82,7 @@ def weeks_or_calendar(writer: Writer, block: Block) -> str:
     try:
         plan = cohort.read_cohort(writer.course.root)
         cohort.entries(plan, sessions)  # says what no calendar can show
-    except cohort.CohortError as error:
+    except PlanError as error:
         path, _, message = str(error).partition(": ")
         writer.course.problem(path, message)
         return ""

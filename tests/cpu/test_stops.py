@@ -1,0 +1,53 @@
+"""The road as data: the one of the course holds, and each planted fault is refused in one line."""
+
+from pathlib import Path
+
+import pytest
+
+from course_site.sessions.plan_file import PlanError
+from course_site.sessions.session import read_sessions
+from course_site.sessions.stops import FILE, Road, load_road, read_road
+
+ROOT = Path(__file__).resolve().parents[2]
+FAULTS = {
+    "twice": ('stops = ["l8", "w1"', 'stops = ["l8", "l1"', "session 'l1' stands there 2 times"),
+    "kindless": ('sessions = ["w1", "w2"', 'sessions = ["w1"', "kind: 'w2' is of no kind"),
+    "two kinds": ('"l7", "l8"]', '"l7", "l8", "w1"]', "kind.workshop: 'w1' is a lecture already"),
+    "stranger": ('"l7", "l8"]', '"l7", "l9"]', "kind.lecture: 'l9' is no session; known: opening, l1"),
+    "bounds": ("w6 = [0, 60, 120, 180]", "w6 = [0, 60, 120]", "boundaries, w6: write minutes that rise from 0 to 180"),
+    "bounds back": ("w6 = [0, 60, 120, 180]", "w6 = [0, 120, 60, 180]", "boundaries, w6: write minutes that rise"),
+    "bounds of nobody": ("w6 = [0,", "w9 = [0,", "boundaries: 'w9' is no session"),
+    "exempt nobody": ('session = "w6"', 'session = "w9"', "exempt 2: 'w9' is no session"),
+    "exempt kind": ('kind = "demo"', 'kind = "dance"', "exempt 2: 'dance' is no kind of step; known: board"),
+    "no reason": ("why = ", "# why = ", "exempt 1, why: needs a text, got None"),
+    "no title": ("title = ", "# title = ", "half 1, title: needs a text"),
+    "no list": ('before = ["opening"]', 'before = "opening"', "before: needs a list of sessions"),
+    "minutes": ("minutes = 120", 'minutes = "120"', "kind.lecture, minutes: needs a whole number, got '120'"),
+    "key": ("waits = ", "weights = ", "weights: unknown key; known: before, boundaries"),
+    "toml": ("[boundaries]", "[boundaries", "cannot be read as TOML"),
+}  # fmt: skip
+
+
+def test_the_road_of_the_course():
+    road = read_road(ROOT)
+    assert len(road.stops) == 14
+    assert [title for title, _ in road.halves] == ["Make the multiply fast", "Make the model fast"]
+    assert (road.number("opening"), road.number("l1"), road.number("w6")) == (0, 1, 14)
+    assert (road.half("l7"), road.half("l8"), road.half("opening")) == (*(t for t, _ in road.halves), "")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_refused_in_one_line(tmp_path, fault):
+    old, new, said = FAULTS[fault]
+    text = (ROOT / FILE).read_text(encoding="utf-8")
+    assert old in text
+    path = tmp_path / FILE
+    path.parent.mkdir(parents=True)
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(PlanError) as raised:
+        read_road(tmp_path)
+    assert str(raised.value).startswith(f"{FILE}: {said}")
+    assert "\n" not in str(raised.value)
+    sessions, (complaint,) = read_sessions(tmp_path)
+    assert (sessions, str(complaint)) == ({}, str(raised.value))
+    assert load_road(tmp_path) == Road()
