@@ -1,6 +1,8 @@
 # ---
 # id: c
 # title: C for Python people
+# section: Make the multiply fast
+# order: 3
 # description: As much C as a kernel needs, on one page, for somebody who knows Python; every surprise is run on the card.
 # needs: gpu
 # ---

@@ -1,6 +1,8 @@
 # ---
 # id: measured
 # title: How every number here is measured
+# section: The evidence
+# order: 1
 # description: The life of a number, the cheats we try on ourselves, and this card beside its own data sheet.
 # needs: gpu
 # ---

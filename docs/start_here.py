@@ -1,6 +1,9 @@
 # ---
 # id: start
 # title: Your first kernel in 20 minutes
+# nav: "Start here: your first kernel"
+# section: Make the multiply fast
+# order: 1
 # description: Vector add in CUDA C++ and in Triton, its floor worked out by hand, and your first percent of peak.
 # needs: gpu
 # ---

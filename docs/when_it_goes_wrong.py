@@ -1,6 +1,8 @@
 # ---
 # id: wrong
 # title: When it goes wrong
+# section: Make the multiply fast
+# order: 150
 # description: The errors every beginner meets, each made on purpose in a process of its own, with the message it gives and the tool that finds it.
 # needs: gpu
 # ---

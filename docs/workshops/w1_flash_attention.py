@@ -1,6 +1,7 @@
 # ---
 # id: w1
 # title: FlashAttention from scratch
+# nav: FlashAttention from scratch
 # description: FlashAttention by hand, in NumPy and in CUDA; then what it saves, counted, and what it still loses.
 # needs: [capability 9.0, counters]
 # ---

@@ -1,6 +1,7 @@
 # ---
 # id: demos
 # title: "Every live demo, with a watch"
+# order: 5
 # description: What each live demo keeps the room waiting, from Enter to prompt, in a process that has compiled nothing.
 # needs: gpu
 # ---

@@ -1,6 +1,7 @@
 # ---
 # id: opening
 # title: The ten-second opening demo
+# order: 4
 # description: A naive matrix multiply against the library's, back to back, before a word of theory.
 # needs: gpu
 # ---

@@ -1,6 +1,7 @@
 # ---
 # id: arc
 # title: The whole arc
+# order: 1
 # description: One road, two halves, fourteen stops and one question, told so that you can draw it in five minutes; and the four weeks as a calendar.
 # ---
 

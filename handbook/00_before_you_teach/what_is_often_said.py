@@ -1,6 +1,7 @@
 # ---
 # id: said
 # title: What is often said, and what is true
+# order: 6
 # description: Some thirty sentences about GPU kernels that sound right, each with the figure that holds and how we know it.
 # ---
 

@@ -1,6 +1,7 @@
 # ---
 # id: craft_gpus
 # title: What other GPUs will show
+# order: 160
 # description: Which predictions of the pages move on an A100, an L40S, an RTX 4090 or a T4, worked out from data sheets; what cannot run there, and what the site then shows.
 # ---
 

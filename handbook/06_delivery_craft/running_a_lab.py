@@ -1,6 +1,8 @@
 # ---
 # id: craft_labs
 # title: Running a lab with twenty people and few GPUs
+# nav: Running a lab
+# order: 150
 # description: Two doors, pairs, one queue and one rule; what the grader does, how long the line can get, and what to do when an install fails.
 # ---
 

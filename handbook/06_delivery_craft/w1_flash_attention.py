@@ -1,6 +1,7 @@
 # ---
 # id: teach_w1
 # title: "Teaching W1: FlashAttention"
+# nav: W1 · FlashAttention
 # description: How to lead a room through online softmax by hand, a flash kernel typed by everybody, and the trips it saves.
 # ---
 

@@ -1,6 +1,7 @@
 # ---
 # id: teach_w2
 # title: "Teaching W2: Hopper"
+# nav: W2 · Hopper
 # description: How to lead a room from two strips of paper to a sheet of machine code, and to what the last per cent cost.
 # needs: compiler
 # ---

@@ -1,6 +1,7 @@
 # ---
 # id: teach_w3
 # title: "Teaching W3: the ladder of tools"
+# nav: W3 · The abstraction ladder
 # description: How to lead a room from a matrix multiply in Triton to the words of CUTLASS, and to a rule for which rung a job deserves.
 # needs: compiler
 # ---

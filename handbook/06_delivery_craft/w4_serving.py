@@ -1,6 +1,7 @@
 # ---
 # id: teach_w4
 # title: "Teaching W4: inference-serving kernels"
+# nav: W4 · Serving
 # description: How to lead a room through prefill and decode, the cache in pages, a fused kernel with its receipt, and short weights.
 # ---
 

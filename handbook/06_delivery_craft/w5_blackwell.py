@@ -1,6 +1,7 @@
 # ---
 # id: teach_w5
 # title: "Teaching W5: Blackwell and NVFP4"
+# nav: W5 · Blackwell
 # description: How to lead a room from eight places on a ruler to a four-bit quantiser of their own, and to three honest sentences about ninety-fold.
 # ---
 

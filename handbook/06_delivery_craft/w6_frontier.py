@@ -1,6 +1,7 @@
 # ---
 # id: teach_w6
 # title: "Teaching W6: the frontier finale"
+# nav: W6 · The frontier
 # description: How to lead a room through one maker's stack, through machines that write kernels with the figures as they really are, and through the capstone talks.
 # ---
 

@@ -29,7 +29,7 @@ from course_site.sessions.print_sheet import sheet_files
 from course_site.sessions.run_view import run_files
 from course_site.sessions.stops import FOLDER
 from course_site.sessions.views import as_plain
-from course_site.site import again, ledger, ledger_pages
+from course_site.site import again, ledger, ledger_pages, navigation
 from course_site.site.course import Course, load_course
 from course_site.site.notebook import published_notebook
 from course_site.site.quiet import quieten
@@ -71,6 +71,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     _check_bibliography(course)
     _check_sources(course)
     _check_sessions(course)
+    if course.pages and config.nav:
+        config.nav = navigation.filled(config.nav, course)
     shown = {page_id: rendered.shown for page_id, rendered in _build.rendered.items()}
     if course.problems:
         lines = "\n".join(f"  {problem}" for problem in sorted(course.problems))

@@ -1,0 +1,103 @@
+"""The navigation: mkdocs.yml names the sections, and the pages say themselves where in them they stand.
+
+A page's head may say its `section`, its `order` in it, and what it is called there, `nav`. Left out, the section is
+the one whose folder the page lies in, and the title is the page's own. The pages of a session need none of these: they
+stand at ten times the number of their stop, students' pages in the section of their half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from course_site.pages.addresses import site_uri
+from course_site.pages.page import Page
+from course_site.sessions.road import place_of
+from course_site.site.course import Course
+
+FILE = "mkdocs.yml"
+# Between two stops there is room for pages that belong to no session.
+STEP = 10
+
+
+def filled(nav: list[Any], course: Course) -> list[Any]:
+    """The sections of mkdocs.yml, each with its pages; what is wrong is noted in `course.problems`.
+
+    Args:
+        nav: a section is a name, or a name with the folder of its pages; a name with a list is a group of sections.
+            A page named by its path, at the top, stands where it is named.
+    """
+    return _Navigation(nav, course).filled(nav)
+
+
+def _named(item: Any) -> tuple[str, Any]:
+    """A section's name, and its folder, or "", or what is in the group."""
+    return (item, "") if isinstance(item, str) else next(iter(item.items()))
+
+
+def _sections(nav: list[Any]) -> Iterator[tuple[str, str]]:
+    for name, inside in map(_named, nav):
+        if isinstance(inside, list):
+            yield from _sections(inside)
+        else:
+            yield name, inside
+
+
+class _Navigation:
+    def __init__(self, nav: list[Any], course: Course) -> None:
+        self.course = course
+        self.pages = {site_uri(page.path.as_posix()): page for page in course.pages}
+        self.titles: dict[str, str] = {}
+        self.folders = {name: folder for name, folder in _sections(nav) if name not in self.pages}
+        self.placed: dict[str, dict[int, str]] = {name: {} for name in self.folders}
+        for uri, page in self.pages.items():
+            self.place(uri, page, by_name=uri in nav)
+
+    def filled(self, nav: list[Any]) -> list[Any]:
+        filled: list[Any] = []
+        for name, inside in map(_named, nav):
+            if isinstance(inside, list):
+                filled.append({name: self.filled(inside)})
+            elif name in self.pages:
+                filled.append({self.titles[name]: name})
+            else:
+                filled.append(
+                    {name: [{self.titles[uri]: uri} for _, uri in sorted(self.placed[name].items())]}
+                )
+                if not self.placed[name]:
+                    self.course.problem(FILE, f"no page stands in the section {name!r}: take it out")
+        return filled
+
+    def place(self, uri: str, page: Page, *, by_name: bool) -> None:
+        """Put one page into its section, or say why it has no place there."""
+        session, view = place_of(page.path.as_posix(), self.course.maps.sessions) or (None, "")
+        folder, half, order, title = page.path.parent.as_posix(), "", None, page.title
+        if session and session.stop:
+            half = self.course.maps.road.half(session.id) if view == "student_page" else ""
+            title = f"Map · {session.stop}" if view == "map_page" else session.name
+            order = STEP * session.number
+        self.titles[uri] = str(page.meta.get("nav", title))
+        if by_name:
+            return
+        lies_in = next((name for name, own in self.folders.items() if own == folder), half)
+        section, order = page.meta.get("section", lies_in), page.meta.get("order", order)
+        if section not in self.folders:
+            said = (
+                f"{section!r} is no section of the navigation"
+                if section
+                else "is in no section of the navigation"
+            )
+            known = ", ".join(map(repr, self.folders))
+            self.course.problem(page.path, f"{said}: write `section` into its head, one of {known}")
+        elif not isinstance(order, int) or isinstance(order, bool):
+            said = "has no place" if order is None else f"order {order!r} is no place"
+            self.course.problem(
+                page.path, f"{said} in {section!r}: write `order`, a whole number, into its head"
+            )
+        elif order in self.placed[section]:
+            other = self.pages[self.placed[section][order]].path
+            self.course.problem(
+                page.path, f"stands at {order} in {section!r}, where {other} stands: change `order` in a head"
+            )
+        else:
+            self.placed[section][order] = uri

@@ -1,0 +1,144 @@
+"""The navigation follows from the pages: a new page finds its place, and one without a place is refused by name."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from tiny_repository import make_repository, write
+
+from course_site.pages.addresses import site_uri
+from course_site.sessions.stops import FILE as ROAD_FILE
+from course_site.site.course import load_course
+from course_site.site.navigation import filled
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+NAV = ["index.md", "Multiply", {"Mentors": [{"The opening": "handbook/00_opening"}]}, "Make the model fast"]
+SESSION = """
+title = "Attention"
+kind = "lecture"
+student_page = "docs/l8.md"
+map_page = "handbook/l8_map.md"
+chapter = "handbook/l8_chapter.md"
+"""
+
+
+def page(root, path, **head):
+    lines = "".join(f"{key}: {value}\n" for key, value in head.items())
+    title = "" if "title" in head else f"title: {Path(path).stem}\n"
+    write(root, path, f"---\nid: {Path(path).stem}\n{title}{lines}---\n# Page\n")
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    root = make_repository(tmp_path, monkeypatch, gpus=())
+    write(root, "docs/bibliography.toml", "")
+    write(root, "docs/glossary.toml", "")
+    write(root, "handbook/sessions/l8.toml", SESSION)
+    shutil.copy(REPOSITORY / ROAD_FILE, root / ROAD_FILE)
+    page(root, "docs/index.md", nav="Home")
+    page(root, "docs/start.md", section="Multiply", order=1)
+    page(root, "docs/l8.md")
+    page(root, "handbook/00_opening/plan.md", order=2)
+    return root
+
+
+def of(root):
+    course = load_course(root, draft=True)
+    nav = filled(NAV, course)
+    return nav, [str(problem) for problem in course.problems]
+
+
+def test_sections_are_filled_from_heads_folders_and_sessions(root):
+    assert of(root) == (
+        [
+            {"Home": "index.md"},
+            {"Multiply": [{"start": "start.md"}]},
+            {"Mentors": [{"The opening": [{"plan": "handbook/00_opening/plan.md"}]}]},
+            {"Make the model fast": [{"L8 · Attention": "l8.md"}]},
+        ],
+        [],
+    )
+
+
+def test_a_new_page_stands_at_its_place(root):
+    page(root, "handbook/00_opening/before.md", order=1, nav="Read this first")
+    page(root, "docs/after.md", section="Make the model fast", order=85)
+    page(root, "docs/ahead.md", section="Make the model fast", order=2)
+    nav, problems = of(root)
+    assert problems == []
+    assert [*nav[2]["Mentors"][0]["The opening"][0]] == ["Read this first"]
+    assert [title for entry in nav[3]["Make the model fast"] for title in entry] == [
+        "ahead",
+        "L8 · Attention",
+        "after",
+    ]
+
+
+def test_the_pages_of_a_session_need_no_head_of_their_own(root):
+    page(root, "handbook/00_opening/zz.md", order=81)
+    (root / "handbook/sessions/l8.toml").write_text(
+        SESSION.replace("handbook/l8_", "handbook/00_opening/l8_")
+    )
+    page(root, "handbook/00_opening/l8_map.md")
+    page(root, "handbook/00_opening/l8_chapter.md", order=90)
+    nav, problems = of(root)
+    assert problems == []
+    entries = [title for entry in nav[2]["Mentors"][0]["The opening"] for title in entry]
+    assert entries == ["plan", "Map · L8", "zz", "L8 · Attention"]
+
+
+REFUSED = {
+    "no section": (
+        ("docs/new.md", {"order": 3}),
+        "docs/new.md: is in no section of the navigation: write `section` into its head, one of 'Multiply', "
+        "'The opening', 'Make the model fast'",
+    ),
+    "another section": (
+        ("docs/new.md", {"order": 3, "section": "Divide"}),
+        "docs/new.md: 'Divide' is no section of the navigation: write `section` into its head, one of 'Multiply', "
+        "'The opening', 'Make the model fast'",
+    ),
+    "no order": (
+        ("handbook/00_opening/new.md", {}),
+        "handbook/00_opening/new.md: has no place in 'The opening': write `order`, a whole number, into its head",
+    ),
+    "no number": (
+        ("handbook/00_opening/new.md", {"order": "last"}),
+        "handbook/00_opening/new.md: order 'last' is no place in 'The opening': write `order`, a whole number, "
+        "into its head",
+    ),
+    "the same": (
+        ("handbook/00_opening/same.md", {"order": 2}),
+        "handbook/00_opening/same.md: stands at 2 in 'The opening', where handbook/00_opening/plan.md stands: "
+        "change `order` in a head",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_a_page_without_a_place_of_its_own_is_refused_in_one_line(root, fault):
+    (path, head), said = REFUSED[fault]
+    page(root, path, **head)
+    assert of(root)[1] == [said]
+
+
+def test_a_section_without_a_page_is_refused(root):
+    (root / "docs/start.md").unlink()
+    assert of(root)[1] == ["mkdocs.yml: no page stands in the section 'Multiply': take it out"]
+
+
+def test_every_page_of_the_course_stands_once_in_its_navigation():
+    course = load_course(REPOSITORY, draft=True)
+    before = list(course.problems)
+    text = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8").partition("\ntheme:")[0]
+    nav = filled(yaml.safe_load(text)["nav"], course)
+    assert course.problems == before
+
+    def uris(entries):
+        for value in (value for entry in entries for value in entry.values()):
+            yield from [value] if isinstance(value, str) else uris(value)
+
+    found = list(uris(nav))
+    assert sorted(found) == sorted(site_uri(page.path.as_posix()) for page in course.pages)
+    assert found[0] == "index.md"
