@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from course_site.pages.plain_text import HELD
 
@@ -103,146 +102,74 @@ CLAIM = (
 )
 
 
-@dataclass(frozen=True)
-class _Rule:
-    """One way to type a performance number.
-
-    kind: "unit" (a number with a unit), "ratio" (a number that compares), "word" (a comparison without one).
-    """
-
-    kind: str
-    what: str
-    pattern: re.Pattern[str]
-
-
-def _rule(kind: str, what: str, pattern: str) -> _Rule:
-    return _Rule(kind, what, re.compile(pattern))
-
-
-_RULES = (
-    _rule("unit", "a typed rate", rf"(?:{_NUMBER}|{_MANY}){_GAP}(?:{_QUALIFIER}\s+){{0,2}}{RATE}"),
-    _rule("unit", "a typed time", rf"(?:{_NUMBER}|{_MANY}){_GAP}{TIME}"),
-    _rule(
-        "unit",
-        "a typed time",
-        r"(?i:\b(?:about|around|roughly|nearly|almost|only|just|under|over|within|than|takes?|took|costs?)\s+"
-        rf"(?:half\s+)?an?\s+{TIME})",
-    ),
-    _rule("unit", "a typed time", r"(?<![A-Za-z0-9_.])\d+\.\d+\s*(?:s|secs?|seconds?)\b(?!['’/])"),
-    _rule(
-        "unit",
-        "a typed time",
-        r"(?i:\b(?:takes?|took|taking|needs?|needed|costs?|finish(?:es|ed)?\s+in|r[au]ns?\s+in|done\s+in"
-        r"|completes?d?\s+in))"
-        r"\s+(?:only\s+|about\s+|around\s+|roughly\s+|just\s+|under\s+|over\s+|~|≈)*\d+\s*(?:s|secs?"
-        r"|seconds?)\b",
-    ),
-    _rule("unit", "a typed latency", r"(?<![A-Za-z0-9_.])\d[\d,]{2,}\s+(?:clock\s+)?(?:cycles|clocks)\b"),
-    _rule(
-        "unit",
-        "a typed number behind its unit",
-        rf"\b(?:{RATE}|(?:µs|ms|ns)(?![\w/]))\)?\s*(?:[:=≈~]|is|of)\s*{_DIGITS}",
-    ),
-    _rule(
-        "ratio",
-        "a typed percentage",
-        rf"{_NUMBER}\s*(?:%|per\s?cent\b|pct\b)\s*(?:{_FASTER}|{_BETTER}|{_OF_WHAT}|{_ADJECTIVES}{_PEAK}"
-        r"|(?:utili[sz]ation|efficiency|efficient|MFU|busy)\b|of\s+(?:what|that\s+of)\b)",
-    ),
-    _rule(
-        "ratio",
-        "a typed percentage",
-        r"(?i:\b(?:reach(?:es|ed)?|hits?|achieve[sd]?|attain(?:s|ed)?|sustain(?:s|ed)?|delivers?|delivered))\s+"
-        rf"(?:only\s+|about\s+|around\s+|roughly\s+|just\s+|nearly\s+|~|≈)*{_NUMBER}\s*(?:%|per\s?cent\b)",
-    ),
-    _rule(
-        "ratio",
-        "a typed percentage",
-        rf"(?i:\bspen[dt]s?\s+){_NUMBER}\s*(?:%|per\s?cent\b)\s*of\s+(?:its|the)\s+time\b",
-    ),
-    _rule("ratio", "a typed fraction of a peak", rf"(?<![A-Za-z0-9_.])0?\.\d+\s+{_OF_WHAT}"),
-    _rule(
-        "ratio",
-        "a typed ratio",
-        rf"(?<![A-Za-z0-9_.^×])\d+(?:[.,]\d+)*\s*(?:[×✕✖]|x\b)\s*-?\s*(?:{_COMPARED}|(?:in|on|over|than|vs\.?)"
-        rf"\s+{_ADJECTIVES}{_LIBRARY})",
-    ),
-    _rule("ratio", "a typed ratio", rf"(?<![A-Za-z0-9_.^×])\d+\.\d+(?:[×✕✖]|x\b){_DIM}"),
-    _rule(
-        "ratio",
-        "a typed ratio",
-        r"(?<![A-Za-z0-9_.^×/])(?<![×x] )\d+(?:[.,]\d+)*\s?(?:×|x\b)(?=\s*(?:[.,;:!?)\]|]|$|(?:over|at|vs|than"
-        r"|compared|against|by|when|and|or)\b))",
-    ),
-    _rule(
-        "ratio",
-        "a typed ratio",
-        rf"(?:{_NUMBER}|(?<!how )\b(?:several|many)|\b(?:a\s+)?couple\s+of|\ba\s+few)\s+times\s+(?:{_FASTER}|"
-        rf"{_BETTER}|{_AS_FAST}"
-        rf"|(?:the|its|our|their|that)\s+(?:of\s+)?{_ADJECTIVES}(?:{_SPEED}|{_PEAK})|{_LIBRARY})",
-    ),
-    _rule(
-        "ratio",
-        "a typed ratio",
-        rf"(?i:\b(?:twice|thrice|double|triple|quadruple|half))\s+(?:again\s+)?(?:{_AS_FAST}|{_FASTER}"
-        rf"|(?:of\s+)?(?:(?:the|its|our|their|your|that|this)\s+)(?:of\s+)?{_ADJECTIVES}(?:{_SPEED}|{_PEAK})|"
-        rf"(?:of\s+)?{_LIBRARY})",
-    ),
-    _rule(
-        "ratio",
-        "a typed ratio",
-        rf"(?i:\b(?:doubl|tripl|quadrupl|halv)(?:es?|ed|ing))\s+(?:the|its|our|their|your|that)\s+{_ADJECTIVES}"
-        rf"{_SPEED}",
-    ),
-    _rule(
-        "ratio",
-        "a typed fraction",
-        rf"(?i:(?:\b(?:an?|{_WORD})[\s-]+)?\b{_FRACTION})\s+(?:of\s+)?(?:(?:the|its|our|their|that|what)\s+)"
-        rf"(?:of\s+)?{_ADJECTIVES}"
-        rf"(?:{_SPEED}|{_PEAK}|(?:cuBLAS|cuDNN|SDPA)\b)|(?i:\b{_FRACTION}\s+of\s+)(?:{_PEAK}|(?:cuBLAS|cuDNN"
-        r"|SDPA|PyTorch)\b)",
-    ),
-    _rule(
-        "ratio",
-        "a typed ratio",
-        r"(?i:\b(?:speed-?\s?ups?|slow-?downs?|faster|slower))\s*(?:of|by|:|=|is)\s+(?:a\s+factor\s+of\s+)?"
-        rf"(?:about\s+|around\s+|~|≈)*{_NUMBER}"
-        rf"|(?i:\bsp(?:eeds?|ed)\s+(?:it\s+|them\s+|this\s+)?up\s+by\s+)(?:a\s+factor\s+of\s+)?{_NUMBER}",
-    ),
-    _rule(
-        "ratio",
-        "a typed ratio",
-        rf"(?:{_DIGITS}|{_WORDS})[\s-]?fold\s+(?:{_FASTER}|{_BETTER}|{_ADJECTIVES}{_SPEED})",
-    ),
-    _rule(
-        "ratio",
-        "a typed ratio",
-        rf"\b(?:two|three|four|five|six|seven|eight|nine|ten|hundred)fold\s+(?:{_FASTER}|{_BETTER}|"
-        rf"{_ADJECTIVES}{_SPEED})",
-    ),
-    _rule("ratio", "a typed ratio", rf"(?i:\borders?\s+of\s+magnitude)\s+(?:{_FASTER}|{_BETTER})"),
-    _rule("word", "a typed comparison", rf"(?i:\b(?:faster|slower|quicker))\s+than\s+{_ADJECTIVES}{_RIVAL}"),
-    _rule("word", "a typed comparison", rf"(?i:\bas\s+(?:fast|slow|quick)\s+as)\s+{_ADJECTIVES}{_RIVAL}"),
-    _rule(
-        "word",
-        "a typed comparison",
-        # With a capital it is a task and behind "to" a goal; behind a subject it is a claim.
-        r"(?:\b(?<!to )beat|(?i:\b(?<!to )(?:beats|outperform(?:s|ed)?|outruns?|outpaces?d?|surpass(?:es|ed)?"
-        r"|overtakes?|overtook|trails|trailed)))"
-        rf"\s+{_ADJECTIVES}{_RIVAL}",
-    ),
-    _rule(
-        "word",
-        "a typed comparison",
-        r"(?i:\b(?:wins?\s+(?:over|against)|lo(?:ses|st)\s+(?:to|against)|lags?\s+behind|on\s+par\s+with"
-        rf"|keeps?\s+up\s+with))\s+{_ADJECTIVES}{_RIVAL}",
-    ),
-    _rule(
-        "word",
-        "a typed comparison",
-        rf"{_LIBRARY}\s+(?:is|was|gets|got)\s+(?:\w+\s+)?(?:beaten|outperformed|overtaken|surpassed)\b",
-    ),
-)
+# The ways to type a performance number, in the order in which they are tried: kind, name, patterns. A "unit" is a
+# number with a unit, a "ratio" a number that compares, a "word" a comparison without one.
+_RULES = tuple(
+    (kind, what, re.compile(pattern))
+    for kind, what, *patterns in (
+        ("unit", "a typed rate",
+         rf"(?:{_NUMBER}|{_MANY}){_GAP}(?:{_QUALIFIER}\s+){{0,2}}{RATE}"),
+        ("unit", "a typed time",
+         rf"(?:{_NUMBER}|{_MANY}){_GAP}{TIME}",
+         r"(?i:\b(?:about|around|roughly|nearly|almost|only|just|under|over|within|than|takes?|took|costs?)\s+"
+             rf"(?:half\s+)?an?\s+{TIME})",
+         r"(?<![A-Za-z0-9_.])\d+\.\d+\s*(?:s|secs?|seconds?)\b(?!['’/])",
+         r"(?i:\b(?:takes?|took|taking|needs?|needed|costs?|finish(?:es|ed)?\s+in|r[au]ns?\s+in|done\s+in"
+             r"|completes?d?\s+in))"
+             r"\s+(?:only\s+|about\s+|around\s+|roughly\s+|just\s+|under\s+|over\s+|~|≈)*\d+\s*(?:s|secs?"
+             r"|seconds?)\b"),
+        ("unit", "a typed latency",
+         r"(?<![A-Za-z0-9_.])\d[\d,]{2,}\s+(?:clock\s+)?(?:cycles|clocks)\b"),
+        ("unit", "a typed number behind its unit",
+         rf"\b(?:{RATE}|(?:µs|ms|ns)(?![\w/]))\)?\s*(?:[:=≈~]|is|of)\s*{_DIGITS}"),
+        ("ratio", "a typed percentage",
+         rf"{_NUMBER}\s*(?:%|per\s?cent\b|pct\b)\s*(?:{_FASTER}|{_BETTER}|{_OF_WHAT}|{_ADJECTIVES}{_PEAK}"
+             r"|(?:utili[sz]ation|efficiency|efficient|MFU|busy)\b|of\s+(?:what|that\s+of)\b)",
+         r"(?i:\b(?:reach(?:es|ed)?|hits?|achieve[sd]?|attain(?:s|ed)?|sustain(?:s|ed)?|delivers?|delivered))\s+"
+             rf"(?:only\s+|about\s+|around\s+|roughly\s+|just\s+|nearly\s+|~|≈)*{_NUMBER}\s*(?:%|per\s?cent\b)",
+         rf"(?i:\bspen[dt]s?\s+){_NUMBER}\s*(?:%|per\s?cent\b)\s*of\s+(?:its|the)\s+time\b"),
+        ("ratio", "a typed fraction of a peak",
+         rf"(?<![A-Za-z0-9_.])0?\.\d+\s+{_OF_WHAT}"),
+        ("ratio", "a typed ratio",
+         rf"(?<![A-Za-z0-9_.^×])\d+(?:[.,]\d+)*\s*(?:[×✕✖]|x\b)\s*-?\s*(?:{_COMPARED}|(?:in|on|over|than|vs\.?)"
+             rf"\s+{_ADJECTIVES}{_LIBRARY})",
+         rf"(?<![A-Za-z0-9_.^×])\d+\.\d+(?:[×✕✖]|x\b){_DIM}",
+         r"(?<![A-Za-z0-9_.^×/])(?<![×x] )\d+(?:[.,]\d+)*\s?(?:×|x\b)(?=\s*(?:[.,;:!?)\]|]|$|(?:over|at|vs|than"
+             r"|compared|against|by|when|and|or)\b))",
+         rf"(?:{_NUMBER}|(?<!how )\b(?:several|many)|\b(?:a\s+)?couple\s+of|\ba\s+few)\s+times\s+(?:{_FASTER}|"
+             rf"{_BETTER}|{_AS_FAST}"
+             rf"|(?:the|its|our|their|that)\s+(?:of\s+)?{_ADJECTIVES}(?:{_SPEED}|{_PEAK})|{_LIBRARY})",
+         rf"(?i:\b(?:twice|thrice|double|triple|quadruple|half))\s+(?:again\s+)?(?:{_AS_FAST}|{_FASTER}"
+             rf"|(?:of\s+)?(?:(?:the|its|our|their|your|that|this)\s+)(?:of\s+)?{_ADJECTIVES}(?:{_SPEED}|{_PEAK})|"
+             rf"(?:of\s+)?{_LIBRARY})",
+         rf"(?i:\b(?:doubl|tripl|quadrupl|halv)(?:es?|ed|ing))\s+(?:the|its|our|their|your|that)\s+{_ADJECTIVES}"
+             rf"{_SPEED}"),
+        ("ratio", "a typed fraction",
+         rf"(?i:(?:\b(?:an?|{_WORD})[\s-]+)?\b{_FRACTION})\s+(?:of\s+)?(?:(?:the|its|our|their|that|what)\s+)"
+             rf"(?:of\s+)?{_ADJECTIVES}"
+             rf"(?:{_SPEED}|{_PEAK}|(?:cuBLAS|cuDNN|SDPA)\b)|(?i:\b{_FRACTION}\s+of\s+)(?:{_PEAK}|(?:cuBLAS|cuDNN"
+             r"|SDPA|PyTorch)\b)"),
+        ("ratio", "a typed ratio",
+         r"(?i:\b(?:speed-?\s?ups?|slow-?downs?|faster|slower))\s*(?:of|by|:|=|is)\s+(?:a\s+factor\s+of\s+)?"
+             rf"(?:about\s+|around\s+|~|≈)*{_NUMBER}"
+             rf"|(?i:\bsp(?:eeds?|ed)\s+(?:it\s+|them\s+|this\s+)?up\s+by\s+)(?:a\s+factor\s+of\s+)?{_NUMBER}",
+         rf"(?:{_DIGITS}|{_WORDS})[\s-]?fold\s+(?:{_FASTER}|{_BETTER}|{_ADJECTIVES}{_SPEED})",
+         rf"\b(?:two|three|four|five|six|seven|eight|nine|ten|hundred)fold\s+(?:{_FASTER}|{_BETTER}|"
+             rf"{_ADJECTIVES}{_SPEED})",
+         rf"(?i:\borders?\s+of\s+magnitude)\s+(?:{_FASTER}|{_BETTER})"),
+        ("word", "a typed comparison",
+         rf"(?i:\b(?:faster|slower|quicker))\s+than\s+{_ADJECTIVES}{_RIVAL}",
+         rf"(?i:\bas\s+(?:fast|slow|quick)\s+as)\s+{_ADJECTIVES}{_RIVAL}",
+         # With a capital it is a task and behind "to" a goal; behind a subject it is a claim.
+         r"(?:\b(?<!to )beat|(?i:\b(?<!to )(?:beats|outperform(?:s|ed)?|outruns?|outpaces?d?|surpass(?:es|ed)?"
+             r"|overtakes?|overtook|trails|trailed)))"
+             rf"\s+{_ADJECTIVES}{_RIVAL}",
+         r"(?i:\b(?:wins?\s+(?:over|against)|lo(?:ses|st)\s+(?:to|against)|lags?\s+behind|on\s+par\s+with"
+             rf"|keeps?\s+up\s+with))\s+{_ADJECTIVES}{_RIVAL}",
+         rf"{_LIBRARY}\s+(?:is|was|gets|got)\s+(?:\w+\s+)?(?:beaten|outperformed|overtaken|surpassed)\b"),
+    )
+    for pattern in patterns
+)  # fmt: skip
 # Cheap test that spares most sentences the rules above.
 _HINT = re.compile(
     rf"\d|\b(?:{_WORD}|tens|dozens|hundreds|thousands|millions|billions|trillions)\b|half|halv|third|quarter"
@@ -267,9 +194,8 @@ _ROUND = re.compile(
 )
 _WHOLE = re.compile(r"(?:100|a\s+hundred|one\s+hundred|0|zero)\s*(?:%|per\s?cent)\s+of\s+", re.IGNORECASE)
 _SUPPOSED = re.compile(r"\b(?:if|whether|unless|suppose|until|once|when)\b[^,;:]*$", re.IGNORECASE)
-_MAYBE = re.compile(
-    r"\b(?:can(?:not)?|could|may|might|must|should|would|to|not|never)\s+(?:\w+\s+)?$", re.IGNORECASE
-)
+_MAYBE = re.compile(r"\b(?:can|could|may|might|must|should|would|to)\s+(?:\w+\s+)?$", re.IGNORECASE)
+_NEVER = re.compile(r"\b(?:not|never|cannot)\s+(?:\w+\s+)?$")
 
 _COUNTED = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -292,22 +218,18 @@ HEADER_UNIT = re.compile(
 
 def _amount(words: str) -> float | None:
     """The number in a piece of prose, as a factor: 0.8 of "80 %", 2 of "twice"."""
+    whole = 100 if re.search(r"%|per\s?cent", words) else 1
     digits = re.search(r"\d+(?:\.\d+)?", words.replace(",", ""))
     if digits:
-        return float(digits[0]) / (100 if re.search(r"%|per\s?cent", words) else 1)
-    for word in re.findall(r"[a-z]+", words.lower()):
-        if word in _VALUES_OF_WORDS:
-            number = float(_VALUES_OF_WORDS[word])
-            return number / 100 if re.search(r"%|per\s?cent", words) else number
-        if word.endswith("fold") and word[:-4] in _VALUES_OF_WORDS:
-            return float(_VALUES_OF_WORDS[word[:-4]])
-    return None
+        return float(digits[0]) / whole
+    counted = (word.removesuffix("fold") for word in re.findall(r"[a-z]+", words.lower()))
+    return next((_VALUES_OF_WORDS[word] / whole for word in counted if word in _VALUES_OF_WORDS), None)
 
 
 def _held_up(excerpt: str, condition: str) -> bool:
     """True if the condition of a claim contains the number the sentence types, or its inverse, within a tenth."""
     amount = _amount(excerpt)
-    if amount is None or not amount:
+    if not amount:
         return False
     literals = [float(text) for text in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", condition)] + [1.0]
     return any(
@@ -324,39 +246,20 @@ def in_sentence(sentence: str, *, in_claim: bool, condition: str | None) -> Iter
     asks = bool(re.search(r"\?[\"'”’)\]*_\s]*$", sentence))
     defines = bool(_DEFINES.search(sentence))
     taken: list[tuple[int, int]] = []
-    for rule in _RULES:
-        for match in rule.pattern.finditer(sentence):
-            excerpt = " ".join(match[0].split())
+    for kind, what, pattern in _RULES:
+        for match in pattern.finditer(sentence):
             if any(match.start() < end and start < match.end() for start, end in taken):
                 continue
-            if (
-                rule.kind == "unit"
-                and defines
-                and all(_ROUND.fullmatch(n) for n in _ANY_NUMBER.findall(excerpt))
-            ):
-                continue  # what a unit means, not how fast something is
-            if rule.kind == "ratio" and _WHOLE.match(excerpt):
-                continue
+            excerpt, before = " ".join(match[0].split()), sentence[: match.start()]
             typed = bool(re.search(r"\d", excerpt))
-            before = sentence[: match.start()]
-            if (
-                rule.kind != "unit"
-                and not typed
-                and (asks or (rule.kind == "word" and _SUPPOSED.search(before)))
-            ):
-                continue  # a question, or a case that is only supposed, states nothing
-            if (
-                rule.kind == "word"
-                and _MAYBE.search(before)
-                and not re.search(r"\b(?:not|never|cannot)\s+(?:\w+\s+)?$", before)
-            ):
-                continue  # a wish or a possibility
-            if in_claim and rule.kind == "word":
-                continue  # the condition holds it up
-            if in_claim and rule.kind == "ratio":
-                if condition is None and not typed:
-                    continue
-                if condition is not None and _held_up(excerpt, condition):
-                    continue
-            taken.append(match.span())
-            yield match.start(), excerpt, f"{rule.what}; {FILL if typed or rule.kind == 'unit' else CLAIM}"
+            if kind == "unit":  # what a unit means is not how fast something is
+                states_nothing = defines and all(map(_ROUND.fullmatch, _ANY_NUMBER.findall(excerpt)))
+            elif kind == "ratio":
+                held = not typed if condition is None else _held_up(excerpt, condition)
+                states_nothing = _WHOLE.match(excerpt) or (asks and not typed) or (in_claim and held)
+            else:  # held up by the claim's condition, or a question, a case only supposed, a wish, a possibility
+                supposed = not typed and (asks or _SUPPOSED.search(before))
+                states_nothing = in_claim or supposed or (_MAYBE.search(before) and not _NEVER.search(before))
+            if not states_nothing:
+                taken.append(match.span())
+                yield match.start(), excerpt, f"{what}; {FILL if typed or kind == 'unit' else CLAIM}"
