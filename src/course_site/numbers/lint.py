@@ -18,7 +18,6 @@ import tokenize
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -39,6 +38,8 @@ class Finding:
         return f"{self.line}:{self.column}: {self.excerpt!r}: {self.why}"
 
 
+Place = tuple[int, str, str]  # where in the text, what stands there, why it is refused
+
 # A code span that holds no more than figures and a unit is prose.
 _BARE = re.compile(rf"[\s\d.,~≈×x%+-]+|\s*(?:{RATE}|{TIME}|%|×)\s*")
 
@@ -47,7 +48,7 @@ _BARE = re.compile(rf"[\s\d.,~≈×x%+-]+|\s*(?:{RATE}|{TIME}|%|×)\s*")
 _CELL_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])\d+(?:[.,]\d+)*")
 
 
-def _in_tables(text: str, cited: Callable[[str], bool]) -> Iterator[tuple[int, str, str]]:
+def _in_tables(text: str, cited: Callable[[str], bool]) -> Iterator[Place]:
     units: dict[int, str] = {}
     place, before, in_table = 0, "", False
     for line in text.splitlines(keepends=True):
@@ -83,7 +84,7 @@ def _line_starts(text: str) -> list[int]:
     return [0, *(match.end() for match in re.finditer("\n", text))]
 
 
-def _findings(source: str, places: Iterable[tuple[int, str, str]]) -> list[Finding]:
+def _findings(source: str, places: Iterable[Place]) -> list[Finding]:
     starts = _line_starts(source)
     found: dict[tuple[int, str], Finding] = {}
     for at, excerpt, why in places:
@@ -92,9 +93,8 @@ def _findings(source: str, places: Iterable[tuple[int, str, str]]) -> list[Findi
     return sorted(found.values())
 
 
-_CHOICE = re.compile(
-    r"\A\s*(?:[-*+]|\d{1,3}[.)]|\(?[a-zA-Z][.)])\s|\s·\s"
-)  # "- a", "1. a", "a) a" or "a · b · c"
+# "- a", "1. a", "a) a" or "a · b · c"
+_CHOICE = re.compile(r"\A\s*(?:[-*+]|\d{1,3}[.)]|\(?[a-zA-Z][.)])\s|\s·\s")
 
 
 def _search(
@@ -106,7 +106,7 @@ def _search(
     own: Collection[str] = (),
     code: bool = True,
     guesses: bool = False,
-) -> Iterator[tuple[int, str, str]]:
+) -> Iterator[Place]:
     """The engine behind every function below: places are those of the original text."""
     text, pieces, empty = plain(source, _BARE)
     own = {*own, *DEFINITION.findall(text.text)}
@@ -124,14 +124,11 @@ def _search(
             yield text.at[start + place], excerpt, why
     for place, excerpt, why in _in_tables(text.text, cited):
         yield text.at[place], excerpt, why
-    if code:
-        for piece in pieces:
-            start = 0
-            for line in piece.text.splitlines(keepends=True):
-                for place, excerpt, why in in_sentence(line, in_claim=False, condition=None):
-                    if re.search(rf"{RATE}|{TIME}", excerpt):
-                        yield piece.at[start + place], excerpt, why
-                start += len(line)
+    for piece in pieces if code else ():
+        for line in re.finditer(r"[^\n]+\n?", piece.text):
+            for place, excerpt, why in in_sentence(line[0], in_claim=False, condition=None):
+                if re.search(rf"{RATE}|{TIME}", excerpt):
+                    yield piece.at[line.start() + place], excerpt, why
 
 
 def find_typed_numbers(
@@ -153,14 +150,10 @@ def find_typed_numbers(
         code: also look for rates and times (nothing else) in fenced and inline code.
         guesses: list items and "a · b · c" are the choices of a prediction, which claim nothing.
     """
-    settings: dict[str, Any] = {
-        "in_claim": in_claim,
-        "condition": condition,
-        "keys": keys,
-        "code": code,
-        "guesses": guesses,
-    }
-    return _findings(text, _search(Text.of(text), **settings))
+    places = _search(
+        Text.of(text), in_claim=in_claim, condition=condition, keys=keys, code=code, guesses=guesses
+    )
+    return _findings(text, places)
 
 
 _DIRECTIVE = re.compile(r"///(?:[ \t]+(?P<kind>[\w-]+)[ \t]*(?:\|[ \t]*(?P<head>.*?))?)?[ \t]*$")
@@ -169,13 +162,13 @@ _SPOKEN_HEADS = frozenset({"predict", "exercise"})
 _FENCE_LINE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 
 
-def _search_markdown(source: Text, keys: Collection[str] | None) -> Iterator[tuple[int, str, str]]:
+def _search_markdown(source: Text, keys: Collection[str] | None) -> Iterator[Place]:
     """Prose with directives: each kind of block by its own rules."""
     own = DEFINITION.findall(source.text)
     stack: list[tuple[str, str]] = []  # kind or part, head
     start, place, fence = 0, 0, ""
 
-    def flush(end: int) -> Iterator[tuple[int, str, str]]:
+    def flush(end: int) -> Iterator[Place]:
         piece = source.slice(start, end)
         if not piece.text.strip():
             return
@@ -214,9 +207,7 @@ def _search_markdown(source: Text, keys: Collection[str] | None) -> Iterator[tup
     yield from flush(place)
 
 
-def _search_yaml(
-    source: Text, keys: Collection[str] | None, *, chart: bool = False
-) -> Iterator[tuple[int, str, str]]:
+def _search_yaml(source: Text, keys: Collection[str] | None, *, chart: bool = False) -> Iterator[Place]:
     """Every string of some YAML; in a chart or table, also a `value` that is a bare number."""
     try:
         root = yaml.compose(source.text)
@@ -224,7 +215,7 @@ def _search_yaml(
         yield from _search(source, keys=keys)  # whoever reads it as YAML says what is wrong with it
         return
 
-    def walk(node: yaml.Node | None, name: str) -> Iterator[tuple[int, str, str]]:
+    def walk(node: yaml.Node | None, name: str) -> Iterator[Place]:
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 yield from walk(value, str(key.value))
@@ -266,14 +257,13 @@ def lint_page(text: str, *, keys: Collection[str] | None = None) -> list[Finding
     """Typed numbers of a page in py:percent: YAML head, prose cells, and all strings and comments of its code."""
     source = Text.of(text)
     marks = list(_CELL.finditer(text))
-    places: list[tuple[int, str, str]] = []
+    places: list[Place] = []
     top = source.slice(0, marks[0].start() if marks else len(text)).sub(_COMMENT_MARK, "")
     head = _HEAD.search(top.text)
     if head:
         places += _search_yaml(top.slice(*head.span(1)), keys)
-    code = [(0, 0)] if marks else [(0, len(text))]
-    for mark, following in zip(marks, [*marks[1:], None], strict=True):
-        end = following.start() if following else len(text)
+    code = [] if marks else [(0, len(text))]
+    for mark, end in zip(marks, [*(mark.start() for mark in marks[1:]), len(text)], strict=False):
         cell = source.slice(min(mark.end() + 1, end), end)
         if "[markdown]" in mark["rest"] or "[md]" in mark["rest"]:
             quoted = re.match(r'\s*r?"""(.*?)"""\s*$', cell.text, re.DOTALL)
@@ -281,9 +271,9 @@ def lint_page(text: str, *, keys: Collection[str] | None = None) -> list[Finding
             places += _search_markdown(prose, keys)
         else:
             code.append((mark.start(), end))
+    starts = _line_starts(text)
     for start, end in code:
         line = text.count("\n", 0, start)
-        starts = _line_starts(text)
         for found in lint_python(text[start:end], strings=True, keys=keys):
             places.append((starts[line + found.line - 1] + found.column - 1, found.excerpt, found.why))
     return _findings(text, places)
@@ -303,7 +293,6 @@ def _lint_python(source: str, strings: bool, keys: frozenset[str] | None) -> lis
     except (SyntaxError, tokenize.TokenError) as error:
         return [Finding(getattr(error, "lineno", None) or 1, 1, "", f"cannot be read as Python: {error}")]
     found: list[Finding] = []
-    starts = _line_starts(source)
 
     def look(text: str, line: int, column: int) -> None:
         for hit in _findings(text, _search(Text.of(text), keys=keys)):
@@ -311,69 +300,45 @@ def _lint_python(source: str, strings: bool, keys: frozenset[str] | None) -> lis
                 Finding(line + hit.line - 1, hit.column if hit.line > 1 else column, hit.excerpt, hit.why)
             )
 
-    docstrings = set()
+    docstrings, parts = set(), set()  # what is no string of its own: a docstring is looked at anyway
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
-            first = node.body[0]
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                docstrings.add(id(first.value))
-                look(first.value.value, first.value.lineno, first.value.col_offset + 1)
-    if strings:
-        parts = {
-            id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)
-        } - {id(node) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.JoinedStr) and id(node) not in parts:
-                text = "".join(
-                    str(part.value) if isinstance(part, ast.Constant) else HELD for part in node.values
-                )
-                look(text, node.lineno, node.col_offset + 1)
-            elif (
-                isinstance(node, ast.Constant)
-                and isinstance(node.value, str)
-                and id(node) not in docstrings | parts
-            ):
-                look(node.value, node.lineno, node.col_offset + 1)
+            if isinstance(node.body[0], ast.Expr):
+                docstrings.add(id(node.body[0].value))
+        elif isinstance(node, ast.JoinedStr):
+            parts |= {id(part) for part in ast.walk(node) if not isinstance(part, ast.JoinedStr)}
+        wanted = id(node) in docstrings or (strings and id(node) not in parts)
+        if isinstance(node, ast.JoinedStr) and strings:
+            words = (str(part.value) if isinstance(part, ast.Constant) else HELD for part in node.values)
+            look("".join(words), node.lineno, node.col_offset + 1)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and wanted:
+            look(node.value, node.lineno, node.col_offset + 1)
 
-    comments = [
-        (token.start[0], token.start[1], token.string, token.line[: token.start[1]].strip() == "")
-        for token in tokens
-        if token.type == tokenize.COMMENT
-    ]
-    places: list[tuple[int, str, str]] = []
-    for paragraph in _paragraphs(comments):
-        places += _search(_joined(paragraph, starts, "#:"), keys=keys)
-    return sorted(found + _findings(source, places))
+    comments = [(*token.start, token.string) for token in tokens if token.type == tokenize.COMMENT]
+    return sorted(found + _findings(source, _search_comments(source, comments, "#:", keys)))
 
 
-def _paragraphs(comments: list[tuple[int, int, str, bool]]) -> Iterator[list[tuple[int, int, str, bool]]]:
-    """Comments on lines of their own, one under the other, read as one text; one behind code stands alone."""
-    group: list[tuple[int, int, str, bool]] = []
-    for comment in comments:
-        line, column, _, own_line = comment
-        follows = group and own_line and group[-1][3] and group[-1][0] == line - 1 and group[-1][1] == column
-        if group and not follows:
-            yield group
-            group = []
-        group.append(comment)
-    if group:
-        yield group
+def _search_comments(
+    source: str, comments: Iterable[tuple[int, int, str]], marks: str, keys: Collection[str] | None
+) -> Iterator[Place]:
+    """Comments, each with its line and column, without their marks.
 
-
-def _joined(paragraph: list[tuple[int, int, str, bool]], starts: list[int], marks: str) -> Text:
-    """The words of some comment lines, without their comment marks, every character with its place in the file."""
-    text = ""
+    Those on lines of their own, one under the other, are read as one text; one behind code stands alone.
+    """
+    starts = _line_starts(source)
+    text, expected = "", None
     at: list[int] = []
-    for line, column, comment, _ in paragraph:
+    for line, column, comment in comments:
+        own_line = not source[starts[line - 1] : starts[line - 1] + column].strip()
+        if text and not (own_line and expected == (line, column)):
+            yield from _search(Text(text, tuple(at)), keys=keys)
+            text, at = "", []
         words = comment.lstrip(marks)
         first = starts[line - 1] + column + len(comment) - len(words)
         text += words + "\n"
         at += range(first, first + len(words) + 1)
-    return Text(text, tuple(at))
+        expected = (line + 1, column) if own_line else None
+    yield from _search(Text(text, tuple(at)), keys=keys)
 
 
 _CUDA = re.compile(
@@ -384,8 +349,8 @@ _CUDA = re.compile(
 def lint_cuda(source: str, *, keys: Collection[str] | None = None) -> list[Finding]:
     """Typed numbers in the comments of CUDA C++."""
     text = Text.of(source)
-    places: list[tuple[int, str, str]] = []
-    line_comments: list[tuple[int, int, str, bool]] = []
+    places: list[Place] = []
+    line_comments: list[tuple[int, int, str]] = []
     starts = _line_starts(source)
     for match in _CUDA.finditer(source):
         if match[0].startswith("/*"):
@@ -395,13 +360,8 @@ def lint_cuda(source: str, *, keys: Collection[str] | None = None) -> list[Findi
             places += _search(body, keys=keys)
         elif match[0].startswith("//"):
             line = bisect.bisect_right(starts, match.start())
-            column = match.start() - starts[line - 1]
-            line_comments.append(
-                (line, column, match[0], not source[starts[line - 1] : match.start()].strip())
-            )
-    for paragraph in _paragraphs(line_comments):
-        places += _search(_joined(paragraph, starts, "/!<"), keys=keys)
-    return _findings(source, places)
+            line_comments.append((line, match.start() - starts[line - 1], match[0]))
+    return _findings(source, [*places, *_search_comments(source, line_comments, "/!<", keys)])
 
 
 _TOML = re.compile(r'"""(.*?)"""|\'\'\'(.*?)\'\'\'|"((?:\\.|[^"\\\n])*)"|\'([^\'\n]*)\'|#([^\n]*)', re.DOTALL)
@@ -410,7 +370,7 @@ _TOML = re.compile(r'"""(.*?)"""|\'\'\'(.*?)\'\'\'|"((?:\\.|[^"\\\n])*)"|\'([^\'
 def lint_toml(text: str, *, keys: Collection[str] | None = None) -> list[Finding]:
     """Typed numbers in the strings and comments of TOML."""
     source = Text.of(text)
-    places: list[tuple[int, str, str]] = []
+    places: list[Place] = []
     for match in _TOML.finditer(text):
         group = next(i for i in range(1, 6) if match[i] is not None)
         piece = source.slice(*match.span(group)).sub(
@@ -440,7 +400,7 @@ def lint_output(text: str) -> list[Finding]:
     A header with a unit over a column of numbers, and `tflops=…` as a repr prints it, count too.
     """
     source = Text.of(text).sub(_ANSI, "")
-    places: list[tuple[int, str, str]] = []
+    places: list[Place] = []
     unit = ""
     place = 0
     why = "a cell prints a performance number; record it and let the page show it"
@@ -448,14 +408,10 @@ def lint_output(text: str) -> list[Finding]:
         piece = source.slice(place, place + len(line))
         shown, codes, _ = plain(piece, _BARE)
         hits = [
-            (shown.at[at], excerpt)
-            for at, excerpt, _ in in_sentence(shown.text, in_claim=False, condition=None)
+            (words.at[at], excerpt)
+            for words in (shown, *codes)
+            for at, excerpt, _ in in_sentence(words.text, in_claim=False, condition=None)
         ]
-        for code in codes:
-            hits += [
-                (code.at[at], excerpt)
-                for at, excerpt, _ in in_sentence(code.text, in_claim=False, condition=None)
-            ]
         hits += [(piece.at[match.start()], match[0]) for match in _NAMED.finditer(piece.text)]
         if not line.strip():
             unit = ""
@@ -472,34 +428,26 @@ def lint_output(text: str) -> list[Finding]:
 # --- files -------------------------------------------------------------------------------------------
 
 _SKIP = frozenset({"vendor", "node_modules", "__pycache__"})
-_SKIP_AT_THE_TOP = frozenset(
-    {"records", "site", "build", "dist", "tests"}
-)  # rooms of the site have such names too
-
-_SUFFIXES = frozenset(
-    [".py", ".md", ".markdown", ".cu", ".cuh", ".h", ".hpp", ".cpp", ".toml", ".svg", ".yml", ".yaml"]
-)
+# Rooms of the site have such names too.
+_SKIP_AT_THE_TOP = frozenset({"records", "site", "build", "dist", "tests"})
+_LINTS: dict[str, Callable[..., list[Finding]]] = {
+    ".py": lint_python,
+    ".toml": lint_toml,
+    ".svg": lambda text, keys: lint_svg(text),
+    **dict.fromkeys((".md", ".markdown"), lint_markdown),
+    **dict.fromkeys((".cu", ".cuh", ".h", ".hpp", ".cpp"), lint_cuda),
+    **dict.fromkeys((".yml", ".yaml"), lambda text, keys: _findings(text, _search_yaml(Text.of(text), keys))),
+}
 
 
 def lint_file(path: Path, *, keys: Collection[str] | None = None) -> list[Finding]:
     """Typed numbers of one file, read by its suffix; a kind of file that is not known has none."""
-    if path.suffix not in _SUFFIXES or path.name == "bibliography.toml":  # titles of other people's work
+    if path.suffix not in _LINTS or path.name == "bibliography.toml":  # titles of other people's work
         return []
     text = path.read_text(encoding="utf-8")
-    if path.suffix == ".py":
-        is_page = any(part in ("docs", "handbook") for part in path.parts) and _CELL.search(text)
-        return lint_page(text, keys=keys) if is_page else lint_python(text, keys=keys)
-    if path.suffix in (".md", ".markdown"):
-        return lint_markdown(text, keys=keys)
-    if path.suffix in (".cu", ".cuh", ".h", ".hpp", ".cpp"):
-        return lint_cuda(text, keys=keys)
-    if path.suffix == ".toml":
-        return lint_toml(text, keys=keys)
-    if path.suffix == ".svg":
-        return lint_svg(text)
-    if path.suffix in (".yml", ".yaml"):
-        return _findings(text, _search_yaml(Text.of(text), keys))
-    return []
+    in_pages = path.suffix == ".py" and any(part in ("docs", "handbook") for part in path.parts)
+    lint = lint_page if in_pages and _CELL.search(text) else _LINTS[path.suffix]
+    return lint(text, keys=keys)
 
 
 def lint_paths(paths: Iterable[Path], *, keys: Collection[str] | None = None) -> list[str]:
@@ -517,9 +465,7 @@ def lint_paths(paths: Iterable[Path], *, keys: Collection[str] | None = None) ->
 
 def main(arguments: list[str]) -> int:
     """Lint the files and folders named (default: docs handbook src); 1 if any holds a typed number."""
-    paths = [Path(argument) for argument in arguments] or [
-        p for p in map(Path, ("docs", "handbook", "src")) if p.exists()
-    ]
+    paths = [*map(Path, arguments)] or [p for p in map(Path, ("docs", "handbook", "src")) if p.exists()]
     missing = [path for path in paths if not path.exists()]
     if missing:
         print(f"lint: no such file or folder: {', '.join(map(str, missing))}", file=sys.stderr)

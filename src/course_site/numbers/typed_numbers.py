@@ -246,6 +246,7 @@ def in_sentence(sentence: str, *, in_claim: bool, condition: str | None) -> Iter
     asks = bool(re.search(r"\?[\"'”’)\]*_\s]*$", sentence))
     defines = bool(_DEFINES.search(sentence))
     taken: list[tuple[int, int]] = []
+    states_nothing: object
     for kind, what, pattern in _RULES:
         for match in pattern.finditer(sentence):
             if any(match.start() < end and start < match.end() for start, end in taken):

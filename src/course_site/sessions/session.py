@@ -6,16 +6,17 @@ waits is checked in `checks`; how it looks on its page is in `map`. Standard lib
 
 from __future__ import annotations
 
+import itertools
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from course_site.sessions.plan_file import PlanError
 from course_site.sessions.stops import FILE as ROAD_FILE
-from course_site.sessions.stops import FOLDER, KINDS, Kind, Road, read_road
+from course_site.sessions.stops import FOLDER, KINDS, Road, read_road
 
 LONGEST_STEP = 15
 # Characters that a reader sees: a link counts by its words.
@@ -32,8 +33,33 @@ SESSION_KEYS = _words(
     "title kind about artifact student_page map_page chapter lab prepare exit_ticket questions homework board "
     "demo block"
 )
-DEMO_KEYS = ("name", "title", "command", "preflight", "fallback")
 STEP_KEYS = _words("minutes kind title say board fingers room anchor demo stage feeds check cut trip exempt")
+# Texts by their keys, each with what to write there; "" for one that may be left out.
+SESSION_TEXTS = {
+    "title": "the session's title",
+    "about": "one sentence: what it is really about",
+    "artifact": "the one thing every student leaves with",
+    "map_page": "the page with this map",
+    "chapter": "the mentor's chapter",
+    "lab": "",
+    "homework": "",
+}
+BOARD_TEXTS = {"figure": "the drawing of the finished board", "alt": "what the drawing shows"}
+DEMO_TEXTS = {
+    "name": "a Python name, such as w1_benchmark",
+    "title": "what it shows",
+    "command": "what is typed in the room",
+    "preflight": "what is typed the day before",
+    "fallback": "page#anchor with the recorded result",
+}
+STEP_TEXTS = {
+    "title": "what the step is called",
+    "say": "what to say",
+    "fingers": "what the students' fingers do, and what stands there at the end",
+    "cut": "what to drop when late, and what is lost",
+    **dict.fromkeys(("board", "room", "anchor", "demo", "feeds", "trip"), ""),
+}
+ASKED = '{ask = "…", answer = "…"}'
 _PASSIVE = _words("listen listens listening watch watches watching look looking looks see")
 _FILLER = _words(
     "a all along and are attentively by carefully class closely everybody everyone finger fingers follow follows "
@@ -226,7 +252,7 @@ def read_sessions(root: Path) -> tuple[dict[str, Session], list[Complaint]]:
 
 def read_session(path: Path, root: Path, road: Road) -> tuple[Session | None, list[Complaint]]:
     """One session map and all that is wrong with it; None for a file that is no TOML or no session of the road."""
-    reader = _Reader(path.relative_to(root).as_posix(), road)
+    reader = _Reader(path.relative_to(root).as_posix(), path.stem, road)
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -235,7 +261,7 @@ def read_session(path: Path, root: Path, road: Road) -> tuple[Session | None, li
     if path.stem not in road.sessions:
         reader.wrong("", f"{path.stem!r} is no session; the files are called {', '.join(road.sessions)}")
         return None, reader.complaints
-    return reader.session(path.stem, data), reader.complaints
+    return reader.session(data), reader.complaints
 
 
 def visible(text: str) -> str:
@@ -257,185 +283,173 @@ def is_idle(fingers: str) -> bool:
     return bool(words & _PASSIVE) and words <= _PASSIVE | _FILLER
 
 
+class _Table:
+    """One table of the file, read leniently: what is wrong is noted with its place, and reading goes on."""
+
+    def __init__(
+        self,
+        data: Mapping[str, Any],
+        keys: Collection[str],
+        note: Callable[[str, str], None],
+        where: str = "",
+    ) -> None:
+        self.data, self.note, self.where = data, note, where
+        for key in data:
+            if key not in keys:
+                self.wrong(key, f"unknown key; known: {', '.join(sorted(keys))}")
+
+    def place(self, key: str) -> str:
+        return f"{self.where}, {key}" if self.where else key
+
+    def wrong(self, key: str, message: str) -> None:
+        self.note(self.place(key), message)
+
+    def text(self, key: str, needed: str = "") -> str:
+        """A text; `needed` says what to write there, and makes it an error to leave it out."""
+        value = self.data.get(key)
+        if value is None:
+            if needed:
+                self.wrong(key, f"is missing: write {needed}")
+        elif not isinstance(value, str):
+            self.wrong(key, f"is not a text: {value!r}")
+        elif not value.strip():
+            self.wrong(key, f"is empty: write {needed}" if needed else "is empty: fill it or take it out")
+        else:
+            limit = LIMITS.get(key) if self.where.startswith("block") else None
+            length = len(visible(value))
+            if limit and length > limit:
+                self.wrong(key, f"has {length} characters, and {limit} fit: shorten it by {length - limit}")
+            return value.strip()
+        return ""
+
+    def texts(self, needed: Mapping[str, str]) -> dict[str, Any]:
+        """Several texts by their keys."""
+        return {key: self.text(key, words) for key, words in needed.items()}
+
+    def whole(self, key: str, needed: str = "") -> int:
+        value = self.data.get(key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        if value is not None:
+            self.wrong(key, f"is not a whole number: {value!r}")
+        elif needed:
+            self.wrong(key, f"is missing: write {needed}")
+        return 0
+
+    def tables(self, key: str, keys: Collection[str]) -> Iterator[_Table]:
+        value = self.data.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+            self.wrong(key, f"is not a list of tables: write [[{key}]]")
+            return
+        for i, item in enumerate(value, 1):
+            yield _Table(item, keys, self.note, self.place(f"{key} {i}"))
+
+    def answered(self, value: Any, key: str) -> Answered | None:
+        if not isinstance(value, dict):
+            self.wrong(key, f"is not {ASKED}")
+            return None
+        pair = _Table(value, ("ask", "answer"), self.note, self.place(key))
+        return Answered(pair.text("ask", "the question"), pair.text("answer", "its answer"))
+
+    def pairs(self, key: str, least: int, most: int) -> tuple[Answered, ...]:
+        value = self.data.get(key, [])
+        if not isinstance(value, list):
+            self.wrong(key, f"is not a list of {ASKED}")
+            return ()
+        if not least <= len(value) <= most:
+            self.wrong(key, f"has {len(value)} entries: write {least} to {most}")
+        pairs = [self.answered(item, f"{key} {i}") for i, item in enumerate(value, 1)]
+        return tuple(filter(None, pairs))
+
+
 @dataclass
 class _Reader:
-    """Reads one file leniently and notes everything that is wrong with it."""
+    """Reads one map and checks what it shows by itself."""
 
     path: str
+    name: str
     road: Road
     complaints: list[Complaint] = field(default_factory=list)
 
     def wrong(self, key: str, message: str) -> None:
         self.complaints.append(Complaint(self.path, key, message))
 
-    # --- values -----------------------------------------------------------------------------------
-
-    def text(self, table: Mapping[str, Any], key: str, where: str = "", *, needed: str = "") -> str:
-        """A text; `needed` says what to write there, and makes it an error to leave it out."""
-        place = f"{where}, {key}" if where else key
-        value = table.get(key)
-        if value is None:
-            if needed:
-                self.wrong(place, f"is missing: write {needed}")
-            return ""
-        if not isinstance(value, str):
-            self.wrong(place, f"is not a text: {value!r}")
-            return ""
-        if not value.strip():
-            self.wrong(place, f"is empty: write {needed}" if needed else "is empty: fill it or take it out")
-            return ""
-        limit = LIMITS.get(key) if where.startswith("block") else None
-        length = len(visible(value))
-        if limit and length > limit:
-            self.wrong(place, f"has {length} characters, and {limit} fit: shorten it by {length - limit}")
-        return value.strip()
-
-    def whole(self, table: Mapping[str, Any], key: str, where: str, *, needed: str = "") -> int:
-        place = f"{where}, {key}"
-        value = table.get(key)
-        if value is None:
-            if needed:
-                self.wrong(place, f"is missing: write {needed}")
-            return 0
-        if not isinstance(value, int) or isinstance(value, bool):
-            self.wrong(place, f"is not a whole number: {value!r}")
-            return 0
-        return value
-
-    def tables(self, table: Mapping[str, Any], key: str, where: str = "") -> list[dict[str, Any]]:
-        place = f"{where}, {key}" if where else key
-        value = table.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            self.wrong(place, f"is not a list of tables: write [[{key}]]")
-            return []
-        return value
-
-    def known(
-        self, table: Mapping[str, Any], keys: frozenset[str] | tuple[str, ...], where: str = ""
-    ) -> None:
-        for key in table:
-            if key not in keys:
-                place = f"{where}, {key}" if where else key
-                self.wrong(place, f"unknown key; known: {', '.join(sorted(keys))}")
-
-    def answered(self, value: Any, place: str) -> Answered | None:
-        if not isinstance(value, dict):
-            self.wrong(place, 'is not {ask = "…", answer = "…"}')
-            return None
-        self.known(value, ("ask", "answer"), place)
-        ask = self.text(value, "ask", place, needed="the question")
-        return Answered(ask, self.text(value, "answer", place, needed="its answer"))
-
-    def pairs(self, data: Mapping[str, Any], key: str, least: int, most: int) -> tuple[Answered, ...]:
-        value = data.get(key, [])
-        if not isinstance(value, list):
-            self.wrong(key, 'is not a list of {ask = "…", answer = "…"}')
-            return ()
-        if not least <= len(value) <= most:
-            self.wrong(key, f"has {len(value)} entries: write {least} to {most}")
-        pairs = [self.answered(item, f"{key} {i}") for i, item in enumerate(value, 1)]
-        return tuple(pair for pair in pairs if pair)
-
     # --- the parts --------------------------------------------------------------------------------
 
-    def session(self, name: str, data: Mapping[str, Any]) -> Session:
-        self.known(data, SESSION_KEYS)
-        number, expected = self.road.number(name), self.road.kinds[name]
-        kind = self.text(data, "kind", needed=f"{expected.name!r}, as in {ROAD_FILE}")
+    def session(self, data: Mapping[str, Any]) -> Session:
+        name, expected, number = self.name, self.road.kinds[self.name], self.road.number(self.name)
+        table = _Table(data, SESSION_KEYS, self.wrong)
+        kind = table.text("kind", f"{expected.name!r}, as in {ROAD_FILE}")
         if kind and kind != expected.name:
             self.wrong("kind", f"is {kind!r}, and {name} is a {expected.name}")
-        board = data.get("board", {})
+        board, wanted = data.get("board"), BOARD_TEXTS
         if not isinstance(board, dict) or not board:
             self.wrong("board", "is missing: write [board] with figure and alt")
-            board = {}
-        else:
-            self.known(board, ("figure", "alt"), "board")
+            board, wanted = {}, dict.fromkeys(BOARD_TEXTS, "")
         prepare = data.get("prepare", [])
         if not isinstance(prepare, list) or not all(isinstance(t, str) and t.strip() for t in prepare):
             self.wrong("prepare", "is not a list of texts")
             prepare = []
         elif not prepare:
             self.wrong("prepare", "is empty: write what is done the day before and before the door opens")
-        demos = self.demos(data)
-        blocks = self.blocks(name, expected, data)
         session = Session(
             id=name,
             path=self.path,
             number=number,
-            title=self.text(data, "title", needed="the session's title"),
             kind=expected.name,
             minutes=expected.minutes,
-            about=self.text(data, "about", needed="one sentence: what it is really about"),
-            artifact=self.text(data, "artifact", needed="the one thing every student leaves with"),
-            student_page=self.text(data, "student_page", needed="the students' page" if number else ""),
-            map_page=self.text(data, "map_page", needed="the page with this map"),
-            chapter=self.text(data, "chapter", needed="the mentor's chapter"),
-            lab=self.text(data, "lab"),
+            student_page=table.text("student_page", "the students' page" if number else ""),
             prepare=tuple(text.strip() for text in prepare),
-            exit_ticket=self.pairs(data, "exit_ticket", expected.exit_ticket, 3),
-            questions=self.pairs(data, "questions", expected.questions, 8),
-            homework=self.text(data, "homework"),
-            figure=self.text(board, "figure", "board", needed="the drawing of the finished board"),
-            alt=self.text(board, "alt", "board", needed="what the drawing shows"),
-            demos=demos,
-            blocks=blocks,
+            exit_ticket=table.pairs("exit_ticket", expected.exit_ticket, 3),
+            questions=table.pairs("questions", expected.questions, 8),
+            demos=self.demos(table),
+            blocks=self.blocks(table),
+            **table.texts(SESSION_TEXTS),
+            **_Table(board, BOARD_TEXTS, self.wrong, "board").texts(wanted),
         )
         self.check_demos(session)
-        self.check_titles(session)
-        self.check_fingers(session)
+        self.check_steps(session)
         return session
 
-    def demos(self, data: Mapping[str, Any]) -> tuple[Demo, ...]:
+    def demos(self, session: _Table) -> tuple[Demo, ...]:
         demos: list[Demo] = []
-        for i, table in enumerate(self.tables(data, "demo"), 1):
-            where = f"demo {i}"
-            self.known(table, DEMO_KEYS, where)
-            demo = Demo(
-                name=self.text(table, "name", where, needed="a Python name, such as w1_benchmark"),
-                title=self.text(table, "title", where, needed="what it shows"),
-                command=self.text(table, "command", where, needed="what is typed in the room"),
-                preflight=self.text(table, "preflight", where, needed="what is typed the day before"),
-                fallback=self.text(table, "fallback", where, needed="page#anchor with the recorded result"),
-                wait=f"{self.road.waits}.{table.get('name', '')}.wait_s",
-            )
+        for table in session.tables("demo", DEMO_TEXTS):
+            texts = table.texts(DEMO_TEXTS)
+            demo = Demo(wait=f"{self.road.waits}.{texts['name']}.wait_s", **texts)
             if demo.name and not demo.name.isidentifier():
-                self.wrong(f"{where}, name", f"{demo.name!r} is no Python name, such as w1_benchmark")
+                table.wrong("name", f"{demo.name!r} is no Python name, such as w1_benchmark")
             if any(other.name == demo.name for other in demos):
-                self.wrong(f"{where}, name", f"{demo.name!r} is the name of another demo")
+                table.wrong("name", f"{demo.name!r} is the name of another demo")
             demos.append(demo)
         return tuple(demos)
 
-    def blocks(self, name: str, kind: Kind, data: Mapping[str, Any]) -> tuple[Block, ...]:
+    def blocks(self, session: _Table) -> tuple[Block, ...]:
         blocks: list[Block] = []
-        number = 1
-        for i, table in enumerate(self.tables(data, "block"), 1):
-            where = f"block {i}"
-            self.known(table, ("from", "to", "title", "step"), where)
-            start = self.whole(table, "from", where, needed="the minute it begins")
-            end = self.whole(table, "to", where, needed="the minute it ends")
-            title = self.text(table, "title", where, needed="what the block is called")
-            steps = tuple(self.steps(name, table, i, start, number))
-            number += len(steps)
-            blocks.append(Block(i, start, end, title, steps))
-            total = sum(step.minutes for step in steps)
-            if not steps:
-                self.wrong(where, "has no steps: write [[block.step]]")
+        steps = itertools.count(1)
+        for i, table in enumerate(session.tables("block", ("from", "to", "title", "step")), 1):
+            start = table.whole("from", "the minute it begins")
+            end = table.whole("to", "the minute it ends")
+            title = table.text("title", "what the block is called")
+            block = Block(i, start, end, title, tuple(self.steps(table, i, start, steps)))
+            blocks.append(block)
+            off = sum(step.minutes for step in block.steps) - (end - start)
+            if not block.steps:
+                self.wrong(table.where, "has no steps: write [[block.step]]")
             elif end <= start:
-                self.wrong(where, f"ends at minute {end}, before it begins at {start}")
-            elif total != end - start:
-                off = total - (end - start)
+                self.wrong(table.where, f"ends at minute {end}, before it begins at {start}")
+            elif off:
                 self.wrong(
-                    where,
-                    f"its steps sum to {total} minutes, and it has {end - start} ({start} to {end}): "
+                    table.where,
+                    f"its steps sum to {end - start + off} minutes, and it has {end - start} ({start} to {end}): "
                     f"sum off by {abs(off)}, {'take away' if off > 0 else 'add'} as much",
                 )
-        self.check_cover(name, kind, blocks)
+        self.check_cover(blocks)
         return tuple(blocks)
 
-    def check_cover(self, name: str, kind: Kind, blocks: list[Block]) -> None:
-        minutes = kind.minutes
+    def check_cover(self, blocks: list[Block]) -> None:
+        kind, fixed = self.road.kinds[self.name], self.road.boundaries.get(self.name)
         if not blocks:
-            self.wrong("block", f"there is none: write [[block]] from 0 to {minutes}")
+            self.wrong("block", f"there is none: write [[block]] from 0 to {kind.minutes}")
             return
         place = 0
         for block in blocks:
@@ -445,85 +459,56 @@ class _Reader:
             elif block.start < place:
                 self.wrong(where, f"overlap: minutes {block.start} to {place} are planned twice")
             place = max(place, block.end)
-        if place != minutes:
-            what = f"gap: nothing is planned from minute {place} to {minutes}" if place < minutes else (
-                f"ends at minute {place}, and a {kind.name} has {minutes}"
-            )  # fmt: skip
-            self.wrong(f"block {len(blocks)}", what)
-        fixed = self.road.boundaries.get(name)
+        if place < kind.minutes:
+            self.wrong(where, f"gap: nothing is planned from minute {place} to {kind.minutes}")
+        elif place > kind.minutes:
+            self.wrong(where, f"ends at minute {place}, and a {kind.name} has {kind.minutes}")
         found = (blocks[0].start, *(block.end for block in blocks))
         if fixed and found != fixed:
-            self.wrong(
-                "block",
-                f"the boundaries of {name} are {' '.join(map(str, fixed))}, not {' '.join(map(str, found))}",
-            )
+            wanted, got = (" ".join(map(str, minutes)) for minutes in (fixed, found))
+            self.wrong("block", f"the boundaries of {self.name} are {wanted}, not {got}")
 
-    def steps(
-        self, name: str, table: Mapping[str, Any], block: int, start: int, number: int
-    ) -> Iterator[Step]:
-        for i, step in enumerate(self.tables(table, "step", f"block {block}"), 1):
-            where = f"block {block}, step {i}"
-            self.known(step, STEP_KEYS, where)
-            kind = self.text(step, "kind", where, needed=f"one of {', '.join(KINDS)}")
+    def steps(self, block: _Table, number: int, start: int, numbers: Iterator[int]) -> Iterator[Step]:
+        for table in block.tables("step", STEP_KEYS):
+            kind = table.text("kind", f"one of {', '.join(KINDS)}")
             if kind and kind not in KINDS:
-                self.wrong(f"{where}, kind", f"{kind!r} is unknown; known: {', '.join(KINDS)}")
-            minutes = self.whole(step, "minutes", where, needed="how long it takes")
+                table.wrong("kind", f"{kind!r} is unknown; known: {', '.join(KINDS)}")
+            minutes = table.whole("minutes", "how long it takes")
             if minutes > LONGEST_STEP:
-                self.wrong(
-                    f"{where}, minutes",
+                table.wrong(
+                    "minutes",
                     f"{minutes} minutes in one step, and {LONGEST_STEP} is the most: split it, "
                     "and give each part something for the fingers",
                 )
-            elif "minutes" in step and minutes < 1:
-                self.wrong(f"{where}, minutes", f"is {minutes}: a step takes at least one minute")
-            rest = kind == "break"
-            exempt = self.text(step, "exempt", where)
-            if exempt and self.road.exempt.get(name) != kind:
-                self.wrong(
-                    f"{where}, exempt",
-                    f"only {self.road.exempt_words} may do without fingers: give it some",
-                )
+            elif "minutes" in table.data and minutes < 1:
+                table.wrong("minutes", f"is {minutes}: a step takes at least one minute")
+            exempt = table.text("exempt")
+            if exempt and self.road.exempt.get(self.name) != kind:
+                table.wrong("exempt", f"only {self.road.exempt_words} may do without fingers: give it some")
                 exempt = ""
-            stage = self.whole(step, "stage", where)
-            if "stage" in step and stage < 1:
-                self.wrong(f"{where}, stage", f"is {stage}: the stages of a lab count from 1")
+            stage = table.whole("stage")
+            if "stage" in table.data and stage < 1:
+                table.wrong("stage", f"is {stage}: the stages of a lab count from 1")
             check = None
-            if "check" in step:
-                check = self.answered(step["check"], f"{where}, check")
-            elif not rest:
-                self.wrong(f"{where}, check", 'is missing: write {ask = "…", answer = "…"}')
+            if "check" in table.data:
+                check = table.answered(table.data["check"], "check")
+            elif kind != "break":
+                table.wrong("check", f"is missing: write {ASKED}")
+            spared = ("say", "cut") * (kind == "break") + ("fingers",) * bool(exempt)
+            texts = table.texts(STEP_TEXTS | dict.fromkeys(spared, ""))
             yield Step(
-                where=where,
-                number=number,
-                block=block,
+                where=table.where,
+                number=next(numbers),
+                block=number,
                 start=start,
                 minutes=minutes,
                 kind=kind,
-                title=self.text(step, "title", where, needed="what the step is called"),
-                say=self.text(step, "say", where, needed="" if rest else "what to say"),
-                board=self.text(step, "board", where),
-                fingers=self.text(
-                    step,
-                    "fingers",
-                    where,
-                    needed=""
-                    if exempt
-                    else "what the students' fingers do, and what stands there at the end",
-                ),
-                room=self.text(step, "room", where),
-                anchor=self.text(step, "anchor", where),
-                demo=self.text(step, "demo", where),
                 stage=stage,
-                feeds=self.text(step, "feeds", where),
                 check=check,
-                cut=self.text(
-                    step, "cut", where, needed="" if rest else "what to drop when late, and what is lost"
-                ),
-                trip=self.text(step, "trip", where),
                 exempt=exempt,
+                **texts,
             )
             start += minutes
-            number += 1
 
     # --- across the file --------------------------------------------------------------------------
 
@@ -532,9 +517,9 @@ class _Reader:
         names = [demo.name for demo in session.demos]
         for step in session.steps():
             if step.demo and step.demo not in names:
+                there = ", ".join(names) or "none"
                 self.wrong(
-                    f"{step.where}, demo",
-                    f"{step.demo!r} is no [[demo]] of this map; there are {', '.join(names) or 'none'}",
+                    f"{step.where}, demo", f"{step.demo!r} is no [[demo]] of this map; there are {there}"
                 )
             if step.stage and not session.lab:
                 self.wrong(f"{step.where}, stage", "the map names no `lab` whose stage this could be")
@@ -542,31 +527,19 @@ class _Reader:
             if demo.name and demo.name not in run:
                 self.wrong(f"demo {i}", f'{demo.name!r} is run by no step: write demo = "{demo.name}" in one')
 
-    def check_titles(self, session: Session) -> None:
-        """Minutes are handed in under a step's title."""
-        seen: dict[str, str] = {}
+    def check_steps(self, session: Session) -> None:
+        """No title twice, as minutes are handed in under it; fingers that move, and something new each time."""
+        titles: dict[str, str] = {}
+        fingers: dict[str, str] = {}
         for step in session.steps():
-            same = normalised(step.title)
-            if same and same in seen:
-                self.wrong(
-                    f"{step.where}, title",
-                    f"{step.title!r} is the title of {seen[same]} too: name them apart",
-                )
-            seen.setdefault(same, step.where)
-
-    def check_fingers(self, session: Session) -> None:
-        seen: dict[str, str] = {}
-        for step in session.steps():
-            if not step.fingers:
-                continue
             if is_idle(step.fingers):
+                said = f"{step.fingers!r} moves no finger: say what they type, write or draw"
+                self.wrong(f"{step.where}, fingers", said)
+            other = titles.setdefault(normalised(step.title) or step.where, step.where)
+            if other != step.where:
                 self.wrong(
-                    f"{step.where}, fingers",
-                    f"{step.fingers!r} moves no finger: say what they type, write or draw",
+                    f"{step.where}, title", f"{step.title!r} is the title of {other} too: name them apart"
                 )
-            same = normalised(step.fingers)
-            if same in seen:
-                self.wrong(
-                    f"{step.where}, fingers", f"the same text as in {seen[same]}: say what is new here"
-                )
-            seen.setdefault(same, step.where)
+            other = fingers.setdefault(normalised(step.fingers) or step.where, step.where)
+            if other != step.where:
+                self.wrong(f"{step.where}, fingers", f"the same text as in {other}: say what is new here")
