@@ -8,6 +8,7 @@ import pytest
 from course_site.sessions.run_view import FOLDER, SOURCES, before_the_answer, embedded, run_files, run_page
 
 ROOT = Path(__file__).parents[2]
+FRAME = (ROOT / FOLDER / "run.html").read_text(encoding="utf-8")
 NASTY = '</script><script>alert("x")</script> & <b title="y">'
 
 
@@ -63,6 +64,10 @@ def session(**changes):
     return {"name": " · ".join(filter(None, (asked["stop"], asked["title"])))} | asked
 
 
+def page_of(session):
+    return run_page(session, FRAME)
+
+
 class Scripts(HTMLParser):
     """What a browser makes of the page: its scripts, and its elements' names."""
 
@@ -90,7 +95,7 @@ def data_of(page):
 
 
 def test_every_step_stands_in_the_page_in_order():
-    page = run_page(session())
+    page = page_of(session())
 
     assert re.findall(r'id="step-(\d+)"', page) == ["1", "2", "3"]
     for number in (1, 2, 3):
@@ -101,9 +106,9 @@ def test_every_step_stands_in_the_page_in_order():
 
 
 def test_a_text_that_looks_like_code_stays_text():
-    plain = len(Scripts(run_page(session())).scripts)
+    plain = len(Scripts(page_of(session())).scripts)
     steps = [step(1, 1, 8, title=words(NASTY), room=words(NASTY)), step(2, 1, 12), step(3, 2, 10)]
-    page = run_page(session(title=NASTY, steps=steps))
+    page = page_of(session(title=NASTY, steps=steps))
 
     assert len(Scripts(page).scripts) == plain
     assert "alert(" not in "".join(Scripts(page).scripts[1:])
@@ -121,13 +126,13 @@ def test_embedded_json_closes_no_element_and_comes_back_whole():
 
 
 def test_a_text_with_a_percent_sign_is_no_place_to_fill():
-    page = run_page(session(title="50 %title% of peak"))
+    page = page_of(session(title="50 %title% of peak"))
 
     assert "50 %title% of peak" in page
 
 
 def test_a_page_asks_for_files_beside_it_only():
-    page = run_page(session())
+    page = page_of(session())
 
     assert set(re.findall(r'<(?:script|link)[^>]*(?:src|href)="([^"]+)"', page)) == {
         "../../assets/favicon.svg",
@@ -148,11 +153,11 @@ def test_a_cut_that_says_nothing_is_no_cut():
         step(3, 2, 10),
     ]
 
-    assert [s["cut"] for s in data_of(run_page(session(steps=steps)))["steps"]] == [False, False, True]
+    assert [s["cut"] for s in data_of(page_of(session(steps=steps)))["steps"]] == [False, False, True]
 
 
 def test_a_page_to_come_is_not_linked():
-    page = run_page(session(steps=[step(1, 1, 8, anchor={"label": "page to come", "href": None})]))
+    page = page_of(session(steps=[step(1, 1, 8, anchor={"label": "page to come", "href": None})]))
 
     assert "None" not in page
     assert "page to come" not in page
@@ -166,7 +171,7 @@ def test_a_demo_brings_its_command_its_wait_and_its_rescue():
         "wait": "12 s",
         "fallback": {"label": "The result", "href": "../../workshops/w1.html#result"},
     }
-    page = run_page(session(demos=[demo], steps=[step(1, 1, 8, demo=demo)]))
+    page = page_of(session(demos=[demo], steps=[step(1, 1, 8, demo=demo)]))
 
     typed = page.replace('<span class="option">', "").replace("</span>", "")
     assert "<code>python -m race &gt; out &amp;&amp; echo done</code>" in typed
@@ -178,7 +183,7 @@ def test_a_demo_brings_its_command_its_wait_and_its_rescue():
 def test_an_option_of_a_command_is_not_broken_in_two():
     about = {"text": "", "html": "Type <code>nox -s lab -- name --stage 3</code> - now"}
 
-    page = run_page(session(about=about))
+    page = page_of(session(about=about))
 
     assert re.findall(r'<span class="option">(.*?)</span>', page)[:3] == ["-s", "--", "--stage"]
     assert "</code> - now" in page
@@ -194,7 +199,7 @@ def test_the_views_of_all_sessions_are_linked_to_each_other():
 
 
 def test_minutes_of_earlier_runs_are_shown():
-    page = run_page(session(steps=[step(1, 1, 25, taken={"median": 34.0, "runs": 3})]))
+    page = page_of(session(steps=[step(1, 1, 25, taken={"median": 34.0, "runs": 3})]))
 
     assert "Planned 25, median of 3 runs 34." in page
 
@@ -221,7 +226,7 @@ def test_the_room_sees_the_fingers_without_the_answer(fingers, shown):
 def test_the_map_may_say_what_the_room_sees():
     steps = [step(1, 1, 8), step(2, 1, 12, room=words("Draw the boxes.")), step(3, 2, 10)]
 
-    rooms = [s["room"] for s in data_of(run_page(session(steps=steps)))["steps"]]
+    rooms = [s["room"] for s in data_of(page_of(session(steps=steps)))["steps"]]
 
     assert rooms == ["Draw step 1.", "Draw the boxes.", "Draw step 3."]
 

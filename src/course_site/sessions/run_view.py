@@ -1,7 +1,7 @@
 """The run view of a session: one HTML file that a mentor has in hand in the room, with or without a network.
 
 The words of every step stand in the page; handbook/run/run.js tells the time and shows where the session is.
-The sources of the script, the style and the service worker lie in handbook/run/, and are copied beside the pages.
+The frame of the page, run.html, lies in handbook/run/ too; so do the style and the service worker, which are copied.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from course_site.pages.doors import DOORS
 from course_site.sessions.calendar_form import SCRIPT, calendar_data, calendar_form, session_entries
 
 FOLDER = "handbook/run"
+FRAME = "run.html"  # with %names% where run_page puts what is the session's own
 WORKER = "service_worker.js"
 SOURCES = ("run.css", "run.js", SCRIPT, WORKER)
 # What the pages show besides: kept on the mentor's device too. Places in the built site.
@@ -41,7 +42,8 @@ def run_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
         root: the repository.
     """
     sessions = list(sessions)
-    files = {f"{session['id']}.html": run_page(session, sessions) for session in sessions}
+    frame = (root / FOLDER / FRAME).read_text(encoding="utf-8")
+    files = {f"{session['id']}.html": run_page(session, frame, sessions) for session in sessions}
     files |= {name: (root / FOLDER / name).read_text(encoding="utf-8") for name in SOURCES}
     kept = [name for name in files if name != WORKER]
     shared = {posixpath.relpath(name, FOLDER): root / "docs" / name for name in SHARED}
@@ -56,7 +58,7 @@ def _digest(contents: list[bytes]) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(c).digest() for c in contents)).hexdigest()[:16]
 
 
-def run_page(session: Plain, all_sessions: Iterable[Plain] = ()) -> str:
+def run_page(session: Plain, frame: str, all_sessions: Iterable[Plain] = ()) -> str:
     """The run view of one session, whole; it links those of all sessions, for a mentor without a network."""
     title = session["title"]
     parts = {
@@ -76,7 +78,7 @@ def run_page(session: Plain, all_sessions: Iterable[Plain] = ()) -> str:
         "exit": _pairs("Exit ticket", session["exit_ticket"]),
         "others": " ".join(_other(other) for other in all_sessions if other["id"] != session["id"]),
     }
-    return re.sub(r"%(\w+)%", lambda match: _whole_options(parts[match[1]]), _PAGE)
+    return re.sub(r"%(\w+)%", lambda match: _whole_options(parts[match[1]]), frame)
 
 
 def _whole_options(text: str) -> str:
@@ -273,136 +275,3 @@ def _pairs(title: str, pairs: list[Plain]) -> str:
         if items
         else ""
     )
-
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
-<meta name="theme-color" content="#fdfcfa" media="(prefers-color-scheme: light)">
-<meta name="theme-color" content="#191816" media="(prefers-color-scheme: dark)">
-<title>%name%</title>
-<link rel="icon" href="../../assets/favicon.svg">
-<link rel="stylesheet" href="run.css">
-</head>
-<body>
-<script type="application/json" id="session">%data%</script>
-
-<div id="desk">
-<header class="top">
-<h1><span class="stop">%stop%</span> %title%</h1>
-<p class="clock" id="clock"></p>
-<button type="button" id="to-projector" title="Only what the room may see (P)">Projector <kbd>P</kbd></button>
-<div class="strip" id="strip" aria-hidden="true" hidden></div>
-</header>
-
-<main>
-<section id="before" aria-label="Before the start">
-<p class="about">%about%</p>
-<form id="start-form" novalidate>
-<label for="start-time">It starts at</label>
-<input id="start-time" name="start" type="text" placeholder="18:05" autocomplete="off" maxlength="8" size="6"
- enterkeyhint="go" aria-describedby="start-wrong">
-<button type="submit" class="strong">Set the clock</button>
-<span class="or">or</span>
-<button type="button" id="start-now">Start now</button>
-<p id="start-wrong" role="alert" hidden>Write it as hours and minutes, such as 18:05.</p>
-</form>
-<p class="artifact"><b>They leave with</b> %artifact%</p>
-<h2>Before the door opens</h2>
-<ul class="prepare">%prepare%%preflight%</ul>
-<details class="fold"><summary>Put it into a calendar</summary>
-%calendar%
-</details>
-<p class="links">%links%</p>
-</section>
-
-<section id="now" aria-label="Now" hidden>
-<div class="status" id="watch">
-<p class="digits" id="left"></p>
-<p class="pace"><span id="left-words"></span> <a id="drift" href="#cuts"></a> <span id="ends"></span></p>
-<div class="watch-bar" id="watch-bar" aria-hidden="true"></div>
-<p class="begin"><button type="button" class="quiet" id="begin-early" hidden>Begin now</button>
-<button type="button" class="quiet" id="begin-now" hidden>We begin only now</button></p>
-</div>
-<article id="card" class="card">
-<p class="where"><span id="card-block"></span> <span id="card-count"></span></p>
-<h2 id="card-title"></h2>
-<div id="card-fields"></div>
-</article>
-<div class="beside">
-<section id="cuts" class="cuts" aria-label="What to cut" hidden>
-<h2 id="cut-words"></h2>
-<ol id="cut-list"></ol>
-</section>
-<section id="coming" class="coming" aria-label="What comes next">
-<p class="where">Next at <span id="coming-when"></span></p>
-<h2 id="coming-title"></h2>
-<p class="where" id="coming-kind"></p>
-<p id="coming-fingers"></p>
-</section>
-</div>
-</section>
-
-<section id="after" aria-label="After the session" hidden>
-<h2>The session is over.</h2>
-<p id="after-words"></p>
-<p>Hand in your minutes, and the next mentor plans with them: download the file, or copy the text below.
-<a href="../06_delivery_craft/handing_in_minutes.html">Where it goes</a>.</p>
-<p><button type="button" class="strong download">Download the minutes</button></p>
-</section>
-
-<section class="reference" aria-label="The whole session">
-<h2>Every step</h2>
-<p class="where" id="whole"></p>
-%blocks%
-%board%
-%questions%
-%exit%
-<details class="fold" id="minutes-fold"><summary>The minutes so far</summary>
-<p><label for="minutes-text">Planned against real, as a CSV file:</label></p>
-<textarea id="minutes-text" rows="8" readonly spellcheck="false"></textarea>
-<p><button type="button" id="copy">Copy the text</button> <span id="copied" role="status"></span></p>
-</details>
-<p class="ends-of-run"><button type="button" class="download">Download the minutes</button>
-<button type="button" id="reset" class="quiet">Start over …</button></p>
-<p class="keys">Keys: <kbd>→</kbd> <kbd>space</kbd> <kbd>N</kbd> next · <kbd>←</kbd> <kbd>B</kbd> back ·
-<kbd>P</kbd> projector. On glass: swipe.</p>
-<p class="links others">Other sessions: %others%</p>
-<p class="note" id="note" role="status"></p>
-</section>
-</main>
-
-<nav class="bar" id="bar" aria-label="Steps" hidden>
-<button type="button" id="back"><span aria-hidden="true">‹</span> Back</button>
-<button type="button" id="next" class="strong"><span id="next-words">Next</span>
-<span aria-hidden="true">›</span></button>
-</nav>
-<p class="spoken" id="spoken" role="status"></p>
-</div>
-
-<main id="projector" aria-label="For the room" hidden>
-<p class="room-top"><span>%title%</span> <span id="room-clock"></span></p>
-<div id="projector-room" hidden>
-<p class="room-block" id="room-block"></p>
-<h1 class="room-title" id="room-title"></h1>
-<p class="room-fingers" id="room-fingers"></p>
-</div>
-<p class="room-foot"><span class="room-time"><b id="room-left"></b> <span id="room-left-words"></span></span>
-<span id="room-break"></span></p>
-<button type="button" class="quiet" id="from-projector">Leave the projector <kbd>P</kbd></button>
-</main>
-
-<dialog id="sure" aria-labelledby="sure-title">
-<form method="dialog">
-<h2 id="sure-title">Start over?</h2>
-<p>The start and the minutes of this run are forgotten. Download the minutes first if you want to keep them.</p>
-<p><button value="stay" class="strong" autofocus>Keep this run</button> <button value="forget">Forget it</button></p>
-</form>
-</dialog>
-<script src="run.js"></script>
-<script src="calendar.js"></script>
-</body>
-</html>
-"""

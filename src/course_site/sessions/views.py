@@ -20,20 +20,16 @@ from course_site.pages.headings import headings
 from course_site.pages.plain_text import without_marks
 from course_site.pages.verbatim import outside_verbatim
 from course_site.sessions.checks import Course
-from course_site.sessions.session import Answered, Session, Step
+from course_site.sessions.session import Answered, Demo, Session, Step
 
 _VALUE = re.compile(r"\{\{\s*([^{}:]+?)\s*(?::([^{}]*?))?\s*\}\}")
 _CITATION = re.compile(r"\s*\[\^[\w.:-]+\]")
 _LINK = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 
 
-def as_plain(course: Course, session: Session, at: str = "") -> dict[str, Any]:
-    """Everything the views of one session show.
-
-    Args:
-        at: the place of the HTML file in the site that will show it, for its links; handbook/run/<id>.html if "".
-    """
-    return _Plain(course, session, at or f"handbook/run/{session.id}.html").everything()
+def as_plain(course: Course, session: Session) -> dict[str, Any]:
+    """Everything the views of one session show; links as in handbook/run/, where they lie in the site."""
+    return _Plain(course, session).everything()
 
 
 @functools.lru_cache(maxsize=8192)  # a served site asks for the same words after every edit
@@ -44,28 +40,20 @@ def _html(text: str) -> str:
 
 
 class _Plain:
-    def __init__(self, course: Course, session: Session, at: str) -> None:
+    def __init__(self, course: Course, session: Session) -> None:
         self.course, self.session = course, session
         self.scope = Scope(f"session_{session.id}", {}, None, others=course.scopes.get)
         self.pages = {page.path.as_posix(): page for page in course.pages}
-        self.address = address_from(at, self.pages)
-        try:
-            self.lab: Lab | None = find_lab(course.root, session.lab) if session.lab else None
-        except LabError:
-            self.lab = None
+        self.address = address_from(f"handbook/run/{session.id}.html", self.pages)
+        self.lab: Lab | None = None
+        with contextlib.suppress(LabError):
+            self.lab = find_lab(course.root, session.lab) if session.lab else None
 
     def everything(self) -> dict[str, Any]:
         session = self.session
         return {
-            "id": session.id,
-            "stop": session.stop,
-            "title": session.title,
-            "name": session.name,
-            "kind": session.kind,
-            "minutes": session.minutes,
-            "about": self.words(session.about),
-            "artifact": self.words(session.artifact),
-            "homework": self.words(session.homework) if session.homework else None,
+            **_as_they_are(session, "id stop title name kind minutes"),
+            **self.texts(session, "about artifact homework"),
             "map": self.page_link(session.map_page, "The map"),
             "student": self.page_link(session.student_page, "What students see"),
             "chapter": self.page_link(session.chapter, "The chapter"),
@@ -88,35 +76,21 @@ class _Plain:
         }
 
     def step(self, step: Step) -> dict[str, Any]:
-        rest = {
-            name: self.words(text) if text else None
-            for name, text in {
-                "say": step.say,
-                "board": step.board,
-                "fingers": step.fingers,
-                "room": step.room,
-                "feeds": step.feeds,
-                "cut": step.cut,
-                "trip": step.trip,
-                "exempt": step.exempt,
-            }.items()
-        }
         return {
-            "number": step.number,
-            "block": step.block,
-            "start": step.start,
-            "end": step.end,
-            "minutes": step.minutes,
-            "kind": step.kind,
-            "title": self.words(step.title),
-            **rest,
+            **_as_they_are(step, "number block start end minutes kind"),
+            **self.texts(step, "title say board fingers room cut trip exempt"),
             "fingers_source": step.fingers,
             "check": self.pair(step.check) if step.check else None,
             "anchor": self.anchor(step.anchor) if step.anchor else None,
-            "demo": self.demo(step.demo) if step.demo else None,
-            "stage": self.stage(step.stage) if step.stage else None,
+            "demo": self.demo(step.demo),
+            "stage": self.stage(step.stage),
             "taken": self.taken(step),
         }
+
+    def texts(self, thing: Session | Step, names: str) -> dict[str, Any]:
+        """Markdown strings by their names; None for one that was left out."""
+        texts = {name: getattr(thing, name) for name in names.split()}
+        return {name: self.words(text) if text else None for name, text in texts.items()}
 
     def taken(self, step: Step) -> dict[str, float] | None:
         """The minutes it really took, where mentors handed them in."""
@@ -131,17 +105,14 @@ class _Plain:
         with contextlib.suppress(ExpressionError):  # not measured yet
             wait = float(evaluate(demo.wait, self.scope).value)
         return {
-            "name": demo.name,
+            **_as_they_are(demo, "name command preflight"),
             "title": self.words(demo.title),
-            "command": demo.command,
-            "preflight": demo.preflight,
-            "wait_s": wait,
             "wait": f"{wait:.0f} s" if wait is not None else None,
             "fallback": self.anchor(demo.fallback),
         }
 
     def stage(self, number: int) -> dict[str, Any] | None:
-        if self.lab is None or number > len(self.lab.stages):
+        if not number or self.lab is None or number > len(self.lab.stages):
             return None
         stage = self.lab.stages[number - 1]
         return {
@@ -158,11 +129,7 @@ class _Plain:
         path = self.course.root / self.session.figure
         svg = path.read_text(encoding="utf-8") if self.session.figure and path.is_file() else ""
         alt = self.words(self.session.alt)["text"]
-        return {
-            "figure": self.session.figure,
-            "alt": alt,
-            "svg": inline_svg(svg, alt, f"board-{self.session.id}") if svg else "",
-        }
+        return {"alt": alt, "svg": inline_svg(svg, alt, f"board-{self.session.id}") if svg else ""}
 
     def pair(self, pair: Answered) -> dict[str, Any]:
         return {"ask": self.words(pair.ask), "answer": self.words(pair.answer)}
@@ -201,3 +168,7 @@ class _Plain:
         if page is None:
             return {"label": "page to come", "href": None}
         return {"label": headings(page).get(fragment, page.title), "href": self.address(target)}
+
+
+def _as_they_are(thing: Session | Step | Demo, names: str) -> dict[str, Any]:
+    return {name: getattr(thing, name) for name in names.split()}
