@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from course_site.sessions.plan_file import PlanError, PlanFile, Table
+from course_site.sessions.plan_file import Plan, PlanError, read_plan
 from course_site.sessions.session import Session, read_sessions, visible
 from course_site.sessions.stops import FOLDER, read_road
 
@@ -89,25 +89,31 @@ def read_cohort(root: Path) -> Cohort:
     Raises:
         PlanError: see the class.
     """
-    file, sessions = PlanFile(root, FILE), read_road(root).sessions
-    file.known(file.data, ("title", "weeks", "days_per_week", "day", "capstone"))
-    if not 1 <= file.whole(file.data, "days_per_week") <= 7:
-        raise file.wrong(f"a week has 1 to 7 days, not {file.data['days_per_week']}", "days_per_week")
-    plan = [_day(file, table, f"day {i}", sessions) for i, table in enumerate(file.tables("day"), 1)]
-    milestones = [
-        _milestone(file, table, f"capstone {i}") for i, table in enumerate(file.tables("capstone"), 1)
-    ]
-    for before, after in itertools.pairwise(plan):
+    plan = read_plan(root, FILE, ("title", "weeks", "days_per_week", "day", "capstone"))
+    sessions, week = read_road(root).sessions, (plan.whole("weeks"), plan.whole("days_per_week"))
+    if not 1 <= week[1] <= 7:
+        raise plan.wrong(f"a week has 1 to 7 days, not {week[1]}", "days_per_week")
+    days = []
+    for table in plan.tables("day", ("week", "day", "sessions")):
+        names = table.sessions("sessions", sessions)
+        if not names:
+            raise table.wrong(f"name one or more of {', '.join(sessions)}", "sessions")
+        days.append(Day(*_place(table, *week), names))
+    milestones = tuple(
+        Milestone(*_place(table, *week), table.text("title"), table.text("text"))
+        for table in plan.tables("capstone", ("week", "day", "title", "text"))
+    )
+    for before, after in itertools.pairwise(days):
         if (before.week, before.day) >= (after.week, after.day):
-            raise file.wrong(
+            raise plan.wrong(
                 f"week {after.week}, day {after.day} stands after week {before.week}, day {before.day}: "
                 "put the days in their order"
             )
-    taught = [name for day in plan for name in day.sessions]
+    taught = [name for day in days for name in day.sessions]
     for name in sessions:
         if taught.count(name) != 1:
-            raise file.wrong(f"session {name!r} stands on {taught.count(name)} days; it needs exactly one")
-    return Cohort(file.text(file.data, "title"), tuple(plan), tuple(milestones))
+            raise plan.wrong(f"session {name!r} stands on {taught.count(name)} days; it needs exactly one")
+    return Cohort(plan.text("title"), tuple(days), milestones)
 
 
 def entries(cohort: Cohort, sessions: Mapping[str, Session]) -> list[Entry]:
@@ -281,27 +287,8 @@ def _moment(day: date, at: time, zone: ZoneInfo) -> datetime:
     return moment
 
 
-def _day(file: PlanFile, table: Table, where: str, sessions: Sequence[str]) -> Day:
-    file.known(table, ("week", "day", "sessions"), where)
-    names = table.get("sessions")
-    if not isinstance(names, list) or not names:
-        raise file.wrong(f"name one or more of {', '.join(sessions)}", where, "sessions")
-    for name in names:
-        if name not in sessions:
-            raise file.wrong(f"{name!r} is no session; known: {', '.join(sessions)}", where, "sessions")
-    return Day(*_place(file, table, where), tuple(names))
-
-
-def _milestone(file: PlanFile, table: Table, where: str) -> Milestone:
-    file.known(table, ("week", "day", "title", "text"), where)
-    return Milestone(
-        *_place(file, table, where), file.text(table, "title", where), file.text(table, "text", where)
-    )
-
-
-def _place(file: PlanFile, table: Table, where: str) -> tuple[int, int]:
-    week, day = file.whole(table, "week", where), file.whole(table, "day", where)
-    weeks, days = file.whole(file.data, "weeks"), file.whole(file.data, "days_per_week")
+def _place(table: Plan, weeks: int, days: int) -> tuple[int, int]:
+    week, day = table.whole("week"), table.whole("day")
     if not 1 <= week <= weeks or not 1 <= day <= days:
-        raise file.wrong(f"week {week}, day {day} lies outside of {weeks} weeks of {days} days", where)
+        raise table.wrong(f"week {week}, day {day} lies outside of {weeks} weeks of {days} days")
     return week, day

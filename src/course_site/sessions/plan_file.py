@@ -3,59 +3,79 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-Table = Mapping[str, Any]
 
 
 class PlanError(ValueError):
     """A plan or what was typed is wrong: one line, what, where, what to do."""
 
 
-class PlanFile:
-    """One file and what stands in it; `data` is the whole, every question names its own place.
+class Plan:
+    """One table of a plan: every question is answered as asked for, or raises `PlanError` with its place."""
 
-    Raises:
-        PlanError: the file is no TOML, here; or what was asked for is not what stands there, later.
-    """
+    def __init__(self, file: str, data: Mapping[str, Any], keys: Collection[str], where: str = "") -> None:
+        self.file, self.data, self.where = file, data, where
+        for key in data:
+            if key not in keys:
+                raise self.wrong(f"unknown key; known: {', '.join(sorted(keys))}", key)
 
-    def __init__(self, root: Path, file: str) -> None:
-        self.file = file
-        try:
-            self.data: Table = tomllib.loads((root / file).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise self.wrong(f"cannot be read as TOML: {str(error).splitlines()[0]}") from None
-
-    def wrong(self, message: str, *places: str) -> PlanError:
+    def wrong(self, message: str, key: str = "") -> PlanError:
         """The error to raise: the file, the place in it, and the message."""
-        place = ", ".join(filter(None, places))
+        place = ", ".join(filter(None, (self.where, key)))
         return PlanError(f"{self.file}: {place}: {message}" if place else f"{self.file}: {message}")
 
-    def known(self, table: Table, keys: Collection[str], where: str = "") -> None:
-        """Refuse every key but these."""
-        for key in table:
-            if key not in keys:
-                raise self.wrong(f"unknown key; known: {', '.join(sorted(keys))}", where, key)
-
-    def tables(self, key: str) -> list[Table]:
-        """The tables of [[key]]; none if it is left out."""
-        value = self.data.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            raise self.wrong(f"is not a list of tables: write [[{key}]]", key)
-        return value
-
-    def whole(self, table: Table, key: str, where: str = "") -> int:
+    def whole(self, key: str) -> int:
         """A whole number."""
-        value = table.get(key)
+        value = self.data.get(key)
         if not isinstance(value, int) or isinstance(value, bool):
-            raise self.wrong(f"needs a whole number, got {value!r}", where, key)
+            raise self.wrong(f"needs a whole number, got {value!r}", key)
         return value
 
-    def text(self, table: Table, key: str, where: str = "") -> str:
+    def text(self, key: str) -> str:
         """A text that says something."""
-        value = table.get(key)
+        value = self.data.get(key)
         if not isinstance(value, str) or not value.strip():
-            raise self.wrong(f"needs a text, got {value!r}", where, key)
+            raise self.wrong(f"needs a text, got {value!r}", key)
         return value.strip()
+
+    def sessions(self, key: str, known: Collection[str] | None = None) -> tuple[str, ...]:
+        """A list of sessions; with `known`, of these."""
+        names = self.data.get(key)
+        if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+            raise self.wrong(f"needs a list of sessions, got {names!r}", key)
+        for name in names if known is not None else ():
+            self.check_session(name, known or (), key)
+        return tuple(names)
+
+    def check_session(self, name: str, known: Collection[str], key: str = "") -> None:
+        """Refuse a session that there is not."""
+        if name not in known:
+            raise self.wrong(f"{name!r} is no session; known: {', '.join(known)}", key)
+
+    def tables(self, key: str, keys: Collection[str]) -> Iterator[Plan]:
+        """The tables of [[key]], none if it is left out; or those of [key.NAME], by their names."""
+        value = self.data.get(key, [])
+        if isinstance(value, dict):
+            named = [(f"{key}.{name}", table) for name, table in value.items()]
+        elif isinstance(value, list):
+            named = [(f"{key} {i}", table) for i, table in enumerate(value, 1)]
+        else:
+            raise self.wrong(f"is not a list of tables: write [[{key}]]", key)
+        for where, table in named:
+            if not isinstance(table, dict):
+                raise self.wrong("is no table", where)
+            yield Plan(self.file, table, keys, where)
+
+
+def read_plan(root: Path, file: str, keys: Collection[str]) -> Plan:
+    """The whole of a file as one table.
+
+    Raises:
+        PlanError: it is no TOML, or has a key that is not among these.
+    """
+    try:
+        return Plan(file, tomllib.loads((root / file).read_text(encoding="utf-8")), keys)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise PlanError(f"{file}: cannot be read as TOML: {str(error).splitlines()[0]}") from None

@@ -483,8 +483,9 @@ class _Reader:
             elif "minutes" in table.data and minutes < 1:
                 table.wrong("minutes", f"is {minutes}: a step takes at least one minute")
             exempt = table.text("exempt")
-            if exempt and self.road.exempt.get(self.name) != kind:
-                table.wrong("exempt", f"only {self.road.exempt_words} may do without fingers: give it some")
+            if exempt and self.road.exempt.get(self.name, ("", ""))[0] != kind:
+                some = " and ".join(words for _, words in self.road.exempt.values())
+                table.wrong("exempt", f"only {some} may do without fingers: give it some")
                 exempt = ""
             stage = table.whole("stage")
             if "stage" in table.data and stage < 1:

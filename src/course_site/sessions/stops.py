@@ -6,12 +6,11 @@ Read from handbook/sessions/road.toml. Standard library only.
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from course_site.sessions.plan_file import PlanError, PlanFile, Table
+from course_site.sessions.plan_file import Plan, PlanError, read_plan
 
 FOLDER = "handbook/sessions"
 FILE = f"{FOLDER}/road.toml"
@@ -38,8 +37,7 @@ class Road:
         halves: the two halves, each a title and its stops.
         kinds: the kind of every session.
         boundaries: where the blocks of a session must begin and end, for those that have no choice.
-        exempt: the kind of step that may go without fingers, by session.
-        exempt_words: the same for a reader.
+        exempt: the kind of step that may go without fingers, and the same in words, by session.
         waits: the id of the page that measures the waits of live demos.
     """
 
@@ -47,8 +45,7 @@ class Road:
     halves: tuple[tuple[str, tuple[str, ...]], ...] = ()
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     boundaries: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    exempt: Mapping[str, str] = field(default_factory=dict)
-    exempt_words: str = ""
+    exempt: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     waits: str = ""
 
     @property
@@ -83,77 +80,52 @@ def read_road(root: Path) -> Road:
     Raises:
         PlanError: see the class.
     """
-    file = PlanFile(root, FILE)
-    data = file.data
-    file.known(data, ("before", "waits", "half", "kind", "boundaries", "exempt"))
-    halves = []
-    for i, table in enumerate(file.tables("half"), 1):
-        file.known(table, ("title", "stops"), f"half {i}")
-        halves.append((file.text(table, "title", f"half {i}"), _names(file, table, "stops", f"half {i}")))
-    before = _names(file, data, "before", "")
-    known = [*before, *itertools.chain.from_iterable(stops for _, stops in halves)]
+    plan = read_plan(root, FILE, ("before", "waits", "half", "kind", "boundaries", "exempt"))
+    before = plan.sessions("before")
+    halves = [
+        (half.text("title"), half.sessions("stops")) for half in plan.tables("half", ("title", "stops"))
+    ]
+    known = [*before, *(stop for _, stops in halves for stop in stops)]
     for name in known:
         if known.count(name) > 1:
-            raise file.wrong(f"session {name!r} stands there {known.count(name)} times")
-    kinds = _kinds(file, known)
-    exempt, words = _exempt(file, known)
-    return Road(
-        before, tuple(halves), kinds, _boundaries(file, kinds), exempt, words, file.text(data, "waits")
-    )
+            raise plan.wrong(f"session {name!r} stands there {known.count(name)} times")
+    kinds = _kinds(plan, known)
+    exempt = {}
+    for table in plan.tables("exempt", ("session", "kind", "words", "why")):
+        session, kind, words, _ = map(table.text, ("session", "kind", "words", "why"))
+        table.check_session(session, known)
+        if kind not in KINDS:
+            raise table.wrong(f"{kind!r} is no kind of step; known: {', '.join(KINDS)}")
+        exempt[session] = (kind, words)
+    return Road(before, tuple(halves), kinds, _boundaries(plan, kinds), exempt, plan.text("waits"))
 
 
-def _names(file: PlanFile, table: Table, key: str, where: str) -> tuple[str, ...]:
-    names = table.get(key, [])
-    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-        raise file.wrong(f"needs a list of sessions, got {names!r}", where, key)
-    return tuple(names)
-
-
-def _on_the_road(file: PlanFile, name: str, known: list[str], where: str) -> None:
-    if name not in known:
-        raise file.wrong(f"{name!r} is no session; known: {', '.join(known)}", where)
-
-
-def _kinds(file: PlanFile, known: list[str]) -> dict[str, Kind]:
+def _kinds(plan: Plan, known: list[str]) -> dict[str, Kind]:
     kinds: dict[str, Kind] = {}
-    for word, table in file.data.get("kind", {}).items():
-        where = f"kind.{word}"
-        file.known(table, ("minutes", "questions", "exit_ticket", "sessions"), where)
-        least = (file.whole(table, key, where) for key in ("minutes", "questions", "exit_ticket"))
-        kind = Kind(word, *least)
-        for name in _names(file, table, "sessions", where):
-            _on_the_road(file, name, known, where)
+    for table in plan.tables("kind", ("minutes", "questions", "exit_ticket", "sessions")):
+        word = table.where.removeprefix("kind.")
+        kind = Kind(word, *map(table.whole, ("minutes", "questions", "exit_ticket")))
+        for name in table.sessions("sessions", known):
             if name in kinds:
-                raise file.wrong(f"{name!r} is a {kinds[name].name} already", where)
+                raise table.wrong(f"{name!r} is a {kinds[name].name} already", "sessions")
             kinds[name] = kind
     for name in known:
         if name not in kinds:
-            raise file.wrong(f"{name!r} is of no kind: name it under one of them", "kind")
+            raise plan.wrong(f"{name!r} is of no kind: name it under one of them", "kind")
     return kinds
 
 
-def _boundaries(file: PlanFile, kinds: Mapping[str, Kind]) -> dict[str, tuple[int, ...]]:
-    found = {}
-    for name, minutes in file.data.get("boundaries", {}).items():
-        _on_the_road(file, name, list(kinds), "boundaries")
+def _boundaries(plan: Plan, kinds: Mapping[str, Kind]) -> dict[str, tuple[int, ...]]:
+    found, table = {}, plan.data.get("boundaries", {})
+    if not isinstance(table, dict):
+        raise plan.wrong("is no table: write [boundaries]", "boundaries")
+    for name, minutes in table.items():
+        plan.check_session(name, kinds, "boundaries")
         whole = kinds[name].minutes
         steady = isinstance(minutes, list) and all(isinstance(minute, int) for minute in minutes)
         if not steady or minutes != sorted({0, *minutes, whole}) or minutes[-1] != whole:
-            raise file.wrong(f"write minutes that rise from 0 to {whole}, not {minutes}", "boundaries", name)
+            raise plan.wrong(
+                f"write minutes that rise from 0 to {whole}, not {minutes}", f"boundaries, {name}"
+            )
         found[name] = tuple(minutes)
     return found
-
-
-def _exempt(file: PlanFile, known: list[str]) -> tuple[dict[str, str], str]:
-    """The kind of step, by session; and all of them in words."""
-    found, words = {}, []
-    for i, table in enumerate(file.tables("exempt"), 1):
-        where = f"exempt {i}"
-        file.known(table, ("session", "kind", "words", "why"), where)
-        session, kind, _ = (file.text(table, key, where) for key in ("session", "kind", "why"))
-        _on_the_road(file, session, known, where)
-        if kind not in KINDS:
-            raise file.wrong(f"{kind!r} is no kind of step; known: {', '.join(KINDS)}", where)
-        found[session] = kind
-        words.append(file.text(table, "words", where))
-    return found, " and ".join(words)
