@@ -2,10 +2,13 @@
 
 import html
 import re
+from pathlib import Path
 
 import pytest
 
 from course_site.sessions.print_sheet import sheet, sheet_files
+
+FRAME = (Path(__file__).parents[2] / "handbook" / "run" / "sheet.html").read_text(encoding="utf-8")
 
 
 def words(text):
@@ -50,7 +53,7 @@ def session():
 
 
 def test_every_step_stands_on_it_with_its_minute(session):
-    page = sheet(session)
+    page = sheet(session, FRAME)
     assert re.findall(r'data-minute="(\d+)"', page) == ["0", "15", "25", "40"]
     for text in ("Slip one", "the rest", "Save the file", "they present", "Panic", "Because.", "Bring paper"):
         assert text in page
@@ -59,7 +62,7 @@ def test_every_step_stands_on_it_with_its_minute(session):
 
 
 def test_no_text_breaks_the_page(session):
-    page = sheet(session)
+    page = sheet(session, FRAME)
     assert "a &lt; b &amp; &lt;/script&gt;" in page
     assert "nvidia-smi &amp;&amp; true" in page
     assert "<title>W1 · Fast &amp; right: the sheet for the hand</title>" in page
@@ -68,7 +71,7 @@ def test_no_text_breaks_the_page(session):
 def test_its_files_lie_beside_the_run_views(session, tmp_path):
     folder = tmp_path / "handbook" / "run"
     folder.mkdir(parents=True)
-    for name in ("sheet.css", "sheet.js"):
+    for name in ("sheet.css", "sheet.js", "sheet.html"):
         (folder / name).write_text(name)
     files = sheet_files([session], tmp_path)
     assert sorted(files) == ["handbook/run/sheet.css", "handbook/run/sheet.js", "handbook/run/w1_print.html"]

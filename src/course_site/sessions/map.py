@@ -19,11 +19,8 @@ from course_site.sessions.print_sheet import sheet_name
 from course_site.sessions.run_view import FOLDER
 from course_site.sessions.session import Answered, Block, Demo, Session, Step
 
-# Four lanes of the timeline: where a step of this kind is drawn, and in what tone.
+# Four lanes of the timeline: where a step of this kind is drawn, and in what tone. All others are talk.
 LANES = {
-    "board": "talk",
-    "discussion": "talk",
-    "tour": "talk",
     "by hand": "hands",
     "live build": "hands",
     "demo": "machine",
@@ -94,7 +91,7 @@ class _Map:
         yield "## The minutes"
         yield tools.slot(timeline(session, tools.plain))
         yield "## What to prepare"
-        yield "\n".join(f"- {_inside(self.say(text))}" for text in session.prepare)
+        yield "\n".join(f"- {self.say(text)}".replace("\n", "\n    ") for text in session.prepare)
         yield from (self._demo(demo) for demo in session.demos)
         yield "## Minute by minute"
         yield self._table()
@@ -103,12 +100,10 @@ class _Map:
         if self.lab:
             yield "## The typing script"
             yield self._typing(self.lab)
-        yield "## What the room will ask"
-        yield _div("asked", "\n\n".join(map(self._question, session.questions)))
+        yield from self._asked("## What the room will ask", session.questions)
         if session.exit_ticket:
-            yield "## The exit ticket"
-            yield "Every student answers in writing before leaving. Read them the same evening."
-            yield _div("asked", "\n\n".join(map(self._question, session.exit_ticket)))
+            before = "Every student answers in writing before leaving. Read them the same evening."
+            yield from self._asked("## The exit ticket", session.exit_ticket, before)
         if session.homework:
             yield "## Before the next session"
             yield self.say(session.homework)
@@ -129,15 +124,21 @@ class _Map:
     def link(self, target: str) -> str:
         """A link to a heading, by its words."""
         words = self.tools.heading(target)
-        return self.say(f"[{_unlinked(words)}]({target})") if words is not None else TO_COME
+        if words is None:
+            return TO_COME
+        return self.say(f"[{words.replace('[', '(').replace(']', ')')}]({target})")
 
-    def _question(self, pair: Answered) -> str:
-        return self.tools.fold(
-            "answer", html.escape(self.tools.plain(pair.ask), quote=False), self.say(pair.answer)
+    def _asked(self, title: str, pairs: tuple[Answered, ...], before: str = "") -> Iterator[str]:
+        """Questions under a heading, each with its answer folded."""
+        yield title
+        yield before
+        folded = (
+            self.tools.fold(
+                "answer", html.escape(self.tools.plain(pair.ask), quote=False), self.say(pair.answer)
+            )
+            for pair in pairs
         )
-
-    def _answer(self, pair: Answered) -> str:
-        return self.tools.fold("answer", "Answer", self.say(pair.answer))
+        yield _div("asked", "\n\n".join(folded))
 
     def _views(self) -> str:
         """Where the map is run and printed: pages that no Markdown stands behind."""
@@ -180,9 +181,7 @@ class _Map:
             _field("Stage", self._stage(step), "stage"),
             _field("Page", self._page(step), "page"),
             _field("Feeds", self.say(step.feeds), "feeds"),
-            _field("Check", f"{self.say(step.check.ask)}\n\n{self._answer(step.check)}", "check")
-            if step.check
-            else "",
+            _field("Check", self._check(step), "check"),
         ]
         halves = [
             _div(css, "\n\n".join(filter(None, fields)))
@@ -191,6 +190,11 @@ class _Map:
         ]
         rest = " rest" if step.kind == "break" else ""
         return _div(f"step{rest}", "\n\n".join([title, when, *halves]))
+
+    def _check(self, step: Step) -> str:
+        if step.check is None:
+            return ""
+        return f"{self.say(step.check.ask)}\n\n{self.tools.fold('answer', 'Answer', self.say(step.check.answer))}"
 
     def _page(self, step: Step) -> str:
         if step.anchor:
@@ -202,8 +206,8 @@ class _Map:
     def _stage(self, step: Step) -> str:
         if not step.stage or not self.lab or step.stage > len(self.lab.stages):
             return ""
-        title = _lowered(self.say(self.lab.stages[step.stage - 1].title))
-        return f"{step.stage}, {title}: [the typing script](#stage-{step.stage})"
+        title = self.say(self.lab.stages[step.stage - 1].title)
+        return f"{step.stage}, {title[:1].lower()}{title[1:]}: [the typing script](#stage-{step.stage})"
 
     # --- demos ------------------------------------------------------------------------------------
 
@@ -362,18 +366,5 @@ def _field(label: str, text: str, css: str) -> str:
     return _div(f"field {css}", f"**{label}** {text}") if text else ""
 
 
-def _inside(text: str) -> str:
-    """A text as an item of a list."""
-    return text.strip().replace("\n", "\n    ")
-
-
-def _unlinked(words: str) -> str:
-    return words.replace("[", "(").replace("]", ")")
-
-
-def _lowered(title: str) -> str:
-    return title[:1].lower() + title[1:]
-
-
-def _div(css: str, body: str, attributes: str = "") -> str:
-    return f'<div class="{css}" markdown="1"{attributes}>\n\n{body.strip()}\n\n</div>'
+def _div(css: str, body: str) -> str:
+    return f'<div class="{css}" markdown="1">\n\n{body.strip()}\n\n</div>'

@@ -1,7 +1,7 @@
 """The printed sheet of a session: one sheet of A4, the minutes on the front, the board on the back.
 
-Black on white, no letter under 8 pt, no clock times until somebody types a start. handbook/run/sheet.css lays it out;
-handbook/run/sheet.js fills in the times.
+Black on white, no letter under 8 pt, no clock times until somebody types a start. In handbook/run/, sheet.html is its
+frame, sheet.css lays it out, and sheet.js fills in the times.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from course_site.sessions.run_view import FOLDER
+from course_site.sessions.run_view import FOLDER, filled
 
+FRAME = "sheet.html"
 SOURCES = ("sheet.css", "sheet.js")
 Plain = Mapping[str, Any]
 
@@ -29,54 +30,28 @@ def sheet_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
         sessions: each map as `views.as_plain` gives it.
         root: the repository.
     """
-    files = {sheet_name(session["id"]): sheet(session) for session in sessions}
+    frame = (root / FOLDER / FRAME).read_text(encoding="utf-8")
+    files = {sheet_name(session["id"]): sheet(session, frame) for session in sessions}
     files |= {name: (root / FOLDER / name).read_text(encoding="utf-8") for name in SOURCES}
     return {f"{FOLDER}/{name}": content for name, content in files.items()}
 
 
-def sheet(session: Plain) -> str:
-    """The sheet of one session, whole."""
-    name = html.escape(session["name"])
-    rows = "".join(_block(block, session["steps"]) for block in session["blocks"])
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{name}: the sheet for the hand</title>
-<link rel="icon" href="../../assets/favicon.svg">
-<link rel="stylesheet" href="sheet.css">
-</head>
-<body class="{session["kind"]}">
-<main>
-<form id="start" aria-label="Clock times">
-<a href="{session["id"]}.html">Run it</a>
-<label>Starts at <input type="time" id="start-time"></label>
-<button type="submit">Print</button>
-<span>Without a time the sheet shows minutes only. Print on both sides of one A4 sheet.</span>
-</form>
-<section class="side front" aria-label="The minutes">
-<header><h1>{name}</h1>
-<p>{session["about"]["html"]} <em>They leave with:</em> {session["artifact"]["html"]}</p></header>
-<table>
-<thead><tr><th scope="col" class="clock">min</th><th scope="col">say</th><th scope="col">fingers</th>
-<th scope="col">board <span class="late">late? cut</span></th></tr></thead>
-{rows}
-</table>
-</section>
-<section class="side back" aria-label="The board">
-<header><h2>{name}: the finished board</h2></header>
-<div class="halves">
-<div class="board">{session["board"]["svg"]}</div>
-<div class="checks"><h3>Check questions</h3>{_checks(session["steps"])}</div>
-</div>
-<div class="columns">{_trips(session["steps"])}{_pairs("Exit ticket", session["exit_ticket"])}{_before(session)}</div>
-</section>
-</main>
-<script src="sheet.js"></script>
-</body>
-</html>
-"""
+def sheet(session: Plain, frame: str) -> str:
+    """The sheet of one session, whole, in its frame."""
+    parts = {
+        "id": session["id"],
+        "kind": session["kind"],
+        "name": html.escape(session["name"]),
+        "about": session["about"]["html"],
+        "artifact": session["artifact"]["html"],
+        "rows": "".join(_block(block, session["steps"]) for block in session["blocks"]),
+        "board": session["board"]["svg"],
+        "checks": _checks(session["steps"]),
+        "trips": _trips(session["steps"]),
+        "exit": _pairs("Exit ticket", session["exit_ticket"]),
+        "before": _before(session),
+    }
+    return filled(frame, parts)
 
 
 def _block(block: Plain, steps: list[Plain]) -> str:

@@ -19,7 +19,7 @@ from course_site.pages.doors import DOORS
 from course_site.sessions.calendar_form import SCRIPT, calendar_data, calendar_form, session_entries
 
 FOLDER = "handbook/run"
-FRAME = "run.html"  # with %names% where run_page puts what is the session's own
+FRAME = "run.html"
 WORKER = "service_worker.js"
 SOURCES = ("run.css", "run.js", SCRIPT, WORKER)
 # What the pages show besides: kept on the mentor's device too. Places in the built site.
@@ -78,7 +78,12 @@ def run_page(session: Plain, frame: str, all_sessions: Iterable[Plain] = ()) -> 
         "exit": _pairs("Exit ticket", session["exit_ticket"]),
         "others": " ".join(_other(other) for other in all_sessions if other["id"] != session["id"]),
     }
-    return re.sub(r"%(\w+)%", lambda match: _whole_options(parts[match[1]]), frame)
+    return filled(frame, {name: _whole_options(text) for name, text in parts.items()})
+
+
+def filled(frame: str, parts: Mapping[str, str]) -> str:
+    """A frame with each %name% replaced by its part; what a part says is left as it is."""
+    return re.sub(r"%(\w+)%", lambda match: parts[match[1]], frame)
 
 
 def _whole_options(text: str) -> str:
