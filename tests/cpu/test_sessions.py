@@ -306,6 +306,13 @@ def test_a_demo_that_is_not_measured_is_listed(root):
     assert any("not measured yet: w1_race" in line for line in report.lines())
 
 
+def test_the_road_names_the_page_that_measures_the_waits(root):
+    said = f"{ROAD_FILE}: waits: no page has the id 'demos', so no wait is known"
+    assert said in map(str, load_course(root, draft=True).maps.complaints)
+    with_waits(root, w1_race=12.4)
+    assert said not in map(str, load_course(root, draft=True).maps.complaints)
+
+
 def test_a_demo_fits_its_step(root):
     with_waits(root, w1_race=599.0)
     assert complaints(root) == []

@@ -17,6 +17,7 @@ from course_site.pages.page import Page
 from course_site.pages.plain_text import without_code
 from course_site.sessions.minutes import Taken, read_minutes
 from course_site.sessions.session import Complaint, Session, Step, read_sessions
+from course_site.sessions.stops import FILE as ROAD_FILE
 from course_site.sessions.stops import FOLDER, Road, load_road
 
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
@@ -87,6 +88,9 @@ def check(course: Course) -> Report:
     complaints += wrong
     for session in sessions.values():
         _Checker(course, session, labs, report).check()
+    waits = report.road.waits
+    if any(s.demos for s in sessions.values()) and all(page.id != waits for page in course.pages):
+        complaints.append(Complaint(ROAD_FILE, "waits", f"no page has the id {waits!r}, so no wait is known"))
     return report
 
 
