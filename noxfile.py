@@ -100,7 +100,16 @@ def tests(session: nox.Session) -> None:
     """Pass the tests that need no GPU; with a GPU those that need one too."""
     install(session, "site,measure,cuda13,tests", *PINNED)
     # A file stays on one core: what its tests share is made once. More than eight cores mostly import PyTorch.
-    on_all_cores = ["-n", "auto", "--maxprocesses", "8", "--dist", "loadfile", "--no-loadscope-reorder", "tests/cpu"]
+    on_all_cores = [
+        "-n",
+        "auto",
+        "--maxprocesses",
+        "8",
+        "--dist",
+        "loadfile",
+        "--no-loadscope-reorder",
+        "tests/cpu",
+    ]
     python(session, "-m", "pytest", *(session.posargs or on_all_cores))
     if not session.posargs and (ROOT / "tests" / "gpu").exists() and has_gpu(session):
         python(session, "-m", "pytest", "tests/gpu")

@@ -19,7 +19,8 @@ SHIM, RUNTIME = Path(__file__).with_suffix(".h"), Path(__file__).with_suffix(".c
 FLAGS = ("-std=c++17", "-O1", "-w", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique")
 STAND_INS = Path(__file__).with_name("stand_ins")  # headers that a CPU has its own version of
 ENTRY = """
-extern "C" __attribute__((visibility("default"))) const char *entry(const unsigned *grid, const unsigned *block, unsigned shared_bytes, void **arguments) {
+extern "C" __attribute__((visibility("default")))
+const char *entry(const unsigned *grid, const unsigned *block, unsigned shared_bytes, void **arguments) {
   gridDim = {grid[0], grid[1], grid[2]};
   blockDim = {block[0], block[1], block[2]};
   fibers::shared_bytes = shared_bytes;
