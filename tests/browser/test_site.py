@@ -137,7 +137,7 @@ def prints(page: Page) -> list[str]:
     page.evaluate(
         "addEventListener('beforeprint', () => window.printedAs = document.body.dataset.mdColorScheme)"
     )
-    pdf = page.pdf(format="A4", tagged=True)
+    pdf = page.pdf(format="A4", page_ranges="1")  # all is laid out; painting a long page takes ten seconds
     printed_as, afterwards = page.evaluate("[window.printedAs, document.body.dataset.mdColorScheme]")
     faults = [] if pdf.startswith(b"%PDF") and len(pdf) > 5_000 else [f"a PDF of {len(pdf)} bytes"]
     if page.locator("body[data-md-color-scheme]").count():

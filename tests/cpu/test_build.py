@@ -7,15 +7,19 @@ ten seconds, and each fault has a line of its own to be found by.
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from course_kernels.measure.machine import machine_for
 from course_site.pages.page import read_page
-from course_site.records.record import Record
+from course_site.records.record import Record, seal
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 W1 = "docs/workshops/w1_flash_attention.py"
@@ -267,3 +271,95 @@ def test_links_that_lead_nowhere_stop_the_build(repository, edit):
     links = ("nowhere.py", "../start_here.py#no-such-place")
     edit(W1, LAST, "".join(f"# See [the other page]({link}).\n#\n" for link in links) + LAST)
     refused(repository, *((W1.removeprefix("docs/"), link.partition("#")[2] or link) for link in links))
+
+
+# --- another card's edition, and the site while somebody writes -----------------------------------------
+
+B200 = {"gpu": "NVIDIA B200", "slug": "nvidia-b200"}
+
+
+@pytest.fixture
+def of_a_b200(repository):
+    """The records as a card of another kind would have left them; how fast it would be does not matter here."""
+    theirs = repository / "records" / B200["slug"]
+
+    def move(course):
+        course["edition"].update(B200)
+        course["provenance"].update(B200)
+
+    for path in sorted((repository / RECORDS).rglob("*.ipynb")):
+        name = path.relative_to(repository / RECORDS)
+        (theirs / name).parent.mkdir(parents=True, exist_ok=True)
+        rewritten = reseal(repository, f"{RECORDS}/{name}", lambda book: move(book["metadata"]["course"]))
+        (theirs / name).write_text(rewritten, encoding="utf-8")
+    (theirs / "tests").mkdir()
+    for path in (repository / RECORDS / "tests").glob("*.json"):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        record.pop("checksum")
+        move(record)
+        (theirs / "tests" / path.name).write_text(json.dumps(seal(record)), encoding="utf-8")
+    yield B200["slug"]
+    shutil.rmtree(theirs)
+
+
+def shown_in(site, name):
+    """A number as the pages print it, from the ledger."""
+    values = json.loads((site / "ledger.json").read_text(encoding="utf-8"))["values"]
+    return next(value for value in values if value["name"] == name and value["kind"] == "shown")
+
+
+def test_the_edition_of_another_card_is_built_in_its_own_name(repository, of_a_b200):
+    code = f"from pathlib import Path; from course_site.site.build import build; build(Path(), {of_a_b200!r})"
+    env = {**os.environ, "PYTHONPATH": str(repository / "src"), "NO_MKDOCS_2_WARNING": "1"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=repository, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for page in ("start_here", "lectures/l5_the_top_of_the_ladder", "workshops/w1_flash_attention"):
+        text = (repository / f"site/{page}.html").read_text(encoding="utf-8")
+        assert "NVIDIA B200" in text
+    # The same bytes in the same time are a smaller part of a wider road.
+    of_peak = shown_in(repository / "site", "measured: copy.gib4.torch.of_peak")
+    share = Record.load(repository / f"{RECORDS}/docs/how_we_measure.ipynb").names["copy"]["gib4"]["torch"]
+    rate = 2 * 4 * 2**30 / share["quantiles_us"]["0.5"] / 1e3
+    assert of_peak["gpu"] == "NVIDIA B200"
+    assert of_peak["value"] == pytest.approx(rate / machine_for("NVIDIA B200").bandwidth_gb_per_s, rel=1e-6)
+
+
+PATIENCE_S = 120.0  # on a busy machine; what it really takes is told
+
+
+def wait_for(what, url, served):
+    """The text of a page once it says so."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end and served.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                text = answer.read().decode()
+        except OSError:
+            text = ""
+        if what in text:
+            return text
+        time.sleep(0.2)
+    raise AssertionError(f"{url}: never said {what!r}\n{served.stdout.read() if served.poll() else ''}")
+
+
+def test_a_served_site_follows_an_edit(repository, edit):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    env = {**os.environ, "PYTHONPATH": str(repository / "src"), "NO_MKDOCS_2_WARNING": "1"}
+    command = [sys.executable, "-m", "mkdocs", "serve", "--livereload", "-a", address]
+    with subprocess.Popen(
+        command, cwd=repository, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as served:
+        try:
+            page = f"http://{address}/workshops/w1_flash_attention.html"
+            before = wait_for("FlashAttention", page, served)
+            assert "Planted while it is served." not in before
+            edit(W1, LAST, f"# Planted while it is served.\n#\n{LAST}")
+            started = time.monotonic()
+            wait_for("Planted while it is served.", page, served)
+            print(f"an edit was there after {time.monotonic() - started:.1f} s")
+        finally:
+            served.terminate()
+            served.communicate()
