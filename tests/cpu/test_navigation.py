@@ -10,7 +10,9 @@ from tiny_repository import make_repository, write
 from course_site.pages.addresses import site_uri
 from course_site.sessions.stops import FILE as ROAD_FILE
 from course_site.site.course import load_course
-from course_site.site.navigation import filled
+from course_site.site.ledger import entries
+from course_site.site.ledger_pages import ledger_of
+from course_site.site.navigation import filled, in_order
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NAV = ["index.md", "Multiply", {"Mentors": [{"The opening": "handbook/00_opening"}]}, "Make the model fast"]
@@ -135,10 +137,18 @@ def test_every_page_of_the_course_stands_once_in_its_navigation():
     nav = filled(yaml.safe_load(text)["nav"], course)
     assert course.problems == before
 
-    def uris(entries):
-        for value in (value for entry in entries for value in entry.values()):
-            yield from [value] if isinstance(value, str) else uris(value)
-
-    found = list(uris(nav))
+    found = list(in_order(nav))
     assert sorted(found) == sorted(site_uri(page.path.as_posix()) for page in course.pages)
     assert found[0] == "index.md"
+
+
+def test_the_ledger_lists_its_pages_as_the_navigation_does():
+    course = load_course(REPOSITORY)
+    text = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8").partition("\ntheme:")[0]
+    order = list(in_order(filled(yaml.safe_load(text)["nav"], course)))
+    rows = entries(course, {page.id: {} for page in course.pages})
+    ledger = ledger_of(course, rows, order)
+    listed = [name.removeprefix("numbers/").removesuffix(".md") for name in ledger.chapters]
+    places = {page.id: order.index(site_uri(page.path.as_posix())) for page in course.pages}
+    assert listed[:2] == ["start", "l1"]
+    assert [places[name] for name in listed] == sorted(places[name] for name in listed)

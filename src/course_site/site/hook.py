@@ -78,7 +78,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         lines = "\n".join(f"  {problem}" for problem in sorted(course.problems))
         raise PluginError(f"{len(course.problems)} problem(s), nothing was built:\n{lines}")
     _build.entries = ledger.entries(course, shown)
-    _build.ledger = ledger_pages.ledger_of(course, _build.entries)
+    _build.ledger = ledger_pages.ledger_of(
+        course, _build.entries, list(navigation.in_order(config.nav or []))
+    )
     config.extra["organisation"] = course.organisation
     for state in ("waiting", "stale"):
         for page in course.pages:

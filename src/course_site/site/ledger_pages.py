@@ -44,10 +44,15 @@ class Ledger:
     chapters: dict[str, Rendered]
 
 
-def ledger_of(course: Course, rows: Sequence[Row]) -> Ledger:
-    """Index and chapters; values that prose shows and texts stand in ledger.json only."""
+def ledger_of(course: Course, rows: Sequence[Row], order: Sequence[str] = ()) -> Ledger:
+    """Index and chapters; values that prose shows and texts stand in ledger.json only.
+
+    Args:
+        order: addresses of pages as the navigation has them: so the index lists them, those of no place last.
+    """
     chapters, lines = {}, []
-    for page in course.pages:
+    turn = {uri: number for number, uri in enumerate(order)}
+    for page in sorted(course.pages, key=lambda page: turn.get(site_uri(page.path.as_posix()), len(turn))):
         path = page.path.as_posix()
         mine = [row for row in rows if row["page"] == path and row["kind"] not in ("shown", "text")]
         if mine:

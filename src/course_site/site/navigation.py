@@ -30,6 +30,12 @@ def filled(nav: list[Any], course: Course) -> list[Any]:
     return _Navigation(nav, course).filled(nav)
 
 
+def in_order(nav: list[Any]) -> Iterator[str]:
+    """The addresses of all pages of a filled navigation, from top to bottom."""
+    for _, inside in map(_named, nav):
+        yield from in_order(inside) if isinstance(inside, list) else [inside]
+
+
 def _named(item: Any) -> tuple[str, Any]:
     """A section's name, and its folder, or "", or what is in the group."""
     return (item, "") if isinstance(item, str) else next(iter(item.items()))
