@@ -297,6 +297,14 @@ def test_without_a_script_the_page_says_what_to_type(browser: Browser) -> None:
     context.close()
 
 
+def test_with_a_script_the_form_stands_in_its_place(context: BrowserContext) -> None:
+    page = context.new_page()
+    for name in (W1, COHORT):
+        Form(page, local(name))
+        expect(page.locator(".calendar form")).to_be_visible()
+        expect(page.locator(".calendar .without")).to_be_hidden()
+
+
 def test_the_page_and_the_file_have_one_plan(context: BrowserContext) -> None:
     page = context.new_page()
     page.goto(local(COHORT))

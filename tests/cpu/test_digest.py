@@ -225,6 +225,14 @@ def test_a_comment_sign_inside_a_string_is_not_a_comment():
     assert cuda_digest('char *u = "http://a";') != cuda_digest('char *u = "http://b";')
 
 
+def test_a_cell_with_magic_counts_line_by_line():
+    cell = "%%time\nx = 1\n"
+
+    assert code_digest("%%time\n\nx = 1  \n\n") == code_digest(cell)
+    assert code_digest("%%time\nx = 2\n") != code_digest(cell)
+    assert code_digest("%%timeit\nx = 1\n") != code_digest(cell)
+
+
 def test_digests_are_the_same_on_every_python_version():
     # Written down once: a change here makes every committed record stale.
     assert code_digest(PYTHON) == "ae100cc3ad70998ac61503018eb725d8"

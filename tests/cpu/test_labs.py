@@ -857,3 +857,23 @@ def test_a_verdict_survives_the_pipe():
     verdict = Verdict("wrong", "why", "N=1", lines=("a", "b"))
 
     assert Verdict.from_json(verdict.as_json()) == verdict
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "broken"),
+    [
+        ("RuntimeError", "CUDA error: an illegal memory access was encountered", True),
+        ("CUDAError", "launch failed", True),
+        ("AcceleratorError", "device-side assert triggered", True),
+        ("RuntimeError", "shapes differ", False),
+    ],
+)
+def test_a_card_that_refuses_further_work_is_told_from_a_plain_slip(error, said, broken):
+    from course_labs.child import Grader
+
+    grader = Grader(FIRST, "triton", False, lambda **event: None)
+    grader._size = ""
+    verdict = grader._crash(type(error, (Exception,), {})(said), Path("mine.py"))
+
+    assert verdict.found == "crashed"
+    assert grader.broken is broken

@@ -322,6 +322,14 @@ def test_a_small_row_beside_a_large_one_is_judged_by_its_own_size():
     assert worst_element(out, truth, rows_apart=True) == (pytest.approx(0.25), 2)
 
 
+def test_worst_element_is_measured_by_the_usual_size_where_that_is_known():
+    truth = torch.tensor([1e6, 0.0, 0.0, 0.0], dtype=torch.float64)
+    out = truth + torch.tensor([0.0, 0.5, 0.0, 0.0])
+
+    assert worst_element(out, truth)[0] < 1e-5  # beside the large one
+    assert worst_element(out, truth, usual=2.0) == (pytest.approx(0.25), 1)
+
+
 def test_worst_element_in_slices(monkeypatch):
     truth = torch.arange(100.0, dtype=torch.float64)
     out = truth.clone()

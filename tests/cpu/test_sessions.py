@@ -244,6 +244,24 @@ def test_all_faults_are_listed_at_once(root):
     assert len(found) == 4, found
 
 
+FITS = {"title": 45, "say": 260, "board": 160, "fingers": 200, "room": 160, "cut": 120, "trip": 160}
+
+
+@pytest.mark.parametrize("key", FITS)
+def test_what_is_as_long_as_fits_is_taken_and_one_letter_more_is_not(root, key):
+    old = {
+        "title": 'title = "Step 1 1"',
+        "say": 'say = "Say 1 1."',
+        "fingers": 'fingers = "Sheet 1, line 1: a number stands there."',
+        "cut": 'cut = "All of it."',
+    }.get(key, "")
+    for more in (0, 1):
+        new = f'{key} = "{"a" * (FITS[key] + more)}"'
+        change(root, (old, new) if old else ('say = "Say 1 1."', f'say = "Say 1 1."\n{new}'))
+        said = f"block 1, step 1, {key}: has {FITS[key] + 1} characters, and {FITS[key]} fit: shorten it by 1"
+        assert [line.partition(": ")[2] for line in complaints(root)] == [said] * more
+
+
 def test_faults_stop_a_strict_build_and_not_a_draft(root):
     change(root, *FAULTS["listen"])
     assert not [p for p in load_course(root, draft=True).problems if "w1.toml" in p.path]

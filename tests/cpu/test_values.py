@@ -219,6 +219,13 @@ def test_a_number_that_another_run_puts_elsewhere_may_have_a_bound_further_away(
     assert judge("x > 10", Wide()).vacuous
 
 
+def test_a_claim_may_rest_on_a_fact_beside_a_measurement():
+    assert judge("flash.full.us < 370 * steps.m", scope()).holds
+    assert not judge("flash.full.us < 370 * steps.m", scope()).vacuous
+    assert judge("steps.m > 1.4", scope()).vacuous
+    assert not judge("steps.m > 1.6", scope()).vacuous
+
+
 def test_chains_and_and_or_hold_round_by_round():
     assert judge("0.6 < flash.full.us / sdpa.full.us < 0.7", scope()).holds
     assert judge("flash.full.us < 1100 and sdpa.full.us < 1600", scope()).holds
