@@ -124,6 +124,31 @@ def test_it_waits_for_the_start_and_then_begins_by_itself(evening: Evening) -> N
     evening.sees("#drift", "on time")
 
 
+def test_it_begins_with_the_minute_of_its_start(evening: Evening) -> None:
+    evening.open(W1).at(START)
+    minutes = evening.steps[0]["minutes"]
+    evening.sees("#left", f"{minutes}:00")
+    evening.sees("#left-words", f"left of {minutes} minutes")
+    evening.sees("#ends", f"to {clock(evening.planned(2))}")
+    expect(evening.page.locator("#begin-early")).to_be_hidden()
+
+
+def test_the_list_says_what_each_step_took_and_when_the_next_ones_come(evening: Evening) -> None:
+    evening.open(W1).at(START + 2 * MINUTE)
+    first, second, third = (step["minutes"] for step in evening.steps[:3])
+    evening.sees("#step-1 .length", f"{first} min")
+    evening.sees("#step-2 .really", "")  # as planned
+    evening.at_step_three_seven_minutes_late()
+    evening.sees("#step-1 .length", f"{first} min")
+    evening.sees("#step-2 .length", f"{second + 7}, not {second} min")
+    evening.sees("#step-3 .length", f"{third} min")
+    evening.sees("#step-3 .really", clock(evening.planned(3) + 7 * MINUTE))
+    evening.page.locator("#step-5 summary").click()
+    evening.page.locator("#step-5 .jump").click()
+    evening.sees("#step-4 .length", "skipped")
+    evening.sees("#step-4 .really", "")
+
+
 def test_who_begins_late_is_late_from_the_first_step(evening: Evening) -> None:
     evening.open(W1).at(START + 4 * MINUTE)
     evening.page.click("#begin-now")
@@ -220,6 +245,16 @@ def test_the_projector_shows_only_what_the_room_may_see(evening: Evening) -> Non
     evening.sees("#room-title", evening.steps[3]["title"])
     evening.key("Escape")
     assert evening.page.locator("#card").is_visible()
+
+
+def test_the_projector_comes_and_goes_by_its_buttons_too(evening: Evening) -> None:
+    evening.open(W1).at(START + MINUTE)
+    evening.page.click("#to-projector")
+    expect(evening.page.locator("#room-title")).to_be_visible()
+    expect(evening.page.locator("#card")).to_be_hidden()
+    evening.page.click("#from-projector")
+    expect(evening.page.locator("#card")).to_be_visible()
+    expect(evening.page.locator("#room-title")).to_be_hidden()
 
 
 def test_a_second_window_on_the_projector_follows(evening: Evening, context: BrowserContext) -> None:

@@ -1,6 +1,7 @@
 """The multiply of 8-bit numbers in the interpreter; its tolerance against a model of Hopper's sums; its refusals."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -42,6 +43,31 @@ def test_the_largest_element_lands_on_the_largest_number():
 
         assert numbers.float().abs().max() == LARGEST  # none is NaN
         assert ((numbers.float() * scale - x).abs() <= 2.0**-4 * x.abs() + scale * 2.0**-10).all()
+
+
+@pytest.mark.parametrize(
+    ("capability", "columns", "offset", "by_engine"),
+    [
+        ((9, 0), 64, 0, True),
+        ((9, 0), 16, 0, True),
+        ((8, 9), 64, 0, False),
+        ((10, 0), 64, 0, False),
+        ((9, 0), 24, 0, False),  # a row begins between two multiples of 16 bytes
+        ((9, 0), 64, 8, False),
+    ],
+)
+def test_who_goes_by_the_copy_engine(monkeypatch, capability, columns, offset, by_engine):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+
+    def on_card(offset):
+        return SimpleNamespace(
+            data_ptr=lambda: 4096 + offset,
+            shape=(4, columns),
+            element_size=lambda: 1,
+            device=torch.device("cuda"),
+        )
+
+    assert k01_triton.by_copy_engine(on_card(0), on_card(offset)) is by_engine
 
 
 # --- a tolerance that means something ------------------------------------------------------------

@@ -45,6 +45,8 @@ def scope(**more):
         "sdpa": {"full": measurement(1500.0)},
         "steps": {"m": {"kind": "quantity", "value": 3.0, "unit": "1", "how": "computed"}},
         "said": {"kind": "text", "value": "refused: NaN"},
+        "waits": {"kind": "samples", "how": "timed", "unit": "µs", "n": 3, "quantiles": {"0.5": 4.0}, "blocks": []},
+        "traffic": {"kind": "counted", "read_bytes": 3 * 10**9, "write_bytes": 10**9, "kernels": ["k", "l"]},
         "power": {"kind": "trace", "columns": {"t_s": [0.0, 1.0, 2.0], "power_w": [100.0, 700.0, 690.0]}},
         **more,
     }
@@ -58,6 +60,9 @@ def test_a_name_becomes_its_value():
     assert evaluate("steps.m", scope()).value == 3.0
     assert evaluate("said", scope()).value == "refused: NaN"
     assert evaluate("power.power_w.max", scope()).value == 700.0
+    assert evaluate("waits.us", scope()).value == 4.0
+    assert evaluate("waits", scope()).value == 4.0
+    assert [evaluate(f"traffic.{name}", scope()).value for name in ("gb", "mb", "kernels")] == [4.0, 4000.0, 2]
 
 
 def test_arithmetic_and_functions():
@@ -103,6 +108,16 @@ def test_another_page_is_quoted_by_its_id():
         ("flash.full", "is a measurement; ask for one of: us"),
         ("nothing", "unknown value 'nothing'"),
         ("flash", "names a group of values"),
+        ("flash.full.us.more", "is a measurement; ask for one of: us"),
+        ("steps.m.more", "a quantity has no 'more'"),
+        ("said.more", "a text has no 'more'"),
+        ("power.power_w", "a trace has no 'power_w'"),
+        ("power.volts.max", "the trace has t_s, power_w, each with first, last"),
+        ("power.power_w.largest", "the trace has t_s, power_w, each with first, last"),
+        ("waits.hours", "samples have n, spread, "),
+        ("waits.us.more", "samples have n, spread, "),
+        ("traffic.more", "a counted traffic has read_bytes"),
+        ("traffic.gb.more", "a counted has no 'gb.more'"),
     ],
 )
 def test_an_unknown_name_says_what_there_is(expression, said):
