@@ -522,6 +522,11 @@ def test_the_road_stands_on_the_three_pages_of_a_session(root):
         assert '<li class="to-come"><span title="W2 · To come, page to come">W2</span></li>' in text
 
 
+def test_the_road_has_two_halves_and_counts_on_through_both(root):
+    halves = re.findall(r'<div class="half"><p([^>]*)>([^<]+)</p><ol start="(\d+)">', rendered(root, "w1"))
+    assert halves == [("", "Make the multiply fast", "1"), (' class="now"', "Make the model fast", "8")]
+
+
 def test_the_two_views_know_each_other(root):
     assert '<a href="handbook/w1_map.html">For mentors: the map</a>' in rendered(root, "w1")
     text = rendered(root)
@@ -544,7 +549,7 @@ def test_other_pages_have_no_road(root):
 
 
 def test_plain_data_says_everything(root):
-    with_waits(root, w1_race=12.4)
+    with_waits(root, w1_race=12.44)
     change(
         root,
         ("Say 1 1.", "Say *this*, [the grid](docs/w1.py#the-grid): {{ demos.w1_race.wait_s:.1f }}[^key]."),

@@ -5,7 +5,7 @@ import pytest
 
 from course_kernels.measure.machine import machine_for
 from course_site.numbers.claims import judge
-from course_site.numbers.spread import BetweenRuns
+from course_site.numbers.spread import BetweenRuns, factors
 from course_site.numbers.values import (
     BadExpression,
     Define,
@@ -45,7 +45,14 @@ def scope(**more):
         "sdpa": {"full": measurement(1500.0)},
         "steps": {"m": {"kind": "quantity", "value": 3.0, "unit": "1", "how": "computed"}},
         "said": {"kind": "text", "value": "refused: NaN"},
-        "waits": {"kind": "samples", "how": "timed", "unit": "µs", "n": 3, "quantiles": {"0.5": 4.0}, "blocks": []},
+        "waits": {
+            "kind": "samples",
+            "how": "timed",
+            "unit": "µs",
+            "n": 3,
+            "quantiles": {"0.5": 4.0},
+            "blocks": [],
+        },
         "traffic": {"kind": "counted", "read_bytes": 3 * 10**9, "write_bytes": 10**9, "kernels": ["k", "l"]},
         "power": {"kind": "trace", "columns": {"t_s": [0.0, 1.0, 2.0], "power_w": [100.0, 700.0, 690.0]}},
         **more,
@@ -62,7 +69,11 @@ def test_a_name_becomes_its_value():
     assert evaluate("power.power_w.max", scope()).value == 700.0
     assert evaluate("waits.us", scope()).value == 4.0
     assert evaluate("waits", scope()).value == 4.0
-    assert [evaluate(f"traffic.{name}", scope()).value for name in ("gb", "mb", "kernels")] == [4.0, 4000.0, 2]
+    assert [evaluate(f"traffic.{name}", scope()).value for name in ("gb", "mb", "kernels")] == [
+        4.0,
+        4000.0,
+        2,
+    ]
 
 
 def test_arithmetic_and_functions():
@@ -203,6 +214,17 @@ def test_the_spread_is_that_of_the_blocks_and_not_of_the_samples():
     assert evaluate("a.spread", steady).value == 0
     assert evaluate("b.spread", steady).value == pytest.approx(evaluate("b.us", steady).spread)
     assert evaluate("b.spread", steady).value > 0.001
+
+
+@pytest.mark.parametrize(("n", "middle"), [(3, 0.8165), (6, 0.7267)])
+def test_within_a_run_two_means_of_its_blocks_differ_as_student_says(n, middle):
+    """Half of what Student's t of n - 1 degrees draws lies within `middle` of 0."""
+    logs = 0.01 * np.arange(n)
+    leaf = {"blocks_us": [float(block) for block in np.exp(logs)]}
+    drawn = [factors(leaf, name=f"x{i}", run="r", terms=None, kind="timing") for i in range(60)]
+
+    found = np.median(np.abs(np.log(drawn))) / (np.std(logs, ddof=1) * np.sqrt(2 / n))
+    assert found == pytest.approx(middle, rel=0.03)
 
 
 def test_the_host_has_a_number_of_its_own():
