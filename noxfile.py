@@ -163,6 +163,13 @@ def browser(session: nox.Session) -> None:
 
 
 @nox.session
+def mutants(session: nox.Session) -> None:
+    """Plant faults in our own code and see the tests catch them: `-- --seed 1 --count 60`. About half an hour."""
+    install(session, "site,measure,cuda13,tests,browser", *PINNED)
+    run_to_its_end(session, "tests/mutants/plant.py", *(session.posargs or ["--seed", "1", "--count", "60"]))
+
+
+@nox.session
 def calendar(session: nox.Session) -> None:
     """Write a cohort's calendar: `-- --start 2027-01-11 --at 18:00 --zone Europe/Berlin`."""
     install(session, "calendar")

@@ -322,6 +322,16 @@ def test_a_small_row_beside_a_large_one_is_judged_by_its_own_size():
     assert worst_element(out, truth, rows_apart=True) == (pytest.approx(0.25), 2)
 
 
+def test_what_is_not_finite_adds_nothing_to_the_size_of_its_row():
+    truth = torch.tensor([[math.inf, 0.01, -0.01], [math.nan, -math.inf, 0.01]], dtype=torch.float64)
+    out = truth.clone()
+    out[0, 1] += 0.005
+
+    assert worst_element(out, truth, rows_apart=True) == (pytest.approx(0.25), 1)
+    out[1, 2] += 0.01
+    assert worst_element(out, truth, rows_apart=True) == (pytest.approx(0.5), 5)
+
+
 def test_worst_element_is_measured_by_the_usual_size_where_that_is_known():
     truth = torch.tensor([1e6, 0.0, 0.0, 0.0], dtype=torch.float64)
     out = truth + torch.tensor([0.0, 0.5, 0.0, 0.0])
