@@ -100,11 +100,14 @@ def test_rates():
 
     assert derive(m, "us") == 10.0
     assert derive(m, "ms") == 0.01
+    assert derive(m, "s") == pytest.approx(1e-5)
     assert derive(m, "tflops") == pytest.approx(0.8)
     assert derive(m, "gflops") == pytest.approx(800)
     assert derive(m, "gb_per_s") == pytest.approx(400)
     assert derive(m, "tb_per_s") == pytest.approx(0.4)
     assert derive(m, "hbm_mb") == pytest.approx(4)
+    assert derive(m, "hbm_gb") == pytest.approx(0.004)
+    assert derive(m, "gflop") == pytest.approx(0.008)
     assert derive(m, "intensity") == pytest.approx(2)
     assert derive(m, "error") == 0.25
     assert derive(m, "n") == 1
@@ -217,6 +220,7 @@ def test_a_record_from_before_the_blocks_can_be_read():
     m = Measurement.from_json({**old, "before": {}, "after": {}})
 
     assert (m.median_us, m.every, m.blocks_us) == (1.0, 1, [])
+    assert (m.seed, m.host_us, m.host_bound, m.running) == (0, {}, 0, [])
     assert derive(m, "host_us") is None
 
 

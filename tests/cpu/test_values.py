@@ -256,6 +256,20 @@ def test_a_number_that_another_run_puts_elsewhere_may_have_a_bound_further_away(
     assert judge("x > 10", Wide()).vacuous
 
 
+@pytest.mark.parametrize(
+    ("at", "vacuous", "not_vacuous"), [(150.0, "x > 40", "x > 60"), (60.0, "x < 210", "x < 190")]
+)
+def test_a_number_is_halved_and_doubled_from_here_at_least(at, vacuous, not_vacuous):
+    """Where another run puts it on the far side only, it is still this run's number that is halved or doubled."""
+
+    class Beside:
+        def resolve(self, name):
+            return Resolved(100.0, np.full(1000, at), "µs")
+
+    assert judge(vacuous, Beside()).vacuous
+    assert not judge(not_vacuous, Beside()).vacuous
+
+
 def test_a_claim_may_rest_on_a_fact_beside_a_measurement():
     assert judge("flash.full.us < 370 * steps.m", scope()).holds
     assert not judge("flash.full.us < 370 * steps.m", scope()).vacuous
