@@ -165,6 +165,8 @@ def browser(session: nox.Session) -> None:
 @nox.session
 def mutants(session: nox.Session) -> None:
     """Plant faults in our own code and see the tests catch them: `-- --seed 1 --count 60`. About half an hour."""
+    if not (ROOT / "site" / "index.html").exists():
+        session.error("there is no site/ for the tests in the browser: run `nox -s docs` first")
     install(session, "site,measure,cuda13,tests,browser", *PINNED)
     run_to_its_end(session, "tests/mutants/plant.py", *(session.posargs or ["--seed", "1", "--count", "60"]))
 

@@ -502,6 +502,17 @@ def test_what_is_typed_opens_on_a_line_of_its_own(root):
     assert re.search(r"[*][*]Through [^*\n]+[.][*][*]\n\n```python\ni = 0\n```\n", rendered(root))
 
 
+def test_a_step_brings_the_stage_that_is_typed_in_it(root):
+    with_lab(root)
+    course = load_course(root, draft=True)
+    steps = as_plain(course, course.maps.sessions["w1"])["steps"]
+    stage = steps[2]["stage"]
+    assert (stage["number"], stage["title"]["text"]) == (2, "One block")
+    assert set(stage["type"]) == {"triton", "cuda"}
+    assert stage["rescues"][0] == "nox -s lab -- first_kernel --stage 2"
+    assert [step["stage"] for step in steps if step is not steps[2]] == [None] * 13
+
+
 def test_a_stage_that_the_lab_has_not(root):
     with_lab(root)
     path = root / "handbook/sessions/w1.toml"

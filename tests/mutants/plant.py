@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from faults import BROWSER, ROOT, Mutant, draw, first_of, generate, tests_of
+from faults import ROOT, Mutant, draw, first_of, generate, tests_of
 
 HERE = Path(__file__).parent
 LIMIT_S = 240.0  # one test file; what never ends is noticed too, by everybody who waits
@@ -118,17 +118,6 @@ class Copy:
         finally:
             self.write(mutant.file, text)
 
-    def built(self) -> None:
-        """Build the site for the tests in the browser, once."""
-        if not (self.root / "site" / "index.html").exists():
-            environment = self._environment()
-            subprocess.run(
-                [sys.executable, "-m", "course_site", "docs", "--draft"],
-                cwd=self.root,
-                env=environment,
-                check=True,
-            )
-
     def _environment(self) -> dict[str, str]:
         hidden = {"CUDA_VISIBLE_DEVICES": "-1", "PYTHONPATH": str(self.root / "src"), "COURSE_SITE": "site"}
         return {**os.environ, **hidden}
@@ -165,8 +154,6 @@ class Copy:
     def catcher(self, mutant: Mutant) -> str:
         """The test that fails with a fault and passes without, or nothing."""
         files = tests_of(mutant)
-        if files[0].startswith(BROWSER):
-            self.built()
         first = first_of(mutant)
         tries = [*([("-k", first, files[0])] if first else []), *((file,) for file in files)]
         for what in tries:
