@@ -144,6 +144,7 @@ def test_what_lies_where_it_runs_is_no_library(root):
         ),
         (("1", "x = = 2"), "code cell 2 of 2 (`x = = 2`): SyntaxError: invalid syntax"),
         (("1", "import os; os._exit(7)"), "os._exit(7)`): its Python process ended by itself with exit code 7"),
+        (("import json; json.dumps = None",), "its Python process ended by itself with exit code 1"),
         (("import os; os.kill(os.getpid(), 9)",), "its Python process was ended by SIGKILL"),
         (("raise SystemExit(3)",), "code cell 1 of 1 (`raise SystemExit(3)`): SystemExit: 3"),
         (("print('runs at 412 TFLOP/s')",), "prints a performance number, '412 TFLOP/s'"),
