@@ -194,6 +194,13 @@ def test_an_edit_makes_the_groups_stale_that_it_touches_and_no_other(tree, edit,
     assert stale(tree, fresh) == expected
 
 
+@pytest.mark.parametrize("name", ["notes.md", ".draft.py", "k01_naive.pyc"])
+def test_what_is_only_written_about_a_folder_makes_nothing_stale(tree, edit, fresh, name):
+    edit(f"{KERNELS}/transpose/{name}", new="x = 1\n")
+
+    assert stale(tree, fresh) == set()
+
+
 def test_what_measures_is_in_the_clock_s_chain_and_no_problem_imports_it(fresh):
     """The labs time on the card; a problem's tests only check."""
     clock = f"{KERNELS}/measure/clock.py"

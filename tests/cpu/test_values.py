@@ -111,6 +111,19 @@ def test_another_page_is_quoted_by_its_id():
     assert evaluate("w1.flash.full.us", page).value == evaluate("flash.full.us", other).value
 
 
+def test_a_group_is_its_leaves_in_recorded_order_on_this_page_or_another():
+    other = scope()
+    page = Scope("home", {"own": {"m": other.names["steps"]["m"]}}, None, others={"w1": other}.get)
+
+    for pattern in ("flash.*", "flash"):
+        assert [name for name, _ in other.group(pattern)] == ["flash.full", "flash.causal"]
+    assert [name for name, _ in page.group("w1.flash.*")] == ["flash.full", "flash.causal"]
+    assert page.group("own.m") == [("own.m", other.names["steps"]["m"])]
+    for unknown in ("flash.*", "w1", "own.n", "w2.flash.*"):
+        with pytest.raises(UnknownName, match="unknown value"):
+            page.group(unknown)
+
+
 @pytest.mark.parametrize(
     ("expression", "said"),
     [

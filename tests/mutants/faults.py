@@ -138,7 +138,7 @@ AREAS = {
     "record": Area(
         tuple(f"src/course_site/records/{name}.py" for name in ("record", "manifest", "cells", "tested")),
         {
-            "*/manifest.py": _cpu("manifest", "record", "tested", "docs_command"),
+            "*/manifest.py": _cpu("manifest", "execute", "record", "tested"),
             "*/tested.py": _cpu("tested", "docs_command"),
             "*": _cpu("record", "execute", "computed", "render", "docs_command"),
         },
