@@ -563,7 +563,7 @@ def test_plain_data_says_everything(root):
     with_waits(root, w1_race=12.44)
     change(
         root,
-        ("Say 1 1.", "Say *this*, [the grid](docs/w1.py#the-grid): {{ demos.w1_race.wait_s:.1f }}[^key]."),
+        ("Say 1 1.", "Say *this*, [the grid](docs/w1.py#the-grid): {{ demos.w1_race.wait_s:.2f }}[^key]."),
     )
     course = load_course(root, draft=True)
     data = as_plain(course, course.maps.sessions["w1"])
@@ -571,8 +571,8 @@ def test_plain_data_says_everything(root):
     assert data["minutes"] == 180
     assert len(data["steps"]) == 14
     assert data["steps"][0]["say"] == {
-        "text": "Say this, the grid: 12.4.",
-        "html": 'Say <em>this</em>, <a href="../../w1.html#the-grid">the grid</a>: 12.4.',
+        "text": "Say this, the grid: 12.44.",
+        "html": 'Say <em>this</em>, <a href="../../w1.html#the-grid">the grid</a>: 12.44.',
     }
     assert data["steps"][3]["start"] == 35
     assert data["steps"][3]["end"] == 45
