@@ -225,6 +225,11 @@ def test_a_comment_sign_inside_a_string_is_not_a_comment():
     assert cuda_digest('char *u = "http://a";') != cuda_digest('char *u = "http://b";')
 
 
+@pytest.mark.parametrize("source", ['x = f("a")', 'x = [f("a")]', 'g(f("a"))', 'x = {1: f("a")}'])
+def test_words_that_no_error_says_count_wherever_they_stand(source):
+    assert code_digest(source.replace('"a"', '"b"')) != code_digest(source)
+
+
 def test_a_cell_with_magic_counts_line_by_line():
     cell = "%%time\nx = 1\n"
 
