@@ -99,17 +99,16 @@ def serve(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Pass the tests that need no GPU; with a GPU those that need one too."""
     install(session, "site,measure,cuda13,tests", *PINNED)
-    # A file stays on one core: what its tests share is made once. More than eight cores mostly import PyTorch.
+    # A file stays in one process: what its tests share is made once. One process more than cores, as some tests wait
+    # for a clock or for a process of their own; beyond nine they mostly import PyTorch.
     on_all_cores = [
         "-n",
-        "auto",
-        "--maxprocesses",
-        "8",
+        str(min(os.cpu_count() or 1, 8) + 1),
         "--dist",
         "loadfile",
         "--no-loadscope-reorder",
-        "tests/cpu",
     ]
+    on_all_cores += ["tests/cpu"]
     python(session, "-m", "pytest", *(session.posargs or on_all_cores))
     if not session.posargs and (ROOT / "tests" / "gpu").exists() and has_gpu(session):
         python(session, "-m", "pytest", "tests/gpu")
@@ -157,8 +156,9 @@ def browser(session: nox.Session) -> None:
     if session.posargs[:1] == ["--pictures"]:
         python(session, "tests/browser/pictures.py", *session.posargs[1:])
     else:
-        # A Chromium for each core: 4 finish before the longest page does, and more would only take memory.
-        everything = ["tests/browser", "-n", "auto", "--maxprocesses", "4"]
+        # A Chromium for each core, and one more for while a page settles: 5 finish before the longest page does, and
+        # more would only take memory.
+        everything = ["tests/browser", "-n", str(min(os.cpu_count() or 1, 4) + 1)]
         python(session, "-m", "pytest", *(session.posargs or everything))
 
 
