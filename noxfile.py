@@ -101,14 +101,8 @@ def tests(session: nox.Session) -> None:
     install(session, "site,measure,cuda13,tests", *PINNED)
     # A file stays in one process: what its tests share is made once. One process more than cores, as some tests wait
     # for a clock or for a process of their own; beyond nine they mostly import PyTorch.
-    on_all_cores = [
-        "-n",
-        str(min(os.cpu_count() or 1, 8) + 1),
-        "--dist",
-        "loadfile",
-        "--no-loadscope-reorder",
-    ]
-    on_all_cores += ["tests/cpu"]
+    processes = str(min(os.cpu_count() or 1, 8) + 1)
+    on_all_cores = ["tests/cpu", "-n", processes, "--dist", "loadfile", "--no-loadscope-reorder"]
     python(session, "-m", "pytest", *(session.posargs or on_all_cores))
     if not session.posargs and (ROOT / "tests" / "gpu").exists() and has_gpu(session):
         python(session, "-m", "pytest", "tests/gpu")

@@ -673,17 +673,23 @@ def test_gpu_tests_of_other_versions_or_of_uncommitted_files_run_again(root, cap
     ]
 
 
-def test_only_the_groups_that_do_not_hold_are_run(root, monkeypatch):
-    tested_groups(root)
-    write(root, "tests/gpu/test_one.py", 'GROUPS = ("one",)\nFACTOR = 2\n')
-    ran = []
+@pytest.fixture
+def ran(monkeypatch):
+    """The groups of GPU tests by process, call after call, in place of running them; nothing is built."""
+    calls = []
     monkeypatch.setattr(docs, "RENDERING", {})
     monkeypatch.setattr(docs, "build", lambda *a, **k: None)
     monkeypatch.setattr(
         measuring,
         "_pytest",
-        lambda root, parts: ran.append([[v.group for v in part] for part in parts]) or [0],
+        lambda root, parts: calls.append([[v.group for v in part] for part in parts]) or [0],
     )
+    return calls
+
+
+def test_only_the_groups_that_do_not_hold_are_run(root, ran):
+    tested_groups(root)
+    write(root, "tests/gpu/test_one.py", 'GROUPS = ("one",)\nFACTOR = 2\n')
     assert docs.main([], root) == 0
     assert docs.main(["--tests"], root) == 0
     assert ran == [[["one"]], [], [["one"], ["two"]], []]
@@ -730,17 +736,9 @@ def test_gpu_tests_run_side_by_side_but_for_those_that_look_at_time(root, monkey
     assert "tests/gpu: pytest ended with 1, see above" in found.err
 
 
-def test_labs_run_on_a_card_that_nothing_else_uses(root, monkeypatch):
+def test_labs_run_on_a_card_that_nothing_else_uses(root, ran):
     write(root, "tests/gpu/test_one.py", 'GROUPS = ("one",)\n')
     write(root, "tests/gpu/test_labs.py", 'GROUPS = ("lab:two",)\n')
-    ran = []
-    monkeypatch.setattr(docs, "RENDERING", {})
-    monkeypatch.setattr(docs, "build", lambda *a, **k: None)
-    monkeypatch.setattr(
-        measuring,
-        "_pytest",
-        lambda root, parts: ran.append([[v.group for v in part] for part in parts]) or [0],
-    )
     assert docs.main(["--tests"], root) == 0
     assert ran == [[["one"]], [["lab:two"]]]
 
