@@ -197,6 +197,18 @@ void arrive_all_but(std::size_t youngest) {
 }
 }  // namespace fibers
 
+// What g++ calls where an index leaves an array of a fixed length (-fsanitize=bounds), with where and which.
+struct Bounds {
+  const char *file;
+  unsigned line, column;
+};
+extern "C" void __ubsan_handle_out_of_bounds(const Bounds *where, std::size_t index) {
+  // One line less: the shim is included above the first line of the kernel.
+  const std::string text = "line " + std::to_string(where->line - 1) + ": index " +
+                           std::to_string(static_cast<long long>(index)) + " leaves its array";
+  fibers::blame(text.c_str());
+}
+
 int __syncthreads_or(int mine) {
   fibers::votes[fibers::current] = mine;
   __syncthreads();
@@ -209,6 +221,10 @@ int __syncthreads_or(int mine) {
 static float handed_by(unsigned partner, float x) {
   fibers::handed[fibers::current] = x;
   __syncwarp();
+  if (partner >= fibers::all.size() || fibers::all[partner].done) {
+    fibers::blame("a shuffle takes from a thread that is not there");
+    partner = fibers::current;
+  }
   const float got = fibers::handed[partner];
   __syncwarp();  // nobody holds out the next number before all have taken this one
   return got;

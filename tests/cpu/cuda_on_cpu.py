@@ -17,6 +17,8 @@ from course_kernels.cuda.includes import SHARED
 SHIM, RUNTIME = Path(__file__).with_suffix(".h"), Path(__file__).with_suffix(".cpp")
 # Shared memory in a template is one object for the whole process, unless the last of these says otherwise.
 FLAGS = ("-std=c++17", "-O1", "-w", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique")
+# An index that leaves an array is told to a function of cuda_on_cpu.cpp, instead of g++'s own.
+CHECKED = "-fsanitize=bounds"
 STAND_INS = Path(__file__).with_name("stand_ins")  # headers that a CPU has its own version of
 ENTRY = """
 extern "C" __attribute__((visibility("default")))
@@ -52,7 +54,7 @@ def _made_ready(gxx):
     """A folder of this process with the shim as g++ reads it fastest, and what runs the fibers, compiled."""
     folder = tempfile.TemporaryDirectory(prefix="cuda_on_cpu-")  # held by the cache; gone at the end
     shim = Path(shutil.copy(SHIM, folder.name))
-    subprocess.run([gxx, *FLAGS, "-x", "c++-header", str(shim), "-o", f"{shim}.gch"], check=True)
+    subprocess.run([gxx, *FLAGS, CHECKED, "-x", "c++-header", str(shim), "-o", f"{shim}.gch"], check=True)
     runtime = Path(folder.name, "runtime.o")
     subprocess.run([gxx, *FLAGS, "-O2", "-c", str(RUNTIME), "-o", str(runtime)], check=True)
     return folder, shim, runtime
@@ -65,7 +67,9 @@ def _library(gxx, text, flags):
     name = Path(folder.name, f"{_library.cache_info().misses}.cpp")
     name.write_text(f'#include "{shim}"\n{text}')
     library = name.with_suffix(".so")
-    subprocess.run([gxx, *FLAGS, "-shared", *flags, str(name), str(runtime), "-o", str(library)], check=True)
+    program = name.with_suffix(".o")
+    subprocess.run([gxx, *FLAGS, CHECKED, *flags, "-c", str(name), "-o", str(program)], check=True)
+    subprocess.run([gxx, "-shared", str(program), str(runtime), "-o", str(library)], check=True)
     return library
 
 

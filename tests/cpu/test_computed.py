@@ -129,6 +129,18 @@ def test_a_child_of_such_a_page_is_watched_too(root):
     assert list(run(root, page)["a"].meta["manifest"]) == ["src/tiny/__init__.py", "src/tiny/lazy.py"]
 
 
+def test_what_a_child_of_such_a_page_prints_is_no_output(root):
+    page = page_of(
+        root,
+        "page",
+        "import subprocess, sys\nprint('mine')\n"
+        "for to in ('stdout', 'stderr'):\n"
+        "    _ = subprocess.run([sys.executable, '-c', f'import sys; print(1, file=sys.{to})'], check=True)",
+    )
+    (outputs,) = run(root, page)["page"].outputs
+    assert outputs == [{"output_type": "stream", "name": "stdout", "text": "mine\n"}]
+
+
 def test_what_lies_where_it_runs_is_no_library(root):
     write(root, "statistics.py", "mean = None\n")
     page = page_of(root, "a", "import statistics\nstatistics.mean([3])")

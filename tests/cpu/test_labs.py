@@ -817,6 +817,8 @@ def test_a_missing_snapshot_and_a_name_taken_twice_are_found(tmp_path):
         ("wrong: … got …", "wrong: expected 1, got 2", True),
         ("a … b … c", "a 1 b 2 c", True),
         ("a … b … c", "a 1 c", False),
+        ("a … b", "c 1 b", False),
+        ("a … b", "a 1 c", False),
         ("ab…b", "ab", False),
         ("got nan", "got NaN", False),
     ],

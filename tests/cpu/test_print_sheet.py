@@ -61,6 +61,42 @@ def test_every_step_stands_on_it_with_its_minute(session):
     assert '<tr class="break">' in page
 
 
+WHOLE = """\
+w1 workshop
+W1 · Fast &amp; right
+about
+artifact
+<tbody>\
+<tr class="step"><td class="clock"><b data-minute="0">0</b> <span>15 min</span> <i>board</i></td>\
+<td><b>1 Step 1.</b> a &lt; b &amp; &lt;/script&gt;</td><td>Slip one</td>\
+<td>draw <span class="late">✂ the rest</span></td></tr>
+<tr class="break"><td class="clock"><b data-minute="15">15</b> <span>10 min</span> <i>break</i></td>\
+<td><b>2 Tea?</b> </td><td>Save the file</td><td></td></tr>
+</tbody><tbody>\
+<tr class="step"><td class="clock"><b data-minute="25">25</b> <span>15 min</span> <i>board</i></td>\
+<td><b>3 Step 3.</b>  <b>Demo: a_race.</b></td><td></td><td></td></tr>
+<tr class="step"><td class="clock"><b data-minute="40">40</b> <span>15 min</span> <i>demo</i></td>\
+<td><b>4 Step 4.</b> </td><td>they present</td><td></td></tr>
+</tbody>
+<svg></svg>
+<ol><li value=3>Why? <em>Because.</em></li></ol>
+<h3>Where they trip</h3><ol><li value=4>Panic</li></ol>
+<h3>Exit ticket</h3><ul><li>q <em>a</em></li></ul>
+<h3>Before the door opens</h3><ul><li>Bring paper</li>\
+<li><b>a_race</b>, the day before: <code>nvidia-smi &amp;&amp; true</code></li></ul>
+"""
+
+
+def test_the_sheet_word_for_word(session):
+    session["steps"][0]["board"] = words("draw")
+    session["steps"][1]["title"] = words("Tea?")
+    names = ("name", "about", "artifact", "rows", "board", "checks", "trips", "exit", "before")
+    frame = "%id% %kind%\n" + "".join(f"%{name}%\n" for name in names)
+    assert sheet(session, frame) == WHOLE
+    empty = session | {"steps": [], "exit_ticket": [], "blocks": []}
+    assert sheet(empty, "%rows%%trips%%exit%") == ""
+
+
 def test_no_text_breaks_the_page(session):
     page = sheet(session, FRAME)
     assert "a &lt; b &amp; &lt;/script&gt;" in page

@@ -533,6 +533,18 @@ def test_the_road_stands_on_the_three_pages_of_a_session(root):
         assert '<li class="to-come"><span title="W2 · To come, page to come">W2</span></li>' in text
 
 
+def test_a_stop_is_passed_here_or_to_come(root):
+    for name in ("l1", "w2"):
+        write(root, f"docs/{name}.py", STUDENT.lstrip().replace("id: w1", f"id: {name}"))
+    write(root, "handbook/sessions/l1.toml", "title = 'First & last'\nstudent_page = 'docs/l1.py'\n")
+    stops = re.findall(r"<li.*?</li>", rendered(root, "w1"))[:14]
+    assert stops[0] == '<li class="passed"><a href="l1.html" title="L1 · First &amp; last">L1</a></li>'
+    assert stops[1] == '<li class="to-come"><span title="L2, page to come">L2</span></li>'
+    here = '<span aria-current="page" title="W1 · Flash, by hand, you are here"><b>W1</b></span>'
+    assert stops[8] == f'<li class="here">{here}</li>'
+    assert stops[9] == '<li><a href="w2.html" title="W2 · To come">W2</a></li>'
+
+
 def test_the_road_has_two_halves_and_counts_on_through_both(root):
     halves = re.findall(r'<div class="half"><p([^>]*)>([^<]+)</p><ol start="(\d+)">', rendered(root, "w1"))
     assert halves == [("", "Make the multiply fast", "1"), (' class="now"', "Make the model fast", "8")]

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from faults import ROOT, Mutant, draw, first_of, generate, tests_of
+from faults import AREAS, ROOT, Mutant, draw, first_of, generate, tests_of
 
 HERE = Path(__file__).parent
 LIMIT_S = 240.0  # one test file; what never ends is noticed too, by everybody who waits
@@ -223,11 +223,14 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--area", choices=AREAS, help="draw from one area only, to mend its tests")
     parser.add_argument("--keep", action="store_true", help="write seed-N.toml, and go on from it")
     parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds for one test file")
     chosen = parser.parse_args()
+    if chosen.area and chosen.keep:
+        parser.error("--keep is for faults drawn from all areas: leave out --area, or --keep")
 
-    mutants = generate()
+    mutants = [mutant for mutant in generate() if chosen.area in (None, mutant.area)]
     drawn = draw(mutants, chosen.seed, chosen.count)
     known = {key_of(found): found for found in kept()}
     held = {key_of(found): found for found in kept(chosen.seed) if "survived" not in found}
