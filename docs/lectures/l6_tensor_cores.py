@@ -1231,10 +1231,15 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # At 4095 the library reaches {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed at 4096.
 # ///
 #
+# /// define | sheet.mhz = 1830
+# unit: MHz
+# what: the clock that the data sheet of the card counts on [^lockwood-h100]
+# ///
+#
 # /// claim | tensor.cublas.busy > max(0.85, tensor.wmma.busy, tensor.mma_sync.busy) and climb.cublas.of_peak < 0.9 and tensor.cuda_cores.clock > max(tensor.wmma.clock, tensor.mma_sync.clock) and min(tensor.wmma.clock, tensor.mma_sync.clock) > tensor.cublas.clock and wide.cublas.power_w > 500
 # **And the best of them?** The library's mills are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and still it has only
 # {{ climb.cublas.of_peak:.0%}} of the data sheet. It is not idle. It has *fewer ticks*. The sheet counts on 1830 MHz [^lockwood-h100]; with mills as busy as
-# that, {{ climb.cublas.of_peak:.0%}} means some {{ climb.cublas.of_peak / tensor.cublas.busy * 1830:.0f}} MHz. And the profiler counts
+# that, {{ climb.cublas.of_peak:.0%}} means some {{ climb.cublas.of_peak / tensor.cublas.busy * sheet.mhz:.0f}} MHz. And the profiler counts
 # ticks and time, so it knows the clock: {{ tensor.cuda_cores.clock:.0f }} MHz for the kernel on the CUDA cores,
 # {{ tensor.wmma.clock:.0f }} for WMMA, {{ tensor.mma_sync.clock:.0f }} for `mma.sync`, {{ tensor.cublas.clock:.0f }} for the library. Of these
 # four, the one that leaves the mills alone has the highest clock, and the one with the busiest mills the lowest. (The profiler lets
@@ -1275,8 +1280,8 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # **Waiting for the mill.** In the `mma.sync` kernel the pipeline has done its work: hardly a warp waits for the pantry or the tray.
 # {{ stall.mma_sync.mill:.1f}} wait for the mill, and it is at work in {{ tensor.mma_sync.busy:.0%}} of the ticks. Yet the race gives it
 # {{ climb.mma_sync.of_peak:.0%}} of peak. By hand: with this instruction a full mill is {{ rate.mma / mill.sheet:.0%}} of the sheet, it is full in
-# {{ tensor.mma_sync.busy:.0%}} of the ticks, and the clock is {{ tensor.mma_sync.clock / 1830:.0%}} of the sheet's. Multiply, and you have
-# {{ rate.mma / mill.sheet * tensor.mma_sync.busy * tensor.mma_sync.clock / 1830:.0%}}. The factors come from other visits to the card than the race, so expect the product near
+# {{ tensor.mma_sync.busy:.0%}} of the ticks, and the clock is {{ tensor.mma_sync.clock / sheet.mhz:.0%}} of the sheet's. Multiply, and you have
+# {{ rate.mma / mill.sheet * tensor.mma_sync.busy * tensor.mma_sync.clock / sheet.mhz:.0%}}. The factors come from other visits to the card than the race, so expect the product near
 # the timed share, and not on it.
 # /// otherwise
 # The `mma.sync` kernel: {{ stall.mma_sync.mill:.1f}} warps wait for the mill, {{ stall.mma_sync.tray:.1f}} for the tray.

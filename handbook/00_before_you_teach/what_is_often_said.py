@@ -207,7 +207,7 @@ record(
     e4m3={"largest": quantity(1.75 * 2**8), "step": quantity(2**-3)},
     e5m2={"largest": quantity(1.75 * 2**15), "step": quantity(2**-2)},
     hackathon={
-        "light": quantity(prod(NINE) ** (1 / 3)),
+        "light": quantity(prod(NINE) ** (1 / 3), "µs"),
         "of_light": quantity(prod(NINE) ** (1 / 3) / LAST),
         "over_first": quantity(FIRST / LAST),
         "over_template": quantity(TEMPLATE / LAST),

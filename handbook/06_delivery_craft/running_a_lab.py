@@ -102,7 +102,7 @@ CASES = {
 for case, sizes in CASES.items():
     print(case, sizes, line(*sizes))
 record(
-    graded=quantity(GRADED),
+    graded=quantity(GRADED, "s"),
     patience=quantity(PATIENCE / 60),
     **{
         case: {name: quantity(number) for name, number in line(*sizes).items()}

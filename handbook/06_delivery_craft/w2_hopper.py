@@ -267,7 +267,7 @@ record(
 # and a better kernel makes it warmer, not quicker.
 #
 # Ours, too. cuBLAS had its mills at work in {{ l6.tensor.cublas.busy:.0%}} of the ticks and reached {{ l6.climb.cublas.of_peak:.0%}} of peak. Divide: the
-# clock must have been near {{ l6.climb.cublas.of_peak / l6.tensor.cublas.busy * 1830:.0f}} MHz, and the sheet counts on 1830 [^lockwood-h100].
+# clock must have been near {{ l6.climb.cublas.of_peak / l6.tensor.cublas.busy * l6.sheet.mhz:.0f}} MHz, and the sheet counts on 1830 [^lockwood-h100].
 
 # %% [markdown]
 # ## The sentence of the day

@@ -11,9 +11,11 @@ import yaml
 
 from course_site.charts.data import SETTINGS, draw, labels
 from course_site.numbers import claims
-from course_site.numbers.values import Define, ExpressionError, NotOnThisCard, Scope, evaluate
+from course_site.numbers.tied import defined_faults, unit_of_head
+from course_site.numbers.values import Define, ExpressionError, NotOnThisCard, Scope, evaluate, parse
 from course_site.pages import blocks
 from course_site.pages.blocks import Block, DirectiveError, walk_blocks
+from course_site.pages.plain_text import CITE
 from course_site.site.course import Problem
 from course_site.site.render.writer import Writer, div
 
@@ -90,6 +92,10 @@ def _note(writer: Writer, block: Block) -> None:
     except (DirectiveError, yaml.YAMLError) as error:
         writer.problem(f"/// define | {block.argument}: {error}")
         return
+    fault = _not_a_definition(writer, name.strip(), expression, settings)
+    if fault:
+        writer.problem(f"/// define | {block.argument}: {fault}")
+        return
     if name.strip() in writer.scope.defines:
         writer.problem(f"/// define | {block.argument}: {name.strip()!r} is defined twice")
         return
@@ -101,11 +107,28 @@ def _note(writer: Writer, block: Block) -> None:
     )
 
 
+def _not_a_definition(writer: Writer, name: str, expression: str, settings: dict[str, Any]) -> str:
+    """Why a name may not be defined so; empty where it may."""
+    if writer.has_numbers:
+        with contextlib.suppress(ExpressionError):
+            writer.scope.resolve(name)
+            if name not in writer.scope.defines:
+                return f"{name!r} is recorded; give what you define a name of its own"
+    cited = any(key in writer.course.sources for key in CITE.findall(str(settings.get("what", ""))))
+    with contextlib.suppress(ExpressionError):
+        if not parse(expression).names and not cited:
+            return "it has no name in it: record the number, or cite its source in `what:` with [^key]"
+    return ""
+
+
 def define(writer: Writer, block: Block) -> str:
     """A name of the page's own, which shows nothing; it is worked out here, so that it cannot be wrong unseen."""
     name = block.argument.partition("=")[0].strip()
-    if writer.has_numbers:
+    if writer.has_numbers and name in writer.scope.defines:
         evaluate(name, writer.scope)
+        found = writer.scope.defines[name]
+        for fault in defined_faults(found, writer.scope):
+            raise DirectiveError(fault)
     return ""
 
 
@@ -144,9 +167,16 @@ def table(writer: Writer, block: Block) -> str:
         if len(cells) != len(columns):
             raise DirectiveError(f"a row has {len(cells)} cells for {len(columns)} columns: {cells[0]}")
         lines.append(cells)
+    units = [unit_of_head(head) for head in lines[0]]
+    texts = [
+        [
+            writer.text(cell, unit=unit).replace("\n", " ").replace("|", "\\|")
+            for cell, unit in zip(line, units, strict=True)
+        ]
+        for line in lines
+    ]
     if settings.get("turned"):
-        lines = [list(cells) for cells in zip(*lines, strict=True)]
-    texts = [[writer.text(cell).replace("\n", " ").replace("|", "\\|") for cell in line] for line in lines]
+        lines, texts = ([list(cells) for cells in zip(*rows, strict=True)] for rows in (lines, texts))
     rule = [" --- "] + [" ---: " if _is_numeric(lines, i) else " --- " for i in range(1, len(lines[0]))]
     table = ["| " + " | ".join(line) + " |" for line in texts]
     table.insert(1, "|" + "|".join(rule) + "|")

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from course_site.numbers import lint
+from course_site.numbers import lint, tied
 from course_site.numbers.values import MISSING, ExpressionError, NotOnThisCard, evaluate, format_value
 from course_site.pages.addresses import site_uri
 from course_site.pages.blocks import Block, DirectiveError
@@ -65,10 +65,10 @@ class Writer:
         ]
         return "\n".join(part for part in parts if part)
 
-    def text(self, text: str, **allowed: Any) -> str:
-        """Prose: linted, links moved to site space, values filled in."""
+    def text(self, text: str, *, unit: str = "", **allowed: Any) -> str:
+        """Prose: linted, links moved to site space, values filled in; `unit` is what a column's head says of a cell."""
         self.lint(text, **allowed)
-        return outside_verbatim(text, lambda part: self._links(self._values(_unbroken(part))))
+        return outside_verbatim(text, lambda part: self._links(self._values(_unbroken(part), unit=unit)))
 
     def lint(self, text: str, **allowed: Any) -> None:
         """Note every typed number."""
@@ -99,16 +99,25 @@ class Writer:
 
         return _LINK.sub(move, text)
 
-    def _values(self, text: str, *, plain: bool = False) -> str:
-        lines = []
+    def _values(self, text: str, *, plain: bool = False, unit: str = "") -> str:
+        lines, at = [], 0
         for line in text.split("\n"):
             as_text = plain or line.startswith("#")  # a heading also becomes a title and an anchor
 
-            def fill(match: re.Match[str], as_text: bool = as_text) -> str:
+            def fill(match: re.Match[str], as_text: bool = as_text, at: int = at) -> str:
+                behind = text[at + match.end() :] + unit
+                self._tied(match["expression"], match["format"] or "", behind)
                 return self._value(match["expression"], match["format"] or "", plain=as_text)
 
             lines.append(_VALUE.sub(fill, line))
+            at += len(line) + 1
         return "\n".join(lines)
+
+    def _tied(self, expression: str, spec: str, behind: str) -> None:
+        """Note a value that is not what the words around it say."""
+        if self.has_numbers:
+            for fault in tied.faults_of(expression, spec, behind, self.scope):
+                self.problem(f"{{{{ {expression}:{spec} }}}}: {fault}")
 
     def _value(self, expression: str, spec: str, *, plain: bool) -> str:
         try:
