@@ -399,7 +399,7 @@ record(multiply=multiply)
 #   - {name: 100 * multiply.tf32.n8192.of_peak, label: "TF32 multiply, 8192"}
 #   - {name: 100 * multiply.fp32.n8192.of_peak, label: "fp32 multiply, 8192"}
 # references:
-#   - {label: data sheet, value: "100"}
+#   - {label: data sheet, value: 100}
 # alt: "Bars of percent of peak. Copying four gibibytes reaches {{ copy.gib4.ours.of_peak:.0%}} with our kernel and {{ copy.gib4.torch.of_peak:.0%}} with PyTorch. Multiplying 8192 square matrices by cuBLAS reaches {{ multiply.bf16.n8192.of_peak:.0%}} in bf16, {{ multiply.fp16.n8192.of_peak:.0%}} in fp16, {{ multiply.tf32.n8192.of_peak:.0%}} in TF32 and {{ multiply.fp32.n8192.of_peak:.0%}} in fp32."
 # caption: All multiplies by cuBLAS, called through PyTorch.
 # ///

@@ -15,7 +15,7 @@ from course_site.charts import drawings
 from course_site.charts import plots as charts
 from course_site.charts.drawings import Card, Thread
 from course_site.charts.plots import Bandwidth, Bar, Panel, Point, Reference, Roof, Series
-from course_site.numbers.values import Scope
+from course_site.numbers.values import BadExpression, Scope
 from course_site.pages.blocks import DirectiveError
 
 X = (512.0, 1024.0, 2048.0, 4096.0)
@@ -198,7 +198,9 @@ def test_memories_on_the_chip_have_areas_in_proportion() -> None:
 
 def test_the_table_of_a_staircase_has_the_share_of_every_reference() -> None:
     numbers = {"slow": 1, "fast": 45, "library": 50, "sheet": 90}
-    names = {n: {"kind": "quantity", "value": v, "unit": "1", "how": "given"} for n, v in numbers.items()}
+    names = {
+        n: {"kind": "quantity", "value": v, "unit": "TFLOP/s", "how": "given"} for n, v in numbers.items()
+    }
     settings = {
         "title": "T",
         "alt": "a",
@@ -246,10 +248,10 @@ def test_a_launch_and_a_card_come_out_of_a_record_with_their_tables() -> None:
     assert cells == ["0", "0", "1", "32", "0", "1", "2", "1", "8", "24"]
     sizes = {
         "sms": "n",
-        "lanes": 128,
-        "registers_kib": 256,
-        "shared_kib": 100,
-        "l2_mib": 4,
+        "lanes": "2 * n",
+        "registers_kib": "n",
+        "shared_kib": "n",
+        "l2_mib": "n / 10",
         "hbm_gib": "n / 5",
     }
     chart = chart_data.draw("card", {"title": "T", "alt": "a", **sizes}, scope, "k")
@@ -257,6 +259,25 @@ def test_a_launch_and_a_card_come_out_of_a_record_with_their_tables() -> None:
     assert "8 GiB of HBM" in chart.svg
     with pytest.raises(DirectiveError, match="sms above zero"):
         chart_data.draw("card", {"title": "T", "alt": "a", **sizes, "sms": "n - 40"}, scope, "k")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"bars": [{"name": "3.9", "label": "ours"}]}, "'3.9' has no name in it"),
+        ({"bars": [{"name": "n + 0.5", "label": "ours"}]}, "it adds a typed number to TFLOP/s"),
+        ({"bars": [{"name": "0.93 * n", "label": "ours"}]}, "has the typed number 0.93 in it"),
+        ({"references": [{"label": "peak", "value": "9600+0"}]}, "'9600+0' has no name in it"),
+        ({"references": [{"label": "peak", "value": 989}]}, "'989' has no name in it"),
+        ({"x_label": "TB/s"}, "'n' is in TFLOP/s, and the words behind it say TB/s"),
+    ],
+)
+def test_a_chart_draws_what_is_recorded_in_its_unit(change, said) -> None:
+    scope = Scope("p", {"n": {"kind": "quantity", "value": 40, "unit": "TFLOP/s", "how": "timed"}}, None)
+    bars = {"title": "T", "alt": "a", "x_label": "TFLOP/s", "bars": [{"name": "n", "label": "ours"}]}
+    chart_data.draw("bars", bars, scope, "k")
+    with pytest.raises(BadExpression, match=re.escape(said)):
+        chart_data.draw("bars", bars | change, scope, "k")
 
 
 def test_short_numbers() -> None:

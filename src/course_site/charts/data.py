@@ -16,7 +16,16 @@ import numpy as np
 from course_kernels.measure.derive import ATTRIBUTES, derive
 from course_kernels.measure.leaves import Measurement
 from course_site.charts import drawings, plots
-from course_site.numbers.values import BadExpression, ExpressionError, Leaf, Scope, UnknownName, evaluate
+from course_site.numbers.tied import faults_of, unit_of_head
+from course_site.numbers.values import (
+    BadExpression,
+    ExpressionError,
+    Leaf,
+    Result,
+    Scope,
+    UnknownName,
+    evaluate,
+)
 from course_site.pages.blocks import DirectiveError
 
 SETTINGS = frozenset(
@@ -26,6 +35,7 @@ SETTINGS = frozenset(
         "registers_kib", "shared_kib", "l2_mib", "hbm_gib", "quarters", "stacks",
     }
 )  # fmt: skip
+ENDS = (0, 1, 100)  # of a scale, which nobody measures
 KINDS = ("lines", "bars", "staircase", "roofline", "trace", "card", "launch")
 
 
@@ -143,7 +153,7 @@ def _bar_list(
         r for r in references if r.value not in (0, 100)
     ]  # on a scale in percent the value is the share
     for item in items:
-        result = evaluate(str(item["name"]), scope)
+        result = _tied(item["name"], label, scope)
         value = float(result.value)
         low, high = (
             (value, value)
@@ -180,8 +190,8 @@ def _roofline(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, li
     points, rows = [], []
     for entry in settings["points"]:
         name = entry.get("name")
-        intensity = float(evaluate(str(entry.get("intensity", f"{name}.intensity")), scope).value)
-        tflops = float(evaluate(str(entry.get("tflops", f"{name}.tflops")), scope).value)
+        intensity = float(_tied(entry.get("intensity", f"{name}.intensity"), "FLOP/B", scope).value)
+        tflops = float(_tied(entry.get("tflops", f"{name}.tflops"), "TFLOP/s", scope).value)
         points.append(plots.Point(entry["label"], intensity, tflops))
         rows.append([entry["label"], _number(intensity), _number(tflops)])
     maths = settings.get("math", "bf16")
@@ -224,7 +234,7 @@ def _trace(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[
 def _card(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
     """Settings sms, lanes (per SM), registers_kib, shared_kib, l2_mib, hbm_gib; quarters and stacks may be left out."""
     wanted = ("sms", "lanes", "registers_kib", "shared_kib", "l2_mib", "hbm_gib")
-    sms, lanes, registers, shared, l2, hbm = (_value(settings[k], scope) for k in wanted)
+    sms, lanes, registers, shared, l2, hbm = (float(_tied(settings[k], "", scope).value) for k in wanted)
     quarters, stacks = (round(_value(settings.get(k, n), scope)) for k, n in (("quarters", 4), ("stacks", 0)))
     card = drawings.Card(round(sms), round(lanes), registers, shared, l2, hbm, quarters, stacks)
     svg = drawings.draw_card(settings["title"], card, alt=settings["alt"], key=key)
@@ -265,9 +275,20 @@ def _value(expression: Any, scope: Scope) -> float:
     return float(evaluate(str(expression), scope).value)
 
 
+def _tied(expression: Any, label: str, scope: Scope) -> Result:
+    """A value that is drawn, in the unit that the label of its axis says; never one that somebody typed."""
+    for fault in faults_of(str(expression), "", unit_of_head(label), scope):
+        raise BadExpression(fault)
+    return evaluate(str(expression), scope)
+
+
 def _references(settings: dict[str, Any], scope: Scope) -> tuple[Any, ...]:
+    """Lines to measure by: recorded data or the data sheet, or the ends of a scale."""
+    label = str(settings.get("x_label" if "bars" in settings else "y_label", ""))
     return tuple(
-        plots.Reference(entry["label"], float(evaluate(str(entry["value"]), scope).value))
+        plots.Reference(entry["label"], float(value))
+        if (value := entry["value"]) in ENDS
+        else plots.Reference(entry["label"], float(_tied(value, label, scope).value))
         for entry in settings.get("references", [])
     )
 
