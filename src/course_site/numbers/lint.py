@@ -94,7 +94,7 @@ def _findings(source: str, places: Iterable[Place]) -> list[Finding]:
 
 
 # "- a", "1. a", "a) a" or "a · b · c"
-_CHOICE = re.compile(r"\A\s*(?:[-*+]|\d{1,3}[.)]|\(?[a-zA-Z][.)])\s|\s·\s")
+CHOICE = re.compile(r"\A\s*(?:[-*+]|\d{1,3}[.)]|\(?[a-zA-Z][.)])\s|\s·\s")
 
 
 def _search(
@@ -118,7 +118,7 @@ def _search(
         yield at, excerpt, "a value that names no recorded data is a typed number"
     for start, end in sentences(text.text):
         sentence = text.text[start:end]
-        if cited(sentence) or (guesses and _CHOICE.search(sentence)):
+        if cited(sentence) or (guesses and CHOICE.search(sentence)):
             continue
         for place, excerpt, why in in_sentence(sentence, in_claim=in_claim, condition=condition):
             yield text.at[start + place], excerpt, why

@@ -35,13 +35,14 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
         command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(new)]
         if subprocess.run(command, cwd=root, env=environment).returncode:
             raise BuildFailed("the build failed, see above")
+        from course_site.pages import bibliography
         from course_site.site.links import check
 
-        broken = check(new)
-        if broken:
-            for line in broken:
+        wrong = check(new, bibliography.load(root / "docs" / "bibliography.toml"))
+        if wrong:
+            for line in wrong:
                 print(f"  {line}", file=sys.stderr)
-            raise BuildFailed(f"{len(broken)} broken link{'s' * (len(broken) != 1)}")
+            raise BuildFailed(f"{len(wrong)} broken link{'s' * (len(wrong) != 1)} or typed numbers")
         _swap(new, root / "site", scratch / "old")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

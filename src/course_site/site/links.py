@@ -1,4 +1,4 @@
-"""The last look at a built site: links, anchors, assets from other hosts, and the notebooks beside the pages.
+"""The last look at a built site: links, anchors, assets from other hosts, notebooks, and numbers that somebody typed.
 
 Needs no browser and no network. Run it by hand with `python -m course_site.site.links site`.
 """
@@ -9,7 +9,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from html.parser import HTMLParser
@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from course_site.pages.plain_text import without_code
+from course_site.site.seen import Words, typed_numbers
 
 # Where a tag names something the browser fetches by itself; <a href> it only follows when asked.
 _FETCHED = {
@@ -33,6 +34,8 @@ _CSS_URL = re.compile(
     r"url\(\s*(?:\"([^\"]*)\"|'([^']*)'|([^)\"'\s]*))\s*\)|@import\s+(?:\"([^\"]*)\"|'([^']*)')"
 )
 _CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+# Written by the build from records and maps, which are looked at where they are read.
+_FILLED = ("numbers.html", "numbers/", "handbook/run/")
 _MATH = re.compile(r"\$\$.*?\$\$|(?<!\\)\$[^$\n]+\$|\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
 
 
@@ -51,6 +54,7 @@ class _PageOf(HTMLParser):
 
     ids: set[str] = field(default_factory=set)
     references: list[_Reference] = field(default_factory=list)
+    words: Words | None = None  # None where nobody asks for them
     _in_style: bool = False
 
     def __post_init__(self) -> None:
@@ -59,6 +63,8 @@ class _PageOf(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         line = self.getpos()[0]
         values = {name: value for name, value in attrs if value is not None}
+        if self.words:
+            self.words.start(tag, values, line)
         if values.get("id"):
             self.ids.add(values["id"])
         if tag == "a":
@@ -83,12 +89,16 @@ class _PageOf(HTMLParser):
         self._in_style = tag == "style"
 
     def handle_endtag(self, tag: str) -> None:
+        if self.words:
+            self.words.end(tag)
         if tag == "style":
             self._in_style = False
 
     def handle_data(self, data: str) -> None:
         if self._in_style:
             self._css(data, self.getpos()[0])
+        elif self.words:
+            self.words.text(data, self.getpos()[0])
 
     def _css(self, text: str, line: int) -> None:
         for address in _css_addresses(text):
@@ -121,7 +131,7 @@ class _Site:
     def page(self, name: str) -> _PageOf:
         path = self.root / name
         if path not in self.pages:
-            page = _PageOf()
+            page = _PageOf(words=None if name.startswith(_FILLED) else Words())
             page.feed(path.read_text(encoding="utf-8", errors="replace"))
             page.close()
             self.pages[path] = page
@@ -143,8 +153,12 @@ class _Site:
         return None
 
 
-def check(site: Path) -> list[str]:
-    """Everything broken in a built site, one line each: file, line, cause. An empty list means it holds together."""
+def check(site: Path, keys: Collection[str] = ()) -> list[str]:
+    """Everything broken in a built site, one line each: file, line, cause. An empty list means it holds together.
+
+    Args:
+        keys: of the bibliography; a sentence that cites one speaks of somebody else's number.
+    """
     if not (site / "index.html").is_file():
         return [f"{site}: there is no index.html: build the site first"]
     house = _Site(site)
@@ -152,6 +166,7 @@ def check(site: Path) -> list[str]:
     for name in sorted(house.files):
         if name.endswith(".html"):
             problems += _check_page(house, name)
+            problems += _check_words(house, name, keys)
         elif name.endswith(".css"):
             problems += _check_style(house, name)
         elif name.endswith(".ipynb"):
@@ -166,6 +181,13 @@ def _check_page(house: _Site, name: str) -> Iterator[str]:
         problem = _check_reference(house, name, reference)
         if problem:
             yield f"{name}:{reference.line}: {problem}"
+
+
+def _check_words(house: _Site, name: str, keys: Collection[str]) -> Iterator[str]:
+    """Numbers that somebody typed, where a reader sees them."""
+    words = house.page(name).words
+    for line, excerpt, why in typed_numbers(words.pieces, keys) if words else ():
+        yield f"{name}:{line}: typed number {excerpt!r}: {why}"
 
 
 def _check_reference(house: _Site, name: str, reference: _Reference) -> str | None:

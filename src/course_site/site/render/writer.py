@@ -24,8 +24,13 @@ from course_site.pages.verbatim import outside_verbatim
 from course_site.site import ledger
 from course_site.site.course import Course
 from course_site.site.render.rendered import Rendered
+from course_site.site.seen import GIVEN, MADE
 
 _VALUE = re.compile(r"\{\{\s*(?P<expression>[^{}:]+?)\s*(?::(?P<format>[^{}]*?))?\s*\}\}")
+_CLASS_OF_THE_BUILD = re.compile(
+    rf"class\s*=[\s\"']*(?:[\w-]+\s+)*(?:{'|'.join(sorted(MADE | GIVEN))})(?![\w-])"
+    rf"|\{{:?[^{{}}\n]*\.(?:{'|'.join(sorted(MADE | GIVEN))})(?![\w-])"
+)
 _LINK = re.compile(r"(?P<text>\]\()(?P<target>[^)\s#]+\.(?:py|md))(?P<rest>[#)\s])")
 
 
@@ -68,6 +73,8 @@ class Writer:
     def text(self, text: str, *, unit: str = "", **allowed: Any) -> str:
         """Prose: linted, links moved to site space, values filled in; `unit` is what a column's head says of a cell."""
         self.lint(text, **allowed)
+        for found in _CLASS_OF_THE_BUILD.finditer(text):
+            self.problem(f"{found[0]!r}: only the build gives this class, to what comes from a record")
         return outside_verbatim(text, lambda part: self._links(self._values(_unbroken(part), unit=unit)))
 
     def lint(self, text: str, **allowed: Any) -> None:

@@ -1,0 +1,164 @@
+"""What a reader sees of a built page, as plain text: the last gate for numbers that somebody typed.
+
+The page is read as HTML, after everything has been put together, so it does not matter how a number came in: by
+Markdown, an attribute, an entity, a template or a setting. Values of a record, code, drawn charts and what others are
+cited for are known by the elements that only the build makes.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from course_site.numbers.lint import CHOICE
+from course_site.numbers.typed_numbers import RATE, TIME, in_sentence
+from course_site.pages.plain_text import CITE, HELD, sentences
+
+# Elements that stand in a line of text; whatever else there is begins a text of its own.
+_IN_LINE = frozenset(
+    {
+        "a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "i", "ins", "kbd", "label", "mark",
+        "q", "s", "samp", "small", "span", "strong", "sub", "sup", "time", "tspan", "u", "var", "wbr",
+    }
+)  # fmt: skip
+_VOID = frozenset(
+    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+)
+_SPOKEN = ("alt", "title", "aria-label", "placeholder", "content")
+# What the build fills from records, and what shows code: by the class of its element.
+MADE = frozenset({"value", "chart", "data", "stamp", "origin", "highlight", "waits", "ledger"})
+_DRAWN = frozenset(
+    {
+        "text", "g", "path", "rect", "line", "circle", "polyline", "polygon", "ellipse", "use", "defs", "marker",
+        "clippath",
+    }
+)  # fmt: skip
+# What says how a sentence is held up; like those, no author writes them.
+GIVEN = frozenset({"claim", "predict", "reveal", "footnote-ref"})
+_CODE = frozenset({"code", "pre", "kbd", "samp", "math"})
+UNIT = re.compile(rf"{RATE}|{TIME}")
+_SKIPPED = frozenset({"script", "style", "template", "noscript"})
+_FOOTNOTE = re.compile(r"fnref\d*:(.+)")
+_CONDITION = re.compile(r"Tested when the site is built: (.*), true in [\d.]+% of the resamples")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A text of a page, such as a paragraph, a cell or an alternative text.
+
+    Attributes:
+        line: where it begins in the HTML.
+        condition: of the claim it stands in; None outside of one.
+        kinds: the classes and tags it stands in.
+    """
+
+    line: int
+    text: str
+    condition: str | None
+    kinds: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Open:
+    tag: str
+    kinds: frozenset[str]
+    made: bool
+    silent: bool
+    condition: str | None
+
+
+class Words:
+    """Collects the texts of a page from the events of an HTML parser."""
+
+    def __init__(self) -> None:
+        self.pieces: list[Piece] = []
+        self._open: list[_Open] = []
+        self._words: list[str] = []
+        self._line = 0
+
+    def start(self, tag: str, values: dict[str, str], line: int) -> None:
+        """An element begins."""
+        classes = frozenset(values.get("class", "").split())
+        if tag == "text":
+            self._words.append(" ")  # of a picture: a number and its unit may be two texts
+        elif tag not in _IN_LINE and tag not in _DRAWN:
+            self.flush()
+        above = self._open[-1] if self._open else _Open("", frozenset(), False, False, None)
+        condition = _CONDITION.fullmatch(values.get("title", "")) if "claim" in classes else None
+        made = above.made or bool(classes & MADE)
+        if not condition and not made:
+            self._spoken(tag, values, line)
+        if tag == "sup" and (cited := _FOOTNOTE.fullmatch(values.get("id", ""))):
+            self._words.append(f"[^{cited[1]}]")
+        if tag not in _VOID:
+            silent = above.silent or tag in _SKIPPED or "footnote-ref" in classes
+            kinds = above.kinds | classes | {tag}
+            held = made or tag in _CODE
+            self._open.append(
+                _Open(tag, kinds, held or above.made, silent, condition[1] if condition else above.condition)
+            )
+
+    def end(self, tag: str) -> None:
+        """An element ends, and what was left open in it."""
+        if tag not in _IN_LINE and tag not in _DRAWN:
+            self.flush()
+        for i in range(len(self._open) - 1, -1, -1):
+            if self._open[i].tag == tag:
+                del self._open[i:]
+                break
+
+    def text(self, data: str, line: int) -> None:
+        """Words of the element that is open."""
+        inside = self._open[-1] if self._open else None
+        if not data.strip():
+            if self._words:
+                self._words.append(" ")
+        elif not inside or not inside.silent:
+            if not self._words:
+                self._line = line
+            self._words.append(HELD if inside and inside.made else data)
+
+    def _spoken(self, tag: str, values: dict[str, str], line: int) -> None:
+        inside = self._open[-1] if self._open else None
+        for name in _SPOKEN:
+            if values.get(name, "").strip() and not (tag == "meta" and values.get("name") == "viewport"):
+                kinds = inside.kinds if inside else frozenset()
+                self.pieces.append(Piece(line, values[name], inside.condition if inside else None, kinds))
+
+    def flush(self) -> None:
+        """A text ends."""
+        text = " ".join("".join(self._words).split())
+        self._words.clear()
+        if text.strip(f"{HELD} ."):
+            inside = self._open[-1] if self._open else None
+            kinds = inside.kinds if inside else frozenset()
+            self.pieces.append(Piece(self._line, text, inside.condition if inside else None, kinds))
+
+
+def typed_numbers(pieces: list[Piece], keys: Collection[str]) -> Iterator[tuple[int, str, str]]:
+    """Line, excerpt and reason of every typed number among the texts of a page.
+
+    Args:
+        keys: of the bibliography; who cites one speaks of somebody else's number.
+    """
+    for piece in pieces:
+        if "predict" in piece.kinds and not piece.kinds & {"reveal", "answer"} and CHOICE.search(piece.text):
+            continue
+        for excerpt, why in _typed_in(piece.text, "claim" in piece.kinds, piece.condition, frozenset(keys)):
+            # Words of a picture stand beside each other as they were drawn: only a unit ties a number to the next.
+            if "svg" not in piece.kinds or UNIT.search(excerpt):
+                yield piece.line, excerpt, why
+
+
+@functools.lru_cache(maxsize=65536)  # navigation stands on every page
+def _typed_in(
+    text: str, in_claim: bool, condition: str | None, keys: frozenset[str]
+) -> tuple[tuple[str, str], ...]:
+    found = []
+    for start, end in sentences(text):
+        sentence = text[start:end]
+        if not any(key in keys for key in CITE.findall(sentence)):
+            found += [hit[1:] for hit in in_sentence(sentence, in_claim=in_claim, condition=condition)]
+    return tuple(found)
