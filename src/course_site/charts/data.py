@@ -35,6 +35,12 @@ SETTINGS = frozenset(
         "registers_kib", "shared_kib", "l2_mib", "hbm_gib", "quarters", "stacks",
     }
 )  # fmt: skip
+# In a picture: what runs, and what comes from elsewhere.
+_NO_PICTURE = re.compile(
+    r"<\s*(?:script|foreignObject|iframe|embed|object|animate\w*|set)\b|\son\w+\s*=|javascript:"
+    r"|(?:href|src)\s*=\s*[\"'](?!#)[^\"']*|@import|url\(\s*[\"']?(?!#)[^)]*",
+    re.IGNORECASE,
+)
 ENDS = (0, 1, 100)  # of a scale, which nobody measures
 KINDS = ("lines", "bars", "staircase", "roofline", "trace", "card", "launch")
 
@@ -327,12 +333,20 @@ def _table(title: str, head: list[str], rows: list[list[str]]) -> str:
 
 
 def inline_svg(svg: str, alt: str, key: str) -> str:
-    """An SVG picture made ready to stand inside a page: its ids unique, its alternative text set."""
+    """An SVG picture made ready to stand inside a page: its ids unique, its alternative text set.
+
+    Raises:
+        ValueError: it is no SVG, or it runs or fetches something.
+    """
+    if found := _NO_PICTURE.search(svg):
+        raise ValueError(f"a picture has no {found[0].strip()!r}")
     svg = re.sub(r"<\?xml.*?\?>|<!--.*?-->|<!DOCTYPE.*?>", "", svg, flags=re.DOTALL).strip()
     ids = re.findall(r'\bid="([^"]+)"', svg)
     for name in set(ids):
         svg = re.sub(rf'\bid="{re.escape(name)}"', f'id="{key}-{name}"', svg)
         svg = re.sub(rf'(url\(#|href="#){re.escape(name)}(?=[)"])', rf"\g<1>{key}-{name}", svg)
+    if not svg.startswith("<svg"):
+        raise ValueError("it is no SVG picture")
     head, rest = svg.split(">", 1)
     head = re.sub(r'\s(?:aria-label|role)="[^"]*"', "", head)
     return f'{head} role="img" aria-label="{html.escape(alt)}">{rest}'

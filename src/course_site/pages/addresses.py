@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Mapping
+from pathlib import Path
+
+# What a page may show a file of. No hidden file is among them, and nothing outside.
+SHOWN = ("docs", "handbook", "src", "tests")
 
 Address = Callable[[str], str | None]
 
@@ -11,6 +15,22 @@ Address = Callable[[str], str | None]
 def site_uri(path: str) -> str:
     """Place of a repository file in the site's source space: docs/ is the root, handbook/ stays a folder."""
     return path.removeprefix("docs/")
+
+
+def shown_file(root: Path, name: str) -> Path:
+    """A file of the repository that a page may show.
+
+    Raises:
+        ValueError: there is none, or it lies where no page may look.
+    """
+    parts = posixpath.normpath(name).split("/")
+    path = root.joinpath(*parts)
+    inside = name == "/".join(parts) and parts[0] in SHOWN and not any(part.startswith(".") for part in parts)
+    if not inside or not path.resolve().is_relative_to(root.resolve()):
+        raise ValueError(f"{name}: a page shows files below {', '.join(SHOWN)} only, by their plain path")
+    if not path.is_file():
+        raise ValueError(f"there is no file {name}")
+    return path
 
 
 def address_from(page: str, pages: Mapping[str, object]) -> Address:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from course_site.numbers import lint
@@ -11,6 +13,9 @@ from course_site.pages.fences import fenced
 from course_site.pages.page import Cell
 from course_site.records.record import MIME
 from course_site.site.render.writer import Writer, details
+
+_RUNS = re.compile(r"<\s*(?:script|iframe|object|embed)\b|<[^>]*\son\w+\s*=|javascript:", re.IGNORECASE)
+_MACHINE_PATH = re.compile(r"(?<![\w./])/(?:root|home|tmp|work|mnt|workspace|Users)/[\w./-]*")
 
 
 def code_cell(writer: Writer, cell: Cell, outputs: list[dict[str, Any]]) -> str:
@@ -32,12 +37,17 @@ def _output(writer: Writer, output: dict[str, Any]) -> str:
     data = output.get("data", {})
     if MIME in data:
         return ""
+    for text in (output.get("text"), *data.values()):
+        for wrong in what_no_output_has(_joined(text or "")):
+            writer.problem(f"a cell's output has {wrong!r} in it, which nobody may publish")
     if output["output_type"] == "stream":
         return _printed(writer, output["text"])
     if "image/svg+xml" in data:
+        for word in re.findall(r">([^<]+)<", _joined(data["image/svg+xml"])):
+            writer.lint_output(html.unescape(word))
         return writer.slot(_joined(data["image/svg+xml"]))
     if "text/html" in data:
-        writer.lint_output(re.sub(r"<[^>]+>", " ", _joined(data["text/html"])))
+        writer.lint_output(html.unescape(re.sub(r"<[^>]+>", " ", _joined(data["text/html"]))))
         return writer.slot(
             '<div class="output scroll" tabindex="0" role="region" aria-label="Output of the cell">'
             f"{_joined(data['text/html'])}</div>"
@@ -45,6 +55,12 @@ def _output(writer: Writer, output: dict[str, Any]) -> str:
     if "text/plain" in data:
         return _printed(writer, data["text/plain"])
     return ""
+
+
+def what_no_output_has(text: str) -> Iterator[str]:
+    """What runs in a browser, and paths of the machine that measured."""
+    yield from (found[0].strip() for found in _RUNS.finditer(text))
+    yield from (found[0] for found in _MACHINE_PATH.finditer(text))
 
 
 def _printed(writer: Writer, text: Any) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from course_site.charts.data import inline_svg
 from course_site.pages import diffs
+from course_site.pages.addresses import shown_file
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.fences import LANGUAGES, fenced
 from course_site.site.render.writer import Writer
@@ -17,9 +18,7 @@ def source(writer: Writer, block: Block) -> str:
     """A source file, or a region of one."""
     name, _, region = block.argument.partition("#")
     settings = writer.settings(block, {"title", "lines"})
-    path = writer.course.root / name
-    if not path.is_file():
-        raise DirectiveError(f"there is no file {name}")
+    path = _file(writer, name)
     text, first = source_region(path, region)
     title = writer.plain(settings.get("title", name))
     numbers = f' linenums="{first}"' if settings.get("lines") else ""
@@ -40,11 +39,9 @@ def diff(writer: Writer, block: Block) -> str:
     if is_open not in (None, True, False):
         raise DirectiveError(f"`open:` is true or false, not {is_open!r}")
     texts: list[str] = []
-    paths = [writer.course.root / name for name in names]
+    paths = [_file(writer, name) for name in names]
     language = LANGUAGES.get(paths[1].suffix, "text")
-    for name, path in zip(names, paths, strict=True):
-        if not path.is_file():
-            raise DirectiveError(f"there is no file {name}")
+    for path in paths:
         text, _ = source_region(path, region)
         texts.append(text if region else diffs.without_head(text, language))
     before, after = texts
@@ -69,14 +66,31 @@ def diff(writer: Writer, block: Block) -> str:
 def figure(writer: Writer, block: Block) -> str:
     """A picture that lies in the repository."""
     settings = writer.settings(block, {"alt", "caption", "wide"})
-    path = writer.course.root / block.argument
-    if not path.is_file():
-        raise DirectiveError(f"there is no file {block.argument}")
+    path = _file(writer, block.argument)
     if not settings.get("alt"):
         raise DirectiveError("it has no `alt:`, the sentence that says what the picture shows")
     alt = writer.plain(settings["alt"])
-    svg = inline_svg(path.read_text(encoding="utf-8"), alt, f"{writer.page.id}-{path.stem}")
+    svg = picture(path, alt, f"{writer.page.id}-{path.stem}")
     return writer.figure(svg, "picture", settings.get("caption", ""), alt)
+
+
+def picture(path: Path, alt: str, key: str) -> str:
+    """An SVG file, ready to stand inside a page.
+
+    Raises:
+        DirectiveError: it is no picture, or more than one: it runs or fetches something.
+    """
+    try:
+        return inline_svg(path.read_text(encoding="utf-8"), alt, key)
+    except ValueError as error:
+        raise DirectiveError(f"{path.name}: {error}") from None
+
+
+def _file(writer: Writer, name: str) -> Path:
+    try:
+        return shown_file(writer.course.root, name)
+    except ValueError as error:
+        raise DirectiveError(str(error)) from None
 
 
 def source_region(path: Path, region: str) -> tuple[str, int]:

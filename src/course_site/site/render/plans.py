@@ -7,7 +7,6 @@ import html
 import posixpath
 
 from course_labs.lab import Lab, LabError, find_lab
-from course_site.charts.data import inline_svg
 from course_site.pages.addresses import address_from, site_uri
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.headings import headings, section_of_lab
@@ -15,6 +14,7 @@ from course_site.pages.plain_text import without_marks
 from course_site.sessions import checks, cohort, cohort_page
 from course_site.sessions import map as maps
 from course_site.sessions.plan_file import PlanError
+from course_site.site.render.files import picture
 from course_site.site.render.writer import Writer, details, div
 
 
@@ -69,7 +69,7 @@ def _board(writer: Writer, name: str, alt: str) -> str:
     if not path.is_file():
         return ""  # said where the map was checked
     alt = writer.plain(alt)
-    svg = inline_svg(path.read_text(encoding="utf-8"), alt, f"{writer.page.id}-{path.stem}")
+    svg = picture(path, alt, f"{writer.page.id}-{path.stem}")
     return writer.figure(svg, "picture", "", alt)
 
 
