@@ -447,7 +447,7 @@ record(sweep=sweep)
 # now carry two bytes a trip, so still less is under way. Expect its percent to fall.
 #
 # For the short list the time stays where it is, because you were paying for opening the kitchen. The floor
-# still halves. So the percent of peak halves too, and nothing got worse. Percent of peak is a question
+# still halves. So the percent of peak goes down with it, and nothing got worse. Percent of peak is a question
 # about *this* job at *this* size.
 # ///
 

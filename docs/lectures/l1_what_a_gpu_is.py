@@ -465,8 +465,8 @@ record(lists=lists)
 # ///
 #
 # /// claim | lists.cpu.n1024 < 0.7 * lists.gpu.n1024
-# With 1024 numbers **the GPU loses again**: {{ lists.gpu.n1024:.1f}} µs against {{ lists.cpu.n1024:.1f}} µs. Doubling
-# takes no time worth mentioning. What takes time is the call: Python writes the order, the driver passes it on,
+# With 1024 numbers **the GPU loses again**: {{ lists.gpu.n1024:.1f}} µs against {{ lists.cpu.n1024:.1f}} µs. The doubling
+# itself is not worth mentioning. What takes time is the call: Python writes the order, the driver passes it on,
 # the cooks walk in and out again, and word comes back.
 # /// otherwise
 # With 1024 numbers it is {{ lists.gpu.n1024:.1f}} µs on the GPU against {{ lists.cpu.n1024:.1f}} µs on the CPU.

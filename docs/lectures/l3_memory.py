@@ -92,7 +92,7 @@ print("the walk: ", *walk, "and back at", box)
 # On the card it is the same line, `i = x[i]`, with one thread and the clock of its SM. If all boxes fit
 # into L1, every trip ends there. If they fill a thousand megabytes, nearly every trip goes to the pantry.
 #
-# /// predict | From the hands to the tray: some thirty ticks of the clock. How many to the pantry?
+# /// predict | From the hands to the tray: {{ hop.shared:.0f }} ticks of the clock. How many to the pantry?
 # About 60 · about 150 · many hundreds.
 # /// reveal
 # {{ hop.hbm:.0f }}. That is {{ hop.hbm / hop.shared:.0f }} times the way to the tray. In {{ hop.hbm:.0f }} ticks
@@ -468,8 +468,8 @@ print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 
 # %% [markdown]
 # From stride 8 on every lane has a box to itself, and it cannot get worse. So 32 boxes where 4 would do: **a
-# factor of eight, at most**, for numbers of 4 bytes. You will read that a bad stride costs you a factor of eight in
-# time. But eight is the bound on the boxes. What the clock says is another matter.
+# factor of eight, at most**, for numbers of 4 bytes. You will read that a bad stride costs you that much
+# in time. But eight is the bound on the boxes. What the clock says is another matter.
 #
 # /// predict | A kernel reads all of a 512 MB list with stride 32, lap after lap, and writes it in order. How many times the time of stride 1?
 # By hand: eight times the boxes to read, the same to write. So (8 + 1) / 2 = 4.5 times the bytes.
@@ -1077,7 +1077,7 @@ record(
 # loads of 16 bytes that do not wait for each other. (d) The same four loads, but each takes its address from the one
 # before.
 # /// answer
-# (a) 8 KiB: no, at full occupancy. (b) 16 KiB: no. (c) 32 KiB: yes, at a quarter of the occupancy. (d) Only one load of
+# (a) 8 KiB: no, at full occupancy. (b) 16 KiB: no. (c) 32 KiB: yes, with one warp where four could stand. (d) Only one load of
 # each thread can be under way: 8 KiB, no. It is a pointer chase, and all the registers in the world do not help it.
 # ///
 

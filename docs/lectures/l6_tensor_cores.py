@@ -1067,7 +1067,7 @@ record(
 # sum over a million numbers of about 1. (d) The positions of stars, in metres. Which of fp32, fp16, bf16 and e4m3 can
 # hold each, and which would you take?
 # /// answer
-# (a) fp32, and bf16 at half the bytes. fp16's smallest ordinary number is 2<sup>−14</sup>, below it precision melts away, and e4m3 would need a
+# (a) fp32, and bf16, with half the bytes. fp16's smallest ordinary number is 2<sup>−14</sup>, below it precision melts away, and e4m3 would need a
 # scale. (b)
 # fp16 and bf16 hold them as they are. e4m3 holds them with a scale, and that is what servers do. (c) Only fp32: a sum of
 # ones stops growing at 256 in bf16, and at 2048 in fp16. (d) None of the short ones. fp32 reaches far enough, but it steps by

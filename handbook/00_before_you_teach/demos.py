@@ -261,7 +261,7 @@ record(
 # /// answer
 # What the compilers made lies in their folders the second time, and the operating system may still hold PyTorch's
 # files in memory. Which of the two it was, you can ask: empty the folders (`TRITON_CACHE_DIR`,
-# `TORCHINDUCTOR_CACHE_DIR`, `CUDA_CACHE_PATH`, each set to a new one) and run it a third time. The table shows the
+# `TORCHINDUCTOR_CACHE_DIR`, `CUDA_CACHE_PATH`, each set to a new one) and run it once more. The table shows the
 # first run and not the second, because in the room something always starts from cold.
 # ///
 #

@@ -327,7 +327,7 @@ record(
 #
 # ### "It failed at FlashAttention"
 #
-# - *Often said:* 9 % on FlashAttention, 52 % on an fp16 matrix multiply. So it cannot.
+# - *Often said:* 9 % on FlashAttention, 52 % on an fp16 matrix multiply [^crfm2025]. So it cannot.
 # - **True:** both figures are right, for May 2025, and the authors add that the first had been below 1 % before [^crfm2025]. A date belongs to every such figure. Ours is a snapshot, and may be out of date while you read it aloud.
 # - *How we know:* the post, and its date.
 #

@@ -117,7 +117,7 @@ record(
 # The counters say why, one for each rule. Sectors for one store: {{ l3.sectors.store.naive:.0f }} straight, {{ l3.sectors.store.tiled:.0f }} over the tray. Turns at the
 # tray for 32 numbers: {{ l3.turns.tray.tiled:.1f }} without the extra word, {{ l3.turns.tray.padded:.1f }} with it.
 #
-# And the sentence that you must not say. *A bad stride costs a factor of eight in time* is wrong: eight is a bound on **boxes**. The clock said
+# And the sentence that you must not say. *Does a bad stride cost a factor of eight in time?* No: eight is a bound on **boxes**. The clock said
 # {{ l3.stride.s32.us / l3.stride.s1.us:.1f}}, and from stride 8 to 16, where the boxes stay the same, the time still grew
 # {{ l3.stride.s16.us / l3.stride.s8.us:.1f}}-fold. The bytes from HBM did, too. Show [the page's table](../../docs/lectures/l3_memory.py#ask-for-neighbours), and let them find the column that the clock follows.
 #

@@ -120,7 +120,7 @@ record(
 #
 # Nobody tasted it. It may write half of the output and leave the rest. What catches it: a **check** of every element against the truth, before any clock.
 #
-# > **Three.** *B is better than A, by a hundredth.* I ran A for a minute, first thing in the morning, and then B for a minute.
+# > **Three.** *"B is better than A, by a hundredth."* I ran A for a minute, first thing in the morning, and then B for a minute.
 #
 # A card warms up and lowers its clock. What catches it: **in turns**, round after round on the same inputs, and the spread beside the difference.
 

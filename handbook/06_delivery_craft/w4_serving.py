@@ -518,7 +518,7 @@ record(
 # the third block (*who pays the bill*, or the three patients at the end), never from the typing.
 #
 # /// exercise | Rehearse
-# A student says: "Our server runs at M = 40 with bf16 weights. Four-bit weights will cut a step to a quarter." Answer with two numbers.
+# A student says: "Our server runs at M = 40 with bf16 weights. Four-bit weights will shrink a step as much as they shrink the weights." Answer with two numbers.
 # Another says: "We have 37 tokens in pages of 16, so we waste 16." What do you ask?
 # /// answer
 # At M = 40 bf16 weights are left of their ridge ({{ ends.bits16:.0f}} rows), four-bit weights are nearly at theirs ({{ ends.bits4:.0f}}): so up to

@@ -41,7 +41,7 @@ class Finding:
 Place = tuple[int, str, str]  # where in the text, what stands there, why it is refused
 
 # A code span that holds no more than figures and a unit is prose.
-_BARE = re.compile(rf"[\s\d.,~≈×x%+-]+|\s*(?:{RATE}|{TIME}|%|×)\s*")
+BARE = re.compile(rf"[\s\d.,~≈×x%+-]+|\s*(?:{RATE}|{TIME}|%|×)\s*")
 
 # --- Markdown tables: a unit in the header makes every number below it a performance number ----------
 
@@ -108,7 +108,7 @@ def _search(
     guesses: bool = False,
 ) -> Iterator[Place]:
     """The engine behind every function below: places are those of the original text."""
-    text, pieces, empty = plain(source, _BARE)
+    text, pieces, empty = plain(source, BARE)
     own = {*own, *DEFINITION.findall(text.text)}
 
     def cited(sentence: str) -> bool:
@@ -406,7 +406,7 @@ def lint_output(text: str) -> list[Finding]:
     why = "a cell prints a performance number; record it and let the page show it"
     for line in source.text.splitlines(keepends=True):
         piece = source.slice(place, place + len(line))
-        shown, codes, _ = plain(piece, _BARE)
+        shown, codes, _ = plain(piece, BARE)
         hits = [
             (words.at[at], excerpt)
             for words in (shown, *codes)

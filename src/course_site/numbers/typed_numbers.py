@@ -23,7 +23,7 @@ _DIGITS = (
     r"\d+(?:[.,']\d+| \d{3}(?!\d))*(?:[eE][+-]?\d+)?"
     r"(?:\s*[×x·]\s*10\s*\^?\s*[-−]?[\d⁰¹²³⁴-⁹]+)?[⁰¹²³⁴-⁹]*(?:\^\d+)?\+?)"
 )
-_NUMBER = rf"(?:{_DIGITS}|{_WORDS})"
+NUMBER = rf"(?:{_DIGITS}|{_WORDS})"
 _MANY = r"(?:(?:tens|dozens|hundreds|thousands|millions|billions|trillions)\s+of)"
 
 _FORMAT = r"(?:bf16|fp16|fp32|fp64|tf32|fp8|fp4|int8|BF16|FP16|FP32|FP64|TF32|FP8|FP4|INT8)"
@@ -108,9 +108,9 @@ _RULES = tuple(
     (kind, what, re.compile(pattern))
     for kind, what, *patterns in (
         ("unit", "a typed rate",
-         rf"(?:{_NUMBER}|{_MANY}){_GAP}(?:{_QUALIFIER}\s+){{0,2}}{RATE}"),
+         rf"(?:{NUMBER}|{_MANY}){_GAP}(?:{_QUALIFIER}\s+){{0,2}}{RATE}"),
         ("unit", "a typed time",
-         rf"(?:{_NUMBER}|{_MANY}){_GAP}{TIME}",
+         rf"(?:{NUMBER}|{_MANY}){_GAP}{TIME}",
          r"(?i:\b(?:about|around|roughly|nearly|almost|only|just|under|over|within|than|takes?|took|costs?)\s+"
              rf"(?:half\s+)?an?\s+{TIME})",
          r"(?<![A-Za-z0-9_.])\d+\.\d+\s*(?:s|secs?|seconds?)\b(?!['’/])",
@@ -123,11 +123,11 @@ _RULES = tuple(
         ("unit", "a typed number behind its unit",
          rf"\b(?:{RATE}|(?:µs|ms|ns)(?![\w/]))\)?\s*(?:[:=≈~]|is|of)\s*{_DIGITS}"),
         ("ratio", "a typed percentage",
-         rf"{_NUMBER}\s*(?:%|per\s?cent\b|pct\b)\s*(?:{_FASTER}|{_BETTER}|{_OF_WHAT}|{_ADJECTIVES}{_PEAK}"
+         rf"{NUMBER}\s*(?:%|per\s?cent\b|pct\b)\s*(?:{_FASTER}|{_BETTER}|{_OF_WHAT}|{_ADJECTIVES}{_PEAK}"
              r"|(?:utili[sz]ation|efficiency|efficient|MFU|busy)\b|of\s+(?:what|that\s+of)\b)",
          r"(?i:\b(?:reach(?:es|ed)?|hits?|achieve[sd]?|attain(?:s|ed)?|sustain(?:s|ed)?|delivers?|delivered))\s+"
-             rf"(?:only\s+|about\s+|around\s+|roughly\s+|just\s+|nearly\s+|~|≈)*{_NUMBER}\s*(?:%|per\s?cent\b)",
-         rf"(?i:\bspen[dt]s?\s+){_NUMBER}\s*(?:%|per\s?cent\b)\s*of\s+(?:its|the)\s+time\b"),
+             rf"(?:only\s+|about\s+|around\s+|roughly\s+|just\s+|nearly\s+|~|≈)*{NUMBER}\s*(?:%|per\s?cent\b)",
+         rf"(?i:\bspen[dt]s?\s+){NUMBER}\s*(?:%|per\s?cent\b)\s*of\s+(?:its|the)\s+time\b"),
         ("ratio", "a typed fraction of a peak",
          rf"(?<![A-Za-z0-9_.])0?\.\d+\s+{_OF_WHAT}"),
         ("ratio", "a typed ratio",
@@ -136,7 +136,7 @@ _RULES = tuple(
          rf"(?<![A-Za-z0-9_.^×])\d+\.\d+(?:[×✕✖]|x\b){_DIM}",
          r"(?<![A-Za-z0-9_.^×/])(?<![×x] )\d+(?:[.,]\d+)*\s?(?:×|x\b)(?=\s*(?:[.,;:!?)\]|]|$|(?:over|at|vs|than"
              r"|compared|against|by|when|and|or)\b))",
-         rf"(?:{_NUMBER}|(?<!how )\b(?:several|many)|\b(?:a\s+)?couple\s+of|\ba\s+few)\s+times\s+(?:{_FASTER}|"
+         rf"(?:{NUMBER}|(?<!how )\b(?:several|many)|\b(?:a\s+)?couple\s+of|\ba\s+few)\s+times\s+(?:{_FASTER}|"
              rf"{_BETTER}|{_AS_FAST}"
              rf"|(?:the|its|our|their|that)\s+(?:of\s+)?{_ADJECTIVES}(?:{_SPEED}|{_PEAK})|{_LIBRARY})",
          rf"(?i:\b(?:twice|thrice|double|triple|quadruple|half))\s+(?:again\s+)?(?:{_AS_FAST}|{_FASTER}"
@@ -151,8 +151,8 @@ _RULES = tuple(
              r"|SDPA|PyTorch)\b)"),
         ("ratio", "a typed ratio",
          r"(?i:\b(?:speed-?\s?ups?|slow-?downs?|faster|slower))\s*(?:of|by|:|=|is)\s+(?:a\s+factor\s+of\s+)?"
-             rf"(?:about\s+|around\s+|~|≈)*{_NUMBER}"
-             rf"|(?i:\bsp(?:eeds?|ed)\s+(?:it\s+|them\s+|this\s+)?up\s+by\s+)(?:a\s+factor\s+of\s+)?{_NUMBER}",
+             rf"(?:about\s+|around\s+|~|≈)*{NUMBER}"
+             rf"|(?i:\bsp(?:eeds?|ed)\s+(?:it\s+|them\s+|this\s+)?up\s+by\s+)(?:a\s+factor\s+of\s+)?{NUMBER}",
          rf"(?:{_DIGITS}|{_WORDS})[\s-]?fold\s+(?:{_FASTER}|{_BETTER}|{_ADJECTIVES}{_SPEED})",
          rf"\b(?:two|three|four|five|six|seven|eight|nine|ten|hundred)fold\s+(?:{_FASTER}|{_BETTER}|"
              rf"{_ADJECTIVES}{_SPEED})",
@@ -176,7 +176,8 @@ _HINT = re.compile(
     r"|fifth|tenth|twice|thrice|doubl|tripl|quadrupl"
     r"|fold\b|magnitude|times|an?\s+(?:nano|micro|milli|[µnm]s)|faster|slower|quicker|as\s+(?:fast|slow|quick)"
     r"|beat|outp|outr|surpass|overt|trail|par\s+with"
-    r"|\bwins?\s|\blo(?:ses|st)\s|lag|keeps?\s+up",
+    r"|\bwins?\s|\blo(?:ses|st)\s|lag|keeps?\s+up|[½⅓⅔¼¾⅕⅛⅜⅝⅞①-⑳]|sixth|seventh|eighth|ninth|hundredth|fifth"
+    r"|dozen|single\s|[IVXLC]{2,}\s+(?:micro|milli|nano)",
     re.IGNORECASE,
 )
 _DEFINES = re.compile(
@@ -186,7 +187,7 @@ _DEFINES = re.compile(
     r"\s*)?(?:=|is|are|means|:)\s",
     re.IGNORECASE,
 )
-_ANY_NUMBER = re.compile(_NUMBER)
+_ANY_NUMBER = re.compile(NUMBER)
 _ROUND = re.compile(
     r"(?:an?\s+|one\s+)?(?:thousand|million|billion|trillion)(?:\s+(?:thousand|million|billion|trillion))*\b|"
     r"(?:10*|1[, 0]*|1e\d+|10\^?[\d⁰¹²³⁴-⁹]+|one)(?![\d.,])",
@@ -213,6 +214,104 @@ HEADER_UNIT = re.compile(
 )
 
 
+# --- a quantity beside a word of speed ----------------------------------------------------------------
+#
+# The rules above know how a speed is usually said. These ask less of the words between: a quantity that compares, and
+# somewhere in the sentence what is measured of a program, or how it changed.
+
+_COUNT = (
+    rf"(?:(?<![\w.#^])\d(?:[\d,.]*\d)?k?[½⅓⅔¼¾⅛]?|\b(?:{_WORD})(?:(?:\s+and)?[\s-]+(?:{_WORD}))*(?:[\s-]odd"
+    r"|\s+and\s+some)?\b)"
+)
+_SHARE = (
+    r"(?:\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|[a-z]+ty)[\s-]+(?:and\s+an?\s+)?"
+    r"(?:half|third|quarter|fifth|sixth|seventh|eighth|ninth|tenth|twentieth|hundredth)s?\b"
+    r"|\bhalf\b|\d*[½⅓⅔¼¾⅕⅛⅜⅝⅞])"
+)
+_MULTIPLIED = r"(?:\b(?:doubl|tripl|quadrupl|quintupl|halv)(?:es?|ed|ing)\b|\b(?:twice|thrice)\b)"
+_MEASURED = (
+    r"(?:(?:speed|throughput|bandwidth|latency|utili[sz]ation|MFU|HFU|efficiency|performance|runtime|run\s+time"
+    r"|wall\s+clock|duration|roof(?:line)?|peak|data\s+sheet|brochure|occupancy|(?:hit|miss)\s+rate|rate|energy"
+    rf"|traffic|clock|stalls?|issue\s+slots|time)\b|{_LIBRARY})"
+)
+_CHANGES = (
+    r"\b(?:faster|slower|quicker|sooner|dearer|ahead|behind|beats?|trails?|par|outruns?|gain(?:s|ed)?|earn(?:s|ed)"
+    r"|cuts?|costs?|reach(?:es|ed)?|achiev\w+|sustain\w*|saturat\w+|deliver\w*|hits|improv\w*|better|worse|drops?"
+    r"|falls?|fell|rises?|rose|climbs?|is\s+worth|yields?|wastes?|saves?|grew|busy|served|leaves?|adds|takes?|took"
+    r"|needs?|needed|north\s+of)\b"
+)
+_OF_A_PROGRAM = re.compile(rf"{_MEASURED}|{_CHANGES}", re.IGNORECASE)
+_UP_TO_TWENTY = r"(?:two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|a\s+hundred)"
+# Each with pieces of words of which one must be there: most sentences have none, and a search takes long.
+_SHARES = (
+    "hal", "third", "quarter", "fift", "sixth", "seventh", "eighth", "ninth", "tenth", "ieth", "hundredth",
+    *"½⅓⅔¼¾⅕⅛⅜⅝⅞",
+)  # fmt: skip
+_BESIDE_SPEED: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
+    (hints, re.compile("".join(pattern), re.IGNORECASE))
+    for hints, *pattern in (
+        (("%", "cent", "pct", "points"),
+         rf"(?!100\b){_COUNT}[\s-]*(?:%|per\s?cent\b|pct\b|(?:percentage\s+)?points\b(?!\s+(?:of|on|in)\b))"),
+        (("dollar", "of ", "parts", "part in", "out of", " in "),
+         rf"{_COUNT}\s+(?:cents\s+on\s+the\s+dollar|(?:out\s+)?of\s+(?:every|each)\s+{_COUNT}|parts?\s+in\s+{_COUNT}",
+         rf"|out\s+of\s+{_COUNT}|of\s+(?:100|a\s+hundred)\b|in\s+{_UP_TO_TWENTY}\b(?!\s+\w))"),
+        (("fold", "factor", "magnitude"),
+         rf"(?:{_COUNT}|[①-⑳])[\s-]?fold\b|\bfactor\s+of\s+(?:about\s+|some\s+|roughly\s+)?{_COUNT}",
+         r"|\borders?\s+of\s+magnitude"),
+        (("×", "x"), rf"{_COUNT}\s?(?:×|x\b)(?!\s*(?:[\d(=]|[A-Za-z]\b|(?-i:[A-Z])))"),
+        ((" times", " to ", "ratio"),
+         r"(?<![\w.])\d\.\d+(?:\s+times|\s+to\s+\d\.\d+)|\bratio\s+(?:\w+\s+){0,3}\d\.\d"),
+        (("fu", "tili", "occupancy", "rate"),
+         r"\b(?:MFU|HFU|utili[sz]ation|occupancy|(?:hit|miss)\s+rate)\s+(?:\w+\s+){0,6}?(?:to|at|is|of)\s+(?:the\s+)?",
+         rf"(?:\w+\s+(?=\w+ties\b))?{_COUNT}"),
+        ((" times",), rf"{_COUNT}\s+times\s+(?:sooner|dearer|{_MEASURED})",
+         rf"|\b(?:is|are|was|by|some|about|around|roughly)\s+{_COUNT}\s+times\s*[.;,]",
+         rf"|{_SHARE}\s+times\s+(?:as\b|(?:the|its|that)\s+(?:\w+\s+)?{_MEASURED}|{_CHANGES})"),
+        ((" to ",), rf"\b(?:outruns?|beats?|ahead|wins?)\b[^.;:]*\s{_COUNT}\s+to\s+{_COUNT}\b"),
+        (_SHARES,
+         r"\b(?:to|by|gains?|saves?|wastes?|at|cuts?)\s+(?:(?:about|nearly|roughly|some|only|almost)\s+)?", _SHARE,
+         r"(?!\s+of\s+(?:a|the)\s+(?:number|row|tile|list|page|room|block|cache|evening|lecture|course)\b)"),
+        (_SHARES, rf"{_SHARE}\s+(?:of\s+)?(?:(?:the|its|their|a|that|our|all)\s+)*(?:\w+\s+){{0,2}}?{_MEASURED}",
+         rf"|{_SHARE}\s+of\s+(?:the\s+)?(?:run|brochure|cycles|bus)\b"),
+        (("doubl", "tripl", "upl", "halv", "twice", "thrice"),
+         rf"{_MEASURED}\s+(?:\w+\s+){{0,2}}?{_MULTIPLIED}|{_MULTIPLIED}\s+(?:\w+\s+){{0,2}}?{_MEASURED}"),
+    )
+)  # fmt: skip
+# Units that speak for themselves.
+_UNITS_ALONE: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
+    (hints, re.compile("".join(pattern), re.IGNORECASE))
+    for hints, *pattern in (
+        (("watt", "joule", "j"), rf"{_COUNT}\s*(?:watts?|kilowatts?|(?:milli|kilo)?joules?|(?-i:[mk]?J\b))"),
+        (("tera", "giga", "peta", "gig", "micro", "milli", "nano"),
+         rf"(?:{_COUNT}|{_SHARE})\s+(?:of\s+an?\s+)?(?:tera|giga|peta|gigs?|micros)(?:flops?)?\b",
+         rf"|{_SHARE}\s+of\s+an?\s+(?:micro|milli|nano)second\b|\ba\s+(?:single|dozen)\s+(?:micro|milli|nano)second",
+         r"|(?-i:\b[IVXLC]{2,})\s+(?:micro|milli|nano)seconds?\b"),
+        (("second", "clock", "tok/s"),
+         rf"(?!one\b){_COUNT}k?\s+(?!times\b|to\b)(?:\w+\s+){{0,4}}?(?:a|per|each|every)\s+(?:second|clock)\b",
+         r"(?=\s*(?:[.,;:!)]|$|per\b|for\b|on\b|at\b|out\b|across\b|when\b|with\b|the\b))", rf"|{_COUNT}k?\s*tok/s"),
+        (("cycles", "ticks", "clocks"),
+         r"\b(?:every|over|after|needs?|takes?|costs?|some|about|around|than)\s+(?:(?:some|about|over)\s+)?",
+         r"(?!(?:\d|one|two|three|four|five|six|seven|eight|nine)\s+(?:clock|cycle|tick))",
+         rf"{_COUNT}\s+(?:clock\s+)?(?:cycles|ticks|clocks)\b"),
+        (("out of every", "half"), rf"{_COUNT}\s+out\s+of\s+every\s+{_COUNT}|\bhalf\s?way\s+(?:through|to\s+peak)\b"),
+        (("compil", "autotun", "prefill", "decod", "training"),
+         rf"\b(?:compil|autotun|prefill|decod|training)\w*\b.*?{_COUNT}\s+(?:minutes|hours|seconds)\b"),
+    )
+)  # fmt: skip
+_QUOTED_WHOLE = re.compile(r"\s*(?:#+\s*|[-*+]\s+)?[\"“”].*[\"“”]\s*¶?\s*")
+
+
+def _beside_speed(sentence: str) -> Iterator[re.Match[str]]:
+    """Quantities of a sentence that says something of a program's speed."""
+    if _QUOTED_WHOLE.fullmatch(sentence):
+        return  # what others say, set in quotation marks
+    low = sentence.lower()
+    for rules in (_UNITS_ALONE, _BESIDE_SPEED if _OF_A_PROGRAM.search(sentence) else ()):
+        for hints, pattern in rules:
+            if any(hint in low for hint in hints):
+                yield from pattern.finditer(sentence)
+
+
 # --- one sentence ------------------------------------------------------------------------------------
 
 
@@ -232,6 +331,8 @@ def _held_up(excerpt: str, condition: str) -> bool:
     if not amount:
         return False
     literals = [float(text) for text in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", condition)] + [1.0]
+    if re.search(r"%|per\s?cent", excerpt):  # "2 %" stands in a condition as 1.02, or 0.98
+        literals += [abs(ratio - 1) for number in literals if number for ratio in (number, 1 / number)]
     return any(
         abs(amount - number) <= 0.1 * amount or abs(amount - 1 / number) <= 0.1 * amount
         for number in literals
@@ -264,3 +365,15 @@ def in_sentence(sentence: str, *, in_claim: bool, condition: str | None) -> Iter
             if not states_nothing:
                 taken.append(match.span())
                 yield match.start(), excerpt, f"{what}; {FILL if typed or kind == 'unit' else CLAIM}"
+    if asks or taken:
+        return
+    for match in _beside_speed(sentence):
+        excerpt = " ".join(match[0].split())
+        if defines and all(map(_ROUND.fullmatch, _ANY_NUMBER.findall(excerpt))):
+            continue
+        held = in_claim and (
+            not re.search(r"\d", excerpt) if condition is None else _held_up(excerpt, condition)
+        )
+        if not held:
+            yield match.start(), excerpt, f"a typed quantity beside a word of speed; {FILL}"
+            return

@@ -128,9 +128,9 @@ def _plain_character(match: re.Match[str]) -> str:
     kind = unicodedata.category(sign)
     if kind == "Zs":
         return " "
-    if kind == "Cf":
+    if kind in ("Cf", "Mn", "Me"):
         return ""
-    if kind == "Nd" or "\uff00" <= sign <= "\uff60" or sign in "㎲㎳㎱":
+    if kind in ("Nd", "Nl") or "\uff00" <= sign <= "\uff60" or sign in "㎲㎳㎱":
         return unicodedata.normalize("NFKC", sign).replace("μ", "µ")
     return {"μ": "µ", "∕": "/", "⁄": "/", "‐": "-", "‑": "-", "⨯": "×"}.get(sign, sign)
 
@@ -140,6 +140,13 @@ def _plain_tag(match: re.Match[str]) -> str:
     return (
         "\n\n" + "\n\n".join(shown) + "\n\n" if shown else ("\n\n" if _BLOCK_TAG.fullmatch(match[0]) else "")
     )
+
+
+def plain_words(text: str) -> str:
+    """What stands on a built page, with the signs of its formulas and its odd characters as plain ones."""
+    text = _MATH.sub(lambda match: _plain_math(match), text)
+    text = _ODD.sub(lambda match: _plain_character(match), text)
+    return re.sub(r"~~|\\\s+", "", text)
 
 
 def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[tuple[int, str]]]:

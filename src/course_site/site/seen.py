@@ -12,15 +12,16 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from course_site.numbers.lint import CHOICE
-from course_site.numbers.typed_numbers import RATE, TIME, in_sentence
-from course_site.pages.plain_text import CITE, HELD, sentences
+from course_site.numbers.lint import BARE, CHOICE
+from course_site.numbers.typed_numbers import FILL, HEADER_UNIT, NUMBER, RATE, TIME, in_sentence
+from course_site.pages.plain_text import CITE, HELD, plain_words, sentences
 
 # Elements that stand in a line of text; whatever else there is begins a text of its own.
 _IN_LINE = frozenset(
     {
         "a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "i", "ins", "kbd", "label", "mark",
-        "q", "s", "samp", "small", "span", "strong", "sub", "sup", "time", "tspan", "u", "var", "wbr",
+        "meter", "output", "progress", "q", "s", "samp", "small", "span", "strong", "sub", "sup", "time", "tspan", "u",
+        "var", "wbr",
     }
 )  # fmt: skip
 _VOID = frozenset(
@@ -38,7 +39,10 @@ _DRAWN = frozenset(
 # What says how a sentence is held up; like those, no author writes them.
 GIVEN = frozenset({"claim", "predict", "reveal", "footnote-ref"})
 _CODE = frozenset({"code", "pre", "kbd", "samp", "math"})
-UNIT = re.compile(rf"{RATE}|{TIME}")
+_UNIT = re.compile(rf"{RATE}|{TIME}|%")
+_ENDS_IN_NUMBER = re.compile(rf"^\s*{NUMBER}\s*$")
+_BEGINS_WITH_UNIT = re.compile(rf"\s*(?:{RATE}|{TIME})\s*[.,;]?\s*$")
+_CELL_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])\d+(?:[.,]\d+)*")
 _SKIPPED = frozenset({"script", "style", "template", "noscript"})
 _FOOTNOTE = re.compile(r"fnref\d*:(.+)")
 _CONDITION = re.compile(r"Tested when the site is built: (.*), true in [\d.]+% of the resamples")
@@ -52,12 +56,14 @@ class Piece:
         line: where it begins in the HTML.
         condition: of the claim it stands in; None outside of one.
         kinds: the classes and tags it stands in.
+        head: of a cell, what stands above its column.
     """
 
     line: int
     text: str
     condition: str | None
     kinds: frozenset[str]
+    head: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,9 @@ class Words:
         self._open: list[_Open] = []
         self._words: list[str] = []
         self._line = 0
+        self._heads: list[str] = []  # of the table that is open
+        self._head = ""
+        self._column = 0  # the first one names the rows
 
     def start(self, tag: str, values: dict[str, str], line: int) -> None:
         """An element begins."""
@@ -90,6 +99,10 @@ class Words:
         made = above.made or bool(classes & MADE)
         if not condition and not made:
             self._spoken(tag, values, line)
+        if tag == "table":
+            self._heads = []
+        elif tag == "tr":
+            self._column = 0
         if tag == "sup" and (cited := _FOOTNOTE.fullmatch(values.get("id", ""))):
             self._words.append(f"[^{cited[1]}]")
         if tag not in _VOID:
@@ -104,6 +117,11 @@ class Words:
         """An element ends, and what was left open in it."""
         if tag not in _IN_LINE and tag not in _DRAWN:
             self.flush()
+        if tag == "th" and self._column == len(self._heads):
+            self._heads.append(self._head)
+        if tag in ("td", "th"):
+            self._head = ""
+            self._column += 1
         for i in range(len(self._open) - 1, -1, -1):
             if self._open[i].tag == tag:
                 del self._open[i:]
@@ -118,7 +136,12 @@ class Words:
         elif not inside or not inside.silent:
             if not self._words:
                 self._line = line
-            self._words.append(HELD if inside and inside.made else data)
+            held = bool(inside and inside.made)
+            if inside and inside.tag == "code" and not inside.kinds & {*MADE, "pre"}:  # within a line
+                held = not BARE.fullmatch(data)
+                if held:
+                    self.pieces.append(Piece(line, data, inside.condition, inside.kinds))
+            self._words.append(HELD if held else data)
 
     def _spoken(self, tag: str, values: dict[str, str], line: int) -> None:
         inside = self._open[-1] if self._open else None
@@ -134,7 +157,10 @@ class Words:
         if text.strip(f"{HELD} ."):
             inside = self._open[-1] if self._open else None
             kinds = inside.kinds if inside else frozenset()
-            self.pieces.append(Piece(self._line, text, inside.condition if inside else None, kinds))
+            head = self._heads[self._column] if "td" in kinds and 0 < self._column < len(self._heads) else ""
+            if "th" in kinds:
+                self._head = text
+            self.pieces.append(Piece(self._line, text, inside.condition if inside else None, kinds, head))
 
 
 def typed_numbers(pieces: list[Piece], keys: Collection[str]) -> Iterator[tuple[int, str, str]]:
@@ -143,12 +169,32 @@ def typed_numbers(pieces: list[Piece], keys: Collection[str]) -> Iterator[tuple[
     Args:
         keys: of the bibliography; who cites one speaks of somebody else's number.
     """
+    before = Piece(0, "", None, frozenset())
     for piece in pieces:
         if "predict" in piece.kinds and not piece.kinds & {"reveal", "answer"} and CHOICE.search(piece.text):
             continue
-        for excerpt, why in _typed_in(piece.text, "claim" in piece.kinds, piece.condition, frozenset(keys)):
-            # Words of a picture stand beside each other as they were drawn: only a unit ties a number to the next.
-            if "svg" not in piece.kinds or UNIT.search(excerpt):
+        cited = any(key in keys for key in CITE.findall(piece.text))
+        number = None if cited else _CELL_NUMBER.search(piece.text)
+        if number and number[0] not in ("0", "1", "100") and HEADER_UNIT.search(piece.head):
+            yield piece.line, f"{number[0]} under {piece.head}", f"a typed number in a table; {FILL}"
+        if (
+            _ENDS_IN_NUMBER.search(before.text)
+            and _BEGINS_WITH_UNIT.match(piece.text)
+            and "td" not in piece.kinds
+        ):
+            yield (
+                piece.line,
+                f"{before.text} {piece.text}",
+                f"a typed number and its unit, one after the other; {FILL}",
+            )
+        before = piece
+        in_code = "code" in piece.kinds
+        for excerpt, why in _typed_in(
+            plain_words(piece.text), "claim" in piece.kinds, piece.condition, frozenset(keys)
+        ):
+            # Words of a picture stand beside each other as they were drawn, and code compares no speeds: only a unit
+            # ties a number to the next.
+            if not (in_code or "svg" in piece.kinds) or _UNIT.search(excerpt):
                 yield piece.line, excerpt, why
 
 

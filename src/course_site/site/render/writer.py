@@ -31,6 +31,10 @@ _CLASS_OF_THE_BUILD = re.compile(
     rf"class\s*=[\s\"']*(?:[\w-]+\s+)*(?:{'|'.join(sorted(MADE | GIVEN))})(?![\w-])"
     rf"|\{{:?[^{{}}\n]*\.(?:{'|'.join(sorted(MADE | GIVEN))})(?![\w-])"
 )
+_NO_PROSE = re.compile(
+    r"<\s*(?:style|script|iframe|object|embed|base|meta|link|template)\b|<[^<>]*\son\w+\s*=|javascript:",
+    re.IGNORECASE,
+)
 _LINK = re.compile(r"(?P<text>\]\()(?P<target>[^)\s#]+\.(?:py|md))(?P<rest>[#)\s])")
 
 
@@ -75,6 +79,8 @@ class Writer:
         self.lint(text, **allowed)
         for found in _CLASS_OF_THE_BUILD.finditer(text):
             self.problem(f"{found[0]!r}: only the build gives this class, to what comes from a record")
+        for found in _NO_PROSE.finditer(text):
+            self.problem(f"{found[0]!r}: prose has no styles and runs nothing")
         return outside_verbatim(text, lambda part: self._links(self._values(_unbroken(part), unit=unit)))
 
     def lint(self, text: str, **allowed: Any) -> None:
