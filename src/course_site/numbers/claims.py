@@ -9,10 +9,13 @@ nothing.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from course_site.numbers.bounds import sides
 from course_site.numbers.spread import interval
 from course_site.numbers.values import BadExpression, Resolved, Scope, parse
 
@@ -97,6 +100,67 @@ def judge(condition: str, scope: Scope) -> Verdict:
         support=support,
         values=tuple(zip(expression.names, (float(v) for v in values), strict=True)),
     )
+
+
+# Who is named in a comparison, and what of that stands in the names of a condition or of their kernels.
+_NAMED = {
+    "cublas": ("cublas", "library"), "cudnn": ("cudnn",), "sdpa": ("sdpa",), "triton": ("triton",),
+    "pytorch": ("torch", "library", "eager", "sdpa", "cublas"), "torch": ("torch", "library", "eager"),
+    "eager": ("eager", "torch"), "numpy": ("numpy",), "flashattention": ("flash", "fa3", "sdpa"),
+    "the library": ("library", "cublas", "cudnn", "torch", "sdpa"), "cutlass": ("cutlass",),
+}  # fmt: skip
+_OVERTAKES = re.compile(
+    r"\b(?:faster|quicker|sooner)\s+than\b|\b(?:beats?|outperforms?|outruns?|outpaces?|overtakes?|surpasses)\b"
+)
+_FALLS_BEHIND = re.compile(r"\b(?:slower)\s+than\b|\b(?:trails?|loses?|lost|lags?)\b")
+_TIMES = ("us", "ms", "s", "share", "ticks")
+
+
+def unspoken(excerpt: str, condition: str, scope: Scope) -> str:
+    """Why a comparison of a sentence is not what its condition says; empty where it is.
+
+    Args:
+        excerpt: the words that compare, such as "beats cuBLAS".
+    """
+    said = excerpt.casefold()
+    who = next((name for name in _NAMED if name in said), "")
+    if not who:
+        return ""
+    condition = _written_out(condition, scope)
+    theirs = {
+        name
+        for name in parse(condition).names
+        if any(part in _what_stands_behind(name, scope) for part in _NAMED[who])
+    }
+    if not theirs:
+        return f"the sentence speaks of {who!r}, and no name of its condition does"
+    wants = 1 if _OVERTAKES.search(said) else -1 if _FALLS_BEHIND.search(said) else 0
+    order = {sign for pair in sides(condition) for sign in _order(pair, theirs)}
+    if wants and order and wants not in order:
+        return f"the sentence says {excerpt!r}, and its condition says the other way round"
+    return ""
+
+
+def _order(pair: tuple[frozenset[str], frozenset[str]], theirs: set[str]) -> Iterator[int]:
+    """1 where a comparison puts them behind, -1 where it puts them ahead."""
+    for names, sign in zip(pair, (-1, 1), strict=True):
+        for name in names & theirs:
+            yield sign if name.rsplit(".", 1)[-1] in _TIMES else -sign
+
+
+def _written_out(condition: str, scope: Scope) -> str:
+    """A condition with everything that pages define written out."""
+    for name in parse(condition).names:
+        if name in scope.defines:
+            inner = _written_out(scope.defines[name].expression, scope)
+            condition = re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w.])", f"({inner})", condition)
+    return condition
+
+
+def _what_stands_behind(name: str, scope: Scope) -> str:
+    """A name, and the kernel it timed."""
+    leaf = scope.resolve(name).leaf or {}
+    return f"{name} {leaf.get('kernel', '')}".casefold()
 
 
 def _far(name: Resolved) -> tuple[float, float]:

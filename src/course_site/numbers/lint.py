@@ -176,10 +176,14 @@ def _search_markdown(source: Text, keys: Collection[str] | None) -> Iterator[Pla
         if kind in _SETTINGS:
             yield from _search_yaml(piece, keys, chart=kind in ("chart", "table"))
         else:
-            claims = kind in ("claim", "otherwise")
-            condition = head if claims else None
+            condition = head if kind == "claim" else None
             yield from _search(
-                piece, in_claim=claims, condition=condition, keys=keys, own=own, guesses=kind == "predict"
+                piece,
+                in_claim=kind == "claim",
+                condition=condition,
+                keys=keys,
+                own=own,
+                guesses=kind == "predict",
             )
 
     for line in source.text.splitlines(keepends=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from course_site.numbers.bounds import bounds_of
 from course_site.pages.plain_text import HELD
 
 # --- the words ---------------------------------------------------------------------------------------
@@ -325,19 +326,28 @@ def _amount(words: str) -> float | None:
     return next((_VALUES_OF_WORDS[word] / whole for word in counted if word in _VALUES_OF_WORDS), None)
 
 
-def _held_up(excerpt: str, condition: str) -> bool:
-    """True if the condition of a claim contains the number the sentence types, or its inverse, within a tenth."""
+_AT_MOST = re.compile(
+    r"\b(?:less\s+than|fewer\s+than|under|below|within|at\s+most|up\s+to|(?:no|not)\b[^.;:]*\bmore\s+than"
+    r"|(?:not|never|hardly|nowhere)\b[^.;:]*\bas\s+much\s+as|hardly\s+by)\s*(?:\w+\s+)?$",
+    re.IGNORECASE,
+)
+
+
+_ABOUT = re.compile(
+    r"\b(?:about|around|roughly|nearly|almost|some|close\s+to)\s+(?:[\w.]+\s*){0,2}(?:\W|$)", re.IGNORECASE
+)
+
+
+def _held_up(excerpt: str, condition: str, before: str) -> bool:
+    """True if a bound of a claim's condition holds up the number that the sentence types, in its direction."""
     amount = _amount(excerpt)
+    percent = bool(re.search(r"%|per\s?cent|\bpart\s+in\b", excerpt))
+    if part := re.search(r"\bpart\s+in\s+(\w+)", excerpt):
+        amount = 1 / (_amount(part[1]) or 1.0)
     if not amount:
         return False
-    literals = [float(text) for text in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", condition)] + [1.0]
-    if re.search(r"%|per\s?cent", excerpt):  # "2 %" stands in a condition as 1.02, or 0.98
-        literals += [abs(ratio - 1) for number in literals if number for ratio in (number, 1 / number)]
-    return any(
-        abs(amount - number) <= 0.1 * amount or abs(amount - 1 / number) <= 0.1 * amount
-        for number in literals
-        if number
-    )
+    at_most, about = bool(_AT_MOST.search(before)), bool(_ABOUT.search(before + excerpt))
+    return bounds_of(condition).hold(amount, at_most=at_most, about=about, percent=percent)
 
 
 def in_sentence(sentence: str, *, in_claim: bool, condition: str | None) -> Iterator[tuple[int, str, str]]:
@@ -357,7 +367,7 @@ def in_sentence(sentence: str, *, in_claim: bool, condition: str | None) -> Iter
             if kind == "unit":  # what a unit means is not how fast something is
                 states_nothing = defines and all(map(_ROUND.fullmatch, _ANY_NUMBER.findall(excerpt)))
             elif kind == "ratio":
-                held = not typed if condition is None else _held_up(excerpt, condition)
+                held = not typed if condition is None else _held_up(excerpt, condition, before)
                 states_nothing = _WHOLE.match(excerpt) or (asks and not typed) or (in_claim and held)
             else:  # held up by the claim's condition, or a question, a case only supposed, a wish, a possibility
                 supposed = not typed and (asks or _SUPPOSED.search(before))
@@ -372,7 +382,9 @@ def in_sentence(sentence: str, *, in_claim: bool, condition: str | None) -> Iter
         if defines and all(map(_ROUND.fullmatch, _ANY_NUMBER.findall(excerpt))):
             continue
         held = in_claim and (
-            not re.search(r"\d", excerpt) if condition is None else _held_up(excerpt, condition)
+            not re.search(r"\d", excerpt)
+            if condition is None
+            else _held_up(excerpt, condition, sentence[: match.start()])
         )
         if not held:
             yield match.start(), excerpt, f"a typed quantity beside a word of speed; {FILL}"

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import yaml
 
 from course_site.charts.data import SETTINGS, draw, labels
-from course_site.numbers import claims
+from course_site.numbers import claims, lint
 from course_site.numbers.tied import defined_faults, unit_of_head
 from course_site.numbers.values import Define, ExpressionError, NotOnThisCard, Scope, evaluate, parse
 from course_site.pages import blocks
@@ -43,7 +43,13 @@ def claim(writer: Writer, block: Block) -> str:
     gates = writer.course.is_reference or writer.course.states[writer.page.id] == "foreign"
     if verdict.vacuous and gates and not writer.course.rebuilt:
         writer.problem(verdict.why)
+    for text in block.body:
+        if isinstance(text, str):
+            for found in lint.find_typed_numbers(text, keys=frozenset(writer.course.sources)):
+                if why := claims.unspoken(found.excerpt, block.argument, writer.scope):
+                    writer.problem(f"claim `{block.argument}`: {why}")
     if verdict.holds:
+        writer.look_at(block.parts.get("otherwise", []))
         body = writer.nodes(block.body, **allowed)
         return div("claim", body, f' title="{html.escape(_support(verdict))}"')
     if verdict.undecided and writer.course.rebuilt:
@@ -52,7 +58,7 @@ def claim(writer: Writer, block: Block) -> str:
     elif gates:
         writer.problem(verdict.why)
     if "otherwise" in block.parts:
-        return div("claim otherwise", writer.nodes(block.parts["otherwise"], **allowed))
+        return div("claim otherwise", writer.nodes(block.parts["otherwise"]))
     body = writer.nodes(block.body, **allowed).strip()
     said = "Too close to call on this run" if verdict.undecided else "Not on this card"
     return div("claim otherwise", f"*{said}:* {body}")
@@ -69,7 +75,11 @@ def when(writer: Writer, block: Block) -> str:
     true = _asked(claims.is_so, writer, block)
     if true is None:
         return ""
-    return writer.nodes(block.body if true else block.parts.get("otherwise", []))
+    shown, other = block.body, block.parts.get("otherwise", [])
+    if not true:
+        shown, other = other, shown
+    writer.look_at(other, recorded=False)
+    return writer.nodes(shown)
 
 
 def define_all(writer: Writer) -> None:

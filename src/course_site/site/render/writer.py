@@ -83,6 +83,30 @@ class Writer:
             self.problem(f"{found[0]!r}: prose has no styles and runs nothing")
         return outside_verbatim(text, lambda part: self._links(self._values(_unbroken(part), unit=unit)))
 
+    def look_at(self, nodes: list[str | Block], *, recorded: bool = True) -> None:
+        """Note what is wrong with prose that this edition does not show, and another one would.
+
+        Args:
+            recorded: its names are in this record; what rests on a guest of the race need not be.
+        """
+
+        def look(part: str) -> str:
+            for match in _VALUE.finditer(part):
+                self._tied(match["expression"], match["format"] or "", part[match.end() :])
+                try:
+                    format_value(evaluate(match["expression"], self.scope).value, match["format"] or "")
+                except NotOnThisCard:
+                    pass
+                except ExpressionError as error:
+                    if recorded and not self.awaits_numbers(match["expression"]):
+                        self.problem(str(error))
+            return part
+
+        for text in nodes:
+            if isinstance(text, str):
+                self.lint(text)
+                outside_verbatim(text, look)
+
     def lint(self, text: str, **allowed: Any) -> None:
         """Note every typed number."""
         for finding in _typed_numbers(text, frozenset(self.course.sources), **allowed):

@@ -1,0 +1,141 @@
+"""What the condition of a claim holds up: the least and the most that a ratio can be while it is true.
+
+`a.us < 0.5 * b.us` says that b takes at least twice the time of a; `abs(a / b - 1) < 0.06` that they differ by 6 % at
+most. A sentence may type a ratio only where a bound of its condition holds it up, in the direction it says.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+Powers = tuple[tuple[str, int], ...]  # of what is no number in a product
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Of each ratio that a condition speaks of the least and the most, and how far from 1 a ratio may be."""
+
+    ratios: tuple[tuple[float, float], ...]
+    apart: tuple[float, ...]
+
+    def hold(self, amount: float, *, at_most: bool, about: bool, percent: bool) -> bool:
+        """Whether a sentence may say this ratio.
+
+        Args:
+            amount: the factor, 0.06 of "6 %".
+            at_most: the words before it make it an upper bound, as "less than" does.
+            about: they make it a round one.
+            percent: it was said in percent, so it may also be a difference.
+        """
+        if at_most:
+            found = any(most <= amount * _SLACK for _, most in self.ratios)
+            return found or (percent and any(apart <= amount * _SLACK for apart in self.apart))
+        return any(
+            least * _SLACK >= amount or (least >= 0.89 * amount and (about or most <= 1.11 * amount))
+            for least, most in self.ratios
+        )
+
+
+_SLACK = 1.001  # 0.98 is 2 % less, and no number of a computer is quite so
+
+
+@functools.lru_cache(maxsize=4096)
+def bounds_of(condition: str) -> Bounds:
+    """The bounds of a condition; none where it cannot be read, which is told elsewhere."""
+    try:
+        tree = ast.parse(condition.strip(), mode="eval").body
+    except SyntaxError:
+        return Bounds((), ())
+    least: dict[Powers, float] = {}
+    apart: list[float] = []
+    for small, large in _pairs(tree):
+        limit = number_of(large)
+        if limit is not None and _is_offset(small):
+            apart.append(limit)
+            continue
+        (low, over), (high, under) = _monomial(small), _monomial(large)
+        ratio = _product(under, over, -1)
+        if low > 0 and high > 0 and ratio:  # low * over < high * under
+            least[ratio] = max(least.get(ratio, 0.0), low / high)
+            apart += (abs(high / low - 1), abs(low / high - 1))
+    ratios = [
+        (bound, 1 / least[_upside_down(ratio)] if _upside_down(ratio) in least else math.inf)
+        for ratio, bound in least.items()
+    ]
+    ratios += [(0.0, 1 / bound) for bound in least.values() if bound]
+    return Bounds(tuple(ratios), tuple(apart))
+
+
+def sides(condition: str) -> list[tuple[frozenset[str], frozenset[str]]]:
+    """Of every comparison the names whose values are the smaller ones, and those whose values are the larger ones."""
+    found = []
+    for small, large in _pairs(ast.parse(condition.strip(), mode="eval").body):
+        ratio = _product(_monomial(large)[1], _monomial(small)[1], -1)
+        below = frozenset(name for name, power in ratio if power < 0)
+        found.append((below, frozenset(name for name, power in ratio if power > 0)))
+    return found
+
+
+def _pairs(tree: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The comparisons that all hold, each with its smaller side first."""
+    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
+        for value in tree.values:
+            yield from _pairs(value)
+    elif isinstance(tree, ast.Compare):
+        left = tree.left
+        for operation, right in zip(tree.ops, tree.comparators, strict=True):
+            if isinstance(operation, (ast.Lt, ast.LtE)):
+                yield left, right
+            elif isinstance(operation, (ast.Gt, ast.GtE)):
+                yield right, left
+            left = right
+
+
+def number_of(node: ast.expr) -> float | None:
+    """The number that a side of a comparison is; None where it is none."""
+    coefficient, powers = _monomial(node)
+    return None if powers else coefficient
+
+
+def _is_offset(node: ast.expr) -> bool:
+    """True for `abs(a / b - 1)`, how far two things are apart, and for the largest of several."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+        return False
+    if node.func.id == "max":
+        return all(map(_is_offset, node.args))
+    inside = node.args[0]
+    return (
+        node.func.id == "abs"
+        and isinstance(inside, ast.BinOp)
+        and isinstance(inside.op, ast.Sub)
+        and number_of(inside.right) == 1
+    )
+
+
+def _monomial(node: ast.expr) -> tuple[float, Powers]:
+    """A product as its number and the powers of everything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+        return float(node.value), ()
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        number, powers = _monomial(node.operand)
+        return -number, powers
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
+        sign = 1 if isinstance(node.op, ast.Mult) else -1
+        (left, mine), (right, theirs) = _monomial(node.left), _monomial(node.right)
+        return left * right if sign > 0 else left / right if right else 0.0, _product(mine, theirs, sign)
+    return 1.0, ((ast.unparse(node), 1),)
+
+
+def _product(mine: Powers, theirs: Powers, sign: int) -> Powers:
+    powers = dict(mine)
+    for name, power in theirs:
+        powers[name] = powers.get(name, 0) + sign * power
+    return tuple(sorted((name, power) for name, power in powers.items() if power))
+
+
+def _upside_down(ratio: Powers) -> Powers:
+    return tuple((name, -power) for name, power in ratio)
