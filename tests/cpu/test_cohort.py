@@ -198,7 +198,7 @@ def test_the_file_word_for_word(sessions):
     parts = re.split(r"^(?=BEGIN|END)", book.replace("\r\n ", "").replace("\r\n", "\n"), flags=re.MULTILINE)
     # In what order an entry's lines stand, the library may choose.
     same_as_kept(
-        "cohort.ics", "".join(line for part in parts for line in sorted(part.splitlines(keepends=True)))
+        "calendar.txt", "".join(line for part in parts for line in sorted(part.splitlines(keepends=True)))
     )
 
 
