@@ -346,6 +346,7 @@ TYPED = [
     ("2027-03-07", "02:30", "America/New_York"), ("2099-12-28", "00:00", "Pacific/Kiritimati"),
     ("2101-01-03", "18:05", "UTC"), ("1999-01-04", "18:05", "UTC"), ("2027-03-15", "18:05:30", "UTC"),
     ("2027-03-14", "02:30", "America/New_York"), ("2027-11-07", "01:30", "America/New_York"),
+    ("2027-03-14", "03:30", "America/New_York"), ("2027-10-31", "02:30", "Europe/Berlin"),
 ]  # fmt: skip
 # One form after the other: how it looks at first, then what was typed and all that came of it.
 TELL = r"""async typed => {

@@ -615,12 +615,12 @@ def test_every_way_to_write_a_start(evening: Evening, small: str) -> None:
           const found = {}, field = document.getElementById('start-time'), question = document.getElementById('sure');
           for (const way of ways) {
             field.value = way;
-            field.focus();
+            document.getElementById('to-projector').focus();
             document.getElementById('start-form').requestSubmit();
             const kept = Object.values(localStorage).map(text => JSON.parse(text).start)[0];
             found[way] = kept ? new Date(kept).toLocaleString('sv').slice(8, 16) : 'refused';
             if (document.getElementById('start-wrong').hidden !== Boolean(kept)) found[way] += ' and not said';
-            if ((document.activeElement === field) === Boolean(kept)) found[way] += ' and keys go elsewhere';
+            if (document.activeElement !== (kept ? document.body : field)) found[way] += ' and keys go elsewhere';
             if (!kept) continue;
             question.showModal();
             await new Promise(done => { question.addEventListener('close', done); question.close('forget'); });

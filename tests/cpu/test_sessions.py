@@ -5,6 +5,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_record import quantity
@@ -19,6 +20,7 @@ from course_site.pages.page import find_pages
 from course_site.sessions import checks as session_checks
 from course_site.sessions import map as session_map
 from course_site.sessions import views
+from course_site.sessions.road import VIEWS, place_of, road_html
 from course_site.sessions.session import is_idle, load_sessions, read_sessions, visible
 from course_site.sessions.stops import FILE as ROAD_FILE
 from course_site.sessions.stops import read_road
@@ -494,6 +496,61 @@ def test_a_demo_slower_than_its_step_is_refused_with_both_figures(root):
     ]
 
 
+def test_a_demo_may_take_its_whole_step_and_no_second_more(root):
+    with_waits(root, w1_race=600.0)
+    assert complaints(root) == []
+    with_waits(root, w1_race=600.6)
+    assert len(complaints(root)) == 1
+
+
+def test_a_demo_that_is_slow_on_another_card_is_no_fault_of_the_map(root):
+    with_waits(root, w1_race=702.0)
+    course = load_course(root, draft=True)
+    elsewhere = SimpleNamespace(
+        root=root,
+        pages=course.pages,
+        scopes=course.scopes,
+        has_numbers=course.has_numbers,
+        is_reference=False,
+    )
+    report = session_checks.check(elsewhere)
+    assert [c for c in report.complaints if "w1" in c.path] == []
+    assert list(report.lines()) == [
+        "handbook/sessions/w1.toml: block 5, step 3, demo: 'w1_race' takes 702 s, and its step has 600 s (10 min): "
+        "give it more minutes or less work"
+    ]
+
+
+def test_without_maps_there_is_nothing_to_check(tmp_path):
+    assert session_checks.check(SimpleNamespace(root=tmp_path)) == session_checks.Report()
+
+
+def test_a_page_without_demos_measures_none(root):
+    (page,) = [page for page in load_course(root, draft=True).pages if page.id == "w1"]
+    assert session_checks.measured_commands(page) == {}
+
+
+def test_sessions_without_a_map_are_listed(root):
+    report = load_course(root, draft=True).maps
+    assert session_checks.missing(report) == [
+        name for name in read_road(root).sessions if name not in ("w1", "w2")
+    ]
+
+
+def test_a_lab_with_a_fault_is_said_of_its_file(root):
+    write(root, "src/course_kernels/x/lab/lab.toml", "name = 3\n")
+    said = [str(c) for c in load_course(root, draft=True).maps.complaints if "lab.toml" in str(c)]
+    assert len(said) == 1
+    assert said[0].startswith("src/course_kernels/x/lab/lab.toml: ")
+
+
+def test_of_many_headings_six_are_named():
+    names = {f"h{i}": "" for i in range(8)}
+    assert session_checks._some(names) == "#h1, #h2, #h3, #h4, #h5, #h6 …"
+    del names["h7"]
+    assert session_checks._some(names) == "#h1, #h2, #h3, #h4, #h5, #h6"
+
+
 def test_a_demo_that_the_page_does_not_measure_is_refused(root):
     with_waits(root)
     (line,) = complaints(root)
@@ -912,6 +969,42 @@ def test_the_map_word_for_word(rich, tmp_path):
     lab = adding(tmp_path / "lab")
     whole = session_map.markdown(session, lab, "handbook", tools()).replace("><", ">\n<")
     same_as_kept("map.md", whole)
+
+
+def test_the_road_word_for_word(root):
+    for name in ("l1", "opening"):
+        pages = "".join(f'{view} = "{name}/{view}"\n' for view in VIEWS)
+        write(root, f"handbook/sessions/{name}.toml", f'title = "First & {name}"\n{pages}')
+    sessions, road = load_sessions(root), read_road(root)
+    addresses = {
+        page: f"../{page}?a&b" for page in ("l1/map_page", "l1/student_page", "docs/w1.py", "docs/w2.py")
+    }
+    addresses["opening/student_page"] = "../opening"
+    text = "".join(
+        f"{name} {view}: {road_html(sessions[name], view, road, sessions, addresses.get)}\n"
+        for name, view in (
+            ("w1", "student_page"),
+            ("w1", "map_page"),
+            ("l1", "chapter"),
+            ("opening", "map_page"),
+        )
+    )
+    same_as_kept("road.txt", text.replace("><", ">\n<"))
+
+
+def test_before_the_road_only_the_map_has_one(root):
+    for name in ("l1", "opening"):
+        pages = "".join(f'{view} = "{name}/{view}"\n' for view in VIEWS)
+        write(root, f"handbook/sessions/{name}.toml", f'title = "First"\n{pages}')
+    sessions = load_sessions(root)
+    found = {
+        f"{name}/{view}": place_of(f"{name}/{view}", sessions) for name in ("l1", "opening") for view in VIEWS
+    }
+    on = {page: (place[0].id, place[1]) for page, place in found.items() if place}
+    assert on == {f"l1/{view}": ("l1", view) for view in VIEWS} | {
+        "opening/map_page": ("opening", "map_page")
+    }
+    assert place_of("docs/index.md", sessions) is None
 
 
 def test_what_a_map_leaves_out_leaves_no_trace(rich, tmp_path):
