@@ -475,6 +475,13 @@ def test_a_demo_that_is_not_measured_is_listed(root):
     assert any("not measured yet: w1_race" in line for line in report.lines())
 
 
+def test_a_demo_that_is_not_measured_is_listed_once_and_by_its_name(root):
+    change(root, *MORE["a demo twice"])
+    assert load_course(root, draft=True).maps.unmeasured == ["w1_race"]
+    change(root, *MORE["a demo without a name"])
+    assert load_course(root, draft=True).maps.unmeasured == []
+
+
 def test_the_road_names_the_page_that_measures_the_waits(root):
     said = f"{ROAD_FILE}: waits: no page has the id 'demos', so no wait is known"
     assert said in map(str, load_course(root, draft=True).maps.complaints)
