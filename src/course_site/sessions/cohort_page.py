@@ -38,7 +38,8 @@ def _week(
     week: int, cohort: Cohort, sessions: Mapping[str, Session], words: Words, address: Address
 ) -> Iterator[str]:
     yield f'<tr class="week"><th scope="rowgroup" colspan="3">Week {week}</th></tr>'
-    taken = {one.day for one in (*cohort.days, *cohort.milestones) if one.week == week}
+    dated: list[Day | Milestone] = [*cohort.days, *cohort.milestones]
+    taken = {one.day for one in dated if one.week == week}
     for number in sorted(taken):
         days = [day for day in cohort.days if (day.week, day.day) == (week, number)]
         milestones = [one for one in cohort.milestones if (one.week, one.day) == (week, number)]
