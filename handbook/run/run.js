@@ -116,8 +116,7 @@
   }
 
   function driftWords(late) {
-    if (!late) return "on time";
-    return count(Math.abs(late), "minute") + (late > 0 ? " late" : " early");
+    return late > 0 ? count(late, "minute") + " late" : late < 0 ? count(-late, "minute") + " early" : "on time";
   }
 
   /* "18:05", "1805", "18.05", "6:05 pm"; null for what is no time of day. */
@@ -153,7 +152,7 @@
   let drawn = null;
   function drawStep() {
     const state = !run ? "before" : isOver() ? "after" : "now";
-    const i = state === "now" ? index() : -1;
+    const i = state === "now" ? index() : null;
     const mark = state + i + (run ? run.start : "");
     if (drawn === mark) return;
     const fresh = drawn === null;
@@ -175,7 +174,7 @@
     if (state === "now") drawCard(steps[i], i);
     if (state === "after") drawMinutes();
     if (!fresh) {
-      window.scrollTo(0, 0);
+      root.scrollTop = 0;
       put("spoken", state === "now" ? "Step " + (i + 1) + ": " + steps[i].title : state === "after" ? "The session is over." : "");
     }
   }
@@ -208,10 +207,10 @@
   /* What changes with the clock. */
   function drawTime() {
     const now = Date.now();
-    const i = run && !isOver() ? index() : -1;
+    const i = run && !isOver() ? index() : null;
     put("clock", run ? clock(now) : "");
     drawRows(now, i);
-    if (i < 0) drawQuietRoom(now);
+    if (i === null) drawQuietRoom(now);
     if (!run) {
       document.title = plan.title;
       return;
@@ -222,7 +221,7 @@
     drift.className = late > 0 ? "late" : "";
     if (late > 0) drift.href = "#cuts";   /* a link only while there is something to cut */
     else drift.removeAttribute("href");
-    if (i < 0) {
+    if (i === null) {
       document.title = "Over · " + plan.title;
       put("after-words", "It began at " + clock(run.start) + " and ended at " + clock(run.at[steps.length]) + ", " +
         driftWords(late) + ".");
@@ -249,7 +248,7 @@
   }
 
   function drawCuts(late, now) {
-    const cuts = late > 0 ? cutsFor(late, now) : [];
+    const cuts = cutsFor(late, now);
     show("cuts", late > 0);
     const mark = late + ":" + cuts.map((cut) => cut.i + "/" + cut.minutes).join();
     const list = byId("cut-list");
@@ -272,7 +271,7 @@
 
   /* The list of all steps: minutes before the start, then planned times, and beside them those to expect. */
   function drawRows(now, current) {
-    let expected = 0;
+    let expected;
     steps.forEach(function (step, i) {
       const [when, really] = step.row.querySelectorAll(".when, .really");
       const length = step.row.querySelector(".length");
@@ -307,12 +306,10 @@
     put("room-left", over ? "0:00" : byId("left").textContent);
     put("room-left-words", waiting ? "until we begin" : steps[i].kind !== "break" ? "left"
       : over ? "we go on" : "back at " + clock(end));
-    let at = end, pause = "";
-    for (let j = i + 1; j < steps.length; j++) {
-      if (steps[j].kind === "break") { pause = "Break at " + clock(at); break; }
-      at += steps[j].minutes * MINUTE;
-    }
-    put("room-break", pause || "We end at " + clock(planned(steps.length) + (waiting ? 0 : end - planned(i + 1))));
+    const pause = steps.find((step, j) => j > i && step.kind === "break");
+    const atTheEnd = planned(steps.length);
+    put("room-break", pause ? "Break at " + clock(end + (pause.starts - steps[i + 1].starts) * MINUTE)
+      : "We end at " + clock(waiting ? atTheEnd : atTheEnd + end - planned(i + 1)));
     put("room-clock", clock(now));
   }
 
@@ -366,11 +363,8 @@
   /* Here we are: after a phone died, or a step was left out. What lies between was not timed. */
   function jump(i) {
     if (!run || i === index()) return;
-    if (i < index()) run.at.length = i + 1;
-    else {
-      while (run.at.length < i) run.at.push(null);
-      run.at.push(Date.now());
-    }
+    run.at.length = Math.min(run.at.length, i + 1);
+    while (run.at.length <= i) run.at.push(run.at.length < i ? null : Date.now());
     if (run.at[i] === null) run.at[i] = Date.now();
     changed();
   }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from conftest import SITE, serve
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from course_site.sessions import cohort
+from course_site.sessions.calendar_form import calendar_form
 from course_site.sessions.session import load_sessions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -313,3 +315,119 @@ def test_the_page_and_the_file_have_one_plan(context: BrowserContext) -> None:
     root = (SITE / "x").as_uri().removeprefix("file://").removesuffix("x")
     assert [path.removeprefix(root) for path in linked] == [e["page"] for e in plan["entries"] if e["page"]]
     assert all((SITE / entry["page"]).is_file() for entry in plan["entries"] if entry["page"])
+
+
+# --- word for word ----------------------------------------------------------------------------------
+
+ENTRIES = [
+    {
+        "name": "first",
+        "title": "One; two, three",
+        "text": "A back\\slash,\nlines\r\nand µ" + "·" * 40,
+        "day": 0,
+    },
+    {
+        "name": "second",
+        "title": "Two",
+        "text": "After it.",
+        "day": 0,
+        "after": 75,
+        "minutes": 60,
+        "page": "a/b.html",
+    },
+    {"name": "third", "title": "x" * 67, "text": "y" * 63, "day": 21, "after": 0, "minutes": 45},
+    {"name": "fourth", "title": "x" * 68, "text": "y" * 136 + "µ", "day": -1, "page": "c.html"},
+]
+TYPED = [
+    ("2027-03-15", "18:05", "Europe/Berlin"), ("2027-03-15", "18:05", " europe/berlin "), ("", "18:05", "UTC"),
+    ("2027-03-15", "", "UTC"), ("2027-03-14", "18:05", "UTC"), ("2027-03-16", "18:05", "UTC"),
+    ("2027-03-20", "18:05", "UTC"), ("2027-03-15", "18:05", ""), ("2027-03-15", "18:05", "1"),
+    ("2027-03-15", "18:05", "york"), ("2027-03-15", "18:05", "new york"), ("2027-03-15", "18:05", "Nowhere"),
+    ("2027-03-07", "02:30", "America/New_York"), ("2099-12-28", "00:00", "Pacific/Kiritimati"),
+    ("2101-01-03", "18:05", "UTC"), ("1999-01-04", "18:05", "UTC"), ("2027-03-15", "18:05:30", "UTC"),
+    ("2027-03-14", "02:30", "America/New_York"), ("2027-11-07", "01:30", "America/New_York"),
+    ("2027-03-14", "03:30", "America/New_York"), ("2027-10-31", "02:30", "Europe/Berlin"),
+]  # fmt: skip
+# One form after the other: how it looks at first, then what was typed and all that came of it.
+TELL = r"""async typed => {
+  const told = [], wait = () => new Promise(done => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = done;
+    channel.port2.postMessage(0);
+  });
+  let blob = null, name = null, links = 0;
+  URL.createObjectURL = one => { blob = one; return '#'; };
+  URL.revokeObjectURL = () => { links -= 1; };
+  HTMLAnchorElement.prototype.click = function () { name = this.download; links += this.isConnected; };
+  for (const place of document.querySelectorAll('.calendar')) {
+    const form = place.querySelector('form'), fields = form.elements;
+    const wrong = form.querySelector('.wrong'), made = form.querySelector('.made');
+    const zones = form.querySelectorAll('option');
+    told.push(`${place.dataset.plan}: form hidden ${form.hidden}, words without hidden`
+      + ` ${place.querySelector('.without').hidden}, ${fields.zone.value}, zones`
+      + ` ${zones.length === Intl.supportedValuesOf('timeZone').length} ${zones[0] && zones[0].value}`);
+    for (const [date, time, zone] of typed) {
+      [fields.date.value, fields.time.value, fields.zone.value] = [date, time, zone];
+      [blob, name] = [null, null];
+      document.activeElement.blur();
+      form.requestSubmit();
+      await wait();
+      const marked = ['date', 'time', 'zone'].filter(one => fields[one].getAttribute('aria-invalid') === 'true');
+      told.push('', `> ${date} ${time} ${zone}`, `made: ${made.textContent}`,
+        `wrong${wrong.hidden ? ' (hidden)' : ''}: ${wrong.textContent}`,
+        `marked: ${marked}, at: ${document.activeElement.id}`, `file: ${name}`);
+      if (!blob) continue;
+      const text = await blob.text();  // whole for the first time, then its dates alone
+      told.push(blob.type, typed[0][0] === date && typed[0][2] === zone ? text
+        : text.match(/^(UID|DT(START|END)).*/gm).join('\n'));
+    }
+    told.push('');
+  }
+  told.push(`links that stay: ${document.querySelectorAll('body > a').length}, files that were opened: ${links}`);
+  return told.join('\n');
+}"""
+
+
+def small_page() -> str:
+    """A page with the form of a cohort, and one with that of a session which needs no Monday."""
+    page = ""
+    kinds = (("cohort", True, "A; cohort, of µ", ENTRIES), ("session", False, "", ENTRIES[1:2]))
+    for name, monday, title, some in kinds:
+        entries = [{"after": 0, "minutes": 0, "page": ""} | entry for entry in some]
+        plan = {"file": name, "root": "../", "title": title, "monday": monday, "entries": entries}
+        page += f'<script type="application/json" id="{name}">{json.dumps({"calendar": plan})}</script>'
+        page += calendar_form(name, "Date", monday=monday)
+    return f'<!doctype html><meta charset="utf-8"><main>{page}</main><script src="calendar.js"></script>'
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_what_comes_of_what_is_typed_word_for_word(context: BrowserContext, published: bool) -> None:
+    """What is meant to be different is written down anew with RENEW=1, and read before it is kept."""
+    page = context.new_page()
+    page.clock.install(time=utc(2027, 1, 2, 3, 4, 5))
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    host = "https://course.example/peak" if published else "http://127.0.0.1:1"
+    page.route(f"{host}/run/", lambda route: route.fulfill(body=small_page(), content_type="text/html"))
+    script = SITE / "handbook" / "run" / "calendar.js"
+    page.route(f"{host}/run/calendar.js", lambda route: route.fulfill(path=script))
+    page.goto(f"{host}/run/")
+    told = page.evaluate(TELL, TYPED if published else TYPED[:1]).replace("\r\n", "\n")
+    path = Path(__file__).parent / ("calendar.txt" if published else "calendar_here.txt")
+    if os.environ.get("RENEW"):
+        path.write_text(told, encoding="utf-8")
+    assert told == path.read_text(encoding="utf-8")
+    assert errors == []
+
+
+def test_a_file_is_let_go_ten_seconds_after_it_was_made(context: BrowserContext) -> None:
+    page = context.new_page()
+    page.clock.install(time=utc(2027, 1, 2, 3, 4, 5))
+    form = Form(page, local(W1)).type(MONDAY, "18:05", "UTC")
+    page.evaluate("() => { window.gone = 0; URL.revokeObjectURL = () => { window.gone += 1; }; }")
+    page.clock.pause_at(utc(2027, 1, 2, 3, 5, 0))
+    form.file()
+    page.clock.run_for(9999)
+    assert page.evaluate("gone") == 0
+    page.clock.run_for(1)
+    assert page.evaluate("gone") == 1

@@ -1,16 +1,19 @@
 """The cohort's plan as a calendar: right instants, every session once, and one clear line for what is wrong."""
 
 import itertools
+import re
 import shutil
+import sys
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from word_for_word import same_as_kept
 
 from course_site.sessions import cohort
-from course_site.sessions.cohort import calendar, events, read_cohort
+from course_site.sessions.cohort import Cohort, Day, Entry, Milestone, calendar, entries, events, read_cohort
 from course_site.sessions.plan_file import PlanError
 from course_site.sessions.session import load_sessions
 from course_site.sessions.stops import FILE as ROAD_FILE
@@ -165,3 +168,142 @@ def test_a_wrong_plan_is_refused_by_name(tmp_path, old, new, said):
     assert str(raised.value).startswith(f"{cohort.FILE}: ")
     assert said in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+# --- word for word -----------------------------------------------------------------------------------
+
+
+def small(sessions):
+    """Two weeks of three sessions, with a homework and without, and two dates of the capstone."""
+    days = (Day(1, 1, ("opening", "l1")), Day(1, 7, ("l2",)), Day(2, 3, ("l3",)))
+    milestones = (Milestone(1, 2, "Choose", "Say *what*."), Milestone(2, 7, "Show", "Show it."))
+    changed = {
+        name: replace(
+            sessions[name],
+            title=f"Title of {name}; one, two",
+            about=f"About [{name}](docs/x.py).",
+            artifact="A `thing`.",
+            homework="Read *it*." if name in ("l1", "l3") else "",
+            map_page=f"handbook/{name}_map.md",
+        )
+        for name in ("opening", "l1", "l2", "l3")
+    }
+    return Cohort("A cohort", days, milestones), changed
+
+
+def test_the_file_word_for_word(sessions):
+    plan, changed = small(sessions)
+    found = events(plan, changed, START, time(18, 5), ZoneInfo("Europe/Berlin"), "https://example.org/")
+    book = calendar(plan.title, found, datetime(2027, 1, 1, tzinfo=UTC)).decode()
+    parts = re.split(r"^(?=BEGIN|END)", book.replace("\r\n ", "").replace("\r\n", "\n"), flags=re.MULTILINE)
+    # In what order an entry's lines stand, the library may choose.
+    same_as_kept(
+        "calendar.txt", "".join(line for part in parts for line in sorted(part.splitlines(keepends=True)))
+    )
+
+
+def test_without_a_site_nothing_is_linked(sessions):
+    plan, changed = small(sessions)
+    found = events(plan, changed, START, time(18, 5), ZoneInfo("UTC"))
+    assert [event.text for event in found] == [entry.text for entry in entries(plan, changed)]
+
+
+def test_an_entry_lasts_all_day_where_nothing_else_is_said():
+    entry = Entry("name", "title", "text", 3)
+    assert (entry.after, entry.minutes, entry.page) == (0, 0, "")
+    assert cohort.Event("uid", "title", "text", START).minutes == 0
+
+
+def planned(tmp_path, *pairs):
+    """What is said of the plan of the course, changed."""
+    text = PLAN
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / cohort.FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    shutil.copy(ROOT / ROAD_FILE, tmp_path / ROAD_FILE)
+    try:
+        read_cohort(tmp_path)
+    except PlanError as error:
+        return str(error).removeprefix(f"{cohort.FILE}: ")
+    return "nothing"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ([("days_per_week = 5", "days_per_week = 7")], "nothing"),
+        ([("days_per_week = 5", "days_per_week = 8")], "days_per_week: a week has 1 to 7 days, not 8"),
+        ([("days_per_week = 5", "days_per_week = 0")], "days_per_week: a week has 1 to 7 days, not 0"),
+        (
+            [("days_per_week = 5", "days_per_week = 1")],
+            "day 2: week 1, day 2 lies outside of 4 weeks of 1 days",
+        ),
+        (
+            [("week = 1\nday = 2\nsessions", "week = 1\nday = 1\nsessions")],
+            "week 1, day 1 stands after week 1, day 1: put the days in their order",
+        ),
+        (
+            [("week = 1\nday = 1\nsessions", "week = 0\nday = 1\nsessions")],
+            "day 1: week 0, day 1 lies outside of 4 weeks of 5 days",
+        ),
+        (
+            [("week = 1\nday = 1\nsessions", "week = 1\nday = 0\nsessions")],
+            "day 1: week 1, day 0 lies outside of 4 weeks of 5 days",
+        ),
+        (
+            [('["l2"]', "[]")],
+            "day 2, sessions: name one or more of opening, l1, l2, l3, l4, l5, l6, l7, l8, w1, w2, w3, w4, w5, w6",
+        ),
+    ],
+)
+def test_the_edges_of_a_plan(tmp_path, pairs, said):
+    assert planned(tmp_path, *pairs) == said
+
+
+def test_a_day_that_is_no_monday_is_told_the_monday_before(tmp_path, capsys):
+    run(tmp_path, "--start", "2027-01-14", "--at", "18:00", "--zone", "UTC")
+    said = (
+        "calendar: --start 2027-01-14: is a Thursday; the plan begins on a Monday, for example 2027-01-11\n"
+    )
+    assert capsys.readouterr().err == said
+
+
+def test_a_start_that_the_clocks_leave_out_is_refused(sessions):
+    plan, changed = small(sessions)
+    with pytest.raises(PlanError, match=r"--at 02:30: does not exist on 2027-03-28 in Europe/Berlin"):
+        events(plan, changed, date(2027, 3, 22), time(2, 30), ZoneInfo("Europe/Berlin"))
+
+
+def test_the_command_reads_the_course_it_stands_in(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    out = str(tmp_path / "c.ics")
+    assert cohort.main(["--start", "2027-01-11", "--at", "18:00", "--zone", "UTC", "--out", out]) == 0
+    assert capsys.readouterr().out == f"calendar: 33 events from 2027-01-11 are in {out}\n"
+
+
+def test_without_icalendar_the_command_says_how_to_run_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "icalendar", None)
+    assert run(tmp_path, "--start", "2027-01-11", "--at", "18:00", "--zone", "UTC") == 2
+    said = "calendar: icalendar is not installed: run it as `nox -s calendar -- …`\n"
+    assert capsys.readouterr().err == said
+
+
+def test_a_file_that_cannot_be_put_in_place_leaves_nothing_behind(tmp_path, capsys):
+    (tmp_path / "cohort.ics").mkdir()
+    assert run(tmp_path, "--start", "2027-01-11", "--at", "18:00", "--zone", "UTC") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["cohort.ics"]
+    assert "name a file in a folder that you may write to" in capsys.readouterr().err
+
+
+def test_a_map_with_a_fault_stops_the_command(tmp_path, capsys):
+    shutil.copytree(ROOT / "handbook/sessions", tmp_path / "handbook/sessions")
+    path = tmp_path / "handbook/sessions/w1.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace("title", "tittle", 1), encoding="utf-8")
+    out = str(tmp_path / "c.ics")
+    assert (
+        cohort.main(["--start", "2027-01-11", "--at", "18:00", "--zone", "UTC", "--out", out], tmp_path) == 1
+    )
+    assert "handbook/sessions/w1.toml: tittle: unknown key" in capsys.readouterr().err

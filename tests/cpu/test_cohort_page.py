@@ -3,13 +3,15 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tiny_repository import make_repository, write
+from word_for_word import same_as_kept
 
 from course_site.sessions import cohort
-from course_site.sessions.calendar_form import calendar_form, session_entries
+from course_site.sessions.calendar_form import calendar_data, calendar_form, session_entries
 from course_site.sessions.cohort_page import cohort_form, weeks_table
 from course_site.sessions.session import load_sessions
 from course_site.site.course import load_course
@@ -204,3 +206,31 @@ def test_each_field_has_its_name_and_its_complaint():
         assert re.search(rf'id="calendar-{name}"[^>]*aria-describedby="calendar-wrong"', form, re.DOTALL)
     assert "step=" not in form
     assert 'step="7"' in calendar_form("cohort", "Monday", monday=True)
+
+
+def test_the_table_and_the_form_word_for_word(sessions):
+    """Days one to seven, two rows for one day, a map to come, a date in a week without a session."""
+    changed = {
+        name: replace(
+            sessions[name],
+            title="Fast & right",
+            about="About.",
+            artifact="A thing.",
+            homework="See [it](docs/a.py) & go." if name == "l1" else "",
+            map_page=f"handbook/{name}.md",
+        )
+        for name in ("opening", "l1", "l2")
+    }
+    days = (cohort.Day(1, 1, ("opening", "l1")), cohort.Day(1, 7, ("l2",)))
+    milestones = (cohort.Milestone(1, 7, "A & B", "Show."), cohort.Milestone(3, 2, "End", "Go."))
+    plan = cohort.Cohort("A cohort", days, milestones)
+    table = weeks_table(
+        plan,
+        changed,
+        lambda text: f"‹{text}›",
+        {"handbook/l1.md": "../l1.html?a&b", "handbook/l2.md": ""}.get,
+    )
+    form = cohort_form(plan, changed, "handbook/a")
+    entries = [session_entries(session(), "handbook/run"), calendar_data([], "x", "../")]
+    whole = f"{table}\n{form}\n{calendar_form('session', 'Day & date')}\n{entries}\n"
+    same_as_kept("cohort_page.txt", whole.replace("><", ">\n<").replace("},{", "},\n{"))

@@ -108,6 +108,14 @@ def test_a_step_that_the_map_no_longer_has_is_left_out(root):
             "line 3: actual 900 minutes: a watch that nobody stopped",
         ),
         (GOOD.replace('"The', '"The" x "'), f"w1/{NAME}", "is no CSV"),
+        (GOOD.replace("12,14", "12,240.1"), f"w1/{NAME}", "line 3: actual 240.1 minutes: a watch"),
+        (GOOD.replace("12,14", "241,14"), f"w1/{NAME}", "line 3: planned 241 minutes: a watch"),
+        (GOOD.replace("12,14", ",14"), f"w1/{NAME}", "line 3: planned '' is no number of minutes"),
+        (GOOD.replace("12,14", "12,14,15"), f"w1/{NAME}", "line 3: has 8 columns, and 7 are needed"),
+        (GOOD.replace("Crate one", " "), f"w1/{NAME}", "line 3: has no title"),
+        (GOOD.replace("18:05,2", "24:05,2"), f"w1/{NAME}", "line 3: start '24:05' is no time"),
+        (GOOD.replace("18:05,2", "18:05,0"), f"w1/{NAME}", "line 3: step '0' is no number"),
+        (GOOD, f"w1/old/{NAME}", "into the folder of its session"),
     ],
 )
 def test_a_bad_file_is_refused_with_one_line(root, text, name, said):
@@ -129,3 +137,16 @@ def test_a_bad_file_does_not_hide_a_good_one(root):
     taken, complaints = read(root)
 
     assert (taken["w1"][1].runs, len(complaints)) == (1, 1)
+
+
+def test_the_longest_step_blank_lines_and_hidden_files_are_taken(root):
+    hand_in(root, GOOD.replace("12,14", "240,240").replace("\nw1", "\n\nw1"))
+    hand_in(root, "", "w1/.hidden")
+
+    assert read(root) == ({"w1": {1: Taken(9.5, 1), 2: Taken(240.0, 1)}}, [])
+
+
+def test_a_run_of_which_no_step_is_left_says_nothing(root):
+    hand_in(root, GOOD.replace("Crate one", "Old").replace("enemy", "old"))
+
+    assert read(root) == ({}, [])

@@ -4,6 +4,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from word_for_word import same_as_kept
 
 from course_site.sessions.run_view import FOLDER, SOURCES, before_the_answer, embedded, run_files, run_page
 
@@ -264,3 +265,62 @@ def test_the_sources_lie_where_their_copies_do():
     files = run_files([session()], ROOT)
 
     assert set(files) == {f"{FOLDER}/w1.html", *(f"{FOLDER}/{name}" for name in SOURCES)}
+
+
+def rich_session():
+    """Everything a session may have; in the later steps and demos everything that may be left out is."""
+    result = {"label": "The <result>", "href": "../w1.html#a&b"}
+    race = {
+        "title": words("The race"),
+        "command": "race --fast > out",
+        "preflight": "nvidia-smi && true",
+        "wait": "12 s",
+        "fallback": result,
+    }
+    stroll = race | {"title": words("The stroll"), "wait": None, "fallback": {"label": "", "href": None}}
+    stage = {
+        "number": 2,
+        "title": words("One block"),
+        "type": {"triton": words("Type a."), "cuda": words("Type b.")},
+        "rescues": ["nox -s lab -- x --stage 2", "nox -s lab -- x --door cuda --stage 2"],
+    }
+    alone = stage | {"number": 3, "type": {"triton": words("Type c.")}, "rescues": ["nox -s lab"]}
+    bare = dict.fromkeys(("say", "board", "cut", "trip", "check", "anchor"))
+    steps = [
+        step(1, 1, 8, demo=race, stage=stage, anchor=result, taken={"median": 9.5, "runs": 1}),
+        step(
+            2, 1, 12, start=8, kind="live build", demo=stroll, stage=alone, taken={"median": 11.0, "runs": 2}
+        ),
+        step(3, 2, 10, start=20, kind="break", fingers=None, exempt=words("They rest."), **bare),
+    ]
+    return session(
+        title='"Fast" & right',
+        steps=steps,
+        demos=[race, stroll],
+        board={"svg": "<svg></svg>", "alt": "A board"},
+        questions=[{"ask": words("Why?"), "answer": words("So.")}],
+        exit_ticket=[{"ask": words("Who?"), "answer": words("They.")}],
+        student={"label": "What <they> see", "href": "../../w1.html"},
+        chapter={"label": "The chapter", "href": None},
+    )
+
+
+def test_the_page_word_for_word():
+    names = "name stop title about artifact data calendar links prepare preflight blocks board questions exit others"
+    frame = "".join(f"{name}: %{name}%\n" for name in names.split())
+    others = [rich_session(), session(id="l1", stop="L1", title='"One"'), session(id="opening", stop="")]
+    page = run_page(rich_session(), frame, others)
+    same_as_kept("run_view.txt", page.replace("><", ">\n<").replace("},{", "},\n{"))
+
+
+def test_what_is_not_there_leaves_no_trace():
+    frame = "%links%|%preflight%|%board%|%questions%|%exit%|%others%"
+    assert run_page(session(map=None), frame) == "|" * 5
+
+
+def test_letters_that_are_not_english_stand_in_the_data_as_they_are():
+    assert embedded({"text": "µs · “ü”"}) == '{"text":"µs · “ü”"}'
+
+
+def test_the_version_is_short():
+    assert re.fullmatch("[0-9a-f]{16}", version_of(run_files([session()], ROOT)))

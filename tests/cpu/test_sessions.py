@@ -3,17 +3,24 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_record import quantity
 from test_render import record_it
 from tiny_repository import make_repository, write
+from word_for_word import same_as_kept
 
+from course_labs.lab import Lab, Stage
 from course_site.numbers import lint
 from course_site.pages.headings import headings
 from course_site.pages.page import find_pages
 from course_site.sessions import checks as session_checks
+from course_site.sessions import map as session_map
+from course_site.sessions import views
+from course_site.sessions.road import VIEWS, place_of, road_html
 from course_site.sessions.session import is_idle, load_sessions, read_sessions, visible
 from course_site.sessions.stops import FILE as ROAD_FILE
 from course_site.sessions.stops import read_road
@@ -238,6 +245,150 @@ def test_a_planted_fault_is_refused_by_name(root, fault):
     assert all("\n" not in line for line in found)
 
 
+FIRST = 'title = "Step 1 1"'
+TICKET = 'exit_ticket = [{ask = "What is rescaled?", answer = "The sum."}, {ask = "When?", answer = "At a new peak."}]'
+MORE = {
+    # what a file shows by itself
+    "16 minutes": [("minutes = 8", "minutes = 16")],
+    "15 minutes": [("minutes = 8", "minutes = 15")],
+    "no minutes at all": [("minutes = 8\n", "")],
+    "0 minutes": [("minutes = 8", "minutes = 0")],
+    "1 minute": [("minutes = 8", "minutes = 1")],
+    "true minutes": [("minutes = 8", "minutes = true")],
+    "no text": [('say = "Say 1 1."', "say = 3")],
+    "an empty text that is not needed": [(FIRST, f'{FIRST}\nboard = " "')],
+    "no title": [('title = "Flash, by hand"', "")],
+    "no kind": [('kind = "workshop"', "")],
+    "no student page": [('student_page = "docs/w1.py"', "")],
+    "no kind of a step": [('kind = "board"\n', "")],
+    "no board": [
+        ('[board]\nfigure = "docs/assets/figures/board_w1.svg"\nalt = "A grid, crossed out."\n', "")
+    ],
+    "half a board": [('alt = "A grid, crossed out."\n', 'old = "A grid"\n')],
+    "a board that is a word": [
+        ('[board]\nfigure = "docs/assets/figures/board_w1.svg"\nalt = "A grid, crossed out."\n', ""),
+        ('title = "Flash', 'board = "x"\ntitle = "Flash'),
+    ],
+    "nothing to prepare": [
+        ('["Print the sheets, see [the grid](docs/w1.py#the-grid).", "Sharpen pencils."]', "[]")
+    ],
+    "prepare a word": [
+        ('["Print the sheets, see [the grid](docs/w1.py#the-grid).", "Sharpen pencils."]', '"Sharpen"')
+    ],
+    "prepare a number": [('"Sharpen pencils."', "3")],
+    "prepare a blank": [('"Sharpen pencils."', '" "')],
+    "questions that are a word": [(TICKET, 'exit_ticket = "x"')],
+    "a question that is a word": [('{ask = "When?", answer = "At a new peak."}', '"x"')],
+    "a question without an answer": [('ask = "When?", answer', 'ask = "When?", reply')],
+    "3 in the ticket": [(', {ask = "When?"', ', {ask = "Or?", answer = "So."}, {ask = "When?"')],
+    "4 in the ticket": [
+        (
+            ', {ask = "When?"',
+            ', {ask = "Or?", answer = "So."}, {ask = "Not?", answer = "No."}, {ask = "When?"',
+        )
+    ],
+    "9 questions": [
+        ('{ask = "Is it new?"', '{ask = "Is it?", answer = "It is."}, ' * 5 + '{ask = "Is it new?"')
+    ],
+    "8 questions": [
+        ('{ask = "Is it new?"', '{ask = "Is it?", answer = "It is."}, ' * 4 + '{ask = "Is it new?"')
+    ],
+    "3 questions": [('{ask = "Is it new?", answer = "No."},', "")],
+    "a demo that is a word": [("[[demo]]", "[old]"), ('title = "Flash', 'demo = ["x"]\ntitle = "Flash')],
+    "a demo with a strange name": [('name = "w1_race"', 'name = "w1-race"')],
+    "a demo without a name": [('name = "w1_race"\n', "")],
+    "a demo twice": [("[[block]]", '[[demo]]\nname = "w1_race"\n[[block]]')],
+    "a demo that nobody runs": [("[[block]]", '[[demo]]\nname = "w1_rest"\n[[block]]')],
+    "a block that ends as it begins": [("from = 20\nto = 45", "from = 20\nto = 20")],
+    "a block that ends before": [("from = 20\nto = 45", "from = 20\nto = 19")],
+    "too many minutes": [("minutes = 8", "minutes = 9")],
+    "a block without steps": [("[[block]]", '[[block]]\nfrom = 0\nto = 20\ntitle = "Empty"\n[[block]]')],
+    "a block within another": [("from = 20\nto = 45", "from = 5\nto = 10")],
+    "too long": [("to = 180", "to = 190")],
+    "a stage of 0": [(FIRST, f"{FIRST}\nstage = 0")],
+    "a stage of 1": [(FIRST, f"{FIRST}\nstage = 1")],
+    "a check that is a word": [('check = {ask = "Why 1 1?", answer = "So."}', 'check = "x"')],
+    "a check in a break": [('title = "Step 4 1"', 'title = "Step 4 1"\ncheck = {ask = "Tea?"}')],
+    "a break that says something": [('title = "Step 4 1"', 'title = "Step 4 1"\nsay = "Tea."\ncut = "Tea."')],
+    "a title of signs": [(FIRST, 'title = "!"'), ('title = "Step 1 2"', 'title = "?"')],
+    "titles that say the same": [
+        (FIRST, 'title = "The *Step* 1, 2"'),
+        ('title = "Step 1 2"', 'title = "the step 1 2"'),
+    ],
+    "fingers that say the same later": [
+        ("Sheet 2, line 1:", "Sheet 1, line 1:"),
+        ("Sheet 3, line 1:", "Sheet 1, line 1:"),
+    ],
+    # what it says of the rest of the course
+    "no map page": [('map_page = "handbook/w1_map.md"', "")],
+    "a student page elsewhere": [('student_page = "docs/w1.py"', 'student_page = "handbook/w1_chapter.md"')],
+    "a fallback without a heading": [("docs/w1.py#the-race", "docs/w1.py")],
+    "no fallback": [('fallback = "docs/w1.py#the-race"\n', "")],
+    "a link to a page": [("docs/w1.py#the-grid)", "docs/w1.py)")],
+    "a link to no page": [("docs/w1.py#the-grid)", "docs/w8.md)")],
+    "a page to come": [("docs/w1.py#the-grid)", "docs/w2.py#later)")],
+    "a link elsewhere": [("docs/w1.py#the-grid)", "https://example.org/a.py)")],
+    "a letter": [("docs/w1.py#the-grid)", "mailto:a@example.org)")],
+    "a link to a file like a page": [("docs/w1.py#the-grid)", "docs/w1.pyc)")],
+    "a link in code": [("see [the grid](docs/w1.py#the-grid)", "type `[x](y)`")],
+    "a list": [("Sharpen pencils.", "- Sharpen pencils.")],
+    "a number": [("Sharpen pencils.", "1) Sharpen pencils.")],
+    "a minus": [("Sharpen pencils.", "-1 is no list.")],
+    "a heading": [("Sharpen pencils.", "# Sharpen pencils.")],
+    "two prices": [("Sharpen pencils.", "From 3$ to 5$, \\\\$x$ and `$y$`.")],
+    "a formula in brackets": [("Sharpen pencils.", "Write '\\\\(x\\\\)' large.")],
+}
+
+
+def test_what_is_said_of_each_fault_word_for_word(root):
+    said = []
+    for name, pairs in (FAULTS | MORE).items():
+        change(root, *pairs)
+        said += [f"{name}:", *(f"  {line.partition(': ')[2]}" for line in complaints(root))]
+    said += ["a map of two keys:", *complaints(root, "w2")]
+    same_as_kept("complaints.txt", "\n".join(said) + "\n")
+
+
+def test_every_text_of_a_map_is_looked_at(root):
+    """A formula planted in each: said of its place, once."""
+    texts = {
+        'about = "': "about", 'artifact = "': "artifact", 'homework = "': "homework", 'prepare = ["': "prepare 1",
+        'exit_ticket = [{ask = "': "exit_ticket 1, ask", 'answer = "At': "exit_ticket 2, answer",
+        'answer = "Quite': "questions 3, answer", "{ask = \"Is it exact": "questions 1, ask",
+        'title = "Step 2 1': "block 2, step 1, title", 'say = "Say 2 1': "block 2, step 1, say",
+        'fingers = "Sheet 2, line 1': "block 2, step 1, fingers", '{ask = "Why 2 1': "block 2, step 1, check, ask",
+        'cut = "All': "block 1, step 1, cut",
+    }  # fmt: skip
+    for text, place in texts.items():
+        change(root, (text, text.replace('= "', '= "$x$ ', 1).replace('= ["', '= ["$x$ ')))
+        assert [line.partition(": holds")[0] for line in complaints(root)] == [
+            f"handbook/sessions/w1.toml: {place}"
+        ]
+    for name in ("board", "room", "feeds", "trip"):
+        change(root, (FIRST, f'{FIRST}\n{name} = "$x$"'))
+        assert [line.partition(": holds")[0] for line in complaints(root)] == [
+            f"handbook/sessions/w1.toml: block 1, step 1, {name}"
+        ]
+
+
+def test_files_that_are_no_map_are_named(root):
+    write(root, "handbook/sessions/w7.toml", sample())
+    (root / "handbook/sessions/w3.toml").write_bytes(b"\xff")
+    write(root, "handbook/sessions/l1.toml", sample())
+    sessions, found = read_sessions(root)
+    assert list(sessions) == ["l1", "w1", "w2"]
+    of = [str(line).partition(": ")[2] for line in found if line.path.endswith(("w7.toml", "w3.toml"))]
+    assert of == [
+        "cannot be read as TOML: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
+        "'w7' is no session; the files are called opening, l1, l2, l3, l4, l5, l6, l7, l8, w1, w2, w3, w4, w5, w6",
+    ]
+    (root / ROAD_FILE).write_text("before = 3\n")
+    assert [str(line) for line in read_sessions(root)[1]] == [
+        f"{ROAD_FILE}: before: needs a list of sessions, got 3"
+    ]
+    assert read_sessions(root)[0] == {}
+
+
 def test_all_faults_are_listed_at_once(root):
     change(root, *FAULTS["sum"], *FAULTS["listen"], *FAULTS["anchor"], *FAULTS["figure"])
     found = complaints(root)
@@ -324,6 +475,13 @@ def test_a_demo_that_is_not_measured_is_listed(root):
     assert any("not measured yet: w1_race" in line for line in report.lines())
 
 
+def test_a_demo_that_is_not_measured_is_listed_once_and_by_its_name(root):
+    change(root, *MORE["a demo twice"])
+    assert load_course(root, draft=True).maps.unmeasured == ["w1_race"]
+    change(root, *MORE["a demo without a name"])
+    assert load_course(root, draft=True).maps.unmeasured == []
+
+
 def test_the_road_names_the_page_that_measures_the_waits(root):
     said = f"{ROAD_FILE}: waits: no page has the id 'demos', so no wait is known"
     assert said in map(str, load_course(root, draft=True).maps.complaints)
@@ -343,6 +501,61 @@ def test_a_demo_slower_than_its_step_is_refused_with_both_figures(root):
         "handbook/sessions/w1.toml: block 5, step 3, demo: 'w1_race' takes 702 s, and its step has 600 s (10 min): "
         "give it more minutes or less work"
     ]
+
+
+def test_a_demo_may_take_its_whole_step_and_no_second_more(root):
+    with_waits(root, w1_race=600.0)
+    assert complaints(root) == []
+    with_waits(root, w1_race=600.6)
+    assert len(complaints(root)) == 1
+
+
+def test_a_demo_that_is_slow_on_another_card_is_no_fault_of_the_map(root):
+    with_waits(root, w1_race=702.0)
+    course = load_course(root, draft=True)
+    elsewhere = SimpleNamespace(
+        root=root,
+        pages=course.pages,
+        scopes=course.scopes,
+        has_numbers=course.has_numbers,
+        is_reference=False,
+    )
+    report = session_checks.check(elsewhere)
+    assert [c for c in report.complaints if "w1" in c.path] == []
+    assert list(report.lines()) == [
+        "handbook/sessions/w1.toml: block 5, step 3, demo: 'w1_race' takes 702 s, and its step has 600 s (10 min): "
+        "give it more minutes or less work"
+    ]
+
+
+def test_without_maps_there_is_nothing_to_check(tmp_path):
+    assert session_checks.check(SimpleNamespace(root=tmp_path)) == session_checks.Report()
+
+
+def test_a_page_without_demos_measures_none(root):
+    (page,) = [page for page in load_course(root, draft=True).pages if page.id == "w1"]
+    assert session_checks.measured_commands(page) == {}
+
+
+def test_sessions_without_a_map_are_listed(root):
+    report = load_course(root, draft=True).maps
+    assert session_checks.missing(report) == [
+        name for name in read_road(root).sessions if name not in ("w1", "w2")
+    ]
+
+
+def test_a_lab_with_a_fault_is_said_of_its_file(root):
+    write(root, "src/course_kernels/x/lab/lab.toml", "name = 3\n")
+    said = [str(c) for c in load_course(root, draft=True).maps.complaints if "lab.toml" in str(c)]
+    assert len(said) == 1
+    assert said[0].startswith("src/course_kernels/x/lab/lab.toml: ")
+
+
+def test_of_many_headings_six_are_named():
+    names = {f"h{i}": "" for i in range(8)}
+    assert session_checks._some(names) == "#h1, #h2, #h3, #h4, #h5, #h6 …"
+    del names["h7"]
+    assert session_checks._some(names) == "#h1, #h2, #h3, #h4, #h5, #h6"
 
 
 def test_a_demo_that_the_page_does_not_measure_is_refused(root):
@@ -603,6 +816,250 @@ def test_the_words_of_a_link_may_be_code(root):
         "html": 'Type <a href="../../w1.html#the-grid"><code>grid</code></a>.',
     }
     assert "[`grid`](../w1.py#the-grid)" in rendered(root)
+
+
+# --- word for word --------------------------------------------------------------------------------
+
+# Every kind of step, every key of one, what may be left out left out at least once.
+RICH = (
+    HEAD.replace('about = "The', 'lab = "adding"\nabout = "The')
+    + """
+[[demo]]
+name = "w1_stroll"
+title = "The *stroll*"
+command = "nvidia-smi --loop 1 --query xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+preflight = "nvidia-smi --loop 1 --query xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+fallback = "docs/w9.py#gone"
+[[block]]
+from = 0
+to = 26
+title = "Begin & draw"
+[[block.step]]
+minutes = 15
+kind = "board"
+title = "The *grid*"
+say = "Say [the grid](docs/w1.py#the-grid), then [the rest](docs/w9.md), {{ demos.w1_race.wait_s:.2f }} s[^key]."
+board = "A grid."
+fingers = "Draw `it`."
+room = "Draw."
+anchor = "docs/w1.py#the-mma-call-twice"
+feeds = "The lab."
+check = {ask = "Why <b>?", answer = "So."}
+cut = "All of it."
+trip = "A trap: {{ demos.nothing }}."
+[[block.step]]
+minutes = 1
+kind = "by hand"
+title = "By hand"
+say = "Now you."
+fingers = "Write a number."
+anchor = "docs/w9.py#later"
+check = {ask = "And?", answer = "Then.\\n\\nMore."}
+cut = "Nothing."
+[[block.step]]
+minutes = 10
+kind = "live build"
+title = "Build"
+say = "Type."
+fingers = "Type."
+stage = 2
+check = {ask = "What?", answer = "That."}
+cut = "Half."
+[[block]]
+from = 26
+to = 32
+title = "Rest"
+[[block.step]]
+minutes = 6
+kind = "break"
+title = "Tea"
+fingers = "Save the file."
+[[block]]
+from = 32
+to = 180
+title = "End"
+[[block.step]]
+minutes = 14
+kind = "demo"
+title = "Race"
+say = "Run."
+fingers = "Guess."
+demo = "w1_race"
+stage = 9
+check = {ask = "Who?", answer = "They."}
+cut = "It."
+[[block.step]]
+minutes = 5
+kind = "break"
+title = "Breath"
+fingers = "Stand up."
+[[block.step]]
+minutes = 12
+kind = "benchmark"
+title = "Stroll"
+say = "Walk."
+fingers = "Count."
+demo = "w1_stroll"
+check = {ask = "Long?", answer = "No."}
+cut = "It."
+[[block.step]]
+minutes = 13
+kind = "reading"
+title = "Read"
+say = "Read."
+fingers = "Mark."
+stage = 3
+check = {ask = "Done?", answer = "Yes."}
+cut = "It."
+"""
+)
+
+
+def adding(folder, doors=("triton", "cuda")):
+    """A lab of three stages, whose files are one line each."""
+    for door in doors:
+        for number, stem in enumerate(("starter", "stage1", "stage2", "stage3")):
+            suffix = {"triton": ".py", "cuda": ".cu"}[door]
+            write(folder, f"{door}/{stem}{suffix}", f"stage = {number}\nkept = 1\n")
+    stages = tuple(
+        Stage(
+            title=f"Part {n}: a & b",
+            text="",
+            type={"triton": f"Type {n}.", "cuda": f"```\ncode {n};\n```"},
+            prints=dict.fromkeys(doors, f"refused: a | b `c` {n}\n\nnext: try again"),
+        )
+        for n in (1, 2, 3)
+    )
+    words = dict.fromkeys(("page", "problem", "task", "not_yours", "time", "beside"), "")
+    many = dict.fromkeys(("entry", "allow", "refuse", "tries", "fixed", "hints", "rubric"), ())
+    whole = dict.fromkeys(("minutes", "seconds", "magnify", "longest"), 1)
+    on_gpu = dict.fromkeys(doors, ("",) * 4)
+    by_door = {"doors": dict.fromkeys(doors, "x"), "on_gpu": on_gpu, "answers": dict.fromkeys(doors, "")}
+    return Lab(
+        folder=folder, name="adding", title="Add *two*", stages=stages, **words, **many, **whole, **by_door
+    )
+
+
+@pytest.fixture
+def rich(root):
+    """A course with a map that uses all there is."""
+    with_waits(root, w1_race=12.44)
+    write(root, "handbook/sessions/w1.toml", RICH)
+    course = load_course(root, draft=True)
+    return course, course.maps.sessions["w1"]
+
+
+def tools(**changes):
+    """What a page lends to a map, each left visible."""
+    known = {
+        "docs/w1.py#the-grid": "The grid",
+        "docs/w1.py#the-race": "The race",
+        "docs/w1.py#lab": "The lab",
+    }
+    known["docs/w1.py#the-mma-call-twice"] = "The [mma] call"
+    usual = {
+        "say": lambda text: f"‹{text}›" if text else "",
+        "plain": visible,
+        "slot": lambda text: f"SLOT {text}",
+        "fold": lambda css, summary, body: f"FOLD {css} | {summary} | {body}",
+        "figure": lambda path, alt: f"FIGURE {path}: {alt}",
+        "heading": known.get,
+        "measured": frozenset(["w1_race"]),
+        "taken": lambda number: " · 11 in 1 run" if number == 1 else "",
+        "lab_section": "docs/w1.py#lab",
+    }
+    return session_map.Tools(**usual | changes)
+
+
+def test_the_map_word_for_word(rich, tmp_path):
+    _, session = rich
+    lab = adding(tmp_path / "lab")
+    whole = session_map.markdown(session, lab, "handbook", tools()).replace("><", ">\n<")
+    same_as_kept("map.md", whole)
+
+
+def test_the_road_word_for_word(root):
+    for name in ("l1", "opening"):
+        pages = "".join(f'{view} = "{name}/{view}"\n' for view in VIEWS)
+        write(root, f"handbook/sessions/{name}.toml", f'title = "First & {name}"\n{pages}')
+    sessions, road = load_sessions(root), read_road(root)
+    addresses = {
+        page: f"../{page}?a&b" for page in ("l1/map_page", "l1/student_page", "docs/w1.py", "docs/w2.py")
+    }
+    addresses["opening/student_page"] = "../opening"
+    text = "".join(
+        f"{name} {view}: {road_html(sessions[name], view, road, sessions, addresses.get)}\n"
+        for name, view in (
+            ("w1", "student_page"),
+            ("w1", "map_page"),
+            ("l1", "chapter"),
+            ("opening", "map_page"),
+        )
+    )
+    same_as_kept("road.txt", text.replace("><", ">\n<"))
+
+
+def test_before_the_road_only_the_map_has_one(root):
+    for name in ("l1", "opening"):
+        pages = "".join(f'{view} = "{name}/{view}"\n' for view in VIEWS)
+        write(root, f"handbook/sessions/{name}.toml", f'title = "First"\n{pages}')
+    sessions = load_sessions(root)
+    found = {
+        f"{name}/{view}": place_of(f"{name}/{view}", sessions) for name in ("l1", "opening") for view in VIEWS
+    }
+    on = {page: (place[0].id, place[1]) for page, place in found.items() if place}
+    assert on == {f"l1/{view}": ("l1", view) for view in VIEWS} | {
+        "opening/map_page": ("opening", "map_page")
+    }
+    assert place_of("docs/index.md", sessions) is None
+
+
+def test_what_a_map_leaves_out_leaves_no_trace(rich, tmp_path):
+    """The same map without a lab, then with a lab of one door that no page shows; without homework and ticket."""
+    _, session = rich
+    full = session_map.markdown(session, adding(tmp_path / "lab"), "handbook", tools())
+    bare = replace(session, homework="", exit_ticket=(), student_page="", lab="")
+    without = session_map.markdown(bare, None, "handbook", tools())
+    for part in ("## The typing script", "## The exit ticket", "## Before the next session", "**Stage**"):
+        assert part in full
+        assert part not in without
+    # A step without a heading waits for its page, unless there will be none; a break and a demo wait for nothing.
+    assert full.count(f"**Page** {session_map.TO_COME}") == 1 + 2
+    assert without.count(f"**Page** {session_map.TO_COME}") == 1
+    alone = session_map.markdown(
+        session, adding(tmp_path / "one", ["cuda"]), "handbook", tools(lab_section="")
+    )
+    assert "stands on the students' page" not in alone
+    assert "Through" not in alone
+    same_as_kept("map_script.md", alone.split("## The typing script")[1].split("## What")[0])
+
+
+def test_a_map_as_plain_data_word_for_word(rich, tmp_path, monkeypatch):
+    course, session = rich
+    lab = adding(tmp_path / "lab")
+    monkeypatch.setattr(views, "find_lab", lambda root, name: {"adding": lab}[name])
+    minutes = "session,date,start,step,title,planned,actual\nw1,2026-11-02,18:00,1,The grid,15,11.5\n"
+    write(course.root, "handbook/sessions/minutes/w1/2026-11-02-1800-w1.csv", minutes)
+    data = as_plain(load_course(course.root, draft=True), session)
+    lines = []
+    for key, value in data.items():
+        for i, item in enumerate(value if isinstance(value, list) else [value], 1):
+            number = f" {i}" if isinstance(value, list) else ""
+            parts = item.items() if key == "steps" else [("", item)]
+            lines += [
+                f"{key}{number}{name and f' {name}'}: {json.dumps(part, ensure_ascii=False)}"
+                for name, part in parts
+            ]
+    same_as_kept("plain.txt", "\n".join(lines) + "\n")
+
+
+def test_a_map_whose_lab_or_drawing_is_missing_is_plain_data_too(rich):
+    course, session = rich
+    (course.root / session.figure).unlink()
+    data = as_plain(course, session)
+    assert data["board"] == {"alt": "A grid, crossed out.", "svg": ""}
+    assert [step["stage"] for step in data["steps"]] == [None] * 8
+    assert as_plain(course, replace(session, figure="", chapter="")) == data | {"chapter": None}
 
 
 # --- the real ones --------------------------------------------------------------------------------

@@ -263,7 +263,7 @@ class _Checker:
 
 
 def _near(name: str, known: Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
+    close = difflib.get_close_matches(name, list(known), cutoff=0.75)
     return f"; did you mean {close[0]}?" if close else ""
 
 

@@ -38,7 +38,9 @@ def _week(
     week: int, cohort: Cohort, sessions: Mapping[str, Session], words: Words, address: Address
 ) -> Iterator[str]:
     yield f'<tr class="week"><th scope="rowgroup" colspan="3">Week {week}</th></tr>'
-    for number in range(1, 8):
+    dated: list[Day | Milestone] = [*cohort.days, *cohort.milestones]
+    taken = {one.day for one in dated if one.week == week}
+    for number in sorted(taken):
         days = [day for day in cohort.days if (day.week, day.day) == (week, number)]
         milestones = [one for one in cohort.milestones if (one.week, one.day) == (week, number)]
         rows = [_day(day, sessions, words, address) for day in days]

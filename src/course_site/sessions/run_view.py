@@ -151,7 +151,7 @@ _TELLS = re.compile(
 
 def before_the_answer(fingers: str) -> str:
     """What fingers do, up to where the text says what stands there in the end: a value, or words that lead to one."""
-    kept = _TELLS.split(fingers, maxsplit=1)[0]
+    kept = _TELLS.split(fingers)[0]
     value = kept.find("{{")
     if value >= 0:
         ends = [match.end() for match in re.finditer(r"[.:;](?= )", kept[:value])]

@@ -280,7 +280,7 @@ def normalised(text: str) -> str:
 def is_idle(fingers: str) -> bool:
     """True for "listen", "they watch" and their kin: nobody's fingers move."""
     words = set(re.findall(r"[a-z']+", fingers.lower()))
-    return bool(words & _PASSIVE) and words <= _PASSIVE | _FILLER
+    return bool(words & _PASSIVE) and not words - _PASSIVE - _FILLER
 
 
 class _Table:
