@@ -72,6 +72,7 @@ def f(x: Literal[5] = 6) -> Literal[7]:
     if x < 10 and x:  # 11
         raise ValueError(f"{x + 12} is not {13}")
     say(x)
+    say(zip(x, x, strict=True))
     return f"{x + 14}"
 '''
 
@@ -87,6 +88,7 @@ def test_python_is_spoilt_where_it_runs_and_nowhere_else():
         (8, "constant", "if x < 11 and x:  # 11"),
         (8, "negated", "if not (x < 10 and x):  # 11"),
         (10, "removed", "pass"),
+        (11, "removed", "pass"),
     }
 
 
