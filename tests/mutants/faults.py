@@ -445,6 +445,8 @@ class _Python(ast.NodeVisitor):
         self._change(node, "pass", "removed")
 
     def visit_Assign(self, node: ast.Assign) -> None:
+        if SPEED_ONLY.search(self.lines[node.lineno - 1]):
+            return  # on all of its lines
         # Without a first assignment a name is unknown, which anybody would see; a place in something has a value.
         if all(isinstance(target, ast.Attribute | ast.Subscript) for target in node.targets):
             self._change(node, "pass", "removed")
