@@ -15,6 +15,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from course_kernels.attention.problem import PROBLEM as ATTENTION
+from course_kernels.measure import check as check_module
 from course_kernels.measure import complaints
 from course_kernels.measure.check import (
     HOLDS,
@@ -702,6 +703,92 @@ def test_a_copy_that_is_made_too_late_is_refused(made_up_stream):
         WrongResult, match="work on another stream: right when the host waits for the whole GPU"
     ):
         stream_check(kernel)
+
+
+# --- small things ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_the_first_bit_that_differs_is_found_in_slices_of_any_size(monkeypatch, size):
+    monkeypatch.setattr(check_module, "SLICE", size)
+    for dtype in (torch.float64, torch.float32, torch.bfloat16):
+        before = torch.tensor([[0.0, 1.0, math.nan], [math.inf, 2.0, 3.0]], dtype=dtype)
+        assert check_module._first_difference(before.clone(), before) is None
+        for at in range(6):
+            now = before.clone()
+            now.view(-1)[at:] = -0.0 if at == 0 else 7.0
+            assert check_module._first_difference(now, before) == at
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_the_size_of_an_answer_is_that_of_its_finite_elements(monkeypatch, size):
+    monkeypatch.setattr(check_module, "SLICE", size)
+    for values, rms in (
+        ([3.0, 4.0, 0.0, 0.0, 0.0], math.sqrt(5.0)),
+        ([3.0, math.inf, 4.0], math.sqrt(12.5)),
+        ([math.nan, -math.inf, 2.0], 2.0),
+        ([math.nan], 0.0),
+        ([], 0.0),
+    ):
+        assert check_module._rms(torch.tensor(values)) == pytest.approx(rms)
+
+
+def test_of_a_large_answer_some_elements_are_remembered_spread_evenly(monkeypatch):
+    monkeypatch.setattr(check_module, "REMEMBERED", 4)
+    for n, kept in ((3, [0, 1, 2]), (7, list(range(7))), (8, [0, 2, 4, 6]), (13, [0, 3, 6, 9, 12])):
+        assert check_module._sample(torch.arange(n)).tolist() == kept
+
+
+def test_memory_is_shared_where_any_two_lie_in_one_place():
+    a, b, empty = torch.zeros(4), torch.zeros(4), torch.zeros(0)
+    share = check_module._share_memory
+    assert share([b, a], [empty, a[2:]])
+    assert share([a.view(2, 2)], [b, a])
+    assert not share([a], [b])
+    assert not share([empty], [empty])
+    assert not share([empty, a], [empty, b])
+
+
+def test_an_order_of_dimensions_is_one_of_the_problem_s_for_as_many():
+    lies, x = check_module._lies_as_asked, torch.zeros(2, 3, 4)
+    assert lies(x, ())
+    assert not lies(x.transpose(1, 2), ())
+    assert lies(x.transpose(1, 2), ((1, 0), (0, 2, 1)))
+    assert not lies(x.transpose(1, 2), ((1, 0), (2, 1, 0)))
+    assert [check_module._row_major(shape) for shape in ((), (3,), (2, 3, 4))] == [[], [1], [12, 4, 1]]
+    assert [check_module._as_tuple(given) for given in (1, [1, 2], (3,))] == [(1,), (1, 2), (3,)]
+
+
+def test_competitors_are_all_of_one_problem():
+    one = Competitor("a/k01", SOFTMAX, row_softmax)
+    other = Competitor("b/k01", dataclasses.replace(SOFTMAX, name="another"), row_softmax)
+    for given, said in (({}, "no competitor"), ({"a": one, "b": other}, "another, fake_softmax")):
+        with pytest.raises(ValueError, match=f"^competitors: expected one problem for all, got {said}$"):
+            Check(given, W, 0, "cpu")
+    assert Check({"a": one, "b": one}, W, 0, "cpu").problem is SOFTMAX
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (lambda x: x.double(), None),  # a by-product may be kept more exactly
+        (lambda x: x.clone(), None),
+        (lambda x: x.int(), "wrong dtype: output 1: expected torch.float32, got torch.int32"),
+        (lambda x: x[:1].clone(), "wrong shape: output 1: expected (48, 48), got (1, 48)"),
+    ],
+)
+def test_a_second_output_is_a_floating_point_number_of_any_width(second, said):
+    both = dataclasses.replace(
+        SOFTMAX, reference=lambda x: (x.double(), x.double()), max_error=lambda w: 0.0, hard=lambda w: ()
+    )
+
+    def made(x):
+        return [x.clone(), second(x)]
+
+    if said:
+        assert line_of(made, problem=both) == said
+    else:
+        assert check(made, problem=both) == 0
 
 
 # --- what a refusal says ------------------------------------------------------------------------
