@@ -407,6 +407,19 @@ def small(root):
     return root
 
 
+def test_a_tree_that_is_reached_by_a_link_has_the_same_files(tmp_path):
+    root, link = small(tmp_path / "tree"), tmp_path / "link"
+    (root / "src/course_kernels").mkdir(parents=True)
+    for name in ("__init__", "one"):
+        (root / f"src/course_kernels/{name}.py").write_text("")
+    (root / "tests/gpu/test_one.py").write_text('GROUPS = ("one",)\nimport course_kernels.one\n')
+    link.symlink_to(root)
+
+    files = ["src/course_kernels/__init__.py", "src/course_kernels/one.py", "tests/gpu/test_one.py"]
+    assert list(tested.Project(root).coverage("one")) == files
+    assert list(tested.Project(link).coverage("one")) == files
+
+
 @pytest.mark.parametrize(
     ("gone", "said"),
     [
