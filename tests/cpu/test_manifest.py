@@ -99,6 +99,15 @@ def test_a_file_is_a_source_by_where_it_lies(root, name):
     assert project_files([str(file.parent), str(file) + "x"], root, page) == []
 
 
+def test_a_cuda_source_brings_what_it_includes_and_a_header_brings_nothing(root):
+    write(root, "src/tiny/tile.cuh", '#include "deep.cuh"\n')
+    write(root, "src/tiny/deep.cuh", "")
+    tile, deep = "src/tiny/tile.cuh", "src/tiny/deep.cuh"  # and kernel.cu includes the first
+
+    assert project_files([str(root / "src/tiny/kernel.cu")], root) == [deep, "src/tiny/kernel.cu", tile]
+    assert project_files([str(root / tile)], root) == [tile]
+
+
 def test_without_a_page_every_page_is_a_file(root):
     assert project_files([str(write(root, "docs/one.py", ""))], root) == ["docs/one.py"]
 

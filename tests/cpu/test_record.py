@@ -1,6 +1,7 @@
 """Records: sealed when written, refused when cut, edited or stale."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,19 @@ def test_what_is_written_is_read_by_people(tmp_path):
     assert text.endswith("}\n")
     for line in ('"t_s": [-1.5, 2e-07, 3],', '"one": [7],', '"none": [],', "[1, 2],", "[3.25, -4]", '"µ"'):
         assert line in [found.strip() for found in text.splitlines()]
+
+
+def test_a_record_that_cannot_be_written_leaves_the_old_one_and_nothing_else(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError("disk full")
+
+    make(tmp_path).save(tmp_path / "r.ipynb")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        make(tmp_path, names={"m": quantity(2.0)}).save(tmp_path / "r.ipynb")
+
+    assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
 def test_samples_stand_on_one_line(tmp_path):

@@ -87,6 +87,7 @@ def test_a_name_becomes_its_value():
         ("traffic.mb", 4000.0, "MB"), ("traffic.kernels", 2, "1"),
         ("waits", 4.0, "µs"), ("waits.us", 4.0, "µs"), ("waits.ms", 0.004, "ms"), ("waits.s", 4e-6, "s"),
         ("waits.n", 3, "1"), ("steps.m", 3.0, "1"), ("said", "refused: NaN", ""),
+        ("flash.full.n", 200, "1"), ("flash.full.sm_mhz", 1500, "MHz"), ("flash.full.hbm_gb", 2.0, "GB"),
         ("flash.full.N", 4, "1"), ("flash.full.host_us", 10.0, "µs"), ("2 * waits.us", 8.0, ""),
         ("power.power_w.first", 100.0, "w"), ("power.power_w.last", 690.0, "w"),
         ("power.power_w.min", 100.0, "w"), ("power.power_w.max", 700.0, "w"),
