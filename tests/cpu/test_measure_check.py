@@ -295,6 +295,16 @@ def test_poison_works_where_filling_was_switched_off(monkeypatch):
     assert torch.utils.deterministic.fill_uninitialized_memory is False
 
 
+def test_the_memory_that_the_second_answer_gets_is_filled_with_nan(monkeypatch):
+    filled, real = [], torch.full_like
+    monkeypatch.setattr(
+        torch, "full_like", lambda out, value: filled.append((out.shape, value)) or real(out, value)
+    )
+    check(row_softmax)
+
+    assert [(shape, math.isnan(value)) for shape, value in filled] == [((48, 48), True)]
+
+
 def test_poison_is_undone():
     before = torch.are_deterministic_algorithms_enabled()
 
