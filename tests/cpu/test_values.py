@@ -393,6 +393,8 @@ def test_a_claim_may_rest_on_a_fact_beside_a_measurement():
     assert not judge("flash.full.us < 370 * steps.m", scope()).vacuous
     assert judge("steps.m > 1.4", scope()).vacuous
     assert not judge("steps.m > 1.6", scope()).vacuous
+    assert judge("steps.m < 6.5", scope()).vacuous
+    assert not judge("steps.m < 5.5", scope()).vacuous
 
 
 def test_chains_and_and_or_hold_round_by_round():
