@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,42 @@ def test_a_page_becomes_a_record_without_a_gpu(root):
     assert record.outputs[4][0]["data"]["text/plain"] == "('-1', False)"
     assert list(record.meta["manifest"]) == ["src/tiny/__init__.py", "src/tiny/kernel.py"]
     assert record.meta["provenance"]["gpu"] is None
+
+
+def test_as_many_pages_run_at_once_as_are_asked_for_and_each_says_how_it_ended(tmp_path):
+    cell = (
+        "import os, time\nbegan = time.monotonic()\ntime.sleep(0.3)\n"
+        "with open('span' + os.environ['PAGE'], 'w') as file:\n    print(began, time.monotonic(), file=file)"
+    )
+    ends = ["", "os._exit(3)", "os.kill(os.getpid(), 9)", "1 / 0\n", ""]
+    pages = []
+    for number, end in enumerate(ends):
+        (tmp_path / f"{number}").mkdir()
+        cells = [cell, f"import os\n{end}", "print('last', file=__import__('sys').stderr)"]
+        environment = {"PAGE": f"{number}"}
+        pages.append({"cells": cells, "folder": str(tmp_path / f"{number}"), "environment": environment})
+    request = json.dumps({"root": str(tmp_path), "jobs": 2, "pages": pages})
+    command = [sys.executable, "-m", "course_site.records.cells"]
+    source = Path(module.__file__).parents[2]
+    environment = os.environ | {"PYTHONPATH": str(source)}
+    done = subprocess.run(command, input=request, capture_output=True, text=True, env=environment, check=True)
+
+    assert json.loads(done.stdout) == {"statuses": [0, 3, -9, 0, 0]}
+    assert [(tmp_path / f"{n}" / "answer").exists() for n in range(5)] == [True, False, False, True, True]
+    assert [(tmp_path / f"{n}" / "cell").read_text() for n in range(5)] == ["3", "2", "2", "2", "3"]
+    answers = [json.loads((tmp_path / n / "answer").read_text()) for n in "034"]
+    assert [len(answer["outputs"]) for answer in answers] == [3, 2, 3]
+    assert [answer["error"] and answer["error"][:2] for answer in answers] == [
+        None, ["ZeroDivisionError", "division by zero"], None
+    ]  # fmt: skip
+    assert all(
+        0.3 <= answer["seconds"][0] < 3 and len(answer["seconds"]) == len(answer["outputs"])
+        for answer in answers
+    )
+    assert answers[0]["outputs"][2] == []
+    assert "last" in (tmp_path / "0" / "log").read_text()
+    spans = [tuple(map(float, (tmp_path / f"span{n}").read_text().split())) for n in range(5)]
+    assert max(sum(a <= b < end for a, end in spans) for b, _ in spans) == 2
 
 
 def test_pages_know_nothing_of_each_other(root):

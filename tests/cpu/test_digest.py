@@ -186,6 +186,7 @@ on_gpu = "right; fast"
         LAB.replace('"x + y"', '"y + x"'),
         LAB.replace("problem", "# a comment\nproblem"),
         LAB.replace('answer = "because"\n', ""),
+        LAB.replace('prints = "right"\non_gpu = "right; fast"', 'on_gpu = "right; fast"\nprints = "right"'),
     ],
 )
 def test_prose_of_a_lab_does_not_count(same):
@@ -225,9 +226,24 @@ def test_a_comment_sign_inside_a_string_is_not_a_comment():
     assert cuda_digest('char *u = "http://a";') != cuda_digest('char *u = "http://b";')
 
 
-@pytest.mark.parametrize("source", ['x = f("a")', 'x = [f("a")]', 'g(f("a"))', 'x = {1: f("a")}'])
+@pytest.mark.parametrize(
+    "source",
+    ['x = f("a")', 'x = [f("a")]', 'g(f("a"))', 'x = {1: f("a")}', 'raise E from f("a")', 'raise f("a").x'],
+)
 def test_words_that_no_error_says_count_wherever_they_stand(source):
     assert code_digest(source.replace('"a"', '"b"')) != code_digest(source)
+
+
+def test_an_empty_text_counts_everywhere_but_between_two_fields_of_a_text():
+    assert code_digest('x = {1: "", 2: 3}') != code_digest('x = {1: 3, 2: ""}')
+    assert code_digest('x = y or ""') != code_digest("x = y or 0")
+    assert code_digest('x = y or "" or ""') != code_digest('x = y or ""')
+
+
+def test_a_hash_within_a_line_begins_no_directive():
+    assert cuda_digest("a # b\nc") == cuda_digest("a # b c")
+    assert cuda_digest("# b\nc") != cuda_digest("# b c")
+    assert cuda_digest("a\n  # b\nc") != cuda_digest("a\n  # b c")
 
 
 def test_a_cell_with_magic_counts_line_by_line():

@@ -2,18 +2,31 @@
 
 import dataclasses
 import functools
+import json
 import os
 import re
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from course_labs.__main__ import main
-from course_labs.grade import ENDED_ITSELF, CannotGrade, grade, grade_all
-from course_labs.lab import ON_THE_CPU, LabError, find_lab, find_labs, load_lab, same_lines
+from course_labs.__main__ import _first_file, main
+from course_labs.grade import ENDED_ITSELF, CannotGrade, _listen, grade, grade_all
+from course_labs.lab import (
+    ON_THE_CPU,
+    Lab,
+    LabError,
+    Stage,
+    _complaints,
+    find_lab,
+    find_labs,
+    load_lab,
+    same_lines,
+)  # fmt: skip
 from course_labs.verdict import NEXT, Verdict
 from course_labs.write import write
 from course_site.site import labs as pages
@@ -703,6 +716,34 @@ def test_a_starter_is_written_once_and_then_left_alone(tmp_path):
     assert mine.read_text() == "my work\n"
 
 
+def test_what_is_written_where_nothing_is_kept_is_told_with_the_next_command(tmp_path):
+    grade_it = "then:  nox -s grade -- first_kernel my_labs/first_kernel"
+    again = "the starter again:  nox -s lab -- first_kernel"
+    assert write(FIRST, tmp_path) == ["wrote my_labs/first_kernel.py: the starter", f"{grade_it}.py"]
+    there = "my_labs/first_kernel.{} is there already: left as it is"
+    assert write(FIRST, tmp_path) == [there.format("py"), f"{again} --stage 0", f"{grade_it}.py"]
+    assert write(FIRST, tmp_path, stage=0) == ["my_labs/first_kernel.py is that already", f"{grade_it}.py"]
+    assert write(FIRST, tmp_path, stage=4) == [
+        "wrote my_labs/first_kernel.py: stage 4 of 4",
+        "your file is kept as my_labs/first_kernel.before-stage-4.py",
+        f"{grade_it}.py",
+    ]
+    assert write(FIRST, tmp_path, "cuda", 1) == [
+        "wrote my_labs/first_kernel.cu: stage 1 of 4",
+        f"{grade_it}.cu",
+    ]
+    assert write(FIRST, tmp_path, "cuda") == [
+        there.format("cu"),
+        f"{again} --door cuda --stage 0",
+        f"{grade_it}.cu",
+    ]
+    for stage in (-1, 5):
+        with pytest.raises(LabError, match=f"^first_kernel has no stage {stage}; it has 1 to 4"):
+            write(FIRST, tmp_path, stage=stage)
+    mode = (tmp_path / "my_labs" / "first_kernel.py").stat().st_mode
+    assert mode & 0o777 == 0o644
+
+
 def test_every_earlier_file_is_kept(tmp_path):
     mine = tmp_path / "my_labs" / "first_kernel.py"
     for text in ("one\n", "two\n", "three\n"):
@@ -731,8 +772,9 @@ def test_a_file_system_without_links_keeps_the_work_too(tmp_path, monkeypatch):
         (tmp_path / "my_labs" / "first_kernel.cu").write_text(text)
         write(FIRST, tmp_path, "cuda", 1)
 
-    kept = {path.read_text() for path in (tmp_path / "my_labs").glob("*.before-*")}
-    assert kept == {"one\n", "two\n"}
+    kept = {path.name: path.read_text() for path in (tmp_path / "my_labs").glob("*.before-*")}
+    first, second = "first_kernel.before-stage-1.cu", "first_kernel.before-stage-1-2.cu"
+    assert kept == {first: "one\n", second: "two\n"}
 
 
 def test_a_write_that_fails_leaves_the_work_where_it_was(tmp_path, monkeypatch):
@@ -796,6 +838,139 @@ def test_a_wrong_lab_toml_is_one_line(tmp_path, old, new, said):
     assert "\n" not in str(refused.value)
 
 
+FULL = OTHER_DOORS.replace("minutes = 1", "minutes = 1\nseconds = 2\nmagnify = 3\nlongest = 4\ntime = 'N=9'")
+FULL = FULL.replace("[doors.numpy]", 'fixed = ["M"]\nbeside = "gemm.x"\n[doors.numpy]')
+FULL = FULL.replace('"dtype=float32,N=1", "dtype=float32,N=5"', '"M=2,N=1", "M=2,N=5"')
+FULL = FULL.replace('prints = ""', 'prints = " p "\non_gpu = " g "').replace('type = ""', 'type = " t "')
+FULL = FULL.replace("[doors.python]", 'answer = " because "\n[doors.python]').replace(
+    '"e"', '"e"\ntext = " u "'
+)
+
+
+def test_a_lab_toml_is_read_word_for_word_and_what_it_leaves_out_is_nothing(tmp_path):
+    path = make_lab(tmp_path, OTHER_DOORS)
+    lab, e = load_lab(path), {"numpy": "", "python": ""}
+    said = ["sums", "Sums", "docs/start_here.py", "vector_add", ("vector_add",), 1, 60, "Add.", "Nothing."]
+    lists = [
+        ("numpy.cumsum", "numpy.ndarray.sum"),
+        ("numpy.add",),
+        ("dtype=float32,N=1", "dtype=float32,N=5"),
+    ]
+    on_gpu = dict.fromkeys(e, ("",) * 4)
+    rest = [0, (), 0, "", "", ("a", "b", "c"), ("d",), e, on_gpu, e, (Stage("e", "", e, e),) * 3]
+    assert lab == Lab(path.parent, *said, *lists, *rest)
+
+    path.write_text(FULL)
+    lab, p, typed = load_lab(path), dict.fromkeys(e, "p"), dict.fromkeys(e, "t")
+    said[6], lists[2] = 2, ("M=2,N=1", "M=2,N=5")
+    rest[:5] = [3, ("M",), 4, "N=9", "gemm.x"]
+    rest[7:] = [
+        p,
+        dict.fromkeys(e, ("g",) * 4),
+        {"numpy": "because", "python": ""},
+        (Stage("e", "u", typed, p),) * 3,
+    ]
+    assert lab == Lab(path.parent, *said, *lists, *rest)
+
+
+def complaints(tmp_path, *changes, text=OTHER_DOORS):
+    """All that is wrong with a lab.toml in which something was replaced."""
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / "src/course_kernels/vector_add/lab/lab.toml"
+    path = path if path.exists() else make_lab(tmp_path, OTHER_DOORS)
+    return list(_complaints(tomllib.loads(text), path.parent))
+
+
+STAGE = (
+    '[[stage]]\ntitle = "e"\n[stage.numpy]\ntype = ""\nprints = ""\n[stage.python]\ntype = ""\nprints = ""\n'
+)
+TIMED = ("minutes = 1", 'minutes = 1\ntime = "N=9"')
+KNOWN = (
+    "name, title, page, minutes, task, not_yours, problem, entry, seconds, allow, refuse, try, magnify, fixed, "
+    "longest, time, beside, hints, rubric, doors, stage"
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ([], []),
+        ([("minutes = 1", "minutes = 1\ncolour = 2")], [f"unknown key `colour`; known: {KNOWN}"]),
+        ([("minutes = 1", "minutes = 1\nentry = 2")], ["`entry` is not a text or a list"]),
+        ([("minutes = 1", 'minutes = 1\nentry = "f"')], []),
+        ([("minutes = 1", 'minutes = 1\nentry = ["f"]')], ["`entry` of a lab with a problem is one name"]),
+        ([('"sums"', '"two sums"')], ["`name` 'two sums' is no identifier, such as first_kernel"]),
+        ([('"numpy.add"', '" "')], ["`refuse` is not a list of texts"]),
+        ([('"numpy.add"', "1")], ["`refuse` is not a list of texts"]),
+        ([('["a", "b", "c"]', "[]")], ["needs 3 hints, has 0"]),
+        ([('"c"', '"c", "d"')], ["needs 3 hints, has 4"]),
+        ([('["d"]', "[]")], ["needs a `rubric`, at least one line"]),
+        ([('title = "e"\n', "")], [f"stage {n} needs a `title`" for n in (1, 2, 3)]),
+        ([('title = "e"', 'title = "e"\nb = 1\na = 1')], [f"stage {n}: unknown key a, b" for n in (1, 2, 3)]),
+        ([("[stage.numpy]", "[stage.numpy]\nx = 1")],
+         [f"[stage.numpy] of stage {n} holds `type`, `prints` and `on_gpu` only" for n in (1, 2, 3)]),
+        ([("[doors.numpy]", "[doors.numpy]\nx = 1")], ["[doors.numpy] holds `prints`, `on_gpu` and `answer` only"]),
+        ([("minutes = 1", "minutes = 1\nlongest = 8")], []),
+        ([("minutes = 1", "minutes = 1\nlongest = 8"), ("numpy]", "triton]"), TIMED],
+         ["`longest` is for a door numpy"]),
+        ([("minutes = 1", 'minutes = 1\nfixed = ["dtype"]')], []),
+        ([("minutes = 1", 'minutes = 1\nfixed = ["dtype", "M"]')],
+         ["`fixed`: M is not one and the same in all of `try`"]),
+        ([("numpy]", "triton]")], ["needs `time`, the workload that is timed on a GPU"]),
+        ([("numpy]", "triton]"), TIMED], []),
+        ([('problem = "vector_add"', 'entry = ["f"]')],
+         ["without a `problem` it needs truth.py with cases()", "without a `problem` its one door is python"]),
+        ([('problem = "vector_add"', "entry = []")],
+         ["without a `problem` it needs `entry`, the list of functions to write",
+          "without a `problem` it needs truth.py with cases()", "without a `problem` its one door is python"]),
+    ],
+)  # fmt: skip
+def test_all_that_is_wrong_with_a_lab_toml_is_told_word_for_word(tmp_path, changes, said):
+    assert complaints(tmp_path, *changes) == said
+
+
+@pytest.mark.parametrize(("n", "right"), [(0, False), (2, False), (3, True), (5, True), (6, False)])
+def test_a_lab_toml_has_three_to_five_stages(tmp_path, n, right):
+    text = OTHER_DOORS.split("[[stage]]")[0] + n * STAGE
+    said = complaints(tmp_path, text=text)
+    assert (f"needs 3 to 5 stages, has {n}" in said) is not right
+    missing = [f"there is no {door}/stage{m}.py" for door in ("numpy", "python") for m in range(4, n + 1)]
+    assert [line for line in said if line.startswith("there is no")] == missing
+
+
+@pytest.mark.parametrize(
+    ("doors", "file", "door", "name"),
+    [
+        ("triton cuda", "mine.py", "triton", "sums.py"),
+        ("triton cuda", "mine.cu", "cuda", "sums.cu"),
+        ("triton cuda", "mine.txt", None, None),
+        ("triton numpy", "mine.py", "triton", "sums.py"),
+        ("triton numpy", "mine_numpy.py", "numpy", "sums_numpy.py"),
+        ("numpy triton", "mine.py", "numpy", "sums.py"),
+        ("numpy triton", "triton/mine.py", "triton", "sums_triton.py"),
+        ("triton numpy", "mine_cuda.py", "triton", "sums.py"),
+    ],
+)
+def test_a_file_listed_under_no_door_has_it_by_its_name(doors, file, door, name):
+    lab = dataclasses.replace(
+        FIRST, name="sums", folder=Path("lab"), doors=dict.fromkeys(doors.split(), "starts")
+    )
+    assert lab.door_of(Path(file)) == door
+    if door:
+        assert lab.student_file(door) == name
+        assert lab.snapshot(door, 0) == Path("lab", door, f"starter{Path(file).suffix}")
+        assert lab.snapshot(door, 1) == Path("lab", door, f"stage1{Path(file).suffix}")
+        assert lab.prints(door, 0) == "starts"
+
+
+def test_what_is_printed_after_a_stage_is_that_of_the_stage_listed_there():
+    for number, stage in enumerate(FIRST.stages, start=1):
+        assert FIRST.prints("triton", number) == stage.prints["triton"]
+    assert FIRST.prints("triton", 0) == FIRST.doors["triton"] != FIRST.stages[0].prints["triton"]
+
+
 def test_a_missing_snapshot_and_a_name_taken_twice_are_found(tmp_path):
     path = make_lab(tmp_path, OTHER_DOORS)
     (path.parent / "python" / "stage2.py").unlink()
@@ -820,6 +995,17 @@ def test_a_missing_snapshot_and_a_name_taken_twice_are_found(tmp_path):
         ("a … b", "c 1 b", False),
         ("a … b", "a 1 c", False),
         ("ab…b", "ab", False),
+        ("ab…b", "abb", True),
+        ("a…b…b", "ab", False),
+        ("a…b…b", "abb", True),
+        ("a…bc…c", "abc", False),
+        ("a…", "a", True),
+        ("…a", "ba", True),
+        ("…a…", "bab", True),
+        (" right ", "  right", True),
+        ("", "anything", True),
+        ("a\nb", "a\nc", False),
+        ("a\nb", "a\nb", True),
         ("got nan", "got NaN", False),
     ],
 )
@@ -859,6 +1045,102 @@ def test_a_verdict_survives_the_pipe():
     verdict = Verdict("wrong", "why", "N=1", lines=("a", "b"))
 
     assert Verdict.from_json(verdict.as_json()) == verdict
+
+
+@pytest.mark.parametrize(
+    ("verdict", "code", "said"),
+    [
+        (Verdict("right", "fast", "N=1", "", ("a", "b")), 0, "right; fast\na\nb"),
+        (Verdict("not run", "compiled", "N=1"), 3, "compiled"),
+        (Verdict("wrong", "why", "N=1", "look", ("a",)), 1, "refused on N=1: wrong: why\na\nnext: look"),
+        (Verdict("wrong", "why"), 1, f"refused: wrong: why\nnext: {NEXT['wrong']}"),
+        (Verdict("all NaN", "", "N=1"), 1, f"refused on N=1: all NaN\nnext: {NEXT['all NaN']}"),
+    ],
+)
+def test_a_verdict_is_written_with_its_exit_code(verdict, code, said):
+    assert (verdict.code, verdict.text) == (code, said)
+
+
+def test_what_is_kept_in_the_student_s_folder_is_graded_first_by_its_door(tmp_path):
+    folder = tmp_path / "my_labs"
+    folder.mkdir()
+    assert _first_file(FIRST, tmp_path, "") == folder / "first_kernel.py"
+    (folder / "first_kernel.cu").write_text("")
+    assert (
+        _first_file(FIRST, tmp_path, "") == _first_file(FIRST, tmp_path, "cuda") == folder / "first_kernel.cu"
+    )
+    assert _first_file(FIRST, tmp_path, "triton") == folder / "first_kernel.py"
+    assert _first_file(FIRST, tmp_path, "mojo") == folder / "first_kernel.cu"
+
+
+def test_a_list_of_labs_is_written_in_columns(tmp_path, capsys):
+    end = "start one:  nox -s lab -- NAME        check it:  nox -s grade -- NAME"
+    assert main(["lab"], tmp_path) == 0
+    assert capsys.readouterr().out == f"\n{end}\n"
+    make_lab(tmp_path, OTHER_DOORS)
+    make_lab(
+        tmp_path,
+        OTHER_DOORS.replace('"sums"', '"longer_sums"').replace("minutes = 1", "minutes = 100"),
+        "copy",
+    )
+    assert main(["lab"], tmp_path) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "longer_sums  100 min  numpy, python  Sums (docs/start_here.py)",
+        "sums           1 min  numpy, python  Sums (docs/start_here.py)",
+        "",
+        end,
+    ]
+
+
+def test_who_stops_the_command_before_a_file_is_written_gets_no_traceback(monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("course_labs.__main__.find_labs", stop)
+    assert main(["lab"]) == 130
+
+
+def test_the_process_of_a_grader_ended_itself_or_was_ended_and_which_is_said():
+    """What the child says over its pipe, a line each; where nothing more comes it is waited for."""
+
+    def listened(*said, limits=(5.0, 5.0), code=1):
+        reading, writing = os.pipe()
+        os.write(writing, b"".join(json.dumps(event).encode() + b"\n" for event in said))
+        os.close(writing)
+        child = SimpleNamespace(wait=lambda: code)
+        try:
+            return list(_listen(reading, child, limits))
+        finally:
+            os.close(reading)
+
+    right, begin = {"verdict": Verdict("right").as_json()}, {"begin": 0}
+    died = "the process ended in the middle"
+    assert listened(begin, {"size": "N=1"}, code=3) == [
+        Verdict("died", f"{died} (exit code 3)", "N=1", ENDED_ITSELF)
+    ]
+    assert listened(begin, {"size": "N=1"}, code=-9) == [Verdict("died", f"{died} (SIGKILL)", "N=1", "")]
+    assert listened(begin, code=0) == [Verdict("died", f"{died} (exit code 0)", "", ENDED_ITSELF)]
+    assert listened(begin, {"size": "N=1"}, right, {"begin": 1}) == [
+        Verdict("right"), Verdict("died", f"{died} (exit code 1)", "", ENDED_ITSELF)
+    ]  # fmt: skip
+    assert listened(begin, right, {"begin": 1}, right) == [Verdict("right")] * 2
+    assert listened(begin, {**right, "broken": True}, {"begin": 1}, right) == [Verdict("right")]
+    with pytest.raises(CannotGrade, match=r"ended before it began \(exit code 1\); see above$"):
+        listened()
+    with pytest.raises(CannotGrade, match=r"^no torch$"):
+        listened({"cannot": "no torch"})
+
+
+def test_a_file_has_its_own_seconds_and_is_ended_after_them(monkeypatch):
+    reading, writing = os.pipe()
+    os.write(writing, b'{"begin": 0}\n{"size": "N=1"}\n')
+    (found,) = _listen(reading, None, [0.05])
+    assert found == Verdict("timed out", "it ran for 0.05 s and was ended", "N=1")
+    monkeypatch.setattr("course_labs.grade.START_SECONDS", 0.05)
+    with pytest.raises(CannotGrade, match=r"^torch was not loaded within 0.05 s$"):
+        list(_listen(reading, None, [5.0]))
+    os.close(reading)
+    os.close(writing)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from tiny_repository import make_repository, write
 
-from course_site.records.manifest import new_includes, strangers
+from course_site.pages.page import Cell, Page
+from course_site.records.manifest import DERIVED, derived_imports, new_includes, project_files, strangers
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGES = '[tool.hatch.build.targets.wheel]\npackages = ["src/tiny"]\n'
@@ -32,6 +33,10 @@ def test_the_repository_holds_no_stranger():
         ("src/torch/sub/mod.py", "src/ holds tiny alone: 'torch' would stand before a library"),
         ("src/tiny/kernel.cpython-312-x86_64-linux-gnu.so", "is machine code"),
         ("src/tiny/kernel.pyc", "is machine code"),
+        ("src/tiny/sub/kernel.so", "src/tiny/sub/kernel.so: is machine code, which no record can tell"),
+        ("src/tiny/kernel.dylib", "is machine code"),
+        ("statistics.so", "statistics.so: would stand before the library statistics"),
+        ("torch.cpython-312.pyd", "would stand before the library torch"),
         ("src/tiny/kernel/__init__.py", "is never imported beside the package kernel/"),
         ("statistics.py", "would stand before the library statistics where a command runs here"),
         ("torch.py", "would stand before the library torch where a command runs here"),
@@ -54,11 +59,105 @@ def test_what_python_would_import_in_the_place_of_something_else_is_named(root, 
         "src/tiny.egg-info/PKG-INFO",
         "src/__pycache__/x.pyc",
         "docs/statistics.py",
+        "statistics/readme.py",
+        "statistics.txt",
+        "src/.hidden/kernel.so",
+        "src/tiny/__pycache__/kernel.so",
+        "src/tiny/.cache/kernel.so",
+        "src/tiny.dist-info/PKG-INFO",
+        "src/tiny/kernel/data.txt",
+        "src/tiny/kernel.cu.md",
+        "tiny.py",
     ],
 )
 def test_what_stands_in_nobodys_way_is_let_be(root, harmless):
     write(root, harmless, "")
     assert list(strangers(root)) == []
+
+
+NO_SOURCES = (
+    "site/a.py", "build/a.py", "wheelhouse/a.py", "records/a.py", "src/course_site/a.py", ".git/a.py", "src/.a.py",
+    "src/tiny/__pycache__/a.py", "src/tiny/a.so", "src/tiny/a.pyc", "src/tiny/a.pyd", "src/tiny/a.dylib",
+    "venv/lib/site-packages/a.py", "docs/one.py", "src/course_kernels/measure/derive.py",
+    "src/course_kernels/measure/roofline.py", "src/course_kernels/measure/gate.py",
+    "src/course_kernels/measure/provenance.py", "src/course_kernels/measure/__init__.py",
+    "src/course_kernels/measure/complaints.py",
+)  # fmt: skip
+SOURCES = (
+    "docs/site/a.py", "src/build/a.py", "src/course_sites/a.py", "src/tiny/a.py", "src/tiny/a.bin", "a.toml",
+    "docs/two.py", "src/course_kernels/measure/clock.py", "src/course_kernels/roofline.py",
+    "src/course_kernels/measure/sub/gate.py", "src/tiny/__init__.py",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*NO_SOURCES, *SOURCES])
+def test_a_file_is_a_source_by_where_it_lies(root, name):
+    page = Page(Path("docs/one.py"), "one", "One", cells=(Cell("code", "x = 1"),))
+    file = write(root, name, "")
+
+    assert project_files([str(file)], root, page) == ([name] if name in SOURCES else [])
+    assert project_files([str(file.parent), str(file) + "x"], root, page) == []
+
+
+def test_a_cuda_source_brings_what_it_includes_and_a_header_brings_nothing(root):
+    write(root, "src/tiny/tile.cuh", '#include "deep.cuh"\n')
+    write(root, "src/tiny/deep.cuh", "")
+    tile, deep = "src/tiny/tile.cuh", "src/tiny/deep.cuh"  # and kernel.cu includes the first
+
+    assert project_files([str(root / "src/tiny/kernel.cu")], root) == [deep, "src/tiny/kernel.cu", tile]
+    assert project_files([str(root / tile)], root) == [tile]
+
+
+def test_without_a_page_every_page_is_a_file(root):
+    assert project_files([str(write(root, "docs/one.py", ""))], root) == ["docs/one.py"]
+
+
+def test_a_derived_file_brings_what_it_imports_and_each_counts_only_where_it_was_read(root):
+    harness = "src/course_kernels/measure"
+    files = [
+        write(root, f"{harness}/{name}.py", f"from course_kernels.measure import {imports}\n")
+        for name, imports in (("gate", "roofline"), ("roofline", "machine, gate"), ("machine", "derive"))
+    ]
+    page = Page(
+        Path("docs/one.py"), "one", "One", cells=(Cell("code", f"import {'course_kernels'}.measure.gate"),)
+    )
+
+    assert project_files(map(str, files), root, page) == [
+        f"{harness}/gate.py", f"{harness}/machine.py", f"{harness}/roofline.py"
+    ]  # fmt: skip
+    assert project_files(map(str, files[1:]), root, page) == []
+    assert project_files(map(str, files[:1]), root, page) == [f"{harness}/gate.py"]
+
+
+@pytest.mark.parametrize(
+    ("source", "stems"),
+    [
+        ("x = 1", ""),
+        ("import course_kernels.measure.machine, course_kernels.measure.gate", "gate machine"),
+        ("import course_kernels.measure.machine.more", "machine"),
+        ("import course_kernels.measure.clock", ""),
+        ("import other.machine", ""),
+        ("from course_kernels.measure import machine, clock, derive", "derive machine"),
+        ("from course_kernels.measure.gate import check", "gate"),
+        ("from course_kernels.measure import FasterThanFloor", "roofline"),  # where its name has its home
+        ("from . import machine", ""),
+        ("from .machine import x", ""),
+        ("from course_kernels import measure\nmeasure.machine", "machine"),
+        ("import course_kernels.measure\ncourse_kernels.measure.gate.check", "gate"),
+        ("import course_kernels\ncourse_kernels.measure.gate", "gate"),
+        ("import other\nother.machine", ""),
+        ("f('course_kernels.measure.derive')", "derive"),
+        ("f('machine', 3)", ""),
+        ("%time machine", "machine"),
+        ("%time machines", ""),
+    ],
+)
+def test_what_is_derived_is_known_by_every_way_to_import_it(source, stems):
+    assert sorted(derived_imports(source)) == stems.split()
+
+
+def test_a_star_imports_all_that_is_derived():
+    assert derived_imports("from course_kernels.measure import *") == DERIVED
 
 
 @pytest.mark.parametrize("include", ['"new.cuh"', "<new.cuh>", "\\\n  <new.cuh>", '/* why */ "new.cuh"'])
@@ -72,6 +171,22 @@ def test_a_header_that_is_included_by_another_way_is_seen(root, include):
     assert new_includes({**manifest, "src/tiny/new.cuh": ""}, root) == []
     source.unlink()
     assert new_includes(manifest, root) == []  # that it is gone is said elsewhere
+
+
+def test_a_header_alone_is_followed_and_one_that_was_reached_is_not_followed_again(root):
+    """By itself it is looked at where no source includes it any more."""
+    write(root, "src/tiny/kernel.cu", '#include "a.cuh"\n')
+    write(root, "src/tiny/a.cuh", '#include "b.cuh"\n')
+    write(root, "src/tiny/b.cuh", "")
+    kernel, a = "src/tiny/kernel.cu", "src/tiny/a.cuh"
+    new = "now includes src/tiny/b.cuh, which no record knows"
+    assert new_includes([a], root) == [f"{a} {new}"]
+    assert new_includes([a, kernel], root) == new_includes([kernel, a], root) == [f"{kernel} {new}"]
+    assert new_includes([kernel], root) == [
+        f"{kernel} now includes src/tiny/a.cuh, which no record knows", f"{kernel} {new}"
+    ]  # fmt: skip
+    write(root, "src/tiny/notes.md", '#include "b.cuh"\n')
+    assert new_includes(["src/tiny/notes.md"], root) == []
 
 
 def test_an_include_that_cannot_be_followed_any_more_makes_a_record_stale(root):

@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 from contextlib import contextmanager
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -14,12 +15,15 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from course_kernels.attention.problem import PROBLEM as ATTENTION
+from course_kernels.measure import check as check_module
+from course_kernels.measure import complaints
 from course_kernels.measure.check import (
     HOLDS,
     Check,
     WrongResult,
     _held_by,
     checked_error,
+    checked_errors,
     poisoned_memory,
     worst_element,
 )
@@ -255,6 +259,27 @@ def test_inputs_are_drawn_from_the_generator():
     assert [torch.equal(hard[0], other) for other in hard] == [True, True, False]
 
 
+def test_without_a_seed_inputs_are_drawn_by_seed_0():
+    seen = []
+
+    def kernel(x):
+        seen.append(x.clone())
+        return row_softmax(x)
+
+    it = Competitor("fake_softmax/planted", SOFTMAX, kernel)
+    checked_error(it, W, device="cpu")
+    checked_errors({"it": it}, W, device="cpu")
+    Check({"it": it}, W, device="cpu").before()
+    checked_error(it, W, 0, device="cpu")
+    of_each = [torch.stack(seen[i :: len(seen) // 4]) for i in range(len(seen) // 4)]
+    assert all(
+        torch.equal(one.nan_to_num(), again.nan_to_num())
+        for first in of_each
+        for one, again in pairwise(first)
+    )
+    assert Check({"it": it}, W, device="cpu").seed == 0
+
+
 def test_a_refusal_names_its_seed():
     for generator in (12345, torch.Generator().manual_seed(12345)):
         with pytest.raises(WrongResult, match=r"; seed 12345$"):
@@ -268,6 +293,16 @@ def test_poison_works_where_filling_was_switched_off(monkeypatch):
         assert torch.empty(8).isnan().all()
 
     assert torch.utils.deterministic.fill_uninitialized_memory is False
+
+
+def test_the_memory_that_the_second_answer_gets_is_filled_with_nan(monkeypatch):
+    filled, real = [], torch.full_like
+    monkeypatch.setattr(
+        torch, "full_like", lambda out, value: filled.append((out.shape, value)) or real(out, value)
+    )
+    check(row_softmax)
+
+    assert [(shape, math.isnan(value)) for shape, value in filled] == [((48, 48), True)]
 
 
 def test_poison_is_undone():
@@ -420,7 +455,9 @@ def test_a_type_gets_what_it_can_hold(dtype, held):
     assert _held_by(dtype, (1e30, -1e30, math.inf)) == held
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn])
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn]
+)
 def test_every_value_is_planted_once_in_a_place_of_its_own(dtype):
     problem = doubling(make_inputs=lambda w, generator, device: (torch.ones(w.N).to(dtype),))
     values = (0.0, math.nan, math.inf, 1e30)
@@ -678,6 +715,146 @@ def test_a_copy_that_is_made_too_late_is_refused(made_up_stream):
         stream_check(kernel)
 
 
+# --- small things ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_the_first_bit_that_differs_is_found_in_slices_of_any_size(monkeypatch, size):
+    monkeypatch.setattr(check_module, "SLICE", size)
+    for dtype in (torch.float64, torch.float32, torch.bfloat16):
+        before = torch.tensor([[0.0, 1.0, math.nan], [math.inf, 2.0, 3.0]], dtype=dtype)
+        assert check_module._first_difference(before.clone(), before) is None
+        for at in range(6):
+            now = before.clone()
+            now.view(-1)[at:] = -0.0 if at == 0 else 7.0
+            assert check_module._first_difference(now, before) == at
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_the_size_of_an_answer_is_that_of_its_finite_elements(monkeypatch, size):
+    monkeypatch.setattr(check_module, "SLICE", size)
+    for values, rms in (
+        ([3.0, 4.0, 0.0, 0.0, 0.0], math.sqrt(5.0)),
+        ([3.0, math.inf, 4.0], math.sqrt(12.5)),
+        ([math.nan, -math.inf, 2.0], 2.0),
+        ([math.nan], 0.0),
+        ([], 0.0),
+    ):
+        assert check_module._rms(torch.tensor(values)) == pytest.approx(rms)
+
+
+def test_of_a_large_answer_some_elements_are_remembered_spread_evenly(monkeypatch):
+    monkeypatch.setattr(check_module, "REMEMBERED", 4)
+    for n, kept in ((3, [0, 1, 2]), (7, list(range(7))), (8, [0, 2, 4, 6]), (13, [0, 3, 6, 9, 12])):
+        assert check_module._sample(torch.arange(n)).tolist() == kept
+
+
+def test_memory_is_shared_where_any_two_lie_in_one_place():
+    a, b, empty = torch.zeros(4), torch.zeros(4), torch.zeros(0)
+    share = check_module._share_memory
+    assert share([b, a], [empty, a[2:]])
+    assert share([a.view(2, 2)], [b, a])
+    assert not share([a], [b])
+    assert not share([empty], [empty])
+    assert not share([empty, a], [empty, b])
+
+
+def test_an_order_of_dimensions_is_one_of_the_problem_s_for_as_many():
+    lies, x = check_module._lies_as_asked, torch.zeros(2, 3, 4)
+    assert lies(x, ())
+    assert not lies(x.transpose(1, 2), ())
+    assert lies(x.transpose(1, 2), ((1, 0), (0, 2, 1)))
+    assert not lies(x.transpose(1, 2), ((1, 0), (2, 1, 0)))
+    assert [check_module._row_major(shape) for shape in ((), (3,), (2, 3, 4))] == [[], [1], [12, 4, 1]]
+    assert [check_module._as_tuple(given) for given in (1, [1, 2], (3,))] == [(1,), (1, 2), (3,)]
+
+
+def test_competitors_are_all_of_one_problem():
+    one = Competitor("a/k01", SOFTMAX, row_softmax)
+    other = Competitor("b/k01", dataclasses.replace(SOFTMAX, name="another"), row_softmax)
+    for given, said in (({}, "no competitor"), ({"a": one, "b": other}, "another, fake_softmax")):
+        with pytest.raises(ValueError, match=f"^competitors: expected one problem for all, got {said}$"):
+            Check(given, W, 0, "cpu")
+    assert Check({"a": one, "b": one}, W, 0, "cpu").problem is SOFTMAX
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (lambda x: x.double(), None),  # a by-product may be kept more exactly
+        (lambda x: x.clone(), None),
+        (lambda x: x.int(), "wrong dtype: output 1: expected torch.float32, got torch.int32"),
+        (lambda x: x[:1].clone(), "wrong shape: output 1: expected (48, 48), got (1, 48)"),
+    ],
+)
+def test_a_second_output_is_a_floating_point_number_of_any_width(second, said):
+    both = dataclasses.replace(
+        SOFTMAX, reference=lambda x: (x.double(), x.double()), max_error=lambda w: 0.0, hard=lambda w: ()
+    )
+
+    def made(x):
+        return [x.clone(), second(x)]
+
+    if said:
+        assert line_of(made, problem=both) == said
+    else:
+        assert check(made, problem=both) == 0
+
+
+# --- what a refusal says ------------------------------------------------------------------------
+
+
+def why_wrong(out, truth, at=0, **how):
+    out, truth = (torch.tensor(values, dtype=torch.float64) for values in (out, truth))
+    how = {"worst": 0.125, "allowed": 0.0625, "wrong": 1, "slice_elements": 2, **how}
+    return complaints.why_wrong("y", out, truth, at, **how)
+
+
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize(
+    ("out", "truth", "at", "said"),
+    [
+        ([NAN] * 4, [1.0] * 4, 0, "all NaN: y[0]: expected 1, got nan"),
+        ([NAN] * 4, [1.0, 1.0, NAN, 1.0], 0, "not written, or NaN: 3 of 4 elements, y[0]: expected 1, got nan"),
+        ([1.0, 1.0, 1.0, NAN], [1.0] * 4, 0, "not written, or NaN: 1 of 4 elements, y[3]: expected 1, got nan"),
+        ([1.0, NAN, 1.0, NAN], [1.0] * 4, 0, "not written, or NaN: 2 of 4 elements, y[1]: expected 1, got nan"),
+        ([NAN, 1.0, 0.0], [0.0, NAN, 1.0], 2, "not written, or NaN: 1 of 3 elements, y[0]: expected 0, got nan"),
+        ([1.0, 1.0, 2.0], [1.0, 1.0, NAN], 2,
+         "NaN lost: 1 of 3 elements should be NaN and are not, y[2]: expected nan, got 2"),
+        ([NAN, 1.0, 2.0], [NAN, NAN, NAN], 0,
+         "NaN lost: 2 of 3 elements should be NaN and are not, y[1]: expected nan, got 1"),
+        ([1.0, 3e38], [1.0, INF], 1, "infinity lost: 1 of 2 elements are wrong, y[1]: expected inf, got 3e+38"),
+        ([1.0, INF], [1.0, 2.0], 1,
+         "wrong: 1 of 2 elements, the worst is off by 0.12 where 0.062 is allowed: y[1]: expected 2, got inf"),
+        ([[1.0, 1.0], [5.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]], 2,
+         "wrong: 1 of 4 elements, the worst is off by 0.12 where 0.062 is allowed: y[1, 0]: expected 1, got 5"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("slice_elements", [1, 2, 100])
+def test_what_is_wrong_is_said_word_for_word_in_slices_of_any_length(out, truth, at, said, slice_elements):
+    assert why_wrong(out, truth, at, slice_elements=slice_elements) == said
+
+
+def test_places_sizes_and_names_are_those_of_the_problem():
+    flat = torch.arange(24.0).reshape(2, 3, 4)
+    for at in range(24):
+        i, j, k = at // 12, at // 4 % 3, at % 4
+        assert complaints.place_of(flat, at) == f"[{i}, {j}, {k}]"
+        assert complaints.value_of(flat, at) == f"{at}"
+    assert complaints.place_of(torch.tensor(1.0), 0) == "[]"
+    assert [complaints.sizes(shape) for shape in ((), (3,), (3, 4))] == ["()", "(3)", "(3, 4)"]
+    assert [complaints.output_name(1, outputs) for outputs in ([1], [1, 2])] == ["output", "output 1"]
+    assert [complaints.input_name(SOFTMAX, index) for index in (0, 1, 2)] == ["x", "1", "2"]
+    held = {0: [0.0, -0.0, 1 / 3, NAN], 1: [INF]}
+    assert complaints.planted(SOFTMAX, held) == "where x holds 0, -0, 0.333333, nan and 1 holds inf"
+    was, now = torch.zeros(2, 2), torch.ones(2, 2)
+    assert complaints.touched(SOFTMAX, 0, was, now, 3) == (
+        "input modified: x[1, 1] was 0 before the call and is 1 after it"
+    )
+
+
 # --- the cheats of the page --------------------------------------------------------------------
 
 SQUARE = Workload.of("float32", M=64, N=64)
@@ -767,6 +944,29 @@ def test_an_unknown_competitor_is_one_line(kernel, words):
 
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_competitor_is_named_by_its_file_and_by_its_function_where_that_is_another():
+    module = sys.modules[cheats.honest.__module__]
+    assert competitor_of(cheats.honest) == Competitor("refusals/cheats.honest", REFUSALS, cheats.honest)
+    with pytest.raises(TypeError, match=r"cheats has no function refusals\(\); pass one of its functions$"):
+        competitor_of(module)
+    for thing in (3, "refusals/cheats", len):
+        with pytest.raises(
+            TypeError, match=r"^competitor: expected a kernel module or a function of a problem"
+        ):
+            competitor_of(thing)
+    first = competitor_named("copy/k01_vectorised")
+    assert (first.kernel, first.problem.name, first.function.__name__) == (
+        "copy/k01_vectorised",
+        "copy",
+        "copy",
+    )
+    assert competitor_of(first) is first
+    assert competitor_of(first.function) == first == competitor_of(sys.modules[first.function.__module__])
+    for where in ("measure/check", "cuda/compile"):
+        with pytest.raises(ValueError, match=r"has no problem\.py with a PROBLEM$"):
+            competitor_named(where)
 
 
 def test_a_function_of_a_page_needs_a_problem():

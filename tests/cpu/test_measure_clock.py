@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ from course_kernels.measure.clock import (
     SETTLE_CALLS,
     WARM_UP_S,
     Clock,
+    Sampled,
     every_of,
 )
 from course_kernels.measure.sensors import SensorsUnavailable
@@ -40,11 +42,13 @@ class MadeUpTorch:
         self.host = self.gpu = 0.0
         self.ran = []
         self.readings = []
+        self.made = []  # arrays: shape, kind, place
+        self.l2_bytes = 2**20
         torch = self
 
         class Event:
             def __init__(self, enable_timing=False):
-                self.at = None
+                self.at, self.timing = None, enable_timing
 
             def record(self):
                 torch.host += 1
@@ -58,6 +62,8 @@ class MadeUpTorch:
                 torch.host = max(torch.host, self.at) + 2
 
             def elapsed_time(self, end):
+                assert self.timing
+                assert end.timing
                 return (end.at - self.at) / 1e3
 
         def synchronize():
@@ -67,11 +73,11 @@ class MadeUpTorch:
             Event=Event,
             synchronize=synchronize,
             current_device=lambda: 0,
-            get_device_properties=lambda device: SimpleNamespace(L2_cache_size=2**20),
+            get_device_properties=lambda device: SimpleNamespace(L2_cache_size=torch.l2_bytes),
         )
 
-    def ones(self, *shape, **how):
-        return None
+    def ones(self, shape, dtype, device):
+        self.made.append((shape, device))
 
     empty = ones
 
@@ -202,6 +208,114 @@ def test_a_call_that_waits_for_the_gpu_is_timed_as_its_caller_sees_it_and_flagge
     assert len(found.us) == found.host_bound == MIN_ROUNDS
 
 
+@pytest.mark.parametrize(
+    ("l2_bytes", "floats"), [(50 * 2**20, 50 * 2**20), (2**20 + 4, 2**20 + 4), (1000, 2**20)]
+)
+def test_the_buffer_that_empties_the_cache_is_four_times_the_cache(torch, l2_bytes, floats):
+    """A float has four bytes; a card that tells no cache is taken to have one of 1 MiB."""
+    torch.l2_bytes = l2_bytes
+    Clock()
+
+    assert torch.made == [(floats, "cuda"), ((), "cuda")]
+
+
+def test_two_marks_tell_what_lies_between_them(torch):
+    clock = Clock()
+    before = clock.mark()
+    torch.launch(gpu_us=5000.0)
+
+    assert before.elapsed_time(clock.mark()) == pytest.approx(5.0, abs=0.01)
+
+
+# --- the whole of it ------------------------------------------------------------------------------
+
+
+def races(torch):
+    """Races of several kinds: names and microseconds, or a call; and for how long they are sampled."""
+
+    def waits():
+        torch.launch(gpu_us=500.0)
+        torch.cuda.synchronize()
+
+    def hiccups():
+        hiccups.calls = getattr(hiccups, "calls", 0) + 1
+        torch.launch(gpu_us=20.0, host_us=5000.0 if hiccups.calls % 7 == 0 else 5.0)
+
+    def slows_down():  # what was learnt while the card got warm does not hold
+        torch.launch(gpu_us=20.0 if torch.host < 0.3e6 else 8000.0)
+
+    late = MadeUpRace(torch, late=20.0)
+    in_time = late.call
+
+    def late_at_last(name, block):
+        def run():
+            torch.host += 90_000.0 if block == BLOCKS - 1 else 0.0
+            return in_time(name, block)()
+
+        return run
+
+    late.call = late_at_last
+    return {
+        "one that is very quick": (MadeUpRace(torch, quick=5.0), 0.001),
+        "one that slows down": ({"slows_down": slows_down}, 0.2),
+        "a host that is late to the end": (late, 0.001),
+        "two that are quick": (MadeUpRace(torch, quick=20.0, other=30.0), 0.002),
+        "one that is slow": (MadeUpRace(torch, quick=1000.0, other=1100.0, slow=60_000.0), 0.5),
+        "a long one": (MadeUpRace(torch, long=6000.0), 0.05),
+        "a call that waits": ({"waits": waits}, 0.01),
+        "a slow host": ({"busy": lambda: torch.launch(gpu_us=20.0, host_us=400.0)}, 0.002),
+        "a host that is slow at times": ({"hiccups": hiccups}, 0.001),
+        "more rounds than there may be": (MadeUpRace(torch, quick=20.0), 1.0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "rounds", "ran", "all_of_it"),
+    [
+        ("one that is very quick", 38, 52301, "28f3418dab3d"),
+        ("one that slows down", 25, 6885, "79026acdf653"),
+        ("a host that is late to the end", 30, 7385, "d060dff0275e"),
+        ("two that are quick", 67, 25914, "0c31a2279f72"),
+        ("one that is slow", 118, 1516, "f8c863aa2311"),
+        ("a long one", 12, 220, "eb0cdb1e2d9e"),
+        ("a call that waits", 20, 1958, "341a96cc9d91"),
+        ("a slow host", 12, 6071, "b0b85dccedb7"),
+        ("a host that is slow at times", 12, 8178, "66d56f8decdc"),
+        ("more rounds than there may be", 1000, 21187, "823326d747a6"),
+    ],
+)
+def test_a_race_takes_the_course_that_it_took_when_the_records_were_made(torch, name, rounds, ran, all_of_it):
+    """Written down once: whoever changes what is run, in which order or how often, changes what was measured."""
+    race, seconds = races(torch)[name]
+    timing = Clock().time(race, seconds)
+
+    found = [f"{what} {began:.1f} {ended:.1f}" for what, began, ended in torch.ran]
+    found += [f"read {began:.1f}" for began, _ in torch.readings]
+    for who, sampled in timing.sampled.items():
+        found.append(
+            f"{who} {sampled.every} {sampled.host_bound} {sampled.block.tolist()} {sampled.round.tolist()}"
+        )
+    found.append(str(getattr(race, "log", "")))  # with the refills that each call had seen
+    digest = hashlib.sha256("\n".join(found).encode()).hexdigest()[:12]
+    assert (timing.rounds, len(torch.ran), digest) == (rounds, ran, all_of_it)
+
+
+def test_without_a_seed_a_race_is_drawn_by_seed_0(torch):
+    def order(**seed):
+        race = MadeUpRace(torch, **dict.fromkeys("abcd", 100_000.0))
+        Clock().time(race, 0.1, **seed)
+        return [name for name, _, _ in race.log]
+
+    assert order() == order(seed=0) != order(seed=1)
+
+
+def test_samples_are_all_of_the_gpu_and_of_every_round_unless_it_is_said():
+    nothing = np.array([])
+    sampled = Sampled(nothing, nothing, nothing, nothing)
+
+    assert (sampled.host_bound, sampled.every, sampled.running) == (0, 1, ())
+
+
 # --- rounds and blocks ----------------------------------------------------------------------------
 
 
@@ -326,6 +440,10 @@ def test_what_is_far_slower_than_the_field_takes_part_in_every_kth_round():
     assert every_of({"a": 10.0, "b": 12.0, "c": 120.0}) == {"a": 1, "b": 1, "c": 2}
     assert every_of({"a": 1.0, "b": 1e6}) == {"a": 1, "b": MAX_EVERY}
     assert every_of({"alone": 1e6}) == {"alone": 1}
+    assert every_of({"a": 10.0, "b": 79.9}) == {"a": 1, "b": 1}
+    assert every_of({"a": 10.0, "b": 80.0}) == {"a": 1, "b": 2}
+    assert every_of({"a": 10.0, "b": 4e9}) == {"a": 1, "b": 50}
+    assert every_of({"a": 0.0, "b": 0.1}) == {"a": 1, "b": 25}
 
 
 def test_a_slow_one_leaves_the_time_to_the_quick_ones(torch):
@@ -442,3 +560,4 @@ def test_a_card_that_does_not_tell_is_not_timed(torch, monkeypatch):
 
     with pytest.raises(SensorsUnavailable):
         Clock().time({"k": lambda: torch.launch(gpu_us=10.0)}, seconds=0.01)
+    assert torch.ran == []

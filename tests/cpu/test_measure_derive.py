@@ -86,6 +86,14 @@ def test_few_samples_are_all_kept():
     assert measured([3.0, 1.0, 2.0], cost(1)).samples_us == [3.0, 1.0, 2.0]
 
 
+def test_microseconds_are_kept_to_the_nanosecond():
+    m = measured([1.23456] * 3, cost(1), host_us=[7.65432])
+
+    assert (m.samples_us, m.blocks_us) == ([1.235] * 3, [1.235])
+    assert set(m.quantiles_us.values()) == {1.235}
+    assert set(m.host_us.values()) == {7.654}
+
+
 def test_spread_is_how_far_apart_the_blocks_lie():
     blocks = [0, 0, 0, 1, 1, 1, 2, 2, 2]
     m = measured([9.0, 10.0, 99.0, 10.0, 10.0, 10.0, 11.0, 11.0, 0.0], cost(1), blocks=blocks)

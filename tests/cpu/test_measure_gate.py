@@ -2,6 +2,8 @@
 
 import dataclasses
 import re
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -60,6 +62,135 @@ def timed(median_us, quick_us=None, **cost):
 )
 def test_a_limit_in_a_unit(of, unit, sm_mhz, limit):
     assert limit_of(of, unit, sm_mhz, H200) == pytest.approx(limit)
+
+
+@pytest.mark.parametrize(
+    ("of", "unit", "sm_mhz", "limit"),
+    [
+        ("hbm", "B/s", None, 4.8e12), ("hbm", "kB/s", None, 4.8e9), ("hbm", "MB/s", None, 4.8e6),
+        ("hbm", "PB/s", None, 4.8e-3), ("hbm", "KiB/s", None, None), ("hbm", "kiB/s", None, 4.8e12 / 2**10),
+        ("hbm", "MiB/s", None, 4.8e12 / 2**20), ("hbm", "GiB/s", None, 4.8e12 / 2**30),
+        ("hbm", "TiB/s", None, 4.8e12 / 2**40), ("hbm", "PiB/s", None, 4.8e12 / 2**50),
+        ("hbm", "kB/clk", 2000, 2.4), ("hbm", "B/clk", None, None), ("hbm", "GFLOP/s", None, None),
+        ("hbm", "B", None, None), ("hbm", "GB/s per card", None, None),
+        ("hbm:60", "GB/s", None, 132 * 128 * 1.98), ("hbm:60", "GB/s", 1000, 132 * 128),
+        ("hbm:61", "GB/s", None, 132 * 128 * 1.98), ("hbm:240", "GB/s", None, 6400),
+        ("hbm:240", "B/clk", None, None), ("hbm:240", "B/clk", 1000, 6400),
+        ("l2", "GB/s", 1000, 132 * 128), ("l2", "GB/s", None, 132 * 128 * 1.98), ("l2", "kB/clk", None, 16.896),
+        ("l2", "FLOP/clk", None, None),
+        ("l1", "GB/s", 1000, 132 * 128), ("l1", "kB/clk", 1000, 0.128), ("shared", "B/clk", 1000, 128),
+        ("fp32", "GFLOP/s", None, 67e3), ("fp32", "kFLOP/clk", None, 0.256), ("fp32", "B/clk", None, None),
+        ("fp32", "GOP/s", None, 67e3),
+        ("tensor:bf16", "FLOP/s", None, 989e12), ("tensor:bf16", "kFLOP/clk", None, 4.096),
+        ("tensor:int8", "TFLOP/s", None, None), ("tensor:int8", "FLOP/clk", None, None),
+        ("tensor:bf16", "GB/s", None, None),
+    ],
+)  # fmt: skip
+def test_a_limit_in_every_scale_and_none_in_a_unit_of_something_else(of, unit, sm_mhz, limit):
+    found = limit_of(of, unit, sm_mhz, H200)
+    assert found == (None if limit is None else pytest.approx(limit))
+
+
+@pytest.mark.parametrize(
+    ("of", "unit", "limit"),
+    [
+        ("hbm:48", "GB/s", None), ("hbm:96", "GB/s", None), ("hbm:192", "GB/s", 1728), ("l1", "TB/s", None),
+        ("l2", "TB/s", None), ("l2", "B/clk", None), ("fp32", "FLOP/clk", None), ("tensor:bf16", "FLOP/clk", None),
+        ("tensor:bf16", "TFLOP/s", 362.0), ("fp32", "TFLOP/s", 91.6),
+    ],
+)  # fmt: skip
+def test_what_a_data_sheet_alone_tells_of_a_card(of, unit, limit):
+    """Without its multiprocessors nothing is known of its caches, but how much they hold."""
+    assert limit_of(of, unit, None, L40S) == (None if limit is None else pytest.approx(limit))
+
+
+@pytest.mark.parametrize(
+    ("of", "known"),
+    [
+        ("hbm", True), ("hbm:1", True), ("hbm:1024", True), ("hbm:0", False), ("hbm:", False), ("hbm:x", False),
+        ("l1", True), ("l2", True), ("l3", False), ("shared", True), ("fp32", True), ("fp32:1", False),
+        ("tensor", False), ("tensor:", False), ("tensor:bf16", True), ("my hbm", False),
+    ],
+)  # fmt: skip
+def test_a_limit_has_one_of_the_names_there_are(of, known):
+    leaf = quantity(1.0, "GB/s", "timed", of=of)
+    said = [] if known else [f'x: of="{of}" is no limit: write {gate.SYNTAX}']
+    assert list(complaints("x", leaf, None)) == said
+    assert list(gate.impossible("x", quantity(9e9, "GB/s", "timed", of="hbm:0"), H200)) == []
+
+
+@pytest.mark.parametrize(
+    ("of", "unit", "sm_mhz", "asks"),
+    [
+        ("hbm", "B/clk", None, True), ("hbm:64", "B/clk", None, True), ("hbm", "B/clk", 1000, False),
+        ("hbm", "GB/s", None, False), ("l2", "B/clk", None, False), ("fp32", "FLOP/clk", None, False),
+    ],
+)  # fmt: skip
+def test_only_memory_in_each_clock_asks_for_the_clock(of, unit, sm_mhz, asks):
+    said = list(complaints("x", samples([1.0], unit, of=of, sm_mhz=sm_mhz), H200))
+    line = f"x is a rate of {of} in {unit}: write sm_mhz= with the clock of the same launches"
+    assert said == ([line] if asks else [])
+
+
+@pytest.mark.parametrize(
+    ("column", "unit"),
+    [
+        ("tflops", "TFLOP/s"), ("of_it_gflops", "GFLOP/s"), ("gb_per_s", "GB/s"), ("read_tb_per_s", "TB/s"),
+        ("megatflops", None), ("tflops_there", None), ("power_w", None),
+    ],
+)  # fmt: skip
+def test_a_column_of_a_trace_is_a_rate_by_its_last_word(column, unit):
+    said = list(complaints("x", trace({"t_s": [0], column: [1]}), None))
+    line = f"x.{column} is a rate in {unit} and does not say what limits it: write of= with {gate.SYNTAX}"
+    assert said == ([line] if unit else [])
+
+
+ABOVE = "GB/s of hbm, is above what NVIDIA H200 SXM can do, 4800 GB/s: the work was not done inside the timed range"
+
+
+@pytest.mark.parametrize(
+    ("leaf", "said"),
+    [
+        (quantity(4800.0, "GB/s", "timed", of="hbm"), None),
+        (quantity(4800.1, "GB/s", "timed", of="hbm"), f"x: 4800 {ABOVE}"),
+        (quantity(4848.0, "GB/s", of="hbm"), None),  # worked out by hand: one per cent
+        (quantity(4848.1, "GB/s", of="hbm"), f"x: 4848 {ABOVE}"),
+        (samples([4800.0] * 20, "GB/s", of="hbm"), None),
+        (samples([4800.1] * 20, "GB/s", of="hbm"), f"x: 4800 {ABOVE}"),
+        (samples([4700.0] * 18 + [4848.0] * 2, "GB/s", of="hbm"), None),
+        (samples([4700.0] * 18 + [4848.5] * 2, "GB/s", of="hbm"), f"x: its highest readings, 4848 {ABOVE}"),
+        (samples([4700.0] * 99 + [9000.0], "GB/s", of="hbm"), None),  # a single one may lie anywhere
+        (trace({"gb_per_s": [4700, 4800, 4848]}, of={"gb_per_s": "hbm"}), None),
+        (trace({"gb_per_s": [4900, 4700, 4801, 4801]}, of={"gb_per_s": "hbm"}), f"x.gb_per_s: 4801 {ABOVE}"),
+        (trace({"gb_per_s": [4900, 4700, 4700, 4849, 4700]}, of={"gb_per_s": "hbm"}),
+         f"x.gb_per_s: its highest readings, 4849 {ABOVE}"),
+        (trace({"gb_per_s": [4700] * 20 + [9000]}, of={"gb_per_s": "hbm"}), None),
+        (timed(1000.0), None),
+        (timed(1100.0, 999.5), None),
+    ],
+)  # fmt: skip
+def test_at_its_limit_a_rate_may_be_and_above_it_not(leaf, said):
+    found = list(complaints("x", leaf, H200))
+    assert found == ([f"{said}, or the clock is wrong"] if said else [])
+
+
+def test_a_median_below_the_floor_is_told_once_whatever_the_quick_ones_are():
+    (line,) = complaints("x", timed(900.0, 800.0), H200)
+    assert "it took 900 µs" in line
+    assert len(list(complaints("x", timed(float("nan"), 2000.0), H200))) == 1
+
+
+def test_the_card_that_runs_is_asked_only_where_there_is_one(monkeypatch):
+    def torch(there):
+        cuda = SimpleNamespace(is_available=lambda: there, get_device_name=lambda: "NVIDIA H200")
+        monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+
+    torch(True)
+    assert gate.running_machine() == H200
+    torch(False)
+    assert gate.running_machine() is None
+    monkeypatch.delitem(sys.modules, "torch")
+    assert gate.running_machine() is None
 
 
 def test_a_card_without_a_source_has_no_limit_in_each_clock():

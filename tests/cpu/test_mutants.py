@@ -64,6 +64,9 @@ def test_a_fault_in_python_is_python_and_another_program():
 
 PYTHON = '''"""A page of 1 < 2."""
 CONSTANT = 3
+HOLDS = (
+    4,  # what only costs time, on any line
+)
 
 
 @functools.cache(maxsize=4)
@@ -72,6 +75,7 @@ def f(x: Literal[5] = 6) -> Literal[7]:
     if x < 10 and x:  # 11
         raise ValueError(f"{x + 12} is not {13}")
     say(x)
+    say(zip(x, x, strict=True))
     return f"{x + 14}"
 '''
 
@@ -81,12 +85,13 @@ def test_python_is_spoilt_where_it_runs_and_nowhere_else():
 
     assert found == {
         (2, "constant", "CONSTANT = 4"),
-        (6, "constant", "def f(x: Literal[5] = 7) -> Literal[7]:"),
-        (8, "operator", "if x <= 10 and x:  # 11"),
-        (8, "operator", "if x < 10 or x:  # 11"),
-        (8, "constant", "if x < 11 and x:  # 11"),
-        (8, "negated", "if not (x < 10 and x):  # 11"),
-        (10, "removed", "pass"),
+        (9, "constant", "def f(x: Literal[5] = 7) -> Literal[7]:"),
+        (11, "operator", "if x <= 10 and x:  # 11"),
+        (11, "operator", "if x < 10 or x:  # 11"),
+        (11, "constant", "if x < 11 and x:  # 11"),
+        (11, "negated", "if not (x < 10 and x):  # 11"),
+        (13, "removed", "pass"),
+        (14, "removed", "pass"),
     }
 
 

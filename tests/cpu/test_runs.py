@@ -132,12 +132,20 @@ def test_what_left_the_stated_interval_moved(root):
         assert (name not in found) or apart > 0.01
 
 
+def quantiles(median_us, n=4, **more):
+    return {"kind": "measurement", "n": n, "quantiles_us": {"0.5": median_us}, **more}
+
+
 @pytest.mark.parametrize(
     ("leaf", "kind"),
     [
         (measurement(1000.0), "timing"),
         (measurement(5.0), "short timing"),
-        ({**measurement(5.0), "host_bound": 150}, "host"),
+        (quantiles(30.0), "timing"),
+        (quantiles(29.9), "short timing"),
+        (quantiles(30.0, host_bound=2), "timing"),  # half of them is not more than half
+        (quantiles(30.0, host_bound=3), "host"),
+        (quantiles(30.0, n=1), "timing"),
         ({"kind": "samples", "how": "counted"}, "samples counted"),
         ({"kind": "quantity", "how": "timed", "unit": "s", "value": 3.0}, "quantity timed in s"),
         ({"kind": "quantity", "how": "device", "unit": "1", "value": 255}, None),

@@ -220,6 +220,135 @@ def test_a_module_that_is_run_by_name_counts_with_its_main(fresh):
     assert "src/course_labs/arrays.py" in fresh["lab:first_kernel"]  # the child imports it
 
 
+NAMES = """
+import torch, course_kernels.measure.clock
+import course_site.pages, course_labs as labs
+from course_labs.child import a, b
+from course_kernels import *
+from . import course_kernels
+from .course_kernels import near
+from other.course_kernels import far
+if typing.TYPE_CHECKING:
+    import course_kernels.never
+else:
+    import course_kernels.always
+if DEBUG:
+    import course_kernels.sometimes
+files = f("k.cu", "sub/h.cuh", "k.py", "two\\nlines.cu")
+names = {"course_kernels.gemm": 1, "course_kernels.not a name": 2, "other.name": 3, "course_site.x": 4}
+run(["python", "-m", "course_labs", "--fast", "course_kernels"], ("-m", word), "-m", "alone")
+import course_kernels.measure.clock
+"""
+
+
+def test_what_a_file_names_is_what_it_imports_runs_or_compiles():
+    assert tested._names_in(NAMES) == (
+        ("module", "course_kernels.measure.clock"),
+        ("module", "course_labs"),
+        ("module", "course_labs.child.a"),
+        ("module", "course_labs.child.b"),
+        ("module", "course_kernels.*"),
+        ("module", "course_kernels.always"),
+        ("module", "course_kernels.sometimes"),
+        ("file", "k.cu"),
+        ("file", "sub/h.cuh"),
+        ("module", "course_kernels.gemm"),
+        ("module", "course_labs.__main__"),
+        ("module", "course_kernels"),
+    )
+    assert tested._names_in("import course_labs\n(") == ()
+
+
+@pytest.mark.parametrize(("length", "found"), [(4, True), (99, True), (100, False), (101, False)])
+def test_a_long_text_is_no_file(length, found):
+    assert bool(tested._names_in(f"x = '{'k' * (length - 3)}.cu'")) is found
+
+
+def test_a_module_is_found_with_the_packages_above_it(tmp_path):
+    source = tmp_path / "src"
+    for name, text in {
+        "course_kernels/__init__.py": '_HOME = {"early": "clock"}\n',
+        "course_kernels/clock.py": "",
+        "course_kernels/gemm/__init__.py": 'import os\nX = 1\n_HOME = {"late": "k02"}\n',
+        "course_kernels/gemm/k01.py": "",
+        "course_kernels/plain/__init__.py": "",
+    }.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text)
+
+    def found(name):
+        files = tested.Project(tmp_path)._module(name)
+        return [file.relative_to(source / "course_kernels").as_posix() for file in files]
+
+    top, gemm, plain = "__init__.py", "gemm/__init__.py", "plain/__init__.py"
+    assert found("course_kernels") == [top]
+    assert found("course_kernels.clock") == found("course_kernels.clock.time") == [top, "clock.py"]
+    assert found("course_kernels.early") == found("course_kernels.early.more") == [top, "clock.py"]
+    assert found("course_kernels.gemm") == [top, gemm]
+    assert (
+        found("course_kernels.gemm.k01") == found("course_kernels.gemm.k01.f.g") == [top, gemm, "gemm/k01.py"]
+    )
+    assert found("course_kernels.gemm.late") == [top, gemm, "gemm/k02.py"]
+    assert found("course_kernels.gemm.early") == [top, gemm]
+    assert found("course_kernels.plain.late") == [top, plain]
+    assert found("course_kernels.nothing") == [top]
+    assert found("nothing") == found("nothing.at_all") == []
+
+
+def test_the_files_of_a_folder_are_its_sources_and_those_below_it(tmp_path):
+    for name in (
+        "k01.py", "k01.cu", "README.md", ".hidden", "k01.pyc", "__pycache__/k.py", ".git/k.py", "below/a.txt",
+        "below/b.md", "below/lab/lab.toml", "lab/lab.toml", "lab/k.py", "data",
+    ):  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+
+    found = [file.relative_to(tmp_path).as_posix() for file in tested._files_in(tmp_path)]
+    assert found == ["below/a.txt", "data", "k01.cu", "k01.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        ('GROUPS = ("one",)\n', ("one",)),
+        ('X = 1\nMORE = GROUPS = ("one", "two")\n', ("one", "two")),
+        ("GROUPS = ()\n", None),
+        ('GROUPS = "one"\n', None),
+        ('GROUPS = ["one"]\n', None),
+        ('GROUPS = ("one", 2)\n', None),
+        ("GROUPS = named()\n", None),
+        ('def f():\n    GROUPS = ("one",)\n', None),
+    ],
+)
+def test_groups_are_a_tuple_of_words_at_the_top_of_a_file(tmp_path, text, groups):
+    file = tmp_path / "test_it.py"
+    file.write_text(text)
+    if groups:
+        assert tested.declared_groups(file) == groups
+        return
+    with pytest.raises(tested.GroupsUnknown) as refused:
+        tested.declared_groups(file)
+    assert str(refused.value) == (
+        'tests/gpu/test_it.py: does not say whose tests it holds: write GROUPS = ("gemm",) at its top, '
+        'or ("every problem",), or ("every lab",)'
+    )
+
+
+def test_a_group_looks_at_time_where_one_of_its_files_says_so(tmp_path):
+    for name, text in {
+        "a": '("one", "two")',
+        "b": '("two",)\nALONE = True',
+        "c": '("three",)\nALONE = 1',
+    }.items():
+        (tmp_path / "tests" / "gpu").mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"tests/gpu/test_{name}.py").write_text(f"GROUPS = {text}\n")
+
+    project = tested.Project(tmp_path)
+    assert project.groups == ["one", "three", "two"]
+    assert [group for group in project.groups if project.looks_at_time(group)] == ["two"]
+    assert [file.name for file in project.files_of("two")] == ["test_a.py", "test_b.py"]
+
+
 # --- what a record says -----------------------------------------------------------------------------------
 
 
@@ -269,6 +398,78 @@ def test_what_became_of_its_files_is_one_line(tree, recorded, edit):
         f"is stale: {KERNELS}/softmax/k09_new.py is new, {KERNELS}/softmax/library.py is gone, "
         f"{KERNELS}/softmax/merge.cuh changed since the GPU tests ran"
     )
+
+
+def small(root):
+    """A tree with one group, of one file."""
+    (root / "tests" / "gpu").mkdir(parents=True)
+    (root / "tests/gpu/test_one.py").write_text('GROUPS = ("one",)\n')
+    return root
+
+
+def test_a_tree_that_is_reached_by_a_link_has_the_same_files(tmp_path):
+    root, link = small(tmp_path / "tree"), tmp_path / "link"
+    (root / "src/course_kernels").mkdir(parents=True)
+    for name in ("__init__", "one"):
+        (root / f"src/course_kernels/{name}.py").write_text("")
+    (root / "tests/gpu/test_one.py").write_text('GROUPS = ("one",)\nimport course_kernels.one\n')
+    link.symlink_to(root)
+
+    files = ["src/course_kernels/__init__.py", "src/course_kernels/one.py", "tests/gpu/test_one.py"]
+    assert list(tested.Project(root).coverage("one")) == files
+    assert list(tested.Project(link).coverage("one")) == files
+
+
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [
+        (0, ""),
+        (1, "is stale: a0 is gone since the GPU tests ran"),
+        (2, "is stale: a0 is gone, a1 is gone since the GPU tests ran"),
+        (3, "is stale: a0 is gone, a1 is gone, a2 is gone since the GPU tests ran"),
+        (4, "is stale: a0 is gone, a1 is gone, a2 is gone and 1 more since the GPU tests ran"),
+        (6, "is stale: a0 is gone, a1 is gone, a2 is gone and 3 more since the GPU tests ran"),
+    ],
+)
+def test_three_reasons_are_told_and_further_ones_are_counted(tmp_path, gone, said):
+    now = tested.Project(small(tmp_path)).coverage("one")
+    assert list(now) == ["tests/gpu/test_one.py"]
+    write(tmp_path, "one", coverage=now | {f"a{number}": "" for number in range(gone)})
+
+    assert why(tmp_path, "one").why == said
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "failed", "passed", "said"),
+    [
+        ("p", 0, 1, ""),
+        ("pf", 1, 1, "1 GPU tests failed (t1), 1 passed; mend them"),
+        ("fpf", 2, 1, "2 GPU tests failed (t0, …), 1 passed; mend them"),
+        ("fff", 3, 0, "3 GPU tests failed (t0, …), 0 passed; mend them"),
+        ("", 1, 1, "1 GPU tests failed, 1 passed; mend them"),
+        ("", 0, 0, "0 GPU tests failed, 0 passed; mend them"),
+    ],
+)
+def test_the_first_test_that_failed_is_named(tmp_path, outcomes, failed, passed, said):
+    words = {"p": "passed", "f": "failed"}
+    tests = [{"id": f"t{n}", "outcome": words[o], "seconds": 0.5} for n, o in enumerate(outcomes)]
+    write(small(tmp_path), "one", tests=tests, failed=failed, passed=passed)
+
+    found = why(tmp_path, "one")
+    assert (found.why, found.seconds) == (said, 0.5 * len(outcomes))
+    assert found.edition["slug"] == "nvidia-h200"
+
+
+def test_what_is_no_record_at_all_says_no_seconds_and_no_edition(tmp_path):
+    path = write(small(tmp_path), "one")
+    for text, said in (
+        ("[]", "was changed by hand (its checksum does not match)"),
+        ("{}", "was changed by hand (its checksum does not match)"),
+        (json.dumps(seal({"group": "one"})), "is not a record that this version reads"),
+        ("{", "is cut short or not JSON"),
+    ):
+        path.write_text(text)
+        assert why(tmp_path, "one") == tested.Verdict("one", said, None, None)
 
 
 def test_failures_dirt_and_hands_are_told(tree, recorded):

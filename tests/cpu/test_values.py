@@ -1,15 +1,18 @@
 """Values and claims: what an expression may say, and what the samples say of it."""
 
+import re
+
 import numpy as np
 import pytest
 
 from course_kernels.measure.machine import machine_for
 from course_site.numbers.claims import judge
-from course_site.numbers.spread import BetweenRuns, factors
+from course_site.numbers.spread import BetweenRuns, factors, interval
 from course_site.numbers.values import (
     BadExpression,
     Define,
     Resolved,
+    Result,
     Scope,
     UnknownName,
     evaluate,
@@ -76,6 +79,76 @@ def test_a_name_becomes_its_value():
     ]
 
 
+@pytest.mark.parametrize(
+    ("expression", "value", "unit"),
+    [
+        ("traffic.read_bytes", 3e9, "B"), ("traffic.write_bytes", 1e9, "B"), ("traffic.bytes", 4e9, "B"),
+        ("traffic.read_gb", 3.0, "GB"), ("traffic.write_gb", 1.0, "GB"), ("traffic.gb", 4.0, "GB"),
+        ("traffic.mb", 4000.0, "MB"), ("traffic.kernels", 2, "1"),
+        ("waits", 4.0, "µs"), ("waits.us", 4.0, "µs"), ("waits.ms", 0.004, "ms"), ("waits.s", 4e-6, "s"),
+        ("waits.n", 3, "1"), ("steps.m", 3.0, "1"), ("said", "refused: NaN", ""),
+        ("flash.full.n", 200, "1"), ("flash.full.sm_mhz", 1500, "MHz"), ("flash.full.hbm_gb", 2.0, "GB"),
+        ("flash.full.N", 4, "1"), ("flash.full.host_us", 10.0, "µs"), ("2 * waits.us", 8.0, ""),
+        ("power.power_w.first", 100.0, "w"), ("power.power_w.last", 690.0, "w"),
+        ("power.power_w.min", 100.0, "w"), ("power.power_w.max", 700.0, "w"),
+        ("power.power_w.mean", 1490 / 3, "w"), ("power.power_w.median", 690.0, "w"),
+        ("power.of_all_w.last", 2.0, "w"), ("power.line.last", 9, "1"),
+        ("min(1, 2)", 1, ""), ("min(2, 1)", 1, ""), ("max(2, 1, 3)", 3, ""), ("max(3, 1, 2)", 3, ""),
+    ],
+)  # fmt: skip
+def test_everything_a_leaf_can_be_asked_has_its_value_and_its_unit(expression, value, unit):
+    page = scope()
+    page.names["power"]["columns"] |= {"of_all_w": [1.0, 1.0, 2.0], "line": [7, 8, 9]}
+
+    found = evaluate(expression, page)
+    assert found.value == (value if isinstance(value, str) else pytest.approx(value))
+    assert found.unit == unit
+
+
+@pytest.mark.parametrize("scale", ["", ".us", ".ms", ".s"])
+def test_samples_are_drawn_around_their_median_the_same_in_every_unit(scale):
+    page = scope()
+    page.terms = BetweenRuns()
+
+    asked = evaluate(f"waits{scale}", page)
+    assert np.median(asked.resamples) == pytest.approx(asked.value, rel=0.01)
+    assert evaluate(f"waits{scale} / waits", page).spread < 1e-9 < asked.spread
+    assert evaluate("waits.spread", page).value == pytest.approx(asked.spread)
+
+
+def test_text_a_single_number_and_nothing_have_no_spread():
+    drawn = np.linspace(1.0, 2.0, 1001)
+
+    assert Result("text", None, ()).spread is None
+    assert Result(1.5, None, ()).spread is None
+    assert Result(1.5, 1.5, ()).spread is None
+    assert Result(0.0, drawn, ()).spread is None
+    assert Result(-2.0, drawn, ()).spread == pytest.approx(0.95 / 2 / 2)
+
+
+def test_an_interval_is_the_central_95_percent():
+    assert interval(np.linspace(0.0, 1.0, 1001)) == pytest.approx((0.025, 0.975))
+
+
+def test_a_define_that_rests_on_itself_is_refused_as_often_as_it_is_asked():
+    page = scope()
+    page.defines["a"] = Define("a", "b + 1")
+    page.defines["b"] = Define("b", "a + 1")
+    page.defines["c"] = Define("c", "1 / (steps.m - 3)")
+
+    for _ in range(2):
+        with pytest.raises(BadExpression, match=r"^'a' is defined by itself$"):
+            evaluate("a", page)
+        with pytest.raises(BadExpression, match="cannot be computed"):
+            evaluate("c", page)
+
+
+@pytest.mark.parametrize("expression", ["(1 - steps.m) ** 0.5", "1e308 * 10", "1e308 * 10 - 1e308 * 10"])
+def test_what_is_no_finite_number_is_refused(expression):
+    with pytest.raises(BadExpression, match=r"is not a finite number$"):
+        evaluate(expression, scope())
+
+
 def test_arithmetic_and_functions():
     ratio = evaluate("sdpa.full.us / flash.full.us", scope())
     assert ratio.value == pytest.approx(1.5)
@@ -120,8 +193,10 @@ def test_a_group_is_its_leaves_in_recorded_order_on_this_page_or_another():
     assert [name for name, _ in page.group("w1.flash.*")] == ["flash.full", "flash.causal"]
     assert page.group("own.m") == [("own.m", other.names["steps"]["m"])]
     for unknown in ("flash.*", "w1", "own.n", "w2.flash.*"):
-        with pytest.raises(UnknownName, match="unknown value"):
+        with pytest.raises(UnknownName, match=f"^unknown value {re.escape(repr(unknown))}"):
             page.group(unknown)
+    with pytest.raises(UnknownName, match=r"^unknown value 'w1'$"):
+        evaluate("w1", page)
 
 
 @pytest.mark.parametrize(
@@ -131,6 +206,9 @@ def test_a_group_is_its_leaves_in_recorded_order_on_this_page_or_another():
         ("flash.full.speed", "a measurement has us, ms"),
         ("flash.full", "is a measurement; ask for one of: us"),
         ("nothing", "unknown value 'nothing'"),
+        ("sad", "unknown value 'sad'; did you mean 'said'?"),
+        ("flahs.full", "unknown value 'flahs.full'; did you mean 'flash.full'?"),
+        ("flash.causl.us", "unknown value 'flash.causl.us'; did you mean 'flash.causal'?"),
         ("flash", "names a group of values"),
         ("flash.full.us.more", "is a measurement; ask for one of: us"),
         ("steps.m.more", "a quantity has no 'more'"),
@@ -240,7 +318,34 @@ def test_within_a_run_two_means_of_its_blocks_differ_as_student_says(n, middle):
     assert found == pytest.approx(middle, rel=0.03)
 
 
+def test_one_block_tells_nothing_and_two_tell_something():
+    def drawn(*blocks):
+        return factors({"blocks_us": list(blocks)}, name="x", run="r", terms=None, kind="timing")
+
+    assert drawn() is None
+    assert drawn(1.0) is None
+    assert np.std(drawn(1.0, 1.1)) > 0.01
+
+
+def test_what_blocks_tell_and_what_other_runs_tell_is_multiplied():
+    terms, of = BetweenRuns(), {"name": "x", "run": "r", "kind": "timing"}
+    within, across = factors({"blocks_us": BLOCKS}, terms=None, **of), factors({}, terms=terms, **of)
+
+    assert factors({"blocks_us": BLOCKS}, terms=terms, **of) == pytest.approx(within * across)
+
+
+def test_what_was_learnt_of_half_a_kind_is_not_learnt():
+    """Where nothing was learnt, what an unseen card may bring: two per cent, and one."""
+    assert BetweenRuns() == BetweenRuns({}, {}, runs=0, cards=0)
+    for terms in (BetweenRuns(), BetweenRuns({"timing": 0.3}, {}), BetweenRuns({}, {"timing": 0.3})):
+        assert terms.of("timing") == (0.02, 0.01)
+    assert BetweenRuns({"timing": 0.3}, {"timing": 0.0}).of("timing") == (0.3, 0.002)
+    assert BetweenRuns({"timing": 0.0}, {"timing": 0.3}).of("timing") == (0.002, 0.3)
+
+
 def test_the_host_has_a_number_of_its_own():
+    page = scope(a=measurement(1000.0))
+    assert evaluate("a.host_us", page).spread is None  # the blocks are those of the card
     page = scope(a=measurement(1000.0))
     page.terms = BetweenRuns()
     assert evaluate("a.host_us", page).value == 10.0
@@ -288,12 +393,18 @@ def test_a_claim_may_rest_on_a_fact_beside_a_measurement():
     assert not judge("flash.full.us < 370 * steps.m", scope()).vacuous
     assert judge("steps.m > 1.4", scope()).vacuous
     assert not judge("steps.m > 1.6", scope()).vacuous
+    assert judge("steps.m < 6.5", scope()).vacuous
+    assert not judge("steps.m < 5.5", scope()).vacuous
 
 
 def test_chains_and_and_or_hold_round_by_round():
     assert judge("0.6 < flash.full.us / sdpa.full.us < 0.7", scope()).holds
     assert judge("flash.full.us < 1100 and sdpa.full.us < 1600", scope()).holds
     assert not judge("flash.full.us < 900 or sdpa.full.us < 900", scope()).holds
+    for first, second, both, one in ((1, 1, 1, 1), (1, 0, 0, 1), (0, 1, 0, 1), (0, 0, 0, 0)):
+        said = f"flash.full.us < {3000 * first} {{}} sdpa.full.us < {3000 * second}"
+        assert judge(said.format("and"), scope()).support == both
+        assert judge(said.format("or"), scope()).support == one
 
 
 @pytest.mark.parametrize("condition", ["flash.full.us", "said", "said < 3"])

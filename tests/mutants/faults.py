@@ -127,7 +127,7 @@ AREAS = {
     ),
     "values": Area(
         tuple(f"src/course_site/numbers/{name}.py" for name in ("values", "spread")),
-        {"*": _cpu("values", "render", "computed")},
+        {"*/spread.py": _cpu("values", "runs", "render", "computed"), "*": _cpu("values", "render", "computed")},
         5,
     ),
     "claims": Area(
@@ -397,6 +397,9 @@ class _Python(ast.NodeVisitor):
             self._change(node, repr(2 * value or 1.0), "constant")
 
     def visit_Call(self, node: ast.Call) -> None:
+        if isinstance(node.func, ast.Name) and node.func.id == "zip":
+            # `strict` is a guard, as an assertion is: lists as long as each other give the same without it.
+            node.keywords = [keyword for keyword in node.keywords if keyword.arg != "strict"]
         if isinstance(node.func, ast.Name) and node.func.id == "range" and node.args:
             bound = node.args[0] if len(node.args) == 1 else node.args[1]
             if bound.lineno == bound.end_lineno:
@@ -442,6 +445,8 @@ class _Python(ast.NodeVisitor):
         self._change(node, "pass", "removed")
 
     def visit_Assign(self, node: ast.Assign) -> None:
+        if SPEED_ONLY.search(self.lines[node.lineno - 1]):
+            return  # on all of its lines
         # Without a first assignment a name is unknown, which anybody would see; a place in something has a value.
         if all(isinstance(target, ast.Attribute | ast.Subscript) for target in node.targets):
             self._change(node, "pass", "removed")

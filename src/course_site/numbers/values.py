@@ -65,7 +65,7 @@ class Result:
     @property
     def spread(self) -> float | None:
         """Half the interval that is stated (`spread.interval`), relative to the value; None for text."""
-        if self.resamples is None or np.ndim(self.resamples) == 0 or not self.value:
+        if np.ndim(self.resamples) == 0 or not self.value:  # text's None has no dimension either
             return None
         low, high = interval(self.resamples)
         return (high - low) / 2 / abs(self.value)
@@ -127,9 +127,7 @@ class Scope:
         from difflib import get_close_matches
 
         known = [*self.defines, *self.leaf_names()]
-        close = get_close_matches(".".join(parts[:-1]) or parts[0], known, n=1) or get_close_matches(
-            ".".join(parts), known, n=1
-        )
+        close = get_close_matches(".".join(parts[:-1]), known) or get_close_matches(".".join(parts), known)
         return f"; did you mean {close[0]!r}?" if close else ""
 
     def _resolve_define(self, name: str) -> Resolved:

@@ -88,10 +88,8 @@ def _never_returning(tree: ast.Module) -> frozenset[str]:
     )
 
 
-def _is_refusal(call: ast.AST, refusing: frozenset[str]) -> bool:
+def _is_refusal(call: ast.Call, refusing: frozenset[str]) -> bool:
     """True for a call of a function that only ever raises, by its name or as a method of the same object."""
-    if not isinstance(call, ast.Call):
-        return False
     function = call.func
     if isinstance(function, ast.Attribute):
         owner = function.value
