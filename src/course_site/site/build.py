@@ -38,11 +38,14 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
         from course_site.pages import bibliography
         from course_site.site.links import check
 
-        wrong = check(new, bibliography.load(root / "docs" / "bibliography.toml"))
+        sources = root / "docs" / "bibliography.toml"
+        wrong = check(new, bibliography.load(sources) if sources.exists() else ())
         if wrong:
             for line in wrong:
                 print(f"  {line}", file=sys.stderr)
-            raise BuildFailed(f"{len(wrong)} broken link{'s' * (len(wrong) != 1)} or typed numbers")
+            typed = sum("typed number" in line for line in wrong)
+            counts = [(len(wrong) - typed, "broken link"), (typed, "typed number")]
+            raise BuildFailed(" and ".join(f"{n} {what}{'s' * (n != 1)}" for n, what in counts if n))
         _swap(new, root / "site", scratch / "old")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
