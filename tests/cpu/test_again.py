@@ -9,6 +9,7 @@ from mkdocs.config import load_config
 from mkdocs.structure.pages import Page
 
 from course_site.site import again
+from course_site.site.kept import Kept
 
 HOOK = """
 from mkdocs.plugins import event_priority
@@ -36,8 +37,7 @@ validation: {links: {not_found: warn, anchors: warn}}
 def site(tmp_path, monkeypatch):
     """Builds a site of two pages, and hands out its files and the pages that were rendered."""
     monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
-    monkeypatch.setattr(again, "_rendered", {})
-    monkeypatch.setattr(again, "_searched", {})
+    monkeypatch.setattr(again, "KEPT", Kept("build"))
     (tmp_path / "docs").mkdir()
     (tmp_path / "hook.py").write_text(HOOK)
     (tmp_path / "mkdocs.yml").write_text(CONFIG)
@@ -68,8 +68,7 @@ def test_only_the_edited_page_is_rendered_and_all_is_as_if_made_anew(site, monke
     _, first = site()
     write(site.root, "two", "# Two\n\n## Part\n\nOther words.\n")
     second, again_rendered = site()
-    again._rendered.clear()
-    again._searched.clear()
+    again.KEPT.pages.clear()
     anew, _ = site()
 
     assert (first, again_rendered) == (["index.html", "two.html"], ["two.html"])

@@ -40,7 +40,7 @@ def repository(tmp_path_factory):
         if name and (REPOSITORY / name).is_file():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(REPOSITORY / name, root / name)
-    for made in ("charts", "executed"):  # found again by what they were made from
+    for made in ("charts", "executed", "kept"):  # found again by what they were made from
         if (REPOSITORY / ".cache" / made).is_dir():
             shutil.copytree(REPOSITORY / ".cache" / made, root / ".cache" / made)
     done = build(root)

@@ -20,7 +20,7 @@ from course_kernels.gemm_fp8 import k01_triton as fp8_triton
 from course_kernels.reduction import k05_triton
 from course_kernels.vector_add import k02_triton
 
-CAPABILITIES = (80, 86, 89, 90, 100, 120)
+CAPABILITIES = (80, 89, 90, 100, 120)
 SHORT = {2: "bf16", 4: "fp32"}
 OF_INTEREST = r"\b(USETMAXREG|HGMMA|QGMMA|UTCHMMA|HMMA|UTMALDG|UTMASTG|LDGSTS|LDG|LDL|STL)\b"
 

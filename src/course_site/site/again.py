@@ -1,24 +1,24 @@
-"""What a served site need not do again after an edit: pages whose Markdown is the same as at the build before.
+"""What a build need not do again after an edit: pages whose Markdown is the same as at the build before.
 
 MkDocs turns every page into HTML at every build, and Material reads every page for the search. Both depend on little
-more than the page's own text, so what came out is kept, in memory, by all that went in.
+more than the page's own text, so what came out is kept by all that went in.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable
+import re
+from collections.abc import Callable
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
+from course_site.site.kept import KEPT, digest
+
 # What `Page.render` leaves on a page.
 RESULTS = ("content", "toc", "_title_from_render", "present_anchor_ids", "links_to_anchors")
-
-_rendered: dict[str, tuple[Hashable, dict[str, Any]]] = {}
-_searched: dict[str, tuple[Hashable, list[dict[str, Any]]]] = {}
 
 
 class _Heard(logging.Handler):
@@ -41,14 +41,10 @@ def render_once(page: Page, config: MkDocsConfig, files: Files) -> None:
 
     def kept(config: MkDocsConfig, files: Files) -> None:
         # Links are looked up among the files and written relative to this one.
-        uris = tuple((file.src_uri, file.url, file.inclusion.name) for file in files)
-        key = (
-            page.markdown,
-            page.file.src_uri,
-            hash(uris),
-            repr((config.markdown_extensions, config.mdx_configs)),
-        )
-        found = _rendered.get(page.file.src_uri)
+        uris = [(file.src_uri, file.url, file.inclusion.name) for file in files]
+        settings = re.sub(r" at 0x[0-9a-f]+", "", repr((config.markdown_extensions, config.mdx_configs)))
+        key = digest(page.markdown, page.file.src_uri, uris, settings)
+        found = KEPT.pages.get(("html", page.file.src_uri))
         if found is not None and found[0] == key:
             page.__dict__.update(found[1])
             page.links_to_anchors = _in_these(files, found[1]["links_to_anchors"])
@@ -60,18 +56,21 @@ def render_once(page: Page, config: MkDocsConfig, files: Files) -> None:
         finally:
             log.removeHandler(heard)
         if heard.any:
-            _rendered.pop(page.file.src_uri, None)
+            KEPT.pages.pop(("html", page.file.src_uri), None)
         else:
-            _rendered[page.file.src_uri] = (key, {name: page.__dict__.get(name) for name in RESULTS})
+            results = {name: page.__dict__.get(name) for name in RESULTS}
+            links = results["links_to_anchors"]
+            results["links_to_anchors"] = links and {file.src_uri: anchors for file, anchors in links.items()}
+            KEPT.pages["html", page.file.src_uri] = key, results
 
     page.render = kept  # type: ignore[method-assign]
 
 
-def _in_these(files: Files, links: dict[Any, dict[str, str]] | None) -> dict[Any, dict[str, str]] | None:
+def _in_these(files: Files, links: dict[str, dict[str, str]] | None) -> dict[Any, dict[str, str]] | None:
     """The same links to the same files as objects of this build, so that their anchors are checked anew."""
     if links is None:
         return None
-    named = {files.get_file_from_path(file.src_uri): anchors for file, anchors in links.items()}
+    named = {files.get_file_from_path(uri): anchors for uri, anchors in links.items()}
     return {file: anchors for file, anchors in named.items() if file is not None}
 
 
@@ -84,13 +83,13 @@ def search_once(config: MkDocsConfig) -> None:
     add = index.add_entry_from_context
 
     def kept(page: Page) -> None:
-        key = (page.url, page.title, page.content, repr(page.meta))
-        found = _searched.get(page.file.src_uri)
+        key = digest(page.url, page.title, page.content, page.meta)
+        found = KEPT.pages.get(("search", page.file.src_uri))
         if found is not None and found[0] == key:
             index.entries += [dict(entry) for entry in found[1]]
             return
         before = len(index.entries)
         add(page)
-        _searched[page.file.src_uri] = (key, [dict(entry) for entry in index.entries[before:]])
+        KEPT.pages["search", page.file.src_uri] = key, [dict(entry) for entry in index.entries[before:]]
 
     index.add_entry_from_context = kept

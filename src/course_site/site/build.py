@@ -36,9 +36,11 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
         if subprocess.run(command, cwd=root, env=environment).returncode:
             raise BuildFailed("the build failed, see above")
         from course_site.pages import bibliography
+        from course_site.site.kept import SEEN
         from course_site.site.links import check
 
         sources = root / "docs" / "bibliography.toml"
+        SEEN.read(root)
         wrong = check(new, bibliography.load(sources) if sources.exists() else ())
         if wrong:
             for line in wrong:
@@ -46,6 +48,7 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
             typed = sum("typed number" in line for line in wrong)
             counts = [(len(wrong) - typed, "broken link"), (typed, "typed number")]
             raise BuildFailed(" and ".join(f"{n} {what}{'s' * (n != 1)}" for n, what in counts if n))
+        SEEN.write(root)
         _swap(new, root / "site", scratch / "old")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -6,7 +6,6 @@ The edition and two switches come from the environment: COURSE_EDITION, COURSE_D
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
 from pathlib import Path
@@ -31,6 +30,7 @@ from course_site.sessions.stops import FOLDER
 from course_site.sessions.views import as_plain
 from course_site.site import again, ledger, ledger_pages, navigation
 from course_site.site.course import Course, load_course
+from course_site.site.kept import KEPT, digest
 from course_site.site.notebook import published_notebook
 from course_site.site.quiet import quieten
 from course_site.site.render.page import render_course
@@ -65,6 +65,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     root = Path(config.config_file_path).parent
     draft = os.environ.get("COURSE_DRAFT") == "1"
     rebuilt = os.environ.get("COURSE_REBUILT") == "1"
+    KEPT.read(root)
     course = load_course(root, os.environ.get("COURSE_EDITION"), draft=draft, rebuilt=rebuilt)
     _build.course = course
     _build.rendered = render_course(course)
@@ -123,14 +124,13 @@ def _check_sources(course: Course) -> None:
     files = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
     for file in files:
         if file.is_file() and "__pycache__" not in file.parts:
-            for finding in _lint(file, file.read_bytes(), frozenset(course.sources)):
-                course.problem(file.relative_to(course.root), f"typed number at line {finding}")
-
-
-@functools.lru_cache(maxsize=4096)
-def _lint(file: Path, content: bytes, keys: frozenset[str]) -> list[lint.Finding]:
-    """Findings of one file; the content is only there so that a served site looks again after an edit."""
-    return lint.lint_file(file, keys=keys)
+            name = digest("file", file.suffix, file.read_bytes(), sorted(course.sources))
+            if not KEPT.is_clean(name):
+                found = lint.lint_file(file, keys=course.sources)
+                for finding in found:
+                    course.problem(file.relative_to(course.root), f"typed number at line {finding}")
+                if not found:
+                    KEPT.clean(name)
 
 
 def _by_uri() -> dict[str, Page]:
@@ -209,5 +209,6 @@ def on_page_content(content: str, page: SitePage, config: MkDocsConfig, files: F
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write the ledger for programs."""
+    """Write the ledger for programs, and what the next build need not do again."""
+    KEPT.write(Path(config.config_file_path).parent)
     write_atomically(Path(config.site_dir) / "ledger.json", ledger.ledger_json(_build.entries))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from course_site.numbers.lint import BARE, CHOICE
 from course_site.numbers.typed_numbers import FILL, HEADER_UNIT, NUMBER, RATE, TIME, in_sentence
 from course_site.pages.plain_text import CITE, HELD, plain_words, sentences
+from course_site.site.kept import SEEN, digest
 
 # Elements that stand in a line of text; whatever else there is begins a text of its own.
 _IN_LINE = frozenset(
@@ -202,9 +203,14 @@ def typed_numbers(pieces: list[Piece], keys: Collection[str]) -> Iterator[tuple[
 def _typed_in(
     text: str, in_claim: bool, condition: str | None, keys: frozenset[str]
 ) -> tuple[tuple[str, str], ...]:
+    name = digest("seen", text, in_claim, condition, sorted(keys) if "[^" in text else "")
+    if SEEN.is_clean(name):
+        return ()
     found = []
     for start, end in sentences(text):
         sentence = text[start:end]
         if not any(key in keys for key in CITE.findall(sentence)):
             found += [hit[1:] for hit in in_sentence(sentence, in_claim=in_claim, condition=condition)]
+    if not found:
+        SEEN.clean(name)
     return tuple(found)

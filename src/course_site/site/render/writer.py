@@ -6,7 +6,6 @@ place and is swapped for the HTML afterwards. `Rendered.inlined()` does both for
 
 from __future__ import annotations
 
-import functools
 import html
 import posixpath
 import re
@@ -23,6 +22,7 @@ from course_site.pages.page import Page
 from course_site.pages.verbatim import outside_verbatim
 from course_site.site import ledger
 from course_site.site.course import Course
+from course_site.site.kept import KEPT, digest
 from course_site.site.render.rendered import Rendered
 from course_site.site.seen import GIVEN, MADE
 
@@ -227,9 +227,14 @@ class Writer:
         return self.slot(f'<figure class="{css}">{svg}{data}</figure>') + below
 
 
-@functools.lru_cache(maxsize=32768)  # most of a page is as it was before the last edit
 def _typed_numbers(text: str, keys: frozenset[str], **allowed: Any) -> list[lint.Finding]:
-    return lint.find_typed_numbers(text, keys=keys, **allowed)
+    name = digest("text", text, sorted(keys), sorted(allowed.items()))  # most of a page is as it was before
+    if KEPT.is_clean(name):
+        return []
+    found = lint.find_typed_numbers(text, keys=keys, **allowed)
+    if not found:
+        KEPT.clean(name)
+    return found
 
 
 def _unbroken(text: str) -> str:
