@@ -126,13 +126,13 @@ AREAS = {
         4,
     ),
     "values": Area(
-        tuple(f"src/course_site/numbers/{name}.py" for name in ("values", "spread")),
-        {"*/spread.py": _cpu("values", "runs", "render", "computed"), "*": _cpu("values", "render", "computed")},
+        tuple(f"src/course_site/numbers/{name}.py" for name in ("values", "spread", "units", "tied")),
+        {"*/spread.py": _cpu("values", "runs", "render", "computed"), "*": _cpu("tied", "values", "render", "computed")},
         5,
     ),
     "claims": Area(
-        ("src/course_site/numbers/claims.py",),
-        {"*": _cpu("values", "render", "computed")},
+        tuple(f"src/course_site/numbers/{name}.py" for name in ("claims", "bounds")),
+        {"*": _cpu("bounds", "values", "render", "computed")},
         3,
     ),
     "record": Area(
