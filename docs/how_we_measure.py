@@ -608,7 +608,8 @@ record(
 # {{ multiply.fp16.n8192.of_peak:.0%}} of it here. They ran one after the
 # other and not in turns, so we make no sentence of the difference.
 #
-# All other timings on this site use random inputs from a normal distribution, never zeros.
+# All other timings on this site use random inputs, never zeros. Most are drawn from a normal distribution; where a
+# problem wants others, such as colours between 0 and 1, its `problem.py` says which.
 
 # %% [markdown]
 # ## What we do not know

@@ -226,8 +226,8 @@ record(card=card)
 #
 # One number no question brings out: how many lanes an SM has. In the H200's generation it is
 # 128 [^lockwood-h100], in four quarters, each with its own scheduler [^nvidia-partitions]. Do not take it on
-# trust. Further down, a measurement will find it. And do not take everything from a data sheet: NVIDIA's says 50 MB of
-# L2 for the H200 [^nvidia-h200]. The drawing below believes the card.
+# trust. Further down, a measurement will find it. And do not look for everything on a data sheet: that of the H200
+# does not say how large its L2 is [^nvidia-h200]. The drawing below asks the card.
 #
 # /// predict | How many cooks can be inside at the same time, cooking or waiting?
 # Rooms, times rows in a room, times 32.

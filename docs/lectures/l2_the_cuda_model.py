@@ -415,7 +415,7 @@ record(
 #   - ["Triton, a run of pixels a program", "**{{ grey.triton.of_peak:.1%}}**", "{{ grey.triton.us:.0f }}"]
 #   - ["PyTorch, `picture @ weights`", "**{{ grey.product.of_peak:.1%}}**", "{{ grey.product.us:.0f }}"]
 #   - ["PyTorch, written out", "**{{ grey.written_out.of_peak:.1%}}**", "{{ grey.written_out.us:.0f }}"]
-#   - ["*the floor*", "*all of it*", "*{{ grey.cuda.floor_us:.0f }}*"]
+#   - ["*the floor*", "*all of it*", "*{{ grey.cuda.us * grey.cuda.of_peak:.0f }}*"]
 # ///
 #
 # /// claim | grey.cuda.of_peak > 0.6
@@ -437,10 +437,17 @@ record(
 #
 # /// claim | grey.written_out.us > 3 * grey.cuda.us
 # The line that everybody writes needs {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. The
-# card's counters say why. It runs {{ traffic.written_out.kernels }} kernels, and each one reads its inputs from memory
-# and writes its result back: {{ traffic.written_out.gb:.1f }} GB over the stairs, where ours moves
-# {{ traffic.cuda.gb:.1f }} GB. Not one of those kernels is bad. There are too many of them. Making one kernel of
-# several is called *fusing*, and it is half of this course.
+# card's counters say why: {{ traffic.written_out.kernels }} kernels and {{ traffic.written_out.gb:.1f }} GB over the
+# stairs, where ours moves {{ traffic.cuda.gb:.1f }} GB. What is the rest? By hand it is two things.
+#
+# - *Two colours for nothing.* A product wants one colour, 4 bytes of every 12, and memory hands out whole pieces. So
+#   each of the three products fetches the whole picture, {{ traffic.cuda.read_gb:.1f }} GB, where one visit would do for
+#   all: {{ 2 * traffic.cuda.read_gb:.1f }} GB too many.
+# - *There and back.* What one kernel writes, the next one reads: four lists of a third of the picture each, down the
+#   stairs and up again. That is {{ 8 * traffic.cuda.read_gb / 3:.1f }} GB.
+#
+# Not one of those kernels is bad, and none of them can help it: each sees only its own line. Making one kernel of
+# several is called *fusing*. It spares you both, and it is half of this course.
 # /// otherwise
 # PyTorch, written out, needs {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. It runs
 # {{ traffic.written_out.kernels }} kernels and moves {{ traffic.written_out.gb:.1f }} GB, ours one and

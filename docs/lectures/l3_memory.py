@@ -424,7 +424,8 @@ record(
 # ///
 #
 # And the odd stair. Many repeat a number of 2024: 478.8 ticks for *global memory* [^luo2024]. Its authors found
-# later that the L2 has two halves, and that the far one answers later [^luo2025]. Look at the stairs again: at 32 MiB,
+# later that the L2 has two halves, and that the far one answers later [^luo2025]; NVIDIA had drawn the two halves when
+# the A100 came [^nvidia-ampere]. Look at the stairs again: at 32 MiB,
 # too much for one half and too little for the pantry, our card says {{ chase.k32768:.0f }}, while the pantry
 # takes {{ hop.hbm:.0f }}. Trips to the far end of the counter, or short trips and long ones mixed: an average does not
 # tell. Either way it is not yet the pantry.
@@ -433,8 +434,8 @@ record(
 # The HBM of their card hands out less than half the bytes that ours does. Yet a trip takes about the same number of
 # ticks. Is that a contradiction?
 # /// answer
-# No. Bandwidth is how wide the hall is, latency is how long. A newer HBM comes in more and wider stacks: more trips
-# side by side, each about as long as before. That is why so much of this trade is about having enough trips under way.
+# No. Bandwidth is how much comes down the hall in a tick, latency is how long the hall is. A newer HBM sends more bits
+# over each of its wires in the same time: more arrives, and each trip is about as long as before. That is why so much of this trade is about having enough trips under way.
 # ///
 
 # %% [markdown]

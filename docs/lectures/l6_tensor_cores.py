@@ -983,7 +983,7 @@ record(
 #   - [TF32, "{{ speed.tf32.tflops:.0f }}", "{{ speed.tf32.of_peak:.0%}}", "{{ error.tf32.rms:,.0f}}", "{{ error.tf32.worst:,.0f}}", "bytes: it is stored as fp32"]
 #   - [fp16, "{{ speed.fp16.tflops:.0f }}", "{{ speed.fp16.of_peak:.0%}}", "{{ error.fp16.rms:,.0f}}", "{{ error.fp16.worst:,.0f}}", "range: past 65504 all is infinite"]
 #   - [bf16, "{{ speed.bf16.tflops:.0f }}", "{{ speed.bf16.of_peak:.0%}}", "{{ error.bf16.rms:,.0f}}", "{{ error.bf16.worst:,.0f}}", precision]
-#   - ["FP8, e4m3", "{{ speed.fp8.tflops:.0f }}", "{{ speed.fp8.of_peak:.0%}}", "{{ error.fp8.rms:,.0f}}", "{{ error.fp8.worst:,.0f}}", "both: it needs a scale"]
+#   - ["FP8, e4m3, fast accumulation", "{{ speed.fp8.tflops:.0f }}", "{{ speed.fp8.of_peak:.0%}}", "{{ error.fp8.rms:,.0f}}", "{{ error.fp8.worst:,.0f}}", "both: it needs a scale"]
 # caption: "Errors are in millionths of the size of the truth: rms over all elements, and the worst one. Speed and error come from different runs of the same library."
 # ///
 #

@@ -710,7 +710,7 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 # %% [markdown]
 # ## What is still lost
 #
-# The hardest race: N = 16384, d = 128, against the best that PyTorch can call.
+# The hardest race: N = 16384, d = 128, against the strongest that PyTorch brings along.
 #
 # /// predict | The same loop in a page of Triton. How close does it come to cuDNN?
 # Half · four fifths · level.

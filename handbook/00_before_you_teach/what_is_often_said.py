@@ -175,7 +175,7 @@ record(
 # ### "40 lines of Triton do what 600 lines of CUDA do"
 #
 # - *Often said:* 40 against 600, the same thing.
-# - **True:** not the same thing. Some 600 lines is a *Hopper* kernel with tensor cores; the last fp32 kernel of the well-known ladder has 186 [^boehm2022]. And the Triton kernel multiplies on tensor cores, so against the fp32
+# - **True:** not the same thing. Some 600 lines is a *Hopper* kernel with tensor cores; the last fp32 kernel of the well-known ladder has 186, its comments counted [^boehm2022]. And the Triton kernel multiplies on tensor cores, so against the fp32
 #   ladder it is not equal but far ahead: ours has {{ l6.climb.triton.tflops / l5.ladder.persistent.tflops:.0f }} times the TFLOP/s of our last fp32 kernel.
 # - *How we know:* [our own files, counted](../06_delivery_craft/w3_abstraction_ladder.py), and L6.
 #

@@ -86,7 +86,7 @@ record(
 # ### The cache: what one token weighs
 #
 # Attention looks back at every earlier token, so their keys and values are kept. The shapes are those of Llama 3.1
-# 70B [^meta-llama31]: 80 layers, 8 key heads of 128. Then six requests, the old way and in pages.
+# 70B, 80 layers and 8 key heads of 128 [^meta-llama31]. Then six requests, the old way and in pages.
 
 # %%
 LAYERS, KEY_HEADS, D = 80, 8, 128
@@ -341,7 +341,7 @@ record(ends={f"bits{bits}": quantity(rows) for bits, rows in ends.items()})
 
 # %% [markdown]
 # {{ ends.bits16:.0f}}, {{ ends.bits8:.0f}} and {{ ends.bits4:.0f}}. The authors of MARLIN, a kernel for four-bit weights and 16-bit arithmetic, report close to
-# the full factor of four up to 16 to 32 rows, and a gain that fades by 64 to 128 [^frantar2025]. A pencil forecast and a measurement by
+# the full factor of four up to 16 to 32 rows, and a gain that shrinks by 64 to 128, and is still there [^frantar2025]. A pencil forecast and a measurement by
 # somebody else, on another card, and the same shape. (With 8-bit weights *and* 8-bit arithmetic the flat roof rises as well, and the ridge in
 # rows is back where it was.)
 

@@ -1,7 +1,9 @@
 """Compile a `.cu` file with g++ and cuda_on_cpu.h, and launch a kernel of it on CPU tensors."""
 
+import contextlib
 import ctypes
 import functools
+import mmap
 import re
 import shutil
 import subprocess
@@ -73,6 +75,62 @@ def _library(gxx, text, flags):
     return library
 
 
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.mmap.restype = ctypes.c_void_p
+LIBC.mmap.argtypes = [
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_long,
+]
+LIBC.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+PAGE = mmap.PAGESIZE
+
+
+@contextlib.contextmanager
+def fenced(args):
+    """The tensors among the arguments, copied to where the system stops whoever reads or writes beside them.
+
+    Each storage ends where a page ends, but for what keeps it at a multiple of 16 bytes; the next page may not be
+    touched, nor the one before its first. Hands out the address of a tensor there; at the end all is copied back.
+    """
+    places, regions = {}, []
+    for tensor in (a for a in args if isinstance(a, torch.Tensor)):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() in places or not storage.nbytes():
+            continue
+        length = -(-storage.nbytes() // PAGE) * PAGE
+        region = LIBC.mmap(
+            None,
+            length + 2 * PAGE,
+            mmap.PROT_READ | mmap.PROT_WRITE,
+            mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+        assert region not in (None, ctypes.c_void_p(-1).value), "no memory for a fenced tensor"
+        for fence in (region, region + PAGE + length):
+            LIBC.mprotect(fence, PAGE, 0)
+        place = region + PAGE + length - -(-storage.nbytes() // 16) * 16
+        ctypes.memmove(place, storage.data_ptr(), storage.nbytes())
+        places[storage.data_ptr()] = place
+        regions.append((region, length + 2 * PAGE, place, storage))
+
+    def address_of(tensor):
+        start = tensor.untyped_storage().data_ptr()
+        return places.get(start, start) + tensor.data_ptr() - start
+
+    try:
+        yield address_of
+    finally:
+        for region, length, place, storage in regions:
+            ctypes.memmove(storage.data_ptr(), place, storage.nbytes())
+            LIBC.munmap(region, length)
+
+
 def build(folder, source, kernel, defines=None, text=None):
     """A function launch(grid, block, *args, shared_bytes=0) for one kernel; `text` replaces the file's own.
 
@@ -95,8 +153,12 @@ def build(folder, source, kernel, defines=None, text=None):
     }
 
     def launch(grid, block, *args, shared_bytes=0):
+        with fenced(args) as address_of:
+            run(grid, block, args, address_of, shared_bytes)
+
+    def run(grid, block, args, address_of, shared_bytes):
         held = [
-            ctypes.c_void_p(a.data_ptr()) if isinstance(a, torch.Tensor) else kinds[type(a)](a) for a in args
+            ctypes.c_void_p(address_of(a)) if isinstance(a, torch.Tensor) else kinds[type(a)](a) for a in args
         ]
         triple = ctypes.c_uint * 3
         sizes = [(*s, 1, 1, 1)[:3] if isinstance(s, tuple) else (s, 1, 1) for s in (grid, block)]

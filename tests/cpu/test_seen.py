@@ -140,6 +140,14 @@ def test_what_only_the_build_writes_is_refused_in_prose(tmp_path, monkeypatch, p
     assert any(said in line for line in problems(repository(tmp_path, monkeypatch, page)))
 
 
+def test_a_citation_that_nobody_resolved_is_named(tmp_path):
+    page = "<html><body><p>A model [^key]: 80 layers, and <code>[^a-z]</code>.</p></body></html>"
+    (tmp_path / "index.html").write_text(page)
+    assert check(tmp_path, ("key",)) == [
+        "index.html:1: [^key] stands there as it was typed: a colon behind it makes it no citation"
+    ]
+
+
 def test_the_built_site_is_looked_at_whole(tmp_path):
     page = "<html><body><main><p>It moves 3.9 TB/s.</p></main></body></html>"
     for name in ("index.html", "404.html", "numbers/l1.html", "handbook/run/l1.html"):

@@ -127,7 +127,10 @@ AREAS = {
     ),
     "values": Area(
         tuple(f"src/course_site/numbers/{name}.py" for name in ("values", "spread", "units", "tied")),
-        {"*/spread.py": _cpu("values", "runs", "render", "computed"), "*": _cpu("tied", "values", "render", "computed")},
+        {
+            "*/spread.py": _cpu("values", "runs", "render", "computed"),
+            "*": _cpu("tied", "values", "render", "computed"),
+        },
         5,
     ),
     "claims": Area(

@@ -121,14 +121,16 @@ def footnotes(keys: Iterable[str], entries: Mapping[str, Entry]) -> str:
     return "\n".join(f"[^{key}]: {reference(entries[key])}" for key in keys)
 
 
+OTHERS = "and others"  # the last of a list of authors that was cut
+
+
 def reference(entry: Entry) -> str:
     """One source as a line of Markdown."""
     names = entry.authors
-    people = (
-        f"{names[0]} et al."
-        if len(names) > 4
-        else " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
-    )
+    if len(names) > 4 or names[-1] == OTHERS:
+        people = f"{names[0]} et al."
+    else:
+        people = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
     place = f"{entry.where}, {entry.year}" if entry.where else str(entry.year)
     day = f"Read {entry.read.day} {entry.read:%B %Y}" if entry.read else "(read second-hand)"
     note = (

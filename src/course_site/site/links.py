@@ -188,6 +188,8 @@ def _check_words(house: _Site, name: str, keys: Collection[str]) -> Iterator[str
     words = house.page(name).words
     for line, excerpt, why in typed_numbers(words.pieces, keys) if words else ():
         yield f"{name}:{line}: typed number {excerpt!r}: {why}"
+    for line, mark in words.unresolved if words else ():
+        yield f"{name}:{line}: {mark} stands there as it was typed: a colon behind it makes it no citation"
 
 
 def _check_reference(house: _Site, name: str, reference: _Reference) -> str | None:

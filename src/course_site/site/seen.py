@@ -43,6 +43,7 @@ _CODE = frozenset({"code", "pre", "kbd", "samp", "math"})
 _UNIT = re.compile(rf"{RATE}|{TIME}|%")
 _ENDS_IN_NUMBER = re.compile(rf"^\s*{NUMBER}\s*$")
 _BEGINS_WITH_UNIT = re.compile(rf"\s*(?:{RATE}|{TIME})\s*[.,;]?\s*$")
+_RAW = re.compile(r"\[\^[\w.:-]+\]")
 _CELL_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])\d+(?:[.,]\d+)*")
 _SKIPPED = frozenset({"script", "style", "template", "noscript"})
 _FOOTNOTE = re.compile(r"fnref\d*:(.+)")
@@ -81,6 +82,7 @@ class Words:
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
+        self.unresolved: list[tuple[int, str]] = []  # citations that stand on the page as they were typed
         self._open: list[_Open] = []
         self._words: list[str] = []
         self._line = 0
@@ -138,6 +140,8 @@ class Words:
             if not self._words:
                 self._line = line
             held = bool(inside and inside.made)
+            if not held and (mark := _RAW.search(data)):
+                self.unresolved.append((line, mark[0]))
             if inside and inside.tag == "code" and not inside.kinds & {*MADE, "pre"}:  # within a line
                 held = not BARE.fullmatch(data)
                 if held:

@@ -113,7 +113,7 @@ def _note(writer: Writer, block: Block) -> None:
         name.strip(),
         expression.strip(),
         str(settings.get("unit", "1")),
-        writer.plain(settings.get("what", "")),
+        CITE.sub("", writer.plain(settings.get("what", ""))).strip(),
     )
 
 
