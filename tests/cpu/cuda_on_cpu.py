@@ -25,6 +25,7 @@ STAND_INS = Path(__file__).with_name("stand_ins")  # headers that a CPU has its 
 ENTRY = """
 extern "C" __attribute__((visibility("default")))
 const char *entry(const unsigned *grid, const unsigned *block, unsigned shared_bytes, void **arguments) {
+  if (block[0] * block[1] * block[2] > LAUNCH_BOUND) return "more threads than its launch bound allows";
   gridDim = {grid[0], grid[1], grid[2]};
   blockDim = {block[0], block[1], block[2]};
   fibers::shared_bytes = shared_bytes;
@@ -139,7 +140,10 @@ def build(folder, source, kernel, defines=None, text=None):
     gxx = shutil.which("g++") or pytest.skip("needs g++")
     text = source.read_text() if text is None else text
     text = SHARED_MEMORY.sub(_on_cpu, text)
-    macros = [f"-D{n}={v}" for n, v in {"KERNEL": kernel, **(defines or {})}.items()]
+    # A launch with more threads than a kernel was compiled for fails on a card.
+    bound = re.search(rf"__launch_bounds__\s*\(([^,()]+)[^()]*\)\s*{kernel}\s*\(", text)
+    defines = {"LAUNCH_BOUND": f"unsigned({bound[1] if bound else 1024})", **(defines or {})}
+    macros = [f"-D{n}={v}" for n, v in {"KERNEL": kernel, **defines}.items()]
     where = [f"-I{where}" for where in (STAND_INS, source.parent, SHARED)]
     library = folder / f"{kernel}.so"  # a file of its own, so that its static memory is its own
     shutil.copy(_library(gxx, f"{text}\n{ENTRY}", (*where, *macros)), library)

@@ -70,14 +70,10 @@ def bounds_of(condition: str) -> Bounds:
     return Bounds(tuple(ratios), tuple(apart))
 
 
-def sides(condition: str) -> list[tuple[frozenset[str], frozenset[str]]]:
-    """Of every comparison the names whose values are the smaller ones, and those whose values are the larger ones."""
-    found = []
-    for small, large in _pairs(ast.parse(condition.strip(), mode="eval").body):
-        ratio = _product(_monomial(large)[1], _monomial(small)[1], -1)
-        below = frozenset(name for name, power in ratio if power < 0)
-        found.append((below, frozenset(name for name, power in ratio if power > 0)))
-    return found
+def ratios(condition: str) -> list[Powers]:
+    """Of every comparison its larger side over its smaller one: who stands above the line has the larger value."""
+    pairs = _pairs(ast.parse(condition.strip(), mode="eval").body)
+    return [_product(_monomial(large)[1], _monomial(small)[1], -1) for small, large in pairs]
 
 
 def _pairs(tree: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:

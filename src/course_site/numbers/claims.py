@@ -9,13 +9,14 @@ nothing.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from course_site.numbers.bounds import sides
+from course_site.numbers.bounds import Powers, ratios
 from course_site.numbers.spread import interval
 from course_site.numbers.values import BadExpression, Resolved, Scope, parse
 
@@ -135,16 +136,17 @@ def unspoken(excerpt: str, condition: str, scope: Scope) -> str:
     if not theirs:
         return f"the sentence speaks of {who!r}, and no name of its condition does"
     wants = 1 if _OVERTAKES.search(said) else -1 if _FALLS_BEHIND.search(said) else 0
-    order = {sign for pair in sides(condition) for sign in _order(pair, theirs)}
+    order = {sign for ratio in ratios(condition) for sign in _order(ratio, theirs)}
     if wants and order and wants not in order:
         return f"the sentence says {excerpt!r}, and its condition says the other way round"
     return ""
 
 
-def _order(pair: tuple[frozenset[str], frozenset[str]], theirs: set[str]) -> Iterator[int]:
+def _order(ratio: Powers, theirs: set[str]) -> Iterator[float]:
     """1 where a comparison puts them behind, -1 where it puts them ahead."""
-    for names, sign in zip(pair, (-1, 1), strict=True):
-        for name in names & theirs:
+    for name, power in ratio:
+        if name in theirs:
+            sign = math.copysign(1, power)
             yield sign if name.rsplit(".", 1)[-1] in _TIMES else -sign
 
 
