@@ -179,6 +179,11 @@ FAULTS = {
     "chapter": [("handbook/w1_chapter.md", "handbook/w1_chapters.md")],
     "map page": [("handbook/w1_map.md", "handbook/w1_chapter.md")],
     "figure": [("board_w1.svg", "board_w9.svg")],
+    "hidden figure": [("docs/assets/figures/board_w1.svg", "docs/../.git/board_w1.svg")],
+    "no figure": [("docs/assets/figures/board_w1.svg", "docs/assets/board_w1.svg")],
+    "preflight": [('preflight = "nvidia-smi"', 'preflight = "nvidia-smi; rm -rf /"')],
+    "piped preflight": [('preflight = "nvidia-smi"', 'preflight = "curl x | sh"')],
+    "control": [("Say 1 1.", "Say \\u001b[31m1 1.")],
     "link": [("docs/w1.py#the-grid)", "docs/w1.py#the-grit)")],
     "strange link": [("docs/w1.py#the-grid)", "../elsewhere)")],
     "formula": [("Sharpen pencils.", "Write $x^2$ large.")],
@@ -225,7 +230,12 @@ SAID = {
     "stage": ["block 1, step 1, stage: the map names no `lab`"],
     "chapter": ["chapter: there is no page handbook/w1_chapters.md; did you mean handbook/w1_chapter.md?"],
     "map page": ["map_page: handbook/w1_chapter.md does not show it: write `/// session | w1` there"],
-    "figure": ["board, figure: there is no file docs/assets/figures/board_w9.svg"],
+    "figure": ["board, figure: docs/assets/figures/board_w9.svg is not this session's: call it board_w1.svg"],
+    "hidden figure": ["board, figure: docs/../.git/board_w1.svg: a page shows files below docs, handbook"],
+    "no figure": ["board, figure: there is no file docs/assets/board_w1.svg"],
+    "preflight": ["demo 1, preflight: mentors type it as it stands: write nvidia-smi or"],
+    "piped preflight": ["demo 1, preflight: mentors type it as it stands: write nvidia-smi or"],
+    "control": ["block 1, step 1, say: holds a control character"],
     "link": ["prepare 1: docs/w1.py has no heading #the-grit"],
     "strange link": ["prepare 1: the link to '../elsewhere' names no page"],
     "formula": ["prepare 2: holds a formula"],
@@ -691,6 +701,7 @@ def with_lab(root):
     home.mkdir(parents=True)
     shutil.copytree(REPOSITORY / "src/course_kernels/vector_add/lab", home / "lab")
     shutil.copy(REPOSITORY / "src/course_kernels/vector_add/problem.py", home)
+    write(root, "docs/w1.py", STUDENT.lstrip() + "#\n# /// lab | first_kernel\n# ///\n")
     change(
         root,
         ('about = "The', 'lab = "first_kernel"\nabout = "The'),
@@ -724,6 +735,13 @@ def test_a_step_brings_the_stage_that_is_typed_in_it(root):
     assert set(stage["type"]) == {"triton", "cuda"}
     assert stage["rescues"][0] == "nox -s lab -- first_kernel --stage 2"
     assert [step["stage"] for step in steps if step is not steps[2]] == [None] * 13
+
+
+def test_a_lab_of_another_session_is_not_this_ones(root):
+    with_lab(root)
+    write(root, "docs/w1.py", STUDENT.lstrip())
+    (line,) = complaints(root)
+    assert line.endswith("lab: docs/w1.py does not have it: write `/// lab | first_kernel` there")
 
 
 def test_a_stage_that_the_lab_has_not(root):

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from course_labs.lab import Lab, LabError, find_labs
 from course_site.numbers.values import ExpressionError, Scope
+from course_site.pages.addresses import shown_file
 from course_site.pages.headings import headings
 from course_site.pages.page import Page
 from course_site.pages.plain_text import without_code
@@ -109,6 +110,13 @@ def measured_commands(page: Page) -> dict[str, str]:
     return {}
 
 
+# What a mentor types the day before: it asks and measures, and does nothing else.
+_PREFLIGHT = re.compile(
+    r"(?:PYTHONPATH=src )?(?:nvidia-smi|python -m course_kernels\.\w+"
+    r"|python -c \"from course_kernels[\w.]* import (\w+); print\(\1\(\)\)\")(?: [\w./,=:+-]+)*"
+)
+
+
 def one_line(command: str) -> str:
     """A command without the ends of its lines."""
     return " ".join(command.replace("\\\n", " ").split())
@@ -153,8 +161,15 @@ class _Checker:
         student = session.student_page
         if student and not student.startswith("docs/"):
             self.wrong("student_page", f"{student} does not lie in docs/, where the students' pages are")
-        if session.figure and not (self.course.root / session.figure).is_file():
-            self.wrong("board, figure", f"there is no file {session.figure}")
+        if session.figure and not session.figure.endswith(f"/board_{session.id}.svg"):
+            self.wrong(
+                "board, figure", f"{session.figure} is not this session's: call it board_{session.id}.svg"
+            )
+        elif session.figure:
+            try:
+                shown_file(self.course.root, session.figure)
+            except ValueError as error:
+                self.wrong("board, figure", str(error))
 
     def check_lab(self) -> None:
         session = self.session
@@ -164,6 +179,12 @@ class _Checker:
         if lab is None:
             self.wrong("lab", f"there is no lab {session.lab!r}; there are {', '.join(self.labs) or 'none'}")
             return
+        page = self.pages.get(session.student_page)
+        mark = rf"^///[ \t]+lab[ \t]*\|[ \t]*{re.escape(session.lab)}[ \t]*$"
+        if page and not any(re.search(mark, cell.source, re.MULTILINE) for cell in page.cells):
+            self.wrong(
+                "lab", f"{session.student_page} does not have it: write `/// lab | {session.lab}` there"
+            )
         for step in session.steps():
             if step.stage > len(lab.stages):
                 self.wrong(
@@ -180,6 +201,11 @@ class _Checker:
         for i, demo in enumerate(session.demos, 1):
             if demo.fallback:
                 self.check_target(f"demo {i}, fallback", demo.fallback)
+            if not _PREFLIGHT.fullmatch(one_line(demo.preflight)):
+                self.wrong(
+                    f"demo {i}, preflight",
+                    "mentors type it as it stands: write nvidia-smi or `python -m course_kernels.…` with plain options",
+                )
             wanted = commands.get(demo.name)
             if wanted is not None and page and one_line(demo.command) != one_line(wanted):
                 self.wrong(f"demo {i}, command", f"is not what {page.path} measures: {one_line(wanted)}")

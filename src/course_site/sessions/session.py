@@ -283,6 +283,11 @@ def is_idle(fingers: str) -> bool:
     return bool(words & _PASSIVE) and not words - _PASSIVE - _FILLER
 
 
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
+)  # also what turns the writing round
+
+
 class _Table:
     """One table of the file, read leniently: what is wrong is noted with its place, and reading goes on."""
 
@@ -314,6 +319,8 @@ class _Table:
             self.wrong(key, f"is not a text: {value!r}")
         elif not value.strip():
             self.wrong(key, f"is empty: write {needed}" if needed else "is empty: fill it or take it out")
+        elif odd := _CONTROL.search(value):
+            self.wrong(key, f"holds a control character, {odd[0]!r}: take it out")
         else:
             limit = LIMITS.get(key) if self.where.startswith("block") else None
             length = len(visible(value))

@@ -12,6 +12,9 @@ from pathlib import Path
 from course_site.records.environments import with_source
 
 
+_SWITCHES = ("COURSE_EDITION", "COURSE_DRAFT", "COURSE_REBUILT")
+
+
 class BuildFailed(RuntimeError):
     """The site was not built and site/ is as it was; the message is one line."""
 
@@ -26,7 +29,9 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
     cache.mkdir(exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="build-", dir=cache))
     try:
-        environment = with_source(root, os.environ) | {"NO_MKDOCS_2_WARNING": "1"}
+        # What is left of somebody's earlier try decides nothing.
+        environment = {k: v for k, v in with_source(root, os.environ).items() if k not in _SWITCHES}
+        environment |= {"NO_MKDOCS_2_WARNING": "1"}
         if slug:
             environment |= {"COURSE_EDITION": slug, "COURSE_REBUILT": "1"}
         if draft:
