@@ -11,7 +11,6 @@ from pathlib import Path
 
 from course_site.records.environments import with_source
 
-
 _SWITCHES = ("COURSE_EDITION", "COURSE_DRAFT", "COURSE_REBUILT")
 
 

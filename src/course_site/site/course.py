@@ -19,6 +19,7 @@ from course_site.numbers.values import Scope
 from course_site.pages import bibliography, glossary
 from course_site.pages.page import Page, PageError, find_pages
 from course_site.records import physics, runs, tested
+from course_site.records.consistent import NOT_CHECKED, doubt_of_commit, doubts
 from course_site.records.manifest import strangers
 from course_site.records.record import Record, RecordError, record_path, stale_reasons
 from course_site.sessions import checks
@@ -232,11 +233,26 @@ def _load_state(course: Course, page: Page) -> str:
                 f"its record was made from files that differ from their commit: commit them, then {again}",
             )
     if not reasons and not made_up:
+        _check_record(course, path, record)
         return state
     if not (awaited or course.draft):
         for reason in reasons:
             course.problem(page.path, f"is stale: {reason} since the record was made; {again}")
     return "waiting" if awaited else "stale"
+
+
+def _check_record(course: Course, path: Path, record: Record) -> None:
+    """What stands in a record several times agrees, and its commit is one of ours."""
+    place, provenance = path.relative_to(course.root), record.meta["provenance"]
+    if provenance.get("fake"):
+        return
+    again = "restore it with git, or measure it again"
+    for doubt in doubts(record, path.relative_to(course.root / "records").parts[0]):
+        course.problem(place, f"{doubt}; {again}")
+    if path.is_relative_to(course.root / "records" / course.reference):
+        doubt = doubt_of_commit(course.root, str(provenance["commit"]), str(provenance["date"]))
+        if doubt and doubt != NOT_CHECKED:
+            course.problem(place, f"{doubt}; {again}")
 
 
 def _check_waiting(course: Course) -> None:

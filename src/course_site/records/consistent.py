@@ -1,0 +1,81 @@
+"""Whether a record agrees with itself, and with the history it names.
+
+A checksum keeps accidents out, and nobody who means it: two lines of Python seal whatever they like. So what stands in
+a record several times must agree. It makes a forgery work, and does not make it impossible (`How we measure` says so).
+"""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from course_site.numbers.values import walk_leaves
+from course_site.records.record import Record
+
+EXACT = 1e-3  # of quantiles and the samples they are of
+THINNED = 0.05  # of the median, where a part of the samples is kept
+NOT_CHECKED = "not checked"
+
+
+def doubts(record: Record, slug: str, now: datetime | None = None) -> Iterator[str]:
+    """What in a record does not agree with the rest of it, each in one line."""
+    provenance = record.meta["provenance"]
+    if record.edition.get("slug") != slug:
+        yield f"it lies in records/{slug} and is of {record.edition.get('slug')}"
+    try:
+        date = datetime.fromisoformat(str(provenance["date"]))
+    except ValueError:
+        yield f"its date is none: {provenance['date']!r}"
+    else:
+        if date > (now or datetime.now(UTC)):
+            yield f"it was made on {date:%d %B %Y}, which is to come"
+    for name, leaf in walk_leaves(record.names):
+        if leaf["kind"] == "measurement":
+            yield from (f"{name}: {doubt}" for doubt in _of_measurement(leaf))
+
+
+def _of_measurement(leaf: dict[str, Any]) -> Iterator[str]:
+    samples = np.asarray(leaf["samples_us"], dtype=float)
+    quantiles = {float(q): float(value) for q, value in leaf["quantiles_us"].items()}
+    if not samples.size or not (samples > 0).all():
+        yield "its samples are no times"
+        return
+    whole = samples.size == leaf["n"]
+    for q, stated in quantiles.items() if whole else [(0.5, quantiles[0.5])]:
+        found = float(np.quantile(samples, q))
+        if abs(found / stated - 1) > (EXACT if whole else THINNED):
+            yield f"its samples have the {q:g} quantile {found:.4g} µs, and it states {stated:.4g}"
+    least, most = quantiles.get(0.0, samples.min()), quantiles.get(1.0, samples.max())
+    beside = [value for value in (*samples, *leaf["blocks_us"]) if not least * 0.999 <= value <= most * 1.001]
+    if beside:
+        yield f"{beside[0]:.4g} µs lies outside of its least and its most, {least:.4g} and {most:.4g}"
+    if leaf["error"] > leaf["allowed"]:
+        yield f"its error {leaf['error']:.3g} is above what is allowed, {leaf['allowed']:.3g}"
+
+
+@functools.lru_cache(maxsize=64)
+def doubt_of_commit(root: Path, commit: str, date: str) -> str:
+    """What speaks against the commit a record names; empty if nothing does, NOT_CHECKED without its history."""
+    if _git(root, "rev-parse", "--is-shallow-repository") != "false":
+        return NOT_CHECKED
+    made = _git(root, "log", "-1", "--format=%cI", commit, "--")
+    if not made:
+        return f"it names the commit {commit[:12]}, which this repository does not have"
+    if datetime.fromisoformat(made) > datetime.fromisoformat(date):
+        return f"it was made before the commit it names, {commit[:12]}"
+    return ""
+
+
+def _git(root: Path, *arguments: str) -> str:
+    """What git answers; empty where there is no git, no repository or no answer."""
+    try:
+        done = subprocess.run(("git", *arguments), cwd=root, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
