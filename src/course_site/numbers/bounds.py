@@ -1,6 +1,6 @@
 """What the condition of a claim holds up: the least and the most that a ratio can be while it is true.
 
-`a.us < 0.5 * b.us` says that b takes at least twice the time of a; `abs(a / b - 1) < 0.06` that they differ by 6 % at
+`a.us < 0.5 * b.us` says of b over a that it is at least 2; `abs(a / b - 1) < 0.06` that they differ by 6 % at
 most. A sentence may type a ratio only where a bound of its condition holds it up, in the direction it says.
 """
 

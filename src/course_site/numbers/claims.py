@@ -121,7 +121,7 @@ def unspoken(excerpt: str, condition: str, scope: Scope) -> str:
     """Why a comparison of a sentence is not what its condition says; empty where it is.
 
     Args:
-        excerpt: the words that compare, such as "beats cuBLAS".
+        excerpt: the words that compare, with the name of a library in them.
     """
     said = excerpt.casefold()
     who = next((name for name in _NAMED if name in said), "")
