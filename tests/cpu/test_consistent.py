@@ -80,6 +80,9 @@ def test_a_commit_is_known_and_older_than_its_record(tmp_path):
         doubt_of_commit(tmp_path, commit, "2001-01-01T00:00:00+00:00")
         == f"it was made before the commit it names, {commit[:12]}"
     )
+    option = doubt_of_commit(tmp_path, "--output=published", "2999-01-01T00:00:00+00:00")
+    assert option == "it names no commit: '--output=published'"
+    assert not (tmp_path / "published").exists()
     strange = "0123456789ab" + "0" * 28
     said = doubt_of_commit(tmp_path, strange, "2999-01-01T00:00:00+00:00")
     assert said == "it names the commit 0123456789ab, which this repository does not have"

@@ -1137,3 +1137,11 @@ def test_no_record_hangs_on_a_map():
     for path in (REPOSITORY / "records").rglob("*.ipynb"):
         manifest = json.loads(path.read_text(encoding="utf-8"))["metadata"]["course"]["manifest"]
         assert not [name for name in manifest if name.startswith("handbook/sessions")], path
+
+
+def test_a_draft_shows_no_file_from_elsewhere_as_a_board(root):
+    write(root, ".git/board_w1.svg", FIGURE)
+    change(root, ("docs/assets/figures/board_w1.svg", "docs/../.git/board_w1.svg"))
+    course = load_course(root, draft=True)
+    assert as_plain(course, course.maps.sessions["w1"])["board"]["svg"] == ""
+    assert "<text>board</text>" not in rendered(root)

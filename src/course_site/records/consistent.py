@@ -7,6 +7,7 @@ a record several times must agree. It makes a forgery work, and does not make it
 from __future__ import annotations
 
 import functools
+import re
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -64,6 +65,8 @@ def doubt_of_commit(root: Path, commit: str, date: str) -> str:
     """What speaks against the commit a record names; empty if nothing does, NOT_CHECKED without its history."""
     if _git(root, "rev-parse", "--is-shallow-repository") != "false":
         return NOT_CHECKED
+    if not re.fullmatch(r"[0-9a-f]{40}", commit):  # git would take other things for options
+        return f"it names no commit: {commit[:40]!r}"
     made = _git(root, "log", "-1", "--format=%cI", commit, "--")
     if not made:
         return f"it names the commit {commit[:12]}, which this repository does not have"

@@ -14,7 +14,7 @@ from typing import Any
 from course_labs.lab import Lab, LabError, find_lab
 from course_site.charts.data import inline_svg
 from course_site.numbers.values import MISSING, ExpressionError, Scope, evaluate, format_value
-from course_site.pages.addresses import address_from
+from course_site.pages.addresses import address_from, shown_file
 from course_site.pages.doors import option
 from course_site.pages.headings import headings
 from course_site.pages.plain_text import without_marks
@@ -126,8 +126,9 @@ class _Plain:
         }
 
     def board(self) -> dict[str, Any]:
-        path = self.course.root / self.session.figure
-        svg = path.read_text(encoding="utf-8") if self.session.figure and path.is_file() else ""
+        svg = ""
+        with contextlib.suppress(ValueError):  # said where the map was checked
+            svg = shown_file(self.course.root, self.session.figure).read_text(encoding="utf-8")
         alt = self.words(self.session.alt)["text"]
         return {"alt": alt, "svg": inline_svg(svg, alt, f"board-{self.session.id}") if svg else ""}
 

@@ -7,7 +7,7 @@ import html
 import posixpath
 
 from course_labs.lab import Lab, LabError, find_lab
-from course_site.pages.addresses import address_from, site_uri
+from course_site.pages.addresses import address_from, shown_file, site_uri
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.headings import headings, section_of_lab
 from course_site.pages.plain_text import without_marks
@@ -65,8 +65,9 @@ def session(writer: Writer, block: Block) -> str:
 
 
 def _board(writer: Writer, name: str, alt: str) -> str:
-    path = writer.course.root / name
-    if not path.is_file():
+    try:
+        path = shown_file(writer.course.root, name)
+    except ValueError:
         return ""  # said where the map was checked
     alt = writer.plain(alt)
     svg = picture(path, alt, f"{writer.page.id}-{path.stem}")
