@@ -313,6 +313,17 @@ def test_a_browser_that_keeps_nothing_runs_and_says_so(evening: Evening) -> None
     expect(evening.page.locator("#note")).to_contain_text("a reload will forget the start")
 
 
+def test_a_note_that_comes_late_moves_nothing(evening: Evening) -> None:
+    evening.open(W1, start=None)
+    heights = evening.page.evaluate(
+        """() => ["", "Kept."].map(words => {
+             document.getElementById("note").textContent = words;
+             return document.body.scrollHeight + " " + document.getElementById("note").getBoundingClientRect().height;
+           })"""
+    )
+    assert heights[0] == heights[1]
+
+
 def test_the_screen_stays_on_and_is_asked_for_again(evening: Evening) -> None:
     evening.page.add_init_script(
         """window.asked = 0;
