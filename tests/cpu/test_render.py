@@ -70,9 +70,9 @@ def repository(tmp_path, monkeypatch, page=PAGE, names=NAMES, provenance=PROVENA
     return root
 
 
-def record_it(root, names=NAMES, provenance=PROVENANCE, name="docs/w1.py"):
+def record_it(root, names=NAMES, provenance=PROVENANCE, name="docs/w1.py", reads="src/tiny/kernel.py"):
     page = read_page(root / name, root)
-    manifest = {"src/tiny/kernel.py": file_digest(root / "src/tiny/kernel.py")}
+    manifest = {reads: file_digest(root / reads)}
     results = [[output(**names)] if i == 0 else [] for i, _ in enumerate(page.code)]
     record = build_record(page, results, [1.0] * len(page.code), manifest, provenance)
     record.save(record_path(root, "nvidia-h200", page))
@@ -268,6 +268,76 @@ def test_a_waiting_page_stands_without_numbers_and_must_be_listed_rightly(tmp_pa
     assert course.problems == []
     assert "awaits a GPU since 2026-11-21: no card was free" in page.markdown
     assert "1000" not in page.inlined()
+
+
+QUOTES = """
+# ---
+# id: later
+# title: Later
+# needs: gpu
+# description: A page
+# ---
+
+# %% [markdown]
+# # Later
+#
+# It reaches {{ of_theirs:.2f }} of the first, {{ w1.ratio.full:.2f }} of SDPA and {{ flash.tflops:.0f }} TFLOP/s.
+#
+# /// define | of_theirs = flash.tflops / theirs
+# unit: 1
+# what: this page over the first
+# ///
+#
+# /// define | theirs = w1.flash.tflops * w1.ratio.full
+# unit: TFLOP/s
+# what: the first page's
+# ///
+#
+# /// claim | of_theirs > 0.5
+# It comes near: {{ of_theirs:.2f }}.
+# ///
+#
+# /// chart | bars
+# title: Both
+# alt: two bars
+# y_label: TFLOP/s
+# x_label: kernel
+# bars: [{name: theirs, label: theirs}, {name: flash.tflops, label: ours}]
+# ///
+
+# %%
+from tiny import lazy
+lazy.add(1, 2)
+"""
+
+
+@pytest.mark.parametrize("draft", [False, True])
+def test_what_rests_on_a_page_that_waits_is_no_fault_of_its_own(tmp_path, monkeypatch, draft):
+    """Also through names of its own: what is missing then is a name that stands nowhere on this page."""
+    root = repository(tmp_path, monkeypatch)
+    write(root, "docs/later.py", QUOTES.lstrip())
+    record_it(root, name="docs/later.py", reads="src/tiny/lazy.py")
+    course, page = render(root, "later")
+    assert course.problems == []
+    assert "0.67" in page.inlined()
+
+    write(root, "src/tiny/kernel.py", "FACTOR = 4\n")
+    if not draft:
+        write(
+            root,
+            "records/waiting.toml",
+            '[[page]]\npath = "docs/w1.py"\nsince = "2026-11-21"\nreason = "none"\n',
+        )
+    course, page = render(root, "later", draft=draft)
+    assert course.problems == []
+    assert ">1000</a> TFLOP/s" in page.inlined()
+    assert "comes near" not in page.inlined()
+    assert "0.67" not in page.inlined()
+    assert page.markdown.count("—") == 2
+
+    # A name of its own that nobody has is still one.
+    write(root, "docs/later.py", QUOTES.lstrip().replace("{{ flash.tflops", "{{ flesh.tflops"))
+    assert any("unknown value 'flesh.tflops'" in problem for problem in problems(root, draft=draft))
 
 
 def test_a_record_of_a_made_up_card_is_never_published(tmp_path, monkeypatch):

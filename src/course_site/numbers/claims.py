@@ -60,7 +60,7 @@ def is_so(condition: str, scope: Scope) -> bool:
 
     Raises:
         BadExpression: the condition is not a comparison, or rests on samples: then it is a claim.
-        UnknownName, NotOnThisCard: as in `values.evaluate`.
+        UnknownName, NotHere: as in `values.evaluate`.
     """
     expression = parse(condition)
     resolved = [scope.resolve(name) for name in expression.names]
@@ -77,7 +77,7 @@ def judge(condition: str, scope: Scope) -> Verdict:
 
     Raises:
         BadExpression: the condition is not a comparison, or names text.
-        UnknownName, NotOnThisCard: as in `values.evaluate`.
+        UnknownName, NotHere: as in `values.evaluate`.
     """
     expression = parse(condition)
     resolved = [scope.resolve(name) for name in expression.names]

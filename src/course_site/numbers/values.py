@@ -39,8 +39,16 @@ class BadExpression(ExpressionError):
     """An expression outside the whitelist, or one that cannot be computed."""
 
 
-class NotOnThisCard(ExpressionError):
+class NotHere(ExpressionError):
+    """Base of what no author is to blame for: this edition cannot know the value, and another one does."""
+
+
+class NotOnThisCard(NotHere):
     """A value that needs a data-sheet peak this card has no entry for."""
+
+
+class NotMeasuredYet(NotHere):
+    """A value of a page that has no numbers now: it waits for a card, or its record no longer holds."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,8 @@ class Define:
 class Scope:
     """The names one page can see: what it recorded, what it defined, and the other pages by their ids.
 
-    `run` tells the run of its record from others, and `terms` is what is known of runs made apart.
+    `run` tells the run of its record from others, and `terms` is what is known of runs made apart. Of a page that is
+    `awaited` nothing is known yet, and so no name of it is wrong.
     """
 
     page_id: str
@@ -93,6 +102,7 @@ class Scope:
     machine: Machine | None
     run: str = ""
     terms: BetweenRuns | None = None
+    awaited: bool = False
     defines: dict[str, Define] = field(default_factory=dict)
     others: Callable[[str], Scope | None] = lambda _page_id: None
     _cache: dict[str, Resolved] = field(default_factory=dict)
@@ -106,6 +116,7 @@ class Scope:
         Raises:
             UnknownName: nothing by that name, here or on the page it names.
             NotOnThisCard: the value needs a peak that the card has no data sheet entry for.
+            NotMeasuredYet: it is a name of a page that is awaited, or rests on one.
         """
         if name not in self._cache:
             self._cache[name] = self._resolve(name)
@@ -121,7 +132,12 @@ class Scope:
         other = self.others(parts[0]) if len(parts) > 1 else None
         if other is not None:
             return other.resolve(".".join(parts[1:]))
-        raise UnknownName(f"unknown value {name!r}{self._hint(parts)}")
+        raise self._unknown(name, parts)
+
+    def _unknown(self, name: str, parts: list[str]) -> ExpressionError:
+        if self.awaited:
+            return NotMeasuredYet(f"{name!r} of {self.page_id} is not measured yet")
+        return UnknownName(f"unknown value {name!r}{self._hint(parts)}")
 
     def _hint(self, parts: list[str]) -> str:
         from difflib import get_close_matches
@@ -265,7 +281,7 @@ class Scope:
             other = self.others(parts[0]) if len(parts) > 1 else None
             if other is not None:
                 return other.group(".".join([*parts[1:], *(["*"] if pattern.endswith(".*") else [])]))
-            raise UnknownName(f"unknown value {pattern!r}{self._hint(parts)}")
+            raise self._unknown(pattern, parts)
         node: Any = self.names
         for part in parts:
             if part not in node:
@@ -400,7 +416,7 @@ def evaluate(text: str, scope: Scope) -> Result:
     """Compute an expression and its resamples in a page's scope.
 
     Raises:
-        UnknownName, BadExpression, NotOnThisCard.
+        UnknownName, BadExpression, NotOnThisCard, NotMeasuredYet.
     """
     expression = parse(text)
     resolved = [scope.resolve(name) for name in expression.names]

@@ -108,7 +108,10 @@ class Course:
         names = record.names if record and self.has_numbers(page.id) else {}
         run = record.run if record else page.id
         slug = record.edition.get("slug", self.slug) if record else self.slug
-        return Scope(page.id, names, self.machine(page), run, self.between(slug), others=self.scopes.get)
+        awaited = self.states[page.id] in ("waiting", "stale")
+        return Scope(
+            page.id, names, self.machine(page), run, self.between(slug), awaited, others=self.scopes.get
+        )
 
     def between(self, slug: str) -> BetweenRuns:
         """What is known of runs made apart on one model."""

@@ -12,7 +12,7 @@ import yaml
 from course_site.charts.data import SETTINGS, draw, labels
 from course_site.numbers import claims, lint
 from course_site.numbers.tied import defined_faults, unit_of_head
-from course_site.numbers.values import Define, ExpressionError, NotOnThisCard, Scope, evaluate, parse
+from course_site.numbers.values import Define, ExpressionError, NotHere, Scope, evaluate, parse
 from course_site.pages import blocks
 from course_site.pages.blocks import Block, DirectiveError, walk_blocks
 from course_site.pages.plain_text import CITE
@@ -28,10 +28,8 @@ def _asked(ask: Callable[[str, Scope], Found], writer: Writer, block: Block) -> 
         return None
     try:
         return ask(block.argument, writer.scope)
-    except ExpressionError as error:
-        if isinstance(error, NotOnThisCard) or writer.awaits_numbers(block.argument):
-            return None
-        raise
+    except NotHere:
+        return None
 
 
 def claim(writer: Writer, block: Block) -> str:

@@ -15,7 +15,14 @@ from typing import Any
 import yaml
 
 from course_site.numbers import lint, tied
-from course_site.numbers.values import MISSING, ExpressionError, NotOnThisCard, evaluate, format_value
+from course_site.numbers.values import (
+    MISSING,
+    ExpressionError,
+    NotHere,
+    NotMeasuredYet,
+    evaluate,
+    format_value,
+)
 from course_site.pages.addresses import site_uri
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.page import Page
@@ -95,10 +102,10 @@ class Writer:
                 self._tied(match["expression"], match["format"] or "", part[match.end() :])
                 try:
                     format_value(evaluate(match["expression"], self.scope).value, match["format"] or "")
-                except NotOnThisCard:
+                except NotHere:
                     pass
                 except ExpressionError as error:
-                    if recorded and not self.awaits_numbers(match["expression"]):
+                    if recorded:
                         self.problem(str(error))
             return part
 
@@ -160,11 +167,10 @@ class Writer:
         try:
             result = evaluate(expression, self.scope)
             text = format_value(result.value, spec)
-        except NotOnThisCard:
+        except NotHere:
             return MISSING
         except ExpressionError as error:
-            if not self.awaits_numbers(expression):
-                self.problem(str(error))
+            self.problem(str(error))
             return MISSING
         self.out.shown[expression] = text
         if plain:
@@ -175,16 +181,6 @@ class Writer:
             return f'<span class="value" title="{about}">{html.escape(text)}</span>'
         there = posixpath.normpath(posixpath.join(self._root_url, ledger.address(row)))
         return f'<a class="value" href="{there}" title="{about}">{html.escape(text)}</a>'
-
-    def awaits_numbers(self, expression: str) -> bool:
-        """True when a name belongs to a page that has no numbers yet, so that nothing is wrong with it."""
-        if not self.has_numbers:
-            return True
-        for name in re.findall(r"[A-Za-z_][\w.]*", expression):
-            page_id = name.split(".")[0]
-            if self.course.states.get(page_id) in ("waiting", "stale"):
-                return True
-        return False
 
     def plain(self, text: str, **allowed: Any) -> str:
         """Alternative text, titles, captions: linted, with values as plain text."""
@@ -201,13 +197,12 @@ class Writer:
             return f"\n{becomes(self, block, **more)}\n"
         except (DirectiveError, yaml.YAMLError) as error:
             self.problem(f"/// {block.kind} | {block.argument}: {str(error).splitlines()[0]}")
-        except NotOnThisCard as error:
+        except NotMeasuredYet:
+            pass
+        except NotHere as error:
             return "\n" + div("banner reference", f"Not on this card: {error}.") + "\n"
         except ExpressionError as error:
-            # What is unknown on another page is told by the name it has there; the block says whose it is.
-            quoted = re.findall(r"[A-Za-z_]\w*\.[\w.]+", f"{block.argument} {block.text}")
-            if not self.awaits_numbers(f"{error} {' '.join(quoted)}"):
-                self.problem(f"/// {block.kind} | {block.argument}: {error}")
+            self.problem(f"/// {block.kind} | {block.argument}: {error}")
         return ""
 
     def settings(self, block: Block, known: Collection[str]) -> dict[str, Any]:
