@@ -10,8 +10,9 @@ from tiny_repository import make_repository, write
 
 from course_site.pages.blocks import KINDS
 from course_site.pages.page import read_page
+from course_site.records import changes, runs
 from course_site.records.digest import file_digest
-from course_site.records.record import build_record, record_path
+from course_site.records.record import Record, build_record, record_path, seal
 from course_site.site.course import load_course
 from course_site.site.ledger import entries
 from course_site.site.ledger_pages import ledger_of
@@ -535,8 +536,38 @@ def test_a_broken_list_of_what_moved_is_one_line(tmp_path, monkeypatch):
     assert problems(root) == []
     write(root, "records/nvidia-h200/changes.json", '{"moved": [{"name": "w1.flash"}]}')
     (said,) = problems(root)
-    assert "records/nvidia-h200/changes.json: is cut short or no list of what moved" in said
-    assert str(root) not in said
+    assert said == (
+        "records/nvidia-h200/changes.json: was changed by hand (its checksum does not match); restore it with git"
+    )
+    write(root, "records/nvidia-h200/changes.json", json.dumps(seal({"moved": [{"name": "w1.flash"}]})))
+    (said,) = problems(root)
+    assert said == "records/nvidia-h200/changes.json: is no list of what moved; restore it with git"
+
+
+def test_a_record_says_what_was_kept_of_it_when_it_was_made(tmp_path, monkeypatch):
+    """Who bends a record and seals it anew has not yet bent what stands beside it."""
+    root = repository(tmp_path, monkeypatch)
+    place = "records/nvidia-h200/docs/w1.ipynb"
+    again = "restore it with git, or measure it again"
+    record = Record.load(root / place)
+    runs.append(root, "nvidia-h200", record)
+    median, date = record.names["flash"]["quantiles_us"]["0.5"], record.meta["provenance"]["date"]
+    changes.append(root, "nvidia-h200", [changes.Moved("w1.flash", 900.0, median, "µs", date)])
+    assert problems(root) == []
+
+    record_it(root, {**NAMES, "flash": measurement(950.0)})
+    assert problems(root) == [
+        f"{place}: flash is 950.1 in it, and 1000 in runs.json beside it; {again}",
+        f"{place}: w1.flash is 950.1 in it, and moved to 1000 in changes.json beside it; {again}",
+    ]
+    record_it(root, {**NAMES, "more": measurement(950.0)})
+    assert problems(root) == [f"{place}: more is 950.1 in it, and unknown in runs.json beside it; {again}"]
+    record_it(root, provenance={**PROVENANCE, "date": "2026-11-20T11:00:00+00:00"})
+    assert problems(root) == [
+        f"{place}: runs.json beside it knows no run of 2026-11-20T11:00:00+00:00; {again}"
+    ]
+    (root / "records/nvidia-h200/runs.json").unlink()  # it may be taken away, and begins anew
+    assert problems(root) == []
 
 
 def test_every_kind_of_block_becomes_something():

@@ -12,10 +12,11 @@ from typing import Any
 
 from course_site.numbers.spread import BetweenRuns, factors, interval
 from course_site.numbers.values import walk_leaves
-from course_site.records.record import Record, RecordError, write_atomically
+from course_site.records.record import Record, RecordError, load_sealed, seal, write_atomically
 from course_site.records.runs import middle
 
 LEAST = 0.01
+NAME = "changes.json"
 
 
 @dataclass(frozen=True)
@@ -59,28 +60,41 @@ def _number(leaf: dict[str, Any]) -> tuple[float, str] | None:
 
 
 def _path(root: Path, slug: str) -> Path:
-    return root / "records" / slug / "changes.json"
+    return root / "records" / slug / NAME
 
 
 def load(root: Path, slug: str) -> list[dict[str, Any]]:
     """Everything that ever moved in an edition, oldest first.
 
     Raises:
-        RecordError: the file is cut short, or is no such list.
+        RecordError: the file is cut short, was changed by hand, or is no such list.
     """
     path = _path(root, slug)
-    if not path.exists():
-        return []
+    again = "restore it with git"
+    data = load_sealed(path, again)
     try:
-        return [asdict(Moved(**entry)) for entry in json.loads(path.read_text(encoding="utf-8"))["moved"]]
-    except (ValueError, KeyError, TypeError):
-        raise RecordError(f"{path}: is cut short or no list of what moved; restore it with git") from None
+        return [asdict(Moved(**entry)) for entry in data["moved"]] if data else []
+    except (KeyError, TypeError):
+        raise RecordError(f"{path}: is no list of what moved; {again}") from None
 
 
 def append(root: Path, slug: str, found: list[Moved]) -> None:
     """Keep what moved, beside the records."""
     if found:
         entries = [*load(root, slug), *(asdict(entry) for entry in found)]
-        write_atomically(
-            _path(root, slug), json.dumps({"moved": entries}, indent=1, ensure_ascii=False) + "\n"
-        )
+        text = json.dumps(seal({"moved": entries}), indent=1, ensure_ascii=False)
+        write_atomically(_path(root, slug), text + "\n")
+
+
+def doubt(record: Record, entries: list[dict[str, Any]]) -> str:
+    """What was told of a record's values when it was made, and is not so; empty where all is."""
+    date, page = str(record.meta["provenance"]["date"]), record.meta["id"]
+    values = {f"{page}.{name}": _number(leaf) for name, leaf in walk_leaves(record.names)}
+    for entry in entries:
+        if (
+            entry["date"] == date
+            and (found := values.get(entry["name"])) is not None
+            and entry["after"] != found[0]
+        ):
+            return f"{entry['name']} is {found[0]:.4g} in it, and moved to {entry['after']:.4g} in {NAME} beside it"
+    return ""

@@ -66,6 +66,25 @@ def is_sealed(data: dict[str, Any]) -> bool:
     return data.get("checksum") == seal(data)["checksum"]
 
 
+def load_sealed(path: Path, again: str) -> dict[str, Any]:
+    """What `seal` made of a file that only the docs command writes; empty where there is none.
+
+    Args:
+        again: how one comes to a good file, for the one line that says what is wrong with this one.
+    Raises:
+        RecordError: the file is cut short, or was changed by hand.
+    """
+    if not path.exists():
+        return {}
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise RecordError(f"{path}: is cut short or not JSON; {again}") from None
+    if not isinstance(data, dict) or not is_sealed(data):
+        raise RecordError(f"{path}: was changed by hand (its checksum does not match); {again}")
+    return data
+
+
 @dataclass(frozen=True)
 class Record:
     """An executed page.

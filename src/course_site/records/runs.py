@@ -19,8 +19,9 @@ import numpy as np
 
 from course_site.numbers.spread import CARDS_ENOUGH, UNSEEN_COMMON, BetweenRuns, factors, interval, kind_of
 from course_site.numbers.values import walk_leaves
-from course_site.records.record import Record, RecordError, is_sealed, seal, write_atomically
+from course_site.records.record import Record, RecordError, load_sealed, seal, write_atomically
 
+SAME = 1e-9  # a number written down twice
 KEPT = 4  # runs of a page: enough for six pairs
 NAME = "runs.json"
 FIELDS = frozenset({"page", "date", "card", "commit", "code", "values"})  # of every run
@@ -33,16 +34,9 @@ def load(root: Path, slug: str) -> list[dict[str, Any]]:
         RecordError: the file is cut short, was changed by hand, or is of another version.
     """
     path = root / "records" / slug / NAME
-    if not path.exists():
-        return []
     again = "restore it with git, or take it away: measuring makes it anew"
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        raise RecordError(f"{path}: is cut short or not JSON; {again}") from None
-    if not isinstance(data, dict) or not is_sealed(data):
-        raise RecordError(f"{path}: was changed by hand (its checksum does not match); {again}")
-    runs = data.get("runs")
+    data = load_sealed(path, again)
+    runs = data.get("runs") if data else []
     if not isinstance(runs, list) or not all(isinstance(run, dict) and run.keys() >= FIELDS for run in runs):
         raise RecordError(f"{path}: is not what this version reads; {again}")
     return runs
@@ -131,6 +125,24 @@ def _numbers(record: Record) -> Iterator[tuple[str, tuple[str, float]]]:
             yield name, (kind, value)
         if leaf["kind"] == "measurement" and leaf.get("host_us"):
             yield f"{name}.host_us", ("host", float(leaf["host_us"]["0.5"]))
+
+
+def doubt(record: Record, runs: list[dict[str, Any]]) -> str:
+    """What the run that a record was kept as says otherwise; empty where the two agree."""
+    meta, date = record.meta, record.meta["provenance"]["date"]
+    of_page = {run["date"]: run for run in runs if run["page"] == meta["id"]}
+    if not of_page:  # the file may be taken away, and begins anew
+        return ""
+    run = of_page.get(date)
+    if run is None:
+        return f"{NAME} beside it knows no run of {date}"
+    found = dict(_numbers(record))
+    for name, (_, value) in found.items():
+        _, kept = run["values"].get(name, (None, None))
+        if kept is None or abs(kept - value) > SAME * abs(value):
+            said = "unknown" if kept is None else f"{kept:.4g}"
+            return f"{name} is {value:.4g} in it, and {said} in {NAME} beside it"
+    return ""
 
 
 def middle(leaf: dict[str, Any]) -> float | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from course_site.numbers.spread import BetweenRuns
 from course_site.numbers.values import Scope
 from course_site.pages import bibliography, glossary
 from course_site.pages.page import Page, PageError, find_pages
-from course_site.records import physics, runs, tested
+from course_site.records import changes, physics, runs, tested
 from course_site.records.consistent import NOT_CHECKED, doubt_of_commit, doubts
 from course_site.records.manifest import strangers
 from course_site.records.record import Record, RecordError, record_path, stale_reasons
@@ -75,6 +76,7 @@ class Course:
     problems: list[Problem] = field(default_factory=list)
     undecided: list[Problem] = field(default_factory=list)
     terms_between: dict[str, BetweenRuns] = field(default_factory=dict)
+    beside: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     sources: dict[str, Any] = field(default_factory=dict)
     terms: tuple[Any, ...] = ()
     maps: checks.Report = field(default_factory=checks.Report)
@@ -116,12 +118,28 @@ class Course:
     def between(self, slug: str) -> BetweenRuns:
         """What is known of runs made apart on one model."""
         if slug not in self.terms_between:
-            try:
-                self.terms_between[slug] = runs.between(runs.load(self.root, slug))
-            except RecordError as error:
-                self.problem(f"records/{slug}/{runs.NAME}", str(error).split(": ", 1)[1])
-                self.terms_between[slug] = BetweenRuns()
+            self.terms_between[slug] = runs.between(self.runs(slug))
         return self.terms_between[slug]
+
+    def runs(self, slug: str) -> list[dict[str, Any]]:
+        """Every run that an edition keeps; none where the file cannot be read, which is a problem."""
+        return self._beside(slug, runs.NAME, runs.load)
+
+    def moved(self, slug: str) -> list[dict[str, Any]]:
+        """Everything that ever moved in an edition; none where the file cannot be read, which is a problem."""
+        return self._beside(slug, changes.NAME, changes.load)
+
+    def _beside(
+        self, slug: str, name: str, load: Callable[[Path, str], list[dict[str, Any]]]
+    ) -> list[dict[str, Any]]:
+        place = f"records/{slug}/{name}"
+        if place not in self.beside:
+            self.beside[place] = []
+            try:
+                self.beside[place] = load(self.root, slug)
+            except RecordError as error:
+                self.problem(place, str(error).split(": ", 1)[1])
+        return self.beside[place]
 
 
 def settings(root: Path) -> dict[str, str]:
@@ -250,7 +268,9 @@ def _check_record(course: Course, path: Path, record: Record) -> None:
     if provenance.get("fake"):
         return
     again = "restore it with git, or measure it again"
-    for doubt in doubts(record, path.relative_to(course.root / "records").parts[0]):
+    slug = path.relative_to(course.root / "records").parts[0]
+    beside = (runs.doubt(record, course.runs(slug)), changes.doubt(record, course.moved(slug)))
+    for doubt in filter(None, (*doubts(record, slug), *beside)):
         course.problem(place, f"{doubt}; {again}")
     if path.is_relative_to(course.root / "records" / course.reference):
         doubt = doubt_of_commit(course.root, str(provenance["commit"]), str(provenance["date"]))

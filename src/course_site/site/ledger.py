@@ -10,7 +10,6 @@ from typing import Any
 from course_site.numbers.spread import CARDS_ENOUGH, SHORT_US, UNSEEN_COMMON
 from course_site.numbers.values import ExpressionError, Result, evaluate, walk_leaves
 from course_site.pages.page import Page
-from course_site.records import changes
 from course_site.records.record import Record
 from course_site.site.course import Course
 
@@ -310,7 +309,7 @@ def _between_words(course: Course) -> str:
 
 
 def _moved_words(course: Course) -> str:
-    moved = changes.load(course.root, course.slug)
+    moved = course.moved(course.slug)
     if not moved:
         return "Nothing yet: every page has been measured once, or nothing left the interval that was stated for it."
     lines = ["| date | value | before | after | change |", "| --- | --- | ---: | ---: | ---: |"]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from course_site.pages import bibliography, glossary
-from course_site.pages.blocks import Block, DirectiveError
-from course_site.records.record import RecordError
+from course_site.pages.blocks import Block
 from course_site.site import ledger, ledger_pages
 from course_site.site.render.writer import Writer
 
@@ -16,10 +15,7 @@ def every_number(writer: Writer, _block: Block) -> str:
 
 def moved(writer: Writer, _block: Block) -> str:
     """What left its stated interval from one run to the next."""
-    try:
-        return ledger.moved_markdown(writer.course)
-    except RecordError as error:
-        raise DirectiveError(str(error).replace(f"{writer.course.root}/", "")) from None
+    return ledger.moved_markdown(writer.course)
 
 
 def words(writer: Writer, _block: Block) -> str:
