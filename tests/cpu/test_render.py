@@ -301,8 +301,7 @@ QUOTES = """
 # /// chart | bars
 # title: Both
 # alt: two bars
-# y_label: TFLOP/s
-# x_label: kernel
+# x_label: TFLOP/s
 # bars: [{name: theirs, label: theirs}, {name: flash.tflops, label: ours}]
 # ///
 

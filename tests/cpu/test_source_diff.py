@@ -145,12 +145,12 @@ def test_the_published_notebook_shows_it_as_text(tmp_path, monkeypatch):
         (
             "context: -1",
             "src/tiny/k01_naive.cu | src/tiny/k02_wide.cu",
-            "`context:` is a number of lines, not -1",
+            "`context:` is -1, and should be a whole number",
         ),
         (
             "open: wide",
             "src/tiny/k01_naive.cu | src/tiny/k02_wide.cu",
-            "`open:` is true or false, not 'wide'",
+            "`open:` is 'wide', and should be true or false",
         ),
         ("fold: true", "src/tiny/k01_naive.cu | src/tiny/k02_wide.cu", "unknown setting fold"),
         ("title: It reaches 412 TFLOP/s", "src/tiny/k01_naive.cu | src/tiny/k02_wide.cu", "typed number"),

@@ -27,14 +27,32 @@ from course_site.numbers.values import (
     evaluate,
 )
 from course_site.pages.blocks import DirectiveError
+from course_site.pages.settings import TEXT, WORD, Shape, one_of
 
-SETTINGS = frozenset(
-    {
-        "title", "alt", "caption", "x", "y", "x_label", "y_label", "x_scale", "y_scale", "series", "references",
-        "bars", "steps", "points", "math", "trace", "panels", "label", "size", "block", "sms", "lanes",
-        "registers_kib", "shared_kib", "l2_mib", "hbm_gib", "quarters", "stacks",
-    }
-)  # fmt: skip
+_OF_ALL: dict[str, Shape] = {"title": TEXT, "alt": TEXT, "caption?": TEXT}
+_LINES_TO_MEASURE_BY: dict[str, Shape] = {"references?": [{"label": WORD, "value": WORD}]}
+_POINT: dict[str, Shape] = {"label": WORD, "name?": TEXT, "intensity?": TEXT, "tflops?": TEXT}
+_BARS: list[Shape] = [{"name": TEXT, "label": WORD, "note?": WORD}]
+# What each kind of chart takes.
+SETTINGS: dict[str, dict[str, Shape]] = {
+    "lines": {
+        **_OF_ALL, **_LINES_TO_MEASURE_BY, "x": TEXT, "y": TEXT, "x_label?": TEXT, "y_label?": TEXT,
+        "x_scale?": one_of("log2", "log", "linear"), "y_scale?": one_of("linear", "log"),
+        "series": [{"name": TEXT, "label": WORD, "style?": one_of("line", "reference", "ceiling")}],
+    },
+    "bars": {**_OF_ALL, **_LINES_TO_MEASURE_BY, "x_label": TEXT, "bars": _BARS},
+    "staircase": {**_OF_ALL, **_LINES_TO_MEASURE_BY, "y_label": TEXT, "steps": _BARS},
+    "roofline": {**_OF_ALL, "points": [_POINT], "math?": (TEXT, [TEXT])},
+    "trace": {
+        **_OF_ALL, "trace": TEXT, "x?": TEXT, "x_label?": TEXT,
+        "panels": [{"column": TEXT, "label?": WORD, "y_label?": TEXT}],
+    },
+    "card": {
+        **_OF_ALL, "sms": TEXT, "lanes": TEXT, "registers_kib": TEXT, "shared_kib": TEXT, "l2_mib": TEXT,
+        "hbm_gib": TEXT, "quarters?": WORD, "stacks?": WORD,
+    },
+    "launch": {**_OF_ALL, "trace": TEXT, "size?": [WORD], "block?": [WORD]},
+}  # fmt: skip
 # In a picture: what runs, and what comes from elsewhere.
 _NO_PICTURE = re.compile(
     r"<\s*(?:script|foreignObject|iframe|embed|object|animate\w*|set)\b|\son\w+\s*=|javascript:"
@@ -42,7 +60,6 @@ _NO_PICTURE = re.compile(
     re.IGNORECASE,
 )
 ENDS = (0, 1, 100)  # of a scale, which nobody measures
-KINDS = ("lines", "bars", "staircase", "roofline", "trace", "card", "launch")
 
 
 @dataclass(frozen=True)
@@ -57,20 +74,16 @@ def draw(kind: str, settings: dict[str, Any], scope: Scope, key: str) -> Chart:
     """Draw a chart of a page.
 
     Args:
-        kind: lines, bars, staircase, roofline, trace, card or launch.
-        settings: the YAML of the directive, with title and alt as plain text.
+        kind: one of `SETTINGS`.
+        settings: what `SETTINGS` asks for, with title and alt as plain text.
         scope: the names the page can see.
         key: prefix for the ids inside the SVG, unique on the page.
     Raises:
-        DirectiveError: an unknown kind, a setting it needs is missing, or numbers that cannot be drawn.
+        DirectiveError: numbers that cannot be drawn.
         ExpressionError: an unknown name or a value that cannot be computed.
     """
-    if kind not in KINDS:
-        raise DirectiveError(f"unknown kind of chart {kind!r}; known: {', '.join(KINDS)}")
     try:
         svg, head, rows = globals()[f"_{kind}"](settings, scope, key)
-    except KeyError as error:
-        raise DirectiveError(f"a {kind} chart needs the setting {error}") from None
     except (DirectiveError, ExpressionError):
         raise
     except ValueError as error:  # numbers that cannot be drawn
@@ -96,10 +109,12 @@ def _lines(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[
     x_name, y_name = settings["x"], settings["y"]
     series, rows = [], []
     for entry in settings["series"]:
-        points = sorted(_points(entry["name"], x_name, entry.get("y", y_name), scope))
+        points = sorted(_points(entry["name"], x_name, y_name, scope))
         x, y, low, high = (tuple(column) for column in zip(*points, strict=True))
-        series.append(plots.Series(entry["label"], x, y, low, high, entry.get("style", "line")))
-        rows += [[entry["label"], _number(a), _number(b), _number(c), _number(d)] for a, b, c, d in points]
+        series.append(plots.Series(str(entry["label"]), x, y, low, high, entry.get("style", "line")))
+        rows += [
+            [str(entry["label"]), _number(a), _number(b), _number(c), _number(d)] for a, b, c, d in points
+        ]
     svg = plots.draw_lines(
         settings["title"],
         settings.get("x_label", x_name),
@@ -166,9 +181,9 @@ def _bar_list(
             if result.resamples is None
             else map(float, np.quantile(result.resamples, [0.025, 0.975]))
         )
-        bars.append(plots.Bar(item["label"], value, low, high, str(item.get("note", ""))))
+        bars.append(plots.Bar(str(item["label"]), value, low, high, str(item.get("note", ""))))
         shares = [f"{100 * value / r.value:.1f}" for r in measures]
-        rows.append([item["label"], _number(value), *shares, _number(low), _number(high)])
+        rows.append([str(item["label"]), _number(value), *shares, _number(low), _number(high)])
     head = [label, *(f"% of {reference.label}" for reference in measures), "interval from", "to"]
     return tuple(bars), head, rows
 
@@ -195,13 +210,17 @@ def _roofline(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, li
         )
     points, rows = [], []
     for entry in settings["points"]:
-        name = entry.get("name")
+        name, label = entry.get("name"), str(entry["label"])
+        if name is None and not {"intensity", "tflops"} <= entry.keys():
+            raise DirectiveError(f"the point {label!r} needs a `name:`, or both `intensity:` and `tflops:`")
         intensity = float(_tied(entry.get("intensity", f"{name}.intensity"), "FLOP/B", scope).value)
         tflops = float(_tied(entry.get("tflops", f"{name}.tflops"), "TFLOP/s", scope).value)
-        points.append(plots.Point(entry["label"], intensity, tflops))
-        rows.append([entry["label"], _number(intensity), _number(tflops)])
+        points.append(plots.Point(label, intensity, tflops))
+        rows.append([label, _number(intensity), _number(tflops)])
     maths = settings.get("math", "bf16")
     maths = [maths] if isinstance(maths, str) else maths
+    if unknown := [m for m in maths if m not in machine.peak_tflops]:
+        raise DirectiveError(f"`math:` knows {', '.join(machine.peak_tflops)}, not {unknown[0]}")
     svg = plots.draw_roofline(
         settings["title"],
         tuple(points),
@@ -219,16 +238,15 @@ def _trace(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[
         raise BadExpression(f"{name!r} is not a trace")
     columns = leaf["columns"]
     x_name = settings.get("x", "t_s")
-    panels, shown = [], [x_name]
+    shown = [x_name, *(panel["column"] for panel in settings["panels"])]
+    for column in shown:
+        if column not in columns:
+            raise UnknownName(f"unknown value {name}.{column!r}: the trace has {', '.join(columns)}")
+    panels = []
     for panel in settings["panels"]:
-        y = panel.get("column", panel.get("y"))
-        if y not in columns:
-            raise UnknownName(f"unknown value {name}.{y!r}: the trace has {', '.join(columns)}")
-        series = plots.Series(
-            panel.get("label", y), tuple(columns[x_name]), tuple(columns[y]), None, None, "line"
-        )
-        panels.append(plots.Panel(panel.get("y_label", panel.get("label", y)), (series,)))
-        shown.append(y)
+        y, label = panel["column"], str(panel.get("label", panel["column"]))
+        series = plots.Series(label, tuple(columns[x_name]), tuple(columns[y]), None, None, "line")
+        panels.append(plots.Panel(panel.get("y_label", label), (series,)))
     svg = plots.draw_trace(
         settings["title"], tuple(panels), settings.get("x_label", "s"), alt=settings["alt"], key=key
     )
@@ -241,8 +259,12 @@ def _card(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[s
     """Settings sms, lanes (per SM), registers_kib, shared_kib, l2_mib, hbm_gib; quarters and stacks may be left out."""
     wanted = ("sms", "lanes", "registers_kib", "shared_kib", "l2_mib", "hbm_gib")
     sms, lanes, registers, shared, l2, hbm = (float(_tied(settings[k], "", scope).value) for k in wanted)
-    quarters, stacks = (round(_value(settings.get(k, n), scope)) for k, n in (("quarters", 4), ("stacks", 0)))
-    card = drawings.Card(round(sms), round(lanes), registers, shared, l2, hbm, quarters, stacks)
+    quarters, stacks = (_value(settings.get(k, n), scope) for k, n in (("quarters", 4), ("stacks", 0)))
+    if not (1 <= quarters <= 16 and 0 <= stacks <= 16):
+        raise DirectiveError(
+            f"a card has 1 to 16 quarters and up to 16 stacks, not {quarters:g} and {stacks:g}"
+        )
+    card = drawings.Card(round(sms), round(lanes), registers, shared, l2, hbm, round(quarters), round(stacks))
     svg = drawings.draw_card(settings["title"], card, alt=settings["alt"], key=key)
     per_sm = {"fp32 lanes": card.lanes, "registers, KiB": card.registers_kib, "shared, KiB": card.shared_kib}
     rows = [[name, _number(value), _number(card.sms * value)] for name, value in per_sm.items()]
@@ -292,9 +314,9 @@ def _references(settings: dict[str, Any], scope: Scope) -> tuple[Any, ...]:
     """Lines to measure by: recorded data or the data sheet, or the ends of a scale."""
     label = str(settings.get("x_label" if "bars" in settings else "y_label", ""))
     return tuple(
-        plots.Reference(entry["label"], float(value))
+        plots.Reference(str(entry["label"]), float(value))
         if (value := entry["value"]) in ENDS
-        else plots.Reference(entry["label"], float(_tied(value, label, scope).value))
+        else plots.Reference(str(entry["label"]), float(_tied(value, label, scope).value))
         for entry in settings.get("references", [])
     )
 

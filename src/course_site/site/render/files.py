@@ -11,13 +11,14 @@ from course_site.pages import diffs
 from course_site.pages.addresses import shown_file
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.fences import LANGUAGES, fenced
+from course_site.pages.settings import COUNT, FLAG, TEXT, read
 from course_site.site.render.writer import Writer
 
 
 def source(writer: Writer, block: Block) -> str:
     """A source file, or a region of one."""
     name, _, region = block.argument.partition("#")
-    settings = writer.settings(block, {"title", "lines"})
+    settings = read(block.text, {"title?": TEXT, "lines?": FLAG})
     path = _file(writer, name)
     text, first = source_region(path, region)
     title = writer.plain(settings.get("title", name))
@@ -28,16 +29,12 @@ def source(writer: Writer, block: Block) -> str:
 
 def diff(writer: Writer, block: Block) -> str:
     """What changed from one file to another."""
-    settings = writer.settings(block, {"title", "open", "region", "context"})
+    settings = read(block.text, {"title?": TEXT, "open?": FLAG, "region?": TEXT, "context?": COUNT})
     names = [name.strip() for name in block.argument.split("|")]
     if len(names) != 2:
         raise DirectiveError("write `/// diff | PATH | PATH`, the older file first")
     region, context = str(settings.get("region", "")), settings.get("context", 3)
     is_open = settings.get("open")
-    if not isinstance(context, int) or isinstance(context, bool) or context < 0:
-        raise DirectiveError(f"`context:` is a number of lines, not {context!r}")
-    if is_open not in (None, True, False):
-        raise DirectiveError(f"`open:` is true or false, not {is_open!r}")
     texts: list[str] = []
     paths = [_file(writer, name) for name in names]
     language = LANGUAGES.get(paths[1].suffix, "text")
@@ -65,10 +62,8 @@ def diff(writer: Writer, block: Block) -> str:
 
 def figure(writer: Writer, block: Block) -> str:
     """A picture that lies in the repository."""
-    settings = writer.settings(block, {"alt", "caption", "wide"})
+    settings = read(block.text, {"alt": TEXT, "caption?": TEXT})
     path = _file(writer, block.argument)
-    if not settings.get("alt"):
-        raise DirectiveError("it has no `alt:`, the sentence that says what the picture shows")
     alt = writer.plain(settings["alt"])
     svg = picture(path, alt, f"{writer.page.id}-{path.stem}")
     return writer.figure(svg, "picture", settings.get("caption", ""), alt)

@@ -7,8 +7,6 @@ import html
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import yaml
-
 from course_site.charts.data import SETTINGS, draw, labels
 from course_site.numbers import claims, lint
 from course_site.numbers.tied import defined_faults, unit_of_head
@@ -16,6 +14,7 @@ from course_site.numbers.values import Define, ExpressionError, NotHere, Scope, 
 from course_site.pages import blocks
 from course_site.pages.blocks import Block, DirectiveError, walk_blocks
 from course_site.pages.plain_text import CITE
+from course_site.pages.settings import CELL, FLAG, ROW, TEXT, WORD, Shape, read
 from course_site.site.course import Problem
 from course_site.site.render.writer import Writer, div
 
@@ -96,8 +95,8 @@ def _note(writer: Writer, block: Block) -> None:
         writer.problem(f"/// define | {block.argument}: write `/// define | name = expression`")
         return
     try:
-        settings = writer.settings(block, {"unit", "what"})
-    except (DirectiveError, yaml.YAMLError) as error:
+        settings = read(block.text, {"unit?": WORD, "what?": TEXT})
+    except DirectiveError as error:
         writer.problem(f"/// define | {block.argument}: {error}")
         return
     fault = _not_a_definition(writer, name.strip(), expression, settings)
@@ -144,18 +143,21 @@ def chart(writer: Writer, block: Block) -> str:
     """A chart of recorded values, with its folded table."""
     if not writer.has_numbers:
         return div("banner waiting", "A chart will stand here once this page is measured.")
-    settings = writer.settings(block, SETTINGS)
-    texts: dict[str, Any] = {
-        key: writer.plain(str(settings[key])) for key in ("title", "alt") if key in settings
-    }
-    for key in ("title", "alt"):
-        if not texts.get(key):
-            raise DirectiveError(f"the chart has no `{key}:`")
+    if block.argument not in SETTINGS:
+        raise DirectiveError(f"unknown kind of chart; known: {', '.join(SETTINGS)}")
+    settings = read(block.text, SETTINGS[block.argument])
+    texts = {key: writer.plain(settings[key]) for key in ("title", "alt")}
     for text in labels(settings):
         writer.lint(text)
     key = f"{writer.page.id}-{len(writer.out.slots)}"
     drawn = draw(block.argument, {**settings, **texts}, writer.scope, key=key)
     return writer.figure(drawn.svg, "chart", settings.get("caption", ""), texts["alt"], drawn.table_html)
+
+
+_COLUMN: dict[str, Shape] = {"label": CELL, "value": TEXT, "format?": WORD}
+TABLE: dict[str, Shape] = {
+    "columns": [(_COLUMN, CELL)], "rows": [([CELL], ROW)], "caption?": TEXT, "turned?": FLAG
+}  # fmt: skip
 
 
 def table(writer: Writer, block: Block) -> str:
@@ -165,10 +167,8 @@ def table(writer: Writer, block: Block) -> str:
     """
     if not writer.has_numbers:
         return ""
-    settings = writer.settings(block, {"rows", "columns", "caption", "turned"})
-    columns, rows = settings.get("columns"), settings.get("rows")
-    if not isinstance(columns, list) or not isinstance(rows, list):
-        raise DirectiveError("the table needs a list of columns and a list of rows")
+    settings = read(block.text, TABLE)
+    columns, rows = settings["columns"], settings["rows"]
     lines = [[str(c["label"] if isinstance(c, dict) else c) for c in columns]]
     for row in rows:
         cells = [_cell(row, column) for column in columns] if isinstance(row, dict) else list(map(str, row))
@@ -192,10 +192,14 @@ def table(writer: Writer, block: Block) -> str:
     return "\n".join(table) + caption
 
 
-def _cell(row: dict[str, Any], column: dict[str, Any]) -> str:
+def _cell(row: dict[str, Any], column: Any) -> str:
+    if not isinstance(column, dict):
+        raise DirectiveError(f"a row of `key: value` needs columns with a `value:`, and {column!r} has none")
     value = str(column["value"])
     if value in row:
         return str(row[value])
+    if "name" not in row:
+        raise DirectiveError(f"a row has neither {value!r} nor a `name:`")
     return f"{{{{ {row['name']}.{value}:{column.get('format', '')} }}}}"
 
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 import html
 import posixpath
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
-
-import yaml
 
 from course_site.numbers import lint, tied
 from course_site.numbers.values import (
@@ -195,8 +193,8 @@ class Writer:
         try:
             more = allowed if block.kind == "callout" else {}
             return f"\n{becomes(self, block, **more)}\n"
-        except (DirectiveError, yaml.YAMLError) as error:
-            self.problem(f"/// {block.kind} | {block.argument}: {str(error).splitlines()[0]}")
+        except DirectiveError as error:
+            self.problem(f"/// {block.kind} | {block.argument}: {error}")
         except NotMeasuredYet:
             pass
         except NotHere as error:
@@ -204,16 +202,6 @@ class Writer:
         except ExpressionError as error:
             self.problem(f"/// {block.kind} | {block.argument}: {error}")
         return ""
-
-    def settings(self, block: Block, known: Collection[str]) -> dict[str, Any]:
-        """The body of a block as `key: value`; a key that is not known is refused."""
-        settings = yaml.safe_load(block.text) if block.text.strip() else {}
-        if not isinstance(settings, dict):
-            raise DirectiveError("its body is not `key: value` lines")
-        unknown = sorted(set(settings) - set(known))
-        if unknown:
-            raise DirectiveError(f"unknown setting {', '.join(unknown)}; known: {', '.join(sorted(known))}")
-        return settings
 
     def figure(self, svg: str, css: str, caption: str, alt: str, data: str = "") -> str:
         """A picture; its caption stays Markdown, so that it can cite and show values."""
