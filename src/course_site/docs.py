@@ -11,7 +11,9 @@ import argparse
 import asyncio
 import difflib
 import importlib.util
+import math
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -61,16 +63,25 @@ def main(arguments: Sequence[str], root: Path | None = None) -> int:
     options = _parse(arguments)
     root = (root or Path.cwd()).resolve()
     outcome = measure.Outcome()
+    before = signal.getsignal(signal.SIGTERM)
     try:
+        _stop_when_asked()
         return _run(root, options, outcome)
     except (CannotStart, GpuUnusable) as error:
         print(f"docs: {error}", file=sys.stderr)
         return 2
+    except OSError as error:  # a full disk, a folder that only others may write
+        count = len(outcome.written)
+        kept = f"{count} finished record{'s' * (count != 1)} kept, " if count else ""
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"docs: {where}{error.strerror or error}; {kept}site/ is as it was", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         code = 130
     except asyncio.CancelledError:  # SIGTERM
         code = 143
     finally:
+        signal.signal(signal.SIGTERM, before)
         if options.archive and outcome.slug:
             measure.archive(root, options.archive, outcome.slug, outcome.written)
     count = len(outcome.written)
@@ -78,6 +89,18 @@ def main(arguments: Sequence[str], root: Path | None = None) -> int:
         f"\ndocs: stopped; {count} finished record{'s' * (count != 1)} kept, site/ is as it was", flush=True
     )
     return code
+
+
+def _stop_when_asked() -> None:
+    """SIGTERM stops as Ctrl-C does, so that nothing is left behind.
+
+    The loop that measures has a handler of its own for its time, and leaves none.
+    """
+
+    def stop(*_: object) -> None:
+        raise asyncio.CancelledError
+
+    signal.signal(signal.SIGTERM, stop)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -95,8 +118,8 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.jobs < 1:
         parser.error("--jobs must be at least 1")
-    if options.minutes is not None and options.minutes <= 0:
-        parser.error("--minutes must be above 0")
+    if options.minutes is not None and not 0 < options.minutes < math.inf:
+        parser.error("--minutes must be a number above 0")
     if options.archive:
         options.archive = options.archive.absolute()
     return options
@@ -111,8 +134,12 @@ def _run(root: Path, options: argparse.Namespace, outcome: measure.Outcome) -> i
     elif options.plan:
         wanted = {name: EXECUTING[name] for name in ("jupytext", "yaml")}
     _require(wanted)
-    if options.measure_only and not gpus and not options.plan:
-        raise CannotStart("there is no GPU here, so there is nothing to measure: run this on a GPU machine")
+    if not gpus and not options.plan and (asked := _asks_to_measure(options)):
+        verb = "asks" if len(asked) == 1 else "ask"
+        raise CannotStart(
+            f"there is no GPU here, and {' and '.join(asked)} {verb} to measure: run this on a GPU machine, or "
+            "`nox -s docs` alone, which builds from the records"
+        )
 
     reference = _reference(root)
     if not gpus and not options.plan:
@@ -165,12 +192,23 @@ def _run(root: Path, options: argparse.Namespace, outcome: measure.Outcome) -> i
 
 
 def _build(root: Path, slug: str | None, options: argparse.Namespace) -> int:
+    _stop_when_asked()
     try:
         build(root, slug, draft=options.draft)
     except BuildFailed as error:
         print(f"docs: {error}; site/ is as it was", file=sys.stderr)
         return 1
     return 0
+
+
+def _asks_to_measure(options: argparse.Namespace) -> list[str]:
+    """The options that mean nothing where nothing is measured."""
+    asked = {
+        "--measure-only": options.measure_only, "--stale": options.stale, "--page": options.page,
+        "--tests": options.tests, "--minutes": options.minutes, "--archive": options.archive,
+        "--jobs": options.jobs != 1,
+    }  # fmt: skip
+    return [name for name, given in asked.items() if given]
 
 
 # --- what is here, what is wanted -------------------------------------------------------------------------

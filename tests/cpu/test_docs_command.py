@@ -1,5 +1,6 @@
 """`nox -s docs` as a command: what runs, what is kept, how it ends."""
 
+import errno
 import importlib.metadata
 import itertools
 import json
@@ -479,8 +480,85 @@ def test_a_gpu_that_cannot_be_used_is_one_line_and_no_build(root, monkeypatch, c
 
 def test_nothing_to_measure_without_a_gpu(root, monkeypatch, capsys):
     monkeypatch.setenv("COURSE_FAKE_GPUS", "[]")
-    assert measure(root) == 2
-    assert only_line(capsys).startswith("docs: there is no GPU here, so there is nothing to measure")
+    monkeypatch.setattr(docs, "build", lambda *a, **k: pytest.fail("built"))
+    for options, said in (
+        (["--measure-only"], "--measure-only asks"),
+        (["--page", "docs/nope.py"], "--page asks"),
+        (["--tests", "--stale"], "--stale and --tests ask"),
+        (["--minutes", "5", "--archive", "a.tar.gz"], "--minutes and --archive ask"),
+        (["--jobs", "2"], "--jobs asks"),
+    ):
+        assert docs.main(options, root) == 2
+        assert only_line(capsys) == (
+            f"docs: there is no GPU here, and {said} to measure: run this on a GPU machine, or `nox -s docs` alone, "
+            "which builds from the records\n"
+        )
+
+
+def test_a_place_that_cannot_be_written_is_one_line(root, monkeypatch, capsys):
+    monkeypatch.setenv("COURSE_FAKE_GPUS", "[]")
+    (root / ".cache").write_text("in the way")
+    assert docs.main([], root) == 1
+    assert capsys.readouterr().err == f"docs: {root}/.cache: File exists; site/ is as it was\n"
+
+
+def test_a_full_disk_while_a_page_is_recorded_is_one_line(root, monkeypatch, capsys):
+    write_page(root, "a", recording("seen"))
+
+    def full(self, path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(Record, "save", full)
+    assert measure(root) == 1
+    found = capsys.readouterr()
+    assert "docs/a.py: cannot be recorded: OSError: [Errno 28] No space left on device" in found.err
+    assert "Traceback" not in found.out + found.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_build_that_is_stopped_leaves_nothing(tmp_path, number):
+    """And what one left that was killed, the next one takes away."""
+    root = a_site_that_takes_its_time(tmp_path)
+    stays, goes = root / f".cache/build-{os.getpid()}-of-one-that-runs", root / ".cache/build-999999999-left"
+    for folder in (stays, goes):
+        folder.mkdir(parents=True)
+    process = start(root, COURSE_FAKE_GPUS="[]")
+    wait_for(root / "begun")
+    os.killpg(process.pid, number)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 128 + number, out
+    assert "docs: stopped; 0 finished records kept, site/ is as it was" in out
+    assert "Traceback" not in out
+    assert list((root / ".cache").glob("build-*")) == [stays]
+
+
+def a_site_that_takes_its_time(tmp_path):
+    root = tmp_path / "site"
+    write(root, "pyproject.toml", '[tool.course]\norganisation = "Test"\nreference = "nvidia-h200"\n')
+    write(root, "docs/index.md", "# Home\n")
+    write(root, "mkdocs.yml", "site_name: T\ntheme: {name: null, custom_dir: theme}\nhooks: [hook.py]\n")
+    write(root, "theme/main.html", "{{ page.content }}")
+    write(
+        root,
+        "hook.py",
+        "import time\ndef on_config(config):\n    open('begun', 'w').close()\n    time.sleep(60)\n",
+    )
+    return root
+
+
+def test_a_disk_that_is_full_while_the_site_is_built_is_one_line(tmp_path):
+    root = a_site_that_takes_its_time(tmp_path)
+    write(root, "hook.py", "")
+    write(root, "docs/large.bin", "much " * 100_000)
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))"
+    program = f"{full}\nfrom course_site.site.build import _mkdocs\n_mkdocs({str(root / 'built')!r})"
+    environment = os.environ | {"PYTHONPATH": str(SOURCE), "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=root, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == f"{root}/built/large.bin: File too large"
+    assert "Traceback" not in done.stderr
 
 
 def test_missing_packages_are_named_in_one_line(root, monkeypatch, capsys):
@@ -518,7 +596,10 @@ def test_a_page_that_cannot_be_read_is_one_line(root, capsys):
     assert only_line(capsys) == "docs: docs/a.py: no YAML head (id, title) at the top\n"
 
 
-@pytest.mark.parametrize("options", [("--jobs", "0"), ("--minutes", "-1"), ("--nothing",)])
+@pytest.mark.parametrize(
+    "options",
+    [("--jobs", "0"), ("--minutes", "-1"), ("--minutes", "nan"), ("--minutes", "inf"), ("--nothing",)],
+)
 def test_wrong_options_are_refused(root, options):
     with pytest.raises(SystemExit) as caught:
         measure(root, *options)
@@ -529,12 +610,13 @@ def test_wrong_options_are_refused(root, options):
 
 MKDOCS = """
 import os, pathlib, sys
-site = pathlib.Path(sys.argv[sys.argv.index("--site-dir") + 1])
-assert sys.argv[1:3] == ["build", "--strict"] and "-q" not in sys.argv
-site.mkdir(parents=True)
-text = "<html><body>" + " ".join(f"{k}={os.environ.get(k)}" for k in ("COURSE_EDITION", "COURSE_DRAFT"))
-(site / "index.html").write_text(text + os.environ.get("PLANTED_LINK", "") + "</body></html>")
-sys.exit(int(os.environ.get("PLANTED_EXIT", "0")))
+def cli(arguments, prog_name):
+    assert arguments[:3] == ["build", "--strict", "--site-dir"] and prog_name == "mkdocs"
+    site = pathlib.Path(arguments[3])
+    site.mkdir(parents=True)
+    text = "<html><body>" + " ".join(f"{k}={os.environ.get(k)}" for k in ("COURSE_EDITION", "COURSE_DRAFT"))
+    (site / "index.html").write_text(text + os.environ.get("PLANTED_LINK", "") + "</body></html>")
+    sys.exit(int(os.environ.get("PLANTED_EXIT", "0")))
 """
 
 

@@ -156,7 +156,9 @@ async def _measure_on(gpu: Gpu, root: Path, deadline: float | None, board: Board
             outcome.failed.append((job.page.path.as_posix(), str(error)))
         except Exception as error:  # a full disk, or a fault of ours: the other pages still run
             line = f"{job.page.path}: cannot be recorded: {type(error).__name__}: {error}"
-            board.say(f"FAILED {line}\n{traceback.format_exc()}")
+            board.say(
+                f"FAILED {line}" if isinstance(error, OSError) else f"FAILED {line}\n{traceback.format_exc()}"
+            )
             outcome.failed.append((job.page.path.as_posix(), line))
         finally:
             board.running.remove(state)

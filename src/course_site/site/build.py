@@ -26,7 +26,10 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
     """
     cache = root / ".cache"
     cache.mkdir(exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix="build-", dir=cache))
+    for left in cache.glob("build-*"):
+        if not _runs(left.name.split("-")[1]):  # ended by what no program hears of
+            shutil.rmtree(left, ignore_errors=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f"build-{os.getpid()}-", dir=cache))
     try:
         # What is left of somebody's earlier try decides nothing.
         environment = {k: v for k, v in with_source(root, os.environ).items() if k not in _SWITCHES}
@@ -36,7 +39,7 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
         if draft:
             environment["COURSE_DRAFT"] = "1"
         new = scratch / "site"
-        command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(new)]
+        command = [sys.executable, "-m", "course_site.site.build", str(new)]
         if subprocess.run(command, cwd=root, env=environment).returncode:
             raise BuildFailed("the build failed, see above")
         from course_site.pages import bibliography
@@ -59,6 +62,28 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
     print(f"docs: site/ is built: open {root / 'site' / 'index.html'}", flush=True)
 
 
+def _runs(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:  # somebody else's
+        pass
+    return True
+
+
+def _mkdocs(folder: str) -> None:
+    """What the process of the build runs; a disk that is full is one line."""
+    from mkdocs.__main__ import cli
+
+    try:
+        cli(["build", "--strict", "--site-dir", folder], prog_name="mkdocs")
+    except OSError as error:
+        where = error.filename2 or error.filename
+        print(f"{f'{where}: ' if where else ''}{error.strerror or error}", file=sys.stderr)
+        sys.exit(1)
+
+
 def _swap(new: Path, site: Path, old: Path) -> None:
     if site.exists():
         site.rename(old)
@@ -68,3 +93,7 @@ def _swap(new: Path, site: Path, old: Path) -> None:
         if old.exists():
             old.rename(site)
         raise
+
+
+if __name__ == "__main__":
+    _mkdocs(sys.argv[1])
