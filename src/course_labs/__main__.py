@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
 
@@ -12,27 +13,18 @@ from course_labs.verdict import USAGE
 from course_labs.write import write
 
 ROOT = Path(__file__).resolve().parents[2]
+LONGEST_S = 3600
 
 
 def main(arguments: list[str], root: Path = ROOT) -> int:
     """Run one command; returns its exit code."""
-    parser = argparse.ArgumentParser(prog="nox -s", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    lab = commands.add_parser(
-        "lab", prog="nox -s lab --", description="List the labs, or write one into my_labs/."
-    )
-    lab.add_argument("name", nargs="?", help="the lab; without it all are listed")
-    lab.add_argument("--door", default="", help="triton, cuda, numpy or python, as the lab has them")
-    lab.add_argument("--stage", type=int, help="the file after this stage; 0 is the starter")
-    marks = commands.add_parser("grade", prog="nox -s grade --", description="Check your file of a lab.")
-    marks.add_argument("name", help="the lab")
-    marks.add_argument("file", nargs="?", type=Path, help="your file; without it the one in my_labs/")
-    marks.add_argument("--door", default="", help="where the file's name does not say it")
-    marks.add_argument("--seconds", type=float, help="another time limit")
-    marks.add_argument("--gpu", action="store_true", help="refuse to grade without a GPU")
-    options = parser.parse_args(arguments)
+    command, *rest = arguments or [""]
+    if command not in _PARSERS:
+        print(f"usage: python -m course_labs {'|'.join(_PARSERS)} [options]", file=sys.stderr)
+        return USAGE
+    options = _PARSERS[command]().parse_intermixed_args(rest)  # an option may stand between a name and a file
     try:
-        if options.command == "grade":
+        if command == "grade":
             return _grade(find_lab(root, options.name), root, options)
         if options.name is None:
             print(_list(root))
@@ -44,6 +36,38 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _lab_options() -> argparse.ArgumentParser:
+    lab = argparse.ArgumentParser(
+        prog="nox -s lab --", description="List the labs, or write one into my_labs/."
+    )
+    lab.add_argument("name", nargs="?", help="the lab; without it all are listed")
+    lab.add_argument("--door", default="", help="triton, cuda, numpy or python, as the lab has them")
+    lab.add_argument("--stage", type=int, help="the file after this stage; 0 is the starter")
+    return lab
+
+
+def _grade_options() -> argparse.ArgumentParser:
+    marks = argparse.ArgumentParser(prog="nox -s grade --", description="Check your file of a lab.")
+    marks.add_argument("name", help="the lab")
+    marks.add_argument("file", nargs="?", type=Path, help="your file; without it the one in my_labs/")
+    marks.add_argument("--door", default="", help="where the file's name does not say it")
+    marks.add_argument("--seconds", type=_seconds, help=f"another time limit, up to {LONGEST_S}")
+    marks.add_argument("--gpu", action="store_true", help="refuse to grade without a GPU")
+    return marks
+
+
+def _seconds(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 < (seconds := float(text)) <= LONGEST_S:
+            return seconds
+    raise argparse.ArgumentTypeError(
+        f"{text} is no time limit: a number of seconds above 0, up to {LONGEST_S}"
+    )
+
+
+_PARSERS = {"lab": _lab_options, "grade": _grade_options}
 
 
 def _list(root: Path) -> str:

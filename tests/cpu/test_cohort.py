@@ -103,6 +103,8 @@ def test_the_command_writes_a_file_that_parses(tmp_path, capsys):
             "is a Tuesday; the plan begins on a Monday",
         ),
         (("--start", "11.1.2027", "--at", "18:00", "--zone", "UTC"), "is no date; write it as 2027-01-11"),
+        (("--start", "9999-12-27", "--at", "18:00", "--zone", "UTC"), "is no date; write it as 2027-01-11"),
+        (("--start", "0227-01-01", "--at", "18:00", "--zone", "UTC"), "is no date; write it as 2027-01-11"),
         (("--start", "2027-01-11", "--at", "6pm", "--zone", "UTC"), "is no time of day; write it as 18:00"),
         (
             ("--start", "2027-01-11", "--at", "18:00", "--zone", "Berlin"),

@@ -671,6 +671,27 @@ def test_a_slip_in_a_command_is_one_line(capsys, arguments, said):
     assert capsys.readouterr().err == said + "\n"
 
 
+@pytest.mark.parametrize("seconds", ["inf", "nan", "-1", "0", "1e99", "soon"])
+def test_a_time_limit_is_a_number_of_seconds(capsys, seconds):
+    with pytest.raises(SystemExit) as ended:
+        main(["grade", "first_kernel", f"--seconds={seconds}"])
+    assert ended.value.code == 2
+    assert f"{seconds} is no time limit: a number of seconds above 0, up to 3600" in capsys.readouterr().err
+
+
+def test_an_option_may_stand_between_a_lab_and_its_file(tmp_path, capsys):
+    right = tmp_path / "right.py"
+    right.write_text(LABS["roofline"].snapshot("python", 5).read_text())
+    assert main(["grade", "roofline", "--seconds", "20", str(right)]) == 0
+    assert main(["grade", "--door", "python", "roofline", str(right)]) == 0
+
+
+@pytest.mark.parametrize("arguments", [[], ["labs"], ["--help-me"]])
+def test_a_command_that_is_none_is_one_line(capsys, arguments):
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == "usage: python -m course_labs lab|grade [options]\n"
+
+
 def test_grading_says_by_its_exit_code_what_it_found(tmp_path, capsys):
     right, wrong = tmp_path / "right.py", tmp_path / "wrong.py"
     right.write_text(LABS["roofline"].snapshot("python", 5).read_text())

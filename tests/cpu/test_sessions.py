@@ -25,6 +25,7 @@ from course_site.sessions.session import is_idle, load_sessions, read_sessions, 
 from course_site.sessions.stops import FILE as ROAD_FILE
 from course_site.sessions.stops import read_road
 from course_site.sessions.views import as_plain
+from course_site.site import maps
 from course_site.site.course import load_course
 from course_site.site.render.page import render_course
 
@@ -1145,3 +1146,9 @@ def test_a_draft_shows_no_file_from_elsewhere_as_a_board(root):
     course = load_course(root, draft=True)
     assert as_plain(course, course.maps.sessions["w1"])["board"]["svg"] == ""
     assert "<text>board</text>" not in rendered(root)
+
+
+def test_a_map_of_nobody_is_named(root, monkeypatch, capsys):
+    monkeypatch.chdir(root)
+    assert maps.main(["w9", "w1"]) == 2
+    assert capsys.readouterr().err == "no session w9; there are w1, w2\n"

@@ -258,3 +258,9 @@ def test_the_revision_names_commit_and_files(root):
 def test_wrong_options_are_refused(root, options):
     with pytest.raises(SystemExit):
         wheelhouse.main(options, root)
+
+
+def test_a_folder_that_cannot_be_is_one_line(root, capsys):
+    write(root, "in_the_way", "")
+    assert wheelhouse.main(["--revision-only", "--into", "in_the_way/wheelhouse"], root) == 1
+    assert capsys.readouterr().err == f"wheelhouse: {root}/in_the_way/wheelhouse: Not a directory\n"

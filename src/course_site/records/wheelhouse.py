@@ -56,6 +56,10 @@ def main(arguments: Sequence[str], root: Path | None = None) -> int:
     except WheelhouseFailed as error:
         print(f"wheelhouse: {error}", file=sys.stderr)
         return 1
+    except OSError as error:  # a full disk, a folder that only others may write
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"wheelhouse: {where}{error.strerror or error}", file=sys.stderr)
+        return 1
     return 0
 
 

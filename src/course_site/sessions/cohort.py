@@ -244,6 +244,10 @@ def _write(path: Path, content: bytes) -> None:
 def _start(text: str) -> date:
     try:
         found = date.fromisoformat(text)
+        if (
+            not 2000 <= found.year < 3000
+        ):  # a slip of the finger; and the last day there is has no day after it
+            raise ValueError
     except ValueError:
         raise PlanError(f"--start {text}: is no date; write it as 2027-01-11") from None
     if found.weekday() != 0:

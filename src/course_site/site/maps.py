@@ -19,6 +19,10 @@ def main(arguments: list[str]) -> int:
     course = load_course(Path.cwd(), draft=True)
     render_course(course)  # says which values are unknown and which numbers are typed
     report = course.maps
+    unknown = sorted(set(arguments) - set(report.sessions) - set(missing(report)))
+    if unknown and report.sessions:
+        print(f"no session {', '.join(unknown)}; there are {', '.join(report.sessions)}", file=sys.stderr)
+        return 2
     sessions = [s for s in report.sessions.values() if not arguments or s.id in arguments]
     wanted = {f"{FOLDER}/{name}.toml" for name in arguments} if arguments else set()
     files = {s.path for s in sessions} | {s.map_page for s in sessions}
