@@ -323,10 +323,10 @@ record(sweep=sweep)
 # ///
 #
 # /// claim | sweep.cuda.n16.us < 1.5 * sweep.cuda.n12.us
-# From 2<sup>12</sup> to 2<sup>16</sup> numbers the work grows sixteenfold. The time does not follow: {{ sweep.cuda.n12.us:.1f }} µs for
+# From 2<sup>12</sup> to 2<sup>16</sup> numbers the work grows by 16. The time does not follow: {{ sweep.cuda.n12.us:.1f }} µs for
 # the short list, {{ sweep.cuda.n16.us:.1f }} µs for the longer one. So it is not the work you are paying for.
 # /// otherwise
-# From 2<sup>12</sup> to 2<sup>16</sup> numbers the work grows sixteenfold, and the time from {{ sweep.cuda.n12.us:.1f }} µs to
+# From 2<sup>12</sup> to 2<sup>16</sup> numbers the work grows by 16, and the time from {{ sweep.cuda.n12.us:.1f }} µs to
 # {{ sweep.cuda.n16.us:.1f }} µs.
 # ///
 #
@@ -372,7 +372,7 @@ record(sweep=sweep)
 # | your card | capability | vector add | matrix kernels | what it lacks |
 # |---|---|---|---|---|
 # | V100, GTX 10 and older | 7.0 and below | no: CUDA 13 no longer compiles for them | no | a current toolkit |
-# | Turing: T4, RTX 20 | 7.5 | both roads compile | Triton compiles them, but without tensor cores; it promises support only from 8.0 | bf16 in hardware, asynchronous copies |
+# | Turing: T4, RTX 20 | 7.5 | both roads compile | Triton compiles them, but without tensor cores; it promises support only from Ampere on | bf16 in hardware, asynchronous copies |
 # | Ampere: A100 · A10, RTX 30 | 8.0 · 8.6 | yes | tensor cores in fp16, bf16, TF32 | TMA; FP8. On 8.6 a block also has less shared memory |
 # | Ada: L4, L40S, RTX 40 | 8.9 | yes | the same, and FP8 | TMA |
 # | **Hopper: H100, H200** | **9.0** | **yes** | **`wgmma`, fed by TMA: the whole course** | FP4 |

@@ -353,7 +353,7 @@ record(
 # What can be had from the pantry, then? The better of two copies is our **copy yardstick**: ours and the driver's
 # own, which PyTorch calls. Our copy reaches {{ copy_of_ceiling:.1%}} of it, and a vector add
 # that takes 16 bytes in every load reaches {{ vector_add_of_copy:.1%}}. (It may pass 100 %. A copy writes half of its
-# bytes, a vector add one third, and the table says that reading alone goes quicker than copying.) Nothing on this page
+# bytes, a vector add a third of them. And the table says that reading alone goes quicker than copying.) Nothing on this page
 # that reads and writes 1 GiB should stay far below.
 # ///
 #
@@ -468,8 +468,8 @@ record(boxes={f"s{S}": quantity(boxes(S)) for S in STRIDES})
 print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 
 # %% [markdown]
-# From stride 8 on every lane has a box to itself, and it cannot get worse. So 32 boxes where 4 would do: **a
-# factor of eight, at most**, for numbers of 4 bytes. You will read that a bad stride costs you that much
+# From stride 8 on every lane has a box to itself, and it cannot get worse. So 32 boxes where 4 would do: **eight
+# for one, at most**, for numbers of 4 bytes. You will read that a bad stride costs you that much
 # in time. But eight is the bound on the boxes. What the clock says is another matter.
 #
 # /// predict | A kernel reads all of a 512 MB list with stride 32, lap after lap, and writes it in order. How many times the time of stride 1?

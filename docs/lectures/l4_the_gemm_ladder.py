@@ -218,7 +218,7 @@ record(hand=hand, hall=hall)
 # caption: "Multiply-adds in one tick of one room; the stoves could do 128. Each word is counted as a load of its own."
 # ///
 #
-# Five forecasts, before anything ran. The lowest roof is the tray, four times out of five. Would you have bet on the hall?
+# Five forecasts, before anything ran. The lowest roof is the tray in all of them but one. Would you have bet on the hall?
 # With a tile it never gives out first. (The question marks: without a tile nobody knows how much L1 catches. The
 # hardware's counters will tell.)
 #

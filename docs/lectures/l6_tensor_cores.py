@@ -877,7 +877,7 @@ print("scaled back:", (through_fp8(small / scale) * scale).numpy())
 # /// predict | bf16 has three bits of fraction fewer than fp16. How much larger is its error?
 # Three times · six times · eight times
 # /// reveal
-# {{ error.bf16.rms / error.fp16.rms:.1f}} times: 2 × 2 × 2, a factor of two for each bit.
+# {{ error.bf16.rms / error.fp16.rms:.1f}} times: 2 × 2 × 2, for each bit a 2.
 # ///
 
 # %%

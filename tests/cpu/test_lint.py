@@ -16,6 +16,8 @@ from course_site.numbers.lint import (
 )
 
 TYPED = """
+The clock is 1830 MHz under load.
+It draws 700 W while it runs.
 It reaches 412 TFLOP/s.
 It reaches 412&nbsp;TFLOP/s.
 It reaches 412&#160;TFLOP/s.
@@ -150,7 +152,6 @@ PLAIN = """
 Vectors of 4096 numbers fit into 48 KB.
 d = 128, N = 16384, 16 bytes each, 2 bytes in bf16.
 The card has 132 SMs, 141 GB of HBM and 50 MB of L2.
-The clock is 1830 MHz and the limit is 700 W.
 The session takes 180 minutes; the break starts after 90 min and lasts 10 minutes.
 Reading time: 20 minutes.
 Your first kernel in 20 minutes.

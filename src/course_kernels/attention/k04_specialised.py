@@ -6,7 +6,7 @@ Idea      one warp feeds a ring of tiles of K and V; two warpgroups of 64 query 
 Against   k03_flash, where softmax and multiply take turns within a program
 Cost      as k03_flash; half as many bytes from L2 or fewer, since a program has 128 query rows or more, not 64
 Limits    Hopper only, bfloat16 and float16; the barriers are ours to get right: a wrong phase hangs the card
-Source    Shah et al. 2024, arXiv:2407.08608, sections 3.1 and 3.2
+Source    Shah et al. 2024, arXiv:2407.08608, section 3
 """
 
 from __future__ import annotations

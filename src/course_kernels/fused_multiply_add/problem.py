@@ -21,9 +21,10 @@ def make_inputs(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Starts x (C, N) in 1.5..2 and factors a (N,) a little above -1: 1 + a is 1/K to 1.5/K.
 
-    A chain swings from side to side of its goal, 1 / (1 - a), and its swing shrinks by -a in every step, to about a
-    third in K. So it is far from its goal to the end, and forgets its rounding errors as it goes. A factor just below
-    +1 would not do: the value creeps, in the end by less than half a unit in its last place, and sticks.
+    A chain swings from side to side of its goal, 1 / (1 - a), and every step leaves -a times the swing: about a
+    third of it after K. So it is far from its goal to the end, and forgets its rounding errors as
+    it goes. A factor just below +1 would not do: the value creeps, in the end by less than half a unit in its last
+    place, and sticks.
     """
     shapes = ((w.C, w.N), (w.N,))
     x, u = (torch.rand(s, generator=generator, dtype=w.torch_dtype, device=device) for s in shapes)

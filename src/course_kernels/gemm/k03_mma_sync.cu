@@ -7,7 +7,7 @@
 // Cost      a block reads (BM + BN) * K numbers for BM * BN sums, a warp (WM + WN) * K of shared memory for WM * WN;
 //           a block stays for several tiles of C, and copies for the next one before it has stored this one
 // Limits    16-byte copies need M x K and K x N with K and N divisible by 8; other sizes go through registers and are
-//           slower. On Hopper mma.sync reaches about two thirds of what the tensor cores do for wgmma
+//           slower. On Hopper mma.sync does not reach what the tensor cores do for wgmma
 // Next      k04_wgmma, which multiplies straight out of shared memory
 // Source    PTX ISA, mma and ldmatrix; NVIDIA CUTLASS documentation, Efficient GEMM in CUDA
 

@@ -34,9 +34,7 @@ REMEMBERED = 2**16
 # Fills of a large buffer that hold a stream back, tried in turn until the host is done before they are. A GPU queues
 # about a thousand launches; past that the host would wait for the hold itself.
 HOLDS = (20, 100, 900)
-HOLD_CACHES = (
-    16  # size of that buffer, in units of the L2 cache: a fill then takes a few tenths of a millisecond
-)
+HOLD_CACHES = 16  # size of that buffer, in units of the L2 cache: one fill holds a stream back for a while
 
 # Whole numbers as wide as an element, for writing bits that some types cannot be indexed with.
 BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}

@@ -25,7 +25,7 @@ BLOCKS = 6
 MIN_ROUNDS = 2 * BLOCKS  # the first and the last of a block; every competitor takes part in both
 MAX_ROUNDS = 1000
 
-WARM_UP_S = 0.3  # a card at rest needs a few tenths of a second to bring its clocks up
+WARM_UP_S = 0.3  # a card at rest needs a while to bring its clocks up
 
 # At the head of a later block the card is warm; only what a library sets up for new addresses must not be timed.
 SETTLE_US = 20_000.0
@@ -333,7 +333,7 @@ class _Sitting:
             for name in self.calls:
                 self._try(name)
         for track in self.tracks.values():
-            # Twice what was needed: a host that is a little slower in one round must not show.
+            # With as much again to spare: a host that is a little slower in one round must not show.
             track.passes = None if track.passes is None else 2 * track.passes
 
     def _try(self, name: str, count: bool = True) -> bool:

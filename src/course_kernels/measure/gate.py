@@ -31,7 +31,7 @@ SYNTAX = "hbm, hbm:<MiB>, l2, l1, shared, fp32 or tensor:<arithmetic>"
 # a microsecond; a reading takes a hundred of them and more. A median has no such excuse.
 READING = 0.01
 
-# A pair of CUDA events is good to half a microsecond.
+# What a pair of CUDA events is good to, in microseconds.
 EVENT_US = 0.5
 
 # What is worked out by hand from a bus, a clock, a number of lanes is no reading, and no data sheet: the sheet prints

@@ -1,7 +1,7 @@
 """What the data sheets promise: dense peaks and bandwidth of the cards we have a source for.
 
-Dense means without 2:4 sparsity, which doubles the figure a vendor prints largest. A card without an entry
-can still be measured; its results then have no percent of peak.
+Dense means without 2:4 sparsity, by which a vendor's largest figures are larger. A card without an entry can still
+be measured; its results then have no percent of peak.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def require_room(kernel: Any, grid: int, threads: int) -> None:
 def warm_up_and_empty_l2() -> None:
     """Bring the card's clocks up, and leave nothing of what is measured next in the L2 cache.
 
-    Reads a buffer of four times the cache, again and again for a tenth of a second. Read, not written: dirty lines
+    Reads a buffer of four times the cache, again and again until the clocks are up. Read, not written: dirty lines
     would be written back during what is timed.
     """
     l2_bytes = torch.cuda.get_device_properties(torch.cuda.current_device()).L2_cache_size

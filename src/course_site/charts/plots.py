@@ -369,7 +369,7 @@ def _advance(character: str, bold: bool) -> float:
 
 def text_width(text: str, size: float = SMALL, bold: bool = False) -> float:
     """How wide a line of text is at most, whatever font the page has."""
-    # The page's font is about 0.8 as wide as DejaVu; 0.88 leaves room for a fallback font.
+    # As a part of DejaVu's width: the page's own font needs less, and a fallback font finds room.
     return 0.88 * size * sum(_advance(c, bold) for c in text)
 
 

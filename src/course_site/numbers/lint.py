@@ -21,7 +21,7 @@ from pathlib import Path
 
 import yaml
 
-from course_site.numbers.typed_numbers import FILL, HEADER_UNIT, HELD, RATE, TIME, in_sentence
+from course_site.numbers.typed_numbers import FILL, HEADER_UNIT, HELD, RATE, TIME, in_sentence, is_excused
 from course_site.pages.plain_text import CITE, DEFINITION, Text, plain, sentences
 
 
@@ -112,7 +112,8 @@ def _search(
     own = {*own, *DEFINITION.findall(text.text)}
 
     def cited(sentence: str) -> bool:
-        return any(key not in own and (keys is None or key in keys) for key in CITE.findall(sentence))
+        known = any(key not in own and (keys is None or key in keys) for key in CITE.findall(sentence))
+        return is_excused(sentence, known)
 
     for at, excerpt in empty:
         yield at, excerpt, "a value that names no recorded data is a typed number"

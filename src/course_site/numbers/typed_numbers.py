@@ -6,23 +6,20 @@ import re
 from collections.abc import Iterator
 
 from course_site.numbers.bounds import bounds_of
+from course_site.numbers.quantities import FRACTION, LIBRARY, WORD, beside_speed
 from course_site.pages.plain_text import HELD
 
 # --- the words ---------------------------------------------------------------------------------------
 
-_WORD = (
-    r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
-    r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion"
-    r"|trillion|dozen"
-)
 _WORDS = (
     r"(?:\b(?:an?\s+(?=hundred|thousand|million|billion|trillion|dozen))?"
-    rf"(?:{_WORD})(?:(?:\s+and)?[\s-]+(?:{_WORD}))*\b)"
+    rf"(?:{WORD})(?:(?:\s+and)?[\s-]+(?:{WORD}))*\b(?:\s+and\s+an?\s+(?:half|third|quarter)\b)?)"
 )
 _DIGITS = (
     r"(?:(?<![A-Za-z0-9_.^])(?<!RTX )(?<!GTX )(?<!Gaudi )"
     r"\d+(?:[.,']\d+| \d{3}(?!\d))*(?:[eE][+-]?\d+)?"
-    r"(?:\s*[×x·]\s*10\s*\^?\s*[-−]?[\d⁰¹²³⁴-⁹]+)?[⁰¹²³⁴-⁹]*(?:\^\d+)?\+?)"
+    r"(?:\s*[×x·]\s*10\s*\^?\s*[-−]?[\d⁰¹²³⁴-⁹]+)?[⁰¹²³⁴-⁹]*(?:\^\d+)?\+?"
+    r"|(?<![\w)\]])[⁰¹²³⁴-⁹]+/[₀-₉]+)"
 )
 NUMBER = rf"(?:{_DIGITS}|{_WORDS})"
 _MANY = r"(?:(?:tens|dozens|hundreds|thousands|millions|billions|trillions)\s+of)"
@@ -30,7 +27,7 @@ _MANY = r"(?:(?:tens|dozens|hundreds|thousands|millions|billions|trillions)\s+of
 _FORMAT = r"(?:bf16|fp16|fp32|fp64|tf32|fp8|fp4|int8|BF16|FP16|FP32|FP64|TF32|FP8|FP4|INT8)"
 _QUALIFIER = (
     r"(?:dense|sparse|effective|sustained|peak|measured|achieved|HBM|tensor|matrix|real|useful|more"
-    rf"|{_FORMAT})"
+    rf"|extra|additional|further|{_FORMAT})"
 )
 _SECOND = r"(?:s(?:ec(?:onds?)?)?(?![\w⁻])|second\b)"
 _PER = rf"\s*(?:/\s*{_SECOND}|per\s+{_SECOND}|(?:a|each|every)\s+second\b|[·⋅]?\s*s\s*(?:⁻¹|\^?[-−]1))"
@@ -46,8 +43,8 @@ RATE = (
     r"(?:operations?|additions?|multiplications?|multiply-adds?"
     r"|FMAs?|tokens?|tok"
     r"|samples?|images?|frames?|requests?|queries|iterations?|its?|steps?|elements?|instructions?|launches"
-    r"|words?|rows?"
-    rf"|transactions?){_PER}"
+    r"|words?|rows?|cycles"
+    rf"|transactions?){_PER}|[kMGT]\s+\w+{_PER}|(?:tera|giga|peta)flops\b"
     r")"
 )
 TIME = (
@@ -55,15 +52,8 @@ TIME = (
 )
 _GAP = r"[\s\-–(\[]{0,3}"
 
-_LIBRARY = (
-    r"(?:cuBLAS(?:Lt)?|cuDNN|cuFFT|CUTLASS|CuTe|SDPA|PyTorch|[Tt]orch(?:\.\w+)*|FlashInfer|FlashAttention"
-    r"(?:-?\d)?|FA-?[1-4]|Triton"
-    r"|TensorRT(?:-LLM)?|vLLM|SGLang|Liger|xFormers|JAX|XLA|NumPy|CuPy|eager|Inductor|NCCL|ThunderKittens"
-    r"|TileLang|Mojo|NVIDIA|AMD"
-    r"|(?:the\s+)?(?:vendor|library|libraries|competition))\b"
-)
 _RIVAL = (
-    rf"(?:{_LIBRARY}|(?i:naive|na[iï]ve|materiali[sz]ed|standard|teaching|plain|first|previous|tuned|baseline"
+    rf"(?:{LIBRARY}|(?i:naive|na[iï]ve|materiali[sz]ed|standard|teaching|plain|first|previous|tuned|baseline"
     r"|reference|kernels?)\b)"
 )
 _SPEED = (
@@ -86,13 +76,9 @@ _AS_FAST = (
 )
 _COMPARED = (
     rf"(?:{_FASTER}|{_BETTER}|{_AS_FAST}|(?:the|its|our|their|that)\s+{_ADJECTIVES}{_SPEED}|{_ADJECTIVES}"
-    rf"{_PEAK}|{_LIBRARY})"
+    rf"{_PEAK}|{LIBRARY})"
 )
-_OF_WHAT = rf"of\s+{_ADJECTIVES}(?:{_PEAK}|{_SPEED}|{_LIBRARY})"
-_FRACTION = (
-    r"(?:half|halves|thirds?|quarters?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?"
-    r"|thousandths?)"
-)
+_OF_WHAT = rf"of\s+{_ADJECTIVES}(?:{_PEAK}|{_SPEED}|{LIBRARY})"
 _DIM = (
     r"(?![(]|[\s]*[\d{\[\\" + HELD + r"⟨πε]|\s*[A-Za-z](?:[\s·×*²)^/,.]|$))"
 )  # not one more factor of a product
@@ -133,22 +119,22 @@ _RULES = tuple(
          rf"(?<![A-Za-z0-9_.])0?\.\d+\s+{_OF_WHAT}"),
         ("ratio", "a typed ratio",
          rf"(?<![A-Za-z0-9_.^×])\d+(?:[.,]\d+)*\s*(?:[×✕✖]|x\b)\s*-?\s*(?:{_COMPARED}|(?:in|on|over|than|vs\.?)"
-             rf"\s+{_ADJECTIVES}{_LIBRARY})",
+             rf"\s+{_ADJECTIVES}{LIBRARY})",
          rf"(?<![A-Za-z0-9_.^×])\d+\.\d+(?:[×✕✖]|x\b){_DIM}",
          r"(?<![A-Za-z0-9_.^×/])(?<![×x] )\d+(?:[.,]\d+)*\s?(?:×|x\b)(?=\s*(?:[.,;:!?)\]|]|$|(?:over|at|vs|than"
              r"|compared|against|by|when|and|or)\b))",
          rf"(?:{NUMBER}|(?<!how )\b(?:several|many)|\b(?:a\s+)?couple\s+of|\ba\s+few)\s+times\s+(?:{_FASTER}|"
              rf"{_BETTER}|{_AS_FAST}"
-             rf"|(?:the|its|our|their|that)\s+(?:of\s+)?{_ADJECTIVES}(?:{_SPEED}|{_PEAK})|{_LIBRARY})",
+             rf"|(?:the|its|our|their|that)\s+(?:of\s+)?{_ADJECTIVES}(?:{_SPEED}|{_PEAK})|{LIBRARY})",
          rf"(?i:\b(?:twice|thrice|double|triple|quadruple|half))\s+(?:again\s+)?(?:{_AS_FAST}|{_FASTER}"
              rf"|(?:of\s+)?(?:(?:the|its|our|their|your|that|this)\s+)(?:of\s+)?{_ADJECTIVES}(?:{_SPEED}|{_PEAK})|"
-             rf"(?:of\s+)?{_LIBRARY})",
+             rf"(?:of\s+)?{LIBRARY})",
          rf"(?i:\b(?:doubl|tripl|quadrupl|halv)(?:es?|ed|ing))\s+(?:the|its|our|their|your|that)\s+{_ADJECTIVES}"
              rf"{_SPEED}"),
         ("ratio", "a typed fraction",
-         rf"(?i:(?:\b(?:an?|{_WORD})[\s-]+)?\b{_FRACTION})\s+(?:of\s+)?(?:(?:the|its|our|their|that|what)\s+)"
+         rf"(?i:(?:\b(?:an?|{WORD})[\s-]+)?\b{FRACTION})\s+(?:of\s+)?(?:(?:the|its|our|their|that|what)\s+)"
              rf"(?:of\s+)?{_ADJECTIVES}"
-             rf"(?:{_SPEED}|{_PEAK}|(?:cuBLAS|cuDNN|SDPA)\b)|(?i:\b{_FRACTION}\s+of\s+)(?:{_PEAK}|(?:cuBLAS|cuDNN"
+             rf"(?:{_SPEED}|{_PEAK}|(?:cuBLAS|cuDNN|SDPA)\b)|(?i:\b{FRACTION}\s+of\s+)(?:{_PEAK}|(?:cuBLAS|cuDNN"
              r"|SDPA|PyTorch)\b)"),
         ("ratio", "a typed ratio",
          r"(?i:\b(?:speed-?\s?ups?|slow-?downs?|faster|slower))\s*(?:of|by|:|=|is)\s+(?:a\s+factor\s+of\s+)?"
@@ -167,18 +153,19 @@ _RULES = tuple(
              rf"\s+{_ADJECTIVES}{_RIVAL}",
          r"(?i:\b(?:wins?\s+(?:over|against)|lo(?:ses|st)\s+(?:to|against)|lags?\s+behind|on\s+par\s+with"
              rf"|keeps?\s+up\s+with))\s+{_ADJECTIVES}{_RIVAL}",
-         rf"{_LIBRARY}\s+(?:is|was|gets|got)\s+(?:\w+\s+)?(?:beaten|outperformed|overtaken|surpassed)\b"),
+         rf"{LIBRARY}\s+(?:is|was|gets|got)\s+(?:\w+\s+)?(?:beaten|outperformed|overtaken|surpassed)\b"),
     )
     for pattern in patterns
 )  # fmt: skip
 # Cheap test that spares most sentences the rules above.
 _HINT = re.compile(
-    rf"\d|\b(?:{_WORD}|tens|dozens|hundreds|thousands|millions|billions|trillions)\b|half|halv|third|quarter"
+    rf"\d|\b(?:{WORD}|tens|dozens|hundreds|thousands|millions|billions|trillions)\b|half|halv|third|quarter"
     r"|fifth|tenth|twice|thrice|doubl|tripl|quadrupl"
     r"|fold\b|magnitude|times|an?\s+(?:nano|micro|milli|[µnm]s)|faster|slower|quicker|as\s+(?:fast|slow|quick)"
     r"|beat|outp|outr|surpass|overt|trail|par\s+with"
     r"|\bwins?\s|\blo(?:ses|st)\s|lag|keeps?\s+up|[½⅓⅔¼¾⅕⅛⅜⅝⅞①-⑳]|sixth|seventh|eighth|ninth|hundredth|fifth"
-    r"|dozen|single\s|[IVXLC]{2,}\s+(?:micro|milli|nano)",
+    r"|dozen|single\s|[IVXLC]+\s+(?:micro|milli|nano|[µmn]s\b)|\bsecond\b|teenth|leventh|twelfth|tieth"
+    r"|[⁰¹²³⁴-⁹]+/[₀-₉]",
     re.IGNORECASE,
 )
 _DEFINES = re.compile(
@@ -211,106 +198,22 @@ _VALUES_OF_WORDS: dict[str, float] = {word: value for value, word in enumerate(_
 
 HEADER_UNIT = re.compile(
     rf"(?:^|[\s(,\[/]){RATE}|(?:^|[\s(,\[])(?:µs|us|ms|ns)(?=$|[\s),\]])|%\s*of\s+{_ADJECTIVES}(?:{_PEAK}|"
-    rf"{_LIBRARY}|{_SPEED})|(?i:speed-?\s?up)|[×x]\s+over\b"
+    rf"{LIBRARY}|{_SPEED})|(?i:speed-?\s?up)|[×x]\s+over\b"
 )
 
 
-# --- a quantity beside a word of speed ----------------------------------------------------------------
-#
-# The rules above know how a speed is usually said. These ask less of the words between: a quantity that compares, and
-# somewhere in the sentence what is measured of a program, or how it changed.
-
-_COUNT = (
-    rf"(?:(?<![\w.#^])\d(?:[\d,.]*\d)?k?[½⅓⅔¼¾⅛]?|\b(?:{_WORD})(?:(?:\s+and)?[\s-]+(?:{_WORD}))*(?:[\s-]odd"
-    r"|\s+and\s+some)?\b)"
+# A citation speaks of somebody else's number.
+_OURS = re.compile(
+    r"\b(?:our|my)\s+(?:own\s+)?(?:[\w-]+\s+){0,3}(?:kernels?|cop(?:y|ies)|versions?|code|implementation|softmax|gemm"
+    r"|multiply|transpose|reduction|attention|loops?|ladder|rungs?|card|runs?|measurements?|numbers?)\b|\bours\b"
+    r"|\bwe\s+(?:measure|reach|get|run|hit|achieve|see|saw|got|ran|found)\b",
+    re.IGNORECASE,
 )
-_SHARE = (
-    r"(?:\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|[a-z]+ty)[\s-]+(?:and\s+an?\s+)?"
-    r"(?:half|third|quarter|fifth|sixth|seventh|eighth|ninth|tenth|twentieth|hundredth)s?\b"
-    r"|\bhalf\b|\d*[½⅓⅔¼¾⅕⅛⅜⅝⅞])"
-)
-_MULTIPLIED = r"(?:\b(?:doubl|tripl|quadrupl|quintupl|halv)(?:es?|ed|ing)\b|\b(?:twice|thrice)\b)"
-_MEASURED = (
-    r"(?:(?:speed|throughput|bandwidth|latency|utili[sz]ation|MFU|HFU|efficiency|performance|runtime|run\s+time"
-    r"|wall\s+clock|duration|roof(?:line)?|peak|data\s+sheet|brochure|occupancy|(?:hit|miss)\s+rate|rate|energy"
-    rf"|traffic|clock|stalls?|issue\s+slots|time)\b|{_LIBRARY})"
-)
-_CHANGES = (
-    r"\b(?:faster|slower|quicker|sooner|dearer|ahead|behind|beats?|trails?|par|outruns?|gain(?:s|ed)?|earn(?:s|ed)"
-    r"|cuts?|costs?|reach(?:es|ed)?|achiev\w+|sustain\w*|saturat\w+|deliver\w*|hits|improv\w*|better|worse|drops?"
-    r"|falls?|fell|rises?|rose|climbs?|is\s+worth|yields?|wastes?|saves?|grew|busy|served|leaves?|adds|takes?|took"
-    r"|needs?|needed|north\s+of)\b"
-)
-_OF_A_PROGRAM = re.compile(rf"{_MEASURED}|{_CHANGES}", re.IGNORECASE)
-_UP_TO_TWENTY = r"(?:two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|a\s+hundred)"
-# Each with pieces of words of which one must be there: most sentences have none, and a search takes long.
-_SHARES = (
-    "hal", "third", "quarter", "fift", "sixth", "seventh", "eighth", "ninth", "tenth", "ieth", "hundredth",
-    *"½⅓⅔¼¾⅕⅛⅜⅝⅞",
-)  # fmt: skip
-_BESIDE_SPEED: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
-    (hints, re.compile("".join(pattern), re.IGNORECASE))
-    for hints, *pattern in (
-        (("%", "cent", "pct", "points"),
-         rf"(?!100\b){_COUNT}[\s-]*(?:%|per\s?cent\b|pct\b|(?:percentage\s+)?points\b(?!\s+(?:of|on|in)\b))"),
-        (("dollar", "of ", "parts", "part in", "out of", " in "),
-         rf"{_COUNT}\s+(?:cents\s+on\s+the\s+dollar|(?:out\s+)?of\s+(?:every|each)\s+{_COUNT}|parts?\s+in\s+{_COUNT}",
-         rf"|out\s+of\s+{_COUNT}|of\s+(?:100|a\s+hundred)\b|in\s+{_UP_TO_TWENTY}\b(?!\s+\w))"),
-        (("fold", "factor", "magnitude"),
-         rf"(?:{_COUNT}|[①-⑳])[\s-]?fold\b|\bfactor\s+of\s+(?:about\s+|some\s+|roughly\s+)?{_COUNT}",
-         r"|\borders?\s+of\s+magnitude"),
-        (("×", "x"), rf"{_COUNT}\s?(?:×|x\b)(?!\s*(?:[\d(=]|[A-Za-z]\b|(?-i:[A-Z])))"),
-        ((" times", " to ", "ratio"),
-         r"(?<![\w.])\d\.\d+(?:\s+times|\s+to\s+\d\.\d+)|\bratio\s+(?:\w+\s+){0,3}\d\.\d"),
-        (("fu", "tili", "occupancy", "rate"),
-         r"\b(?:MFU|HFU|utili[sz]ation|occupancy|(?:hit|miss)\s+rate)\s+(?:\w+\s+){0,6}?(?:to|at|is|of)\s+(?:the\s+)?",
-         rf"(?:\w+\s+(?=\w+ties\b))?{_COUNT}"),
-        ((" times",), rf"{_COUNT}\s+times\s+(?:sooner|dearer|{_MEASURED})",
-         rf"|\b(?:is|are|was|by|some|about|around|roughly)\s+{_COUNT}\s+times\s*[.;,]",
-         rf"|{_SHARE}\s+times\s+(?:as\b|(?:the|its|that)\s+(?:\w+\s+)?{_MEASURED}|{_CHANGES})"),
-        ((" to ",), rf"\b(?:outruns?|beats?|ahead|wins?)\b[^.;:]*\s{_COUNT}\s+to\s+{_COUNT}\b"),
-        (_SHARES,
-         r"\b(?:to|by|gains?|saves?|wastes?|at|cuts?)\s+(?:(?:about|nearly|roughly|some|only|almost)\s+)?", _SHARE,
-         r"(?!\s+of\s+(?:a|the)\s+(?:number|row|tile|list|page|room|block|cache|evening|lecture|course)\b)"),
-        (_SHARES, rf"{_SHARE}\s+(?:of\s+)?(?:(?:the|its|their|a|that|our|all)\s+)*(?:\w+\s+){{0,2}}?{_MEASURED}",
-         rf"|{_SHARE}\s+of\s+(?:the\s+)?(?:run|brochure|cycles|bus)\b"),
-        (("doubl", "tripl", "upl", "halv", "twice", "thrice"),
-         rf"{_MEASURED}\s+(?:\w+\s+){{0,2}}?{_MULTIPLIED}|{_MULTIPLIED}\s+(?:\w+\s+){{0,2}}?{_MEASURED}"),
-    )
-)  # fmt: skip
-# Units that speak for themselves.
-_UNITS_ALONE: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
-    (hints, re.compile("".join(pattern), re.IGNORECASE))
-    for hints, *pattern in (
-        (("watt", "joule", "j"), rf"{_COUNT}\s*(?:watts?|kilowatts?|(?:milli|kilo)?joules?|(?-i:[mk]?J\b))"),
-        (("tera", "giga", "peta", "gig", "micro", "milli", "nano"),
-         rf"(?:{_COUNT}|{_SHARE})\s+(?:of\s+an?\s+)?(?:tera|giga|peta|gigs?|micros)(?:flops?)?\b",
-         rf"|{_SHARE}\s+of\s+an?\s+(?:micro|milli|nano)second\b|\ba\s+(?:single|dozen)\s+(?:micro|milli|nano)second",
-         r"|(?-i:\b[IVXLC]{2,})\s+(?:micro|milli|nano)seconds?\b"),
-        (("second", "clock", "tok/s"),
-         rf"(?!one\b){_COUNT}k?\s+(?!times\b|to\b)(?:\w+\s+){{0,4}}?(?:a|per|each|every)\s+(?:second|clock)\b",
-         r"(?=\s*(?:[.,;:!)]|$|per\b|for\b|on\b|at\b|out\b|across\b|when\b|with\b|the\b))", rf"|{_COUNT}k?\s*tok/s"),
-        (("cycles", "ticks", "clocks"),
-         r"\b(?:every|over|after|needs?|takes?|costs?|some|about|around|than)\s+(?:(?:some|about|over)\s+)?",
-         r"(?!(?:\d|one|two|three|four|five|six|seven|eight|nine)\s+(?:clock|cycle|tick))",
-         rf"{_COUNT}\s+(?:clock\s+)?(?:cycles|ticks|clocks)\b"),
-        (("out of every", "half"), rf"{_COUNT}\s+out\s+of\s+every\s+{_COUNT}|\bhalf\s?way\s+(?:through|to\s+peak)\b"),
-        (("compil", "autotun", "prefill", "decod", "training"),
-         rf"\b(?:compil|autotun|prefill|decod|training)\w*\b.*?{_COUNT}\s+(?:minutes|hours|seconds)\b"),
-    )
-)  # fmt: skip
-_QUOTED_WHOLE = re.compile(r"\s*(?:#+\s*|[-*+]\s+)?[\"“”].*[\"“”]\s*¶?\s*")
 
 
-def _beside_speed(sentence: str) -> Iterator[re.Match[str]]:
-    """Quantities of a sentence that says something of a program's speed."""
-    if _QUOTED_WHOLE.fullmatch(sentence):
-        return  # what others say, set in quotation marks
-    low = sentence.lower()
-    for rules in (_UNITS_ALONE, _BESIDE_SPEED if _OF_A_PROGRAM.search(sentence) else ()):
-        for hints, pattern in rules:
-            if any(hint in low for hint in hints):
-                yield from pattern.finditer(sentence)
+def is_excused(sentence: str, cited: bool) -> bool:
+    """Whether a sentence cites the source of its numbers; for ours there is none but a record."""
+    return cited and not _OURS.search(sentence)
 
 
 # --- one sentence ------------------------------------------------------------------------------------
@@ -341,9 +244,9 @@ _ABOUT = re.compile(
 def _held_up(excerpt: str, condition: str, before: str) -> bool:
     """True if a bound of a claim's condition holds up the number that the sentence types, in its direction."""
     amount = _amount(excerpt)
-    percent = bool(re.search(r"%|per\s?cent|\bpart\s+in\b", excerpt))
-    if part := re.search(r"\bpart\s+in\s+(\w+)", excerpt):
-        amount = 1 / (_amount(part[1]) or 1.0)
+    percent = bool(re.search(r"%|per\s?cent|\bparts?\s+in\b", excerpt))
+    if part := re.search(r"(\w+)\s+parts?\s+in\s+(?:an?\s+)?(\w+)", excerpt):
+        amount = (_amount(part[1]) or 1.0) / (_amount(part[2]) or 1.0)
     if not amount:
         return False
     at_most, about = bool(_AT_MOST.search(before)), bool(_ABOUT.search(before + excerpt))
@@ -377,7 +280,7 @@ def in_sentence(sentence: str, *, in_claim: bool, condition: str | None) -> Iter
                 yield match.start(), excerpt, f"{what}; {FILL if typed or kind == 'unit' else CLAIM}"
     if asks or taken:
         return
-    for match in _beside_speed(sentence):
+    for match in beside_speed(sentence):
         excerpt = " ".join(match[0].split())
         if defines and all(map(_ROUND.fullmatch, _ANY_NUMBER.findall(excerpt))):
             continue

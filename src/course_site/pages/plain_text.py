@@ -61,6 +61,7 @@ _VALUE = re.compile(r"(?<![\^_\\])\{\{([^{}]*)\}\}")
 _FENCE = re.compile(
     r"^[ \t>]*(`{3,}|~{3,})[^\n]*\n(.*?)(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
 )
+_TITLE = re.compile(r"\btitle\s*=\s*[\"']([^\"']*)[\"']")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _BLOCK_TAG = re.compile(
     r"</?(?:p|li|td|th|tr|br|div|h[1-6]|ul|ol|dl|dt|dd|table|thead|tbody|figure|figcaption|summary|details|section"
@@ -80,6 +81,7 @@ _ADDRESS = re.compile(r"https?://[^\s<>)\]]+|^\[[^\]^]+\]:\s*\S+", re.MULTILINE)
 _TEX_TEXT = re.compile(
     r"\\(?:text|textrm|textbf|mathrm|mathbf|mathit|mathsf|operatorname|mbox|unit|si)\*?\s*\{([^{}]*)\}"
 )
+_TEX_FRACTION = re.compile(r"\\[td]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _TEX_SIGNS = {
     "times": "×", "cdot": "·", "mu": "µ", "approx": "≈", "sim": "~", "quad": " ", "qquad": " ", "%": "%", ",": " ",
     ";": " ", ":": " ", "!": "", " ": " ", "ge": "≥", "le": "≤", "geq": "≥", "leq": "≤", "pm": "±",
@@ -120,6 +122,7 @@ def _plain_math(match: re.Match[str]) -> str:
     inner = next(group for group in match.groups() if group is not None)
     while _TEX_TEXT.search(inner):
         inner = _TEX_TEXT.sub(r" \1", inner)
+    inner = _TEX_FRACTION.sub(r"\1/\2", inner)
     return _TEX.sub(_tex_sign, inner).replace("{", "").replace("}", "").replace("~", " ")
 
 
@@ -130,7 +133,8 @@ def _plain_character(match: re.Match[str]) -> str:
         return " "
     if kind in ("Cf", "Mn", "Me"):
         return ""
-    if kind in ("Nd", "Nl") or "\uff00" <= sign <= "\uff60" or sign in "㎲㎳㎱":
+    odd_letters = "\uff00" <= sign <= "\uff60" or "\U0001d400" <= sign <= "\U0001d7ff"
+    if kind in ("Nd", "Nl") or odd_letters or sign in "㎲㎳㎱":
         return unicodedata.normalize("NFKC", sign).replace("μ", "µ")
     return {"μ": "µ", "∕": "/", "⁄": "/", "‐": "-", "‑": "-", "⨯": "×"}.get(sign, sign)
 
@@ -166,7 +170,8 @@ def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[
 
     def fence(match: re.Match[str]) -> str:
         code.append(text.slice(match.start(2), match.end(2)))
-        return "\n\n"
+        title = _TITLE.search(match[0].partition("\n")[0])
+        return f"\n\n{title[1]}\n\n" if title else "\n\n"
 
     def span(match: re.Match[str]) -> str:
         if prose.fullmatch(match[2]):

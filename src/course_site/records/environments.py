@@ -11,7 +11,7 @@ def environment_on_gpu(root: Path) -> dict[str, str]:
     """What processes that use a GPU inherit: no interpreter of Triton's, and bytecode is kept.
 
     A container often forbids it (PYTHONDONTWRITEBYTECODE) and has none of PyTorch: then every start of Python compiles
-    PyTorch's sources anew, which is half of the wait. So it is kept in .cache/python; the libraries stay as they are.
+    PyTorch's sources anew, a good part of the wait. So it is kept in .cache/python; the libraries stay as they are.
     """
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
     if environment.pop("PYTHONDONTWRITEBYTECODE", ""):

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from course_site.numbers.lint import BARE, CHOICE
-from course_site.numbers.typed_numbers import FILL, HEADER_UNIT, NUMBER, RATE, TIME, in_sentence
+from course_site.numbers.typed_numbers import FILL, HEADER_UNIT, NUMBER, RATE, TIME, in_sentence, is_excused
 from course_site.pages.plain_text import CITE, HELD, plain_words, sentences
 from course_site.site.kept import SEEN, digest
 
@@ -47,6 +47,7 @@ _RAW = re.compile(r"\[\^[\w.:-]+\]")
 _CELL_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])\d+(?:[.,]\d+)*")
 _SKIPPED = frozenset({"script", "style", "template", "noscript"})
 _FOOTNOTE = re.compile(r"fnref\d*:(.+)")
+_NOTE = re.compile(r"fn:(.+)")
 _CONDITION = re.compile(r"Tested when the site is built: (.*), true in [\d.]+% of the resamples")
 
 
@@ -59,6 +60,7 @@ class Piece:
         condition: of the claim it stands in; None outside of one.
         kinds: the classes and tags it stands in.
         head: of a cell, what stands above its column.
+        note: the key of the source that it is a note on, which cites it as long as the note is.
     """
 
     line: int
@@ -66,6 +68,7 @@ class Piece:
     condition: str | None
     kinds: frozenset[str]
     head: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ class _Open:
     made: bool
     silent: bool
     condition: str | None
+    note: str = ""  # the key of the source that this is a note on
 
 
 class Words:
@@ -112,8 +116,10 @@ class Words:
             silent = above.silent or tag in _SKIPPED or "footnote-ref" in classes
             kinds = above.kinds | classes | {tag}
             held = made or tag in _CODE
+            note = _NOTE.fullmatch(values.get("id", ""))
+            said = condition[1] if condition else above.condition
             self._open.append(
-                _Open(tag, kinds, held or above.made, silent, condition[1] if condition else above.condition)
+                _Open(tag, kinds, held or above.made, silent, said, note[1] if note else above.note)
             )
 
     def end(self, tag: str) -> None:
@@ -165,7 +171,8 @@ class Words:
             head = self._heads[self._column] if "td" in kinds and 0 < self._column < len(self._heads) else ""
             if "th" in kinds:
                 self._head = text
-            self.pieces.append(Piece(self._line, text, inside.condition if inside else None, kinds, head))
+            condition, note = (inside.condition, inside.note) if inside else (None, "")
+            self.pieces.append(Piece(self._line, text, condition, kinds, head, note))
 
 
 def typed_numbers(pieces: list[Piece], keys: Collection[str]) -> Iterator[tuple[int, str, str]]:
@@ -178,7 +185,8 @@ def typed_numbers(pieces: list[Piece], keys: Collection[str]) -> Iterator[tuple[
     for piece in pieces:
         if "predict" in piece.kinds and not piece.kinds & {"reveal", "answer"} and CHOICE.search(piece.text):
             continue
-        cited = any(key in keys for key in CITE.findall(piece.text))
+        noted = piece.note in keys
+        cited = is_excused(piece.text, noted or any(key in keys for key in CITE.findall(piece.text)))
         number = None if cited else _CELL_NUMBER.search(piece.text)
         if number and number[0] not in ("0", "1", "100") and HEADER_UNIT.search(piece.head):
             yield piece.line, f"{number[0]} under {piece.head}", f"a typed number in a table; {FILL}"
@@ -195,7 +203,7 @@ def typed_numbers(pieces: list[Piece], keys: Collection[str]) -> Iterator[tuple[
         before = piece
         in_code = "code" in piece.kinds
         for excerpt, why in _typed_in(
-            plain_words(piece.text), "claim" in piece.kinds, piece.condition, frozenset(keys)
+            plain_words(piece.text), "claim" in piece.kinds, piece.condition, frozenset(keys), noted
         ):
             # Words of a picture stand beside each other as they were drawn, and code compares no speeds: only a unit
             # ties a number to the next.
@@ -205,15 +213,15 @@ def typed_numbers(pieces: list[Piece], keys: Collection[str]) -> Iterator[tuple[
 
 @functools.lru_cache(maxsize=65536)  # navigation stands on every page
 def _typed_in(
-    text: str, in_claim: bool, condition: str | None, keys: frozenset[str]
+    text: str, in_claim: bool, condition: str | None, keys: frozenset[str], noted: bool
 ) -> tuple[tuple[str, str], ...]:
-    name = digest("seen", text, in_claim, condition, sorted(keys) if "[^" in text else "")
+    name = digest("seen", text, in_claim, condition, sorted(keys) if "[^" in text else "", noted)
     if SEEN.is_clean(name):
         return ()
     found = []
     for start, end in sentences(text):
         sentence = text[start:end]
-        if not any(key in keys for key in CITE.findall(sentence)):
+        if not is_excused(sentence, noted or any(key in keys for key in CITE.findall(sentence))):
             found += [hit[1:] for hit in in_sentence(sentence, in_claim=in_claim, condition=condition)]
     if not found:
         SEEN.clean(name)

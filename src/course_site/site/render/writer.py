@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from course_site.numbers import lint, tied
@@ -24,6 +24,7 @@ from course_site.numbers.values import (
 from course_site.pages.addresses import site_uri
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.page import Page
+from course_site.pages.plain_text import without_code
 from course_site.pages.verbatim import outside_verbatim
 from course_site.site import ledger
 from course_site.site.course import Course
@@ -37,9 +38,33 @@ _CLASS_OF_THE_BUILD = re.compile(
     rf"|\{{:?[^{{}}\n]*\.(?:{'|'.join(sorted(MADE | GIVEN))})(?![\w-])"
 )
 _NO_PROSE = re.compile(
-    r"<\s*(?:style|script|iframe|object|embed|base|meta|link|template)\b|<[^<>]*\son\w+\s*=|javascript:",
-    re.IGNORECASE,
+    r"<[^<>]*\s(?:on\w+|style|start|value)\s*=|javascript:|(?:[\"'(=]|url\()\s*data:", re.IGNORECASE
 )
+# What Markdown has no mark for. Whatever else HTML knows can show a number without saying it.
+_HTML = frozenset(
+    [
+        "a",
+        "b",
+        "br",
+        "code",
+        "details",
+        "div",
+        "em",
+        "i",
+        "img",
+        "kbd",
+        "li",
+        "ol",
+        "p",
+        "span",
+        "strong",
+        "sub",
+        "summary",
+        "sup",
+        "ul",
+    ]
+)
+_TAG = re.compile(r"</?([A-Za-z][\w:-]*)")
 _LINK = re.compile(r"(?P<text>\]\()(?P<target>[^)\s#]+\.(?:py|md))(?P<rest>[#)\s])")
 
 
@@ -82,10 +107,8 @@ class Writer:
     def text(self, text: str, *, unit: str = "", **allowed: Any) -> str:
         """Prose: linted, links moved to site space, values filled in; `unit` is what a column's head says of a cell."""
         self.lint(text, **allowed)
-        for found in _CLASS_OF_THE_BUILD.finditer(text):
-            self.problem(f"{found[0]!r}: only the build gives this class, to what comes from a record")
-        for found in _NO_PROSE.finditer(text):
-            self.problem(f"{found[0]!r}: prose has no styles and runs nothing")
+        for fault in not_prose(text):
+            self.problem(fault)
         return outside_verbatim(text, lambda part: self._links(self._values(_unbroken(part), unit=unit)))
 
     def look_at(self, nodes: list[str | Block], *, recorded: bool = True) -> None:
@@ -218,6 +241,16 @@ def _typed_numbers(text: str, keys: frozenset[str], **allowed: Any) -> list[lint
     if not found:
         KEPT.clean(name)
     return found
+
+
+def not_prose(text: str) -> Iterator[str]:
+    """What is wrong with the HTML in some Markdown: what only the build writes, or what can hide a number."""
+    for found in _CLASS_OF_THE_BUILD.finditer(text):
+        yield f"{found[0]!r}: only the build gives this class, to what comes from a record"
+    for found in _NO_PROSE.finditer(text):
+        yield f"{found[0]!r}: prose has no styles and runs nothing"
+    for tag in sorted({name.lower() for name in _TAG.findall(without_code(text))} - _HTML):
+        yield f"<{tag}>: prose knows {', '.join(sorted(_HTML))}; say the rest in Markdown or in a block"
 
 
 def _unbroken(text: str) -> str:

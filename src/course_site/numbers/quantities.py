@@ -1,0 +1,197 @@
+"""A quantity beside a word of speed is a measurement, or came from one.
+
+`typed_numbers.py` knows how a speed is usually said. Here it is the other way round. In a sentence that speaks of
+speed everything is refused that is no whole number of things: a percentage, a decimal, a share, a multiple, a unit of
+what is measured. What may stand there is listed: shares of what can be counted, such as half of a block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from course_site.pages.plain_text import HELD
+
+WORD = (
+    r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
+    r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion"
+    r"|trillion|dozen"
+)
+LIBRARY = (
+    r"(?:cuBLAS(?:Lt)?|cuDNN|cuFFT|CUTLASS|CuTe|SDPA|PyTorch|[Tt]orch(?:\.\w+)*|FlashInfer|FlashAttention"
+    r"(?:-?\d)?|FA-?[1-4]|Triton|Thrust|CUB|Numba"
+    r"|TensorRT(?:-LLM)?|vLLM|SGLang|Liger|xFormers|JAX|XLA|NumPy|CuPy|eager|Inductor|NCCL|ThunderKittens"
+    r"|TileLang|Mojo|NVIDIA|AMD"
+    r"|(?:the\s+)?(?:vendor|library|libraries|competition))\b"
+)
+FRACTION = (
+    r"(?:hal(?:f|ves)|thirds?|quarters?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|elevenths?|twelfths?"
+    r"|\w+teenths?|\w+tieths?|hundredths?|thousandths?)"
+)
+
+# --- what speaks of speed ----------------------------------------------------------------------------------
+
+_MEASURED = (
+    r"(?:speed\w*|sped|throughput|bandwidth|laten(?:cy|cies)|efficien\w+|utili[sz]\w+|occupan\w+|performance|MFU|HFU|IPC"
+    r"|runtimes?|run\s+times?|wall\s+clock|duration|overhead|roof(?:line)?|peak|ceiling|data\s+sheet|brochure"
+    r"|(?:hit|miss)\s+rate|(?:the|its|our|their)\s+time|energy|watts?|\w*joules?|(?:tera|giga|peta)flops?|[TGP]FLOP\S*|[TG]B/s|[MG]Hz|stalls?|stalled|idl(?:e|es|ed|ing)"
+    r"|busy|unused|cycles?|issue\s+slots?|active\s+warps|pipes|milliseconds?|microseconds?|warm-?up|autotun\w*)"
+)
+_CHANGED = (
+    r"(?:faster|slower|quicker|sooner|dearer|slow-?down|times\s+(?:worse|better)|as\s+(?:fast|long|quick|slow)\w*\s+as|ahead|(?:cent|points|times|far|well|falls|lands)\s+behind|behind\s+by|lags?|lagged"
+    r"|trail(?:s|ed|ing)|beats\s+(?:the|its|our)|beaten|outr[ua]n\w*|outper\w+|outpac\w+|wins?|won|lo(?:ses|st)|gain(?:s|ed|ing)?|sav(?:es|ed|ing|ings)"
+    r"|shav\w+|squeez\w+|bump|boost\w*|improv\w+|advantage|parity|wash|shrinks?|shrank|slid|slides|knocked|wast\w+"
+    r"|saturat\w+|sustain\w*|deliver(?:s|ed)?|realises?|attain\w*|achiev\w+|reach(?:es|ed)|baseline|memcpy|shy\s+of|short\s+of|away\s+from|cost\s+us|earned\s+us|gives?\s+us)"
+)
+_OURS = (
+    r"(?:our\s+(?:[\w-]+\s+){0,2}(?:kernels?|scan|gemm|gemv|softmax|copy|version|path|transpose|reduction|norm)"
+    r"|ours)"
+)
+_SPEED = re.compile(rf"{LIBRARY}|%\s*behind|\b(?:{_MEASURED}|{_CHANGED}|{_OURS})\b", re.IGNORECASE)
+
+# --- what is no whole number of things ----------------------------------------------------------------------
+
+_COUNT = (
+    rf"(?:(?<![\w.#^/])\.?\d(?:[\d,.]*\d)?k?(?!\w)|√\d+|\b(?:{WORD})(?:(?:\s+and)?[\s-]+(?:{WORD}))*"
+    r"(?:[\s-]odd|\s+and\s+some|\s+and\s+an?\s+(?:half|third|quarter))?\b)"
+)
+SHARE = (
+    r"(?:\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|[a-z]+ty)[\s-]+(?:and\s+an?\s+)?(?:[a-z]+\s+)?"
+    rf"{FRACTION}\b|\d*[½⅓⅔¼¾⅕⅛⅜⅝⅞]"
+    r"|(?<!other )(?<!first )(?<!second )(?<!harder )(?<!upper )(?<!lower )(?<!far )(?<!near )\bhalf\b)"
+)
+_MULTIPLE = (
+    r"\b(?:(?:twice|thrice)(?=\s+(?:as|the|that|what|its|our|faster|slower)\b)"
+    r"|(?:doubl|tripl|quadrupl|quintupl|halv)(?:es|ed|ing))\b"
+)
+_OF_THINGS = re.compile(
+    r"\s*(?:times\s+|as\s+many\s+)?(?:of\s+)?(?:(?:an?|the|its|their|our|your|that|this|each|every|all|those|these|his|her)\s+)?"
+    r"(?:[\w-]+\s){0,1}?(?:bytes?|words?|warps?|blocks?|windows?|tiles?|box(?:es)?|numbers?|rows?|columns?|threads?|lanes?"
+    r"|rooms?|seats?|lists?|pages?|evening|session|lecture|hours?|minutes?|cards?|matri(?:x|ces)|squares?|vectors?"
+    r"|registers?|elements?|bits?|digits?|lines?|SMs?|keys|values|tokens?|heads?|files?|trays?|cooks?|hands?|kernels?"
+    r"|width|length|precision|floats?|way|grid|answers?|inputs?|outputs?|people|students?|course|picture|image"
+    r"|tables?|sums?|results?|sheets?|stages?|steps?|formats?|mantissa|banks?|brigade|groups?|copies|products?|stores?"
+    r"|problem|cache|L2|chip|die|loops?|story|stairs|road|arithmetic|multiply-adds?|FLOPs|operations|mills"
+    r"|pantry|shelf|menu|batch|pair|board|half|bars?|wave|work|FLOPs?|yours|them|range|instructions|reads|loads|writes"
+    r"|calls|trips|multiplying|bites|seats?)\b",
+    re.IGNORECASE,
+)
+_AMOUNTS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?!100\b){_COUNT}[\s-]*(?:%|per\s?cent\b|pct\b|(?:percentage\s+)?points\b(?!\s+(?:of|on|in)\b))",
+        # a decimal that is no version, no setting and no coefficient
+        r"(?<![\w.#^/§=\[\"-])(?<!--seconds )"
+        r"(?<!section )(?<!sections )(?<!torch )(?<!Triton )(?<!CUDA )(?<!Python )"
+        r"\d*\.\d{1,3}(?!\w|\.\d)(?!\s+[rgbs]\b)",
+        r"\d[\d.]*\s*:\s*1\b(?=\s+[a-z])",
+        rf"(?:{_COUNT}|[①-⑳])[\s-]?fold\b|\b(?:{WORD})fold\b",
+        r"(?<![\w.#^/])\d(?:[\d.,]*\d)?\s?(?:×|x\b)(?!\s*(?:[\d(=]|[A-Za-z]\b|(?-i:[A-Z])))",
+        r"\b(?:is|was|by|of|at|to|an?|gets|got)\s+×\s*\d",
+        rf"{_COUNT}\s+to\s+(?:our|its|their|my)\s+{_COUNT}",
+        rf"{_COUNT}\s+(?:against|versus|vs\.?)\s+(?:our|its|their|my)?\s*{_COUNT}",
+        r"(?<![\w./])\d{1,2}/\d{1,2}\s+of\s+(?:what|that|the)\b",
+        rf"(?:{LIBRARY}|\bours)[^.]*=\s*\d+\s*/\s*\d+",
+        rf"{_COUNT}\s+cents\s+on\s+the\s+dollar|\b(?:a\s+)?couple\s+of\b",
+    )
+)
+# These may count things: two rows in four blocks.
+_COUNTS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"{_COUNT}\s+(?:[a-z-]+\s+){{0,2}}(?:in|out\s+of)\s+(?:a\s+)?(?!one\b){_COUNT}(?!\s*×)",
+        r"\b(?:to|at|only)\s+\d+\s+of\s+\d+\b",
+        r"\bevery\s+(?:second|third|fourth|fifth|sixth|tenth)\s+(?:cycle|tick|clock|slot|load|access)\b",
+        rf"(?<!the )(?<!all ){_COUNT}\s+times\b"
+        r"(?=\s+(?:\w+er\b|as\b|sooner|dearer|worse|better|less|in\s+the|the\b|over\b))",
+        rf"\b(?:is|are|was|by|some|about|around|roughly)\s+{_COUNT}\s+times\s*[.;,]|{SHARE}\s+times\b",
+    )
+)
+_SHARES = re.compile(rf"{SHARE}|{_MULTIPLE}", re.IGNORECASE)
+
+# --- units of what is measured --------------------------------------------------------------------------------
+
+_ALONE = tuple(
+    (hints, re.compile("".join(pattern), re.IGNORECASE))
+    for hints, *pattern in (
+        (("watt", "joule", "j", "w"),
+         rf"{_COUNT}\s*(?:watts?|kilowatts?|(?:milli|micro|kilo)?joules?|(?-i:[mk]?J\b))",
+         r"|(?-i:(?<![=\w])(?:\d{2,4}|\d+\.\d+)\s+[mk]?W\b(?!\s*[=*/×:]))"),
+        (("hz",), rf"{_COUNT}\s*[MG]Hz\b"),
+        (("ipc",), rf"{_COUNT}\s*IPC\b|\bIPC\s+(?:of|is|at)\s+{_COUNT}"),
+        (("fold",), rf"^\W*(?:an?\s+)?(?:\d[\d.]*|{WORD})-?fold\W*$"),
+        (("magnitude", "factor of"), rf"\borders?\s+of\s+magnitude\b|\bfactor\s+of\s+(?:\w+\s+)?(?:√|{_COUNT})"),
+        (("out of",), rf"{_COUNT}\s+out\s+of\s+{_COUNT}"),
+        (("doubled", "tripled", "quadrupled", "halved"),
+         r"\b(?:kernel|version|copy|ours|it|we)\s+(?:has\s+|have\s+)?(?:more\s+than\s+|nearly\s+|almost\s+)?"
+         r"(?:doubled|tripled|quadrupled|halved)\b"),
+        (("every", "each"), rf"{_COUNT}\s+(?:(?!bytes|words|rows|lanes)[a-z-]+\s+){{0,2}}(?:of|in|out\s+of)\s+",
+         rf"(?:every|each)\s+{_COUNT}"),
+        (("'s ", "’s "), rf"{LIBRARY}['’]s\s+\d+"),
+        (("another", "extra", "further"), rf"\b(?:another|extra|further)\s+{_COUNT}\s*(?:%|per\s?cent|points)"),
+        (("points",), rf"{_COUNT}\s+points\s+of\s+{LIBRARY}"),
+        (("×", "x"), r"^[\s\"“#*-]*×\s?\d[\d.]*[\s\"”.!*]*$",
+         r"|(?<![\w.#^/])\d(?:[\d.,]*\d)?(?:×|x\b)(?=\s+(?:on|at|for|in|over|than|win|gain|the|that|our|its|as|more|less)\b|[.,;:!)]|$)"),
+        (("second",),
+         rf"\b(?:(?:a\s+)?(?:whole|full|single|mere)|half\s+an?|{SHARE}\s+of\s+an?)\s+(?:milli|micro|nano)?second\b"
+         rf"(?!\s+\w+\s+(?:of|for)\b)|{_COUNT}\s+(?:milli|micro|nano)seconds\b",
+         rf"|(?!one\b){_COUNT}k?\s+(?!times\b|to\b)(?:\w+\s+){{0,4}}?(?:a|per|each|every)\s+second\b",
+         r"(?=\s*(?:[.,;:!)]|$|per\b|for\b|on\b|at\b|out\b|across\b|when\b|with\b|from\b|the\b))",
+         rf"|\bevery\s+second\b(?=\s+(?:our|the|this|it|we)\b).*?{_COUNT}|{_COUNT}\s+(?:\w+\s+){{1,4}}every\s+second\b(?!\s+row)|\b(?:takes?|took|burns?|needs?|costs?|to|in|within|under|after)\s+(?!one\b){_COUNT}\s+seconds\b",
+         r"|\b(?:one|a)\s+second\s+of\s+(?:our|this|the)\s+(?:\w+\s+)?kernel"),
+        (("tera", "giga", "peta", "gig", "micro", "milli", "nano"),
+         rf"(?:{_COUNT}|{SHARE})\s+(?:of\s+an?\s+)?(?:tera|giga|peta|gigs?|micros)(?:flops?)?\b",
+         r"|\b(?:tera|peta)flops?\s+(?:barrier|mark|line)\b|\bsub-?(?:milli|micro)second\b",
+         r"|\ba\s+(?:single|dozen)\s+(?:micro|milli|nano)second|(?-i:\b[IVXLC]{2,})\s+(?:micro|milli|nano)seconds?\b",
+         rf"|(?:{_COUNT}|\ban?)\s+(?:tera|giga|peta)-?(?:flop|op|byte)s?\s+(?:per|a|each|every)\s+second\b",
+         rf"|{_COUNT},\s+(?:the|in)\s+(?:\w+\s+)?(?:tera|giga|peta)flops\b"),
+        (("µs", "ms", "ns"), r"(?-i:\b[IVXLC]+)\s+(?:µs|ms|ns)\b"),
+        (("clock", "tok/s"), rf"(?!one\b){_COUNT}k?\s+(?:\w+\s+){{0,4}}?(?:a|per|each|every)\s+clock\b",
+         rf"|{_COUNT}k?\s*tok/s"),
+        (("cycles", "ticks", "clocks"),
+         r"\b(?:every|over|after|needs?|takes?|costs?|some|about|around|than)\s+(?:(?:some|about|over)\s+)?",
+         r"(?!(?:\d|one|two|three|four|five|six|seven|eight|nine)\s+(?:clock|cycle|tick))",
+         rf"{_COUNT}\s+(?:clock\s+)?(?:cycles|ticks|clocks)\b"),
+        (("half",), r"\bhalf\s?way\s+(?:through|to\s+peak)\b"),
+        (("compil", "autotun", "prefill", "decod", "training", "nvcc"),
+         rf"\b(?:compil|autotun|prefill|decod|training|nvcc)\w*\b.*?(?:{_COUNT}\s+(?:minutes?|hours?|seconds?|min|h|s)|\ba\s+(?:minute|hour))\b",
+         rf"|{_COUNT}\s+(?:minutes?|hours?|seconds?|min|h)\b.*?\b(?:compil|autotun)\w*"),
+        (("mfu", "hfu", "tili", "occupancy", "rate"),
+         r"\b(?:MFU|HFU|utili[sz]ation|occupancy|(?:hit|miss)\s+rate)\s+(?:\w+\s+){0,6}?(?:to|at|is|of)\s+(?:the\s+)?",
+         rf"(?:\w+\s+(?=\w+ties\b))?(?:{_COUNT}|{SHARE})"),
+        ((" to ",), rf"\b(?:outruns?|beats?|ahead|wins?)\b[^.;:]*\s{_COUNT}\s+to\s+{_COUNT}\b"),
+        (("per", "roof"), rf"\b(?:per\s?cent|%)\s+of\s+(?:the\s+)?(?:roofline|peak)\b[^.]*:\s*{_COUNT},\s*{_COUNT}"),
+    )
+)  # fmt: skip
+_QUOTED_WHOLE = re.compile(r"\s*(?:#+\s*|[-*+]\s+)?[\"“”].*[\"“”]\s*¶?\s*")
+_SAID = re.compile(r"\b(?:says?|said|asks?|answers?|reads?)\b[^\"“”]{0,12}[\"“][^\"“”]*[\"”]")
+# What a card can do, and the versions of tools, look like decimals.
+_OF_VERSIONS = re.compile(
+    r"\b(?:capabilit|versions?\b|compil|PTX ISA|Python \d|CUDA \d|arXiv|family|speak|needs \d)", re.IGNORECASE
+)
+_VERSION = re.compile(r"(?:7\.[05]|8\.[069]|9\.[0-3]|1[0-3]\.[0-3]|3\.1[0-4])")
+
+
+def beside_speed(sentence: str) -> Iterator[re.Match[str]]:
+    """Quantities of a sentence that says something of a program's speed."""
+    if _QUOTED_WHOLE.fullmatch(sentence):
+        return  # what others say, set in quotation marks
+    sentence = _SAID.sub(lambda match: HELD * len(match[0]), sentence)
+    low = sentence.lower()
+    for hints, pattern in _ALONE:
+        if any(hint in low for hint in hints):
+            yield from pattern.finditer(sentence)
+    if not _SPEED.search(sentence):
+        return
+    of_versions = bool(_OF_VERSIONS.search(sentence))
+    for pattern in _AMOUNTS:
+        for match in pattern.finditer(sentence):
+            if not (of_versions and _VERSION.fullmatch(match[0])):
+                yield match
+    for pattern in _COUNTS:
+        for match in pattern.finditer(sentence):
+            if not (_OF_THINGS.search(match[0]) or _OF_THINGS.match(sentence, match.end())):
+                yield match
+    for match in _SHARES.finditer(sentence):
+        if not _OF_THINGS.match(sentence, match.end()):
+            yield match
