@@ -412,7 +412,7 @@ record(
 # Seven numbers, two cards, two programs, and all seven agree within 20 %. HBM in bytes we hold against our own data
 # sheet, above: their memory was another one.
 # /// otherwise
-# Not all of them agree within 20 %. On a card that is no Hopper they need not.
+# Here not all of them agree so closely. On a card that is no Hopper they need not.
 # ///
 #
 # /// claim | hop.l1 > 1.1 * hop_alone.l1

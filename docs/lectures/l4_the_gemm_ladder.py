@@ -1063,7 +1063,7 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # 1024 × 1024, block tile 128 × 128, 132 rooms. How many blocks, and what is the best percent of peak such a kernel can
 # reach? And with a block tile of 64 × 64?
 # /// answer
-# 8 × 8 = 64 blocks: 68 rooms stay dark, so 48 % at best. With 64 × 64: 256 blocks, two for most rooms and one for the
+# 8 × 8 = 64 blocks for 132 rooms: 68 stay dark, more than half. With 64 × 64: 256 blocks, two for most rooms and one for the
 # last eight, so every room is lit. Smaller tiles ask more of the tray and more of the hall, though. That is the trade, and no shape wins it
 # everywhere.
 # ///

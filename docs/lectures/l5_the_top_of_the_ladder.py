@@ -906,7 +906,7 @@ record(
 # A card has 100 rooms, one block fits in each, and every tile takes as long as every other. How full is the card with 100 tiles, 101,
 # 150, and 1050?
 # /// answer
-# 100: one round, 100 %. 101: two rounds for 101 of 200 places, 50.5 %. 150: 75 %. 1050: eleven rounds, 1050 of 1100 places, 95.5 %.
+# 100: one round, all places taken. 101: two rounds, 101 of 200 places. 150: 150 of 200. 1050: eleven rounds, 1050 of 1100 places.
 # One tile too many can cost half the card, and with many rounds it hardly shows.
 # ///
 
@@ -985,7 +985,7 @@ record(
 # /// claim | abs(product.persistent / ladder.persistent.of_peak - 1) < 0.12 and abs(product.cublas / ladder.cublas.of_peak - 1) < 0.12
 # Hold the product of the three beside the timed number: {{ product.persistent:.1%}} and {{ ladder.persistent.of_peak:.1%}} for ours,
 # {{ product.cublas:.1%}} and {{ ladder.cublas.of_peak:.1%}} for the library. Clock, counters and time come from three separate visits to the
-# card. So all we vouch for is that the two never lie 12 % apart. It is enough to say that no large part is hidden: whoever wants more must raise
+# card. So all we vouch for is that less than 12 % lie between the two. It is enough to say that no large part is hidden: whoever wants more must raise
 # one of the three.
 # /// otherwise
 # The product of the three is {{ product.persistent:.1%}}, timed are {{ ladder.persistent.of_peak:.1%}}.
@@ -1373,7 +1373,7 @@ record(
 # A card has 132 rooms, one block in each. For 1024 × 1024, how full is it with block tiles of 128 × 256, 128 × 128 and 64 × 64, without any sharing?
 # What does the smaller tile cost?
 # /// answer
-# 32, 64 and 256 tiles: 24 % of one round, 48 % of one round, 97 % of two. The smaller tile carries more bytes for each multiply-add, from the hall and off the tray, and
+# 32 tiles take 32 of 132 places, 64 tiles 64 of 132, and 256 tiles 256 of the 264 in two rounds. The smaller tile carries more bytes for each multiply-add, from the hall and off the tray, and
 # has fewer sums in each hand. So it is slower where the large one is full, and faster where the large one leaves rooms dark.
 # ///
 

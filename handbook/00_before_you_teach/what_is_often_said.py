@@ -132,7 +132,7 @@ record(
 # ### "From 10 % to 90 %: nine tenths of the cluster"
 #
 # - *Often said:* closing that gap gives back nine tenths of what you paid for.
-# - **True:** {{ share.of_ten_to_ninety * 10:.0f }} tenths. From 10 % to 90 % is 80 % of the whole. Or say: nine times the work. Do not mix the two.
+# - **True:** {{ share.of_ten_to_ninety * 10:.0f }} tenths. Nine tenths less one tenth are eight of the whole. Or say: nine times the work. Do not mix the two.
 # - *How we know:* 0.9 − 0.1.
 #
 # ### "Trillions of multiply-adds for every word"
@@ -302,7 +302,7 @@ record(
 # ### "DeepSeek-V3 solves 4 %, 37 % with a hundred samples, 72 % with profiler feedback"
 #
 # - *Often said:* one model, one road.
-# - **True:** two models, and not *solves*. On Level 2 of KernelBench, V3 goes from 4 % to 37 % with a hundred samples. R1, another model, goes from 36 % to 72 % with ten rounds of errors and profiles. What is counted is *right and faster than PyTorch
+# - **True:** two models, and not *solves*. On Level 2 of KernelBench, V3 goes from 4 % to 37 % with a hundred samples [^ouyang2025]. R1, another model, goes from 36 % to 72 % with ten rounds of errors and profiles [^ouyang2025]. What is counted is *right and faster than PyTorch
 #   eager*, on an L40S [^ouyang2025].
 # - *How we know:* the paper. Right alone, R1 reached 92 % on that level [^ouyang2025].
 #

@@ -181,7 +181,7 @@ record(
 # Against ours a card has: bandwidth ÷ 3, lanes ÷ 2, mill ÷ 4. Work out its four quotients. Where does the square of W1 stand in fp32, and what do you tell the room before
 # the race?
 # /// answer
-# What waits for bytes takes 3 times as long. The ridge in fp32 is 3 / 2 of ours, {{ 1.5 * card.h200.ridge32:.0f}}; in 16 bits 3 / 4 of ours, {{ 0.75 * card.h200.ridge16:.0f}}; and the mill has 2 / 4 of
+# What waits for bytes has a third of them in the same time. The ridge in fp32 is 3 / 2 of ours, {{ 1.5 * card.h200.ridge32:.0f}}; in 16 bits 3 / 4 of ours, {{ 0.75 * card.h200.ridge16:.0f}}; and the mill has 2 / 4 of
 # our advantage, {{ 0.5 * card.h200.mill:.1f}}. The square, at {{ plain32:.0f}}, is still right of the ridge. So in fp32 the cooks are what is waited for, and their kernel will
 # most likely lose, as on ours. *Most likely* is the word: you have a pencil, and they have the card.
 # ///

@@ -182,11 +182,11 @@ record(passing=quantity(passing))
 #
 # **The stack.**
 #
-# - *V4-Pro: 27 % of the FLOPs, 10 % of the cache.* Of the FLOPs for a **single token**, at a **million tokens** of context, against **DeepSeek-V3.2**; and it
+# - *V4-Pro: 27 % of the FLOPs, 10 % of the cache* [^deepseek2026]. Of the FLOPs for a **single token**, at a **million tokens** of context, against **DeepSeek-V3.2**; and it
 #   comes from two kinds of attention together, a compressed sparse one and a heavily compressed one [^deepseek2026].
-# - *DSpark, 57 to 78 %.* So much more speed of one user's answer with V4-Pro, against the older drafting head MTP-1, at the same total throughput; its drafts
+# - *DSpark, 57 to 78 %* [^cheng2026]. So much more speed of one user's answer with V4-Pro, against the older drafting head MTP-1, at the same total throughput; its drafts
 #   are accepted for 26.7 to 30.9 % more tokens than EAGLE-3's, on three Qwen3 models [^cheng2026].
-# - *Mega MoE, 1.50 to 1.61 times.* For V4-Pro on eight cards, against the makers' own older path, in one kernel that sends tokens to their experts, multiplies
+# - *Mega MoE, 1.50 to 1.61 times* [^deepgemm]. For V4-Pro on eight cards, against the makers' own older path, in one kernel that sends tokens to their experts, multiplies
 #   twice with SwiGLU between, and brings them home [^deepgemm]. Upstream it runs on Blackwell's data-centre cards only [^deepgemm]. `deep_gemm_mega_moe` is
 #   the name of a switch in vLLM; the kernel is called `fp8_fp4_mega_moe`.
 #
@@ -256,7 +256,7 @@ record(fast={f"p{p}": quantity(n) for p, n in shares.items()})
 # fast₀ {{ fast.p0:.0f}}, fast₁ {{ fast.p1:.0f}}, fast₂ {{ fast.p2:.0f}} of ten. Number 6 is the one to wait for: *is the error greater than allowed? No.* Ask the other way
 # round. Number 9 is the one they will want to forgive.
 #
-# ### The autopsy of 484 %
+# ### The autopsy of "484 %"
 #
 # The task fixes the size: 16 × 64 × 256 × 256, normalised over the last three. So there are 16 rows, of {{ autopsy.numbers / 1e6:.1f}} million numbers each.
 

@@ -156,7 +156,7 @@ def _named_point(name: str, leaf: Leaf) -> tuple[float, ...]:
 
 
 def _sample_interval(leaf: Leaf, attribute: str, scope: Scope) -> tuple[float, float]:
-    """Where the middle 90 % of the samples lie, in the unit of the attribute."""
+    """Where the middle nine tenths of the samples lie, in the unit of the attribute."""
     measurement = Measurement.from_json(leaf)
     ends = [
         derive(measurement, attribute, leaf["quantiles_us"][quantile], scope.machine)

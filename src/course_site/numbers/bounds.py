@@ -1,7 +1,8 @@
 """What the condition of a claim holds up: the least and the most that a ratio can be while it is true.
 
-`a.us < 0.5 * b.us` says of b over a that it is at least 2; `abs(a / b - 1) < 0.06` that they differ by 6 % at
-most. A sentence may type a ratio only where a bound of its condition holds it up, in the direction it says.
+`a.us < 0.5 * b.us` says of b over a that it is at least 2; `abs(a / b - 1) < 0.06` that they differ by six in
+a hundred at most. A sentence may type a ratio only where a bound of its condition holds it up, in the direction it
+says.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Bounds:
         """Whether a sentence may say this ratio.
 
         Args:
-            amount: the factor, 0.06 of "6 %".
+            amount: the factor, 0.06 of six in a hundred.
             at_most: the words before it make it an upper bound, as "less than" does.
             about: they make it a round one.
             percent: it was said in percent, so it may also be a difference.
@@ -40,7 +41,7 @@ class Bounds:
         )
 
 
-_SLACK = 1.001  # 0.98 is 2 % less, and no number of a computer is quite so
+_SLACK = 1.001  # 0.98 is two in a hundred less, and no number of a computer is quite so
 
 
 @functools.lru_cache(maxsize=4096)

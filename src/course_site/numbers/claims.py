@@ -1,7 +1,7 @@
 """Claims: sentences with a condition, tested against what another run may find.
 
-A claim holds when its condition is true in 99 % of the resamples, which are medians that another run, on another
-card of the model, may find (`spread.py`). It is clearly false when it is true in 1 % of them at most. Between the
+A claim holds when its condition is true in 99 of 100 resamples, which are medians that another run, on another
+card of the model, may find (`spread.py`). It is clearly false when it is true in one of them at most. Between the
 two it is undecided: the margin lies inside the spread, and no sentence should rest on it. One that stays true
 whichever single name is halved or doubled, from where another run may put it, is vacuous: where it was written, it says
 nothing.

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import yaml
 
+from course_site.numbers.quantities import speaks_of_speed
 from course_site.numbers.typed_numbers import FILL, HEADER_UNIT, HELD, RATE, TIME, in_sentence, is_excused
 from course_site.pages.plain_text import CITE, DEFINITION, Text, plain, sentences
 
@@ -396,6 +397,7 @@ def lint_svg(text: str) -> list[Finding]:
 _NAMED = re.compile(
     r"\b(?:[a-z_]*(?:tflops|gflops|gb_per_s|tb_per_s|of_peak|of_bandwidth|of_compute|speed_?up)|(?:\w+_)?(?:us|ms|ns))['\"]?\s*[:=]\s*(?:\w+\()?\d[\d.e+-]*"
 )
+_BARE_SHARE = re.compile(r"[\d.,]+\s*%")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -416,6 +418,8 @@ def lint_output(text: str) -> list[Finding]:
             (words.at[at], excerpt)
             for words in (shown, *codes)
             for at, excerpt, _ in in_sentence(words.text, in_claim=False, condition=None)
+            # A share that a cell worked out need not be one of speed, as a share in prose is taken to be.
+            if speaks_of_speed(words.text) or not _BARE_SHARE.fullmatch(excerpt)
         ]
         hits += [(piece.at[match.start()], match[0]) for match in _NAMED.finditer(piece.text)]
         if not line.strip():

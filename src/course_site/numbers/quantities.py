@@ -38,7 +38,7 @@ _MEASURED = (
     r"|busy|unused|cycles?|issue\s+slots?|active\s+warps|pipes|milliseconds?|microseconds?|warm-?up|autotun\w*)"
 )
 _CHANGED = (
-    r"(?:faster|slower|quicker|sooner|dearer|slow-?down|times\s+(?:worse|better)|as\s+(?:fast|long|quick|slow)\w*\s+as|ahead|(?:cent|points|times|far|well|falls|lands)\s+behind|behind\s+by|lags?|lagged"
+    r"(?:faster|slower|quicker|sooner|dearer|slow-?down|times\s+(?:worse|better)|slow(?:s|ed|ing)|speeds|accelerat\w+|hurts?|as\s+(?:fast|long|quick|slow)\w*\s+as|ahead|(?:cent|points|times|far|well|falls|lands)\s+behind|behind\s+by|lags?|lagged"
     r"|trail(?:s|ed|ing)|beats\s+(?:the|its|our)|beaten|outr[ua]n\w*|outper\w+|outpac\w+|wins?|won|lo(?:ses|st)|gain(?:s|ed|ing)?|sav(?:es|ed|ing|ings)"
     r"|shav\w+|squeez\w+|bump|boost\w*|improv\w+|advantage|parity|wash|shrinks?|shrank|slid|slides|knocked|wast\w+"
     r"|saturat\w+|sustain\w*|deliver(?:s|ed)?|realises?|attain\w*|achiev\w+|reach(?:es|ed)|baseline|memcpy|shy\s+of|short\s+of|away\s+from|cost\s+us|earned\s+us|gives?\s+us)"
@@ -53,7 +53,7 @@ _SPEED = re.compile(rf"{LIBRARY}|%\s*behind|\b(?:{_MEASURED}|{_CHANGED}|{_OURS})
 
 _COUNT = (
     rf"(?:(?<![\w.#^/])\.?\d(?:[\d,.]*\d)?k?(?!\w)|√\d+|\b(?:{WORD})(?:(?:\s+and)?[\s-]+(?:{WORD}))*"
-    r"(?:[\s-]odd|\s+and\s+some|\s+and\s+an?\s+(?:half|third|quarter))?\b)"
+    r"(?:[\s-](?:odd|some)|\s+and\s+some|\s+and\s+an?\s+(?:half|third|quarter))?\b)"
 )
 SHARE = (
     r"(?:\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|[a-z]+ty)[\s-]+(?:and\s+an?\s+)?(?:[a-z]+\s+)?"
@@ -73,7 +73,8 @@ _OF_THINGS = re.compile(
     r"|tables?|sums?|results?|sheets?|stages?|steps?|formats?|mantissa|banks?|brigade|groups?|copies|products?|stores?"
     r"|problem|cache|L2|chip|die|loops?|story|stairs|road|arithmetic|multiply-adds?|FLOPs|operations|mills"
     r"|pantry|shelf|menu|batch|pair|board|half|bars?|wave|work|FLOPs?|yours|them|range|instructions|reads|loads|writes"
-    r"|calls|trips|multiplying|bites|seats?)\b",
+    r"|calls|trips|multiplying|bites|seats?)\b"
+    r"(?!\s+(?:cycles|time|slots|stalls|rate|bandwidth))",
     re.IGNORECASE,
 )
 _AMOUNTS = tuple(
@@ -90,7 +91,8 @@ _AMOUNTS = tuple(
         r"\b(?:is|was|by|of|at|to|an?|gets|got)\s+×\s*\d",
         rf"{_COUNT}\s+to\s+(?:our|its|their|my)\s+{_COUNT}",
         rf"{_COUNT}\s+(?:against|versus|vs\.?)\s+(?:our|its|their|my)?\s*{_COUNT}",
-        r"(?<![\w./])\d{1,2}/\d{1,2}\s+of\s+(?:what|that|the)\b",
+        r"(?<![\w./])\d{1,2}/\d{1,2}\\?\s+of\s+(?:what\b|that\b|the\b|"
+        rf"{LIBRARY})",
         rf"(?:{LIBRARY}|\bours)[^.]*=\s*\d+\s*/\s*\d+",
         rf"{_COUNT}\s+cents\s+on\s+the\s+dollar|\b(?:a\s+)?couple\s+of\b",
     )
@@ -101,7 +103,8 @@ _COUNTS = tuple(
     for pattern in (
         rf"{_COUNT}\s+(?:[a-z-]+\s+){{0,2}}(?:in|out\s+of)\s+(?:a\s+)?(?!one\b){_COUNT}(?!\s*×)",
         r"\b(?:to|at|only)\s+\d+\s+of\s+\d+\b",
-        r"\bevery\s+(?:second|third|fourth|fifth|sixth|tenth)\s+(?:cycle|tick|clock|slot|load|access)\b",
+        r"\bevery\s+(?:second|third|fourth|fifth|sixth|tenth)\s+(?:cycle|tick|clock|slot|load|access)\b"
+        r"|\bevery\s+other\s+issue\s+slot\b",
         rf"(?<!the )(?<!all ){_COUNT}\s+times\b"
         r"(?=\s+(?:\w+er\b|as\b|sooner|dearer|worse|better|less|in\s+the|the\b|over\b))",
         rf"\b(?:is|are|was|by|some|about|around|roughly)\s+{_COUNT}\s+times\s*[.;,]|{SHARE}\s+times\b",
@@ -118,6 +121,14 @@ _ALONE = tuple(
          rf"{_COUNT}\s*(?:watts?|kilowatts?|(?:milli|micro|kilo)?joules?|(?-i:[mk]?J\b))",
          r"|(?-i:(?<![=\w])(?:\d{2,4}|\d+\.\d+)\s+[mk]?W\b(?!\s*[=*/×:]))"),
         (("hz",), rf"{_COUNT}\s*[MG]Hz\b"),
+        (("tf", "gf"), r"\b\d[\d.]*\s*(?-i:[TG]Fs?)\b"),
+        (("e-",), r"\b\d[\d.]*e-\d+\s*(?:s|seconds)\b"),
+        (("$", "€", "£", "dollars", "euros", "cents"), rf"[$€£]\s?\d[\d.,]*|{_COUNT}\s+(?:dollars|euros|cents)\b"),
+        ((" times",), rf"{_COUNT}\s+times\s+as\s+(?:long|fast|quick|slow)",
+         r"|\d\.\d+\s+times\s+(?:[a-z]+er|as|more|less)\b"),
+        (("clocks", "cycles", "ticks"), rf"{_COUNT}\s+(?:clocks|cycles|ticks)\s+(?:per|for\s+each|each)\b"),
+        (("/",), r"(?<![\w./])\d/\d{1,2}\s+(?:faster|slower|quicker|less|more)\b"),
+        (("-fold",), r"\b\d+\.\d+-fold\b"),
         (("ipc",), rf"{_COUNT}\s*IPC\b|\bIPC\s+(?:of|is|at)\s+{_COUNT}"),
         (("fold",), rf"^\W*(?:an?\s+)?(?:\d[\d.]*|{WORD})-?fold\W*$"),
         (("magnitude", "factor of"), rf"\borders?\s+of\s+magnitude\b|\bfactor\s+of\s+(?:\w+\s+)?(?:√|{_COUNT})"),
@@ -163,13 +174,31 @@ _ALONE = tuple(
         (("per", "roof"), rf"\b(?:per\s?cent|%)\s+of\s+(?:the\s+)?(?:roofline|peak)\b[^.]*:\s*{_COUNT},\s*{_COUNT}"),
     )
 )  # fmt: skip
+# A percentage, but for one that somebody is quoted with, and for what formats one.
+_SHARES_OF_ALL = re.compile(
+    rf"(?!100\b)(?<![\"“])(?!(?<!.)\d*\.\d%$){_COUNT}[\s-]*(?:%(?!\s*[\dN\"”])|per\s?cent\b|pct\b)(?!\s*[\"”])",
+    re.IGNORECASE,
+)
 _QUOTED_WHOLE = re.compile(r"\s*(?:#+\s*|[-*+]\s+)?[\"“”].*[\"“”]\s*¶?\s*")
-_SAID = re.compile(r"\b(?:says?|said|asks?|answers?|reads?)\b[^\"“”]{0,12}[\"“][^\"“”]*[\"”]")
+_SAID = re.compile(
+    r"(?:\b(?:says?|said|asks?|answers?|reads?)\b[^\"“”]{0,12}|\([a-z]\)\s)[\"“][^\"“”]*[\"”]"
+    r"(?:\s\([a-z]\)\s[\"“][^\"“”]*[\"”])*"
+)
+# Who speaks of trust in a number does not speak of the number.
+_OF_STATISTICS = re.compile(
+    r"\b(?:resamples?|samples|confidence|confident|quantiles?|percentiles?|interval|truth|tolerance|sure)\b",
+    re.IGNORECASE,
+)
 # What a card can do, and the versions of tools, look like decimals.
 _OF_VERSIONS = re.compile(
     r"\b(?:capabilit|versions?\b|compil|PTX ISA|Python \d|CUDA \d|arXiv|family|speak|needs \d)", re.IGNORECASE
 )
 _VERSION = re.compile(r"(?:7\.[05]|8\.[069]|9\.[0-3]|1[0-3]\.[0-3]|3\.1[0-4])")
+
+
+def speaks_of_speed(sentence: str) -> bool:
+    """Whether a sentence says something of how fast a program is, or of what it makes of a card."""
+    return bool(_SPEED.search(sentence))
 
 
 def beside_speed(sentence: str) -> Iterator[re.Match[str]]:
@@ -178,10 +207,12 @@ def beside_speed(sentence: str) -> Iterator[re.Match[str]]:
         return  # what others say, set in quotation marks
     sentence = _SAID.sub(lambda match: HELD * len(match[0]), sentence)
     low = sentence.lower()
+    if not (_OF_STATISTICS.search(sentence) and not speaks_of_speed(sentence)):
+        yield from _SHARES_OF_ALL.finditer(sentence)
     for hints, pattern in _ALONE:
         if any(hint in low for hint in hints):
             yield from pattern.finditer(sentence)
-    if not _SPEED.search(sentence):
+    if not speaks_of_speed(sentence):
         return
     of_versions = bool(_OF_VERSIONS.search(sentence))
     for pattern in _AMOUNTS:

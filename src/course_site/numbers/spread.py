@@ -25,8 +25,7 @@ Leaf = dict[str, Any]
 # A timing below this is mostly a launch and a first trip to memory: it differs more from card to card.
 SHORT_US = 30.0
 
-# Until three cards were compared: when five pages were measured again on a second one, whole pages moved by about
-# two per cent and single numbers by up to four.
+# Until three cards were compared: what five pages taught that were measured again on a second one.
 UNSEEN_COMMON, UNSEEN_OWN = 0.02, 0.01
 CARDS_ENOUGH = 3
 # Two runs can agree by luck, never by more than a clock's own steps.
@@ -151,6 +150,6 @@ def _seed(text: str) -> int:
 
 
 def interval(resamples: np.ndarray) -> tuple[float, float]:
-    """The central 95 % of resamples: the interval that a page states."""
+    """The central 95 of 100 resamples: the interval that a page states."""
     low, high = np.quantile(resamples, [0.025, 0.975])
     return float(low), float(high)

@@ -220,7 +220,7 @@ def is_excused(sentence: str, cited: bool) -> bool:
 
 
 def _amount(words: str) -> float | None:
-    """The number in a piece of prose, as a factor: 0.8 of "80 %", 2 of "twice"."""
+    """The number in a piece of prose, as a factor: 0.8 of eighty in a hundred, 2 of "twice"."""
     whole = 100 if re.search(r"%|per\s?cent", words) else 1
     digits = re.search(r"\d+(?:\.\d+)?", words.replace(",", ""))
     if digits:

@@ -64,7 +64,7 @@ _FENCE = re.compile(
 _TITLE = re.compile(r"\btitle\s*=\s*[\"']([^\"']*)[\"']")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _BLOCK_TAG = re.compile(
-    r"</?(?:p|li|td|th|tr|br|div|h[1-6]|ul|ol|dl|dt|dd|table|thead|tbody|figure|figcaption|summary|details|section"
+    r"</?(?:p|li|td|th|tr|div|h[1-6]|ul|ol|dl|dt|dd|table|thead|tbody|figure|figcaption|summary|details|section"
     r"|text|title|desc|option|button|caption)\b[^<>]*>",
     re.IGNORECASE,
 )
@@ -140,6 +140,8 @@ def _plain_character(match: re.Match[str]) -> str:
 
 
 def _plain_tag(match: re.Match[str]) -> str:
+    if re.match(r"<br\b", match[0], re.IGNORECASE):
+        return " "  # a sentence goes on in the next line
     shown = [first or second for first, second in _ATTRIBUTE.findall(match[0])]
     return (
         "\n\n" + "\n\n".join(shown) + "\n\n" if shown else ("\n\n" if _BLOCK_TAG.fullmatch(match[0]) else "")

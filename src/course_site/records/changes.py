@@ -1,6 +1,6 @@
 """What moved: a new record against the one before it, value by value.
 
-A median counts as moved when it left the interval that was stated for another run, and by more than one per cent.
+A median counts as moved when it left the interval that was stated for another run, and by more than `LEAST`.
 """
 
 from __future__ import annotations

@@ -97,8 +97,10 @@ class Words:
     def start(self, tag: str, values: dict[str, str], line: int) -> None:
         """An element begins."""
         classes = frozenset(values.get("class", "").split())
-        if tag == "text":
-            self._words.append(" ")  # of a picture: a number and its unit may be two texts
+        if tag in ("text", "br"):
+            self._words.append(
+                " "
+            )  # of a picture: a number and its unit may be two texts, or two lines of one
         elif tag not in _IN_LINE and tag not in _DRAWN:
             self.flush()
         above = self._open[-1] if self._open else _Open("", frozenset(), False, False, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 from course_labs.lab import LabError, find_lab
@@ -13,19 +12,17 @@ from course_site.site.render.writer import Writer, details, div
 
 def predict(writer: Writer, block: Block) -> str:
     """A question to answer before the run's own answer is unfolded."""
-    question = writer.plain(block.argument, guesses=True)
+    ask = writer.question(block.argument, guesses=True)
     body = writer.nodes(block.body, guesses=True)
     reveal = writer.nodes(block.parts["reveal"])
-    ask = f'<p class="ask">{html.escape(question)}</p>'
     says = "What the run says" if writer.page.runs else "Answer"
     return div("predict", f"{ask}\n\n{body}\n\n{details('reveal', says, reveal)}")
 
 
 def exercise(writer: Writer, block: Block) -> str:
     """Something to do, with its answer folded."""
-    title = writer.plain(block.argument)
+    ask = writer.question(block.argument)
     body, answer = writer.nodes(block.body), writer.nodes(block.parts["answer"])
-    ask = f'<p class="ask">{html.escape(title)}</p>'
     return div("exercise", f"{ask}\n\n{body}\n\n{details('answer', 'Answer', answer)}")
 
 
@@ -49,4 +46,4 @@ def lab(writer: Writer, block: Block) -> str:
     for text in [lab.prints(door, stage) for door in lab.doors for stage in range(len(lab.stages) + 1)]:
         writer.lint_output(text)
     body = labs.markdown(lab, writer.text, details)
-    return div("lab", f'<p class="ask">{html.escape(writer.plain(lab.title))}</p>\n\n{body}')
+    return div("lab", f"{writer.question(lab.title)}\n\n{body}")

@@ -208,6 +208,11 @@ class Writer:
         self.lint(text, **allowed)
         return self._values(str(text), plain=True)
 
+    def question(self, text: str, **allowed: Any) -> str:
+        """The line that a prediction, an exercise or a lab begins with, as HTML: linted, with its values."""
+        self.lint(text, **allowed)
+        return f'<p class="ask">{self._values(html.escape(text))}</p>'
+
     # --- blocks --------------------------------------------------------------------------------
 
     def _block(self, block: Block, **allowed: Any) -> str:
