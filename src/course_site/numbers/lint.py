@@ -94,6 +94,10 @@ def _findings(source: str, places: Iterable[Place]) -> list[Finding]:
     return sorted(found.values())
 
 
+_COMMENT = re.compile(r"(?:^|(?<=\s))(?://|#)\s.*")
+# As profilers name what they count.
+_METRIC = re.compile(r"\b\w+__\w+(?:\.\w+)*\s*[=:|]?\s*\d+(?:\.\d+)?(?![\w.])")
+
 # "- a", "1. a", "a) a" or "a · b · c"
 CHOICE = re.compile(r"\A\s*(?:[-*+]|\d{1,3}[.)]|\(?[a-zA-Z][.)])\s|\s·\s")
 
@@ -131,6 +135,15 @@ def _search(
             for place, excerpt, why in in_sentence(line[0], in_claim=False, condition=None):
                 if re.search(rf"{RATE}|{TIME}", excerpt):
                     yield piece.at[line.start() + place], excerpt, why
+            for comment in _COMMENT.finditer(line[0]):  # what stands in code and is no code
+                for place, excerpt, why in in_sentence(comment[0], in_claim=False, condition=None):
+                    yield piece.at[line.start() + comment.start() + place], excerpt, why
+            for metric in _METRIC.finditer(line[0]):
+                yield (
+                    piece.at[line.start() + metric.start()],
+                    metric[0],
+                    f"a typed number of a profiler; {FILL}",
+                )
 
 
 def find_typed_numbers(
@@ -397,7 +410,7 @@ def lint_svg(text: str) -> list[Finding]:
 _NAMED = re.compile(
     r"\b(?:[a-z_]*(?:tflops|gflops|gb_per_s|tb_per_s|of_peak|of_bandwidth|of_compute|speed_?up)|(?:\w+_)?(?:us|ms|ns))['\"]?\s*[:=]\s*(?:\w+\()?\d[\d.e+-]*"
 )
-_BARE_SHARE = re.compile(r"[\d.,]+\s*%")
+_BARE_SHARE = re.compile(r"[\d.,]+\s*(?:%|ticks|cycles|clocks)")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 

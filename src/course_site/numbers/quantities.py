@@ -62,7 +62,7 @@ SHARE = (
 )
 _MULTIPLE = (
     r"\b(?:(?:twice|thrice)(?=\s+(?:as|the|that|what|its|our|faster|slower)\b)"
-    r"|(?:doubl|tripl|quadrupl|quintupl|halv)(?:es|ed|ing))\b"
+    r"|(?:doubl|tripl|trebl|quadrupl|quintupl|halv)(?:es|ed|ing))\b"
 )
 _OF_THINGS = re.compile(
     r"\s*(?:times\s+|as\s+many\s+)?(?:of\s+)?(?:(?:an?|the|its|their|our|your|that|this|each|every|all|those|these|his|her)\s+)?"
@@ -132,7 +132,24 @@ _ALONE = tuple(
         (("ipc",), rf"{_COUNT}\s*IPC\b|\bIPC\s+(?:of|is|at)\s+{_COUNT}"),
         (("fold",), rf"^\W*(?:an?\s+)?(?:\d[\d.]*|{WORD})-?fold\W*$"),
         (("magnitude", "factor of"), rf"\borders?\s+of\s+magnitude\b|\bfactor\s+of\s+(?:\w+\s+)?(?:√|{_COUNT})"),
-        (("out of",), rf"{_COUNT}\s+out\s+of\s+{_COUNT}"),
+        (("out of",), rf"{_COUNT}\s+(?:(?!numbers|keys)\w+\s+)?out\s+of\s+(?:an?\s+)?{_COUNT}"),
+        (("warp",), rf"{_COUNT}\s+warps?\s+in\s+{_COUNT}"),
+        (("ratio",), r"\bratio\b[^.]*\d\s*:\s*\d"),
+        (("in the time", "in the same time"),
+         rf"\bin\s+the\s+(?:same\s+)?time\b[^.]*\b(?:needs?|takes?|took|finish\w*|does|did)\b[^.]*{_COUNT}"),
+        ((" of ",), r"(?<![\w.])0?\.\d+\s+of\s+(?:the|what|its|our)\b"),
+        (("minutes", "seconds"),
+         rf"{_COUNT}\s+minutes?\s+and\s+{_COUNT}\s+seconds|\bfrom\s+{_COUNT}\s+seconds\s+to\s+{_COUNT}"),
+        (("cycles", "ticks", "clocks"),
+         r"(?<!= )\b\d{2,}\s+(?:clock\s+)?(?:cycles|ticks|clocks)\b(?!\s+of\s+work)",
+         r"|\b(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred)[\w-]*\s+(?:cycles|ticks|clocks)\b"),
+        (("access", "load", "hit", "miss", "request", "fetch", "read"),
+         rf"{_COUNT}\s+(?:access(?:es)?|loads?|hits?|miss(?:es)?|requests?|fetch(?:es)?|reads?)\s+in\s+{_COUNT}"),
+        ((" of ",), r"\b\d+\.\d+\s+of\s+\d+\b"),
+        (("/s", "per second"),
+         rf"(?:{_COUNT}|\b\d[\d.]*e\d+)\s*(?:(?:[kKMGT]|thousand|million|billion|trillion)\s*)?[A-Za-z-]+\s?"
+         r"(?:/s(?:ec(?:ond)?)?\b|\s+per\s+second\b)"),
+        (("speed",), rf"\bspeed-?\s?up\b[^.;]*?{_COUNT}\s+times\b|{_COUNT}\s+times\b[^.;]*\bspeed-?\s?up"),
         (("doubled", "tripled", "quadrupled", "halved"),
          r"\b(?:kernel|version|copy|ours|it|we)\s+(?:has\s+|have\s+)?(?:more\s+than\s+|nearly\s+|almost\s+)?"
          r"(?:doubled|tripled|quadrupled|halved)\b"),
