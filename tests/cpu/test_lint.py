@@ -303,7 +303,8 @@ def test_code_is_searched_for_units_only_and_only_when_asked():
     fence = "```\n$ bench\n412 TFLOP/s\n```"
     assert [finding.line for finding in find_typed_numbers(fence)] == [3]
     assert find_typed_numbers(fence, code=False) == []
-    assert find_typed_numbers("`a = 2 * b  # twice as fast`") == []
+    assert find_typed_numbers("`a = 2 * b  # 32 lanes, twice`") == []
+    assert find_typed_numbers("```\na = 2 * b  # twice as fast as cuBLAS\n```") != []  # a comment is prose
 
 
 def test_the_choices_of_a_prediction_claim_nothing():

@@ -410,7 +410,7 @@ def lint_svg(text: str) -> list[Finding]:
 _NAMED = re.compile(
     r"\b(?:[a-z_]*(?:tflops|gflops|gb_per_s|tb_per_s|of_peak|of_bandwidth|of_compute|speed_?up)|(?:\w+_)?(?:us|ms|ns))['\"]?\s*[:=]\s*(?:\w+\()?\d[\d.e+-]*"
 )
-_BARE_SHARE = re.compile(r"[\d.,]+\s*(?:%|ticks|cycles|clocks)")
+_BARE_SHARE = re.compile(r"[\d.,]+\s*(?:%|ticks|cycles|clocks|times)")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 

@@ -41,7 +41,7 @@ _CHANGED = (
     r"(?:faster|slower|quicker|sooner|dearer|slow-?down|times\s+(?:worse|better)|slow(?:s|ed|ing)|speeds|accelerat\w+|hurts?|as\s+(?:fast|long|quick|slow)\w*\s+as|ahead|(?:cent|points|times|far|well|falls|lands)\s+behind|behind\s+by|lags?|lagged"
     r"|trail(?:s|ed|ing)|beats\s+(?:the|its|our)|beaten|outr[ua]n\w*|outper\w+|outpac\w+|wins?|won|lo(?:ses|st)|gain(?:s|ed|ing)?|sav(?:es|ed|ing|ings)"
     r"|shav\w+|squeez\w+|bump|boost\w*|improv\w+|advantage|parity|wash|shrinks?|shrank|slid|slides|knocked|wast\w+"
-    r"|saturat\w+|sustain\w*|deliver(?:s|ed)?|realises?|attain\w*|achiev\w+|reach(?:es|ed)|baseline|memcpy|shy\s+of|short\s+of|away\s+from|cost\s+us|earned\s+us|gives?\s+us)"
+    r"|saturat\w+|sustain\w*|deliver(?:s|ed)?|realises?|attain\w*|achiev\w+|reach(?:es|ed)|baseline|memcpy|pace|shy\s+of|short\s+of|away\s+from|cost\s+us|earned\s+us|gives?\s+us)"
 )
 _OURS = (
     r"(?:our\s+(?:[\w-]+\s+){0,2}(?:kernels?|scan|gemm|gemv|softmax|copy|version|path|transpose|reduction|norm)"
@@ -85,13 +85,13 @@ _AMOUNTS = tuple(
         r"(?<![\w.#^/§=\[\"-])(?<!--seconds )"
         r"(?<!section )(?<!sections )(?<!torch )(?<!Triton )(?<!CUDA )(?<!Python )"
         r"\d*\.\d{1,3}(?!\w|\.\d)(?!\s+[rgbs]\b)",
-        r"\d[\d.]*\s*:\s*1\b(?=\s+[a-z])",
+        r"\d[\d.]*\s*:\s*1\b(?=\s+[a-z])|(?<![\d:(])\b\d:\d\b(?![\d:]|\s+sparsity)",
         rf"(?:{_COUNT}|[①-⑳])[\s-]?fold\b|\b(?:{WORD})fold\b",
         r"(?<![\w.#^/])\d(?:[\d.,]*\d)?\s?(?:×|x\b)(?!\s*(?:[\d(=]|[A-Za-z]\b|(?-i:[A-Z])))",
         r"\b(?:is|was|by|of|at|to|an?|gets|got)\s+×\s*\d",
         rf"{_COUNT}\s+to\s+(?:our|its|their|my)\s+{_COUNT}",
         rf"{_COUNT}\s+(?:against|versus|vs\.?)\s+(?:our|its|their|my)?\s*{_COUNT}",
-        r"(?<![\w./])\d{1,2}/\d{1,2}\\?\s+of\s+(?:what\b|that\b|the\b|"
+        r"(?<![\w./])\d{1,2}/\d{1,2}\\?\s+of\s+(?:what\b|that\b|the\b|peak\b|"
         rf"{LIBRARY})",
         rf"(?:{LIBRARY}|\bours)[^.]*=\s*\d+\s*/\s*\d+",
         rf"{_COUNT}\s+cents\s+on\s+the\s+dollar|\b(?:a\s+)?couple\s+of\b",
@@ -134,6 +134,25 @@ _ALONE = tuple(
         (("magnitude", "factor of"), rf"\borders?\s+of\s+magnitude\b|\bfactor\s+of\s+(?:\w+\s+)?(?:√|{_COUNT})"),
         (("out of",), rf"{_COUNT}\s+(?:(?!numbers|keys)\w+\s+)?out\s+of\s+(?:an?\s+)?{_COUNT}"),
         (("warp",), rf"{_COUNT}\s+warps?\s+in\s+{_COUNT}"),
+        (("only", "just"), r"\b(?:only|just)\s+\d+\s+of\s+the\s+\d+"),
+        (("hundred",), r"\b(?:\d+|\w+ty(?:-\w+)?)\s+in\s+(?:a|every)\s+hundred\b"),
+        (("percentage",), rf"{_COUNT}\s+percentage\s+points\b"),
+        ((" to ",), r"\d\.\d+\s+to\s+(?:1|one)\b(?!\.\d)|\d+\s*s\s+to\s+\d+|\bfrom\s+\d+\s+to\s+\d+\s+on\s+the\s+per"),
+        (("hour", "kwh"), rf"(?:{_COUNT}|{SHARE}\s+of\s+an?)\s+(?:kilo)?watt-?hours?|\bkWh\b"),
+        (("jit", "warm", "cold start", "build", "start-up", "startup"),
+         rf"\b(?:JIT|warm-?up|cold\s+start|build(?:s|ing)?|start-?up)\b[^.]*?{_COUNT}\s+(?:and\s+an?\s+half\s+)?",
+         r"(?:minutes?|hours?|seconds?|min|h|s)\b"),
+        ((" times",), r"(?<!= )(?<!: )\b\d+\.\d+\s+times\b",
+         rf"|{_COUNT}\s+times\s+as\s+(?:dear|cheap|costly|expensive|efficient|heavy)\b"),
+        (("/",), r"\b\d/\d+\s+of\s+the\s+(?:\w+\s+)?(?:time|rate|speed|bandwidth|pace)\b"),
+        (("-digit",), r"\b(?:single|double|triple)-digit\s+\w+"),
+        ((" per ",), rf"{_COUNT}\s+(?:\w+\s+)?per\s+",
+         r"(?:request|load|access|warp|instruction|scheduler|(?:milli|micro|nano)second)\b"),
+        (("of every",), rf"\bof\s+every\s+{_COUNT}\s+\w+,\s+{_COUNT}"),
+        ((" min ",), r"(?<![\w\"“])\d+\s*min\s+\d+\s*s\b"),
+        (("percent", "per cent"), r"\bsingle\s+per\s?cent\b"),
+        (("ies",), r"\bin\s+the\s+(?:low|mid|high)\s+\w+ies\b"),
+        (("average",), r"\b\d+\s+of\s+\d+[^.]*\bon\s+average\b"),
         (("ratio",), r"\bratio\b[^.]*\d\s*:\s*\d"),
         (("in the time", "in the same time"),
          rf"\bin\s+the\s+(?:same\s+)?time\b[^.]*\b(?:needs?|takes?|took|finish\w*|does|did)\b[^.]*{_COUNT}"),
@@ -141,14 +160,15 @@ _ALONE = tuple(
         (("minutes", "seconds"),
          rf"{_COUNT}\s+minutes?\s+and\s+{_COUNT}\s+seconds|\bfrom\s+{_COUNT}\s+seconds\s+to\s+{_COUNT}"),
         (("cycles", "ticks", "clocks"),
-         r"(?<!= )\b\d{2,}\s+(?:clock\s+)?(?:cycles|ticks|clocks)\b(?!\s+of\s+work)",
+         r"(?<!= )\b\d{2,}[kM]?\s+(?:clock\s+)?(?:cycles|ticks|clocks)\b(?!\s+of\s+work)",
          r"|\b(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred)[\w-]*\s+(?:cycles|ticks|clocks)\b"),
         (("access", "load", "hit", "miss", "request", "fetch", "read"),
          rf"{_COUNT}\s+(?:access(?:es)?|loads?|hits?|miss(?:es)?|requests?|fetch(?:es)?|reads?)\s+in\s+{_COUNT}"),
         ((" of ",), r"\b\d+\.\d+\s+of\s+\d+\b"),
-        (("/s", "per second"),
-         rf"(?:{_COUNT}|\b\d[\d.]*e\d+)\s*(?:(?:[kKMGT]|thousand|million|billion|trillion)\s*)?[A-Za-z-]+\s?"
-         r"(?:/s(?:ec(?:ond)?)?\b|\s+per\s+second\b)"),
+        (("/s", "per second", "s−1", "s-1", "s⁻"),
+         rf"(?<!RTX )(?<!GTX )(?:{_COUNT}|\b\d[\d.]*e\d+)\s*(?:(?:[kKMGT]|thousand|million|billion|trillion)\s*)?"
+         r"[A-Za-z-]+\s?"
+         r"(?:/s(?:ec(?:ond)?)?\b|\s+per\s+second\b|s\s?[⁻−-][¹1]\b)"),
         (("speed",), rf"\bspeed-?\s?up\b[^.;]*?{_COUNT}\s+times\b|{_COUNT}\s+times\b[^.;]*\bspeed-?\s?up"),
         (("doubled", "tripled", "quadrupled", "halved"),
          r"\b(?:kernel|version|copy|ours|it|we)\s+(?:has\s+|have\s+)?(?:more\s+than\s+|nearly\s+|almost\s+)?"

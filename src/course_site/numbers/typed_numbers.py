@@ -164,7 +164,7 @@ _HINT = re.compile(
     r"|fold\b|magnitude|times|an?\s+(?:nano|micro|milli|[µnm]s)|faster|slower|quicker|as\s+(?:fast|slow|quick)"
     r"|beat|outp|outr|surpass|overt|trail|par\s+with"
     r"|\bwins?\s|\blo(?:ses|st)\s|lag|keeps?\s+up|[½⅓⅔¼¾⅕⅛⅜⅝⅞①-⑳]|sixth|seventh|eighth|ninth|hundredth|fifth"
-    r"|dozen|trebl|quintupl|every\s+other|couple|barrier|single\s|[IVXLC]+\s+(?:micro|milli|nano|[µmn]s\b)|\bsecond\b|teenth|leventh|twelfth|tieth"
+    r"|dozen|kwh|-digit|single|average|low\s|high\s|mid\s|trebl|quintupl|every\s+other|couple|barrier|single\s|[IVXLC]+\s+(?:micro|milli|nano|[µmn]s\b)|\bsecond\b|teenth|leventh|twelfth|tieth"
     r"|[⁰¹²³⁴-⁹]+/[₀-₉]",
     re.IGNORECASE,
 )
@@ -220,7 +220,7 @@ def is_excused(sentence: str, cited: bool) -> bool:
 
 
 def _amount(words: str) -> float | None:
-    """The number in a piece of prose, as a factor: 0.8 of eighty in a hundred, 2 of "twice"."""
+    """The number in a piece of prose, as a factor: 0.25 of "a quarter", 2 of "twice"."""
     whole = 100 if re.search(r"%|per\s?cent", words) else 1
     digits = re.search(r"\d+(?:\.\d+)?", words.replace(",", ""))
     if digits:

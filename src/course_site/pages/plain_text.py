@@ -94,6 +94,7 @@ _MARKS = re.compile(
     r"(?<!\s)\*+(?!\w*\*?\d)|(?<![\d\s])\*+|\*+(?=\S)(?<!\d\*)|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|==|~~|\^\^"
 )
 _QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
+_CRITIC = re.compile(r"\{(?:\+\+|--|==|>>|~~)|(?:\+\+|--|==|<<|~~)\}|(?<=\w)\+\+(?=\s?\+\+|\s)")
 _ODD = re.compile(r"[^\x00-\x7f]")
 
 
@@ -152,7 +153,7 @@ def plain_words(text: str) -> str:
     """What stands on a built page, with the signs of its formulas and its odd characters as plain ones."""
     text = _MATH.sub(lambda match: _plain_math(match), text)
     text = _ODD.sub(lambda match: _plain_character(match), text)
-    return re.sub(r"~~|\\\s+", "", text)
+    return re.sub(r"~~|\\\s+", "", _CRITIC.sub("", text.replace("~>", " ")))
 
 
 def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[tuple[int, str]]]:
@@ -192,7 +193,7 @@ def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[
     text = text.sub(_LINK, lambda match: f"] {match[1]} " if match[1] else "]")
     text = text.sub(_ADDRESS, HELD)
     text = text.sub(_MATH, _plain_math)
-    text = text.sub(_QUOTED, "")
+    text = text.sub(_QUOTED, "").sub(_CRITIC, "")
     text = text.sub(re.compile(r"\\([%$*_#|~])"), r"\1")
     return text.sub(_MARKS, ""), code, empty
 
