@@ -276,6 +276,32 @@ def test_links_that_lead_nowhere_stop_the_build(repository, edit):
     refused(repository, *((W1.removeprefix("docs/"), link.partition("#")[2] or link) for link in links))
 
 
+def test_a_number_that_comes_in_beside_the_pages_stops_the_build(repository, edit):
+    """By a setting, a template, a note on a source, a page of HTML: what a reader sees is read once, at the end."""
+    edit("mkdocs.yml", "site_name: Percent of Peak", "site_name: Peak, 411 TFLOP/s")
+    edit(
+        "overrides/404.html",
+        "This shelf is empty</h1>",
+        "This shelf is empty</h1><p>In 412 microseconds.</p>",
+    )
+    edit("pyproject.toml", 'organisation = "Vizuara"', 'organisation = "Vizuara, 413 GB/s"')
+    edit("docs/bibliography.toml", 'note = "abstract, ', 'note = "our kernel reaches 414 TFLOP/s; abstract, ')
+    (repository / "docs/plain.html").write_text(
+        "<html lang=en><head><title>Plain</title></head><body><h1>Plain</h1><p>41<b>5</b> GB<i>/s</i></p></body></html>"
+    )
+    try:
+        refused(
+            repository,
+            ("typed number '411 TFLOP/s'", "more places)"),
+            ("404.html", "typed number '412 microseconds'"),
+            ("typed number '413 GB/s'", "more places)"),
+            ("w1_flash_attention.html", "typed number '414 TFLOP/s'"),
+            ("plain.html", "typed number '415 GB/s'"),
+        )
+    finally:
+        (repository / "docs/plain.html").unlink()
+
+
 # --- another card's edition, and the site while somebody writes -----------------------------------------
 
 B200 = {"gpu": "NVIDIA B200", "slug": "nvidia-b200"}

@@ -109,8 +109,9 @@ def as_the_site_does(text):
     return markdown.markdown(text, extensions=list(settings), extension_configs=settings)
 
 
-# Each wrote a hundred sentences and forty pieces of markup, and had not read the lint.
-AUTHORS = range(1, 11)
+# Each wrote a hundred sentences and forty pieces of markup, and had not read the lint. Of what the first eleven wrote
+# more passed at first, up to a third; of the twelfth's it was these two sentences.
+AUTHORS = range(1, 13)
 
 
 @pytest.mark.parametrize("who", AUTHORS)

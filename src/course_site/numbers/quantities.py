@@ -70,7 +70,7 @@ _OF_THINGS = re.compile(
     r"|rooms?|seats?|lists?|pages?|evening|session|lecture|hours?|minutes?|cards?|matri(?:x|ces)|squares?|vectors?"
     r"|registers?|elements?|bits?|digits?|lines?|SMs?|keys|values|tokens?|heads?|files?|trays?|cooks?|hands?|kernels?"
     r"|width|length|precision|floats?|way|grid|answers?|inputs?|outputs?|people|students?|course|picture|image"
-    r"|tables?|sums?|results?|sheets?|stages?|steps?|formats?|mantissa|banks?|brigade|groups?|copies|products?|stores?"
+    r"|tables?|sums?|sheets?|stages?|steps?|formats?|mantissa|banks?|brigade|groups?|copies|products?|stores?"
     r"|problem|cache|L2|chip|die|loops?|story|stairs|road|arithmetic|multiply-adds?|FLOPs|operations|mills"
     r"|pantry|shelf|menu|batch|pair|board|half|bars?|wave|work|FLOPs?|yours|them|range|instructions|reads|loads|writes"
     r"|calls|trips|multiplying|bites|seats?)\b"
@@ -89,6 +89,7 @@ _AMOUNTS = tuple(
         rf"(?:{_COUNT}|[①-⑳])[\s-]?fold\b|\b(?:{WORD})fold\b",
         r"(?<![\w.#^/])\d(?:[\d.,]*\d)?\s?(?:×|x\b)(?!\s*(?:[\d(=]|[A-Za-z]\b|(?-i:[A-Z])))",
         r"\b(?:is|was|by|of|at|to|an?|gets|got)\s+×\s*\d",
+        rf"\bby\s+a\s+multiple\s+of\s+{_COUNT}",
         rf"{_COUNT}\s+to\s+(?:our|its|their|my)\s+{_COUNT}",
         rf"{_COUNT}\s+(?:against|versus|vs\.?)\s+(?:our|its|their|my)?\s*{_COUNT}",
         r"(?<![\w./])\d{1,2}/\d{1,2}\\?\s+of\s+(?:what\b|that\b|the\b|peak\b|"

@@ -50,7 +50,7 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
         SEEN.read(root)
         wrong = check(new, bibliography.load(sources) if sources.exists() else ())
         if wrong:
-            for line in wrong:
+            for line in _once(wrong):
                 print(f"  {line}", file=sys.stderr)
             typed = sum("typed number" in line for line in wrong)
             counts = [(len(wrong) - typed, "broken link"), (typed, "typed number")]
@@ -60,6 +60,18 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     print(f"docs: site/ is built: open {root / 'site' / 'index.html'}", flush=True)
+
+
+def _once(lines: list[str]) -> list[str]:
+    """`PLACE: what is wrong` for every fault; one that stands on many pages, such as in a title, is told once."""
+    places: dict[str, list[str]] = {}
+    for line in lines:
+        place, _, fault = line.partition(": ")
+        places.setdefault(fault, []).append(place)
+    return [
+        f"{found[0]}: {fault}" + (f" (and in {len(found) - 1} more places)" if len(found) > 1 else "")
+        for fault, found in places.items()
+    ]
 
 
 def _runs(process: str) -> bool:

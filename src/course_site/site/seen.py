@@ -42,7 +42,9 @@ GIVEN = frozenset({"claim", "predict", "reveal", "footnote-ref"})
 _CODE = frozenset({"code", "pre", "kbd", "samp", "math"})
 _UNIT = re.compile(rf"{RATE}|{TIME}|%")
 _ENDS_IN_NUMBER = re.compile(rf"^\s*{NUMBER}\s*$")
-_BEGINS_WITH_UNIT = re.compile(rf"\s*(?:{RATE}|{TIME})\s*[.,;]?\s*$")
+_BEGINS_WITH_UNIT = re.compile(
+    rf"\s*(?:{RATE}|{TIME}|[MG]Hz|[mk]?W|watts?|%|per\s?cent|cycles|ticks)\s*[.,;]?\s*$"
+)
 _RAW = re.compile(r"\[\^[\w.:-]+\]")
 _CELL_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])\d+(?:[.,]\d+)*")
 _SKIPPED = frozenset({"script", "style", "template", "noscript"})
