@@ -2,12 +2,12 @@
 
 import pytest
 from test_render import problems, repository
-from test_values import scope
+from test_values import measurement, scope
 
 from course_site.numbers.bounds import bounds_of
-from course_site.numbers.claims import unspoken
+from course_site.numbers.claims import others_named, unspoken
 from course_site.numbers.lint import find_typed_numbers
-from course_site.numbers.values import Define
+from course_site.numbers.values import Define, Scope
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,25 @@ def test_who_is_spoken_of_stands_in_the_condition_on_the_side_that_is_said(excer
     found = unspoken(excerpt, condition, here)
     assert said in found
     assert bool(said) == bool(found), found
+
+
+def test_a_kernel_of_the_page_that_is_compared_with_stands_in_the_condition():
+    timed = {"naive": measurement(9.0), "padded": measurement(3.0), "turned": measurement(4.0)}
+    kernels = {"naive": "k01_naive", "padded": "k03_padded", "turned": "k02_tiled"}
+    names = {name: {**leaf, "kernel": f"transpose/{kernels[name]}"} for name, leaf in timed.items()}
+    here = Scope("l3", names, None)
+    condition = "turned.us > 1.1 * padded.us"
+
+    def said(sentence):
+        return list(others_named(sentence, condition, here))
+
+    assert said("It takes longer than the padded one.") == []
+    assert said("It is quicker than you think, and the naive one is not in it.") == []
+    assert said("The tiled kernel is slower than the padded kernel.") == []  # by its kernel's name
+    assert said("It is as fast as the naive kernel.") == [
+        "the sentence says 'as fast as the naive kernel', and no name of its condition is of 'naive'"
+    ]
+    assert said("It beats the good old naive one.") != []
 
 
 PAGE = """

@@ -18,7 +18,7 @@ import numpy as np
 
 from course_site.numbers.bounds import Powers, ratios
 from course_site.numbers.spread import interval
-from course_site.numbers.values import BadExpression, Resolved, Scope, parse
+from course_site.numbers.values import BadExpression, Resolved, Scope, parse, walk_leaves
 
 CONFIDENCE = 0.99
 SAMPLED = frozenset({"measurement", "samples", "counted", "trace"})  # leaves that are no fact, but found
@@ -140,6 +140,30 @@ def unspoken(excerpt: str, condition: str, scope: Scope) -> str:
     if wants and order and wants not in order:
         return f"the sentence says {excerpt!r}, and its condition says the other way round"
     return ""
+
+
+_AGAINST = re.compile(
+    r"\b(?:than|beats?|outruns?|outpaces?|overtakes?|trails?|ahead\s+of|behind|as\s+(?:fast|slow|quick|long)\s+as)\s+"
+    r"((?:[\w-]+\s+){0,3}[\w-]+)",
+    re.IGNORECASE,
+)
+
+
+def others_named(sentence: str, condition: str, scope: Scope) -> Iterator[str]:
+    """Kernels of this page that a sentence compares with, and its condition does not speak of; each in a few words."""
+    names = parse(_written_out(condition, scope)).names
+    behind = " ".join(_what_stands_behind(name, scope) for name in names)
+    for match in _AGAINST.finditer(sentence):
+        for word in re.findall(r"[a-z]+", match[1].casefold()):
+            if word in _kernels(scope) and word not in behind:
+                yield f"the sentence says {match[0]!r}, and no name of its condition is of {word!r}"
+
+
+def _kernels(scope: Scope) -> set[str]:
+    """Words that tell the kernels a page timed from one another: padded of transpose/k03_padded."""
+    leaves = (leaf for _, leaf in walk_leaves(scope.names) if leaf["kind"] == "measurement")
+    stems = {leaf["kernel"].rsplit("/", 1)[-1].split(".")[-1] for leaf in leaves}
+    return {word for stem in stems for word in stem.split("_")[1:] if len(word) > 4}
 
 
 def _order(ratio: Powers, theirs: set[str]) -> Iterator[float]:

@@ -45,6 +45,8 @@ def claim(writer: Writer, block: Block) -> str:
             for found in lint.find_typed_numbers(text, keys=frozenset(writer.course.sources)):
                 if why := claims.unspoken(found.excerpt, block.argument, writer.scope):
                     writer.problem(f"claim `{block.argument}`: {why}")
+            for why in claims.others_named(text, block.argument, writer.scope):
+                writer.problem(f"claim `{block.argument}`: {why}")
     if verdict.holds:
         writer.look_at(block.parts.get("otherwise", []))
         body = writer.nodes(block.body, **allowed)
