@@ -560,7 +560,7 @@ show("wrong_mask", "synccheck", mended=True)
 # Many kernels begin with `if (i >= N) return;`. Later in the same kernel stands a `__syncthreads()`. Is that a mistake?
 # /// answer
 # Not by itself. On every card since Volta a barrier waits for the threads that are still there, and one that has ended is
-# not missed [^ptx-isa]. The mistake hides in the bowl. If those threads should have filled places of it, the places hold garbage, and
+# not missed [^cuda-guide]. The mistake hides in the bowl. If those threads should have filled places of it, the places hold garbage, and
 # the others read them. So in a kernel that shares a bowl do not return early. Let the spare threads stay, put a neutral
 # number (0 for a sum) into the bowl, and guard only the reads and writes of main memory.
 # ///
