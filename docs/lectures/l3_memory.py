@@ -1156,6 +1156,11 @@ record(
 # %% [markdown]
 # > {{ refused }}
 #
+# Subtract the two numbers: half of the sum is missing. Why then *off by* a quarter? It is no plain difference. It is the
+# difference over two sizes together, that of the number itself and that of the answer as a whole (its root mean
+# square), so that numbers near zero are not judged too hard. An answer of one number has twice the same size: half of
+# it, over one and one.
+#
 # Nobody wrote a wrong line. The *order* is wrong: a huge number meets small ones, again and again. In a tree, sums of
 # about equal size meet each other, and only their sums go to the total.
 #
