@@ -29,19 +29,33 @@ FRACTION = (
     r"|\w+teenths?|\w+tieths?|hundredths?|thousandths?)"
 )
 
+
+def _any(words: str) -> str:
+    """One of these, which stand apart by blanks."""
+    return f"(?:{'|'.join(words.split())})"
+
+
 # --- what speaks of speed ----------------------------------------------------------------------------------
 
-_MEASURED = (
-    r"(?:speed\w*|sped|throughput|bandwidth|laten(?:cy|cies)|efficien\w+|utili[sz]\w+|occupan\w+|performance|MFU|HFU|IPC"
-    r"|runtimes?|run\s+times?|wall\s+clock|duration|overhead|roof(?:line)?|peak|ceiling|data\s+sheet|brochure"
-    r"|(?:hit|miss)\s+rate|(?:the|its|our|their)\s+time|energy|watts?|\w*joules?|(?:tera|giga|peta)flops?|[TGP]FLOP\S*|[TG]B/s|[MG]Hz|stalls?|stalled|idl(?:e|es|ed|ing)"
-    r"|busy|unused|cycles?|issue\s+slots?|active\s+warps|pipes|milliseconds?|microseconds?|warm-?up|autotun\w*)"
+_MEASURED = _any(
+    r"""
+    speed\w* sped throughput bandwidth laten(?:cy|cies) efficien\w+ utili[sz]\w+ occupan\w+ performance MFU HFU
+    IPC runtimes? run\s+times? wall\s+clock duration overhead roof(?:line)? peak ceiling data\s+sheet brochure
+    (?:hit|miss)\s+rate (?:the|its|our|their)\s+time energy watts? \w*joules? (?:tera|giga|peta)flops?
+    [TGP]FLOP\S* [TG]B/s [MG]Hz stalls? stalled idl(?:e|es|ed|ing) busy unused cycles? issue\s+slots?
+    active\s+warps pipes milliseconds? microseconds? warm-?up autotun\w*
+    """
 )
-_CHANGED = (
-    r"(?:faster|slower|quicker|sooner|dearer|slow-?down|times\s+(?:worse|better)|slow(?:s|ed|ing)|speeds|accelerat\w+|hurts?|as\s+(?:fast|long|quick|slow)\w*\s+as|ahead|(?:cent|points|times|far|well|falls|lands)\s+behind|behind\s+by|lags?|lagged"
-    r"|trail(?:s|ed|ing)|beats\s+(?:the|its|our)|beaten|outr[ua]n\w*|outper\w+|outpac\w+|wins?|won|lo(?:ses|st)|gain(?:s|ed|ing)?|sav(?:es|ed|ing|ings)"
-    r"|shav\w+|squeez\w+|bump|boost\w*|improv\w+|advantage|parity|wash|shrinks?|shrank|slid|slides|knocked|wast\w+"
-    r"|saturat\w+|sustain\w*|deliver(?:s|ed)?|realises?|attain\w*|achiev\w+|reach(?:es|ed)|baseline|memcpy|pace|shy\s+of|short\s+of|away\s+from|cost\s+us|earned\s+us|gives?\s+us)"
+_CHANGED = _any(
+    r"""
+    faster slower quicker sooner dearer slow-?down times\s+(?:worse|better) slow(?:s|ed|ing) speeds
+    accelerat\w+ hurts? as\s+(?:fast|long|quick|slow)\w*\s+as ahead
+    (?:cent|points|times|far|well|falls|lands)\s+behind behind\s+by lags? lagged trail(?:s|ed|ing)
+    beats\s+(?:the|its|our) beaten outr[ua]n\w* outper\w+ outpac\w+ wins? won lo(?:ses|st) gain(?:s|ed|ing)?
+    sav(?:es|ed|ing|ings) shav\w+ squeez\w+ bump boost\w* improv\w+ advantage parity wash shrinks? shrank slid
+    slides knocked wast\w+ saturat\w+ sustain\w* deliver(?:s|ed)? realises? attain\w* achiev\w+ reach(?:es|ed)
+    baseline memcpy pace shy\s+of short\s+of away\s+from cost\s+us earned\s+us gives?\s+us
+    """
 )
 _OURS = (
     r"(?:our\s+(?:[\w-]+\s+){0,2}(?:kernels?|scan|gemm|gemv|softmax|copy|version|path|transpose|reduction|norm)"
@@ -64,17 +78,22 @@ _MULTIPLE = (
     r"\b(?:(?:twice|thrice)(?=\s+(?:as|the|that|what|its|our|faster|slower)\b)"
     r"|(?:doubl|tripl|trebl|quadrupl|quintupl|halv)(?:es|ed|ing))\b"
 )
+_THINGS = _any(
+    r"""
+    bytes? words? warps? blocks? windows? tiles? box(?:es)? numbers? rows? columns? threads? lanes? rooms?
+    seats? lists? pages? evening session lecture hours? minutes? cards? matri(?:x|ces) squares? vectors?
+    registers? elements? bits? digits? lines? SMs? keys values tokens? heads? files? trays? cooks? hands?
+    kernels? width length precision floats? way grid answers? inputs? outputs? people students? course picture
+    image tables? sums? sheets? stages? steps? formats? mantissa banks? brigade groups? copies products?
+    stores? problem cache L2 chip die loops? story stairs road arithmetic multiply-adds? FLOPs operations mills
+    pantry shelf menu batch pair board half bars? wave work FLOPs? yours them range instructions reads loads
+    writes calls trips multiplying bites
+    """
+)
 _OF_THINGS = re.compile(
-    r"\s*(?:times\s+|as\s+many\s+)?(?:of\s+)?(?:(?:an?|the|its|their|our|your|that|this|each|every|all|those|these|his|her)\s+)?"
-    r"(?:[\w-]+\s){0,1}?(?:bytes?|words?|warps?|blocks?|windows?|tiles?|box(?:es)?|numbers?|rows?|columns?|threads?|lanes?"
-    r"|rooms?|seats?|lists?|pages?|evening|session|lecture|hours?|minutes?|cards?|matri(?:x|ces)|squares?|vectors?"
-    r"|registers?|elements?|bits?|digits?|lines?|SMs?|keys|values|tokens?|heads?|files?|trays?|cooks?|hands?|kernels?"
-    r"|width|length|precision|floats?|way|grid|answers?|inputs?|outputs?|people|students?|course|picture|image"
-    r"|tables?|sums?|sheets?|stages?|steps?|formats?|mantissa|banks?|brigade|groups?|copies|products?|stores?"
-    r"|problem|cache|L2|chip|die|loops?|story|stairs|road|arithmetic|multiply-adds?|FLOPs|operations|mills"
-    r"|pantry|shelf|menu|batch|pair|board|half|bars?|wave|work|FLOPs?|yours|them|range|instructions|reads|loads|writes"
-    r"|calls|trips|multiplying|bites|seats?)\b"
-    r"(?!\s+(?:cycles|time|slots|stalls|rate|bandwidth))",
+    r"\s*(?:times\s+|as\s+many\s+)?(?:of\s+)?"
+    r"(?:(?:an?|the|its|their|our|your|that|this|each|every|all|those|these|his|her)\s+)?"
+    rf"(?:[\w-]+\s){{0,1}}?{_THINGS}\b(?!\s+(?:cycles|time|slots|stalls|rate|bandwidth))",
     re.IGNORECASE,
 )
 _AMOUNTS = tuple(
@@ -180,13 +199,16 @@ _ALONE = tuple(
         (("another", "extra", "further"), rf"\b(?:another|extra|further)\s+{_COUNT}\s*(?:%|per\s?cent|points)"),
         (("points",), rf"{_COUNT}\s+points\s+of\s+{LIBRARY}"),
         (("×", "x"), r"^[\s\"“#*-]*×\s?\d[\d.]*[\s\"”.!*]*$",
-         r"|(?<![\w.#^/])\d(?:[\d.,]*\d)?(?:×|x\b)(?=\s+(?:on|at|for|in|over|than|win|gain|the|that|our|its|as|more|less)\b|[.,;:!)]|$)"),
+         r"|(?<![\w.#^/])\d(?:[\d.,]*\d)?(?:×|x\b)"
+         r"(?=\s+(?:on|at|for|in|over|than|win|gain|the|that|our|its|as|more|less)\b|[.,;:!)]|$)"),
         (("second",),
          rf"\b(?:(?:a\s+)?(?:whole|full|single|mere)|half\s+an?|{SHARE}\s+of\s+an?)\s+(?:milli|micro|nano)?second\b"
          rf"(?!\s+\w+\s+(?:of|for)\b)|{_COUNT}\s+(?:milli|micro|nano)seconds\b",
          rf"|(?!one\b){_COUNT}k?\s+(?!times\b|to\b)(?:\w+\s+){{0,4}}?(?:a|per|each|every)\s+second\b",
          r"(?=\s*(?:[.,;:!)]|$|per\b|for\b|on\b|at\b|out\b|across\b|when\b|with\b|from\b|the\b))",
-         rf"|\bevery\s+second\b(?=\s+(?:our|the|this|it|we)\b).*?{_COUNT}|{_COUNT}\s+(?:\w+\s+){{1,4}}every\s+second\b(?!\s+row)|\b(?:takes?|took|burns?|needs?|costs?|to|in|within|under|after)\s+(?!one\b){_COUNT}\s+seconds\b",
+         rf"|\bevery\s+second\b(?=\s+(?:our|the|this|it|we)\b).*?{_COUNT}",
+         rf"|{_COUNT}\s+(?:\w+\s+){{1,4}}every\s+second\b(?!\s+row)",
+         rf"|\b(?:takes?|took|burns?|needs?|costs?|to|in|within|under|after)\s+(?!one\b){_COUNT}\s+seconds\b",
          r"|\b(?:one|a)\s+second\s+of\s+(?:our|this|the)\s+(?:\w+\s+)?kernel"),
         (("tera", "giga", "peta", "gig", "micro", "milli", "nano"),
          rf"(?:{_COUNT}|{SHARE})\s+(?:of\s+an?\s+)?(?:tera|giga|peta|gigs?|micros)(?:flops?)?\b",
@@ -203,7 +225,8 @@ _ALONE = tuple(
          rf"{_COUNT}\s+(?:clock\s+)?(?:cycles|ticks|clocks)\b"),
         (("half",), r"\bhalf\s?way\s+(?:through|to\s+peak)\b"),
         (("compil", "autotun", "prefill", "decod", "training", "nvcc"),
-         rf"\b(?:compil|autotun|prefill|decod|training|nvcc)\w*\b.*?(?:{_COUNT}\s+(?:minutes?|hours?|seconds?|min|h|s)|\ba\s+(?:minute|hour))\b",
+         rf"\b(?:compil|autotun|prefill|decod|training|nvcc)\w*\b.*?"
+         rf"(?:{_COUNT}\s+(?:minutes?|hours?|seconds?|min|h|s)|\ba\s+(?:minute|hour))\b",
          rf"|{_COUNT}\s+(?:minutes?|hours?|seconds?|min|h)\b.*?\b(?:compil|autotun)\w*"),
         (("mfu", "hfu", "tili", "occupancy", "rate"),
          r"\b(?:MFU|HFU|utili[sz]ation|occupancy|(?:hit|miss)\s+rate)\s+(?:\w+\s+){0,6}?(?:to|at|is|of)\s+(?:the\s+)?",

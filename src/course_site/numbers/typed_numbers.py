@@ -164,7 +164,8 @@ _HINT = re.compile(
     r"|fold\b|magnitude|times|an?\s+(?:nano|micro|milli|[µnm]s)|faster|slower|quicker|as\s+(?:fast|slow|quick)"
     r"|beat|outp|outr|surpass|overt|trail|par\s+with"
     r"|\bwins?\s|\blo(?:ses|st)\s|lag|keeps?\s+up|[½⅓⅔¼¾⅕⅛⅜⅝⅞①-⑳]|sixth|seventh|eighth|ninth|hundredth|fifth"
-    r"|dozen|kwh|-digit|single|average|low\s|high\s|mid\s|trebl|quintupl|every\s+other|couple|barrier|single\s|[IVXLC]+\s+(?:micro|milli|nano|[µmn]s\b)|\bsecond\b|teenth|leventh|twelfth|tieth"
+    r"|dozen|kwh|-digit|single|average|low\s|high\s|mid\s|trebl|quintupl|every\s+other|couple|barrier"
+    r"|[IVXLC]+\s+(?:micro|milli|nano|[µmn]s\b)|\bsecond\b|teenth|leventh|twelfth|tieth"
     r"|[⁰¹²³⁴-⁹]+/[₀-₉]",
     re.IGNORECASE,
 )
