@@ -144,8 +144,9 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 #
 # Before you time anything, work out the best that can happen. It takes one line.
 #
-# What must happen? Read `x`, read `y`, write `z`. Three lists of four-byte numbers. The additions are free:
-# while one number comes up from the cellar, a cook could add hundreds. So the bytes decide:
+# What must happen? Read `x`, read `y`, write `z`. Three lists of four-byte numbers. The additions
+# hardly count: one for three numbers carried, and a trip to the cellar takes far longer than a sum, as
+# [the lecture on memory](lectures/l3_memory.py) measures. So the bytes should decide:
 #
 # `floor = 3 × 4 × N bytes ÷ bandwidth`
 #
@@ -256,10 +257,9 @@ record(big=big)
 # %% [markdown]
 # ## Why not all of it?
 #
-# The data sheet counts what the stairs carry when nobody ever stops. Real memory stops. It must refresh its
-# cells, or they forget. It must open a row before it reads from it. It must turn around between reading and
-# writing, and we do both. How much each of them costs, we cannot see from here. None of it is in your kernel,
-# so no kernel takes it away.
+# The data sheet counts what the stairs carry when nobody ever stops. Most likely real memory stops now and then:
+# to refresh its cells, to open a row, to turn around between reading and writing. None of that can we see from
+# here. What we can see is how far the plainest job gets.
 #
 # How do you know that it is the stairs and not your recipe? You copy. A copy is the plainest job there is,
 # and [the measuring page](how_we_measure.py#the-card-against-its-own-data-sheet) shows what a copy reaches
@@ -330,9 +330,9 @@ record(sweep=sweep)
 # {{ sweep.cuda.n16.us:.1f }} µs.
 # ///
 #
-# You pay to open the kitchen. Calling the tables, sending the first cook down the stairs, waiting for the
-# first number to come up, seeing the last cook out: this costs the same for a spoonful as for a barrel. And
-# it is not even the whole bill. We send the orders ahead, so that the GPU never waits for the one who
+# You pay to open the kitchen. Most likely that is calling the tables, sending the first cook down the stairs,
+# waiting for the first number to come up, seeing the last cook out. We have not timed them one by one, but for short
+# lists all of it together costs the same, whatever is in the pot. And it is not even the whole bill. We send the orders ahead, so that the GPU never waits for the one who
 # writes them. In a program that sends one order and waits, the writing comes on top.
 #
 # Two things to take home. *Percent of peak means nothing without the size.* And: many small kernels in a

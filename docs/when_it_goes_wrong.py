@@ -308,7 +308,7 @@ show("device_assert")
 
 # %% [markdown]
 # File, line, block, thread, and the belief that did not hold: all in one line, without any tool. After it the error is
-# as sticky as before. An assert costs time in the kernel, so take it out, or compile with the macro `NDEBUG`, before you
+# as sticky as before. An assert can cost time in the kernel, so take it out, or compile with the macro `NDEBUG`, before you
 # measure.
 #
 # PyTorch's own kernels assert too. *device-side assert triggered* after indexing, or in a loss function, nearly always

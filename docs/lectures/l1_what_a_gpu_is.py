@@ -717,7 +717,8 @@ record(
 # ///
 #
 # /// claim | max(copy.ours.of_peak, copy.torch.of_peak) < 0.97
-# A copy does not get all of it. Memory pauses to refresh itself and to turn around between reading and writing;
+# A copy does not get all of it. Most likely memory pauses now and then, to refresh itself and to turn around between
+# reading and writing. How long, we have not measured;
 # [the measuring page](../how_we_measure.py#the-card-against-its-own-data-sheet) says more. What the better copy
 # reaches, {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}}, is a good yardstick for everything that lives on
 # bytes. It is no hard ceiling: a job that mixes reading and writing in another way may end a little above it or below.
@@ -864,7 +865,8 @@ record(jobs=jobs)
 #
 # /// claim | jobs.library.of_peak < fma.of_peak
 # The library is not at the top either. {{ fma.of_peak:.0%}} can be had, as the multiply-adds show, and it
-# has {{ jobs.library.of_peak:.0%}}. It has to fetch and to store between its multiply-adds, and they had not.
+# has {{ jobs.library.of_peak:.0%}}. Most likely that is because it has to fetch and to store between its
+# multiply-adds, and they had not. This page does not count it; [the ladder](l4_the_gemm_ladder.py) does.
 # /// otherwise
 # The library is as near to the top as multiply-adds alone.
 # ///

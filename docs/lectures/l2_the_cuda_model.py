@@ -822,8 +822,9 @@ record(
 #
 # /// claim | order.ours.us > order.torch.us
 # Here our own launcher loses: it takes {{ order.ours.us / order.torch.us:.1f }} times as long over an order
-# as PyTorch. It is Python all the way. At every call it looks at every argument and makes a small object for the shape
-# of the launch. PyTorch does that in C++. We keep ours because you can read it.
+# as PyTorch. Most likely it is the Python in it: at every call it asks for the device and the stream and makes a small
+# object for the shape of the launch, where PyTorch has C++. What each of these costs, this page does not measure. We
+# keep ours because you can read it.
 # /// otherwise
 # Our own launcher takes {{ order.ours.us / order.torch.us:.2f }} times as long over an order as PyTorch.
 # ///
@@ -932,9 +933,9 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # ### The way in
 #
 # Between the host's memory and the card's there is one road, the *bus*. How quickly a list gets across depends on
-# where it lies. The operating system may move ordinary memory about, and the GPU cannot copy from something that
-# moves. So the driver first copies a piece to a safe place, then sends it on. **Pinned** memory is a safe place from
-# the start.
+# where it lies. The operating system may move ordinary memory about, and the GPU needs a place that
+# stays. So the driver, we take it, first copies a piece to a safe place and then sends it on. **Pinned** memory is a
+# safe place from the start.
 
 # %%
 FLOATS = 2**26
@@ -1229,9 +1230,10 @@ print("the module:", says)
 # %% [markdown]
 # /// claim | nvcc_here == 1
 # From text to machine code takes NVRTC {{ made.nvrtc.ms:.0f }} ms. From text to a Python module, by nvcc, the C++
-# compiler and the linker, took {{ made.nvcc.s:.1f }} s, once, on a cold start. The kernel is the same. What costs is
-# the C++ around it, and we kept that as small as we could: addresses go over as plain numbers. A module that takes
-# tensors includes PyTorch's own headers, and you wait longer for those.
+# compiler and the linker, took {{ made.nvcc.s:.1f }} s, once, on a cold start. The kernel is the same, so most
+# likely the C++ around it costs, and the programs that must be started for it; we did not time them apart. We kept that
+# C++ as small as we could: addresses go over as plain numbers. A module that takes tensors includes PyTorch's own
+# headers, and we expect you to wait longer for those.
 # /// otherwise
 # From text to machine code takes NVRTC {{ made.nvrtc.ms:.0f }} ms. The other road could not be walked on this machine:
 # {{ nvcc_road }}.
@@ -1333,8 +1335,8 @@ record(call=stopwatch(calls, per=MANY, wait=False))
 # /// claim | call.operator.us > call.plain.us
 # It is not free. A plain call takes the host {{ call.plain.us:.0f }} µs: it checks the picture, makes room and writes the
 # order. Through the operator it is
-# {{ call.operator.us:.0f }} µs, because PyTorch finds its way from the name to your function every time. For a large
-# picture that is nothing. For many tiny ones, remember graphs.
+# {{ call.operator.us:.0f }} µs. Most likely that is PyTorch finding its way from the name to your function, every time.
+# For a large picture that is nothing. For many tiny ones, remember graphs.
 # /// otherwise
 # A plain call takes the host {{ call.plain.us:.0f }} µs, through the operator {{ call.operator.us:.0f }} µs.
 # ///
@@ -1353,8 +1355,8 @@ record(call=stopwatch(calls, per=MANY, wait=False))
 # ## Where this leads
 #
 # You know the model now: who runs, with whom, in what order, and what it costs to say so. One thing came up
-# again and again and was put off: *which bytes stand next to which*. It decided the block shape, it made four at a
-# time pay, it set the floor of everything on this page.
+# again and again and was put off: *which bytes stand next to which*, and how many are on the stairs at once. The
+# first decides which block shape suits the memory, and the second is most likely what made four at a time pay.
 #
 # - That is [the lecture on memory](l3_memory.py): every level of it, with its price.
 # - What the rooms and burners are made of: [what a GPU is](l1_what_a_gpu_is.py).

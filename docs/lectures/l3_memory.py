@@ -434,8 +434,8 @@ record(
 # The HBM of their card hands out less than half the bytes that ours does. Yet a trip takes about the same number of
 # ticks. Is that a contradiction?
 # /// answer
-# No. Bandwidth is how much comes down the hall in a tick, latency is how long the hall is. A newer HBM sends more bits
-# over each of its wires in the same time: more arrives, and each trip is about as long as before. That is why so much of this trade is about having enough trips under way.
+# No. Bandwidth is how much comes down the hall in a tick, latency is how long the hall is. A newer HBM may send more
+# bits over each wire in the same time, or have more wires. Either way more arrives, and each trip may be about as long as before. That is why so much of this trade is about having enough trips under way.
 # ///
 
 # %% [markdown]
@@ -659,8 +659,8 @@ record(
 # /// claim | stride.s1.gb_per_s < 0.75 * copy.ours.gb_per_s
 # One more look at the chart, at its left end. Stride 1 wastes nothing, and still reaches only
 # {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of our copy. So all the ratios of the last column are against a kernel
-# that could be better itself. Look at it: each thread divides two 64-bit numbers to find its place, and the card has no
-# instruction for that: it takes some twenty others. Then it carries a single number of 4 bytes, and leaves. The copy's
+# that could be better itself. Look at it: each thread divides two 64-bit numbers to find its place. We know of
+# no single instruction for that, so most likely it takes a whole row of others. Then it carries a single number of 4 bytes, and leaves. The copy's
 # threads divide nothing and carry 16 bytes at a time. How much each of the two costs, this page does not measure; the second has a
 # [section of its own](#how-many-must-be-walking).
 # /// otherwise
@@ -854,7 +854,7 @@ record(
 #
 # /// claim | counted.turn.naive.gb < 1.5 * counted.turn.tiled.gb and turn.naive.us > 2 * turn.tiled.us
 # But look where the naive kernel jams. Counted at the pantry, it moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
-# {{ counted.turn.tiled.gb:.2f }}: not much more, because the L2 puts the pieces of a box together before it goes down. The
+# {{ counted.turn.tiled.gb:.2f }}: not much more. It seems that the L2 puts the pieces of a box together before it goes down. The
 # {{ turn.naive.us / turn.tiled.us:.1f }} times the time are spent on the way to the L2, most likely: 32 parcels for each
 # store, where four would do. Bytes of HBM alone would not have shown you this.
 # /// otherwise
@@ -905,9 +905,9 @@ record(
 #     --workload dtype=float32,M=16384,N=16384
 # ```
 # /// answer
-# On paper it is the same: 36 boxes for 32 numbers either way. In the hardware it is not quite. A scattered read
-# leaves the rest of its box in a cache, where another warp of the block may find it. A scattered write leaves a box
-# that is only partly new, and the L2 must put it together from several warps before it goes to the pantry. Write
+# On paper it is the same: 36 boxes for 32 numbers either way. In the hardware it need not be. A scattered read
+# may leave the rest of its box in a cache, where another warp of the block finds it. A scattered write leaves a box
+# that is only partly new, and we suspect that the L2 puts it together from several warps before it goes to the pantry. Write
 # down both times and both counters, sectors for loads and for stores. Whichever wins on your card, the tray makes
 # the question go away.
 # ///
@@ -948,8 +948,8 @@ record(
 # every moment, over the whole card. For one SM that is {{ little.of_sm / 1024:.1f }} KiB. Shared out among the
 # 2048 threads that an SM can hold, {{ little.of_thread:.1f }} bytes each.
 #
-# That is the *least*. It takes the trip through an empty hall. When the hall is full, each trip takes longer, so
-# more must be under way.
+# That is the *least*. It takes the trip through an empty hall. When the hall is full, a trip will most likely take
+# longer, so more must be under way.
 #
 # You have two ways to get there, and they multiply.
 #
@@ -1036,8 +1036,8 @@ record(
 # /// claim | 0.4 * forecast < flight.v1.r1.gb_per_s < 1.05 * forecast
 # Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s. The law keeps its word. It is a bound: the forecast counts an empty
 # hall, and nothing for the work between two trips. The same holds for the {{ little.of_sm / 1024:.1f}} KiB above.
-# A copy waits only for what it reads, so half of that should do. The table says that it takes more: in a full hall
-# the trips are longer.
+# A copy waits only for what it reads, so half of that should do. The table says that it takes more. Most likely
+# the trips are longer in a full hall; we timed them only in an empty one.
 # /// otherwise
 # Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s.
 # ///

@@ -822,13 +822,14 @@ for rung, kinds in found.items():
 # They wait. With {{ vital.register_tile.registers:.0f }} registers for each of 256 threads an SM holds two blocks: 16 warps, four for
 # each scheduler. When those four wait, nobody is there to be called instead. In
 # [the last lecture](l3_memory.py#how-many-must-be-walking) empty seats did no harm, because full hands had enough under way.
-# Here the hands are full of *sums*, and the next tile is sent for only when the last one is used up: the warps of a block
-# all wait together.
+# Here the hands are full of *sums*, and the code sends for the next tile only when the last one is used up. So very likely
+# the warps of a block wait together; [the staircase](#the-staircase) counts for what.
 # /// otherwise
 # It takes {{ vital.register_tile.registers:.0f }} registers a thread, and {{ vital.register_tile.seats:.0%}} of the seats are taken.
 # ///
 #
-# **Why not faster?** Few warps for each scheduler, and too often all of them wait.
+# **Why not faster?** There are few warps for each scheduler, and in {{ 1 - vital.register_tile.calls:.0%}} of the ticks it
+# calls none. Very likely they wait together.
 #
 # /// claim | vital.register_tile.queues > 0.08
 # (And there is a queue. The threads of a warp read B's tile at every eighth word, so several stand at one window:
@@ -1039,14 +1040,15 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # At 4095 the register tile takes {{ ugly.register_tile.n4095.us / ladder.register_tile.us:.2f }} times its time at 4096.
 # ///
 #
-# /// claim | sizes.naive.n1024.us > 2 * ugly.naive.n1023.us > 4 * ugly.coalesced.n1023.us and vital.naive_1023.turns < 5 and vital.naive_1023.calls < 0.35
+# /// claim | sizes.naive.n1024.us > 2 * ugly.naive.n1023.us > 4 * ugly.coalesced.n1023.us and vital.naive_1023.turns < 5 and vital.naive_1023.calls < 0.35 and vital.naive_1023.l2 < 0.4 and vital.naive_1023.hbm < 0.4
 # And the naive kernel at 1023. It takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its time at 1024, for very nearly
 # the same work. Its rows of A are 1023 words apart there, and 1023 leaves a remainder of 31 by 32. So the 32 lanes stand at 32
 # *different* windows: {{ vital.naive_1023.turns:.1f }} turns for 32 multiply-adds are counted, where it is
 # {{ vital.naive_1024.turns:.1f }} at 1024. You met the trick as padding: somebody has padded A by accident. (Now only
 # {{ vital.naive_1023.tray:.0%}} of the turns are taken, and still it is far from the coalesced kernel. Something holds it that is
-# none of our four roofs. Each load of A touches 32 lines, and L1 must look up each of them. What that costs, this page does
-# not measure.)
+# none of our four roofs: {{ vital.naive_1023.calls:.0%}} of the calls are taken, {{ vital.naive_1023.l2:.0%}} of L2 and
+# {{ vital.naive_1023.hbm:.1%}} of HBM. Each load of A touches 32 lines, and we suspect that L1 looks up each of them. What
+# that costs, this page does not measure.)
 # /// otherwise
 # The naive kernel takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its time at 1024 when the size is 1023. Turns for
 # 32 multiply-adds, counted: {{ vital.naive_1023.turns:.1f }} and {{ vital.naive_1024.turns:.1f }}.

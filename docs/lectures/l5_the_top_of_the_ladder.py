@@ -562,7 +562,8 @@ record(
 # {{ ladder.conflict_free.us:.0f }} µs before, {{ ladder.warp_tiles.us:.0f }} now.
 # ///
 #
-# **Why not faster?** Not because of the tray. Everybody stops twice in each step: once until the tile has come, once until all are
+# **Why not faster?** Hardly because of the tray: for each call the warps wait {{ vital.warp_tiles.short_scoreboard:.2f }} ticks for it, and
+# {{ vital.warp_tiles.long_scoreboard:.2f }} for what comes from further away. Everybody stops twice in each step: once until the tile has come, once until all are
 # through with it. The next step counts what that costs.
 #
 # /// exercise | The best seats
@@ -575,8 +576,8 @@ record(
 # %% [markdown]
 # ## 9 · Fetch while you cook
 #
-# Up to here every step of the outer loop has two halves. All fetch, all wait, all multiply, all wait. While they fetch,
-# the stove is cold.
+# Up to here every step of the outer loop has two halves. All of a block fetch, all wait, all multiply, all wait. While they
+# fetch, their stove is cold, unless another block in the room is cooking.
 #
 # /// figure | docs/assets/figures/sgemm_two_trays.svg
 # alt: "Two time lines. With one tray, fetch 0, multiply 0, fetch 1, multiply 1, fetch 2, multiply 2 come one after the other. With two trays, tile 1 is fetched while tile 0 is multiplied, and so on: the last multiplication ends earlier."
@@ -800,7 +801,8 @@ record(
 # {{ vital.register_banks.dispatch_stall:.2f }}, before {{ vital.tuned.dispatch_stall:.2f }}.
 # ///
 #
-# **Why not faster?** The stores at the end go out number by number, and each box of 32 bytes leaves a quarter full. And over the whole run
+# **Why not faster?** One suspicion: the stores at the end go out number by number, and a call fills only a quarter of each box of 32 bytes.
+# It happens once, so it can hardly be much. But over the whole run
 # {{ 1 - vital.register_banks.rooms:.1%}} of the rooms stand empty, on average.
 #
 # /// exercise | Which of these cost a tick more?
@@ -1225,7 +1227,8 @@ record(
 # /// claim | idea.sums_themselves.us > 1.08 * idea.unchanged.us and one_drawer_without_alpha > 0.3 and drawer.persistent < 0.05
 # **Here are the two drawers, alone.** Without α the 16-byte stores want the *sums* side by side. In the machine code {{ one_drawer_without_alpha:.0%}} of the multiply-adds then take
 # all three numbers from one drawer, with α {{ drawer.persistent:.0%}}. The kernel takes {{ idea.sums_themselves.us / idea.unchanged.us:.3f }} times the time.
-# Nothing else was changed. That is as near to a proof of the drawers as a clock and a listing can come.
+# Nothing else in the source was changed. What else the compiler moved we did not look at, and we did not count the wait for dispatch here. So
+# it is strong support for the drawers, and no proof.
 # /// otherwise
 # Without α the sums themselves are stored, and it takes {{ idea.sums_themselves.us / idea.unchanged.us:.3f }} times the time.
 # ///
@@ -1331,7 +1334,7 @@ record(
 # ///
 #
 # Against the library it depends on the size. At 512 we have {{ smooth.shared.n512.tflops / smooth.cublas.n512.tflops:.0%}} of it. A tile of 128 × 256 is a choice for large
-# matrices. The library has smaller ones as well, and picks. But so short a job differs more from card to card than a long one: take that as the figure
+# matrices. Most likely the library has smaller ones as well, and picks; we have not looked. And so short a job differs more from card to card than a long one: take that as the figure
 # of one run.
 #
 # /// claim | smooth.shared.n1024.tflops > 1.02 * smooth.cublas.n1024.tflops
@@ -1342,9 +1345,9 @@ record(
 #
 # /// claim | smooth.shared.n512.host_us > 1.2 * smooth.shared.n512.us
 # And these are times of the card. At 512 kernel 12 works {{ smooth.shared.n512.us:.0f }} µs, and its caller is busy for
-# {{ smooth.shared.n512.host_us:.0f }} µs: Python makes C, clears a part of it, and writes the order. In this race it comes back to that
-# work from other work every time, cold; so does the library's caller, who needs {{ smooth.cublas.n512.host_us:.0f }} µs. Call such a
-# kernel over and over, and the card waits. At this size a quicker caller is worth more than a quicker kernel.
+# {{ smooth.shared.n512.host_us:.0f }} µs, in which Python makes C, clears a part of it, and writes the order. In this race it comes to that
+# work from other work every time, which very likely makes it slower; the library's caller needs {{ smooth.cublas.n512.host_us:.0f }} µs. If
+# yours is as slow when it calls over and over, the card waits. Then a quicker caller is worth more than a quicker kernel.
 # /// otherwise
 # And these are times of the card. At 512 kernel 12 works {{ smooth.shared.n512.us:.0f }} µs; its caller is busy for
 # {{ smooth.shared.n512.host_us:.0f }} µs.
@@ -1447,8 +1450,9 @@ record(
 # ///
 #
 # /// claim | few.m128.shared.tflops < 0.8 * few.m128.cublas.tflops
-# With a single tile it loses: {{ few.m128.shared.tflops / few.m128.cublas.tflops:.0%}} of the library at 128 × 128. Each block adds a whole tile of 128 × 256 sums
-# to the *same* few numbers of C, and half of that tile lies outside. A smaller tile would waste less.
+# With a single tile it loses: {{ few.m128.shared.tflops / few.m128.cublas.tflops:.0%}} of the library at 128 × 128. Two suspects. Each block multiplies a
+# tile of 128 × 256, and half of it lies outside. And all blocks add to the *same* few numbers of C. We have not taken them apart. A smaller
+# tile would at least waste less.
 # /// otherwise
 # At 128 × 128 it has {{ few.m128.shared.tflops / few.m128.cublas.tflops:.0%}} of the library.
 # ///
@@ -1507,8 +1511,8 @@ record(
 # /// claim | half.ours.tflops < 0.07 * half.cublas.tflops and 1 < half.ours.tflops / ladder.warp_tiles.tflops < 1.2
 # All of two lectures, and **{{ half.ours.tflops / half.cublas.tflops:.1%}} of the library**. It is no mistake in the kernel. It makes
 # {{ half.ours.tflops / ladder.warp_tiles.tflops:.2f }} times the multiply-adds that its model makes in fp32. At the speed of kernel 12 it would have
-# {{ ladder.persistent.tflops / half.cublas.tflops:.1%}}. A lane has no faster multiply-add that takes bf16 and adds up in fp32. (There is one for pairs of 16-bit numbers. It keeps the sums
-# in 16 bits too, which is not what was asked.) The library does not use the lanes. Beside them, in every room, stands a machine that does a
+# {{ ladder.persistent.tflops / half.cublas.tflops:.1%}}. As far as we know, a lane has no faster multiply-add that takes bf16 and adds up in fp32. (There is one for pairs of 16-bit numbers. It keeps the sums
+# in 16 bits too, which is not what was asked.) The library does not use the lanes, as [the next lecture](l6_tensor_cores.py#when-the-mills-stand-still) counts. Beside them, in every room, stands a machine that does a
 # whole small matrix multiply in one call: a *tensor core*.
 # /// otherwise
 # {{ half.ours.tflops / half.cublas.tflops:.1%}} of the library, which uses tensor cores.

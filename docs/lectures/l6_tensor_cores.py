@@ -808,7 +808,7 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 # /// answer
 # (128 + 256) × 64 × 2 = 49 152 bytes, 48 KiB. Four pairs are 192 KiB; a fifth does not fit. Three pairs under way: 144 KiB on
 # each SM. From [Little's law](l3_memory.py#how-many-must-be-walking) you know what one SM needs for the pantry. This
-# is several times as much, and much of it comes from L2, which is nearer.
+# is several times as much, and much of it most likely comes from L2, which is nearer.
 # ///
 #
 # /// lab | wmma
@@ -1023,8 +1023,8 @@ record(
 # /// claim | 1.02 < speed.tf32_triton.us / speed.tf32.us < 1.8
 # One loss of ours, to be fair. The Triton kernel that keeps up with the library in bf16 takes
 # {{ speed.tf32_triton.us / speed.tf32.us:.2f}} times the library's time in TF32. In 16 bits `wgmma` takes B whichever way round it lies.
-# In TF32 and FP8 it wants numbers along k side by side, and our B lies by rows. So a kernel of its own turns B round first, and that
-# time counts.
+# In TF32 and FP8 it wants numbers along k side by side, and our B lies by rows. So a kernel of its own turns B round first. That
+# would fit most of the loss; we have not timed it alone.
 # /// otherwise
 # In TF32 our Triton kernel takes {{ speed.tf32_triton.us / speed.tf32.us:.2f}} times the library's time.
 # ///
@@ -1054,7 +1054,8 @@ record(
 # In bf16 and TF32 all the ones arrive. In FP8 the sum stops at {{ edge.e4m3.said:.0f}}, and however many more you send, they are
 # lost: 2<sup>14</sup> is {{ edge.e4m3.said:.0f}}. The 8-bit mill keeps fewer bits of a sum than fp32 has, whatever the type of the result is called.
 # DeepSeek's engineers met this edge when they trained in FP8, and found around 14 bits, too [^deepseek2024]. The cure is to take the sum out of the mill
-# now and then, and to go on adding in fp32. cuBLASLt does that unless you ask for *fast accumulation*, as we did above.
+# now and then, and to go on adding in fp32. cuBLASLt has a switch, *fast accumulation*, which we had on above. Without it, it very
+# likely does the same; we did not run that.
 # /// otherwise
 # In FP8, {{ edge.e4m3.ones:.0f}} ones make {{ edge.e4m3.said:.0f}}; in bf16, {{ edge.bf16.ones:.0f}} make {{ edge.bf16.said:.0f}}.
 # ///

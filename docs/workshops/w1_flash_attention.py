@@ -485,9 +485,9 @@ record(
 #
 # /// claim | counted.flash.gb < 1.6 * by_hand.flash / 1e9
 # We count {{ counted.flash.gb:.2f }} GB. So nearly all of those walks end at the top of the stairs. K and V of
-# one head weigh {{ by_hand.keys_and_values / 1e6:.1f }} MB. The card works on a few heads at a time, and
-# their keys and values wait in the L2 cache, the shelf at the top of the stairs. What helps is the order of
-# the blocks: first every tile of one head, then the next head.
+# one head weigh {{ by_hand.keys_and_values / 1e6:.1f }} MB. Most likely the card works on a few heads
+# at a time, and their keys and values wait in the L2 cache, the shelf at the top of the stairs. The order in which
+# we number the blocks should help: first every tile of one head, then the next head. We have not tried another.
 # /// otherwise
 # We count {{ counted.flash.gb:.2f }} GB. Some of those walks end at the L2 cache, the shelf at the top of the
 # stairs, and on this card some do not.
@@ -610,8 +610,8 @@ record(
 #
 # At N = 4096 the plain recipe takes {{ materialised.n4096.ms:.2f }} ms and flash {{ flash.n4096.ms:.2f }} ms.
 # The traffic fell by a factor of {{ counted.materialised.gb / counted.flash.gb:.0f }} above, the time by
-# {{ materialised.n4096.ms / flash.n4096.ms:.1f }}. Once the carrying is gone, the cooking remains, and that is
-# the same for both.
+# {{ materialised.n4096.ms / flash.n4096.ms:.1f }}. Once the carrying is gone, the cooking remains: the same
+# number of multiply-adds for both.
 #
 # /// claim | materialised.n16384.tflops > 1.3 * materialised.n8192.tflops
 # One point asks for a word. At N = 16384 the plain recipe recovers: {{ materialised.n16384.tflops:.0f }} TFLOP/s,
