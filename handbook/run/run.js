@@ -363,6 +363,7 @@
   /* Here we are: after a phone died, or a step was left out. What lies between was not timed. */
   function jump(i) {
     if (!run || i === index()) return;
+    if (Date.now() < run.start) run = { start: Date.now(), at: [null] };   /* before the start: it begins here */
     run.at.length = Math.min(run.at.length, i + 1);
     while (run.at.length <= i) run.at.push(run.at.length < i ? null : Date.now());
     if (run.at[i] === null) run.at[i] = Date.now();

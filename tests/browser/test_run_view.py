@@ -152,6 +152,15 @@ def test_the_list_says_what_each_step_took_and_when_the_next_ones_come(evening: 
     evening.sees("#step-4 .really", "")
 
 
+def test_a_jump_before_the_start_begins_there_and_times_nothing_before_it(evening: Evening) -> None:
+    evening.open(W1)
+    evening.page.evaluate("document.querySelectorAll('button.jump')[2].click()")
+    evening.sees("#card-title", evening.steps[2]["title"])
+    evening.sees("#left", f"{evening.steps[2]['minutes']}:00")
+    for step in (1, 2):
+        expect(evening.page.locator(f"#step-{step} .length")).to_have_text("skipped")
+
+
 def test_who_begins_late_is_late_from_the_first_step(evening: Evening) -> None:
     evening.open(W1).at(START + 4 * MINUTE)
     evening.page.click("#begin-now")
