@@ -66,15 +66,17 @@ def main(arguments: Sequence[str], root: Path | None = None) -> int:
     before = signal.getsignal(signal.SIGTERM)
     try:
         _stop_when_asked()
-        return _run(root, options, outcome)
+        try:
+            return _run(root, options, outcome)
+        finally:
+            if options.archive and outcome.slug:
+                measure.archive(root, options.archive, outcome.slug, outcome.written)
     except (CannotStart, GpuUnusable) as error:
         print(f"docs: {error}", file=sys.stderr)
         return 2
     except OSError as error:  # a full disk, a folder that only others may write
-        count = len(outcome.written)
-        kept = f"{count} finished record{'s' * (count != 1)} kept, " if count else ""
         where = f"{error.filename}: " if error.filename else ""
-        print(f"docs: {where}{error.strerror or error}; {kept}site/ is as it was", file=sys.stderr)
+        print(f"docs: {where}{error.strerror or error}; {_kept(outcome)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         code = 130
@@ -82,13 +84,13 @@ def main(arguments: Sequence[str], root: Path | None = None) -> int:
         code = 143
     finally:
         signal.signal(signal.SIGTERM, before)
-        if options.archive and outcome.slug:
-            measure.archive(root, options.archive, outcome.slug, outcome.written)
-    count = len(outcome.written)
-    print(
-        f"\ndocs: stopped; {count} finished record{'s' * (count != 1)} kept, site/ is as it was", flush=True
-    )
+    print(f"\ndocs: stopped; {_kept(outcome)}", flush=True)
     return code
+
+
+def _kept(outcome: measure.Outcome) -> str:
+    count = len(outcome.written)
+    return f"{count} finished record{'s' * (count != 1)} kept, site/ is as it was"
 
 
 def _stop_when_asked() -> None:

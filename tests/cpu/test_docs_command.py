@@ -499,7 +499,18 @@ def test_a_place_that_cannot_be_written_is_one_line(root, monkeypatch, capsys):
     monkeypatch.setenv("COURSE_FAKE_GPUS", "[]")
     (root / ".cache").write_text("in the way")
     assert docs.main([], root) == 1
-    assert capsys.readouterr().err == f"docs: {root}/.cache: File exists; site/ is as it was\n"
+    said = f"docs: {root}/.cache: File exists; 0 finished records kept, site/ is as it was\n"
+    assert capsys.readouterr().err == said
+
+
+def test_an_archive_that_cannot_be_written_is_one_line(root, capsys):
+    write_page(root, "a", recording("seen"))
+    (root / "in_the_way").write_text("")
+    assert measure(root, "--archive", str(root / "in_the_way/new.tar.gz")) == 1
+    found = capsys.readouterr()
+    assert "Traceback" not in found.err
+    assert found.err.endswith("in_the_way: File exists; 1 finished record kept, site/ is as it was\n")
+    assert records(root) == ["a.ipynb"]
 
 
 def test_a_full_disk_while_a_page_is_recorded_is_one_line(root, monkeypatch, capsys):

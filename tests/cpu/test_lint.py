@@ -17,6 +17,12 @@ from course_site.numbers.lint import (
 
 TYPED = """
 The clock is 1830 MHz under load.
+The kernel costs twice the traffic.
+The copy drops to a half.
+It takes half of the clock.
+The kernel is three parts in four.
+It needs a fifth of the run.
+The kernel cuts it by a quarter.
 It draws 700 W while it runs.
 It reaches 412 TFLOP/s.
 It reaches 412&nbsp;TFLOP/s.

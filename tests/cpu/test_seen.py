@@ -110,8 +110,24 @@ def as_the_site_does(text):
 
 
 # Each wrote a hundred sentences and forty pieces of markup, and had not read the lint. Of what the first eleven wrote
-# more passed at first, up to a third; of the twelfth's it was these two sentences.
-AUTHORS = range(1, 13)
+# more passed at first, up to a third; of the twelfth's it was these two sentences. For each author: how many sentences
+# and how many pieces of markup pass today, and no more may.
+PASS = {
+    1: (1, 0),
+    2: (0, 0),
+    3: (1, 0),
+    4: (1, 1),
+    5: (1, 0),
+    6: (0, 0),
+    7: (1, 0),
+    8: (1, 1),
+    9: (1, 0),
+    10: (0, 1),
+} | {
+    11: (1, 0),
+    12: (2, 0),
+}
+AUTHORS = sorted(PASS)
 
 
 @pytest.mark.parametrize("who", AUTHORS)
@@ -119,7 +135,7 @@ def test_phrasings_of_somebody_who_had_not_read_the_lint(who):
     given = lines(f"phrasings_{who}.txt")
     passed = [line for line in given if not lint_markdown(line)]
     assert len(given) == 100
-    assert len(passed) <= 2, passed
+    assert len(passed) <= PASS[who][0], passed
 
 
 @pytest.mark.parametrize("who", AUTHORS)
@@ -131,7 +147,7 @@ def test_markup_of_somebody_who_had_not_read_the_lint(who):
         if not lint_markdown(text) and not [*not_prose(text)] and not found(as_the_site_does(text))
     ]
     assert len(given) == 40
-    assert len(passed) <= 1, passed
+    assert len(passed) <= PASS[who][1], passed
 
 
 @pytest.mark.parametrize(

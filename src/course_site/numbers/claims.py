@@ -153,9 +153,10 @@ def others_named(sentence: str, condition: str, scope: Scope) -> Iterator[str]:
     """Kernels of this page that a sentence compares with, and its condition does not speak of; each in a few words."""
     names = parse(_written_out(condition, scope)).names
     behind = " ".join(_what_stands_behind(name, scope) for name in names)
+    others = {word for word in _kernels(scope) if word not in behind}
     for match in _AGAINST.finditer(sentence):
         for word in re.findall(r"[a-z]+", match[1].casefold()):
-            if word in _kernels(scope) and word not in behind:
+            if word in others:
                 yield f"the sentence says {match[0]!r}, and no name of its condition is of {word!r}"
 
 

@@ -132,6 +132,70 @@ _COUNTS = tuple(
 )
 _SHARES = re.compile(rf"{SHARE}|{_MULTIPLE}", re.IGNORECASE)
 
+# --- beside words that are common --------------------------------------------------------------------------------
+#
+# *Takes*, *costs*, *drops* and *time* stand in many sentences that say nothing of speed. Beside them only what is told
+# as one tells of speed is refused.
+
+_NUMBER = (
+    rf"(?:(?<![\w.#^])\d(?:[\d,.]*\d)?k?[½⅓⅔¼¾⅛]?|\b(?:{WORD})(?:(?:\s+and)?[\s-]+(?:{WORD}))*(?:[\s-]odd"
+    r"|\s+and\s+some)?\b)"
+)
+_PART = (
+    r"(?:\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|[a-z]+ty)[\s-]+(?:and\s+an?\s+)?"
+    r"(?:half|third|quarter|fifth|sixth|seventh|eighth|ninth|tenth|twentieth|hundredth)s?\b"
+    r"|\bhalf\b|\d*[½⅓⅔¼¾⅕⅛⅜⅝⅞])"
+)
+_TIMES = r"(?:\b(?:doubl|tripl|quadrupl|quintupl|halv)(?:es?|ed|ing)\b|\b(?:twice|thrice)\b)"
+_OF_PROGRAMS = (
+    r"(?:(?:speed|throughput|bandwidth|latency|utili[sz]ation|MFU|HFU|efficiency|performance|runtime|run\s+time"
+    r"|wall\s+clock|duration|roof(?:line)?|peak|data\s+sheet|brochure|occupancy|(?:hit|miss)\s+rate|rate|energy"
+    rf"|traffic|clock|stalls?|issue\s+slots|time)\b|{LIBRARY})"
+)
+_VERBS = (
+    r"\b(?:faster|slower|quicker|sooner|dearer|ahead|behind|beats?|trails?|par|outruns?|gain(?:s|ed)?|earn(?:s|ed)"
+    r"|cuts?|costs?|reach(?:es|ed)?|achiev\w+|sustain\w*|saturat\w+|deliver\w*|hits|improv\w*|better|worse|drops?"
+    r"|falls?|fell|rises?|rose|climbs?|is\s+worth|yields?|wastes?|saves?|grew|busy|served|leaves?|adds|takes?|took"
+    r"|needs?|needed|north\s+of)\b"
+)
+_COMMON = re.compile(rf"{_OF_PROGRAMS}|{_VERBS}", re.IGNORECASE)
+_UP_TO_TWENTY = r"(?:two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|a\s+hundred)"
+# Each with pieces of words of which one must be there: most sentences have none, and a search takes long.
+_PARTS = (
+    "hal", "third", "quarter", "fift", "sixth", "seventh", "eighth", "ninth", "tenth", "ieth", "hundredth",
+    *"½⅓⅔¼¾⅕⅛⅜⅝⅞",
+)  # fmt: skip
+_TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
+    (hints, re.compile("".join(pattern), re.IGNORECASE))
+    for hints, *pattern in (
+        (("%", "cent", "pct", "points"),
+         rf"(?!100\b){_NUMBER}[\s-]*(?:%|per\s?cent\b|pct\b|(?:percentage\s+)?points\b(?!\s+(?:of|on|in)\b))"),
+        (("dollar", "of ", "parts", "part in", "out of", " in "),
+         rf"{_NUMBER}\s+(?:cents\s+on\s+the\s+dollar|(?:out\s+)?of\s+(?:every|each)\s+{_NUMBER}|parts?\s+in\s+{_NUMBER}",
+         rf"|out\s+of\s+{_NUMBER}|of\s+(?:100|a\s+hundred)\b|in\s+{_UP_TO_TWENTY}\b(?!\s+\w))"),
+        (("fold", "factor", "magnitude"),
+         rf"(?:{_NUMBER}|[①-⑳])[\s-]?fold\b|\bfactor\s+of\s+(?:about\s+|some\s+|roughly\s+)?{_NUMBER}",
+         r"|\borders?\s+of\s+magnitude"),
+        (("×", "x"), rf"{_NUMBER}\s?(?:×|x\b)(?!\s*(?:[\d(=]|[A-Za-z]\b|(?-i:[A-Z])))"),
+        ((" times", " to ", "ratio"),
+         r"(?<![\w.])\d\.\d+(?:\s+times|\s+to\s+\d\.\d+)|\bratio\s+(?:\w+\s+){0,3}\d\.\d"),
+        (("fu", "tili", "occupancy", "rate"),
+         r"\b(?:MFU|HFU|utili[sz]ation|occupancy|(?:hit|miss)\s+rate)\s+(?:\w+\s+){0,6}?(?:to|at|is|of)\s+(?:the\s+)?",
+         rf"(?:\w+\s+(?=\w+ties\b))?{_NUMBER}"),
+        ((" times",), rf"{_NUMBER}\s+times\s+(?:sooner|dearer|{_OF_PROGRAMS})",
+         rf"|\b(?:is|are|was|by|some|about|around|roughly)\s+{_NUMBER}\s+times\s*[.;,]",
+         rf"|{_PART}\s+times\s+(?:as\b|(?:the|its|that)\s+(?:\w+\s+)?{_OF_PROGRAMS}|{_VERBS})"),
+        ((" to ",), rf"\b(?:outruns?|beats?|ahead|wins?)\b[^.;:]*\s{_NUMBER}\s+to\s+{_NUMBER}\b"),
+        (_PARTS,
+         r"\b(?:to|by|gains?|saves?|wastes?|at|cuts?)\s+(?:(?:about|nearly|roughly|some|only|almost)\s+)?", _PART,
+         r"(?!\s+of\s+(?:a|the)\s+(?:number|row|tile|list|page|room|block|cache|evening|lecture|course)\b)"),
+        (_PARTS, rf"{_PART}\s+(?:of\s+)?(?:(?:the|its|their|a|that|our|all)\s+)*(?:\w+\s+){{0,2}}?{_OF_PROGRAMS}",
+         rf"|{_PART}\s+of\s+(?:the\s+)?(?:run|brochure|cycles|bus)\b"),
+        (("doubl", "tripl", "upl", "halv", "twice", "thrice"),
+         rf"{_OF_PROGRAMS}\s+(?:\w+\s+){{0,2}}?{_TIMES}|{_TIMES}\s+(?:\w+\s+){{0,2}}?{_OF_PROGRAMS}"),
+    )
+)  # fmt: skip
+
 # --- units of what is measured --------------------------------------------------------------------------------
 
 _ALONE = tuple(
@@ -273,6 +337,10 @@ def beside_speed(sentence: str) -> Iterator[re.Match[str]]:
     for hints, pattern in _ALONE:
         if any(hint in low for hint in hints):
             yield from pattern.finditer(sentence)
+    if _COMMON.search(sentence):
+        for pieces, pattern in _TOLD:
+            if any(piece in low for piece in pieces):
+                yield from pattern.finditer(sentence)
     if not speaks_of_speed(sentence):
         return
     of_versions = bool(_OF_VERSIONS.search(sentence))

@@ -94,6 +94,7 @@ _MARKS = re.compile(
     r"(?<!\s)\*+(?!\w*\*?\d)|(?<![\d\s])\*+|\*+(?=\S)(?<!\d\*)|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|==|~~|\^\^"
 )
 _QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
+# Marks of editors: the site gives them no meaning, and a reader reads over them.
 _CRITIC = re.compile(r"\{(?:\+\+|--|==|>>|~~)|(?:\+\+|--|==|<<|~~)\}|(?<=\w)\+\+(?=\s?\+\+|\s)")
 _ODD = re.compile(r"[^\x00-\x7f]")
 
