@@ -20,7 +20,7 @@ The clock is 1830 MHz under load.
 The kernel costs twice the traffic.
 The copy drops to a half.
 It takes half of the clock.
-The kernel is three parts in four.
+It is worth three parts in four.
 It needs a fifth of the run.
 The kernel cuts it by a quarter.
 It draws 700 W while it runs.
