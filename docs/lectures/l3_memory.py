@@ -1156,7 +1156,7 @@ record(
 # %% [markdown]
 # > {{ refused }}
 #
-# Subtract the two numbers: half of the sum is missing. Why then *off by* a quarter? It is no plain difference. It is the
+# The two numbers are *apart* by half of the sum: half is missing. Why then a *scaled error* of a quarter? It is the plain
 # difference over two sizes together, that of the number itself and that of the answer as a whole (its root mean
 # square), so that numbers near zero are not judged too hard. An answer of one number has twice the same size: half of
 # it, over one and one.

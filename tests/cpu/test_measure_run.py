@@ -454,3 +454,28 @@ def test_command_without_a_gpu(monkeypatch, capsys):
 
     assert command.main(["refusals/cheats.honest", "--workload", W.as_text()]) == 2
     assert capsys.readouterr().err.startswith("not measured: RuntimeError: no GPU: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        *(
+            (["--seconds", text], f"{text} is no time to sample; give more than 0 and at most 600")
+            for text in ("0", "-1", "inf", "nan", "1e9", "soon")
+        ),
+        (
+            ["--json", "nowhere/run.json"],
+            "--json nowhere/run.json: there is no folder nowhere; make it first",
+        ),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_it_is_asked_for(
+    a_card, monkeypatch, tmp_path, capsys, arguments, said
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "compare", lambda *_, **__: pytest.fail("it was measured"))
+
+    with pytest.raises(SystemExit):
+        command.main(["refusals/cheats.honest", "--workload", W.as_text(), *arguments])
+
+    assert capsys.readouterr().err.splitlines()[-1].endswith(said)

@@ -243,3 +243,22 @@ def test_the_command_names_the_cases_it_knows(capsys):
     with pytest.raises(SystemExit):
         main(["oops"])
     assert "out_of_bounds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--limit", "0"], "--limit 0: give 1 to 3600 seconds"),
+        (["--limit", "-1"], "--limit -1: give 1 to 3600 seconds"),
+        (["--limit", "99999999999"], "--limit 99999999999: give 1 to 3600 seconds"),
+        ([], "no GPU: torch cannot use CUDA on this machine; run this where a GPU is"),
+    ],
+)
+def test_what_cannot_be_run_is_one_line(arguments, said, monkeypatch, capsys):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("signal.alarm", lambda seconds: pytest.fail("an alarm is set"))
+
+    with pytest.raises(SystemExit):
+        main(["out_of_bounds", *arguments])
+
+    assert capsys.readouterr().err.splitlines()[-1].endswith(f"error: {said}")

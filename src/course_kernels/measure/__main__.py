@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -35,16 +36,20 @@ STATE = {
     "temperature_c": "°C",
 }
 
+LONGEST_S = 600  # nobody waits longer for one kernel; a typing error does
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0 when everything was measured, 2 when it was refused or could not be."""
     parser = argparse.ArgumentParser(prog="python -m course_kernels.measure", description=__doc__)
     parser.add_argument("kernels", nargs="+", help="kernel ids, such as attention/k03_flash")
     parser.add_argument("--workload", required=True, help="such as dtype=bfloat16,B=1,H=16,N=4096,D=128")
-    parser.add_argument("--seconds", type=float, default=1.0, help="time to sample for each kernel")
+    parser.add_argument("--seconds", type=_seconds, default=1.0, help="time to sample for each kernel")
     parser.add_argument("--seed", type=int, help="draw inputs, order and addresses as a run before did")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write samples and provenance to a file")
     given = parser.parse_args(arguments)
+    if given.json and not given.json.resolve().parent.is_dir():
+        parser.error(f"--json {given.json}: there is no folder {given.json.parent}; make it first")
     try:
         workload = Workload.parse(given.workload)
 
@@ -65,6 +70,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.json:
         write(given.json, came_from, results)
     return 0
+
+
+def _seconds(text: str) -> float:
+    """A time to sample that ends; what argparse refuses, it refuses before a card is asked for."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= LONGEST_S:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no time to sample; give more than 0 and at most {LONGEST_S}"
+        )
+    return seconds
 
 
 def report(

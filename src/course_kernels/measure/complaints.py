@@ -28,8 +28,8 @@ def why_wrong(
     Args:
         name: what the output is called.
         out, truth: the answer, and what it should be; one shape.
-        at, worst: flat index and error of the worst element.
-        allowed: the largest error a right answer can have.
+        at, worst: flat index and scaled error of the worst element (`problem.worst_error` says how it is scaled).
+        allowed: the largest scaled error a right answer can have.
         wrong: how many elements are worse than that.
         slice_elements: elements looked at together, for memory.
     """
@@ -52,9 +52,10 @@ def why_wrong(
         return f"NaN lost: {filled.count} of {out.numel()} elements should be NaN and are not, {place(filled.first)}"
     if math.isinf(float(truth.reshape(-1)[at])):
         return f"infinity lost: {wrong} of {out.numel()} elements are wrong, {place(at)}"
+    apart = abs(float(out.reshape(-1)[at]) - float(truth.reshape(-1)[at]))
     return (
-        f"wrong: {wrong} of {out.numel()} elements, the worst is off by {worst:.2g} "
-        f"where {allowed:.2g} is allowed: {place(at)}"
+        f"wrong: {wrong} of {out.numel()} elements; the worst is {place(at)}; "
+        f"{apart:.2g} apart, a scaled error of {worst:.2g} where {allowed:.2g} is allowed"
     )
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import signal
 
+LONGEST_S = 3600  # an alarm of 0 would be none
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and run the case; the alarm ends a process that waits for the GPU for ever."""
+    import torch
+
     from course_kernels.mishaps.cases import CASES
 
     parser = argparse.ArgumentParser(prog="python -m course_kernels.mishaps", description=__doc__)
@@ -15,6 +19,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--mended", action="store_true", help="run the mended kernel")
     parser.add_argument("--limit", type=int, default=60, metavar="SECONDS", help="end after so long (60)")
     chosen = parser.parse_args(arguments)
+    if not 1 <= chosen.limit <= LONGEST_S:
+        parser.error(f"--limit {chosen.limit}: give 1 to {LONGEST_S} seconds")
+    if not torch.cuda.is_available():
+        parser.error("no GPU: torch cannot use CUDA on this machine; run this where a GPU is")
     # A waiting synchronize does not listen to Python, so the operating system ends the process.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(chosen.limit)
