@@ -464,7 +464,7 @@ record(lists=lists)
 # caption: The bands are the middle nine tenths of the readings. What bends the CPU's line on its way up, we did not look into.
 # ///
 #
-# /// claim | lists.cpu.n1024 < 0.7 * lists.gpu.n1024
+# /// claim | lists.cpu.n1024 < 0.4 * lists.gpu.n1024
 # With 1024 numbers **the GPU loses again**: {{ lists.gpu.n1024:.1f}} µs against {{ lists.cpu.n1024:.1f}} µs. The doubling
 # itself is not worth mentioning. What takes time is the call: Python writes the order, the driver passes it on,
 # the cooks walk in and out again, and word comes back.
@@ -473,7 +473,7 @@ record(lists=lists)
 # Nearly all of it is the call, not the doubling.
 # ///
 #
-# /// claim | lists.gpu.n65536 < 2 * lists.gpu.n256
+# /// claim | lists.gpu.n65536 < 3 * lists.gpu.n256
 # And the call does not ask whether it is for a spoonful or for a barrel. From 256 numbers to 65&nbsp;536 the GPU's time goes
 # from {{ lists.gpu.n256:.1f}} µs to {{ lists.gpu.n65536:.1f}} µs.
 # /// otherwise

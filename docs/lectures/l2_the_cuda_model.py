@@ -1332,14 +1332,9 @@ record(call=stopwatch(calls, per=MANY, wait=False))
 # The grey is met, and the colours did not come back. Of course not: infinitely many colours give the same grey, and
 # descent took those nearest to the grey it began with. The apples are still twins.
 #
-# /// claim | call.operator.us > call.plain.us
-# It is not free. A plain call takes the host {{ call.plain.us:.0f }} µs: it checks the picture, makes room and writes the
-# order. Through the operator it is
-# {{ call.operator.us:.0f }} µs. Most likely that is PyTorch finding its way from the name to your function, every time.
-# For a large picture that is nothing. For many tiny ones, remember graphs.
-# /// otherwise
-# A plain call takes the host {{ call.plain.us:.0f }} µs, through the operator {{ call.operator.us:.0f }} µs.
-# ///
+# Is it free? A plain call takes the host {{ call.plain.us:.0f }} µs: it checks the picture, makes room and writes the
+# order. Through the operator it is {{ call.operator.us:.0f }} µs. On that road PyTorch has to find its way from the name
+# to your function, every time. For a large picture neither matters. For many tiny ones, remember graphs.
 #
 # /// exercise | The gradient of a brightening
 # Make an operator of the `brighten` kernel above: `y = min(x + by, 1)`. What is its gradient with respect to `x`? What
