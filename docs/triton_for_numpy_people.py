@@ -266,15 +266,17 @@ def row_sums(
     inside = m[:, None] < M
     if BOTH:
         inside = inside & (n[None, :] < N)
-    x = tl.load(x_ptr + places, mask=inside, other=0.0)
+    x = tl.load(x_ptr + places, mask=inside, other=0)
     tl.store(sums_ptr + m, tl.sum(x, axis=1), mask=m < M)
 
 
-room = torch.zeros(32, device="cuda")  # the matrix, and zeros behind it
+room = torch.zeros(
+    32, dtype=torch.int64, device="cuda"
+)  # the matrix, and zeros behind
 matrix = room[:15].view(3, 5)
-matrix.copy_(torch.arange(15.0).view(3, 5))
+matrix.copy_(torch.arange(15).view(3, 5))
 for both in (True, False):
-    sums = torch.zeros(3, device="cuda")
+    sums = torch.zeros(3, dtype=torch.int64, device="cuda")
     row_sums[(1,)](matrix, sums, 3, 5, TILE_M=4, TILE_N=8, BOTH=both)
     print("both edges:" if both else "rows only: ", sums.tolist())
 print("torch:     ", matrix.sum(dim=1).tolist())
