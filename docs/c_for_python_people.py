@@ -492,7 +492,7 @@ extern "C" __global__ void scale() {
 # `template <bool VECTORS>` before a function makes a stencil of it, with a hole. `load_4<true>` and `load_4<false>` are two functions,
 # each compiled with its own value in the hole. `template <int N>` takes a number, `template <typename T>` a type.
 #
-# /// predict | `if (WIDE)` stands in the function below, and both kernels call it. How many of the two machine codes have a branch?
+# /// predict | The function below has an if in it, and both kernels call it. How many of the two machine codes have a branch?
 # Both · one · none
 # /// reveal
 # None. In each of them `WIDE` is a constant, so one side of the `if` is never compiled into it. The listing shows what is left: one load
@@ -529,7 +529,9 @@ for name, code in re.findall(r"^\.text\.(\w+):(.*?)\bEXIT\b", listing, re.M | re
 #
 # A function gets copies of its arguments. Put `&` behind the type, and it gets the caller's own, under a name of its own. With arrays there is a trap.
 #
-# /// predict | `a` has 8 floats, 32 bytes. What is `sizeof(a)` inside a function that takes `float a[8]`?
+# /// predict | An array has 8 floats, 32 bytes. How many bytes has it inside a function that takes it?
+# The function begins `int as_pointer(float a[8])` and asks for `sizeof(a)`.
+#
 # 32 · 8 · 4
 # /// reveal
 # **8**, the size of an address. In a list of parameters `float a[8]` is only another way to write `float *a`; the 8 is ignored. The
@@ -587,7 +589,7 @@ extern "C" __global__ void too_long(float *y) {
 # A load of 16 bytes wants an address that 16 divides. A float may begin at any multiple of 4, and so may a list of floats. `alignas(16)` before it
 # says: at a multiple of 16.
 #
-# /// predict | One `char`, then four floats: 17 bytes. How large is the struct, as it is, and with `alignas(16)` before the floats?
+# /// predict | One char, then four floats: 17 bytes. How large is a struct of these, as it is, and with alignas(16) before the floats?
 # 17 and 17 · 20 and 32 · 20 and 20
 # /// reveal
 # 20 and 32. As it is, the floats begin at byte 4, because a float does. With `alignas(16)` they begin at byte 16, and the whole grows to a multiple of
@@ -631,7 +633,9 @@ print(
 # `auto bring = [&](int tile) { … };` is a function without a name of its own, kept in `bring`. Python's `lambda` and its inner functions are its
 # cousins. What stands in the square brackets says how it sees the variables around it.
 #
-# /// predict | `n` is 1, both lambdas are made, then `n` becomes 100. What are `seen(5)` and `kept(5)`? And what would Python say?
+# /// predict | n is 1, two lambdas are made that add it to k, then n becomes 100. What do they give for 5? And what would Python say?
+# `seen` is made with `[&]`, `kept` with `[=]`.
+#
 # Both 6 · both 105 · 105 and 6 · 6 and 105
 # /// reveal
 # 105 and 6. `[&]` sees the variable itself, as Python does. `[=]` took a copy when the lambda was made.
@@ -653,7 +657,13 @@ extern "C" __global__ void closures(int *out) {
     called,
 )
 n = 1
-in_python = lambda k: n + k  # noqa: E731
+
+
+def in_python(k):
+    """Sees n, as [&] does."""
+    return n + k
+
+
 n = 100
 print("[&] and [=]:", *called.tolist())
 print("Python:     ", in_python(5))
@@ -682,7 +692,7 @@ print("Python:     ", in_python(5))
 # | `"memory"` | it reads or writes memory: no other access may be moved to its other side |
 # | `volatile` | do it, as often as it stands there |
 #
-# /// predict | 32 threads each add 1 to two numbers, by an atomic of PTX: to the first with plain `asm`, to the second with `asm volatile`. Nobody uses the old value that comes out. What do the numbers say?
+# /// predict | 32 threads each add 1 to two numbers, by an atomic of PTX: to the first with plain asm, to the second with asm volatile. Nobody uses the old value that comes out. What do the numbers say?
 # 32 and 32 · 0 and 32 · 1 and 32
 # /// reveal
 # **0 and 32.** A plain `asm` is a formula to the compiler: something goes in, something comes out. If nobody wants what comes out, the line goes. That it
