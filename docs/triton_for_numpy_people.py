@@ -395,7 +395,7 @@ print("ieee:    ", by_one(True))
 # /// predict | 2000 programs do just that, with a load and a store. What does the board say in the end?
 # 2000 · a few less · far less
 # /// reveal
-# On our card: **{{ board.plain:.0f }}**. While one cook adds in her head, hundreds of others have read the same number. Then all of them
+# On our card: **{{ board.plain:.0f }}**. While one cook adds in her head, many others have read the same number. Then all of them
 # write the same answer. With `tl.atomic_add` it is {{ board.atomic:.0f }}: read, add and write, with nobody in between.
 # ///
 

@@ -634,6 +634,9 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # </details>
 #
+# (Lambdas, references to arrays and `asm volatile` are explained
+# [on the page on C](../c_for_python_people.py#five-more-words-for-the-top-of-the-ladder).)
+#
 # <details class="fold" markdown="1"><summary>What it includes: <code>matrix_instructions.cuh</code></summary>
 #
 # /// source | src/course_kernels/cuda/matrix_instructions.cuh
