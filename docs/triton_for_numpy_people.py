@@ -20,7 +20,7 @@
 # - say what Triton's interpreter shows you without a card, and what it cannot;
 # - read what Triton says when it refuses.
 #
-# You know Python and NumPy. Five [labs](#where-the-labs-are) ask for nothing more than stands here.
+# You know Python and NumPy. Five [labs](#where-the-labs-are) ask for hardly more than stands here.
 #
 # Each section has something to type and something to break. Say first what will come out. Then run it.
 
@@ -108,12 +108,16 @@ said(lambda: sign[4](out))
 # ## A pointer and a row of numbers are a row of places
 #
 # NumPy cuts a piece out of an array: `x[8:16]`. Triton has no slices. It has an address, and you add a row of numbers to
-# it. What comes out is a row of addresses, and `tl.load` looks behind all of them at once.
+# it. What comes out is a row of addresses, and `tl.load` looks behind all of them at once. Each place in such a row is a *seat*, and the whole row
+# a *tile*.
 #
 # /// figure | docs/assets/figures/house_numbers.svg
 # alt: "A street of eight houses with the addresses 1000, 1004 and so on to 1028. The first five belong to x and hold 1.5 to 5.5. The arrow x points to the first, x plus 3 to the fourth. The arrow x plus 5 points to the sixth house, which is somebody else's."
 # caption: One number added to the address is one house. A row of numbers is a row of houses.
 # ///
+#
+# How many seats there are, here `BLOCK`, is fixed when the kernel is compiled. `tl.constexpr` says so; [more of that](#constants-and-powers-of-two)
+# further down.
 
 
 # %%
@@ -141,7 +145,7 @@ print(out.tolist())
 # 0, 0, 1, 1, 2, 2, 3, 3. Seat 5 looks behind place 2, as `x[np.arange(8) // 2]` does. Many may *read* one place.
 # ///
 #
-# **Break it.** The commonest slip of the first lab is to forget the number of the program. Both programs then do the same piece:
+# **Break it.** Forget the number of the program, the first slip that the labs wait for. Both programs then do the same piece:
 
 
 # %%
@@ -336,7 +340,8 @@ for right in (True, False):
 # ## tl.dot, and the digits it leaves out
 #
 # `tl.dot(a, b)` multiplies two tiles, as `a @ b`. Too small a tile is refused; 16 × 16 is always large enough.
-# A multiply of large matrices is a loop of such dots: `sums += tl.dot(a, b)`, one tile of A and one of B at a time.
+# A multiply of large matrices is a loop of such dots: `sums += tl.dot(a, b)`, one tile of A and one of B at a time. A loop is written as in
+# Python, with `for k in range(…)` or `while`, and its end may be an argument.
 #
 # The card has units of its own for this, the *tensor cores*. They do not take fp32 as it is. By default Triton gives them **TF32**, which has
 # the range of fp32 and only 10 bits behind the point, where fp32 has 23 [^triton-dot].
