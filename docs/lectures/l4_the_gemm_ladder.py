@@ -131,7 +131,7 @@ record(
 # step of a loop counter, takes the place of a warp's multiply-add. A cook who is told *fetch, fetch, chop* chops in
 # one call of three at best.
 #
-# For the hall we have our own numbers. On the last page the serving counter (L2) handed out
+# For the hall we have our own numbers. On the last page the shelf (L2) handed out
 # {{ l3.reading.k16384 / card.sms:.0f }} bytes in a tick for each room. The pantry
 # (HBM), by its data sheet, {{ card.bandwidth * 1e3 / l3.card.clock / card.sms:.0f }}.
 #

@@ -1024,7 +1024,7 @@ record(
 # ### An idea that has nothing to do here
 #
 # There is one more idea in every good book, and we left it out: **the order of the tiles**. Tiles that run at the same time should share
-# strips of A and B, so that these are still on the serving counter, in L2. CUTLASS calls it rasterization [^cutlass-gemm].
+# strips of A and B, so that these are still on the shelf, in L2. CUTLASS calls it rasterization [^cutlass-gemm].
 #
 # /// figure | docs/assets/figures/sgemm_tile_order.svg
 # alt: "The tiles of C as a grid of 12 by 12; 24 of them are worked on at a time. Row after row, they cover two rows and need 2 strips of A and all 12 of B, 14 together. In bands of four rows, they need 4 strips of A and 6 of B, 10 together."
@@ -1469,7 +1469,7 @@ record(
 # 128 × 256 in fp32, and how large is C itself?
 # /// answer
 # 132 / 12 = 11 pieces for each. A piece is 128 × 256 × 4 bytes = 128 KiB, so 132 × 128 KiB = 16.5 MiB are added to a C of
-# 12 × 128 KiB = 1.5 MiB. All of it stays on the serving counter, and still each byte of C is added to eleven times.
+# 12 × 128 KiB = 1.5 MiB. All of it stays on the shelf, and still each byte of C is added to eleven times.
 # ///
 
 # %% [markdown]

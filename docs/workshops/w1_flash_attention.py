@@ -16,12 +16,12 @@
 # - forecast how many bytes a kernel moves, and check yourself against the hardware's own counters;
 # - say what percent of peak a kernel reaches, and where the rest goes.
 #
-# **The promise: the same cooking, with far fewer trips to the cellar.**
+# **The promise: the same cooking, with far fewer trips to the pantry.**
 #
 # You know the kitchen from [your first kernel](../start_here.py). Cooks sit at tables, a block is one table.
 # What a cook holds in her hands are the registers. In the middle of each table stands a tray that all its
-# cooks share: the *shared memory*. And down the stairs is the cellar, the HBM: huge, and far. The cooks are
-# quick. The stairs are not.
+# cooks share: the *shared memory*. And down the hall is the pantry, the HBM: huge, and far. The cooks are
+# quick. The hall is not.
 
 # %% [markdown]
 # ## The enemy matrix
@@ -41,7 +41,7 @@
 # /// figure | docs/assets/figures/enemy_matrix.svg
 # alt: >-
 #   On the table, small and quick: thin Q, K transposed, V and O, each N by d, and one large square of scores, N
-#   by N, marked as the enemy. Arrows carry the square down to the cellar, HBM, and up again, twice: as S and as P.
+#   by N, marked as the enemy. Arrows carry the square to the pantry, HBM, and back again, twice: as S and as P.
 # caption: The thin ones grow with N. The square grows with N².
 # ///
 #
@@ -69,13 +69,13 @@ record(
 # %% [markdown]
 # Q of the same head weighs {{ enemy.thin_bytes / 1e6:.1f }} MB. A layer of 32 heads makes
 # {{ enemy.layer_bytes / 1e9:.1f }} GB of scores, uses them once, and throws them away. And the plain recipe
-# carries the square over the stairs four times: write S, read S for the softmax, write P, read P for the second
+# carries the square down the hall four times: write S, read S for the softmax, write P, read P for the second
 # multiply. (A careless one makes six: it divides by $\sqrt d$ in a step of its own.)
 #
 # FlashAttention never takes it down at all. That saves two different things, and they are easy to mix up.
 #
 # - **Storage**, the room it takes: from $O(N^2)$ down to $O(N)$.
-# - **Traffic**, the bytes over the stairs: from $\Theta(Nd + N^2)$ to $\Theta(N^2 d^2 / M)$, where $M$ is how
+# - **Traffic**, the bytes through the hall: from $\Theta(Nd + N^2)$ to $\Theta(N^2 d^2 / M)$, where $M$ is how
 #   many numbers fit on chip. A fine saving, but *not* a factor of N. Even a perfect kernel must fetch Q, K
 #   and V, and bring back O.
 #
@@ -279,7 +279,7 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # /// source | src/course_kernels/attention/k02_teaching.cu#setup
 # ///
 #
-# A tile of keys and values comes up from the cellar, once for the whole table. All wait until the tray is
+# A tile of keys and values comes from the pantry, once for the whole table. All wait until the tray is
 # full.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#load
@@ -479,25 +479,25 @@ record(
 # fell by this factor. Two sentences, and they are not the same.
 #
 # Now look harder. Does flash really fetch K and V only once? Each tile of queries walks past *all* keys, and
-# one head has {{ by_hand.tiles:.0f }} tiles of 64 rows. If every walk went down the stairs, we would count
+# one head has {{ by_hand.tiles:.0f }} tiles of 64 rows. If every walk went all the way to the pantry, we would count
 # {{ by_hand.each_tile_fetches / 1e9:.1f }} GB, hardly less than the plain recipe. That is the $N^2d^2/M$ of the
 # theory.
 #
 # /// claim | counted.flash.gb < 1.6 * by_hand.flash / 1e9
-# We count {{ counted.flash.gb:.2f }} GB. So nearly all of those walks end at the top of the stairs. K and V of
+# We count {{ counted.flash.gb:.2f }} GB. So nearly all of those walks end halfway down the hall. K and V of
 # one head weigh {{ by_hand.keys_and_values / 1e6:.1f }} MB. Most likely the card works on a few heads
-# at a time, and their keys and values wait in the L2 cache, the shelf at the top of the stairs. The order in which
+# at a time, and their keys and values wait in the L2 cache, the shelf in the hall. The order in which
 # we number the blocks should help: first every tile of one head, then the next head. We have not tried another.
 # /// otherwise
-# We count {{ counted.flash.gb:.2f }} GB. Some of those walks end at the L2 cache, the shelf at the top of the
-# stairs, and on this card some do not.
+# We count {{ counted.flash.gb:.2f }} GB. Some of those walks end at the L2 cache, the shelf in the
+# hall, and on this card some do not.
 # ///
 #
 # /// exercise | A factor of your own
 # Forecast the factor for N = 1024 and d = 64. The paper counted 9.2 there [^dao2022]. Why less?
 # /// answer
 # $1 + 1024/64 = 17$. The paper counts the backward pass as well, where flash
-# fetches its inputs again to compute the scores a second time. And some walks may have gone down the stairs that
+# fetches its inputs again to compute the scores a second time. And some walks may have gone to the pantry that
 # here ended at the shelf. The forecast is a ceiling.
 # ///
 
@@ -659,7 +659,7 @@ record(
 #
 # Every kernel lives under two roofs [^williams2009]. The flat one is the arithmetic peak. The sloping one is
 # bandwidth times *intensity*, the operations you do for each byte you carry. Under the slope you wait for
-# the stairs. Under the flat roof you wait for the cooks.
+# the hall. Under the flat roof you wait for the cooks.
 #
 # /// predict | At N = 4096 and d = 128, who stands under which roof?
 # In bf16 the two roofs of an H200 meet at about 206 operations a byte.
@@ -689,7 +689,7 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 # caption: Useful operations over counted bytes. The roofs are those of the data sheet.
 # ///
 #
-# So FlashAttention made nothing cheaper. It *moved* the problem, from the stairs, which nobody can widen, to
+# So FlashAttention made nothing cheaper. It *moved* the problem, from the hall, which nobody can widen, to
 # the cooks, whom you can organise. All that follows is about keeping them busy.
 #
 # /// claim | big.flash.of_peak < 0.75
@@ -703,7 +703,7 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 # Count four trips of four-byte scores.
 # /// answer
 # For each score it carries 16 bytes and does 4d = 512 operations: 32 a byte. That is under the *flat* roof,
-# square and all. With slow arithmetic the stairs are not what hurts, so in your own race there was little to
+# square and all. With slow arithmetic the hall is not what hurts, so in your own race there was little to
 # win by sparing them. The square became the enemy when tensor cores made the cooks fast.
 # ///
 

@@ -30,7 +30,7 @@
 #
 # /// figure | docs/assets/figures/hopper_kitchen.svg
 # alt: >-
-#   A kitchen in which the work is split. The delivery crew, TMA, only fetches: whole tiles from the pantry to the counter, which is
+#   A kitchen in which the work is split. The delivery crew, TMA, only fetches: whole tiles from the pantry to the tray, which is
 #   shared memory. Two warpgroups of cooks only cook, with WGMMA. Tickets, the mbarriers, say "full" to the cooks and "free" to the
 #   crew. Below, two timelines: cooks who also fetch wait for every tile; with a crew the fetching slides under the cooking.
 # ///

@@ -2,12 +2,22 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import markdown
 import pytest
 
 from course_site.numbers.lint import lint_toml
-from course_site.pages.glossary import GlossaryError, Term, abbreviations, glossary_markdown, load
+from course_site.pages.glossary import (
+    GlossaryError,
+    Term,
+    abbreviations,
+    glossary_markdown,
+    kitchen_markdown,
+    load,
+    other_names,
+)
+from course_site.site import hook
 
 PATH = Path(__file__).parents[2] / "docs" / "glossary.toml"
 WARP = Term("warp", "warp", "32 threads, `in step`.", also=("warps",))
@@ -162,6 +172,8 @@ def test_the_glossary_page_has_an_anchor_for_every_word_and_every_neighbour():
         ('[A]\nterm = "x"\nshort = "One."', "is no key"),
         ("a = 1", "must be a table"),
         ("[a", "not TOML"),
+        ('[a]\nterm = "x"\nshort = "One."\nkitchen = 1', "its name in the kitchen"),
+        ('[a]\nterm = "x"\nshort = "One."\nretired = ["y"]', "'retired' asks for one"),
     ],
 )
 def test_a_faulty_glossary_is_refused_in_one_line_with_its_file(tmp_path, text, says):
@@ -172,3 +184,61 @@ def test_a_faulty_glossary_is_refused_in_one_line_with_its_file(tmp_path, text, 
     assert says in str(error.value)
     assert "glossary.toml" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+# --- one name per thing ---
+
+PANTRY = Term("hbm", "HBM", "Far.", kitchen="the pantry", retired=("cellar", "cold store"), at=1)
+COOK = Term("thread", "thread", "One run.", kitchen="a cook", at=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("to the pantry", []),
+        ("one\ndown to the cellar", [2]),
+        ("# The Cellar. A cellar", [1, 1]),
+        ("# in the cold\n# store", [1]),
+        ("cellars", [1]),
+        ("excellar, salt-cellar, pre-cellar-era, cellarage", []),
+    ],
+)
+def test_a_retired_name_is_found_where_it_stands(text, lines):
+    found = list(other_names(text, [COOK, PANTRY]))
+
+    assert [line for line, _ in found] == lines
+    assert all(why.endswith(": one name per thing; HBM is the pantry") for _, why in found)
+
+
+def test_the_key_names_every_thing_of_the_kitchen_from_the_small_to_the_large():
+    assert kitchen_markdown([PANTRY, WARP, COOK]).splitlines() == [
+        "| in the kitchen | on the card |",
+        "|---|---|",
+        "| a cook | thread |",
+        "| the pantry | HBM |",
+        "{: .kitchen-key }",
+    ]
+
+
+def test_no_two_things_of_the_course_share_a_kitchen_name():
+    names = [term.kitchen for term in load(PATH) if term.kitchen]
+
+    assert len(names) > 12
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    "file", ["docs/a.py", "docs/assets/figures/a.svg", "handbook/sessions/l1.toml", "docs/a.md"]
+)
+def test_a_retired_name_stops_the_build_wherever_a_reader_would_see_it(tmp_path, file):
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text("x\ndown to the cellar\n")
+    problems = []
+    course = SimpleNamespace(
+        root=tmp_path, terms=[PANTRY], problem=lambda where, what: problems.append((str(where), what))
+    )
+
+    hook._check_names(course)
+
+    assert problems == [(file, "line 2: 'cellar': one name per thing; HBM is the pantry")]
