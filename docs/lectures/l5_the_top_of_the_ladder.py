@@ -154,7 +154,7 @@ record(ladder=compare(LADDER, square, seconds=0.3))
 # %% [markdown]
 # ## Every other call costs a multiply-add
 #
-# You know [what a room can do in one tick](l4_the_gemm_ladder.py#what-a-room-can-do-in-one-tick). Its four schedulers make
+# You know [what a room can do in one tick](l4_the_gemm_ladder.py#what-an-sm-can-do-in-one-tick). Its four schedulers make
 # one *call* each: one instruction, to one warp. NVIDIA's tools say *issue slot* for the place of a call. The peak of the card is
 # all four calling *multiply and add* in every tick. **Every other call takes the place of a multiply-add**: a fetch, an
 # address, a barrier.
