@@ -1087,7 +1087,7 @@ record(
 #
 # All the multiplies of 4096 from this page, counted in one go, and two more that you have most likely run:
 # `torch.mm` on fp32 tensors, as PyTorch comes, and the same with TF32 switched on. The counters note
-# [calls](l5_the_top_of_the_ladder.py#every-other-call-costs-a-multiply-add), too, as in the lecture before.
+# [calls](l5_the_top_of_the_ladder.py#every-other-instruction-costs-a-multiply-add), too, as in the lecture before.
 #
 # /// predict | Which makes more calls in a tick: our kernel on the CUDA cores, or cuBLAS, which is some twenty times as fast?
 # cuBLAS, of course · the CUDA cores · about alike
