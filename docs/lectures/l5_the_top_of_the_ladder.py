@@ -1248,7 +1248,7 @@ record(
 # A third buffer would give each tile one more step to come in. It takes {{ idea.three_trays.us / idea.unchanged.us:.3f }} times the time in this race, and nowhere
 # do we expect it to save as much as 1 %. Nobody was waiting for tiles any more.
 # /// otherwise
-# A third buffer: {{ idea.three_trays.us / idea.unchanged.us:.3f }} of the time.
+# The extra buffer: {{ idea.three_trays.us / idea.unchanged.us:.3f }} of the time.
 # ///
 #
 # /// claim | abs(idea.in_bands.us / idea.unchanged.us - 1) < 0.06
@@ -1512,7 +1512,7 @@ record(
 # All of two lectures, and **{{ half.ours.tflops / half.cublas.tflops:.1%}} of the library**. It is no mistake in the kernel. It makes
 # {{ half.ours.tflops / ladder.warp_tiles.tflops:.2f }} times the multiply-adds that its model makes in fp32. At the speed of kernel 12 it would have
 # {{ ladder.persistent.tflops / half.cublas.tflops:.1%}}. As far as we know, a lane has no faster multiply-add that takes bf16 and adds up in fp32. (There is one for pairs of 16-bit numbers. It keeps the sums
-# in 16 bits too, which is not what was asked.) The library does not use the lanes, as [the next lecture](l6_tensor_cores.py#when-the-mills-stand-still) counts. Beside them, in every SM, stands a machine that does a
+# in 16 bits too, which is not what was asked.) The library does not use the lanes, as [the next lecture](l6_tensor_cores.py#when-the-tensor-cores-stand-still) counts. Beside them, in every SM, stands a machine that does a
 # whole small matrix multiply in one instruction: a *tensor core*.
 # /// otherwise
 # {{ half.ours.tflops / half.cublas.tflops:.1%}} of the library, which uses tensor cores.

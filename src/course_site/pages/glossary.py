@@ -15,13 +15,14 @@ from typing import Any
 
 from course_site.pages.plain_text import without_code
 
-_FIELDS = frozenset({"term", "also", "short", "more", "see", "hover", "kitchen", "retired"})
+_FIELDS = frozenset({"term", "also", "short", "more", "see", "hover", "kitchen", "picture", "retired"})
 # Where a hover definition would be lost or do harm: addresses, math, values, tags, footnote marks, settings.
 _NO_PROSE = re.compile(
     r"\{\{.*?\}\}|\$\$.*?\$\$|(?<!\\)\$[^$\n]+\$|\]\([^)\n]*\)|https?://\S+|<[^<>\n]+>|\[\^[^\]]+\]",
     re.DOTALL,
 )
 
+OFTEN = 3  # once in brackets, and twice in the story a page opens with
 _IN_THE_KITCHEN = "In the kitchen:"
 _HEADING = "{ #term-"  # opens the anchor of a word on the glossary page
 
@@ -43,6 +44,7 @@ class Term:
         see: keys of related words.
         hover: False for a word that is also plain English ("block", "spread"): it stands on the glossary page only.
         kitchen: what it is called in the kitchen, may be empty.
+        picture: that in one word, for a thing of the card that the trade has a word for; may be empty.
         retired: other kitchen words for it, which no page uses.
         at: its place in the file, which goes from the small to the large.
     """
@@ -55,6 +57,7 @@ class Term:
     see: tuple[str, ...] = ()
     hover: bool = True
     kitchen: str = ""
+    picture: str = ""
     retired: tuple[str, ...] = ()
     at: int = 0
 
@@ -112,12 +115,18 @@ def _term(path: Path, key: str, table: Any, at: int) -> Term:
         if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
             raise GlossaryError(f"{where}: {name!r} must be a list of words, not {value!r}")
         lists[name] = tuple(value)
-    if not isinstance(table.get("kitchen", ""), str) or ("retired" in table and "kitchen" not in table):
-        raise GlossaryError(f"{where}: 'kitchen' must be its name in the kitchen; 'retired' asks for one")
+    for name in ("kitchen", "picture"):
+        if not isinstance(table.get(name, ""), str) or (name in table and not table[name].strip()):
+            raise GlossaryError(f"{where}: {name!r} must be its name in the kitchen, not {table[name]!r}")
+    for name in ("picture", "retired"):
+        if name in table and "kitchen" not in table:
+            raise GlossaryError(f"{where}: {name!r} asks for a name in the kitchen: kitchen = …")
     if not isinstance(table.get("hover", True), bool):
         raise GlossaryError(f"{where}: 'hover' must be true or false, not {table['hover']!r}")
     texts = {
-        name: " ".join(table[name].split()) for name in ("term", "short", "more", "kitchen") if name in table
+        name: " ".join(table[name].split())
+        for name in ("term", "short", "more", "kitchen", "picture")
+        if name in table
     }
     return Term(key, **{**table, **texts, **lists}, at=at)
 
@@ -181,8 +190,22 @@ def other_names(text: str, terms: Iterable[Term]) -> Iterator[tuple[int, str]]:
                 yield line, f"{found[0]!r}: one name per thing; {term.term} is {term.kitchen}"
 
 
+def too_kitchen(page: Iterable[str], terms: Iterable[Term]) -> Iterator[str]:
+    """Pictures of which a page that speaks the trade has more than `OFTEN`, in the sources of its prose."""
+    prose = _NO_PROSE.sub(" ", without_code("\n".join(page)))
+    for term in terms:
+        if term.picture:
+            times = sum(1 for _ in _any_of((term.picture,)).finditer(prose))
+            if times > OFTEN:
+                yield (
+                    f"says {term.picture!r} {times} times; from here on the words of the trade lead: "
+                    f"write {term.term}, and the kitchen's word once in brackets"
+                )
+
+
 @functools.cache
 def _any_of(words: tuple[str, ...]) -> re.Pattern[str]:
-    # A word of two may be broken over a line, where a page has a hash before the second.
+    # A word of two may be broken over a line, where a page has a hash before the second. What has a dot beside it is
+    # a recorded name.
     spelled = (r"[\s#]+".join(map(re.escape, word.split())) for word in words)
-    return re.compile(rf"(?<![\w-])(?:{'|'.join(spelled)})s?(?![\w-])", re.IGNORECASE)
+    return re.compile(rf"(?<![\w.-])(?:{'|'.join(spelled)})s?(?![\w-]|\.\w)", re.IGNORECASE)

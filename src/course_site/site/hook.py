@@ -135,7 +135,15 @@ def _check_sources(course: Course) -> None:
 
 
 def _check_names(course: Course) -> None:
-    """One name per thing: no page, map or picture uses a kitchen word that is retired."""
+    """One name per thing: no page, map or picture uses a retired word, and late pages speak the trade."""
+    road = course.maps.road
+    late = road.stops[road.stops.index(road.trade) :] if road.trade else ()
+    pages = {course.maps.sessions[stop].student_page for stop in late if stop in course.maps.sessions}
+    for page in course.pages:
+        if page.path.as_posix() in pages:
+            prose = [cell.source for cell in page.cells if cell.kind == "markdown"]
+            for why in glossary.too_kitchen(prose, course.terms):
+                course.problem(page.path, why)
     for folder in ("docs", "handbook"):
         for file in sorted((course.root / folder).rglob("*")):
             if (
