@@ -51,7 +51,7 @@
 #
 # ### The kitchen key
 #
-# The whole course is told in one kitchen, and each thing in it has one name. You know the first four. The others
+# The whole course is told in one kitchen, and each thing in it has one name. You know the first three. The others
 # come a lecture at a time; look here when you have lost one.
 #
 # /// kitchen

@@ -133,8 +133,8 @@ record(
 # one slot of three at best.
 #
 # For L2 and HBM we have our own numbers. On the last page L2 handed out
-# {{ l3.reading.k16384 / card.sms:.0f }} bytes in a tick for each SM. HBM
-# (HBM), by its data sheet, {{ card.bandwidth * 1e3 / l3.card.clock / card.sms:.0f }}.
+# {{ l3.reading.k16384 / card.sms:.0f }} bytes in a tick for each SM; HBM,
+# by its data sheet, {{ card.bandwidth * 1e3 / l3.card.clock / card.sms:.0f }}.
 #
 # Now to the kernels. Here are all five, in a line each. You need not see yet how they do it: each has its own section below.
 #

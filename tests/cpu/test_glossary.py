@@ -222,7 +222,6 @@ def test_the_key_names_every_thing_of_the_kitchen_from_the_small_to_the_large():
         "|---|---|",
         "| a cook | thread |",
         "| the pantry | HBM |",
-        "{: .kitchen-key }",
     ]
 
 

@@ -178,7 +178,7 @@ def kitchen_markdown(terms: Iterable[Term]) -> str:
         for term in sorted(terms, key=lambda term: term.at)
         if term.kitchen
     ]
-    return "\n".join(["| in the kitchen | on the card |", "|---|---|", *rows, "{: .kitchen-key }"])
+    return "\n".join(["| in the kitchen | on the card |", "|---|---|", *rows])
 
 
 def other_names(text: str, terms: Iterable[Term]) -> Iterator[tuple[int, str]]:
