@@ -135,7 +135,7 @@ class Project:
         name = group.removeprefix(LAB)
         lab = self.labs[name]
         yield self.root / "src/course_labs/child.py"
-        yield from (lab.folder / name for name in ("lab.toml", "launch.py", "truth.py", "alone.py"))
+        yield from (lab.folder / name for name in ("lab.toml", "launch.py", "alone.py"))
         yield self.root / KERNELS / lab.problem / "problem.py"
         if lab.beside:
             yield self.root / KERNELS / f"{lab.beside.split('.')[0]}.py"
