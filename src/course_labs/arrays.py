@@ -29,7 +29,8 @@ METHODS = _words(
 )
 
 # They look at nobody's class, or make an array from nothing. What they give is watched as well.
-MAKERS = _words("empty zeros ones full eye identity arange array asarray ascontiguousarray asfortranarray")
+ROOM = _words("empty zeros ones full")
+MAKERS = ROOM | _words("eye identity arange array asarray ascontiguousarray asfortranarray")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class _Rules:
     refuse: frozenset[str]
     longest: int  # of an axis of an array that the student makes; 0 for any
     shapes: frozenset[tuple[int, ...]]  # of the inputs: an array like one of them is let through
+    # Rooms that are too long for all but an answer: each with what is said of it, and of which line, if it is none.
+    rooms: list[tuple[np.ndarray, str, int | None]]
 
 
 _rules: list[_Rules] = []
@@ -50,8 +53,11 @@ def _ask(name: str) -> None:
         rules.watch.refuse(f"calls NumPy's own {name}")
 
 
-def _made(array: Any, *sources: Any) -> Any:
-    """An array the student has made, watched; refused if it is too long. A view of a source holds nothing itself."""
+def _made(array: Any, *sources: Any, room: bool = False) -> Any:
+    """An array the student has made, watched; refused if it is too long. A view of a source holds nothing itself.
+
+    Room waits until the student's function is back: the answer must lie somewhere.
+    """
     if not isinstance(array, np.ndarray):
         return array
     rules, shape = _rules[-1], _without_ones(array.shape)
@@ -67,7 +73,9 @@ def _made(array: Any, *sources: Any) -> Any:
         if not (positions or like_an_input or view):
             size = " × ".join(map(str, shape)) + (" numbers" if len(shape) == 1 else "")
             what = f"makes an array of {size}, and {rules.longest} is the most along an axis"
-            rules.watch.refuse(what, "holds too much")
+            if not room:
+                rules.watch.refuse(what, "holds too much")
+            rules.rooms.append((array, what, rules.watch.line()))
     return array.view(Watched)
 
 
@@ -142,16 +150,16 @@ def _method(name: str) -> Any:
 def _makers_watched(watch: Watch) -> Iterator[None]:
     """An array the student makes themselves is a `Watched` one too: copying A and B into it frees nobody."""
 
-    def watching(make: Callable[..., Any]) -> Callable[..., Any]:
+    def watching(name: str, make: Callable[..., Any]) -> Callable[..., Any]:
         def made(*args: Any, **keywords: Any) -> Any:
             array = make(*args, **keywords)
-            return _made(array, *args) if watch.on else array
+            return _made(array, *args, room=name in ROOM) if watch.on else array
 
         return made
 
     plain = {name: getattr(np, name) for name in MAKERS}
     for name, make in plain.items():
-        setattr(np, name, watching(make))
+        setattr(np, name, watching(name, make))
     try:
         yield
     finally:
@@ -174,17 +182,21 @@ def watched(
     """The student's function over arrays, as one over tensors that the checker can call.
 
     Args:
-        longest: the longest axis of an array that the student makes, save one with the shape of an input, and
-            positions, which are whole numbers; 0 for any.
+        longest: the longest axis of an array that the student makes, save one with the shape of an input, the room
+            of the answer, and positions, which are whole numbers; 0 for any.
     """
 
     def call(*inputs: torch.Tensor, **options: Any) -> Any:
         shapes = frozenset(_without_ones(tuple(tensor.shape)) for tensor in inputs)
-        _rules.append(_Rules(watch, frozenset(allow), frozenset(refuse), longest, shapes))
+        _rules.append(_Rules(watch, frozenset(allow), frozenset(refuse), longest, shapes, []))
         try:
             with watch.watching(), _makers_watched(watch):
                 result = function(*(tensor.numpy().view(Watched) for tensor in inputs), **options)
             several = result if isinstance(result, tuple | list) else (result,)
+            answers = [array for array in several if isinstance(array, np.ndarray)]
+            for room, what, line in _rules[-1].rooms:
+                if answers and not any(np.may_share_memory(room, answer) for answer in answers):
+                    watch.refuse(what, "holds too much", line)
             tensors = tuple(
                 torch.from_numpy(_plain(array)) if isinstance(array, np.ndarray) else array
                 for array in several
