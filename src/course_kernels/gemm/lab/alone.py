@@ -21,7 +21,10 @@ from course_kernels.problem import INF, NAN, Problem, Workload
 def make_inputs(
     w: Workload, generator: torch.Generator, device: torch.device | str
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """A (M, K), normal with mean 1 and variance 1/16; B (K, N), normal with variance 1; the bias (N,), minus its columns' sums."""
+    """A (M, K), normal with mean 1 and variance 1/16; B (K, N), normal with variance 1; the bias (N,).
+
+    The bias of a column is minus the sum of B's column, rounded: what A's mean makes of it.
+    """
     a, b = (
         torch.randn(shape, generator=generator, dtype=torch.float32, device=device)
         for shape in ((w.M, w.K), (w.K, w.N))
