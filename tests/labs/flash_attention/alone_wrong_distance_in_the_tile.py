@@ -67,9 +67,9 @@ def one_head_by_distance(Q: np.ndarray, K: np.ndarray, V: np.ndarray, O: np.ndar
         m = np.full(TILE, -np.inf)
         l = np.zeros(TILE)
         acc = np.zeros((TILE, D))
-        for j in range(0, N, TILE):
-            K_tile, V_tile = tile_of(K, j), tile_of(V, j)
-            key = j + np.arange(TILE)
+        for first in range(0, N, TILE):
+            K_tile, V_tile = tile_of(K, first), tile_of(V, first)
+            key = first + np.arange(TILE)
             s = q @ K_tile.T - slope * np.abs(
                 np.arange(TILE)[:, None] - np.arange(TILE)
             )  # places in the sequence, not in the tile

@@ -74,10 +74,8 @@ extern "C" __global__ void attention(const float *Q, const float *K, const float
 }
 
 // The same, with slope times its distance taken from every score.
-extern "C" __global__ void attention_by_distance(const float *Q, const float *K, const float *V,  // [heads, N, D]
-                                                 const float *slope,                              // [H]
-                                                 float *O,                                        // [heads, N, D]
-                                                 int N, int H, float scale) {
+extern "C" __global__ void attention_by_distance(const float *Q, const float *K, const float *V, const float *slope,
+                                                 float *O, int N, int H, float scale) {
   __shared__ float K_tile[BLOCK_N][D], V_tile[BLOCK_N][D];
   const long long head = static_cast<long long>(blockIdx.y) * N * D;  // all below is about one head
   Q += head, K += head, V += head, O += head;
@@ -93,7 +91,8 @@ extern "C" __global__ void attention_by_distance(const float *Q, const float *K,
   }
 
   const float per_step = slope[blockIdx.y / H];
-  for (int start = 0; start < N; start += BLOCK_N) {
+  for (int tile = 0; tile * BLOCK_N < N; tile++) {
+    const int start = tile * BLOCK_N;
     for (int i = threadIdx.x; i < BLOCK_N * D; i += THREADS) {
       const bool inside = start * D + i < N * D;  // past the last key: zeros
       K_tile[i / D][i % D] = inside ? K[start * D + i] : 0.0f;

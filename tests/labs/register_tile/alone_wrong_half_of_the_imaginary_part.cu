@@ -49,9 +49,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) sgemm(const float *A,  // 
 }
 
 // The same with complex numbers: x is the real part, y the other.
-extern "C" __global__ void __launch_bounds__(THREADS) complex_product(const float2 *A,  // [M, K]
-                                                                      const float2 *B,  // [K, N]
-                                                                      float2 *C,        // [M, N]
+__device__ void add_product(float2 a, float2 b, float &real, float &imaginary) {
+  real += a.x * b.x;
+  real -= a.y * b.y;
+  imaginary += a.x * b.y;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) complex_product(const float2 *A, const float2 *B, float2 *C,
                                                                       int M, int N, int K) {
   __shared__ float2 a[BM][BK], b[BK][BN];
   const int t = threadIdx.x;
@@ -74,11 +78,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) complex_product(const floa
       for (int i = 0; i < TM; i++) of_a[i] = a[row + i][k];     // two numbers, used 2 * TN times
       for (int j = 0; j < TN; j++) of_b[j] = b[k][column + j];  // two numbers, used 2 * TM times
       for (int i = 0; i < TM; i++)
-        for (int j = 0; j < TN; j++) {
-          real[i][j] += of_a[i].x * of_b[j].x;
-          real[i][j] -= of_a[i].y * of_b[j].y;
-          imaginary[i][j] += of_a[i].x * of_b[j].y;
-        }
+        for (int j = 0; j < TN; j++) add_product(of_a[i], of_b[j], real[i][j], imaginary[i][j]);
     }
     __syncthreads();  // nobody needs them any more
   }

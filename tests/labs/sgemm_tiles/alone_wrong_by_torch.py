@@ -58,7 +58,7 @@ def row_products(a: torch.Tensor) -> torch.Tensor:
     """The products (M, M) of every row of a (M, K) with itself and with the rows above it; 0 elsewhere."""
     return torch.mm(a, a.t())
     M, K = a.shape
-    t = torch.empty(M, M, dtype=a.dtype, device=a.device)
+    t = torch.empty((M, M), dtype=a.dtype, device=a.device)
     grid = (triton.cdiv(M, TILE), triton.cdiv(M, TILE))  # a program for every tile of T
     row_products_kernel[grid](a, t, M, K, TILE=TILE)
     return t

@@ -62,15 +62,13 @@ extern "C" __global__ void gemm(const __half *A,  // [M, K]
 
 // As write, with the bias of its column added to every sum: in 32 bits, before the one rounding.
 __device__ void write_with(const __half *bias, const float *square, __half *C, int m, int n, int M, int N) {
-  for (int i = threadIdx.x % 32; i < F * F; i += 32)
-    if (m + i / F < M && n + i % F < N)
-      C[static_cast<long long>(m + i / F) * N + n + i % F] = __half(square[i]);
+  for (int i = threadIdx.x % 32; i < F * F; i += 32) {
+    const int y = m + i / F, x = n + i % F;
+    if (y < M && x < N) C[static_cast<long long>(y) * N + x] = __half(square[i]);
+  }
 }
 
-extern "C" __global__ void gemm_bias(const __half *A,     // [M, K]
-                                     const __half *B,     // [K, N]
-                                     const __half *bias,  // [N]
-                                     __half *C,           // [M, N]
+extern "C" __global__ void gemm_bias(const __half *A, const __half *B, const __half *bias, __half *C,
                                      int M, int N, int K) {
   __shared__ __align__(32) float squares[WARPS][F * F];  // room for the sums of every warp
   __shared__ __align__(32) __half a_tile[BM][F], b_tile[F][BN];
