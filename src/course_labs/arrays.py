@@ -28,7 +28,8 @@ METHODS = _words(
 )
 
 # They look at nobody's class, or make an array from nothing. What they give is watched as well.
-MAKERS = _words("empty zeros ones full eye identity arange array asarray ascontiguousarray asfortranarray")
+ROOM = _words("empty zeros ones full")
+MAKERS = ROOM | _words("eye identity arange array asarray ascontiguousarray asfortranarray")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class _Rules:
     refuse: frozenset[str]
     longest: int  # of an axis of an array that the student makes; 0 for any
     shapes: frozenset[tuple[int, ...]]  # of the inputs: an array like one of them is let through
+    # Rooms that are too long for all but an answer: each with what is said of it, and of which line, if it is none.
+    rooms: list[tuple[np.ndarray, str, int | None]]
 
 
 _rules: list[_Rules] = []
@@ -49,8 +52,11 @@ def _ask(name: str) -> None:
         rules.watch.refuse(f"calls NumPy's own {name}")
 
 
-def _made(array: Any, *sources: Any) -> Any:
-    """An array the student has made, watched; refused if it is too long. A view of a source holds nothing itself."""
+def _made(array: Any, *sources: Any, room: bool = False) -> Any:
+    """An array the student has made, watched; refused if it is too long. A view of a source holds nothing itself.
+
+    Room waits until the student's function is back: the answer must lie somewhere.
+    """
     if not isinstance(array, np.ndarray):
         return array
     rules, shape = _rules[-1], _without_ones(array.shape)
@@ -66,7 +72,9 @@ def _made(array: Any, *sources: Any) -> Any:
         if not (positions or like_an_input or view):
             size = " × ".join(map(str, shape)) + (" numbers" if len(shape) == 1 else "")
             what = f"makes an array of {size}, and {rules.longest} is the most along an axis"
-            rules.watch.refuse(what, "holds too much")
+            if not room:
+                rules.watch.refuse(what, "holds too much")
+            rules.rooms.append((array, what, rules.watch.line()))
     return array.view(Watched)
 
 
@@ -154,7 +162,7 @@ def _makers_watched(watch: Watch) -> Iterator[None]:
             array = make(*args, **keywords)
             if name == "empty":
                 _poison(array)
-            return _made(array, *args) if watch.on else array
+            return _made(array, *args, room=name in ROOM) if watch.on else array
 
         return made
 
@@ -183,17 +191,21 @@ def watched(
     """The student's function over arrays, as one that the checker can call.
 
     Args:
-        longest: the longest axis of an array that the student makes, save one with the shape of an input, and
-            positions, which are whole numbers; 0 for any.
+        longest: the longest axis of an array that the student makes, save one with the shape of an input, the room
+            of the answer, and positions, which are whole numbers; 0 for any.
     """
 
     def call(*inputs: np.ndarray, **options: Any) -> Any:
         shapes = frozenset(_without_ones(array.shape) for array in inputs)
-        _rules.append(_Rules(watch, frozenset(allow), frozenset(refuse), longest, shapes))
+        _rules.append(_Rules(watch, frozenset(allow), frozenset(refuse), longest, shapes, []))
         try:
             with watch.watching(), _makers_watched(watch):
                 result = function(*(array.view(Watched) for array in inputs), **options)
             several = result if isinstance(result, tuple | list) else (result,)
+            answers = [array for array in several if isinstance(array, np.ndarray)]
+            for room, what, line in _rules[-1].rooms:
+                if answers and not any(np.may_share_memory(room, answer) for answer in answers):
+                    watch.refuse(what, "holds too much", line)
             plain = tuple(_plain(array) for array in several)
             return plain if isinstance(result, tuple | list) else plain[0]
         finally:

@@ -37,7 +37,7 @@ class OnTheCpu(Grader):
 
     def _cuda(self, file, watch):
         text = file.read_text(encoding="utf-8")
-        if self.lab.is_alone and f"void {self.lab.entry[0]}(" not in text:
+        if self.lab.is_alone and not re.search(rf"\b{self.lab.entry[0]}\(const", text):
             raise Refusal(Verdict("function missing"))  # as the compiler's output would say
         launch = cuda_on_cpu.build(self.folder, file, self.lab.entry[0])
         launch.constants = constants_of(file)
