@@ -28,8 +28,11 @@ METHODS = _words(
     "__matmul__ __rmatmul__ __imatmul__ __copy__ __deepcopy__"
 )
 
+VIEWS = _words("transpose swapaxes")  # the methods that move nothing yet
+
 # They look at nobody's class, or make an array from nothing. What they give is watched as well.
 MAKERS = _words("empty zeros ones full eye identity arange array asarray ascontiguousarray asfortranarray")
+COPIERS = _words("array asarray ascontiguousarray asfortranarray")  # of them, those that are given numbers
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class _Rules:
     refuse: frozenset[str]
     longest: int  # of an axis of an array that the student makes; 0 for any
     shapes: frozenset[tuple[int, ...]]  # of the inputs: an array like one of them is let through
+    at_once: int  # numbers that one step may read, work out or write; 0 for any
 
 
 _rules: list[_Rules] = []
@@ -48,6 +52,17 @@ def _ask(name: str) -> None:
     rules = _rules[-1]
     if rules.watch.on and name not in rules.allow:
         rules.watch.refuse(f"calls NumPy's own {name}")
+
+
+def _step(*values: Any) -> None:
+    """One step of the student's has these numbers before it: refused if they are more than a program may have."""
+    rules = _rules[-1]
+    if rules.at_once and rules.watch.on:
+        for value in values:
+            # Whole numbers and booleans are positions and masks.
+            if isinstance(value, np.ndarray) and value.dtype.kind not in "iub" and value.size > rules.at_once:
+                what = f"works on {value.size} numbers in one step, and {rules.at_once} is the most"
+                rules.watch.refuse(what, "holds too much")
 
 
 def _made(array: Any, *sources: Any) -> Any:
@@ -60,15 +75,18 @@ def _made(array: Any, *sources: Any) -> Any:
         like_an_input = shape in rules.shapes or (
             len(shape) > 1 and any(shape == known[-len(shape) :] for known in rules.shapes)
         )
-        view = any(
-            isinstance(source, np.ndarray) and np.may_share_memory(_plain(array), _plain(source))
-            for source in sources
-        )
-        if not (positions or like_an_input or view):
+        if not (positions or like_an_input or _view_of(array, sources)):
             size = " × ".join(map(str, shape)) + (" numbers" if len(shape) == 1 else "")
             what = f"makes an array of {size}, and {rules.longest} is the most along an axis"
             rules.watch.refuse(what, "holds too much")
     return array.view(Watched)
+
+
+def _view_of(array: np.ndarray, sources: Iterable[Any]) -> bool:
+    return any(
+        isinstance(source, np.ndarray) and np.may_share_memory(_plain(array), _plain(source))
+        for source in sources
+    )
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -101,6 +119,7 @@ class Watched(np.ndarray):
         if "out" in keywords:
             keywords["out"] = tuple(_plain(value) for value in keywords["out"])
         result = getattr(ufunc, method)(*plain, **keywords)
+        _step(*plain, result)
         if "out" in keywords:
             outs = keywords["out"]
             return outs[0].view(Watched) if len(outs) == 1 else tuple(out.view(Watched) for out in outs)
@@ -110,9 +129,21 @@ class Watched(np.ndarray):
         name = f"{func.__module__}.{func.__name__}"
         if name not in ALLOCATIONS:
             _ask(name)
+            _step(*args)
         with _resting():  # what NumPy calls in turn is its own affair
             result = super().__array_function__(func, types, args, kwargs)
         return _made(result, *args)
+
+    def __getitem__(self, key: Any) -> Any:
+        result = super().__getitem__(key)
+        if _rules and isinstance(result, np.ndarray) and not np.may_share_memory(result, self):
+            _step(result)  # the numbers at an array of positions; a slice is a view, and reads nothing yet
+        return result
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if _rules:
+            _step(_plain(self)[key])
+        super().__setitem__(key, value)
 
 
 def _plain(value: Any) -> Any:
@@ -125,6 +156,8 @@ def _method(name: str) -> Any:
 
         def method(self: Any, *args: Any, **keywords: Any) -> Any:
             _ask(f"numpy.ndarray.{name}")
+            if name not in VIEWS:
+                _step(self)
             with _resting():
                 result = inherited(self, *args, **keywords)
             return _made(result, self)
@@ -145,6 +178,8 @@ def _makers_watched(watch: Watch) -> Iterator[None]:
     def watching(make: Callable[..., Any]) -> Callable[..., Any]:
         def made(*args: Any, **keywords: Any) -> Any:
             array = make(*args, **keywords)
+            if _rules and watch.on and make.__name__ in COPIERS and not _view_of(array, args):
+                _step(array)
             return _made(array, *args) if watch.on else array
 
         return made
@@ -170,17 +205,19 @@ def watched(
     allow: Iterable[str],
     refuse: Iterable[str],
     longest: int = 0,
+    at_once: int = 0,
 ) -> Callable[..., Any]:
     """The student's function over arrays, as one over tensors that the checker can call.
 
     Args:
         longest: the longest axis of an array that the student makes, save one with the shape of an input, and
             positions, which are whole numbers; 0 for any.
+        at_once: the most numbers that one step of theirs may read, work out or write; 0 for any.
     """
 
     def call(*inputs: torch.Tensor, **options: Any) -> Any:
         shapes = frozenset(_without_ones(tuple(tensor.shape)) for tensor in inputs)
-        _rules.append(_Rules(watch, frozenset(allow), frozenset(refuse), longest, shapes))
+        _rules.append(_Rules(watch, frozenset(allow), frozenset(refuse), longest, shapes, at_once))
         try:
             with watch.watching(), _makers_watched(watch):
                 result = function(*(tensor.numpy().view(Watched) for tensor in inputs), **options)

@@ -31,6 +31,7 @@ OPTIONAL = {
     "magnify": int,
     "fixed": list,
     "longest": int,
+    "at_once": int,
     "time": str,
     "beside": str,
     "hints": list,
@@ -72,6 +73,7 @@ class Lab:
         magnify: try them all once more with inputs that many times as large; 0 for once is enough.
         fixed: dimensions that the student's file has as a constant; the problem's own sizes with others are left out.
         longest: the longest axis of an array that a student may make (door numpy); 0 for any.
+        at_once: the most numbers that one step of a student's may read, work out or write (door numpy); 0 for any.
         doors: door to what the grader prints for its starter; the first is the default.
         on_gpu: door to what the grader prints on a GPU for the starter and after each stage; empty texts
             where that is what it prints without one.
@@ -94,6 +96,7 @@ class Lab:
     magnify: int
     fixed: tuple[str, ...]
     longest: int
+    at_once: int
     time: str
     beside: str
     hints: tuple[str, ...]
@@ -182,6 +185,7 @@ def load_lab(path: Path) -> Lab:
         magnify=data.get("magnify", 0),
         fixed=tuple(data.get("fixed", ())),
         longest=data.get("longest", 0),
+        at_once=data.get("at_once", 0),
         time=data.get("time", ""),
         beside=data.get("beside", ""),
         hints=tuple(hint.strip() for hint in data["hints"]),
@@ -268,8 +272,9 @@ def _problem_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
             values = {part for text in data["try"] for part in text.split(",") if part.startswith(f"{name}=")}
             if len(values) != 1:
                 yield f"`fixed`: {name} is not one and the same in all of `try`"
-        if data.get("longest") and "numpy" not in data.get("doors", {}):
-            yield "`longest` is for a door numpy"
+        for key in ("longest", "at_once"):
+            if data.get(key) and "numpy" not in data.get("doors", {}):
+                yield f"`{key}` is for a door numpy"
     else:
         if not isinstance(data.get("entry"), list) or not data["entry"]:
             yield "without a `problem` it needs `entry`, the list of functions to write"
