@@ -134,6 +134,11 @@ class Watched(np.ndarray):
             result = super().__array_function__(func, types, args, kwargs)
         return _made(result, *args)
 
+    def __iter__(self) -> Iterator[Any]:
+        if _rules:
+            _step(self)
+        return super().__iter__()
+
     def __getitem__(self, key: Any) -> Any:
         result = super().__getitem__(key)
         if _rules and isinstance(result, np.ndarray) and not np.may_share_memory(result, self):

@@ -550,6 +550,7 @@ def test_a_program_has_few_numbers_before_it_at_once(tmp_path):
         reduced=head + room + "    x.sum()\n" + blocks,
         chosen=head + room + "    np.where(True, x, 0.0)\n" + blocks,
         copied=head + room + "    x = np.array(x)\n" + blocks,
+        built_in=head + room + "    sum(x)\n" + blocks,
         from_a_list=head + "    return np.array([x[i] - (-y[i]) for i in range(len(x))])\n",
         caught=head + room + "    try:\n        z[:] = x\n    except Exception:\n        pass\n" + blocks,
     )
@@ -678,7 +679,8 @@ def test_the_labs_are_listed(capsys):
 
     lines = capsys.readouterr().out.splitlines()
     assert any(
-        line.split() == ["first_kernel", "25", "min", "triton,", "cuda", *line.split()[5:]] for line in lines
+        line.split() == ["first_kernel", "25", "min", "triton,", "cuda,", "numpy", *line.split()[6:]]
+        for line in lines
     )
     assert lines[-1] == "start one:  nox -s lab -- NAME        check it:  nox -s grade -- NAME"
 
@@ -694,13 +696,16 @@ def test_the_labs_are_listed(capsys):
         ),
         (
             ["grade", "first_kernel", "notes.txt"],
-            "notes.txt: first_kernel takes first_kernel.py, first_kernel.cu",
+            "notes.txt: first_kernel takes first_kernel.py, first_kernel.cu, first_kernel_numpy.py",
         ),
         (
             ["grade", "first_kernel", "a.py", "--door", "mojo"],
-            "first_kernel has no door 'mojo'; it has triton, cuda",
+            "first_kernel has no door 'mojo'; it has triton, cuda, numpy",
         ),
-        (["lab", "first_kernel", "--door", "mojo"], "first_kernel has no door 'mojo'; it has triton, cuda"),
+        (
+            ["lab", "first_kernel", "--door", "mojo"],
+            "first_kernel has no door 'mojo'; it has triton, cuda, numpy",
+        ),
         (
             ["lab", "first_kernel", "--stage", "9"],
             "first_kernel has no stage 9; it has 1 to 4, and 0 is the starter",
