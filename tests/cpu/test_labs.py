@@ -263,7 +263,7 @@ def test_what_is_not_theirs_is_found_by_whatever_name(tmp_path):
         copied=HEAD + "    return x.clone()\n",
         caught=HEAD
         + "    try:\n        return x + y\n    except Exception:\n        return torch.zeros_like(x)\n",
-        numpy=HEAD + "    return torch.from_numpy(x.numpy() + y.numpy())\n",
+        by_numpy=HEAD + "    return torch.from_numpy(x.numpy() + y.numpy())\n",
         array="import numpy as np\n" + HEAD + "    return torch.from_numpy(np.add(x, y))\n",
         lists=HEAD + "    return torch.tensor([a + b for a, b in zip(x.tolist(), y.tolist())])\n",
         cached_module="from course_kernels.vector_add.problem import reference\n\n\ndef vector_add(x, y):\n"
@@ -279,7 +279,7 @@ def test_what_is_not_theirs_is_found_by_whatever_name(tmp_path):
     assert "line 5 calls torch's own operator: torch.add (aten.add.Tensor)" in actual["operator"].why
     assert "line 6 calls torch's own operator: torch.add (aten.add_.Tensor)" in actual["in_place"].why
     assert "line 6 calls torch's own operator: torch.add" in actual["caught"].why
-    assert "line 5 takes the numbers out of torch with Tensor.numpy()" in actual["numpy"].why
+    assert "line 5 takes the numbers out of torch with Tensor.numpy()" in actual["by_numpy"].why
 
 
 def test_what_is_theirs_is_let_through(tmp_path):
