@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from course_labs.lab import ON_THE_CPU, Lab, load_lab
-from course_labs.verdict import NOT_RUN, RIGHT, Verdict
+from course_labs.verdict import NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 from course_labs.watch import NotYours, Watch, hook
 
 CARD = "sm_90a"  # what a .cu is compiled for where there is no card
@@ -128,7 +128,10 @@ class Grader:
             self._load_torch(needs_gpu)
             self._load_problem()
         else:
-            self.cases = load_file(lab.folder / "truth.py", "lab_truth").cases()
+            self.cases = load_file(
+                lab.folder / f"{'alone' if lab.is_alone else 'truth'}.py", "lab_truth"
+            ).cases()
+        self.alone = Grader(lab.alone, door, needs_gpu, say) if lab.alone else None
 
     def _load_torch(self, needs_gpu: bool) -> None:
         try:
@@ -162,7 +165,10 @@ class Grader:
     def _load_problem(self) -> None:
         from course_kernels.problem import Workload
 
-        self.problem = importlib.import_module(f"course_kernels.{self.lab.problem}.problem").PROBLEM
+        if self.lab.is_alone:
+            self.problem = load_file(self.lab.folder / "alone.py", "lab_alone").PROBLEM
+        else:
+            self.problem = importlib.import_module(f"course_kernels.{self.lab.problem}.problem").PROBLEM
         self.own = [Workload.parse(text) for text in self.lab.tries]
         tries = list(self.own)
         if self.gpu:
@@ -187,7 +193,25 @@ class Grader:
         return same and workload.dtype in {w.dtype for w in tries} and workload not in tries
 
     def verdict(self, file: Path) -> Verdict:
-        """What is right or wrong about one file."""
+        """What is right or wrong about one file; once it is right, about the lab's last task in it too."""
+        verdict = self._own_verdict(file)
+        if self.alone is None or verdict.found not in (RIGHT, NOT_RUN) or self.broken:
+            return verdict
+        self._say(so_far=verdict.as_json())  # is kept, whatever the last task does to this process
+        alone = self.alone._own_verdict(file)
+        self.broken = self.alone.broken
+        if alone.found == "function missing" and not self.alone._is_begun(file):
+            alone = Verdict(NOT_BEGUN, f"your file defines no {self.alone.lab.entry[0]}")
+        return dataclasses.replace(verdict, alone=alone)
+
+    def _is_begun(self, file: Path) -> bool:
+        """True for a .cu with a kernel of the name that cannot be found by it, for want of its extern "C"."""
+        name = self.lab.entry[0]
+        return self.door == "cuda" and bool(
+            re.search(rf"__global__[^;{{]*\b{name}\s*\(", _without_comments(file.read_text(encoding="utf-8")))
+        )
+
+    def _own_verdict(self, file: Path) -> Verdict:
         self._size = ""
         watch = Watch(file, not self.lab.problem, self.lab.refuse, NOT_IN.get(self.door, ()))
         try:
@@ -259,6 +283,8 @@ class Grader:
         if not self.gpu:
             why = "this machine has no GPU" if not self.has_gpu else f"{self._road()} runs on the CPU"
             return Verdict(RIGHT, f"no speed claim: {why}")
+        if not self.lab.time:
+            return Verdict(RIGHT, "no speed claim: this task is not timed")
         zones.forget()
         try:
             return self._timed(file, plain)
@@ -367,7 +393,6 @@ class Grader:
         """A function over tensors that launches the student's kernel; None without a GPU, once it compiles."""
         from course_kernels.cuda.compile import CompileError, compile_cubin
         from course_kernels.cuda.headers import CudaMissingError
-        from course_labs import tensors
 
         name = self.lab.entry[0]
         arch = CARD
@@ -405,12 +430,19 @@ class Grader:
             launch(handle, grid, block, *arguments, shared_bytes=shared_bytes)
 
         kernel.constants = constants_of(file)  # type: ignore[attr-defined]
+        return self._started(kernel)
+
+    def _started(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """A function over tensors that starts a kernel as launch.py does, in its function for this task."""
+        from course_labs import tensors
+
         path = self.lab.folder / "launch.py"
         launcher = load_file(path, "lab_launch")
         tensors.trust(path, guarded=True)
+        start = getattr(launcher, self.lab.entry[0] if self.lab.is_alone else "launch")
 
         def function(*inputs: Any, **options: Any) -> Any:
-            return launcher.launch(kernel, *inputs, **options)
+            return start(kernel, *inputs, **options)
 
         return function
 
@@ -489,11 +521,15 @@ class Constants(dict[str, int]):
 
 def constants_of(file: Path) -> Constants:
     """The whole numbers that a .cu file names: `constexpr int BM = 64, BN = 64;`."""
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = _without_comments(file.read_text(encoding="utf-8"))
     named = re.findall(r"\bconstexpr\s+int\s+([^;]*);", text)
     return Constants(
         {name: int(value) for name, value in re.findall(r"(\w+)\s*=\s*(\d+)\s*(?:,|$)", ",".join(named))}
     )
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
 
 
 def load_file(path: Path, name: str) -> ModuleType:

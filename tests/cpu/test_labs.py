@@ -27,8 +27,9 @@ from course_labs.lab import (
     load_lab,
     same_lines,
 )  # fmt: skip
-from course_labs.verdict import NEXT, Verdict
+from course_labs.verdict import NEXT, NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 from course_labs.write import write
+from course_site.pages.doors import said
 from course_site.site import labs as pages
 
 ROOT = Path(__file__).parents[2]
@@ -47,9 +48,9 @@ SNAPSHOTS = [
 
 
 def wrong_answers(name):
-    """(file, property it must be refused for, what must be said, only on a GPU)."""
+    """(file, property it must be refused for, what must be said, only on a GPU); `alone_wrong_*`: its last task."""
     found = []
-    for file in sorted((ROOT / "tests" / "labs" / name).glob("wrong_*")):
+    for file in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*")):
         head = re.match(r"(?:#|//) refused for: ([^|\n]+?)(?: \| ([^\n]+))?\n", file.read_text())
         assert head, f"{file}: its first line does not say what it must be refused for"
         assert head[1] in NEXT, f"{file}: the grader knows no {head[1]!r}"
@@ -74,6 +75,7 @@ def verdicts():
         tasks += [(lab, d, lab.snapshot(d, stage)) for d in lab.doors for stage in range(len(lab.stages) + 1)]
         wrong = [file for file, _, _, only_gpu in wrong_answers(name) if not only_gpu]
         tasks += [(lab, lab.door_of(file), file) for file in wrong]
+        tasks += [(lab, door, lab.solution(door)) for door in lab.doors if lab.alone]
     return dict(zip([file for *_, file in tasks], grade_all(tasks, environment=NO_GPU), strict=True))
 
 
@@ -112,22 +114,148 @@ def test_a_snapshot_is_told_what_the_lab_says(name, door, stage):
 @pytest.mark.parametrize(("name", "file", "found", "said"), WRONG)
 def test_a_wrong_answer_is_refused_for_its_reason(name, file, found, said):
     verdict = verdicts()[file]
+    if file.name.startswith("alone_"):
+        assert verdict.found in (RIGHT, NOT_RUN), verdict.text
+        verdict = verdict.alone
 
     assert verdict.found == found, verdict.text
     assert said in verdict.text
-    assert verdict.code == 1
+    assert verdicts()[file].code == 1
+
+
+# --- the last task, which stands on no page ------------------------------------------------------
+
+# Labs whose last task is still to be written: this set only ever becomes smaller.
+TO_COME = {"flash_attention", "register_tile", "sgemm_tiles", "wmma"}
+WITH_ALONE = [name for name, lab in LABS.items() if lab.alone]
+
+
+def test_every_lab_has_a_last_task():
+    assert not TO_COME & set(WITH_ALONE), "take it out of TO_COME"
+    assert set(LABS) - set(WITH_ALONE) == TO_COME
+
+
+@pytest.mark.parametrize(("name", "door"), [(name, door) for name in WITH_ALONE for door in LABS[name].doors])
+def test_a_last_task_is_right_in_its_solution_and_not_begun_in_the_answer(name, door):
+    lab = LABS[name]
+    solved, answer = (verdicts()[f] for f in (lab.solution(door), lab.snapshot(door, len(lab.stages))))
+
+    assert (answer.alone.found, answer.alone.text) == (NOT_BEGUN, lab.alone.doors[door])
+    assert answer.text.splitlines()[-1] == f"alone: {lab.alone.doors[door]}"
+    if door == "cuda":
+        assert (answer.code, solved.code, solved.alone.found) == (3, 3, NOT_RUN)
+    else:
+        assert (answer.code, solved.code, solved.alone.found) == (0, 0, RIGHT)
+        assert solved.text.splitlines()[-1].startswith("alone: right; ")
+
+
+@pytest.mark.parametrize("name", WITH_ALONE)
+def test_a_last_task_has_wrong_answers_enough(name):
+    files = [file for file, *_ in wrong_answers(name) if file.name.startswith("alone_wrong_")]
+
+    assert len([file for file in files if file.suffix == ".py"]) >= 3
+    assert "cuda" not in LABS[name].doors or len([file for file in files if file.suffix == ".cu"]) >= 2
+
+
+def said_in(line):
+    """A line of code without its comment and its blanks; empty where it says nothing of its own.
+
+    Heads of functions are part of the question, and a short line, such as `return z`, is everybody's.
+    """
+    code = re.sub(r"\s+", "", re.sub(r"(//|# ).*", "", line))
+    heads = ("def", "@", "import", "from", "extern", '"', "#")
+    return "" if code.startswith(heads) or len(code) < 12 else code
+
+
+def lines_of_a_last_task(lab):
+    """The code that a last task adds to the answer, line by line: (file, what it says)."""
+    for door in lab.doors:
+        answer = {said_in(line) for line in lab.snapshot(door, len(lab.stages)).read_text().splitlines()}
+        for line in lab.solution(door).read_text().splitlines():
+            if (code := said_in(line)) and code not in answer:
+                yield lab.solution(door), code
+
+
+def what_pages_show():
+    """Every text that a page shows, or is: path to the text without blanks."""
+    files = [path for folder in ("docs", "handbook") for path in sorted((ROOT / folder).rglob("*"))]
+    for path in sorted((ROOT / "src" / "course_kernels").rglob("*")):
+        hidden = path.stem == "alone" and any(part.startswith("lab") for part in path.parts)
+        files += [] if hidden else [path]
+    texts = (".py", ".md", ".toml", ".cu", ".cuh")
+    return {path: re.sub(r"\s+", "", path.read_text()) for path in files if path.suffix in texts}
+
+
+def shown_of(lines, pages):
+    """What of some lines stands on pages, in words."""
+    return [
+        f"{page}: {code} of {file}" for file, code in lines for page, text in pages.items() if code in text
+    ]
+
+
+def test_no_code_of_a_last_task_stands_on_a_page():
+    lines = [line for name in WITH_ALONE for line in lines_of_a_last_task(LABS[name])]
+    assert {file for file, _ in lines} == {LABS[n].solution(d) for n in WITH_ALONE for d in LABS[n].doors}
+
+    assert shown_of(lines, what_pages_show()) == []
+
+
+def test_code_of_a_last_task_on_a_page_would_be_found():
+    lines = list(lines_of_a_last_task(FIRST))
+    for typed in ("    left = tl.load(x_ptr + 2 * i, mask=mask)", "z[i] = x[2*i] + x[2*i+1];  // pair"):
+        page = {Path("docs/new.md"): re.sub(r"\s+", "", f"Words.\n\n    {typed}\n")}
+        assert len(shown_of(lines, page)) == 1
+    assert shown_of(lines, {Path("docs/new.md"): "returnz"}) == []
+
+
+def test_a_last_task_is_never_written_for_a_student(tmp_path):
+    for number in range(len(FIRST.stages) + 1):
+        write(FIRST, tmp_path, stage=number)
+    assert "pair_sums" in FIRST.solution("triton").read_text()
+    assert all("pair_sums" not in path.read_text() for path in (tmp_path / "my_labs").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("body", "size", "said"),
+    [
+        ("    while True:\n        pass\n", "N=1 float32", "timed out: it ran for 8 s and was ended"),
+        (
+            "    import os\n    os._exit(7)\n",
+            "N=1 float32",
+            "died: the process ended in the middle (exit code 7)",
+        ),
+    ],
+)
+def test_a_last_task_that_ends_its_process_leaves_the_lab_right(tmp_path, body, size, said):
+    file = tmp_path / "mine.py"
+    file.write_text(f"{ANSWER}\n\ndef pair_sums(x):\n{body}")
+    (found,) = grade(dataclasses.replace(FIRST, seconds=8), [file], environment=NO_GPU)
+
+    assert found.text.splitlines()[:2] == [
+        "right; no speed claim: this machine has no GPU", f"alone: refused on {size}: {said}"
+    ]  # fmt: skip
+    assert found.code == 1
+
+
+def test_a_wrong_lab_says_nothing_of_its_last_task(tmp_path):
+    solved = FIRST.solution("triton").read_text()
+    actual = graded(
+        tmp_path, wrong=solved.replace("x + y, mask", "x - y, mask"), twice=solved + "\npair_sums = 3\n"
+    )
+
+    assert actual["wrong"].found == "wrong"
+    assert actual["wrong"].alone is None
+    assert "alone" not in actual["wrong"].text
+    assert actual["twice"].alone.found == NOT_BEGUN
 
 
 @pytest.mark.parametrize("name", LABS)
 def test_a_lab_has_wrong_answers_enough(name):
-    everywhere = [
-        file for file, _, _, only_gpu in wrong_answers(name) if not only_gpu and file.suffix == ".py"
-    ]
+    own = [wrong for wrong in wrong_answers(name) if wrong[0].name.startswith("wrong_")]
+    everywhere = [file for file, _, _, only_gpu in own if not only_gpu and file.suffix == ".py"]
 
     assert len(everywhere) >= 5
-    assert (
-        "cuda" not in LABS[name].doors or len([f for f, *_ in wrong_answers(name) if f.suffix == ".cu"]) >= 2
-    )
+    assert "cuda" not in LABS[name].doors or len([f for f, *_ in own if f.suffix == ".cu"]) >= 2
 
 
 def test_doors_that_need_no_card_are_graded_here_to_the_last_file():
@@ -391,7 +519,10 @@ def test_a_cuda_file_is_compiled_and_not_called_right(tmp_path):
         gone='#include "gone.cuh"\n' + good,
     )
 
-    assert actual["good"].text == "compiled for sm_90a, not run: this machine has no GPU"
+    assert actual["good"].text.splitlines() == [
+        "compiled for sm_90a, not run: this machine has no GPU",
+        "alone: not begun: your file defines no pair_sums",
+    ]
     assert actual["good"].code == 3
     assert actual["undefined"].text.startswith(
         'refused: does not compile: line 6: identifier "why" is undefined\nnext: '
@@ -887,7 +1018,13 @@ def test_git_leaves_the_students_folder_alone():
             "[stage.python]\n",
             "stage 1 needs [stage.python] with `type` and `prints`",
         ),
-        ('title = "e"', 'title = "e"\nhint = "f"', "stage 1: unknown key hint"),
+        ('title = "e"', 'title = "e"\nhints = "f"', "stage 1: unknown key hints"),
+        ('title = "e"', 'title = "e"\nhint = 1', "stage 1: `hint` is a text without a block of code"),
+        (
+            'title = "e"',
+            'title = "e"\nhint = """a\n```\nb\n```"""',
+            "stage 1: `hint` is a text without a block",
+        ),
         ("task =", "task", "cannot be read"),
         ("minutes = 1", 'minutes = 1\nfixed = ["N"]', "`fixed`: N is not one and the same in all of `try`"),
         ("minutes = 1", 'minutes = 1\nlongest = "N"', "`longest` is not a whole number"),
@@ -911,7 +1048,7 @@ FULL = FULL.replace("[doors.numpy]", 'fixed = ["M"]\nbeside = "gemm.x"\n[doors.n
 FULL = FULL.replace('"dtype=float32,N=1", "dtype=float32,N=5"', '"M=2,N=1", "M=2,N=5"')
 FULL = FULL.replace('prints = ""', 'prints = " p "\non_gpu = " g "').replace('type = ""', 'type = " t "')
 FULL = FULL.replace("[doors.python]", 'answer = " because "\n[doors.python]').replace(
-    '"e"', '"e"\ntext = " u "'
+    '"e"', '"e"\ntext = " u "\nhint = " h "'
 )
 
 
@@ -936,7 +1073,7 @@ def test_a_lab_toml_is_read_word_for_word_and_what_it_leaves_out_is_nothing(tmp_
         p,
         dict.fromkeys(e, ("g",) * 4),
         {"numpy": "because", "python": ""},
-        (Stage("e", "u", typed, p),) * 3,
+        (Stage("e", "u", typed, p, "h"),) * 3,
     ]
     assert lab == Lab(path.parent, *said, *lists, *rest)
 
@@ -957,7 +1094,7 @@ STAGE = (
 TIMED = ("minutes = 1", 'minutes = 1\ntime = "N=9"')
 KNOWN = (
     "name, title, page, minutes, task, not_yours, problem, entry, seconds, allow, refuse, try, magnify, fixed, "
-    "longest, at_once, time, beside, hints, rubric, doors, stage"
+    "longest, at_once, time, beside, hints, rubric, doors, stage, alone"
 )
 
 
@@ -999,6 +1136,85 @@ KNOWN = (
 )  # fmt: skip
 def test_all_that_is_wrong_with_a_lab_toml_is_told_word_for_word(tmp_path, changes, said):
     assert complaints(tmp_path, *changes) == said
+
+
+ALONE = """
+[alone]
+title = "f"
+task = "Do it."
+entry = "sums_alone"
+prints = {numpy = "g", python = "h"}
+[doors.numpy]"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ([], []),
+        ([('title = "f"\n', "")], ["[alone] needs `title`, a text"]),
+        ([("Do it.", "Do it.\"\nhint = \"no")],
+         ["[alone] unknown key `hint`; known: title, task, entry, prints, try, time, fixed, magnify, refuse, longest"]),
+        ([('entry = "sums_alone"', 'entry = ["a"]')], ["[alone] needs `entry`, a text"]),
+        ([('"sums_alone"', '"two words"')], ["[alone] `entry` 'two words' is no name of a function"]),
+        ([('"sums_alone"', '"vector_add"')],
+         ["[alone] `entry`: vector_add is the lab's own; the last task is one more function"]),
+        ([(', python = "h"', "")], ["[alone] `prints` needs a text for each of numpy, python, and for nothing else"]),
+        ([('python = "h"', "python = 1")],
+         ["[alone] `prints` needs a text for each of numpy, python, and for nothing else"]),
+        ([("Do it.", "Do it.\"\nmagnify = \"2")], ["[alone] `magnify` is not a whole number"]),
+        ([("[alone]", "[alone]\ntry = []")], ["[alone] `try` is empty"]),
+        ([("[alone]", "[alone]\ntry = [1]")], ["[alone] `try` is not a list of texts"]),
+        ([("[alone]", '[alone]\nfixed = ["N"]')],
+         ["[alone] `fixed`: N is not one and the same in all of `try`"]),
+        ([("[alone]", '[alone]\nfixed = ["N"]\ntry = ["dtype=float32,N=4"]')], []),
+    ],
+)  # fmt: skip
+def test_all_that_is_wrong_with_a_last_task_is_told_word_for_word(tmp_path, changes, said):
+    path = make_lab(tmp_path, OTHER_DOORS)
+    for name in ("alone.py", "numpy/alone.py", "python/alone.py"):
+        (path.parent / name).write_text("")
+    whole = OTHER_DOORS.replace("[doors.numpy]", ALONE, 1)
+    assert complaints(tmp_path, *changes, text=whole) == said
+
+
+def test_the_files_of_a_last_task_that_are_not_there_are_told(tmp_path):
+    assert complaints(tmp_path, ("[doors.numpy]", ALONE)) == [
+        "[alone] needs alone.py with PROBLEM",
+        "[alone] there is no numpy/alone.py: the answer and the function sums_alone",
+        "[alone] there is no python/alone.py: the answer and the function sums_alone",
+    ]
+    (folder := tmp_path / "by_hand").mkdir()
+    (folder / "truth.py").write_text("")
+    text = OTHER_DOORS.replace("[doors.numpy]", ALONE).replace('problem = "vector_add"', 'entry = ["f"]')
+    said = list(_complaints(tomllib.loads(text.replace("[alone]", "[alone]\nlongest = 3")), folder))
+    assert "[alone] longest: only a lab with a problem has them" in said
+    assert "[alone] needs alone.py with cases()" in said
+
+
+def test_a_last_task_is_the_lab_but_for_what_it_says(tmp_path):
+    path = make_lab(tmp_path, OTHER_DOORS)
+    for name in ("alone.py", "numpy/alone.py", "python/alone.py"):
+        (path.parent / name).write_text("")
+    text = OTHER_DOORS.replace("[doors.numpy]", ALONE, 1)
+    path.write_text(text)
+    lab = load_lab(path)
+    assert lab.alone == dataclasses.replace(
+        lab, title="f", task="Do it.", entry=("sums_alone",), doors={"numpy": "g", "python": "h"},
+        on_gpu={"numpy": ("",), "python": ("",)}, beside="", hints=(), rubric=(), answers={}, stages=(),
+        alone=None, is_alone=True,
+    )  # fmt: skip
+    assert lab.solution("numpy") == path.parent / "numpy" / "alone.py"
+    more = 'try = ["dtype=float32,N=2"]\ntime = "N=9"\nmagnify = 2\nlongest = 7\nrefuse = ["numpy.sum"]\nfixed = ["N"]'
+    path.write_text(text.replace("[alone]", f"[alone]\n{more}"))
+    assert load_lab(path).alone == dataclasses.replace(
+        lab.alone,
+        tries=("dtype=float32,N=2",),
+        time="N=9",
+        magnify=2,
+        longest=7,
+        refuse=("numpy.sum",),
+        fixed=("N",),
+    )
 
 
 @pytest.mark.parametrize(("n", "right"), [(0, False), (2, False), (3, True), (5, True), (6, False)])
@@ -1100,8 +1316,79 @@ def test_a_page_shows_all_of_a_lab(name):
         assert lab.snapshot(door, len(lab.stages)).read_text().strip() in text
         for stage in lab.stages:
             assert stage.type[door] in text
+            assert stage.hint in text
     assert [text.index(hint) for hint in lab.hints] == sorted(text.index(hint) for hint in lab.hints)
     assert all(line.splitlines()[0] in text for line in lab.rubric)
+
+
+def stands_open(text):
+    """What of a lab on its page nobody has to unfold; the doors stand side by side, each in a fold of its own."""
+    found, folds = [], []
+    for line in text.splitlines():
+        if line.startswith(("<fold", "<answer")):
+            folds.append("door-of-lab" not in line)
+        elif line == "</>":
+            folds.pop()
+        elif not any(folds):
+            found.append(line)
+    assert not folds
+    return "\n".join(found)
+
+
+def code_standing_open(text):
+    """Fences that are neither a command nor what the grader prints."""
+    fences = re.findall(r"^[ >]*(?:```+|~~~+)[^\n]*\w[^\n]*$", stands_open(text), re.MULTILINE)
+    return [fence for fence in fences if fence != "```bash" and ".output" not in fence]
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_a_lab_asks_and_shows_no_code_that_nobody_unfolded(name):
+    lab = LABS[name]
+    text = pages.markdown(lab, str, fold)
+    opened = stands_open(text)
+
+    assert code_standing_open(text) == []
+    assert lab.task in opened
+    for door in lab.doors:
+        for number, stage in enumerate(lab.stages, start=1):
+            assert stage.text in opened
+            assert said(lab, door, number) in opened
+            typed = stage.type[door]
+            assert typed not in opened
+            assert f"<fold: How it is typed>\n{typed}" in text
+
+
+def test_code_that_stands_open_in_a_lab_would_be_found():
+    for lab in (
+        dataclasses.replace(FIRST, task="Do:\n\n```python\nz = x + y\n```"),
+        dataclasses.replace(
+            FIRST, stages=(dataclasses.replace(FIRST.stages[0], text="Do:\n\n``` { .cuda }\nx;\n```"),) * 3
+        ),
+        dataclasses.replace(FIRST, alone=dataclasses.replace(FIRST.alone, task="Do:\n\n~~~ python\nz\n~~~")),
+    ):
+        assert code_standing_open(pages.markdown(lab, str, fold))
+    unfolded = pages.markdown(FIRST, str, lambda css, summary, body: body)
+    assert len(code_standing_open(unfolded)) > len(FIRST.stages)
+
+
+@pytest.mark.parametrize("name", WITH_ALONE)
+def test_a_last_task_stands_on_its_page_with_its_words_only(name):
+    lab = LABS[name]
+    text = pages.markdown(lab, str, fold)
+    begin = text.index(f"**Alone: {lab.alone.title}.** {lab.alone.task}")
+    part = text[begin : text.index("<fold: You are done when>")]
+
+    assert "<" not in part.replace(lab.alone.task, "")  # nothing to unfold: no hint, no answer
+    assert all(f"alone: {printed}" in part for printed in lab.alone.doors.values())
+    assert begin > text.rindex("How it is typed")
+    assert "**Alone" not in pages.markdown(dataclasses.replace(lab, alone=None), str, fold)
+
+
+def test_a_stage_s_hint_is_unfolded_before_how_it_is_typed():
+    text = pages.markdown(FIRST, str, fold)
+    hint, typed = FIRST.stages[0].hint, FIRST.stages[0].type["triton"]
+
+    assert f"<fold hint: A push for stage 1>\n{hint}\n\n<fold: How it is typed>\n{typed}" in text
 
 
 def test_a_hint_lies_inside_the_one_before():
@@ -1114,13 +1401,39 @@ def test_a_hint_lies_inside_the_one_before():
 def test_a_verdict_survives_the_pipe():
     verdict = Verdict("wrong", "why", "N=1", lines=("a", "b"))
 
-    assert Verdict.from_json(verdict.as_json()) == verdict
+    for sent in (verdict, Verdict("right", lines=("c",), alone=verdict)):
+        assert Verdict.from_json(json.loads(json.dumps(sent.as_json()))) == sent
 
 
 @pytest.mark.parametrize(
     ("verdict", "code", "said"),
     [
         (Verdict("right", "fast", "N=1", "", ("a", "b")), 0, "right; fast\na\nb"),
+        (
+            Verdict("right", "fast", alone=Verdict("not begun", "no f")),
+            0,
+            "right; fast\nalone: not begun: no f",
+        ),
+        (
+            Verdict("right", "fast", lines=("a",), alone=Verdict("right", "b")),
+            0,
+            "right; fast\na\nalone: right; b",
+        ),
+        (
+            Verdict("right", "fast", alone=Verdict("wrong", "b", "N=1", "c")),
+            1,
+            "right; fast\nalone: refused on N=1: wrong: b\nnext: c",
+        ),
+        (
+            Verdict("not run", "compiled", alone=Verdict("not begun", "no f")),
+            3,
+            "compiled\nalone: not begun: no f",
+        ),
+        (
+            Verdict("not run", "compiled", alone=Verdict("function missing", "b", next="c")),
+            1,
+            "compiled\nalone: refused: function missing: b\nnext: c",
+        ),
         (Verdict("not run", "compiled", "N=1"), 3, "compiled"),
         (Verdict("wrong", "why", "N=1", "look", ("a",)), 1, "refused on N=1: wrong: why\na\nnext: look"),
         (Verdict("wrong", "why"), 1, f"refused: wrong: why\nnext: {NEXT['wrong']}"),

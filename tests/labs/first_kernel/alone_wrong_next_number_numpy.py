@@ -31,6 +31,7 @@ def pair_sums_program(program, x, z, N):
 def pair_sums(x):
     N = len(x) // 2  # sums
     z = np.full(N, np.nan, dtype=x.dtype)
-    for program in range(-(-N // BLOCK)):
+    programs = -(-N // BLOCK)  # rounded up
+    for program in range(programs):
         pair_sums_program(program, x, z, N)
     return z

@@ -37,7 +37,7 @@ def blend_program(row, piece, over, under, mask, out, W):
 
 def blend(over: np.ndarray, under: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """The picture `over` (H, W, 3) laid over `under` (H, W, 3), as far as `mask` (H, W) says."""
-    H, W, _ = over.shape
+    H, W = mask.shape
     out = np.full(3 * H * W, np.nan, dtype=over.dtype)  # what nobody writes stays NaN
     for row in range(H):
         for piece in range(-(-W // BLOCK)):

@@ -45,8 +45,8 @@ def blend_kernel(over_ptr, under_ptr, mask_ptr, out_ptr, W, BLOCK: tl.constexpr)
 
 def blend(over: torch.Tensor, under: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """The picture `over` (H, W, 3) laid over `under` (H, W, 3), as far as `mask` (H, W) says."""
-    H, W, _ = over.shape
-    out = torch.empty_like(over)
+    H, W = mask.shape
+    out = torch.empty(H, W, 3, dtype=over.dtype, device=over.device)
     grid = (H, triton.cdiv(W, BLOCK))
     blend_kernel[grid](over, under, mask, out, W, BLOCK=BLOCK)
     return out

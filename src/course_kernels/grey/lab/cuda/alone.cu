@@ -15,11 +15,7 @@ extern "C" __global__ void grey(const float *picture,  // [H, W, 3]
 }
 
 // Two pictures, and how much of the first shows at each pixel.
-extern "C" __global__ void blend(const float *over,   // [H, W, 3]
-                                 const float *under,  // [H, W, 3]
-                                 const float *mask,   // [H, W]
-                                 float *out,          // [H, W, 3]
-                                 int H, int W) {
+extern "C" __global__ void blend(const float *over, const float *under, const float *mask, float *out, int H, int W) {
   const int column = blockIdx.x * blockDim.x + threadIdx.x;
   const int row = blockIdx.y * blockDim.y + threadIdx.y;
   if (column >= W || row >= H) return;  // the last blocks reach past two edges
