@@ -3,20 +3,16 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK = 1024  # numbers of one program in one step
-PROGRAMS = 2048  # at most: a few for every SM of a large card
+BLOCK = 1024  # numbers of one program
+LONG = 16384  # of the sum: the interpreter is soon done with it
+PROGRAMS = 2048  # at most
 
 
 @triton.jit
 def reduction_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
     """Add up one share of x."""
-    first = tl.program_id(0).to(tl.int64) * BLOCK
-    step = tl.num_programs(0).to(tl.int64) * BLOCK  # as far as all programs reach together
-    share = tl.zeros([BLOCK], dtype=tl.float32)
-    while first < N:
-        i = first + tl.arange(0, BLOCK)  # [BLOCK]
-        share += tl.load(x_ptr + i, mask=i < N, other=0.0)  # what does not exist adds nothing
-        first += step
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)  # [BLOCK]
+    share = tl.load(x_ptr + i, mask=i < N, other=0.0)  # what does not exist adds nothing
     tl.atomic_add(y_ptr, tl.sum(share))  # one program at a time
 
 
@@ -24,8 +20,8 @@ def reduction(x: torch.Tensor) -> torch.Tensor:
     """The sum (1,) of x (N,)."""
     (N,) = x.shape
     y = torch.zeros(1, dtype=x.dtype, device=x.device)
-    grid = (min(triton.cdiv(N, BLOCK), PROGRAMS),)
-    reduction_kernel[grid](x, y, N, BLOCK=BLOCK)
+    grid = (triton.cdiv(N, LONG),)
+    reduction_kernel[grid](x, y, N, BLOCK=LONG)
     return y
 
 
