@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from course_labs.watch import Watch
 
@@ -132,6 +131,8 @@ class Watched(np.ndarray):
             _step(*args)
         with _resting():  # what NumPy calls in turn is its own affair
             result = super().__array_function__(func, types, args, kwargs)
+        if name == "numpy.empty_like":
+            _poison(result)
         return _made(result, *args)
 
     def __iter__(self) -> Iterator[Any]:
@@ -149,6 +150,12 @@ class Watched(np.ndarray):
         if _rules:
             _step(_plain(self)[key])
         super().__setitem__(key, value)
+
+
+def _poison(array: np.ndarray) -> None:
+    """Fill room that was asked for empty, so that what is never written shows."""
+    if array.dtype.kind == "f":
+        _plain(array)[...] = np.nan
 
 
 def _plain(value: Any) -> Any:
@@ -180,10 +187,12 @@ def _method(name: str) -> Any:
 def _makers_watched(watch: Watch) -> Iterator[None]:
     """An array the student makes themselves is a `Watched` one too: copying A and B into it frees nobody."""
 
-    def watching(make: Callable[..., Any]) -> Callable[..., Any]:
+    def watching(name: str, make: Callable[..., Any]) -> Callable[..., Any]:
         def made(*args: Any, **keywords: Any) -> Any:
             array = make(*args, **keywords)
-            if _rules and watch.on and make.__name__ in COPIERS and not _view_of(array, args):
+            if name == "empty":
+                _poison(array)
+            if _rules and watch.on and name in COPIERS and not _view_of(array, args):
                 _step(array)
             return _made(array, *args) if watch.on else array
 
@@ -191,7 +200,7 @@ def _makers_watched(watch: Watch) -> Iterator[None]:
 
     plain = {name: getattr(np, name) for name in MAKERS}
     for name, make in plain.items():
-        setattr(np, name, watching(make))
+        setattr(np, name, watching(name, make))
     try:
         yield
     finally:
@@ -212,7 +221,7 @@ def watched(
     longest: int = 0,
     at_once: int = 0,
 ) -> Callable[..., Any]:
-    """The student's function over arrays, as one over tensors that the checker can call.
+    """The student's function over arrays, as one that the checker can call.
 
     Args:
         longest: the longest axis of an array that the student makes, save one with the shape of an input, and
@@ -220,18 +229,15 @@ def watched(
         at_once: the most numbers that one step of theirs may read, work out or write; 0 for any.
     """
 
-    def call(*inputs: torch.Tensor, **options: Any) -> Any:
-        shapes = frozenset(_without_ones(tuple(tensor.shape)) for tensor in inputs)
+    def call(*inputs: np.ndarray, **options: Any) -> Any:
+        shapes = frozenset(_without_ones(array.shape) for array in inputs)
         _rules.append(_Rules(watch, frozenset(allow), frozenset(refuse), longest, shapes, at_once))
         try:
             with watch.watching(), _makers_watched(watch):
-                result = function(*(tensor.numpy().view(Watched) for tensor in inputs), **options)
+                result = function(*(array.view(Watched) for array in inputs), **options)
             several = result if isinstance(result, tuple | list) else (result,)
-            tensors = tuple(
-                torch.from_numpy(_plain(array)) if isinstance(array, np.ndarray) else array
-                for array in several
-            )
-            return tensors if isinstance(result, tuple | list) else tensors[0]
+            plain = tuple(_plain(array) for array in several)
+            return plain if isinstance(result, tuple | list) else plain[0]
         finally:
             _rules.pop()
 

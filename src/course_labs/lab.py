@@ -1,8 +1,9 @@
 """What a lab is: its `lab.toml`, read and checked. Standard library only, and no kernel is imported.
 
 A lab lies beside its problem, in `lab/` or `lab_<name>/`: `lab.toml`, a folder for every door with the starter and
-the file after each stage, and `launch.py` for a kernel in CUDA C++ or `truth.py` for a lab without a problem. Its last
-task, which the student does alone, is the table `[alone]`, `alone.py` and a solution in the folder of every door.
+the file after each stage, `launch.py` for a kernel in CUDA C++, and `truth.py` for a lab without a problem or with a
+door that needs no GPU. Its last task, which the student does alone, is the table `[alone]`, `alone.py` and a solution
+in the folder of every door.
 """
 
 from __future__ import annotations
@@ -319,6 +320,9 @@ def _problem_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
         if not data.get("time") and not set(data.get("doors", {})) <= set(ON_THE_CPU):
             yield "needs `time`, the workload that is timed on a GPU"
         yield from _fixed_complaints(data)
+        on_the_cpu = [door for door in data.get("doors", {}) if door in ON_THE_CPU]
+        if on_the_cpu and not (folder / "truth.py").is_file():
+            yield f"a door {on_the_cpu[0]} needs truth.py with TRUTH, the problem in NumPy"
         for key in ("longest", "at_once"):
             if data.get(key) and "numpy" not in data.get("doors", {}):
                 yield f"`{key}` is for a door numpy"

@@ -2,19 +2,22 @@
 
 import dataclasses
 import functools
+import importlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
 import tomllib
+import venv
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from course_labs.__main__ import _first_file, main
+from course_labs.__main__ import _first_file, grading_needs, main
 from course_labs.grade import ENDED_ITSELF, CannotGrade, _listen, grade, grade_all
 from course_labs.lab import (
     ON_THE_CPU,
@@ -266,19 +269,15 @@ def test_doors_that_need_no_card_are_graded_here_to_the_last_file():
             assert lab.door_of(file) not in ON_THE_CPU or file in graded
 
 
-def test_a_door_that_needs_no_card_leaves_a_card_alone(monkeypatch):
-    import torch
-
+def test_a_door_that_needs_no_card_leaves_a_card_alone():
     from course_labs.child import Grader
 
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     lab = LABS["register_tile"]
     grader = Grader(lab, "numpy", True, lambda **event: None)
 
     assert not grader.gpu
-    assert grader.verdict(lab.snapshot("numpy", len(lab.stages))).text.splitlines() == [
-        "right; no speed claim: NumPy runs on the CPU"
-    ]
+    found = grader.verdict(lab.snapshot("numpy", len(lab.stages)))
+    assert found.text.splitlines()[0] == "right; no speed claim: NumPy runs on the CPU"
 
 
 def test_no_wrong_answer_is_without_a_lab():
@@ -567,6 +566,7 @@ def make_lab(root, text, problem="vector_add"):
         for stem in ("starter", "stage1", "stage2", "stage3"):
             (folder / door / f"{stem}.py").write_text("")
     (folder.parent / "problem.py").write_text("")
+    shutil.copy(FIRST.folder / "truth.py", folder)
     (folder / "lab.toml").write_text(text)
     return folder / "lab.toml"
 
@@ -810,7 +810,7 @@ def test_the_labs_are_listed(capsys):
 
     lines = capsys.readouterr().out.splitlines()
     assert any(
-        line.split() == ["first_kernel", "25", "min", "triton,", "cuda,", "numpy", *line.split()[6:]]
+        line.split()[1:] == ["first_kernel", "25", "min", "triton,", "cuda,", "numpy", *line.split()[7:]]
         for line in lines
     )
     assert lines[-1] == "start one:  nox -s lab -- NAME        check it:  nox -s grade -- NAME"
@@ -1127,11 +1127,10 @@ KNOWN = (
          ["`fixed`: M is not one and the same in all of `try`"]),
         ([("numpy]", "triton]")], ["needs `time`, the workload that is timed on a GPU"]),
         ([("numpy]", "triton]"), TIMED], []),
-        ([('problem = "vector_add"', 'entry = ["f"]')],
-         ["without a `problem` it needs truth.py with cases()", "without a `problem` its one door is python"]),
+        ([('problem = "vector_add"', 'entry = ["f"]')], ["without a `problem` its one door is python"]),
         ([('problem = "vector_add"', "entry = []")],
          ["without a `problem` it needs `entry`, the list of functions to write",
-          "without a `problem` it needs truth.py with cases()", "without a `problem` its one door is python"]),
+          "without a `problem` its one door is python"]),
     ],
 )  # fmt: skip
 def test_all_that_is_wrong_with_a_lab_toml_is_told_word_for_word(tmp_path, changes, said):
@@ -1215,6 +1214,18 @@ def test_a_last_task_is_the_lab_but_for_what_it_says(tmp_path):
         refuse=("numpy.sum",),
         fixed=("N",),
     )
+
+
+def test_a_lab_whose_truth_is_not_there_is_told_so(tmp_path):
+    path = make_lab(tmp_path, OTHER_DOORS)
+    (path.parent / "truth.py").unlink()
+    assert complaints(tmp_path) == ["a door numpy needs truth.py with TRUTH, the problem in NumPy"]
+    assert complaints(tmp_path, ('problem = "vector_add"', 'entry = ["f"]')) == [
+        "without a `problem` it needs truth.py with cases()", "without a `problem` its one door is python"
+    ]  # fmt: skip
+    (path.parent / "truth.py").write_text("")
+    with pytest.raises(CannotGrade, match=r"truth\.py has no TRUTH, which a door numpy is judged by$"):
+        graded(tmp_path, load_lab(path), nothing="def vector_add(x, y):\n    return x\n")
 
 
 @pytest.mark.parametrize(("n", "right"), [(0, False), (2, False), (3, True), (5, True), (6, False)])
@@ -1468,11 +1479,325 @@ def test_a_list_of_labs_is_written_in_columns(tmp_path, capsys):
     )
     assert main(["lab"], tmp_path) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "longer_sums  100 min  numpy, python  Sums (docs/start_here.py)",
-        "sums           1 min  numpy, python  Sums (docs/start_here.py)",
+        "—   longer_sums  100 min  numpy, python  Sums (docs/start_here.py)",
+        "—   sums           1 min  numpy, python  Sums (docs/start_here.py)",
         "",
         end,
     ]
+
+
+def test_labs_are_listed_as_the_road_comes_by_them(tmp_path, capsys):
+    sessions, page = tmp_path / "handbook" / "sessions", "docs/start_here.py"
+    sessions.mkdir(parents=True)
+    (sessions / "road.toml").write_text('[[half]]\nstops = ["b", "a"]\n[[half]]\nstops = ["c"]\n')
+    for stop in "abc":
+        (sessions / f"{stop}.toml").write_text(f'student_page = "docs/{stop}.py"\n')
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "b.py").write_text("# /// lab | late\n# ///\n# /// lab | early\n")
+    for name, where in {"off": page, "in_c": "docs/c.py", "early": "docs/b.py", "late": "docs/b.py"}.items():
+        text = OTHER_DOORS.replace('"sums"', f'"{name}"').replace(page, where)
+        make_lab(tmp_path, text.replace('"vector_add"', f'"{name}"'), name)
+
+    assert main(["lab"], tmp_path) == 0
+    listed = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[:4]]
+    assert listed == [["—", "off"], ["B", "late"], ["B", "early"], ["C", "in_c"]]
+    (sessions / "c.toml").write_text("no toml")
+    assert main(["lab"], tmp_path) == 2
+    assert capsys.readouterr().err.startswith(f"{sessions / 'c.toml'}: cannot be read: ")
+
+
+def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
+    assert main(["lab"]) == 0
+    listed = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[: len(LABS)]]
+    assert listed[:2] == [["—", "first_kernel"], ["L1", "roofline"]]
+    assert dict(listed).keys() == {
+        "—",
+        "L1",
+        "L2",
+        "L3",
+        "L4",
+        "L5",
+        "L6",
+        "W1",
+    }
+    assert sorted(name for _, name in listed) == sorted(LABS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needs"),
+    [
+        (["roofline"], ""),
+        (["roofline", "my_labs/roofline.py"], ""),
+        (["wmma", "my_labs/wmma.py"], "numpy"),
+        (["wmma", "my_labs/wmma.cu"], "torch"),
+        (["--seconds", "9", "wmma", "--door", "numpy"], "numpy"),
+        (["wmma", "my_labs/wmma.py", "--door", "cuda"], "torch"),
+        (["first_kernel", "my_labs/first_kernel.py"], "torch"),
+        (["frist_kernel"], ""),
+        (["wmma", "notes.txt"], ""),
+        (["wmma", "--door", "mojo"], ""),
+        (["wmma", "--seconds", "soon"], ""),
+        (["--help"], ""),
+        ([], ""),
+    ],
+)
+def test_grading_installs_what_its_door_needs(capsys, arguments, needs):
+    assert grading_needs(arguments) == needs
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_file_in_the_student_s_folder_says_what_grading_needs(tmp_path):
+    make_lab(tmp_path, OTHER_DOORS)
+    assert grading_needs(["sums"], tmp_path) == "numpy"
+    (tmp_path / "my_labs").mkdir()
+    (tmp_path / "my_labs" / "sums_python.py").write_text("")
+    assert grading_needs(["sums"], tmp_path) == "numpy"
+
+
+# --- doors that need no torch ---------------------------------------------------------------------
+
+ON_NUMPY = [name for name, lab in LABS.items() if lab.problem and (lab.folder / "truth.py").exists()]
+PARTS = [
+    (name, part) for name in ON_NUMPY for part in ("TRUTH", "ALONE") if part == "TRUTH" or LABS[name].alone
+]
+
+
+def truth_and_problem(name, part):
+    from course_labs.child import load_file
+
+    lab = LABS[name]
+    truth = getattr(load_file(lab.folder / "truth.py", "truth"), part)
+    if part == "ALONE":
+        return lab.alone, truth, load_file(lab.folder / "alone.py", "alone").PROBLEM
+    return lab, truth, importlib.import_module(f"course_kernels.{lab.problem}.problem").PROBLEM
+
+
+@pytest.mark.parametrize(("name", "part"), PARTS)
+def test_a_truth_in_numpy_is_that_of_the_problem(name, part):
+    import numpy as np
+    import torch
+
+    from course_kernels.problem import Workload
+
+    lab, truth, problem = truth_and_problem(name, part)
+    assert truth.rows_apart == problem.rows_apart
+    for w in map(Workload.parse, lab.tries):
+        assert truth.max_error(w) == problem.max_error(w)
+        assert truth.options(w) == problem.options(w)
+        assert repr(truth.hard(w)) == repr(problem.hard(w))  # as text: a NaN differs from itself
+        ours = truth.make_inputs(w, np.random.default_rng(1))
+        theirs = problem.make_inputs(w, torch.Generator().manual_seed(1), "cpu")
+        for mine, other in zip(ours, theirs, strict=True):
+            assert (mine.shape, str(mine.dtype)) == (tuple(other.shape), w.dtype)
+            assert mine.flags.c_contiguous
+            if mine.size > 500:  # drawn by the same rule: as large, as far apart
+                for of in (np.mean, np.std):
+                    assert abs(of(mine.astype(float)) - of(other.double().numpy())) < 0.2
+        for inputs in (ours, [array * 8 for array in ours]):
+            due = problem.reference(*map(torch.from_numpy, inputs), **problem.options(w)).numpy()
+            got = truth.reference(*inputs, **truth.options(w))
+            assert (got.shape, got.dtype) == (due.shape, due.dtype)
+            np.testing.assert_allclose(got, due, rtol=1e-11, atol=1e-12 * max(1.0, abs(due).max()))
+
+
+def test_a_truth_that_is_off_would_be_found(monkeypatch):
+    lab, truth, problem = truth_and_problem("first_kernel", "TRUTH")
+    for changed in (
+        {"reference": lambda x, y: x.astype(float) - y},
+        {"max_error": lambda w: 1.0},
+        {"hard": lambda w: ()},
+        {"rows_apart": True},
+        {"make_inputs": lambda w, generator: tuple(3 + x for x in truth.make_inputs(w, generator))},
+    ):
+        planted = (lab, dataclasses.replace(truth, **changed), problem)
+        monkeypatch.setitem(globals(), "truth_and_problem", lambda *_, planted=planted: planted)
+        with pytest.raises(AssertionError):
+            test_a_truth_in_numpy_is_that_of_the_problem("first_kernel", "TRUTH")
+
+
+# What a function of x and y does with them, once for tensors and once for arrays, and how it is refused.
+FAULTS = {
+    "wrong": lambda x, y: x - y,
+    "one element": lambda x, y: put(x + y, 7, 1000.0),
+    "all NaN": lambda x, y: x * float("nan"),
+    "not written": lambda x, y: put(x + y, slice(3, 9), float("nan")),
+    "shape": lambda x, y: (x + y)[:-1] * 1,
+    "nothing": lambda x, y: None,
+    "two": lambda x, y: (x, y),
+    "shares": lambda x, y: x,
+    "modified": lambda x, y: (put(x, 2, -3.0), x + y)[1],
+    "a view": lambda x, y: of_two_columns(x + y)[:, 0],
+    "NaN lost": lambda x, y: without_nan(x + y),
+    "infinity lost": lambda x, y: clipped(x + y),
+}  # fmt: skip
+
+
+def of_two_columns(z):
+    return z.reshape(-1, 1).repeat(1, 2) if hasattr(z, "numel") else z.reshape(-1, 1).repeat(2, 1)
+
+
+def put(array, place, value):
+    array[place] = value
+    return array
+
+
+def without_nan(z):
+    z[z != z] = 0.0
+    return z
+
+
+def clipped(z):
+    z[abs(z) > 1e38] = 1e38
+    return z
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_an_array_is_refused_in_the_words_for_a_tensor(fault):
+    import numpy as np
+    import torch
+
+    from course_kernels.measure.check import WrongResult, checked_error
+    from course_kernels.measure.competitor import Competitor
+    from course_kernels.problem import HARD, Workload
+    from course_kernels.vector_add.problem import PROBLEM
+    from course_labs.check import WrongArray, check
+
+    _, truth, _ = truth_and_problem("first_kernel", "TRUTH")
+    w = Workload.of("float32", N=1000)
+    planted = {"NaN lost": HARD[2:3], "infinity lost": HARD[3:4]}.get(fault, HARD)
+    numbers = [np.random.default_rng(5).standard_normal(1000, dtype="float32") for _ in range(2)]
+    hard = {"hard": lambda w: ({0: planted},)}
+    ours = dataclasses.replace(truth, make_inputs=lambda *_: tuple(x.copy() for x in numbers), **hard)
+    problem = dataclasses.replace(
+        PROBLEM, make_inputs=lambda *_: tuple(torch.from_numpy(x.copy()) for x in numbers), **hard
+    )
+    with pytest.raises(WrongArray) as array:
+        check(ours, w, FAULTS[fault])
+    with pytest.raises(WrongResult) as tensor:
+        checked_error(Competitor("mine", problem, FAULTS[fault]), w, device="cpu")
+    told = [str(array.value), tensor.value.why.replace("tensor(s)", "array(s)").replace("Tensor", "ndarray")]
+    if "lost" in fault:  # each plants it at a place of its own
+        told = [re.sub(r"output\[\d+\]: expected \S+, got [^\s,]+", "…", line) for line in told]
+    assert told[0] == told[1]
+    assert fault not in ("NaN lost", "infinity lost") or told[0].startswith(f"{fault}: 1 of 1000 elements")
+
+
+def test_a_right_array_is_let_through_and_its_habits_are_not():
+    import numpy as np
+
+    from course_kernels.problem import Workload
+    from course_labs.check import WrongArray, check
+
+    _, truth, _ = truth_and_problem("first_kernel", "TRUTH")
+    w, kept = Workload.of("float32", N=100), np.empty(100, np.float32)
+    seen = {}
+
+    def remembers(x, y):
+        return seen.setdefault("answer", x + y).copy()
+
+    assert check(truth, w, lambda x, y: x + y) <= truth.max_error(w)
+    for function, words in (
+        (remembers, "cached result: called again with new values, it gave the old answer"),
+        (
+            lambda x, y: np.add(x, y, out=kept),
+            "same memory twice: the second output lies where the first one",
+        ),
+        (lambda x, y: (x + y).astype(float), "wrong dtype: output: expected float32, got float64"),
+        (
+            lambda x, y: np.ma.array(x + y),
+            "not a plain array: output is a MaskedArray; return a numpy.ndarray",
+        ),
+        (lambda x, y: np.float32(1), "wrong result: expected 1 array(s), got (float32)"),
+    ):
+        with pytest.raises(WrongArray) as refused:
+            check(truth, w, function)
+        assert str(refused.value).startswith(words)
+    endless = dataclasses.replace(truth, reference=lambda x, y: x / 0 * y)
+    with pytest.raises(
+        ValueError, match=r"^on N100-float32 the reference in NumPy is not finite; mend truth\.py$"
+    ):
+        check(endless, w, lambda x, y: x + y)
+
+
+def test_room_in_numpy_that_nobody_writes_shows(tmp_path):
+    head = "import numpy as np\n\n\ndef vector_add(x, y):\n"
+    actual = graded(
+        tmp_path,
+        load_lab(make_lab(tmp_path, OTHER_DOORS)),
+        like=head + "    return np.empty_like(x)\n",
+        empty=head + "    z = np.empty(len(x), x.dtype)\n    z[:3] = x[:3] - (-y[:3])\n    return z\n",
+    )
+    assert actual["like"].text.splitlines()[0].startswith("refused on N=1 float32: all NaN: output[0]")
+    assert (
+        actual["empty"]
+        .text.splitlines()[0]
+        .startswith("refused on N=5 float32: not written: 2 of 5 elements")
+    )
+
+
+@pytest.fixture(scope="module")
+def bare_python(tmp_path_factory):
+    """A Python of its own that has neither torch nor triton: bare, and the folder that adds NumPy to it."""
+    import numpy
+
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder / "venv", with_pip=False)
+    only = folder / "numpy_only"
+    only.mkdir()
+    package = Path(numpy.__file__).parent
+    (only / "numpy").symlink_to(package)
+    if (libraries := package.with_name("numpy.libs")).exists():
+        (only / "numpy.libs").symlink_to(libraries)
+    return folder / "venv" / "bin" / "python", only
+
+
+def run_bare(bare_python, *arguments, numpy=False):
+    python, only = bare_python
+    path = os.pathsep.join([str(ROOT / "src"), *([str(only)] if numpy else [])])
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    return subprocess.run(
+        [python, *arguments],
+        env=environment | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+CHEAP = [(name, door) for name, lab in LABS.items() for door in lab.doors if door in ON_THE_CPU]
+
+
+@pytest.mark.parametrize(("name", "door"), CHEAP)
+def test_a_door_that_needs_no_torch_is_graded_where_there_is_none(bare_python, name, door):
+    lab, numpy = LABS[name], door == "numpy"
+    for module in ("torch", "triton", *(() if numpy else ("numpy",))):
+        assert (
+            f"No module named '{module}'"
+            in run_bare(bare_python, "-c", f"import {module}", numpy=numpy).stderr
+        )
+    last = lab.solution(door) if lab.alone else lab.snapshot(door, len(lab.stages))
+    began = time.monotonic()
+    done = run_bare(bare_python, "-m", "course_labs", "grade", name, str(last), "--door", door, numpy=numpy)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("right; ")
+    assert not lab.alone or lines[-1].startswith("alone: right; ")
+    assert (
+        time.monotonic() - began < 20
+    )  # about a second on an idle machine; importing torch alone takes more
+
+
+def test_a_door_whose_packages_are_not_there_says_so(bare_python):
+    answer = LABS["wmma"].snapshot("numpy", len(LABS["wmma"].stages))
+    done = run_bare(bare_python, "-m", "course_labs", "grade", "wmma", str(answer))
+    assert done.returncode == 2
+    assert done.stderr == "NumPy is not installed here (No module named 'numpy'): nox -s grade installs it\n"
+    done = run_bare(
+        bare_python, "-m", "course_labs", "grade", "first_kernel", str(FIRST.snapshot("triton", 4))
+    )
+    assert done.returncode == 2
+    assert done.stderr == "torch is not installed here (No module named 'torch'): nox -s grade installs it\n"
 
 
 def test_who_stops_the_command_before_a_file_is_written_gets_no_traceback(monkeypatch):
