@@ -174,7 +174,7 @@ class Grader:
 
         path = self.lab.folder / "truth.py"
         name = "ALONE" if self.lab.is_alone else "TRUTH"
-        self.problem = getattr(load_file(path, "lab_truth"), name, None)
+        self.problem: Any = getattr(load_file(path, "lab_truth"), name, None)
         if self.problem is None:
             raise Missing(f"{path} has no {name}, which a door {self.door} is judged by")
         self.own = self.tries = [Workload.parse(text) for text in self.lab.tries]
