@@ -318,7 +318,8 @@ class Grader:
         if self.door == "python":
             function = over_lists(plain, watch, self)
         else:
-            function = arrays.watched(plain, watch, self.lab.allow, self.lab.refuse, self.lab.longest)
+            limits = self.lab.longest, self.lab.at_once
+            function = arrays.watched(plain, watch, self.lab.allow, self.lab.refuse, *limits)
 
         def refusal(truth: Any, workload: Any) -> Verdict | None:
             try:

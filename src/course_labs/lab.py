@@ -33,6 +33,7 @@ OPTIONAL = {
     "magnify": int,
     "fixed": list,
     "longest": int,
+    "at_once": int,
     "time": str,
     "beside": str,
     "hints": list,
@@ -80,6 +81,7 @@ class Lab:
         magnify: try them all once more with inputs that many times as large; 0 for once is enough.
         fixed: dimensions that the student's file has as a constant; the problem's own sizes with others are left out.
         longest: the longest axis of an array that a student may make (door numpy); 0 for any.
+        at_once: the most numbers that one step of a student's may read, work out or write (door numpy); 0 for any.
         doors: door to what the grader prints for its starter; the first is the default.
         on_gpu: door to what the grader prints on a GPU for the starter and after each stage; empty texts
             where that is what it prints without one.
@@ -105,6 +107,7 @@ class Lab:
     magnify: int
     fixed: tuple[str, ...]
     longest: int
+    at_once: int
     time: str
     beside: str
     hints: tuple[str, ...]
@@ -199,6 +202,7 @@ def load_lab(path: Path) -> Lab:
         magnify=data.get("magnify", 0),
         fixed=tuple(data.get("fixed", ())),
         longest=data.get("longest", 0),
+        at_once=data.get("at_once", 0),
         time=data.get("time", ""),
         beside=data.get("beside", ""),
         hints=tuple(hint.strip() for hint in data["hints"]),
@@ -319,8 +323,9 @@ def _problem_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
         on_the_cpu = [door for door in data.get("doors", {}) if door in ON_THE_CPU]
         if on_the_cpu and not (folder / "truth.py").is_file():
             yield f"a door {on_the_cpu[0]} needs truth.py with TRUTH, the problem in NumPy"
-        if data.get("longest") and "numpy" not in data.get("doors", {}):
-            yield "`longest` is for a door numpy"
+        for key in ("longest", "at_once"):
+            if data.get(key) and "numpy" not in data.get("doors", {}):
+                yield f"`{key}` is for a door numpy"
     else:
         if not isinstance(data.get("entry"), list) or not data["entry"]:
             yield "without a `problem` it needs `entry`, the list of functions to write"

@@ -128,14 +128,11 @@ def test_a_wrong_answer_is_refused_for_its_reason(name, file, found, said):
 
 # --- the last task, which stands on no page ------------------------------------------------------
 
-# Labs whose last task is still to be written: this set only ever becomes smaller.
-TO_COME = {"grey", "reduction", "transpose"}
 WITH_ALONE = [name for name, lab in LABS.items() if lab.alone]
 
 
 def test_every_lab_has_a_last_task():
-    assert not TO_COME & set(WITH_ALONE), "take it out of TO_COME"
-    assert set(LABS) - set(WITH_ALONE) == TO_COME
+    assert set(WITH_ALONE) == set(LABS)
 
 
 @pytest.mark.parametrize(("name", "door"), [(name, door) for name in WITH_ALONE for door in LABS[name].doors])
@@ -390,7 +387,7 @@ def test_what_is_not_theirs_is_found_by_whatever_name(tmp_path):
         copied=HEAD + "    return x.clone()\n",
         caught=HEAD
         + "    try:\n        return x + y\n    except Exception:\n        return torch.zeros_like(x)\n",
-        numpy=HEAD + "    return torch.from_numpy(x.numpy() + y.numpy())\n",
+        by_numpy=HEAD + "    return torch.from_numpy(x.numpy() + y.numpy())\n",
         array="import numpy as np\n" + HEAD + "    return torch.from_numpy(np.add(x, y))\n",
         lists=HEAD + "    return torch.tensor([a + b for a, b in zip(x.tolist(), y.tolist())])\n",
         cached_module="from course_kernels.vector_add.problem import reference\n\n\ndef vector_add(x, y):\n"
@@ -406,7 +403,7 @@ def test_what_is_not_theirs_is_found_by_whatever_name(tmp_path):
     assert "line 5 calls torch's own operator: torch.add (aten.add.Tensor)" in actual["operator"].why
     assert "line 6 calls torch's own operator: torch.add (aten.add_.Tensor)" in actual["in_place"].why
     assert "line 6 calls torch's own operator: torch.add" in actual["caught"].why
-    assert "line 5 takes the numbers out of torch with Tensor.numpy()" in actual["numpy"].why
+    assert "line 5 takes the numbers out of torch with Tensor.numpy()" in actual["by_numpy"].why
 
 
 def test_what_is_theirs_is_let_through(tmp_path):
@@ -653,6 +650,48 @@ def test_what_a_student_holds_must_not_grow_with_the_inputs(tmp_path):
     ]
 
 
+def test_a_program_has_few_numbers_before_it_at_once(tmp_path):
+    text = OTHER_DOORS.replace("minutes = 1", "minutes = 1\nat_once = 3").replace("N=1", "N=3")
+    text = text.replace(
+        '"numpy.ndarray.sum"]', '"numpy.ndarray.sum", "numpy.ndarray.T", "numpy.where"]'
+    ).replace('refuse = ["numpy.add"]', "")
+    head = "import numpy as np\n\n\ndef vector_add(x, y):\n"
+    blocks = """    for program in range(-(-len(x) // 3)):
+        i = program * 3 + np.arange(3)
+        i = i[i < len(x)]
+        z[i] = x[i] - (-y[i])
+    return z
+"""
+    room = "    z = np.full(len(x), np.nan, dtype=x.dtype)\n"
+    actual = graded(
+        tmp_path,
+        load_lab(make_lab(tmp_path, text)),
+        blocks=head + room + blocks,
+        positions=head + room + "    everywhere = np.arange(len(x)) < 4\n" + blocks,
+        views=head + room + "    x, y = x[:].T, np.asarray(y.reshape(-1))\n" + blocks,
+        one_by_one=head + room + "    for i in range(len(x)):\n        z[i] = x[i] - (-y[i])\n    return z\n",
+        whole=head + "    return x - (-y)\n",
+        in_place=head + room + "    np.subtract(x, y, out=z)\n" + blocks,
+        written=head + room + "    z[:] = x\n" + blocks,
+        filled=head + room + "    z[:] = 0.0\n" + blocks,
+        read=head + room + "    x[np.arange(len(x))]\n" + blocks,
+        reduced=head + room + "    x.sum()\n" + blocks,
+        chosen=head + room + "    np.where(True, x, 0.0)\n" + blocks,
+        copied=head + room + "    x = np.array(x)\n" + blocks,
+        built_in=head + room + "    sum(x)\n" + blocks,
+        from_a_list=head + "    return np.array([x[i] - (-y[i]) for i in range(len(x))])\n",
+        caught=head + room + "    try:\n        z[:] = x\n    except Exception:\n        pass\n" + blocks,
+    )
+
+    assert {name: verdict.found for name, verdict in actual.items()} == {
+        **dict.fromkeys(actual, "holds too much"),
+        **dict.fromkeys(("blocks", "positions", "views", "one_by_one"), "right"),
+    }
+    assert actual["whole"].text.splitlines()[0] == (
+        "refused on N=5 float32: holds too much: line 5 works on 5 numbers in one step, and 3 is the most"
+    )
+
+
 def test_other_ways_to_walk_along_the_tiles_are_right_too(tmp_path):
     lab = LABS["flash_attention"]
     answer = lab.snapshot("numpy", len(lab.stages)).read_text()
@@ -768,7 +807,7 @@ def test_the_labs_are_listed(capsys):
 
     lines = capsys.readouterr().out.splitlines()
     assert any(
-        line.split()[1:] == ["first_kernel", "25", "min", "triton,", "cuda", *line.split()[6:]]
+        line.split()[1:] == ["first_kernel", "25", "min", "triton,", "cuda,", "numpy", *line.split()[7:]]
         for line in lines
     )
     assert lines[-1] == "start one:  nox -s lab -- NAME        check it:  nox -s grade -- NAME"
@@ -785,13 +824,16 @@ def test_the_labs_are_listed(capsys):
         ),
         (
             ["grade", "first_kernel", "notes.txt"],
-            "notes.txt: first_kernel takes first_kernel.py, first_kernel.cu",
+            "notes.txt: first_kernel takes first_kernel.py, first_kernel.cu, first_kernel_numpy.py",
         ),
         (
             ["grade", "first_kernel", "a.py", "--door", "mojo"],
-            "first_kernel has no door 'mojo'; it has triton, cuda",
+            "first_kernel has no door 'mojo'; it has triton, cuda, numpy",
         ),
-        (["lab", "first_kernel", "--door", "mojo"], "first_kernel has no door 'mojo'; it has triton, cuda"),
+        (
+            ["lab", "first_kernel", "--door", "mojo"],
+            "first_kernel has no door 'mojo'; it has triton, cuda, numpy",
+        ),
         (
             ["lab", "first_kernel", "--stage", "9"],
             "first_kernel has no stage 9; it has 1 to 4, and 0 is the starter",
@@ -998,6 +1040,7 @@ def test_a_wrong_lab_toml_is_one_line(tmp_path, old, new, said):
 
 
 FULL = OTHER_DOORS.replace("minutes = 1", "minutes = 1\nseconds = 2\nmagnify = 3\nlongest = 4\ntime = 'N=9'")
+FULL = FULL.replace("longest = 4", "longest = 4\nat_once = 6")
 FULL = FULL.replace("[doors.numpy]", 'fixed = ["M"]\nbeside = "gemm.x"\n[doors.numpy]')
 FULL = FULL.replace('"dtype=float32,N=1", "dtype=float32,N=5"', '"M=2,N=1", "M=2,N=5"')
 FULL = FULL.replace('prints = ""', 'prints = " p "\non_gpu = " g "').replace('type = ""', 'type = " t "')
@@ -1016,14 +1059,14 @@ def test_a_lab_toml_is_read_word_for_word_and_what_it_leaves_out_is_nothing(tmp_
         ("dtype=float32,N=1", "dtype=float32,N=5"),
     ]
     on_gpu = dict.fromkeys(e, ("",) * 4)
-    rest = [0, (), 0, "", "", ("a", "b", "c"), ("d",), e, on_gpu, e, (Stage("e", "", e, e),) * 3]
+    rest = [0, (), 0, 0, "", "", ("a", "b", "c"), ("d",), e, on_gpu, e, (Stage("e", "", e, e),) * 3]
     assert lab == Lab(path.parent, *said, *lists, *rest)
 
     path.write_text(FULL)
     lab, p, typed = load_lab(path), dict.fromkeys(e, "p"), dict.fromkeys(e, "t")
     said[6], lists[2] = 2, ("M=2,N=1", "M=2,N=5")
-    rest[:5] = [3, ("M",), 4, "N=9", "gemm.x"]
-    rest[7:] = [
+    rest[:6] = [3, ("M",), 4, 6, "N=9", "gemm.x"]
+    rest[8:] = [
         p,
         dict.fromkeys(e, ("g",) * 4),
         {"numpy": "because", "python": ""},
@@ -1048,7 +1091,7 @@ STAGE = (
 TIMED = ("minutes = 1", 'minutes = 1\ntime = "N=9"')
 KNOWN = (
     "name, title, page, minutes, task, not_yours, problem, entry, seconds, allow, refuse, try, magnify, fixed, "
-    "longest, time, beside, hints, rubric, doors, stage, alone"
+    "longest, at_once, time, beside, hints, rubric, doors, stage, alone"
 )
 
 
@@ -1074,6 +1117,8 @@ KNOWN = (
         ([("minutes = 1", "minutes = 1\nlongest = 8")], []),
         ([("minutes = 1", "minutes = 1\nlongest = 8"), ("numpy]", "triton]"), TIMED],
          ["`longest` is for a door numpy"]),
+        ([("minutes = 1", "minutes = 1\nat_once = 8"), ("numpy]", "triton]"), TIMED],
+         ["`at_once` is for a door numpy"]),
         ([("minutes = 1", 'minutes = 1\nfixed = ["dtype"]')], []),
         ([("minutes = 1", 'minutes = 1\nfixed = ["dtype", "M"]')],
          ["`fixed`: M is not one and the same in all of `try`"]),
