@@ -571,10 +571,9 @@ print("n after copied(n), after shared(n):     ", *second_name[3:].tolist())
 # %%
 refused("""
 __device__ void clear(float (&d)[4]) { d[0] = 0.0f; }
-extern "C" __global__ void too_long(float *y) {
+extern "C" __global__ void too_long() {
   float d[8] = {};
   clear(d);
-  y[0] = d[0];
 }
 """)
 
