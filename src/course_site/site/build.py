@@ -43,17 +43,24 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
         if subprocess.run(command, cwd=root, env=environment).returncode:
             raise BuildFailed("the build failed, see above")
         from course_site.pages import bibliography
+        from course_site.site.course import settings
         from course_site.site.kept import SEEN
         from course_site.site.links import check
 
         sources = root / "docs" / "bibliography.toml"
         SEEN.read(root)
-        wrong = check(new, bibliography.load(sources) if sources.exists() else ())
+        keys = bibliography.load(sources) if sources.exists() else ()
+        wrong = check(new, keys, sums=slug is None or slug == settings(root)["reference"])
         if wrong:
             for line in _once(wrong):
                 print(f"  {line}", file=sys.stderr)
             typed = sum("typed number" in line for line in wrong)
-            counts = [(len(wrong) - typed, "broken link"), (typed, "typed number")]
+            sums = sum("printed sum" in line for line in wrong)
+            counts = [
+                (len(wrong) - typed - sums, "broken link"),
+                (typed, "typed number"),
+                (sums, "wrong sum"),
+            ]
             raise BuildFailed(" and ".join(f"{n} {what}{'s' * (n != 1)}" for n, what in counts if n))
         SEEN.write(root)
         _swap(new, root / "site", scratch / "old")
