@@ -405,7 +405,9 @@ record(ends={f"bits{bits}": quantity(rows) for bits, rows in ends.items()})
 WEIGHTS = 69_501_714_432  # the receipt of L1
 USERS, QUERY_HEADS = 32, 64
 PEAK, BANDWIDTH = sheet.peak_tflops["bf16"] * 1e12, sheet.bandwidth_gb_per_s * 1e9
-PAIR = 4 * D * QUERY_HEADS * LAYERS  # operations of a token that looks at one: q·k, p·v
+PAIR = (
+    4 * D * QUERY_HEADS * LAYERS
+)  # operations of a token that looks at one: q·k, p·v
 TRAFFIC = {  # tokens in the cache already, new ones in, out
     "chat": (0, 300, 500),
     "report": (0, 30_000, 300),
@@ -428,7 +430,9 @@ def decode(users, first, out):
     for length in range(first + 1, first + out + 1):
         operations = users * (2 * WEIGHTS + PAIR * length)
         cache = users * token_bytes * length
-        whole += max(operations / PEAK, (BYTES * WEIGHTS + cache) / BANDWIDTH) / users
+        whole += (
+            max(operations / PEAK, (BYTES * WEIGHTS + cache) / BANDWIDTH) / users
+        )
         of_cache += cache / BANDWIDTH / users
     return whole, of_cache
 
