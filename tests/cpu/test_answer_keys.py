@@ -287,3 +287,29 @@ def test_a_preflight_runs_the_kernels_of_its_demo(demo):
     wanted = set(loop[1].split()[-1:]) if loop else kernels_of(demo.command)
 
     assert kernels_of(demo.preflight) == wanted
+
+
+# --- W6: an hour for everybody --------------------------------------------------------------------------
+
+
+def test_everybody_speaks_in_the_hour_of_talks():
+    steps = [step for step in load_sessions(ROOT)["w6"].steps() if step.title.startswith("Talks")]
+    runs = []  # talks may go on from one step into the next, and not across a break
+    for step in steps:
+        if runs and runs[-1][-1].end == step.start:
+            runs[-1].append(step)
+        else:
+            runs.append([step])
+    lengths = [sum(step.minutes for step in run) for run in runs]
+    rows = tables(section(prose("w6_frontier.py"), "### An hour for everybody"))[0]
+
+    assert [int(row[0]) for row in rows] == [6, 12, 20]
+    for people, talks, minutes, *_ in rows:
+        count, each = int(re.findall(r"\d+", talks)[-1]), int(minutes.split(":")[0])
+        rooms = 1 if "one room" in talks else 2
+        assert rooms * count >= int(people)
+        assert sum(length // each for length in lengths) >= count
+    for people, _, _, _, talks, minutes, _ in rows[1:]:
+        assert 2 * int(talks) >= int(people)  # in pairs
+        assert sum(length // int(minutes.split(":")[0]) for length in lengths) >= int(talks)
+    assert sum(lengths) == 40
