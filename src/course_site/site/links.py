@@ -134,6 +134,8 @@ class _Site:
             page = _PageOf(words=None if name.startswith(_FILLED) else Words())
             page.feed(path.read_text(encoding="utf-8", errors="replace"))
             page.close()
+            if page.words:
+                page.words.flush()  # what no element closes
             self.pages[path] = page
         return self.pages[path]
 
