@@ -658,7 +658,7 @@ def test_a_build_takes_the_place_of_the_site(with_mkdocs, monkeypatch):
     [
         ("PLANTED_EXIT", "1", "docs: the build failed, see above; site/ is as it was"),
         ("PLANTED_LINK", '<a href="nowhere.html">x</a>', "docs: 1 broken link; site/ is as it was"),
-        ("PLANTED_LINK", "3 × 2 = 7", "docs: 1 wrong sum; site/ is as it was"),
+        ("PLANTED_LINK", "<p>3 × 2 = 7</p>", "docs: 1 wrong sum; site/ is as it was"),
         (
             "PLANTED_LINK",
             '<a href="nowhere.html">x</a><p>3 × 2 = 7</p>',
