@@ -157,8 +157,9 @@ record(strip=strip)
 # The cook's bit is the round, j // 4, modulo 2; the crew's is the other one, `^ 1` in the file. A fresh ticket stands at 0, so the crew that names 1 does not
 # wait in the first round: the trays are free. In every later round the flip that it waits for is the one in the line above.
 #
-# Then let one of them name 0 for ever. The cook is let through at tile 4, since the bit stands at 1 from tile 0 on: she cooks the old crate again, and the sum is
-# wrong without a word. The crew that names 0 at tile 0 waits for a cook who waits for the crew: the card stands still.
+# Then let one of them name 0 for ever. If the cook comes to tile 4 before the crate does, the bit still stands at 1 and she is let through: she cooks the old crate
+# again, and the sum is wrong without a word. If the crate is there, the bit is 0 again, and she waits for a flip that waits for her. The crew that names 0 at tile 0
+# waits for a cook who waits for the crew. In both the card stands still.
 #
 # /// callout | teaching
 # A cluster is a few blocks that are guaranteed to run at the same time in one corner of the card, and one crew may deliver one crate to all of

@@ -382,7 +382,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 #
 # ### An hour for everybody
 #
-# The talks have 40 minutes: 12 and 12 before the third break, 8 and 8 after it. One after the other, twenty people would have two minutes each, which is no talk. So
+# The talks have 40 minutes: 12 and 12 before the third break, 8 and 8 after it, and a last one for sheet zero. One after the other, twenty people would have two minutes each, which is no talk. So
 # they speak in two rooms at once, each with a chair, a projector and a watch. The second chair is a mentor of another week, or whoever has spoken at a
 # meeting before. With one room only, pairs speak: two works on one subject, or one that reads the other's.
 #

@@ -258,7 +258,9 @@ def test_a_bit_that_stands_still_does_what_w2_says():
 
     assert played(right_crew, right_cook, slow=3)[:2] == ([], "done")
     assert played(right_cook, right_cook)[:2] == ([], "stands still")  # a crew without `^ 1`
-    assert played(right_crew, lambda j: 0, slow=3)[0][:1] == [4]  # a cook who names 0 for ever
+    # A cook who names 0 for ever, before the crate has come and after.
+    assert played(right_crew, lambda j: 0, slow=3)[0][:1] == [4]
+    assert played(right_crew, lambda j: 0)[1] == "stands still"
 
 
 # --- preflights -----------------------------------------------------------------------------------------
@@ -312,4 +314,4 @@ def test_everybody_speaks_in_the_hour_of_talks():
     for people, _, _, _, talks, minutes, _ in rows[1:]:
         assert 2 * int(talks) >= int(people)  # in pairs
         assert sum(length // int(minutes.split(":")[0]) for length in lengths) >= int(talks)
-    assert sum(lengths) == 40
+    assert 40 <= sum(lengths) <= 41  # and a minute for sheet zero
