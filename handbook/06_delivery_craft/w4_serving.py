@@ -509,7 +509,7 @@ record(
 #
 # /// callout | click
 # On the page of L1 a grid of 8192 × 8192 meets one reader, and then sixteen, in fp32. Sixteen times the arithmetic. The time goes from
-# {{ l1.jobs.readers1.us:.0f }} µs to {{ l1.jobs.readers16.us:.0f }} µs: a factor of {{ l1.jobs.readers16.us / l1.jobs.readers1.us:.2f }}. Fifteen people ate
+# {{ l1.jobs.readers1.us:.1f }} µs to {{ l1.jobs.readers16.us:.1f }} µs: a factor of {{ l1.jobs.readers16.us / l1.jobs.readers1.us:.2f }}. Fifteen people ate
 # almost for nothing.
 # ///
 #

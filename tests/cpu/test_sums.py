@@ -29,6 +29,9 @@ RIGHT = [
     "½ × 7 = 3.5",
     "2 · e⁻² + 1 = 1.27",
     r"\(1 + 1024/64 = 17\)",
+    "40.3 GB that became 4.4 GB, a factor of 9.2, forward and backward",
+    "from 93.6 µs to 137.4 µs: a factor of 1.47.",
+    "500 µs against 2 ms, a factor of 4",
 ]
 WRONG = [
     ("So 4 + 8/16 = 4.4 bits.", "4 + 8/16 = 4.4 bits", "4.5"),
@@ -42,6 +45,7 @@ WRONG = [
     ("2 × 4 + 1 = 10", "2 × 4 + 1 = 10", "9"),
     ("10 / 3 = 3.4", "10 / 3 = 3.4", "3.33333"),
     ("5 = 2 + 2", "5 = 2 + 2", "5"),
+    ("from 94 µs to 137 µs: a factor of 1.47.", "94 µs to 137 µs: a factor of 1.47", "1.457"),
 ]
 # Not made of printed numbers alone, or no sum at all.
 NO_SUMS = [

@@ -1,8 +1,8 @@
 """Printed sums, done again with the digits that are printed: a reader with a pencil must come to what stands there.
 
-Sums are `a × b = c`, chains of them, and *a times b is c*. Only the last printed digit of the result may be rounded;
-behind a word such as *about* it may be off by one. Units say no more than by how many zeros the two sides may differ.
-Whatever is not made of printed numbers alone, such as `4·N² = 36`, is left alone.
+Sums are `a × b = c`, chains of them, *a times b is c*, and *a against b, a factor of c*. Only the last printed digit of
+the result may be rounded; behind a word such as *about* it may be off by one. Units say no more than by how many zeros
+the two sides may differ. Whatever is not made of printed numbers alone, such as `4·N² = 36`, is left alone.
 """
 
 from __future__ import annotations
@@ -28,6 +28,11 @@ _SPOKEN_SIGNS = {"times": "*", "plus": "+", "minus": "-", "divided by": "/"}
 # What is divided by a second is one unit, and no division.
 _UNIT = re.compile(
     r"(?:[KMGT]i?B|[kMGTP]?FLOPS?|[kMGTP]?FLOPs?|B|bits?|bytes?|[kMG]Hz|[nµm]?s|[mk]?W)(?:/(?:s|B|byte|tick|ms))?(?![\w²³])"
+)
+_WITH_UNIT = rf"{_NUMBER.pattern})(?: ?{_UNIT.pattern})?"
+_FACTOR = re.compile(
+    rf"(?P<one>(?<![\w.]){_WITH_UNIT} (?:to|against|that became|became|over) (?P<other>{_WITH_UNIT}[,:]? a factor of "
+    rf"(?P<about>about )?(?P<factor>{_NUMBER.pattern})(?![\d.]*[\w×·])"
 )
 _SCALED = re.compile(r"[kKMGTPnµm](?!\b)")  # a unit with a thousand, or a thousandth, before it
 _BYTES = re.compile(r"[KMGT]i?B|B$|bytes?")
@@ -98,6 +103,14 @@ def _sums(text: str) -> Iterator[tuple[str, float, bool]]:
             continue
         found = text[left.tokens[0].start : right.tokens[-1].end]
         yield found, left.value, _agree(left, right, about or token.text == "≈")
+    for match in _FACTOR.finditer(text):
+        one, other, factor = (_number(match[name], match.start(name)) for name in ("one", "other", "factor"))
+        if one.value and other.value:
+            units = [token for token in tokens if match.start() <= token.start < match.end("other")]
+            quotients = (one.value / other.value, other.value / one.value)
+            told = _Side(factor.value, [factor])
+            agrees = any(_agree(_Side(value, units), told, bool(match["about"])) for value in quotients)
+            yield match[0], max(quotients), agrees
 
 
 def _is_shared(tokens: list[_Token], right: _Side) -> bool:
