@@ -672,11 +672,11 @@ record(
 #
 # | M | floor, µs | it waits for |
 # |---:|---:|---|
-# | 1 | {{ least.m1:.1f}} | bytes |
-# | 64 | {{ least.m64:.1f}} | bytes |
-# | 4096 | {{ least.m4096:.1f}} | cooks |
+# | 1 | {{ least.m1:.2f}} | bytes |
+# | 64 | {{ least.m64:.2f}} | bytes |
+# | 4096 | {{ least.m4096:.2f}} | cooks |
 #
-# Sixty-four times the work of the first, and {{ least.m64 / least.m1:.3f}} times its floor. That the clock follows, two recorded runs say: one reader and sixteen in
+# Sixty-four times the work of the first, and its floor moves from {{ least.m1:.2f}} µs to {{ least.m64:.2f}} µs: a factor of {{ least.m64 / least.m1:.3f}}. That the clock follows, two recorded runs say: one reader and sixteen in
 # fp32 [in L1](../../docs/lectures/l1_what_a_gpu_is.py#the-first-roofline), {{ l1.jobs.readers1.us:.0f}} and {{ l1.jobs.readers16.us:.0f}} µs, on the slope; and the multiply of 8192
 # [in L6](../../docs/lectures/l6_tensor_cores.py#the-climb), under the flat roof. *Two kernels, or one* stands recorded
 # [in L3](../../docs/lectures/l3_memory.py#do-it-while-you-hold-it), at the size of the demo, with all three lines.

@@ -43,14 +43,14 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
         if subprocess.run(command, cwd=root, env=environment).returncode:
             raise BuildFailed("the build failed, see above")
         from course_site.pages import bibliography
-        from course_site.site.course import settings
         from course_site.site.kept import SEEN
         from course_site.site.links import check
 
         sources = root / "docs" / "bibliography.toml"
         SEEN.read(root)
         keys = bibliography.load(sources) if sources.exists() else ()
-        wrong = check(new, keys, sums=slug is None or slug == settings(root)["reference"])
+        # Whoever measured just now is not stopped by how his digits happen to round; who commits them builds again.
+        wrong = check(new, keys, sums=slug is None)
         if wrong:
             for line in _once(wrong):
                 print(f"  {line}", file=sys.stderr)

@@ -160,7 +160,7 @@ def check(site: Path, keys: Collection[str] = (), *, sums: bool = True) -> list[
 
     Args:
         keys: of the bibliography; a sentence that cites one speaks of somebody else's number.
-        sums: do the printed sums again. Their digits are chosen for the reference edition.
+        sums: do the printed sums again. Their digits are chosen for the records that are committed.
     """
     if not (site / "index.html").is_file():
         return [f"{site}: there is no index.html: build the site first"]
