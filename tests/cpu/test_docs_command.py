@@ -680,7 +680,7 @@ def test_a_failed_build_leaves_the_site_as_it_was(with_mkdocs, monkeypatch, caps
 
 def test_who_has_just_measured_is_not_stopped_by_a_sum(with_mkdocs, monkeypatch):
     monkeypatch.setenv("PLANTED_LINK", "<p>3 × 2 = 7</p>")
-    with pytest.raises(build.BuildFailed, match="^1 wrong sum$"):
+    with pytest.raises(build.BuildFailed, match=r"^1 wrong sum$"):
         docs.build(with_mkdocs, None)
     docs.build(with_mkdocs, "nvidia-h200")
     assert "3 × 2 = 7" in (with_mkdocs / "site/index.html").read_text()
