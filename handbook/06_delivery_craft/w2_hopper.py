@@ -30,7 +30,7 @@
 #
 # /// figure | docs/assets/figures/hopper_kitchen.svg
 # alt: >-
-#   A kitchen in which the work is split. The delivery crew, TMA, only fetches: whole tiles from the pantry to the counter, which is
+#   A kitchen in which the work is split. The delivery crew, TMA, only fetches: whole tiles from the pantry to the tray, which is
 #   shared memory. Two warpgroups of cooks only cook, with WGMMA. Tickets, the mbarriers, say "full" to the cooks and "free" to the
 #   crew. Below, two timelines: cooks who also fetch wait for every tile; with a crew the fetching slides under the cooking.
 # ///
@@ -130,7 +130,7 @@ record(strip=strip)
 # %% [markdown]
 # ## Three words, with their numbers
 #
-# **TMA.** In our own [`wgmma` kernel](../../docs/lectures/l6_tensor_cores.py#wgmma-leave-it-on-the-tray) all 256 threads carry, in pieces of 16
+# **TMA.** In our own [`wgmma` kernel](../../docs/lectures/l6_tensor_cores.py#wgmma-leave-it-in-shared-memory) all 256 threads carry, in pieces of 16
 # bytes. A pair of tiles is (128 + 256) × 64 numbers of two bytes. That is 3072 pieces, 12 for each thread, and an address for each of them. The copy
 # engine takes an order from *one* thread for a whole block of a tensor of up to five dimensions, swizzles it on the way, puts zeros past the edge,
 # and turns the ticket when it has come.
@@ -209,7 +209,7 @@ record(
 # |---|---|---|
 # | `HGMMA.64x256x16`, {{ sheet.orders:.0f }} times | why that often? | the tile is 64 deep, one order takes 16 |
 # | `gdesc[UR…]` | where are A and B? | on the tray: a descriptor tells where, nobody carries |
-# | `.tnspB` | what is done to B? | it lies row by row; the mill reads it turned, nobody turned it before |
+# | `.tnspB` | what is done to B? | it lies row by row; the tensor core reads it turned, nobody turned it before |
 # | `R24` … | where are the sums? | 128 registers of each of 128 threads: 64 × 256 |
 # | `gsb0`, on the last one only | why only there? | *commit*: a ticket for the four of them |
 # | `LDGSTS…128`, {{ sheet.pieces:.0f }} times | whose tile is it? | one that comes later: {{ sheet.pieces:.0f }} × 256 threads × 16 bytes = 48 KiB |
@@ -291,7 +291,7 @@ record(
 # nothing else. Then show the wall behind it. At 8192 the same kernel is ahead by only 1.5 % [^shankhdhar2024]. The card runs into its power limit,
 # and a better kernel makes it warmer, not quicker.
 #
-# Ours, too. cuBLAS had its mills at work in {{ l6.tensor.cublas.busy:.2%}} of the ticks and reached {{ l6.climb.cublas.of_peak:.2%}} of peak. The
+# Ours, too. cuBLAS had its tensor cores at work in {{ l6.tensor.cublas.busy:.2%}} of the ticks and reached {{ l6.climb.cublas.of_peak:.2%}} of peak. The
 # sheet counts on 1830 MHz [^lockwood-h100], so the clock must have been near {{ l6.climb.cublas.of_peak:.2%}} ÷ {{ l6.tensor.cublas.busy:.2%}} × 1830 = about
 # {{ l6.climb.cublas.of_peak / l6.tensor.cublas.busy * l6.sheet.mhz:.0f}} MHz.
 
