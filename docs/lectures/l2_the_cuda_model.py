@@ -840,7 +840,7 @@ record(
 # cost for each word, with PyTorch's price from the table? How many words a second is that at most, even on a GPU that
 # takes no time at all?
 # /// answer
-# 80 × 12 = 960 orders, at {{ order.torch.us:.1f }} µs each {{ 960 * order.torch.us / 1000:.1f }} ms a word. So at most
+# 80 × 12 = 960 orders: 960 × {{ order.torch.us:.2f }} µs = {{ 960 * order.torch.us / 1000:.1f }} ms a word. So at most about
 # {{ 1000000 / (960 * order.torch.us):.0f }} words a second, whatever the GPU can do. Engines that serve models
 # fight this bill: fewer kernels, by fusing, and fewer orders, by what comes next.
 # ///

@@ -1262,9 +1262,9 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # ///
 #
 # /// claim | tensor.cublas.busy > max(0.85, tensor.wmma.busy, tensor.mma_sync.busy) and climb.cublas.of_peak < 0.9 and tensor.cuda_cores.clock > max(tensor.wmma.clock, tensor.mma_sync.clock) and min(tensor.wmma.clock, tensor.mma_sync.clock) > tensor.cublas.clock and wide.cublas.power_w > 500
-# **And the best of them?** The library's tensor cores are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and still it has only
-# {{ climb.cublas.of_peak:.0%}} of the data sheet. It is not idle. It has *fewer ticks*. The sheet counts on 1830 MHz [^lockwood-h100]; with tensor cores as busy as
-# that, {{ climb.cublas.of_peak:.0%}} means some {{ climb.cublas.of_peak / tensor.cublas.busy * sheet.mhz:.0f}} MHz. And the profiler counts
+# **And the best of them?** The library's tensor cores are at work in {{ tensor.cublas.busy:.2%}} of the ticks, and still it has only
+# {{ climb.cublas.of_peak:.2%}} of the data sheet. It is not idle. It has *fewer ticks*. The sheet counts on 1830 MHz [^lockwood-h100]; with tensor cores as busy as
+# that, {{ climb.cublas.of_peak:.2%}} ÷ {{ tensor.cublas.busy:.2%}} × 1830 = about {{ climb.cublas.of_peak / tensor.cublas.busy * sheet.mhz:.0f}} MHz. And the profiler counts
 # ticks and time, so it knows the clock: {{ tensor.cuda_cores.clock:.0f }} MHz for the kernel on the CUDA cores,
 # {{ tensor.wmma.clock:.0f }} for WMMA, {{ tensor.mma_sync.clock:.0f }} for `mma.sync`, {{ tensor.cublas.clock:.0f }} for the library. Of these
 # four, the one that leaves the tensor cores alone has the highest clock, and the one with the busiest ones the lowest. (The profiler lets

@@ -75,6 +75,69 @@ record(
 # of them. Ask: "Is it the same B at the next k?"
 
 # %% [markdown]
+# ### Two numbers in one register
+#
+# A register holds 32 bits, so one number of fp32, or **two of bf16, packed**: the first in the low half, the second in the high half. A load of 16 bytes brings
+# four numbers of fp32 in four registers, or eight of bf16 in the same four. Do one register by hand before step 6. A bf16 number is the upper half of the
+# fp32 number: 1.5 is 3FC0 0000, so 3FC0. −2 is C000 0000, so C000. The two of them in a register: C000 3FC0.
+#
+# Somebody will say: half the bytes, so half the work. Ask: what is *one call*? There are two roads.
+#
+# - **Take them apart.** The low one is shifted up by 16 bits, of the high one the lower half is wiped out: a call each. Then multiply and add in fp32, as before.
+# - **Leave them packed.** One call multiplies two pairs and adds to two sums [^ptx-isa]. But the sums are bf16 as well, eight bits long.
+#
+# /// predict | Add up ones in bf16, one after the other. Where does the sum stop?
+# It never does · 255 · 256 · 65 504
+# /// reveal
+# At {{ pack.stuck:.0f}}. The next number that bf16 has is 258; 257 lies in the middle and goes to the even one, which is 256 again. A sum over 4096 steps of k
+# is no place for eight bits.
+# ///
+
+# %%
+import numpy as np
+
+
+def bf16(x):
+    """The nearest number of bf16, ties to even, as 16 bits."""
+    bits = int(np.float32(x).view(np.uint32))
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+
+
+def widened(half):
+    """The 16 bits of a bf16 number as fp32: they are its upper half."""
+    return float(np.uint32(half << 16).view(np.float32))
+
+
+register = bf16(-2.0) << 16 | bf16(1.5)
+low, high = widened(register & 0xFFFF), widened(register >> 16)
+print(f"1.5 and -2 packed: {register:X}; taken apart: {low}, {high}")
+
+total = 0.0
+while widened(bf16(total + 1.0)) != total:
+    total = widened(bf16(total + 1.0))
+print(f"ones added up in bf16 stop at {total:.0f}")
+
+reads, _ = by_hand(8, 8)
+loads = reads // 8  # eight numbers in one load
+apart, packed = 64 + loads + reads, 64 // 2 + loads
+print(
+    f"the square, taken apart: 64 of {apart} calls multiply; packed: 32 of {packed}"
+)
+record(
+    pack={
+        "stuck": quantity(total),
+        "apart": quantity(apart),
+        "packed": quantity(packed),
+    }
+)
+
+# %% [markdown]
+# By the rule of the four hands, for the square of 8 × 8: taken apart 64 of {{ pack.apart:.0f}} calls multiply, fewer than the 64 of {{ wide.calls:.0f}} in fp32. Packed it would be
+# 32 of {{ pack.packed:.0f}}, each for two, and sums that nobody wants. Our kernel in bf16 takes the numbers apart once, on their way to the tray, and from there
+# on is the fp32 kernel: half the bytes in the hall, and the same calls at the stove. It makes {{ l5.half.ours.tflops / l5.ladder.warp_tiles.tflops:.2f }} times the
+# multiply-adds that its model makes in fp32.
+
+# %% [markdown]
 # ## In production today
 #
 # /// callout | production
@@ -132,6 +195,7 @@ record(
 # - what a call is, and why every other call costs a multiply-add;
 # - the register tile, in four stages, from three numbers on paper to the square;
 # - three steps as diffs, each with the counter that must move, foretold;
+# - two numbers of bf16 in one register, what taking them apart costs, and why a packed sum is no way out;
 # - the three factors of percent of peak: clock, calls used, share.
 #
 # **Where this leads.** The students' page: [the top of the ladder](../../docs/lectures/l5_the_top_of_the_ladder.py). Next:

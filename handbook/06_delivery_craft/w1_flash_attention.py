@@ -268,6 +268,22 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # What percent of peak? {{ w1.flash.n16384.of_peak:.0%}} for the loop in Triton at N = 16384, {{ w1.cudnn.n16384.of_peak:.0%}} for cuDNN,
 # {{ w1.specialised.n16384.of_peak:.0%}} for ours with specialists.
 #
+# ### What may turn round on another card
+#
+# Know before they ask which of your sentences are about attention and which about this card. The ones about attention hold anywhere: the four numbers and
+# their wrong slips, room from N² to N, 1 + N/d by hand, the order in which the grader complains. These are about the card:
+#
+# | you say | it hangs on | it may turn round when |
+# |---|---|---|
+# | you lose in fp32 | the fp32 ridge, peak ÷ bandwidth: near 14 on an H200, left of the 32 of the square | the ridge lies above 32: then the plain recipe waits for bytes, and theirs may win |
+# | the loop wins in bf16 | the bf16 ridge: near 206, right of what the plain recipe does | the tensor cores are slow for their bandwidth: the win shrinks, with the ridge, to little |
+# | the counter agrees with the pencil | a square larger than L2 | short sequences or a large L2: part of the square never goes down to HBM |
+# | the tensor cores rest while EXP runs | Hopper's tensor cores against its exponentials | the tensor cores are slower: EXP is a smaller part of the turn |
+# | cuDNN is ahead, ours with specialists next | library version and capability 9.0 | another card: PyTorch takes another engine, and our specialists refuse |
+#
+# So divide before the session: the peaks and the bandwidth of your own card. [What other GPUs will show](other_gpus.py#four-quotients-decide) does it
+# for any card. If the first line turns round, swap the two speeches: *you carry less, and here that is enough*.
+#
 # /// callout | demo
 # Two commands, both on the map with their waits: *theirs against PyTorch* in fp32, *the same loop on tensor cores* in bf16. Start each one
 # **before** you ask for guesses. No GPU in the room: show [the recorded race](../../docs/workshops/w1_flash_attention.py#and-the-clock), and say whose

@@ -141,6 +141,26 @@ record(strip=strip)
 # **Roles.** Our repository has one kernel in which they are written out: `attention/k04_specialised`. Print `_produce` and `_steps`, two pages. Every
 # `mbarrier.wait` is somebody looking at a ticket, every `arrive` and `expect` somebody turning one.
 #
+# ### A bit that flips
+#
+# A ticket is used again in every round, so *full* alone would not do: full of which tile? Each ticket therefore keeps one bit, its **phase**. It begins at 0
+# and flips whenever the ticket is turned, that is, when all whom it counts have come. Who waits names a bit, and goes on as soon as the ticket's is
+# another. Four trays; tray 0 takes tiles 0, 4, 8 and 12. Let one student be the bit: an arm up is 1.
+#
+# | tile | *free*: the crew names | its bit flips | who flips it | *full*: the cook names | its bit flips | who flips it |
+# |---:|:-:|:-:|---|:-:|:-:|---|
+# | 0 | 1, does not wait | 0 → 1 | the cooks, done with tile 0 | 0 | 0 → 1 | the copy engine, tile 0 is there |
+# | 4 | 0 | 1 → 0 | the cooks, done with tile 4 | 1 | 1 → 0 | the copy engine, tile 4 is there |
+# | 8 | 1 | 0 → 1 | the cooks, done with tile 8 | 0 | 0 → 1 | the copy engine, tile 8 is there |
+# | 12 | 0 | 1 → 0 | the cooks, done with tile 12 | 1 | 1 → 0 | the copy engine, tile 12 is there |
+#
+# The cook's bit is the round, j // 4, modulo 2; the crew's is the other one, `^ 1` in the file. A fresh ticket stands at 0, so the crew that names 1 does not
+# wait in the first round: the trays are free. In every later round the flip that it waits for is the one in the line above.
+#
+# Then let one of them name 0 for ever. If the cook comes to tile 4 before the crate does, the bit still stands at 1 and she is let through: she cooks the old crate
+# again, and the sum is wrong without a word. If the crate is there, the bit is 0 again, and she waits for a flip that waits for her. The crew that names 0 at tile 0
+# waits for a cook who waits for the crew. In both the card stands still.
+#
 # /// callout | teaching
 # A cluster is a few blocks that are guaranteed to run at the same time in one corner of the card, and one crew may deliver one crate to all of
 # them. Up to 8 blocks on any card that has clusters, up to 16 on this one if you ask [^nvidia-hopper-tuning]. If a student says *neighbouring SMs*: they share a corner (a GPC), nothing is said of
@@ -189,13 +209,18 @@ record(
 # |---|---|---|
 # | `HGMMA.64x256x16`, {{ sheet.orders:.0f }} times | why that often? | the tile is 64 deep, one order takes 16 |
 # | `gdesc[UR…]` | where are A and B? | on the tray: a descriptor tells where, nobody carries |
+# | `.tnspB` | what is done to B? | it lies row by row; the tensor core reads it turned, nobody turned it before |
 # | `R24` … | where are the sums? | 128 registers of each of 128 threads: 64 × 256 |
 # | `gsb0`, on the last one only | why only there? | *commit*: a ticket for the four of them |
 # | `LDGSTS…128`, {{ sheet.pieces:.0f }} times | whose tile is it? | one that comes later: {{ sheet.pieces:.0f }} × 256 threads × 16 bytes = 48 KiB |
+# | `.E.BYPASS` | past what? | past L1: the piece goes straight onto the tray |
+# | `P0` … `P6` behind a copy | what does it ask? | is this piece of the matrix there? Past the edge zeros are laid instead |
 # | `LDGDEPBAR` | what is closed here? | the group of these copies |
 # | `DEPBAR.LE SB0` | who waits, for what? | this thread, for its own older copies |
 # | `BAR.SYNC` | who waits, for whom? | everybody, for everybody |
+# | `WARPGROUP.ARRIVE` | who waits? | nobody: it says that the sums in `R24` … may now be written, a *fence* |
 # | `WARPGROUP.DEPBAR.LE gsb0, 0x1` | for all products? | for all but the one just ordered |
+# | `BRA`, with `@!P0` before it | where to, and when not? | up to the first line; not when the last tile is done |
 #
 # Of the three arrows that start at a wait, two leave the sheet at its upper edge: my copies and the product before belong to an earlier round. The third,
 # from `BAR.SYNC`, goes to everybody. That is why a loop is drawn as a ring.
@@ -266,15 +291,16 @@ record(
 # nothing else. Then show the wall behind it. At 8192 the same kernel is ahead by only 1.5 % [^shankhdhar2024]. The card runs into its power limit,
 # and a better kernel makes it warmer, not quicker.
 #
-# Ours, too. cuBLAS had its mills at work in {{ l6.tensor.cublas.busy:.0%}} of the ticks and reached {{ l6.climb.cublas.of_peak:.0%}} of peak. Divide: the
-# clock must have been near {{ l6.climb.cublas.of_peak / l6.tensor.cublas.busy * l6.sheet.mhz:.0f}} MHz, and the sheet counts on 1830 [^lockwood-h100].
+# Ours, too. cuBLAS had its tensor cores at work in {{ l6.tensor.cublas.busy:.2%}} of the ticks and reached {{ l6.climb.cublas.of_peak:.2%}} of peak. The
+# sheet counts on 1830 MHz [^lockwood-h100], so the clock must have been near {{ l6.climb.cublas.of_peak:.2%}} ÷ {{ l6.tensor.cublas.busy:.2%}} × 1830 = about
+# {{ l6.climb.cublas.of_peak / l6.tensor.cublas.busy * l6.sheet.mhz:.0f}} MHz.
 
 # %% [markdown]
 # ## The sentence of the day
 #
 # /// callout | say
-# "The formula is the same. The numbers are the same. The instruction in the middle is the same. You do not get past the library at mathematics. You get past
-# it at *logistics*: a crew that never waits for the cooks, and cooks who never wait for the crew."
+# "The formula is the same. The numbers are the same. The instruction in the middle is the same. You don't beat cuBLAS at math [^shankhdhar2024]. You beat it at
+# logistics." Then, slowly: "A crew that never waits for the cooks, and cooks who never wait for the crew."
 # ///
 #
 # ## What they will believe
@@ -282,7 +308,8 @@ record(
 # - *"There must be a cleverer formula."* There is none in this. Point at the sheet: the same `HGMMA` everywhere.
 # - *"More warps hide more."* Here two groups of cooks take three quarters of an SM's registers. One is too few: it spills. A third finds no room.
 # - *"An asynchronous copy is fast."* It is as slow as before. It is only that nobody stands beside it.
-# - *A wait that asks for the wrong turn of a ticket.* The card stands still for good. There is no error message. Keep
+# - *A wait that names the wrong bit of a ticket.* Either it waits for a flip that never comes, and the card stands still for good; or it does not wait at
+#   all, and a tile is used that is not there. Neither has an error message. For the first keep
 #   [the page of mishaps](../../docs/when_it_goes_wrong.py#it-never-ends) open.
 # - *"Triton has no TMA."* Count `UTMALDG`. What it does not have is a warp of its own for fetching.
 #

@@ -46,7 +46,7 @@
 # /// predict | From how many rows on does this layer wait for the cooks?
 # A handful · some dozens · some hundreds · thousands. Ask the room, too, and keep the tally.
 # /// reveal
-# From {{ cross:.0f}} rows on. The ridge is {{ ridge:.0f}} operations a byte; a few more rows are needed, because the rows have bytes of their own.
+# From {{ cross:.0f}} rows on. The ridge is {{ peak:.0f}} ÷ {{ bandwidth:.1f}} = {{ ridge:.0f}} operations a byte; a few more rows are needed, because the rows have bytes of their own.
 # ///
 
 # %%
@@ -64,6 +64,16 @@ def intensity(M):
     return 2 * M * N * K / (BYTES * (M * K + N * K + M * N))
 
 
+def floor(M):
+    """Seconds that no kernel can go below: the higher of the two roofs."""
+    operations = 2 * M * N * K
+    carried = operations / intensity(M)
+    return max(
+        operations / (sheet.peak_tflops["bf16"] * 1e12),
+        carried / (sheet.bandwidth_gb_per_s * 1e9),
+    )
+
+
 for M in (1, 4, 16, 64, 256, 1024, 4096):
     waits = "bytes" if intensity(M) < ridge else "cooks"
     print(f"M = {M:5d}   {intensity(M):8.1f} operations a byte   waits for {waits}")
@@ -73,9 +83,12 @@ while intensity(M) < ridge:  # the first M to the right of the ridge
     M += 1
 
 record(
+    peak=quantity(sheet.peak_tflops["bf16"], "TFLOP/s", of="tensor:bf16"),
+    bandwidth=quantity(sheet.bandwidth_gb_per_s / 1000, "TB/s", of="hbm"),
     ridge=quantity(ridge, "FLOP/B"),
     cross=quantity(M),
     row={f"m{M}": quantity(intensity(M)) for M in (1, 64, 4096)},
+    least={f"m{M}": quantity(1e6 * floor(M), "us") for M in (1, 64, 4096)},
 )
 
 # %% [markdown]
@@ -243,6 +256,7 @@ record(
 #     h = x + r
 #     tl.store(h_ptr + row * N + n, h, mask=mask)
 #     # --- the first half ends here; h is still in the hand ---
+#     h = h.to(tl.float32)  # fp16 ends at 65 504
 #     mean = tl.sum(h * h) / N  # by N, not by BLOCK
 #     w = tl.load(w_ptr + n, mask=mask, other=0.0)
 #     y = h / tl.sqrt(mean + eps) * w
@@ -258,24 +272,53 @@ record(
 #
 #
 # device = "cuda" if torch.cuda.is_available() else "cpu"
-# for N in (1000, 1024):
-#     x, r = torch.randn(2, 5, N, device=device)
-#     w = torch.randn(N, device=device)
+# for dtype, times, N in (
+#     (torch.float32, 1, 1000),
+#     (torch.float32, 1, 1024),
+#     (torch.float16, 1, 1000),
+#     (torch.float16, 10, 1000),
+# ):
+#     x, r = (times * torch.randn(2, 5, N, device=device)).to(dtype)
+#     w = torch.randn(N, device=device).to(dtype)
 #     h, y = add_rmsnorm(x, r, w)
-#     print("h is x + r:", torch.equal(h, x + r))
-#     H = x.double() + r.double()
+#     H = h.double()
 #     truth = H / torch.sqrt((H * H).mean(1, keepdim=True) + 1e-6) * w.double()
-#     print(N, "worst error:", (y - truth).abs().max().item())
+#     worst = ((y - truth).abs().max() / truth.abs().max()).item()
+#     print(dtype, "times", times, N, "h is x + r:", torch.equal(h, x + r), "worst error:", worst)
 # ```
 #
 # With a GPU: `python my_labs/add_rmsnorm.py`. Without one: `TRITON_INTERPRET=1 python my_labs/add_rmsnorm.py`, in the environment that the grader
 # made (`.nox/grade/bin/python`). A laptop where Triton does not install takes `fused` from the cell above, which is the same kernel with a
-# loop in place of a grid. We ran it in the interpreter; both sizes agree with float64 to the last digits of fp32.
+# loop in place of a grid. The course's tests take this text, run it in the interpreter, and hold all four lines against float64: in fp32 the errors lie in
+# the last digits, in fp16 below a thousandth.
 #
 # /// callout | teaching
-# The planted mistake is `/ BLOCK`. Do not warn them. N = 1024 passes and N = 1000 fails, and the two lines on their screen say more
-# about ragged sizes than you can.
+# Two mistakes are planted, and you warn of neither. `/ BLOCK`: N = 1024 passes and N = 1000 fails, and the two lines on their screen say more about ragged sizes
+# than you can. And the squares in fp16: the third line passes, in the fourth the inputs are ten times as large, and every y is 0. Ask: *how large may a
+# sum of a thousand squares be, in fp16?* A number near 14 has the square 200, and a thousand of those are past 65 504. So: square and add up in fp32,
+# store in fp16. (NVIDIA's and everybody's norms do that. On the way in and out the bytes are the same.)
 # ///
+#
+# Who is behind at minute 110 gets this file instead, `add_rmsnorm_planted.py`, and hunts. The launcher and the check are those from above. It has one fault,
+# the second.
+#
+# ```python
+# @triton.jit
+# def add_rmsnorm_kernel(x_ptr, r_ptr, w_ptr, h_ptr, y_ptr, N, eps, BLOCK: tl.constexpr):
+#     row = tl.program_id(0).to(tl.int64)
+#     n = tl.arange(0, BLOCK)
+#     mask = n < N
+#     x = tl.load(x_ptr + row * N + n, mask=mask, other=0.0)
+#     r = tl.load(r_ptr + row * N + n, mask=mask, other=0.0)
+#     h = x + r
+#     tl.store(h_ptr + row * N + n, h, mask=mask)
+#     mean = tl.sum(h * h) / N
+#     w = tl.load(w_ptr + n, mask=mask, other=0.0)
+#     y = h / tl.sqrt(mean.to(tl.float32) + eps) * w
+#     tl.store(y_ptr + row * N + n, y, mask=mask)
+# ```
+#
+# There *is* a conversion in it, one line too late: what has overflowed stays so. That is the usual way to write this mistake.
 #
 # ### Slips of paper: the coach and the bus
 #
@@ -340,7 +383,7 @@ for bits, rows in ends.items():
 record(ends={f"bits{bits}": quantity(rows) for bits, rows in ends.items()})
 
 # %% [markdown]
-# {{ ends.bits16:.0f}}, {{ ends.bits8:.0f}} and {{ ends.bits4:.0f}}. The authors of MARLIN, a kernel for four-bit weights and 16-bit arithmetic, report close to
+# {{ ends.bits16:.0f}} rows for 2 bytes, {{ ends.bits16:.0f}} ÷ 2 = {{ ends.bits8:.0f}} for 1, {{ ends.bits16:.0f}} ÷ 4 = about {{ ends.bits4:.0f}} for ½. The authors of MARLIN, a kernel for four-bit weights and 16-bit arithmetic, report close to
 # the full factor of four up to 16 to 32 rows, and a gain that shrinks by 64 to 128, and is still there [^frantar2025]. A pencil forecast and a measurement by
 # somebody else, on another card, and the same shape. (With 8-bit weights *and* 8-bit arithmetic the flat roof rises as well, and the ridge in
 # rows is back where it was.)
@@ -348,44 +391,96 @@ record(ends={f"bits{bits}": quantity(rows) for bits, rows in ends.items()})
 # %% [markdown]
 # ### Who pays: three kinds of traffic
 #
-# Minute 67 asks who pays the bill. Have an answer that is a count. A model of the size in [L1](../../docs/lectures/l1_what_a_gpu_is.py#the-receipt), in bf16, as if it and its cache
-# fitted on one H200, with 32 users in each step of decode. Prefill at the roof of arithmetic, decode at the roof of bytes, each user's share. These are *floors*: no real
-# server reaches them, and it is their order that you need.
+# Minute 67 asks who pays the bill. Have an answer that is a count. A model of the size in [L1](../../docs/lectures/l1_what_a_gpu_is.py#the-receipt), in bf16, on
+# one H200 as if it fitted, with 32 users in each step of decode. Four things are paid for:
+#
+# - **prefill, the weights**: 2 operations for each weight and token; or their bytes, once, if the prompt is short;
+# - **prefill, attention**: each token looks at all before it, 4 operations for each of 128 numbers of 64 query heads in 80 layers: it grows with the *square*;
+# - **decode, the weights**: their bytes, once for a step, shared by the 32;
+# - **decode, the cache**: all that *this* user has said and heard, fetched for every token, and shared with nobody.
+#
+# These are *floors*, at the roofs of the data sheet: no real server reaches them, and it is their order that you need.
 
 # %%
 WEIGHTS = 69_501_714_432  # the receipt of L1
-USERS = 32
+USERS, QUERY_HEADS = 32, 64
 PEAK, BANDWIDTH = sheet.peak_tflops["bf16"] * 1e12, sheet.bandwidth_gb_per_s * 1e9
-TRAFFIC = {  # tokens in, tokens out
-    "chat": (300, 500),
-    "report": (30_000, 300),
-    "agent": (8_000 + 200, 400),
-    "agent_cached": (200, 400),  # the preface is in the cache already
+PAIR = (
+    4 * D * QUERY_HEADS * LAYERS
+)  # operations of a token that looks at one: q·k, p·v
+TRAFFIC = {  # tokens in the cache already, new ones in, out
+    "chat": (0, 300, 500),
+    "report": (0, 30_000, 300),
+    "agent": (0, 8_200, 400),
+    "agent_cached": (8_000, 200, 400),
 }
 
+
+def prefill(cached, new):
+    """Seconds at the higher of the two roofs, and those of attention's operations."""
+    pairs = new * cached + new * (new + 1) // 2  # back to the first, and to itself
+    operations = 2 * WEIGHTS * new + PAIR * pairs
+    carried = BYTES * WEIGHTS + token_bytes * (cached + new)
+    return max(operations / PEAK, carried / BANDWIDTH), PAIR * pairs / PEAK
+
+
+def decode(users, first, out):
+    """Seconds of one user's share of `out` steps, and those of fetching the cache."""
+    whole = of_cache = 0.0
+    for length in range(first + 1, first + out + 1):
+        operations = users * (2 * WEIGHTS + PAIR * length)
+        cache = users * token_bytes * length
+        whole += (
+            max(operations / PEAK, (BYTES * WEIGHTS + cache) / BANDWIDTH) / users
+        )
+        of_cache += cache / BANDWIDTH / users
+    return whole, of_cache
+
+
 floors = {}
-for kind, (tokens_in, tokens_out) in TRAFFIC.items():
-    prefill = 2 * WEIGHTS * tokens_in / PEAK
-    decode = tokens_out * 2 * WEIGHTS / BANDWIDTH / USERS
-    floors[kind] = {"prefill": prefill, "decode": decode}
-    print(f"{kind:13s} prefill {prefill:6.3f}   decode, one share {decode:6.3f}")
+for kind, (cached, new, out) in TRAFFIC.items():
+    of_prompt, attention = prefill(cached, new)
+    share, cache = decode(USERS, cached + new, out)
+    floors[kind] = {
+        "prefill": of_prompt,
+        "attention": attention,
+        "decode": share,
+        "cache": cache,
+        "alone": decode(1, cached + new, out)[0],
+    }
+    print(
+        f"{kind:13s} prefill {of_prompt:6.3f}, attention {attention:6.3f}   "
+        f"decode, one share {share:6.3f}, its cache {cache:6.3f}"
+    )
 record(
     floor={
-        kind: {phase: quantity(time, "s") for phase, time in both.items()}
-        for kind, both in floors.items()
-    }
+        kind: {part: quantity(time, "s") for part, time in parts.items()}
+        for kind, parts in floors.items()
+    },
+    # what the four sums on the sheet are made of, in milliseconds
+    ms={
+        "thousand_in": quantity(1e6 * 2 * WEIGHTS / PEAK, "ms"),
+        "square": quantity(1e3 * PAIR * 1000**2 / 2 / PEAK, "ms"),
+        "share": quantity(1e3 * BYTES * WEIGHTS / BANDWIDTH / USERS, "ms"),
+        "thousand_kept": quantity(1e3 * token_bytes * 1000 / BANDWIDTH, "ms"),
+    },
+    reports=quantity(USERS * token_bytes * (30_000 + 300), "B"),
 )
 
 # %% [markdown]
-# | traffic | tokens in | tokens out | prefill, s | decode, one of 32 shares, s |
-# |---|---:|---:|---:|---:|
-# | chat | 300 | 500 | {{ floor.chat.prefill:.2f}} | {{ floor.chat.decode:.2f}} |
-# | a question on a long report | 30 000 | 300 | {{ floor.report.prefill:.2f}} | {{ floor.report.decode:.2f}} |
-# | an agent with its preface | 8 200 | 400 | {{ floor.agent.prefill:.2f}} | {{ floor.agent.decode:.2f}} |
-# | the same, preface still in the cache | 200 | 400 | {{ floor.agent_cached.prefill:.2f}} | {{ floor.agent_cached.decode:.2f}} |
+# For the pencil, with T thousand tokens in: prefill takes {{ ms.thousand_in:.0f}} ms × T and {{ ms.square:.1f}} ms × T² of attention. A token of decode takes
+# {{ ms.share:.2f}} ms for the weights, one of 32 shares, and {{ ms.thousand_kept:.3f}} ms for each thousand tokens in the cache.
+#
+# | traffic | tokens in | tokens out | prefill, s | of it attention, s | decode, one of 32 shares, s | of it cache, s | decode alone, s |
+# |---|---:|---:|---:|---:|---:|---:|---:|
+# | chat | 300 | 500 | {{ floor.chat.prefill:.2f}} | {{ floor.chat.attention:.2f}} | {{ floor.chat.decode:.2f}} | {{ floor.chat.cache:.2f}} | {{ floor.chat.alone:.1f}} |
+# | a question on a long report | 30 000 | 300 | {{ floor.report.prefill:.2f}} | {{ floor.report.attention:.2f}} | {{ floor.report.decode:.2f}} | {{ floor.report.cache:.2f}} | {{ floor.report.alone:.1f}} |
+# | an agent with its preface | 8 200 | 400 | {{ floor.agent.prefill:.2f}} | {{ floor.agent.attention:.2f}} | {{ floor.agent.decode:.2f}} | {{ floor.agent.cache:.2f}} | {{ floor.agent.alone:.1f}} |
+# | the same, preface still in the cache | 200 | 400 | {{ floor.agent_cached.prefill:.2f}} | {{ floor.agent_cached.attention:.2f}} | {{ floor.agent_cached.decode:.2f}} | {{ floor.agent_cached.cache:.2f}} | {{ floor.agent_cached.alone:.1f}} |
 #
 # So: chat is decode, the report is prefill, and the agent turns over with one question, *is the preface still there?* The other number that turns it is the users in a
-# step: with one user instead of 32 every decode column is 32 times as large.
+# step: alone, even the report is decode. More users share the weights, and never the cache: look at the report, where the cache is the larger part of each
+# decoded token. And 32 such reports have {{ reports / 1e9:.0f}} GB of it, which no one card holds; pages decide how many users there can be.
 
 # %% [markdown]
 # ## In production today
@@ -414,7 +509,7 @@ record(
 #
 # /// callout | click
 # On the page of L1 a grid of 8192 × 8192 meets one reader, and then sixteen, in fp32. Sixteen times the arithmetic. The time goes from
-# {{ l1.jobs.readers1.us:.0f }} µs to {{ l1.jobs.readers16.us:.0f }} µs: a factor of {{ l1.jobs.readers16.us / l1.jobs.readers1.us:.2f }}. Fifteen people ate
+# {{ l1.jobs.readers1.us:.1f }} µs to {{ l1.jobs.readers16.us:.1f }} µs: a factor of {{ l1.jobs.readers16.us / l1.jobs.readers1.us:.2f }}. Fifteen people ate
 # almost for nothing.
 # ///
 #
@@ -447,6 +542,7 @@ record(
 # - *"Decode is slow because its matrix is small."* The grid is the same. Only the rows are few.
 # - *"Paging makes attention quicker."* It makes room. Room makes rows. Rows make use of what was fetched anyway.
 # - *"It saves padding."* Reservation and gaps, not padding.
+# - *"fp16 is fine, it passed."* At one size of input. Ten times as large, and the squares overflow: add up in fp32.
 # - *"Query heads."* The cache is counted by key heads: eight here, not 64.
 # - *"Ten trips to four, so I know the time."* You know the bytes. Say *forecast* every time.
 # - *"Four bits, so a quarter of the wait."* Up to some dozens of rows. After that the cooks are what you wait for.
@@ -494,8 +590,16 @@ record(
 # | E | 900 | | | |
 # | F | 1500 | | | |
 #
-# Block tables of A and B, when page numbers 7, 2, 5, 0, 4, 9, 1, 3, 8, 6 are handed out in this order: ____. Box 3: chat 300 in, 500 out; a long report 30 000 in,
-# 300 out; an agent 8 200 in, 400 out. *Prefill* or *decode*? Which number would turn it?
+# Block tables of A and B, when page numbers 7, 2, 5, 0, 4, 9, 1, 3, 8, 6 are handed out in this order: A ____, B ____.
+#
+# Box 3. Prefill: {{ ms.thousand_in:.0f}} ms × thousands in + {{ ms.square:.1f}} ms × their square. Decode, for each token out: {{ ms.share:.2f}} ms +
+# {{ ms.thousand_kept:.3f}} ms × thousands in the cache.
+#
+# | traffic | in | out | prefill | decode | which is larger? | which number would turn it? |
+# |---|---|---|---|---|---|---|
+# | chat | 300 | 500 | | | | |
+# | a long report | 30 000 | 300 | | | | |
+# | an agent | 8 200 | 400 | | | | |
 #
 # ***Receipt*.** In units of one tensor:
 #
@@ -510,6 +614,72 @@ record(
 # | **one kernel** | | | |
 #
 # Foot: three guesses for the race, three times, one word on why.
+#
+# ### The answer key
+#
+# For you, not to print with the rest. The course's tests work it out again from what the sheets give.
+#
+# ***Rows*, front.** Ridge: {{ peak:.0f}} ÷ {{ bandwidth:.1f}} = {{ ridge:.0f}}. The line falls between 64 and 256.
+#
+# | M | operations | bytes | operations a byte | of the ridge |
+# |---:|---:|---:|---:|---|
+# | 1 | 134 217 728 | 134 250 496 | 1.0 | left |
+# | 16 | 2 147 483 648 | 134 742 016 | 15.9 | left |
+# | 64 | 8 589 934 592 | 136 314 880 | 63.0 | left |
+# | 256 | 34 359 738 368 | 142 606 336 | 240.9 | right |
+# | 1024 | 137 438 953 472 | 167 772 160 | 819.2 | right |
+# | 4096 | 549 755 813 888 | 268 435 456 | 2048.0 | right |
+#
+# ***Rows*, back.** {{ ends.bits16:.0f}}, {{ ends.bits8:.0f}}, {{ ends.bits4:.0f}}.
+#
+# ***Pages*.** Box 1: 2 × 80 × 8 × 128 × 2 bytes = 327 680 bytes; 40 GB ÷ 327 680 bytes = about 122 000 tokens. Box 2:
+#
+# | request | tokens | empty of 2048 | pages | empty in pages |
+# |---|---:|---:|---:|---:|
+# | A | 37 | 2 011 | 3 | 11 |
+# | B | 100 | 1 948 | 7 | 12 |
+# | C | 250 | 1 798 | 16 | 6 |
+# | D | 512 | 1 536 | 32 | 0 |
+# | E | 900 | 1 148 | 57 | 12 |
+# | F | 1500 | 548 | 94 | 4 |
+# | **all** | 3 299 | 8 989 | 209 | 45 |
+#
+# Empty: {{ empty.reserved:.1%}} of what is reserved, {{ empty.page16:.1%}} of the pages. Block tables: A 7, 2, 5; B 0, 4, 9, 1, 3, 8, 6. B's 100 tokens need seven
+# pages, since 6 × 16 = 96; the seventh holds 4. Token 36 of A lies on page 5, at place 4; token 99 of B on page 6, at place 3.
+#
+# Box 3: chat, decode; report, prefill; agent, prefill, and decode once its preface is in the cache. [The table](#who-pays-three-kinds-of-traffic) has the
+# seconds. What would turn them: users in a step, tokens out, a preface kept.
+#
+# ***Receipt*.**
+#
+# | operator | in | out | in the file of the chapter |
+# |---|---:|---:|---|
+# | h = x + r | 2 | 1 | `tl.load` of x and r; `tl.store` of h |
+# | h² | 1 | 1 | gone: h is still in the hand |
+# | mean of each row | 1 | 0 | gone; what it writes is a crumb |
+# | × 1/√ | 1 | 1 | gone |
+# | × w | 1 | 1 | w is a crumb; `tl.store` of y |
+# | **together** | 6 | 4 | 10 |
+# | **one kernel** | 2 | 2 | 4 |
+#
+# The quotient: 10 ÷ 4 = 2.5. *Slips*, at minute 152: coach {{ ride.coach.steps:.0f}} steps and {{ ride.coach.empty:.0f}} empty seats, bus
+# {{ ride.bus.steps:.0f}} steps and {{ ride.bus.empty:.0f}}. *Patients*: A pages, B more rows or shorter weights, C fusion.
+#
+# ### If the card fails
+#
+# Both demos have something to show without it. For *one row, 64 rows, 4096 rows* show the floors of its three runs: what the sheet of the card allows, and
+# the room's own quotients beside it.
+#
+# | M | floor, µs | it waits for |
+# |---:|---:|---|
+# | 1 | {{ least.m1:.2f}} | bytes |
+# | 64 | {{ least.m64:.2f}} | bytes |
+# | 4096 | {{ least.m4096:.2f}} | cooks |
+#
+# Sixty-four times the work of the first, and its floor moves from {{ least.m1:.2f}} µs to {{ least.m64:.2f}} µs: a factor of {{ least.m64 / least.m1:.3f}}. That the clock follows, two recorded runs say: one reader and sixteen in
+# fp32 [in L1](../../docs/lectures/l1_what_a_gpu_is.py#the-first-roofline), {{ l1.jobs.readers1.us:.0f}} and {{ l1.jobs.readers16.us:.0f}} µs, on the slope; and the multiply of 8192
+# [in L6](../../docs/lectures/l6_tensor_cores.py#the-climb), under the flat roof. *Two kernels, or one* stands recorded
+# [in L3](../../docs/lectures/l3_memory.py#do-it-while-you-hold-it), at the size of the demo, with all three lines.
 
 # %% [markdown]
 # ## The minutes
@@ -532,7 +702,7 @@ record(
 # - prefill and decode as one number, M, and where the ridge falls between them;
 # - the weight of a token in the cache, and six requests reserved or in pages;
 # - the one line that makes a kernel paged, and the rubbish in the last page;
-# - a fused add + RMSNorm, in two halves, with its receipt and its planted mistake;
+# - a fused add + RMSNorm, in two halves, with its receipt and its two planted mistakes;
 # - batches as coach and bus, and short weights with the M at which they stop helping;
 # - two sentences about serving that need the word *sometimes*.
 #

@@ -9,7 +9,7 @@
 # # Teaching W6: the frontier finale
 #
 # After this page you can correct your own board of W4 by one word, and prove it; show a draft being verified, with a formula and a run that agree;
-# quote the most misquoted figures of the field as they stand in their sources; and chair two dozen proud and nervous people through an hour of talks.
+# quote the most misquoted figures of the field as they stand in their sources; and give twenty proud and nervous people an hour in which each of them speaks.
 #
 # You need this page and [the map of the three hours](../05_the_frontier/w6_map.md). The session has no new kernel. Its artifact is one page in the
 # capstone worklog, the **verdict page**: what the machine got right, and how you know.
@@ -262,7 +262,7 @@ record(fast={f"p{p}": quantity(n) for p, n in shares.items()})
 
 # %%
 numbers = 64 * 256 * 256
-SMS = 132  # of an H200; an L40S has a few more
+SMS = sheet.multiprocessors.count  # of an H200; an L40S has a few more
 record(
     autopsy={
         "numbers": quantity(numbers),
@@ -377,9 +377,26 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../05_the_frontier/w6_map.md) has every step; breaks stand at minutes 50, 110 and 155. Hour three has room for eight talks of five minutes. With more, let
-# pairs speak, or hang the worklogs on the wall and walk. If you are late at minute 60, drop the formula: the run says the same. If you are late at
+# [The map](../05_the_frontier/w6_map.md) has every step; breaks stand at minutes 50, 110 and 149. If you are late at minute 60, drop the formula: the run says the same. If you are late at
 # minute 120, you may not take it from the talks. Take it from the loop, which they can draw at home.
+#
+# ### An hour for everybody
+#
+# The talks have 40 minutes: 12 and 12 before the third break, 8 and 8 after it, and a last one for sheet zero. One after the other, twenty people would have two minutes each, which is no talk. So
+# they speak in two rooms at once, each with a chair, a projector and a watch. The second chair is a mentor of another week, or whoever has spoken at a
+# meeting before. With one room only, pairs speak: two works on one subject, or one that reads the other's.
+#
+# | people | two rooms: talks in each | minutes for a talk | together | one room, in pairs: talks | minutes for a talk | together |
+# |---:|---:|---|---|---:|---|---|
+# | 6 | one room is enough: 6 | 6: 5 to talk, 1 to ask | 6 × 6 = 36 | each alone, as on the left | — | — |
+# | 12 | 6 | 6: 5 to talk, 1 to ask | 6 × 6 = 36 | 6 | 6: 5 to talk, 1 to ask | 6 × 6 = 36 |
+# | 20 | 10 | 4: 3 to talk, 1 to ask | 10 × 4 = 40 | 10 | 4: 3 to talk, 1 to ask | 10 × 4 = 40 |
+#
+# The map's steps hold for 6 minutes as well: two talks before each change of what to listen for, so 2 + 2 + 2 = 6. What is left over, 40 − 36 = 4 minutes, belongs to the change
+# of cables. Above twenty, pairs in two rooms: 24 people are 12 pairs, six in a room, six minutes each.
+#
+# Nobody hears the other room. So each chair brings its rows and the best loss it heard, and at minute 170 all of it goes onto one leaderboard; the worklogs lie
+# open there, to be read on the way out.
 #
 # The score sheet, five lines, one point each, and a loss that is explained scores as high as a win:
 #
@@ -405,7 +422,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # - propose and verify, by a run, by a formula, and with three words to show that nothing is lost;
 # - fast₀, fast₁, fast₂ on ten kernels, and the long form of six famous figures;
 # - one record explained, two losses beside it, and a cheat that only physics caught;
-# - a hundred and eighty minutes at the end of which everybody has judged eight kernels and been judged kindly once.
+# - a hundred and eighty minutes at the end of which everybody has judged the kernels of a room and been judged kindly once.
 #
 # **Where this leads.** Back to the beginning, with the next cohort: [the receipt](../../docs/lectures/l1_what_a_gpu_is.py#the-receipt). Before it:
 # [teaching W5](w5_blackwell.py) and [teaching W4](w4_serving.py).

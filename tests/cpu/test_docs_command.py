@@ -658,6 +658,12 @@ def test_a_build_takes_the_place_of_the_site(with_mkdocs, monkeypatch):
     [
         ("PLANTED_EXIT", "1", "docs: the build failed, see above; site/ is as it was"),
         ("PLANTED_LINK", '<a href="nowhere.html">x</a>', "docs: 1 broken link; site/ is as it was"),
+        ("PLANTED_LINK", "<p>3 × 2 = 7</p>", "docs: 1 wrong sum; site/ is as it was"),
+        (
+            "PLANTED_LINK",
+            '<a href="nowhere.html">x</a><p>3 × 2 = 7</p>',
+            "docs: 1 broken link and 1 wrong sum; site/ is as it was",
+        ),
     ],
 )
 def test_a_failed_build_leaves_the_site_as_it_was(with_mkdocs, monkeypatch, capsys, name, value, said):
@@ -670,6 +676,14 @@ def test_a_failed_build_leaves_the_site_as_it_was(with_mkdocs, monkeypatch, caps
     assert list((with_mkdocs / ".cache").iterdir()) == []
     monkeypatch.delenv(name)
     assert docs.main([], with_mkdocs) == 0
+
+
+def test_who_has_just_measured_is_not_stopped_by_a_sum(with_mkdocs, monkeypatch):
+    monkeypatch.setenv("PLANTED_LINK", "<p>3 × 2 = 7</p>")
+    with pytest.raises(build.BuildFailed, match=r"^1 wrong sum$"):
+        docs.build(with_mkdocs, None)
+    docs.build(with_mkdocs, "nvidia-h200")
+    assert "3 × 2 = 7" in (with_mkdocs / "site/index.html").read_text()
 
 
 def test_a_swap_that_fails_puts_the_old_site_back(tmp_path):

@@ -1,4 +1,4 @@
-"""The last look at a built site: links, anchors, assets from other hosts, notebooks, and numbers that somebody typed.
+"""The last look at a built site: links, anchors, assets from other hosts, notebooks, typed numbers, and printed sums.
 
 Needs no browser and no network. Run it by hand with `python -m course_site.site.links site`.
 """
@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from course_site.pages.plain_text import without_code
-from course_site.site.seen import Words, typed_numbers
+from course_site.site.seen import Words, typed_numbers, wrong_sums_of
 
 # Where a tag names something the browser fetches by itself; <a href> it only follows when asked.
 _FETCHED = {
@@ -134,6 +134,8 @@ class _Site:
             page = _PageOf(words=None if name.startswith(_FILLED) else Words())
             page.feed(path.read_text(encoding="utf-8", errors="replace"))
             page.close()
+            if page.words:
+                page.words.flush()  # what no element closes
             self.pages[path] = page
         return self.pages[path]
 
@@ -153,11 +155,12 @@ class _Site:
         return None
 
 
-def check(site: Path, keys: Collection[str] = ()) -> list[str]:
+def check(site: Path, keys: Collection[str] = (), *, sums: bool = True) -> list[str]:
     """Everything broken in a built site, one line each: file, line, cause. An empty list means it holds together.
 
     Args:
         keys: of the bibliography; a sentence that cites one speaks of somebody else's number.
+        sums: do the printed sums again. Their digits are chosen for the records that are committed.
     """
     if not (site / "index.html").is_file():
         return [f"{site}: there is no index.html: build the site first"]
@@ -167,6 +170,7 @@ def check(site: Path, keys: Collection[str] = ()) -> list[str]:
         if name.endswith(".html"):
             problems += _check_page(house, name)
             problems += _check_words(house, name, keys)
+            problems += _check_sums(house, name) if sums else ()
         elif name.endswith(".css"):
             problems += _check_style(house, name)
         elif name.endswith(".ipynb"):
@@ -190,6 +194,16 @@ def _check_words(house: _Site, name: str, keys: Collection[str]) -> Iterator[str
         yield f"{name}:{line}: typed number {excerpt!r}: {why}"
     for line, mark in words.unresolved if words else ():
         yield f"{name}:{line}: {mark} stands there as it was typed: a colon behind it makes it no citation"
+
+
+def _check_sums(house: _Site, name: str) -> Iterator[str]:
+    """Sums that do not come out with the digits that stand there."""
+    words = house.page(name).words
+    for line, found, gives in wrong_sums_of(words.pieces) if words else ():
+        yield (
+            f"{name}:{line}: printed sum {found!r} does not come out, its digits give {gives}: print more digits "
+            "of what goes in, or fewer of what comes out"
+        )
 
 
 def _check_reference(house: _Site, name: str, reference: _Reference) -> str | None:

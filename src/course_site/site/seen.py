@@ -1,4 +1,4 @@
-"""What a reader sees of a built page, as plain text: the last gate for numbers that somebody typed.
+"""What a reader sees of a built page, as plain text: the last gate for numbers that somebody typed, and for sums.
 
 The page is read as HTML, after everything has been put together, so it does not matter how a number came in: by
 Markdown, an attribute, an entity, a template or a setting. Values of a record, code, drawn charts and what others are
@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from course_site.numbers.lint import BARE, CHOICE
+from course_site.numbers.sums import RAISE, wrong_sums
 from course_site.numbers.typed_numbers import FILL, HEADER_UNIT, NUMBER, RATE, TIME, in_sentence, is_excused
 from course_site.pages.plain_text import CITE, HELD, plain_words, sentences
 from course_site.site.kept import SEEN, digest
@@ -40,6 +41,7 @@ _DRAWN = frozenset(
 # What says how a sentence is held up; like those, no author writes them.
 GIVEN = frozenset({"claim", "predict", "reveal", "footnote-ref"})
 _CODE = frozenset({"code", "pre", "kbd", "samp", "math"})
+_NO_SUMS = (MADE - {"value"}) | _CODE
 _UNIT = re.compile(rf"{RATE}|{TIME}|%")
 _ENDS_IN_NUMBER = re.compile(rf"^\s*{NUMBER}\s*$")
 _BEGINS_WITH_UNIT = re.compile(
@@ -63,6 +65,7 @@ class Piece:
         kinds: the classes and tags it stands in.
         head: of a cell, what stands above its column.
         note: the key of the source that it is a note on, which cites it as long as the note is.
+        printed: the text with its values in it, and its powers raised; "" where a picture says it.
     """
 
     line: int
@@ -71,6 +74,7 @@ class Piece:
     kinds: frozenset[str]
     head: str = ""
     note: str = ""
+    printed: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ class Words:
         self.unresolved: list[tuple[int, str]] = []  # citations that stand on the page as they were typed
         self._open: list[_Open] = []
         self._words: list[str] = []
+        self._printed: list[str] = []  # the same, with the values in it
         self._line = 0
         self._heads: list[str] = []  # of the table that is open
         self._head = ""
@@ -100,9 +105,7 @@ class Words:
         """An element begins."""
         classes = frozenset(values.get("class", "").split())
         if tag in ("text", "br"):
-            self._words.append(
-                " "
-            )  # of a picture: a number and its unit may be two texts, or two lines of one
+            self._append(" ")  # of a picture: a number and its unit may be two texts, or two lines of one
         elif tag not in _IN_LINE and tag not in _DRAWN:
             self.flush()
         above = self._open[-1] if self._open else _Open("", frozenset(), False, False, None)
@@ -145,7 +148,7 @@ class Words:
         inside = self._open[-1] if self._open else None
         if not data.strip():
             if self._words:
-                self._words.append(" ")
+                self._append(" ")
         elif not inside or not inside.silent:
             if not self._words:
                 self._line = line
@@ -156,7 +159,19 @@ class Words:
                 held = not BARE.fullmatch(data)
                 if held:
                     self.pieces.append(Piece(line, data, inside.condition, inside.kinds))
-            self._words.append(HELD if held else data)
+            self._append(HELD if held else data, self._as_printed(data, inside))
+
+    def _append(self, words: str, printed: str | None = None) -> None:
+        self._words.append(words)
+        self._printed.append(words if printed is None else printed)
+
+    @staticmethod
+    def _as_printed(data: str, inside: _Open | None) -> str:
+        if inside is None:
+            return data
+        if inside.kinds & _NO_SUMS:
+            return HELD
+        return data.translate(RAISE) if "sup" in inside.kinds else data
 
     def _spoken(self, tag: str, values: dict[str, str], line: int) -> None:
         inside = self._open[-1] if self._open else None
@@ -168,7 +183,9 @@ class Words:
     def flush(self) -> None:
         """A text ends."""
         text = " ".join("".join(self._words).split())
+        printed = " ".join("".join(self._printed).split())
         self._words.clear()
+        self._printed.clear()
         if text.strip(f"{HELD} ."):
             inside = self._open[-1] if self._open else None
             kinds = inside.kinds if inside else frozenset()
@@ -176,7 +193,7 @@ class Words:
             if "th" in kinds:
                 self._head = text
             condition, note = (inside.condition, inside.note) if inside else (None, "")
-            self.pieces.append(Piece(self._line, text, condition, kinds, head, note))
+            self.pieces.append(Piece(self._line, text, condition, kinds, head, note, printed))
 
 
 def typed_numbers(pieces: list[Piece], keys: Collection[str]) -> Iterator[tuple[int, str, str]]:
@@ -213,6 +230,20 @@ def typed_numbers(pieces: list[Piece], keys: Collection[str]) -> Iterator[tuple[
             # ties a number to the next.
             if not (in_code or "svg" in piece.kinds) or _UNIT.search(excerpt):
                 yield piece.line, excerpt, why
+
+
+def wrong_sums_of(pieces: list[Piece]) -> Iterator[tuple[int, str, str]]:
+    """Line, sum and what its digits give, of every printed sum of a page that does not come out."""
+    for piece in pieces:
+        if piece.kinds & _CODE:
+            continue
+        for found, gives in _wrong_sums(piece.printed or piece.text):
+            yield piece.line, found, gives
+
+
+@functools.lru_cache(maxsize=65536)
+def _wrong_sums(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple(wrong_sums(text))
 
 
 @functools.lru_cache(maxsize=65536)  # navigation stands on every page
