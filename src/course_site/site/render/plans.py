@@ -28,9 +28,10 @@ def session(writer: Writer, block: Block) -> str:
     if session.map_page != writer.page.path.as_posix():
         raise DirectiveError(f"{session.path} names {session.map_page} as its page")
     pages = {page.path.as_posix(): page for page in writer.course.pages}
-    lab: Lab | None = None
-    with contextlib.suppress(LabError):
-        lab = find_lab(writer.course.root, session.lab) if session.lab else None
+    labs: dict[str, Lab] = {}
+    for name in session.labs:
+        with contextlib.suppress(LabError):
+            labs[name] = find_lab(writer.course.root, name)
 
     def heading(target: str) -> str | None:
         path, _, fragment = target.partition("#")
@@ -51,10 +52,12 @@ def session(writer: Writer, block: Block) -> str:
         heading=heading,
         measured=frozenset(d.name for d in session.demos if d.name not in report.unmeasured),
         taken=taken,
-        lab_section=section_of_lab(lab, pages) if lab else "",
+        labs=labs,
+        lab_section=lambda lab: section_of_lab(lab, pages),
+        source=lambda key: _source(writer, key),
     )
     writer.file = session.path
-    body = maps.markdown(session, lab, writer.page.path.parent.as_posix(), tools)
+    body = maps.markdown(session, writer.page.path.parent.as_posix(), tools)
     writer.file = writer.page.path.as_posix()
     wrong = [str(c) for c in report.complaints if c.path == session.path]
     if wrong:  # a draft: a strict build has stopped
@@ -62,6 +65,12 @@ def session(writer: Writer, block: Block) -> str:
         banner = f'<div class="banner stale"><p>This map is not finished:</p><ul>{lines}</ul></div>'
         body = f"{writer.slot(banner)}\n\n{body}"
     return div("session", body)
+
+
+def _source(writer: Writer, key: str) -> str:
+    """A source by its title, with the mark of its footnote."""
+    entry = writer.course.sources.get(key)
+    return f"[{entry.title}]({entry.url})[^{key}]." if entry else ""  # said where the map was checked
 
 
 def _board(writer: Writer, name: str, alt: str) -> str:
