@@ -21,7 +21,7 @@ _FORBIDS = re.compile(
 
 
 def in_order(steps: Sequence[Step], now: int) -> list[Step]:
-    """The steps whose cut may be proposed while the session is at step `now`, which counts from 1; first things first."""
+    """The steps still to come whose cut may be proposed at step `now`, which counts from 1; first things first."""
     order: list[Step] = []
     left = sorted((step for step in steps if step.number > now and step.cut), key=lambda step: step.priority)
     while free := next((step for step in left if not standing(step, steps, now, order)), None):

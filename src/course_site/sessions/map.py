@@ -80,6 +80,22 @@ def markdown(session: Session, folder: str, tools: Tools) -> str:
     return "\n\n".join(filter(None, _Map(session, folder, tools).parts()))
 
 
+def relinked(text: str, folder: str, heading: Callable[[str], str | None]) -> str:
+    """Markdown whose links are relative to the repository, for a page in a folder of it.
+
+    Args:
+        heading: page#anchor -> the words of that heading; None while the page is to come.
+    """
+
+    def move(match: re.Match[str]) -> str:
+        fragment = match["fragment"] or ""
+        if heading(match["target"] + fragment) is None:
+            return f"{match['words']} ({TO_COME})"
+        return f"[{match['words']}]({posixpath.relpath(match['target'], folder)}{fragment})"
+
+    return _LINK.sub(move, text)
+
+
 class _Map:
     def __init__(self, session: Session, folder: str, tools: Tools) -> None:
         self.session, self.folder, self.tools = session, folder, tools
@@ -123,8 +139,8 @@ class _Map:
         if not self.to_come:
             return ""
         rows = [
-            f"- {step.number}. {self.say(step.title)}: its heading comes with the page"
-            + (f"; until then {self.link(step.anchor)}" if step.anchor else "")
+            f"- {step.number}. {self.say(step.title)}: its heading comes with the page."
+            + (f" Until then: {self.link(step.anchor)}." if step.anchor else "")
             for step in self.to_come
         ]
         path = self.session.student_page
@@ -134,15 +150,8 @@ class _Map:
     # --- texts ------------------------------------------------------------------------------------
 
     def say(self, text: str) -> str:
-        """Markdown of the map as Markdown of the page; its links are relative to the repository."""
-
-        def move(match: re.Match[str]) -> str:
-            target = match["target"] + (match["fragment"] or "")
-            if self.tools.heading(target) is None:
-                return f"{match['words']} ({TO_COME})"
-            return f"[{match['words']}]({posixpath.relpath(match['target'], self.folder)}{match['fragment'] or ''})"
-
-        return self.tools.say(_LINK.sub(move, text)).strip()
+        """Markdown of the map as Markdown of the page."""
+        return self.tools.say(relinked(text, self.folder, self.tools.heading)).strip()
 
     def link(self, target: str) -> str:
         """A link to a heading, by its words."""
@@ -288,7 +297,8 @@ class _Map:
         room = sum(step.minutes for step in steps)
         why = f" {self.say(self.session.lab_time)}" if own and self.session.lab_time else ""
         parts = [
-            f"{'The' if own else 'Another'} lab is **{self.tools.plain(lab.title)}**, in {len(lab.stages)} stages.{where} "
+            f"{'The' if own else 'Another'} lab is **{self.tools.plain(lab.title)}**, "
+            f"in {len(lab.stages)} stages.{where} "
             f"Its steps have {room} minutes in the room; alone it takes about {lab.minutes}.{why} "
             "After each stage everybody grades, and the grader says:"
         ]

@@ -499,7 +499,7 @@ class _Reader:
             **table.texts(SESSION_TEXTS),
             **_Table(board, BOARD_TEXTS, self.wrong, "board").texts(wanted),
         )
-        if len(session.exit_headings) != len(session.exit_ticket) and (number or session.exit_headings):
+        if len(session.exit_headings) != len(session.exit_ticket):
             self.wrong(
                 "exit_headings",
                 f"has {len(session.exit_headings)} entries, and the exit ticket {len(session.exit_ticket)}: "
