@@ -76,7 +76,7 @@ class Report:
         """What is to come, in one line each."""
         for name, steps in self.to_come.items():
             session = self.sessions[name]
-            borrowed = sum(bool(step.anchor) for step in steps)
+            borrowed = sum(_elsewhere(step, session) for step in steps)
             yield (
                 f"{session.path}: {len(steps)} of {len(session.steps())} steps await their page, "
                 f"{session.student_page}; {borrowed} of them point to another page until then"
@@ -335,7 +335,7 @@ class _Checker:
             if step.anchor:
                 self.check_target(f"{step.where}, anchor", step.anchor)
         if student not in self.pages:
-            if student:
+            if student and steps:
                 self.report.to_come[session.id] = steps
             return
         for step in steps:
@@ -343,7 +343,7 @@ class _Checker:
                 self.wrong(
                     f"{step.where}, anchor", f"is missing: name the heading this step is about, {student}#…"
                 )
-        back = [step for step in steps if step.anchor and step.anchor.partition("#")[0] != student]
+        back = [step for step in steps if _elsewhere(step, session)]
         if len(back) > LOOK_BACK:
             where = ", ".join(str(step.number) for step in back)
             self.wrong(
@@ -384,6 +384,11 @@ class _Checker:
             )
         if _FORMULA.search(without_code(text)):
             self.wrong(key, "holds a formula, and the run view and the sheet have none: use plain characters")
+
+
+def _elsewhere(step: Step, session: Session) -> bool:
+    """True for a step that points to a page that is not the session's own."""
+    return step.anchor.partition("#")[0] not in ("", session.student_page)
 
 
 def _near(name: str, known: Mapping[str, object]) -> str:

@@ -69,7 +69,7 @@ def _faults_of_a_step(step: Step) -> Iterator[tuple[str, str]]:
         yield f"{step.where}, cut", "stands in the heart of the session, which is protected: take it out"
     elif not (step.cut or step.keep or step.protected or step.kind == "break"):
         yield f"{step.where}, cut", "is missing: write what to drop when late; or `keep`, if all of it stays"
-    for key, value, most in (("priority", step.priority, 99), ("saves", step.saves, step.minutes)):
+    for key, value, most in (("priority", step.priority, 99), ("saves", step.saves, max(1, step.minutes))):
         if step.cut and not 1 <= value <= most:
             means = "which cut goes first" if key == "priority" else "the minutes that it wins"
             yield f"{step.where}, {key}", f"is {value}: write {means}, 1 to {most}"

@@ -140,7 +140,7 @@ class _Map:
             return ""
         rows = [
             f"- {step.number}. {self.say(step.title)}: its heading comes with the page."
-            + (f" Until then: {self.link(step.anchor)}." if step.anchor else "")
+            + (f" Until then: {self.link(step.anchor)}." if self.tools.heading(step.anchor) else "")
             for step in self.to_come
         ]
         path = self.session.student_page
