@@ -182,7 +182,7 @@ def test_the_heart_says_so_and_a_step_what_it_keeps_and_what_they_do_who_are_not
         == 1
     )
     assert '<div class="keep"><dt>Keep</dt><dd>The slips.</dd></div>' in page
-    assert "<dt>If late, 1 minute</dt><dd>cut of 2</dd>" in page
+    assert "<dt>If late, saves 1 min</dt><dd>cut of 2</dd>" in page
     assert '<div class="remote"><dt>From afar</dt><dd>Online: a shared sheet.</dd></div>' in page
 
 

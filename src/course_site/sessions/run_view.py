@@ -212,7 +212,7 @@ def _fields(step: Plain) -> list[str]:
         for key in ("say", "board", "fingers", "remote", "exempt", "trip", "cut", "keep")
         if step[key]
     }
-    saved = f"{step['saves']} minute{'s' * (step['saves'] != 1)}"
+    late = f"If late, saves {step['saves']} min"
     check = step["check"]
     asked = f'{check["ask"]["html"]}<p class="answer">{check["answer"]["html"]}</p>' if check else ""
     named = (
@@ -224,7 +224,7 @@ def _fields(step: Plain) -> list[str]:
         ("type", "Type", _stage(step["stage"]) if step["stage"] else ""),
         ("check", "Ask", asked),
         ("trip", "Trip", text.get("trip")),
-        ("cut", f"If late, {saved}", text.get("cut")),
+        ("cut", late, text.get("cut")),
         ("keep", "Keep", text.get("keep") or KEPT * step["protected"]),
         (
             "see",
