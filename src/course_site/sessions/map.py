@@ -228,7 +228,7 @@ class _Map:
     @staticmethod
     def _turn(step: Step) -> str:
         """Which cut this is, and what it wins."""
-        return f"Cut {step.priority}, for {step.saves} minute{'s' * (step.saves != 1)}"
+        return f"Cut {step.priority}, {step.saves} minute{'s' * (step.saves != 1)}"
 
     def _check(self, step: Step) -> str:
         if step.check is None:
