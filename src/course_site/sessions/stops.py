@@ -40,6 +40,7 @@ class Road:
         exempt: the kind of step that may go without fingers, and the same in words, by session.
         waits: the id of the page that measures the waits of live demos.
         worklog_from: from this session on the homework has a line for the capstone's worklog.
+        trade: the stop from which on the words of the trade lead, or "".
     """
 
     before: tuple[str, ...] = ()
@@ -49,6 +50,7 @@ class Road:
     exempt: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     waits: str = ""
     worklog_from: str = ""
+    trade: str = ""
 
     @property
     def stops(self) -> tuple[str, ...]:
@@ -82,7 +84,7 @@ def read_road(root: Path) -> Road:
     Raises:
         PlanError: see the class.
     """
-    plan = read_plan(root, FILE, ("before", "waits", "worklog_from", "half", "kind", "boundaries", "exempt"))
+    plan = read_plan(root, FILE, ("before", "waits", "worklog_from", "trade", "half", "kind", "boundaries", "exempt"))
     before = plan.sessions("before")
     halves = [
         (half.text("title"), half.sessions("stops")) for half in plan.tables("half", ("title", "stops"))
@@ -101,7 +103,10 @@ def read_road(root: Path) -> Road:
         exempt[session] = (kind, words)
     worklog = plan.text("worklog_from")
     plan.check_session(worklog, known, "worklog_from")
-    return Road(before, tuple(halves), kinds, _boundaries(plan, kinds), exempt, plan.text("waits"), worklog)
+    trade = plan.data.get("trade", "")
+    if trade:
+        plan.check_session(trade, known, "trade")
+    return Road(before, tuple(halves), kinds, _boundaries(plan, kinds), exempt, plan.text("waits"), worklog, trade)
 
 
 def _kinds(plan: Plan, known: list[str]) -> dict[str, Kind]:
