@@ -84,7 +84,9 @@ def read_road(root: Path) -> Road:
     Raises:
         PlanError: see the class.
     """
-    plan = read_plan(root, FILE, ("before", "waits", "worklog_from", "trade", "half", "kind", "boundaries", "exempt"))
+    plan = read_plan(
+        root, FILE, ("before", "waits", "worklog_from", "trade", "half", "kind", "boundaries", "exempt")
+    )
     before = plan.sessions("before")
     halves = [
         (half.text("title"), half.sessions("stops")) for half in plan.tables("half", ("title", "stops"))
@@ -106,7 +108,9 @@ def read_road(root: Path) -> Road:
     trade = plan.data.get("trade", "")
     if trade:
         plan.check_session(trade, known, "trade")
-    return Road(before, tuple(halves), kinds, _boundaries(plan, kinds), exempt, plan.text("waits"), worklog, trade)
+    return Road(
+        before, tuple(halves), kinds, _boundaries(plan, kinds), exempt, plan.text("waits"), worklog, trade
+    )
 
 
 def _kinds(plan: Plan, known: list[str]) -> dict[str, Kind]:

@@ -88,7 +88,9 @@ def before(writer: Writer, session: Session) -> str:
         writer.file = earlier.path
         asked.append(_asked(writer, earlier, i, f"*{earlier.title}*, "))
     writer.file = writer.page.path.as_posix()
-    words = "**Bring along.** Questions of earlier sessions. Answer in your head, or on paper, before you unfold."
+    words = (
+        "**Bring along.** Questions of earlier sessions. Answer in your head, or on paper, before you unfold."
+    )
     return div("asked bring", "\n\n".join([words, *asked]))
 
 
