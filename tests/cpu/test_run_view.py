@@ -343,7 +343,8 @@ def rich_session():
 
 
 def test_the_page_word_for_word():
-    names = "name stop title about artifact data calendar links prepare preflight blocks board questions exit home others"
+    names = "name stop title about artifact data calendar links prepare preflight blocks board questions exit home"
+    names += " others"
     frame = "".join(f"{name}: %{name}%\n" for name in names.split())
     others = [rich_session(), session(id="l1", stop="L1", title='"One"'), session(id="opening", stop="")]
     page = run_page(rich_session(), frame, others)
