@@ -109,7 +109,8 @@
 # - `BLOCK: tl.constexpr` is fixed when the kernel is compiled, and it must be a power of two.
 #
 # Which one should you learn? Both. Start with the one that scares you less: Triton gets you cooking today,
-# CUDA C++ shows you every stove.
+# CUDA C++ shows you every stove. Each has a page to keep beside you:
+# [Triton for NumPy people](triton_for_numpy_people.py) and [C for Python people](c_for_python_people.py).
 
 # %% [markdown]
 # ## Run it, and check it
@@ -466,6 +467,9 @@ record(sweep=sweep)
 # commands are for the folder of the course, once you are through with [Set up](set_up.md). And know one thing of the
 # grader: it sees what you *write* past the end of a list. What you only *read* there it lets pass, so mask the
 # loads because you know better.
+#
+# Is the Triton above still a riddle? [Triton for NumPy people](triton_for_numpy_people.py) has all that this lab needs, from the launch
+# to the mask.
 #
 # /// lab | first_kernel
 # ///

@@ -22,7 +22,8 @@
 # - follow a kernel down to machine code, and hand it to autograd.
 #
 # You need Python and the first page. Where a line of C stops you, look at
-# [C for Python people](../c_for_python_people.py).
+# [C for Python people](../c_for_python_people.py); where one of Triton does, at
+# [Triton for NumPy people](../triton_for_numpy_people.py).
 
 # %% [markdown]
 # ## Who am I?

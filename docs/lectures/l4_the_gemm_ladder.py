@@ -662,7 +662,7 @@ for rung, kinds in found.items():
 # wrong, though perhaps not today: it is a race. [When it goes wrong](../when_it_goes_wrong.py) shows how to catch one.
 # ///
 #
-# You have everything to type it yourself: with tiles in Triton or in CUDA C++, from the plain sum to the third rung. It
+# You have everything to type it yourself, with tiles, in Triton, CUDA C++ or NumPy, from the plain sum to the third rung. It
 # takes about an hour. The rungs below do not need it, so you may as well read on and type later.
 #
 # /// lab | sgemm_tiles

@@ -352,6 +352,9 @@ record(
 # title: "What changes: k05_register_tile.cu → k06_vectorised.cu"
 # ///
 #
+# `template`, `alignas` and what else from here on is new C++ stands
+# [on the page on C](../c_for_python_people.py#five-more-words-for-the-top-of-the-ladder).
+#
 # Besides the instructions in the picture, each load from global memory has an address, and a question before it: am I still inside
 # the matrix? Two loads for eight are a quarter of the questions.
 #

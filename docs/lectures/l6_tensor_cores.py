@@ -634,6 +634,23 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # </details>
 #
+# (Lambdas, references to arrays and `asm volatile` are explained
+# [on the page on C](../c_for_python_people.py#five-more-words-for-the-top-of-the-ladder).)
+#
+# <details class="fold" markdown="1"><summary>What it includes: <code>matrix_instructions.cuh</code></summary>
+#
+# /// source | src/course_kernels/cuda/matrix_instructions.cuh
+# ///
+#
+# </details>
+#
+# <details class="fold" markdown="1"><summary>What it includes: <code>asynchronous_copy.cuh</code></summary>
+#
+# /// source | src/course_kernels/cuda/asynchronous_copy.cuh
+# ///
+#
+# </details>
+#
 # /// claim | gemm.mma_sync_of_cublas.n4096 > 0.55
 # {{ climb.mma_sync.of_peak:.1%}} of peak, **{{ gemm.mma_sync_of_cublas.n4096:.0%}} of cuBLAS**. On Ampere, the generation it
 # was made for, there is no `wgmma` to go on to.
@@ -666,6 +683,13 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # <details class="fold" markdown="1"><summary>The loop, whole</summary>
 #
 # /// source | src/course_kernels/gemm/k04_wgmma.cu#loop
+# ///
+#
+# </details>
+#
+# <details class="fold" markdown="1"><summary>What it includes: <code>wgmma.cuh</code></summary>
+#
+# /// source | src/course_kernels/gemm/wgmma.cuh
 # ///
 #
 # </details>
