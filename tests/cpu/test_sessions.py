@@ -851,7 +851,7 @@ def test_a_step_brings_the_stage_that_is_typed_in_it(root):
     steps = as_plain(course, course.maps.sessions["w1"])["steps"]
     stage = steps[2]["stage"]
     assert (stage["number"], stage["title"]["text"]) == (2, "One block")
-    assert set(stage["type"]) == {"triton", "cuda"}
+    assert set(stage["type"]) == {"triton", "cuda", "numpy"}
     assert stage["rescues"][0] == "nox -s lab -- first_kernel --stage 2"
     assert [step["stage"] for step in steps if step is not steps[2]] == [None] * 13
 
@@ -1151,7 +1151,7 @@ def adding(folder, doors=("triton", "cuda")):
     )
     words = dict.fromkeys(("page", "problem", "task", "not_yours", "time", "beside"), "")
     many = dict.fromkeys(("entry", "allow", "refuse", "tries", "fixed", "hints", "rubric"), ())
-    whole = dict.fromkeys(("minutes", "seconds", "magnify", "longest"), 1)
+    whole = dict.fromkeys(("minutes", "seconds", "magnify", "longest", "at_once"), 1)
     on_gpu = dict.fromkeys(doors, ("",) * 4)
     by_door = {"doors": dict.fromkeys(doors, "x"), "on_gpu": on_gpu, "answers": dict.fromkeys(doors, "")}
     return Lab(
