@@ -82,15 +82,14 @@
   /* A whole minute counts; a second less than one does not. */
   const wholeMinutes = (span) => Math.sign(span) * Math.floor((Math.abs(span) + 500) / MINUTE);
 
-  /* The next cuts, until they win back what is lost. A cut seldom saves a whole step: half of it is counted. */
-  function cutsFor(late, now) {
+  const saved = (cuts) => cuts.reduce((sum, i) => sum + steps[i].saves, 0);
+
+  /* The first cuts of the row that the map gives for this step, until they win back what is lost. */
+  function cutsFor(late) {
     const cuts = [];
-    let won = 0;
-    for (let i = index(); i < steps.length && won < late; i++) {
-      const left = i === index() ? Math.floor((began(i) + steps[i].minutes * MINUTE - now) / MINUTE) : steps[i].minutes;
-      if (!steps[i].cut || left < 2) continue;
-      cuts.push({ i: i, minutes: left });
-      won += left / 2;
+    for (const i of steps[index()].cuts) {
+      if (saved(cuts) >= late) break;
+      cuts.push(i);
     }
     return cuts;
   }
@@ -242,29 +241,28 @@
     show("begin-now", i === 0 && run.at[0] === run.start && sinceStart >= MINUTE);
     show("begin-early", waiting);
     document.title = (waiting ? "in " : "") + byId("left").textContent + " · " + steps[i].title;
-    drawCuts(late, now);
+    drawCuts(late);
     if (i + 1 < steps.length) put("coming-when", waiting ? clock(planned(i + 1)) : clock(willEnd(i, now)));
     drawRoom(i, now, over, waiting);
   }
 
-  function drawCuts(late, now) {
-    const cuts = cutsFor(late, now);
+  function drawCuts(late) {
+    const cuts = cutsFor(late), won = saved(cuts);
     show("cuts", late > 0);
-    const mark = late + ":" + cuts.map((cut) => cut.i + "/" + cut.minutes).join();
+    const mark = late + ":" + cuts.join();
     const list = byId("cut-list");
     if (list.dataset.mark === mark) return;
     list.dataset.mark = mark;
-    const won = cuts.reduce((sum, cut) => sum + cut.minutes / 2, 0);
     put("cut-words", !cuts.length ? "Nothing is left to cut. Say what they can read, and close well."
-      : "Cut, in this order, " + (won < late ? "and say at the door what they can read." : "until " + count(late, "minute") +
-        (late === 1 ? " is" : " are") + " won back."));
-    list.replaceChildren(...cuts.map(function (cut) {
+      : "Cut, in this order: that saves " + count(won, "minute") + (won < late ? ", " + (late - won) +
+        (late - won === 1 ? " is" : " are") + " missing. Say at the door what they can read." : "."));
+    list.replaceChildren(...cuts.map(function (i) {
       const item = document.createElement("li");
       const head = document.createElement("p");
       head.className = "cut-from";
-      head.textContent = (cut.i === index() ? "here" : steps[cut.i].title) + " · " + cut.minutes +
-        (cut.i === index() ? " min left" : " min");
-      item.append(head, ...copiesOf(steps[cut.i].body, ".cut dd"));
+      head.textContent = steps[i].title + " · saves " + count(steps[i].saves, "minute") +
+        (steps[i].saves === steps[i].minutes ? ", the whole step" : "");
+      item.append(head, ...copiesOf(steps[i].body, ".cut dd"));
       return item;
     }));
   }

@@ -59,6 +59,14 @@ class Evening:
         self.page.keyboard.press(key)
         return self
 
+    def proposed(self, step: int, late: int) -> list[int]:
+        """The cuts that win back so many minutes at a step: as the map's row for it has them."""
+        taken: list[int] = []
+        for cut in self.steps[step - 1]["cuts"]:
+            if sum(self.steps[one]["saves"] for one in taken) < late:
+                taken.append(cut)
+        return taken
+
     def sees(self, what: str, text: str | re.Pattern[str]) -> None:
         expect(self.page.locator(what)).to_have_text(text, timeout=2000)
 
@@ -75,9 +83,13 @@ class Evening:
         self.sees("#coming-title", fourth["title"])
         self.sees("#coming-when", clock(self.planned(4) + 7 * MINUTE))
         assert self.page.locator("#cuts").is_visible()
-        cut = next(i for i, step in enumerate(self.steps, 1) if i >= 3 and step["cut"])
-        words = self.page.locator(f"#step-{cut} .cut dd").text_content()
-        expect(self.page.locator("#cut-list li").first).to_contain_text(words or "no cut", timeout=2000)
+        proposed = self.proposed(3, 7)
+        expect(self.page.locator("#cut-list li")).to_have_count(len(proposed), timeout=2000)
+        for i, cut in enumerate(proposed):
+            words = self.page.locator(f"#step-{cut + 1} .cut dd").text_content()
+            expect(self.page.locator("#cut-list li").nth(i)).to_contain_text(words or "no cut", timeout=2000)
+        saved = sum(self.steps[cut]["saves"] for cut in proposed)
+        self.sees("#cut-words", f"Cut, in this order: that saves {saved} minutes.")
         expect(self.page.locator("#step-4 .when")).to_have_text(clock(self.planned(4)))
         expect(self.page.locator("#step-4 .really")).to_have_text(clock(self.planned(4) + 7 * MINUTE))
 
@@ -502,13 +514,13 @@ def words(text: str) -> dict[str, str]:
 def small_session() -> dict[str, object]:
     """Six steps: with and without a cut, a break, one of a minute, a title that a table must quote."""
     steps: list[dict[str, object]] = []
-    for block, minutes, kind, title, cut in (
-        (1, 8, "by hand", 'Draw "it", twice', "Once."),
-        (1, 5, "board", "No cut", "Nothing: the heart."),
-        (2, 4, "break", "Tea", None),
-        (3, 1, "demo", "Short", "The end."),
-        (3, 70, "live build", "Long", "Half of it."),
-        (3, 2, "reading", "Close", "All."),
+    for block, minutes, kind, title, cut, saves, cuts in (
+        (1, 8, "by hand", 'Draw "it", twice', "Once.", 3, [6, 5, 4]),
+        (1, 5, "board", "The heart", None, 0, [6, 5, 4]),
+        (2, 4, "break", "Tea", None, 0, [6, 5, 4]),
+        (3, 1, "demo", "Short", "The end.", 1, [6, 5]),
+        (3, 70, "live build", "Long", "Half of it.", 35, [6]),
+        (3, 2, "reading", "Close", "All.", 2, []),
     ):
         number, start = len(steps) + 1, sum(int(str(step["minutes"])) for step in steps)
         said = {
@@ -517,7 +529,9 @@ def small_session() -> dict[str, object]:
             "cut": words(f"<i>{cut}</i>") if cut else None,
         }
         said["fingers"] = words(f"Draw <b>{number}</b>.") if number != 4 else None
-        fields = dict.fromkeys(("board", "trip", "check", "exempt", "taken", "anchor", "demo", "stage"))
+        fields = dict.fromkeys(
+            ("remote", "keep", "board", "trip", "check", "exempt", "taken", "anchor", "demo", "stage")
+        )
         room = words(
             'See <a href="x.html">it</a>, <a href="#y">there</a>.' if number == 5 else f"Do {number}."
         )
@@ -530,6 +544,9 @@ def small_session() -> dict[str, object]:
                 "start": start,
                 "minutes": minutes,
                 "kind": kind,
+                "saves": saves,
+                "cuts": cuts,
+                "protected": number == 2,
             }
             | {"room": room, "fingers_source": ""}
         )
@@ -538,7 +555,15 @@ def small_session() -> dict[str, object]:
         {"number": 2, "from": 13, "to": 17, "title": words("Two"), "steps": [3]},
         {"number": 3, "from": 17, "to": 90, "title": words("Three"), "steps": [4, 5, 6]},
     ]
-    empty = {"prepare": [], "demos": [], "questions": [], "exit_ticket": [], "board": {"svg": "", "alt": ""}}
+    empty = {
+        "prepare": [],
+        "demos": [],
+        "questions": [],
+        "exit_ticket": [],
+        "read": [],
+        "board": {"svg": "", "alt": ""},
+    }
+    empty |= dict.fromkeys(("homework", "worklog"))
     return {**empty, "id": "w1", "stop": "W1", "title": "Small", "name": "W1 · Small", "about": words("About.")} | {
         "artifact": words("A thing"), "map": {"label": "The map", "href": "../map.html"}, "student": None,
         "chapter": None, "blocks": blocks, "steps": steps,

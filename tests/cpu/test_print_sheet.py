@@ -16,7 +16,10 @@ def words(text):
 
 
 def step(number, start, minutes, **more):
-    empty = dict.fromkeys(("say", "board", "fingers", "cut", "trip", "check", "demo", "exempt"))
+    empty = dict.fromkeys(
+        ("say", "board", "fingers", "cut", "keep", "remote", "trip", "check", "demo", "stage", "exempt")
+    )
+    empty |= {"priority": 0, "saves": 0, "protected": False}
     own = {
         "number": number,
         "start": start,
@@ -30,10 +33,29 @@ def step(number, start, minutes, **more):
 @pytest.fixture
 def session():
     steps = [
-        step(1, 0, 15, say=words("a < b & </script>"), fingers=words("Slip one"), cut=words("the rest")),
+        step(
+            1,
+            0,
+            15,
+            say=words("a < b & </script>"),
+            fingers=words("Slip one"),
+            cut=words("the rest"),
+            priority=3,
+            saves=4,
+        ),
         step(2, 15, 10, kind="break", fingers=words("Save the file")),
         step(3, 25, 15, demo={"name": "a_race"}, check={"ask": words("Why?"), "answer": words("Because.")}),
-        step(4, 40, 15, kind="demo", exempt=words("they present"), trip=words("Panic")),
+        step(
+            4,
+            40,
+            15,
+            kind="demo",
+            exempt=words("they present"),
+            trip=words("Panic"),
+            protected=True,
+            remote=words("Online: a call"),
+            stage={"lab": "grey", "number": 2},
+        ),
     ]
     return {
         "id": "w1",
@@ -69,18 +91,20 @@ artifact
 <tbody>\
 <tr class="step"><td class="clock"><b data-minute="0">0</b> <span>15 min</span> <i>board</i></td>\
 <td><b>1 Step 1.</b> a &lt; b &amp; &lt;/script&gt;</td><td>Slip one</td>\
-<td>draw <span class="late">✂ the rest</span></td></tr>
+<td>draw <span class="late">✂3, 4 min: the rest</span></td></tr>
 <tr class="break"><td class="clock"><b data-minute="15">15</b> <span>10 min</span> <i>break</i></td>\
 <td><b>2 Tea?</b> </td><td>Save the file</td><td></td></tr>
 </tbody><tbody>\
 <tr class="step"><td class="clock"><b data-minute="25">25</b> <span>15 min</span> <i>board</i></td>\
 <td><b>3 Step 3.</b>  <b>Demo: a_race.</b></td><td></td><td></td></tr>
 <tr class="step"><td class="clock"><b data-minute="40">40</b> <span>15 min</span> <i>demo</i></td>\
-<td><b>4 Step 4.</b> </td><td>they present</td><td></td></tr>
+<td><b>4 Step 4.</b> </td><td>they present <b>Lab grey, stage 2.</b></td>\
+<td> <span class="late">Keep: the heart, no cut.</span></td></tr>
 </tbody>
 <svg></svg>
 <ol><li value=3>Why? <em>Because.</em></li></ol>
 <h3>Where they trip</h3><ol><li value=4>Panic</li></ol>
+<h3>From afar, or without seeing it</h3><ol><li value=4>Online: a call</li></ol>
 <h3>Exit ticket</h3><ul><li>q <em>a</em></li></ul>
 <h3>Before the door opens</h3><ul><li>Bring paper</li>\
 <li><b>a_race</b>, the day before: <code>nvidia-smi &amp;&amp; true</code></li></ul>
@@ -90,11 +114,11 @@ artifact
 def test_the_sheet_word_for_word(session):
     session["steps"][0]["board"] = words("draw")
     session["steps"][1]["title"] = words("Tea?")
-    names = ("name", "about", "artifact", "rows", "board", "checks", "trips", "exit", "before")
+    names = ("name", "about", "artifact", "rows", "board", "checks", "trips", "remote", "exit", "before")
     frame = "%id% %kind%\n" + "".join(f"%{name}%\n" for name in names)
     assert sheet(session, frame) == WHOLE
     empty = session | {"steps": [], "exit_ticket": [], "blocks": []}
-    assert sheet(empty, "%rows%%trips%%exit%") == ""
+    assert sheet(empty, "%rows%%trips%%remote%%exit%") == ""
 
 
 def test_no_text_breaks_the_page(session):

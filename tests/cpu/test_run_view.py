@@ -21,7 +21,7 @@ def words(text):
 def step(number, block, minutes, **changes):
     said = {
         name: words(f"{name} of {number}") for name in ("title", "say", "board", "fingers", "cut", "trip")
-    }
+    } | dict.fromkeys(("remote", "keep"))
     usual = {
         "number": number,
         "block": block,
@@ -32,6 +32,10 @@ def step(number, block, minutes, **changes):
         "room": None,
         "fingers_source": f"Draw step {number}. There stands 42.",
         "exempt": None,
+        "priority": number,
+        "saves": 2,
+        "protected": False,
+        "cuts": [],
         "taken": None,
         "anchor": {"label": "A heading", "href": "../../workshops/w1.html#a-heading"},
         "demo": None,
@@ -55,6 +59,9 @@ def session(**changes):
         "board": {"svg": "", "alt": ""},
         "questions": [],
         "exit_ticket": [],
+        "homework": None,
+        "worklog": None,
+        "read": [],
         "blocks": [
             {"number": 1, "from": 0, "to": 20, "title": words("First"), "steps": [1, 2]},
             {"number": 2, "from": 20, "to": 30, "title": words("Second"), "steps": [3]},
@@ -147,14 +154,36 @@ def test_a_page_asks_for_files_beside_it_only():
         assert "import " not in script
 
 
-def test_a_cut_that_says_nothing_is_no_cut():
+def test_the_script_knows_which_cuts_to_propose_at_each_step_and_what_they_save():
     steps = [
-        step(1, 1, 8, cut=words("Nothing. This is the heart.")),
-        step(2, 1, 12, cut=None),
-        step(3, 2, 10),
+        step(1, 1, 8, cuts=[3, 2]),
+        step(2, 1, 12, cuts=[3], saves=12),
+        step(3, 2, 10, cut=None, saves=0),
     ]
 
-    assert [s["cut"] for s in data_of(page_of(session(steps=steps)))["steps"]] == [False, False, True]
+    data = data_of(page_of(session(steps=steps)))["steps"]
+
+    assert [s["cuts"] for s in data] == [[2, 1], [2], []]
+    assert [s["saves"] for s in data] == [2, 12, 0]
+
+
+def test_the_heart_says_so_and_a_step_what_it_keeps_and_what_they_do_who_are_not_there():
+    steps = [
+        step(1, 1, 8, cut=None, protected=True),
+        step(2, 1, 12, keep=words("The slips."), saves=1),
+        step(3, 2, 10, remote=words("Online: a shared sheet.")),
+    ]
+    page = page_of(session(steps=steps))
+
+    assert (
+        page.count(
+            '<div class="keep"><dt>Keep</dt><dd>All of it: this is the heart of the session.</dd></div>'
+        )
+        == 1
+    )
+    assert '<div class="keep"><dt>Keep</dt><dd>The slips.</dd></div>' in page
+    assert "<dt>If late, saves 1 min</dt><dd>cut of 2</dd>" in page
+    assert '<div class="remote"><dt>From afar</dt><dd>Online: a shared sheet.</dd></div>' in page
 
 
 def test_a_page_to_come_is_not_linked():
@@ -279,6 +308,8 @@ def rich_session():
     }
     stroll = race | {"title": words("The stroll"), "wait": None, "fallback": {"label": "", "href": None}}
     stage = {
+        "lab": "x",
+        "says": {"triton": ["refused on <N>"], "cuda": ["right", "more"]},
         "number": 2,
         "title": words("One block"),
         "type": {"triton": words("Type a."), "cuda": words("Type b.")},
@@ -286,8 +317,9 @@ def rich_session():
     }
     alone = stage | {"number": 3, "type": {"triton": words("Type c.")}, "rescues": ["nox -s lab"]}
     bare = dict.fromkeys(("say", "board", "cut", "trip", "check", "anchor"))
+    heart = {"remote": words("At home."), "keep": words("This."), "protected": True, "cuts": [2]}
     steps = [
-        step(1, 1, 8, demo=race, stage=stage, anchor=result, taken={"median": 9.5, "runs": 1}),
+        step(1, 1, 8, demo=race, stage=stage, anchor=result, taken={"median": 9.5, "runs": 1}, **heart),
         step(
             2, 1, 12, start=8, kind="live build", demo=stroll, stage=alone, taken={"median": 11.0, "runs": 2}
         ),
@@ -302,11 +334,17 @@ def rich_session():
         exit_ticket=[{"ask": words("Who?"), "answer": words("They.")}],
         student={"label": "What <they> see", "href": "../../w1.html"},
         chapter={"label": "The chapter", "href": None},
+        homework=words("Read on."),
+        worklog=words("Worklog: a line."),
+        read=[
+            {"source": {"label": "A <book>", "href": "https://example.org/a?b&c"}, "why": words("For all.")}
+        ],
     )
 
 
 def test_the_page_word_for_word():
-    names = "name stop title about artifact data calendar links prepare preflight blocks board questions exit others"
+    names = "name stop title about artifact data calendar links prepare preflight blocks board questions exit home"
+    names += " others"
     frame = "".join(f"{name}: %{name}%\n" for name in names.split())
     others = [rich_session(), session(id="l1", stop="L1", title='"One"'), session(id="opening", stop="")]
     page = run_page(rich_session(), frame, others)
@@ -314,8 +352,8 @@ def test_the_page_word_for_word():
 
 
 def test_what_is_not_there_leaves_no_trace():
-    frame = "%links%|%preflight%|%board%|%questions%|%exit%|%others%"
-    assert run_page(session(map=None), frame) == "|" * 5
+    frame = "%links%|%preflight%|%board%|%questions%|%exit%|%home%|%others%"
+    assert run_page(session(map=None), frame) == "|" * 6
 
 
 def test_letters_that_are_not_english_stand_in_the_data_as_they_are():

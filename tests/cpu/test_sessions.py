@@ -40,6 +40,12 @@ map_page = "handbook/w1_map.md"
 chapter = "handbook/w1_chapter.md"
 prepare = ["Print the sheets, see [the grid](docs/w1.py#the-grid).", "Sharpen pencils."]
 homework = "Read [the next page](docs/w2.py#later)."
+worklog = "Worklog: what was carried."
+read = [
+  {source = "one2001", why = "For the *grid*."}, {source = "two2002", why = "For the race."},
+  {source = "three2003", why = "For later."},
+]
+exit_headings = ["docs/w1.py#the-mma-call-twice", "docs/w1.py#flash"]
 exit_ticket = [{ask = "What is rescaled?", answer = "The sum."}, {ask = "When?", answer = "At a new peak."}]
 questions = [
   {ask = "Is it exact?", answer = "Yes."}, {ask = "Is it new?", answer = "No."},
@@ -58,6 +64,11 @@ fallback = "docs/w1.py#the-race"
 MINUTES = {(0, 20): (8, 12), (20, 45): (15, 10), (45, 90): (15, 15, 15), (90, 100): (10,)}
 MINUTES |= {(100, 150): (15, 15, 10, 10), (150, 180): (15, 15)}
 FIGURE = '<svg viewBox="0 0 352 20" role="img" aria-label=""><text>board</text></svg>'
+SOURCES = "".join(
+    f'[{key}]\ntitle = "On {key}"\nauthors = ["A. Nyone"]\nyear = 2001\nurl = "https://example.org/{key}"\n'
+    "verified = false\n"
+    for key in ("one2001", "two2002", "three2003")
+)
 STUDENT = """
 # ---
 # id: w1
@@ -86,7 +97,10 @@ def step(block, number, minutes, *, kind="board", extra=""):
     if kind == "break":
         return head
     check = f'check = {{ask = "Why {block} {number}?", answer = "So."}}\n'
-    rest = f'say = "Say {block} {number}."\n{check}cut = "All of it."\n'
+    cut = (
+        f'cut = "All of it."\npriority = {10 * block + number}\nsaves = {1 + (block == 2) * (minutes - 1)}\n'
+    )
+    rest = f'say = "Say {block} {number}."\n{check}{"protected = true" if block == 6 else cut}\n'
     return head + rest + (extra or 'anchor = "docs/w1.py#the-grid"\n')
 
 
@@ -98,7 +112,7 @@ def sample():
         for number, minutes in enumerate(steps, 1):
             kind, extra = "break" if start == 90 else "board", ""
             if (block, number) == (5, 3):
-                kind, extra = "demo", 'demo = "w1_race"\n'
+                kind, extra = "demo", 'demo = "w1_race"\nanchor = "docs/w1.py#the-race"\n'
             parts.append(step(block, number, minutes, kind=kind, extra=extra))
     return "".join(parts)
 
@@ -107,7 +121,7 @@ def sample():
 def root(tmp_path, monkeypatch):
     """A small repository with one workshop."""
     root = make_repository(tmp_path, monkeypatch, gpus=())
-    write(root, "docs/bibliography.toml", "")
+    write(root, "docs/bibliography.toml", SOURCES)
     write(root, "docs/glossary.toml", "")
     write(root, "docs/w1.py", STUDENT.lstrip())
     write(root, "docs/assets/figures/board_w1.svg", FIGURE)
@@ -192,6 +206,35 @@ FAULTS = {
     "answer": [('answer = "Yes."', 'answer = ""')],
     "list": [('answer = "Yes."', 'answer = "75. And more."')],
     "toml": [("[board]", "[board")],
+    "no priority": [("priority = 11\n", "")],
+    "priority twice": [("priority = 12", "priority = 11")],
+    "saves too much": [("saves = 1\n", "saves = 9\n")],
+    "saves of nothing": [('cut = "All of it."\n', 'keep = "All."\n')],
+    "cut that forbids": [('cut = "All of it."', 'cut = "Nothing. This is the heart."')],
+    "cut with a never": [('cut = "All of it."', 'cut = "The talk. Never the slips."')],
+    "cut at the heart": [("protected = true", 'cut = "It."\npriority = 1\nsaves = 1\nprotected = true')],
+    "cut in a heart of a block": [("from = 0\nto = 20", "from = 0\nto = 20\nprotected = true")],
+    "no heart": [("protected = true", 'keep = "It."'), ("protected = true", 'keep = "It."')],
+    "heart of a word": [("protected = true", 'protected = "yes"')],
+    "stands on nobody": [('title = "Step 1 2"', 'title = "Step 1 2"\nneeds = ["Step 2 2"]')],
+    "stood on for good": [('title = "Step 1 2"', 'title = "Step 1 2"\nneeds = ["Step 1 1"]')],
+    "scissors": [("Sheet 1, line 1:", "Scissors, and sheet 1, line 1:")],
+    "an envelope": [('title = "Step 1 1"', 'title = "Step 1 1"\nroom = "Open your envelope."')],
+    "cups in prepare": [("Sharpen pencils.", "Two paper cups each.")],
+    "coins at a minute": [("Sharpen pencils.", "Four coins each, for minute 35.")],
+    "a minute of no step": [("Say 1 1.", "Keep it for minute 19.")],
+    "a typed ridge": [("Say 1 1.", "The ridge is at about 30 here.")],
+    "a typed ridge in the fingers": [("Sheet 1, line 2: a", "Left of the ridge, or right: 206, a")],
+    "typed rooms": [("Say 1 1.", "All 132 rooms of the card.")],
+    "no worklog": [('worklog = "Worklog: what was carried."\n', "")],
+    "another worklog": [('"Worklog: what', '"What')],
+    "two to read": [(', {source = "two2002", why = "For the race."}', "")],
+    "one to read twice": [('"two2002"', '"one2001"')],
+    "a source that is not there": [('"two2002"', '"two2003"')],
+    "a reading without a why": [(', why = "For the race."', "")],
+    "no exit heading": [(', "docs/w1.py#flash"]', "]")],
+    "a wrong exit heading": [("docs/w1.py#flash", "docs/w1.py#flush")],
+    "a lab of nobody": [('title = "Step 1 1"', 'title = "Step 1 1"\nlab = "grey"')],
 }
 SAID = {
     "gap": ["block 2: gap: nothing is planned from minute 20 to 25"],
@@ -244,6 +287,37 @@ SAID = {
     "answer": ["questions 1, answer: is empty: write its answer"],
     "list": ["questions 1, answer: begins with '75.', which makes it a list"],
     "toml": ["cannot be read as TOML"],
+    "no priority": ["block 1, step 1, priority: is 0: write which cut goes first, 1 to 99"],
+    "priority twice": ["block 1, step 2, priority: 11 is that of block 1, step 1"],
+    "saves too much": ["block 1, step 1, saves: is 9: write the minutes that it wins, 1 to 8"],
+    "saves of nothing": ["block 1, step 1, saves: belongs to a `cut`, and there is none"],
+    "cut that forbids": ["block 1, step 1, cut: says what is not cut: write that into `keep`"],
+    "cut with a never": ["block 1, step 1, cut: says what is not cut: write that into `keep`"],
+    "cut at the heart": ["block 6, step 1, cut: stands in the heart of the session, which is protected"],
+    "cut in a heart of a block": [f"block 1, step {n}, cut: stands in the heart of the session" for n in (1, 2)],
+    "no heart": ["block: none is protected: write `protected = true`"],
+    "heart of a word": ["block 6, step 1, protected: is not true or false: 'yes'"],
+    "stands on nobody": ["block 1, step 2, needs: 'Step 2 2' is the title of no step before this one"],
+    "stood on for good": ["block 1, step 1, cut: is never proposed, since block 1, step 2 stands on it"],
+    "scissors": ["block 1, step 1, remote: is missing, and the step has 'Scissors'"],
+    "an envelope": ["block 1, step 1, remote: is missing, and the step has 'envelope'"],
+    "cups in prepare": ["prepare: brings 'paper cups', and no step has a `remote`"],
+    "coins at a minute": ["block 2, step 2, remote: is missing, and the step is named in `prepare`"],
+    "a minute of no step": ["block 1, step 1, say: names minute 19, and no step begins then"],
+    "a typed ridge": ["block 1, step 1, say: 'ridge is at about 30' holds on one card only"],
+    "a typed ridge in the fingers": ["block 1, step 2, fingers: '206' holds on one card only"],
+    "typed rooms": ["block 1, step 1, say: '132' holds on one card only"],
+    "no worklog": ["worklog: is missing: write 'Worklog: …'"],
+    "another worklog": ["worklog: is one line that begins with 'Worklog:'"],
+    "two to read": ["read: has 2 entries: write 3"],
+    "one to read twice": ["read 2, source: 'one2001' stands there twice"],
+    "a source that is not there": [
+        "read 2, source: docs/bibliography.toml does not have 'two2003'; did you mean two2002?"
+    ],
+    "a reading without a why": ["read 2, why: is missing: write what it is good for"],
+    "no exit heading": ["exit_headings: has 1 entries, and the exit ticket 2"],
+    "a wrong exit heading": ["exit_headings 2: docs/w1.py has no heading #flush; did you mean flash?"],
+    "a lab of nobody": ["block 1, step 1, lab: 'grey' is no `lab` of this map; there are none"],
 }  # fmt: skip
 
 
@@ -457,6 +531,48 @@ def test_a_link_counts_by_its_words():
     )
 
 
+def test_a_figure_of_one_card_may_stand_where_the_card_is_named(root):
+    for said in (
+        "On an H200 the ridge is at 206.",
+        "The ridge is at {{ l1.ridge_bf16:.0f }}.",
+        "It has 206 grains.",
+    ):
+        change(root, ("Say 1 1.", said))
+        assert complaints(root) == []
+
+
+def test_three_steps_may_look_back_at_another_page_and_no_fourth(root):
+    write(root, "docs/other.md", "---\nid: other\ntitle: Other\n---\n# Other\n\n## There\n")
+    for count in (3, 4):
+        write(
+            root,
+            "handbook/sessions/w1.toml",
+            sample().replace('anchor = "docs/w1.py#the-grid"', 'anchor = "docs/other.md#there"', count),
+        )
+        said = "handbook/sessions/w1.toml: block: steps 1, 2, 3, 4 point to other pages, and 3 may look back"
+        assert [line.partition(": name")[0] for line in complaints(root)] == [said] * (count == 4)
+
+
+def test_a_demo_has_its_heading_too(root):
+    change(root, ('demo = "w1_race"\nanchor = "docs/w1.py#the-race"', 'demo = "w1_race"'))
+    (line,) = complaints(root)
+    assert "block 5, step 3, anchor: is missing: name the heading this step is about" in line
+
+
+def test_a_page_to_come_is_said_on_the_map_step_by_step(root):
+    (root / "docs/w1.py").unlink()
+    write(root, "docs/other.md", "---\nid: other\ntitle: Other\n---\n# Other\n\n## There\n")
+    change(
+        root,
+        ('anchor = "docs/w1.py#the-grid"\n', ""),
+        ('anchor = "docs/w1.py#the-grid"', 'anchor = "docs/other.md#there"'),
+    )
+    text = rendered(root)
+    assert "<summary>To come: the headings of 13 steps, with <code>docs/w1.py</code></summary>" in text
+    assert "- 1. Step 1 1: its heading comes with the page.\n" in text
+    assert "- 2. Step 1 2: its heading comes with the page. Until then: [There](../other.md#there).\n" in text
+
+
 # --- demos ----------------------------------------------------------------------------------------
 
 DEMOS = """
@@ -528,6 +644,7 @@ def test_a_demo_that_is_slow_on_another_card_is_no_fault_of_the_map(root):
         root=root,
         pages=course.pages,
         scopes=course.scopes,
+        sources=course.sources,
         has_numbers=course.has_numbers,
         is_reference=False,
     )
@@ -590,9 +707,10 @@ def test_steps_may_wait_for_their_page(root):
     change(root, ('anchor = "docs/w1.py#the-grid"\n', ""))
     report = load_course(root, draft=True).maps
     assert not [c for c in complaints(root) if "anchor" in c]
-    assert report.to_come == {"w1": 12}
-    assert (
-        next(iter(report.lines())) == "handbook/sessions/w1.toml: 12 of 14 steps await their page, docs/w1.py"
+    assert [step.number for step in report.to_come["w1"]] == [n for n in range(1, 15) if n != 8]
+    assert next(iter(report.lines())) == (
+        "handbook/sessions/w1.toml: 13 of 14 steps await their page, docs/w1.py; "
+        "0 of them point to another page until then"
     )
     assert "*page to come*" in rendered(root)
 
@@ -705,7 +823,7 @@ def with_lab(root):
     write(root, "docs/w1.py", STUDENT.lstrip() + "#\n# /// lab | first_kernel\n# ///\n")
     change(
         root,
-        ('about = "The', 'lab = "first_kernel"\nabout = "The'),
+        ('about = "The', 'lab = "first_kernel"\nlab_time = "Half at home."\nabout = "The'),
         ('title = "Step 2 1"', 'title = "Step 2 1"\nstage = 2'),
     )
 
@@ -733,7 +851,7 @@ def test_a_step_brings_the_stage_that_is_typed_in_it(root):
     steps = as_plain(course, course.maps.sessions["w1"])["steps"]
     stage = steps[2]["stage"]
     assert (stage["number"], stage["title"]["text"]) == (2, "One block")
-    assert set(stage["type"]) == {"triton", "cuda"}
+    assert set(stage["type"]) == {"triton", "cuda", "numpy"}
     assert stage["rescues"][0] == "nox -s lab -- first_kernel --stage 2"
     assert [step["stage"] for step in steps if step is not steps[2]] == [None] * 13
 
@@ -751,6 +869,75 @@ def test_a_stage_that_the_lab_has_not(root):
     path.write_text(path.read_text().replace("stage = 2", "stage = 9"))
     (line,) = complaints(root)
     assert "block 2, step 1, stage: is 9, and the lab first_kernel has 4 stages" in line
+
+
+def two_labs(root):
+    """A second lab on a page of its own, of which the session types one stage."""
+    with_lab(root)
+    second = root / "src/course_kernels/grey"
+    second.mkdir()
+    shutil.copytree(REPOSITORY / "src/course_kernels/grey/lab", second / "lab")
+    shutil.copy(REPOSITORY / "src/course_kernels/grey/problem.py", second)
+    write(
+        root,
+        "docs/lectures/l2_the_cuda_model.py",
+        "# ---\n# id: l2\n# title: L2\n# ---\n\n# %% [markdown]\n# # L2\n",
+    )
+    path = root / "handbook/sessions/w1.toml"
+    text = path.read_text().replace('lab = "first_kernel"', 'lab = ["first_kernel", "grey"]')
+    path.write_text(text.replace('title = "Step 2 2"', 'title = "Step 2 2"\nlab = "grey"\nstage = 1'))
+
+
+def test_a_map_may_have_two_labs_and_a_step_names_its_own(root):
+    two_labs(root)
+    (line,) = complaints(root)
+    assert line.endswith(
+        "lab: docs/lectures/l2_the_cuda_model.py does not have it: write `/// lab | grey` there"
+    )
+    page = root / "docs/lectures/l2_the_cuda_model.py"
+    page.write_text(page.read_text() + "#\n# /// lab | grey\n# ///\n")
+    assert complaints(root) == []
+    text = rendered(root)
+    assert "2, one block: [the typing script](#stage-2)" in text
+    assert "[the typing script](#grey-stage-1)" in text
+    assert "nox -s lab -- grey --stage 1" in text
+    assert text.count("## The typing script") == 1
+    course = load_course(root, draft=True)
+    steps = as_plain(course, course.maps.sessions["w1"])["steps"]
+    assert [(step["stage"]["lab"], step["stage"]["number"]) for step in steps[2:4]] == [
+        ("first_kernel", 2),
+        ("grey", 1),
+    ]
+    assert steps[2]["stage"]["says"]["triton"][0].startswith("refused on N=1 float32: out of bounds")
+
+
+def test_the_second_lecture_types_the_first_kernel_with_its_code_and_its_grader():
+    course = load_course(REPOSITORY, draft=True)
+    session = course.maps.sessions["l2"]
+    assert session.labs == ("grey", "first_kernel")
+    stages = {step["start"]: step["stage"] for step in as_plain(course, session)["steps"] if step["stage"]}
+    assert (stages[25]["lab"], stages[25]["number"]) == ("first_kernel", 2)
+    assert (stages[37]["lab"], stages[37]["number"]) == ("first_kernel", 4)
+    assert all(stages[minute]["lab"] == "grey" for minute in stages if minute >= 60)
+    for stage in stages.values():
+        assert all(text["html"] for text in stage["type"].values())
+        assert all(stage["says"].values())
+    text = render_course(course)["map_l2"].markdown
+    assert 'id="first_kernel-stage-4"' in text
+    assert 'id="stage-4"' in text
+
+
+def test_a_map_says_why_its_lab_has_far_less_time_than_the_lab_says(root):
+    with_lab(root)
+    path = root / "handbook/sessions/w1.toml"
+    path.write_text(path.read_text().replace('lab_time = "Half at home."\n', ""))
+    (line,) = complaints(root)
+    assert "lab: its stages have 15 minutes here, and the lab first_kernel says 25: say in `lab_time`" in line
+    path.write_text(path.read_text().replace('title = "Step 2 2"', 'title = "Step 2 2"\nstage = 4'))
+    assert complaints(root) == []  # 25 of 25
+    path.write_text(path.read_text().replace('title = "Step 3 1"', 'title = "Step 3 1"\nstage = 4'))
+    (line,) = complaints(root)
+    assert "lab: its stages have 40 minutes here, and the lab first_kernel says 25: give them less" in line
 
 
 # --- the road -------------------------------------------------------------------------------------
@@ -865,6 +1052,10 @@ anchor = "docs/w1.py#the-mma-call-twice"
 feeds = "The lab."
 check = {ask = "Why <b>?", answer = "So."}
 cut = "All of it."
+priority = 2
+saves = 15
+remote = "Online: a shared sheet."
+keep = "The *first* row."
 trip = "A trap: {{ demos.nothing }}."
 [[block.step]]
 minutes = 1
@@ -874,7 +1065,7 @@ say = "Now you."
 fingers = "Write a number."
 anchor = "docs/w9.py#later"
 check = {ask = "And?", answer = "Then.\\n\\nMore."}
-cut = "Nothing."
+protected = true
 [[block.step]]
 minutes = 10
 kind = "live build"
@@ -884,6 +1075,9 @@ fingers = "Type."
 stage = 2
 check = {ask = "What?", answer = "That."}
 cut = "Half."
+priority = 1
+saves = 10
+needs = ["The *grid*"]
 [[block]]
 from = 26
 to = 32
@@ -907,6 +1101,8 @@ demo = "w1_race"
 stage = 9
 check = {ask = "Who?", answer = "They."}
 cut = "It."
+priority = 3
+saves = 3
 [[block.step]]
 minutes = 5
 kind = "break"
@@ -921,6 +1117,8 @@ fingers = "Count."
 demo = "w1_stroll"
 check = {ask = "Long?", answer = "No."}
 cut = "It."
+priority = 4
+saves = 4
 [[block.step]]
 minutes = 13
 kind = "reading"
@@ -930,6 +1128,8 @@ fingers = "Mark."
 stage = 3
 check = {ask = "Done?", answer = "Yes."}
 cut = "It."
+priority = 5
+saves = 5
 """
 )
 
@@ -951,7 +1151,7 @@ def adding(folder, doors=("triton", "cuda")):
     )
     words = dict.fromkeys(("page", "problem", "task", "not_yours", "time", "beside"), "")
     many = dict.fromkeys(("entry", "allow", "refuse", "tries", "fixed", "hints", "rubric"), ())
-    whole = dict.fromkeys(("minutes", "seconds", "magnify", "longest"), 1)
+    whole = dict.fromkeys(("minutes", "seconds", "magnify", "longest", "at_once"), 1)
     on_gpu = dict.fromkeys(doors, ("",) * 4)
     by_door = {"doors": dict.fromkeys(doors, "x"), "on_gpu": on_gpu, "answers": dict.fromkeys(doors, "")}
     return Lab(
@@ -985,7 +1185,9 @@ def tools(**changes):
         "heading": known.get,
         "measured": frozenset(["w1_race"]),
         "taken": lambda number: " · 11 in 1 run" if number == 1 else "",
-        "lab_section": "docs/w1.py#lab",
+        "labs": {},
+        "lab_section": lambda lab: "docs/w1.py#lab",
+        "source": lambda key: f"SOURCE {key}",
     }
     return session_map.Tools(**usual | changes)
 
@@ -993,7 +1195,7 @@ def tools(**changes):
 def test_the_map_word_for_word(rich, tmp_path):
     _, session = rich
     lab = adding(tmp_path / "lab")
-    whole = session_map.markdown(session, lab, "handbook", tools()).replace("><", ">\n<")
+    whole = session_map.markdown(session, "handbook", tools(labs={"adding": lab})).replace("><", ">\n<")
     same_as_kept("map.md", whole)
 
 
@@ -1036,17 +1238,21 @@ def test_before_the_road_only_the_map_has_one(root):
 def test_what_a_map_leaves_out_leaves_no_trace(rich, tmp_path):
     """The same map without a lab, then with a lab of one door that no page shows; without homework and ticket."""
     _, session = rich
-    full = session_map.markdown(session, adding(tmp_path / "lab"), "handbook", tools())
-    bare = replace(session, homework="", exit_ticket=(), student_page="", lab="")
-    without = session_map.markdown(bare, None, "handbook", tools())
-    for part in ("## The typing script", "## The exit ticket", "## Before the next session", "**Stage**"):
+    full = session_map.markdown(session, "handbook", tools(labs={"adding": adding(tmp_path / "lab")}))
+    bare = replace(session, homework="", worklog="", read=(), exit_ticket=(), student_page="", labs=())
+    without = session_map.markdown(bare, "handbook", tools())
+    for part in (
+        "## The typing script", "## The exit ticket", "## Before the next session", "## What to read", "**Stage**"
+    ):  # fmt: skip
         assert part in full
         assert part not in without
-    # A step without a heading waits for its page, unless there will be none; a break and a demo wait for nothing.
-    assert full.count(f"**Page** {session_map.TO_COME}") == 1 + 2
+    # A step without a heading waits for its page, unless there will be none; a break waits for nothing.
+    assert full.count(f"**Page** {session_map.TO_COME}") == 1 + 4
     assert without.count(f"**Page** {session_map.TO_COME}") == 1
     alone = session_map.markdown(
-        session, adding(tmp_path / "one", ["cuda"]), "handbook", tools(lab_section="")
+        session,
+        "handbook",
+        tools(lab_section=lambda lab: "", labs={"adding": adding(tmp_path / "one", ["cuda"])}),
     )
     assert "stands on the students' page" not in alone
     assert "Through" not in alone

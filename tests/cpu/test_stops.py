@@ -23,6 +23,7 @@ FAULTS = {
     "no title": ("title = ", "# title = ", "half 1, title: needs a text"),
     "no list": ('before = ["opening"]', 'before = "opening"', "before: needs a list of sessions"),
     "minutes": ("minutes = 120", 'minutes = "120"', "kind.lecture, minutes: needs a whole number, got '120'"),
+    "worklog": ('worklog_from = "l8"', 'worklog_from = "l9"', "worklog_from: 'l9' is no session; known: opening"),
     "key": ("waits = ", "weights = ", "weights: unknown key; known: before, boundaries"),
     "no header": ("[boundaries]\n", "", "kind.workshop, opening: unknown key"),
     "toml": ("[boundaries]", "[boundaries", "cannot be read as TOML"),

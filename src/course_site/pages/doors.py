@@ -17,3 +17,9 @@ def said(lab: Lab, door: str, stage: int) -> str:
     if door == "cuda" and stage == len(lab.stages):
         return "right; …"
     return lab.on_gpu[door][stage] or lab.prints(door, stage)
+
+
+def reasons(lab: Lab, door: str, stage: int) -> list[str]:
+    """The same in lines without its advice for the next try, which is the students'."""
+    lines = said(lab, door, stage).splitlines()
+    return [line for line in lines if line.strip() and not line.startswith("next:")]

@@ -8,20 +8,48 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from course_kernels.measure.machine import MACHINES
 from course_labs.lab import Lab, LabError, find_labs
 from course_site.numbers.values import ExpressionError, Scope
 from course_site.pages.addresses import shown_file
 from course_site.pages.headings import headings
 from course_site.pages.page import Page
 from course_site.pages.plain_text import without_code
+from course_site.sessions import cuts, remote
 from course_site.sessions.minutes import Taken, read_minutes
 from course_site.sessions.session import Complaint, Session, Step, read_sessions
 from course_site.sessions.stops import FILE as ROAD_FILE
 from course_site.sessions.stops import FOLDER, Road, load_road
 
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
+# So many steps of a session may be about a heading of another page.
+LOOK_BACK = 3
+# Below this share of the lab's own minutes the map says why.
+LAB_SHARE = 0.75
+_CARD = re.compile(
+    r"\b(?:" + "|".join(sorted({m.slug for m in MACHINES})) + r")\b|\[\^nvidia-", re.IGNORECASE
+)
+_TYPED_RIDGE = re.compile(
+    r"\bridges?\b[^.;:{}]*?\b(?:near|at|is|about|of) (?:about )?\d+(?:\.\d+)?", re.IGNORECASE
+)
+_OF_A_CARD = re.compile(r"\b(?:ridges?|rooms|SMs|multiprocessors|roofs?)\b")
+_WHOLE = re.compile(r"(?<![\d.,])\d{3,4}(?![\d.,]\d|\d)")
+
+
+def figures() -> frozenset[str]:
+    """Whole numbers of three digits or more that hold on one card only: its ridges, and its multiprocessors."""
+    ridges = {
+        round(1000 * peak / machine.bandwidth_gb_per_s)
+        for machine in MACHINES
+        for peak in machine.peak_tflops.values()
+    }
+    rooms = {machine.multiprocessors.count for machine in MACHINES if machine.multiprocessors}
+    return frozenset(str(figure) for figure in ridges | rooms if figure > 99)
+
+
+FIGURES = figures()
 _FORMULA = re.compile(r"(?<![\\$])\$(?![\s$])[^$\n]*?(?<![\s\\])\$(?!\d)|\\\(.+?\\\)")
 
 
@@ -30,7 +58,7 @@ class Report:
     """The maps of a course and what they wait for.
 
     Attributes:
-        to_come: for each session, how many steps await their page.
+        to_come: for each session whose page is to come, the steps that await it.
         unmeasured: names of demos whose wait is not measured yet.
         slow_here: demos that are slower than their step on this card, which is not the reference.
         taken: the minutes that mentors handed in, by session and step.
@@ -39,18 +67,19 @@ class Report:
     sessions: dict[str, Session] = field(default_factory=dict)
     road: Road = field(default_factory=Road)
     complaints: list[Complaint] = field(default_factory=list)
-    to_come: dict[str, int] = field(default_factory=dict)
+    to_come: dict[str, list[Step]] = field(default_factory=dict)
     unmeasured: list[str] = field(default_factory=list)
     slow_here: list[str] = field(default_factory=list)
     taken: dict[str, dict[int, Taken]] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
         """What is to come, in one line each."""
-        for name, count in self.to_come.items():
+        for name, steps in self.to_come.items():
             session = self.sessions[name]
+            borrowed = sum(_elsewhere(step, session) for step in steps)
             yield (
-                f"{session.path}: {count} of {len(session.steps())} steps await their page, "
-                f"{session.student_page}"
+                f"{session.path}: {len(steps)} of {len(session.steps())} steps await their page, "
+                f"{session.student_page}; {borrowed} of them point to another page until then"
             )
         if self.unmeasured:
             yield f"{FOLDER}: demos that are not measured yet: {', '.join(self.unmeasured)}"
@@ -63,6 +92,7 @@ class Course(Protocol):
     root: Path
     pages: list[Page]
     scopes: dict[str, Scope]
+    sources: dict[str, Any]
     maps: Report
 
     @property
@@ -142,9 +172,11 @@ class _Checker:
         self.check_demos()
         for key, text in self.session.strings():
             self.check_text(key, text)
-        waiting = sum(self.awaits_page(step) for step in self.session.steps())
-        if waiting:
-            self.report.to_come[self.session.id] = waiting
+        for key, message in (*cuts.faults(self.session), *remote.faults(self.session)):
+            self.wrong(key, message)
+        self.check_minutes()
+        self.check_ends()
+        self.check_anchors()
 
     def check_files(self) -> None:
         session = self.session
@@ -172,24 +204,80 @@ class _Checker:
                 self.wrong("board, figure", str(error))
 
     def check_lab(self) -> None:
+        """Its own lab stands on its page; another one, of which it types a part, on the page that the lab names."""
         session = self.session
-        if not session.lab:
+        for name in session.labs:
+            lab = self.labs.get(name)
+            if lab is None:
+                self.wrong("lab", f"there is no lab {name!r}; there are {', '.join(self.labs) or 'none'}")
+                continue
+            path = session.student_page if name == session.labs[0] else lab.page
+            page = self.pages.get(path)
+            mark = rf"^///[ \t]+lab[ \t]*\|[ \t]*{re.escape(name)}[ \t]*$"
+            if page and not any(re.search(mark, cell.source, re.MULTILINE) for cell in page.cells):
+                self.wrong("lab", f"{path} does not have it: write `/// lab | {name}` there")
+            steps = [step for step in session.steps() if step.lab == name and step.stage]
+            for step in steps:
+                if step.stage > len(lab.stages):
+                    self.wrong(
+                        f"{step.where}, stage",
+                        f"is {step.stage}, and the lab {lab.name} has {len(lab.stages)} stages",
+                    )
+            self.check_lab_time(lab, sum(step.minutes for step in steps))
+
+    def check_lab_time(self, lab: Lab, room: int) -> None:
+        """The room and the lab's own minutes say the same, or the map says why they do not."""
+        said = f"its stages have {room} minutes here, and the lab {lab.name} says {lab.minutes}"
+        if room > 1.1 * lab.minutes:
+            self.wrong("lab", f"{said}: give them less, or mend `minutes` in its lab.toml")
+        elif (
+            room < LAB_SHARE * lab.minutes and lab.name == self.session.labs[0] and not self.session.lab_time
+        ):
+            self.wrong("lab", f"{said}: say in `lab_time` where the others are")
+
+    # --- cards, sources and headings --------------------------------------------------------------
+
+    def check_minutes(self) -> None:
+        """A minute that a text names is one at which a step begins."""
+        starts = {step.start for step in self.session.steps()}
+        for key, text in self.session.strings():
+            for minute in remote.MINUTE.findall(text):
+                if int(minute) not in starts:
+                    self.wrong(key, f"names minute {minute}, and no step begins then")
+
+    def check_ends(self) -> None:
+        """What to read has its source, and every exit question the heading where it is answered."""
+        session = self.session
+        for i, item in enumerate(session.read, 1):
+            if item.source and item.source not in self.course.sources:
+                near = _near(item.source, self.course.sources)
+                self.wrong(f"read {i}, source", f"docs/bibliography.toml does not have {item.source!r}{near}")
+        for i, target in enumerate(session.exit_headings, 1):
+            self.check_target(f"exit_headings {i}", target)
+        together: dict[str, dict[str, str]] = {}
+        for (
+            key,
+            text,
+        ) in session.strings():  # a step's texts belong together, and so do a question and its answer
+            together.setdefault(re.sub(r", (?:ask|answer|check.*|\w+)$", "", key), {})[key] = text
+        for texts in together.values():
+            self.check_card(texts)
+
+    def check_card(self, texts: Mapping[str, str]) -> None:
+        """A figure of one card, such as its ridge, says which card: on another it is another figure."""
+        whole = " ".join(texts.values())
+        if _CARD.search(whole):
             return
-        lab = self.labs.get(session.lab)
-        if lab is None:
-            self.wrong("lab", f"there is no lab {session.lab!r}; there are {', '.join(self.labs) or 'none'}")
-            return
-        page = self.pages.get(session.student_page)
-        mark = rf"^///[ \t]+lab[ \t]*\|[ \t]*{re.escape(session.lab)}[ \t]*$"
-        if page and not any(re.search(mark, cell.source, re.MULTILINE) for cell in page.cells):
-            self.wrong(
-                "lab", f"{session.student_page} does not have it: write `/// lab | {session.lab}` there"
-            )
-        for step in session.steps():
-            if step.stage > len(lab.stages):
+        for key, text in texts.items():
+            bare = re.sub(r"\{\{.*?\}\}", "", text)
+            typed = _TYPED_RIDGE.search(bare)
+            if not typed and _OF_A_CARD.search(whole):
+                typed = next((match for match in _WHOLE.finditer(bare) if match[0] in FIGURES), None)
+            if typed:
                 self.wrong(
-                    f"{step.where}, stage",
-                    f"is {step.stage}, and the lab {lab.name} has {len(lab.stages)} stages",
+                    key,
+                    f"{typed[0]!r} holds on one card only: take a value, such as {{{{ l1.ridge_bf16:.0f }}}}, "
+                    "or name the card",
                 )
 
     # --- demos ------------------------------------------------------------------------------------
@@ -239,19 +327,29 @@ class _Checker:
 
     # --- anchors and texts ------------------------------------------------------------------------
 
-    def awaits_page(self, step: Step) -> bool:
-        """True if the step's page is to come; a step that needs an anchor and has none is wrong."""
-        if step.anchor:
-            return not self.check_target(f"{step.where}, anchor", step.anchor)
-        if step.kind == "break" or step.demo:
-            return False
-        student = self.session.student_page
-        if student in self.pages:
+    def check_anchors(self) -> None:
+        """Every step but a break is about a heading of the session's page; a few may look back at another."""
+        session, student = self.session, self.session.student_page
+        steps = [step for step in session.steps() if step.kind != "break"]
+        for step in session.steps():
+            if step.anchor:
+                self.check_target(f"{step.where}, anchor", step.anchor)
+        if student not in self.pages:
+            if student and steps:
+                self.report.to_come[session.id] = steps
+            return
+        for step in steps:
+            if not step.anchor:
+                self.wrong(
+                    f"{step.where}, anchor", f"is missing: name the heading this step is about, {student}#…"
+                )
+        back = [step for step in steps if _elsewhere(step, session)]
+        if len(back) > LOOK_BACK:
+            where = ", ".join(str(step.number) for step in back)
             self.wrong(
-                f"{step.where}, anchor", f"is missing: name the heading this step is about, {student}#…"
+                "block",
+                f"steps {where} point to other pages, and {LOOK_BACK} may look back: name headings of {student}",
             )
-            return False
-        return bool(student)
 
     def check_target(self, key: str, target: str, *, heading: bool = True) -> bool:
         """True if a page#heading is there (or wrong, and said so); False if its page is to come."""
@@ -286,6 +384,11 @@ class _Checker:
             )
         if _FORMULA.search(without_code(text)):
             self.wrong(key, "holds a formula, and the run view and the sheet have none: use plain characters")
+
+
+def _elsewhere(step: Step, session: Session) -> bool:
+    """True for a step that points to a page that is not the session's own."""
+    return step.anchor.partition("#")[0] not in ("", session.student_page)
 
 
 def _near(name: str, known: Mapping[str, object]) -> str:

@@ -140,7 +140,9 @@ def entries(cohort: Cohort, sessions: Mapping[str, Session]) -> list[Entry]:
         if last.homework and number + 1 < len(cohort.days):
             due = _offset(cohort.days[number + 1])
             title = f"Due today: homework of {last.id.upper()}"
-            found.append(Entry(f"homework-{last.id}", title, _words(last.homework, last.path), due))
+            found.append(
+                Entry(f"homework-{last.id}", title, _words(last.at_home.replace("\n\n", " "), last.path), due)
+            )
     found += [
         Entry(f"capstone-{i}", f"Capstone: {m.title}", _words(m.text, FILE), _offset(m))
         for i, m in enumerate(cohort.milestones, 1)

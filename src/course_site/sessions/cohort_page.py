@@ -57,7 +57,9 @@ def _day(day: Day, sessions: Mapping[str, Session], words: Words, address: Addre
         linked = f'<a href="{html.escape(href)}">{title}</a>' if href else title
         taught.append(f'<p>{linked} <span class="minutes">{session.minutes} minutes</span></p>')
     # Without its links, which are the map's own.
-    homework = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", sessions[day.sessions[-1]].homework)
+    homework = re.sub(
+        r"\[([^\]]*)\]\([^)]*\)", r"\1", sessions[day.sessions[-1]].at_home.replace("\n\n", " ")
+    )
     return f"<td>{''.join(taught)}</td><td>{words(homework)}</td>"
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 import html
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from course_labs.lab import Lab
 from course_site.pages.diffs import difference
-from course_site.pages.doors import DOORS, option, said
+from course_site.pages.doors import DOORS, option, reasons
 from course_site.pages.fences import fenced
 from course_site.sessions.print_sheet import sheet_name
-from course_site.sessions.run_view import FOLDER
+from course_site.sessions.run_view import FOLDER, KEPT
 from course_site.sessions.session import Answered, Block, Demo, Session, Step
 
 # Four lanes of the timeline: where a step of this kind is drawn, and in what tone. All others are talk.
@@ -53,7 +53,9 @@ class Tools:
         heading: page#anchor -> the words of that heading; None while the page is to come.
         measured: the demos whose wait is known.
         taken: (step number) -> what it took when it was taught, in words, or "".
-        lab_section: page#anchor of the section with the lab, or "".
+        labs: the session's labs by their names, its own first.
+        lab_section: a lab -> page#anchor of the section with it, or "".
+        source: a key of the bibliography -> its title as a link, with its mark.
     """
 
     say: Words
@@ -64,21 +66,41 @@ class Tools:
     heading: Callable[[str], str | None]
     measured: frozenset[str]
     taken: Callable[[int], str]
-    lab_section: str = ""
+    labs: Mapping[str, Lab]
+    lab_section: Callable[[Lab], str]
+    source: Callable[[str], str]
 
 
-def markdown(session: Session, lab: Lab | None, folder: str, tools: Tools) -> str:
+def markdown(session: Session, folder: str, tools: Tools) -> str:
     """The inside of a map's block.
 
     Args:
         folder: the folder of the page in the repository, to which its links are relative.
     """
-    return "\n\n".join(filter(None, _Map(session, lab, folder, tools).parts()))
+    return "\n\n".join(filter(None, _Map(session, folder, tools).parts()))
+
+
+def relinked(text: str, folder: str, heading: Callable[[str], str | None]) -> str:
+    """Markdown whose links are relative to the repository, for a page in a folder of it.
+
+    Args:
+        heading: page#anchor -> the words of that heading; None while the page is to come.
+    """
+
+    def move(match: re.Match[str]) -> str:
+        fragment = match["fragment"] or ""
+        if heading(match["target"] + fragment) is None:
+            return f"{match['words']} ({TO_COME})"
+        return f"[{match['words']}]({posixpath.relpath(match['target'], folder)}{fragment})"
+
+    return _LINK.sub(move, text)
 
 
 class _Map:
-    def __init__(self, session: Session, lab: Lab | None, folder: str, tools: Tools) -> None:
-        self.session, self.lab, self.folder, self.tools = session, lab, folder, tools
+    def __init__(self, session: Session, folder: str, tools: Tools) -> None:
+        self.session, self.folder, self.tools = session, folder, tools
+        student = tools.heading(session.student_page) if session.student_page else ""
+        self.to_come = [] if student is not None else [s for s in session.steps() if s.kind != "break"]
 
     def parts(self) -> Iterator[str]:
         session, tools = self.session, self.tools
@@ -94,32 +116,42 @@ class _Map:
         yield "\n".join(f"- {self.say(text)}".replace("\n", "\n    ") for text in session.prepare)
         yield from (self._demo(demo) for demo in session.demos)
         yield "## Minute by minute"
+        yield self._awaited()
         yield self._table()
         yield "## The finished board"
         yield tools.figure(session.figure, session.alt)
-        if self.lab:
-            yield "## The typing script"
-            yield self._typing(self.lab)
+        for i, (name, lab) in enumerate(tools.labs.items()):
+            yield "" if i else "## The typing script"
+            yield self._typing(lab, name == session.lab)
         yield from self._asked("## What the room will ask", session.questions)
         if session.exit_ticket:
             before = "Every student answers in writing before leaving. Read them the same evening."
             yield from self._asked("## The exit ticket", session.exit_ticket, before)
-        if session.homework:
+        if session.at_home:
             yield "## Before the next session"
-            yield self.say(session.homework)
+            yield self.say(session.at_home)
+        if session.read:
+            yield "## What to read"
+            yield "\n".join(f"- {tools.source(item.source)} {self.say(item.why)}" for item in session.read)
+
+    def _awaited(self) -> str:
+        """The steps whose heading comes with the page; until then some point to another page."""
+        if not self.to_come:
+            return ""
+        rows = [
+            f"- {step.number}. {self.say(step.title)}: its heading comes with the page."
+            + (f" Until then: {self.link(step.anchor)}." if self.tools.heading(step.anchor) else "")
+            for step in self.to_come
+        ]
+        path = self.session.student_page
+        words = f"To come: the headings of {len(rows)} steps, with <code>{path}</code>"
+        return self.tools.fold("fold", words, "\n".join(rows))
 
     # --- texts ------------------------------------------------------------------------------------
 
     def say(self, text: str) -> str:
-        """Markdown of the map as Markdown of the page; its links are relative to the repository."""
-
-        def move(match: re.Match[str]) -> str:
-            target = match["target"] + (match["fragment"] or "")
-            if self.tools.heading(target) is None:
-                return f"{match['words']} ({TO_COME})"
-            return f"[{match['words']}]({posixpath.relpath(match['target'], self.folder)}{match['fragment'] or ''})"
-
-        return self.tools.say(_LINK.sub(move, text)).strip()
+        """Markdown of the map as Markdown of the page."""
+        return self.tools.say(relinked(text, self.folder, self.tools.heading)).strip()
 
     def link(self, target: str) -> str:
         """A link to a heading, by its words."""
@@ -173,10 +205,12 @@ class _Map:
             _field("Board", self.say(step.board), "board"),
             _field("Demo", self._runs(step), "demo"),
             _field("If they trip", self.say(step.trip), "trip"),
-            _field("Late? Drop", self.say(step.cut), "cut"),
+            _field(f"Late? {self._turn(step)}", self.say(step.cut), "cut"),
+            _field("Keep", self.say(step.keep) or KEPT * step.protected, "keep"),
         ]
         they = [
             _field("Fingers", self.say(step.fingers), "fingers"),
+            _field("From afar, or without seeing it", self.say(step.remote), "remote"),
             _field("No fingers, because", self.say(step.exempt), "exempt"),
             _field("Stage", self._stage(step), "stage"),
             _field("Page", self._page(step), "page"),
@@ -191,6 +225,11 @@ class _Map:
         rest = " rest" if step.kind == "break" else ""
         return _div(f"step{rest}", "\n\n".join([title, when, *halves]))
 
+    @staticmethod
+    def _turn(step: Step) -> str:
+        """Which cut this is, and what it wins."""
+        return f"Cut {step.priority}, {step.saves} minute{'s' * (step.saves != 1)}"
+
     def _check(self, step: Step) -> str:
         if step.check is None:
             return ""
@@ -199,15 +238,20 @@ class _Map:
     def _page(self, step: Step) -> str:
         if step.anchor:
             return self.link(step.anchor)
-        if step.kind == "break" or step.demo or not self.session.student_page:
+        if step.kind == "break" or not self.session.student_page:
             return ""
         return TO_COME
 
     def _stage(self, step: Step) -> str:
-        if not step.stage or not self.lab or step.stage > len(self.lab.stages):
+        lab = self.tools.labs.get(step.lab)
+        if not step.stage or not lab or step.stage > len(lab.stages):
             return ""
-        title = self.say(self.lab.stages[step.stage - 1].title)
-        return f"{step.stage}, {title[:1].lower()}{title[1:]}: [the typing script](#stage-{step.stage})"
+        title = self.say(lab.stages[step.stage - 1].title)
+        anchor = self._anchor(lab, step.stage)
+        return f"{step.stage}, {title[:1].lower()}{title[1:]}: [the typing script](#{anchor})"
+
+    def _anchor(self, lab: Lab, stage: int) -> str:
+        return f"stage-{stage}" if lab.name == self.session.lab else f"{lab.name}-stage-{stage}"
 
     # --- demos ------------------------------------------------------------------------------------
 
@@ -241,19 +285,21 @@ class _Map:
 
     # --- the typing script ------------------------------------------------------------------------
 
-    def _typing(self, lab: Lab) -> str:
-        minute = {step.stage: step for step in reversed(self.session.steps()) if step.stage}
+    def _typing(self, lab: Lab, own: bool) -> str:
+        steps = [step for step in self.session.steps() if step.stage and step.lab == lab.name]
+        minute = {step.stage: step for step in reversed(steps)}
         # A step that types two stages names the later one: the one before it is typed there too.
         for n in range(len(lab.stages), 1, -1):
             if n in minute:
                 minute.setdefault(n - 1, minute[n])
-        where = (
-            f" It stands on the students' page: {self.link(self.tools.lab_section)}."
-            if self.tools.lab_section
-            else ""
-        )
+        section = self.tools.lab_section(lab)
+        where = f" It stands on the students' page: {self.link(section)}." if section else ""
+        room = sum(step.minutes for step in steps)
+        why = f" {self.say(self.session.lab_time)}" if own and self.session.lab_time else ""
         parts = [
-            f"The lab is **{self.tools.plain(lab.title)}**, in {len(lab.stages)} stages.{where} "
+            f"{'The' if own else 'Another'} lab is **{self.tools.plain(lab.title)}**, "
+            f"in {len(lab.stages)} stages.{where} "
+            f"Its steps have {room} minutes in the room; alone it takes about {lab.minutes}.{why} "
             "After each stage everybody grades, and the grader says:"
         ]
         for door in lab.doors:
@@ -269,7 +315,8 @@ class _Map:
             at = f", minute {minute[n].start}" if n in minute else ""
             summary = f"Stage {n}{at}: {html.escape(self.tools.plain(stage.title))}"
             body = self.tools.fold("fold", summary, typed)
-            parts.append(f'<div class="stage" id="stage-{n}" markdown="1">\n\n{body}\n\n</div>')
+            anchor = self._anchor(lab, n)
+            parts.append(f'<div class="stage" id="{anchor}" markdown="1">\n\n{body}\n\n</div>')
         return "\n\n".join(parts)
 
     def _typed(self, lab: Lab, door: str, stage: int) -> str:
@@ -291,10 +338,8 @@ class _Map:
     @staticmethod
     def _printed(lab: Lab, door: str, stage: int) -> str:
         """The grader's reason; its advice for the next try is on the students' page."""
-        lines = [line for line in said(lab, door, stage).splitlines() if not line.startswith("next:")]
-        return "<br>".join(
-            "`" + line.replace("|", "\\|").replace("`", "'") + "`" for line in lines if line.strip()
-        )
+        lines = reasons(lab, door, stage)
+        return "<br>".join("`" + line.replace("|", "\\|").replace("`", "'") + "`" for line in lines)
 
 
 def timeline(session: Session, plain: Words) -> str:

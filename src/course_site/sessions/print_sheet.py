@@ -48,6 +48,7 @@ def sheet(session: Plain, frame: str) -> str:
         "board": session["board"]["svg"],
         "checks": _checks(session["steps"]),
         "trips": _trips(session["steps"]),
+        "remote": _remote(session["steps"]),
         "exit": _pairs("Exit ticket", session["exit_ticket"]),
         "before": _before(session),
     }
@@ -65,9 +66,14 @@ def _row(step: Plain) -> str:
     clock = f'<b data-minute="{start}">{start}</b> <span>{minutes} min</span> <i>{html.escape(kind)}</i>'
     board = _words(step["board"])
     if step["cut"]:
-        board += f' <span class="late">✂ {step["cut"]["html"]}</span>'
+        board += f' <span class="late">✂{step["priority"]}, {step["saves"]} min: {step["cut"]["html"]}</span>'
+    if step["keep"] or step["protected"]:
+        kept = _words(step["keep"]) or "the heart, no cut."
+        board += f' <span class="late">Keep: {kept}</span>'
     demo = f" <b>Demo: {html.escape(step['demo']['name'])}.</b>" if step["demo"] else ""
     fingers = _words(step["fingers"]) or _words(step["exempt"])
+    if step["stage"]:
+        fingers += f" <b>Lab {html.escape(step['stage']['lab'])}, stage {step['stage']['number']}.</b>"
     said = _words(step["say"])
     stop = "" if step["title"]["text"].endswith(("?", "!", ".")) else "."
     title = f"<b>{step['number']} {step['title']['html']}{stop}</b>"
@@ -93,6 +99,11 @@ def _checks(steps: list[Plain]) -> str:
 def _trips(steps: list[Plain]) -> str:
     items = [f"<li value={step['number']}>{step['trip']['html']}</li>" for step in steps if step["trip"]]
     return f"<h3>Where they trip</h3><ol>{''.join(items)}</ol>" if items else ""
+
+
+def _remote(steps: list[Plain]) -> str:
+    items = [f"<li value={step['number']}>{step['remote']['html']}</li>" for step in steps if step["remote"]]
+    return f"<h3>From afar, or without seeing it</h3><ol>{''.join(items)}</ol>" if items else ""
 
 
 def _pairs(title: str, pairs: list[Plain]) -> str:

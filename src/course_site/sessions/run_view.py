@@ -19,6 +19,7 @@ from course_site.pages.doors import DOORS
 from course_site.sessions.calendar_form import SCRIPT, calendar_data, calendar_form, session_entries
 
 FOLDER = "handbook/run"
+KEPT = "All of it: this is the heart of the session."
 FRAME = "run.html"
 WORKER = "service_worker.js"
 SOURCES = ("run.css", "run.js", SCRIPT, WORKER)
@@ -76,6 +77,7 @@ def run_page(session: Plain, frame: str, all_sessions: Iterable[Plain] = ()) -> 
         "board": _board(session["board"]),
         "questions": _pairs("Likely questions", session["questions"]),
         "exit": _pairs("Exit ticket", session["exit_ticket"]),
+        "home": _home(session),
         "others": " ".join(_other(other) for other in all_sessions if other["id"] != session["id"]),
     }
     return filled(frame, {name: _whole_options(text) for name, text in parts.items()})
@@ -102,7 +104,7 @@ def embedded(data: object) -> str:
 
 
 def _minutes(session: Plain) -> dict[str, Any]:
-    """What the script must know: the minutes, and which steps can be cut."""
+    """What the script must know: the minutes, and which cuts to propose at each step, in their order."""
     blocks = {block["number"]: block for block in session["blocks"]}
     steps = [
         {
@@ -110,7 +112,8 @@ def _minutes(session: Plain) -> dict[str, Any]:
             "block": blocks[step["block"]]["title"]["text"],
             "kind": step["kind"],
             "minutes": step["minutes"],
-            "cut": _can_be_cut(step),
+            "saves": step["saves"],
+            "cuts": [number - 1 for number in step["cuts"]],
             "room": _whole_options(_for_the_room(step)),
             "first": step["number"] == blocks[step["block"]]["steps"][0],
         }
@@ -123,11 +126,6 @@ def _calendar(session: Plain) -> dict[str, Any]:
     """What calendar.js makes the session's calendar file of."""
     root = f"{posixpath.relpath('.', FOLDER)}/"
     return calendar_data(session_entries(session, FOLDER), session["id"], root)
-
-
-def _can_be_cut(step: Plain) -> bool:
-    """False too for a cut that says *Nothing: this is the heart of it*."""
-    return bool(step["cut"]) and not re.match(r"nothing\b", step["cut"]["text"], re.IGNORECASE)
 
 
 def _for_the_room(step: Plain) -> str:
@@ -210,19 +208,24 @@ def _taken(step: Plain) -> str:
 def _fields(step: Plain) -> list[str]:
     """What a step says, each part under its name; what is empty is left out."""
     text = {
-        key: step[key]["html"] for key in ("say", "board", "fingers", "exempt", "trip", "cut") if step[key]
+        key: step[key]["html"]
+        for key in ("say", "board", "fingers", "remote", "exempt", "trip", "cut", "keep")
+        if step[key]
     }
+    late = f"If late, saves {step['saves']} min"
     check = step["check"]
     asked = f'{check["ask"]["html"]}<p class="answer">{check["answer"]["html"]}</p>' if check else ""
     named = (
         ("say", "Say", text.get("say")),
         ("board", "Board", text.get("board")),
         ("fingers", "Fingers", text.get("fingers") or text.get("exempt")),
+        ("remote", "From afar", text.get("remote")),
         ("demo", "Demo", _demo(step["demo"]) if step["demo"] else ""),
         ("type", "Type", _stage(step["stage"]) if step["stage"] else ""),
         ("check", "Ask", asked),
         ("trip", "Trip", text.get("trip")),
-        ("cut", "If late", text.get("cut")),
+        ("cut", late, text.get("cut")),
+        ("keep", "Keep", text.get("keep") or KEPT * step["protected"]),
         (
             "see",
             "Page",
@@ -247,12 +250,13 @@ def _stage(stage: Plain) -> str:
     typed = "".join(
         (f'<p class="aside">Through {html.escape(DOORS.get(door, door))}:</p>' if len(doors) > 1 else "")
         + f"<div>{text['html']}</div>"
+        + "".join(f"<p>The grader: <code>{html.escape(line)}</code></p>" for line in stage["says"][door])
         for door, text in doors.items()
     )
     rescues = " or ".join(f"<code>{html.escape(command)}</code>" for command in stage["rescues"])
     return (
-        f"Stage {stage['number']}: {stage['title']['html']}."
-        f'<details class="typed"><summary>What is typed</summary>{typed}</details>'
+        f"Lab <code>{html.escape(stage['lab'])}</code>, stage {stage['number']}: {stage['title']['html']}."
+        f'<details class="typed"><summary>What is typed, and what the grader says</summary>{typed}</details>'
         f'<p class="aside">Fell behind: {rescues}</p>'
     )
 
@@ -269,6 +273,17 @@ def _board(board: Plain) -> str:
     if not board["svg"]:
         return ""
     return f'<details class="fold"><summary>The finished board</summary><figure>{board["svg"]}</figure></details>'
+
+
+def _home(session: Plain) -> str:
+    """What to do and what to read until the next session."""
+    said = "".join(f"<p>{session[key]['html']}</p>" for key in ("homework", "worklog") if session[key])
+    items = "".join(
+        f"<li>{_link(item['source'], html.escape(item['source']['label']))}: {item['why']['html']}</li>"
+        for item in session["read"]
+    )
+    read = f"<p>What to read:</p><ul>{items}</ul>" if items else ""
+    return f'<details class="fold"><summary>At home</summary>{said}{read}</details>' if said or read else ""
 
 
 def _pairs(title: str, pairs: list[Plain]) -> str:

@@ -20,7 +20,17 @@ from course_site.sessions.stops import FOLDER, KINDS, Road, read_road
 
 LONGEST_STEP = 15
 # Characters that a reader sees: a link counts by its words.
-LIMITS = {"title": 45, "say": 260, "board": 160, "fingers": 200, "room": 160, "cut": 120, "trip": 160}
+LIMITS = {
+    "title": 45,
+    "say": 260,
+    "board": 160,
+    "fingers": 200,
+    "room": 160,
+    "cut": 120,
+    "keep": 120,
+    "trip": 160,
+}
+LIMITS |= {"remote": 240}
 # Files of the folder that are no session map.
 NO_MAPS = frozenset({"cohort", Path(ROAD_FILE).stem})
 
@@ -30,10 +40,13 @@ def _words(text: str) -> frozenset[str]:
 
 
 SESSION_KEYS = _words(
-    "title kind about artifact student_page map_page chapter lab prepare exit_ticket questions homework board "
-    "demo block"
+    "title kind about artifact student_page map_page chapter lab lab_time prepare exit_ticket exit_headings questions "
+    "homework worklog read board demo block"
 )
-STEP_KEYS = _words("minutes kind title say board fingers room anchor demo stage feeds check cut trip exempt")
+STEP_KEYS = _words(
+    "minutes kind title say board fingers room remote anchor demo lab stage feeds check cut priority saves needs keep "
+    "protected trip exempt"
+)
 # Texts by their keys, each with what to write there; "" for one that may be left out.
 SESSION_TEXTS = {
     "title": "the session's title",
@@ -41,7 +54,7 @@ SESSION_TEXTS = {
     "artifact": "the one thing every student leaves with",
     "map_page": "the page with this map",
     "chapter": "the mentor's chapter",
-    "lab": "",
+    "lab_time": "",
     "homework": "",
 }
 BOARD_TEXTS = {"figure": "the drawing of the finished board", "alt": "what the drawing shows"}
@@ -56,9 +69,10 @@ STEP_TEXTS = {
     "title": "what the step is called",
     "say": "what to say",
     "fingers": "what the students' fingers do, and what stands there at the end",
-    "cut": "what to drop when late, and what is lost",
-    **dict.fromkeys(("board", "room", "anchor", "demo", "feeds", "trip"), ""),
+    **dict.fromkeys(("cut", "keep", "board", "room", "remote", "anchor", "demo", "lab", "feeds", "trip"), ""),
 }
+WORKLOG = "Worklog: "  # how the line for the capstone's worklog begins
+READ = 3  # what to read after a session, so many
 ASKED = '{ask = "…", answer = "…"}'
 _PASSIVE = _words("listen listens listening watch watches watching look looking looks see")
 _FILLER = _words(
@@ -104,8 +118,16 @@ class Step:
         room: what the projector shows while they work, where `fingers` would give the answer away.
         anchor: page#anchor on the students' side, or "".
         demo: the name of the demo that runs, or "".
-        stage: the stage of the lab that is typed, or 0.
+        lab: the lab whose stage is typed: the session's own unless the step names another.
+        stage: the stage of that lab that is typed, or 0.
         check: None in a break.
+        cut: what may be dropped when late, or "".
+        priority: which cut goes first, from 1; 0 without a cut.
+        saves: minutes that the cut wins; as many as the step has, and it falls out as a whole.
+        needs: titles of earlier steps that this one stands on: none of their cuts is proposed while it is kept.
+        keep: what stays however late it is, or "".
+        protected: the heart of the session, or a part of it: no cut.
+        remote: the same without the things in the hand: for a class online, and for whoever cannot see them.
         exempt: why nobody's fingers move, or "".
     """
 
@@ -122,10 +144,17 @@ class Step:
     room: str
     anchor: str
     demo: str
+    lab: str
     stage: int
     feeds: str
     check: Answered | None
     cut: str
+    priority: int
+    saves: int
+    needs: tuple[str, ...]
+    keep: str
+    protected: bool
+    remote: str
     trip: str
     exempt: str
 
@@ -133,6 +162,14 @@ class Step:
     def end(self) -> int:
         """The minute at which it ends."""
         return self.start + self.minutes
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What to read after a session: a key of the bibliography, and why, in Markdown."""
+
+    source: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -156,7 +193,11 @@ class Session:
         number: its stop on the road, from 1; 0 if it stands before the road.
         minutes: how long it is, by its kind.
         student_page, map_page, chapter: repository paths; the student page may be to come, or "".
-        lab: a lab's name, or "".
+        labs: the names of its labs, its own first.
+        lab_time: why the room has far less time for its own lab than the lab says, or "".
+        exit_headings: for each question of the exit ticket page#anchor where its answer stands.
+        worklog: the line of the homework that goes into the capstone's worklog, or "".
+        read: what to read afterwards.
         figure, alt: the drawing of the finished board.
     """
 
@@ -171,11 +212,15 @@ class Session:
     student_page: str
     map_page: str
     chapter: str
-    lab: str
+    labs: tuple[str, ...]
+    lab_time: str
     prepare: tuple[str, ...]
     exit_ticket: tuple[Answered, ...]
+    exit_headings: tuple[str, ...]
     questions: tuple[Answered, ...]
     homework: str
+    worklog: str
+    read: tuple[Reading, ...]
     figure: str
     alt: str
     demos: tuple[Demo, ...]
@@ -191,6 +236,16 @@ class Session:
         """Its title, with its place on the road before it."""
         return f"{self.stop} · {self.title}" if self.stop else self.title
 
+    @property
+    def lab(self) -> str:
+        """The name of its own lab, or ""."""
+        return next(iter(self.labs), "")
+
+    @property
+    def at_home(self) -> str:
+        """All that is to do until the next session, Markdown; the line for the worklog comes last."""
+        return "\n\n".join(filter(None, (self.homework, self.worklog)))
+
     def steps(self) -> tuple[Step, ...]:
         """All steps in order, with computed start and end."""
         return tuple(step for block in self.blocks for step in block.steps)
@@ -202,13 +257,27 @@ class Session:
     def strings(self) -> Iterator[tuple[str, str]]:
         """Every Markdown string with its place in the file."""
         yield from (("about", self.about), ("artifact", self.artifact), ("homework", self.homework))
+        yield from (("worklog", self.worklog), ("lab_time", self.lab_time))
+        yield from ((f"read {i}, why", item.why) for i, item in enumerate(self.read, 1))
         yield from ((f"prepare {i}", text) for i, text in enumerate(self.prepare, 1))
         for name, pairs in (("exit_ticket", self.exit_ticket), ("questions", self.questions)):
             for i, pair in enumerate(pairs, 1):
                 yield f"{name} {i}, ask", pair.ask
                 yield f"{name} {i}, answer", pair.answer
         for step in self.steps():
-            for name in ("title", "say", "board", "fingers", "room", "feeds", "cut", "trip", "exempt"):
+            for name in (
+                "title",
+                "say",
+                "board",
+                "fingers",
+                "room",
+                "remote",
+                "feeds",
+                "cut",
+                "keep",
+                "trip",
+                "exempt",
+            ):
                 yield f"{step.where}, {name}", getattr(step, name)
             if step.check:
                 yield f"{step.where}, check, ask", step.check.ask
@@ -343,6 +412,20 @@ class _Table:
             self.wrong(key, f"is missing: write {needed}")
         return 0
 
+    def texts_of(self, key: str) -> tuple[str, ...]:
+        """A list of texts; none if it is left out."""
+        value = self.data.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
+            self.wrong(key, "is not a list of texts")
+            return ()
+        return tuple(item.strip() for item in value)
+
+    def true(self, key: str) -> bool:
+        value = self.data.get(key, False)
+        if not isinstance(value, bool):
+            self.wrong(key, f"is not true or false: {value!r}")
+        return value is True
+
     def tables(self, key: str, keys: Collection[str]) -> Iterator[_Table]:
         value = self.data.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
@@ -393,12 +476,10 @@ class _Reader:
         if not isinstance(board, dict) or not board:
             self.wrong("board", "is missing: write [board] with figure and alt")
             board, wanted = {}, dict.fromkeys(BOARD_TEXTS, "")
-        prepare = data.get("prepare", [])
-        if not isinstance(prepare, list) or not all(isinstance(t, str) and t.strip() for t in prepare):
-            self.wrong("prepare", "is not a list of texts")
-            prepare = []
-        elif not prepare:
+        prepare = table.texts_of("prepare")
+        if not data.get("prepare", []):
             self.wrong("prepare", "is empty: write what is done the day before and before the door opens")
+        labs = table.texts_of("lab") if isinstance(data.get("lab"), list) else (table.text("lab"),)
         session = Session(
             id=name,
             path=self.path,
@@ -406,17 +487,51 @@ class _Reader:
             kind=expected.name,
             minutes=expected.minutes,
             student_page=table.text("student_page", "the students' page" if number else ""),
-            prepare=tuple(text.strip() for text in prepare),
+            labs=tuple(filter(None, labs)),
+            prepare=prepare,
             exit_ticket=table.pairs("exit_ticket", expected.exit_ticket, 3),
+            exit_headings=table.texts_of("exit_headings"),
+            worklog=self.worklog(table),
+            read=self.read(table),
             questions=table.pairs("questions", expected.questions, 8),
             demos=self.demos(table),
-            blocks=self.blocks(table),
+            blocks=self.blocks(table, next(filter(None, labs), "")),
             **table.texts(SESSION_TEXTS),
             **_Table(board, BOARD_TEXTS, self.wrong, "board").texts(wanted),
         )
+        if len(session.exit_headings) != len(session.exit_ticket):
+            self.wrong(
+                "exit_headings",
+                f"has {len(session.exit_headings)} entries, and the exit ticket {len(session.exit_ticket)}: "
+                "write page#anchor for each, where its answer stands",
+            )
         self.check_demos(session)
         self.check_steps(session)
         return session
+
+    def worklog(self, table: _Table) -> str:
+        """The capstone's line, which the sessions from one of the road on have."""
+        wanted = self.road.number(self.name) >= self.road.number(self.road.worklog_from) > 0
+        needed = f"'{WORKLOG}…', one line that goes into the capstone's worklog" if wanted else ""
+        text = table.text("worklog", needed)
+        if text and (not text.startswith(WORKLOG) or "\n" in text):
+            self.wrong("worklog", f"is one line that begins with {WORKLOG.strip()!r}: {text[:40]!r}")
+        return text
+
+    def read(self, table: _Table) -> tuple[Reading, ...]:
+        items = [
+            Reading(
+                item.text("source", "a key of docs/bibliography.toml"),
+                item.text("why", "what it is good for"),
+            )
+            for item in table.tables("read", ("source", "why"))
+        ]
+        if len(items) != READ and (self.road.number(self.name) or items):
+            self.wrong("read", f'has {len(items)} entries: write {READ}, each {{source = "key", why = "…"}}')
+        for i, item in enumerate(items, 1):
+            if item.source in [other.source for other in items[: i - 1]]:
+                self.wrong(f"read {i}, source", f"{item.source!r} stands there twice")
+        return tuple(items)
 
     def demos(self, session: _Table) -> tuple[Demo, ...]:
         demos: list[Demo] = []
@@ -430,14 +545,15 @@ class _Reader:
             demos.append(demo)
         return tuple(demos)
 
-    def blocks(self, session: _Table) -> tuple[Block, ...]:
+    def blocks(self, session: _Table, lab: str) -> tuple[Block, ...]:
         blocks: list[Block] = []
         steps = itertools.count(1)
-        for i, table in enumerate(session.tables("block", ("from", "to", "title", "step")), 1):
+        for i, table in enumerate(session.tables("block", ("from", "to", "title", "protected", "step")), 1):
             start = table.whole("from", "the minute it begins")
             end = table.whole("to", "the minute it ends")
             title = table.text("title", "what the block is called")
-            block = Block(i, start, end, title, tuple(self.steps(table, i, start, steps)))
+            given = {"protected": table.true("protected"), "lab": lab}
+            block = Block(i, start, end, title, tuple(self.steps(table, i, start, steps, given)))
             blocks.append(block)
             off = sum(step.minutes for step in block.steps) - (end - start)
             if not block.steps:
@@ -475,7 +591,10 @@ class _Reader:
             wanted, got = (" ".join(map(str, minutes)) for minutes in (fixed, found))
             self.wrong("block", f"the boundaries of {self.name} are {wanted}, not {got}")
 
-    def steps(self, block: _Table, number: int, start: int, numbers: Iterator[int]) -> Iterator[Step]:
+    def steps(
+        self, block: _Table, number: int, start: int, numbers: Iterator[int], given: Mapping[str, Any]
+    ) -> Iterator[Step]:
+        """The steps of a block; `given` is what it and the session say for all of them."""
         for table in block.tables("step", STEP_KEYS):
             kind = table.text("kind", f"one of {', '.join(KINDS)}")
             if kind and kind not in KINDS:
@@ -502,8 +621,9 @@ class _Reader:
                 check = table.answered(table.data["check"], "check")
             elif kind != "break":
                 table.wrong("check", f"is missing: write {ASKED}")
-            spared = ("say", "cut") * (kind == "break") + ("fingers",) * bool(exempt)
+            spared = ("say",) * (kind == "break") + ("fingers",) * bool(exempt)
             texts = table.texts(STEP_TEXTS | dict.fromkeys(spared, ""))
+            texts["lab"] = texts["lab"] or given["lab"]
             yield Step(
                 where=table.where,
                 number=next(numbers),
@@ -514,6 +634,10 @@ class _Reader:
                 stage=stage,
                 check=check,
                 exempt=exempt,
+                priority=table.whole("priority"),
+                saves=table.whole("saves"),
+                needs=table.texts_of("needs"),
+                protected=(table.true("protected") or given["protected"]) and kind != "break",
                 **texts,
             )
             start += minutes
@@ -529,8 +653,11 @@ class _Reader:
                 self.wrong(
                     f"{step.where}, demo", f"{step.demo!r} is no [[demo]] of this map; there are {there}"
                 )
-            if step.stage and not session.lab:
+            if step.stage and not session.labs:
                 self.wrong(f"{step.where}, stage", "the map names no `lab` whose stage this could be")
+            elif step.lab and step.lab not in session.labs:
+                there = ", ".join(session.labs) or "none"
+                self.wrong(f"{step.where}, lab", f"{step.lab!r} is no `lab` of this map; there are {there}")
         for i, demo in enumerate(session.demos, 1):
             if demo.name and demo.name not in run:
                 self.wrong(f"demo {i}", f'{demo.name!r} is run by no step: write demo = "{demo.name}" in one')

@@ -39,6 +39,7 @@ class Road:
         boundaries: where the blocks of a session must begin and end, for those that have no choice.
         exempt: the kind of step that may go without fingers, and the same in words, by session.
         waits: the id of the page that measures the waits of live demos.
+        worklog_from: from this session on the homework has a line for the capstone's worklog.
         trade: the stop from which on the words of the trade lead, or "".
     """
 
@@ -48,6 +49,7 @@ class Road:
     boundaries: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     exempt: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     waits: str = ""
+    worklog_from: str = ""
     trade: str = ""
 
     @property
@@ -82,7 +84,9 @@ def read_road(root: Path) -> Road:
     Raises:
         PlanError: see the class.
     """
-    plan = read_plan(root, FILE, ("before", "waits", "trade", "half", "kind", "boundaries", "exempt"))
+    plan = read_plan(
+        root, FILE, ("before", "waits", "worklog_from", "trade", "half", "kind", "boundaries", "exempt")
+    )
     before = plan.sessions("before")
     halves = [
         (half.text("title"), half.sessions("stops")) for half in plan.tables("half", ("title", "stops"))
@@ -99,10 +103,14 @@ def read_road(root: Path) -> Road:
         if kind not in KINDS:
             raise table.wrong(f"{kind!r} is no kind of step; known: {', '.join(KINDS)}")
         exempt[session] = (kind, words)
+    worklog = plan.text("worklog_from")
+    plan.check_session(worklog, known, "worklog_from")
     trade = plan.data.get("trade", "")
     if trade:
         plan.check_session(trade, known, "trade")
-    return Road(before, tuple(halves), kinds, _boundaries(plan, kinds), exempt, plan.text("waits"), trade)
+    return Road(
+        before, tuple(halves), kinds, _boundaries(plan, kinds), exempt, plan.text("waits"), worklog, trade
+    )
 
 
 def _kinds(plan: Plan, known: list[str]) -> dict[str, Kind]:

@@ -15,12 +15,13 @@ from course_labs.lab import Lab, LabError, find_lab
 from course_site.charts.data import inline_svg
 from course_site.numbers.values import MISSING, ExpressionError, Scope, evaluate, format_value
 from course_site.pages.addresses import address_from, shown_file
-from course_site.pages.doors import option
+from course_site.pages.doors import option, reasons
 from course_site.pages.headings import headings
 from course_site.pages.plain_text import without_marks
 from course_site.pages.verbatim import outside_verbatim
 from course_site.sessions.checks import Course
-from course_site.sessions.session import Answered, Demo, Session, Step
+from course_site.sessions.cuts import in_order
+from course_site.sessions.session import Answered, Demo, Reading, Session, Step
 
 _VALUE = re.compile(r"\{\{\s*([^{}:]+?)\s*(?::([^{}]*?))?\s*\}\}")
 _CITATION = re.compile(r"\s*\[\^[\w.:-]+\]")
@@ -45,15 +46,17 @@ class _Plain:
         self.scope = Scope(f"session_{session.id}", {}, None, others=course.scopes.get)
         self.pages = {page.path.as_posix(): page for page in course.pages}
         self.address = address_from(f"handbook/run/{session.id}.html", self.pages)
-        self.lab: Lab | None = None
-        with contextlib.suppress(LabError):
-            self.lab = find_lab(course.root, session.lab) if session.lab else None
+        self.labs: dict[str, Lab] = {}
+        for name in session.labs:
+            with contextlib.suppress(LabError):
+                self.labs[name] = find_lab(course.root, name)
 
     def everything(self) -> dict[str, Any]:
         session = self.session
         return {
             **_as_they_are(session, "id stop title name kind minutes"),
-            **self.texts(session, "about artifact homework"),
+            **self.texts(session, "about artifact homework worklog"),
+            "read": [self.reading(item) for item in session.read],
             "map": self.page_link(session.map_page, "The map"),
             "student": self.page_link(session.student_page, "What students see"),
             "chapter": self.page_link(session.chapter, "The chapter"),
@@ -77,13 +80,14 @@ class _Plain:
 
     def step(self, step: Step) -> dict[str, Any]:
         return {
-            **_as_they_are(step, "number block start end minutes kind"),
-            **self.texts(step, "title say board fingers room cut trip exempt"),
+            **_as_they_are(step, "number block start end minutes kind priority saves protected"),
+            **self.texts(step, "title say board fingers room remote cut keep trip exempt"),
+            "cuts": [other.number for other in in_order(self.session.steps(), step.number)],
             "fingers_source": step.fingers,
             "check": self.pair(step.check) if step.check else None,
             "anchor": self.anchor(step.anchor) if step.anchor else None,
             "demo": self.demo(step.demo),
-            "stage": self.stage(step.stage),
+            "stage": self.stage(self.labs.get(step.lab), step.stage),
             "taken": self.taken(step),
         }
 
@@ -111,17 +115,18 @@ class _Plain:
             "fallback": self.anchor(demo.fallback),
         }
 
-    def stage(self, number: int) -> dict[str, Any] | None:
-        if not number or self.lab is None or number > len(self.lab.stages):
+    def stage(self, lab: Lab | None, number: int) -> dict[str, Any] | None:
+        if not number or lab is None or number > len(lab.stages):
             return None
-        stage = self.lab.stages[number - 1]
+        stage = lab.stages[number - 1]
         return {
+            "lab": lab.name,
             "number": number,
             "title": self.words(stage.title),
             "type": {door: self.words(text) for door, text in stage.type.items()},
+            "says": {door: reasons(lab, door, number) for door in lab.doors},
             "rescues": [
-                f"nox -s lab -- {self.lab.name}{option(self.lab, door)} --stage {number}"
-                for door in self.lab.doors
+                f"nox -s lab -- {lab.name}{option(lab, door)} --stage {number}" for door in lab.doors
             ],
         }
 
@@ -131,6 +136,12 @@ class _Plain:
             svg = shown_file(self.course.root, self.session.figure).read_text(encoding="utf-8")
         alt = self.words(self.session.alt)["text"]
         return {"alt": alt, "svg": inline_svg(svg, alt, f"board-{self.session.id}") if svg else ""}
+
+    def reading(self, item: Reading) -> dict[str, Any]:
+        """A source by its title; the words alone where the bibliography has it not, which the check has said."""
+        source = self.course.sources.get(item.source)
+        link = {"label": source.title, "href": source.url} if source else {"label": item.source, "href": None}
+        return {"source": link, "why": self.words(item.why)}
 
     def pair(self, pair: Answered) -> dict[str, Any]:
         return {"ask": self.words(pair.ask), "answer": self.words(pair.answer)}

@@ -58,7 +58,8 @@ def _render(writer: Writer) -> Rendered:
     for cell in writer.page.cells:
         is_prose = cell.kind == "markdown"
         parts.append(_prose_cell(writer, cell.source) if is_prose else code_cell(writer, cell, next(outputs)))
-    markdown = _with_stamp(writer, "\n\n".join(part for part in parts if part.strip()))
+    opening, ending = _around(writer)
+    markdown = _with_stamp(writer, "\n\n".join(part for part in (*parts, ending) if part.strip()), opening)
     writer.out.road = _road(writer)
     writer.out.cited = bibliography.cited_keys(markdown)
     try:
@@ -86,9 +87,21 @@ def _prose_cell(writer: Writer, source: str) -> str:
     return text
 
 
-def _with_stamp(writer: Writer, markdown: str) -> str:
-    """The stamp and any banner stand right under the first heading."""
-    above = "\n\n".join(filter(None, [_stamp(writer), _banner(writer)]))
+def _around(writer: Writer) -> tuple[str, str]:
+    """What a session's page for students opens and ends with, made from the maps; empty texts for other pages."""
+    place = road.place_of(writer.page.path.as_posix(), writer.course.maps.sessions)
+    if place is None or place[1] != "student_page":
+        return "", ""
+    opening, ending = plans.before(writer, place[0]), plans.after(writer, place[0])
+    if writer.out.cells:  # in the notebook too, behind its title and at its end
+        writer.out.cells.insert(1, ("markdown", opening))
+        writer.out.cells.append(("markdown", ending))
+    return opening, ending
+
+
+def _with_stamp(writer: Writer, markdown: str, opening: str) -> str:
+    """The stamp, any banner and what the page opens with stand right under the first heading."""
+    above = "\n\n".join(filter(None, [_stamp(writer), _banner(writer), opening]))
     if not above:
         return markdown
     match = re.search(r"^# .+$", markdown, re.MULTILINE)

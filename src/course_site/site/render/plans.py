@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import html
 import posixpath
+from collections.abc import Mapping
 
 from course_labs.lab import Lab, LabError, find_lab
 from course_site.pages.addresses import address_from, shown_file, site_uri
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.headings import headings, section_of_lab
+from course_site.pages.page import Page
 from course_site.pages.plain_text import without_marks
-from course_site.sessions import checks, cohort, cohort_page
+from course_site.sessions import checks, cohort, cohort_page, recall
 from course_site.sessions import map as maps
 from course_site.sessions.plan_file import PlanError
+from course_site.sessions.session import Session
 from course_site.site.render.files import picture
 from course_site.site.render.writer import Writer, details, div
 
@@ -27,16 +30,11 @@ def session(writer: Writer, block: Block) -> str:
         raise DirectiveError(f"there is no {checks.FOLDER}/{block.argument}.toml; there are {known}")
     if session.map_page != writer.page.path.as_posix():
         raise DirectiveError(f"{session.path} names {session.map_page} as its page")
-    pages = {page.path.as_posix(): page for page in writer.course.pages}
-    lab: Lab | None = None
-    with contextlib.suppress(LabError):
-        lab = find_lab(writer.course.root, session.lab) if session.lab else None
-
-    def heading(target: str) -> str | None:
-        path, _, fragment = target.partition("#")
-        if path not in pages:
-            return None
-        return headings(pages[path]).get(fragment, pages[path].title)
+    pages = _pages(writer)
+    labs: dict[str, Lab] = {}
+    for name in session.labs:
+        with contextlib.suppress(LabError):
+            labs[name] = find_lab(writer.course.root, name)
 
     def taken(step: int) -> str:
         was = report.taken.get(session.id, {}).get(step)
@@ -48,13 +46,15 @@ def session(writer: Writer, block: Block) -> str:
         slot=writer.slot,
         fold=details,
         figure=lambda name, alt: _board(writer, name, alt),
-        heading=heading,
+        heading=lambda target: _heading(pages, target),
         measured=frozenset(d.name for d in session.demos if d.name not in report.unmeasured),
         taken=taken,
-        lab_section=section_of_lab(lab, pages) if lab else "",
+        labs=labs,
+        lab_section=lambda lab: section_of_lab(lab, pages),
+        source=lambda key: _source(writer, key),
     )
     writer.file = session.path
-    body = maps.markdown(session, lab, writer.page.path.parent.as_posix(), tools)
+    body = maps.markdown(session, writer.page.path.parent.as_posix(), tools)
     writer.file = writer.page.path.as_posix()
     wrong = [str(c) for c in report.complaints if c.path == session.path]
     if wrong:  # a draft: a strict build has stopped
@@ -62,6 +62,77 @@ def session(writer: Writer, block: Block) -> str:
         banner = f'<div class="banner stale"><p>This map is not finished:</p><ul>{lines}</ul></div>'
         body = f"{writer.slot(banner)}\n\n{body}"
     return div("session", body)
+
+
+def _pages(writer: Writer) -> dict[str, Page]:
+    return {page.path.as_posix(): page for page in writer.course.pages}
+
+
+def _heading(pages: Mapping[str, Page], target: str) -> str | None:
+    """The words of page#anchor; None while the page is to come."""
+    path, _, fragment = target.partition("#")
+    return headings(pages[path]).get(fragment, pages[path].title) if path in pages else None
+
+
+def before(writer: Writer, session: Session) -> str:
+    """What a session's page opens with for students: questions of earlier sessions, spaced by the calendar."""
+    try:
+        plan = cohort.read_cohort(writer.course.root)
+    except PlanError:  # said where the plan is shown
+        return ""
+    found = recall.brought_along(session.id, plan, writer.course.maps.sessions)
+    if not found:
+        return ""
+    asked = []
+    for earlier, i in found:
+        writer.file = earlier.path
+        asked.append(_asked(writer, earlier, i, f"*{earlier.title}*, "))
+    writer.file = writer.page.path.as_posix()
+    words = (
+        "**Bring along.** Questions of earlier sessions. Answer in your head, or on paper, before you unfold."
+    )
+    return div("asked bring", "\n\n".join([words, *asked]))
+
+
+def after(writer: Writer, session: Session) -> str:
+    """What it ends with: its own exit ticket, what to read, and beside it what to do at home."""
+    writer.file = session.path
+    parts = []
+    if session.exit_ticket:
+        asked = [_asked(writer, session, i) for i in range(len(session.exit_ticket))]
+        parts += ["## The exit ticket", "Answer in writing, without looking up. Then unfold."]
+        parts.append(div("asked", "\n\n".join(asked)))
+    read = "\n".join(f"- {_source(writer, item.source)} {_say(writer, item.why)}" for item in session.read)
+    columns = [div("read", f"**Three to read**\n\n{read}")] if read else []
+    if session.at_home:
+        columns.append(div("home", f"**To do**\n\n{_say(writer, session.at_home)}"))
+    if columns:
+        parts += ["## What to read", div("until", "\n\n".join(columns))]
+    writer.file = writer.page.path.as_posix()
+    return "\n\n".join(parts)
+
+
+def _asked(writer: Writer, session: Session, i: int, before: str = "") -> str:
+    """One question of an exit ticket; folded, its answer and where that stands."""
+    pair = session.exit_ticket[i]
+    summary = html.escape(without_marks(writer.plain(pair.ask)), quote=False)
+    said = _say(writer, pair.answer)
+    for target in session.exit_headings[i : i + 1]:
+        words = (_heading(_pages(writer), target) or "").replace("[", "(").replace("]", ")")
+        said += f"\n\nIt stands in {before}{_say(writer, f'[{words}]({target})')}."
+    return details("answer", summary, said)
+
+
+def _say(writer: Writer, text: str) -> str:
+    """A text of a map on another page."""
+    pages, folder = _pages(writer), writer.page.path.parent.as_posix()
+    return writer.text(maps.relinked(text, folder, lambda target: _heading(pages, target))).strip()
+
+
+def _source(writer: Writer, key: str) -> str:
+    """A source by its title, with the mark of its footnote."""
+    entry = writer.course.sources.get(key)
+    return f"[{entry.title}]({entry.url})[^{key}]." if entry else ""  # said where the map was checked
 
 
 def _board(writer: Writer, name: str, alt: str) -> str:

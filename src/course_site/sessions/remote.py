@@ -1,0 +1,39 @@
+"""Steps with things to take in the hand: who is not in the room has none, and not everybody can see them.
+
+Such a step says in `remote` what a class online does, and what somebody does who sees nothing. Standard library only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from course_site.sessions.session import Session
+
+THINGS = re.compile(
+    r"\b(?:scissors|coins?|envelopes?|(?:paper )?cups|chalk marks|matchbox(?:es)?|paper squares|bits of paper|"
+    r"slips of paper|(?:six|paper) slips|twelve (?:shuffled )?cards)\b",
+    re.IGNORECASE,
+)
+MINUTE = re.compile(r"\bminute (\d+)")
+
+
+def faults(session: Session) -> Iterator[tuple[str, str]]:
+    """What is wrong, each with its place in the file."""
+    steps, prepared = session.steps(), [text for text in session.prepare if THINGS.search(text)]
+    minutes = {int(minute) for text in prepared for minute in MINUTE.findall(text)}
+    for step in steps:
+        found = THINGS.search(" ".join((step.fingers, step.room, step.board)))
+        if step.remote or not (found or any(step.start <= minute < step.end for minute in minutes)):
+            continue
+        has = f"has {found[0]!r}" if found else "is named in `prepare` with things for the hand"
+        yield (
+            f"{step.where}, remote",
+            f"is missing, and the step {has}: write what a class online does, and who cannot see it",
+        )
+    if prepared and not any(step.remote for step in steps):
+        thing = THINGS.search(prepared[0])
+        yield (
+            "prepare",
+            f"brings {thing and thing[0]!r}, and no step has a `remote`: write it where they are used",
+        )
