@@ -11,6 +11,8 @@ from course_site.pages.page import Page
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(?P<words>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 _OWN_ID = re.compile(r"\s*\{:?[^{}]*?#(?P<id>[\w-]+)[^{}]*\}$")
+# What a heading says of its section: it is beyond the core of its page, and is folded.
+BEYOND = re.compile(r"[ \t]*\{[ \t]*\.beyond[ \t]*\}(?=[ \t]*$)", re.MULTILINE)
 
 
 @functools.lru_cache(maxsize=512)
@@ -18,7 +20,7 @@ def _headings(texts: tuple[str, ...]) -> dict[str, str]:
     from markdown.extensions.toc import slugify, unique
 
     found: dict[str, str] = {}
-    for match in _HEADING.finditer("\n\n".join(map(without_code_blocks, texts))):
+    for match in _HEADING.finditer(BEYOND.sub("", "\n\n".join(map(without_code_blocks, texts)))):
         words, own = match["words"], _OWN_ID.search(match["words"])
         if own:
             words = words[: own.start()]
@@ -36,6 +38,20 @@ def without_code_blocks(text: str) -> str:
 def headings(page: Page) -> dict[str, str]:
     """The anchors of a page's headings, as the site will have them, with their words."""
     return _headings(tuple(cell.source for cell in page.cells if cell.kind == "markdown"))
+
+
+def beyond_the_core(page: Page) -> frozenset[str]:
+    """The anchors of a page's headings that stand in a folded section, its own heading among them."""
+    texts = [without_code_blocks(cell.source) for cell in page.cells if cell.kind == "markdown"]
+    lines = [match[0] for match in _HEADING.finditer("\n\n".join(texts))]
+    found, fold = set(), 0  # the level of the heading whose section is folded
+    for anchor, line in zip(headings(page), lines, strict=True):
+        level = len(line) - len(line.lstrip("#"))
+        if level <= fold or not fold:
+            fold = level if BEYOND.search(line) else 0
+        if fold:
+            found.add(anchor)
+    return frozenset(found)
 
 
 def section_of_lab(lab: Lab, pages: Mapping[str, Page]) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
+from collections.abc import Iterator
 
 from course_site.pages import bibliography, blocks, glossary
 from course_site.pages.addresses import address_from
 from course_site.pages.blocks import DirectiveError
+from course_site.pages.page import Page
 from course_site.sessions import road
 from course_site.site import ledger
 from course_site.site.course import Course
-from course_site.site.render import exercises, files, lists, measured, plans
+from course_site.site.render import beyond, exercises, files, lists, measured, pace, plans
 from course_site.site.render.code import code_cell
 from course_site.site.render.rendered import Rendered
 from course_site.site.render.writer import Writer, div
@@ -38,6 +41,9 @@ BLOCKS = {
     "bibliography": lists.sources,
 }
 
+# A page with one of these is looked things up in, and nobody reads it from its head to its end.
+LISTS = frozenset({"session", "cohort", "ledger", "moved", "glossary", "bibliography"})
+
 
 def render_course(course: Course) -> dict[str, Rendered]:
     """Render every page, by its id; what is wrong is noted in `course.problems`."""
@@ -57,7 +63,12 @@ def _render(writer: Writer) -> Rendered:
     for cell in writer.page.cells:
         is_prose = cell.kind == "markdown"
         parts.append(_prose_cell(writer, cell.source) if is_prose else code_cell(writer, cell, next(outputs)))
-    markdown = _with_stamp(writer, "\n\n".join(part for part in parts if part.strip()))
+    markdown = "\n\n".join(part for part in parts if part.strip())
+    try:
+        markdown = beyond.folded(markdown, writer.out.slots, writer.out.words)
+    except DirectiveError as error:
+        writer.problem(str(error))
+    markdown = _with_stamp(writer, markdown, _minutes(writer, markdown))
     writer.out.road = _road(writer)
     writer.out.cited = bibliography.cited_keys(markdown)
     try:
@@ -85,9 +96,31 @@ def _prose_cell(writer: Writer, source: str) -> str:
     return text
 
 
-def _with_stamp(writer: Writer, markdown: str) -> str:
-    """The stamp and any banner stand right under the first heading."""
-    above = "\n\n".join(filter(None, [_stamp(writer), _banner(writer)]))
+def _minutes(writer: Writer, markdown: str) -> str:
+    """The line that says how long a page takes; a session's page must leave its core inside its session."""
+    if writer.page.meta.get("template") or LISTS & {block.kind for block in _blocks(writer.page)}:
+        return ""
+    shown, hidden = writer.out.minutes = pace.minutes(markdown, writer.out.slots, writer.out.words)
+    path = writer.page.path.as_posix()
+    for session in writer.course.maps.sessions.values():
+        if session.student_page == path and session.stop and shown.whole > session.minutes:
+            writer.problem(
+                f"its core takes {shown.whole} minutes ({pace.in_words(shown, hidden)}) and its session has "
+                f"{session.minutes}: mark what is beyond the core with {{.beyond}} at its heading"
+            )
+    return f"{pace.in_words(shown, hidden)}\n{{: .minutes }}"
+
+
+def _blocks(page: Page) -> Iterator[blocks.Block]:
+    for cell in page.cells:
+        if cell.kind == "markdown":
+            with contextlib.suppress(DirectiveError):
+                yield from blocks.walk_blocks(blocks.parse(cell.source))
+
+
+def _with_stamp(writer: Writer, markdown: str, minutes: str) -> str:
+    """The stamp, the minutes and any banner stand right under the first heading."""
+    above = "\n\n".join(filter(None, [_stamp(writer), minutes, _banner(writer)]))
     if not above:
         return markdown
     match = re.search(r"^# .+$", markdown, re.MULTILINE)
