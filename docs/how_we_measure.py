@@ -580,8 +580,19 @@ record(
 # /// predict | The same multiply, the same kernel, but both matrices are all zeros. Is it quicker?
 # No, work is work · yes, a little · yes, a lot.
 # /// reveal
-# Random numbers: {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. Zeros: {{ zeros.tflops:.0f }} TFLOP/s. That
+# Zeros: {{ zeros.tflops:.0f }} TFLOP/s. Random numbers: {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. That
 # is {{ zeros.tflops / multiply.bf16.n8192.tflops:.2f }} times, for the same instructions.
+#
+# /// claim | zeros.us < 0.95 * multiply.bf16.n8192.us
+# A wire costs power when it changes from 0 to 1 or back. Zeros never change, so the card draws less, so it
+# need not lower its clock as far. That is the usual explanation, and it fits: [the ledger](numbers.md) has the
+# clock and the power of both runs. (It may name the power limit beside the zeros as well, though they draw far
+# less. Why, we do not know.) The lesson is for your own benchmarks: time zeros, and you get
+# {{ zeros.of_peak:.0%}} of peak that no real model will ever see.
+# /// otherwise
+# On this card the data make little difference: {{ zeros.of_peak:.0%}} of peak with zeros,
+# {{ multiply.bf16.n8192.of_peak:.0%}} with random numbers. Where the power limit bites, they do.
+# ///
 # ///
 
 # %%
@@ -593,17 +604,6 @@ record(
 )
 
 # %% [markdown]
-# /// claim | zeros.us < 0.95 * multiply.bf16.n8192.us
-# A wire costs power when it changes from 0 to 1 or back. Zeros never change, so the card draws less, so it
-# need not lower its clock as far. That is the usual explanation, and it fits: [the ledger](numbers.md) has the
-# clock and the power of both runs. (It may name the power limit beside the zeros as well, though they draw far
-# less. Why, we do not know.) The lesson is for your own benchmarks: time zeros, and you get
-# {{ zeros.of_peak:.0%}} of peak that no real model will ever see.
-# /// otherwise
-# On this card the data make little difference: {{ zeros.of_peak:.0%}} of peak with zeros,
-# {{ multiply.bf16.n8192.of_peak:.0%}} with random numbers. Where the power limit bites, they do.
-# ///
-#
 # bf16 and fp16 share one peak. At 8192 they reach {{ multiply.bf16.n8192.of_peak:.0%}} and
 # {{ multiply.fp16.n8192.of_peak:.0%}} of it here. They ran one after the
 # other and not in turns, so we make no sentence of the difference.

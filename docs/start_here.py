@@ -302,7 +302,6 @@ record(sweep=sweep)
 # /// reveal
 # {{ sweep.cuda.n12.us:.1f }} µs: **{{ sweep.cuda.n12.us / by_hand.small_floor:.0f }} times** the floor, or
 # {{ sweep.cuda.n12.of_peak:.1%}} of peak.
-# ///
 #
 # /// chart | lines
 # title: Vector add, bytes moved per second
@@ -328,6 +327,7 @@ record(sweep=sweep)
 # /// otherwise
 # From 2<sup>12</sup> to 2<sup>16</sup> numbers the work grows by 16, and the time from {{ sweep.cuda.n12.us:.1f }} µs to
 # {{ sweep.cuda.n16.us:.1f }} µs.
+# ///
 # ///
 #
 # You pay to open the kitchen. Most likely that is calling the tables, sending the first cook down the stairs,

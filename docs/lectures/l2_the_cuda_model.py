@@ -481,7 +481,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## A file of your own, in one line
+# ## A file of your own, in one line {.beyond}
 #
 # You do not need our launchers. Write a `.cu` file, and run it:
 
@@ -606,7 +606,6 @@ record(rows=timed(rows), shapes=timed(shapes))
 # /// reveal
 # 256 × 1: {{ shapes.w256.us:.0f }} µs. 16 × 16: {{ shapes.w16.us:.0f }} µs. 1 × 256: {{ shapes.w1.us:.0f }} µs, which is
 # {{ shapes.w1.us / shapes.w256.us:.1f }} times the first.
-# ///
 #
 # /// chart | bars
 # title: 256 threads in five shapes
@@ -628,6 +627,7 @@ record(rows=timed(rows), shapes=timed(shapes))
 # /// otherwise
 # The tall and thin block takes {{ shapes.w1.us / shapes.w256.us:.2f }} times as long. Draw its first warp: 32 threads, one
 # above the other, a whole row of the picture apart in memory. *Let `threadIdx.x` walk along memory.*
+# ///
 # ///
 #
 # /// exercise | 33 threads
@@ -671,7 +671,6 @@ record(apart=apart, together=together)
 # The same · about twice · about 32 times.
 # /// reveal
 # {{ apart.w32.us / apart.w1.us:.1f }} times.
-# ///
 #
 # /// chart | lines
 # title: The same arithmetic, divided among W branches
@@ -702,6 +701,7 @@ record(apart=apart, together=together)
 # /// otherwise
 # The second branch costs {{ apart.w2.us - apart.w1.us:.0f }} µs, the last 16 cost
 # {{ (apart.w32.us - apart.w16.us) / 16:.0f }} µs each.
+# ///
 # ///
 #
 # /// claim | together.w16.us < 1.25 * together.w1.us
@@ -845,7 +845,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## Many orders, written once: graphs
+# ## Many orders, written once: graphs {.beyond}
 #
 # If the same orders come again and again, write them down once and send the whole sheet. That is a **CUDA graph**.
 # You *capture* it: while you capture, launches are noted down and not run. Then you *replay* it with one order.
@@ -924,7 +924,7 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # ///
 
 # %% [markdown]
-# ## Two things at once: streams
+# ## Two things at once: streams {.beyond}
 #
 # Everything so far went into one queue. A queue is called a **stream**: what is in one stream runs in order. What is
 # in two streams may overlap. What is worth overlapping? Above all the way into the card and out of it, for the host's
@@ -1084,7 +1084,7 @@ for work in (one_stream, two_streams):
 # ///
 
 # %% [markdown]
-# ## The road to machine code
+# ## The road to machine code {.beyond}
 #
 # What does the card run? Not your C++.
 #
@@ -1263,7 +1263,7 @@ print("the module:", says)
 # ///
 
 # %% [markdown]
-# ## Your kernel as a torch operator
+# ## Your kernel as a torch operator {.beyond}
 #
 # Your kernel takes tensors and gives a tensor. Put it into a model and call `loss.backward()`. PyTorch complains, or
 # worse: it says nothing, and what lies before your kernel never learns. It knows no gradient. To become an operator, a

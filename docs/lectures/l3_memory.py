@@ -89,15 +89,15 @@ print("the slips:", *slips)
 print("the walk: ", *walk, "and back at", box)
 
 # %% [markdown]
-# On the card it is the same line, `i = x[i]`, with one thread and the clock of its SM. If all boxes fit
-# into L1, every trip ends there. If they fill a thousand megabytes, nearly every trip goes to the pantry.
-#
 # /// predict | From the hands to the tray: {{ hop.shared:.0f }} ticks of the clock. How many to the pantry?
 # About 60 · about 150 · many hundreds.
 # /// reveal
 # {{ hop.hbm:.0f }}. That is {{ hop.hbm / hop.shared:.0f }} times the way to the tray. In {{ hop.hbm:.0f }} ticks
 # one SM could do {{ hop.hbm * 128 / 1e3:.0f }} thousand multiply-adds, if somebody brought the numbers.
 # ///
+#
+# On the card it is the same line, `i = x[i]`, with one thread and the clock of its SM. If all boxes fit
+# into L1, every trip ends there. If they fill a thousand megabytes, nearly every trip goes to the pantry.
 
 # %%
 from statistics import median
@@ -140,6 +140,8 @@ record(
 #   - [HBM, the pantry, "{{ hop.hbm:.0f }}", "{{ hop.hbm / card.clock * 1e3:.0f }}"]
 # caption: Medians of {{ hop.hbm.n }} walks of some two thousand hops each. The clock was at {{ card.clock:.0f }} MHz.
 # ///
+#
+# ### The hunt grows {.beyond}
 #
 # Now let the hunt grow. Few boxes, then more, until they fit nowhere but in the pantry.
 
@@ -234,6 +236,8 @@ record(
 # %% [markdown]
 # By hand: {{ tray.bytes:.0f }} bytes × {{ card.sms:.0f }} SMs × {{ card.clock:.0f }} MHz =
 # {{ tray.card:.1f }} TB/s for all trays together.
+#
+# ### Round and round {.beyond}
 #
 # Now read a stretch of memory round and round, past L1, with the whole card: once to warm it up; then everybody waits
 # for the last; then at least twice more, by the clock. A short stretch stays on the counter. A long one does not.
@@ -370,7 +374,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## Are these the right numbers?
+# ## Are these the right numbers? {.beyond}
 #
 # Others took Hopper apart before us, with programs of their own. Luo and others did it twice, in 2024 [^luo2024]
 # and, more thoroughly, in 2025 [^luo2025]. Their card was an H800 on a PCIe board: the same SM, fewer of them, a
@@ -478,7 +482,21 @@ print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 # About 4.5 · about 8 · more than 8
 # /// reveal
 # **{{ stride.s32.us / stride.s1.us:.1f }}** times. The pencil missed two things, and they pull in opposite
-# directions. Both stand below.
+# directions. Both stand below, where the hardware has counted.
+#
+# /// chart | lines
+# title: Reading with a stride, bytes that were wanted
+# x: S
+# y: gb_per_s
+# x_label: stride, in numbers of 4 bytes
+# y_label: GB/s, read and written, that were wanted
+# x_scale: log2
+# series:
+#   - {name: stride.*, label: strided}
+# references:
+#   - {label: copy, value: copy.ours.gb_per_s}
+# alt: "Useful bytes per second against the stride: {{ stride.s1.gb_per_s:.0f }} GB/s at stride 1, {{ stride.s8.gb_per_s:.0f }} at 8, {{ stride.s32.gb_per_s:.0f }} at 32. A copy stands at {{ copy.ours.gb_per_s:.0f }}."
+# ///
 # ///
 
 # %%
@@ -494,20 +512,6 @@ record(
 )
 
 # %% [markdown]
-# /// chart | lines
-# title: Reading with a stride, bytes that were wanted
-# x: S
-# y: gb_per_s
-# x_label: stride, in numbers of 4 bytes
-# y_label: GB/s, read and written, that were wanted
-# x_scale: log2
-# series:
-#   - {name: stride.*, label: strided}
-# references:
-#   - {label: copy, value: copy.ours.gb_per_s}
-# alt: "Useful bytes per second against the stride: {{ stride.s1.gb_per_s:.0f }} GB/s at stride 1, {{ stride.s8.gb_per_s:.0f }} at 8, {{ stride.s32.gb_per_s:.0f }} at 32. A copy stands at {{ copy.ours.gb_per_s:.0f }}."
-# ///
-#
 # Now ask the hardware. It keeps tallies, and Nsight Compute, `ncu`, reads them: requests of warps, sectors they
 # touched, bytes that left the pantry. To start it costs seconds. So we count **everything on this page in one
 # go**, here, and quote the rest where it is needed. (The jobs are smaller than those we time, and still far too
@@ -687,12 +691,33 @@ record(
 # behind 32 different windows, all are served at once. If two want different words behind one window, the second
 # waits.
 #
+# By hand again: lane k wants the word k × stride. The longest queue decides.
+#
+# /// predict | Stride 32 makes everybody queue at one window. And stride 33?
+# Worse still · the same · as good as stride 1.
+# /// reveal
+# As good as stride 1: {{ queue.s33:.0f }} turn by hand, {{ turns.bank.s33:.2f }} counted. 33 leaves a remainder of 1,
+# so each lane stands one window further. Any *odd* stride is harmless. Remember 33: it is about to save a
+# transpose.
+#
 # /// figure | docs/assets/figures/banks.svg
 # alt: "Four rows of 32 windows. With stride 1 or 33 each window serves one lane: one turn. With stride 2 half of the windows have a queue of two. With stride 8 four windows have queues of eight. With stride 32 all 32 lanes queue at window 0: 32 turns."
 # caption: A queue at a window is a bank conflict.
 # ///
 #
-# By hand again: lane k wants the word k × stride. The longest queue decides.
+# /// table
+# columns: [stride, "turns, by hand", "turns for one load, counted", "time over stride 1"]
+# rows:
+#   - ["1", "{{ queue.s1:.0f }}", "{{ turns.bank.s1:.2f }}", "{{ bank.s1.us / bank.s1.us:.2f }}"]
+#   - ["2", "{{ queue.s2:.0f }}", "{{ turns.bank.s2:.2f }}", "{{ bank.s2.us / bank.s1.us:.2f }}"]
+#   - ["4", "{{ queue.s4:.0f }}", "{{ turns.bank.s4:.2f }}", "{{ bank.s4.us / bank.s1.us:.2f }}"]
+#   - ["8", "{{ queue.s8:.0f }}", "{{ turns.bank.s8:.2f }}", "{{ bank.s8.us / bank.s1.us:.2f }}"]
+#   - ["16", "{{ queue.s16:.0f }}", "{{ turns.bank.s16:.2f }}", "{{ bank.s16.us / bank.s1.us:.2f }}"]
+#   - ["32", "{{ queue.s32:.0f }}", "{{ turns.bank.s32:.2f }}", "{{ bank.s32.us / bank.s1.us:.2f }}"]
+#   - ["33", "{{ queue.s33:.0f }}", "{{ turns.bank.s33:.2f }}", "{{ bank.s33.us / bank.s1.us:.2f }}"]
+# caption: Turns are counted as wavefronts, the steps in which the memory unit of an SM serves a request [^nvidia-wavefronts].
+# ///
+# ///
 
 # %%
 from collections import Counter
@@ -715,27 +740,6 @@ record(
 print("turns:", {S: queue(S) for S in BANK_STRIDES})
 
 # %% [markdown]
-# /// predict | Stride 32 makes everybody queue at one window. And stride 33?
-# Worse still · the same · as good as stride 1.
-# /// reveal
-# As good as stride 1: {{ queue.s33:.0f }} turn by hand, {{ turns.bank.s33:.2f }} counted. 33 leaves a remainder of 1,
-# so each lane stands one window further. Any *odd* stride is harmless. Remember 33: it is about to save a
-# transpose.
-# ///
-#
-# /// table
-# columns: [stride, "turns, by hand", "turns for one load, counted", "time over stride 1"]
-# rows:
-#   - ["1", "{{ queue.s1:.0f }}", "{{ turns.bank.s1:.2f }}", "{{ bank.s1.us / bank.s1.us:.2f }}"]
-#   - ["2", "{{ queue.s2:.0f }}", "{{ turns.bank.s2:.2f }}", "{{ bank.s2.us / bank.s1.us:.2f }}"]
-#   - ["4", "{{ queue.s4:.0f }}", "{{ turns.bank.s4:.2f }}", "{{ bank.s4.us / bank.s1.us:.2f }}"]
-#   - ["8", "{{ queue.s8:.0f }}", "{{ turns.bank.s8:.2f }}", "{{ bank.s8.us / bank.s1.us:.2f }}"]
-#   - ["16", "{{ queue.s16:.0f }}", "{{ turns.bank.s16:.2f }}", "{{ bank.s16.us / bank.s1.us:.2f }}"]
-#   - ["32", "{{ queue.s32:.0f }}", "{{ turns.bank.s32:.2f }}", "{{ bank.s32.us / bank.s1.us:.2f }}"]
-#   - ["33", "{{ queue.s33:.0f }}", "{{ turns.bank.s33:.2f }}", "{{ bank.s33.us / bank.s1.us:.2f }}"]
-# caption: Turns are counted as wavefronts, the steps in which the memory unit of an SM serves a request [^nvidia-wavefronts].
-# ///
-#
 # /// claim | 24 < bank.s32.us / bank.s1.us < 40 and 24 < turns.bank.s32 < 40
 # Here the clock follows the count closely: {{ turns.bank.s32:.0f }} turns for one load at stride 32, and
 # {{ bank.s32.us / bank.s1.us:.0f }} times the time of stride 1. This kernel does nothing but go to the windows, so
@@ -781,15 +785,15 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # `__shared__` puts `tile` on the tray, one for the whole block. At `__syncthreads()` each thread waits until all of
 # the block are there. ([The page on C](../c_for_python_people.py) has both words.)
 #
-# /// source | src/course_kernels/transpose/k02_tiled.cu
-# ///
-#
 # /// predict | Both walks down the hall are mended now. Is the transpose as quick as a copy?
 # Yes, it moves the same bytes · nearly · by no means.
 # /// reveal
-# The copy needs {{ copy.ours.us:.0f }} µs, this kernel {{ turn.tiled.us:.0f }}, the naive one
+# This kernel needs {{ turn.tiled.us:.0f }} µs, the copy {{ copy.ours.us:.0f }}, the naive one
 # {{ turn.naive.us:.0f }}. The columns of the tray are why. A row of the tile is 32 words long, so a column has
 # stride 32, and you know that queue.
+# ///
+#
+# /// source | src/course_kernels/transpose/k02_tiled.cu
 # ///
 #
 # ### Three ways out of the queue
@@ -959,15 +963,15 @@ record(
 #   Instructions of one thread that do not wait for each other are called *instruction-level parallelism*, ILP for short. A load of 16 bytes instead of 4
 #   helps in the same way: four times the bytes for one instruction.
 #
-# So here is a copy with two knobs. V: how many vectors of 16 bytes a thread asks for before it waits. R: how many
-# blocks may stand on an SM at once; we hold the others off by asking for shared memory that nobody uses.
-#
 # /// predict | One copy fills every seat, one vector for each thread. Another takes one seat in eight, with eight vectors for each. How much slower is it?
 # Eight times · twice · hardly.
 # /// reveal
-# Full house, V = 1: {{ flight.v1.r8.of_peak:.1%}} of peak. One seat in eight, V = 8: {{ flight.v8.r1.of_peak:.1%}}. Both
-# have 32 KiB under way on each SM.
+# One seat in eight, eight vectors: {{ flight.v8.r1.of_peak:.1%}} of peak. Full house, one vector:
+# {{ flight.v1.r8.of_peak:.1%}}. Both have 32 KiB under way on each SM.
 # ///
+#
+# Here is that copy, with two knobs. V: how many vectors of 16 bytes a thread asks for before it waits. R: how many
+# blocks may stand on an SM at once; we hold the others off by asking for shared memory that nobody uses.
 
 # %%
 from course_kernels.bytes_in_flight import k01_limited
@@ -1083,7 +1087,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## One number from many
+# ## One number from many {.beyond}
 #
 # Add up a list of N numbers. Reading them is all that is needed, so the *read* is the ceiling. But there are
 # thousands of cooks and one sum. How do they get together?
@@ -1190,7 +1194,6 @@ record(
 # Most of it · a third · next to nothing.
 # /// reveal
 # Tree: {{ sums.tree.us:.0f }} µs. Shuffles: {{ sums.shuffle.us:.0f }} µs. Look for what the two have in common.
-# ///
 #
 # /// table
 # columns: [kernel, "2²⁴ numbers, µs", "error, millionths", "2²⁸ numbers, µs", "% of peak"]
@@ -1214,6 +1217,7 @@ record(
 # /// otherwise
 # Tree {{ sums.tree.us:.0f }} µs, shuffles {{ sums.shuffle.us:.0f }} µs. Each block of both sends one sum to one address; by
 # the time of the atomics at 2<sup>24</sup>, that line alone takes {{ short.atomics.us / 16:.0f }} µs.
+# ///
 # ///
 #
 # /// claim | sums.vectorised.us < 0.2 * sums.shuffle.us
@@ -1260,7 +1264,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## Do it while you hold it
+# ## Do it while you hold it {.beyond}
 #
 # All this was about carrying well. The best trip is still the one you do not make.
 #
@@ -1295,7 +1299,6 @@ record(
 # /// reveal
 # {{ fuse.cuda.us / fuse.eager.us:.2f }} of it: {{ fuse.eager.us:.0f }} µs for the two kernels,
 # {{ fuse.cuda.us:.0f }} µs for the fused one.
-# ///
 #
 # /// table
 # columns: [bias + GELU, "GB, by hand", "GB, counted", "time, µs", "% of peak"]
@@ -1314,6 +1317,7 @@ record(
 # /// otherwise
 # The counters say {{ counted.fuse.eager.gb:.2f }} GB against {{ counted.fuse.cuda.gb:.2f }} GB, the clock
 # {{ fuse.eager.us / fuse.cuda.us:.2f }} times as long for two kernels.
+# ///
 # ///
 #
 # /// claim | fuse.compiled.us > 1.25 * fuse.cuda.us and fuse.triton.us > 1.25 * fuse.cuda.us and counted.fuse.compiled.gb < 1.3 * counted.fuse.cuda.gb and counted.fuse.triton.gb < 1.3 * counted.fuse.cuda.gb and fuse.cuda.error < 1.2 * fuse.triton.error

@@ -16,8 +16,8 @@
 # - read the counter that shows whether you were right;
 # - use the words for tiles as the libraries use them.
 #
-# **The headline: from {{ ladder.naive.of_peak:.1%}} of peak to {{ ladder.register_tile.of_peak:.0%}}, in four
-# steps.** The library's kernel stands at {{ ladder.cublas.of_peak:.0%}}. The rest of the
+# **The headline: {{ ladder.register_tile.of_peak:.0%}} of peak, four steps above the kernel that everybody writes
+# first.** Where that one stands, you will guess. The library's kernel stands at {{ ladder.cublas.of_peak:.0%}}. The rest of the
 # way is [the next lecture](l5_the_top_of_the_ladder.py).
 
 # %% [markdown]
@@ -367,7 +367,6 @@ record(
 # /// reveal
 # **{{ ladder.naive.of_peak:.2%}}.** The forecast: {{ hand.naive.by_tray:.2f }} multiply-adds in a tick, of 128. That is
 # {{ hand.naive.by_tray / 128:.2%}}.
-# ///
 #
 # /// define | forecast.naive = 2 * hand.naive.best * card.sms * ladder.naive.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -406,6 +405,7 @@ record(
 # /// otherwise
 # The pencil said {{ forecast.naive:.2f }} TFLOP/s, the clock says {{ ladder.naive.tflops:.2f }}. Turns for 32
 # multiply-adds, counted: {{ vital.naive.turns:.1f }}.
+# ///
 # ///
 #
 # /// claim | vital.naive.seats > 0.9 and vital.naive.calls < 0.1
@@ -452,7 +452,6 @@ record(
 # /// reveal
 # **{{ ladder.naive.us / ladder.coalesced.us:.1f }} times.** The pencil allows
 # {{ hand.naive.turns / hand.coalesced.turns:.1f }}: 33 turns became 2.
-# ///
 #
 # /// define | forecast.coalesced = 2 * hand.coalesced.best * card.sms * ladder.coalesced.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -488,6 +487,7 @@ record(
 # /// otherwise
 # A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, where it touched {{ vital.naive.sectors:.1f }}. The kernel
 # takes {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time.
+# ///
 # ///
 #
 # /// claim | ladder.coalesced.tflops < 0.8 * forecast.coalesced and vital.coalesced.instructions > 6
@@ -533,7 +533,6 @@ record(
 # 32 times · several times · less than twice
 # /// reveal
 # **{{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} times.** Look at the forecast again: *by the tray*, nothing changed.
-# ///
 #
 # /// define | forecast.shared_tiles = 2 * hand.shared_tiles.best * card.sms * ladder.shared_tiles.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -572,6 +571,7 @@ record(
 # /// otherwise
 # Shared memory gives a factor of {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} here. Bytes from L2 for a multiply-add:
 # {{ vital.coalesced.hall:.2f }} before, {{ vital.shared_tiles.hall:.2f }} now, {{ hall.shared_tiles:.2f }} by hand.
+# ///
 # ///
 #
 # (A little less than by hand can come out, because one answer of L2 very likely serves several rooms at times, as
@@ -668,7 +668,7 @@ for rung, kinds in found.items():
 # ///
 
 # %% [markdown]
-# ## Rung 4: keep one in the hand
+# ## Rung 4: keep one in the hand {.beyond}
 #
 # Two words off the tray for one multiply-add. How could it be fewer? By using a word *twice* once it is in a
 # register. So let a cook make not one number of C, but 8 below each other. All 8 need the same number of B. She
@@ -691,7 +691,6 @@ for rung, kinds in found.items():
 # /// reveal
 # **{{ ladder.shared_tiles.us / ladder.register_column.us:.2f }} times** as fast. The pencil
 # allows {{ hand.shared_tiles.turns / hand.register_column.turns:.2f }}. What the pencil left out stands below the table.
-# ///
 #
 # /// define | forecast.register_column = 2 * hand.register_column.best * card.sms * ladder.register_column.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -727,6 +726,7 @@ for rung, kinds in found.items():
 # compiler takes four words of A in one load.
 # /// otherwise
 # Turns for 32 multiply-adds: {{ vital.shared_tiles.turns:.2f }} before, {{ vital.register_column.turns:.2f }} now.
+# ///
 # ///
 #
 # /// claim | vital.register_column.seats < 0.6 and 40 < vital.register_column.registers < 48.5 and ladder.register_column.tflops > 1.5 * ladder.shared_tiles.tflops
@@ -770,7 +770,6 @@ for rung, kinds in found.items():
 # /// reveal
 # Occupancy {{ vital.register_tile.seats:.0%}}, speed {{ ladder.register_column.us / ladder.register_tile.us:.2f }} times the
 # register column's, with {{ vital.register_tile.registers:.0f }} registers a thread.
-# ///
 #
 # /// define | forecast.register_tile = 2 * hand.register_tile.best * card.sms * ladder.register_tile.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -807,6 +806,7 @@ for rung, kinds in found.items():
 # /// otherwise
 # Turns for 32 multiply-adds: {{ vital.register_column.turns:.2f }} before, {{ vital.register_tile.turns:.2f }} now. Of the seats
 # {{ vital.register_tile.seats:.0%}} are taken.
+# ///
 # ///
 #
 # /// claim | ladder.register_tile.tflops < 0.75 * forecast.register_tile and vital.register_tile.tray < 0.85 and vital.register_tile.calls < 0.85
@@ -943,7 +943,7 @@ for rung, kinds in found.items():
 # ///
 
 # %% [markdown]
-# ## Other sizes
+# ## Other sizes {.beyond}
 #
 # A ladder that is climbed at one size only proves one size. So here are sizes from 128 to 4096 (the naive kernel only to
 # 2048, for the sake of your patience), and three that no tile divides.
@@ -1071,7 +1071,7 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # ///
 
 # %% [markdown]
-# ## Is it still fp32?
+# ## Is it still fp32? {.beyond}
 #
 # The card has a faster way to multiply fp32 numbers: round them to TF32, which keeps 10 bits of fraction instead of 23,
 # and give them to the tensor cores. It is easy to win a benchmark by accident in this way. In our race it is off. You
@@ -1114,7 +1114,7 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # ///
 
 # %% [markdown]
-# ## The words for tiles
+# ## The words for tiles {.beyond}
 #
 # From here on the tiles nest, and people mix up their names. On this site they are fixed.
 #

@@ -361,6 +361,15 @@ record(
 # Loads off the tray for one multiply-add: {{ vital.register_tile.loads:.4f }} before, {{ vital.vectorised.loads:.4f }} now. Calls that
 # carry, from the hall and onto the tray: {{ vital.register_tile.carried:.4f }} before, {{ vital.vectorised.carried:.4f }} now. By hand,
 # {{ carried.one_by_one:.4f }} and {{ carried.by_four:.4f }}.
+#
+# /// table
+# turned: true
+# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "loads off the tray for one multiply-add", "calls that carry", "of the calls, multiply-adds"]
+# rows:
+#   - [5 register tile, "{{ ladder.register_tile.of_peak:.1%}}", "{{ vital.register_tile.registers:.0f }}", "{{ vital.register_tile.shared_kib:.1f }}", "{{ vital.register_tile.occupancy:.0%}}", "{{ vital.register_tile.loads:.4f }}", "{{ vital.register_tile.carried:.4f }}", "{{ vital.register_tile.share:.1%}}"]
+#   - ["**6 vector loads**", "**{{ ladder.vectorised.of_peak:.1%}}**", "{{ vital.vectorised.registers:.0f }}", "{{ vital.vectorised.shared_kib:.1f }}", "{{ vital.vectorised.occupancy:.0%}}", "{{ vital.vectorised.loads:.4f }}", "{{ vital.vectorised.carried:.4f }}", "{{ vital.vectorised.share:.1%}}"]
+# caption: "Shared memory here and below: with the 1 KiB that the system keeps for itself in every block."
+# ///
 # ///
 #
 # For 512 multiply-adds of a thread, 16 calls before and 7 now:
@@ -374,15 +383,6 @@ record(
 )
 
 # %% [markdown]
-# /// table
-# turned: true
-# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "loads off the tray for one multiply-add", "calls that carry", "of the calls, multiply-adds"]
-# rows:
-#   - [5 register tile, "{{ ladder.register_tile.of_peak:.1%}}", "{{ vital.register_tile.registers:.0f }}", "{{ vital.register_tile.shared_kib:.1f }}", "{{ vital.register_tile.occupancy:.0%}}", "{{ vital.register_tile.loads:.4f }}", "{{ vital.register_tile.carried:.4f }}", "{{ vital.register_tile.share:.1%}}"]
-#   - ["**6 vector loads**", "**{{ ladder.vectorised.of_peak:.1%}}**", "{{ vital.vectorised.registers:.0f }}", "{{ vital.vectorised.shared_kib:.1f }}", "{{ vital.vectorised.occupancy:.0%}}", "{{ vital.vectorised.loads:.4f }}", "{{ vital.vectorised.carried:.4f }}", "{{ vital.vectorised.share:.1%}}"]
-# caption: "Shared memory here and below: with the 1 KiB that the system keeps for itself in every block."
-# ///
-#
 # /// claim | abs(vital.register_tile.loads / by_hand.t8x8_by16.loads - 1) < 0.1 and abs(vital.vectorised.loads / by_hand.t8x8_by16.loads - 1) < 0.1
 # Look at the loads off the tray: {{ vital.register_tile.loads:.4f }} for one multiply-add *before* the change, where the
 # source reads single numbers and the pencil says {{ by_hand.t8x8_by4.loads:.2f }}. **The compiler was here first.** It saw
@@ -414,7 +414,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## 7 · Nobody queues
+# ## 7 · Eight lanes, thirty-two windows {#7-nobody-queues}
 #
 # 32 lanes ask for 16 bytes each. The tray has 32 windows of 4 bytes, 128 bytes in one turn. So eight lanes at a time,
 # if no two of them want different words behind one window.
@@ -461,9 +461,8 @@ record(
 # /// predict | No call is saved, and no byte. Which counter moves?
 # Loads · turns for one load · registers
 # /// reveal
-# Turns for one load: {{ vital.vectorised.turns_a_load:.2f }} before, {{ vital.conflict_free.turns_a_load:.2f }} now. The loads
+# Turns for one load: {{ vital.conflict_free.turns_a_load:.2f }} now, {{ vital.vectorised.turns_a_load:.2f }} before. The loads
 # themselves: {{ vital.vectorised.loads:.3f }} and {{ vital.conflict_free.loads:.3f }} for one multiply-add.
-# ///
 #
 # /// table
 # turned: true
@@ -480,6 +479,7 @@ record(
 # /// otherwise
 # {{ ladder.conflict_free.of_peak:.1%}} of peak, against {{ ladder.vectorised.of_peak:.1%}}; turns for one load
 # {{ vital.conflict_free.turns_a_load:.2f }}, before {{ vital.vectorised.turns_a_load:.2f }}.
+# ///
 # ///
 #
 # /// claim | abs(vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load - 2 * (queue.side_by_side - queue.interleaved)) < 0.1
@@ -512,7 +512,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## 8 · Stand closer together: a side note
+# ## 8 · Stand closer together: a side note {.beyond}
 #
 # A number that several lanes want leaves the tray once. So count what a *warp* wants, not what a thread wants.
 #
@@ -532,9 +532,8 @@ record(
 # /// predict | 96 numbers instead of 144, for the same 2048 multiply-adds of a warp. What do the counters say?
 # A third fewer loads · a third fewer turns · neither
 # /// reveal
-# Loads for one multiply-add: {{ vital.conflict_free.loads:.4f }} and {{ vital.warp_tiles.loads:.4f }}. Turns:
-# {{ vital.conflict_free.turns:.4f }} and {{ vital.warp_tiles.turns:.4f }}.
-# ///
+# Loads for one multiply-add: {{ vital.warp_tiles.loads:.4f }} now, {{ vital.conflict_free.loads:.4f }} before. Turns:
+# {{ vital.warp_tiles.turns:.4f }} now, {{ vital.conflict_free.turns:.4f }} before.
 #
 # /// table
 # turned: true
@@ -542,6 +541,7 @@ record(
 # rows:
 #   - [7 conflict-free, "{{ ladder.conflict_free.of_peak:.1%}}", "{{ vital.conflict_free.registers:.0f }}", "{{ vital.conflict_free.shared_kib:.1f }}", "{{ vital.conflict_free.occupancy:.0%}}", "{{ vital.conflict_free.turns_a_load:.2f }}", "{{ vital.conflict_free.turns:.3f }}", "{{ vital.conflict_free.issued:.1%}}"]
 #   - ["**8 warp tiles**", "**{{ ladder.warp_tiles.of_peak:.1%}}**", "{{ vital.warp_tiles.registers:.0f }}", "{{ vital.warp_tiles.shared_kib:.1f }}", "{{ vital.warp_tiles.occupancy:.0%}}", "{{ vital.warp_tiles.turns_a_load:.2f }}", "{{ vital.warp_tiles.turns:.3f }}", "{{ vital.warp_tiles.issued:.1%}}"]
+# ///
 # ///
 #
 # /// claim | abs(vital.warp_tiles.turns / vital.conflict_free.turns - 1) < 0.03
@@ -599,9 +599,8 @@ record(
 # /// predict | Which wait must shrink?
 # For the tray · for the hall and for each other · for the arithmetic
 # /// reveal
-# For the hall, {{ vital.warp_tiles.long_scoreboard:.2f }} before and {{ vital.asynchronous.long_scoreboard:.2f }} now. For each
-# other, {{ vital.warp_tiles.barrier:.2f }} and {{ vital.asynchronous.barrier:.2f }}.
-# ///
+# For the hall, {{ vital.asynchronous.long_scoreboard:.2f }} now and {{ vital.warp_tiles.long_scoreboard:.2f }} before. For each
+# other, {{ vital.asynchronous.barrier:.2f }} and {{ vital.warp_tiles.barrier:.2f }}.
 #
 # /// table
 # turned: true
@@ -609,6 +608,7 @@ record(
 # rows:
 #   - [8 warp tiles, "{{ ladder.warp_tiles.of_peak:.1%}}", "{{ vital.warp_tiles.registers:.0f }}", "{{ vital.warp_tiles.shared_kib:.1f }}", "{{ vital.warp_tiles.occupancy:.0%}}", "{{ vital.warp_tiles.issued:.1%}}", "{{ vital.warp_tiles.share:.1%}}", "{{ vital.warp_tiles.long_scoreboard:.2f }}", "{{ vital.warp_tiles.barrier:.2f }}"]
 #   - ["**9 asynchronous**", "**{{ ladder.asynchronous.of_peak:.1%}}**", "{{ vital.asynchronous.registers:.0f }}", "{{ vital.asynchronous.shared_kib:.1f }}", "{{ vital.asynchronous.occupancy:.0%}}", "{{ vital.asynchronous.issued:.1%}}", "{{ vital.asynchronous.share:.1%}}", "{{ vital.asynchronous.long_scoreboard:.2f }}", "{{ vital.asynchronous.barrier:.2f }}"]
+# ///
 # ///
 #
 # /// define | extra_calls.warp_tiles = 1 / vital.warp_tiles.share - 1 - vital.warp_tiles.loads - vital.warp_tiles.carried
@@ -650,7 +650,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## 10 · A larger tile, and the right one
+# ## 10 · A larger tile, and the right one {.beyond}
 #
 # More sums in each hand, and every number off the tray is used more often.
 #
@@ -672,9 +672,8 @@ record(
 # /// predict | Half as many warps fit in a room. In how many of the ticks is a call still made?
 # In far fewer · in about as many · in more
 # /// reveal
-# {{ vital.asynchronous.issued:.1%}} before, {{ vital.tuned.issued:.1%}} now. Occupancy was {{ vital.asynchronous.occupancy:.0%}}, and is
+# {{ vital.tuned.issued:.1%}} now, {{ vital.asynchronous.issued:.1%}} before. Occupancy was {{ vital.asynchronous.occupancy:.0%}}, and is
 # {{ vital.tuned.occupancy:.0%}}.
-# ///
 #
 # /// table
 # turned: true
@@ -691,6 +690,7 @@ record(
 # /// otherwise
 # {{ ladder.tuned.of_peak:.1%}} of peak, against {{ ladder.asynchronous.of_peak:.1%}}; occupancy
 # {{ vital.tuned.occupancy:.0%}}, before {{ vital.asynchronous.occupancy:.0%}}.
+# ///
 # ///
 #
 # **Why not faster?** In {{ 1 - vital.tuned.issued:.0%}} of the ticks there is still no call.
@@ -709,7 +709,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## 11 · Two drawers
+# ## 11 · Two drawers {.beyond}
 #
 # *Dispatch* is the way from a call to the stoves. What can hold up a multiply-add there, when all its numbers are in
 # registers already? The registers themselves.
@@ -777,10 +777,9 @@ record(
 # /// predict | More store calls at the end, fewer addresses in the loop, the same loads off the tray. What moves?
 # The share of multiply-adds · the waiting for dispatch · the turns at the tray
 # /// reveal
-# The first two. Multiply-adds: {{ vital.tuned.share:.1%}} of the calls before, {{ vital.register_banks.share:.1%}} now. Waiting for dispatch:
+# The first two. Multiply-adds: {{ vital.register_banks.share:.1%}} of the calls now, {{ vital.tuned.share:.1%}} before. Waiting for dispatch:
 # {{ vital.tuned.dispatch_stall:.2f }} before, {{ vital.register_banks.dispatch_stall:.2f }} now. Turns for one multiply-add:
 # {{ vital.tuned.turns:.3f }} and {{ vital.register_banks.turns:.3f }}.
-# ///
 #
 # /// table
 # turned: true
@@ -800,6 +799,7 @@ record(
 # {{ ladder.register_banks.of_peak:.1%}} of peak, against {{ ladder.tuned.of_peak:.1%}}; waiting for dispatch
 # {{ vital.register_banks.dispatch_stall:.2f }}, before {{ vital.tuned.dispatch_stall:.2f }}.
 # ///
+# ///
 #
 # **Why not faster?** One suspicion: the stores at the end go out number by number, and a call fills only a quarter of each box of 32 bytes.
 # It happens once, so it can hardly be much. But over the whole run
@@ -814,7 +814,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## 12 · Nobody idles at the end
+# ## 12 · Nobody idles at the end {.beyond}
 #
 # A block computes one tile of C, and one block fills a room. How many tiles are there, and how many rooms? By hand:
 
@@ -867,7 +867,6 @@ record(
 # The rooms are in use {{ vital.persistent.rooms:.1%}} of the ticks, before {{ vital.register_banks.rooms:.1%}}. The kernel takes
 # {{ ladder.persistent.us / ladder.register_banks.us:.3f }} times the time. Had all of the rest come back, it would be
 # {{ waves.n4096.full:.3f }}; had none, 1.
-# ///
 #
 # /// table
 # turned: true
@@ -875,6 +874,7 @@ record(
 # rows:
 #   - [11 register banks, "{{ ladder.register_banks.of_peak:.1%}}", "{{ vital.register_banks.registers:.0f }}", "{{ vital.register_banks.shared_kib:.1f }}", "{{ vital.register_banks.occupancy:.0%}}", "{{ vital.register_banks.rooms:.1%}}", "{{ vital.register_banks.issued:.1%}}", "{{ vital.register_banks.share:.1%}}", "{{ drawer.register_banks:.0%}}", "{{ vital.register_banks.l2_hits:.0%}}", "{{ counted.register_banks.read_bytes / 1e6:.0f }}", "{{ counted.register_banks.write_bytes / 1e6:.0f }}"]
 #   - ["**12 persistent**", "**{{ ladder.persistent.of_peak:.1%}}**", "{{ vital.persistent.registers:.0f }}", "{{ vital.persistent.shared_kib:.1f }}", "{{ vital.persistent.occupancy:.0%}}", "{{ vital.persistent.rooms:.1%}}", "{{ vital.persistent.issued:.1%}}", "{{ vital.persistent.share:.1%}}", "{{ drawer.persistent:.0%}}", "{{ vital.persistent.l2_hits:.0%}}", "{{ counted.persistent.read_bytes / 1e6:.0f }}", "{{ counted.persistent.write_bytes / 1e6:.0f }}"]
+# ///
 # ///
 #
 # **{{ ladder.persistent.of_peak:.1%}} of peak**, {{ ladder.register_banks.us / ladder.persistent.us:.3f }} times the speed of kernel 11, and the last step of the ladder.
@@ -913,7 +913,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## Why is the last one not faster?
+# ## What holds the last one back? {#why-is-the-last-one-not-faster .beyond}
 #
 # Take kernel 12 apart, beside the library. Per cent of peak is a product of three: the clock, the calls used, the share. The clock first, read
 # while a kernel runs for a second.
@@ -1381,7 +1381,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## Few tiles, long K
+# ## Few tiles, long K {.beyond}
 #
 # The extreme of the same: a small C with a very long K. Layers of models have such shapes, when few rows meet a long sum. Here cutting K is
 # not for the last wave. It is everything.
@@ -1415,7 +1415,6 @@ record(
 # Shared over whole, from top to bottom: {{ few.m128.shared.us / few.m128.whole.us:.3f }},
 # {{ few.m256.shared.us / few.m256.whole.us:.3f }}, {{ few.m512.shared.us / few.m512.whole.us:.2f }},
 # {{ few.m1024.shared.us / few.m1024.whole.us:.2f }}, {{ few.m4096.shared.us / few.m4096.whole.us:.2f }} of the time.
-# ///
 #
 # /// table
 # columns: ["M × N × K", "% of peak, 11: whole K", "% of peak, 12: shared", "% of peak, cuBLAS", "12, % of cuBLAS", "times the speed of 11"]
@@ -1433,6 +1432,7 @@ record(
 # {{ few.m256.whole.us / few.m256.shared.us:.0f }} times as fast. *This* is what cutting K is for.
 # /// otherwise
 # With 256 × 256 sums of 16384 products, cutting K makes it {{ few.m256.whole.us / few.m256.shared.us:.1f }} times as fast.
+# ///
 # ///
 #
 # /// claim | abs(few.m256.shared.us / few.m256.cublas.us - 1) < 0.07 and abs(few.m512.shared.us / few.m512.cublas.us - 1) < 0.07
@@ -1473,7 +1473,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## The same in bf16, and a wall
+# ## The same in bf16 {#the-same-in-bf16-and-a-wall}
 #
 # Numbers of half the length: half the bytes to fetch. Take the structure of kernel 8 and feed it bf16. The numbers become fp32 on their way to the
 # tray, and are multiplied and added up as before. On the other side stands the library, which knows another kind of instruction.
@@ -1495,7 +1495,6 @@ record(
 # About where fp32 did · about half · a few per cent
 # /// reveal
 # {{ half.ours.tflops / half.cublas.tflops:.1%}}.
-# ///
 #
 # /// table
 # columns: ["4096 × 4096 × 4096", "% of peak", "TFLOP/s"]
@@ -1516,6 +1515,7 @@ record(
 # whole small matrix multiply in one call: a *tensor core*.
 # /// otherwise
 # {{ half.ours.tflops / half.cublas.tflops:.1%}} of the library, which uses tensor cores.
+# ///
 # ///
 #
 # /// exercise | What would the best possible kernel on the lanes reach?

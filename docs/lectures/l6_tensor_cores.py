@@ -298,7 +298,7 @@ record(
 # TF32 {{ rate.tf32.wgmma:.0f }}, bf16 {{ rate.wgmma.n256:.0f }}, FP8 {{ rate.e4m3:.0f }} FLOPs in a tick.
 # ///
 #
-# ### Ask the assembler
+# ### Ask the assembler {.beyond}
 #
 # Much that is written about these instructions is a little wrong. You need not believe anybody: the assembler takes
 # a line or refuses it. Not even a GPU is needed.
@@ -576,7 +576,7 @@ record(
 # the other, and only in the last of them does a warp turn the mill. Other warps, and a second block in the same room, fill some of the gaps.
 # Not all: the waiting is [counted](#what-they-wait-for) further down.
 #
-# ### mma.sync: no waiting
+# ### mma.sync: no waiting {.beyond}
 #
 # So do three things at once. This is the classic of the Ampere generation [^cutlass-gemm].
 #
@@ -718,7 +718,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # Against our own `wgmma` it is {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed.
 # ///
 #
-# ### Read the machine code
+# ### Read the machine code {.beyond}
 #
 # What did the compilers make of all this? Count, in the binaries that have just run.
 
@@ -810,6 +810,10 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 # each SM. From [Little's law](l3_memory.py#how-many-must-be-walking) you know what one SM needs for the pantry. This
 # is several times as much, and much of it most likely comes from L2, which is nearer.
 # ///
+#
+# ### Now type it
+#
+# One call first, then a walk along k, then the tray.
 #
 # /// lab | wmma
 # ///
@@ -1029,7 +1033,7 @@ record(
 # In TF32 our Triton kernel takes {{ speed.tf32_triton.us / speed.tf32.us:.2f}} times the library's time.
 # ///
 #
-# ### Where a sum stops growing
+# ### Where a sum stops growing {.beyond}
 #
 # In [the lecture on memory](l3_memory.py#first-is-it-right) an fp32 sum of small numbers stopped growing at 2<sup>24</sup>. Do
 # the mills have such an edge? Give them ones, and nothing but ones, and let them add.
@@ -1094,6 +1098,20 @@ record(
 # /// reveal
 # The CUDA cores make a call in {{ tensor.cuda_cores.issue:.0%}} of the ticks, cuBLAS in {{ tensor.cublas.issue:.0%}}. The quicker kernel hardly says
 # a word: one order of `wgmma`, 256 columns wide, is 128 ticks of work for four mills. *Busy* is not the same as *fast*.
+#
+# /// table
+# columns: [4096 × 4096 × 4096, "operations of the mills, billions", "mills at work, of all ticks", "calls used"]
+# rows:
+#   - ["torch.mm, fp32", "{{ tensor.fp32.operations / 1e9:.1f}}", "{{ tensor.fp32.busy:.1%}}", "{{ tensor.fp32.issue:.1%}}"]
+#   - ["torch.mm, TF32", "{{ tensor.tf32.operations / 1e9:.1f}}", "{{ tensor.tf32.busy:.1%}}", "{{ tensor.tf32.issue:.1%}}"]
+#   - ["CUDA cores, bf16", "{{ tensor.cuda_cores.operations / 1e9:.1f}}", "{{ tensor.cuda_cores.busy:.1%}}", "{{ tensor.cuda_cores.issue:.1%}}"]
+#   - [WMMA, "{{ tensor.wmma.operations / 1e9:.1f}}", "{{ tensor.wmma.busy:.1%}}", "{{ tensor.wmma.issue:.1%}}"]
+#   - [mma.sync, "{{ tensor.mma_sync.operations / 1e9:.1f}}", "{{ tensor.mma_sync.busy:.1%}}", "{{ tensor.mma_sync.issue:.1%}}"]
+#   - [wgmma, "{{ tensor.wgmma.operations / 1e9:.1f}}", "{{ tensor.wgmma.busy:.1%}}", "{{ tensor.wgmma.issue:.1%}}"]
+#   - [Triton, "{{ tensor.triton.operations / 1e9:.1f}}", "{{ tensor.triton.busy:.1%}}", "{{ tensor.triton.issue:.1%}}"]
+#   - [cuBLAS, "{{ tensor.cublas.operations / 1e9:.1f}}", "{{ tensor.cublas.busy:.1%}}", "{{ tensor.cublas.issue:.1%}}"]
+#   - ["cuBLAS, 4095", "{{ tensor.odd.operations / 1e9:.1f}}", "{{ tensor.odd.busy:.1%}}", "{{ tensor.odd.issue:.1%}}"]
+# ///
 # ///
 
 # %% tags=["fold"]
@@ -1180,20 +1198,6 @@ record(
 )
 
 # %% [markdown]
-# /// table
-# columns: [4096 × 4096 × 4096, "operations of the mills, billions", "mills at work, of all ticks", "calls used"]
-# rows:
-#   - ["torch.mm, fp32", "{{ tensor.fp32.operations / 1e9:.1f}}", "{{ tensor.fp32.busy:.1%}}", "{{ tensor.fp32.issue:.1%}}"]
-#   - ["torch.mm, TF32", "{{ tensor.tf32.operations / 1e9:.1f}}", "{{ tensor.tf32.busy:.1%}}", "{{ tensor.tf32.issue:.1%}}"]
-#   - ["CUDA cores, bf16", "{{ tensor.cuda_cores.operations / 1e9:.1f}}", "{{ tensor.cuda_cores.busy:.1%}}", "{{ tensor.cuda_cores.issue:.1%}}"]
-#   - [WMMA, "{{ tensor.wmma.operations / 1e9:.1f}}", "{{ tensor.wmma.busy:.1%}}", "{{ tensor.wmma.issue:.1%}}"]
-#   - [mma.sync, "{{ tensor.mma_sync.operations / 1e9:.1f}}", "{{ tensor.mma_sync.busy:.1%}}", "{{ tensor.mma_sync.issue:.1%}}"]
-#   - [wgmma, "{{ tensor.wgmma.operations / 1e9:.1f}}", "{{ tensor.wgmma.busy:.1%}}", "{{ tensor.wgmma.issue:.1%}}"]
-#   - [Triton, "{{ tensor.triton.operations / 1e9:.1f}}", "{{ tensor.triton.busy:.1%}}", "{{ tensor.triton.issue:.1%}}"]
-#   - [cuBLAS, "{{ tensor.cublas.operations / 1e9:.1f}}", "{{ tensor.cublas.busy:.1%}}", "{{ tensor.cublas.issue:.1%}}"]
-#   - ["cuBLAS, 4095", "{{ tensor.odd.operations / 1e9:.1f}}", "{{ tensor.odd.busy:.1%}}", "{{ tensor.odd.issue:.1%}}"]
-# ///
-#
 # /// claim | tensor.fp32.operations == 0 and tensor.cuda_cores.operations == 0 and tensor.fp32.busy == 0 and 0.5 < tensor.tf32.busy < 1.5
 # **Not used at all.** Two zeros. One is our kernel that only wears bf16. The other is `torch.mm` on fp32 tensors with
 # PyTorch's factory settings: it is busy and correct, and the strongest unit of the card is off. One switch, and the same call has its mills at
@@ -1252,7 +1256,7 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # The library's mills are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and it has {{ climb.cublas.of_peak:.0%}} of the data sheet.
 # ///
 #
-# ### What they wait for
+# ### What they wait for {.beyond}
 #
 # The numbers are those of [the lecture before](l5_the_top_of_the_ladder.py): warps of one scheduler that wait for a reason, on average, whenever a call
 # is made. Three reasons are new. *Tray's queue*: a warp wants the tray, and the queue of calls to it is full. *The mill itself*: the unit of

@@ -11,8 +11,9 @@ from course_site.pages.page import Page
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(?P<words>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 _OWN_ID = re.compile(r"\s*\{:?[^{}]*?#(?P<id>[\w-]+)[^{}]*\}$")
-# What a heading says of its section: it is beyond the core of its page, and is folded.
-BEYOND = re.compile(r"[ \t]*\{[ \t]*\.beyond[ \t]*\}(?=[ \t]*$)", re.MULTILINE)
+# What a heading says of its section: it is beyond the core of its page, and is folded. `{.beyond}`, or with an anchor of
+# its own `{#anchor .beyond}`.
+BEYOND = re.compile(r"[ \t]*\{:?(?P<others>[^{}\n]*)(?<=[ {:])\.beyond[ \t]*\}(?=[ \t]*$)", re.MULTILINE)
 
 
 @functools.lru_cache(maxsize=512)
@@ -20,7 +21,7 @@ def _headings(texts: tuple[str, ...]) -> dict[str, str]:
     from markdown.extensions.toc import slugify, unique
 
     found: dict[str, str] = {}
-    for match in _HEADING.finditer(BEYOND.sub("", "\n\n".join(map(without_code_blocks, texts)))):
+    for match in _HEADING.finditer(unmarked("\n\n".join(map(without_code_blocks, texts)))):
         words, own = match["words"], _OWN_ID.search(match["words"])
         if own:
             words = words[: own.start()]
@@ -28,6 +29,16 @@ def _headings(texts: tuple[str, ...]) -> dict[str, str]:
         slug = own["id"] if own else unique(slugify(words, "-"), set(found))
         found[slug] = words
     return found
+
+
+def unmarked(text: str) -> str:
+    """Markdown whose headings say no more what is beyond the core."""
+
+    def rest(match: re.Match[str]) -> str:
+        others = match["others"].strip()
+        return f" {{{others}}}" if others else ""
+
+    return BEYOND.sub(rest, text)
 
 
 def without_code_blocks(text: str) -> str:

@@ -132,7 +132,8 @@ def _pieces(markdown: str, slots: dict[str, str], words: dict[str, str]) -> Iter
                 taken = _MINUTES.search(tag["rest"])
                 if taken and "lab" not in inside:
                     yield _Piece(_of_block(name, int(taken["count"])), is_folded)
-                inside.append(f"details {name}" if tag["tag"] == "details" else name)
+                is_fold = tag["tag"] == "details" and name != "reveal"
+                inside.append(f"details {name}" if is_fold else name)
             if in_lab:
                 continue
             for token in _TOKEN.findall(line):
