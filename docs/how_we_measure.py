@@ -662,6 +662,22 @@ record(
 # steps, from an empty folder, are in `README.md`.
 
 # %% [markdown]
+# ## The minutes at a page's head
+#
+# They are no measurement. They are worked out from the page's text when the site is built, by one rule, for a reader whose
+# first language this need not be:
+#
+# - prose at 150 words a minute, captions and tables too;
+# - code at ten lines a minute, empty lines left out;
+# - half a minute for a chart or a picture;
+# - one minute for a prediction and four for an exercise, unless its head says otherwise;
+# - a lab takes what stands at its head.
+#
+# The *core* is what stands open on the page, with what your predictions reveal. Whatever is folded counts apart: answers,
+# hints, code, tables behind charts, and the sections beyond the core. The core of a page for a session is never longer than
+# the session.
+
+# %% [markdown]
 # ## Now you
 #
 # /// exercise | Invent one more cheat

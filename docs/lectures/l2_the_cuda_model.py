@@ -17,9 +17,13 @@
 # - write a kernel for a picture, and run a `.cu` file of your own in one line;
 # - pick a block size, and say what a bad one costs;
 # - see a warp split at a branch, and count how many of its threads still work;
-# - say what a launch costs, and pay it once with a graph;
+# - say what a launch costs;
+# - pay it once, with a graph;
 # - let copies and kernels run at the same time;
-# - follow a kernel down to machine code, and hand it to autograd.
+# - follow a kernel down to machine code;
+# - hand a kernel to autograd.
+#
+# Graphs, streams, machine code and autograd are beyond the core: their sections are folded. Open them when you need them.
 #
 # You need Python and the first page. Where a line of C stops you, look at
 # [C for Python people](../c_for_python_people.py).

@@ -56,7 +56,7 @@
 # are not memory spaces: they are caches. You cannot declare a variable in L2, and no address names it. You ask
 # for a global address, and it turns out how far the byte had to come.
 #
-# /// exercise | Find the caches
+# /// exercise | Find the caches | 2 minutes
 # *"CUDA has five memory spaces: registers, shared memory, L1, L2 and global memory."* You find this sentence in
 # a slide. What do you write beside it?
 # /// answer
@@ -189,7 +189,7 @@ record(
 # A walk of 32 MiB takes {{ chase.k32768:.0f }} ticks a hop.
 # ///
 #
-# /// exercise | Why at random?
+# /// exercise | Why at random? | 2 minutes
 # Suppose the route were 0, 1, 2, 3 and so on. Every hop still waits for its slip. What would you measure?
 # (Memory comes in pieces of 32 bytes, and a slip has 4.)
 # /// answer
@@ -497,6 +497,17 @@ print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 #   - {label: copy, value: copy.ours.gb_per_s}
 # alt: "Useful bytes per second against the stride: {{ stride.s1.gb_per_s:.0f }} GB/s at stride 1, {{ stride.s8.gb_per_s:.0f }} at 8, {{ stride.s32.gb_per_s:.0f }} at 32. A copy stands at {{ copy.ours.gb_per_s:.0f }}."
 # ///
+#
+# /// table
+# columns: [stride, "boxes, by hand", "sectors a request, counted", "bytes read from HBM, over those at stride 1", "time over stride 1"]
+# rows:
+#   - ["1", "{{ boxes.s1:.0f }}", "{{ sectors.stride.s1:.1f }}", "{{ counted.stride.s1.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s1.us / stride.s1.us:.1f }}"]
+#   - ["2", "{{ boxes.s2:.0f }}", "{{ sectors.stride.s2:.1f }}", "{{ counted.stride.s2.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s2.us / stride.s1.us:.1f }}"]
+#   - ["4", "{{ boxes.s4:.0f }}", "{{ sectors.stride.s4:.1f }}", "{{ counted.stride.s4.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s4.us / stride.s1.us:.1f }}"]
+#   - ["8", "{{ boxes.s8:.0f }}", "{{ sectors.stride.s8:.1f }}", "{{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s8.us / stride.s1.us:.1f }}"]
+#   - ["16", "{{ boxes.s16:.0f }}", "{{ sectors.stride.s16:.1f }}", "{{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s16.us / stride.s1.us:.1f }}"]
+#   - ["32", "{{ boxes.s32:.0f }}", "{{ sectors.stride.s32:.1f }}", "{{ counted.stride.s32.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s32.us / stride.s1.us:.1f }}"]
+# ///
 # ///
 
 # %%
@@ -512,6 +523,8 @@ record(
 )
 
 # %% [markdown]
+# ### What the hardware counted {.beyond}
+#
 # Now ask the hardware. It keeps tallies, and Nsight Compute, `ncu`, reads them: requests of warps, sectors they
 # touched, bytes that left the pantry. To start it costs seconds. So we count **everything on this page in one
 # go**, here, and quote the rest where it is needed. (The jobs are smaller than those we time, and still far too
@@ -629,19 +642,8 @@ record(
 )
 
 # %% [markdown]
-# /// table
-# columns: [stride, "boxes, by hand", "sectors a request, counted", "bytes read from HBM, over those at stride 1", "time over stride 1"]
-# rows:
-#   - ["1", "{{ boxes.s1:.0f }}", "{{ sectors.stride.s1:.1f }}", "{{ counted.stride.s1.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s1.us / stride.s1.us:.1f }}"]
-#   - ["2", "{{ boxes.s2:.0f }}", "{{ sectors.stride.s2:.1f }}", "{{ counted.stride.s2.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s2.us / stride.s1.us:.1f }}"]
-#   - ["4", "{{ boxes.s4:.0f }}", "{{ sectors.stride.s4:.1f }}", "{{ counted.stride.s4.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s4.us / stride.s1.us:.1f }}"]
-#   - ["8", "{{ boxes.s8:.0f }}", "{{ sectors.stride.s8:.1f }}", "{{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s8.us / stride.s1.us:.1f }}"]
-#   - ["16", "{{ boxes.s16:.0f }}", "{{ sectors.stride.s16:.1f }}", "{{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s16.us / stride.s1.us:.1f }}"]
-#   - ["32", "{{ boxes.s32:.0f }}", "{{ sectors.stride.s32:.1f }}", "{{ counted.stride.s32.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s32.us / stride.s1.us:.1f }}"]
-# ///
-#
 # /// claim | abs(sectors.stride.s1 - boxes.s1) < 0.1 and abs(sectors.stride.s4 - boxes.s4) < 0.1 and abs(sectors.stride.s32 - boxes.s32) < 0.1
-# The second and the third column agree: what you counted on your fingers is what the hardware counted, for every
+# Look at the table in the answer above. Its second and its third column agree: what you counted on your fingers is what the hardware counted, for every
 # request of every warp. From stride 8 on it stays at {{ sectors.stride.s32:.0f }}.
 # /// otherwise
 # By hand {{ boxes.s32:.0f }} boxes at stride 32; the hardware counted {{ sectors.stride.s32:.1f }} a request.
@@ -670,6 +672,8 @@ record(
 # /// otherwise
 # Stride 1 reaches {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of our copy.
 # ///
+#
+# ### The word for it
 #
 # Loads and stores whose lanes are neighbours are called *coalesced*. It is the first thing to look for in any
 # kernel, and the cheapest to mend: swap two indices.
@@ -749,7 +753,7 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # {{ bank.s32.us / bank.s1.us:.1f }} times the time of stride 1.
 # ///
 #
-# /// exercise | All the same
+# /// exercise | All the same | 1 minute
 # All 32 lanes want the *same* word. How many turns?
 # /// answer
 # One. A queue forms only for *different* words behind one window. The same word is handed out to everybody in
@@ -856,30 +860,12 @@ record(
 # {{ sectors.store.tiled:.1f }}.
 # ///
 #
-# /// claim | counted.turn.naive.gb < 1.5 * counted.turn.tiled.gb and turn.naive.us > 2 * turn.tiled.us
-# But look where the naive kernel jams. Counted at the pantry, it moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
-# {{ counted.turn.tiled.gb:.2f }}: not much more. It seems that the L2 puts the pieces of a box together before it goes down. The
-# {{ turn.naive.us / turn.tiled.us:.1f }} times the time are spent on the way to the L2, most likely: 32 parcels for each
-# store, where four would do. Bytes of HBM alone would not have shown you this.
-# /// otherwise
-# Counted at the pantry, the naive kernel moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
-# {{ counted.turn.tiled.gb:.2f }}.
-# ///
-#
 # /// claim | conflicts.tiled > 25 and conflicts.padded < 1 and conflicts.swizzled < 1
 # Then the tray. The tiled kernel waits {{ conflicts.tiled:.0f }} turns for nothing with every load, the padded one
 # {{ conflicts.padded:.1f }}, the swizzled one {{ conflicts.swizzled:.1f }}. That is the queue, gone.
 # /// otherwise
 # Conflicts for 32 numbers at the tray: {{ conflicts.tiled:.1f }} in the tiled kernel, {{ conflicts.padded:.1f }} in
 # the padded, {{ conflicts.swizzled:.1f }} in the swizzled one.
-# ///
-#
-# /// claim | 0.85 < turn.swizzled.us / turn.padded.us < 1.25
-# Padded or swizzled, the clock hardly cares: {{ turn.padded.us:.0f }} µs and {{ turn.swizzled.us:.0f }} µs.
-# Swizzling matters where the spare words would be missed, and where vectors, and the engines that carry
-# whole tiles, want rows without gaps.
-# /// otherwise
-# Padded needs {{ turn.padded.us:.0f }} µs, swizzled {{ turn.swizzled.us:.0f }} µs.
 # ///
 #
 # /// define | transpose_of_copy = turn.vectorised.gb_per_s / max(copy.ours.gb_per_s, copy.torch.gb_per_s)
@@ -890,6 +876,29 @@ record(
 # /// claim | transpose_of_copy > 0.92
 # And the last step arrives: **{{ transpose_of_copy:.1%}} of the copy yardstick**, or
 # {{ turn.vectorised.of_peak:.1%}} of peak. A matrix can be turned round in about the time it takes to copy it.
+# ///
+#
+# /// lab | transpose
+# ///
+#
+# ### What else the counters say {.beyond}
+#
+# /// claim | counted.turn.naive.gb < 1.5 * counted.turn.tiled.gb and turn.naive.us > 2 * turn.tiled.us
+# Look once more where the naive kernel jams. Counted at the pantry, it moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
+# {{ counted.turn.tiled.gb:.2f }}: not much more. It seems that the L2 puts the pieces of a box together before it goes down. The
+# {{ turn.naive.us / turn.tiled.us:.1f }} times the time are spent on the way to the L2, most likely: 32 parcels for each
+# store, where four would do. Bytes of HBM alone would not have shown you this.
+# /// otherwise
+# Counted at the pantry, the naive kernel moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
+# {{ counted.turn.tiled.gb:.2f }}.
+# ///
+#
+# /// claim | 0.85 < turn.swizzled.us / turn.padded.us < 1.25
+# Padded or swizzled, the clock hardly cares: {{ turn.padded.us:.0f }} µs and {{ turn.swizzled.us:.0f }} µs.
+# Swizzling matters where the spare words would be missed, and where vectors, and the engines that carry
+# whole tiles, want rows without gaps.
+# /// otherwise
+# Padded needs {{ turn.padded.us:.0f }} µs, swizzled {{ turn.swizzled.us:.0f }} µs.
 # ///
 #
 # /// claim | turn.torch.us > 2 * turn.vectorised.us
@@ -914,9 +923,6 @@ record(
 # that is only partly new, and we suspect that the L2 puts it together from several warps before it goes to the pantry. Write
 # down both times and both counters, sectors for loads and for stores. Whichever wins on your card, the tray makes
 # the question go away.
-# ///
-#
-# /// lab | transpose
 # ///
 
 # %% [markdown]
@@ -1056,6 +1062,22 @@ record(
 # taken, V = 1 reaches {{ flight.v1.r8.of_peak:.1%}}. What counts are the bytes under way [^volkov2010].
 # ///
 #
+# So when a kernel uses so many registers that half of the seats stay empty, do not panic. Ask how many bytes are
+# under way, and whether that is enough. It is also why *vector loads* keep coming back on this page: they are the
+# cheapest way to a fuller hand.
+#
+# /// exercise | Three kernels
+# An SM of a certain card holds 2048 threads, and Little's law asks for 24 KiB under way on each SM. Which of these have
+# enough? (a) 2048 threads, one load of 4 bytes each. (b) 1024 threads, one load of 16 bytes. (c) 512 threads, four
+# loads of 16 bytes that do not wait for each other. (d) The same four loads, but each takes its address from the one
+# before.
+# /// answer
+# (a) 8 KiB: no, at full occupancy. (b) 16 KiB: no. (c) 32 KiB: yes, with one warp where four could stand. (d) Only one load of
+# each thread can be under way: 8 KiB, no. It is a pointer chase, and all the registers in the world do not help it.
+# ///
+#
+# ### Along the diagonals {.beyond}
+#
 # /// claim | abs(flight.v2.r1.us / flight.v1.r2.us - 1) < 0.3 and abs(flight.v4.r1.us / flight.v1.r4.us - 1) < 0.3
 # Now go along the diagonals of the table. There V × R is the same, and so are the bytes under way. 8 KiB:
 # {{ flight.v1.r2.of_peak:.1%}} and {{ flight.v2.r1.of_peak:.1%}}. 16 KiB: {{ flight.v1.r4.of_peak:.1%}},
@@ -1070,20 +1092,6 @@ record(
 # between the full rows are a few per cent, and this page does not know their reason.
 # /// otherwise
 # From 32 KiB to four times as much: {{ flight.v8.r1.of_peak:.1%}} and {{ flight.v8.r4.of_peak:.1%}} with V = 8.
-# ///
-#
-# So when a kernel uses so many registers that half of the seats stay empty, do not panic. Ask how many bytes are
-# under way, and whether that is enough. It is also why *vector loads* keep coming back on this page: they are the
-# cheapest way to a fuller hand.
-#
-# /// exercise | Three kernels
-# An SM of a certain card holds 2048 threads, and Little's law asks for 24 KiB under way on each SM. Which of these have
-# enough? (a) 2048 threads, one load of 4 bytes each. (b) 1024 threads, one load of 16 bytes. (c) 512 threads, four
-# loads of 16 bytes that do not wait for each other. (d) The same four loads, but each takes its address from the one
-# before.
-# /// answer
-# (a) 8 KiB: no, at full occupancy. (b) 16 KiB: no. (c) 32 KiB: yes, with one warp where four could stand. (d) Only one load of
-# each thread can be under way: 8 KiB, no. It is a pointer chase, and all the registers in the world do not help it.
 # ///
 
 # %% [markdown]

@@ -106,7 +106,7 @@ record(
 # at {{ card.peak / card.bandwidth * 1e3:.0f }} FLOP for each byte. So the *job* is
 # bound by arithmetic, by far. Whether a *kernel* is, depends on how often it lets the same number be carried.
 #
-# /// exercise | A flat multiply
+# /// exercise | A flat multiply | 3 minutes
 # A is 1 × 4096, B is 4096 × 4096. How many FLOP for each byte, at best? Which side of the ridge?
 # /// answer
 # 2 × 4096² FLOP, and B alone is 4 × 4096² bytes: half a FLOP for each byte. Far on the memory side, and no tile in the
@@ -148,6 +148,8 @@ record(
 # Take one warp and one step along K. Which places do its 32 lanes want? The longest queue at a window decides. L1 is the
 # same memory as the tray. So we count it as if it had the same 32 windows, and the hardware's counters will say whether
 # that was right.
+#
+# ### The same count, as Python {.beyond}
 
 # %%
 from collections import Counter
@@ -195,6 +197,8 @@ hall = {
 record(hand=hand, hall=hall)
 
 # %% [markdown]
+# ### Five forecasts
+#
 # Divide, and you have the most multiply-adds that a room can do in one tick. Do the first row by hand:
 #
 # - *By the tray.* The 32 words of A lie 4096 words apart. 32 divides 4096, so all stand behind one window: 32 turns. The
@@ -426,7 +430,7 @@ record(
 # {{ job.asks / card.bandwidth / 1e6:.0f }} ms. The naive kernel takes {{ ladder.naive.ms:.0f }}.
 # ///
 #
-# /// exercise | Not for bytes
+# /// exercise | Not for bytes | 1 minute
 # What does the naive kernel wait for, if not for bytes?
 # /// answer
 # For turns. HBM was busy for {{ vital.naive.hbm:.1%}} of the time and L2 for {{ vital.naive.l2:.1%}}. Of the 8 bytes that each
@@ -503,7 +507,7 @@ record(
 # **Why not faster?** Even on paper two turns for 32 multiply-adds are a roof of {{ hand.coalesced.by_tray:.0f }} in a tick,
 # where the stoves could do 128.
 #
-# /// exercise | Block of 16
+# /// exercise | Block of 16 | 3 minutes
 # Suppose the block were 16 × 16 threads instead of 32 × 32. A warp then covers two rows of 16 columns. How many turns and
 # how many sectors does one step take?
 # /// answer
@@ -586,6 +590,8 @@ record(
 # So why keep it? Because now *you* decide what lies on the tray, and how long. The next two rungs stand on it.
 
 # %% [markdown]
+# ### Who saved the turns? {.beyond}
+#
 # /// claim | vital.shared_tiles.turns < 1.8 and ladder.shared_tiles.tflops > 0.9 * forecast.shared_tiles
 # But one thing does not fit. The kernel comes in at {{ ladder.shared_tiles.tflops:.2f }} TFLOP/s against a forecast of
 # {{ forecast.shared_tiles:.2f }}, which left out all waiting; and the hardware counted {{ vital.shared_tiles.turns:.2f }} turns where
@@ -651,9 +657,11 @@ for rung, kinds in found.items():
 # {{ vital.shared_tiles.turns:.2f }} are counted.
 # ///
 #
+# ### Now type it
+#
 # **Why not faster?** Each multiply-add takes two words off the tray.
 #
-# /// exercise | Two barriers
+# /// exercise | Two barriers | 2 minutes
 # The kernel waits twice in each round: once before the tile is used, and once after. Leave out the second. What can go
 # wrong?
 # /// answer
@@ -838,7 +846,7 @@ for rung, kinds in found.items():
 # (Turns lost in queues at the tray: {{ vital.register_tile.queues:.2f }} for 32 multiply-adds.)
 # ///
 #
-# /// exercise | 4 × 4 or 16 × 16?
+# /// exercise | 4 × 4 or 16 × 16? | 3 minutes
 # How many words for a multiply-add, and how many registers for the sums, with a register tile of 4 × 4, of 8 × 8, of
 # 16 × 16? A thread has 255 registers at most.
 # /// answer

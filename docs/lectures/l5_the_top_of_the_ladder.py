@@ -36,8 +36,9 @@
 # a library, so the step as a whole is measured and no single one of them. [Further down](#one-change-at-a-time) some are taken out
 # again, one at a time.
 #
-# If you have one hour, read steps 7, 9 and 11, and then [why the last one is not faster](#why-is-the-last-one-not-faster). Each of
-# them turns on another counter.
+# The core of the page is the lab and the steps 6, 7 and 9: each of the three turns on another counter. The other steps are
+# folded, and so is the section on [what holds the last one back](#why-is-the-last-one-not-faster). Unfold them when you want
+# to go all the way up.
 
 # %% tags=["fold"]
 import torch
@@ -320,7 +321,7 @@ record(
 # (fewer other calls), or it uses more of the calls (less waiting). And the two together nearly *are* the per cent of
 # peak. We come back to that at the end.
 #
-# /// exercise | A 4 × 4 register tile
+# /// exercise | A 4 × 4 register tile | 3 minutes
 # How many of its calls are multiply-adds, with 16-byte loads? How many bytes off the tray for one multiply-add?
 # Which of the two bounds is the worse one?
 # /// answer
@@ -405,7 +406,7 @@ record(
 # **Why not faster?** A load of the tray takes {{ vital.vectorised.turns_a_load:.1f }} turns, and
 # {{ vital.vectorised.conflicts:.1f }} of them are queues.
 #
-# /// exercise | Sixteen bytes need an address
+# /// exercise | Sixteen bytes need an address | 2 minutes
 # K is 1023. Row 1 of A begins 4092 bytes after row 0. Can a thread read its first four numbers with one load of 16 bytes?
 # What must the kernel do?
 # /// answer
@@ -480,7 +481,6 @@ record(
 # {{ ladder.conflict_free.of_peak:.1%}} of peak, against {{ ladder.vectorised.of_peak:.1%}}; turns for one load
 # {{ vital.conflict_free.turns_a_load:.2f }}, before {{ vital.vectorised.turns_a_load:.2f }}.
 # ///
-# ///
 #
 # /// claim | abs(vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load - 2 * (queue.side_by_side - queue.interleaved)) < 0.1
 # Do the fingers agree with the counter? They counted eight lanes. A warp is four times eight, so a load of B takes 4 × 2 turns before, and 4 × 1
@@ -489,26 +489,29 @@ record(
 # /// otherwise
 # By hand the average load should take 2 turns less, and it takes {{ vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load:.2f }} less.
 # ///
-#
-# /// claim | vital.vectorised.turns > 0.26 and vital.conflict_free.turns < 0.24 and vital.conflict_free.short_scoreboard < 0.5 * vital.vectorised.short_scoreboard
-# The last line of the table is a roof. For one multiply-add of a warp the tray took {{ vital.vectorised.turns:.3f }} turns, and it has only 0.25 to
-# give. So with its queues kernel 6 could never have passed {{ 0.25 / vital.vectorised.turns:.0%}} of peak. It was still well below. What its warps felt was
-# the *wait*: for each call they spent {{ vital.vectorised.short_scoreboard:.2f }} ticks waiting for bytes off the tray, and now
-# {{ vital.conflict_free.short_scoreboard:.2f }}.
-# /// otherwise
-# For one multiply-add of a warp the tray takes {{ vital.conflict_free.turns:.3f }} turns, before {{ vital.vectorised.turns:.3f }}.
 # ///
 #
 # **Why not faster?** One suspicion: a warp spans 16 threads of a row, and still wants 128 different numbers of B in every step. The next
 # section tests it.
 #
-# /// exercise | Pad or interleave?
+# /// exercise | Pad or interleave? | 3 minutes
 # You could also have left the columns side by side and padded. Where would the spare words have to go, so that lanes 0 to 7
 # meet 32 windows, and why is it awkward with 16-byte loads?
 # /// answer
 # Between the columns of lane 3 and lane 4: four spare words after every 32. Then lane 4 begins at window 4. It works,
 # but a row is no longer one piece. Whoever lays B down has to step over the gaps as well, and each gap must be a whole 16 bytes. Interleaving
 # needs no spare word.
+# ///
+#
+# ### The tray is a roof, too {.beyond}
+#
+# /// claim | vital.vectorised.turns > 0.26 and vital.conflict_free.turns < 0.24 and vital.conflict_free.short_scoreboard < 0.5 * vital.vectorised.short_scoreboard
+# The last line of the table above is a roof. For one multiply-add of a warp the tray took {{ vital.vectorised.turns:.3f }} turns, and it has only 0.25 to
+# give. So with its queues kernel 6 could never have passed {{ 0.25 / vital.vectorised.turns:.0%}} of peak. It was still well below. What its warps felt was
+# the *wait*: for each call they spent {{ vital.vectorised.short_scoreboard:.2f }} ticks waiting for bytes off the tray, and now
+# {{ vital.conflict_free.short_scoreboard:.2f }}.
+# /// otherwise
+# For one multiply-add of a warp the tray takes {{ vital.conflict_free.turns:.3f }} turns, before {{ vital.vectorised.turns:.3f }}.
 # ///
 
 # %% [markdown]
@@ -629,6 +632,19 @@ record(
 # {{ vital.asynchronous.issued:.1%}}, before {{ vital.warp_tiles.issued:.1%}}.
 # ///
 #
+# **Why not faster?** Hardly anybody waits for the hall any more. But in {{ 1 - vital.asynchronous.issued:.0%}} of the ticks no call is made, and
+# {{ 1 - vital.asynchronous.share:.0%}} of the calls are no multiply-adds.
+#
+# /// exercise | One barrier | 3 minutes
+# Kernel 8 has two barriers in each step, kernel 9 has one. What does that one promise? And why may a thread order the next tile only
+# *after* it?
+# /// answer
+# It promises two things: this step's tile has come, for all of us; and all of us are through with the tile of the step before. The next
+# tile goes into *that* tray. Order it before the barrier, and a slow warp may still be eating from there.
+# ///
+#
+# ### What it costs {.beyond}
+#
 # /// claim | vital.asynchronous.share < 0.97 * vital.warp_tiles.share and vital.asynchronous.carried < vital.warp_tiles.carried and extra_calls.asynchronous > 1.5 * extra_calls.warp_tiles
 # There is a price, and it stands in the share of multiply-adds: {{ vital.warp_tiles.share:.1%}} before, {{ vital.asynchronous.share:.1%}} now. It is not the
 # carrying: {{ vital.asynchronous.carried:.4f }} such calls for one multiply-add, before {{ vital.warp_tiles.carried:.4f }}. What grew are the calls that
@@ -636,17 +652,6 @@ record(
 # addresses and questions. `cp.async` cannot turn a tile round on its way, so A is copied number by number, each from its own place and to its own place.
 # /// otherwise
 # The share of multiply-adds: {{ vital.warp_tiles.share:.1%}} before, {{ vital.asynchronous.share:.1%}} now.
-# ///
-#
-# **Why not faster?** Hardly anybody waits for the hall any more. But in {{ 1 - vital.asynchronous.issued:.0%}} of the ticks no call is made, and
-# {{ 1 - vital.asynchronous.share:.0%}} of the calls are no multiply-adds.
-#
-# /// exercise | One barrier
-# Kernel 8 has two barriers in each step, kernel 9 has one. What does that one promise? And why may a thread order the next tile only
-# *after* it?
-# /// answer
-# It promises two things: this step's tile has come, for all of us; and all of us are through with the tile of the step before. The next
-# tile goes into *that* tray. Order it before the barrier, and a slow warp may still be eating from there.
 # ///
 
 # %% [markdown]
@@ -691,7 +696,6 @@ record(
 # {{ ladder.tuned.of_peak:.1%}} of peak, against {{ ladder.asynchronous.of_peak:.1%}}; occupancy
 # {{ vital.tuned.occupancy:.0%}}, before {{ vital.asynchronous.occupancy:.0%}}.
 # ///
-# ///
 #
 # **Why not faster?** In {{ 1 - vital.tuned.issued:.0%}} of the ticks there is still no call.
 #
@@ -699,6 +703,7 @@ record(
 # And the longest wait that we counted, of warps that could not be called, has a new name: {{ vital.tuned.dispatch_stall:.2f }} ticks for each call, for *dispatch*.
 # /// otherwise
 # For each call the warps wait {{ vital.tuned.dispatch_stall:.2f }} ticks for something called *dispatch*.
+# ///
 # ///
 #
 # /// exercise | Why not 16 × 16?
@@ -875,7 +880,6 @@ record(
 #   - [11 register banks, "{{ ladder.register_banks.of_peak:.1%}}", "{{ vital.register_banks.registers:.0f }}", "{{ vital.register_banks.shared_kib:.1f }}", "{{ vital.register_banks.occupancy:.0%}}", "{{ vital.register_banks.rooms:.1%}}", "{{ vital.register_banks.issued:.1%}}", "{{ vital.register_banks.share:.1%}}", "{{ drawer.register_banks:.0%}}", "{{ vital.register_banks.l2_hits:.0%}}", "{{ counted.register_banks.read_bytes / 1e6:.0f }}", "{{ counted.register_banks.write_bytes / 1e6:.0f }}"]
 #   - ["**12 persistent**", "**{{ ladder.persistent.of_peak:.1%}}**", "{{ vital.persistent.registers:.0f }}", "{{ vital.persistent.shared_kib:.1f }}", "{{ vital.persistent.occupancy:.0%}}", "{{ vital.persistent.rooms:.1%}}", "{{ vital.persistent.issued:.1%}}", "{{ vital.persistent.share:.1%}}", "{{ drawer.persistent:.0%}}", "{{ vital.persistent.l2_hits:.0%}}", "{{ counted.persistent.read_bytes / 1e6:.0f }}", "{{ counted.persistent.write_bytes / 1e6:.0f }}"]
 # ///
-# ///
 #
 # **{{ ladder.persistent.of_peak:.1%}} of peak**, {{ ladder.register_banks.us / ladder.persistent.us:.3f }} times the speed of kernel 11, and the last step of the ladder.
 # At this size the clock cannot vouch for the step: cards differ by about as much. So look at the counters. What the clock does vouch for
@@ -888,6 +892,7 @@ record(
 # /// otherwise
 # The rooms are in use {{ vital.persistent.rooms:.1%}} of the ticks, and calls are made in {{ vital.persistent.issued:.1%}}. Four things
 # changed at once, and [further down](#one-change-at-a-time) three of them are taken apart.
+# ///
 # ///
 #
 # /// claim | counted.persistent.read_bytes > 1.5 * counted.register_banks.read_bytes and vital.persistent.share < 0.995 * vital.register_banks.share and vital.persistent.l2_hits < vital.register_banks.l2_hits
@@ -1266,7 +1271,13 @@ record(
 # %% [markdown]
 # ## From small to large, and ugly ones
 #
-# One size says little. Here are the last two steps against the library, from 128 to 8192.
+# One size says little. A kernel must be right at every size, and that is why you mind the edges in the lab. Some sizes are
+# *ugly*: 1000 is a multiple of 8 and of no tile, and in a matrix of 1023 or 4095 columns most rows do not even begin where a
+# 16-byte access may.
+#
+# ### Size by size, beside the library {.beyond}
+#
+# Here are the last two steps against the library, from 128 to 8192.
 
 # %%
 UGLY = (1000, 1023, 4095)
@@ -1361,7 +1372,7 @@ record(
 # At 4096 we have {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} of the library, at 8192 {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}}.
 # ///
 #
-# Then the ugly ones. 1000 is a multiple of 8 and of no tile. In a matrix of 1023 or 4095 columns, most rows do not even begin where a 16-byte access may.
+# Then the ugly ones.
 #
 # /// claim | ugly.shared.n4095.us > 1.02 * smooth.shared.n4096.us and ugly.shared.n1023.tflops < 0.85 * ugly.cublas.n1023.tflops
 # 4095 is a little *less* work than 4096, and kernel 12 takes {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.2f }} times the
@@ -1518,7 +1529,7 @@ record(
 # ///
 # ///
 #
-# /// exercise | What would the best possible kernel on the lanes reach?
+# /// exercise | What would the best possible kernel on the lanes reach? | 3 minutes
 # Suppose a kernel had every lane multiply and add, in fp32, in every tick. What per cent of this card's bf16 peak is that?
 # /// answer
 # The fp32 peak over the bf16 peak: {{ ladder.cublas.tflops / ladder.cublas.of_peak:.0f}} of

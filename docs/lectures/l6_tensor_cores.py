@@ -19,9 +19,8 @@
 # ladder, without tensor cores, reach {{ climb.cuda_cores.of_peak:.1%}}. All the ordinary lanes together, without a tick lost and at the same clock,
 # would come to {{ mill.cores / mill.sheet:.0%}}. You cannot tune your way across that gap. You need the other unit.
 #
-# If you have one hour, read [the one instruction](#a-tiny-matmul-in-one-instruction), [the climb](#the-climb) without its machine
-# code, and [when the mills stand still](#when-the-mills-stand-still). [Shorter numbers](#shorter-numbers) are a second
-# sitting, and the lab is one of its own.
+# With an hour less, read [the one instruction](#a-tiny-matmul-in-one-instruction), [the climb](#the-climb) and
+# [when the mills stand still](#when-the-mills-stand-still), and leave the lab for another day.
 
 # %% [markdown]
 # ## A tiny matmul in one instruction
@@ -180,7 +179,7 @@ record(
 # 64 × 64 numbers in fp32 take 128 registers of each thread, and a thread has at most 255. Keep 64 × 256 in
 # mind: {{ feed.m64n256:.0f }} bytes. One warp cannot hold it. Four can.
 #
-# /// exercise | TF32 and FP8
+# /// exercise | TF32 and FP8 | 3 minutes
 # The same instruction exists for TF32, as `m16n8k8`, 4 bytes a number, and for 8-bit numbers, as `m16n8k32`. How many FLOPs and
 # how many bytes of A and B is that?
 # /// answer
@@ -191,7 +190,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## How fast can it turn at all?
+# ## How fast can it turn at all? {.beyond}
 #
 # Before you climb, look how high the ceiling is. Give the mills tiles that are already in hand, the same again and
 # again, and count ticks. Nothing is carried, so this is the best that any kernel can hope for.
@@ -298,7 +297,7 @@ record(
 # TF32 {{ rate.tf32.wgmma:.0f }}, bf16 {{ rate.wgmma.n256:.0f }}, FP8 {{ rate.e4m3:.0f }} FLOPs in a tick.
 # ///
 #
-# ### Ask the assembler {.beyond}
+# ### Ask the assembler
 #
 # Much that is written about these instructions is a little wrong. You need not believe anybody: the assembler takes
 # a line or refuses it. Not even a GPU is needed.
@@ -654,7 +653,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # ### wgmma: leave it on the tray
 #
-# Now Hopper's own. The tiles stay on the tray. A warpgroup tells the mills *where*: a **descriptor**, 64 bits with
+# Now Hopper's own. The tiles stay on the tray. A **warpgroup**, four warps that give one order together, tells the mills *where*: a **descriptor**, 64 bits with
 # an address, two distances and the name of a swizzle. The mills do the fetching. The order is *asynchronous*: once it is given, the cooks
 # walk on, and before they touch the sums they must wait for it.
 #
@@ -883,6 +882,8 @@ print("scaled back:", (through_fp8(small / scale) * scale).numpy())
 # /// reveal
 # {{ error.bf16.rms / error.fp16.rms:.1f}} times: 2 × 2 × 2, for each bit a 2.
 # ///
+#
+# ### The rounding by hand, and the runs {.beyond}
 
 # %%
 from course_kernels.gemm import rounding
@@ -953,6 +954,8 @@ record(
 )
 
 # %% [markdown]
+# ### What it buys
+#
 # /// chart | lines
 # title: "Error of a product, by bits of fraction"
 # x: name
@@ -1000,14 +1003,6 @@ record(
 # By hand {{ expected.bf16_b7:.0f}} millionths for bf16, measured {{ error.bf16.rms:.0f}}; FP8 {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}.
 # ///
 #
-# /// claim | error.fp32.rms > 20 * error.tf32.rms / 2**13
-# And fp32? It has 13 bits more than TF32, and halving 13 times would leave {{ error.tf32.rms / 2**13:.2f}} millionths. Measured:
-# {{ error.fp32.rms:.1f}}. Its inputs are not rounded at all, for the truth is made from the same fp32 numbers. What is left is the rounding of sums,
-# thousands of times over.
-# /// otherwise
-# fp32: {{ error.fp32.rms:.1f}} millionths.
-# ///
-#
 # /// claim | speed.fp8.us < 0.65 * speed.bf16.us and error.fp8.rms > 8 * error.bf16.rms
 # FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.0f}} times its
 # error, about {{ error.fp8.rms / 1e6:.0%}} of the size of the answer. Whether a model minds is an experiment, not an opinion. In the experiments of
@@ -1022,6 +1017,16 @@ record(
 # shows you a speed in fp32, ask to see the error.
 # /// otherwise
 # TF32 takes {{ speed.tf32.us / speed.fp32.us:.2f}} of the time of fp32.
+# ///
+#
+# ### And fp32? And our own TF32? {.beyond}
+#
+# /// claim | error.fp32.rms > 20 * error.tf32.rms / 2**13
+# fp32 has 13 bits more than TF32, and halving 13 times would leave {{ error.tf32.rms / 2**13:.2f}} millionths. Measured:
+# {{ error.fp32.rms:.1f}}. Its inputs are not rounded at all, for the truth is made from the same fp32 numbers. What is left is the rounding of sums,
+# thousands of times over.
+# /// otherwise
+# fp32: {{ error.fp32.rms:.1f}} millionths.
 # ///
 #
 # /// claim | 1.02 < speed.tf32_triton.us / speed.tf32.us < 1.8
@@ -1236,13 +1241,15 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # At 4095 the library reaches {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed at 4096.
 # ///
 #
+# ### And the best of them? {.beyond}
+#
 # /// define | sheet.mhz = 1830
 # unit: MHz
 # what: the clock that the data sheet of the card counts on [^lockwood-h100]
 # ///
 #
 # /// claim | tensor.cublas.busy > max(0.85, tensor.wmma.busy, tensor.mma_sync.busy) and climb.cublas.of_peak < 0.9 and tensor.cuda_cores.clock > max(tensor.wmma.clock, tensor.mma_sync.clock) and min(tensor.wmma.clock, tensor.mma_sync.clock) > tensor.cublas.clock and wide.cublas.power_w > 500
-# **And the best of them?** The library's mills are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and still it has only
+# The library's mills are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and still it has only
 # {{ climb.cublas.of_peak:.0%}} of the data sheet. It is not idle. It has *fewer ticks*. The sheet counts on 1830 MHz [^lockwood-h100]; with mills as busy as
 # that, {{ climb.cublas.of_peak:.0%}} means some {{ climb.cublas.of_peak / tensor.cublas.busy * sheet.mhz:.0f}} MHz. And the profiler counts
 # ticks and time, so it knows the clock: {{ tensor.cuda_cores.clock:.0f }} MHz for the kernel on the CUDA cores,

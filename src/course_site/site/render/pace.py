@@ -79,10 +79,10 @@ def in_words(shown: Minutes, hidden: Minutes) -> str:
     """The line at a page's head."""
     said = {"reading": "reading", "predicting": "predicting", "exercises": "on exercises", "typing": "typing"}
     parts = [f"{count} {said[name]}" for name, count in shown.rounded().items() if count]
-    line = f"Core: {_count(shown.whole)}"
+    whole = (shown + hidden).whole
+    line = f"Core: {_count(shown.whole)}" if whole > shown.whole else _count(shown.whole)
     if len(parts) > 1:
         line += f": {', '.join(parts)}"
-    whole = (shown + hidden).whole
     return f"{line}. With all that is folded: {whole}." if whole > shown.whole else f"{line}."
 
 

@@ -45,6 +45,9 @@ BLOCKS = {
 # A page with one of these is looked things up in, and nobody reads it from its head to its end.
 LISTS = frozenset({"session", "cohort", "ledger", "moved", "glossary", "bibliography"})
 
+# Where readers are told how minutes are counted.
+RULE = "docs/how_we_measure.py#the-minutes-at-a-pages-head"
+
 
 def render_course(course: Course) -> dict[str, Rendered]:
     """Render every page, by its id; what is wrong is noted in `course.problems`."""
@@ -102,7 +105,7 @@ def _prose_cell(writer: Writer, source: str) -> str:
 
 def _minutes(writer: Writer, markdown: str) -> str:
     """The line that says how long a page takes; a session's page must leave its core inside its session."""
-    if writer.page.meta.get("template") or LISTS & {block.kind for block in _blocks(writer.page)}:
+    if "navigation" in writer.page.meta.get("hide", ()) or LISTS & {b.kind for b in _blocks(writer.page)}:
         return ""
     shown, hidden = writer.out.minutes = pace.minutes(markdown, writer.out.slots, writer.out.words)
     path = writer.page.path.as_posix()
@@ -112,7 +115,10 @@ def _minutes(writer: Writer, markdown: str) -> str:
                 f"its core takes {shown.whole} minutes ({pace.in_words(shown, hidden)}) and its session has "
                 f"{session.minutes}: mark what is beyond the core with {{.beyond}} at its heading"
             )
-    return f"{pace.in_words(shown, hidden)}\n{{: .minutes }}"
+    pages = {page.path.as_posix(): page for page in writer.course.pages}
+    rule = address_from(path, pages)(RULE) if path != RULE.partition("#")[0] else f"#{RULE.partition('#')[2]}"
+    link = f' <a href="{rule}">How we count</a>' if rule else ""
+    return f"{pace.in_words(shown, hidden)}{link}\n{{: .minutes }}"
 
 
 def _blocks(page: Page) -> Iterator[blocks.Block]:

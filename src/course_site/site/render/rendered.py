@@ -20,7 +20,8 @@ class Rendered:
         markdown: the page; tokens stand where HTML belongs.
         slots: token to HTML.
         words: token to Markdown that says the same, for the published notebook; a token without is left out there.
-        cells: (kind, text) for the published notebook: prose with plain values, pictures, code.
+        pictures: token to a drawing and its alternative text, for the published notebook.
+        cells: (kind, text) for the published notebook: prose with plain values, code.
         shown: every value expression on the page with the text it became.
         road: HTML that stands above the page, "" for a page off the road.
         minutes: what it asks of its reader, shown and folded.
@@ -29,6 +30,7 @@ class Rendered:
     markdown: str = ""
     slots: dict[str, str] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
+    pictures: dict[str, tuple[str, str]] = field(default_factory=dict)
     cells: list[tuple[str, Any]] = field(default_factory=list)
     shown: dict[str, str] = field(default_factory=dict)
     cited: list[str] = field(default_factory=list)
