@@ -910,5 +910,5 @@ record(jobs=jobs)
 # - How is work dealt out to all these threads? That is [the CUDA model](l2_the_cuda_model.py): grids, blocks and
 #   warps, drawn from real launches.
 # - How far can you trust the readings on this page? See [how every number here is measured](../how_we_measure.py).
-# - You would rather cook at once? [Your first kernel](../start_here.py) takes twenty minutes.
+# - You would rather cook at once? In [Your first kernel](../start_here.py) you type within twenty minutes.
 # - Every number above, with its spread and the run it comes from: [the ledger](../numbers.md).

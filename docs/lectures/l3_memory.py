@@ -13,8 +13,8 @@
 # - say how far away each level of memory is, in ticks of the clock, and how much it hands out in each tick;
 # - look at an index and say what it costs, in boxes carried and in turns waited, before anything runs;
 # - work out how many bytes must be on their way at every moment, with one multiplication;
-# - turn a matrix round, add up a long list, and fuse two steps into one, each about as quickly as the card
-#   can move the bytes.
+# - turn a matrix round about as quickly as the card can move the bytes;
+# - and, beyond the core, add up a long list and fuse two steps into one, as quickly.
 #
 # **The headline: a matrix turned round at {{ turn.vectorised.of_peak:.0%}} of peak.** The first, obvious kernel
 # for the same job reaches {{ turn.naive.of_peak:.0%}}. Same card, same numbers, no arithmetic in either. All that

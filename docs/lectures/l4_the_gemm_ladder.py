@@ -14,7 +14,7 @@
 # - say for each of them, with a pencil, how many bytes it asks for, how much it computes, and which roof it
 #   will hit first;
 # - read the counter that shows whether you were right;
-# - use the words for tiles as the libraries use them.
+# - and, beyond the core, use the words for tiles as the libraries use them.
 #
 # **The headline: {{ ladder.register_tile.of_peak:.0%}} of peak, four steps above the kernel that everybody writes
 # first.** Where that one stands, you will guess. The library's kernel stands at {{ ladder.cublas.of_peak:.0%}}. The rest of the

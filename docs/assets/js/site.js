@@ -85,11 +85,22 @@
     if (chosen) document.body.setAttribute("data-md-color-scheme", chosen);
   });
 
+  /* The table of contents says which sections are beyond the core. */
+  function contents() {
+    document.querySelectorAll(".md-typeset .beyond[id]").forEach(function (heading) {
+      document.querySelectorAll('.md-nav--secondary a[href="#' + heading.id + '"]').forEach(function (link) {
+        link.classList.add("beyond");
+        link.title = "Beyond the core";
+      });
+    });
+  }
+
   function start() {
     var search = document.querySelector(".md-search");
     if (search) search.setAttribute("aria-label", "Search");
     mathematics();
     words();
+    contents();
     unfold();
     /* The theme wraps tables and adds buttons after the page is there: look again whenever it did. */
     var waiting = 0;

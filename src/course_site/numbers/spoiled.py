@@ -30,7 +30,8 @@ _VALUE = re.compile(r"\{\{\s*(?P<expression>[^{}:]+?)\s*(?::(?P<format>[^{}]*?))
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.\w+)*(?:\.\*)?")
 _OUTCOME = re.compile(
-    r"\b(?:times|twice|half|thirds?|quarters?|tenths?|percent|per cent)\s+(?:as|of|the|slower|faster|quicker|more|less)\b"
+    r"\b(?:times|twice|half|thirds?|quarters?|tenths?|per ?cent)\s+"
+    r"(?:as|of|the|slower|faster|quicker|more|less)\b"
     r"|\b(?:not|never|no)\s+(?:faster|quicker|slower|better|worse)\b|\d\s*(?:×|%|times)"
     r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|twenty|hundred)\s+times\b",
     re.IGNORECASE,
@@ -71,7 +72,9 @@ class _Reader:
     def read(self, nodes: Sequence[str | Block]) -> None:
         for node in nodes:
             if isinstance(node, str):
-                self.sights.append(_Sight(self.values(node), len(node.split()) / _WORDS_OF_A_LINE))
+                for paragraph in re.split(r"\n\s*\n", node):
+                    lines = len(paragraph.split()) / _WORDS_OF_A_LINE
+                    self.sights.append(_Sight(self.values(paragraph), lines))
             elif node.kind == "predict":
                 reveal = node.parts["reveal"]
                 given = self.values(node.argument) | self.all_of(node.body)
@@ -183,8 +186,8 @@ def faults(page: Page, scope: Scope, outputs: Sequence[Sequence[dict[str, Any]]]
         for words in headings(page).values():
             if found := _OUTCOME.search(words):
                 yield (
-                    f"the heading {words!r} tells an outcome ({found[0]!r}), and headings stand beside every prediction "
-                    "of their page: let it ask"
+                    f"the heading {words!r} tells an outcome ({found[0]!r}), and headings stand beside every "
+                    "prediction of their page: let it ask"
                 )
 
 

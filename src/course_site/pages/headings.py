@@ -11,8 +11,8 @@ from course_site.pages.page import Page
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(?P<words>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 _OWN_ID = re.compile(r"\s*\{:?[^{}]*?#(?P<id>[\w-]+)[^{}]*\}$")
-# What a heading says of its section: it is beyond the core of its page, and is folded. `{.beyond}`, or with an anchor of
-# its own `{#anchor .beyond}`.
+# What a heading says of its section: it is beyond the core of its page, and is folded. `{.beyond}`, or with an anchor
+# of its own `{#anchor .beyond}`.
 BEYOND = re.compile(r"[ \t]*\{:?(?P<others>[^{}\n]*)(?<=[ {:])\.beyond[ \t]*\}(?=[ \t]*$)", re.MULTILINE)
 
 

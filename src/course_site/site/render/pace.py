@@ -1,6 +1,6 @@
 """How many minutes a page takes, by one rule, worked out from the page as it is shown.
 
-The rule is for a newcomer whose first language is not that of the page. It is told to readers in docs/how_we_measure.py.
+The rule is for a newcomer whose first language is not that of the page. Readers are told it in docs/how_we_measure.py.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from course_site.numbers import spoiled
 from course_site.pages import bibliography, blocks, glossary
 from course_site.pages.addresses import address_from
 from course_site.pages.blocks import DirectiveError
+from course_site.pages.headings import beyond_the_core
 from course_site.pages.page import Page
 from course_site.sessions import road
 from course_site.site import ledger
@@ -108,17 +109,34 @@ def _minutes(writer: Writer, markdown: str) -> str:
     if "navigation" in writer.page.meta.get("hide", ()) or LISTS & {b.kind for b in _blocks(writer.page)}:
         return ""
     shown, hidden = writer.out.minutes = pace.minutes(markdown, writer.out.slots, writer.out.words)
+    _fits_its_session(writer)
     path = writer.page.path.as_posix()
-    for session in writer.course.maps.sessions.values():
-        if session.student_page == path and session.stop and shown.whole > session.minutes:
-            writer.problem(
-                f"its core takes {shown.whole} minutes ({pace.in_words(shown, hidden)}) and its session has "
-                f"{session.minutes}: mark what is beyond the core with {{.beyond}} at its heading"
-            )
     pages = {page.path.as_posix(): page for page in writer.course.pages}
     rule = address_from(path, pages)(RULE) if path != RULE.partition("#")[0] else f"#{RULE.partition('#')[2]}"
     link = f' <a href="{rule}">How we count</a>' if rule else ""
     return f"{pace.in_words(shown, hidden)}{link}\n{{: .minutes }}"
+
+
+def _fits_its_session(writer: Writer) -> None:
+    """Note a core that is longer than its session, and a step of its map that leads to what is folded."""
+    path = writer.page.path.as_posix()
+    shown, hidden = writer.out.minutes
+    beyond_it = beyond_the_core(writer.page)
+    for session in writer.course.maps.sessions.values():
+        if session.student_page != path or not session.stop:
+            continue
+        if shown.whole > session.minutes:
+            writer.problem(
+                f"its core is longer than its session of {session.minutes} minutes ({pace.in_words(shown, hidden)}): "
+                "mark what is beyond the core with {.beyond} at its heading"
+            )
+        for step in session.steps():
+            page, _, anchor = step.anchor.partition("#")
+            if page == path and anchor in beyond_it:
+                writer.problem(
+                    f"#{anchor} is beyond the core, and {session.path} leads there in {step.title!r}: "
+                    "take {.beyond} from its heading, or name another one in the map"
+                )
 
 
 def _blocks(page: Page) -> Iterator[blocks.Block]:
