@@ -482,7 +482,7 @@ print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 # About 4.5 · about 8 · more than 8
 # /// reveal
 # **{{ stride.s32.us / stride.s1.us:.1f }}** times. The pencil missed two things, and they pull in opposite
-# directions. Both stand below, where the hardware has counted.
+# directions. Both are told below.
 #
 # /// chart | lines
 # title: Reading with a stride, bytes that were wanted
@@ -663,7 +663,7 @@ record(
 # ///
 #
 # /// claim | stride.s1.gb_per_s < 0.75 * copy.ours.gb_per_s
-# One more look at the chart, at its left end. Stride 1 wastes nothing, and still reaches only
+# One more look at the chart in that answer, at its left end. Stride 1 wastes nothing, and still reaches only
 # {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of our copy. So all the ratios of the last column are against a kernel
 # that could be better itself. Look at it: each thread divides two 64-bit numbers to find its place. We know of
 # no single instruction for that, so most likely it takes a whole row of others. Then it carries a single number of 4 bytes, and leaves. The copy's

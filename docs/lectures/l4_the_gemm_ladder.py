@@ -576,10 +576,10 @@ record(
 # Shared memory gives a factor of {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} here. Bytes from L2 for a multiply-add:
 # {{ vital.coalesced.hall:.2f }} before, {{ vital.shared_tiles.hall:.2f }} now, {{ hall.shared_tiles:.2f }} by hand.
 # ///
-# ///
 #
 # (A little less than by hand can come out, because one answer of L2 very likely serves several rooms at times, as
 # [in the last lecture](l3_memory.py#how-much-at-once).)
+# ///
 #
 # /// claim | vital.shared_tiles.tray > 0.75 and vital.shared_tiles.calls < 0.6
 # Now a roof is near: of all turns at the tray {{ vital.shared_tiles.tray:.0%}} are taken.

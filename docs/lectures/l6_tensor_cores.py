@@ -677,7 +677,8 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # ///
 #
 # /// claim | tensor.wgmma.busy < 0.85 * tensor.mma_sync.busy
-# *Why not faster?* The ceiling has gone up from {{ rate.mma / mill.sheet:.0%}} to {{ rate.wgmma.n256 / mill.sheet:.0%}}, and the kernel has not followed. We count
+# *Why not faster?* The [ceiling](#how-fast-can-it-turn-at-all), what the instruction reaches with nothing to carry, has gone up
+# from {{ rate.mma / mill.sheet:.0%}} to {{ rate.wgmma.n256 / mill.sheet:.0%}} of the sheet, and the kernel has not followed. We count
 # it [further down](#when-the-mills-stand-still): its mills are at work in {{ tensor.wgmma.busy:.0%}} of the ticks, those of the `mma.sync` kernel in
 # {{ tensor.mma_sync.busy:.0%}}. A quicker mill stands still more of the time.
 # /// otherwise
@@ -881,6 +882,41 @@ print("scaled back:", (through_fp8(small / scale) * scale).numpy())
 # Three times · six times · eight times
 # /// reveal
 # {{ error.bf16.rms / error.fp16.rms:.1f}} times: 2 × 2 × 2, for each bit a 2.
+#
+# /// chart | lines
+# title: "Error of a product, by bits of fraction"
+# x: name
+# y: value
+# x_label: bits of fraction
+# y_label: rms error, millionths of the answer
+# x_scale: linear
+# y_scale: log
+# series:
+#   - {name: rms.*, label: measured}
+#   - {name: expected.*, label: by hand, style: reference}
+# alt: "The relative error of a product against the bits of fraction, on a logarithmic scale: {{ error.fp8.rms:.0f}} millionths with 3 bits, {{ error.bf16.rms:.0f}} with 7, {{ error.fp16.rms:.0f}} and {{ error.tf32.rms:.0f}} with 10, {{ error.fp32.rms:.1f}} with 23."
+# caption: Up to 10 bits, every bit of fraction halves the error. The point at the right end, fp32, lies higher than that.
+# ///
+#
+# /// table
+# columns: [type, "TFLOP/s", "% of its peak", "rms error", "worst error", it loses]
+# rows:
+#   - [fp32, "{{ speed.fp32.tflops:.0f }}", "{{ speed.fp32.of_peak:.0%}}", "{{ error.fp32.rms:.1f}}", "{{ error.fp32.worst:.1f}}", speed]
+#   - [TF32, "{{ speed.tf32.tflops:.0f }}", "{{ speed.tf32.of_peak:.0%}}", "{{ error.tf32.rms:,.0f}}", "{{ error.tf32.worst:,.0f}}", "bytes: it is stored as fp32"]
+#   - [fp16, "{{ speed.fp16.tflops:.0f }}", "{{ speed.fp16.of_peak:.0%}}", "{{ error.fp16.rms:,.0f}}", "{{ error.fp16.worst:,.0f}}", "range: past 65504 all is infinite"]
+#   - [bf16, "{{ speed.bf16.tflops:.0f }}", "{{ speed.bf16.of_peak:.0%}}", "{{ error.bf16.rms:,.0f}}", "{{ error.bf16.worst:,.0f}}", precision]
+#   - ["FP8, e4m3, fast accumulation", "{{ speed.fp8.tflops:.0f }}", "{{ speed.fp8.of_peak:.0%}}", "{{ error.fp8.rms:,.0f}}", "{{ error.fp8.worst:,.0f}}", "both: it needs a scale"]
+# caption: "Errors are in millionths of the size of the truth: rms over all elements, and the worst one. Speed and error come from different runs of the same library."
+# ///
+#
+# /// claim | max(abs(error.tf32.rms / expected.tf32_b10 - 1), abs(error.fp16.rms / expected.fp16_b10 - 1), abs(error.bf16.rms / expected.bf16_b7 - 1), abs(error.fp8.rms / expected.fp8_b3 - 1)) < 0.1
+# The pencil was right, for all four. TF32: {{ expected.tf32_b10:.0f}} millionths by hand, {{ error.tf32.rms:.0f}} measured. fp16:
+# {{ expected.fp16_b10:.0f}} and {{ error.fp16.rms:.0f}}. bf16: {{ expected.bf16_b7:.0f}} and {{ error.bf16.rms:.0f}}. FP8:
+# {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}. So nearly all of the error is made where numbers are *rounded*, on the way in and on
+# the way out. On such data the mill itself adds next to nothing. You chose the error when you chose the type.
+# /// otherwise
+# By hand {{ expected.bf16_b7:.0f}} millionths for bf16, measured {{ error.bf16.rms:.0f}}; FP8 {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}.
+# ///
 # ///
 #
 # ### The rounding by hand, and the runs {.beyond}
@@ -956,21 +992,6 @@ record(
 # %% [markdown]
 # ### What it buys
 #
-# /// chart | lines
-# title: "Error of a product, by bits of fraction"
-# x: name
-# y: value
-# x_label: bits of fraction
-# y_label: rms error, millionths of the answer
-# x_scale: linear
-# y_scale: log
-# series:
-#   - {name: rms.*, label: measured}
-#   - {name: expected.*, label: by hand, style: reference}
-# alt: "The relative error of a product against the bits of fraction, on a logarithmic scale: {{ error.fp8.rms:.0f}} millionths with 3 bits, {{ error.bf16.rms:.0f}} with 7, {{ error.fp16.rms:.0f}} and {{ error.tf32.rms:.0f}} with 10, {{ error.fp32.rms:.1f}} with 23."
-# caption: Up to 10 bits, every bit of fraction halves the error. The point at the right end, fp32, lies higher than that.
-# ///
-#
 # /// chart | bars
 # title: The library, 4096 × 4096 × 4096
 # x_label: TFLOP/s
@@ -983,26 +1004,6 @@ record(
 # alt: "Speed of the library by type: fp32 {{ speed.fp32.tflops:.0f }} TFLOP/s, TF32 {{ speed.tf32.tflops:.0f }}, fp16 {{ speed.fp16.tflops:.0f }}, bf16 {{ speed.bf16.tflops:.0f }}, FP8 {{ speed.fp8.tflops:.0f }}."
 # ///
 #
-# /// table
-# columns: [type, "TFLOP/s", "% of its peak", "rms error", "worst error", it loses]
-# rows:
-#   - [fp32, "{{ speed.fp32.tflops:.0f }}", "{{ speed.fp32.of_peak:.0%}}", "{{ error.fp32.rms:.1f}}", "{{ error.fp32.worst:.1f}}", speed]
-#   - [TF32, "{{ speed.tf32.tflops:.0f }}", "{{ speed.tf32.of_peak:.0%}}", "{{ error.tf32.rms:,.0f}}", "{{ error.tf32.worst:,.0f}}", "bytes: it is stored as fp32"]
-#   - [fp16, "{{ speed.fp16.tflops:.0f }}", "{{ speed.fp16.of_peak:.0%}}", "{{ error.fp16.rms:,.0f}}", "{{ error.fp16.worst:,.0f}}", "range: past 65504 all is infinite"]
-#   - [bf16, "{{ speed.bf16.tflops:.0f }}", "{{ speed.bf16.of_peak:.0%}}", "{{ error.bf16.rms:,.0f}}", "{{ error.bf16.worst:,.0f}}", precision]
-#   - ["FP8, e4m3, fast accumulation", "{{ speed.fp8.tflops:.0f }}", "{{ speed.fp8.of_peak:.0%}}", "{{ error.fp8.rms:,.0f}}", "{{ error.fp8.worst:,.0f}}", "both: it needs a scale"]
-# caption: "Errors are in millionths of the size of the truth: rms over all elements, and the worst one. Speed and error come from different runs of the same library."
-# ///
-#
-# /// claim | max(abs(error.tf32.rms / expected.tf32_b10 - 1), abs(error.fp16.rms / expected.fp16_b10 - 1), abs(error.bf16.rms / expected.bf16_b7 - 1), abs(error.fp8.rms / expected.fp8_b3 - 1)) < 0.1
-# The pencil was right, for all four. TF32: {{ expected.tf32_b10:.0f}} millionths by hand, {{ error.tf32.rms:.0f}} measured. fp16:
-# {{ expected.fp16_b10:.0f}} and {{ error.fp16.rms:.0f}}. bf16: {{ expected.bf16_b7:.0f}} and {{ error.bf16.rms:.0f}}. FP8:
-# {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}. So nearly all of the error is made where numbers are *rounded*, on the way in and on
-# the way out. On such data the mill itself adds next to nothing. You chose the error when you chose the type.
-# /// otherwise
-# By hand {{ expected.bf16_b7:.0f}} millionths for bf16, measured {{ error.bf16.rms:.0f}}; FP8 {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}.
-# ///
-#
 # /// claim | speed.fp8.us < 0.65 * speed.bf16.us and error.fp8.rms > 8 * error.bf16.rms
 # FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.0f}} times its
 # error, about {{ error.fp8.rms / 1e6:.0%}} of the size of the answer. Whether a model minds is an experiment, not an opinion. In the experiments of
@@ -1012,7 +1013,7 @@ record(
 # ///
 #
 # /// claim | speed.tf32.us < 0.2 * speed.fp32.us and error.tf32.rms > 150 * error.fp32.rms
-# TF32 is the trap in this table. The tensors are fp32, they take four bytes, and PyTorch has a switch for it,
+# TF32 is the trap among these types. The tensors are fp32, they take four bytes, and PyTorch has a switch for it,
 # `torch.set_float32_matmul_precision("high")`. Then a multiply takes {{ speed.tf32.us / speed.fp32.us:.2f}} of the time, and makes {{ error.tf32.rms / error.fp32.rms:.0f}} times the error. When somebody
 # shows you a speed in fp32, ask to see the error.
 # /// otherwise
@@ -1203,6 +1204,8 @@ record(
 )
 
 # %% [markdown]
+# The table in the answer above has a row for each multiply. Read it from the top.
+#
 # /// claim | tensor.fp32.operations == 0 and tensor.cuda_cores.operations == 0 and tensor.fp32.busy == 0 and 0.5 < tensor.tf32.busy < 1.5
 # **Not used at all.** Two zeros. One is our kernel that only wears bf16. The other is `torch.mm` on fp32 tensors with
 # PyTorch's factory settings: it is busy and correct, and the strongest unit of the card is off. One switch, and the same call has its mills at

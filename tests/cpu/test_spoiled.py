@@ -109,6 +109,13 @@ def test_code_between_is_as_high_as_its_lines_and_folded_code_is_one():
     assert len(faults(PREDICT, (code, ("fold",)), TABLE)) == 1
 
 
+def test_a_folded_section_hides_nothing_behind_it():
+    folded = f"## More {{.beyond}}\n\n{LONG}\n\n## On"
+    assert len(faults(PREDICT, folded, TABLE)) == 1
+    assert faults(PREDICT, f"## More {{.beyond}}\n\n{TABLE}") == []
+    assert len(faults(f"## More {{.beyond}}\n\n{PREDICT}", TABLE)) == 1
+
+
 def test_a_number_that_a_cell_above_printed():
     data = {
         "application/vnd.course.record+json": {"names": {"ours": quantity(8.0)}},

@@ -87,7 +87,7 @@
 
   /* The table of contents says which sections are beyond the core. */
   function contents() {
-    document.querySelectorAll(".md-typeset .beyond[id]").forEach(function (heading) {
+    document.querySelectorAll(".md-typeset .beyond[id], .md-typeset details.beyond :is(h2, h3, h4)[id]").forEach(function (heading) {
       document.querySelectorAll('.md-nav--secondary a[href="#' + heading.id + '"]').forEach(function (link) {
         link.classList.add("beyond");
         link.title = "Beyond the core";

@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from course_site.numbers.values import ExpressionError, Scope, evaluate, format_value, parse
 from course_site.pages import blocks
 from course_site.pages.blocks import Block, DirectiveError
-from course_site.pages.headings import headings
+from course_site.pages.headings import BEYOND, headings
 from course_site.pages.page import Page
 
 # How high things stand, in lines of prose. What begins a screen below a prediction is out of sight while it is made.
@@ -49,6 +49,7 @@ class _Sight:
     prints: str = ""
     asked: _Asked | None = None
     is_prose: bool = True
+    fold: int = 0  # the section beyond the core that it stands in; 0 for none
 
 
 @dataclass
@@ -68,23 +69,39 @@ class _Reader:
 
     scope: Scope
     sights: list[_Sight] = field(default_factory=list)
+    fold: int = 0
+    _level: int = 0  # of the heading whose section is folded
+    _folds: int = 0
+
+    def see(self, sight: _Sight) -> None:
+        """Note what comes next."""
+        self.sights.append(replace(sight, fold=self.fold))
+
+    def _heading(self, line: str) -> None:
+        level = len(line) - len(line.lstrip("#"))
+        if level <= self._level or not self._level:
+            self._level = level if BEYOND.search(line) else 0
+            self._folds += bool(self._level)
+            self.fold = self._folds if self._level else 0
 
     def read(self, nodes: Sequence[str | Block]) -> None:
         for node in nodes:
             if isinstance(node, str):
-                for paragraph in re.split(r"\n\s*\n", node):
+                for paragraph in re.split(r"\n\s*\n", node.strip("\n")):
+                    if paragraph.startswith("#"):
+                        self._heading(paragraph.partition("\n")[0])
                     lines = len(paragraph.split()) / _WORDS_OF_A_LINE
-                    self.sights.append(_Sight(self.values(paragraph), lines))
+                    self.see(_Sight(self.values(paragraph), lines))
             elif node.kind == "predict":
                 reveal = node.parts["reveal"]
                 given = self.values(node.argument) | self.all_of(node.body)
                 answer, printed = self.first(reveal)
                 asked = _Asked(node.argument, given, answer, self.all_of(reveal), printed)
-                self.sights.append(_Sight(given | asked.reveals, 0, asked=asked))
+                self.see(_Sight(given | asked.reveals, 0, asked=asked))
             elif node.kind in _SHOWN:
-                self.sights.append(_Sight(self.all_of([node]), _PICTURE, is_prose=False))
+                self.see(_Sight(self.all_of([node]), _PICTURE, is_prose=False))
             elif node.kind not in _SILENT:
-                self.sights.append(_Sight(lines=0 if node.body or node.parts else _PICTURE))
+                self.see(_Sight(lines=0 if node.body or node.parts else _PICTURE))
                 self.read([node.argument] if node.kind == "exercise" else [])
                 self.read(node.body)
                 for part in node.parts.values():
@@ -174,14 +191,14 @@ def faults(page: Page, scope: Scope, outputs: Sequence[Sequence[dict[str, Any]]]
             shown = 1 + (0 if {"fold", "hide"} & set(cell.tags) else _CODE * len(cell.source.splitlines()))
             printed, recorded = _of_cell(next(left, []))
             leaves = frozenset().union(*(reader.leaves(name) for name in recorded))
-            reader.sights.append(_Sight(leaves if printed else frozenset(), shown, prints=printed))
+            reader.see(_Sight(leaves if printed else frozenset(), shown, prints=printed))
         else:
             with contextlib.suppress(DirectiveError):  # told where the page is rendered
                 reader.read(blocks.parse(cell.source))
     asked = [(number, sight.asked) for number, sight in enumerate(reader.sights) if sight.asked]
     for number, question in asked:
         yield from _above(reader.sights[:number], question)
-        yield from _below(reader.sights[number + 1 :], question)
+        yield from _below(reader.sights[number + 1 :], question, reader.sights[number].fold)
     if asked:
         for words in headings(page).values():
             if found := _OUTCOME.search(words):
@@ -233,9 +250,11 @@ def _numbers(text: str) -> frozenset[str]:
     return frozenset(_NUMBER.findall(text))
 
 
-def _below(sights: Sequence[_Sight], asked: _Asked) -> Iterator[str]:
+def _below(sights: Sequence[_Sight], asked: _Asked, fold: int) -> Iterator[str]:
     lines, new = 0.0, asked.answer - asked.given
     for sight in sights:
+        if sight.fold not in (0, fold):
+            continue  # folded away while the question is asked
         near = lines < (GLANCE if sight.is_prose else SCREEN)
         if near and new and new <= sight.shows and not sight.prints:
             yield (
