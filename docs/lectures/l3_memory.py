@@ -921,8 +921,9 @@ record(
 # On paper it is the same: 36 boxes for 32 numbers either way. In the hardware it need not be. A scattered read
 # may leave the rest of its box in a cache, where another warp of the block finds it. A scattered write leaves a box
 # that is only partly new, and we suspect that the L2 puts it together from several warps before it goes to the pantry. Write
-# down both times and both counters, sectors for loads and for stores. Whichever wins on your card, the tray makes
-# the question go away.
+# down both times and both counters, sectors for loads and for stores. As it stands, with scattered writes, it took
+# {{ turn.naive.us:.0f }} µs in our run, and {{ sectors.store.naive:.0f }} sectors for one store; the other way round we have
+# not run. Whichever wins on your card, the tray makes the question go away.
 # ///
 
 # %% [markdown]

@@ -260,3 +260,25 @@ def test_readers_are_told_the_rule_that_is_used(rendered):
         4,
     )
     assert f"#{anchor}" in rendered["measured"].markdown
+
+
+# --- exercises that ask to measure -----------------------------------------------------------------------
+
+
+def without_our_run(page):
+    """Exercises with a command that measures, whose answer shows no value of a run."""
+    for cell in page.cells:
+        for block in blocks.walk_blocks(blocks.parse(cell.source)) if cell.kind == "markdown" else ():
+            asked = block.kind == "exercise" and "course_kernels.measure" in block.text
+            if asked and not any("{{" in text for text in block.parts["answer"] if isinstance(text, str)):
+                yield block.argument
+
+
+def test_an_exercise_that_asks_to_measure_shows_what_our_run_gave(course):
+    for page in course.pages:
+        assert list(without_our_run(page)) == [], page.path
+    start = next(page for page in course.pages if page.id == "start")
+    cells = tuple(
+        dataclasses.replace(cell, source=cell.source.replace("{{ l2.rows", "l2.rows")) for cell in start.cells
+    )
+    assert list(without_our_run(dataclasses.replace(start, cells=cells))) == ["Change the size of the tables"]
