@@ -120,7 +120,6 @@ record(
 # The first {{ seen.first_warp_rows }} rows. The threads of a block are numbered the way you read a page: `x` runs
 # fastest, then `y`, then `z`. Numbers 0 to 31 are warp 0, numbers 32 to 63 are warp 1, and so on. Your number modulo
 # 32 is your **lane**.
-# ///
 #
 # /// chart | launch
 # title: Six blocks of 16 × 4 threads over a picture of 30 × 10 pixels
@@ -128,6 +127,7 @@ record(
 # size: [10, 30]
 # alt: "A picture 30 pixels wide and 10 high under a grid of two by three blocks, each 16 threads wide and 4 high. The blocks on the right reach two columns past the picture, the lowest ones two rows. Every block is two warps, one above the other, each two rows of 16 threads."
 # caption: "The spare threads stand on two edges now, so the question has two parts: column or row outside?"
+# ///
 # ///
 #
 # Memory has one dimension, whatever the grid has. The rows of a picture lie one behind the other, so the pixel in

@@ -410,7 +410,6 @@ record(
 # The pencil said {{ forecast.naive:.2f }} TFLOP/s, the clock says {{ ladder.naive.tflops:.2f }}. Turns for 32
 # multiply-adds, counted: {{ vital.naive.turns:.1f }}.
 # ///
-# ///
 #
 # /// claim | vital.naive.seats > 0.9 and vital.naive.calls < 0.1
 # And look at what people quote first. Occupancy: {{ vital.naive.seats:.0%}}, all seats taken. Everybody is there, and
@@ -428,6 +427,7 @@ record(
 # /// otherwise
 # The patient cook asks for {{ job.asks / 1e9:.0f }} GB. If HBM served every byte at its full rate, that would take
 # {{ job.asks / card.bandwidth / 1e6:.0f }} ms. The naive kernel takes {{ ladder.naive.ms:.0f }}.
+# ///
 # ///
 #
 # /// exercise | Not for bytes | 1 minute
@@ -735,7 +735,6 @@ for rung, kinds in found.items():
 # /// otherwise
 # Turns for 32 multiply-adds: {{ vital.shared_tiles.turns:.2f }} before, {{ vital.register_column.turns:.2f }} now.
 # ///
-# ///
 #
 # /// claim | vital.register_column.seats < 0.6 and 40 < vital.register_column.registers < 48.5 and ladder.register_column.tflops > 1.5 * ladder.shared_tiles.tflops
 # Half of the seats are empty now: {{ vital.register_column.seats:.0%}} are taken, where it was
@@ -744,6 +743,7 @@ for rung, kinds in found.items():
 # faster all the same.
 # /// otherwise
 # Of the seats {{ vital.register_column.seats:.0%}} are taken, where it was {{ vital.shared_tiles.seats:.0%}}.
+# ///
 # ///
 #
 # **Why not faster?** Each number of A is used once and dropped. Eight of the nine words do no more than they did before.

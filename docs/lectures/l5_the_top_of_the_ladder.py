@@ -545,7 +545,6 @@ record(
 #   - [7 conflict-free, "{{ ladder.conflict_free.of_peak:.1%}}", "{{ vital.conflict_free.registers:.0f }}", "{{ vital.conflict_free.shared_kib:.1f }}", "{{ vital.conflict_free.occupancy:.0%}}", "{{ vital.conflict_free.turns_a_load:.2f }}", "{{ vital.conflict_free.turns:.3f }}", "{{ vital.conflict_free.issued:.1%}}"]
 #   - ["**8 warp tiles**", "**{{ ladder.warp_tiles.of_peak:.1%}}**", "{{ vital.warp_tiles.registers:.0f }}", "{{ vital.warp_tiles.shared_kib:.1f }}", "{{ vital.warp_tiles.occupancy:.0%}}", "{{ vital.warp_tiles.turns_a_load:.2f }}", "{{ vital.warp_tiles.turns:.3f }}", "{{ vital.warp_tiles.issued:.1%}}"]
 # ///
-# ///
 #
 # /// claim | abs(vital.warp_tiles.turns / vital.conflict_free.turns - 1) < 0.03
 # **Here the pencil was wrong.** A third fewer numbers, and not one turn saved. Why? A load of 16 bytes is too much for one turn, so the tray
@@ -555,6 +554,7 @@ record(
 # counter shows: {{ vital.warp_tiles.turns_a_load:.1f }} turns for a load without a queue.)
 # /// otherwise
 # Turns for one multiply-add: {{ vital.warp_tiles.turns:.3f }}, before {{ vital.conflict_free.turns:.3f }}.
+# ///
 # ///
 #
 # /// claim | abs(ladder.warp_tiles.us / ladder.conflict_free.us - 1) < 0.06
@@ -597,7 +597,7 @@ record(
 #
 # Now look at reasons for *waiting*. When a warp cannot be called, the counters note why. `barrier`: it waits for
 # the others of its block. `long scoreboard`: for bytes from L2 or the pantry. `short scoreboard`: for bytes off the tray.
-# The numbers below are ticks: how long the warps of one scheduler wait for that reason, all of them added up, for each call that it makes.
+# The numbers in the answer are ticks: how long the warps of one scheduler wait for that reason, all of them added up, for each call that it makes.
 #
 # /// predict | Which wait must shrink?
 # For the tray · for the hall and for each other · for the arithmetic
@@ -611,7 +611,6 @@ record(
 # rows:
 #   - [8 warp tiles, "{{ ladder.warp_tiles.of_peak:.1%}}", "{{ vital.warp_tiles.registers:.0f }}", "{{ vital.warp_tiles.shared_kib:.1f }}", "{{ vital.warp_tiles.occupancy:.0%}}", "{{ vital.warp_tiles.issued:.1%}}", "{{ vital.warp_tiles.share:.1%}}", "{{ vital.warp_tiles.long_scoreboard:.2f }}", "{{ vital.warp_tiles.barrier:.2f }}"]
 #   - ["**9 asynchronous**", "**{{ ladder.asynchronous.of_peak:.1%}}**", "{{ vital.asynchronous.registers:.0f }}", "{{ vital.asynchronous.shared_kib:.1f }}", "{{ vital.asynchronous.occupancy:.0%}}", "{{ vital.asynchronous.issued:.1%}}", "{{ vital.asynchronous.share:.1%}}", "{{ vital.asynchronous.long_scoreboard:.2f }}", "{{ vital.asynchronous.barrier:.2f }}"]
-# ///
 # ///
 #
 # /// define | extra_calls.warp_tiles = 1 / vital.warp_tiles.share - 1 - vital.warp_tiles.loads - vital.warp_tiles.carried
@@ -634,6 +633,7 @@ record(
 #
 # **Why not faster?** Hardly anybody waits for the hall any more. But in {{ 1 - vital.asynchronous.issued:.0%}} of the ticks no call is made, and
 # {{ 1 - vital.asynchronous.share:.0%}} of the calls are no multiply-adds.
+# ///
 #
 # /// exercise | One barrier | 3 minutes
 # Kernel 8 has two barriers in each step, kernel 9 has one. What does that one promise? And why may a thread order the next tile only

@@ -88,6 +88,11 @@ def test_what_is_folded_counts_apart_and_a_reveal_does_not():
     assert shown(page.format("reveal")).reading == pytest.approx(151 / 150)
 
 
+def test_html_that_only_code_names_opens_nothing():
+    assert shown("a `<details class='fold'>` and `</div>` stray </div> end").reading > 0
+    assert hidden("a `<details class='fold'>`\n\nwords after it") == Minutes()
+
+
 def test_a_lab_in_a_folded_section_is_folded():
     page = '<details class="beyond" markdown="1">\n<div class="lab" data-minutes="50">\n</div>\n</details>'
     assert (shown(page), hidden(page)) == (Minutes(), Minutes(typing=50))

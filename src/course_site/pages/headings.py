@@ -56,7 +56,7 @@ def beyond_the_core(page: Page) -> frozenset[str]:
     texts = [without_code_blocks(cell.source) for cell in page.cells if cell.kind == "markdown"]
     lines = [match[0] for match in _HEADING.finditer("\n\n".join(texts))]
     found, fold = set(), 0  # the level of the heading whose section is folded
-    for anchor, line in zip(headings(page), lines, strict=True):
+    for anchor, line in zip(headings(page), lines, strict=False):
         level = len(line) - len(line.lstrip("#"))
         if level <= fold or not fold:
             fold = level if BEYOND.search(line) else 0

@@ -75,7 +75,7 @@ def _headings(lines: list[str]) -> Iterator[_Heading]:
         elif mark and mark[1].startswith(fence) and line.strip() == mark[1]:
             fence = ""
         elif not fence:
-            for tag in _BLOCK.finditer(line):
+            for tag in _BLOCK.finditer(pace.CODE.sub("", line)):
                 depth += -1 if tag["end"] else 1
             found = _HEADING.match(line)
             if found:

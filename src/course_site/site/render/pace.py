@@ -18,6 +18,7 @@ EXERCISE = 4
 
 _FENCE = re.compile(r"[ ]*(`{3,}|~{3,})(?P<says>.*)$")
 _TAG = re.compile(r"<(?P<end>/?)(?P<tag>div|details)\b(?P<rest>[^>]*)>")
+CODE = re.compile(r"`[^`]*`")
 _CLASS = re.compile(r'class="(?P<first>[\w-]+)')
 _MINUTES = re.compile(r'data-minutes="(?P<count>\d+)"')
 _TOKEN = re.compile(r"slot\d+of\w+token")
@@ -123,9 +124,9 @@ def _pieces(markdown: str, slots: dict[str, str], words: dict[str, str]) -> Iter
                 length = 1 / LINES_A_MINUTE if is_code else words_of(line) / WORDS_A_MINUTE
                 yield _Piece(Minutes(reading=length), is_folded)
         else:
-            for tag in _TAG.finditer(line):
+            for tag in _TAG.finditer(CODE.sub("", line)):
                 if tag["end"]:
-                    inside.pop()
+                    del inside[-1:]
                     continue
                 css = _CLASS.search(tag["rest"])
                 name = css["first"] if css else ""
