@@ -230,6 +230,12 @@ def test_a_core_that_is_too_long_is_refused(course, rendered):
     assert "{.beyond}" in fault
 
 
+def test_a_few_words_more_on_another_card_stop_nothing(course, rendered, monkeypatch):
+    session, page = student_pages(course)[0]
+    monkeypatch.setattr(course, "rebuilt", True)
+    assert planted(course, page, lambda text: text + "\n\n" + words(150 * session.minutes)) == []
+
+
 def test_a_step_of_a_map_leads_to_the_core(course, rendered):
     session, page = student_pages(course)[0]
     faults = planted(
