@@ -580,8 +580,19 @@ record(
 # /// predict | The same multiply, the same kernel, but both matrices are all zeros. Is it quicker?
 # No, work is work · yes, a little · yes, a lot.
 # /// reveal
-# Random numbers: {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. Zeros: {{ zeros.tflops:.0f }} TFLOP/s. That
+# Zeros: {{ zeros.tflops:.0f }} TFLOP/s. Random numbers: {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. That
 # is {{ zeros.tflops / multiply.bf16.n8192.tflops:.2f }} times, for the same instructions.
+#
+# /// claim | zeros.us < 0.95 * multiply.bf16.n8192.us
+# A wire costs power when it changes from 0 to 1 or back. Zeros never change, so the card draws less, so it
+# need not lower its clock as far. That is the usual explanation, and it fits: [the ledger](numbers.md) has the
+# clock and the power of both runs. (It may name the power limit beside the zeros as well, though they draw far
+# less. Why, we do not know.) The lesson is for your own benchmarks: time zeros, and you get
+# {{ zeros.of_peak:.0%}} of peak that no real model will ever see.
+# /// otherwise
+# On this card the data make little difference: {{ zeros.of_peak:.0%}} of peak with zeros,
+# {{ multiply.bf16.n8192.of_peak:.0%}} with random numbers. Where the power limit bites, they do.
+# ///
 # ///
 
 # %%
@@ -593,17 +604,6 @@ record(
 )
 
 # %% [markdown]
-# /// claim | zeros.us < 0.95 * multiply.bf16.n8192.us
-# A wire costs power when it changes from 0 to 1 or back. Zeros never change, so the card draws less, so it
-# need not lower its clock as far. That is the usual explanation, and it fits: [the ledger](numbers.md) has the
-# clock and the power of both runs. (It may name the power limit beside the zeros as well, though they draw far
-# less. Why, we do not know.) The lesson is for your own benchmarks: time zeros, and you get
-# {{ zeros.of_peak:.0%}} of peak that no real model will ever see.
-# /// otherwise
-# On this card the data make little difference: {{ zeros.of_peak:.0%}} of peak with zeros,
-# {{ multiply.bf16.n8192.of_peak:.0%}} with random numbers. Where the power limit bites, they do.
-# ///
-#
 # bf16 and fp16 share one peak. At 8192 they reach {{ multiply.bf16.n8192.of_peak:.0%}} and
 # {{ multiply.fp16.n8192.of_peak:.0%}} of it here. They ran one after the
 # other and not in turns, so we make no sentence of the difference.
@@ -660,6 +660,22 @@ record(
 # **The whole site.** On a machine with a GPU, `nox -s docs` runs every page and builds the site from your
 # records. With `nox -s docs -- --plan` it only says what it would run, and how long that takes. The first
 # steps, from an empty folder, are in `README.md`.
+
+# %% [markdown]
+# ## The minutes at a page's head
+#
+# They are no measurement. They are worked out from the page's text when the site is built, by one rule, for a reader whose
+# first language this need not be:
+#
+# - prose at 150 words a minute, captions and tables too;
+# - code at ten lines a minute, empty lines left out;
+# - half a minute for a chart or a picture;
+# - one minute for a prediction and four for an exercise, unless its head says otherwise;
+# - a lab takes what stands at its head.
+#
+# The *core* is what stands open on the page, with what your predictions reveal. Whatever is folded counts apart: answers,
+# hints, code, tables behind charts, and the sections beyond the core. The core of a page for a session is never longer than
+# the session.
 
 # %% [markdown]
 # ## Now you

@@ -11,10 +11,10 @@
 # %% [markdown]
 # # Your first kernel in 20 minutes
 #
-# In 20 minutes you will be able to
+# Within 20 minutes you have read a kernel, run it, and begin to type one of your own. At the end of the page you can
 #
 # - say what a kernel is, and read one line by line, in CUDA C++ and in Triton;
-# - run both, and check that they are right;
+# - run both, check that they are right, and type one from nothing;
 # - work out on paper the least time the job can take;
 # - say what percent of peak your kernel reaches, and why it is not all of it.
 #
@@ -149,6 +149,20 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # compiler library, NVRTC, which came with `pip`.
 
 # %% [markdown]
+# ## Type it yourself
+#
+# Reading a kernel is not writing one. Look away from the page above and type it, from an empty function to all of it. The
+# commands are for the folder of the course, once you are through with [Set up](set_up.md). And know one thing of the
+# grader: it sees what you *write* past the end of a list. What you only *read* there it lets pass, so mask the
+# loads because you know better.
+#
+# Is the Triton above still a riddle? [Triton for NumPy people](triton_for_numpy_people.py) has all that this lab needs, from the launch
+# to the mask.
+#
+# /// lab | first_kernel
+# ///
+
+# %% [markdown]
 # ## The floor, by hand
 #
 # Before you time anything, work out the best that can happen. It takes one line.
@@ -161,6 +175,22 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 #
 # The pantry is the GPU's main memory, down the hall. Its data sheet says how many bytes the hall can
 # carry in a second.
+#
+# The floor gives you the yardstick of the whole course:
+#
+# `percent of peak = floor ÷ measured time`
+#
+# /// predict | What will your first kernel reach: a tenth of peak, a half, or nine tenths?
+# Say it before you open. It is a handful of lines. Nobody tuned it. It uses no trick of any kind.
+#
+# A tenth · a half · nine tenths
+# /// reveal
+# **{{ big.cuda.of_peak:.0%}}** in CUDA C++, **{{ big.triton.of_peak:.0%}}** in Triton.
+#
+# Surprised? Most of the road ahead is hard because the work is *not* like this one. Here every cook reads
+# its own numbers, neighbours read neighbours, and nothing is needed twice. Keep the hall full, and that is
+# all there is to it. The two kernels fill them differently, though. Look again in a moment.
+# ///
 
 # %%
 from course_kernels.measure import quantity, record
@@ -195,22 +225,7 @@ record(
 # | bandwidth on the data sheet of this card | {{ by_hand.bandwidth:.0f }} GB/s |
 # | **the floor** | **{{ by_hand.floor:.0f }} µs** |
 #
-# No kernel on this card, yours or anyone's, goes below the floor. And it gives you the yardstick of the
-# whole course:
-#
-# `percent of peak = floor ÷ measured time`
-#
-# /// predict | What will your first kernel reach: a tenth of peak, a half, or nine tenths?
-# Say it before you open. It is a handful of lines. Nobody tuned it. It uses no trick of any kind.
-#
-# A tenth · a half · nine tenths
-# /// reveal
-# **{{ big.cuda.of_peak:.0%}}** in CUDA C++, **{{ big.triton.of_peak:.0%}}** in Triton.
-#
-# Surprised? Most of the road ahead is hard because the work is *not* like this one. Here every cook reads
-# its own numbers, neighbours read neighbours, and nothing is needed twice. Keep the hall full, and that is
-# all there is to it. The two kernels fill them differently, though. Look again in a moment.
-# ///
+# No kernel on this card, yours or anyone's, goes below the floor.
 
 # %% [markdown]
 # ## The measured run
@@ -311,7 +326,6 @@ record(sweep=sweep)
 # /// reveal
 # {{ sweep.cuda.n12.us:.1f }} µs: **{{ sweep.cuda.n12.us / by_hand.small_floor:.0f }} times** the floor, or
 # {{ sweep.cuda.n12.of_peak:.1%}} of peak.
-# ///
 #
 # /// chart | lines
 # title: Vector add, bytes moved per second
@@ -338,6 +352,7 @@ record(sweep=sweep)
 # From 2<sup>12</sup> to 2<sup>16</sup> numbers the work grows by 16, and the time from {{ sweep.cuda.n12.us:.1f }} µs to
 # {{ sweep.cuda.n16.us:.1f }} µs.
 # ///
+# ///
 #
 # You pay to open the kitchen. Most likely that is calling the tables, sending the first cook down the hall,
 # waiting for the first number to come up, seeing the last cook out. We have not timed them one by one, but for short
@@ -348,7 +363,7 @@ record(sweep=sweep)
 # row are a problem of their own. Fusing them into one is half of this course.
 
 # %% [markdown]
-# ## No GPU, or another one
+# ## No GPU, or another one {.beyond}
 #
 # What to install, how to rent a card, and how twenty people share one: [Set up](set_up.md). In short:
 #
@@ -430,6 +445,10 @@ record(sweep=sweep)
 # waiting of the others, so the question is how many bytes are in the hall, not how many cooks are in the
 # room. Write down what you measured at 32, 64, 256 and 1024. If the four agree, you have learned that
 # this kernel is not picky. If 32 lags, you have seen *occupancy* matter, and you will meet it again.
+#
+# We have not run this one at other sizes. But [the second lecture](lectures/l2_the_cuda_model.py#how-large-is-a-block) does it
+# with a kernel that is much like it, one cook to each pixel of a picture. There 32 to a table took
+# {{ l2.rows.t32.us / l2.rows.t256.us:.1f }} times as long as 256, and 1024 took {{ l2.rows.t1024.us / l2.rows.t256.us:.2f }} times as long.
 # ///
 #
 # /// exercise | Four at a time
@@ -439,7 +458,9 @@ record(sweep=sweep)
 # /// answer
 # Each trip now carries 16 bytes instead of 4, so far more is under way with the same number of cooks. Measure
 # it with the command above and compare the two percents. If you land beside Triton, you have found what the
-# first kernel lacked.
+# first kernel lacked. Our own step in that direction takes two such fours of each list at once. In our run it reached
+# {{ l2.adds.vectors.of_peak:.0%}} of peak, Triton {{ l2.adds.triton.of_peak:.0%}}, and the plain kernel {{ l2.adds.plain.of_peak:.0%}}:
+# [the second lecture](lectures/l2_the_cuda_model.py#vector-add-once-more) has the table.
 #
 # Two traps. N may not be a multiple of four: let the last threads do the rest one by one. And a `float4` must
 # lie on a multiple of 16 bytes: a slice such as `x[1:]` does not. `src/course_kernels/copy/k01_vectorised.cu`
@@ -458,20 +479,6 @@ record(sweep=sweep)
 # For the short list the time stays where it is, because you were paying for opening the kitchen. The floor
 # still halves. So the percent of peak goes down with it, and nothing got worse. Percent of peak is a question
 # about *this* job at *this* size.
-# ///
-
-# %% [markdown]
-# ## Type it yourself
-#
-# Reading a kernel is not writing one. Close the page above and type it, from an empty function to all of it. The
-# commands are for the folder of the course, once you are through with [Set up](set_up.md). And know one thing of the
-# grader: it sees what you *write* past the end of a list. What you only *read* there it lets pass, so mask the
-# loads because you know better.
-#
-# Is the Triton above still a riddle? [Triton for NumPy people](triton_for_numpy_people.py) has all that this lab needs, from the launch
-# to the mask.
-#
-# /// lab | first_kernel
 # ///
 
 # %% [markdown]

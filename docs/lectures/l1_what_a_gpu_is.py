@@ -234,7 +234,7 @@ record(card=card)
 #
 # thousands · tens of thousands · hundreds of thousands
 # /// reveal
-# {{ card.sms:.0f}} × {{ card.warps:.0f}} × 32 = **{{ card.sms * card.threads:,.0f}}**. But there are only
+# **{{ card.sms * card.threads:,.0f}}**: {{ card.sms:.0f}} × {{ card.warps:.0f}} × 32. But there are only
 # {{ card.sms:.0f}} × {{ card.lanes:.0f}} = {{ card.sms * card.lanes:,.0f}} lanes. So
 # {{ card.threads / card.lanes:.0f}} cooks share a stove. It is meant to be so: while
 # {{ card.threads / card.lanes - 1:.0f}} of them wait, one cooks.
@@ -449,6 +449,9 @@ for power in range(8, 29, 2):
 record(lists=lists)
 
 # %% [markdown]
+# The cell doubles lists of 256 numbers to a quarter of a billion. The clock stops when the answer is there, and the CPU may
+# use all its cores. Both axes below are logarithmic: one step to the right is a list many times as long.
+#
 # /// chart | lines
 # title: Doubling a list, CPU and GPU
 # x: N
@@ -597,7 +600,17 @@ record(
 # another kind of stove and the matter of a later session. The lanes come first.
 #
 # Can it be had? Give the lanes nothing but multiply-adds. No list, no pantry. Every thread holds eight totals in
-# its registers and does `total = total * a + 1` on each, thousands of times:
+# its registers and does `total = total * a + 1` on each, thousands of times.
+#
+# /// predict | A kernel that does nothing but multiply-adds in registers. What percent of peak?
+# It needs hardly any memory. Nothing is in its way that you or I could name.
+#
+# half · nine tenths · all of it
+# /// reveal
+# **{{ fma.of_peak:.1%}}** of the data sheet: {{ fma.tflops:.1f}} TFLOP/s.
+# ///
+#
+# The whole kernel:
 #
 # /// source | src/course_kernels/fused_multiply_add/k01_chains.cu#chains
 # title: src/course_kernels/fused_multiply_add/k01_chains.cu
@@ -608,14 +621,6 @@ record(
 #
 # Why eight? A step must wait for the one before. Eight totals do not wait for each other, so the thread always
 # has something to do next.
-#
-# /// predict | A kernel that does nothing but multiply-adds in registers. What percent of peak?
-# It needs hardly any memory. Nothing is in its way that you or I could name.
-#
-# half · nine tenths · all of it
-# /// reveal
-# **{{ fma.of_peak:.1%}}** of the data sheet: {{ fma.tflops:.1f}} TFLOP/s.
-# ///
 
 # %%
 from course_kernels.measure import measure
@@ -905,5 +910,5 @@ record(jobs=jobs)
 # - How is work dealt out to all these threads? That is [the CUDA model](l2_the_cuda_model.py): grids, blocks and
 #   warps, drawn from real launches.
 # - How far can you trust the readings on this page? See [how every number here is measured](../how_we_measure.py).
-# - You would rather cook at once? [Your first kernel](../start_here.py) takes twenty minutes.
+# - You would rather cook at once? In [Your first kernel](../start_here.py) you type within twenty minutes.
 # - Every number above, with its spread and the run it comes from: [the ledger](../numbers.md).

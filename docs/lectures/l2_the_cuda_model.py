@@ -17,9 +17,13 @@
 # - write a kernel for a picture, and run a `.cu` file of your own in one line;
 # - pick a block size, and say what a bad one costs;
 # - see a warp split at a branch, and count how many of its threads still work;
-# - say what a launch costs, and pay it once with a graph;
+# - say what a launch costs;
+# - pay it once, with a graph;
 # - let copies and kernels run at the same time;
-# - follow a kernel down to machine code, and hand it to autograd.
+# - follow a kernel down to machine code;
+# - hand a kernel to autograd.
+#
+# Graphs, streams, machine code and autograd are beyond the core: their sections are folded. Open them when you need them.
 #
 # You need Python and the first page. Where a line of C stops you, look at
 # [C for Python people](../c_for_python_people.py); where one of Triton does, at
@@ -117,7 +121,6 @@ record(
 # The first {{ seen.first_warp_rows }} rows. The threads of a block are numbered the way you read a page: `x` runs
 # fastest, then `y`, then `z`. Numbers 0 to 31 are warp 0, numbers 32 to 63 are warp 1, and so on. Your number modulo
 # 32 is your **lane**.
-# ///
 #
 # /// chart | launch
 # title: Six blocks of 16 × 4 threads over a picture of 30 × 10 pixels
@@ -125,6 +128,7 @@ record(
 # size: [10, 30]
 # alt: "A picture 30 pixels wide and 10 high under a grid of two by three blocks, each 16 threads wide and 4 high. The blocks on the right reach two columns past the picture, the lowest ones two rows. Every block is two warps, one above the other, each two rows of 16 threads."
 # caption: "The spare threads stand on two edges now, so the question has two parts: column or row outside?"
+# ///
 # ///
 #
 # Memory has one dimension, whatever the grid has. The rows of a picture lie one behind the other, so the pixel in
@@ -482,7 +486,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## A file of your own, in one line
+# ## A file of your own, in one line {.beyond}
 #
 # You do not need our launchers. Write a `.cu` file, and run it:
 
@@ -607,7 +611,6 @@ record(rows=timed(rows), shapes=timed(shapes))
 # /// reveal
 # 256 × 1: {{ shapes.w256.us:.0f }} µs. 16 × 16: {{ shapes.w16.us:.0f }} µs. 1 × 256: {{ shapes.w1.us:.0f }} µs, which is
 # {{ shapes.w1.us / shapes.w256.us:.1f }} times the first.
-# ///
 #
 # /// chart | bars
 # title: 256 threads in five shapes
@@ -629,6 +632,7 @@ record(rows=timed(rows), shapes=timed(shapes))
 # /// otherwise
 # The tall and thin block takes {{ shapes.w1.us / shapes.w256.us:.2f }} times as long. Draw its first warp: 32 threads, one
 # above the other, a whole row of the picture apart in memory. *Let `threadIdx.x` walk along memory.*
+# ///
 # ///
 #
 # /// exercise | 33 threads
@@ -672,7 +676,6 @@ record(apart=apart, together=together)
 # The same · about twice · about 32 times.
 # /// reveal
 # {{ apart.w32.us / apart.w1.us:.1f }} times.
-# ///
 #
 # /// chart | lines
 # title: The same arithmetic, divided among W branches
@@ -703,6 +706,7 @@ record(apart=apart, together=together)
 # /// otherwise
 # The second branch costs {{ apart.w2.us - apart.w1.us:.0f }} µs, the last 16 cost
 # {{ (apart.w32.us - apart.w16.us) / 16:.0f }} µs each.
+# ///
 # ///
 #
 # /// claim | together.w16.us < 1.25 * together.w1.us
@@ -846,7 +850,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## Many orders, written once: graphs
+# ## Many orders, written once: graphs {.beyond}
 #
 # If the same orders come again and again, write them down once and send the whole sheet. That is a **CUDA graph**.
 # You *capture* it: while you capture, launches are noted down and not run. Then you *replay* it with one order.
@@ -925,7 +929,7 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # ///
 
 # %% [markdown]
-# ## Two things at once: streams
+# ## Two things at once: streams {.beyond}
 #
 # Everything so far went into one queue. A queue is called a **stream**: what is in one stream runs in order. What is
 # in two streams may overlap. What is worth overlapping? Above all the way into the card and out of it, for the host's
@@ -1085,7 +1089,7 @@ for work in (one_stream, two_streams):
 # ///
 
 # %% [markdown]
-# ## The road to machine code
+# ## The road to machine code {.beyond}
 #
 # What does the card run? Not your C++.
 #
@@ -1264,7 +1268,7 @@ print("the module:", says)
 # ///
 
 # %% [markdown]
-# ## Your kernel as a torch operator
+# ## Your kernel as a torch operator {.beyond}
 #
 # Your kernel takes tensors and gives a tensor. Put it into a model and call `loss.backward()`. PyTorch complains, or
 # worse: it says nothing, and what lies before your kernel never learns. It knows no gradient. To become an operator, a

@@ -13,8 +13,8 @@
 # - say how far away each level of memory is, in ticks of the clock, and how much it hands out in each tick;
 # - look at an index and say what it costs, in boxes carried and in turns waited, before anything runs;
 # - work out how many bytes must be on their way at every moment, with one multiplication;
-# - turn a matrix round, add up a long list, and fuse two steps into one, each about as quickly as the card
-#   can move the bytes.
+# - turn a matrix round about as quickly as the card can move the bytes;
+# - and, beyond the core, add up a long list and fuse two steps into one, as quickly.
 #
 # **The headline: a matrix turned round at {{ turn.vectorised.of_peak:.0%}} of peak.** The first, obvious kernel
 # for the same job reaches {{ turn.naive.of_peak:.0%}}. Same card, same numbers, no arithmetic in either. All that
@@ -54,7 +54,7 @@
 # are not memory spaces: they are caches. You cannot declare a variable in L2, and no address names it. You ask
 # for a global address, and it turns out how far the byte had to come.
 #
-# /// exercise | Find the caches
+# /// exercise | Find the caches | 2 minutes
 # *"CUDA has five memory spaces: registers, shared memory, L1, L2 and global memory."* You find this sentence in
 # a slide. What do you write beside it?
 # /// answer
@@ -87,15 +87,15 @@ print("the slips:", *slips)
 print("the walk: ", *walk, "and back at", box)
 
 # %% [markdown]
-# On the card it is the same line, `i = x[i]`, with one thread and the clock of its SM. If all boxes fit
-# into L1, every trip ends there. If they fill a thousand megabytes, nearly every trip goes to the pantry.
-#
 # /// predict | From the hands to the tray: {{ hop.shared:.0f }} ticks of the clock. How many to the pantry?
 # About 60 · about 150 · many hundreds.
 # /// reveal
 # {{ hop.hbm:.0f }}. That is {{ hop.hbm / hop.shared:.0f }} times the way to the tray. In {{ hop.hbm:.0f }} ticks
 # one SM could do {{ hop.hbm * 128 / 1e3:.0f }} thousand multiply-adds, if somebody brought the numbers.
 # ///
+#
+# On the card it is the same line, `i = x[i]`, with one thread and the clock of its SM. If all boxes fit
+# into L1, every trip ends there. If they fill a thousand megabytes, nearly every trip goes to the pantry.
 
 # %%
 from statistics import median
@@ -138,6 +138,8 @@ record(
 #   - [HBM, the pantry, "{{ hop.hbm:.0f }}", "{{ hop.hbm / card.clock * 1e3:.0f }}"]
 # caption: Medians of {{ hop.hbm.n }} walks of some two thousand hops each. The clock was at {{ card.clock:.0f }} MHz.
 # ///
+#
+# ### The hunt grows {.beyond}
 #
 # Now let the hunt grow. Few boxes, then more, until they fit nowhere but in the pantry.
 
@@ -185,7 +187,7 @@ record(
 # A walk of 32 MiB takes {{ chase.k32768:.0f }} ticks a hop.
 # ///
 #
-# /// exercise | Why at random?
+# /// exercise | Why at random? | 2 minutes
 # Suppose the route were 0, 1, 2, 3 and so on. Every hop still waits for its slip. What would you measure?
 # (Memory comes in pieces of 32 bytes, and a slip has 4.)
 # /// answer
@@ -232,6 +234,8 @@ record(
 # %% [markdown]
 # By hand: {{ tray.bytes:.0f }} bytes × {{ card.sms:.0f }} SMs × {{ card.clock:.0f }} MHz =
 # {{ tray.card:.1f }} TB/s for all trays together.
+#
+# ### Round and round {.beyond}
 #
 # Now read a stretch of memory round and round, past L1, with the whole card: once to warm it up; then everybody waits
 # for the last; then at least twice more, by the clock. A short stretch stays on the shelf. A long one does not.
@@ -368,7 +372,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## Are these the right numbers?
+# ## Are these the right numbers? {.beyond}
 #
 # Others took Hopper apart before us, with programs of their own. Luo and others did it twice, in 2024 [^luo2024]
 # and, more thoroughly, in 2025 [^luo2025]. Their card was an H800 on a PCIe board: the same SM, fewer of them, a
@@ -476,7 +480,32 @@ print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 # About 4.5 · about 8 · more than 8
 # /// reveal
 # **{{ stride.s32.us / stride.s1.us:.1f }}** times. The pencil missed two things, and they pull in opposite
-# directions. Both stand below.
+# directions. Both are told below.
+#
+# /// chart | lines
+# title: Reading with a stride, bytes that were wanted
+# x: S
+# y: gb_per_s
+# x_label: stride, in numbers of 4 bytes
+# y_label: GB/s, read and written, that were wanted
+# x_scale: log2
+# series:
+#   - {name: stride.*, label: strided}
+# references:
+#   - {label: copy, value: copy.ours.gb_per_s}
+# alt: "Useful bytes per second against the stride: {{ stride.s1.gb_per_s:.0f }} GB/s at stride 1, {{ stride.s8.gb_per_s:.0f }} at 8, {{ stride.s32.gb_per_s:.0f }} at 32. A copy stands at {{ copy.ours.gb_per_s:.0f }}."
+# ///
+#
+# /// table
+# columns: [stride, "boxes, by hand", "sectors a request, counted", "bytes read from HBM, over those at stride 1", "time over stride 1"]
+# rows:
+#   - ["1", "{{ boxes.s1:.0f }}", "{{ sectors.stride.s1:.1f }}", "{{ counted.stride.s1.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s1.us / stride.s1.us:.1f }}"]
+#   - ["2", "{{ boxes.s2:.0f }}", "{{ sectors.stride.s2:.1f }}", "{{ counted.stride.s2.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s2.us / stride.s1.us:.1f }}"]
+#   - ["4", "{{ boxes.s4:.0f }}", "{{ sectors.stride.s4:.1f }}", "{{ counted.stride.s4.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s4.us / stride.s1.us:.1f }}"]
+#   - ["8", "{{ boxes.s8:.0f }}", "{{ sectors.stride.s8:.1f }}", "{{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s8.us / stride.s1.us:.1f }}"]
+#   - ["16", "{{ boxes.s16:.0f }}", "{{ sectors.stride.s16:.1f }}", "{{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s16.us / stride.s1.us:.1f }}"]
+#   - ["32", "{{ boxes.s32:.0f }}", "{{ sectors.stride.s32:.1f }}", "{{ counted.stride.s32.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s32.us / stride.s1.us:.1f }}"]
+# ///
 # ///
 
 # %%
@@ -492,19 +521,7 @@ record(
 )
 
 # %% [markdown]
-# /// chart | lines
-# title: Reading with a stride, bytes that were wanted
-# x: S
-# y: gb_per_s
-# x_label: stride, in numbers of 4 bytes
-# y_label: GB/s, read and written, that were wanted
-# x_scale: log2
-# series:
-#   - {name: stride.*, label: strided}
-# references:
-#   - {label: copy, value: copy.ours.gb_per_s}
-# alt: "Useful bytes per second against the stride: {{ stride.s1.gb_per_s:.0f }} GB/s at stride 1, {{ stride.s8.gb_per_s:.0f }} at 8, {{ stride.s32.gb_per_s:.0f }} at 32. A copy stands at {{ copy.ours.gb_per_s:.0f }}."
-# ///
+# ### What the hardware counted {.beyond}
 #
 # Now ask the hardware. It keeps tallies, and Nsight Compute, `ncu`, reads them: requests of warps, sectors they
 # touched, bytes that left the pantry. To start it costs seconds. So we count **everything on this page in one
@@ -623,19 +640,8 @@ record(
 )
 
 # %% [markdown]
-# /// table
-# columns: [stride, "boxes, by hand", "sectors a request, counted", "bytes read from HBM, over those at stride 1", "time over stride 1"]
-# rows:
-#   - ["1", "{{ boxes.s1:.0f }}", "{{ sectors.stride.s1:.1f }}", "{{ counted.stride.s1.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s1.us / stride.s1.us:.1f }}"]
-#   - ["2", "{{ boxes.s2:.0f }}", "{{ sectors.stride.s2:.1f }}", "{{ counted.stride.s2.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s2.us / stride.s1.us:.1f }}"]
-#   - ["4", "{{ boxes.s4:.0f }}", "{{ sectors.stride.s4:.1f }}", "{{ counted.stride.s4.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s4.us / stride.s1.us:.1f }}"]
-#   - ["8", "{{ boxes.s8:.0f }}", "{{ sectors.stride.s8:.1f }}", "{{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s8.us / stride.s1.us:.1f }}"]
-#   - ["16", "{{ boxes.s16:.0f }}", "{{ sectors.stride.s16:.1f }}", "{{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s16.us / stride.s1.us:.1f }}"]
-#   - ["32", "{{ boxes.s32:.0f }}", "{{ sectors.stride.s32:.1f }}", "{{ counted.stride.s32.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s32.us / stride.s1.us:.1f }}"]
-# ///
-#
 # /// claim | abs(sectors.stride.s1 - boxes.s1) < 0.1 and abs(sectors.stride.s4 - boxes.s4) < 0.1 and abs(sectors.stride.s32 - boxes.s32) < 0.1
-# The second and the third column agree: what you counted on your fingers is what the hardware counted, for every
+# Look at the table in the answer above. Its second and its third column agree: what you counted on your fingers is what the hardware counted, for every
 # request of every warp. From stride 8 on it stays at {{ sectors.stride.s32:.0f }}.
 # /// otherwise
 # By hand {{ boxes.s32:.0f }} boxes at stride 32; the hardware counted {{ sectors.stride.s32:.1f }} a request.
@@ -655,7 +661,7 @@ record(
 # ///
 #
 # /// claim | stride.s1.gb_per_s < 0.75 * copy.ours.gb_per_s
-# One more look at the chart, at its left end. Stride 1 wastes nothing, and still reaches only
+# One more look at the chart in that answer, at its left end. Stride 1 wastes nothing, and still reaches only
 # {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of our copy. So all the ratios of the last column are against a kernel
 # that could be better itself. Look at it: each thread divides two 64-bit numbers to find its place. We know of
 # no single instruction for that, so most likely it takes a whole row of others. Then it carries a single number of 4 bytes, and leaves. The copy's
@@ -664,6 +670,8 @@ record(
 # /// otherwise
 # Stride 1 reaches {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of our copy.
 # ///
+#
+# ### The word for it
 #
 # Loads and stores whose lanes are neighbours are called *coalesced*. It is the first thing to look for in any
 # kernel, and the cheapest to mend: swap two indices.
@@ -685,12 +693,33 @@ record(
 # behind 32 different windows, all are served at once. If two want different words behind one window, the second
 # waits.
 #
+# By hand again: lane k wants the word k × stride. The longest queue decides.
+#
+# /// predict | Stride 32 makes everybody queue at one window. And stride 33?
+# Worse still · the same · as good as stride 1.
+# /// reveal
+# As good as stride 1: {{ queue.s33:.0f }} turn by hand, {{ turns.bank.s33:.2f }} counted. 33 leaves a remainder of 1,
+# so each lane stands one window further. Any *odd* stride is harmless. Remember 33: it is about to save a
+# transpose.
+#
 # /// figure | docs/assets/figures/banks.svg
 # alt: "Four rows of 32 windows. With stride 1 or 33 each window serves one lane: one turn. With stride 2 half of the windows have a queue of two. With stride 8 four windows have queues of eight. With stride 32 all 32 lanes queue at window 0: 32 turns."
 # caption: A queue at a window is a bank conflict.
 # ///
 #
-# By hand again: lane k wants the word k × stride. The longest queue decides.
+# /// table
+# columns: [stride, "turns, by hand", "turns for one load, counted", "time over stride 1"]
+# rows:
+#   - ["1", "{{ queue.s1:.0f }}", "{{ turns.bank.s1:.2f }}", "{{ bank.s1.us / bank.s1.us:.2f }}"]
+#   - ["2", "{{ queue.s2:.0f }}", "{{ turns.bank.s2:.2f }}", "{{ bank.s2.us / bank.s1.us:.2f }}"]
+#   - ["4", "{{ queue.s4:.0f }}", "{{ turns.bank.s4:.2f }}", "{{ bank.s4.us / bank.s1.us:.2f }}"]
+#   - ["8", "{{ queue.s8:.0f }}", "{{ turns.bank.s8:.2f }}", "{{ bank.s8.us / bank.s1.us:.2f }}"]
+#   - ["16", "{{ queue.s16:.0f }}", "{{ turns.bank.s16:.2f }}", "{{ bank.s16.us / bank.s1.us:.2f }}"]
+#   - ["32", "{{ queue.s32:.0f }}", "{{ turns.bank.s32:.2f }}", "{{ bank.s32.us / bank.s1.us:.2f }}"]
+#   - ["33", "{{ queue.s33:.0f }}", "{{ turns.bank.s33:.2f }}", "{{ bank.s33.us / bank.s1.us:.2f }}"]
+# caption: Turns are counted as wavefronts, the steps in which the memory unit of an SM serves a request [^nvidia-wavefronts].
+# ///
+# ///
 
 # %%
 from collections import Counter
@@ -713,27 +742,6 @@ record(
 print("turns:", {S: queue(S) for S in BANK_STRIDES})
 
 # %% [markdown]
-# /// predict | Stride 32 makes everybody queue at one window. And stride 33?
-# Worse still · the same · as good as stride 1.
-# /// reveal
-# As good as stride 1: {{ queue.s33:.0f }} turn by hand, {{ turns.bank.s33:.2f }} counted. 33 leaves a remainder of 1,
-# so each lane stands one window further. Any *odd* stride is harmless. Remember 33: it is about to save a
-# transpose.
-# ///
-#
-# /// table
-# columns: [stride, "turns, by hand", "turns for one load, counted", "time over stride 1"]
-# rows:
-#   - ["1", "{{ queue.s1:.0f }}", "{{ turns.bank.s1:.2f }}", "{{ bank.s1.us / bank.s1.us:.2f }}"]
-#   - ["2", "{{ queue.s2:.0f }}", "{{ turns.bank.s2:.2f }}", "{{ bank.s2.us / bank.s1.us:.2f }}"]
-#   - ["4", "{{ queue.s4:.0f }}", "{{ turns.bank.s4:.2f }}", "{{ bank.s4.us / bank.s1.us:.2f }}"]
-#   - ["8", "{{ queue.s8:.0f }}", "{{ turns.bank.s8:.2f }}", "{{ bank.s8.us / bank.s1.us:.2f }}"]
-#   - ["16", "{{ queue.s16:.0f }}", "{{ turns.bank.s16:.2f }}", "{{ bank.s16.us / bank.s1.us:.2f }}"]
-#   - ["32", "{{ queue.s32:.0f }}", "{{ turns.bank.s32:.2f }}", "{{ bank.s32.us / bank.s1.us:.2f }}"]
-#   - ["33", "{{ queue.s33:.0f }}", "{{ turns.bank.s33:.2f }}", "{{ bank.s33.us / bank.s1.us:.2f }}"]
-# caption: Turns are counted as wavefronts, the steps in which the memory unit of an SM serves a request [^nvidia-wavefronts].
-# ///
-#
 # /// claim | 24 < bank.s32.us / bank.s1.us < 40 and 24 < turns.bank.s32 < 40
 # Here the clock follows the count closely: {{ turns.bank.s32:.0f }} turns for one load at stride 32, and
 # {{ bank.s32.us / bank.s1.us:.0f }} times the time of stride 1. This kernel does nothing but go to the windows, so
@@ -743,7 +751,7 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # {{ bank.s32.us / bank.s1.us:.1f }} times the time of stride 1.
 # ///
 #
-# /// exercise | All the same
+# /// exercise | All the same | 1 minute
 # All 32 lanes want the *same* word. How many turns?
 # /// answer
 # One. A queue forms only for *different* words behind one window. The same word is handed out to everybody in
@@ -779,15 +787,15 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # `__shared__` puts `tile` on the tray, one for the whole block. At `__syncthreads()` each thread waits until all of
 # the block are there. ([The page on C](../c_for_python_people.py) has both words.)
 #
-# /// source | src/course_kernels/transpose/k02_tiled.cu
-# ///
-#
 # /// predict | Both walks down the hall are mended now. Is the transpose as quick as a copy?
 # Yes, it moves the same bytes · nearly · by no means.
 # /// reveal
-# The copy needs {{ copy.ours.us:.0f }} µs, this kernel {{ turn.tiled.us:.0f }}, the naive one
+# This kernel needs {{ turn.tiled.us:.0f }} µs, the copy {{ copy.ours.us:.0f }}, the naive one
 # {{ turn.naive.us:.0f }}. The columns of the tray are why. A row of the tile is 32 words long, so a column has
 # stride 32, and you know that queue.
+# ///
+#
+# /// source | src/course_kernels/transpose/k02_tiled.cu
 # ///
 #
 # ### Three ways out of the queue
@@ -850,30 +858,12 @@ record(
 # {{ sectors.store.tiled:.1f }}.
 # ///
 #
-# /// claim | counted.turn.naive.gb < 1.5 * counted.turn.tiled.gb and turn.naive.us > 2 * turn.tiled.us
-# But look where the naive kernel jams. Counted at the pantry, it moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
-# {{ counted.turn.tiled.gb:.2f }}: not much more. It seems that the L2 puts the pieces of a box together before it goes down. The
-# {{ turn.naive.us / turn.tiled.us:.1f }} times the time are spent on the way to the L2, most likely: 32 parcels for each
-# store, where four would do. Bytes of HBM alone would not have shown you this.
-# /// otherwise
-# Counted at the pantry, the naive kernel moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
-# {{ counted.turn.tiled.gb:.2f }}.
-# ///
-#
 # /// claim | conflicts.tiled > 25 and conflicts.padded < 1 and conflicts.swizzled < 1
 # Then the tray. The tiled kernel waits {{ conflicts.tiled:.0f }} turns for nothing with every load, the padded one
 # {{ conflicts.padded:.1f }}, the swizzled one {{ conflicts.swizzled:.1f }}. That is the queue, gone.
 # /// otherwise
 # Conflicts for 32 numbers at the tray: {{ conflicts.tiled:.1f }} in the tiled kernel, {{ conflicts.padded:.1f }} in
 # the padded, {{ conflicts.swizzled:.1f }} in the swizzled one.
-# ///
-#
-# /// claim | 0.85 < turn.swizzled.us / turn.padded.us < 1.25
-# Padded or swizzled, the clock hardly cares: {{ turn.padded.us:.0f }} µs and {{ turn.swizzled.us:.0f }} µs.
-# Swizzling matters where the spare words would be missed, and where vectors, and the engines that carry
-# whole tiles, want rows without gaps.
-# /// otherwise
-# Padded needs {{ turn.padded.us:.0f }} µs, swizzled {{ turn.swizzled.us:.0f }} µs.
 # ///
 #
 # /// define | transpose_of_copy = turn.vectorised.gb_per_s / max(copy.ours.gb_per_s, copy.torch.gb_per_s)
@@ -884,6 +874,29 @@ record(
 # /// claim | transpose_of_copy > 0.92
 # And the last step arrives: **{{ transpose_of_copy:.1%}} of the copy yardstick**, or
 # {{ turn.vectorised.of_peak:.1%}} of peak. A matrix can be turned round in about the time it takes to copy it.
+# ///
+#
+# /// lab | transpose
+# ///
+#
+# ### What else the counters say {.beyond}
+#
+# /// claim | counted.turn.naive.gb < 1.5 * counted.turn.tiled.gb and turn.naive.us > 2 * turn.tiled.us
+# Look once more where the naive kernel jams. Counted at the pantry, it moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
+# {{ counted.turn.tiled.gb:.2f }}: not much more. It seems that the L2 puts the pieces of a box together before it goes down. The
+# {{ turn.naive.us / turn.tiled.us:.1f }} times the time are spent on the way to the L2, most likely: 32 parcels for each
+# store, where four would do. Bytes of HBM alone would not have shown you this.
+# /// otherwise
+# Counted at the pantry, the naive kernel moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
+# {{ counted.turn.tiled.gb:.2f }}.
+# ///
+#
+# /// claim | 0.85 < turn.swizzled.us / turn.padded.us < 1.25
+# Padded or swizzled, the clock hardly cares: {{ turn.padded.us:.0f }} µs and {{ turn.swizzled.us:.0f }} µs.
+# Swizzling matters where the spare words would be missed, and where vectors, and the engines that carry
+# whole tiles, want rows without gaps.
+# /// otherwise
+# Padded needs {{ turn.padded.us:.0f }} µs, swizzled {{ turn.swizzled.us:.0f }} µs.
 # ///
 #
 # /// claim | turn.torch.us > 2 * turn.vectorised.us
@@ -906,11 +919,9 @@ record(
 # On paper it is the same: 36 boxes for 32 numbers either way. In the hardware it need not be. A scattered read
 # may leave the rest of its box in a cache, where another warp of the block finds it. A scattered write leaves a box
 # that is only partly new, and we suspect that the L2 puts it together from several warps before it goes to the pantry. Write
-# down both times and both counters, sectors for loads and for stores. Whichever wins on your card, the tray makes
-# the question go away.
-# ///
-#
-# /// lab | transpose
+# down both times and both counters, sectors for loads and for stores. As it stands, with scattered writes, it took
+# {{ turn.naive.us:.0f }} µs in our run, and {{ sectors.store.naive:.0f }} sectors for one store; the other way round we have
+# not run. Whichever wins on your card, the tray makes the question go away.
 # ///
 
 # %% [markdown]
@@ -957,15 +968,15 @@ record(
 #   Instructions of one thread that do not wait for each other are called *instruction-level parallelism*, ILP for short. A load of 16 bytes instead of 4
 #   helps in the same way: four times the bytes for one instruction.
 #
-# So here is a copy with two knobs. V: how many vectors of 16 bytes a thread asks for before it waits. R: how many
-# blocks may stand on an SM at once; we hold the others off by asking for shared memory that nobody uses.
-#
 # /// predict | One copy fills every seat, one vector for each thread. Another takes one seat in eight, with eight vectors for each. How much slower is it?
 # Eight times · twice · hardly.
 # /// reveal
-# Full house, V = 1: {{ flight.v1.r8.of_peak:.1%}} of peak. One seat in eight, V = 8: {{ flight.v8.r1.of_peak:.1%}}. Both
-# have 32 KiB under way on each SM.
+# One seat in eight, eight vectors: {{ flight.v8.r1.of_peak:.1%}} of peak. Full house, one vector:
+# {{ flight.v1.r8.of_peak:.1%}}. Both have 32 KiB under way on each SM.
 # ///
+#
+# Here is that copy, with two knobs. V: how many vectors of 16 bytes a thread asks for before it waits. R: how many
+# blocks may stand on an SM at once; we hold the others off by asking for shared memory that nobody uses.
 
 # %%
 from course_kernels.bytes_in_flight import k01_limited
@@ -1050,6 +1061,22 @@ record(
 # taken, V = 1 reaches {{ flight.v1.r8.of_peak:.1%}}. What counts are the bytes under way [^volkov2010].
 # ///
 #
+# So when a kernel uses so many registers that half of the seats stay empty, do not panic. Ask how many bytes are
+# under way, and whether that is enough. It is also why *vector loads* keep coming back on this page: they are the
+# cheapest way to a fuller hand.
+#
+# /// exercise | Three kernels
+# An SM of a certain card holds 2048 threads, and Little's law asks for 24 KiB under way on each SM. Which of these have
+# enough? (a) 2048 threads, one load of 4 bytes each. (b) 1024 threads, one load of 16 bytes. (c) 512 threads, four
+# loads of 16 bytes that do not wait for each other. (d) The same four loads, but each takes its address from the one
+# before.
+# /// answer
+# (a) 8 KiB: no, at full occupancy. (b) 16 KiB: no. (c) 32 KiB: yes, with one warp where four could stand. (d) Only one load of
+# each thread can be under way: 8 KiB, no. It is a pointer chase, and all the registers in the world do not help it.
+# ///
+#
+# ### Along the diagonals {.beyond}
+#
 # /// claim | abs(flight.v2.r1.us / flight.v1.r2.us - 1) < 0.3 and abs(flight.v4.r1.us / flight.v1.r4.us - 1) < 0.3
 # Now go along the diagonals of the table. There V × R is the same, and so are the bytes under way. 8 KiB:
 # {{ flight.v1.r2.of_peak:.1%}} and {{ flight.v2.r1.of_peak:.1%}}. 16 KiB: {{ flight.v1.r4.of_peak:.1%}},
@@ -1065,23 +1092,9 @@ record(
 # /// otherwise
 # From 32 KiB to four times as much: {{ flight.v8.r1.of_peak:.1%}} and {{ flight.v8.r4.of_peak:.1%}} with V = 8.
 # ///
-#
-# So when a kernel uses so many registers that half of the seats stay empty, do not panic. Ask how many bytes are
-# under way, and whether that is enough. It is also why *vector loads* keep coming back on this page: they are the
-# cheapest way to a fuller hand.
-#
-# /// exercise | Three kernels
-# An SM of a certain card holds 2048 threads, and Little's law asks for 24 KiB under way on each SM. Which of these have
-# enough? (a) 2048 threads, one load of 4 bytes each. (b) 1024 threads, one load of 16 bytes. (c) 512 threads, four
-# loads of 16 bytes that do not wait for each other. (d) The same four loads, but each takes its address from the one
-# before.
-# /// answer
-# (a) 8 KiB: no, at full occupancy. (b) 16 KiB: no. (c) 32 KiB: yes, with one warp where four could stand. (d) Only one load of
-# each thread can be under way: 8 KiB, no. It is a pointer chase, and all the registers in the world do not help it.
-# ///
 
 # %% [markdown]
-# ## One number from many
+# ## One number from many {.beyond}
 #
 # Add up a list of N numbers. Reading them is all that is needed, so the *read* is the ceiling. But there are
 # thousands of cooks and one sum. How do they get together?
@@ -1188,7 +1201,6 @@ record(
 # Most of it · a third · next to nothing.
 # /// reveal
 # Tree: {{ sums.tree.us:.0f }} µs. Shuffles: {{ sums.shuffle.us:.0f }} µs. Look for what the two have in common.
-# ///
 #
 # /// table
 # columns: [kernel, "2²⁴ numbers, µs", "error, millionths", "2²⁸ numbers, µs", "% of peak"]
@@ -1212,6 +1224,7 @@ record(
 # /// otherwise
 # Tree {{ sums.tree.us:.0f }} µs, shuffles {{ sums.shuffle.us:.0f }} µs. Each block of both sends one sum to one address; by
 # the time of the atomics at 2<sup>24</sup>, that line alone takes {{ short.atomics.us / 16:.0f }} µs.
+# ///
 # ///
 #
 # /// claim | sums.vectorised.us < 0.2 * sums.shuffle.us
@@ -1258,7 +1271,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## Do it while you hold it
+# ## Do it while you hold it {.beyond}
 #
 # All this was about carrying well. The best trip is still the one you do not make.
 #
@@ -1293,7 +1306,6 @@ record(
 # /// reveal
 # {{ fuse.cuda.us / fuse.eager.us:.2f }} of it: {{ fuse.eager.us:.0f }} µs for the two kernels,
 # {{ fuse.cuda.us:.0f }} µs for the fused one.
-# ///
 #
 # /// table
 # columns: [bias + GELU, "GB, by hand", "GB, counted", "time, µs", "% of peak"]
@@ -1312,6 +1324,7 @@ record(
 # /// otherwise
 # The counters say {{ counted.fuse.eager.gb:.2f }} GB against {{ counted.fuse.cuda.gb:.2f }} GB, the clock
 # {{ fuse.eager.us / fuse.cuda.us:.2f }} times as long for two kernels.
+# ///
 # ///
 #
 # /// claim | fuse.compiled.us > 1.25 * fuse.cuda.us and fuse.triton.us > 1.25 * fuse.cuda.us and counted.fuse.compiled.gb < 1.3 * counted.fuse.cuda.gb and counted.fuse.triton.gb < 1.3 * counted.fuse.cuda.gb and fuse.cuda.error < 1.2 * fuse.triton.error

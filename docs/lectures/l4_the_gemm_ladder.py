@@ -14,10 +14,10 @@
 # - say for each of them, with a pencil, how many bytes it asks for, how much it computes, and which roof it
 #   will hit first;
 # - read the counter that shows whether you were right;
-# - use the words for tiles as the libraries use them.
+# - and, beyond the core, use the words for tiles as the libraries use them.
 #
-# **The headline: from {{ ladder.naive.of_peak:.1%}} of peak to {{ ladder.register_tile.of_peak:.0%}}, in four
-# steps.** The library's kernel stands at {{ ladder.cublas.of_peak:.0%}}. The rest of the
+# **The headline: {{ ladder.register_tile.of_peak:.0%}} of peak, four steps above the kernel that everybody writes
+# first.** Where that one stands, you will guess. The library's kernel stands at {{ ladder.cublas.of_peak:.0%}}. The rest of the
 # way is [the next lecture](l5_the_top_of_the_ladder.py).
 
 # %% [markdown]
@@ -106,7 +106,7 @@ record(
 # at {{ card.peak / card.bandwidth * 1e3:.0f }} FLOP for each byte. So the *job* is
 # bound by arithmetic, by far. Whether a *kernel* is, depends on how often it lets the same number be carried.
 #
-# /// exercise | A flat multiply
+# /// exercise | A flat multiply | 3 minutes
 # A is 1 × 4096, B is 4096 × 4096. How many FLOP for each byte, at best? Which side of the ridge?
 # /// answer
 # 2 × 4096² FLOP, and B alone is 4 × 4096² bytes: half a FLOP for each byte. Far on the memory side, and no tile in the
@@ -149,6 +149,8 @@ record(
 # Take one warp and one step along K. Which places do its 32 lanes want? The longest queue at a bank decides. L1 is the
 # same memory as shared memory. So we count it as if it had the same 32 banks, and the hardware's counters will say whether
 # that was right.
+#
+# ### The same count, as Python {.beyond}
 
 # %%
 from collections import Counter
@@ -196,6 +198,8 @@ hall = {
 record(hand=hand, hall=hall)
 
 # %% [markdown]
+# ### Five forecasts
+#
 # Divide, and you have the most multiply-adds that an SM can do in one tick. Do the first row by hand:
 #
 # - *By shared memory.* The 32 words of A lie 4096 words apart. 32 divides 4096, so all stand in one bank (a window): 32 wavefronts. The
@@ -368,7 +372,6 @@ record(
 # /// reveal
 # **{{ ladder.naive.of_peak:.2%}}.** The forecast: {{ hand.naive.by_tray:.2f }} multiply-adds in a tick, of 128. That is
 # {{ hand.naive.by_tray / 128:.2%}}.
-# ///
 #
 # /// define | forecast.naive = 2 * hand.naive.best * card.sms * ladder.naive.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -426,8 +429,9 @@ record(
 # The patient cook asks for {{ job.asks / 1e9:.0f }} GB. If HBM served every byte at its full rate, that would take
 # {{ job.asks / card.bandwidth / 1e6:.0f }} ms. The naive kernel takes {{ ladder.naive.ms:.0f }}.
 # ///
+# ///
 #
-# /// exercise | Not for bytes
+# /// exercise | Not for bytes | 1 minute
 # What does the naive kernel wait for, if not for bytes?
 # /// answer
 # For wavefronts. HBM was busy for {{ vital.naive.hbm:.1%}} of the time and L2 for {{ vital.naive.l2:.1%}}. Of the 8 bytes that each
@@ -453,7 +457,6 @@ record(
 # /// reveal
 # **{{ ladder.naive.us / ladder.coalesced.us:.1f }} times.** The pencil allows
 # {{ hand.naive.turns / hand.coalesced.turns:.1f }}: 33 wavefronts became 2.
-# ///
 #
 # /// define | forecast.coalesced = 2 * hand.coalesced.best * card.sms * ladder.coalesced.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -490,6 +493,7 @@ record(
 # A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, where it touched {{ vital.naive.sectors:.1f }}. The kernel
 # takes {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time.
 # ///
+# ///
 #
 # /// claim | ladder.coalesced.tflops < 0.8 * forecast.coalesced and vital.coalesced.instructions > 6
 # And it stays well below its forecast. The pencil allowed it three instructions for 32 multiply-adds, two loads and the
@@ -504,7 +508,7 @@ record(
 # **Why not faster?** Even on paper two wavefronts for 32 multiply-adds are a roof of {{ hand.coalesced.by_tray:.0f }} in a tick,
 # where the lanes could do 128.
 #
-# /// exercise | Block of 16
+# /// exercise | Block of 16 | 3 minutes
 # Suppose the block were 16 × 16 threads instead of 32 × 32. A warp then covers two rows of 16 columns. How many wavefronts and
 # how many sectors does one step take?
 # /// answer
@@ -534,7 +538,6 @@ record(
 # 32 times · several times · less than twice
 # /// reveal
 # **{{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} times.** Look at the forecast again: *by shared memory*, nothing changed.
-# ///
 #
 # /// define | forecast.shared_tiles = 2 * hand.shared_tiles.best * card.sms * ladder.shared_tiles.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -577,6 +580,7 @@ record(
 #
 # (A little less than by hand can come out, because one answer of L2 very likely serves several SMs at times, as
 # [in the last lecture](l3_memory.py#how-much-at-once).)
+# ///
 #
 # /// claim | vital.shared_tiles.tray > 0.75 and vital.shared_tiles.calls < 0.6
 # Now a roof is near: of all wavefronts of shared memory {{ vital.shared_tiles.tray:.0%}} are taken.
@@ -587,6 +591,8 @@ record(
 # So why keep it? Because now *you* decide what lies in shared memory, and how long. The next two rungs stand on it.
 
 # %% [markdown]
+# ### Who saved the wavefronts? {.beyond}
+#
 # /// claim | vital.shared_tiles.turns < 1.8 and ladder.shared_tiles.tflops > 0.9 * forecast.shared_tiles
 # But one thing does not fit. The kernel comes in at {{ ladder.shared_tiles.tflops:.2f }} TFLOP/s against a forecast of
 # {{ forecast.shared_tiles:.2f }}, which left out all waiting; and the hardware counted {{ vital.shared_tiles.turns:.2f }} wavefronts where
@@ -652,9 +658,11 @@ for rung, kinds in found.items():
 # {{ vital.shared_tiles.turns:.2f }} are counted.
 # ///
 #
+# ### Now type it
+#
 # **Why not faster?** Each multiply-add takes two words from shared memory.
 #
-# /// exercise | Two barriers
+# /// exercise | Two barriers | 2 minutes
 # The kernel waits twice in each round: once before the tile is used, and once after. Leave out the second. What can go
 # wrong?
 # /// answer
@@ -669,7 +677,7 @@ for rung, kinds in found.items():
 # ///
 
 # %% [markdown]
-# ## Rung 4: keep one in the hand
+# ## Rung 4: keep one in the hand {.beyond}
 #
 # Two words from shared memory for one multiply-add. How could it be fewer? By using a word *twice* once it is in a
 # register. So let a thread make not one number of C, but 8 below each other. All 8 need the same number of B. It
@@ -692,7 +700,6 @@ for rung, kinds in found.items():
 # /// reveal
 # **{{ ladder.shared_tiles.us / ladder.register_column.us:.2f }} times** as fast. The pencil
 # allows {{ hand.shared_tiles.turns / hand.register_column.turns:.2f }}. What the pencil left out stands below the table.
-# ///
 #
 # /// define | forecast.register_column = 2 * hand.register_column.best * card.sms * ladder.register_column.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -738,6 +745,7 @@ for rung, kinds in found.items():
 # /// otherwise
 # Of the seats {{ vital.register_column.seats:.0%}} are taken, where it was {{ vital.shared_tiles.seats:.0%}}.
 # ///
+# ///
 #
 # **Why not faster?** Each number of A is used once and dropped. Eight of the nine words do no more than they did before.
 #
@@ -771,7 +779,6 @@ for rung, kinds in found.items():
 # /// reveal
 # Occupancy {{ vital.register_tile.seats:.0%}}, speed {{ ladder.register_column.us / ladder.register_tile.us:.2f }} times the
 # register column's, with {{ vital.register_tile.registers:.0f }} registers a thread.
-# ///
 #
 # /// define | forecast.register_tile = 2 * hand.register_tile.best * card.sms * ladder.register_tile.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -809,6 +816,7 @@ for rung, kinds in found.items():
 # Turns for 32 multiply-adds: {{ vital.register_column.turns:.2f }} before, {{ vital.register_tile.turns:.2f }} now. Of the seats
 # {{ vital.register_tile.seats:.0%}} are taken.
 # ///
+# ///
 #
 # /// claim | ladder.register_tile.tflops < 0.75 * forecast.register_tile and vital.register_tile.tray < 0.85 and vital.register_tile.calls < 0.85
 # And now look closer, because here the pencil promised too much. It allowed {{ forecast.register_tile:.0f }} TFLOP/s, and there
@@ -839,7 +847,7 @@ for rung, kinds in found.items():
 # (Wavefronts lost in bank conflicts: {{ vital.register_tile.queues:.2f }} for 32 multiply-adds.)
 # ///
 #
-# /// exercise | 4 × 4 or 16 × 16?
+# /// exercise | 4 × 4 or 16 × 16? | 3 minutes
 # How many words for a multiply-add, and how many registers for the sums, with a register tile of 4 × 4, of 8 × 8, of
 # 16 × 16? A thread has 255 registers at most.
 # /// answer
@@ -944,7 +952,7 @@ for rung, kinds in found.items():
 # ///
 
 # %% [markdown]
-# ## Other sizes
+# ## Other sizes {.beyond}
 #
 # A ladder that is climbed at one size only proves one size. So here are sizes from 128 to 4096 (the naive kernel only to
 # 2048, for the sake of your patience), and three that no tile divides.
@@ -1072,7 +1080,7 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # ///
 
 # %% [markdown]
-# ## Is it still fp32?
+# ## Is it still fp32? {.beyond}
 #
 # The card has a faster way to multiply fp32 numbers: round them to TF32, which keeps 10 bits of fraction instead of 23,
 # and give them to the tensor cores. It is easy to win a benchmark by accident in this way. In our race it is off. You
@@ -1115,7 +1123,7 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # ///
 
 # %% [markdown]
-# ## The words for tiles
+# ## The words for tiles {.beyond}
 #
 # From here on the tiles nest, and people mix up their names. On this site they are fixed.
 #

@@ -36,8 +36,9 @@
 # a library, so the step as a whole is measured and no single one of them. [Further down](#one-change-at-a-time) some are taken out
 # again, one at a time.
 #
-# If you have one hour, read steps 7, 9 and 11, and then [why the last one is not faster](#why-is-the-last-one-not-faster). Each of
-# them turns on another counter.
+# The core of the page is the lab and the steps 6, 7 and 9: each of the three turns on another counter. The other steps are
+# folded, and so is the section on [what holds the last one back](#why-is-the-last-one-not-faster). Unfold them when you want
+# to go all the way up.
 
 # %% tags=["fold"]
 import torch
@@ -320,7 +321,7 @@ record(
 # (fewer other instructions), or it uses more of the slots (less waiting). And the two together nearly *are* the per cent of
 # peak. We come back to that at the end.
 #
-# /// exercise | A 4 × 4 register tile
+# /// exercise | A 4 × 4 register tile | 3 minutes
 # How many of its instructions are multiply-adds, with 16-byte loads? How many bytes from shared memory for one multiply-add?
 # Which of the two bounds is the worse one?
 # /// answer
@@ -364,6 +365,15 @@ record(
 # Loads from shared memory for one multiply-add: {{ vital.register_tile.loads:.4f }} before, {{ vital.vectorised.loads:.4f }} now. Instructions that
 # carry, from global memory and into shared memory: {{ vital.register_tile.carried:.4f }} before, {{ vital.vectorised.carried:.4f }} now. By hand,
 # {{ carried.one_by_one:.4f }} and {{ carried.by_four:.4f }}.
+#
+# /// table
+# turned: true
+# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "loads from shared memory for one multiply-add", "instructions that carry", "of the instructions, multiply-adds"]
+# rows:
+#   - [5 register tile, "{{ ladder.register_tile.of_peak:.1%}}", "{{ vital.register_tile.registers:.0f }}", "{{ vital.register_tile.shared_kib:.1f }}", "{{ vital.register_tile.occupancy:.0%}}", "{{ vital.register_tile.loads:.4f }}", "{{ vital.register_tile.carried:.4f }}", "{{ vital.register_tile.share:.1%}}"]
+#   - ["**6 vector loads**", "**{{ ladder.vectorised.of_peak:.1%}}**", "{{ vital.vectorised.registers:.0f }}", "{{ vital.vectorised.shared_kib:.1f }}", "{{ vital.vectorised.occupancy:.0%}}", "{{ vital.vectorised.loads:.4f }}", "{{ vital.vectorised.carried:.4f }}", "{{ vital.vectorised.share:.1%}}"]
+# caption: "Shared memory here and below: with the 1 KiB that the system keeps for itself in every block."
+# ///
 # ///
 #
 # For 512 multiply-adds of a thread, 16 instructions before and 7 now:
@@ -377,15 +387,6 @@ record(
 )
 
 # %% [markdown]
-# /// table
-# turned: true
-# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "loads from shared memory for one multiply-add", "instructions that carry", "of the instructions, multiply-adds"]
-# rows:
-#   - [5 register tile, "{{ ladder.register_tile.of_peak:.1%}}", "{{ vital.register_tile.registers:.0f }}", "{{ vital.register_tile.shared_kib:.1f }}", "{{ vital.register_tile.occupancy:.0%}}", "{{ vital.register_tile.loads:.4f }}", "{{ vital.register_tile.carried:.4f }}", "{{ vital.register_tile.share:.1%}}"]
-#   - ["**6 vector loads**", "**{{ ladder.vectorised.of_peak:.1%}}**", "{{ vital.vectorised.registers:.0f }}", "{{ vital.vectorised.shared_kib:.1f }}", "{{ vital.vectorised.occupancy:.0%}}", "{{ vital.vectorised.loads:.4f }}", "{{ vital.vectorised.carried:.4f }}", "{{ vital.vectorised.share:.1%}}"]
-# caption: "Shared memory here and below: with the 1 KiB that the system keeps for itself in every block."
-# ///
-#
 # /// claim | abs(vital.register_tile.loads / by_hand.t8x8_by16.loads - 1) < 0.1 and abs(vital.vectorised.loads / by_hand.t8x8_by16.loads - 1) < 0.1
 # Look at the loads from shared memory: {{ vital.register_tile.loads:.4f }} for one multiply-add *before* the change, where the
 # source reads single numbers and the pencil says {{ by_hand.t8x8_by4.loads:.2f }}. **The compiler was here first.** It saw
@@ -408,7 +409,7 @@ record(
 # **Why not faster?** A load from shared memory takes {{ vital.vectorised.turns_a_load:.1f }} wavefronts, and
 # {{ vital.vectorised.conflicts:.1f }} of them are queues.
 #
-# /// exercise | Sixteen bytes need an address
+# /// exercise | Sixteen bytes need an address | 2 minutes
 # K is 1023. Row 1 of A begins 4092 bytes after row 0. Can a thread read its first four numbers with one load of 16 bytes?
 # What must the kernel do?
 # /// answer
@@ -417,7 +418,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## 7 · Nobody queues
+# ## 7 · Eight lanes, thirty-two banks {#7-nobody-queues}
 #
 # 32 lanes ask for 16 bytes each. Shared memory has 32 banks (the windows) of 4 bytes, 128 bytes in one wavefront (a turn). So eight lanes at a time,
 # if no two of them want different words of one bank.
@@ -464,9 +465,8 @@ record(
 # /// predict | No instruction is saved, and no byte. Which counter moves?
 # Loads · wavefronts for one load · registers
 # /// reveal
-# Wavefronts for one load: {{ vital.vectorised.turns_a_load:.2f }} before, {{ vital.conflict_free.turns_a_load:.2f }} now. The loads
+# Wavefronts for one load: {{ vital.conflict_free.turns_a_load:.2f }} now, {{ vital.vectorised.turns_a_load:.2f }} before. The loads
 # themselves: {{ vital.vectorised.loads:.3f }} and {{ vital.conflict_free.loads:.3f }} for one multiply-add.
-# ///
 #
 # /// table
 # turned: true
@@ -492,20 +492,12 @@ record(
 # /// otherwise
 # By hand the average load should take 2 wavefronts less, and it takes {{ vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load:.2f }} less.
 # ///
-#
-# /// claim | vital.vectorised.turns > 0.26 and vital.conflict_free.turns < 0.24 and vital.conflict_free.short_scoreboard < 0.5 * vital.vectorised.short_scoreboard
-# The last line of the table is a roof. For one multiply-add of a warp shared memory took {{ vital.vectorised.turns:.3f }} wavefronts, and it has only 0.25 to
-# give. So with its queues kernel 6 could never have passed {{ 0.25 / vital.vectorised.turns:.0%}} of peak. It was still well below. What its warps felt was
-# the *wait*: for each instruction they spent {{ vital.vectorised.short_scoreboard:.2f }} ticks waiting for bytes from shared memory, and now
-# {{ vital.conflict_free.short_scoreboard:.2f }}.
-# /// otherwise
-# For one multiply-add of a warp shared memory takes {{ vital.conflict_free.turns:.3f }} wavefronts, before {{ vital.vectorised.turns:.3f }}.
 # ///
 #
 # **Why not faster?** One suspicion: a warp spans 16 threads of a row, and still wants 128 different numbers of B in every step. The next
 # section tests it.
 #
-# /// exercise | Pad or interleave?
+# /// exercise | Pad or interleave? | 3 minutes
 # You could also have left the columns side by side and padded. Where would the spare words have to go, so that lanes 0 to 7
 # meet 32 banks, and why is it awkward with 16-byte loads?
 # /// answer
@@ -513,9 +505,20 @@ record(
 # but a row is no longer one piece. Whoever lays B down has to step over the gaps as well, and each gap must be a whole 16 bytes. Interleaving
 # needs no spare word.
 # ///
+#
+# ### Shared memory is a roof, too {.beyond}
+#
+# /// claim | vital.vectorised.turns > 0.26 and vital.conflict_free.turns < 0.24 and vital.conflict_free.short_scoreboard < 0.5 * vital.vectorised.short_scoreboard
+# The last line of the table above is a roof. For one multiply-add of a warp shared memory took {{ vital.vectorised.turns:.3f }} wavefronts, and it has only 0.25 to
+# give. So with its queues kernel 6 could never have passed {{ 0.25 / vital.vectorised.turns:.0%}} of peak. It was still well below. What its warps felt was
+# the *wait*: for each instruction they spent {{ vital.vectorised.short_scoreboard:.2f }} ticks waiting for bytes from shared memory, and now
+# {{ vital.conflict_free.short_scoreboard:.2f }}.
+# /// otherwise
+# For one multiply-add of a warp shared memory takes {{ vital.conflict_free.turns:.3f }} wavefronts, before {{ vital.vectorised.turns:.3f }}.
+# ///
 
 # %% [markdown]
-# ## 8 · Stand closer together: a side note
+# ## 8 · Stand closer together: a side note {.beyond}
 #
 # A number that several lanes want leaves shared memory once. So count what a *warp* wants, not what a thread wants.
 #
@@ -535,9 +538,8 @@ record(
 # /// predict | 96 numbers instead of 144, for the same 2048 multiply-adds of a warp. What do the counters say?
 # A third fewer loads · a third fewer wavefronts · neither
 # /// reveal
-# Loads for one multiply-add: {{ vital.conflict_free.loads:.4f }} and {{ vital.warp_tiles.loads:.4f }}. Wavefronts:
-# {{ vital.conflict_free.turns:.4f }} and {{ vital.warp_tiles.turns:.4f }}.
-# ///
+# Loads for one multiply-add: {{ vital.warp_tiles.loads:.4f }} now, {{ vital.conflict_free.loads:.4f }} before. Wavefronts:
+# {{ vital.warp_tiles.turns:.4f }} now, {{ vital.conflict_free.turns:.4f }} before.
 #
 # /// table
 # turned: true
@@ -555,6 +557,7 @@ record(
 # counter shows: {{ vital.warp_tiles.turns_a_load:.1f }} wavefronts for a load without a queue.)
 # /// otherwise
 # Wavefronts for one multiply-add: {{ vital.warp_tiles.turns:.3f }}, before {{ vital.conflict_free.turns:.3f }}.
+# ///
 # ///
 #
 # /// claim | abs(ladder.warp_tiles.us / ladder.conflict_free.us - 1) < 0.06
@@ -597,14 +600,13 @@ record(
 #
 # Now look at reasons for *waiting*. When a warp cannot be issued, the counters note why. `barrier`: it waits for
 # the others of its block. `long scoreboard`: for bytes from L2 or HBM. `short scoreboard`: for bytes from shared memory.
-# The numbers below are ticks: how long the warps of one scheduler wait for that reason, all of them added up, for each instruction that it issues.
+# The numbers in the answer are ticks: how long the warps of one scheduler wait for that reason, all of them added up, for each instruction that it issues.
 #
 # /// predict | Which wait must shrink?
 # For shared memory · for global memory and for each other · for the arithmetic
 # /// reveal
-# For global memory, {{ vital.warp_tiles.long_scoreboard:.2f }} before and {{ vital.asynchronous.long_scoreboard:.2f }} now. For each
-# other, {{ vital.warp_tiles.barrier:.2f }} and {{ vital.asynchronous.barrier:.2f }}.
-# ///
+# For global memory, {{ vital.asynchronous.long_scoreboard:.2f }} now and {{ vital.warp_tiles.long_scoreboard:.2f }} before. For each
+# other, {{ vital.asynchronous.barrier:.2f }} and {{ vital.warp_tiles.barrier:.2f }}.
 #
 # /// table
 # turned: true
@@ -632,6 +634,20 @@ record(
 # {{ vital.asynchronous.issued:.1%}}, before {{ vital.warp_tiles.issued:.1%}}.
 # ///
 #
+# **Why not faster?** Hardly anybody waits for global memory any more. But in {{ 1 - vital.asynchronous.issued:.0%}} of the ticks nothing is issued, and
+# {{ 1 - vital.asynchronous.share:.0%}} of the instructions are no multiply-adds.
+# ///
+#
+# /// exercise | One barrier | 3 minutes
+# Kernel 8 has two barriers in each step, kernel 9 has one. What does that one promise? And why may a thread order the next tile only
+# *after* it?
+# /// answer
+# It promises two things: this step's tile has come, for all of us; and all of us are through with the tile of the step before. The next
+# tile goes into *that* buffer. Order it before the barrier, and a slow warp may still be eating from there.
+# ///
+#
+# ### What it costs {.beyond}
+#
 # /// claim | vital.asynchronous.share < 0.97 * vital.warp_tiles.share and vital.asynchronous.carried < vital.warp_tiles.carried and extra_calls.asynchronous > 1.5 * extra_calls.warp_tiles
 # There is a price, and it stands in the share of multiply-adds: {{ vital.warp_tiles.share:.1%}} before, {{ vital.asynchronous.share:.1%}} now. It is not the
 # carrying: {{ vital.asynchronous.carried:.4f }} such instructions for one multiply-add, before {{ vital.warp_tiles.carried:.4f }}. What grew are the instructions that
@@ -640,20 +656,9 @@ record(
 # /// otherwise
 # The share of multiply-adds: {{ vital.warp_tiles.share:.1%}} before, {{ vital.asynchronous.share:.1%}} now.
 # ///
-#
-# **Why not faster?** Hardly anybody waits for global memory any more. But in {{ 1 - vital.asynchronous.issued:.0%}} of the ticks nothing is issued, and
-# {{ 1 - vital.asynchronous.share:.0%}} of the instructions are no multiply-adds.
-#
-# /// exercise | One barrier
-# Kernel 8 has two barriers in each step, kernel 9 has one. What does that one promise? And why may a thread order the next tile only
-# *after* it?
-# /// answer
-# It promises two things: this step's tile has come, for all of us; and all of us are through with the tile of the step before. The next
-# tile goes into *that* buffer. Order it before the barrier, and a slow warp may still be eating from there.
-# ///
 
 # %% [markdown]
-# ## 10 · A larger tile, and the right one
+# ## 10 · A larger tile, and the right one {.beyond}
 #
 # More sums in each thread, and every number from shared memory is used more often.
 #
@@ -675,9 +680,8 @@ record(
 # /// predict | Half as many warps fit on an SM. In how many of the ticks is an instruction still issued?
 # In far fewer · in about as many · in more
 # /// reveal
-# {{ vital.asynchronous.issued:.1%}} before, {{ vital.tuned.issued:.1%}} now. Occupancy was {{ vital.asynchronous.occupancy:.0%}}, and is
+# {{ vital.tuned.issued:.1%}} now, {{ vital.asynchronous.issued:.1%}} before. Occupancy was {{ vital.asynchronous.occupancy:.0%}}, and is
 # {{ vital.tuned.occupancy:.0%}}.
-# ///
 #
 # /// table
 # turned: true
@@ -703,6 +707,7 @@ record(
 # /// otherwise
 # For each instruction the warps wait {{ vital.tuned.dispatch_stall:.2f }} ticks for something called *dispatch*.
 # ///
+# ///
 #
 # /// exercise | Why not 16 × 16?
 # By the pencil a 16 × 16 register tile reads 32 numbers for 256 multiply-adds. What speaks against it?
@@ -712,7 +717,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## 11 · Two drawers
+# ## 11 · Two drawers {.beyond}
 #
 # *Dispatch* is the way from the issue slot to the lanes. What can hold up a multiply-add there, when all its numbers are in
 # registers already? The registers themselves.
@@ -780,10 +785,9 @@ record(
 # /// predict | More store instructions at the end, fewer addresses in the loop, the same loads from shared memory. What moves?
 # The share of multiply-adds · the waiting for dispatch · the wavefronts of shared memory
 # /// reveal
-# The first two. Multiply-adds: {{ vital.tuned.share:.1%}} of the instructions before, {{ vital.register_banks.share:.1%}} now. Waiting for dispatch:
+# The first two. Multiply-adds: {{ vital.register_banks.share:.1%}} of the instructions now, {{ vital.tuned.share:.1%}} before. Waiting for dispatch:
 # {{ vital.tuned.dispatch_stall:.2f }} before, {{ vital.register_banks.dispatch_stall:.2f }} now. Wavefronts for one multiply-add:
 # {{ vital.tuned.turns:.3f }} and {{ vital.register_banks.turns:.3f }}.
-# ///
 #
 # /// table
 # turned: true
@@ -803,6 +807,7 @@ record(
 # {{ ladder.register_banks.of_peak:.1%}} of peak, against {{ ladder.tuned.of_peak:.1%}}; waiting for dispatch
 # {{ vital.register_banks.dispatch_stall:.2f }}, before {{ vital.tuned.dispatch_stall:.2f }}.
 # ///
+# ///
 #
 # **Why not faster?** One suspicion: the stores at the end go out number by number, and an instruction fills only a quarter of each sector of 32 bytes.
 # It happens once, so it can hardly be much. But over the whole run
@@ -817,7 +822,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## 12 · Nobody idles at the end
+# ## 12 · Nobody idles at the end {.beyond}
 #
 # A block computes one tile of C, and one block fills an SM (a room). How many tiles are there, and how many SMs? By hand:
 
@@ -870,7 +875,6 @@ record(
 # The SMs are in use {{ vital.persistent.rooms:.1%}} of the ticks, before {{ vital.register_banks.rooms:.1%}}. The kernel takes
 # {{ ladder.persistent.us / ladder.register_banks.us:.3f }} times the time. Had all of the rest come back, it would be
 # {{ waves.n4096.full:.3f }}; had none, 1.
-# ///
 #
 # /// table
 # turned: true
@@ -891,6 +895,7 @@ record(
 # /// otherwise
 # The SMs are in use {{ vital.persistent.rooms:.1%}} of the ticks, and instructions are issued in {{ vital.persistent.issued:.1%}}. Four things
 # changed at once, and [further down](#one-change-at-a-time) three of them are taken apart.
+# ///
 # ///
 #
 # /// claim | counted.persistent.read_bytes > 1.5 * counted.register_banks.read_bytes and vital.persistent.share < 0.995 * vital.register_banks.share and vital.persistent.l2_hits < vital.register_banks.l2_hits
@@ -916,7 +921,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## Why is the last one not faster?
+# ## What holds the last one back? {#why-is-the-last-one-not-faster .beyond}
 #
 # Take kernel 12 apart, beside the library. Per cent of peak is a product of three: the clock, the issue slots used, the share. The clock first, read
 # while a kernel runs for a second.
@@ -1269,7 +1274,13 @@ record(
 # %% [markdown]
 # ## From small to large, and ugly ones
 #
-# One size says little. Here are the last two steps against the library, from 128 to 8192.
+# One size says little. A kernel must be right at every size, and that is why you mind the edges in the lab. Some sizes are
+# *ugly*: 1000 is a multiple of 8 and of no tile, and in a matrix of 1023 or 4095 columns most rows do not even begin where a
+# 16-byte access may.
+#
+# ### Size by size, beside the library {.beyond}
+#
+# Here are the last two steps against the library, from 128 to 8192.
 
 # %%
 UGLY = (1000, 1023, 4095)
@@ -1364,7 +1375,7 @@ record(
 # At 4096 we have {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} of the library, at 8192 {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}}.
 # ///
 #
-# Then the ugly ones. 1000 is a multiple of 8 and of no tile. In a matrix of 1023 or 4095 columns, most rows do not even begin where a 16-byte access may.
+# Then the ugly ones.
 #
 # /// claim | ugly.shared.n4095.us > 1.02 * smooth.shared.n4096.us and ugly.shared.n1023.tflops < 0.85 * ugly.cublas.n1023.tflops
 # 4095 is a little *less* work than 4096, and kernel 12 takes {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.2f }} times the
@@ -1384,7 +1395,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## Few tiles, long K
+# ## Few tiles, long K {.beyond}
 #
 # The extreme of the same: a small C with a very long K. Layers of models have such shapes, when few rows meet a long sum. Here cutting K is
 # not for the last wave. It is everything.
@@ -1418,7 +1429,6 @@ record(
 # Shared over whole, from top to bottom: {{ few.m128.shared.us / few.m128.whole.us:.3f }},
 # {{ few.m256.shared.us / few.m256.whole.us:.3f }}, {{ few.m512.shared.us / few.m512.whole.us:.2f }},
 # {{ few.m1024.shared.us / few.m1024.whole.us:.2f }}, {{ few.m4096.shared.us / few.m4096.whole.us:.2f }} of the time.
-# ///
 #
 # /// table
 # columns: ["M × N × K", "% of peak, 11: whole K", "% of peak, 12: shared", "% of peak, cuBLAS", "12, % of cuBLAS", "times the speed of 11"]
@@ -1436,6 +1446,7 @@ record(
 # {{ few.m256.whole.us / few.m256.shared.us:.0f }} times as fast. *This* is what cutting K is for.
 # /// otherwise
 # With 256 × 256 sums of 16384 products, cutting K makes it {{ few.m256.whole.us / few.m256.shared.us:.1f }} times as fast.
+# ///
 # ///
 #
 # /// claim | abs(few.m256.shared.us / few.m256.cublas.us - 1) < 0.07 and abs(few.m512.shared.us / few.m512.cublas.us - 1) < 0.07
@@ -1476,7 +1487,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## The same in bf16, and a wall
+# ## The same in bf16 {#the-same-in-bf16-and-a-wall}
 #
 # Numbers of half the length: half the bytes to fetch. Take the structure of kernel 8 and feed it bf16. The numbers become fp32 on their way to the
 # shared memory, and are multiplied and added up as before. On the other side stands the library, which knows another kind of instruction.
@@ -1498,7 +1509,6 @@ record(
 # About where fp32 did · about half · a few per cent
 # /// reveal
 # {{ half.ours.tflops / half.cublas.tflops:.1%}}.
-# ///
 #
 # /// table
 # columns: ["4096 × 4096 × 4096", "% of peak", "TFLOP/s"]
@@ -1520,8 +1530,9 @@ record(
 # /// otherwise
 # {{ half.ours.tflops / half.cublas.tflops:.1%}} of the library, which uses tensor cores.
 # ///
+# ///
 #
-# /// exercise | What would the best possible kernel on the lanes reach?
+# /// exercise | What would the best possible kernel on the lanes reach? | 3 minutes
 # Suppose a kernel had every lane multiply and add, in fp32, in every tick. What per cent of this card's bf16 peak is that?
 # /// answer
 # The fp32 peak over the bf16 peak: {{ ladder.cublas.tflops / ladder.cublas.of_peak:.0f}} of

@@ -19,9 +19,8 @@
 # ladder, without tensor cores, reach {{ climb.cuda_cores.of_peak:.1%}}. All the ordinary lanes together, without a tick lost and at the same clock,
 # would come to {{ mill.cores / mill.sheet:.0%}}. You cannot tune your way across that gap. You need the other unit.
 #
-# If you have one hour, read [the one instruction](#a-tiny-matmul-in-one-instruction), [the climb](#the-climb) without its machine
-# code, and [when the tensor cores stand still](#when-the-tensor-cores-stand-still). [Shorter numbers](#shorter-numbers) are a second
-# sitting, and the lab is one of its own.
+# With an hour less, read [the one instruction](#a-tiny-matmul-in-one-instruction), [the climb](#the-climb) and
+# [when the tensor cores stand still](#when-the-tensor-cores-stand-still), and leave the lab for another day.
 
 # %% [markdown]
 # ## A tiny matmul in one instruction
@@ -180,7 +179,7 @@ record(
 # 64 × 64 numbers in fp32 take 128 registers of each thread, and a thread has at most 255. Keep 64 × 256 in
 # mind: {{ feed.m64n256:.0f }} bytes. One warp cannot hold it. Four can.
 #
-# /// exercise | TF32 and FP8
+# /// exercise | TF32 and FP8 | 3 minutes
 # The same instruction exists for TF32, as `m16n8k8`, 4 bytes a number, and for 8-bit numbers, as `m16n8k32`. How many FLOPs and
 # how many bytes of A and B is that?
 # /// answer
@@ -191,7 +190,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## How fast can it go at all?
+# ## How fast can it go at all? {.beyond}
 #
 # Before you climb, look how high the ceiling is. Give the tensor cores tiles that are already in registers, the same again and
 # again, and count ticks. Nothing is carried, so this is the best that any kernel can hope for.
@@ -576,7 +575,7 @@ record(
 # the other, and only in the last of them does a warp use the tensor core. Other warps, and a second block on the same SM, fill some of the gaps.
 # Not all: the waiting is [counted](#what-they-wait-for) further down.
 #
-# ### mma.sync: no waiting
+# ### mma.sync: no waiting {.beyond}
 #
 # So do three things at once. This is the classic of the Ampere generation [^cutlass-gemm].
 #
@@ -671,7 +670,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # ### wgmma: leave it in shared memory
 #
-# Now Hopper's own. The tiles stay in shared memory. A warpgroup tells the tensor cores *where*: a **descriptor**, 64 bits with
+# Now Hopper's own. The tiles stay in shared memory. A **warpgroup**, four warps that give one order together, tells the tensor cores *where*: a **descriptor**, 64 bits with
 # an address, two distances and the name of a swizzle. The tensor cores do the fetching. The order is *asynchronous*: once it is given, the threads
 # walk on, and before they touch the sums they must wait for it.
 #
@@ -702,7 +701,8 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # ///
 #
 # /// claim | tensor.wgmma.busy < 0.85 * tensor.mma_sync.busy
-# *Why not faster?* The ceiling has gone up from {{ rate.mma / mill.sheet:.0%}} to {{ rate.wgmma.n256 / mill.sheet:.0%}}, and the kernel has not followed. We count
+# *Why not faster?* The [ceiling](#how-fast-can-it-go-at-all), what the instruction reaches with nothing to carry, has gone up
+# from {{ rate.mma / mill.sheet:.0%}} to {{ rate.wgmma.n256 / mill.sheet:.0%}} of the sheet, and the kernel has not followed. We count
 # it [further down](#when-the-tensor-cores-stand-still): its tensor cores are at work in {{ tensor.wgmma.busy:.0%}} of the ticks, those of the `mma.sync` kernel in
 # {{ tensor.mma_sync.busy:.0%}}. A quicker tensor core stands still more of the time.
 # /// otherwise
@@ -742,7 +742,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # Against our own `wgmma` it is {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed.
 # ///
 #
-# ### Read the machine code
+# ### Read the machine code {.beyond}
 #
 # What did the compilers make of all this? Count, in the binaries that have just run.
 
@@ -835,6 +835,10 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 # is several times as much, and much of it most likely comes from L2, which is nearer.
 # ///
 #
+# ### Now type it
+#
+# One call first, then a walk along k, then shared memory.
+#
 # /// lab | wmma
 # ///
 
@@ -902,7 +906,44 @@ print("scaled back:", (through_fp8(small / scale) * scale).numpy())
 # Three times · six times · eight times
 # /// reveal
 # {{ error.bf16.rms / error.fp16.rms:.1f}} times: 2 × 2 × 2, for each bit a 2.
+#
+# /// chart | lines
+# title: "Error of a product, by bits of fraction"
+# x: name
+# y: value
+# x_label: bits of fraction
+# y_label: rms error, millionths of the answer
+# x_scale: linear
+# y_scale: log
+# series:
+#   - {name: rms.*, label: measured}
+#   - {name: expected.*, label: by hand, style: reference}
+# alt: "The relative error of a product against the bits of fraction, on a logarithmic scale: {{ error.fp8.rms:.0f}} millionths with 3 bits, {{ error.bf16.rms:.0f}} with 7, {{ error.fp16.rms:.0f}} and {{ error.tf32.rms:.0f}} with 10, {{ error.fp32.rms:.1f}} with 23."
+# caption: Up to 10 bits, every bit of fraction halves the error. The point at the right end, fp32, lies higher than that.
 # ///
+#
+# /// table
+# columns: [type, "TFLOP/s", "% of its peak", "rms error", "worst error", it loses]
+# rows:
+#   - [fp32, "{{ speed.fp32.tflops:.0f }}", "{{ speed.fp32.of_peak:.0%}}", "{{ error.fp32.rms:.1f}}", "{{ error.fp32.worst:.1f}}", speed]
+#   - [TF32, "{{ speed.tf32.tflops:.0f }}", "{{ speed.tf32.of_peak:.0%}}", "{{ error.tf32.rms:,.0f}}", "{{ error.tf32.worst:,.0f}}", "bytes: it is stored as fp32"]
+#   - [fp16, "{{ speed.fp16.tflops:.0f }}", "{{ speed.fp16.of_peak:.0%}}", "{{ error.fp16.rms:,.0f}}", "{{ error.fp16.worst:,.0f}}", "range: past 65504 all is infinite"]
+#   - [bf16, "{{ speed.bf16.tflops:.0f }}", "{{ speed.bf16.of_peak:.0%}}", "{{ error.bf16.rms:,.0f}}", "{{ error.bf16.worst:,.0f}}", precision]
+#   - ["FP8, e4m3, fast accumulation", "{{ speed.fp8.tflops:.0f }}", "{{ speed.fp8.of_peak:.0%}}", "{{ error.fp8.rms:,.0f}}", "{{ error.fp8.worst:,.0f}}", "both: it needs a scale"]
+# caption: "Errors are in millionths of the size of the truth: rms over all elements, and the worst one. Speed and error come from different runs of the same library."
+# ///
+#
+# /// claim | max(abs(error.tf32.rms / expected.tf32_b10 - 1), abs(error.fp16.rms / expected.fp16_b10 - 1), abs(error.bf16.rms / expected.bf16_b7 - 1), abs(error.fp8.rms / expected.fp8_b3 - 1)) < 0.1
+# The pencil was right, for all four. TF32: {{ expected.tf32_b10:.0f}} millionths by hand, {{ error.tf32.rms:.0f}} measured. fp16:
+# {{ expected.fp16_b10:.0f}} and {{ error.fp16.rms:.0f}}. bf16: {{ expected.bf16_b7:.0f}} and {{ error.bf16.rms:.0f}}. FP8:
+# {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}. So nearly all of the error is made where numbers are *rounded*, on the way in and on
+# the way out. On such data the tensor core itself adds next to nothing. You chose the error when you chose the type.
+# /// otherwise
+# By hand {{ expected.bf16_b7:.0f}} millionths for bf16, measured {{ error.bf16.rms:.0f}}; FP8 {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}.
+# ///
+# ///
+#
+# ### The rounding by hand, and the runs {.beyond}
 
 # %%
 from course_kernels.gemm import rounding
@@ -973,20 +1014,7 @@ record(
 )
 
 # %% [markdown]
-# /// chart | lines
-# title: "Error of a product, by bits of fraction"
-# x: name
-# y: value
-# x_label: bits of fraction
-# y_label: rms error, millionths of the answer
-# x_scale: linear
-# y_scale: log
-# series:
-#   - {name: rms.*, label: measured}
-#   - {name: expected.*, label: by hand, style: reference}
-# alt: "The relative error of a product against the bits of fraction, on a logarithmic scale: {{ error.fp8.rms:.0f}} millionths with 3 bits, {{ error.bf16.rms:.0f}} with 7, {{ error.fp16.rms:.0f}} and {{ error.tf32.rms:.0f}} with 10, {{ error.fp32.rms:.1f}} with 23."
-# caption: Up to 10 bits, every bit of fraction halves the error. The point at the right end, fp32, lies higher than that.
-# ///
+# ### What it buys
 #
 # /// chart | bars
 # title: The library, 4096 × 4096 × 4096
@@ -1000,34 +1028,6 @@ record(
 # alt: "Speed of the library by type: fp32 {{ speed.fp32.tflops:.0f }} TFLOP/s, TF32 {{ speed.tf32.tflops:.0f }}, fp16 {{ speed.fp16.tflops:.0f }}, bf16 {{ speed.bf16.tflops:.0f }}, FP8 {{ speed.fp8.tflops:.0f }}."
 # ///
 #
-# /// table
-# columns: [type, "TFLOP/s", "% of its peak", "rms error", "worst error", it loses]
-# rows:
-#   - [fp32, "{{ speed.fp32.tflops:.0f }}", "{{ speed.fp32.of_peak:.0%}}", "{{ error.fp32.rms:.1f}}", "{{ error.fp32.worst:.1f}}", speed]
-#   - [TF32, "{{ speed.tf32.tflops:.0f }}", "{{ speed.tf32.of_peak:.0%}}", "{{ error.tf32.rms:,.0f}}", "{{ error.tf32.worst:,.0f}}", "bytes: it is stored as fp32"]
-#   - [fp16, "{{ speed.fp16.tflops:.0f }}", "{{ speed.fp16.of_peak:.0%}}", "{{ error.fp16.rms:,.0f}}", "{{ error.fp16.worst:,.0f}}", "range: past 65504 all is infinite"]
-#   - [bf16, "{{ speed.bf16.tflops:.0f }}", "{{ speed.bf16.of_peak:.0%}}", "{{ error.bf16.rms:,.0f}}", "{{ error.bf16.worst:,.0f}}", precision]
-#   - ["FP8, e4m3, fast accumulation", "{{ speed.fp8.tflops:.0f }}", "{{ speed.fp8.of_peak:.0%}}", "{{ error.fp8.rms:,.0f}}", "{{ error.fp8.worst:,.0f}}", "both: it needs a scale"]
-# caption: "Errors are in millionths of the size of the truth: rms over all elements, and the worst one. Speed and error come from different runs of the same library."
-# ///
-#
-# /// claim | max(abs(error.tf32.rms / expected.tf32_b10 - 1), abs(error.fp16.rms / expected.fp16_b10 - 1), abs(error.bf16.rms / expected.bf16_b7 - 1), abs(error.fp8.rms / expected.fp8_b3 - 1)) < 0.1
-# The pencil was right, for all four. TF32: {{ expected.tf32_b10:.0f}} millionths by hand, {{ error.tf32.rms:.0f}} measured. fp16:
-# {{ expected.fp16_b10:.0f}} and {{ error.fp16.rms:.0f}}. bf16: {{ expected.bf16_b7:.0f}} and {{ error.bf16.rms:.0f}}. FP8:
-# {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}. So nearly all of the error is made where numbers are *rounded*, on the way in and on
-# the way out. On such data the tensor core itself adds next to nothing. You chose the error when you chose the type.
-# /// otherwise
-# By hand {{ expected.bf16_b7:.0f}} millionths for bf16, measured {{ error.bf16.rms:.0f}}; FP8 {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}.
-# ///
-#
-# /// claim | error.fp32.rms > 20 * error.tf32.rms / 2**13
-# And fp32? It has 13 bits more than TF32, and halving 13 times would leave {{ error.tf32.rms / 2**13:.2f}} millionths. Measured:
-# {{ error.fp32.rms:.1f}}. Its inputs are not rounded at all, for the truth is made from the same fp32 numbers. What is left is the rounding of sums,
-# thousands of times over.
-# /// otherwise
-# fp32: {{ error.fp32.rms:.1f}} millionths.
-# ///
-#
 # /// claim | speed.fp8.us < 0.65 * speed.bf16.us and error.fp8.rms > 8 * error.bf16.rms
 # FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.0f}} times its
 # error, about {{ error.fp8.rms / 1e6:.0%}} of the size of the answer. Whether a model minds is an experiment, not an opinion. In the experiments of
@@ -1037,11 +1037,21 @@ record(
 # ///
 #
 # /// claim | speed.tf32.us < 0.2 * speed.fp32.us and error.tf32.rms > 150 * error.fp32.rms
-# TF32 is the trap in this table. The tensors are fp32, they take four bytes, and PyTorch has a switch for it,
+# TF32 is the trap among these types. The tensors are fp32, they take four bytes, and PyTorch has a switch for it,
 # `torch.set_float32_matmul_precision("high")`. Then a multiply takes {{ speed.tf32.us / speed.fp32.us:.2f}} of the time, and makes {{ error.tf32.rms / error.fp32.rms:.0f}} times the error. When somebody
 # shows you a speed in fp32, ask to see the error.
 # /// otherwise
 # TF32 takes {{ speed.tf32.us / speed.fp32.us:.2f}} of the time of fp32.
+# ///
+#
+# ### And fp32? And our own TF32? {.beyond}
+#
+# /// claim | error.fp32.rms > 20 * error.tf32.rms / 2**13
+# fp32 has 13 bits more than TF32, and halving 13 times would leave {{ error.tf32.rms / 2**13:.2f}} millionths. Measured:
+# {{ error.fp32.rms:.1f}}. Its inputs are not rounded at all, for the truth is made from the same fp32 numbers. What is left is the rounding of sums,
+# thousands of times over.
+# /// otherwise
+# fp32: {{ error.fp32.rms:.1f}} millionths.
 # ///
 #
 # /// claim | 1.02 < speed.tf32_triton.us / speed.tf32.us < 1.8
@@ -1053,7 +1063,7 @@ record(
 # In TF32 our Triton kernel takes {{ speed.tf32_triton.us / speed.tf32.us:.2f}} times the library's time.
 # ///
 #
-# ### Where a sum stops growing
+# ### Where a sum stops growing {.beyond}
 #
 # In [the lecture on memory](l3_memory.py#first-is-it-right) an fp32 sum of small numbers stopped growing at 2<sup>24</sup>. Do
 # the tensor cores have such an edge? Give them ones, and nothing but ones, and let them add.
@@ -1118,6 +1128,20 @@ record(
 # /// reveal
 # The CUDA cores issue in {{ tensor.cuda_cores.issue:.0%}} of the ticks, cuBLAS in {{ tensor.cublas.issue:.0%}}. The quicker kernel hardly says
 # a word: one order of `wgmma`, 256 columns wide, is 128 ticks of work for four tensor cores. *Busy* is not the same as *fast*.
+#
+# /// table
+# columns: [4096 × 4096 × 4096, "operations of the tensor cores, billions", "tensor cores at work, of all ticks", "issue slots used"]
+# rows:
+#   - ["torch.mm, fp32", "{{ tensor.fp32.operations / 1e9:.1f}}", "{{ tensor.fp32.busy:.1%}}", "{{ tensor.fp32.issue:.1%}}"]
+#   - ["torch.mm, TF32", "{{ tensor.tf32.operations / 1e9:.1f}}", "{{ tensor.tf32.busy:.1%}}", "{{ tensor.tf32.issue:.1%}}"]
+#   - ["CUDA cores, bf16", "{{ tensor.cuda_cores.operations / 1e9:.1f}}", "{{ tensor.cuda_cores.busy:.1%}}", "{{ tensor.cuda_cores.issue:.1%}}"]
+#   - [WMMA, "{{ tensor.wmma.operations / 1e9:.1f}}", "{{ tensor.wmma.busy:.1%}}", "{{ tensor.wmma.issue:.1%}}"]
+#   - [mma.sync, "{{ tensor.mma_sync.operations / 1e9:.1f}}", "{{ tensor.mma_sync.busy:.1%}}", "{{ tensor.mma_sync.issue:.1%}}"]
+#   - [wgmma, "{{ tensor.wgmma.operations / 1e9:.1f}}", "{{ tensor.wgmma.busy:.1%}}", "{{ tensor.wgmma.issue:.1%}}"]
+#   - [Triton, "{{ tensor.triton.operations / 1e9:.1f}}", "{{ tensor.triton.busy:.1%}}", "{{ tensor.triton.issue:.1%}}"]
+#   - [cuBLAS, "{{ tensor.cublas.operations / 1e9:.1f}}", "{{ tensor.cublas.busy:.1%}}", "{{ tensor.cublas.issue:.1%}}"]
+#   - ["cuBLAS, 4095", "{{ tensor.odd.operations / 1e9:.1f}}", "{{ tensor.odd.busy:.1%}}", "{{ tensor.odd.issue:.1%}}"]
+# ///
 # ///
 
 # %% tags=["fold"]
@@ -1204,19 +1228,7 @@ record(
 )
 
 # %% [markdown]
-# /// table
-# columns: [4096 × 4096 × 4096, "operations of the tensor cores, billions", "tensor cores at work, of all ticks", "issue slots used"]
-# rows:
-#   - ["torch.mm, fp32", "{{ tensor.fp32.operations / 1e9:.1f}}", "{{ tensor.fp32.busy:.1%}}", "{{ tensor.fp32.issue:.1%}}"]
-#   - ["torch.mm, TF32", "{{ tensor.tf32.operations / 1e9:.1f}}", "{{ tensor.tf32.busy:.1%}}", "{{ tensor.tf32.issue:.1%}}"]
-#   - ["CUDA cores, bf16", "{{ tensor.cuda_cores.operations / 1e9:.1f}}", "{{ tensor.cuda_cores.busy:.1%}}", "{{ tensor.cuda_cores.issue:.1%}}"]
-#   - [WMMA, "{{ tensor.wmma.operations / 1e9:.1f}}", "{{ tensor.wmma.busy:.1%}}", "{{ tensor.wmma.issue:.1%}}"]
-#   - [mma.sync, "{{ tensor.mma_sync.operations / 1e9:.1f}}", "{{ tensor.mma_sync.busy:.1%}}", "{{ tensor.mma_sync.issue:.1%}}"]
-#   - [wgmma, "{{ tensor.wgmma.operations / 1e9:.1f}}", "{{ tensor.wgmma.busy:.1%}}", "{{ tensor.wgmma.issue:.1%}}"]
-#   - [Triton, "{{ tensor.triton.operations / 1e9:.1f}}", "{{ tensor.triton.busy:.1%}}", "{{ tensor.triton.issue:.1%}}"]
-#   - [cuBLAS, "{{ tensor.cublas.operations / 1e9:.1f}}", "{{ tensor.cublas.busy:.1%}}", "{{ tensor.cublas.issue:.1%}}"]
-#   - ["cuBLAS, 4095", "{{ tensor.odd.operations / 1e9:.1f}}", "{{ tensor.odd.busy:.1%}}", "{{ tensor.odd.issue:.1%}}"]
-# ///
+# The table in the answer above has a row for each multiply. Read it from the top.
 #
 # /// claim | tensor.fp32.operations == 0 and tensor.cuda_cores.operations == 0 and tensor.fp32.busy == 0 and 0.5 < tensor.tf32.busy < 1.5
 # **Not used at all.** Two zeros. One is our kernel that only wears bf16. The other is `torch.mm` on fp32 tensors with
@@ -1256,13 +1268,15 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # At 4095 the library reaches {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed at 4096.
 # ///
 #
+# ### And the best of them? {.beyond}
+#
 # /// define | sheet.mhz = 1830
 # unit: MHz
 # what: the clock that the data sheet of the card counts on [^lockwood-h100]
 # ///
 #
 # /// claim | tensor.cublas.busy > max(0.85, tensor.wmma.busy, tensor.mma_sync.busy) and climb.cublas.of_peak < 0.9 and tensor.cuda_cores.clock > max(tensor.wmma.clock, tensor.mma_sync.clock) and min(tensor.wmma.clock, tensor.mma_sync.clock) > tensor.cublas.clock and wide.cublas.power_w > 500
-# **And the best of them?** The library's tensor cores are at work in {{ tensor.cublas.busy:.2%}} of the ticks, and still it has only
+# The library's tensor cores are at work in {{ tensor.cublas.busy:.2%}} of the ticks, and still it has only
 # {{ climb.cublas.of_peak:.2%}} of the data sheet. It is not idle. It has *fewer ticks*. The sheet counts on 1830 MHz [^lockwood-h100]; with tensor cores as busy as
 # that, {{ climb.cublas.of_peak:.2%}} ÷ {{ tensor.cublas.busy:.2%}} × 1830 = about {{ climb.cublas.of_peak / tensor.cublas.busy * sheet.mhz:.0f}} MHz. And the profiler counts
 # ticks and time, so it knows the clock: {{ tensor.cuda_cores.clock:.0f }} MHz for the kernel on the CUDA cores,
@@ -1276,7 +1290,7 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # The library's tensor cores are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and it has {{ climb.cublas.of_peak:.0%}} of the data sheet.
 # ///
 #
-# ### What they wait for
+# ### What they wait for {.beyond}
 #
 # The numbers are those of [the lecture before](l5_the_top_of_the_ladder.py): warps of one scheduler that wait for a reason, on average, whenever an
 # instruction is issued. Three reasons are new. *Its queue*: a warp wants shared memory, and the queue of orders to it is full. *The tensor core itself*: the unit of

@@ -436,9 +436,18 @@ record(right_fp32=check(IN_FP32, "float32"), right_bf16=check(IN_BF16, "bfloat16
 # /// predict | By what factor does the traffic fall, when the hardware counts it?
 # By N = 4096 · by some tens, as N/d = 32 · by four, for the four trips.
 # /// reveal
-# By hand: four squares over four thin ones, and one for the thin ones themselves. That is $1 + N/d$, or
-# {{ by_hand.materialised / by_hand.flash:.0f }}. The counters say
-# {{ counted.materialised.gb / counted.flash.gb:.1f }}.
+# The counters say {{ counted.materialised.gb / counted.flash.gb:.1f }}. By hand: four squares over four thin ones, and
+# one for the thin ones themselves. That is $1 + N/d$, or {{ by_hand.materialised / by_hand.flash:.0f }}.
+#
+# /// table
+# columns: [kernel, "by hand, GB", "counted, GB", of which read, and written]
+# rows:
+#   - [materialised, "{{ by_hand.materialised / 1e9:.1f }}", "{{ counted.materialised.gb:.1f }}",
+#      "{{ counted.materialised.read_gb:.1f }}", "{{ counted.materialised.write_gb:.1f }}"]
+#   - [tuned Triton, "{{ by_hand.flash / 1e9:.2f }}", "{{ counted.flash.gb:.2f }}",
+#      "{{ counted.flash.read_gb:.2f }}", "{{ counted.flash.write_gb:.2f }}"]
+# caption: Counted by Nsight Compute, over every kernel of the call.
+# ///
 # ///
 
 # %%
@@ -463,16 +472,6 @@ record(
 )
 
 # %% [markdown]
-# /// table
-# columns: [kernel, "by hand, GB", "counted, GB", of which read, and written]
-# rows:
-#   - [materialised, "{{ by_hand.materialised / 1e9:.1f }}", "{{ counted.materialised.gb:.1f }}",
-#      "{{ counted.materialised.read_gb:.1f }}", "{{ counted.materialised.write_gb:.1f }}"]
-#   - [tuned Triton, "{{ by_hand.flash / 1e9:.2f }}", "{{ counted.flash.gb:.2f }}",
-#      "{{ counted.flash.read_gb:.2f }}", "{{ counted.flash.write_gb:.2f }}"]
-# caption: Counted by Nsight Compute, over every kernel of the call.
-# ///
-#
 # Why not a factor of 4096? Because nobody gets to carry nothing. The square is measured against Q, K, V and
 # O, which every kernel must carry. A row of the square has N numbers, a row of Q has d: so it is N/d that
 # counts. The *storage* of both squares is gone, {{ 2 * by_hand.square / 1e9:.1f }} GB of it. The *traffic*
@@ -666,12 +665,7 @@ record(
 # /// reveal
 # The plain recipe does {{ big.materialised.gflop / counted.materialised.gb:.0f }} operations for each byte it
 # carries, flash {{ big.flash.gflop / counted.flash.gb:.0f }}.
-# ///
-
-# %%
-record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch))
-
-# %% [markdown]
+#
 # /// chart | roofline
 # title: Two kernels under two roofs, N = 4096, d = 128
 # math: bf16
@@ -688,7 +682,12 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 #   {{ big.flash.gflop / counted.flash.gb:.0f }} operations a byte and {{ big.flash.tflops:.0f }} TFLOP/s.
 # caption: Useful operations over counted bytes. The roofs are those of the data sheet.
 # ///
-#
+# ///
+
+# %%
+record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch))
+
+# %% [markdown]
 # So FlashAttention made nothing cheaper. It *moved* the problem, from HBM, which nobody can widen, to
 # the threads, whom you can organise. All that follows is about keeping them busy.
 #
@@ -712,11 +711,10 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 #
 # The hardest race: N = 16384, d = 128, against the strongest that PyTorch brings along.
 #
-# /// predict | The same loop in a page of Triton. How close does it come to cuDNN?
+# /// predict | You saw our loop beside cuDNN over the full square. Now causal, where half of the tiles are skipped: how close does it come?
 # Half · four fifths · level.
 # /// reveal
-# {{ flash_over_cudnn.full:.2f }} of cuDNN's speed, and causal {{ flash_over_cudnn.causal:.2f }}.
-# ///
+# {{ flash_over_cudnn.causal:.2f }} of cuDNN's speed, and {{ flash_over_cudnn.full:.2f }} over the full square.
 #
 # /// define | flash_over_sdpa_flash.full = flash.n16384.tflops / sdpa_flash.n16384.tflops
 # unit: ×
@@ -765,6 +763,7 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 # /// claim | 0.75 < flash_over_cudnn.full < 1 and 0.75 < flash_over_cudnn.causal < 1
 # Against cuDNN this kernel loses: {{ flash_over_cudnn.full:.2f }} of its speed full, {{ flash_over_cudnn.causal:.2f }}
 # causal. More than three quarters, and not all. It is worth knowing where the rest went.
+# ///
 # ///
 #
 # /// when | guests.raced == 1

@@ -291,3 +291,38 @@ def test_a_diff_is_read_without_colour_and_scrolls_in_its_own_box(browser: Brows
     page.close()
     assert faults == []
     assert shown
+
+
+def test_a_link_into_a_folded_section_unfolds_it(browser: Browser, base: str) -> None:
+    named = [name for name in pages_of(SITE) if '<details class="beyond"' in text_of(name)]
+    assert named, "no page has a section beyond its core"
+    page = browser.new_page()
+    inside = """() => [...document.querySelectorAll('details.beyond :is(h3, h4)[id]')].map(h => h.id)"""
+    faults = []
+    for name in named:
+        settled(page, base + name)
+        if page.locator("details.beyond[open]").count():
+            faults.append(f"{name}: a section is unfolded before anybody asked")
+        for anchor in page.evaluate(inside)[:1]:
+            settled(page, f"{base}index.html")
+            settled(page, f"{base}{name}#{anchor}")
+            if not page.locator(f"details.beyond[open] #{anchor}").count():
+                faults.append(f"{name}#{anchor} stays folded")
+            expect(page.locator(f"#{anchor}")).to_be_in_viewport()
+    settled(page, base + named[0])
+    heading = page.locator(":is(h2, h3).beyond[id]").first
+    anchor, fold = heading.get_attribute("id"), page.locator(":is(h2, h3).beyond + details.beyond").first
+    for _ in range(2):  # the second time the address is the same already
+        page.locator(f".md-sidebar--secondary a[href='#{anchor}']").click()
+        expect(fold).to_have_attribute("open", "")
+        expect(heading).to_be_in_viewport()
+        fold.locator("summary").first.click()
+        expect(fold).not_to_have_attribute("open", "")
+    closed = "document.querySelectorAll(':is(details.beyond, details.reveal):not([open])').length"
+    before = page.evaluate(closed)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(closed) == 0, "paper has folds that nobody can open"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(closed) == before > 0
+    page.close()
+    assert faults == []

@@ -111,6 +111,40 @@ def test_the_stamp_stands_under_the_title(tmp_path, monkeypatch):
     assert "Measured on NVIDIA H200 · 21 Nov 2026 · CUDA 13.0 · PyTorch 2.11 · Triton 3.6 · ran 1 s" in head
 
 
+def test_the_minutes_stand_under_the_stamp_and_not_on_a_page_of_lists(tmp_path, monkeypatch):
+    more = f"## More {{.beyond}}\n#\n# {'word ' * 300}The last paragraph"
+    page = PAGE.replace("The last paragraph", more)
+    course, rendered = render(repository(tmp_path, monkeypatch, page))
+    assert course.problems == []
+    head, _, rest = rendered.inlined().partition("The tuned kernel")
+    assert head.rstrip().endswith("Core: 1 minute. With all that is folded: 2.\n{: .minutes }")
+    assert "## More {.beyond}" in rest
+    assert "<summary>Beyond the core, 2 minutes</summary>" in rest
+    listed = repository(
+        tmp_path / "b", monkeypatch, page.replace("last paragraph", "last\n#\n# /// moved\n# ///\n#\n")
+    )
+    assert "{: .minutes }" not in render(listed)[1].markdown
+
+
+def test_the_published_notebook_has_no_folds_and_its_pictures_in_their_place(tmp_path, monkeypatch):
+    asked = (
+        "/// predict | How fast?\n# Guess.\n# /// reveal\n# {{ flash.tflops:.0f }}\n#\n"
+        "# /// chart | bars\n# title: Both\n# alt: two bars\n# x_label: TFLOP/s\n"
+        "# bars: [{name: flash.tflops, label: ours}]\n# ///\n# ///"
+    )
+    page = PAGE.replace("The last paragraph", f"## More {{.beyond}}\n#\n# {asked}\n#\n# The last paragraph")
+    page = page.replace(", {{ flash.of_peak:.0%}} of peak", "")
+    course, rendered = render(repository(tmp_path, monkeypatch, page))
+    notebook = json.loads(published_notebook(course, course.page("w1"), rendered))
+    last = notebook["cells"][-1]["source"]
+    assert last.startswith("## More\n")
+    assert "Beyond the core" not in last
+    question, _, reveal = last.partition("<details")
+    assert "How fast?" in question
+    assert "data:image" not in question
+    assert "![two bars](data:image/svg+xml" in reveal.partition("</details>")[0]
+
+
 def test_the_published_notebook_has_fresh_prose_and_no_leftovers(tmp_path, monkeypatch):
     root = repository(tmp_path, monkeypatch, PAGE.replace("last paragraph", "reworded paragraph"))
     course, page = render(root)

@@ -46,6 +46,35 @@
     document.querySelectorAll(".md-typeset abbr[title]").forEach(function (word) { word.tabIndex = 0; });
   }
 
+  /* A link into something folded unfolds it, and a link to a section's heading unfolds the section. */
+  function unfold() {
+    var place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!place || !place.closest(".md-content")) return;
+    var folds = [], section = place.nextElementSibling;
+    if (section && section.matches("details.beyond")) folds.push(section);
+    for (var at = place.closest("details"); at; at = at.parentElement.closest("details")) folds.push(at);
+    var opened = folds.filter(function (fold) { return !fold.open; });
+    opened.forEach(function (fold) { fold.open = true; });
+    if (opened.length) place.scrollIntoView();
+  }
+  window.addEventListener("hashchange", unfold);
+  /* The same link once more changes no address. */
+  document.addEventListener("click", function (event) {
+    var link = event.target.closest && event.target.closest("a[href*='#']");
+    if (link && link.href === location.href) setTimeout(unfold);
+  });
+
+  /* What a reader of the page would unfold is there on paper. */
+  var closed = [];
+  window.addEventListener("beforeprint", function () {
+    closed = Array.from(document.querySelectorAll("details.beyond:not([open]), details.reveal:not([open])"));
+    closed.forEach(function (fold) { fold.open = true; });
+  });
+  window.addEventListener("afterprint", function () {
+    closed.forEach(function (fold) { fold.open = false; });
+    closed = [];
+  });
+
   /* Paper is white: print in the light colours whatever the reader has chosen. */
   var chosen = null;
   window.addEventListener("beforeprint", function () {
@@ -56,11 +85,23 @@
     if (chosen) document.body.setAttribute("data-md-color-scheme", chosen);
   });
 
+  /* The table of contents says which sections are beyond the core. */
+  function contents() {
+    document.querySelectorAll(".md-typeset .beyond[id], .md-typeset details.beyond :is(h2, h3, h4)[id]").forEach(function (heading) {
+      document.querySelectorAll('.md-nav--secondary a[href="#' + heading.id + '"]').forEach(function (link) {
+        link.classList.add("beyond");
+        link.title = "Beyond the core";
+      });
+    });
+  }
+
   function start() {
     var search = document.querySelector(".md-search");
     if (search) search.setAttribute("aria-label", "Search");
     mathematics();
     words();
+    contents();
+    unfold();
     /* The theme wraps tables and adds buttons after the page is there: look again whenever it did. */
     var waiting = 0;
     function soon() { clearTimeout(waiting); waiting = setTimeout(boxes, 60); }

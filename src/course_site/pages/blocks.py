@@ -19,6 +19,7 @@ class Kind:
     body: str = "prose"  # prose | words (prose that holds no block) | yaml | none
     parts: tuple[str, ...] = ()
     needs_part: bool = False
+    timed: bool = False  # `| 10 minutes` may stand behind its head
 
 
 KINDS = {
@@ -27,8 +28,8 @@ KINDS = {
     "define": Kind(body="yaml"),
     "chart": Kind(body="yaml"),
     "table": Kind(argument="none", body="yaml"),
-    "predict": Kind(parts=("reveal",), needs_part=True),
-    "exercise": Kind(parts=("answer",), needs_part=True),
+    "predict": Kind(parts=("reveal",), needs_part=True, timed=True),
+    "exercise": Kind(parts=("answer",), needs_part=True, timed=True),
     "source": Kind(body="yaml"),
     "diff": Kind(body="yaml"),
     "figure": Kind(body="yaml"),
@@ -45,6 +46,7 @@ KINDS = {
 _PARTS = frozenset(part for kind in KINDS.values() for part in kind.parts)
 _HEAD = re.compile(r"///(?:\s+(?P<kind>[\w-]+)\s*(?:\|\s*(?P<argument>.*?))?)?\s*$")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_MINUTES = re.compile(r"\s*\|\s*(?P<count>[1-9]\d?) minutes?$")
 
 
 class DirectiveError(ValueError):
@@ -53,12 +55,16 @@ class DirectiveError(ValueError):
 
 @dataclass
 class Block:
-    """One block: `body` and every part are lists of prose strings and blocks; a YAML body is one string."""
+    """One block: `body` and every part are lists of prose strings and blocks; a YAML body is one string.
+
+    `minutes` is what its head says that it takes, 0 where it says nothing.
+    """
 
     kind: str
     argument: str
     body: list[str | Block] = field(default_factory=list)
     parts: dict[str, list[str | Block]] = field(default_factory=dict)
+    minutes: int = 0
 
     @property
     def text(self) -> str:
@@ -132,6 +138,9 @@ def _open(kind: str, argument: str) -> Block:
         raise DirectiveError(f"`/// {kind}` has no head: write `/// {kind} | …`")
     if wants == "none" and argument:
         raise DirectiveError(f"`/// {kind}` takes nothing after its name")
+    said = _MINUTES.search(argument) if KINDS[kind].timed else None
+    if said:
+        return Block(kind, argument[: said.start()], minutes=int(said["count"]))
     return Block(kind, argument)
 
 

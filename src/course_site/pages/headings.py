@@ -11,6 +11,9 @@ from course_site.pages.page import Page
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(?P<words>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 _OWN_ID = re.compile(r"\s*\{:?[^{}]*?#(?P<id>[\w-]+)[^{}]*\}$")
+# What a heading says of its section: it is beyond the core of its page, and is folded. `{.beyond}`, or with an anchor
+# of its own `{#anchor .beyond}`.
+BEYOND = re.compile(r"[ \t]*\{:?(?P<others>[^{}\n]*)(?<=[ {:])\.beyond[ \t]*\}(?=[ \t]*$)", re.MULTILINE)
 
 
 @functools.lru_cache(maxsize=512)
@@ -18,7 +21,7 @@ def _headings(texts: tuple[str, ...]) -> dict[str, str]:
     from markdown.extensions.toc import slugify, unique
 
     found: dict[str, str] = {}
-    for match in _HEADING.finditer("\n\n".join(map(without_code_blocks, texts))):
+    for match in _HEADING.finditer(unmarked("\n\n".join(map(without_code_blocks, texts)))):
         words, own = match["words"], _OWN_ID.search(match["words"])
         if own:
             words = words[: own.start()]
@@ -26,6 +29,16 @@ def _headings(texts: tuple[str, ...]) -> dict[str, str]:
         slug = own["id"] if own else unique(slugify(words, "-"), set(found))
         found[slug] = words
     return found
+
+
+def unmarked(text: str) -> str:
+    """Markdown whose headings say no more what is beyond the core."""
+
+    def rest(match: re.Match[str]) -> str:
+        others = match["others"].strip()
+        return f" {{{others}}}" if others else ""
+
+    return BEYOND.sub(rest, text)
 
 
 def without_code_blocks(text: str) -> str:
@@ -36,6 +49,20 @@ def without_code_blocks(text: str) -> str:
 def headings(page: Page) -> dict[str, str]:
     """The anchors of a page's headings, as the site will have them, with their words."""
     return _headings(tuple(cell.source for cell in page.cells if cell.kind == "markdown"))
+
+
+def beyond_the_core(page: Page) -> frozenset[str]:
+    """The anchors of a page's headings that stand in a folded section, its own heading among them."""
+    texts = [without_code_blocks(cell.source) for cell in page.cells if cell.kind == "markdown"]
+    lines = [match[0] for match in _HEADING.finditer("\n\n".join(texts))]
+    found, fold = set(), 0  # the level of the heading whose section is folded
+    for anchor, line in zip(headings(page), lines, strict=False):
+        level = len(line) - len(line.lstrip("#"))
+        if level <= fold or not fold:
+            fold = level if BEYOND.search(line) else 0
+        if fold:
+            found.add(anchor)
+    return frozenset(found)
 
 
 def section_of_lab(lab: Lab, pages: Mapping[str, Page]) -> str:

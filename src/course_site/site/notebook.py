@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from course_site.charts import plots
+from course_site.pages.headings import unmarked
 from course_site.pages.page import Page
 from course_site.records.record import MIME
 from course_site.site.course import Course
@@ -25,8 +26,6 @@ def published_notebook(course: Course, page: Page, rendered: Rendered) -> str:
     for kind, content in rendered.cells:
         if kind == "markdown":
             cells.append(_cell("markdown", _plain(content, rendered)))
-        elif kind == "picture":
-            cells.append(_cell("markdown", _picture(*content)))
         else:
             cell, outputs = content
             cells.append({**_cell("code", cell.source), "execution_count": None, "outputs": _shown(outputs)})
@@ -57,7 +56,9 @@ def _plain(markdown: str, rendered: Rendered) -> str:
     """Markdown without the site's own HTML: a value is its text, a block is its words."""
     text = re.sub(r'<(?:a|span) class="value"[^>]*>(.*?)</(?:a|span)>', r"\1", markdown)
     for token in rendered.slots:
-        text = text.replace(token, rendered.words.get(token, ""))
+        drawn = rendered.pictures.get(token) if token in text else None
+        text = text.replace(token, _picture(*drawn) if drawn else rendered.words.get(token, ""))
+    text = unmarked(text)
     text = _CALLOUT.sub(_as_quotation, text)
     text = re.sub(r'<p class="ask">(.*?)</p>', r"**\1**", text)
     text = re.sub(r"<summary>(.*?)</summary>", r"<summary>\1</summary>\n", text)

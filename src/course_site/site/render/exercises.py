@@ -7,6 +7,7 @@ from typing import Any
 from course_labs.lab import LabError, find_lab
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.site import callouts, labs
+from course_site.site.render import pace
 from course_site.site.render.writer import Writer, details, div
 
 
@@ -16,14 +17,22 @@ def predict(writer: Writer, block: Block) -> str:
     body = writer.nodes(block.body, guesses=True)
     reveal = writer.nodes(block.parts["reveal"])
     says = "What the run says" if writer.page.runs else "Answer"
-    return div("predict", f"{ask}\n\n{body}\n\n{details('reveal', says, reveal)}")
+    taken = timed(block.minutes or pace.PREDICTION, usual=not block.minutes)
+    return div("predict", f"{ask}\n\n{body}\n\n{details('reveal', says, reveal)}", taken)
 
 
 def exercise(writer: Writer, block: Block) -> str:
     """Something to do, with its answer folded."""
     ask = writer.question(block.argument)
     body, answer = writer.nodes(block.body), writer.nodes(block.parts["answer"])
-    return div("exercise", f"{ask}\n\n{body}\n\n{details('answer', 'Answer', answer)}")
+    taken = timed(block.minutes or pace.EXERCISE, usual=not block.minutes)
+    return div("exercise", f"{ask}\n\n{body}\n\n{details('answer', 'Answer', answer)}", taken)
+
+
+def timed(minutes: int, *, usual: bool) -> str:
+    """How long a block takes, for the line at the page's head; what is not usual is shown at the block too."""
+    label = "" if usual else f' data-shown="{minutes} minute{"s" * (minutes != 1)}"'
+    return f' data-minutes="{minutes}"{label}'
 
 
 def callout(writer: Writer, block: Block, **allowed: Any) -> str:
@@ -48,4 +57,4 @@ def lab(writer: Writer, block: Block) -> str:
     for text in lab.alone.doors.values() if lab.alone else ():
         writer.lint_output(text)
     body = labs.markdown(lab, writer.text, details)
-    return div("lab", f"{writer.question(lab.title)}\n\n{body}")
+    return div("lab", f"{writer.question(lab.title)}\n\n{body}", timed(lab.minutes, usual=True))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
+from collections.abc import Iterator
 
+from course_site.numbers import spoiled
 from course_site.pages import bibliography, blocks, glossary
 from course_site.pages.addresses import address_from
 from course_site.pages.blocks import DirectiveError
+from course_site.pages.headings import beyond_the_core
+from course_site.pages.page import Page
 from course_site.sessions import road
 from course_site.site import ledger
 from course_site.site.course import Course
-from course_site.site.render import exercises, files, lists, measured, plans
+from course_site.site.render import beyond, exercises, files, lists, measured, pace, plans
 from course_site.site.render.code import code_cell
 from course_site.site.render.rendered import Rendered
 from course_site.site.render.writer import Writer, div
@@ -39,6 +44,12 @@ BLOCKS = {
     "bibliography": lists.sources,
 }
 
+# A page with one of these is looked things up in, and nobody reads it from its head to its end.
+LISTS = frozenset({"session", "cohort", "ledger", "moved", "glossary", "bibliography"})
+
+# Where readers are told how minutes are counted.
+RULE = "docs/how_we_measure.py#the-minutes-at-a-pages-head"
+
 
 def render_course(course: Course) -> dict[str, Rendered]:
     """Render every page, by its id; what is wrong is noted in `course.problems`."""
@@ -59,7 +70,18 @@ def _render(writer: Writer) -> Rendered:
         is_prose = cell.kind == "markdown"
         parts.append(_prose_cell(writer, cell.source) if is_prose else code_cell(writer, cell, next(outputs)))
     opening, ending = _around(writer)
-    markdown = _with_stamp(writer, "\n\n".join(part for part in (*parts, ending) if part.strip()), opening)
+    markdown = "\n\n".join(part for part in parts if part.strip())
+    try:
+        markdown = beyond.folded(markdown, writer.out.slots, writer.out.words)
+    except DirectiveError as error:
+        writer.problem(str(error))
+    markdown = "\n\n".join(filter(None, [markdown, ending]))
+    minutes = _minutes(writer, "\n\n".join(filter(None, [markdown, opening])))
+    markdown = _with_stamp(writer, markdown, minutes, opening)
+    for_students = writer.page.path.parts[0] == "docs"  # mentors know the answers
+    if writer.has_numbers and for_students and _is_ours(writer.course):
+        for fault in spoiled.faults(writer.page, writer.scope, record.outputs if record else []):
+            writer.problem(fault)
     writer.out.road = _road(writer)
     writer.out.cited = bibliography.cited_keys(markdown)
     try:
@@ -99,9 +121,56 @@ def _around(writer: Writer) -> tuple[str, str]:
     return opening, ending
 
 
-def _with_stamp(writer: Writer, markdown: str, opening: str) -> str:
-    """The stamp, any banner and what the page opens with stand right under the first heading."""
-    above = "\n\n".join(filter(None, [_stamp(writer), _banner(writer), opening]))
+def _minutes(writer: Writer, markdown: str) -> str:
+    """The line that says how long a page takes; a session's page must leave its core inside its session."""
+    if "navigation" in writer.page.meta.get("hide", ()) or LISTS & {b.kind for b in _blocks(writer.page)}:
+        return ""
+    shown, hidden = writer.out.minutes = pace.minutes(markdown, writer.out.slots, writer.out.words)
+    _fits_its_session(writer)
+    path = writer.page.path.as_posix()
+    pages = {page.path.as_posix(): page for page in writer.course.pages}
+    rule = address_from(path, pages)(RULE) if path != RULE.partition("#")[0] else f"#{RULE.partition('#')[2]}"
+    link = f' <a href="{rule}">How we count</a>' if rule else ""
+    return f"{pace.in_words(shown, hidden)}{link}\n{{: .minutes }}"
+
+
+def _fits_its_session(writer: Writer) -> None:
+    """Note a core that is longer than its session, and a step of its map that leads to what is folded."""
+    path = writer.page.path.as_posix()
+    shown, hidden = writer.out.minutes
+    beyond_it = beyond_the_core(writer.page)
+    for session in writer.course.maps.sessions.values():
+        if session.student_page != path or not session.stop:
+            continue
+        if _is_ours(writer.course) and shown.whole > session.minutes:
+            writer.problem(
+                f"its core is longer than its session of {session.minutes} minutes ({pace.in_words(shown, hidden)}): "
+                "mark what is beyond the core with {.beyond} at its heading"
+            )
+        for step in session.steps():
+            page, _, anchor = step.anchor.partition("#")
+            if page == path and anchor in beyond_it:
+                writer.problem(
+                    f"#{anchor} is beyond the core, and {session.path} leads there in {step.title!r}: "
+                    "take {.beyond} from its heading, or name another one in the map"
+                )
+
+
+def _is_ours(course: Course) -> bool:
+    """Another card says other sentences, a few words longer or shorter: that is nobody's fault."""
+    return course.is_reference and not course.rebuilt
+
+
+def _blocks(page: Page) -> Iterator[blocks.Block]:
+    for cell in page.cells:
+        if cell.kind == "markdown":
+            with contextlib.suppress(DirectiveError):
+                yield from blocks.walk_blocks(blocks.parse(cell.source))
+
+
+def _with_stamp(writer: Writer, markdown: str, minutes: str, opening: str) -> str:
+    """The stamp, the minutes, any banner and what the page opens with stand right under the first heading."""
+    above = "\n\n".join(filter(None, [_stamp(writer), minutes, _banner(writer), opening]))
     if not above:
         return markdown
     match = re.search(r"^# .+$", markdown, re.MULTILINE)

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from course_site.site.render.pace import Minutes
+
 _TERM = re.compile(r'<h[1-6].*?</h[1-6]>|<abbr title="(?P<title>[^"]*)">(?P<word>[^<]*)</abbr>', re.DOTALL)
 _PLAIN_TOKEN = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>')
 
@@ -18,18 +20,22 @@ class Rendered:
         markdown: the page; tokens stand where HTML belongs.
         slots: token to HTML.
         words: token to Markdown that says the same, for the published notebook; a token without is left out there.
-        cells: (kind, text) for the published notebook: prose with plain values, pictures, code.
+        pictures: token to a drawing and its alternative text, for the published notebook.
+        cells: (kind, text) for the published notebook: prose with plain values, code.
         shown: every value expression on the page with the text it became.
         road: HTML that stands above the page, "" for a page off the road.
+        minutes: what it asks of its reader, shown and folded.
     """
 
     markdown: str = ""
     slots: dict[str, str] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
+    pictures: dict[str, tuple[str, str]] = field(default_factory=dict)
     cells: list[tuple[str, Any]] = field(default_factory=list)
     shown: dict[str, str] = field(default_factory=dict)
     cited: list[str] = field(default_factory=list)
     road: str = ""
+    minutes: tuple[Minutes, Minutes] = (Minutes(), Minutes())
 
     def fill(self, content: str) -> str:
         """Swap the tokens in HTML (or Markdown) for what they stand for."""

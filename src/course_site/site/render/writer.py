@@ -235,9 +235,10 @@ class Writer:
 
     def figure(self, svg: str, css: str, caption: str, alt: str, data: str = "") -> str:
         """A picture; its caption stays Markdown, so that it can cite and show values."""
-        self.out.cells.append(("picture", (svg, alt)))
         below = f"\n\n{self.text(str(caption))}\n{{: .caption }}" if caption else ""
-        return self.slot(f'<figure class="{css}">{svg}{data}</figure>') + below
+        token = self.slot(f'<figure class="{css}">{svg}{data}</figure>')
+        self.out.pictures[token] = svg, alt
+        return token + below
 
 
 def _typed_numbers(text: str, keys: frozenset[str], **allowed: Any) -> list[lint.Finding]:
