@@ -104,11 +104,14 @@ class _Maker:
                 yield self.page(title, entry, body, solved)
 
     def page(self, title: str, entry: Sheet, body: str, solved: bool) -> Printed:
-        name = '<span class="name">Name</span>' if entry.kind == "sheet" and not solved and not entry.turned else ""
+        own = entry.kind == "sheet" and not solved
+        name = '<span class="name">Name</span>' if own and not entry.turned else ""
+        body += f'<div class="sums">{paper.squares()}</div>' if own and not entry.full else ""
         return self.framed(title, entry.whom, name, body, solved, entry.kind)
 
     def framed(self, title: str, whom: str, name: str, body: str, solved: bool, kind: str = "sheet") -> Printed:
         mark = '<b class="mark">solved</b>' if solved else name
+        whom = self.words(whom)["text"]
         heading = "" if kind == "certificate" else (
             f"<header><h2>{html.escape(self.stop)}{html.escape(title)}</h2>{mark}"
             f'<small>{html.escape(whom)}</small></header>'
@@ -214,8 +217,9 @@ class _Maker:
         return f"<table><colgroup>{widths}</colgroup><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
     def cell(self, text: str, part: Part, solved: bool, more: Mapping[str, Any]) -> str:
-        whole = re.fullmatch(r"\s*\[\[(?:(?!\]\]).)*\]\]\s*", text, re.DOTALL)
-        if whole and not solved:
+        assert self.handouts is not None
+        inside = [piece for piece in pieces(text, self.handouts, part.where, self.value, more) if piece.text.strip()]
+        if not solved and len(inside) == 1 and inside[0].is_blank:
             self.blanks += 1
             return '<td class="blank"></td>'
         return f"<td>{self.filled(text, part, solved, more)}</td>"
@@ -256,7 +260,9 @@ class _Maker:
                 line.append(f'<td class="{css}">{text if shown else ""}</td>')
             rows.append(f"<tr>{''.join(line)}</tr>")
         across = f"<caption>{self.inline(data['across'])}</caption>" if "across" in data else ""
-        return f'<table style="--size:{size}mm">{across}<tbody>{"".join(rows)}</tbody></table>'
+        longest = max((len(str(cell).lstrip("!#")) for row in cells for cell in row), default=1)
+        letters = size * min(0.52, 1.5 / max(longest, 1))
+        return f'<table style="--size:{size}mm;font-size:{letters:.2f}mm">{across}<tbody>{"".join(rows)}</tbody></table>'
 
     def _cards(self, part: Part, solved: bool) -> str:
         """Cards to cut, shuffled; solved, in the rows in which they belong."""
@@ -284,7 +290,8 @@ class _Maker:
         self.blanks += bool(answer)
         given = f'<p class="given">{self.filled(data["given"], part, solved)}</p>' if "given" in data else ""
         inside = f'<div class="solved">{self.filled(answer, part, solved)}</div>' if solved and answer else ""
-        return f'<div class="frame" style="min-height:{data["height"]}mm">{given}{inside}</div>'
+        ground = paper.squares() if data.get("squared") else ""
+        return f'<div class="frame" style="height:{data["height"]}mm">{ground}{given}{inside}</div>'
 
     def _axes(self, part: Part, solved: bool) -> str:
         data = part.data

@@ -22,7 +22,7 @@ FOLDER = "handbook/handouts"
 WORKED_OUT = "_worked_out"
 Value = Callable[[str], Any]
 
-SHEET_KEYS = frozenset({"title", "for", "kind", "covers", "part", "turned"})
+SHEET_KEYS = frozenset({"title", "for", "kind", "covers", "part", "turned", "full"})
 SHEET_KINDS = ("sheet", "score", "certificate", "mentor")
 ANY_PART = frozenset({"kind", "title", "beside", "width"})
 # The parts of a sheet, each with its keys.
@@ -32,15 +32,15 @@ PARTS: dict[str, frozenset[str]] = {
     "questions": frozenset({"questions"}),
     "squares": frozenset({"cells", "size", "across", "down"}),
     "cards": frozenset({"cards", "across", "height", "laid"}),
-    "drawing": frozenset({"height", "answer", "given"}),
+    "drawing": frozenset({"height", "answer", "given", "squared"}),
     "axes": frozenset({"x", "y", "height", "lines", "points", "x_title", "y_title", "plain_x"}),
     "ruler": frozenset({"from", "to", "marks", "answers"}),
     "code": frozenset({"text", "size"}),
     "listing": frozenset({"file", "names", "record", "size", "lines"}),
 }
-_CALCULATES = {"round": round, "min": min, "max": max, "sum": sum, "len": len, "abs": abs, "str": str}
+_CALCULATES = {"round": round, "min": min, "max": max, "sum": sum, "len": len, "abs": abs, "str": str, "range": range}
 _WORKED = re.compile(r"(?<!\[)\[=(?P<given>[^\]]+)\](?!\])|\[\[(?P<blank>=?)(?P<answer>.*?)\]\](?!\])", re.DOTALL)
-_FORMAT = re.compile(r"^(?P<expression>.*?)\s*:(?P<format>[,.\d]*[fd%e]|[,.\d]+)?\s*$", re.DOTALL)
+_FORMAT = re.compile(r"^(?P<expression>.*?)\s*:(?P<format>[,.\d]*[fdg%e]|[,.\d]+)?\s*$", re.DOTALL)
 
 
 class HandoutError(ValueError):
@@ -66,6 +66,7 @@ class Sheet:
         kind: one of `SHEET_KINDS`, which says where in the file it stands.
         covers: the words of the map's `prepare` that ask for it.
         turned: it is the back of the sheet before it.
+        full: no squares for sums where it ends above the foot of the page.
     """
 
     title: str
@@ -73,6 +74,7 @@ class Sheet:
     kind: str
     covers: tuple[str, ...]
     turned: bool
+    full: bool
     parts: tuple[Part, ...]
 
 
@@ -152,7 +154,7 @@ def _sheet(table: Any, where: str, path: str) -> Sheet:
     if not parts:
         raise wrong("has no parts: write [[sheet.part]]")
     covers = tuple(table.get("covers", ()))
-    return Sheet(table["title"], table["for"], kind, covers, bool(table.get("turned")), parts)
+    return Sheet(table["title"], table["for"], kind, covers, bool(table.get("turned")), bool(table.get("full")), parts)
 
 
 def _part(table: Any, where: str, path: str) -> Part:
@@ -226,9 +228,7 @@ def texts(part: Part, handouts: Handouts, value: Value) -> Iterator[tuple[str, M
 
 
 def table_rows(part: Part, handouts: Handouts, value: Value) -> Iterator[tuple[list[str], dict[str, Any]]]:
-    """The rows of a table with the names that their cells may use: those written out, then one for each of `each`."""
-    for row in part.data.get("rows", ()):
-        yield list(row), {}
+    """The rows of a table with the names that their cells may use: one for each of `each`, then those written out."""
     each = part.data.get("each", {})
     lists = {
         name: handouts.work_out(items[1:], part.where, value) if isinstance(items, str) else items
@@ -236,3 +236,5 @@ def table_rows(part: Part, handouts: Handouts, value: Value) -> Iterator[tuple[l
     }
     for items in zip(*lists.values(), strict=True):
         yield list(part.data["row"]), dict(zip(lists, items, strict=True))
+    for row in part.data.get("rows", ()):
+        yield list(row), {}

@@ -84,8 +84,9 @@ def axes(
             css = "" if line.given else "answer"
             x1, x2, y1, y2 = px(line.x[0]), px(line.x[1]), py(line.y[0]), py(line.y[1])
             drawn.append(_line(x1, y1, x2, y2, 0.7, css, line.dashed))
-            middle = ((x1 + x2) / 2, (y1 + y2) / 2 - 1.4)
-            drawn.append(_text(*middle, line.label, "middle", css=css))
+            is_level = abs(y1 - y2) < 1
+            beside = ((x1 + x2) / 2 - (0 if is_level else 2), (y1 + y2) / 2 - 1.6)
+            drawn.append(_text(*beside, line.label, "middle" if is_level else "end", css=css))
     for point in points:
         if solved or point.given:
             css = "" if point.given else "answer"
@@ -96,6 +97,13 @@ def axes(
                 _text(cx + (-2.2 if near_the_edge else 2.2), cy + 4.4, point.label, "end" if near_the_edge else "start", css=css)
             )
     return _svg(width, height, "Paper with axes", drawn)
+
+
+def squares(width: float = WIDTH, height: float = 253, size: float = 5) -> str:
+    """Squared paper, as much as its frame shows."""
+    lines = [_line(0, size * i, width, size * i, 0.1) for i in range(int(height / size) + 1)]
+    lines += [_line(size * i, 0, size * i, height, 0.1) for i in range(int(width / size) + 1)]
+    return _svg(width, height, "Squared paper", lines).replace('class="paper"', 'class="paper ground"')
 
 
 def ruler(low: float, high: float, marks: Iterable[float], answers: Iterable[tuple[float, str]], solved: bool) -> str:

@@ -1,4 +1,4 @@
-"""The printed sheet of a session: one sheet of A4, the minutes on the front, the board on the back.
+"""The printed sheet of a session: one sheet of A4, the minutes on the front, on the back the board and all that is typed.
 
 Black on white, no letter under 8 pt, no clock times until somebody types a start. In handbook/run/, sheet.html is its
 frame, sheet.css lays it out, and sheet.js fills in the times.
@@ -7,11 +7,12 @@ frame, sheet.css lays it out, and sheet.js fills in the times.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from course_site.sessions.run_view import FOLDER, filled
+from course_site.sessions.run_view import FOLDER, filled, whole_options
 
 FRAME = "sheet.html"
 SOURCES = ("sheet.css", "sheet.js")
@@ -47,11 +48,14 @@ def sheet(session: Plain, frame: str) -> str:
         "rows": "".join(_block(block, session["steps"]) for block in session["blocks"]),
         "board": session["board"]["svg"],
         "checks": _checks(session["steps"]),
+        "demos": _demos(session["demos"]),
+        "stages": _stages(session["steps"]),
         "trips": _trips(session["steps"]),
+        "questions": _pairs("Likely questions", session["questions"]),
         "exit": _pairs("Exit ticket", session["exit_ticket"]),
         "before": _before(session),
     }
-    return filled(frame, parts)
+    return filled(frame, {name: whole_options(text) for name, text in parts.items()})
 
 
 def _block(block: Plain, steps: list[Plain]) -> str:
@@ -98,6 +102,34 @@ def _trips(steps: list[Plain]) -> str:
 def _pairs(title: str, pairs: list[Plain]) -> str:
     items = [f"<li>{pair['ask']['html']} <em>{pair['answer']['html']}</em></li>" for pair in pairs]
     return f"<h3>{title}</h3><ul>{''.join(items)}</ul>" if items else ""
+
+
+def _demos(demos: list[Plain]) -> str:
+    """What is typed in the room, how long it keeps the room waiting, and what to show if it fails."""
+    items = []
+    for demo in demos:
+        said = [f"You wait about {demo['wait']}."] if demo["wait"] else []
+        said.append(f"If it fails: the recorded result, <em>{html.escape(demo['fallback']['label'])}</em>.")
+        items.append(
+            f"<li><b>{html.escape(demo['name'])}</b> {demo['title']['html']}: "
+            f"<code>{html.escape(demo['command'])}</code> {' '.join(said)}</li>"
+        )
+    return f"<h3>What you type</h3><ul>{''.join(items)}</ul>" if items else ""
+
+
+def _stages(steps: list[Plain]) -> str:
+    """The stages of the lab by their steps: what the grader says when one is done, and how those behind catch up."""
+    staged = [(step["number"], step["stage"]) for step in steps if step["stage"]]
+    if not staged:
+        return ""
+    items = [
+        f"<li value={number}>{stage['title']['html']}: <em>{html.escape(stage['prints'])}</em></li>" for number, stage in staged
+    ]
+    rescue = re.sub(r"\d+$", "K", staged[0][1]["rescues"][0])
+    return (
+        f"<h3>What the grader says after a stage</h3><ol>{''.join(items)}</ol>"
+        f"<p>Fell behind: <code>{html.escape(rescue)}</code> is the file after stage K.</p>"
+    )
 
 
 def _before(session: Plain) -> str:

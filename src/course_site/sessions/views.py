@@ -138,11 +138,16 @@ class _Plain:
             "number": number,
             "title": self.words(stage.title),
             "type": {door: self.words(text) for door, text in stage.type.items()},
+            "prints": self.grader_says(self.lab, number),
             "rescues": [
                 f"nox -s lab -- {self.lab.name}{option(self.lab, door)} --stage {number}"
                 for door in self.lab.doors
             ],
         }
+
+    def grader_says(self, lab: Lab, number: int) -> str:
+        """What the grader prints first after a stage, through the door that the lab offers first: up to its details."""
+        return lab.prints(next(iter(lab.doors)), number).splitlines()[0].partition(";")[0]
 
     def board(self) -> dict[str, Any]:
         svg = ""
