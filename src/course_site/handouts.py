@@ -113,8 +113,10 @@ def documents(root: Path, wanted: Sequence[str], *, letter: bool = False) -> dic
     from course_site.sessions.handout_pages import document, printed_pages
     from course_site.sessions.views import as_plain, value_of, words_of
     from course_site.site.course import load_course
+    from course_site.site.render.page import render_course
 
     course = load_course(root, draft=True)
+    render_course(course)  # what a page defines is known only then
     made = {}
     for name in wanted:
         session = course.maps.sessions.get(name)

@@ -264,6 +264,10 @@ class _Maker:
         letters = size * min(0.52, 1.5 / max(longest, 1))
         return f'<table style="--size:{size}mm;font-size:{letters:.2f}mm">{across}<tbody>{"".join(rows)}</tbody></table>'
 
+    def _cut(self, part: Part, solved: bool) -> str:
+        """A line across the page, to cut along."""
+        return '<hr>'
+
     def _cards(self, part: Part, solved: bool) -> str:
         """Cards to cut, shuffled; solved, in the rows in which they belong."""
         data = part.data

@@ -31,6 +31,7 @@ PARTS: dict[str, frozenset[str]] = {
     "table": frozenset({"columns", "rows", "each", "row", "widths", "height"}),
     "questions": frozenset({"questions"}),
     "squares": frozenset({"cells", "size", "across", "down"}),
+    "cut": frozenset(),
     "cards": frozenset({"cards", "across", "height", "laid"}),
     "drawing": frozenset({"height", "answer", "given", "squared"}),
     "axes": frozenset({"x", "y", "height", "lines", "points", "x_title", "y_title", "plain_x"}),

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 WIDTH = 186.0  # of a page between its margins
-_LEFT, _RIGHT, _TOP, _BOTTOM = 17.0, 4.0, 3.0, 12.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 17.0, 7.0, 3.0, 12.0
 
 
 @dataclass(frozen=True)
