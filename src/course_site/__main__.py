@@ -8,7 +8,12 @@ from course_site import docs, handouts
 from course_site.records import wheelhouse
 from course_site.sessions import cohort
 
-COMMANDS = {"docs": docs.main, "wheelhouse": wheelhouse.main, "calendar": cohort.main, "handouts": handouts.main}
+COMMANDS = {
+    "docs": docs.main,
+    "wheelhouse": wheelhouse.main,
+    "calendar": cohort.main,
+    "handouts": handouts.main,
+}
 
 
 def main() -> int:

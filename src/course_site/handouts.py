@@ -16,14 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_site.sessions.handouts import FOLDER, HandoutError, read_handouts
+from course_site.sessions.handouts import FOLDER, PRINTED, HandoutError, read_handouts
 
 if TYPE_CHECKING:
     from course_site.sessions.handout_pages import Printed
     from course_site.site.course import Course
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-TO = "handouts"  # where the site looks for them
 RUN = "handbook/run"
 FONTS = "assets/vendor/fonts"
 
@@ -61,7 +60,13 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="nox -s handouts --", description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("session", nargs="*", help="opening, l1 … l8, w1 … w6; all of them if none is named")
-    add("--to", type=Path, default=Path(TO), metavar="FOLDER", help=f"where the PDFs go; {TO}/ if left out")
+    add(
+        "--to",
+        type=Path,
+        default=Path(PRINTED),
+        metavar="FOLDER",
+        help=f"where the PDFs go; {PRINTED}/ if left out, where the site takes them from",
+    )
     add("--letter", action="store_true", help="US Letter in place of A4")
     return parser.parse_args(arguments)
 
@@ -103,7 +108,9 @@ def _run(root: Path, options: argparse.Namespace) -> int:
     return 0
 
 
-def documents(root: Path, wanted: Sequence[str], *, letter: bool = False) -> dict[str, tuple[str, list[Printed]]]:
+def documents(
+    root: Path, wanted: Sequence[str], *, letter: bool = False
+) -> dict[str, tuple[str, list[Printed]]]:
     """For each session the document to print and the pages it is made of.
 
     Raises:
@@ -121,7 +128,9 @@ def documents(root: Path, wanted: Sequence[str], *, letter: bool = False) -> dic
     for name in wanted:
         session = course.maps.sessions.get(name)
         if session is None:
-            raise CannotStart(f"handbook/sessions/{name}.toml cannot be read: run `nox -s docs`, which says why")
+            raise CannotStart(
+                f"handbook/sessions/{name}.toml cannot be read: run `nox -s docs`, which says why"
+            )
         plain = as_plain(course, session)
         pages = printed_pages(
             plain,
@@ -186,8 +195,12 @@ def _write(path: Path, data: bytes) -> None:
     """A file is complete or not there."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
         file.write(data)
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
+    try:
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+    except OSError:
+        os.unlink(file.name)
+        raise
 
 
 def _told(path: Path, printed: list[Printed]) -> str:

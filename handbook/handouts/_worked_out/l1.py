@@ -8,4 +8,6 @@ def receipt(who, shop):
     """The lines of one receipt and their sum."""
     lines = [(count, ASKS[item][shop]) for item, count in enumerate(WANTS[who])]
     total = sum(count * price for count, price in lines)
-    return " + ".join(f"{count} × {price}" for count, price in lines) + f" = {total}"
+    return (
+        " + ".join(f"{count} × {price}" for count, price in lines) + f" = {total}"
+    )

@@ -17,7 +17,11 @@ def seats():
     for table in range(TABLES):
         row = [table * SEATS + seat for seat in range(SEATS)]
         tables += [str(i) if i < NUMBERS else f"#({i})" for i in row] + ["!"]
-    heads = [h for table in range(TABLES) for h in (f"!{table}·0", "!·1", "!·2", "!·3", "!")]
+    heads = [
+        h
+        for table in range(TABLES)
+        for h in (f"!{table}·0", "!·1", "!·2", "!·3", "!")
+    ]
     return [heads[:-1], tables[:-1]]
 
 

@@ -34,7 +34,11 @@ def hunt():
         walk.append(place)
         place = SLIPS[place]
     assert place == 0
-    return [["!box", *(f"!{i}" for i in range(8))], ["!slip", *(f"!{s}" for s in SLIPS)], ["!walk", *map(str, walk)]]
+    return [
+        ["!box", *(f"!{i}" for i in range(8))],
+        ["!slip", *(f"!{s}" for s in SLIPS)],
+        ["!walk", *map(str, walk)],
+    ]
 
 
 def tile():

@@ -18,7 +18,9 @@ def windows(step):
     rows = [[f"!{window}" for window in range(WINDOWS)]]
     standing = _standing(step)
     for place in range(max(map(len, standing))):
-        rows.append([str(lanes[place]) if place < len(lanes) else "" for lanes in standing])
+        rows.append(
+            [str(lanes[place]) if place < len(lanes) else "" for lanes in standing]
+        )
     while len(rows) < 3:
         rows.append(["!"] * WINDOWS)
     return rows
@@ -44,9 +46,14 @@ def one_tray():
 
 def two_trays():
     """The next tile is fetched while this one is cooked."""
-    return [["!"] + list("CCCCCC") + ["!"] * 8, list("F") + list("F") + ["!"] + list("F") + ["!"] * 11]
+    return [
+        ["!"] + list("CCCCCC") + ["!"] * 8,
+        list("F") + list("F") + ["!"] + list("F") + ["!"] * 11,
+    ]
 
 
 def length(grid):
     """Squares until the last one that is filled."""
-    return max(1 + i for row in grid for i, cell in enumerate(row) if cell.strip("!#"))
+    return max(
+        1 + i for row in grid for i, cell in enumerate(row) if cell.strip("!#")
+    )

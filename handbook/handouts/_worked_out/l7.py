@@ -6,12 +6,24 @@ KERNELS = ("wmma", "mma_sync", "wgmma", "triton")
 NAMES = ("WMMA", "mma.sync", "wgmma", "Triton")
 # The profiler's name, the kitchen's, and a cure; in the order of `waits`.
 REASONS = (
-    ("long scoreboard", "the hall", "fetch ahead, more bytes under way, a tile used more often"),
+    (
+        "long scoreboard",
+        "the hall",
+        "fetch ahead, more bytes under way, a tile used more often",
+    ),
     ("short scoreboard", "the tray", "fewer words off the tray, no queues"),
     ("MIO throttle", "the tray's queue", "wider loads, fewer of them"),
     ("barrier", "each other", "more trays, fewer barriers, roles"),
-    ("math pipe throttle", "the mill", "none: the mill is busy; a wider instruction"),
-    ("an order under way", "its own product", "none by itself: read how busy the mills are"),
+    (
+        "math pipe throttle",
+        "the mill",
+        "none: the mill is busy; a wider instruction",
+    ),
+    (
+        "an order under way",
+        "its own product",
+        "none by itself: read how busy the mills are",
+    ),
 )
 
 

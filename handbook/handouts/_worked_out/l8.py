@@ -26,7 +26,9 @@ def shares(*scores):
 
 def answer(*scores):
     """The mixture of the values."""
-    return sum(exp(score) * value for score, value in zip(scores, VALUES, strict=True)) / total(*scores)
+    return sum(
+        exp(score) * value for score, value in zip(scores, VALUES, strict=True)
+    ) / total(*scores)
 
 
 def scores(n):

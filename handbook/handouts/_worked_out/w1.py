@@ -42,7 +42,13 @@ def drawn():
     """Q, K, V and O of 6 × 2 cells, S of 6 × 6, on a strip of squared paper."""
     width, height = 36, 8
     grid = [[""] * width for _ in range(height)]
-    for name, first, wide in (("Q", 1, 2), ("K", 5, 2), ("V", 9, 2), ("O", 13, 2), ("S", 18, 6)):
+    for name, first, wide in (
+        ("Q", 1, 2),
+        ("K", 5, 2),
+        ("V", 9, 2),
+        ("O", 13, 2),
+        ("S", 18, 6),
+    ):
         for row in range(1, 7):
             for column in range(first, first + wide):
                 grid[row][column] = "#"
@@ -54,8 +60,8 @@ def drawn():
 def beats():
     """One group alone; two groups, each with a beat of rest after its E."""
     alone = list("MMEMMEMMEMME")
-    first = (list("MME") + ["!"]) * 3
-    second = ["!"] * 2 + (list("MME") + ["!"]) * 2 + list("MM")
+    first = [*"MME", "!"] * 3
+    second = ["!"] * 2 + [*"MME", "!"] * 2 + list("MM")
     return [alone, ["!"] * 12, first, second]
 
 

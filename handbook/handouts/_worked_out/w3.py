@@ -43,7 +43,10 @@ def place(m, n, down, across):
 def grid(down, across):
     """All places of (4, 8); solved, (2, 3) is shaded."""
     return [
-        [f"{'#' if (m, n) == (2, 3) else ''}{place(m, n, down, across)}" for n in range(8)]
+        [
+            f"{'#' if (m, n) == (2, 3) else ''}{place(m, n, down, across)}"
+            for n in range(8)
+        ]
         for m in range(4)
     ]
 

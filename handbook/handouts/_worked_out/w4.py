@@ -103,6 +103,11 @@ def paged_share():
     return paged_empty() / (pages_taken() * PAGE)
 
 
+def in_words(share):
+    """A share in hundredths."""
+    return f"{100 * share:.3g} %"
+
+
 def block_table(request):
     """The pages of a request, the requests before it served first."""
     first = sum(map(pages_of, LENGTHS[:request]))
@@ -114,8 +119,18 @@ def block_table(request):
 WEIGHTS, USERS = 69_501_714_432, 32
 TRAFFIC = {
     "chat": ("a chat", 300, 500, "users in a step; a longer prompt"),
-    "report": ("a question on a long report", 30_000, 300, "far longer answers, or fewer users in a step"),
-    "agent": ("an agent with the same long preface", 8_200, 400, "is the preface still in the cache?"),
+    "report": (
+        "a question on a long report",
+        30_000,
+        300,
+        "far longer answers, or fewer users in a step",
+    ),
+    "agent": (
+        "an agent with the same long preface",
+        8_200,
+        400,
+        "is the preface still in the cache?",
+    ),
 }
 KINDS = tuple(TRAFFIC)
 
@@ -179,7 +194,11 @@ def all_trips():
 
 def fused_trips():
     """Loads and stores of whole tensors that are left."""
-    return sum(in_file(step).count(word) for step in OPERATORS for word in ("load", "store"))
+    return sum(
+        in_file(step).count(word)
+        for step in OPERATORS
+        for word in ("load", "store")
+    )
 
 
 # --- coach and bus ---
@@ -210,7 +229,9 @@ def bus_grid():
 def bus_grid_with_m():
     """The bus, and below it how many ride in every step."""
     grid = bus_grid()
-    riding = [sum(cell.isdigit() for cell in column) for column in zip(*grid, strict=True)]
+    riding = [
+        sum(cell.isdigit() for cell in column) for column in zip(*grid, strict=True)
+    ]
     return [*grid, ["!"] * STEPS_DRAWN, [str(m) if m else "" for m in riding]]
 
 

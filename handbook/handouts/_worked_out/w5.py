@@ -14,7 +14,9 @@ WAIT, WORK, TILES, DRAWN = 6, 3, 4, 37
 
 def _value(code):
     exponent, fraction = code >> 1, code & 1
-    return fraction / 2 if exponent == 0 else (1 + fraction / 2) * 2 ** (exponent - 1)
+    return (
+        fraction / 2 if exponent == 0 else (1 + fraction / 2) * 2 ** (exponent - 1)
+    )
 
 
 E2M1 = tuple(_value(code) for code in range(8))
@@ -47,6 +49,11 @@ def misses(scaled):
     return sum(abs(x - (back(x) if scaled else nearest(x))) for x in SIXTEEN)
 
 
+def peak(bits):
+    """TFLOP/s, dense."""
+    return PEAKS[bits]
+
+
 def b200_ridge(bits):
     """Operations a byte."""
     return PEAKS[bits] / TB_PER_S
@@ -76,4 +83,9 @@ def chains(count):
 
 def length(rows):
     """Ticks until the last work is done."""
-    return max(1 + tick for row in rows for tick, cell in enumerate(row) if cell not in ("", "#"))
+    return max(
+        1 + tick
+        for row in rows
+        for tick, cell in enumerate(row)
+        if cell not in ("", "#")
+    )

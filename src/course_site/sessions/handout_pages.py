@@ -1,7 +1,7 @@
 """Everything that is printed for one session, as one HTML document: a page of it is a page of paper.
 
-In this order: the session sheet, what students get, the board, score sheets and certificate, and then the solved twin of
-every page that has something to solve. A twin is made from the same data as its page, with the blanks filled in.
+In this order: the session sheet, what students get, the board, score sheets and certificate, and then the solved twin
+of every page that has something to solve. A twin is made from the same data as its page, with the blanks filled in.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from course_site.sessions import paper
-from course_site.sessions.handouts import HandoutError, Handouts, Part, Piece, Sheet, Value, pieces, table_rows
+from course_site.sessions.handouts import (
+    HandoutError,
+    Handouts,
+    Part,
+    Piece,
+    Sheet,
+    Value,
+    pieces,
+    table_rows,
+)
 from course_site.sessions.print_sheet import FRAME, sheet
 from course_site.sessions.run_view import FOLDER
 
@@ -48,7 +57,12 @@ def document(session: Plain, printed: list[Printed], *, letter: bool = False) ->
 
 
 def printed_pages(
-    session: Plain, handouts: Handouts | None, value: Value, words: Words, root: Path, output: Callable[[str, str], str]
+    session: Plain,
+    handouts: Handouts | None,
+    value: Value,
+    words: Words,
+    root: Path,
+    output: Callable[[str, str], str],
 ) -> list[Printed]:
     """Every page of a session, in the order in which they are printed.
 
@@ -66,12 +80,13 @@ def printed_pages(
     sides = sides.partition("<main>")[2].partition("</main>")[0]
     first = Printed("the session sheet", "for you, both sides of one sheet", sides, pages=2)
     made = _Maker(session, handouts, value, words, root, output)
-    blank = [page for kind in ("sheet", "mentor") for page in made.sheets(kind, solved=False)]
-    blank += [made.tickets(solved=False), *made.board()]
-    blank += [page for kind in ("score", "certificate") for page in made.sheets(kind, solved=False)]
-    solved = [page for kind in ("sheet", "mentor") for page in made.sheets(kind, solved=True)]
-    solved.append(made.tickets(solved=True))
-    return [page for page in (first, *blank, *solved) if page is not None]
+    pages: list[Printed | None] = [first]
+    pages += [page for kind in ("sheet", "mentor") for page in made.sheets(kind, solved=False)]
+    pages += [made.tickets(solved=False), *made.board()]
+    pages += [page for kind in ("score", "certificate") for page in made.sheets(kind, solved=False)]
+    pages += [page for kind in ("sheet", "mentor") for page in made.sheets(kind, solved=True)]
+    pages.append(made.tickets(solved=True))
+    return [page for page in pages if page is not None]
 
 
 class _Maker:
@@ -105,16 +120,22 @@ class _Maker:
 
     def page(self, title: str, entry: Sheet, body: str, solved: bool) -> Printed:
         own = entry.kind == "sheet" and not solved
-        name = '<span class="name">Name</span>' if own and not entry.turned else ""
+        name = '<span class="name">Name</span>' if own and not (entry.turned or entry.unsigned) else ""
         body += f'<div class="sums">{paper.squares()}</div>' if own and not entry.full else ""
         return self.framed(title, entry.whom, name, body, solved, entry.kind)
 
-    def framed(self, title: str, whom: str, name: str, body: str, solved: bool, kind: str = "sheet") -> Printed:
+    def framed(
+        self, title: str, whom: str, name: str, body: str, solved: bool, kind: str = "sheet"
+    ) -> Printed:
         mark = '<b class="mark">solved</b>' if solved else name
         whom = self.words(whom)["text"]
-        heading = "" if kind == "certificate" else (
-            f"<header><h2>{html.escape(self.stop)}{html.escape(title)}</h2>{mark}"
-            f'<small>{html.escape(whom)}</small></header>'
+        heading = (
+            ""
+            if kind == "certificate"
+            else (
+                f"<header><h2>{html.escape(self.stop)}{html.escape(title)}</h2>{mark}"
+                f"<small>{html.escape(whom)}</small></header>"
+            )
         )
         css = f"handout {kind}{' solved' if solved else ''}"
         text = f'<section class="{css}" aria-label="{html.escape(title)}">{heading}{body}</section>\n'
@@ -143,7 +164,9 @@ class _Maker:
         asked = "".join(f"<li>{pair['ask']['html']}{answer(pair)}</li>" for pair in pairs)
         name = "" if solved else '<span class="name">Name</span>'
         ticket = f'<div class="ticket"><p><b>{self.stop}exit ticket</b>{name}</p><ol>{asked}</ol></div>'
-        return self.framed("exit ticket", "one slip for every student", "", ticket * (1 if solved else 2), solved)
+        return self.framed(
+            "exit ticket", "one slip for every student", "", ticket * (1 if solved else 2), solved
+        )
 
     # --- parts ------------------------------------------------------------------------------------
 
@@ -209,16 +232,20 @@ class _Maker:
         for cells, more in table_rows(part, self.handouts, self.value):
             if len(cells) != len(data["columns"]):
                 raise HandoutError(
-                    f"{self.handouts.path}: {part.where}: a row of {len(cells)} cells under {len(data['columns'])} columns"
+                    f"{self.handouts.path}: {part.where}: a row of {len(cells)} cells, "
+                    f"and there are {len(data['columns'])} columns"
                 )
             inside = "".join(self.cell(cell, part, solved, more) for cell in cells)
             rows.append(f"<tr{height}>{inside}</tr>")
         widths = "".join(f'<col style="width:{w}mm">' if w else "<col>" for w in data.get("widths", ()))
-        return f"<table><colgroup>{widths}</colgroup><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        head = f"<colgroup>{widths}</colgroup><thead><tr>{heads}</tr></thead>"
+        return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
 
     def cell(self, text: str, part: Part, solved: bool, more: Mapping[str, Any]) -> str:
         assert self.handouts is not None
-        inside = [piece for piece in pieces(text, self.handouts, part.where, self.value, more) if piece.text.strip()]
+        inside = [
+            piece for piece in pieces(text, self.handouts, part.where, self.value, more) if piece.text.strip()
+        ]
         if not solved and len(inside) == 1 and inside[0].is_blank:
             self.blanks += 1
             return '<td class="blank"></td>'
@@ -234,7 +261,7 @@ class _Maker:
             else:
                 answer = '<p class="rule"></p>' * question.get("lines", 2)
             items.append(f"<li>{asked}{answer}</li>")
-        return f"<ol>{''.join(items)}</ol>"
+        return f'<ol start="{part.data.get("first", 1)}">{"".join(items)}</ol>'
 
     def _squares(self, part: Part, solved: bool) -> str:
         """Squared paper. A cell: "!" before what is printed on the blank one too, "#" before what is shaded."""
@@ -255,18 +282,21 @@ class _Maker:
                     self.blanks += 1
                 shown = given or solved
                 css = " ".join(
-                    name for name, on in (("dark", "#" in mark and shown), ("solved", solved and not given)) if on
+                    name
+                    for name, on in (("dark", "#" in mark and shown), ("solved", solved and not given))
+                    if on
                 )
                 line.append(f'<td class="{css}">{text if shown else ""}</td>')
             rows.append(f"<tr>{''.join(line)}</tr>")
         across = f"<caption>{self.inline(data['across'])}</caption>" if "across" in data else ""
         longest = max((len(str(cell).lstrip("!#")) for row in cells for cell in row), default=1)
         letters = size * min(0.52, 1.5 / max(longest, 1))
-        return f'<table style="--size:{size}mm;font-size:{letters:.2f}mm">{across}<tbody>{"".join(rows)}</tbody></table>'
+        style = f"--size:{size}mm;font-size:{letters:.2f}mm"
+        return f'<table style="{style}">{across}<tbody>{"".join(rows)}</tbody></table>'
 
     def _cut(self, part: Part, solved: bool) -> str:
         """A line across the page, to cut along."""
-        return '<hr>'
+        return "<hr>"
 
     def _cards(self, part: Part, solved: bool) -> str:
         """Cards to cut, shuffled; solved, in the rows in which they belong."""
@@ -285,7 +315,8 @@ class _Maker:
                 for row in data["cards"]
             )
             return f'<div class="solved">{rows}</div>'
-        return f'<div class="cut" style="{style}">{"".join(f"<span>{self.inline(card)}</span>" for card in cards)}</div>'
+        inside = "".join(f"<span>{self.inline(card)}</span>" for card in cards)
+        return f'<div class="cut" style="{style}">{inside}</div>'
 
     def _drawing(self, part: Part, solved: bool) -> str:
         """A frame to draw or to work in; solved, words for what stands there."""
@@ -299,28 +330,35 @@ class _Maker:
 
     def _axes(self, part: Part, solved: bool) -> str:
         data = part.data
-        x = paper.Axis(*map(float, data["x"]), title=data["x_title"], is_log=not data.get("plain_x", False))
-        y = paper.Axis(*map(float, data["y"]), title=data["y_title"])
+        (left, right), (low, high) = data["x"], data["y"]
+        x = paper.Axis(left, right, data["x_title"], not data.get("plain_x", False))
+        y = paper.Axis(low, high, data["y_title"])
         lines = [
             paper.Line(
                 (self.number(e["x"][0], part), self.number(e["x"][1], part)),
                 (self.number(e["y"][0], part), self.number(e["y"][1], part)),
-                e.get("label", ""), e.get("dashed", False), e.get("given", False),
-            )  # fmt: skip
+                e.get("label", ""),
+                e.get("dashed", False),
+                e.get("given", False),
+            )
             for e in data.get("lines", ())
         ]
         points = [
-            paper.Point(self.number(e["x"], part), self.number(e["y"], part), e["label"], e.get("given", False))
+            paper.Point(
+                self.number(e["x"], part), self.number(e["y"], part), e["label"], e.get("given", False)
+            )
             for e in data.get("points", ())
         ]
-        self.blanks += sum(not thing.given for thing in (*lines, *points))
+        self.blanks += sum(not line.given for line in lines) + sum(not point.given for point in points)
         return paper.axes(x, y, data["height"], lines, points, solved, data.get("width", paper.WIDTH))
 
     def number(self, thing: float | str, part: Part) -> float:
         """A coordinate, or what an expression makes of it."""
         assert self.handouts is not None
         return float(
-            self.handouts.work_out(thing.removeprefix("="), part.where, self.value) if isinstance(thing, str) else thing
+            self.handouts.work_out(thing.removeprefix("="), part.where, self.value)
+            if isinstance(thing, str)
+            else thing
         )
 
     def _ruler(self, part: Part, solved: bool) -> str:
@@ -340,7 +378,11 @@ class _Maker:
             if piece.is_blank:
                 self.blanks += 1
                 wide = max(12, len(piece.text)) + 2
-                text = f'<span class="solved">{text}</span>' if solved else f'<span class="gap" style="width:{wide}ch"></span>'
+                text = (
+                    f'<span class="solved">{text}</span>'
+                    if solved
+                    else f'<span class="gap" style="width:{wide}ch"></span>'
+                )
             out.append(text)
         return f'<pre style="font-size:{part.data.get("size", 10)}pt">{"".join(out)}</pre>'
 
@@ -360,7 +402,9 @@ class _Maker:
         size = data.get("size", 9)
         for first in range(0, len(lines), per_page):
             shown = "\n".join(
-                f'<span class="number">{number:>4}</span> {html.escape(line)}' if number else html.escape(line)
+                f'<span class="number">{number:>4}</span> {html.escape(line)}'
+                if number
+                else html.escape(line)
                 for number, line in lines[first : first + per_page]
             )
             yield f'{title}<pre class="listing" style="font-size:{size}pt">{shown}</pre>'
@@ -376,7 +420,9 @@ class _Maker:
             return lines
         nodes = {n.name: n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef)}
         if missing := [name for name in names if name not in nodes]:
-            raise HandoutError(f"{self.handouts.path}: {part.where}: {file} has no function {', '.join(missing)}")
+            raise HandoutError(
+                f"{self.handouts.path}: {part.where}: {file} has no function {', '.join(missing)}"
+            )
         kept = []
         for name in names:
             node = nodes[name]

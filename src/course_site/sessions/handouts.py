@@ -1,9 +1,9 @@
 """What students get on paper in a session: read from handbook/handouts/*.toml, with the answer of every blank.
 
-A blank stands in double brackets with its answer in it: `[[18]]`, or `[[= 2 * M :,.0f]]` where it is worked out. The sheet
-to fill in and the solved one are made from the same text, so no answer can be missing. `[= …]` in single brackets is
-worked out and printed. What an expression may call stands in `_worked_out/<session>.py` beside the file; `value("l1.ridge")`
-is a number of a record. How a sheet looks is in `handout_pages`.
+A blank stands in double brackets with its answer in it: `[[18]]`, or `[[= 2 * M :,.0f]]` where it is worked out. The
+sheet to fill in and the solved one are made from the same text, so no answer can be missing. `[= …]` in single
+brackets is worked out and printed. What an expression may call stands in `_worked_out/<session>.py` beside the file;
+`value("l1.ridge")` is a number of a record. How a sheet looks is in `handout_pages`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from simpleeval import EvalWithCompoundTypes
 
 FOLDER = "handbook/handouts"
 WORKED_OUT = "_worked_out"
+PRINTED = "handouts"  # the PDFs, in the repository and in the site
 Value = Callable[[str], Any]
 
-SHEET_KEYS = frozenset({"title", "for", "kind", "covers", "part", "turned", "full"})
+SHEET_KEYS = frozenset({"title", "for", "kind", "covers", "part", "turned", "full", "unsigned"})
 SHEET_KINDS = ("sheet", "score", "certificate", "mentor")
 ANY_PART = frozenset({"kind", "title", "beside", "width"})
 # The parts of a sheet, each with its keys.
 PARTS: dict[str, frozenset[str]] = {
     "text": frozenset({"text"}),
     "table": frozenset({"columns", "rows", "each", "row", "widths", "height"}),
-    "questions": frozenset({"questions"}),
+    "questions": frozenset({"questions", "first"}),
     "squares": frozenset({"cells", "size", "across", "down"}),
     "cut": frozenset(),
     "cards": frozenset({"cards", "across", "height", "laid"}),
@@ -39,8 +40,19 @@ PARTS: dict[str, frozenset[str]] = {
     "code": frozenset({"text", "size"}),
     "listing": frozenset({"file", "names", "record", "size", "lines"}),
 }
-_CALCULATES = {"round": round, "min": min, "max": max, "sum": sum, "len": len, "abs": abs, "str": str, "range": range}
-_WORKED = re.compile(r"(?<!\[)\[=(?P<given>[^\]]+)\](?!\])|\[\[(?P<blank>=?)(?P<answer>.*?)\]\](?!\])", re.DOTALL)
+_CALCULATES = {
+    "round": round,
+    "min": min,
+    "max": max,
+    "sum": sum,
+    "len": len,
+    "abs": abs,
+    "str": str,
+    "range": range,
+}
+_WORKED = re.compile(
+    r"(?<!\[)\[=(?P<given>[^\]]+)\](?!\])|\[\[(?P<blank>=?)(?P<answer>.*?)\]\](?!\])", re.DOTALL
+)
 _FORMAT = re.compile(r"^(?P<expression>.*?)\s*:(?P<format>[,.\d]*[fdg%e]|[,.\d]+)?\s*$", re.DOTALL)
 
 
@@ -68,6 +80,7 @@ class Sheet:
         covers: the words of the map's `prepare` that ask for it.
         turned: it is the back of the sheet before it.
         full: no squares for sums where it ends above the foot of the page.
+        unsigned: no line for a name.
     """
 
     title: str
@@ -76,6 +89,7 @@ class Sheet:
     covers: tuple[str, ...]
     turned: bool
     full: bool
+    unsigned: bool
     parts: tuple[Part, ...]
 
 
@@ -87,7 +101,9 @@ class Handouts:
     sheets: tuple[Sheet, ...]
     names: Mapping[str, Any]
 
-    def work_out(self, expression: str, where: str, value: Value, more: Mapping[str, Any] | None = None) -> Any:
+    def work_out(
+        self, expression: str, where: str, value: Value, more: Mapping[str, Any] | None = None
+    ) -> Any:
         """The value of an expression of the file.
 
         Args:
@@ -103,7 +119,9 @@ class Handouts:
         try:
             return evaluator.eval(expression.strip())
         except Exception as error:  # a data file's mistake, whatever it is
-            raise HandoutError(f"{self.path}: {where}: cannot work out {expression.strip()!r}: {error}") from None
+            raise HandoutError(
+                f"{self.path}: {where}: cannot work out {expression.strip()!r}: {error}"
+            ) from None
 
 
 def read_handouts(root: Path, session_id: str) -> Handouts | None:
@@ -131,7 +149,8 @@ def _worked_out(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     spec = importlib.util.spec_from_file_location(f"handouts_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return {name: thing for name, thing in vars(module).items() if not name.startswith("_")}
@@ -155,7 +174,8 @@ def _sheet(table: Any, where: str, path: str) -> Sheet:
     if not parts:
         raise wrong("has no parts: write [[sheet.part]]")
     covers = tuple(table.get("covers", ()))
-    return Sheet(table["title"], table["for"], kind, covers, bool(table.get("turned")), bool(table.get("full")), parts)
+    turned, full, unsigned = (bool(table.get(key)) for key in ("turned", "full", "unsigned"))
+    return Sheet(table["title"], table["for"], kind, covers, turned, full, unsigned, parts)
 
 
 def _part(table: Any, where: str, path: str) -> Part:
@@ -180,6 +200,11 @@ def pieces(
     text: str, handouts: Handouts, where: str, value: Value, more: Mapping[str, Any] | None = None
 ) -> Iterator[Piece]:
     """A text cut at its blanks, everything in it worked out."""
+    rest = _WORKED.sub("", text)
+    if "[=" in rest or "[[" in rest or "]]" in rest:
+        raise HandoutError(
+            f"{handouts.path}: {where}: a bracket is not closed as it was opened: {text.strip()!r}"
+        )
     place = 0
     for match in _WORKED.finditer(text):
         if match.start() > place:

@@ -1,4 +1,4 @@
-"""Paper to draw on, as SVG in millimetres: axes with powers of ten, a ruler. Solved, what belongs on it is drawn too."""
+"""Paper to draw on, as SVG in millimetres: axes, squares, a ruler. Solved, what belongs on it is drawn too."""
 
 from __future__ import annotations
 
@@ -57,7 +57,13 @@ class Point:
 
 
 def axes(
-    x: Axis, y: Axis, height: float, lines: Iterable[Line], points: Iterable[Point], solved: bool, width: float = WIDTH
+    x: Axis,
+    y: Axis,
+    height: float,
+    lines: Iterable[Line],
+    points: Iterable[Point],
+    solved: bool,
+    width: float = WIDTH,
 ) -> str:
     """Squared paper between two axes; solved, with its lines and crosses."""
     inside, rise = width - _LEFT - _RIGHT, height - _TOP - _BOTTOM
@@ -94,7 +100,13 @@ def axes(
             drawn += [_line(cx - 1.6, cy + d, cx + 1.6, cy - d, 0.6, css) for d in (1.6, -1.6)]
             near_the_edge = cx > _LEFT + 0.72 * inside
             drawn.append(
-                _text(cx + (-2.2 if near_the_edge else 2.2), cy + 4.4, point.label, "end" if near_the_edge else "start", css=css)
+                _text(
+                    cx + (-2.2 if near_the_edge else 2.2),
+                    cy + 4.4,
+                    point.label,
+                    "end" if near_the_edge else "start",
+                    css=css,
+                )
             )
     return _svg(width, height, "Paper with axes", drawn)
 
@@ -106,7 +118,9 @@ def squares(width: float = WIDTH, height: float = 253, size: float = 5) -> str:
     return _svg(width, height, "Squared paper", lines).replace('class="paper"', 'class="paper ground"')
 
 
-def ruler(low: float, high: float, marks: Iterable[float], answers: Iterable[tuple[float, str]], solved: bool) -> str:
+def ruler(
+    low: float, high: float, marks: Iterable[float], answers: Iterable[tuple[float, str]], solved: bool
+) -> str:
     """A line of numbers with marks at its whole numbers; solved, the answers stand on it."""
     inside, y, height = WIDTH - 16, 9.0, 19.0
 
@@ -115,7 +129,10 @@ def ruler(low: float, high: float, marks: Iterable[float], answers: Iterable[tup
 
     drawn = [_line(px(low), y, px(high), y, 0.5)]
     for number in marks:
-        drawn += [_line(px(number), y - 2, px(number), y + 2, 0.3), _text(px(number), y + 7, f"{number:g}", "middle")]
+        drawn += [
+            _line(px(number), y - 2, px(number), y + 2, 0.3),
+            _text(px(number), y + 7, f"{number:g}", "middle"),
+        ]
     for number, label in answers if solved else ():
         drawn += [_line(px(number), y - 3.4, px(number), y + 3.4, 0.9, "answer")]
         drawn.append(_text(px(number), y - 4.6, label, "middle", css="answer"))
@@ -133,11 +150,15 @@ def _svg(width: float, height: float, name: str, drawn: list[str]) -> str:
     )
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, width: float, css: str = "", dashed: bool = False) -> str:
+def _line(
+    x1: float, y1: float, x2: float, y2: float, width: float, css: str = "", dashed: bool = False
+) -> str:
     dash = ' stroke-dasharray="2 1.4"' if dashed else ""
     return f'<path d="M{x1:.2f} {y1:.2f} L{x2:.2f} {y2:.2f}" class="{css}" stroke-width="{width}"{dash}/>'
 
 
 def _text(x: float, y: float, text: str, anchor: str, *, turned: bool = False, css: str = "") -> str:
     turn = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if turned else ""
-    return f'<text x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}" class="{css}"{turn}>{html.escape(text)}</text>'
+    return (
+        f'<text x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}" class="{css}"{turn}>{html.escape(text)}</text>'
+    )

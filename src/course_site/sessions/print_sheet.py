@@ -1,7 +1,8 @@
-"""The printed sheet of a session: one sheet of A4, the minutes on the front, on the back the board and all that is typed.
+"""The printed sheet of a session: one sheet of A4, the minutes on the front, the board on the back.
 
-Black on white, no letter under 8 pt, no clock times until somebody types a start. In handbook/run/, sheet.html is its
-frame, sheet.css lays it out, and sheet.js fills in the times.
+The back has what is typed in the room and asked there too. Black on white, no letter under 8 pt, no clock times until
+somebody types a start. In handbook/run/, sheet.html is its frame, sheet.css lays it out, and sheet.js fills in the
+times.
 """
 
 from __future__ import annotations
@@ -123,7 +124,8 @@ def _stages(steps: list[Plain]) -> str:
     if not staged:
         return ""
     items = [
-        f"<li value={number}>{stage['title']['html']}: <em>{html.escape(stage['prints'])}</em></li>" for number, stage in staged
+        f"<li value={number}>{stage['title']['html']}: <em>{html.escape(stage['prints'])}</em></li>"
+        for number, stage in staged
     ]
     rescue = re.sub(r"\d+$", "K", staged[0][1]["rescues"][0])
     return (

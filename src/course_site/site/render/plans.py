@@ -13,6 +13,7 @@ from course_site.pages.headings import headings, section_of_lab
 from course_site.pages.plain_text import without_marks
 from course_site.sessions import checks, cohort, cohort_page
 from course_site.sessions import map as maps
+from course_site.sessions.handouts import PRINTED
 from course_site.sessions.plan_file import PlanError
 from course_site.site.render.files import picture
 from course_site.site.render.writer import Writer, details, div
@@ -52,6 +53,7 @@ def session(writer: Writer, block: Block) -> str:
         measured=frozenset(d.name for d in session.demos if d.name not in report.unmeasured),
         taken=taken,
         lab_section=section_of_lab(lab, pages) if lab else "",
+        printed=(writer.course.root / PRINTED / f"{session.id}.pdf").exists(),
     )
     writer.file = session.path
     body = maps.markdown(session, lab, writer.page.path.parent.as_posix(), tools)
