@@ -75,15 +75,14 @@ def pages(course, name):
 
 
 # Words around what is to be printed.
-AROUND = frozenset(
-    """a an and as below bring cut each every everybody for from has have here in it its large last of on one ones out own
-    page pages pair print printed ruled sheet sheets stand student students take that the then they this three to two
-    will with without written your do head""".split()
-)
+WORDS_AROUND = """a an and as below bring cut each every everybody for from has have here in it its large last of on
+    one ones out own page pages pair print printed ruled sheet sheets stand student students take that the then they this
+    three to two will with without written your do head"""
+AROUND = frozenset(WORDS_AROUND.split())
 # What is brought and is no paper of ours; what a sentence says besides.
 BESIDE = (
     "a red pen and a black one, pocket calculators or phones,", "red pens, and four coins for each group of three",
-    "`src/course_kernels/attention/k04_specialised.py`", "They stand in",
+    "`src/course_kernels/attention/k04_specialised.py`", "They stand in", "written on them", "requests",
     "scissors", "signed and in order", "half sheets", "minute 161", "requests, at minute 152", "3, 9, 4, 6, 2 and 5",
     "column", "the tiles that walk", "(both sides)",
 )  # fmt: skip
@@ -112,9 +111,13 @@ def test_everything_that_a_map_asks_to_print_is_printed(name):
     assert left_over(session, covers) == []
 
 
-@pytest.mark.parametrize(("name", "gone"), [("w4", "receipt"), ("w6", "*ten kernels*"), ("l3", "eight slips in a row")])
+@pytest.mark.parametrize(
+    ("name", "gone"), [("w4", "receipt"), ("w6", "*ten kernels*"), ("l3", "eight slips in a row")]
+)
 def test_a_sheet_that_nobody_made_would_be_missed(name, gone):
-    covers = [phrase for sheet in read_handouts(ROOT, name).sheets for phrase in sheet.covers if phrase != gone]
+    covers = [
+        phrase for sheet in read_handouts(ROOT, name).sheets for phrase in sheet.covers if phrase != gone
+    ]
     assert left_over(SESSIONS[name], covers) != []
 
 
@@ -156,7 +159,14 @@ def test_w4_rows_from_their_definition(course):
         expected = [f"{operations / 1e6:,.0f}", f"{carried / 1e6:,.0f}", f"{operations / carried:,.1f}"]
         assert table[4 * i : 4 * i + 3] == expected
         assert table[4 * i + 3].startswith("left" if operations / carried < ridge else "right")
-    assert found["rows, back"] == ["M", f"{ridge:.0f}", "2 · M", f"{ridge / 2:.0f}", "4 · M", f"{ridge / 4:.0f}"]
+    assert found["rows, back"] == [
+        "M",
+        f"{ridge:.0f}",
+        "2 · M",
+        f"{ridge / 2:.0f}",
+        "4 · M",
+        f"{ridge / 4:.0f}",
+    ]
 
 
 def test_w4_pages_by_dealing_them_out(course):
@@ -179,14 +189,17 @@ def test_w4_pages_by_dealing_them_out(course):
 
 
 def test_w4_says_who_pays_by_its_floors(course):
-    """Seconds of prefill at the roof of arithmetic against one of 32 shares of decode at the roof of bytes."""
+    """Token by token: weights and attention in prefill, shared weights and a cache of one's own in decode."""
     found = answers(course, "w4")["pages"][30:]
-    weights = 69_501_714_432
+    weights, token, peak, bandwidth = 69_501_714_432, 2 * 80 * 8 * 128 * 2, 989e12, 4.8e12
     for i, (given, taken) in enumerate(((300, 500), (30_000, 300), (8_200, 400))):
-        prefill = 2 * weights * given / 989e12
-        decode = taken * 2 * weights / 4.8e12 / 32
-        payer = "prefill" if prefill > decode else "decode"
-        assert found[4 * i : 4 * i + 3] == [f"{given:,}", f"{taken:,}", payer]
+        pairs = sum(range(1, given + 1))  # each looks back to the first, and at itself
+        prefill = (2 * weights * given + 4 * 128 * 64 * 80 * pairs) / peak
+        decode = sum(2 * weights / 32 + token * (given + n) for n in range(1, taken + 1)) / bandwidth
+        assert float(found[4 * i]) == pytest.approx(prefill, abs=0.006)
+        assert float(found[4 * i + 1]) == pytest.approx(decode, abs=0.006)
+        assert found[4 * i + 2] == ("prefill" if prefill > decode else "decode")
+    assert [found[4 * i + 2] for i in range(3)] == ["decode", "prefill", "prefill"]
 
 
 def test_w4_agrees_with_what_its_chapter_worked_out(course):
@@ -239,7 +252,9 @@ def test_blank_and_solved_come_from_one_text(written, course):
     found = read_handouts(written(DEMO), "w4")
     assert [answer for _, answer in blanks(found, lambda name: 0)] == ["4", "pot"]
     session = as_plain(course, SESSIONS["w4"])
-    made = printed_pages(session, found, lambda name: 0, words_of(course, SESSIONS["w4"]), ROOT, lambda a, b: "")
+    made = printed_pages(
+        session, found, lambda name: 0, words_of(course, SESSIONS["w4"]), ROOT, lambda a, b: ""
+    )
     blank, solved = (page.html for page in made if page.title == "sums")
     assert "pot" not in blank
     assert "9 is nine" in blank
@@ -273,7 +288,7 @@ def test_a_fault_of_the_file_is_one_line(written, fault):
     ("broken", "said"),
     [
         ("[[= 2 + pot()]]", "cannot work out '2 + pot()'"),
-        ("[[2 + 2", "a bracket is not closed"),
+        ("2 + 2]]", "a bracket is not closed"),
         ("[= names[0]]", "a bracket is not closed"),
     ],
 )
@@ -284,11 +299,18 @@ def test_an_answer_that_cannot_be_worked_out_is_one_line(written, broken, said):
 
 
 def test_a_row_has_a_cell_for_every_column(written, course):
-    table = DEMO.replace('kind = "text"', 'kind = "table"').replace('  text = "', '  columns = ["a", "b"]\n  rows = [["')
+    table = DEMO.replace('kind = "text"', 'kind = "table"').replace(
+        '  text = "', '  columns = ["a", "b"]\n  rows = [["'
+    )
     found = read_handouts(written(table.rstrip() + "]]\n"), "w4")
     with pytest.raises(HandoutError, match="a row of 1 cells, and there are 2 columns"):
         printed_pages(
-            as_plain(course, SESSIONS["w4"]), found, lambda n: 0, words_of(course, SESSIONS["w4"]), ROOT, lambda a, b: ""
+            as_plain(course, SESSIONS["w4"]),
+            found,
+            lambda n: 0,
+            words_of(course, SESSIONS["w4"]),
+            ROOT,
+            lambda a, b: "",
         )
 
 
@@ -332,7 +354,10 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     done = run("w4", "--to", str(tmp_path / "file" / "out"))
     assert done.returncode == 2
-    assert done.stderr == f"handouts: cannot write into {tmp_path}/file/out: Not a directory; name another with --to\n"
+    assert (
+        done.stderr
+        == f"handouts: cannot write into {tmp_path}/file/out: Not a directory; name another with --to\n"
+    )
 
 
 def test_a_pdf_takes_its_place_when_it_is_whole(tmp_path, monkeypatch):
@@ -359,7 +384,7 @@ def test_it_says_what_to_copy_for_whom(course):
     lines = command._told(Path("out/w4.pdf"), made).splitlines()
     count = sum(page.pages for page in made)
     assert lines[0] == f"out/w4.pdf: {count} pages"
-    assert lines[1].split() == ["1–2", *"the session sheet, for you, both sides of one sheet".split()]
+    assert lines[1] == "    1–2  the session sheet, for you, both sides of one sheet"
     assert any("receipt, for every student" in line for line in lines)
     assert lines[-1].strip() == f"{1 + count - sum(page.solved for page in made)}–{count}  solved: for you"
 
@@ -373,6 +398,11 @@ def test_a_record_without_the_words_is_told(course):
 def test_no_answer_breaks_the_page(written, course):
     found = read_handouts(written(DEMO.replace("[[pot]]", "[[a `<b>` & c]]")), "w4")
     made = printed_pages(
-        as_plain(course, SESSIONS["w4"]), found, lambda n: 0, words_of(course, SESSIONS["w4"]), ROOT, lambda a, b: ""
+        as_plain(course, SESSIONS["w4"]),
+        found,
+        lambda n: 0,
+        words_of(course, SESSIONS["w4"]),
+        ROOT,
+        lambda a, b: "",
     )
     assert html.escape("<b>") in made[-2].html

@@ -48,7 +48,14 @@ def session():
     steps = [
         step(1, 0, 15, say=words("a < b & </script>"), fingers=words("Slip one"), cut=words("the rest")),
         step(2, 15, 10, kind="break", fingers=words("Save the file")),
-        step(3, 25, 15, demo={"name": "a_race"}, check={"ask": words("Why?"), "answer": words("Because.")}, stage=STAGE),
+        step(
+            3,
+            25,
+            15,
+            demo={"name": "a_race"},
+            check={"ask": words("Why?"), "answer": words("Because.")},
+            stage=STAGE,
+        ),
         step(4, 40, 15, kind="demo", exempt=words("they present"), trip=words("Panic")),
     ]
     return {

@@ -81,6 +81,21 @@ def strips(trays, crew):
     return [row + [""] * (DRAWN - len(row)) for row in shift(trays, crew)]
 
 
+def cook_names(tile):
+    """The bit that the cook does not want to see: the round, modulo 2."""
+    return tile // 4 % 2
+
+
+def crew_names(tile):
+    """The other one; a fresh ticket counts as turned once."""
+    return "1, does not wait" if tile == 0 else 1 - cook_names(tile)
+
+
+def flips(tile):
+    """The ticket's bit when it is turned for this tile."""
+    return "0 → 1" if tile // 4 % 2 == 0 else "1 → 0"
+
+
 def from_the_sheet():
     """One round of the loop: two waits, four orders to the mill, twelve pieces for later, a wait."""
     row = ["W", "W", *"CCCC", *"FFFFFFFFFFFF", "W"]

@@ -116,14 +116,14 @@ def block_table(request):
 
 # --- who pays: floors of one request, a model as in the receipt of L1, 32 users in a step of decode ---
 
-WEIGHTS, USERS = 69_501_714_432, 32
+WEIGHTS, USERS, QUERY_HEADS = 69_501_714_432, 32, 64
 TRAFFIC = {
     "chat": ("a chat", 300, 500, "users in a step; a longer prompt"),
     "report": (
         "a question on a long report",
         30_000,
         300,
-        "far longer answers, or fewer users in a step",
+        "users in a step: alone it is decode",
     ),
     "agent": (
         "an agent with the same long preface",
@@ -145,18 +145,58 @@ def tokens_in_out(kind):
     return TRAFFIC[kind][1:3]
 
 
-def floors(tokens_in, tokens_out):
-    """Least seconds of prefill, and of one user's share of decode."""
+def given(kind):
+    """Tokens in."""
+    return f"{tokens_in_out(kind)[0]:,}"
+
+
+def taken(kind):
+    """Tokens out."""
+    return f"{tokens_in_out(kind)[1]:,}"
+
+
+def _peak_and_bandwidth():
     sheet = machine_for("NVIDIA H200")
-    prefill = 2 * WEIGHTS * tokens_in / (sheet.peak_tflops["bf16"] * 1e12)
-    decode = tokens_out * BYTES * WEIGHTS / (sheet.bandwidth_gb_per_s * 1e9) / USERS
-    return prefill, decode
+    return sheet.peak_tflops["bf16"] * 1e12, sheet.bandwidth_gb_per_s * 1e9
+
+
+def ms_thousand_in():
+    """Milliseconds of prefill for a thousand tokens: the weights' operations."""
+    return 1e6 * 2 * WEIGHTS / _peak_and_bandwidth()[0]
+
+
+def ms_square():
+    """Milliseconds of attention for a thousand tokens; it grows with the square, and half of it is masked."""
+    pair = 4 * D * QUERY_HEADS * LAYERS
+    return 1e3 * pair * 1000**2 / 2 / _peak_and_bandwidth()[0]
+
+
+def ms_share():
+    """Milliseconds of the weights' bytes in one token of decode, one share of the users'."""
+    return 1e3 * BYTES * WEIGHTS / _peak_and_bandwidth()[1] / USERS
+
+
+def ms_thousand_kept():
+    """Milliseconds of fetching a thousand tokens of the cache, for one token of decode."""
+    return 1e3 * token_bytes() * 1000 / _peak_and_bandwidth()[1]
+
+
+def prefill(kind):
+    """Least seconds, by the pencil's two terms."""
+    thousands = tokens_in_out(kind)[0] / 1000
+    return (ms_thousand_in() * thousands + ms_square() * thousands**2) / 1e3
+
+
+def decode(kind):
+    """Least seconds of one share, by the pencil's two terms; the cache grows with every token."""
+    given, out = tokens_in_out(kind)
+    kept = sum(range(given + 1, given + out + 1)) / 1000
+    return (ms_share() * out + ms_thousand_kept() * kept) / 1e3
 
 
 def who_pays(kind):
     """The larger of the two."""
-    prefill, decode = floors(*tokens_in_out(kind))
-    return "prefill" if prefill > decode else "decode"
+    return "prefill" if prefill(kind) > decode(kind) else "decode"
 
 
 def what_turns(kind):
