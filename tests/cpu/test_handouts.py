@@ -76,8 +76,8 @@ def pages(course, name):
 
 # Words around what is to be printed.
 WORDS_AROUND = """a an and as below bring cut each every everybody for from has have here in it its large last of on
-    one ones out own page pages pair print printed ruled sheet sheets stand student students take that the then they this
-    three to two will with without written your do head"""
+    one ones out own page pages pair print printed ruled sheet sheets stand student students take that the then they
+    this three to two will with without written your do head"""
 AROUND = frozenset(WORDS_AROUND.split())
 # What is brought and is no paper of ours; what a sentence says besides.
 BESIDE = (

@@ -166,7 +166,7 @@ def ms_thousand_in():
 
 
 def ms_square():
-    """Milliseconds of attention for a thousand tokens; it grows with the square, and half of it is masked."""
+    """Milliseconds of attention for a thousand tokens; each looks back only, so pairs count once."""
     pair = 4 * D * QUERY_HEADS * LAYERS
     return 1e3 * pair * 1000**2 / 2 / _peak_and_bandwidth()[0]
 

@@ -30,6 +30,8 @@ from course_site.sessions.print_sheet import FRAME, sheet
 from course_site.sessions.run_view import FOLDER
 
 PAGE_LINES = 66  # of a listing
+# The session sheet fills A4, so it is made smaller; the rest fits both.
+_LETTER = "@page { size: letter; } @page handout { size: letter; } .side { zoom: .93; }"
 Plain = Mapping[str, Any]
 Words = Callable[[str], Mapping[str, str]]
 
@@ -47,7 +49,7 @@ class Printed:
 
 def document(session: Plain, printed: list[Printed], *, letter: bool = False) -> str:
     """All pages in one file; it lies in handbook/handouts/, beside handbook/run/."""
-    size = "<style>@page, @page handout { size: letter; } .side { zoom: .93; }</style>" if letter else ""
+    size = f"<style>{_LETTER}</style>" if letter else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f"<title>{html.escape(session['name'])}: everything to print</title>"
