@@ -187,8 +187,14 @@ def _print(scratch: Path, made: dict[str, tuple[str, list[Printed]]], folder: Pa
                 raise HandoutError(f"{FOLDER}/{name}.toml: does not fit its page: {', '.join(cut)}")
             data = page.pdf(prefer_css_page_size=True, print_background=True)
             _write(folder / f"{name}.pdf", data)
-            print(_told(folder / f"{name}.pdf", printed))
+            print(_told(_seen_from_here(folder / f"{name}.pdf"), printed), flush=True)
         browser.close()
+
+
+def _seen_from_here(path: Path) -> Path:
+    """A path as one would type it here."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from course_site import handouts as command
 from course_site.sessions import handouts as data
+from course_site.sessions import map as maps
 from course_site.sessions.handout_pages import document, printed_pages
 from course_site.sessions.handouts import HandoutError, blanks, read_handouts
 from course_site.sessions.session import load_sessions
@@ -406,3 +407,23 @@ def test_no_answer_breaks_the_page(written, course):
         lambda a, b: "",
     )
     assert html.escape("<b>") in made[-2].html
+
+
+# --- the link on the map --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        (True, '<a href="../../handouts/w4.pdf">Print everything (PDF)'),
+        (False, "<code>nox -s handouts -- w4</code>"),
+    ],
+)
+def test_the_map_links_what_was_printed_or_tells_the_command(printed, expected):
+    tools = maps.Tools(
+        say=str, plain=str, slot=str, fold=lambda css, summary, body: body, figure=lambda name, alt: "",
+        heading=lambda target: "a heading", measured=frozenset(), taken=lambda step: "", printed=printed,
+    )  # fmt: skip
+    text = maps.markdown(SESSIONS["w4"], None, "handbook/05_the_frontier", tools)
+    assert expected in text
+    assert ("w4.pdf" in text) == printed
