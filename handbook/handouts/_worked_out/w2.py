@@ -13,7 +13,7 @@ RUNGS = (
     ("blocks that stay, in an order kind to L2", 660, "L2"),
     ("tickets by hand, in PTX", 704, "W"),
     ("clusters of two, one delivery for both", 734, "F"),
-    ("many small things", 747, "each"),
+    ("many small things", 747, "a bit of each"),
     ("sums leave by the copy engine", 758, "F"),
     ("tiles along a Hilbert curve", 764, "L2"),
 )

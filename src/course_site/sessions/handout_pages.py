@@ -263,7 +263,8 @@ class _Maker:
             else:
                 answer = '<p class="rule"></p>' * question.get("lines", 2)
             items.append(f"<li>{asked}{answer}</li>")
-        return f'<ol start="{part.data.get("first", 1)}">{"".join(items)}</ol>'
+        alone = ' class="one"' if len(items) == 1 else ""
+        return f'<ol start="{part.data.get("first", 1)}"{alone}>{"".join(items)}</ol>'
 
     def _squares(self, part: Part, solved: bool) -> str:
         """Squared paper. A cell: "!" before what is printed on the blank one too, "#" before what is shaded."""
