@@ -12,6 +12,7 @@ import nox
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT / "src"))
 
+from course_labs.__main__ import grading_needs  # noqa: E402
 from course_site.records.gpus import GpuUnusable, find_gpus  # noqa: E402
 
 nox.needs_version = ">=2024.4.15"
@@ -33,20 +34,24 @@ def has_gpu(session: nox.Session) -> bool:
 
 
 def install(session: nox.Session, extras: str, *pinned: str) -> None:
-    """Install this project with extras, once per pyproject.toml; with --no-venv use what is there."""
+    """Install this project with extras, once per pyproject.toml; with --no-venv use what is there.
+
+    Without extras what is pinned is all that is installed: the project itself is found where it lies.
+    """
     session.env["PYTHONPATH"] = os.pathsep.join(
         part for part in (str(ROOT / "src"), os.environ.get("PYTHONPATH", "")) if part
     )
     session.env["NO_MKDOCS_2_WARNING"] = "1"
     session.env["JUPYTER_PLATFORM_DIRS"] = "1"
-    if is_passthrough(session):
+    packages = [*pinned, *(["-e", f".[{extras}]"] if extras else [])]
+    if is_passthrough(session) or not packages:
         return
     wanted = repr((extras, pinned, sys.version_info[:2])).encode() + (ROOT / "pyproject.toml").read_bytes()
     stamp = Path(session.virtualenv.location) / f"installed-{hashlib.sha256(wanted).hexdigest()[:16]}"
     if not stamp.exists():
         # One call: a resolver that sees the pins never takes another torch first. Python compiles what it imports,
         # and most of what is installed it never does: a third of the wait.
-        session.install("--no-compile", *pinned, "-e", f".[{extras}]")
+        session.install("--no-compile", *packages)
         stamp.touch()
 
 
@@ -117,9 +122,13 @@ def lab(session: nox.Session) -> None:
 
 @nox.session
 def grade(session: nox.Session) -> None:
-    """Check your file of a lab: `-- NAME [FILE]`. On a GPU it is timed too."""
+    """Check your file of a lab: `-- NAME [FILE]`. On a GPU it is timed too. Installs what its door needs."""
     gpu = has_gpu(session)
-    install(session, "measure,cuda13", *(() if gpu else PINNED))
+    needs = grading_needs(session.posargs)
+    if needs == "torch":
+        install(session, "measure,cuda13", *(() if gpu else PINNED))
+    else:
+        install(session, "", *filter(None, [needs]))
     run_to_its_end(session, "-m", "course_labs", "grade", *(["--gpu"] if gpu else []), *session.posargs)
 
 

@@ -16,7 +16,8 @@
 # - read every kernel of this course, line by line;
 # - say what an address is, and find an element of a matrix by its one number;
 # - name four places where a kernel quietly gives another number than Python would;
-# - read what the compiler says when it refuses.
+# - read what the compiler says when it refuses;
+# - read the five more words that the top of the ladder needs.
 #
 # Nothing is taken on trust. Each surprise below is compiled and run on the card.
 
@@ -478,6 +479,290 @@ extern "C" __global__ void scale() {
 # Division cuts off, so N / 256 forgets the rest. Adding 255 first carries every remainder, from 1 on, over to the next block,
 # and leaves an N that 256 divides as it is. It goes wrong when N + 255 passes 2 147 483 647: then the sum wraps, and the number
 # of blocks is negative. In Python there is no such end, which is one reason why our launchers count there: `-(-N // 256)`.
+# ///
+
+# %% [markdown]
+# ## Five more words, for the top of the ladder
+#
+# The kernels of [L5](lectures/l5_the_top_of_the_ladder.py) and [L6](lectures/l6_tensor_cores.py) use five things that Python has no
+# word for. Come back when you meet the first of them.
+#
+# ### A template: the same function, written twice
+#
+# `template <bool VECTORS>` before a function makes a stencil of it, with a hole. `load_4<true>` and `load_4<false>` are two functions,
+# each compiled with its own value in the hole. `template <int N>` takes a number, `template <typename T>` a type.
+#
+# /// predict | The function below has an if in it, and both kernels call it. How many of the two machine codes have a branch?
+# Both · one · none
+# /// reveal
+# None. In each of them `WIDE` is a constant, so one side of the `if` is never compiled into it. The listing shows what is left: one load
+# of 16 bytes, or four of 4.
+# ///
+
+# %%
+file.write_text("""
+template <bool WIDE>
+__device__ inline float4 four(const float *from) {
+  if (WIDE) return *reinterpret_cast<const float4 *>(from);
+  return {from[0], from[1], from[2], from[3]};
+}
+
+extern "C" __global__ void wide(const float *x, float *sum) {
+  float4 v = four<true>(x);
+  *sum = v.x + v.y + v.z + v.w;
+}
+
+extern "C" __global__ void narrow(const float *x, float *sum) {
+  float4 v = four<false>(x);
+  *sum = v.x + v.y + v.z + v.w;
+}
+""")
+listing = sass(compile_cubin(file, arch))
+for name, code in re.findall(r"^\.text\.(\w+):(.*?)\bEXIT\b", listing, re.M | re.S):
+    loads = ", ".join(re.findall(r"\bLDG[.\w]*", code))
+    print(f"{name + ':':8}{loads}; branches: {len(re.findall('BRA', code))}")
+
+# %% [markdown]
+# So an `if (VECTORS)` in the innermost loop is no question at all. The launcher asks once, in Python, and takes the kernel that fits. What stands in the hole must be known when you compile: `load_4<K % 4 == 0>` is refused.
+#
+# ### A reference: a second name for the same thing
+#
+# A function gets copies of its arguments. Put `&` behind the type, and it gets the caller's own, under a name of its own. With arrays there is a trap.
+#
+# /// predict | An array has 8 floats, 32 bytes. How many bytes has it inside a function that takes it?
+# The function begins `int as_pointer(float a[8])` and asks for `sizeof(a)`.
+#
+# 32 · 8 · 4
+# /// reveal
+# **8**, the size of an address. In a list of parameters `float a[8]` is only another way to write `float *a`; the 8 is ignored. The
+# third function has all 32 bytes.
+# ///
+
+# %%
+second_name = room(5)
+c(
+    """
+__device__ int as_pointer(float a[8]) { return sizeof(a); }
+__device__ int as_reference(float (&a)[8]) { return sizeof(a); }
+__device__ void copied(int n) { n = 7; }
+__device__ void shared(int &n) { n = 7; }
+
+extern "C" __global__ void names(int *out) {
+  float a[8] = {};
+  out[0] = sizeof(a);
+  out[1] = as_pointer(a);
+  out[2] = as_reference(a);
+  int n = 1;
+  copied(n);
+  out[3] = n;
+  shared(n);
+  out[4] = n;
+}
+""",
+    second_name,
+)
+print("sizeof(a), as a pointer, as a reference:", *second_name[:3].tolist())
+print("n after copied(n), after shared(n):     ", *second_name[3:].tolist())
+
+# %% [markdown]
+# Read `float (&tile)[8][8]` from the inside: `&tile`, a second name, for a `float [8][8]`. The brackets are needed, since `float &tile[8]` would
+# be eight references, which cannot be. The length belongs to the type, so the compiler holds you to it:
+
+# %%
+refused("""
+__device__ void clear(float (&d)[4]) { d[0] = 0.0f; }
+extern "C" __global__ void too_long(float *y) {
+  float d[8] = {};
+  clear(d);
+  y[0] = d[0];
+}
+""")
+
+# %% [markdown]
+# That is what `load_matrices(unsigned (&held)[4], …)` is for: four registers go in, not three. And they *stay* registers. An address would do as
+# well for the language, but a register has no address, so a compiler that cannot see through the call would have to put `held` into memory.
+# `float(&square)[F][F] = squares[warp];` is the same without a function: a short name for one square of many. And in
+# `for (auto &row : sums)` each `row` is the row itself, not a copy of it.
+#
+# ### alignas: where a thing may begin
+#
+# A load of 16 bytes wants an address that 16 divides. A float may begin at any multiple of 4, and so may a list of floats. `alignas(16)` before it
+# says: at a multiple of 16.
+#
+# /// predict | One char, then four floats: 17 bytes. How large is a struct of these, as it is, and with alignas(16) before the floats?
+# 17 and 17 · 20 and 32 · 20 and 20
+# /// reveal
+# 20 and 32. As it is, the floats begin at byte 4, because a float does. With `alignas(16)` they begin at byte 16, and the whole grows to a multiple of
+# 16, so that the next one in an array begins well too.
+# ///
+
+# %%
+places = room(4)
+c(
+    """
+struct Plain { char first; float four[4]; };
+struct Aligned { char first; alignas(16) float four[4]; };
+
+extern "C" __global__ void begin(int *out) {
+  Plain p;
+  Aligned a;
+  out[0] = (char *)&p.four - (char *)&p;
+  out[1] = sizeof(Plain);
+  out[2] = (char *)&a.four - (char *)&a;
+  out[3] = sizeof(Aligned);
+}
+""",
+    places,
+)
+print(
+    "plain:      the floats begin at byte", places[0].item(), "of", places[1].item()
+)
+print(
+    "alignas(16): the floats begin at byte",
+    places[2].item(),
+    "of",
+    places[3].item(),
+)
+
+# %% [markdown]
+# Without it a `float4` load of a tile is right or wrong by luck: the compiler lays other things beside it as it likes. When it is wrong, the card says
+# *[misaligned address](when_it_goes_wrong.py#from-symptom-to-cause)*. `__align__(16)` is CUDA's older word for the same.
+#
+# ### A lambda: a function inside of a function
+#
+# `auto bring = [&](int tile) { … };` is a function without a name of its own, kept in `bring`. Python's `lambda` and its inner functions are its
+# cousins. What stands in the square brackets says how it sees the variables around it.
+#
+# /// predict | n is 1, two lambdas are made that add it to k, then n becomes 100. What do they give for 5? And what would Python say?
+# `seen` is made with `[&]`, `kept` with `[=]`.
+#
+# Both 6 · both 105 · 105 and 6 · 6 and 105
+# /// reveal
+# 105 and 6. `[&]` sees the variable itself, as Python does. `[=]` took a copy when the lambda was made.
+# ///
+
+# %%
+called = room(2)
+c(
+    """
+extern "C" __global__ void closures(int *out) {
+  int n = 1;
+  auto seen = [&](int k) { return n + k; };
+  auto kept = [=](int k) { return n + k; };
+  n = 100;
+  out[0] = seen(5);
+  out[1] = kept(5);
+}
+""",
+    called,
+)
+n = 1
+
+
+def in_python(k):
+    """Sees n, as [&] does."""
+    return n + k
+
+
+n = 100
+print("[&] and [=]:", *called.tolist())
+print("Python:     ", in_python(5))
+
+# %% [markdown]
+# The kernels use `[&]` throughout. `begin_tile()` in L6 sets `a_from` and `k_left` of the kernel around it, and nothing needs to be passed. It costs no
+# call: the compiler writes the body out wherever the lambda is used.
+#
+# ### asm volatile: one instruction, by its name
+#
+# C++ has no word for *copy 16 bytes without waiting* or *multiply on the tensor core*. PTX has. `asm` puts a line of it into your kernel. This one is
+# from `matrix_instructions.cuh`; it rounds two floats to bf16 and packs them into one register:
+#
+# ```cuda
+# asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+# ```
+#
+# Between the colons stands first what comes out, then what goes in, then what else it touches. `%0`, `%1`, `%2` are those, counted through.
+#
+# | written | means |
+# |---|---|
+# | `"=r"(both)` | an output, in a register of 32 bits |
+# | `"f"(first)`, `"r"(n)`, `"l"(address)` | an input: a float, 32 bits, 64 bits |
+# | `"+f"(d[0])` | read *and* written: a sum that is added to |
+# | `"n"(N)` | a number that is known when you compile, such as that of a template |
+# | `"memory"` | it reads or writes memory: no other access may be moved to its other side |
+# | `volatile` | do it, as often as it stands there |
+#
+# /// predict | 32 threads each add 1 to two numbers, by an atomic of PTX: to the first with plain asm, to the second with asm volatile. Nobody uses the old value that comes out. What do the numbers say?
+# 32 and 32 · 0 and 32 · 1 and 32
+# /// reveal
+# **0 and 32.** A plain `asm` is a formula to the compiler: something goes in, something comes out. If nobody wants what comes out, the line goes. That it
+# also changes memory stands only in the text, and the compiler does not read that. `volatile` says that there is more to this line than its output.
+# ///
+
+# %%
+added = room(2)
+c(
+    """
+extern "C" __global__ void by_name(int *added) {
+  int before;
+  asm("atom.global.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(added));
+  asm volatile("atom.global.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(added + 1) : "memory");
+}
+""",
+    added,
+    threads=32,
+)
+print("asm, asm volatile:", *added.tolist())
+
+# %% [markdown]
+# And the line from `matrix_instructions.cuh`, for 1 and 2. In bf16 they are `3f80` and `4000`.
+
+# %%
+if torch.cuda.get_device_capability() >= (8, 0):  # older cards have no bf16
+    packed = room(1)
+    c(
+        """
+extern "C" __global__ void pair(int *packed, float first, float second) {
+  unsigned both;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+  packed[0] = both;
+}
+""",
+        packed,
+        1.0,
+        2.0,
+    )
+    print("1 and 2 in one register:", hex(packed[0].item()))
+
+# %% [markdown]
+# This one needs no `volatile`: all that it does is its output. But look at the order. `first` lies in the lower half, on the right, although it is
+# named last. Nobody checks such a thing either. The text between the quotes is not C++, and the compiler believes
+# what you say about it. Each such line of the course is therefore wrapped in a function with a comment, in one of the `.cuh` files that L5 and L6 show.
+#
+# And a few more words that you meet there:
+#
+# | word | means |
+# |---|---|
+# | `constexpr int BM = 128;` | a constant, known when it is compiled |
+# | `static_assert(A_ROWS % 8 == 0, "…")` | checked when it is compiled; if not true, it does not compile |
+# | `using Half = unsigned short;` | another name for a type |
+# | `struct Corner { int m, n; };`, `return {0, 8};` | a small record, and one made on the spot |
+# | `extern __shared__ char tiles[];` | shared memory whose size the launch says |
+# | `__launch_bounds__(256, 2)` | at most 256 threads in a block, and two blocks are to fit into an SM: so many registers, and no more |
+# | `#ifndef BM` … `#endif` | only if nobody has said what `BM` is; the launcher may |
+# | `wmma::mma_sync` | the `mma_sync` of the library `wmma` |
+# | `a ^ b`, `a << 4`, `a & 7` | exclusive or, bits moved up by four, the lowest three bits |
+# | `copy(0), close();` | with a comma: first the one, then the other |
+#
+# /// exercise | Read a line of L6
+# `template <int N> __device__ inline void wait_for_all_but() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }`. What do the two colons side by
+# side mean? Why is N a template's number, and no argument? And what could go wrong without `"memory"`?
+# /// answer
+# There is no output, so nothing stands between the first colon and the second. The instruction has its number built in, so it must be known when the
+# kernel is compiled; `"n"` insists on that, and an argument is known only when it runs.
+#
+# Without `"memory"` the compiler does not know that this line has to do with memory at all. It may then read the tile *before* the wait, when the
+# copies have not arrived.
 # ///
 
 # %% [markdown]

@@ -190,16 +190,16 @@ record(
 #
 # The taste was fine. Now the stopwatch. Seven habits, each against one way of fooling yourself.
 #
-# **A cold cache.** The GPU keeps what it used last in its L2 cache, a small larder next to the stoves. Time
+# **A cold cache.** The GPU keeps what it used last in its L2 cache, a shelf that all rooms share. Time
 # the same call again and the ingredients are already there. Real programs do other things in between. So
-# before every sample we read a buffer several times the size of the larder, until nothing of yours is left
+# before every sample we read a buffer several times the size of the shelf, until nothing of yours is left
 # in it.
 #
 # **A warm stove.** The very first call compiles, allocates and wakes the clocks. We warm up by time, not by
 # count, and only then start sampling.
 #
 # **Orders ahead.** A stopwatch in Python would mostly time Python. So we send the orders ahead: first the
-# reading that clears the larder, then a mark, the kernel, and a second mark. While the GPU is still busy
+# reading that clears the shelf, then a mark, the kernel, and a second mark. While the GPU is still busy
 # clearing, Python is long done. The time between the two marks is taken by the GPU itself, and we look
 # whether Python really was ahead. If it was not, the sample is taken again.
 #
@@ -626,7 +626,7 @@ record(
 # - **The clock is not locked.** We let the card choose its clock, as yours does, and write down what it
 #   chose. A locked clock would give a quieter number, for a card that nobody uses.
 # - **The power meter is slow.** So clock and power in the ledger are those of a kernel that runs back to back. In
-#   the race it takes turns with others, and with the reading that clears the larder; there it may run at
+#   the race it takes turns with others, and with the reading that clears the shelf; there it may run at
 #   another clock.
 # - **Alone at the power limit.** A card at its limit lowers its clock when it chooses to. In a race that meets all.
 #   The blocks of a kernel that runs alone may then lie further apart than they would below the limit. The stated

@@ -48,6 +48,14 @@
 # One thing can go wrong, and the picture shows it. The list rarely fills the last table. The spare cooks
 # there must keep their hands off: their number lies past the end of the list. That is the one `if` of this
 # kernel.
+#
+# ### The kitchen key
+#
+# The whole course is told in one kitchen, and each thing in it has one name. You know the first three. The others
+# come a lecture at a time; look here when you have lost one.
+#
+# /// kitchen
+# ///
 
 # %% [markdown]
 # ## The same recipe, twice
@@ -101,7 +109,8 @@
 # - `BLOCK: tl.constexpr` is fixed when the kernel is compiled, and it must be a power of two.
 #
 # Which one should you learn? Both. Start with the one that scares you less: Triton gets you cooking today,
-# CUDA C++ shows you every burner.
+# CUDA C++ shows you every stove. Each has a page to keep beside you:
+# [Triton for NumPy people](triton_for_numpy_people.py) and [C for Python people](c_for_python_people.py).
 
 # %% [markdown]
 # ## Run it, and check it
@@ -145,12 +154,12 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # Before you time anything, work out the best that can happen. It takes one line.
 #
 # What must happen? Read `x`, read `y`, write `z`. Three lists of four-byte numbers. The additions
-# hardly count: one for three numbers carried, and a trip to the cellar takes far longer than a sum, as
+# hardly count: one for three numbers carried, and a trip to the pantry takes far longer than a sum, as
 # [the lecture on memory](lectures/l3_memory.py) measures. So the bytes should decide:
 #
 # `floor = 3 × 4 × N bytes ÷ bandwidth`
 #
-# The cellar is the GPU's main memory, down the stairs. Its data sheet says how many bytes the stairs can
+# The pantry is the GPU's main memory, down the hall. Its data sheet says how many bytes the hall can
 # carry in a second.
 
 # %%
@@ -199,7 +208,7 @@ record(
 # **{{ big.cuda.of_peak:.0%}}** in CUDA C++, **{{ big.triton.of_peak:.0%}}** in Triton.
 #
 # Surprised? Most of the road ahead is hard because the work is *not* like this one. Here every cook reads
-# its own numbers, neighbours read neighbours, and nothing is needed twice. Keep the stairs full, and that is
+# its own numbers, neighbours read neighbours, and nothing is needed twice. Keep the hall full, and that is
 # all there is to it. The two kernels fill them differently, though. Look again in a moment.
 # ///
 
@@ -238,7 +247,7 @@ record(big=big)
 #
 # /// claim | 0.94 < big.triton.us / big.torch.us < 1.06
 # Triton and PyTorch need the same time, to within six parts in a hundred: {{ big.triton.us:.0f }} µs and
-# {{ big.torch.us:.0f }} µs here. Two very different roads, one wall: both stand in front of the same stairs.
+# {{ big.torch.us:.0f }} µs here. Two very different roads, one wall: both stand at the end of the same hall.
 # /// otherwise
 # Triton needs {{ big.triton.us / big.torch.us:.2f }} times the time of PyTorch.
 # ///
@@ -246,22 +255,22 @@ record(big=big)
 # /// claim | big.cuda.us > 1.1 * big.triton.us
 # And here is our first loss. The plain CUDA kernel needs {{ big.cuda.us / big.triton.us:.2f }} times the time
 # of the Triton one. The same bytes, the same sums. What differs is how they are *asked for*. In the CUDA
-# kernel each cook takes the stairs for one number of each list. Triton has 1024 numbers to a table and far
+# kernel each cook walks the hall for one number of each list. Triton has 1024 numbers to a table and far
 # fewer cooks, so each takes several, and may fetch neighbours in one trip. The likely reason, then: more is
 # under way at once. You put it to the test yourself, in the third exercise.
 # /// otherwise
 # The plain CUDA kernel needs {{ big.cuda.us / big.triton.us:.2f }} times the time of the Triton one: on this
-# card one number for each cook fills the stairs well enough.
+# card one number for each cook fills the hall well enough.
 # ///
 
 # %% [markdown]
 # ## Why not all of it?
 #
-# The data sheet counts what the stairs carry when nobody ever stops. Most likely real memory stops now and then:
+# The data sheet counts what the hall carries when nobody ever stops. Most likely real memory stops now and then:
 # to refresh its cells, to open a row, to turn around between reading and writing. None of that can we see from
 # here. What we can see is how far the plainest job gets.
 #
-# How do you know that it is the stairs and not your recipe? You copy. A copy is the plainest job there is,
+# How do you know that it is the hall and not your recipe? You copy. A copy is the plainest job there is,
 # and [the measuring page](how_we_measure.py#the-card-against-its-own-data-sheet) shows what a copy reaches
 # on this card: {{ measured.copy.gib4.torch.of_peak:.0%}} of peak.
 #
@@ -319,7 +328,7 @@ record(sweep=sweep)
 # references:
 #   - {label: data sheet, value: by_hand.bandwidth}
 # alt: "Bytes per second against the length of the list. All three lines start near zero and climb together. For the longest list CUDA C++ flattens at {{ big.cuda.of_peak:.0%}} of peak, Triton and PyTorch at {{ big.triton.of_peak:.0%}}."
-# caption: Short lists leave the kitchen idle. Long ones fill the stairs.
+# caption: Short lists leave the kitchen idle. Long ones fill the hall.
 # ///
 #
 # /// claim | sweep.cuda.n16.us < 1.5 * sweep.cuda.n12.us
@@ -330,7 +339,7 @@ record(sweep=sweep)
 # {{ sweep.cuda.n16.us:.1f }} µs.
 # ///
 #
-# You pay to open the kitchen. Most likely that is calling the tables, sending the first cook down the stairs,
+# You pay to open the kitchen. Most likely that is calling the tables, sending the first cook down the hall,
 # waiting for the first number to come up, seeing the last cook out. We have not timed them one by one, but for short
 # lists all of it together costs the same, whatever is in the pot. And it is not even the whole bill. We send the orders ahead, so that the GPU never waits for the one who
 # writes them. In a program that sends one order and waits, the writing comes on top.
@@ -418,7 +427,7 @@ record(sweep=sweep)
 # fill up.
 #
 # Does an empty seat cost you? Only if too few orders are under way at once. Every cook out there hides the
-# waiting of the others, so the question is how many bytes are on the stairs, not how many cooks are in the
+# waiting of the others, so the question is how many bytes are in the hall, not how many cooks are in the
 # room. Write down what you measured at 32, 64, 256 and 1024. If the four agree, you have learned that
 # this kernel is not picky. If 32 lags, you have seen *occupancy* matter, and you will meet it again.
 # ///
@@ -442,8 +451,8 @@ record(sweep=sweep)
 # will the percent of peak be for N&nbsp;=&nbsp;2<sup>28</sup>, and for N&nbsp;=&nbsp;2<sup>12</sup>?
 # /// answer
 # The floor halves with the bytes: {{ by_hand.floor / 2:.0f }} µs instead of {{ by_hand.floor:.0f }} µs. For
-# the long list the time of a kernel that keeps the stairs full should follow it down, and its *percent* should
-# stay where it is: the stairs do not care what is in the crates. The plain CUDA kernel is another matter. Its cooks
+# the long list the time of a kernel that keeps the hall full should follow it down, and its *percent* should
+# stay where it is: the hall does not care what is in the crates. The plain CUDA kernel is another matter. Its cooks
 # now carry two bytes a trip, so still less is under way. Expect its percent to fall.
 #
 # For the short list the time stays where it is, because you were paying for opening the kitchen. The floor
@@ -459,6 +468,9 @@ record(sweep=sweep)
 # grader: it sees what you *write* past the end of a list. What you only *read* there it lets pass, so mask the
 # loads because you know better.
 #
+# Is the Triton above still a riddle? [Triton for NumPy people](triton_for_numpy_people.py) has all that this lab needs, from the launch
+# to the mask.
+#
 # /// lab | first_kernel
 # ///
 
@@ -466,7 +478,7 @@ record(sweep=sweep)
 # ## Where this leads
 #
 # Vector add is the easy dish. Two reads, one write, nothing used twice. The multiply is not: every number
-# of a matrix is needed again and again, and whoever runs down to the cellar each time is lost. *First we
+# of a matrix is needed again and again, and whoever runs to the pantry each time is lost. *First we
 # make the multiply fast. Then we make the model fast.*
 #
 # - The next stop is [what a GPU is](lectures/l1_what_a_gpu_is.py). Three lectures on from there stands

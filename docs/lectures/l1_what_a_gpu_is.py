@@ -126,16 +126,16 @@ record(
 # Who should cook all this? There are two kinds of kitchen.
 #
 # /// figure | docs/assets/figures/chefs_and_brigade.svg
-# alt: "Left, four chefs with large hats, each of whom knows the next ten moves, beside a large larder. Right, eighty small cooks in rows; one call moves a whole row. Two sketched timelines below: for one dish the chefs need less time, for a thousand dishes the brigade does."
+# alt: "Left, four chefs with large hats, each of whom knows the next ten moves, beside a large shelf. Right, eighty small cooks in rows; one call moves a whole row. Two sketched timelines below: for one dish the chefs need less time, for a thousand dishes the brigade does."
 # caption: A sketch, not a measurement. The measurement is two sections further down.
 # ///
 #
 # A **CPU** is a few very good chefs. A chef starts the next step before this one is done, guesses which way the
-# recipe will turn, and keeps a large larder within reach. Everything is built so that *one* dish is ready soon.
+# recipe will turn, and keeps a large shelf within reach. Everything is built so that *one* dish is ready soon.
 # The time until one thing is ready is called **latency**.
 #
 # A **GPU** is a brigade. Its cooks do not guess and do not plan. They stand in rows of 32, and a row makes one
-# move together. Nobody is quick. But there are thousands of them, and when one row waits for the cellar, another
+# move together. Nobody is quick. But there are thousands of them, and when one row waits for the pantry, another
 # row steps up to the same stove. So the stoves never cool down. Everything is built so that *many* dishes get
 # done in an evening. That is **throughput**.
 #
@@ -157,7 +157,7 @@ record(
 # 2. Throughput: each pixel is a dish of its own.
 # 3. Latency. It is long, but every step waits for the one before, so a brigade would stand and watch one cook.
 #    Length alone does not make a banquet; *independent* work does.
-# 4. It looks like throughput, billions of multiply-adds. But all the weights are carried up from the cellar to be
+# 4. It looks like throughput, billions of multiply-adds. But all the weights are carried in from the pantry to be
 #    used once, so the carrying decides.
 # 5. Throughput. The weights are carried once and used two hundred times. You will see both on the last picture of
 #    this page.
@@ -215,11 +215,11 @@ record(card=card)
 #   - [streaming multiprocessors (SMs), "{{ card.sms:.0f }}", rooms]
 #   - [warps that an SM can hold, "{{ card.warps:.0f }}", rows of cooks in a room]
 #   - ["registers in an SM, four bytes each", "{{ card.registers:,.0f }}", what the cooks have in their hands]
-#   - [shared memory of an SM, "{{ card.shared_kib:.0f }} KiB", the counter in the middle of the room]
-#   - [L2 cache, "{{ card.l2_mib:.0f }} MiB", the larder that all rooms share]
-#   - [HBM, "{{ card.hbm_gib:.0f }} GiB", the cellar]
+#   - [shared memory of an SM, "{{ card.shared_kib:.0f }} KiB", the tray in the middle of the room]
+#   - [L2 cache, "{{ card.l2_mib:.0f }} MiB", the shelf that all rooms share]
+#   - [HBM, "{{ card.hbm_gib:.0f }} GiB", the pantry]
 #   - [highest clock of the SMs, "{{ card.clock_mhz:.0f }} MHz", how quickly they move]
-#   - [clock of the memory, "{{ card.memory_mhz:.0f }} MHz", how often somebody takes the stairs]
+#   - [clock of the memory, "{{ card.memory_mhz:.0f }} MHz", how often somebody walks the hall]
 #   - [wires to the memory, "{{ card.bus_bits:.0f }}", how many crates go side by side]
 # caption: "KiB, MiB and GiB go in steps of 1024 bytes, as memory is built."
 # ///
@@ -252,13 +252,13 @@ record(card=card)
 # hbm_gib: card.hbm_gib
 # stacks: card.stacks
 # alt: "Three parts, the nearest to the arithmetic on top. One multiprocessor: four quarters of {{ card.lanes / 4:.0f }} lanes, each over its registers, and shared memory below all four. The chip: {{ card.sms:.0f }} such multiprocessors around an L2 cache of {{ card.l2_mib:.0f }} MiB. Below, a box for {{ card.hbm_gib:.0f }} GiB of HBM, in which everything on the chip is a small square."
-# caption: From the hands of the cooks at the top down to the cellar. Each step down holds more and lies farther away.
+# caption: From the hands of the cooks at the top down to the pantry. Each step down holds more and lies farther away.
 # ///
 #
-# Look at the small square in the last box. It is all the memory that is near: hands, counters and larder together.
+# Look at the small square in the last box. It is all the memory that is near: hands, trays and shelf together.
 # Every dish must pass through it, and it holds one part in
 # {{ card.hbm_gib * 1024 / (card.sms * (card.registers / 256 + card.shared_kib) / 1024 + card.l2_mib):,.0f}} of
-# what lies in the cellar. The whole art of this course is to choose well what is in the square.
+# what lies in the pantry. The whole art of this course is to choose well what is in the square.
 #
 # /// exercise | Hands
 # An SM has {{ card.registers:,.0f}} registers and room for {{ card.threads:,.0f}} threads.
@@ -596,7 +596,7 @@ record(
 # For the H200 the sheet says 67 TFLOP/s in fp32 [^nvidia-h200]. It says far more for the tensor cores, which are
 # another kind of stove and the matter of a later session. The lanes come first.
 #
-# Can it be had? Give the lanes nothing but multiply-adds. No list, no cellar. Every thread holds eight totals in
+# Can it be had? Give the lanes nothing but multiply-adds. No list, no pantry. Every thread holds eight totals in
 # its registers and does `total = total * a + 1` on each, thousands of times:
 #
 # /// source | src/course_kernels/fused_multiply_add/k01_chains.cu#chains
@@ -675,7 +675,7 @@ record(
 # %% [markdown]
 # ## The bandwidth, by hand
 #
-# The same for the cellar. How many bytes come up in a second?
+# The same for the pantry. How many bytes come out in a second?
 #
 # `wires ÷ 8 × ticks of the memory × 2`
 #
@@ -727,8 +727,8 @@ record(
 # ///
 #
 # /// exercise | One token, one reader
-# The model of the first section, two bytes a weight: {{ token.gb:.0f}} GB. They do not fit into the larder, so for
-# every token all of them come up from the cellar, once.
+# The model of the first section, two bytes a weight: {{ token.gb:.0f}} GB. They do not fit on the shelf, so for
+# every token all of them come from the pantry, once.
 #
 # 1. How long does that take, at the bandwidth of the data sheet?
 # 2. The tensor cores of this card do {{ tensor_tflops:.0f}} TFLOP/s in bf16 at best. How long does the arithmetic
@@ -747,7 +747,7 @@ record(
 # ## The first roofline
 #
 # Two limits, then: so much arithmetic, so many bytes. Which of them stops *your* job? One number decides: how many
-# operations it does for each byte that it moves to or from the cellar. It is called **arithmetic intensity**. Its
+# operations it does for each byte that it moves to or from the pantry. It is called **arithmetic intensity**. Its
 # picture is the roofline [^williams2009].
 #
 # Where the two limits are equal lies the **ridge**:
@@ -813,7 +813,7 @@ record(jobs=jobs)
 #   - {name: fma, label: FMA}
 #   - {name: jobs.library, label: library}
 # alt: "Six jobs under the roof of the card, both axes logarithmic. Vector add at {{ jobs.add.intensity:.2f }} operations a byte, under the slope. One reader at {{ jobs.readers1.intensity:.1f }}, 16 readers at {{ jobs.readers16.intensity:.1f }}. At {{ jobs.library.intensity:.0f }} the naive multiply with {{ jobs.naive.tflops:.2f }} TFLOP/s far below, and the library's with {{ jobs.library.tflops:.0f }} near the flat roof. The multiply-adds at {{ fma.tflops:.0f }} TFLOP/s, the nearest to it."
-# caption: The slope is the cellar, the flat part the lanes. FMA is the kernel of multiply-adds alone. A copy does no arithmetic at all, so it has no place here.
+# caption: The slope is the pantry, the flat part the lanes. FMA is the kernel of multiply-adds alone. A copy does no arithmetic at all, so it has no place here.
 # ///
 #
 # /// table

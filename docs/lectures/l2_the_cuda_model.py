@@ -22,7 +22,8 @@
 # - follow a kernel down to machine code, and hand it to autograd.
 #
 # You need Python and the first page. Where a line of C stops you, look at
-# [C for Python people](../c_for_python_people.py).
+# [C for Python people](../c_for_python_people.py); where one of Triton does, at
+# [Triton for NumPy people](../triton_for_numpy_people.py).
 
 # %% [markdown]
 # ## Who am I?
@@ -32,7 +33,7 @@
 #
 # - The **grid** is everyone you called. You call it in **blocks**, the tables of the kitchen.
 # - A **block** stands in one room, on one *multiprocessor* (SM), from its first step to its last. Its threads can
-#   share the counter in the middle of that room, the *shared memory*, and wait for each other. Threads of different
+#   share the tray in the middle of that room, the *shared memory*, and wait for each other. Threads of different
 #   blocks cannot, until you meet clusters.
 # - A **warp** is a row of 32 threads that make the same move at the same time. You never ask for it. The card
 #   cuts every block into warps.
@@ -213,7 +214,7 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 #
 # /// claim | adds.vectors.us < 0.97 * adds.plain.us
 # Larger bites take the time down to {{ adds.vectors.us / adds.plain.us:.0%}}. Most likely the cooks were waiting, not
-# working: a thread of the plain kernel has 8 bytes on the stairs before it adds, a thread of this one 64.
+# working: a thread of the plain kernel has 8 bytes in the hall before it adds, a thread of this one 64.
 # [The lecture on memory](l3_memory.py) makes a law of it. But this kernel also needs only an eighth of the blocks, and
 # this run cannot tell the two apart. [Further down](#how-large-is-a-block) you see that blocks have a price too.
 # /// otherwise
@@ -437,14 +438,14 @@ record(
 #
 # /// claim | grey.written_out.us > 3 * grey.cuda.us
 # The line that everybody writes needs {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. The
-# card's counters say why: {{ traffic.written_out.kernels }} kernels and {{ traffic.written_out.gb:.1f }} GB over the
-# stairs, where ours moves {{ traffic.cuda.gb:.1f }} GB. What is the rest? By hand it is two things.
+# card's counters say why: {{ traffic.written_out.kernels }} kernels and {{ traffic.written_out.gb:.1f }} GB down the
+# hall, where ours moves {{ traffic.cuda.gb:.1f }} GB. What is the rest? By hand it is two things.
 #
 # - *Two colours for nothing.* A product wants one colour, 4 bytes of every 12, and memory hands out whole pieces. So
 #   each of the three products fetches the whole picture, {{ traffic.cuda.read_gb:.1f }} GB, where one visit would do for
 #   all: {{ 2 * traffic.cuda.read_gb:.1f }} GB too many.
 # - *There and back.* What one kernel writes, the next one reads: four lists of a third of the picture each, down the
-#   stairs and up again. That is {{ 8 * traffic.cuda.read_gb / 3:.1f }} GB.
+#   hall and back. That is {{ 8 * traffic.cuda.read_gb / 3:.1f }} GB.
 #
 # Not one of those kernels is bad, and none of them can help it: each sees only its own line. Making one kernel of
 # several is called *fusing*. It spares you both, and it is half of this course.
@@ -1350,10 +1351,10 @@ record(call=stopwatch(calls, per=MANY, wait=False))
 # ## Where this leads
 #
 # You know the model now: who runs, with whom, in what order, and what it costs to say so. One thing came up
-# again and again and was put off: *which bytes stand next to which*, and how many are on the stairs at once. The
+# again and again and was put off: *which bytes stand next to which*, and how many are in the hall at once. The
 # first decides which block shape suits the memory, and the second is most likely what made four at a time pay.
 #
 # - That is [the lecture on memory](l3_memory.py): every level of it, with its price.
-# - What the rooms and burners are made of: [what a GPU is](l1_what_a_gpu_is.py).
+# - What the rooms and stoves are made of: [what a GPU is](l1_what_a_gpu_is.py).
 # - When your own kernel does something strange: [when it goes wrong](../when_it_goes_wrong.py).
 # - Every number on this page, with the command that reproduces it: [the ledger](../numbers.md).

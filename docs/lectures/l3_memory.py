@@ -23,18 +23,16 @@
 # %% [markdown]
 # ## The cafeteria
 #
-# In [your first kernel](../start_here.py) the kitchen was small: cooks at tables, and stairs to a cellar. By
+# In [your first kernel](../start_here.py) the kitchen was small: cooks at tables, and a hall to the pantry. By
 # now it feeds a whole building. So leave the cooks alone for a day, and follow the food.
 #
 # What a cook works on is in her **hands**. In her room stands a **tray**, and all at her table share a part of
-# it. Outside, in the corridor, is a **serving counter** for all rooms: what was asked for a moment ago may
-# still stand there. Down the hall lies the **pantry**, which has everything. (It is the old cellar. If you come from
-# [the first lecture](l1_what_a_gpu_is.py): the counter in the middle of the room is the tray now, and the larder
-# is the serving counter.) And now and then a **truck** brings goods from another
-# building.
+# it. Outside, in the corridor, is a **shelf** for all rooms: what was asked for a moment ago may
+# still stand there. Down the hall lies the **pantry**, which has everything. And now and then a **truck** brings goods
+# from another building.
 #
 # /// figure | docs/assets/figures/cafeteria.svg
-# alt: "A building, one GPU. Rooms, the SMs, each with cooks, whose hands are the registers, and a tray, the shared memory and L1. Below them one serving counter, L2, for all rooms. Below that the pantry, HBM. Outside, a truck brings things from the host's memory."
+# alt: "A building, one GPU. Rooms, the SMs, each with cooks, whose hands are the registers, and a tray, the shared memory and L1. Below them one shelf, L2, for all rooms. Below that the pantry, HBM. Outside, a truck brings things from the host's memory."
 # caption: Every byte you compute with was carried up this picture.
 # ///
 #
@@ -136,7 +134,7 @@ record(
 # rows:
 #   - [shared memory, "the tray, at a place you chose", "{{ hop.shared:.1f }}", "{{ hop.shared / card.clock * 1e3:.0f }}"]
 #   - [L1, "the tray, if it happens to be there", "{{ hop.l1:.1f }}", "{{ hop.l1 / card.clock * 1e3:.0f }}"]
-#   - [L2, the serving counter, "{{ hop.l2:.0f }}", "{{ hop.l2 / card.clock * 1e3:.0f }}"]
+#   - [L2, the shelf, "{{ hop.l2:.0f }}", "{{ hop.l2 / card.clock * 1e3:.0f }}"]
 #   - [HBM, the pantry, "{{ hop.hbm:.0f }}", "{{ hop.hbm / card.clock * 1e3:.0f }}"]
 # caption: Medians of {{ hop.hbm.n }} walks of some two thousand hops each. The clock was at {{ card.clock:.0f }} MHz.
 # ///
@@ -160,7 +158,7 @@ record(
 # x_scale: log2
 # series:
 #   - {name: chase.*, label: one hop}
-# alt: "Clock ticks of one dependent load against the span of the walk, in stairs: {{ chase.k16:.0f }} ticks at 16 KiB, {{ chase.k4096:.0f }} at 4 MiB, {{ chase.k1048576:.0f }} at 1 GiB."
+# alt: "Clock ticks of one dependent load against the span of the walk, in steps: {{ chase.k16:.0f }} ticks at 16 KiB, {{ chase.k4096:.0f }} at 4 MiB, {{ chase.k1048576:.0f }} at 1 GiB."
 # caption: Each flat stretch is a level of memory. Each rise is the edge of a cache.
 # ///
 #
@@ -177,7 +175,7 @@ record(
 # The right end agrees with the table, {{ hop.hbm:.0f }}, and the two were taken in different ways: there every box
 # was met for the first time, here the walk has been round before.
 # /// otherwise
-# The table says {{ hop.hbm:.0f }} for the pantry, the right end of the stairs {{ chase.k1048576:.0f }}.
+# The table says {{ hop.hbm:.0f }} for the pantry, the right end of the steps {{ chase.k1048576:.0f }}.
 # ///
 #
 # /// claim | 1.2 * chase.k4096 < chase.k32768 < 0.85 * chase.k262144
@@ -236,7 +234,7 @@ record(
 # {{ tray.card:.1f }} TB/s for all trays together.
 #
 # Now read a stretch of memory round and round, past L1, with the whole card: once to warm it up; then everybody waits
-# for the last; then at least twice more, by the clock. A short stretch stays on the counter. A long one does not.
+# for the last; then at least twice more, by the clock. A short stretch stays on the shelf. A long one does not.
 
 # %%
 SPANS = {f"k{2**p}": 1024 * 2**p for p in range(6, 23)}  # 64 KiB to 4 GiB
@@ -298,11 +296,11 @@ record(
 # references:
 #   - {label: HBM by the data sheet, value: card.bandwidth * 1e3 / far.clock}
 # alt: "Bytes per clock tick against the stretch that is read round and round: {{ reading.k16384:.0f }} at 16 MiB, {{ reading.k4194304:.0f }} at 4 GiB. The data sheet's bandwidth of HBM stands at {{ card.bandwidth * 1e3 / far.clock:.0f }}."
-# caption: Left, the serving counter. Right, the pantry. No sample here pays for a launch.
+# caption: Left, the shelf. Right, the pantry. No sample here pays for a launch.
 # ///
 #
 # /// claim | reading.k16384 > 1.5 * reading.k4194304
-# A stretch of 16 MiB fits on the counter, which holds {{ card.l2 / 1048576:.0f }} MiB, and comes back at
+# A stretch of 16 MiB fits on the shelf, which holds {{ card.l2 / 1048576:.0f }} MiB, and comes back at
 # {{ reading.k16384:.0f }} bytes a tick. A stretch of 4 GiB must come from the pantry each time:
 # {{ reading.k4194304:.0f }}.
 # /// otherwise
@@ -311,7 +309,7 @@ record(
 # ///
 #
 # /// claim | max(reading.k256, reading.k512, reading.k1024) > 1.15 * reading.k16384
-# The hump on the left is no faster counter. There the whole card wants the same few lines, and very likely one answer
+# The hump on the left is no faster shelf. There the whole card wants the same few lines, and very likely one answer
 # serves several rooms at once. So our figure for L2 is the one at 16 MiB.
 # /// otherwise
 # Our figure for L2 is the one at 16 MiB.
@@ -323,8 +321,8 @@ record(
 # clock was read at another moment. *A number above the data sheet is no good news. It is a fault that has not been
 # found.*
 #
-# Mind what this chart is. It reads what it has just read, and that is the only way to see the counter at all. All
-# *other* bandwidths on this page are taken with the counter cleared before every sample, as
+# Mind what this chart is. It reads what it has just read, and that is the only way to see the shelf at all. All
+# *other* bandwidths on this page are taken with the shelf cleared before every sample, as
 # [the measuring page](../how_we_measure.py) tells. A kernel that meets cold data cannot have the left half of
 # the chart, however small its job.
 #
@@ -425,9 +423,9 @@ record(
 #
 # And the odd stair. Many repeat a number of 2024: 478.8 ticks for *global memory* [^luo2024]. Its authors found
 # later that the L2 has two halves, and that the far one answers later [^luo2025]; NVIDIA had drawn the two halves when
-# the A100 came [^nvidia-ampere]. Look at the stairs again: at 32 MiB,
+# the A100 came [^nvidia-ampere]. Look at the steps again: at 32 MiB,
 # too much for one half and too little for the pantry, our card says {{ chase.k32768:.0f }}, while the pantry
-# takes {{ hop.hbm:.0f }}. Trips to the far end of the counter, or short trips and long ones mixed: an average does not
+# takes {{ hop.hbm:.0f }}. Trips to the far end of the shelf, or short trips and long ones mixed: an average does not
 # tell. Either way it is not yet the pantry.
 #
 # /// exercise | An older pantry
@@ -511,7 +509,7 @@ record(
 # Now ask the hardware. It keeps tallies, and Nsight Compute, `ncu`, reads them: requests of warps, sectors they
 # touched, bytes that left the pantry. To start it costs seconds. So we count **everything on this page in one
 # go**, here, and quote the rest where it is needed. (The jobs are smaller than those we time, and still far too
-# large for the counter in the corridor.)
+# large for the shelf in the hall.)
 
 # %% tags=["fold"]
 from course_kernels.bank_conflicts import k01_stride
@@ -1372,6 +1370,6 @@ record(
 # **Where this leads.** A transpose uses every number once. A matrix multiply uses each of them thousands of times, and
 # there the tray stops being a detour and becomes the point: that is [the next lecture](l4_the_gemm_ladder.py). You can see the same five
 # questions at work today in [FlashAttention from scratch](../workshops/w1_flash_attention.py), which keeps the largest
-# matrix of a model off the stairs. How the clock and the counters on this page work:
+# matrix of a model out of the hall. How the clock and the counters on this page work:
 # [how every number here is measured](../how_we_measure.py). Each number with its spread:
 # [the ledger](../numbers.md).

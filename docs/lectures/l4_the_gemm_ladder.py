@@ -98,7 +98,7 @@ record(
 # rows:
 #   - ["what must be carried", "{{ job.must / 1e9:.1f }}", "{{ job.intensity:.0f }}", "{{ job.must / card.bandwidth / 1e6:.2f }}"]
 #   - ["what the cook asks for", "{{ job.asks / 1e9:.0f }}", "{{ job.asked_intensity:.2f }}", "{{ job.asks / card.bandwidth / 1e6:.0f }}"]
-# caption: "The last column: if every byte came from the pantry, HBM, at the rate of the data sheet. The arithmetic alone takes {{ ladder.cublas.compute_floor_us / 1e3:.1f }} ms at the data sheet's peak."
+# caption: "The last column: if every byte came from HBM at the rate of the data sheet. The arithmetic alone takes {{ ladder.cublas.compute_floor_us / 1e3:.1f }} ms at the data sheet's peak."
 # ///
 #
 # The *arithmetic intensity*, FLOP for each byte, has two values here, and they are
@@ -114,26 +114,27 @@ record(
 # ///
 
 # %% [markdown]
-# ## What a room can do in one tick
+# ## What an SM can do in one tick
 #
-# The job has a roof on paper. But a kernel does not hit paper. It hits whatever gives out first in the room where it
-# runs, one SM. There are four candidates. Three you know. The fourth is the *call*: in each tick a scheduler calls one
-# warp to its next instruction. (In the trade: an *issue slot*.) Here is what each can do in *one tick of the clock*.
+# The job has a roof on paper. But a kernel does not hit paper. It hits whatever gives out first on the SM (the
+# room) where it runs. There are four candidates. Three you know. The fourth is the *issue slot* (a call): in each tick a
+# scheduler has one, and gives one warp its next instruction. From here on the words of the trade lead; the
+# [kitchen key](../start_here.py#the-kitchen-key) has both. Here is what each can do in *one tick of the clock*.
 #
-# | in the room | can do, in one tick | and that is a roof of |
+# | on an SM | can do, in one tick | and that is a roof of |
 # |---|---|---|
-# | **stoves**: the lanes | 128 multiply-adds | 128 multiply-adds |
-# | **calls**: four schedulers, one instruction of one warp each | 4 × 32 = 128 lanes' worth | 128, *if nothing but multiply-adds is called* |
-# | **the tray**: shared memory, and L1 | one turn, at most 32 words | as many as a turn can feed |
-# | **the hall**: what L2 and HBM send | see below | as many as a byte can feed |
+# | **lanes** (stoves) | 128 multiply-adds | 128 multiply-adds |
+# | **issue slots**: four schedulers, one instruction of one warp each | 4 × 32 = 128 lanes' worth | 128, *if nothing but multiply-adds is issued* |
+# | **shared memory** (the tray), and L1 | one *wavefront* (a turn), at most 32 words | as many as a wavefront can feed |
+# | **L2 and HBM** (the hall): what they send | see below | as many as a byte can feed |
 #
-# Look at the second line. The calls are exactly enough for the stoves. So every other instruction, each load, each
-# step of a loop counter, takes the place of a warp's multiply-add. A cook who is told *fetch, fetch, chop* chops in
-# one call of three at best.
+# Look at the second line. The issue slots are exactly enough for the lanes. So every other instruction, each load, each
+# step of a loop counter, takes the place of a warp's multiply-add. A warp that is told *load, load, multiply-add* multiplies in
+# one slot of three at best.
 #
-# For the hall we have our own numbers. On the last page the serving counter (L2) handed out
-# {{ l3.reading.k16384 / card.sms:.0f }} bytes in a tick for each room. The pantry
-# (HBM), by its data sheet, {{ card.bandwidth * 1e3 / l3.card.clock / card.sms:.0f }}.
+# For L2 and HBM we have our own numbers. On the last page L2 handed out
+# {{ l3.reading.k16384 / card.sms:.0f }} bytes in a tick for each SM; HBM,
+# by its data sheet, {{ card.bandwidth * 1e3 / l3.card.clock / card.sms:.0f }}.
 #
 # Now to the kernels. Here are all five, in a line each. You need not see yet how they do it: each has its own section below.
 #
@@ -141,12 +142,12 @@ record(
 # |---|---|---|---|
 # | **naive** | one number; a warp's numbers stand below each other | 1 of A, 1 of B | 1 |
 # | **coalesced** | one number; a warp's numbers stand side by side | 1 of A, 1 of B | 1 |
-# | **shared tiles** | the same, but its words come off the tray, out of tiles of 32 × 32 | 1 of A, 1 of B | 1 |
+# | **shared tiles** | the same, but its words come from shared memory, out of tiles of 32 × 32 | 1 of A, 1 of B | 1 |
 # | **register column** | 8 numbers below each other; tiles of a block: 64 wide | 8 of A, 1 of B | 8 |
 # | **register tile** | 8 × 8 numbers; tiles of a block: 128 wide | 8 of A, 8 of B | 64 |
 #
-# Take one warp and one step along K. Which places do its 32 lanes want? The longest queue at a window decides. L1 is the
-# same memory as the tray. So we count it as if it had the same 32 windows, and the hardware's counters will say whether
+# Take one warp and one step along K. Which places do its 32 lanes want? The longest queue at a bank decides. L1 is the
+# same memory as shared memory. So we count it as if it had the same 32 banks, and the hardware's counters will say whether
 # that was right.
 
 # %%
@@ -195,42 +196,42 @@ hall = {
 record(hand=hand, hall=hall)
 
 # %% [markdown]
-# Divide, and you have the most multiply-adds that a room can do in one tick. Do the first row by hand:
+# Divide, and you have the most multiply-adds that an SM can do in one tick. Do the first row by hand:
 #
-# - *By the tray.* The 32 words of A lie 4096 words apart. 32 divides 4096, so all stand behind one window: 32 turns. The
-#   word of B is the same for all lanes: one turn. So 33 turns for 32 multiply-adds, 32 ÷ 33 = {{ hand.naive.by_tray:.2f }} in
+# - *By shared memory.* The 32 words of A lie 4096 words apart. 32 divides 4096, so all stand in one bank (a window): 32 wavefronts. The
+#   word of B is the same for all lanes: one wavefront. So 33 wavefronts for 32 multiply-adds, 32 ÷ 33 = {{ hand.naive.by_tray:.2f }} in
 #   a tick.
-# - *By the calls.* Two loads come with each multiply-add. One call in three is left for it: 128 ÷ 3 =
+# - *By issue slots.* Two loads come with each multiply-add. One slot in three is left for it: 128 ÷ 3 =
 #   {{ hand.naive.by_calls:.0f }}.
 #
-# The hall needs a tile, so take the third row. In a tile of 32 × 32 each number that was carried is used 32 times. So a
-# multiply-add costs 4/32 bytes of A and 4/32 of B, a quarter of a byte. What L2 hands a room in a tick feeds
+# L2 needs a tile, so take the third row. In a tile of 32 × 32 each number that was carried is used 32 times. So a
+# multiply-add costs 4/32 bytes of A and 4/32 of B, a quarter of a byte. What L2 hands an SM in a tick feeds
 # {{ l3.reading.k16384 / card.sms / hall.shared_tiles:.0f }} of them. The lowest of the roofs holds.
 #
 # /// table
-# columns: [kernel, "turns for 32 multiply-adds", "by the tray", "by the calls", "by the hall"]
+# columns: [kernel, "wavefronts for 32 multiply-adds", "by shared memory", "by issue slots", "by L2"]
 # rows:
 #   - [naive, "{{ hand.naive.turns:.2f }}", "**{{ hand.naive.by_tray:.2f }}**", "{{ hand.naive.by_calls:.0f }}", "?"]
 #   - [coalesced, "{{ hand.coalesced.turns:.2f }}", "**{{ hand.coalesced.by_tray:.0f }}**", "{{ hand.coalesced.by_calls:.0f }}", "?"]
 #   - [shared tiles, "{{ hand.shared_tiles.turns:.2f }}", "**{{ hand.shared_tiles.by_tray:.0f }}**", "{{ hand.shared_tiles.by_calls:.0f }}", "{{ l3.reading.k16384 / card.sms / hall.shared_tiles:.0f }}"]
 #   - [register column, "{{ hand.register_column.turns:.2f }}", "**{{ hand.register_column.by_tray:.0f }}**", "{{ hand.register_column.by_calls:.0f }}", "{{ l3.reading.k16384 / card.sms / hall.register_column:.0f }}"]
 #   - [register tile, "{{ hand.register_tile.turns:.2f }}", "{{ hand.register_tile.by_tray:.0f }}", "**{{ hand.register_tile.by_calls:.0f }}**", "{{ l3.reading.k16384 / card.sms / hall.register_tile:.0f }}"]
-# caption: "Multiply-adds in one tick of one room; the stoves could do 128. Each word is counted as a load of its own."
+# caption: "Multiply-adds in one tick of one SM; the lanes could do 128. Each word is counted as a load of its own."
 # ///
 #
-# Five forecasts, before anything ran. The lowest roof is the tray in all of them but one. Would you have bet on the hall?
+# Five forecasts, before anything ran. The lowest roof is shared memory in all of them but one. Would you have bet on L2 or HBM?
 # With a tile it never gives out first. (The question marks: without a tile nobody knows how much L1 catches. The
 # hardware's counters will tell.)
 #
-# *Forecast*, from here on, is the lowest of these roofs, times {{ card.sms:.0f }} rooms, times the clock that the card ran
+# *Forecast*, from here on, is the lowest of these roofs, times {{ card.sms:.0f }} SMs, times the clock that the card ran
 # at. It leaves out waiting, and every instruction but loads and multiply-adds. So a kernel should stay
 # below it. Where one does not, we have overlooked something.
 #
 # /// exercise | The sixth
-# A thread keeps 16 × 8 sums, and no lane queues. How many turns for 32 multiply-adds? What do the tray and the calls allow?
+# A thread keeps 16 × 8 sums, and no lane queues. How many wavefronts for 32 multiply-adds? What do shared memory and the issue slots allow?
 # /// answer
-# 24 words for 128 multiply-adds: 24 / 128 = 0.19 turns, so the tray would allow 171, more than there are stoves. The
-# calls: 128 × 128 / (128 + 24) = 108. From the register tile on, the calls are the lowest roof, and the way up is to spend
+# 24 words for 128 multiply-adds: 24 / 128 = 0.19 wavefronts, so shared memory would allow 171, more than there are lanes. The
+# issue slots: 128 × 128 / (128 + 24) = 108. From the register tile on, the issue slots are the lowest roof, and the way up is to spend
 # fewer of them on anything but multiply-adds. The next lecture begins there.
 # ///
 
@@ -349,7 +350,7 @@ record(
 )
 
 # %% [markdown]
-# ## Rung 1: one cook, one number
+# ## Rung 1: one thread, one number
 #
 # The formula as it stands. A thread picks an m and an n and adds up K products. It is the kernel that everybody
 # writes first. Look at where m comes from: `threadIdx.x` counts rows.
@@ -358,11 +359,11 @@ record(
 # ///
 #
 # /// figure | docs/assets/figures/sgemm_naive.svg
-# alt: "The lanes of a warp compute numbers of C that stand below each other. In one step they want 32 numbers of A, each in a row of its own, and all behind one window: 32 turns. And one and the same number of B: one turn. Together 33 turns for 32 multiply-adds."
+# alt: "The lanes of a warp compute numbers of C that stand below each other. In one step they want 32 numbers of A, each in a row of its own, and all in one bank: 32 wavefronts. And one and the same number of B: one wavefront. Together 33 wavefronts for 32 multiply-adds."
 # caption: Neighbours in the warp are strangers in A.
 # ///
 #
-# /// predict | 33 turns for 32 multiply-adds. What percent of peak will it reach?
+# /// predict | 33 wavefronts for 32 multiply-adds. What percent of peak will it reach?
 # Less than 1 · about 10 · about 30
 # /// reveal
 # **{{ ladder.naive.of_peak:.2%}}.** The forecast: {{ hand.naive.by_tray:.2f }} multiply-adds in a tick, of 128. That is
@@ -381,10 +382,10 @@ record(
 #   - ["% of cuBLAS", "{{ naive_of_cublas:.2%}}"]
 #   - ["TFLOP/s", "{{ ladder.naive.tflops:.2f }}"]
 #   - ["forecast, TFLOP/s", "{{ forecast.naive:.2f }}"]
-#   - ["**turns for 32 multiply-adds**, by hand", "{{ hand.naive.turns:.0f }}"]
+#   - ["**wavefronts for 32 multiply-adds**, by hand", "{{ hand.naive.turns:.0f }}"]
 #   - ["the same, counted", "**{{ vital.naive.turns:.1f }}**"]
-#   - ["turns used, of all ticks", "{{ vital.naive.tray:.0%}}"]
-#   - ["calls used", "{{ vital.naive.calls:.0%}}"]
+#   - ["wavefronts used, of all ticks", "{{ vital.naive.tray:.0%}}"]
+#   - ["issue slots used", "{{ vital.naive.calls:.0%}}"]
 #   - ["sectors a load", "{{ vital.naive.sectors:.1f }}"]
 #   - ["bytes from L2 for a multiply-add", "{{ vital.naive.hall:.2f }}"]
 #   - ["registers a thread", "{{ vital.naive.registers:.0f }}"]
@@ -399,10 +400,10 @@ record(
 # ///
 #
 # /// claim | 0.85 * forecast.naive < ladder.naive.tflops < 1.1 * forecast.naive and abs(vital.naive.turns - 33) < 0.5 and vital.naive.tray > 0.9
-# The pencil said {{ forecast.naive:.2f }} TFLOP/s, the clock says {{ ladder.naive.tflops:.2f }}. The pencil said 33 turns,
+# The pencil said {{ forecast.naive:.2f }} TFLOP/s, the clock says {{ ladder.naive.tflops:.2f }}. The pencil said 33 wavefronts,
 # the hardware counted {{ vital.naive.turns:.1f }}, and took one in {{ vital.naive.tray:.0%}} of all ticks. The roof is hit, and
-# L1 queues as a tray with 32 windows would. This kernel is not slow for a mysterious reason: 32 lanes stand in line at
-# one window.
+# L1 queues as shared memory with 32 banks would. This kernel is not slow for a mysterious reason: 32 lanes stand in line at
+# one bank.
 # /// otherwise
 # The pencil said {{ forecast.naive:.2f }} TFLOP/s, the clock says {{ ladder.naive.tflops:.2f }}. Turns for 32
 # multiply-adds, counted: {{ vital.naive.turns:.1f }}.
@@ -410,12 +411,12 @@ record(
 #
 # /// claim | vital.naive.seats > 0.9 and vital.naive.calls < 0.1
 # And look at what people quote first. Occupancy: {{ vital.naive.seats:.0%}}, all seats taken. Everybody is there, and
-# nobody cooks: the schedulers find a warp to call in {{ vital.naive.calls:.1%}} of the ticks.
+# nobody works: the schedulers find a warp to issue in {{ vital.naive.calls:.1%}} of the ticks.
 # /// otherwise
-# Occupancy is {{ vital.naive.seats:.0%}}; the schedulers find a warp to call in {{ vital.naive.calls:.0%}} of the ticks.
+# Occupancy is {{ vital.naive.seats:.0%}}; the schedulers find a warp to issue in {{ vital.naive.calls:.0%}} of the ticks.
 # ///
 #
-# **Why not faster?** The rows of A begin 4096 words apart, and 32 divides 4096. So all 32 lanes want the same window.
+# **Why not faster?** The rows of A begin 4096 words apart, and 32 divides 4096. So all 32 lanes want the same bank.
 #
 # /// claim | ladder.naive.ms > 1.5 * job.asks / card.bandwidth / 1e6
 # One more comparison, because it is absurd. The patient cook asks for {{ job.asks / 1e9:.0f }} GB. If *no cache existed* and
@@ -429,9 +430,9 @@ record(
 # /// exercise | Not for bytes
 # What does the naive kernel wait for, if not for bytes?
 # /// answer
-# For turns. HBM was busy for {{ vital.naive.hbm:.1%}} of the time and L2 for {{ vital.naive.l2:.1%}}. Of the 8 bytes that each
+# For wavefronts. HBM was busy for {{ vital.naive.hbm:.1%}} of the time and L2 for {{ vital.naive.l2:.1%}}. Of the 8 bytes that each
 # multiply-add asks for, {{ vital.naive.hall:.2f }} came from L2: L1 had nearly everything.
-# But it hands out one word in a turn, where 32 windows could hand out 32. Bytes are only one of the four roofs.
+# But it hands out one word in a wavefront, where 32 banks could hand out 32. Bytes are only one of the four roofs.
 # ///
 
 # %% [markdown]
@@ -443,7 +444,7 @@ record(
 # ///
 #
 # /// figure | docs/assets/figures/sgemm_coalesced.svg
-# alt: "The lanes of a warp compute numbers of C that stand side by side. In one step they want 32 numbers of B side by side: four boxes, one turn. And one and the same number of A: one turn. Together two turns for 32 multiply-adds."
+# alt: "The lanes of a warp compute numbers of C that stand side by side. In one step they want 32 numbers of B side by side: four sectors, one wavefront. And one and the same number of A: one wavefront. Together two wavefronts for 32 multiply-adds."
 # caption: Same arithmetic, same numbers asked for. Other neighbours.
 # ///
 #
@@ -451,7 +452,7 @@ record(
 # The same · about twice · more than ten times
 # /// reveal
 # **{{ ladder.naive.us / ladder.coalesced.us:.1f }} times.** The pencil allows
-# {{ hand.naive.turns / hand.coalesced.turns:.1f }}: 33 turns became 2.
+# {{ hand.naive.turns / hand.coalesced.turns:.1f }}: 33 wavefronts became 2.
 # ///
 #
 # /// define | forecast.coalesced = 2 * hand.coalesced.best * card.sms * ladder.coalesced.sm_mhz / 1e6
@@ -466,12 +467,12 @@ record(
 #   - ["% of cuBLAS", "{{ naive_of_cublas:.1%}}", "{{ coalesced_of_cublas:.1%}}"]
 #   - ["TFLOP/s", "{{ ladder.naive.tflops:.2f }}", "{{ ladder.coalesced.tflops:.2f }}"]
 #   - ["forecast, TFLOP/s", "{{ forecast.naive:.2f }}", "{{ forecast.coalesced:.2f }}"]
-#   - ["turns for 32 multiply-adds", "{{ vital.naive.turns:.1f }}", "{{ vital.coalesced.turns:.2f }}"]
+#   - ["wavefronts for 32 multiply-adds", "{{ vital.naive.turns:.1f }}", "{{ vital.coalesced.turns:.2f }}"]
 #   - ["**sectors a load**", "{{ vital.naive.sectors:.1f }}", "**{{ vital.coalesced.sectors:.1f }}**"]
 #   - ["bytes from L2 for a multiply-add", "{{ vital.naive.hall:.2f }}", "{{ vital.coalesced.hall:.2f }}"]
 #   - ["instructions for 32 multiply-adds", "{{ vital.naive.instructions:.1f }}", "{{ vital.coalesced.instructions:.1f }}"]
-#   - ["turns used, of all ticks", "{{ vital.naive.tray:.0%}}", "{{ vital.coalesced.tray:.0%}}"]
-#   - ["calls used", "{{ vital.naive.calls:.0%}}", "{{ vital.coalesced.calls:.0%}}"]
+#   - ["wavefronts used, of all ticks", "{{ vital.naive.tray:.0%}}", "{{ vital.coalesced.tray:.0%}}"]
+#   - ["issue slots used", "{{ vital.naive.calls:.0%}}", "{{ vital.coalesced.calls:.0%}}"]
 #   - ["registers a thread", "{{ vital.naive.registers:.0f }}", "{{ vital.coalesced.registers:.0f }}"]
 #   - ["occupancy, counted", "{{ vital.naive.seats:.0%}}", "{{ vital.coalesced.seats:.0%}}"]
 # ///
@@ -493,46 +494,46 @@ record(
 # /// claim | ladder.coalesced.tflops < 0.8 * forecast.coalesced and vital.coalesced.instructions > 6
 # And it stays well below its forecast. The pencil allowed it three instructions for 32 multiply-adds, two loads and the
 # multiply-add itself. Counted are {{ vital.coalesced.instructions:.1f }}: somebody has to work out addresses and count the
-# loop, in 64 bits. The schedulers call in {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}} of the turns are taken.
+# loop, in 64 bits. The schedulers issue in {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}} of the wavefronts are taken.
 # So neither roof is reached. The rest is waiting, and {{ waits.coalesced.hall:.0%}} of that is for a word from L1 or beyond.
 # /// otherwise
-# Instructions for 32 multiply-adds, counted: {{ vital.coalesced.instructions:.1f }}. The schedulers call in
-# {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}} of the turns are taken.
+# Instructions for 32 multiply-adds, counted: {{ vital.coalesced.instructions:.1f }}. The schedulers issue in
+# {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}} of the wavefronts are taken.
 # ///
 #
-# **Why not faster?** Even on paper two turns for 32 multiply-adds are a roof of {{ hand.coalesced.by_tray:.0f }} in a tick,
-# where the stoves could do 128.
+# **Why not faster?** Even on paper two wavefronts for 32 multiply-adds are a roof of {{ hand.coalesced.by_tray:.0f }} in a tick,
+# where the lanes could do 128.
 #
 # /// exercise | Block of 16
-# Suppose the block were 16 × 16 threads instead of 32 × 32. A warp then covers two rows of 16 columns. How many turns and
+# Suppose the block were 16 × 16 threads instead of 32 × 32. A warp then covers two rows of 16 columns. How many wavefronts and
 # how many sectors does one step take?
 # /// answer
-# B: 16 neighbours, 64 bytes: 2 sectors, 1 turn. A: two numbers, a row of 4096 words apart: 2 sectors, and the same window, so
-# 2 turns. Together 3 turns where it was 2.
+# B: 16 neighbours, 64 bytes: 2 sectors, 1 wavefront. A: two numbers, a row of 4096 words apart: 2 sectors, and the same bank, so
+# 2 wavefronts. Together 3 wavefronts where it was 2.
 # ///
 
 # %% [markdown]
-# ## Rung 3: carry a tile to the tray
+# ## Rung 3: carry a tile into shared memory
 #
 # Now the classic. The threads of a block stand in a tile of 32 × 32 of C. In 32 steps along K, all of them together
 # want 32 × 32 numbers of A and 32 × 32 of B. Each of those numbers is wanted by *32* of them: one of A by all threads of
 # its row, one of B by all of its column. So carry it once.
 #
-# Each thread brings one number of A and one of B to the tray. All wait. Then each reads 32 of each from the tray. All
+# Each thread brings one number of A and one of B into shared memory. All wait. Then each reads 32 of each from there. All
 # wait again, and the next tile comes.
 #
 # /// figure | docs/assets/figures/sgemm_shared_tiles.svg
-# alt: "A block makes one tile of C. A tile of A and a tile of B lie on the block's tray; after use the next tile along the row of A and down the column of B takes their place. L1 and the hall are asked for one number where it had been 32. The tray still hands out eight bytes for each multiply-add."
-# caption: The tile of C stays. The tiles of A and B pass over the tray.
+# alt: "A block makes one tile of C. A tile of A and a tile of B lie in the block's shared memory; after use the next tile along the row of A and down the column of B takes their place. L1 and L2 are asked for one number where it had been 32. Shared memory still hands out eight bytes for each multiply-add."
+# caption: The tile of C stays. The tiles of A and B pass through shared memory.
 # ///
 #
 # /// diff | src/course_kernels/sgemm/k02_coalesced.cu | src/course_kernels/sgemm/k03_shared_tiles.cu
 # ///
 #
-# /// predict | L1 and the hall are asked for one number where it had been 32. How much faster?
+# /// predict | L1 and L2 are asked for one number where it had been 32. How much faster?
 # 32 times · several times · less than twice
 # /// reveal
-# **{{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} times.** Look at the forecast again: *by the tray*, nothing changed.
+# **{{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} times.** Look at the forecast again: *by shared memory*, nothing changed.
 # ///
 #
 # /// define | forecast.shared_tiles = 2 * hand.shared_tiles.best * card.sms * ladder.shared_tiles.sm_mhz / 1e6
@@ -547,11 +548,11 @@ record(
 #   - ["% of cuBLAS", "{{ coalesced_of_cublas:.1%}}", "{{ shared_tiles_of_cublas:.1%}}"]
 #   - ["TFLOP/s", "{{ ladder.coalesced.tflops:.2f }}", "{{ ladder.shared_tiles.tflops:.2f }}"]
 #   - ["forecast, TFLOP/s", "{{ forecast.coalesced:.2f }}", "{{ forecast.shared_tiles:.2f }}"]
-#   - ["turns for 32 multiply-adds", "{{ vital.coalesced.turns:.2f }}", "{{ vital.shared_tiles.turns:.2f }}"]
+#   - ["wavefronts for 32 multiply-adds", "{{ vital.coalesced.turns:.2f }}", "{{ vital.shared_tiles.turns:.2f }}"]
 #   - ["**bytes from L2 for a multiply-add**", "{{ vital.coalesced.hall:.2f }}", "**{{ vital.shared_tiles.hall:.2f }}**"]
 #   - ["instructions for 32 multiply-adds", "{{ vital.coalesced.instructions:.1f }}", "{{ vital.shared_tiles.instructions:.1f }}"]
-#   - ["turns used, of all ticks", "{{ vital.coalesced.tray:.0%}}", "{{ vital.shared_tiles.tray:.0%}}"]
-#   - ["calls used", "{{ vital.coalesced.calls:.0%}}", "{{ vital.shared_tiles.calls:.0%}}"]
+#   - ["wavefronts used, of all ticks", "{{ vital.coalesced.tray:.0%}}", "{{ vital.shared_tiles.tray:.0%}}"]
+#   - ["issue slots used", "{{ vital.coalesced.calls:.0%}}", "{{ vital.shared_tiles.calls:.0%}}"]
 #   - ["registers a thread", "{{ vital.coalesced.registers:.0f }}", "{{ vital.shared_tiles.registers:.0f }}"]
 #   - ["shared memory a block, KiB", "{{ vital.coalesced.shared_kib:.1f }}", "{{ vital.shared_tiles.shared_kib:.1f }}"]
 #   - ["occupancy, counted", "{{ vital.coalesced.seats:.0%}}", "{{ vital.shared_tiles.seats:.0%}}"]
@@ -574,24 +575,24 @@ record(
 # {{ vital.coalesced.hall:.2f }} before, {{ vital.shared_tiles.hall:.2f }} now, {{ hall.shared_tiles:.2f }} by hand.
 # ///
 #
-# (A little less than by hand can come out, because one answer of L2 very likely serves several rooms at times, as
+# (A little less than by hand can come out, because one answer of L2 very likely serves several SMs at times, as
 # [in the last lecture](l3_memory.py#how-much-at-once).)
 #
 # /// claim | vital.shared_tiles.tray > 0.75 and vital.shared_tiles.calls < 0.6
-# Now a roof is near: of all turns at the tray {{ vital.shared_tiles.tray:.0%}} are taken.
+# Now a roof is near: of all wavefronts of shared memory {{ vital.shared_tiles.tray:.0%}} are taken.
 # /// otherwise
-# Of all turns at the tray {{ vital.shared_tiles.tray:.0%}} are taken.
+# Of all wavefronts of shared memory {{ vital.shared_tiles.tray:.0%}} are taken.
 # ///
 #
-# So why keep it? Because now *you* decide what lies on the tray, and how long. The next two rungs stand on it.
+# So why keep it? Because now *you* decide what lies in shared memory, and how long. The next two rungs stand on it.
 
 # %% [markdown]
 # /// claim | vital.shared_tiles.turns < 1.8 and ladder.shared_tiles.tflops > 0.9 * forecast.shared_tiles
 # But one thing does not fit. The kernel comes in at {{ ladder.shared_tiles.tflops:.2f }} TFLOP/s against a forecast of
-# {{ forecast.shared_tiles:.2f }}, which left out all waiting; and the hardware counted {{ vital.shared_tiles.turns:.2f }} turns where
+# {{ forecast.shared_tiles:.2f }}, which left out all waiting; and the hardware counted {{ vital.shared_tiles.turns:.2f }} wavefronts where
 # we had 2, stores and all. Who saved them?
 # /// otherwise
-# The hardware counted {{ vital.shared_tiles.turns:.2f }} turns for 32 multiply-adds, where the pencil had 2.
+# The hardware counted {{ vital.shared_tiles.turns:.2f }} wavefronts for 32 multiply-adds, where the pencil had 2.
 # ///
 #
 # Look at what the compiler made of the inner loop. `LDS` is a load from shared memory, `LDS.128` one of 16 bytes, `FFMA`
@@ -639,19 +640,19 @@ for rung, kinds in found.items():
 # mind for the rungs below.
 #
 # /// claim | abs(vital.shared_tiles.turns - (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas) < 0.05
-# Do the turns come out now? Bringing the two tiles takes a thread four more moves in each round: two loads, two stores. If
-# every move were one turn, that would make
-# {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} turns for 32 multiply-adds.
-# {{ vital.shared_tiles.turns:.2f }} are counted. It fits if a load of *four* words takes two turns:
+# Do the wavefronts come out now? Bringing the two tiles takes a thread four more moves in each round: two loads, two stores. If
+# every move were one wavefront, that would make
+# {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} wavefronts for 32 multiply-adds.
+# {{ vital.shared_tiles.turns:.2f }} are counted. It fits if a load of *four* words takes two wavefronts:
 # {{ (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }}. Four words in one go save
-# calls and turns, but they are not free.
+# issue slots and wavefronts, but they are not free.
 # /// otherwise
-# With one turn for every load and store it would be
-# {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} turns for 32 multiply-adds.
+# With one wavefront for every load and store it would be
+# {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} wavefronts for 32 multiply-adds.
 # {{ vital.shared_tiles.turns:.2f }} are counted.
 # ///
 #
-# **Why not faster?** Each multiply-add takes two words off the tray.
+# **Why not faster?** Each multiply-add takes two words from shared memory.
 #
 # /// exercise | Two barriers
 # The kernel waits twice in each round: once before the tile is used, and once after. Leave out the second. What can go
@@ -661,7 +662,7 @@ for rung, kinds in found.items():
 # wrong, though perhaps not today: it is a race. [When it goes wrong](../when_it_goes_wrong.py) shows how to catch one.
 # ///
 #
-# You have everything to type it yourself: with tiles in Triton or in CUDA C++, from the plain sum to the third rung. It
+# You have everything to type it yourself, with tiles, in Triton, CUDA C++ or NumPy, from the plain sum to the third rung. It
 # takes about an hour. The rungs below do not need it, so you may as well read on and type later.
 #
 # /// lab | sgemm_tiles
@@ -670,12 +671,12 @@ for rung, kinds in found.items():
 # %% [markdown]
 # ## Rung 4: keep one in the hand
 #
-# Two words off the tray for one multiply-add. How could it be fewer? By using a word *twice* once it is in a
-# register. So let a cook make not one number of C, but 8 below each other. All 8 need the same number of B. She
+# Two words from shared memory for one multiply-add. How could it be fewer? By using a word *twice* once it is in a
+# register. So let a thread make not one number of C, but 8 below each other. All 8 need the same number of B. It
 # takes it in her hand once, and meets 8 numbers of A with it: 9 words, 8 multiply-adds.
 #
 # /// figure | docs/assets/figures/sgemm_register_column.svg
-# alt: "A block tile of C, 64 by 64, in which one thread owns a column of eight numbers. Enlarged: one number b of B is combined with eight numbers of A, a0 to a7, and added to eight sums in registers. Nine words off the tray for eight multiply-adds, where it had been sixteen."
+# alt: "A block tile of C, 64 by 64, in which one thread owns a column of eight numbers. Enlarged: one number b of B is combined with eight numbers of A, a0 to a7, and added to eight sums in registers. Nine words from shared memory for eight multiply-adds, where it had been sixteen."
 # caption: The sums live in registers. So does b.
 # ///
 #
@@ -686,7 +687,7 @@ for rung, kinds in found.items():
 # /// diff | src/course_kernels/sgemm/k03_shared_tiles.cu | src/course_kernels/sgemm/k04_register_column.cu
 # ///
 #
-# /// predict | The tray hands out 9 words where it handed out 16. And there are fewer threads. What happens to the speed?
+# /// predict | Shared memory hands out 9 words where it handed out 16. And there are fewer threads. What happens to the speed?
 # Slower, the seats are empty · 16/9 times as fast, at most · more than that
 # /// reveal
 # **{{ ladder.shared_tiles.us / ladder.register_column.us:.2f }} times** as fast. The pencil
@@ -705,11 +706,11 @@ for rung, kinds in found.items():
 #   - ["% of cuBLAS", "{{ shared_tiles_of_cublas:.1%}}", "{{ register_column_of_cublas:.1%}}"]
 #   - ["TFLOP/s", "{{ ladder.shared_tiles.tflops:.2f }}", "{{ ladder.register_column.tflops:.2f }}"]
 #   - ["forecast, TFLOP/s", "{{ forecast.shared_tiles:.2f }}", "{{ forecast.register_column:.2f }}"]
-#   - ["**turns for 32 multiply-adds**", "{{ vital.shared_tiles.turns:.2f }}", "**{{ vital.register_column.turns:.2f }}**"]
+#   - ["**wavefronts for 32 multiply-adds**", "{{ vital.shared_tiles.turns:.2f }}", "**{{ vital.register_column.turns:.2f }}**"]
 #   - ["instructions for 32 multiply-adds", "{{ vital.shared_tiles.instructions:.1f }}", "{{ vital.register_column.instructions:.1f }}"]
 #   - ["bytes from L2 for a multiply-add", "{{ vital.shared_tiles.hall:.2f }}", "{{ vital.register_column.hall:.2f }}"]
-#   - ["turns used, of all ticks", "{{ vital.shared_tiles.tray:.0%}}", "{{ vital.register_column.tray:.0%}}"]
-#   - ["calls used", "{{ vital.shared_tiles.calls:.0%}}", "{{ vital.register_column.calls:.0%}}"]
+#   - ["wavefronts used, of all ticks", "{{ vital.shared_tiles.tray:.0%}}", "{{ vital.register_column.tray:.0%}}"]
+#   - ["issue slots used", "{{ vital.shared_tiles.calls:.0%}}", "{{ vital.register_column.calls:.0%}}"]
 #   - ["registers a thread", "{{ vital.shared_tiles.registers:.0f }}", "{{ vital.register_column.registers:.0f }}"]
 #   - ["shared memory a block, KiB", "{{ vital.shared_tiles.shared_kib:.1f }}", "{{ vital.register_column.shared_kib:.1f }}"]
 #   - ["occupancy, counted", "{{ vital.shared_tiles.seats:.0%}}", "{{ vital.register_column.seats:.0%}}"]
@@ -721,7 +722,7 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | ladder.register_column.us < 0.7 * ladder.shared_tiles.us and vital.register_column.turns < 0.6 * vital.shared_tiles.turns and ladder.register_column.tflops > forecast.register_column
-# The counter that proves it is the one for turns: from {{ vital.shared_tiles.turns:.2f }} to {{ vital.register_column.turns:.2f }} for
+# The counter that proves it is the one for wavefronts: from {{ vital.shared_tiles.turns:.2f }} to {{ vital.register_column.turns:.2f }} for
 # 32 multiply-adds. The instructions fell with them, from {{ vital.shared_tiles.instructions:.1f }} to
 # {{ vital.register_column.instructions:.1f }}. And the kernel passes its forecast. The pencil counts words, and here, too, the
 # compiler takes four words of A in one load.
@@ -755,7 +756,7 @@ for rung, kinds in found.items():
 # the tile, the work with its area. That is the whole idea behind every tile on this page.
 #
 # /// figure | docs/assets/figures/sgemm_register_tile.svg
-# alt: "A block tile of C, 128 by 128, in which one thread owns a square of 8 by 8. Enlarged: eight numbers of A, a0 to a7, at the left, eight of B, b0 to b7, on top, and 64 sums. Each sum adds one a times one b: an outer product. Sixteen words off the tray for 64 multiply-adds."
+# alt: "A block tile of C, 128 by 128, in which one thread owns a square of 8 by 8. Enlarged: eight numbers of A, a0 to a7, at the left, eight of B, b0 to b7, on top, and 64 sums. Each sum adds one a times one b: an outer product. Sixteen words from shared memory for 64 multiply-adds."
 # caption: 64 sums in registers, for as long as the kernel runs.
 # ///
 #
@@ -784,12 +785,12 @@ for rung, kinds in found.items():
 #   - ["% of cuBLAS", "{{ register_column_of_cublas:.1%}}", "{{ register_tile_of_cublas:.1%}}"]
 #   - ["TFLOP/s", "{{ ladder.register_column.tflops:.2f }}", "{{ ladder.register_tile.tflops:.2f }}"]
 #   - ["forecast, TFLOP/s", "{{ forecast.register_column:.2f }}", "{{ forecast.register_tile:.2f }}"]
-#   - ["**turns for 32 multiply-adds**", "{{ vital.register_column.turns:.2f }}", "**{{ vital.register_tile.turns:.2f }}**"]
+#   - ["**wavefronts for 32 multiply-adds**", "{{ vital.register_column.turns:.2f }}", "**{{ vital.register_tile.turns:.2f }}**"]
 #   - ["of these, lost in queues", "{{ vital.register_column.queues:.2f }}", "{{ vital.register_tile.queues:.2f }}"]
 #   - ["instructions for 32 multiply-adds", "{{ vital.register_column.instructions:.1f }}", "{{ vital.register_tile.instructions:.1f }}"]
 #   - ["bytes from L2 for a multiply-add", "{{ vital.register_column.hall:.3f }}", "{{ vital.register_tile.hall:.3f }}"]
-#   - ["turns used, of all ticks", "{{ vital.register_column.tray:.0%}}", "{{ vital.register_tile.tray:.0%}}"]
-#   - ["calls used", "{{ vital.register_column.calls:.0%}}", "{{ vital.register_tile.calls:.0%}}"]
+#   - ["wavefronts used, of all ticks", "{{ vital.register_column.tray:.0%}}", "{{ vital.register_tile.tray:.0%}}"]
+#   - ["issue slots used", "{{ vital.register_column.calls:.0%}}", "{{ vital.register_tile.calls:.0%}}"]
 #   - ["registers a thread", "{{ vital.register_column.registers:.0f }}", "{{ vital.register_tile.registers:.0f }}"]
 #   - ["shared memory a block, KiB", "{{ vital.register_column.shared_kib:.1f }}", "{{ vital.register_tile.shared_kib:.1f }}"]
 #   - ["occupancy, counted", "{{ vital.register_column.seats:.0%}}", "{{ vital.register_tile.seats:.0%}}"]
@@ -811,31 +812,31 @@ for rung, kinds in found.items():
 #
 # /// claim | ladder.register_tile.tflops < 0.75 * forecast.register_tile and vital.register_tile.tray < 0.85 and vital.register_tile.calls < 0.85
 # And now look closer, because here the pencil promised too much. It allowed {{ forecast.register_tile:.0f }} TFLOP/s, and there
-# are {{ ladder.register_tile.tflops:.0f }}. Which roof is it? None is reached. The tray is busy in {{ vital.register_tile.tray:.0%}} of
-# the ticks, the schedulers call in {{ vital.register_tile.calls:.0%}}.
+# are {{ ladder.register_tile.tflops:.0f }}. Which roof is it? None is reached. Shared memory is busy in {{ vital.register_tile.tray:.0%}} of
+# the ticks, the schedulers issue in {{ vital.register_tile.calls:.0%}}.
 # /// otherwise
-# The pencil allowed {{ forecast.register_tile:.0f }} TFLOP/s, and there are {{ ladder.register_tile.tflops:.0f }}. The tray is busy in
+# The pencil allowed {{ forecast.register_tile:.0f }} TFLOP/s, and there are {{ ladder.register_tile.tflops:.0f }}. Shared memory is busy in
 # {{ vital.register_tile.tray:.0%}} of the ticks, the schedulers in {{ vital.register_tile.calls:.0%}}.
 # ///
 #
 # /// claim | 96 < vital.register_tile.registers < 160 and vital.register_tile.seats < 0.4
 # They wait. With {{ vital.register_tile.registers:.0f }} registers for each of 256 threads an SM holds two blocks: 16 warps, four for
-# each scheduler. When those four wait, nobody is there to be called instead. In
-# [the last lecture](l3_memory.py#how-many-must-be-walking) empty seats did no harm, because full hands had enough under way.
-# Here the hands are full of *sums*, and the code sends for the next tile only when the last one is used up. So very likely
+# each scheduler. When those four wait, nobody is there to be issued instead. In
+# [the last lecture](l3_memory.py#how-many-must-be-walking) empty seats did no harm, because full registers had enough under way.
+# Here the registers are full of *sums*, and the code sends for the next tile only when the last one is used up. So very likely
 # the warps of a block wait together; [the staircase](#the-staircase) counts for what.
 # /// otherwise
 # It takes {{ vital.register_tile.registers:.0f }} registers a thread, and {{ vital.register_tile.seats:.0%}} of the seats are taken.
 # ///
 #
 # **Why not faster?** There are few warps for each scheduler, and in {{ 1 - vital.register_tile.calls:.0%}} of the ticks it
-# calls none. Very likely they wait together.
+# issues none. Very likely they wait together.
 #
 # /// claim | vital.register_tile.queues > 0.08
-# (And there is a queue. The threads of a warp read B's tile at every eighth word, so several stand at one window:
-# {{ vital.register_tile.queues:.2f }} of the {{ vital.register_tile.turns:.2f }} turns are lost to it.)
+# (And there is a queue. The threads of a warp read B's tile at every eighth word, so several stand at one bank:
+# {{ vital.register_tile.queues:.2f }} of the {{ vital.register_tile.turns:.2f }} wavefronts are lost to it.)
 # /// otherwise
-# (Turns lost in queues at the tray: {{ vital.register_tile.queues:.2f }} for 32 multiply-adds.)
+# (Wavefronts lost in bank conflicts: {{ vital.register_tile.queues:.2f }} for 32 multiply-adds.)
 # ///
 #
 # /// exercise | 4 × 4 or 16 × 16?
@@ -879,7 +880,7 @@ for rung, kinds in found.items():
 # How full is each roof? This table is the whole page in one place. Read along a row, and look for the largest number.
 #
 # /// table
-# columns: [kernel, stoves, calls, tray, "hall, L2", "hall, HBM"]
+# columns: [kernel, lanes, "issue slots", "shared memory", L2, HBM]
 # rows:
 #   - [naive, "{{ ladder.naive.of_peak:.0%}}", "{{ vital.naive.calls:.0%}}", "{{ vital.naive.tray:.0%}}", "{{ vital.naive.l2:.0%}}", "{{ vital.naive.hbm:.0%}}"]
 #   - [coalesced, "{{ ladder.coalesced.of_peak:.0%}}", "{{ vital.coalesced.calls:.0%}}", "{{ vital.coalesced.tray:.0%}}", "{{ vital.coalesced.l2:.0%}}", "{{ vital.coalesced.hbm:.0%}}"]
@@ -887,20 +888,20 @@ for rung, kinds in found.items():
 #   - [register column, "{{ ladder.register_column.of_peak:.0%}}", "{{ vital.register_column.calls:.0%}}", "{{ vital.register_column.tray:.0%}}", "{{ vital.register_column.l2:.0%}}", "{{ vital.register_column.hbm:.0%}}"]
 #   - [register tile, "{{ ladder.register_tile.of_peak:.0%}}", "{{ vital.register_tile.calls:.0%}}", "{{ vital.register_tile.tray:.0%}}", "{{ vital.register_tile.l2:.0%}}", "{{ vital.register_tile.hbm:.0%}}"]
 #   - ["*cuBLAS*", "{{ ladder.cublas.of_peak:.0%}}", "{{ vital.cublas.calls:.0%}}", "{{ vital.cublas.tray:.0%}}", "{{ vital.cublas.l2:.0%}}", "{{ vital.cublas.hbm:.0%}}"]
-# caption: "Stoves: per cent of the data sheet's peak, by the clock. The rest: per cent of what the unit could do, counted."
+# caption: "Lanes: per cent of the data sheet's peak, by the clock. The rest: per cent of what the unit could do, counted."
 # ///
 #
 # /// claim | max(vital.naive.l2, vital.coalesced.l2, vital.shared_tiles.l2, vital.register_column.l2, vital.register_tile.l2) < 0.4 and max(vital.naive.hbm, vital.coalesced.hbm, vital.shared_tiles.hbm, vital.register_column.hbm, vital.register_tile.hbm) < 0.4 and vital.cublas.calls > 0.7
-# The hall is nobody's roof, from the first rung to the last. And the library's row shows what a full roof
-# looks like that one can be proud of: its schedulers call in {{ vital.cublas.calls:.0%}} of the ticks.
+# L2 and HBM are nobody's roof, from the first rung to the last. And the library's row shows what a full roof
+# looks like that one can be proud of: its schedulers issue in {{ vital.cublas.calls:.0%}} of the ticks.
 # /// otherwise
-# In the library's row the schedulers call in {{ vital.cublas.calls:.0%}} of the ticks.
+# In the library's row the schedulers issue in {{ vital.cublas.calls:.0%}} of the ticks.
 # ///
 #
-# And what does a warp wait for that is not called?
+# And what does a warp wait for that is not issued?
 #
 # /// table
-# columns: [kernel, "word from L1", "line for L1", "word off tray", "line for tray", barrier, "its turn"]
+# columns: [kernel, "word from L1", "line for L1", "word from shared memory", "line for shared memory", barrier, "its turn"]
 # rows:
 #   - [naive, "{{ waits.naive.hall:.0%}}", "{{ waits.naive.hall_queue:.0%}}", "{{ waits.naive.tray:.0%}}", "{{ waits.naive.tray_queue:.0%}}", "{{ waits.naive.barrier:.0%}}", "{{ waits.naive.turn:.0%}}"]
 #   - [coalesced, "{{ waits.coalesced.hall:.0%}}", "{{ waits.coalesced.hall_queue:.0%}}", "{{ waits.coalesced.tray:.0%}}", "{{ waits.coalesced.tray_queue:.0%}}", "{{ waits.coalesced.barrier:.0%}}", "{{ waits.coalesced.turn:.0%}}"]
@@ -908,24 +909,24 @@ for rung, kinds in found.items():
 #   - [register column, "{{ waits.register_column.hall:.0%}}", "{{ waits.register_column.hall_queue:.0%}}", "{{ waits.register_column.tray:.0%}}", "{{ waits.register_column.tray_queue:.0%}}", "{{ waits.register_column.barrier:.0%}}", "{{ waits.register_column.turn:.0%}}"]
 #   - [register tile, "{{ waits.register_tile.hall:.0%}}", "{{ waits.register_tile.hall_queue:.0%}}", "{{ waits.register_tile.tray:.0%}}", "{{ waits.register_tile.tray_queue:.0%}}", "{{ waits.register_tile.barrier:.0%}}", "{{ waits.register_tile.turn:.0%}}"]
 #   - ["*cuBLAS*", "{{ waits.cublas.hall:.0%}}", "{{ waits.cublas.hall_queue:.0%}}", "{{ waits.cublas.tray:.0%}}", "{{ waits.cublas.tray_queue:.0%}}", "{{ waits.cublas.barrier:.0%}}", "{{ waits.cublas.turn:.0%}}"]
-# caption: "Shares of the waiting. L1 stands for L1 and all that lies beyond it. The last column is the good one: the warp could be called, and another one was. Missing to 100%: waits of a fixed length, and for a stove that is taken."
+# caption: "Shares of the waiting. L1 stands for L1 and all that lies beyond it. The last column is the good one: the warp could be issued, and another one was. Missing to 100%: waits of a fixed length, and for a lane that is taken."
 # ///
 #
 # /// claim | waits.naive.hall_queue > 0.7 and waits.shared_tiles.tray_queue > 0.25 and waits.register_column.tray > 0.25 and waits.register_tile.turn > 0.3 and vital.register_tile.calls < 0.7
 # It tells the same story as a walk through the kitchen. In the naive kernel everybody stands in line for L1. With shared
-# tiles the longest line is at the tray. With the register column they wait for the word itself. With the register tile
+# tiles the longest line is at shared memory. With the register column they wait for the word itself. With the register tile
 # {{ waits.register_tile.turn:.0%}} of the waiting is of the good kind, and yet in {{ 1 - vital.register_tile.calls:.0%}} of the ticks
-# nobody can be called. It comes in bursts, very likely: all wait for a tile, then all want to cook at once.
+# nobody can be issued. It comes in bursts, very likely: all wait for a tile, then all want to multiply at once.
 # /// otherwise
 # In the naive kernel {{ waits.naive.hall_queue:.0%}} of the waiting is standing in line for L1, with shared tiles
-# {{ waits.shared_tiles.tray_queue:.0%}} is standing in line for the tray.
+# {{ waits.shared_tiles.tray_queue:.0%}} is standing in line for shared memory.
 # ///
 #
 # /// exercise | Which rung next?
 # Cover the names in the table of roofs. For each of our five rows say what holds the kernel, and what you would change.
 # /// answer
-# Is a roof nearly full? Then it holds the kernel. For naive, shared tiles and the register column the tray comes closest:
-# {{ vital.naive.tray:.0%}}, {{ vital.shared_tiles.tray:.0%}} and {{ vital.register_column.tray:.0%}}. So make the turns fewer:
+# Is a roof nearly full? Then it holds the kernel. For naive, shared tiles and the register column shared memory comes closest:
+# {{ vital.naive.tray:.0%}}, {{ vital.shared_tiles.tray:.0%}} and {{ vital.register_column.tray:.0%}}. So make the wavefronts fewer:
 # let neighbours read neighbours, use a word more often in the hand. Is no roof near full? Then it waits. The fullest of
 # the coalesced kernel is at {{ max(vital.coalesced.tray, vital.coalesced.calls):.0%}}, of the register tile at
 # {{ max(vital.register_tile.tray, vital.register_tile.calls):.0%}}. So find out what they wait for, in the second table.
@@ -1004,7 +1005,7 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # /// claim | sizes.register_tile.n128.us > 1.6 * sizes.coalesced.n128.us and 0.7 < sizes.shared_tiles.n128.us / sizes.cublas.n128.us < 1.3
 # Read it from the left. At 128 the order is another one: the best kernel of this page takes
 # {{ sizes.register_tile.n128.us / sizes.coalesced.n128.us:.1f }} times the time of the second rung. Its block tile is
-# 128 × 128, so the whole of C is *one* block, on one SM, and {{ card.sms - 1:.0f }} rooms are dark. Large tiles want
+# 128 × 128, so the whole of C is *one* block, on one SM, and {{ card.sms - 1:.0f }} SMs are dark. Large tiles want
 # large matrices. And the third rung, with its small tiles, is level with cuBLAS there: {{ sizes.shared_tiles.n128.us:.1f }} µs
 # against {{ sizes.cublas.n128.us:.1f }}.
 # /// otherwise
@@ -1033,7 +1034,7 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # ///
 #
 # /// claim | ugly.register_tile.n4095.us < 1.25 * ladder.register_tile.us and ugly.register_tile.n4095.us > 0.7 * ladder.register_tile.us
-# At the edges a block reaches past the matrix. There it puts zeros on the tray and writes nothing, and that costs a
+# At the edges a block reaches past the matrix. There it puts zeros into shared memory and writes nothing, and that costs a
 # comparison or two. At 4095 the register tile takes {{ ugly.register_tile.n4095.us / ladder.register_tile.us:.2f }} times its
 # time at 4096.
 # /// otherwise
@@ -1043,30 +1044,30 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # /// claim | sizes.naive.n1024.us > 2 * ugly.naive.n1023.us > 4 * ugly.coalesced.n1023.us and vital.naive_1023.turns < 5 and vital.naive_1023.calls < 0.35 and vital.naive_1023.l2 < 0.4 and vital.naive_1023.hbm < 0.4
 # And the naive kernel at 1023. It takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its time at 1024, for very nearly
 # the same work. Its rows of A are 1023 words apart there, and 1023 leaves a remainder of 31 by 32. So the 32 lanes stand at 32
-# *different* windows: {{ vital.naive_1023.turns:.1f }} turns for 32 multiply-adds are counted, where it is
+# *different* banks: {{ vital.naive_1023.turns:.1f }} wavefronts for 32 multiply-adds are counted, where it is
 # {{ vital.naive_1024.turns:.1f }} at 1024. You met the trick as padding: somebody has padded A by accident. (Now only
-# {{ vital.naive_1023.tray:.0%}} of the turns are taken, and still it is far from the coalesced kernel. Something holds it that is
-# none of our four roofs: {{ vital.naive_1023.calls:.0%}} of the calls are taken, {{ vital.naive_1023.l2:.0%}} of L2 and
+# {{ vital.naive_1023.tray:.0%}} of the wavefronts are taken, and still it is far from the coalesced kernel. Something holds it that is
+# none of our four roofs: {{ vital.naive_1023.calls:.0%}} of the issue slots are taken, {{ vital.naive_1023.l2:.0%}} of L2 and
 # {{ vital.naive_1023.hbm:.1%}} of HBM. Each load of A touches 32 lines, and we suspect that L1 looks up each of them. What
 # that costs, this page does not measure.)
 # /// otherwise
-# The naive kernel takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its time at 1024 when the size is 1023. Turns for
+# The naive kernel takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its time at 1024 when the size is 1023. Wavefronts for
 # 32 multiply-adds, counted: {{ vital.naive_1023.turns:.1f }} and {{ vital.naive_1024.turns:.1f }}.
 # ///
 #
 # /// exercise | And at 1000?
-# Rows of 1000 words. How many turns for 32 multiply-adds, by hand?
+# Rows of 1000 words. How many wavefronts for 32 multiply-adds, by hand?
 # /// answer
-# 1000 leaves a remainder of 8 by 32. So the lanes stand at windows 0, 8, 16 and 24, eight at each: 8 turns for A, one for B,
+# 1000 leaves a remainder of 8 by 32. So the lanes stand at banks 0, 8, 16 and 24, eight at each: 8 wavefronts for A, one for B,
 # 9 together. Counted: {{ vital.naive_1000.turns:.1f }}.
 # ///
 #
-# /// exercise | How many rooms are lit?
-# 1024 × 1024, block tile 128 × 128, 132 rooms. How many blocks, and what is the best percent of peak such a kernel can
+# /// exercise | How many SMs are lit?
+# 1024 × 1024, block tile 128 × 128, 132 SMs. How many blocks, and what is the best percent of peak such a kernel can
 # reach? And with a block tile of 64 × 64?
 # /// answer
-# 8 × 8 = 64 blocks for 132 rooms: 68 stay dark, more than half. With 64 × 64: 256 blocks, two for most rooms and one for the
-# last eight, so every room is lit. Smaller tiles ask more of the tray and more of the hall, though. That is the trade, and no shape wins it
+# 8 × 8 = 64 blocks for 132 SMs: 68 stay dark, more than half. With 64 × 64: 256 blocks, two for most SMs and one for the
+# last eight, so every SM is lit. Smaller tiles ask more of shared memory and more of L2, though. That is the trade, and no shape wins it
 # everywhere.
 # ///
 
@@ -1119,7 +1120,7 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # From here on the tiles nest, and people mix up their names. On this site they are fixed.
 #
 # /// figure | docs/assets/figures/sgemm_tile_words.svg
-# alt: "C is cut into block tiles, BM by BN, one for each block, whose strips of A and B lie on the tray. A block tile is cut into warp tiles, WM by WN, one for each warp. A warp tile is cut into register tiles, TM by TN, one for each thread, whose sums live in registers."
+# alt: "C is cut into block tiles, BM by BN, one for each block, whose strips of A and B lie in shared memory. A block tile is cut into warp tiles, WM by WN, one for each warp. A warp tile is cut into register tiles, TM by TN, one for each thread, whose sums live in registers."
 # caption: C, and what of it belongs to a block, to a warp, to a thread.
 # ///
 #
@@ -1138,8 +1139,8 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # happens to put them. The next lecture gives them one, and measures what it is worth.
 #
 # /// exercise | Which tile?
-# (a) Its numbers cost no turn at the tray. (b) Made larger, it lets less come down the hall. (c) It decides how many
-# registers a thread needs. (d) Made larger, it leaves rooms dark when the matrix is small.
+# (a) Its numbers cost no wavefront of shared memory. (b) Made larger, it lets less come from L2. (c) It decides how many
+# registers a thread needs. (d) Made larger, it leaves SMs dark when the matrix is small.
 # /// answer
 # (a) The register tile. (b) The block tile. (c) The register tile. (d) The block tile.
 # ///
@@ -1158,7 +1159,7 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # And you have a way to ask. Not "how do I make it fast?", but: **which roof holds it, and what would
 # raise that roof?** Four roofs, one pencil.
 #
-# **Where this leads.** The register tile still brings its tiles in word by word. It loses turns in queues. And it waits with
+# **Where this leads.** The register tile still brings its tiles in word by word. It loses wavefronts in queues. And it waits with
 # folded hands while the next tile comes. Each of the three is a rung, and there are more: that is
 # [the next lecture](l5_the_top_of_the_ladder.py). How the clock and the counters work: [how every number here is measured](../how_we_measure.py). Each
 # number with its spread: [the ledger](../numbers.md).

@@ -12,15 +12,15 @@
 #
 # - read a step of the ladder as a diff, and say which counter must move before you run it;
 # - check that it moved, and by how much;
-# - work out by hand what a tile asks of an SM: calls, bytes off the tray, blocks over the card;
+# - work out by hand what a tile asks of an SM: issue slots, bytes from shared memory, blocks over the card;
 # - say why the last kernel is not faster, and point at the number that says so.
 #
 # **The headline: {{ ladder.persistent.of_peak:.0%}} of peak, in plain fp32, by a kernel you can read.** The naive one has
 # {{ ladder.naive.of_peak:.1%}}. The library, cuBLAS, has {{ ladder.cublas.of_peak:.0%}}, so we end at
 # **{{ sgemm.last_of_cublas:.1%}} of the library**.
 #
-# [The lecture before](l4_the_gemm_ladder.py) climbed the first five steps. Each of them carried less: less from the pantry,
-# then less off the tray. It ended with three complaints: lanes queue at the windows, one call fetches one word, and all wait with
+# [The lecture before](l4_the_gemm_ladder.py) climbed the first five steps. Each of them carried less: less from HBM,
+# then less from shared memory. It ended with three complaints: lanes queue at the banks, one instruction fetches one word, and all wait with
 # folded hands while the next tile comes. Each of them is a step here, and there are more.
 
 # %% [markdown]
@@ -152,14 +152,14 @@ record(ladder=compare(LADDER, square, seconds=0.3))
 # [^boehm2022]. It is a fine text. On another card other steps pay, as you will see.
 
 # %% [markdown]
-# ## Every other call costs a multiply-add
+# ## Every other instruction costs a multiply-add
 #
-# You know [what a room can do in one tick](l4_the_gemm_ladder.py#what-a-room-can-do-in-one-tick). Its four schedulers make
-# one *call* each: one instruction, to one warp. NVIDIA's tools say *issue slot* for the place of a call. The peak of the card is
-# all four calling *multiply and add* in every tick. **Every other call takes the place of a multiply-add**: a fetch, an
+# You know [what an SM can do in one tick](l4_the_gemm_ladder.py#what-an-sm-can-do-in-one-tick). Its four schedulers have
+# one *issue slot* each: one instruction, for one warp. (The kitchen's *call*.) The peak of the card is
+# all four issuing *multiply and add* in every tick. **Every other instruction takes the place of a multiply-add**: a fetch, an
 # address, a barrier.
 #
-# So the first bound is a share: how many of the calls are multiply-adds? Take one thread and one step of k. It holds
+# So the first bound is a share: how many of the instructions are multiply-adds? Take one thread and one step of k. It holds
 # 8 × 8 sums. It needs 8 numbers of A and 8 of B.
 
 
@@ -188,7 +188,7 @@ record(by_hand=by_hand)
 
 # %% [markdown]
 # /// table
-# columns: [register tile, bytes in one load, "of all calls, multiply-adds", "bytes off the tray for one multiply-add"]
+# columns: [register tile, bytes in one load, "of all instructions, multiply-adds", "bytes from shared memory for one multiply-add"]
 # rows:
 #   - [8 × 8, "4", "{{ by_hand.t8x8_by4.share:.1%}}", "{{ by_hand.t8x8_by4.bytes:.2f }}"]
 #   - [8 × 8, "16", "{{ by_hand.t8x8_by16.share:.1%}}", "{{ by_hand.t8x8_by16.bytes:.2f }}"]
@@ -196,10 +196,10 @@ record(by_hand=by_hand)
 # caption: By hand, for a thread on its own. Addresses, the loop and the barriers are not in it.
 # ///
 #
-# The last column is the second bound. The tray hands out {{ l3.per_clock.shared:.0f }} bytes in a tick, as
+# The last column is the second bound. Shared memory (the tray) hands out {{ l3.per_clock.shared:.0f }} bytes in a tick, as
 # [you measured](l3_memory.py#how-much-at-once), and the lanes want 128 multiply-adds in a tick. So **one byte for each multiply-add** is the
 # budget, and an 8 × 8 tile uses up all of it. What saves us is that lanes want the *same* numbers: a number that several lanes of
-# a warp want leaves the tray once. (Step 8 looks closer at that *once*.)
+# a warp want leaves shared memory once. (Step 8 looks closer at that *once*.)
 #
 # Now ask the hardware. This is the only visit to the counters on this page, for all its kernels. It stays folded;
 # later sections quote from it.
@@ -308,24 +308,24 @@ record(
 
 # %% [markdown]
 # /// table
-# columns: [kernel, "calls used", "of the calls, multiply-adds", "both together", "% of peak, timed"]
+# columns: [kernel, "issue slots used", "of the instructions, multiply-adds", "both together", "% of peak, timed"]
 # rows:
 #   - [5 register tile, "{{ vital.register_tile.issued:.0%}}", "{{ vital.register_tile.share:.0%}}", "{{ vital.register_tile.issued * vital.register_tile.share:.0%}}", "{{ ladder.register_tile.of_peak:.0%}}"]
 #   - [12 persistent, "{{ vital.persistent.issued:.0%}}", "{{ vital.persistent.share:.0%}}", "{{ vital.persistent.issued * vital.persistent.share:.0%}}", "{{ ladder.persistent.of_peak:.0%}}"]
 #   - [cuBLAS, "{{ vital.cublas.issued:.0%}}", "{{ vital.cublas.share:.0%}}", "{{ vital.cublas.issued * vital.cublas.share:.0%}}", "{{ ladder.cublas.of_peak:.0%}}"]
-# caption: The first two columns are counted by Nsight Compute on one call, the last is timed.
+# caption: The first two columns are counted by Nsight Compute on one launch, the last is timed.
 # ///
 #
-# **Calls used × share of multiply-adds.** Everything on this page works on one of the two. A step makes the share larger
-# (fewer other calls), or it uses more of the calls (less waiting). And the two together nearly *are* the per cent of
+# **Issue slots used × share of multiply-adds.** Everything on this page works on one of the two. A step makes the share larger
+# (fewer other instructions), or it uses more of the slots (less waiting). And the two together nearly *are* the per cent of
 # peak. We come back to that at the end.
 #
 # /// exercise | A 4 × 4 register tile
-# How many of its calls are multiply-adds, with 16-byte loads? How many bytes off the tray for one multiply-add?
+# How many of its instructions are multiply-adds, with 16-byte loads? How many bytes from shared memory for one multiply-add?
 # Which of the two bounds is the worse one?
 # /// answer
-# 16 multiply-adds, 4 + 4 numbers, two loads: 16 of 18 calls are multiply-adds. 32 bytes for 16 multiply-adds is 2
-# bytes each, and the budget is one. So for a thread on its own the tray is worse. With lanes that want the same
+# 16 multiply-adds, 4 + 4 numbers, two loads: 16 of 18 instructions are multiply-adds. 32 bytes for 16 multiply-adds is 2
+# bytes each, and the budget is one. So for a thread on its own shared memory is worse. With lanes that want the same
 # numbers it may still work.
 # ///
 #
@@ -338,32 +338,35 @@ record(
 # %% [markdown]
 # ## 6 · Sixteen bytes in every access
 #
-# The register tile moves its numbers one by one: down the hall, onto the tray, and out to C. `float4` moves four
-# neighbours in one call.
+# The register tile moves its numbers one by one: from global memory (down the hall), into shared memory, and out to C. `float4` moves four
+# neighbours in one instruction.
 #
 # /// figure | docs/assets/figures/sgemm_vector_loads.svg
-# alt: "What a thread carries for one step of eight along K. Number by number: 8 loads from the hall and 8 stores onto the tray, 16 calls. Sixteen bytes at a time: 2 loads, and 5 stores, because the four numbers of A go to four rows of the tray: 7 calls."
+# alt: "What a thread carries for one step of eight along K. Number by number: 8 loads from global memory and 8 stores into shared memory, 16 instructions. Sixteen bytes at a time: 2 loads, and 5 stores, because the four numbers of A go to four rows of the tile: 7 instructions."
 # ///
 #
-# Four neighbours must *be* neighbours. In A and B they are: along a row. But off the tray a thread wants 8 numbers of A that lie
+# Four neighbours must *be* neighbours. In A and B they are: along a row. But from shared memory a thread wants 8 numbers of A that lie
 # *below* each other, so the tile of A is laid down turned round, once, on the way in. That costs four stores of one number each.
 #
 # /// diff | src/course_kernels/sgemm/k05_register_tile.cu | src/course_kernels/sgemm/k06_vectorised.cu
 # title: "What changes: k05_register_tile.cu → k06_vectorised.cu"
 # ///
 #
-# Besides the calls in the picture, each load from the hall has an address, and a question before it: am I still inside
+# `template`, `alignas` and what else from here on is new C++ stands
+# [on the page on C](../c_for_python_people.py#five-more-words-for-the-top-of-the-ladder).
+#
+# Besides the instructions in the picture, each load from global memory has an address, and a question before it: am I still inside
 # the matrix? Two loads for eight are a quarter of the questions.
 #
 # /// predict | The bytes stay, and so do the multiply-adds. What do the counters say?
-# Fewer loads off the tray · fewer calls for carrying · fewer boxes from the hall
+# Fewer loads from shared memory · fewer instructions for carrying · fewer sectors from L2
 # /// reveal
-# Loads off the tray for one multiply-add: {{ vital.register_tile.loads:.4f }} before, {{ vital.vectorised.loads:.4f }} now. Calls that
-# carry, from the hall and onto the tray: {{ vital.register_tile.carried:.4f }} before, {{ vital.vectorised.carried:.4f }} now. By hand,
+# Loads from shared memory for one multiply-add: {{ vital.register_tile.loads:.4f }} before, {{ vital.vectorised.loads:.4f }} now. Instructions that
+# carry, from global memory and into shared memory: {{ vital.register_tile.carried:.4f }} before, {{ vital.vectorised.carried:.4f }} now. By hand,
 # {{ carried.one_by_one:.4f }} and {{ carried.by_four:.4f }}.
 # ///
 #
-# For 512 multiply-adds of a thread, 16 calls before and 7 now:
+# For 512 multiply-adds of a thread, 16 instructions before and 7 now:
 
 # %%
 record(
@@ -376,7 +379,7 @@ record(
 # %% [markdown]
 # /// table
 # turned: true
-# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "loads off the tray for one multiply-add", "calls that carry", "of the calls, multiply-adds"]
+# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "loads from shared memory for one multiply-add", "instructions that carry", "of the instructions, multiply-adds"]
 # rows:
 #   - [5 register tile, "{{ ladder.register_tile.of_peak:.1%}}", "{{ vital.register_tile.registers:.0f }}", "{{ vital.register_tile.shared_kib:.1f }}", "{{ vital.register_tile.occupancy:.0%}}", "{{ vital.register_tile.loads:.4f }}", "{{ vital.register_tile.carried:.4f }}", "{{ vital.register_tile.share:.1%}}"]
 #   - ["**6 vector loads**", "**{{ ladder.vectorised.of_peak:.1%}}**", "{{ vital.vectorised.registers:.0f }}", "{{ vital.vectorised.shared_kib:.1f }}", "{{ vital.vectorised.occupancy:.0%}}", "{{ vital.vectorised.loads:.4f }}", "{{ vital.vectorised.carried:.4f }}", "{{ vital.vectorised.share:.1%}}"]
@@ -384,25 +387,25 @@ record(
 # ///
 #
 # /// claim | abs(vital.register_tile.loads / by_hand.t8x8_by16.loads - 1) < 0.1 and abs(vital.vectorised.loads / by_hand.t8x8_by16.loads - 1) < 0.1
-# Look at the loads off the tray: {{ vital.register_tile.loads:.4f }} for one multiply-add *before* the change, where the
+# Look at the loads from shared memory: {{ vital.register_tile.loads:.4f }} for one multiply-add *before* the change, where the
 # source reads single numbers and the pencil says {{ by_hand.t8x8_by4.loads:.2f }}. **The compiler was here first.** It saw
 # that these numbers are neighbours and took 16 bytes at a time without being asked. On the way in it could not. There the source of kernel 5
 # hands neighbouring numbers to neighbouring threads, and no thread has four in a row. Read the counter before you improve a thing that is done.
 # /// otherwise
-# Loads off the tray for one multiply-add: {{ vital.register_tile.loads:.4f }} before and {{ vital.vectorised.loads:.4f }} now; the
+# Loads from shared memory for one multiply-add: {{ vital.register_tile.loads:.4f }} before and {{ vital.vectorised.loads:.4f }} now; the
 # pencil says {{ by_hand.t8x8_by4.loads:.4f }} and {{ by_hand.t8x8_by16.loads:.4f }}.
 # ///
 #
 # /// claim | ladder.register_tile.us > ladder.vectorised.us and vital.vectorised.carried < 0.7 * vital.register_tile.carried
 # **{{ ladder.vectorised.of_peak:.1%}} of peak**, {{ ladder.register_tile.us / ladder.vectorised.us:.2f }} times the speed of
-# the register tile. Of all calls {{ vital.vectorised.share:.1%}} are multiply-adds now, and before it were
+# the register tile. Of all instructions {{ vital.vectorised.share:.1%}} are multiply-adds now, and before it were
 # {{ vital.register_tile.share:.1%}}.
 # /// otherwise
-# {{ ladder.vectorised.of_peak:.1%}} of peak, against {{ ladder.register_tile.of_peak:.1%}}; of all calls
+# {{ ladder.vectorised.of_peak:.1%}} of peak, against {{ ladder.register_tile.of_peak:.1%}}; of all instructions
 # {{ vital.vectorised.share:.1%}} are multiply-adds, before it were {{ vital.register_tile.share:.1%}}.
 # ///
 #
-# **Why not faster?** A load of the tray takes {{ vital.vectorised.turns_a_load:.1f }} turns, and
+# **Why not faster?** A load from shared memory takes {{ vital.vectorised.turns_a_load:.1f }} wavefronts, and
 # {{ vital.vectorised.conflicts:.1f }} of them are queues.
 #
 # /// exercise | Sixteen bytes need an address
@@ -416,19 +419,19 @@ record(
 # %% [markdown]
 # ## 7 · Nobody queues
 #
-# 32 lanes ask for 16 bytes each. The tray has 32 windows of 4 bytes, 128 bytes in one turn. So eight lanes at a time,
-# if no two of them want different words behind one window.
+# 32 lanes ask for 16 bytes each. Shared memory has 32 banks (the windows) of 4 bytes, 128 bytes in one wavefront (a turn). So eight lanes at a time,
+# if no two of them want different words of one bank.
 #
 # In kernel 6 a thread owns 8 columns side by side. Its neighbour begins 8 words further on. Look what that
-# does to the windows.
+# does to the banks.
 #
 # /// figure | docs/assets/figures/sgemm_windows.svg
-# alt: "Eight lanes read 16 bytes each from 32 windows. If a thread owns 8 neighbouring columns, lanes 0 to 3 use windows 0 to 3, 8 to 11, 16 to 19 and 24 to 27, and lanes 4 to 7 want the same windows again: two turns, and half of the windows idle. If a thread owns 4 columns and another 4 further on, the eight lanes cover all 32 windows: one turn."
+# alt: "Eight lanes read 16 bytes each from 32 banks. If a thread owns 8 neighbouring columns, lanes 0 to 3 use banks 0 to 3, 8 to 11, 16 to 19 and 24 to 27, and lanes 4 to 7 want the same banks again: two wavefronts, and half of the banks idle. If a thread owns 4 columns and another 4 further on, the eight lanes cover all 32 banks: one wavefront."
 # ///
 #
 # So hand the columns out otherwise. A thread still owns 8, but four here, and four half a tile further on. The same sums, only
-# dealt out to other hands. And A's tile, which is written down its columns, gets four spare words at the end of each row, so that the
-# *writers* do not meet at one window either.
+# dealt out to other threads. And A's tile, which is written down its columns, gets four spare words at the end of each row, so that the
+# *writers* do not meet at one bank either.
 #
 # /// diff | src/course_kernels/sgemm/k06_vectorised.cu | src/course_kernels/sgemm/k07_conflict_free.cu
 # title: "What changes: k06_vectorised.cu → k07_conflict_free.cu"
@@ -458,45 +461,45 @@ record(
 )
 
 # %% [markdown]
-# /// predict | No call is saved, and no byte. Which counter moves?
-# Loads · turns for one load · registers
+# /// predict | No instruction is saved, and no byte. Which counter moves?
+# Loads · wavefronts for one load · registers
 # /// reveal
-# Turns for one load: {{ vital.vectorised.turns_a_load:.2f }} before, {{ vital.conflict_free.turns_a_load:.2f }} now. The loads
+# Wavefronts for one load: {{ vital.vectorised.turns_a_load:.2f }} before, {{ vital.conflict_free.turns_a_load:.2f }} now. The loads
 # themselves: {{ vital.vectorised.loads:.3f }} and {{ vital.conflict_free.loads:.3f }} for one multiply-add.
 # ///
 #
 # /// table
 # turned: true
-# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "turns for one load", "of them queues", "turns for one multiply-add"]
+# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "wavefronts for one load", "of them queues", "wavefronts for one multiply-add"]
 # rows:
 #   - [6 vector loads, "{{ ladder.vectorised.of_peak:.1%}}", "{{ vital.vectorised.registers:.0f }}", "{{ vital.vectorised.shared_kib:.1f }}", "{{ vital.vectorised.occupancy:.0%}}", "{{ vital.vectorised.turns_a_load:.2f }}", "{{ vital.vectorised.conflicts:.2f }}", "{{ vital.vectorised.turns:.3f }}"]
 #   - ["**7 conflict-free**", "**{{ ladder.conflict_free.of_peak:.1%}}**", "{{ vital.conflict_free.registers:.0f }}", "{{ vital.conflict_free.shared_kib:.1f }}", "{{ vital.conflict_free.occupancy:.0%}}", "{{ vital.conflict_free.turns_a_load:.2f }}", "{{ vital.conflict_free.conflicts:.2f }}", "{{ vital.conflict_free.turns:.3f }}"]
-# caption: A room makes four calls in a tick and the tray takes one turn, so past 0.25 turns for one multiply-add of a warp the tray is the bound.
+# caption: An SM issues four instructions in a tick and shared memory takes one wavefront, so past 0.25 wavefronts for one multiply-add of a warp shared memory is the bound.
 # ///
 #
 # /// claim | ladder.vectorised.us > ladder.conflict_free.us and vital.conflict_free.turns_a_load < 0.8 * vital.vectorised.turns_a_load
 # **{{ ladder.conflict_free.of_peak:.1%}} of peak**, {{ ladder.vectorised.us / ladder.conflict_free.us:.2f }} times the speed of
-# kernel 6, for turns that fell from {{ vital.vectorised.turns_a_load:.2f }} to {{ vital.conflict_free.turns_a_load:.2f}} a load.
+# kernel 6, for wavefronts that fell from {{ vital.vectorised.turns_a_load:.2f }} to {{ vital.conflict_free.turns_a_load:.2f}} a load.
 # /// otherwise
-# {{ ladder.conflict_free.of_peak:.1%}} of peak, against {{ ladder.vectorised.of_peak:.1%}}; turns for one load
+# {{ ladder.conflict_free.of_peak:.1%}} of peak, against {{ ladder.vectorised.of_peak:.1%}}; wavefronts for one load
 # {{ vital.conflict_free.turns_a_load:.2f }}, before {{ vital.vectorised.turns_a_load:.2f }}.
 # ///
 #
 # /// claim | abs(vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load - 2 * (queue.side_by_side - queue.interleaved)) < 0.1
-# Do the fingers agree with the counter? They counted eight lanes. A warp is four times eight, so a load of B takes 4 × 2 turns before, and 4 × 1
+# Do the fingers agree with the counter? They counted eight lanes. A warp is four times eight, so a load of B takes 4 × 2 wavefronts before, and 4 × 1
 # now. Every second load is one of B. The others are of A, and A is read as before. So the average must fall by 2, and it fell by
 # {{ vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load:.2f }}.
 # /// otherwise
-# By hand the average load should take 2 turns less, and it takes {{ vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load:.2f }} less.
+# By hand the average load should take 2 wavefronts less, and it takes {{ vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load:.2f }} less.
 # ///
 #
 # /// claim | vital.vectorised.turns > 0.26 and vital.conflict_free.turns < 0.24 and vital.conflict_free.short_scoreboard < 0.5 * vital.vectorised.short_scoreboard
-# The last line of the table is a roof. For one multiply-add of a warp the tray took {{ vital.vectorised.turns:.3f }} turns, and it has only 0.25 to
+# The last line of the table is a roof. For one multiply-add of a warp shared memory took {{ vital.vectorised.turns:.3f }} wavefronts, and it has only 0.25 to
 # give. So with its queues kernel 6 could never have passed {{ 0.25 / vital.vectorised.turns:.0%}} of peak. It was still well below. What its warps felt was
-# the *wait*: for each call they spent {{ vital.vectorised.short_scoreboard:.2f }} ticks waiting for bytes off the tray, and now
+# the *wait*: for each instruction they spent {{ vital.vectorised.short_scoreboard:.2f }} ticks waiting for bytes from shared memory, and now
 # {{ vital.conflict_free.short_scoreboard:.2f }}.
 # /// otherwise
-# For one multiply-add of a warp the tray takes {{ vital.conflict_free.turns:.3f }} turns, before {{ vital.vectorised.turns:.3f }}.
+# For one multiply-add of a warp shared memory takes {{ vital.conflict_free.turns:.3f }} wavefronts, before {{ vital.vectorised.turns:.3f }}.
 # ///
 #
 # **Why not faster?** One suspicion: a warp spans 16 threads of a row, and still wants 128 different numbers of B in every step. The next
@@ -504,9 +507,9 @@ record(
 #
 # /// exercise | Pad or interleave?
 # You could also have left the columns side by side and padded. Where would the spare words have to go, so that lanes 0 to 7
-# meet 32 windows, and why is it awkward with 16-byte loads?
+# meet 32 banks, and why is it awkward with 16-byte loads?
 # /// answer
-# Between the columns of lane 3 and lane 4: four spare words after every 32. Then lane 4 begins at window 4. It works,
+# Between the columns of lane 3 and lane 4: four spare words after every 32. Then lane 4 begins at bank 4. It works,
 # but a row is no longer one piece. Whoever lays B down has to step over the gaps as well, and each gap must be a whole 16 bytes. Interleaving
 # needs no spare word.
 # ///
@@ -514,7 +517,7 @@ record(
 # %% [markdown]
 # ## 8 · Stand closer together: a side note
 #
-# A number that several lanes want leaves the tray once. So count what a *warp* wants, not what a thread wants.
+# A number that several lanes want leaves shared memory once. So count what a *warp* wants, not what a thread wants.
 #
 # /// figure | docs/assets/figures/sgemm_warp_tile.svg
 # alt: "Two ways to seat 32 threads with a register tile of 8 by 8 each. In two rows of 16 they cover 16 by 128 sums and need 16 numbers of A and 128 of B, 144 together. In four rows of 8 they cover 32 by 64 and need 32 and 64, 96 together."
@@ -530,28 +533,28 @@ record(
 # ///
 #
 # /// predict | 96 numbers instead of 144, for the same 2048 multiply-adds of a warp. What do the counters say?
-# A third fewer loads · a third fewer turns · neither
+# A third fewer loads · a third fewer wavefronts · neither
 # /// reveal
-# Loads for one multiply-add: {{ vital.conflict_free.loads:.4f }} and {{ vital.warp_tiles.loads:.4f }}. Turns:
+# Loads for one multiply-add: {{ vital.conflict_free.loads:.4f }} and {{ vital.warp_tiles.loads:.4f }}. Wavefronts:
 # {{ vital.conflict_free.turns:.4f }} and {{ vital.warp_tiles.turns:.4f }}.
 # ///
 #
 # /// table
 # turned: true
-# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "turns for one load", "turns for one multiply-add", "calls used"]
+# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "wavefronts for one load", "wavefronts for one multiply-add", "issue slots used"]
 # rows:
 #   - [7 conflict-free, "{{ ladder.conflict_free.of_peak:.1%}}", "{{ vital.conflict_free.registers:.0f }}", "{{ vital.conflict_free.shared_kib:.1f }}", "{{ vital.conflict_free.occupancy:.0%}}", "{{ vital.conflict_free.turns_a_load:.2f }}", "{{ vital.conflict_free.turns:.3f }}", "{{ vital.conflict_free.issued:.1%}}"]
 #   - ["**8 warp tiles**", "**{{ ladder.warp_tiles.of_peak:.1%}}**", "{{ vital.warp_tiles.registers:.0f }}", "{{ vital.warp_tiles.shared_kib:.1f }}", "{{ vital.warp_tiles.occupancy:.0%}}", "{{ vital.warp_tiles.turns_a_load:.2f }}", "{{ vital.warp_tiles.turns:.3f }}", "{{ vital.warp_tiles.issued:.1%}}"]
 # ///
 #
 # /// claim | abs(vital.warp_tiles.turns / vital.conflict_free.turns - 1) < 0.03
-# **Here the pencil was wrong.** A third fewer numbers, and not one turn saved. Why? A load of 16 bytes is too much for one turn, so the tray
-# serves the lanes of a warp in groups. A number that two *groups* want leaves the tray twice, whatever the pencil says about the warp. Take
-# eight neighbouring lanes again. In both kernels they stand in one row. They want eight times 16 bytes of B, which is a full turn, and all the same
+# **Here the pencil was wrong.** A third fewer numbers, and not one wavefront saved. Why? A load of 16 bytes is too much for one wavefront, so shared memory
+# serves the lanes of a warp in groups. A number that two *groups* want leaves shared memory twice, whatever the pencil says about the warp. Take
+# eight neighbouring lanes again. In both kernels they stand in one row. They want eight times 16 bytes of B, which is a full wavefront, and all the same
 # 16 bytes of A. For such a group nothing has changed. (Which lanes make a group, NVIDIA does not say. That there are groups, the
-# counter shows: {{ vital.warp_tiles.turns_a_load:.1f }} turns for a load without a queue.)
+# counter shows: {{ vital.warp_tiles.turns_a_load:.1f }} wavefronts for a load without a queue.)
 # /// otherwise
-# Turns for one multiply-add: {{ vital.warp_tiles.turns:.3f }}, before {{ vital.conflict_free.turns:.3f }}.
+# Wavefronts for one multiply-add: {{ vital.warp_tiles.turns:.3f }}, before {{ vital.conflict_free.turns:.3f }}.
 # ///
 #
 # /// claim | abs(ladder.warp_tiles.us / ladder.conflict_free.us - 1) < 0.06
@@ -562,7 +565,7 @@ record(
 # {{ ladder.conflict_free.us:.0f }} µs before, {{ ladder.warp_tiles.us:.0f }} now.
 # ///
 #
-# **Why not faster?** Hardly because of the tray: for each call the warps wait {{ vital.warp_tiles.short_scoreboard:.2f }} ticks for it, and
+# **Why not faster?** Hardly because of shared memory: for each instruction the warps wait {{ vital.warp_tiles.short_scoreboard:.2f }} ticks for it, and
 # {{ vital.warp_tiles.long_scoreboard:.2f }} for what comes from further away. Everybody stops twice in each step: once until the tile has come, once until all are
 # through with it. The next step counts what that costs.
 #
@@ -574,38 +577,38 @@ record(
 # ///
 
 # %% [markdown]
-# ## 9 · Fetch while you cook
+# ## 9 · Fetch while you multiply
 #
 # Up to here every step of the outer loop has two halves. All of a block fetch, all wait, all multiply, all wait. While they
-# fetch, their stove is cold, unless another block in the room is cooking.
+# fetch, their lanes are idle, unless another block on the SM is at work.
 #
 # /// figure | docs/assets/figures/sgemm_two_trays.svg
-# alt: "Two time lines. With one tray, fetch 0, multiply 0, fetch 1, multiply 1, fetch 2, multiply 2 come one after the other. With two trays, tile 1 is fetched while tile 0 is multiplied, and so on: the last multiplication ends earlier."
+# alt: "Two time lines. With one buffer, fetch 0, multiply 0, fetch 1, multiply 1, fetch 2, multiply 2 come one after the other. With two buffers, tile 1 is fetched while tile 0 is multiplied, and so on: the last multiplication ends earlier."
 # ///
 #
-# Two things are new. First, a second tray: while one tile is eaten, the next is on its way. Second, `cp.async`, a call that brings
-# up to 16 bytes from the hall *straight to the tray*. A plain load puts them into a register, and somebody has to stand there, hand
-# stretched out, until they come. `cp.async` does not go through the hands at all [^nvidia-ampere]. You order now, and ask later whether it
+# Two things are new. First, a second buffer: while one tile is eaten, the next is on its way. Second, `cp.async`, an instruction that brings
+# up to 16 bytes from global memory *straight to shared memory*. A plain load puts them into a register, and somebody has to stand there, hand
+# stretched out, until they come. `cp.async` does not go through registers at all [^nvidia-ampere]. You order now, and ask later whether it
 # has come.
 #
 # /// diff | src/course_kernels/sgemm/k08_warp_tiles.cu | src/course_kernels/sgemm/k09_asynchronous.cu
 # title: "What changes: k08_warp_tiles.cu → k09_asynchronous.cu"
 # ///
 #
-# Now look at reasons for *waiting*. When a warp cannot be called, the counters note why. `barrier`: it waits for
-# the others of its block. `long scoreboard`: for bytes from L2 or the pantry. `short scoreboard`: for bytes off the tray.
-# The numbers below are ticks: how long the warps of one scheduler wait for that reason, all of them added up, for each call that it makes.
+# Now look at reasons for *waiting*. When a warp cannot be issued, the counters note why. `barrier`: it waits for
+# the others of its block. `long scoreboard`: for bytes from L2 or HBM. `short scoreboard`: for bytes from shared memory.
+# The numbers below are ticks: how long the warps of one scheduler wait for that reason, all of them added up, for each instruction that it issues.
 #
 # /// predict | Which wait must shrink?
-# For the tray · for the hall and for each other · for the arithmetic
+# For shared memory · for global memory and for each other · for the arithmetic
 # /// reveal
-# For the hall, {{ vital.warp_tiles.long_scoreboard:.2f }} before and {{ vital.asynchronous.long_scoreboard:.2f }} now. For each
+# For global memory, {{ vital.warp_tiles.long_scoreboard:.2f }} before and {{ vital.asynchronous.long_scoreboard:.2f }} now. For each
 # other, {{ vital.warp_tiles.barrier:.2f }} and {{ vital.asynchronous.barrier:.2f }}.
 # ///
 #
 # /// table
 # turned: true
-# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "calls used", "of the calls, multiply-adds", "waiting for the hall", "waiting for each other"]
+# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "issue slots used", "of the instructions, multiply-adds", "waiting for global memory", "waiting for each other"]
 # rows:
 #   - [8 warp tiles, "{{ ladder.warp_tiles.of_peak:.1%}}", "{{ vital.warp_tiles.registers:.0f }}", "{{ vital.warp_tiles.shared_kib:.1f }}", "{{ vital.warp_tiles.occupancy:.0%}}", "{{ vital.warp_tiles.issued:.1%}}", "{{ vital.warp_tiles.share:.1%}}", "{{ vital.warp_tiles.long_scoreboard:.2f }}", "{{ vital.warp_tiles.barrier:.2f }}"]
 #   - ["**9 asynchronous**", "**{{ ladder.asynchronous.of_peak:.1%}}**", "{{ vital.asynchronous.registers:.0f }}", "{{ vital.asynchronous.shared_kib:.1f }}", "{{ vital.asynchronous.occupancy:.0%}}", "{{ vital.asynchronous.issued:.1%}}", "{{ vital.asynchronous.share:.1%}}", "{{ vital.asynchronous.long_scoreboard:.2f }}", "{{ vital.asynchronous.barrier:.2f }}"]
@@ -613,63 +616,63 @@ record(
 #
 # /// define | extra_calls.warp_tiles = 1 / vital.warp_tiles.share - 1 - vital.warp_tiles.loads - vital.warp_tiles.carried
 # unit: "1"
-# what: calls for one multiply-add that neither multiply, nor load off the tray, nor carry, kernel 8
+# what: instructions for one multiply-add that neither multiply, nor load from shared memory, nor carry, kernel 8
 # ///
 #
 # /// define | extra_calls.asynchronous = 1 / vital.asynchronous.share - 1 - vital.asynchronous.loads - vital.asynchronous.carried
 # unit: "1"
-# what: calls for one multiply-add that neither multiply, nor load off the tray, nor carry, kernel 9
+# what: instructions for one multiply-add that neither multiply, nor load from shared memory, nor carry, kernel 9
 # ///
 #
 # /// claim | ladder.conflict_free.us > ladder.asynchronous.us and ladder.warp_tiles.us > ladder.asynchronous.us and vital.asynchronous.long_scoreboard + vital.asynchronous.barrier < 0.6 * (vital.warp_tiles.long_scoreboard + vital.warp_tiles.barrier)
 # **{{ ladder.asynchronous.of_peak:.1%}} of peak**, {{ ladder.conflict_free.us / ladder.asynchronous.us:.2f }} times the speed of
-# kernel 7. A call is made in {{ vital.asynchronous.issued:.0%}} of the ticks, before in {{ vital.warp_tiles.issued:.0%}}.
+# kernel 7. An instruction is issued in {{ vital.asynchronous.issued:.0%}} of the ticks, before in {{ vital.warp_tiles.issued:.0%}}.
 # /// otherwise
-# {{ ladder.asynchronous.of_peak:.1%}} of peak, against {{ ladder.conflict_free.of_peak:.1%}}; calls used
+# {{ ladder.asynchronous.of_peak:.1%}} of peak, against {{ ladder.conflict_free.of_peak:.1%}}; issue slots used
 # {{ vital.asynchronous.issued:.1%}}, before {{ vital.warp_tiles.issued:.1%}}.
 # ///
 #
 # /// claim | vital.asynchronous.share < 0.97 * vital.warp_tiles.share and vital.asynchronous.carried < vital.warp_tiles.carried and extra_calls.asynchronous > 1.5 * extra_calls.warp_tiles
 # There is a price, and it stands in the share of multiply-adds: {{ vital.warp_tiles.share:.1%}} before, {{ vital.asynchronous.share:.1%}} now. It is not the
-# carrying: {{ vital.asynchronous.carried:.4f }} such calls for one multiply-add, before {{ vital.warp_tiles.carried:.4f }}. What grew are the calls that
-# neither carry, nor load off the tray, nor multiply: from {{ extra_calls.warp_tiles:.3f }} to {{ extra_calls.asynchronous:.3f }}. Very likely they are
+# carrying: {{ vital.asynchronous.carried:.4f }} such instructions for one multiply-add, before {{ vital.warp_tiles.carried:.4f }}. What grew are the instructions that
+# neither carry, nor load from shared memory, nor multiply: from {{ extra_calls.warp_tiles:.3f }} to {{ extra_calls.asynchronous:.3f }}. Very likely they are
 # addresses and questions. `cp.async` cannot turn a tile round on its way, so A is copied number by number, each from its own place and to its own place.
 # /// otherwise
 # The share of multiply-adds: {{ vital.warp_tiles.share:.1%}} before, {{ vital.asynchronous.share:.1%}} now.
 # ///
 #
-# **Why not faster?** Hardly anybody waits for the hall any more. But in {{ 1 - vital.asynchronous.issued:.0%}} of the ticks no call is made, and
-# {{ 1 - vital.asynchronous.share:.0%}} of the calls are no multiply-adds.
+# **Why not faster?** Hardly anybody waits for global memory any more. But in {{ 1 - vital.asynchronous.issued:.0%}} of the ticks nothing is issued, and
+# {{ 1 - vital.asynchronous.share:.0%}} of the instructions are no multiply-adds.
 #
 # /// exercise | One barrier
 # Kernel 8 has two barriers in each step, kernel 9 has one. What does that one promise? And why may a thread order the next tile only
 # *after* it?
 # /// answer
 # It promises two things: this step's tile has come, for all of us; and all of us are through with the tile of the step before. The next
-# tile goes into *that* tray. Order it before the barrier, and a slow warp may still be eating from there.
+# tile goes into *that* buffer. Order it before the barrier, and a slow warp may still be eating from there.
 # ///
 
 # %% [markdown]
 # ## 10 · A larger tile, and the right one
 #
-# More sums in each hand, and every number off the tray is used more often.
+# More sums in each thread, and every number from shared memory is used more often.
 #
 # /// figure | docs/assets/figures/sgemm_larger_tile.svg
 # alt: "Two register tiles with the numbers they read. 8 by 8 reads 16 numbers for 64 multiply-adds, 4 for each number. 16 by 8 reads 24 numbers for 128 multiply-adds, 5.3 for each."
 # ///
 #
-# The price: 128 of a thread's 255 registers hold sums and nothing else. So fewer threads fit in a room. Remember
+# The price: 128 of a thread's 255 registers hold sums and nothing else. So fewer threads fit on an SM. Remember
 # [the trap](l3_memory.py#how-many-must-be-walking): occupancy was never the goal.
 #
 # /// diff | src/course_kernels/sgemm/k09_asynchronous.cu | src/course_kernels/sgemm/k10_tuned.cu
 # title: "What changes: k09_asynchronous.cu → k10_tuned.cu"
 # ///
 #
-# This is the one step without an idea of its own: the same kernel with other constants, and a third tray, since there is room. Which ones? Nobody worked that out
+# This is the one step without an idea of its own: the same kernel with other constants, and a third buffer, since there is room. Which ones? Nobody worked that out
 # on paper. You try. What stands in the launcher, by compute capability, comes out of [a race of shapes](#which-shape). That race cannot tell
 # all of them apart, and on another card another shape may be the best.
 #
-# /// predict | Half as many warps fit in a room. In how many of the ticks is a call still made?
+# /// predict | Half as many warps fit on an SM. In how many of the ticks is an instruction still issued?
 # In far fewer · in about as many · in more
 # /// reveal
 # {{ vital.asynchronous.issued:.1%}} before, {{ vital.tuned.issued:.1%}} now. Occupancy was {{ vital.asynchronous.occupancy:.0%}}, and is
@@ -678,7 +681,7 @@ record(
 #
 # /// table
 # turned: true
-# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "of the calls, multiply-adds", "turns for one multiply-add"]
+# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "of the instructions, multiply-adds", "wavefronts for one multiply-add"]
 # rows:
 #   - [9 asynchronous, "{{ ladder.asynchronous.of_peak:.1%}}", "{{ vital.asynchronous.registers:.0f }}", "{{ vital.asynchronous.shared_kib:.1f }}", "{{ vital.asynchronous.occupancy:.0%}}", "{{ vital.asynchronous.share:.1%}}", "{{ vital.asynchronous.turns:.3f }}"]
 #   - ["**10 tuned**", "**{{ ladder.tuned.of_peak:.1%}}**", "{{ vital.tuned.registers:.0f }}", "{{ vital.tuned.shared_kib:.1f }}", "{{ vital.tuned.occupancy:.0%}}", "{{ vital.tuned.share:.1%}}", "{{ vital.tuned.turns:.3f }}"]
@@ -686,32 +689,32 @@ record(
 #
 # /// claim | ladder.asynchronous.us > ladder.tuned.us and vital.tuned.occupancy < vital.asynchronous.occupancy
 # **{{ ladder.tuned.of_peak:.1%}} of peak**, {{ ladder.asynchronous.us / ladder.tuned.us:.2f }} times the speed of kernel 9, with
-# *fewer* warps in the room. {{ vital.tuned.share:.1%}} of the calls are multiply-adds; the pencil said
+# *fewer* warps on the SM. {{ vital.tuned.share:.1%}} of the instructions are multiply-adds; the pencil said
 # {{ by_hand.t16x8_by16.share:.1%}}, without addresses and loop.
 # /// otherwise
 # {{ ladder.tuned.of_peak:.1%}} of peak, against {{ ladder.asynchronous.of_peak:.1%}}; occupancy
 # {{ vital.tuned.occupancy:.0%}}, before {{ vital.asynchronous.occupancy:.0%}}.
 # ///
 #
-# **Why not faster?** In {{ 1 - vital.tuned.issued:.0%}} of the ticks there is still no call.
+# **Why not faster?** In {{ 1 - vital.tuned.issued:.0%}} of the ticks there is still nothing issued.
 #
 # /// claim | vital.tuned.dispatch_stall > max(vital.tuned.long_scoreboard, vital.tuned.short_scoreboard, vital.tuned.barrier, vital.tuned.wait, vital.tuned.mio_throttle, vital.tuned.math_pipe_throttle, vital.tuned.lg_throttle)
-# And the longest wait that we counted, of warps that could not be called, has a new name: {{ vital.tuned.dispatch_stall:.2f }} ticks for each call, for *dispatch*.
+# And the longest wait that we counted, of warps that could not be issued, has a new name: {{ vital.tuned.dispatch_stall:.2f }} ticks for each instruction, for *dispatch*.
 # /// otherwise
-# For each call the warps wait {{ vital.tuned.dispatch_stall:.2f }} ticks for something called *dispatch*.
+# For each instruction the warps wait {{ vital.tuned.dispatch_stall:.2f }} ticks for something called *dispatch*.
 # ///
 #
 # /// exercise | Why not 16 × 16?
 # By the pencil a 16 × 16 register tile reads 32 numbers for 256 multiply-adds. What speaks against it?
 # /// answer
 # 256 sums alone need 256 registers, and a thread can have 255. Some would *spill* into local memory, which lies in the
-# pantry. 16 × 8 is about as large as it gets.
+# HBM. 16 × 8 is about as large as it gets.
 # ///
 
 # %% [markdown]
 # ## 11 · Two drawers
 #
-# *Dispatch* is the way from a call to the stoves. What can hold up a multiply-add there, when all its numbers are in
+# *Dispatch* is the way from the issue slot to the lanes. What can hold up a multiply-add there, when all its numbers are in
 # registers already? The registers themselves.
 #
 # A thread's registers lie in two banks: think of two drawers, one for the even numbers and one for the odd. NVIDIA does not say so;
@@ -766,25 +769,25 @@ record(
 # (The count takes no notice of numbers that are *still at hand*; the exercise below does. Number 12 comes in the next section.)
 #
 # So store C number by number. It happens once, at the very end, and in the loop the compiler is free. That is one of
-# five changes: this step is a tuning bundle. One tray less. The multiply-adds walk along a row of sums and back along the next one, so that one number of each is still at hand from the one before.
-# The next numbers are taken off the tray while these are multiplied. And instead of working out an address for every copy, a thread keeps a finger on
+# five changes: this step is a tuning bundle. One buffer less. The multiply-adds walk along a row of sums and back along the next one, so that one number of each is still at hand from the one before.
+# The next numbers are taken from shared memory while these are multiplied. And instead of working out an address for every copy, a thread keeps a finger on
 # its place in A and one on its place in B, and moves both on.
 #
 # /// diff | src/course_kernels/sgemm/k10_tuned.cu | src/course_kernels/sgemm/k11_register_banks.cu
 # title: "What changes: k10_tuned.cu → k11_register_banks.cu"
 # ///
 #
-# /// predict | More store calls at the end, fewer addresses in the loop, the same loads off the tray. What moves?
-# The share of multiply-adds · the waiting for dispatch · the turns at the tray
+# /// predict | More store instructions at the end, fewer addresses in the loop, the same loads from shared memory. What moves?
+# The share of multiply-adds · the waiting for dispatch · the wavefronts of shared memory
 # /// reveal
-# The first two. Multiply-adds: {{ vital.tuned.share:.1%}} of the calls before, {{ vital.register_banks.share:.1%}} now. Waiting for dispatch:
-# {{ vital.tuned.dispatch_stall:.2f }} before, {{ vital.register_banks.dispatch_stall:.2f }} now. Turns for one multiply-add:
+# The first two. Multiply-adds: {{ vital.tuned.share:.1%}} of the instructions before, {{ vital.register_banks.share:.1%}} now. Waiting for dispatch:
+# {{ vital.tuned.dispatch_stall:.2f }} before, {{ vital.register_banks.dispatch_stall:.2f }} now. Wavefronts for one multiply-add:
 # {{ vital.tuned.turns:.3f }} and {{ vital.register_banks.turns:.3f }}.
 # ///
 #
 # /// table
 # turned: true
-# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "multiply-adds from one drawer", "waiting for dispatch", "calls used", "of the calls, multiply-adds"]
+# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "multiply-adds from one drawer", "waiting for dispatch", "issue slots used", "of the instructions, multiply-adds"]
 # rows:
 #   - [10 tuned, "{{ ladder.tuned.of_peak:.1%}}", "{{ vital.tuned.registers:.0f }}", "{{ vital.tuned.shared_kib:.1f }}", "{{ vital.tuned.occupancy:.0%}}", "{{ drawer.tuned:.0%}}", "{{ vital.tuned.dispatch_stall:.2f }}", "{{ vital.tuned.issued:.1%}}", "{{ vital.tuned.share:.1%}}"]
 #   - ["**11 register banks**", "**{{ ladder.register_banks.of_peak:.1%}}**", "{{ vital.register_banks.registers:.0f }}", "{{ vital.register_banks.shared_kib:.1f }}", "{{ vital.register_banks.occupancy:.0%}}", "{{ drawer.register_banks:.0%}}", "{{ vital.register_banks.dispatch_stall:.2f }}", "{{ vital.register_banks.issued:.1%}}", "{{ vital.register_banks.share:.1%}}"]
@@ -792,7 +795,7 @@ record(
 #
 # /// claim | ladder.tuned.us > ladder.register_banks.us and vital.register_banks.dispatch_stall < 0.8 * vital.tuned.dispatch_stall and drawer.register_banks < 0.5 * drawer.tuned and vital.register_banks.share > 1.02 * vital.tuned.share
 # **{{ ladder.register_banks.of_peak:.1%}} of peak**, {{ ladder.tuned.us / ladder.register_banks.us:.3f }} times the speed of kernel 10.
-# A call is made in {{ vital.register_banks.issued:.1%}} of the ticks, before in {{ vital.tuned.issued:.1%}}, and a larger share of them multiplies. The wait for dispatch fell to
+# An instruction is issued in {{ vital.register_banks.issued:.1%}} of the ticks, before in {{ vital.tuned.issued:.1%}}, and a larger share of them multiplies. The wait for dispatch fell to
 # {{ vital.register_banks.dispatch_stall / vital.tuned.dispatch_stall:.0%}} of what it was, as the rule of the drawers would have it. That is no proof: the bundle changed
 # five things at once. [Further down](#one-change-at-a-time) we change one alone. But in the source you would never have looked there. A reason for waiting pointed at it, and
 # then the machine code.
@@ -801,9 +804,9 @@ record(
 # {{ vital.register_banks.dispatch_stall:.2f }}, before {{ vital.tuned.dispatch_stall:.2f }}.
 # ///
 #
-# **Why not faster?** One suspicion: the stores at the end go out number by number, and a call fills only a quarter of each box of 32 bytes.
+# **Why not faster?** One suspicion: the stores at the end go out number by number, and an instruction fills only a quarter of each sector of 32 bytes.
 # It happens once, so it can hardly be much. But over the whole run
-# {{ 1 - vital.register_banks.rooms:.1%}} of the rooms stand empty, on average.
+# {{ 1 - vital.register_banks.rooms:.1%}} of the SMs stand empty, on average.
 #
 # /// exercise | Which of these cost a tick more?
 # By the rule of the drawers: (a) R8 += R2 × R5. (b) R8 += R2 × R4. (c) R9 += R3 × R7. (d) R8 += R2 × R4, where R2 is still at hand from
@@ -816,7 +819,7 @@ record(
 # %% [markdown]
 # ## 12 · Nobody idles at the end
 #
-# A block computes one tile of C, and one block fills a room. How many tiles are there, and how many rooms? By hand:
+# A block computes one tile of C, and one block fills an SM (a room). How many tiles are there, and how many SMs? By hand:
 
 # %%
 sms = torch.cuda.get_device_properties(0).multi_processor_count
@@ -840,12 +843,12 @@ record(
 )
 
 # %% [markdown]
-# At 4096: {{ waves.n4096.tiles:.0f }} tiles for {{ sms:.0f }} rooms are {{ waves.n4096.tiles / sms:.2f }} *waves*, so
-# {{ waves.n4096.rounds:.0f }} rounds. In the last one some rooms stand empty. Over all rounds {{ waves.n4096.full:.1%}} of the places are
+# At 4096: {{ waves.n4096.tiles:.0f }} tiles for {{ sms:.0f }} SMs are {{ waves.n4096.tiles / sms:.2f }} *waves*, so
+# {{ waves.n4096.rounds:.0f }} rounds. In the last one some SMs stand empty. Over all rounds {{ waves.n4096.full:.1%}} of the places are
 # used, if every tile takes as long as every other. No idea inside the tile brings back the rest.
 #
 # /// figure | docs/assets/figures/sgemm_last_wave.svg
-# alt: "Ten tiles in four rooms take three waves, and in the last one two rooms are idle. Below, the last two tiles are cut along K: each is shared by two rooms, and the whole ends half a wave earlier."
+# alt: "Ten tiles in four SMs take three waves, and in the last one two SMs are idle. Below, the last two tiles are cut along K: each is shared by two SMs, and the whole ends half a wave earlier."
 # ///
 #
 # So change two things. Let the blocks **stay**: as many as the card has places are started, once, and each takes tile after tile. Such a kernel
@@ -864,14 +867,14 @@ record(
 # /// predict | {{ waves.n4096.full:.0%}} of the places are used. How much of the rest comes back, in time?
 # All · a part · less than nothing
 # /// reveal
-# The rooms are in use {{ vital.persistent.rooms:.1%}} of the ticks, before {{ vital.register_banks.rooms:.1%}}. The kernel takes
+# The SMs are in use {{ vital.persistent.rooms:.1%}} of the ticks, before {{ vital.register_banks.rooms:.1%}}. The kernel takes
 # {{ ladder.persistent.us / ladder.register_banks.us:.3f }} times the time. Had all of the rest come back, it would be
 # {{ waves.n4096.full:.3f }}; had none, 1.
 # ///
 #
 # /// table
 # turned: true
-# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "rooms in use, of all ticks", "calls used, of all ticks", "of the calls, multiply-adds", "multiply-adds from one drawer", "hits in L2", "MB from the pantry", "MB written"]
+# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "SMs in use, of all ticks", "issue slots used, of all ticks", "of the instructions, multiply-adds", "multiply-adds from one drawer", "hits in L2", "MB from HBM", "MB written"]
 # rows:
 #   - [11 register banks, "{{ ladder.register_banks.of_peak:.1%}}", "{{ vital.register_banks.registers:.0f }}", "{{ vital.register_banks.shared_kib:.1f }}", "{{ vital.register_banks.occupancy:.0%}}", "{{ vital.register_banks.rooms:.1%}}", "{{ vital.register_banks.issued:.1%}}", "{{ vital.register_banks.share:.1%}}", "{{ drawer.register_banks:.0%}}", "{{ vital.register_banks.l2_hits:.0%}}", "{{ counted.register_banks.read_bytes / 1e6:.0f }}", "{{ counted.register_banks.write_bytes / 1e6:.0f }}"]
 #   - ["**12 persistent**", "**{{ ladder.persistent.of_peak:.1%}}**", "{{ vital.persistent.registers:.0f }}", "{{ vital.persistent.shared_kib:.1f }}", "{{ vital.persistent.occupancy:.0%}}", "{{ vital.persistent.rooms:.1%}}", "{{ vital.persistent.issued:.1%}}", "{{ vital.persistent.share:.1%}}", "{{ drawer.persistent:.0%}}", "{{ vital.persistent.l2_hits:.0%}}", "{{ counted.persistent.read_bytes / 1e6:.0f }}", "{{ counted.persistent.write_bytes / 1e6:.0f }}"]
@@ -882,21 +885,21 @@ record(
 # comes further down, with [smaller matrices](#from-small-to-large-and-ugly-ones).
 #
 # /// claim | vital.persistent.rooms > 1.01 * vital.register_banks.rooms and vital.persistent.issued > 1.01 * vital.register_banks.issued
-# The counters are plain. The empty rooms are gone: they are in use {{ vital.persistent.rooms / vital.register_banks.rooms:.3f }} times as much, and calls are made in
+# The counters are plain. The empty SMs are gone: they are in use {{ vital.persistent.rooms / vital.register_banks.rooms:.3f }} times as much, and instructions are issued in
 # {{ vital.persistent.issued:.1%}} of the ticks, before in {{ vital.register_banks.issued:.1%}}. Four things changed at once, and
 # [further down](#one-change-at-a-time) three of them are taken apart.
 # /// otherwise
-# The rooms are in use {{ vital.persistent.rooms:.1%}} of the ticks, and calls are made in {{ vital.persistent.issued:.1%}}. Four things
+# The SMs are in use {{ vital.persistent.rooms:.1%}} of the ticks, and instructions are issued in {{ vital.persistent.issued:.1%}}. Four things
 # changed at once, and [further down](#one-change-at-a-time) three of them are taken apart.
 # ///
 #
 # /// claim | counted.persistent.read_bytes > 1.5 * counted.register_banks.read_bytes and vital.persistent.share < 0.995 * vital.register_banks.share and vital.persistent.l2_hits < vital.register_banks.l2_hits
-# It has its price. {{ counted.persistent.read_bytes / counted.register_banks.read_bytes:.1f}} times the bytes come from the pantry: blocks
+# It has its price. {{ counted.persistent.read_bytes / counted.register_banks.read_bytes:.1f}} times the bytes come from HBM: blocks
 # that work on pieces stand at *different places along K* at the same moment, so perhaps they no longer want the same strips of A and B. Nobody was waiting for the
-# pantry, so it hardly hurts here. And a smaller share of the calls multiplies, {{ vital.persistent.share:.1%}} for {{ vital.register_banks.share:.1%}}: very likely because
+# HBM, so it hardly hurts here. And a smaller share of the instructions multiplies, {{ vital.persistent.share:.1%}} for {{ vital.register_banks.share:.1%}}: very likely because
 # a loop that may begin and end anywhere along K has more to work out.
 # /// otherwise
-# From the pantry come {{ counted.persistent.read_bytes / 1e6:.0f }} MB, before {{ counted.register_banks.read_bytes / 1e6:.0f }}.
+# From HBM come {{ counted.persistent.read_bytes / 1e6:.0f }} MB, before {{ counted.register_banks.read_bytes / 1e6:.0f }}.
 # ///
 #
 # There is another price, which is no time. Who adds first differs from run to run, and fp32 sums depend on the order. So the last bits of some sums
@@ -905,7 +908,7 @@ record(
 # **Why not faster?** That is a question for the last kernel of the ladder, and it gets a [section of its own](#why-is-the-last-one-not-faster).
 #
 # /// exercise | The last wave
-# A card has 100 rooms, one block fits in each, and every tile takes as long as every other. How full is the card with 100 tiles, 101,
+# A card has 100 SMs, one block fits on each, and every tile takes as long as every other. How full is the card with 100 tiles, 101,
 # 150, and 1050?
 # /// answer
 # 100: one round, all places taken. 101: two rounds, 101 of 200 places. 150: 150 of 200. 1050: eleven rounds, 1050 of 1100 places.
@@ -915,7 +918,7 @@ record(
 # %% [markdown]
 # ## Why is the last one not faster?
 #
-# Take kernel 12 apart, beside the library. Per cent of peak is a product of three: the clock, the calls used, the share. The clock first, read
+# Take kernel 12 apart, beside the library. Per cent of peak is a product of three: the clock, the issue slots used, the share. The clock first, read
 # while a kernel runs for a second.
 
 # %% tags=["fold"]
@@ -956,32 +959,32 @@ record(
 # columns: ["", 12 persistent, cuBLAS]
 # rows:
 #   - ["clock, of the highest", "{{ load.persistent.mhz / l1.card.clock_mhz:.1%}}", "{{ load.cublas.mhz / l1.card.clock_mhz:.1%}}"]
-#   - ["× calls used, of all ticks", "{{ vital.persistent.issued:.1%}}", "{{ vital.cublas.issued:.1%}}"]
-#   - ["× of the calls, multiply-adds", "{{ vital.persistent.share:.1%}}", "{{ vital.cublas.share:.1%}}"]
+#   - ["× issue slots used, of all ticks", "{{ vital.persistent.issued:.1%}}", "{{ vital.cublas.issued:.1%}}"]
+#   - ["× of the instructions, multiply-adds", "{{ vital.persistent.share:.1%}}", "{{ vital.cublas.share:.1%}}"]
 #   - ["= % of peak, by counters", "{{ product.persistent:.1%}}", "{{ product.cublas:.1%}}"]
 #   - ["**% of peak, timed**", "**{{ ladder.persistent.of_peak:.1%}}**", "**{{ ladder.cublas.of_peak:.1%}}**"]
-#   - ["rooms in use, of all ticks", "{{ vital.persistent.rooms:.1%}}", "{{ vital.cublas.rooms:.1%}}"]
+#   - ["SMs in use, of all ticks", "{{ vital.persistent.rooms:.1%}}", "{{ vital.cublas.rooms:.1%}}"]
 #   - [registers, "{{ vital.persistent.registers:.0f }}", "{{ vital.cublas.registers:.0f }}"]
 #   - ["shared memory, KiB", "{{ vital.persistent.shared_kib:.1f }}", "{{ vital.cublas.shared_kib:.1f }}"]
 #   - [occupancy, "{{ vital.persistent.occupancy:.1%}}", "{{ vital.cublas.occupancy:.1%}}"]
-#   - ["turns at the tray for one multiply-add", "{{ vital.persistent.turns:.3f }}", "{{ vital.cublas.turns:.3f }}"]
+#   - ["wavefronts of shared memory for one multiply-add", "{{ vital.persistent.turns:.3f }}", "{{ vital.cublas.turns:.3f }}"]
 #   - ["waiting for dispatch", "{{ vital.persistent.dispatch_stall:.2f }}", "{{ vital.cublas.dispatch_stall:.2f }}"]
-#   - ["waiting for the tray", "{{ vital.persistent.short_scoreboard:.2f }}", "{{ vital.cublas.short_scoreboard:.2f }}"]
-#   - ["waiting for the hall", "{{ vital.persistent.long_scoreboard:.2f }}", "{{ vital.cublas.long_scoreboard:.2f }}"]
+#   - ["waiting for shared memory", "{{ vital.persistent.short_scoreboard:.2f }}", "{{ vital.cublas.short_scoreboard:.2f }}"]
+#   - ["waiting for global memory", "{{ vital.persistent.long_scoreboard:.2f }}", "{{ vital.cublas.long_scoreboard:.2f }}"]
 #   - ["waiting for each other", "{{ vital.persistent.barrier:.2f }}", "{{ vital.cublas.barrier:.2f }}"]
 #   - ["waiting a fixed number of ticks", "{{ vital.persistent.wait:.2f }}", "{{ vital.cublas.wait:.2f }}"]
-#   - ["ready, but another was called", "{{ vital.persistent.not_selected:.2f }}", "{{ vital.cublas.not_selected:.2f }}"]
-# caption: Counters of one call of 4096 × 4096 × 4096. Waiting is in ticks for each call made, over all warps of a scheduler. Clock and power under load, ours and the library's, {{ load.persistent.mhz:.0f }} and {{ load.cublas.mhz:.0f }} MHz, {{ load.persistent.watt:.0f }} and {{ load.cublas.watt:.0f }} W.
+#   - ["ready, but another was issued", "{{ vital.persistent.not_selected:.2f }}", "{{ vital.cublas.not_selected:.2f }}"]
+# caption: Counters of one launch of 4096 × 4096 × 4096. Waiting is in ticks for each instruction issued, over all warps of a scheduler. Clock and power under load, ours and the library's, {{ load.persistent.mhz:.0f }} and {{ load.cublas.mhz:.0f }} MHz, {{ load.persistent.watt:.0f }} and {{ load.cublas.watt:.0f }} W.
 # ///
 #
 # /// define | product.persistent = load.persistent.mhz / l1.card.clock_mhz * vital.persistent.issued * vital.persistent.share
 # unit: "1"
-# what: clock × calls used × share of multiply-adds, last kernel of the ladder, 4096 × 4096 × 4096
+# what: clock × issue slots used × share of multiply-adds, last kernel of the ladder, 4096 × 4096 × 4096
 # ///
 #
 # /// define | product.cublas = load.cublas.mhz / l1.card.clock_mhz * vital.cublas.issued * vital.cublas.share
 # unit: "1"
-# what: clock × calls used × share of multiply-adds, cuBLAS in fp32, 4096 × 4096 × 4096
+# what: clock × issue slots used × share of multiply-adds, cuBLAS in fp32, 4096 × 4096 × 4096
 # ///
 #
 # /// claim | abs(product.persistent / ladder.persistent.of_peak - 1) < 0.12 and abs(product.cublas / ladder.cublas.of_peak - 1) < 0.12
@@ -1005,26 +1008,26 @@ record(
 # {{ ladder.cublas.tflops / l1.fma.tflops:.1%}}.
 #
 # /// claim | vital.persistent.share < 0.95 and vital.persistent.issued < 0.9 and vital.persistent.rooms > 0.98
-# So what is missing? {{ 1 - vital.persistent.share:.1%}} of the calls are no multiply-adds: loads off the tray, copies, addresses, the loop. And
-# in {{ 1 - vital.persistent.issued:.1%}} of the ticks nobody is called. Hardly a room stands empty any more, {{ 1 - vital.persistent.rooms:.1%}} of the ticks. But
+# So what is missing? {{ 1 - vital.persistent.share:.1%}} of the instructions are no multiply-adds: loads from shared memory, copies, addresses, the loop. And
+# in {{ 1 - vital.persistent.issued:.1%}} of the ticks nothing is issued. Hardly an SM stands empty any more, {{ 1 - vital.persistent.rooms:.1%}} of the ticks. But
 # with two warps for each scheduler there is little to fall back on when both have to wait.
 # /// otherwise
-# {{ 1 - vital.persistent.share:.1%}} of the calls are no multiply-adds, and in {{ 1 - vital.persistent.issued:.1%}} of the ticks nobody is called.
+# {{ 1 - vital.persistent.share:.1%}} of the instructions are no multiply-adds, and in {{ 1 - vital.persistent.issued:.1%}} of the ticks nothing is issued.
 # ///
 #
 # /// claim | vital.cublas.issued > vital.persistent.issued and vital.cublas.share < vital.persistent.share and vital.cublas.turns > 1.1 * vital.persistent.turns
-# And the library? It is built alike: as many warps, nearly all registers. It takes *more* turns at the tray, {{ vital.cublas.turns:.3f }} for
-# {{ vital.persistent.turns:.3f }}. A smaller share of its calls multiplies, {{ vital.cublas.share:.1%}} for {{ vital.persistent.share:.1%}}. In return it is called
-# a little more often, in {{ vital.cublas.issued:.1%}} of the ticks for {{ vital.persistent.issued:.1%}}. Two roads to the same height. Whoever had the library's calls
+# And the library? It is built alike: as many warps, nearly all registers. It takes *more* wavefronts of shared memory, {{ vital.cublas.turns:.3f }} for
+# {{ vital.persistent.turns:.3f }}. A smaller share of its instructions multiplies, {{ vital.cublas.share:.1%}} for {{ vital.persistent.share:.1%}}. In return it issues
+# a little more often, in {{ vital.cublas.issued:.1%}} of the ticks for {{ vital.persistent.issued:.1%}}. Two roads to the same height. Whoever had the library's slots
 # and our share would stand at {{ vital.cublas.issued * vital.persistent.share:.1%}}.
 # /// otherwise
-# The library is called in {{ vital.cublas.issued:.1%}} of the ticks, and {{ vital.cublas.share:.1%}} of its calls are multiply-adds.
+# The library issues in {{ vital.cublas.issued:.1%}} of the ticks, and {{ vital.cublas.share:.1%}} of its instructions are multiply-adds.
 # ///
 #
 # ### An idea that has nothing to do here
 #
 # There is one more idea in every good book, and we left it out: **the order of the tiles**. Tiles that run at the same time should share
-# strips of A and B, so that these are still on the serving counter, in L2. CUTLASS calls it rasterization [^cutlass-gemm].
+# strips of A and B, so that these are still in L2. CUTLASS calls it rasterization [^cutlass-gemm].
 #
 # /// figure | docs/assets/figures/sgemm_tile_order.svg
 # alt: "The tiles of C as a grid of 12 by 12; 24 of them are worked on at a time. Row after row, they cover two rows and need 2 strips of A and all 12 of B, 14 together. In bands of four rows, they need 4 strips of A and 6 of B, 10 together."
@@ -1043,13 +1046,13 @@ record(
 # %% [markdown]
 # /// claim | counted.persistent.read_bytes / ladder.persistent.us / 1e3 < 0.1 * l3.card.bandwidth and vital.persistent.long_scoreboard < 0.05
 # A and B once are {{ (square_bytes.a + square_bytes.b) / 1e6:.0f }} MB. Kernel 12 reads {{ counted.persistent.read_bytes / 1e6:.0f }} MB from the
-# pantry, and L2 answers {{ vital.persistent.l2_hits:.0%}} of what it is asked. So there is something to save. But spread over so much arithmetic it is
-# {{ counted.persistent.read_bytes / ladder.persistent.us / 1e3 / l3.card.bandwidth:.1%}} of what the pantry can give, and
-# the wait for the hall is {{ vital.persistent.long_scoreboard:.2f }} ticks a call. You would save what nobody waits for. On tensor cores the same bytes are
+# HBM, and L2 answers {{ vital.persistent.l2_hits:.0%}} of what it is asked. So there is something to save. But spread over so much arithmetic it is
+# {{ counted.persistent.read_bytes / ladder.persistent.us / 1e3 / l3.card.bandwidth:.1%}} of what HBM can give, and
+# the wait for global memory is {{ vital.persistent.long_scoreboard:.2f }} ticks an instruction. You would save what nobody waits for. On tensor cores the same bytes are
 # wanted in a fraction of the time, and there you would have to ask again.
 # /// otherwise
 # A and B once are {{ (square_bytes.a + square_bytes.b) / 1e6:.0f }} MB; kernel 12 reads
-# {{ counted.persistent.read_bytes / 1e6:.0f }} MB from the pantry.
+# {{ counted.persistent.read_bytes / 1e6:.0f }} MB from HBM.
 # ///
 #
 # ### Which shape?
@@ -1126,7 +1129,7 @@ record(
 #   - ["128 × 256", "64 × 64", "8 × 16", "{{ places.turned:.0f }}", "{{ shape.turned.us:.0f }}", "{{ shape.turned.us / shape.wide.us:.3f }}"]
 #   - ["128 × 256", "32 × 128", "16 × 8", "{{ places.flat:.0f }}", "{{ shape.flat.us:.0f }}", "{{ shape.flat.us / shape.wide.us:.3f }}"]
 #   - ["**128 × 256**", "**64 × 64**", "**16 × 8**", "{{ places.wide:.0f }}", "**{{ shape.wide.us:.0f }}**", "**{{ shape.wide.us / shape.wide.us:.3f }}**"]
-# caption: 4096 × 4096 × 4096, all answers checked. A room seats at most 2048 threads.
+# caption: 4096 × 4096 × 4096, all answers checked. An SM seats at most 2048 threads.
 # ///
 #
 # /// claim | shape.wide.us < 1.07 * min(shape.small.us, shape.square.us, shape.tall.us, shape.turned.us, shape.flat.us)
@@ -1216,7 +1219,7 @@ record(
 # columns: [what is changed, "time, µs", "over unchanged"]
 # rows:
 #   - [nothing, "{{ idea.unchanged.us:.0f }}", "{{ idea.unchanged.us / idea.unchanged.us:.3f }}"]
-#   - ["three trays instead of two", "{{ idea.three_trays.us:.0f }}", "{{ idea.three_trays.us / idea.unchanged.us:.3f }}"]
+#   - ["three buffers instead of two", "{{ idea.three_trays.us:.0f }}", "{{ idea.three_trays.us / idea.unchanged.us:.3f }}"]
 #   - ["blocks stay, but the last wave is not shared out", "{{ idea.no_sharing.us:.0f }}", "{{ idea.no_sharing.us / idea.unchanged.us:.3f }}"]
 #   - ["tiles in bands of eight rows, for L2", "{{ idea.in_bands.us:.0f }}", "{{ idea.in_bands.us / idea.unchanged.us:.3f }}"]
 #   - ["**the sums themselves are stored, without α**", "{{ idea.sums_themselves.us:.0f }}", "{{ idea.sums_themselves.us / idea.unchanged.us:.3f }}"]
@@ -1245,10 +1248,10 @@ record(
 # says that *sharing* should pay and that *staying* only makes it possible. This race alone cannot prove it.
 #
 # /// claim | idea.three_trays.us > 0.99 * idea.unchanged.us
-# A third tray would give each tile one more step to come in. It takes {{ idea.three_trays.us / idea.unchanged.us:.3f }} times the time in this race, and nowhere
+# A third buffer would give each tile one more step to come in. It takes {{ idea.three_trays.us / idea.unchanged.us:.3f }} times the time in this race, and nowhere
 # do we expect it to save as much as 1 %. Nobody was waiting for tiles any more.
 # /// otherwise
-# A third tray: {{ idea.three_trays.us / idea.unchanged.us:.3f }} of the time.
+# The extra buffer: {{ idea.three_trays.us / idea.unchanged.us:.3f }} of the time.
 # ///
 #
 # /// claim | abs(idea.in_bands.us / idea.unchanged.us - 1) < 0.06
@@ -1302,7 +1305,7 @@ record(
 # ///
 #
 # /// table
-# columns: [N, tiles, "rooms in use by hand, kernel 11", "% of peak, 11", "% of peak, 12", "% of peak, cuBLAS", "the better of ours, % of cuBLAS"]
+# columns: [N, tiles, "SMs in use by hand, kernel 11", "% of peak, 11", "% of peak, 12", "% of peak, cuBLAS", "the better of ours, % of cuBLAS"]
 # rows:
 #   - ["128", "{{ waves.n128.tiles:.0f }}", "{{ waves.n128.full:.0%}}", "{{ smooth.whole.n128.of_compute:.1%}}", "{{ smooth.shared.n128.of_compute:.1%}}", "{{ smooth.cublas.n128.of_compute:.1%}}", "{{ max(smooth.whole.n128.tflops, smooth.shared.n128.tflops) / smooth.cublas.n128.tflops:.0%}}"]
 #   - ["256", "{{ waves.n256.tiles:.0f }}", "{{ waves.n256.full:.0%}}", "{{ smooth.whole.n256.of_compute:.1%}}", "{{ smooth.shared.n256.of_compute:.1%}}", "{{ smooth.cublas.n256.of_compute:.1%}}", "{{ max(smooth.whole.n256.tflops, smooth.shared.n256.tflops) / smooth.cublas.n256.tflops:.0%}}"]
@@ -1314,20 +1317,20 @@ record(
 #   - ["1000", "", "", "{{ ugly.whole.n1000.of_compute:.1%}}", "{{ ugly.shared.n1000.of_compute:.1%}}", "{{ ugly.cublas.n1000.of_compute:.1%}}", "{{ max(ugly.whole.n1000.tflops, ugly.shared.n1000.tflops) / ugly.cublas.n1000.tflops:.0%}}"]
 #   - ["1023", "", "", "{{ ugly.whole.n1023.of_compute:.1%}}", "{{ ugly.shared.n1023.of_compute:.1%}}", "{{ ugly.cublas.n1023.of_compute:.1%}}", "{{ max(ugly.whole.n1023.tflops, ugly.shared.n1023.tflops) / ugly.cublas.n1023.tflops:.0%}}"]
 #   - ["4095", "", "", "{{ ugly.whole.n4095.of_compute:.1%}}", "{{ ugly.shared.n4095.of_compute:.1%}}", "{{ ugly.cublas.n4095.of_compute:.1%}}", "{{ max(ugly.whole.n4095.tflops, ugly.shared.n4095.tflops) / ugly.cublas.n4095.tflops:.0%}}"]
-# caption: Per cent of peak is of the arithmetic, at every size. The small ones have too few tiles for the rooms.
+# caption: Per cent of peak is of the arithmetic, at every size. The small ones have too few tiles for the SMs.
 # ///
 #
 # /// claim | smooth.whole.n1024.of_compute < 0.4 * smooth.whole.n4096.of_compute and smooth.shared.n1024.us < 0.7 * smooth.whole.n1024.us
-# At 1024 there are {{ waves.n1024.tiles:.0f }} tiles for {{ sms:.0f }} rooms. So with kernel 11 {{ 1 - waves.n1024.full:.0%}} of the card
-# stands empty. Kernel 12 cuts those tiles along K and lights every room: {{ smooth.whole.n1024.us / smooth.shared.n1024.us:.1f }} times
+# At 1024 there are {{ waves.n1024.tiles:.0f }} tiles for {{ sms:.0f }} SMs. So with kernel 11 {{ 1 - waves.n1024.full:.0%}} of the card
+# stands empty. Kernel 12 cuts those tiles along K and lights every SM: {{ smooth.whole.n1024.us / smooth.shared.n1024.us:.1f }} times
 # the speed. That it was good for *small* matrices we had not asked for.
 # /// otherwise
-# At 1024 there are {{ waves.n1024.tiles:.0f }} tiles for {{ sms:.0f }} rooms. Kernel 11 reaches {{ smooth.whole.n1024.of_compute:.1%}}
+# At 1024 there are {{ waves.n1024.tiles:.0f }} tiles for {{ sms:.0f }} SMs. Kernel 11 reaches {{ smooth.whole.n1024.of_compute:.1%}}
 # of peak, kernel 12 {{ smooth.shared.n1024.of_compute:.1%}}.
 # ///
 #
 # /// claim | abs(smooth.shared.n2048.us / smooth.whole.n2048.us - 1) < 0.06
-# At 2048 there is next to nothing to win. {{ waves.n2048.tiles:.0f }} tiles nearly fill the rooms, and cutting them takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.3f }} times
+# At 2048 there is next to nothing to win. {{ waves.n2048.tiles:.0f }} tiles nearly fill the SMs, and cutting them takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.3f }} times
 # the time of leaving them whole: the same, to within 6 %. Of the library we have {{ smooth.shared.n2048.tflops / smooth.cublas.n2048.tflops:.1%}}.
 # /// otherwise
 # At 2048 kernel 12 takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.3f }} times the time of kernel 11.
@@ -1373,11 +1376,11 @@ record(
 # ///
 #
 # /// exercise | Pick a tile
-# A card has 132 rooms, one block in each. For 1024 × 1024, how full is it with block tiles of 128 × 256, 128 × 128 and 64 × 64, without any sharing?
+# A card has 132 SMs, one block in each. For 1024 × 1024, how full is it with block tiles of 128 × 256, 128 × 128 and 64 × 64, without any sharing?
 # What does the smaller tile cost?
 # /// answer
-# 32 tiles take 32 of 132 places, 64 tiles 64 of 132, and 256 tiles 256 of the 264 in two rounds. The smaller tile carries more bytes for each multiply-add, from the hall and off the tray, and
-# has fewer sums in each hand. So it is slower where the large one is full, and faster where the large one leaves rooms dark.
+# 32 tiles take 32 of 132 places, 64 tiles 64 of 132, and 256 tiles 256 of the 264 in two rounds. The smaller tile carries more bytes for each multiply-add, from L2 and from shared memory, and
+# has fewer sums in each thread. So it is slower where the large one is full, and faster where the large one leaves SMs dark.
 # ///
 
 # %% [markdown]
@@ -1387,11 +1390,11 @@ record(
 # not for the last wave. It is everything.
 #
 # /// figure | docs/assets/figures/sgemm_split_k.svg
-# alt: "Above: four tiles of C, one block for each, walk the whole of K, and 4 of 16 rooms cook. Below: K is cut in four, four blocks work on each tile, 16 of 16 rooms cook, and the four parts are added up in C: once more all of C for each piece of K."
+# alt: "Above: four tiles of C, one block for each, walk the whole of K, and 4 of 16 SMs work. Below: K is cut in four, four blocks work on each tile, 16 of 16 SMs work, and the four parts are added up in C: once more all of C for each piece of K."
 # ///
 #
 # To cut K so that several blocks share a tile is called **split-K**. Kernel 12 does it without being told: when there are fewer tiles
-# than rooms, *every* tile is one of those that are left over.
+# than SMs, *every* tile is one of those that are left over.
 
 # %%
 FEW = {
@@ -1425,11 +1428,11 @@ record(
 #   - ["512 × 512 × 16384", "{{ few.m512.whole.of_compute:.1%}}", "{{ few.m512.shared.of_compute:.1%}}", "{{ few.m512.cublas.of_compute:.1%}}", "{{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}}", "{{ few.m512.whole.us / few.m512.shared.us:.1f }}"]
 #   - ["1024 × 1024 × 8192", "{{ few.m1024.whole.of_compute:.1%}}", "{{ few.m1024.shared.of_compute:.1%}}", "{{ few.m1024.cublas.of_compute:.1%}}", "{{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.0%}}", "{{ few.m1024.whole.us / few.m1024.shared.us:.1f }}"]
 #   - ["4096 × 4096 × 4096", "{{ few.m4096.whole.of_compute:.1%}}", "{{ few.m4096.shared.of_compute:.1%}}", "{{ few.m4096.cublas.of_compute:.1%}}", "{{ few.m4096.shared.tflops / few.m4096.cublas.tflops:.0%}}", "{{ few.m4096.whole.us / few.m4096.shared.us:.2f }}"]
-# caption: Per cent of peak of the arithmetic. A and B together are never less than 33 MB here, so the pantry is not far away at the top.
+# caption: Per cent of peak of the arithmetic. A and B together are never less than 33 MB here, so HBM is not far away at the top.
 # ///
 #
 # /// claim | few.m256.whole.us > 30 * few.m256.shared.us
-# With 256 × 256 sums of 16384 products, kernel 11 lights two rooms. Kernel 12 lights all of them, and is
+# With 256 × 256 sums of 16384 products, kernel 11 lights two SMs. Kernel 12 lights all of them, and is
 # {{ few.m256.whole.us / few.m256.shared.us:.0f }} times as fast. *This* is what cutting K is for.
 # /// otherwise
 # With 256 × 256 sums of 16384 products, cutting K makes it {{ few.m256.whole.us / few.m256.shared.us:.1f }} times as fast.
@@ -1465,18 +1468,18 @@ record(
 # ///
 #
 # /// exercise | How many pieces?
-# C has 12 tiles, the card 132 rooms, and K is 8192. How many pieces does each tile get? How many bytes are added to C, if a tile is
+# C has 12 tiles, the card 132 SMs, and K is 8192. How many pieces does each tile get? How many bytes are added to C, if a tile is
 # 128 × 256 in fp32, and how large is C itself?
 # /// answer
 # 132 / 12 = 11 pieces for each. A piece is 128 × 256 × 4 bytes = 128 KiB, so 132 × 128 KiB = 16.5 MiB are added to a C of
-# 12 × 128 KiB = 1.5 MiB. All of it stays on the serving counter, and still each byte of C is added to eleven times.
+# 12 × 128 KiB = 1.5 MiB. All of it stays in L2, and still each byte of C is added to eleven times.
 # ///
 
 # %% [markdown]
 # ## The same in bf16, and a wall
 #
 # Numbers of half the length: half the bytes to fetch. Take the structure of kernel 8 and feed it bf16. The numbers become fp32 on their way to the
-# tray, and are multiplied and added up as before. On the other side stands the library, which knows another kind of instruction.
+# shared memory, and are multiplied and added up as before. On the other side stands the library, which knows another kind of instruction.
 
 # %%
 from course_kernels.gemm import k01_cuda_cores
@@ -1512,8 +1515,8 @@ record(
 # All of two lectures, and **{{ half.ours.tflops / half.cublas.tflops:.1%}} of the library**. It is no mistake in the kernel. It makes
 # {{ half.ours.tflops / ladder.warp_tiles.tflops:.2f }} times the multiply-adds that its model makes in fp32. At the speed of kernel 12 it would have
 # {{ ladder.persistent.tflops / half.cublas.tflops:.1%}}. As far as we know, a lane has no faster multiply-add that takes bf16 and adds up in fp32. (There is one for pairs of 16-bit numbers. It keeps the sums
-# in 16 bits too, which is not what was asked.) The library does not use the lanes, as [the next lecture](l6_tensor_cores.py#when-the-mills-stand-still) counts. Beside them, in every room, stands a machine that does a
-# whole small matrix multiply in one call: a *tensor core*.
+# in 16 bits too, which is not what was asked.) The library does not use the lanes, as [the next lecture](l6_tensor_cores.py#when-the-tensor-cores-stand-still) counts. Beside them, in every SM, stands a machine that does a
+# whole small matrix multiply in one instruction: a *tensor core*.
 # /// otherwise
 # {{ half.ours.tflops / half.cublas.tflops:.1%}} of the library, which uses tensor cores.
 # ///
@@ -1531,8 +1534,8 @@ record(
 #
 # **You can now** read a step as a diff and ask three questions before you run it.
 #
-# 1. *Which of the three does it raise?* The clock, the calls used, or the share.
-# 2. *Which counter shows it?* Loads, turns, a wait, hits in L2, registers.
+# 1. *Which of the three does it raise?* The clock, the issue slots used, or the share.
+# 2. *Which counter shows it?* Loads, wavefronts, a wait, hits in L2, registers.
 # 3. *What is the next bound?* Name it before you look.
 #
 # And you know the three tiles by name: block, warp and register. With them you can read the words of CUTLASS.

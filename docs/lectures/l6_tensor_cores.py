@@ -20,19 +20,19 @@
 # would come to {{ mill.cores / mill.sheet:.0%}}. You cannot tune your way across that gap. You need the other unit.
 #
 # If you have one hour, read [the one instruction](#a-tiny-matmul-in-one-instruction), [the climb](#the-climb) without its machine
-# code, and [when the mills stand still](#when-the-mills-stand-still). [Shorter numbers](#shorter-numbers) are a second
+# code, and [when the tensor cores stand still](#when-the-tensor-cores-stand-still). [Shorter numbers](#shorter-numbers) are a second
 # sitting, and the lab is one of its own.
 
 # %% [markdown]
 # ## A tiny matmul in one instruction
 #
-# For two lectures the cooks have multiplied by hand. One cook, one multiply-add, one tick. Look around the
-# room once more: in each of its four quarters stands a machine that nobody has used yet. Call it the **mill**.
+# For two lectures the threads have multiplied by hand. One lane, one multiply-add, one tick. Look around the
+# SM once more: in each of its four quarters stands a machine that nobody has used yet. In the kitchen it is a *mill*.
 #
-# You cannot put in single numbers. You put in a *tile* of A and a tile of B, and the mill adds their product to a tile of
-# sums. And one cook cannot turn it. It takes all 32 of a warp, at the same moment, each with her part of the tiles in her hands.
+# You cannot put in single numbers. You put in a *tile* of A and a tile of B, and it adds their product to a tile of
+# sums. And one thread cannot drive it. It takes all 32 of a warp, at the same moment, each with its part of the tiles in its registers.
 #
-# The mill is a **tensor core**. What it does is a **matrix multiply-accumulate**, *MMA* for short: D = A × B + C. The
+# The machine is a **tensor core**. What it does is a **matrix multiply-accumulate**, *MMA* for short: D = A × B + C. The
 # instruction that we meet first is called `mma.sync`, and this size of it `m16n8k16` [^ptx-isa]: A has 16 rows, B has 8 columns, and
 # along k lie 16 numbers.
 #
@@ -141,17 +141,17 @@ print(f"instructions in each tick, for one SM: {peak / mma_flops:.2f}")
 
 # %% [markdown]
 # The data sheet's peak in bf16 is {{ mill.sheet:.0f }} FLOPs in each tick of an SM's clock, at the 1830 MHz it
-# is drawn for [^lockwood-h100]. That is *one* `mma.m16n8k16` in each tick. Four mills, so each takes one in four ticks.
-# The 128 ordinary lanes of the SM together do {{ mill.cores:.0f }} FLOPs in a tick: the mills do
+# is drawn for [^lockwood-h100]. That is *one* `mma.m16n8k16` in each tick. There are four, so each takes one in four ticks.
+# The 128 ordinary lanes of the SM together do {{ mill.cores:.0f }} FLOPs in a tick: the tensor cores do
 # {{ mill.sheet / mill.cores:.0f}} times as much.
 #
-# And they eat {{ mill.bytes:.0f }} bytes in each tick. You know from [the lecture on memory](l3_memory.py) what the
-# tray hands out: 128.
+# And they eat {{ mill.bytes:.0f }} bytes in each tick. You know from [the lecture on memory](l3_memory.py) what
+# shared memory (the tray) hands out: 128.
 #
-# /// predict | Suppose every instruction fetched its A and its B from the tray. What share of the peak is left?
+# /// predict | Suppose every instruction fetched its A and its B from shared memory. What share of the peak is left?
 # All of it · a half · a sixth
 # /// reveal
-# {{ mill.ticks:.0f }} ticks to fetch for one tick of milling: a sixth. A mill is not fast or slow. It is fed or it
+# {{ mill.ticks:.0f }} ticks to fetch for one tick of multiplying: a sixth. A tensor core is not fast or slow. It is fed or it
 # is hungry.
 # ///
 #
@@ -175,8 +175,8 @@ record(
 )
 
 # %% [markdown]
-# The tray hands out 128 bytes in a tick. With a warp tile of 64 × 64, each instruction wants {{ feed.m64n64:.0f }}. That is
-# the tray to the last byte, with nothing left for storing the next tiles. A larger tile would be kinder. But the sums of
+# Shared memory hands out 128 bytes in a tick. With a warp tile of 64 × 64, each instruction wants {{ feed.m64n64:.0f }}. That is
+# all of it, to the last byte, with nothing left for storing the next tiles. A larger tile would be kinder. But the sums of
 # 64 × 64 numbers in fp32 take 128 registers of each thread, and a thread has at most 255. Keep 64 × 256 in
 # mind: {{ feed.m64n256:.0f }} bytes. One warp cannot hold it. Four can.
 #
@@ -191,14 +191,14 @@ record(
 # ///
 
 # %% [markdown]
-# ## How fast can it turn at all?
+# ## How fast can it go at all?
 #
-# Before you climb, look how high the ceiling is. Give the mills tiles that are already in hand, the same again and
+# Before you climb, look how high the ceiling is. Give the tensor cores tiles that are already in registers, the same again and
 # again, and count ticks. Nothing is carried, so this is the best that any kernel can hope for.
 #
 # Hopper has *two* such instructions. `mma.sync` you know: one warp, operands in registers. The other is
 # `wgmma`, for *warpgroup matrix multiply-accumulate*. Four warps, a **warpgroup**, give one order together: 64 rows of A times up to
-# 256 columns of B. B stays on the tray [^ptx-isa], and A may stay there too. Nobody carries them by hand.
+# 256 columns of B. B stays in shared memory [^ptx-isa], and A may stay there too. Nobody carries them by hand.
 #
 # /// predict | With nothing to carry: how much of the data sheet's peak does mma.sync reach on this card?
 # nearly all · about two thirds · about a third
@@ -252,8 +252,8 @@ record(
 # y_label: FLOPs in each tick of one SM
 # x_scale: log2
 # series:
-#   - {name: rate.wgmma.*, label: "wgmma, A and B on the tray"}
-#   - {name: rate.held.*, label: "wgmma, A in the hands"}
+#   - {name: rate.wgmma.*, label: "wgmma, A and B in shared memory"}
+#   - {name: rate.held.*, label: "wgmma, A in registers"}
 #   - {name: forecast.*, label: by hand, style: reference}
 # references:
 #   - {label: data sheet, value: mill.sheet}
@@ -264,7 +264,7 @@ record(
 #
 # /// claim | rate.mma < 0.8 * rate.wgmma.n256
 # This is the most important fact of the page. On this card, `mma.sync` tops out at {{ rate.mma / mill.sheet:.0%}} of the data sheet, with
-# 16 warps in the room and nothing to carry. A kernel that does carry can hardly hope for more, however well it is tuned. The generation
+# 16 warps on the SM and nothing to carry. A kernel that does carry can hardly hope for more, however well it is tuned. The generation
 # before had no `wgmma`, and much code still speaks only `mma.sync`. For the rest of a Hopper card you must speak `wgmma`. *Why* it is so NVIDIA
 # does not say, and nothing that we count here tells.
 # /// otherwise
@@ -272,10 +272,10 @@ record(
 # ///
 #
 # /// claim | max(abs(rate.wgmma.n8 / forecast.n8 - 1), abs(rate.wgmma.n16 / forecast.n16 - 1), abs(rate.wgmma.n32 / forecast.n32 - 1), abs(rate.wgmma.n64 / forecast.n64 - 1), abs(rate.wgmma.n256 / forecast.n256 - 1)) < 0.12
-# And `wgmma` has to be *wide*. By hand: one order with N columns is 2 × 64 × N × 16 FLOPs, and the mills of a room do
-# {{ mill.flops:.0f}} in a tick: N / 2 ticks of milling. For it the tray must hand out 64 rows of A and N columns of B, 32 bytes each. At 128 bytes a
+# And `wgmma` has to be *wide*. By hand: one order with N columns is 2 × 64 × N × 16 FLOPs, and the tensor cores of an SM do
+# {{ mill.flops:.0f}} in a tick: N / 2 ticks of multiplying. For it shared memory must hand out 64 rows of A and N columns of B, 32 bytes each. At 128 bytes a
 # tick that leaves {{ forecast.n8:.0f }} FLOPs a tick for 8 columns, {{ forecast.n16:.0f }} for 16, {{ forecast.n32:.0f }} for 32. From 64 on
-# the mill is what binds. Measured: {{ rate.wgmma.n8:.0f }}, {{ rate.wgmma.n16:.0f }}, {{ rate.wgmma.n32:.0f }},
+# the tensor core is what binds. Measured: {{ rate.wgmma.n8:.0f }}, {{ rate.wgmma.n16:.0f }}, {{ rate.wgmma.n32:.0f }},
 # {{ rate.wgmma.n64:.0f }}. One division, and the curve follows it, to within 12 % should you measure again. A narrow order is
 # not slow. It is hungry.
 # /// otherwise
@@ -284,11 +284,11 @@ record(
 # ///
 #
 # /// claim | abs(rate.held.n16 / rate.held.n8 / 2 - 1) < 0.08 and rate.held.n8 > 1.2 * rate.wgmma.n8
-# With A in the hands only B comes off the tray, and the narrow orders are better off: {{ rate.held.n8:.0f }} FLOPs in a tick at 8
-# columns. But the mills are not full. An order of 8 columns is 2 × 64 × 8 × 16 FLOPs. Divide, and it took {{ 16384 / rate.held.n8:.1f }} ticks,
+# With A in registers only B comes from shared memory, and the narrow orders are better off: {{ rate.held.n8:.0f }} FLOPs in a tick at 8
+# columns. But the tensor cores are not full. An order of 8 columns is 2 × 64 × 8 × 16 FLOPs. Divide, and it took {{ 16384 / rate.held.n8:.1f }} ticks,
 # one of 16 columns {{ 32768 / rate.held.n16:.1f }}: the same, to within 8 %. It seems that handing over A takes that long, whatever it is multiplied with.
 # /// otherwise
-# With A in the hands: {{ rate.held.n8:.0f }} FLOPs in a tick at 8 columns, {{ rate.held.n16:.0f }} at 16.
+# With A in registers: {{ rate.held.n8:.0f }} FLOPs in a tick at 8 columns, {{ rate.held.n16:.0f }} at 16.
 # ///
 #
 # /// claim | 0.9 < rate.e4m3 / rate.wgmma.n256 / 2 < 1.1 and 0.9 < 2 * rate.tf32.wgmma / rate.wgmma.n256 < 1.1
@@ -441,7 +441,7 @@ record(
 # %% [markdown]
 # ## The climb
 #
-# Four kernels that use the mill, each built on one idea: WMMA, `mma.sync`, `wgmma`, Triton. Before them stands one without it. All of
+# Four kernels that use the tensor cores, each built on one idea: WMMA, `mma.sync`, `wgmma`, Triton. Before them stands one without it. All of
 # them run interleaved on the same matrices: 4096 × 4096 × 4096, bf16 in and out, sums in fp32. Beside them run cuBLAS and cuBLASLt,
 # another door to NVIDIA's own kernels.
 #
@@ -530,12 +530,12 @@ record(
 # ///
 #
 # Nothing here reaches the data sheet, the libraries included. The clock alone cannot tell why. Counters can:
-# [further down](#when-the-mills-stand-still).
+# [further down](#when-the-tensor-cores-stand-still).
 #
-# ### Without the mill
+# ### Without tensor cores
 #
 # The ladder of the last two lectures, up to its warp tiles, with one change: numbers come in as bf16, two bytes each, and are turned into fp32
-# before a cook multiplies them. The same tiles, the same multiply-adds.
+# before a thread multiplies them. The same tiles, the same multiply-adds.
 #
 # /// claim | climb.cuda_cores.of_peak < 0.08 and climb.cublas.us < 0.08 * climb.cuda_cores.us
 # Nearly everything you learnt is in it, and it is {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS. Warp tiles in fp32 had
@@ -546,13 +546,13 @@ record(
 # It reaches {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS.
 # ///
 #
-# ### WMMA: the mill for everybody
+# ### WMMA: tensor cores for everybody
 #
 # The first way in is a small library in C++, `nvcuda::wmma`, for *warp matrix multiply-accumulate*. You declare a **fragment**, a tile spread over the
 # registers of a warp; you load it, multiply it, store it. All 32 lanes make the same call.
 #
 # /// figure | docs/assets/figures/tensor_fragments.svg
-# alt: "On the tray lie a tile of A and one of B. A load turns each into a fragment: little boxes with question marks in 32 pairs of hands. mma_sync takes both to the tensor core, out comes a fragment of C in fp32, and a store writes it to memory."
+# alt: "In shared memory lie a tile of A and one of B. A load turns each into a fragment: little boxes with question marks in 32 pairs of hands. mma_sync takes both to the tensor core, out comes a fragment of C in fp32, and a store writes it to memory."
 # caption: A fragment is a tile whose numbers you may not find. That is what makes it easy, and what limits it.
 # ///
 #
@@ -572,15 +572,15 @@ record(
 # It takes {{ climb.wmma.us / climb.cuda_cores.us:.2f }} of the time of the CUDA cores.
 # ///
 #
-# *Why not faster?* Each round of the loop is: carry a tile, wait for everybody, fetch fragments, wait, mill. One after
-# the other, and only in the last of them does a warp turn the mill. Other warps, and a second block in the same room, fill some of the gaps.
+# *Why not faster?* Each round of the loop is: carry a tile, wait for everybody, fetch fragments, wait, multiply. One after
+# the other, and only in the last of them does a warp use the tensor core. Other warps, and a second block on the same SM, fill some of the gaps.
 # Not all: the waiting is [counted](#what-they-wait-for) further down.
 #
 # ### mma.sync: no waiting
 #
 # So do three things at once. This is the classic of the Ampere generation [^cutlass-gemm].
 #
-# **Carry ahead.** `cp.async` copies from memory to the tray without passing through anybody's hands, and
+# **Carry ahead.** `cp.async` copies from memory to shared memory without passing through anybody's registers, and
 # without waiting. Keep several tiles under way, each in its own buffer. That is a *multistage pipeline*.
 #
 # /// figure | docs/assets/figures/tensor_pipeline.svg
@@ -588,18 +588,18 @@ record(
 # caption: Little's law once more. The trip is as long as before; enough trips are under way.
 # ///
 #
-# **Fetch in the mill's order.** `ldmatrix` is an instruction made for this. Each lane names one row of 16 bytes, and the
+# **Fetch in the tensor core's order.** `ldmatrix` is an instruction made for this. Each lane names one row of 16 bytes, and the
 # numbers arrive spread over the lanes exactly as `mma.sync` wants them. One instruction brings four pieces of 8 × 8.
 #
-# It has a catch, and you know it. A row of 64 numbers is 128 bytes, once round all 32 windows. So eight rows, one above the other, want
-# the same windows. The cure is the one that saved the transpose: a *swizzle*.
+# It has a catch, and you know it. A row of 64 numbers is 128 bytes, once round all 32 banks. So eight rows, one above the other, want
+# the same banks. The cure is the one that saved the transpose: a *swizzle*.
 #
 # /// figure | docs/assets/figures/tensor_ldmatrix.svg
-# alt: "Two grids of eight rows with eight pieces of 16 bytes. Left, piece 2 of all rows stands in one column, behind the same four windows. Right, piece c of row r lies at place c xor r, and piece 2 stands in a different column in each row."
-# caption: Eight rows, eight times four windows. The place of a piece is its number, xor its row.
+# alt: "Two grids of eight rows with eight pieces of 16 bytes. Left, piece 2 of all rows stands in one column, in the same four banks. Right, piece c of row r lies at place c xor r, and piece 2 stands in a different column in each row."
+# caption: Eight rows, eight times four banks. The place of a piece is its number, xor its row.
 # ///
 #
-# By hand, for all eight pieces. How many turns does the tray need for one 8 × 8 piece?
+# By hand, for all eight pieces. How many wavefronts (turns) does shared memory need for one 8 × 8 piece?
 
 
 # %%
@@ -618,7 +618,7 @@ print("as it comes:", turns(lambda row, piece: piece), "turns")
 print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 
 # %% [markdown]
-# **Hold it twice.** While one pair of fragments is in the mill, the next is on its way from the tray to the hands.
+# **Hold it twice.** While one pair of fragments is multiplied, the next is on its way from shared memory to registers.
 #
 # <details class="fold" markdown="1"><summary>Fragments: ldmatrix, and 32 multiplies on what it brought</summary>
 #
@@ -630,6 +630,23 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # <details class="fold" markdown="1"><summary>The pipeline, in which the three come together</summary>
 #
 # /// source | src/course_kernels/gemm/k03_mma_sync.cu#pipeline
+# ///
+#
+# </details>
+#
+# (Lambdas, references to arrays and `asm volatile` are explained
+# [on the page on C](../c_for_python_people.py#five-more-words-for-the-top-of-the-ladder).)
+#
+# <details class="fold" markdown="1"><summary>What it includes: <code>matrix_instructions.cuh</code></summary>
+#
+# /// source | src/course_kernels/cuda/matrix_instructions.cuh
+# ///
+#
+# </details>
+#
+# <details class="fold" markdown="1"><summary>What it includes: <code>asynchronous_copy.cuh</code></summary>
+#
+# /// source | src/course_kernels/cuda/asynchronous_copy.cuh
 # ///
 #
 # </details>
@@ -652,20 +669,27 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # kernel has {{ climb.mma_sync.of_peak * mill.sheet / rate.mma:.0%}}. (The picture has four buffers. On this card the kernel keeps three, of a
 # larger tile.)
 #
-# ### wgmma: leave it on the tray
+# ### wgmma: leave it in shared memory
 #
-# Now Hopper's own. The tiles stay on the tray. A warpgroup tells the mills *where*: a **descriptor**, 64 bits with
-# an address, two distances and the name of a swizzle. The mills do the fetching. The order is *asynchronous*: once it is given, the cooks
+# Now Hopper's own. The tiles stay in shared memory. A warpgroup tells the tensor cores *where*: a **descriptor**, 64 bits with
+# an address, two distances and the name of a swizzle. The tensor cores do the fetching. The order is *asynchronous*: once it is given, the threads
 # walk on, and before they touch the sums they must wait for it.
 #
 # /// figure | docs/assets/figures/tensor_wgmma.svg
-# alt: "On the tray lie A, 64 rows, and B, up to 256 columns, 16 deep along k. An arrow leads to four mills, the four tensor cores of an SM. Each writes 16 rows of C into the hands of one of four warps. Below, four steps: fence, mma_async, commit, wait."
+# alt: "In shared memory lie A, 64 rows, and B, up to 256 columns, 16 deep along k. An arrow leads to the four tensor cores of an SM. Each writes 16 rows of C into the registers of one of four warps. Below, four steps: fence, mma_async, commit, wait."
 # caption: 128 threads give one order. Nobody carries A or B by hand.
 # ///
 #
 # <details class="fold" markdown="1"><summary>The loop, whole</summary>
 #
 # /// source | src/course_kernels/gemm/k04_wgmma.cu#loop
+# ///
+#
+# </details>
+#
+# <details class="fold" markdown="1"><summary>What it includes: <code>wgmma.cuh</code></summary>
+#
+# /// source | src/course_kernels/gemm/wgmma.cuh
 # ///
 #
 # </details>
@@ -679,17 +703,17 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # /// claim | tensor.wgmma.busy < 0.85 * tensor.mma_sync.busy
 # *Why not faster?* The ceiling has gone up from {{ rate.mma / mill.sheet:.0%}} to {{ rate.wgmma.n256 / mill.sheet:.0%}}, and the kernel has not followed. We count
-# it [further down](#when-the-mills-stand-still): its mills are at work in {{ tensor.wgmma.busy:.0%}} of the ticks, those of the `mma.sync` kernel in
-# {{ tensor.mma_sync.busy:.0%}}. A quicker mill stands still more of the time.
+# it [further down](#when-the-tensor-cores-stand-still): its tensor cores are at work in {{ tensor.wgmma.busy:.0%}} of the ticks, those of the `mma.sync` kernel in
+# {{ tensor.mma_sync.busy:.0%}}. A quicker tensor core stands still more of the time.
 # /// otherwise
-# *Why not faster?* Its mills are at work in {{ tensor.wgmma.busy:.0%}} of the ticks, those of the `mma.sync` kernel in
+# *Why not faster?* Its tensor cores are at work in {{ tensor.wgmma.busy:.0%}} of the ticks, those of the `mma.sync` kernel in
 # {{ tensor.mma_sync.busy:.0%}}.
 # ///
 #
 # Which of its habits costs how much, those counters do not say. But read the source for what a busier kernel would do otherwise. All its threads
 # copy, in pieces of 16 bytes, and nobody's only job is to carry. All of them meet at one barrier. The **copy engine** of the card, which
 # NVIDIA calls TMA, *tensor memory accelerator*, rests: it can bring a whole tile for one thread's order. And while a block writes its sums
-# out, its own mills have nothing to do. These are the suspects of the workshop on Hopper.
+# out, its own tensor cores have nothing to do. These are the suspects of the workshop on Hopper.
 #
 # ### Triton: say what, not how
 #
@@ -775,19 +799,19 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 #   - [mma.sync, "{{ code.mma_sync.FFMA:.0f}}", "{{ code.mma_sync.HMMA:.0f}}", "{{ code.mma_sync.HGMMA:.0f}}", "{{ code.mma_sync.LD:.0f}}", "{{ code.mma_sync.LDS:.0f}}", "{{ code.mma_sync.LDSM:.0f}}", "{{ code.mma_sync.MOVM:.0f}}", "{{ code.mma_sync.LDGSTS:.0f}}", "{{ code.mma_sync.UTMALDG:.0f}}"]
 #   - [wgmma, "{{ code.wgmma.FFMA:.0f}}", "{{ code.wgmma.HMMA:.0f}}", "{{ code.wgmma.HGMMA:.0f}}", "{{ code.wgmma.LD:.0f}}", "{{ code.wgmma.LDS:.0f}}", "{{ code.wgmma.LDSM:.0f}}", "{{ code.wgmma.MOVM:.0f}}", "{{ code.wgmma.LDGSTS:.0f}}", "{{ code.wgmma.UTMALDG:.0f}}"]
 #   - [Triton, "{{ code.triton.FFMA:.0f}}", "{{ code.triton.HMMA:.0f}}", "{{ code.triton.HGMMA:.0f}}", "{{ code.triton.LD:.0f}}", "{{ code.triton.LDS:.0f}}", "{{ code.triton.LDSM:.0f}}", "{{ code.triton.MOVM:.0f}}", "{{ code.triton.LDGSTS:.0f}}", "{{ code.triton.UTMALDG:.0f}}"]
-# caption: "Lines of machine code. FFMA is a multiply-add of one lane; HMMA and HGMMA are the mill. LDS reads the tray, LD reads by a general address, here the tray's, LDSM is ldmatrix, MOVM turns a small square round. LDGSTS carries past the hands, UTMALDG is the copy engine, TMA."
+# caption: "Lines of machine code. FFMA is a multiply-add of one lane; HMMA and HGMMA are the tensor core. LDS reads shared memory, LD reads by a general address, here one of shared memory, LDSM is ldmatrix, MOVM turns a small square round. LDGSTS carries past the registers, UTMALDG is the copy engine, TMA."
 # ///
 #
 # /// claim | code.cuda_cores.HMMA == 0 and code.wmma.HMMA > 20 and code.mma_sync.LDGSTS > 10 and code.wgmma.HGMMA == 4 and code.wgmma.LD + code.wgmma.LDS + code.wgmma.LDSM < 1
-# The climb, line by line. No mill in the first row. In the second `HMMA` appears; in the third also `LDGSTS`, which
+# The climb, line by line. No tensor core in the first row. In the second `HMMA` appears; in the third also `LDGSTS`, which
 # is what `cp.async` becomes. In the fourth, {{ code.wgmma.HGMMA:.0f}} lines of `HGMMA` do what {{ code.mma_sync.HMMA:.0f}} of `HMMA` did in a
-# tile as deep, and nothing at all is read from the tray into anybody's hands.
+# tile as deep, and nothing at all is read from shared memory into anybody's registers.
 # /// otherwise
 # `HMMA` and `HGMMA` are the tensor cores' own names.
 # ///
 #
 # /// claim | code.wmma.LDSM == 0 and code.wmma.MOVM > 20 and code.wmma_fp16.LDSM > 8 and code.wmma_fp16.MOVM == 0
-# And look at WMMA's loads. In bf16 they became `LD` and `MOVM`. `LD` does not even know that it reads the tray, and `MOVM` turns squares
+# And look at WMMA's loads. In bf16 they became `LD` and `MOVM`. `LD` does not even know that it reads shared memory, and `MOVM` turns squares
 # of 8 × 8 round in the registers. Compile the very same source for fp16, and they become `LDSM`, {{ code.wmma_fp16.LDSM:.0f}} of it, and no `MOVM`. Both types have
 # 16 bits. WMMA is convenient because the compiler chooses. Here it chose another way for one of two, and you cannot tell it which you want. (What
 # that costs, this page does not time.) With `mma.sync` we say `ldmatrix` ourselves.
@@ -803,11 +827,11 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 # ///
 #
 # /// exercise | Four buffers
-# A block tile of 128 × 256, 64 deep, in bf16. How many bytes does one pair of tiles take on the tray? How many pairs fit
-# in the 227 KiB that a block can have on this card? And how many bytes are under way while one pair is in the mill?
+# A block tile of 128 × 256, 64 deep, in bf16. How many bytes does one pair of tiles take in shared memory? How many pairs fit
+# in the 227 KiB that a block can have on this card? And how many bytes are under way while one pair is multiplied?
 # /// answer
 # (128 + 256) × 64 × 2 = 49 152 bytes, 48 KiB. Four pairs are 192 KiB; a fifth does not fit. Three pairs under way: 144 KiB on
-# each SM. From [Little's law](l3_memory.py#how-many-must-be-walking) you know what one SM needs for the pantry. This
+# each SM. From [Little's law](l3_memory.py#how-many-must-be-walking) you know what one SM needs for HBM (the pantry). This
 # is several times as much, and much of it most likely comes from L2, which is nearer.
 # ///
 #
@@ -817,7 +841,7 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 # %% [markdown]
 # ## Shorter numbers
 #
-# Half the width is half the bytes to carry, and half the ticks in the mill. So why not always take the shortest? Look at
+# Half the width is half the bytes to carry, and half the ticks of the tensor core. So why not always take the shortest? Look at
 # the bits.
 #
 # /// figure | docs/assets/figures/tensor_formats.svg
@@ -991,7 +1015,7 @@ record(
 # The pencil was right, for all four. TF32: {{ expected.tf32_b10:.0f}} millionths by hand, {{ error.tf32.rms:.0f}} measured. fp16:
 # {{ expected.fp16_b10:.0f}} and {{ error.fp16.rms:.0f}}. bf16: {{ expected.bf16_b7:.0f}} and {{ error.bf16.rms:.0f}}. FP8:
 # {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}. So nearly all of the error is made where numbers are *rounded*, on the way in and on
-# the way out. On such data the mill itself adds next to nothing. You chose the error when you chose the type.
+# the way out. On such data the tensor core itself adds next to nothing. You chose the error when you chose the type.
 # /// otherwise
 # By hand {{ expected.bf16_b7:.0f}} millionths for bf16, measured {{ error.bf16.rms:.0f}}; FP8 {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}.
 # ///
@@ -1032,7 +1056,7 @@ record(
 # ### Where a sum stops growing
 #
 # In [the lecture on memory](l3_memory.py#first-is-it-right) an fp32 sum of small numbers stopped growing at 2<sup>24</sup>. Do
-# the mills have such an edge? Give them ones, and nothing but ones, and let them add.
+# the tensor cores have such an edge? Give them ones, and nothing but ones, and let them add.
 
 # %%
 sums = {kind: tensor.sum_of_ones(kind) for kind in ("tf32", "bf16", "e4m3")}
@@ -1052,8 +1076,8 @@ record(
 # %% [markdown]
 # /// claim | edge.bf16.said == edge.bf16.ones and edge.tf32.said == edge.tf32.ones and edge.e4m3.said == 16384 and edge.e4m3.ones > 20000
 # In bf16 and TF32 all the ones arrive. In FP8 the sum stops at {{ edge.e4m3.said:.0f}}, and however many more you send, they are
-# lost: 2<sup>14</sup> is {{ edge.e4m3.said:.0f}}. The 8-bit mill keeps fewer bits of a sum than fp32 has, whatever the type of the result is called.
-# DeepSeek's engineers met this edge when they trained in FP8, and found around 14 bits, too [^deepseek2024]. The cure is to take the sum out of the mill
+# lost: 2<sup>14</sup> is {{ edge.e4m3.said:.0f}}. The 8-bit tensor core keeps fewer bits of a sum than fp32 has, whatever the type of the result is called.
+# DeepSeek's engineers met this edge when they trained in FP8, and found around 14 bits, too [^deepseek2024]. The cure is to take the sum out of the tensor core
 # now and then, and to go on adding in fp32. cuBLASLt has a switch, *fast accumulation*, which we had on above. Without it, it very
 # likely does the same; we did not run that.
 # /// otherwise
@@ -1076,9 +1100,9 @@ record(
 # ///
 
 # %% [markdown]
-# ## When the mills stand still
+# ## When the tensor cores stand still
 #
-# The clock says *slow*. It does not say *why*. Three questions, in this order, and each has a counter. The profiler calls the mills the
+# The clock says *slow*. It does not say *why*. Three questions, in this order, and each has a counter. The profiler calls them the
 # *tensor pipe*.
 #
 # 1. **Are they used at all?** How many operations went through the tensor pipe. Zero is zero.
@@ -1087,13 +1111,13 @@ record(
 #
 # All the multiplies of 4096 from this page, counted in one go, and two more that you have most likely run:
 # `torch.mm` on fp32 tensors, as PyTorch comes, and the same with TF32 switched on. The counters note
-# [calls](l5_the_top_of_the_ladder.py#every-other-call-costs-a-multiply-add), too, as in the lecture before.
+# [issue slots](l5_the_top_of_the_ladder.py#every-other-instruction-costs-a-multiply-add), too, as in the lecture before.
 #
-# /// predict | Which makes more calls in a tick: our kernel on the CUDA cores, or cuBLAS, which is some twenty times as fast?
+# /// predict | Which issues more instructions in a tick: our kernel on the CUDA cores, or cuBLAS, which is some twenty times as fast?
 # cuBLAS, of course · the CUDA cores · about alike
 # /// reveal
-# The CUDA cores make a call in {{ tensor.cuda_cores.issue:.0%}} of the ticks, cuBLAS in {{ tensor.cublas.issue:.0%}}. The quicker kernel hardly says
-# a word: one order of `wgmma`, 256 columns wide, is 128 ticks of work for four mills. *Busy* is not the same as *fast*.
+# The CUDA cores issue in {{ tensor.cuda_cores.issue:.0%}} of the ticks, cuBLAS in {{ tensor.cublas.issue:.0%}}. The quicker kernel hardly says
+# a word: one order of `wgmma`, 256 columns wide, is 128 ticks of work for four tensor cores. *Busy* is not the same as *fast*.
 # ///
 
 # %% tags=["fold"]
@@ -1181,7 +1205,7 @@ record(
 
 # %% [markdown]
 # /// table
-# columns: [4096 × 4096 × 4096, "operations of the mills, billions", "mills at work, of all ticks", "calls used"]
+# columns: [4096 × 4096 × 4096, "operations of the tensor cores, billions", "tensor cores at work, of all ticks", "issue slots used"]
 # rows:
 #   - ["torch.mm, fp32", "{{ tensor.fp32.operations / 1e9:.1f}}", "{{ tensor.fp32.busy:.1%}}", "{{ tensor.fp32.issue:.1%}}"]
 #   - ["torch.mm, TF32", "{{ tensor.tf32.operations / 1e9:.1f}}", "{{ tensor.tf32.busy:.1%}}", "{{ tensor.tf32.issue:.1%}}"]
@@ -1196,7 +1220,7 @@ record(
 #
 # /// claim | tensor.fp32.operations == 0 and tensor.cuda_cores.operations == 0 and tensor.fp32.busy == 0 and 0.5 < tensor.tf32.busy < 1.5
 # **Not used at all.** Two zeros. One is our kernel that only wears bf16. The other is `torch.mm` on fp32 tensors with
-# PyTorch's factory settings: it is busy and correct, and the strongest unit of the card is off. One switch, and the same call has its mills at
+# PyTorch's factory settings: it is busy and correct, and the strongest unit of the card is off. One switch, and the same call has its tensor cores at
 # work in {{ tensor.tf32.busy:.0%}} of the ticks. (You have seen what the switch costs in exactness.)
 # /// otherwise
 # Operations of the tensor cores: {{ tensor.fp32.operations:.0f}} for fp32, {{ tensor.cuda_cores.operations:.0f}} for the CUDA cores.
@@ -1238,58 +1262,58 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # ///
 #
 # /// claim | tensor.cublas.busy > max(0.85, tensor.wmma.busy, tensor.mma_sync.busy) and climb.cublas.of_peak < 0.9 and tensor.cuda_cores.clock > max(tensor.wmma.clock, tensor.mma_sync.clock) and min(tensor.wmma.clock, tensor.mma_sync.clock) > tensor.cublas.clock and wide.cublas.power_w > 500
-# **And the best of them?** The library's mills are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and still it has only
-# {{ climb.cublas.of_peak:.0%}} of the data sheet. It is not idle. It has *fewer ticks*. The sheet counts on 1830 MHz [^lockwood-h100]; with mills as busy as
+# **And the best of them?** The library's tensor cores are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and still it has only
+# {{ climb.cublas.of_peak:.0%}} of the data sheet. It is not idle. It has *fewer ticks*. The sheet counts on 1830 MHz [^lockwood-h100]; with tensor cores as busy as
 # that, {{ climb.cublas.of_peak:.0%}} means some {{ climb.cublas.of_peak / tensor.cublas.busy * sheet.mhz:.0f}} MHz. And the profiler counts
 # ticks and time, so it knows the clock: {{ tensor.cuda_cores.clock:.0f }} MHz for the kernel on the CUDA cores,
 # {{ tensor.wmma.clock:.0f }} for WMMA, {{ tensor.mma_sync.clock:.0f }} for `mma.sync`, {{ tensor.cublas.clock:.0f }} for the library. Of these
-# four, the one that leaves the mills alone has the highest clock, and the one with the busiest mills the lowest. (The profiler lets
+# four, the one that leaves the tensor cores alone has the highest clock, and the one with the busiest ones the lowest. (The profiler lets
 # each kernel run on its own, and in our race one follows the other. So do not expect the two clocks of the library to agree.) And the reason? The card
 # tells it itself. Its sensors, read while it multiplies at 8192, say *power limit*, at
 # {{ wide.cublas.power_w:.0f }} W: you find it in [the ledger](../numbers.md). What that limit does to a longer run,
 # [the measuring page](../how_we_measure.py) shows.
 # /// otherwise
-# The library's mills are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and it has {{ climb.cublas.of_peak:.0%}} of the data sheet.
+# The library's tensor cores are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and it has {{ climb.cublas.of_peak:.0%}} of the data sheet.
 # ///
 #
 # ### What they wait for
 #
-# The numbers are those of [the lecture before](l5_the_top_of_the_ladder.py): warps of one scheduler that wait for a reason, on average, whenever a call
-# is made. Three reasons are new. *Tray's queue*: a warp wants the tray, and the queue of calls to it is full. *The mill itself*: the unit of
+# The numbers are those of [the lecture before](l5_the_top_of_the_ladder.py): warps of one scheduler that wait for a reason, on average, whenever an
+# instruction is issued. Three reasons are new. *Its queue*: a warp wants shared memory, and the queue of orders to it is full. *The tensor core itself*: the unit of
 # arithmetic that the warp wants is taken. *An order under way*: by its name, the warp waits for a `wgmma`.
 #
 # /// table
 # turned: true
-# columns: [kernel, pantry, tray, "tray's queue", barrier, the mill itself, an order under way]
+# columns: [kernel, HBM or L2, shared memory, "its queue", barrier, the tensor core itself, an order under way]
 # rows:
 #   - [CUDA cores, "{{ stall.cuda_cores.pantry:.2f}}", "{{ stall.cuda_cores.tray:.2f}}", "{{ stall.cuda_cores.counter:.2f}}", "{{ stall.cuda_cores.barrier:.2f}}", "{{ stall.cuda_cores.mill:.2f}}", "{{ stall.cuda_cores.order:.2f}}"]
 #   - [WMMA, "{{ stall.wmma.pantry:.2f}}", "{{ stall.wmma.tray:.2f}}", "{{ stall.wmma.counter:.2f}}", "{{ stall.wmma.barrier:.2f}}", "{{ stall.wmma.mill:.2f}}", "{{ stall.wmma.order:.2f}}"]
 #   - [mma.sync, "{{ stall.mma_sync.pantry:.2f}}", "{{ stall.mma_sync.tray:.2f}}", "{{ stall.mma_sync.counter:.2f}}", "{{ stall.mma_sync.barrier:.2f}}", "{{ stall.mma_sync.mill:.2f}}", "{{ stall.mma_sync.order:.2f}}"]
 #   - [wgmma, "{{ stall.wgmma.pantry:.2f}}", "{{ stall.wgmma.tray:.2f}}", "{{ stall.wgmma.counter:.2f}}", "{{ stall.wgmma.barrier:.2f}}", "{{ stall.wgmma.mill:.2f}}", "{{ stall.wgmma.order:.2f}}"]
-# caption: "NVIDIA's names for the six: long scoreboard, short scoreboard, MIO throttle, barrier, math pipe throttle, GMMA. The first kernel uses no mill: there, the fifth is the lanes."
+# caption: "NVIDIA's names for the six: long scoreboard, short scoreboard, MIO throttle, barrier, math pipe throttle, GMMA. The first kernel uses no tensor core: there, the fifth is the lanes."
 # ///
 #
 # /// claim | stall.wmma.pantry > 1.2 * stall.wmma.mill and tensor.wmma.busy < 0.45
-# **Waiting to be fed.** Whenever the WMMA kernel makes a call, {{ stall.wmma.pantry:.1f}} warps wait for the pantry,
-# {{ stall.wmma.counter + stall.wmma.tray:.1f}} for the tray or in its queue, {{ stall.wmma.barrier:.1f}} at a barrier, and
-# {{ stall.wmma.mill:.1f}} for the mill. The mill is at work in {{ tensor.wmma.busy:.0%}} of the ticks.
+# **Waiting to be fed.** Whenever the WMMA kernel issues an instruction, {{ stall.wmma.pantry:.1f}} warps wait for HBM or L2,
+# {{ stall.wmma.counter + stall.wmma.tray:.1f}} for shared memory or in its queue, {{ stall.wmma.barrier:.1f}} at a barrier, and
+# {{ stall.wmma.mill:.1f}} for the tensor core. The tensor core is at work in {{ tensor.wmma.busy:.0%}} of the ticks.
 # /// otherwise
-# The WMMA kernel: {{ stall.wmma.pantry:.1f}} warps wait for the pantry, {{ stall.wmma.mill:.1f}} for the mill.
+# The WMMA kernel: {{ stall.wmma.pantry:.1f}} warps wait for HBM or L2, {{ stall.wmma.mill:.1f}} for the tensor core.
 # ///
 #
 # /// claim | stall.mma_sync.mill > 2 * stall.mma_sync.tray and stall.mma_sync.mill > 2 * stall.mma_sync.pantry and tensor.mma_sync.busy > 0.55
-# **Waiting for the mill.** In the `mma.sync` kernel the pipeline has done its work: hardly a warp waits for the pantry or the tray.
-# {{ stall.mma_sync.mill:.1f}} wait for the mill, and it is at work in {{ tensor.mma_sync.busy:.0%}} of the ticks. Yet the race gives it
-# {{ climb.mma_sync.of_peak:.0%}} of peak. By hand: with this instruction a full mill is {{ rate.mma / mill.sheet:.0%}} of the sheet, it is full in
+# **Waiting for the tensor core.** In the `mma.sync` kernel the pipeline has done its work: hardly a warp waits for HBM, L2 or shared memory.
+# {{ stall.mma_sync.mill:.1f}} wait for the tensor core, and it is at work in {{ tensor.mma_sync.busy:.0%}} of the ticks. Yet the race gives it
+# {{ climb.mma_sync.of_peak:.0%}} of peak. By hand: with this instruction a full tensor core is {{ rate.mma / mill.sheet:.0%}} of the sheet, it is full in
 # {{ tensor.mma_sync.busy:.0%}} of the ticks, and the clock is {{ tensor.mma_sync.clock / sheet.mhz:.0%}} of the sheet's. Multiply, and you have
 # {{ rate.mma / mill.sheet * tensor.mma_sync.busy * tensor.mma_sync.clock / sheet.mhz:.0%}}. The factors come from other visits to the card than the race, so expect the product near
 # the timed share, and not on it.
 # /// otherwise
-# The `mma.sync` kernel: {{ stall.mma_sync.mill:.1f}} warps wait for the mill, {{ stall.mma_sync.tray:.1f}} for the tray.
+# The `mma.sync` kernel: {{ stall.mma_sync.mill:.1f}} warps wait for the tensor core, {{ stall.mma_sync.tray:.1f}} for shared memory.
 # ///
 #
 # A word of caution. Such tables are about warps, and a kernel with `wgmma` needs few of them. A warp that waits for its order looks idle,
-# while four mills run for it. So for `wgmma`, Triton and the library read the column *mills at work*, and not this table.
+# while four tensor cores run for it. So for `wgmma`, Triton and the library read the column *tensor cores at work*, and not this table.
 #
 # /// exercise | Six suspects
 # Your model is slow, and the counter says that the tensor pipe hardly ever works. Name as many causes as you can, and for each
@@ -1298,23 +1322,23 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 #
 # - The type: fp32 without TF32, or float64. Look at the operations of the tensor pipe: zero.
 # - The shape: rows of A or B whose length in bytes 16 does not divide. Look at the kernel's name. Pad.
-# - Too little work: one row of A, a batch of one, makes a multiply memory-bound, and no mill can help. Work out the intensity.
+# - Too little work: one row of A, a batch of one, makes a multiply memory-bound, and no tensor core can help. Work out the intensity.
 # - Too few blocks: a small C leaves most SMs empty. Count the tiles of C.
 # - Not the multiply at all: elementwise kernels between multiplies take the time. Fuse.
 # - An older road: `mma.sync` on Hopper, WMMA, FP8 by `mma.sync`. Look for `HGMMA` and `QGMMA` in the machine code.
 # ///
 
 # %% [markdown]
-# ## Before you leave the mill
+# ## Before you leave the tensor core
 #
 # **You can now** look at a multiply and ask, in this order:
 #
-# 1. *Is the mill used?* The type, the shape, the instruction.
-# 2. *Is it fed?* Bytes for each instruction, against what the tray hands out.
+# 1. *Is the tensor core used?* The type, the shape, the instruction.
+# 2. *Is it fed?* Bytes for each instruction, against what shared memory hands out.
 # 3. *Does it wait?* A pipeline in front of it, and nobody at a barrier.
 # 4. *What does the type cost?* Work it out on a million numbers before you train on it.
 #
-# **Where this leads.** Attention is two multiplies with a softmax between them, and the art is to keep the mills at work while the
+# **Where this leads.** Attention is two multiplies with a softmax between them, and the art is to keep the tensor cores at work while the
 # softmax is done: [FlashAttention from scratch](../workshops/w1_flash_attention.py). The workshop on Hopper goes on from our
 # `wgmma` kernel: a warp that only carries, the copy engine, clusters. How the clock and the counters here work:
 # [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).

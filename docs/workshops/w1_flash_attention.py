@@ -16,12 +16,12 @@
 # - forecast how many bytes a kernel moves, and check yourself against the hardware's own counters;
 # - say what percent of peak a kernel reaches, and where the rest goes.
 #
-# **The promise: the same cooking, with far fewer trips to the cellar.**
+# **The promise: the same cooking, with far fewer trips to the pantry.**
 #
 # You know the kitchen from [your first kernel](../start_here.py). Cooks sit at tables, a block is one table.
 # What a cook holds in her hands are the registers. In the middle of each table stands a tray that all its
-# cooks share: the *shared memory*. And down the stairs is the cellar, the HBM: huge, and far. The cooks are
-# quick. The stairs are not.
+# cooks share: the *shared memory*. And down the hall is the pantry, the HBM: huge, and far. The cooks are
+# quick. The hall is not.
 
 # %% [markdown]
 # ## The enemy matrix
@@ -41,7 +41,7 @@
 # /// figure | docs/assets/figures/enemy_matrix.svg
 # alt: >-
 #   On the table, small and quick: thin Q, K transposed, V and O, each N by d, and one large square of scores, N
-#   by N, marked as the enemy. Arrows carry the square down to the cellar, HBM, and up again, twice: as S and as P.
+#   by N, marked as the enemy. Arrows carry the square to the pantry, HBM, and back again, twice: as S and as P.
 # caption: The thin ones grow with N. The square grows with N².
 # ///
 #
@@ -69,13 +69,13 @@ record(
 # %% [markdown]
 # Q of the same head weighs {{ enemy.thin_bytes / 1e6:.1f }} MB. A layer of 32 heads makes
 # {{ enemy.layer_bytes / 1e9:.1f }} GB of scores, uses them once, and throws them away. And the plain recipe
-# carries the square over the stairs four times: write S, read S for the softmax, write P, read P for the second
+# carries the square to HBM and back, four trips: write S, read S for the softmax, write P, read P for the second
 # multiply. (A careless one makes six: it divides by $\sqrt d$ in a step of its own.)
 #
 # FlashAttention never takes it down at all. That saves two different things, and they are easy to mix up.
 #
 # - **Storage**, the room it takes: from $O(N^2)$ down to $O(N)$.
-# - **Traffic**, the bytes over the stairs: from $\Theta(Nd + N^2)$ to $\Theta(N^2 d^2 / M)$, where $M$ is how
+# - **Traffic**, the bytes to and from HBM: from $\Theta(Nd + N^2)$ to $\Theta(N^2 d^2 / M)$, where $M$ is how
 #   many numbers fit on chip. A fine saving, but *not* a factor of N. Even a perfect kernel must fetch Q, K
 #   and V, and bring back O.
 #
@@ -272,20 +272,20 @@ print("the two answers agree:", np.allclose(O, P @ V))
 #
 # Now the kernel that you type. Plain on purpose: fp32, no tensor cores. The lines are the lines above, in the
 # same order. A block is one table and takes 64 rows of one head. Every row goes to four neighbours, because
-# one cook's hands are too small for it: each holds a quarter of the row's q and a quarter of its plate, `acc`.
+# one thread has too few registers for it: each holds a quarter of the row's q and a quarter of its plate, `acc`.
 #
-# First the table is laid, and each cook finds her row and her part of it.
+# First the block is set up, and each thread finds its row and its part of it.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#setup
 # ///
 #
-# A tile of keys and values comes up from the cellar, once for the whole table. All wait until the tray is
-# full.
+# A tile of keys and values comes from HBM, once for the whole block. All wait until it is
+# complete.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#load
 # ///
 #
-# Then the scores. Each cook multiplies her quarter, `sum_of_quad` adds the four, and all four know the score.
+# Then the scores. Each thread multiplies its quarter, `sum_of_quad` adds the four, and all four know the score.
 # For full attention read `keys_of_row` as N: it only stops the short last tile.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#scores
@@ -320,12 +320,12 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # The loop has two barriers: one when the tile has landed, one at its end. Delete the second. What breaks,
 # and will you see it?
 # /// answer
-# A quick cook begins to refill the tray while a slow one still eats from it. That is a race. On some runs it
+# A quick thread begins to refill shared memory while a slow one still reads from it. That is a race. On some runs it
 # shows, on others it does not, and one right answer proves nothing. The barrier stays.
 # ///
 #
 # You have read every line. Now type them: five stages, causal last, and after each the grader says what is still
-# wrong. Through NumPy it runs on any laptop. There the tray has 16 rows always, as the table in CUDA has, so the short
+# wrong. Through NumPy it runs on any laptop. There the tile has 16 rows always, as in CUDA, so the short
 # last tile needs its mask there too. Scroll back up only when you are stuck.
 #
 # /// lab | flash_attention
@@ -479,26 +479,26 @@ record(
 # fell by this factor. Two sentences, and they are not the same.
 #
 # Now look harder. Does flash really fetch K and V only once? Each tile of queries walks past *all* keys, and
-# one head has {{ by_hand.tiles:.0f }} tiles of 64 rows. If every walk went down the stairs, we would count
+# one head has {{ by_hand.tiles:.0f }} tiles of 64 rows. If every walk went all the way to HBM, we would count
 # {{ by_hand.each_tile_fetches / 1e9:.1f }} GB, hardly less than the plain recipe. That is the $N^2d^2/M$ of the
 # theory.
 #
 # /// claim | counted.flash.gb < 1.6 * by_hand.flash / 1e9
-# We count {{ counted.flash.gb:.2f }} GB. So nearly all of those walks end at the top of the stairs. K and V of
+# We count {{ counted.flash.gb:.2f }} GB. So nearly all of those walks end in L2. K and V of
 # one head weigh {{ by_hand.keys_and_values / 1e6:.1f }} MB. Most likely the card works on a few heads
-# at a time, and their keys and values wait in the L2 cache, the shelf at the top of the stairs. The order in which
+# at a time, and their keys and values wait there, in the L2 cache (the shelf). The order in which
 # we number the blocks should help: first every tile of one head, then the next head. We have not tried another.
 # /// otherwise
-# We count {{ counted.flash.gb:.2f }} GB. Some of those walks end at the L2 cache, the shelf at the top of the
-# stairs, and on this card some do not.
+# We count {{ counted.flash.gb:.2f }} GB. Some of those walks end at the L2 cache (the shelf),
+# and on this card some do not.
 # ///
 #
 # /// exercise | A factor of your own
 # Forecast the factor for N = 1024 and d = 64. The paper counted 9.2 there [^dao2022]. Why less?
 # /// answer
 # $1 + 1024/64 = 17$. The paper counts the backward pass as well, where flash
-# fetches its inputs again to compute the scores a second time. And some walks may have gone down the stairs that
-# here ended at the shelf. The forecast is a ceiling.
+# fetches its inputs again to compute the scores a second time. And some walks may have gone to HBM that
+# here ended in L2. The forecast is a ceiling.
 # ///
 
 # %% [markdown]
@@ -640,7 +640,7 @@ record(
 # A loss, and we show it: less than half of the plain recipe's speed. At N = 4096 your kernel reaches
 # {{ fp32.teaching.n4096.tflops:.1f }} TFLOP/s, the plain recipe {{ fp32.materialised.n4096.tflops:.1f }}. Its
 # two multiplies are the library's, and those are very good. Yours has no square to carry and still comes in
-# behind. The likely reason: it reaches to the tray for nearly every multiply. To cure *that* is the work of the
+# behind. The likely reason: it reads shared memory for nearly every multiply. To cure *that* is the work of the
 # matrix-multiply ladder.
 # /// otherwise
 # At N = 4096 your kernel reaches {{ fp32.teaching.n4096.tflops:.1f }} TFLOP/s, and the plain recipe, whose
@@ -659,7 +659,7 @@ record(
 #
 # Every kernel lives under two roofs [^williams2009]. The flat one is the arithmetic peak. The sloping one is
 # bandwidth times *intensity*, the operations you do for each byte you carry. Under the slope you wait for
-# the stairs. Under the flat roof you wait for the cooks.
+# HBM. Under the flat roof you wait for the arithmetic.
 #
 # /// predict | At N = 4096 and d = 128, who stands under which roof?
 # In bf16 the two roofs of an H200 meet at about 206 operations a byte.
@@ -689,8 +689,8 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 # caption: Useful operations over counted bytes. The roofs are those of the data sheet.
 # ///
 #
-# So FlashAttention made nothing cheaper. It *moved* the problem, from the stairs, which nobody can widen, to
-# the cooks, whom you can organise. All that follows is about keeping them busy.
+# So FlashAttention made nothing cheaper. It *moved* the problem, from HBM, which nobody can widen, to
+# the threads, whom you can organise. All that follows is about keeping them busy.
 #
 # /// claim | big.flash.of_peak < 0.75
 # And busy they are not always: {{ big.flash.of_peak:.0%}} of peak. Where is the rest?
@@ -703,8 +703,8 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 # Count four trips of four-byte scores.
 # /// answer
 # For each score it carries 16 bytes and does 4d = 512 operations: 32 a byte. That is under the *flat* roof,
-# square and all. With slow arithmetic the stairs are not what hurts, so in your own race there was little to
-# win by sparing them. The square became the enemy when tensor cores made the cooks fast.
+# square and all. With slow arithmetic HBM is not what hurts, so in your own race there was little to
+# win by sparing trips. The square became the enemy when tensor cores made the arithmetic fast.
 # ///
 
 # %% [markdown]
@@ -777,7 +777,7 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 # it, was not installed. So what this page says of FlashAttention-3 is its paper's, on its paper's card.
 # ///
 #
-# Two kinds of hands work at every table. The **tensor cores** multiply. The **special-function units** take
+# Two kinds of units work in every block. The **tensor cores** multiply. The **special-function units** take
 # exponentials. On Hopper the first are very quick, the second are not: the authors of
 # FlashAttention-3 set 989 TFLOP/s of matrix multiply against 3.9 trillion exponentials a second [^shah2024].
 # At d = 128 a score costs 512 operations and one exponential. Divide.
@@ -812,8 +812,7 @@ record(
 #
 # /// claim | flash.n16384.of_peak < turns.d128
 # Our kernel, at {{ flash.n16384.of_peak:.0%}}, stays below that line. It has one kind of warp, and each does it
-# all: order the next tile, multiply, exponentiate, multiply. Two programs of 64 rows share a multiprocessor, one
-# room of the kitchen, so that one *can* multiply while the other exponentiates. But nobody beats the time for
+# all: order the next tile, multiply, exponentiate, multiply. Two programs of 64 rows share an SM, so that one *can* multiply while the other exponentiates. But nobody beats the time for
 # them.
 # /// otherwise
 # Our kernel, at {{ flash.n16384.of_peak:.0%}}, is above that line, so its warps do overlap the two.
@@ -844,8 +843,8 @@ record(
 # The same multiplications, the same card: {{ specialised.n16384.tflops:.0f }} TFLOP/s instead of
 # {{ flash.n16384.tflops:.0f }}, or {{ specialised.n16384.of_peak:.0%}} of peak. That is
 # {{ specialised_over_cudnn.full:.2f }} times cuDNN's speed full and {{ specialised_over_cudnn.causal:.2f }} times
-# causal. The likely reason: less idle time between the two kinds of hands. It is not the only thing that changed.
-# More rows sit at a table, so fewer bytes come from the shelf, and we did not measure the shares.
+# causal. The likely reason: less idle time between the two kinds of units. It is not the only thing that changed.
+# More rows belong to a block, so fewer bytes come from L2, and we did not measure the shares.
 # ///
 #
 # /// when | guests.raced == 1
@@ -886,7 +885,7 @@ record(
 #
 # **FlashAttention-2** (2023) asks: *who sits where?* The first version gave a head to one block; a few long
 # sequences left most tables empty. Now the queries, too, are split over blocks. In a block each warp takes
-# its own rows, so the warps stop handing half-finished sums over the tray. And the division moves out of the
+# its own rows, so the warps stop handing half-finished sums through shared memory. And the division moves out of the
 # loop, to its end. You have met all three; they are in the kernel you typed. The paper reports about twice
 # the speed of its parent and 50–73 % of an A100's peak [^dao2023].
 #
@@ -931,7 +930,7 @@ record(
 # napkin; read a flash kernel line by line and put causal in its two places; forecast traffic and face the
 # counter; and say what percent of peak you are at, and where the rest goes.
 #
-# **Where this leads.** The matrix-multiply ladder teaches your loop to reach less often to the tray. The
+# **Where this leads.** The matrix-multiply ladder teaches your loop to read shared memory less often. The
 # Hopper workshop opens the toolbox for fetching specialists and ping-pong. How clock, checks and counters
 # work: [how every number here is measured](../how_we_measure.py). Each number with its spread:
 # [the ledger](../numbers.md).

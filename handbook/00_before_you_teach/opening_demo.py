@@ -212,7 +212,7 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # - **Someone says: "you made it slow on purpose: swap two indices."** Good eye. It is the formula as it stands,
 #   and nobody told it which neighbour should walk which way. That swap is the very next kernel on the ladder.
 # - **Someone says: "so the compiler is bad?"** No. It compiled exactly what was asked. What was asked is to
-#   run down to the cellar for every single number.
+#   run to the pantry for every single number.
 # ///
 #
 # /// exercise | Rehearse

@@ -128,7 +128,7 @@ record(
 # ## The pivot
 #
 # The road bends at attention (L8, still to come). It is two multiplies with a softmax between them: all of the first half pays off at once. And between them stands
-# a square that nobody ordered, larger than everything else. The plain recipe carries it down to the cellar and up again. FlashAttention never does
+# a square that nobody ordered, larger than everything else. The plain recipe carries it to the pantry and back. FlashAttention never does
 # ([W1](../../docs/workshops/w1_flash_attention.py)). It is the same logistics as in the first half, for a whole layer.
 #
 # From now on, workshops leave the road wherever they find what they need. In a lecture you understand a thing; in a workshop you build one and carry it home.
@@ -145,7 +145,7 @@ record(
 #
 # /// callout | metaphor
 # In the first half you cooked one dish, and cooked it fast. In the second you run the restaurant. Attention is the signature dish: keep it in the hands and do
-# not set it down on a far counter between two motions. Then a kitchen with specialists, who only fetch or only cook. Then the question which tools to buy, and what
+# not set it down on a far shelf between two motions. Then a kitchen with specialists, who only fetch or only cook. Then the question which tools to buy, and what
 # they decide for you. Then the dining room: a banquet ordered at once, and a guest who orders one bite at a time, all night. Then shorter recipes, four bits
 # to a number. And at last a robot that cooks, and somebody who can taste.
 # ///
@@ -153,7 +153,7 @@ record(
 # /// figure | docs/assets/figures/arc_restaurant.svg
 # alt: >-
 #   Part 1: a cook, a pot and a stopwatch: one dish, fast. Part 2 runs the whole restaurant. First the cook keeps the
-#   dish in hand; the way to the far counter and back is crossed out. Then the dining room: at the banquet twelve guests
+#   dish in hand; the way to the far shelf and back is crossed out. Then the dining room: at the banquet twelve guests
 #   are served at once, which is prefill; à la carte one guest gets one bite after another, which is decode.
 # ///
 

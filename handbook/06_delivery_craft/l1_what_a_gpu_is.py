@@ -21,7 +21,7 @@
 # from there to what does happen.
 #
 # /// callout | metaphor
-# The receipt says **how much** there is to do. The two kitchens, a few chefs or a brigade, say **who** does it. The cellar and its stairs say what it
+# The receipt says **how much** there is to do. The two kitchens, a few chefs or a brigade, say **who** does it. The pantry and its hall say what it
 # costs to **bring** the food. Three pictures for three questions. Take one at a time, and put it away before you take the next.
 # ///
 
@@ -95,8 +95,8 @@ record(
 #
 # /// callout | production
 # Llama 3.1 with 70 billion weights has its shapes in public [^meta-llama31]. Write its receipt, and a token costs {{ l1.token.multiplies:.0f }} multiplies and
-# {{ l1.token.macs / 1e9:.1f }} billion multiply-adds, every weight used once. For one reader the weights alone, {{ l1.token.gb:.0f }} GB, come up
-# the stairs for each token. That is why services put many readers on one set of weights, and why the last exercise on the roof asks *how
+# {{ l1.token.macs / 1e9:.1f }} billion multiply-adds, every weight used once. For one reader the weights alone, {{ l1.token.gb:.0f }} GB, come down
+# the hall for each token. That is why services put many readers on one set of weights, and why the last exercise on the roof asks *how
 # many*.
 #
 # The roof itself is a picture of 2009, made for processors with several cores [^williams2009]. It has outlived most of them.

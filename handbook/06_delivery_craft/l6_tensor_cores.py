@@ -117,7 +117,7 @@ record(
 #
 # /// callout | say
 # "You cannot put one number into this machine. You pour in a tray. And nobody turns it alone: thirty-two of you, at the same moment. If one of you stays at
-# the door, the other thirty-one wait. Now: in one tick it eats what the counter hands out in six. What do you do?"
+# the door, the other thirty-one wait. Now: in one tick it eats what the tray hands out in six. What do you do?"
 # ///
 
 # %% [markdown]

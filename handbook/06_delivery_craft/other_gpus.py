@@ -117,7 +117,7 @@ record(
 # on the L40S. And *how many readers until arithmetic is the limit* is the third column, each time: {{ card.a100.ridge16:.0f}} on an A100, {{ card.l40s.ridge16:.0f}} on an L40S.
 #
 # **The ladder.** It is a ladder of the ordinary lanes in fp32, so it belongs on every card, and steps that spare the tray should keep their order. Do not promise heights. On an A100 the roof
-# is lower, so the same waste shows less; on an L40S or RTX 4090 it is higher and the cellar is narrow, so the first steps, which waste bytes, may be worse. The famous run from 1.3 to
+# is lower, so the same waste shows less; on an L40S or RTX 4090 it is higher and the hall is narrow, so the first steps, which waste bytes, may be worse. The famous run from 1.3 to
 # 93.7 % was on an RTX A6000, in percent of *cuBLAS* [^boehm2022].
 #
 # **Tensor cores.** Our page stays ours. But the last column says what a room with an L40S would find: the mill is {{ card.l40s.mill:.1f}} times the lanes, not {{ card.h200.mill:.1f}}. *You cannot

@@ -40,11 +40,13 @@
 # %% [markdown]
 # ## What the two commands do
 #
-# `nox -s lab` lists the labs. `nox -s lab -- NAME` writes a starter into `my_labs/`, a folder that git leaves alone. With `--stage 2` it writes the file as it
+# `nox -s lab` lists the labs in the order of the sessions. `nox -s lab -- NAME` writes a starter into `my_labs/`, a folder that git leaves alone. With `--stage 2` it writes the file as it
 # stands after stage 2, and keeps what was there under another name. Nothing that a student typed is ever lost. **It needs no install.**
 #
 # `nox -s grade -- NAME` checks the file. The first time it makes an environment of its own and installs torch and Triton, which takes as long as your network
-# does. Then, in a process of its own and with a time limit, it runs the student's code from the smallest size up, with fresh random
+# does. For a lab through *numpy* it installs NumPy and no more, and through *python* nothing: with a poor network, these are the doors of the room.
+#
+# Then, in a process of its own and with a time limit, it runs the student's code from the smallest size up, with fresh random
 # numbers, against a truth in float64. It looks at the worst element, watches for borrowed kernels, and stops at the first thing that is wrong. Only a right
 # answer is timed, and only on a GPU.
 #
@@ -54,6 +56,9 @@
 # | *refused on … : …* | 1 | "Read me the line. And the one after *next*." |
 # | a slip in the command | 2 | "What does it say is missing?" |
 # | *compiled …, not run* | 3 | "Good. Come to the card with it." |
+#
+# Behind the verdict stands a line that begins with *alone*: every lab ends with a task whose code is on no page, in the same file. It takes nothing from a lab
+# that is right until somebody begins it; then it is refused like any other. Give it to the pairs that are done first, and give no hint.
 #
 # It is a tutor, not a jail. It notices the shortcuts that tempt. Do not grade files of strangers with it.
 
@@ -134,7 +139,7 @@ record(
 # %% [markdown]
 # ## The evening before
 #
-# 1. **Install where they will sit**, if the machine is yours: run `nox -s grade -- roofline` once for each account. No network in the room? `nox -s wheelhouse` collects
+# 1. **Install where they will sit**, if the machine is yours: run `nox -s grade -- first_kernel` once for each account. No network in the room? `nox -s wheelhouse` collects
 #    everything on a machine that has one.
 # 2. **Make the lock**, one file for each card, and the word `card` in everybody's shell, with 90 for a lab hour.
 # 3. **Type the lab**, by the door of the room. All of it. Note where *you* made a slip.

@@ -19,7 +19,7 @@
 # %% [markdown]
 # ## What it is really about
 #
-# Attention computes a huge square of scores that nobody asked for, and the plain recipe carries it down to the cellar and up again,
+# Attention computes a huge square of scores that nobody asked for, and the plain recipe carries it to the pantry and back,
 # twice. This workshop never carries it at all. Everything else of the three hours serves that one sentence: the notes on the sleeve make
 # it *possible*, the loop makes it *real*, the counters make it *believable*.
 #
@@ -256,7 +256,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # At N = 4096 theirs takes {{ w1.fp32.teaching.n4096.ms:.1f }} ms, the plain recipe {{ w1.fp32.materialised.n4096.ms:.1f }} ms. Read out your own.
 # ///
 #
-# Then the second demo: the *same loop* on tensor cores, in bf16. There the cooks are quick, and the stairs are all that counts.
+# Then the second demo: the *same loop* on tensor cores, in bf16. There the cooks are quick, and the hall is all that counts.
 #
 # /// claim | w1.flash.n4096.us < 0.4 * w1.materialised.n4096.us
 # The plain recipe {{ w1.materialised.n4096.ms:.2f }} ms, the loop {{ w1.flash.n4096.ms:.2f }} ms. That is the jaw-drop, and it comes
@@ -293,9 +293,9 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # ## Two speeches
 #
 # /// callout | say
-# "This square is the largest thing in the room, and nobody ordered it. We write it down, we carry it to the cellar, we carry it back up, we
-# change it, we carry it down again, and up again. And in the end we throw it away. Today you will cook the same dish and never once go down those
-# stairs with it."
+# "This square is the largest thing in the room, and nobody ordered it. We write it down, we carry it to the pantry, we carry it back, we
+# change it, we carry it there again, and back again. And in the end we throw it away. Today you will cook the same dish and never once walk that
+# hall with it."
 # ///
 #
 # And at the end, at the door:

@@ -30,7 +30,7 @@
 #
 # /// figure | docs/assets/figures/hopper_kitchen.svg
 # alt: >-
-#   A kitchen in which the work is split. The delivery crew, TMA, only fetches: whole tiles from the pantry to the counter, which is
+#   A kitchen in which the work is split. The delivery crew, TMA, only fetches: whole tiles from the pantry to the tray, which is
 #   shared memory. Two warpgroups of cooks only cook, with WGMMA. Tickets, the mbarriers, say "full" to the cooks and "free" to the
 #   crew. Below, two timelines: cooks who also fetch wait for every tile; with a crew the fetching slides under the cooking.
 # ///
@@ -130,7 +130,7 @@ record(strip=strip)
 # %% [markdown]
 # ## Three words, with their numbers
 #
-# **TMA.** In our own [`wgmma` kernel](../../docs/lectures/l6_tensor_cores.py#wgmma-leave-it-on-the-tray) all 256 threads carry, in pieces of 16
+# **TMA.** In our own [`wgmma` kernel](../../docs/lectures/l6_tensor_cores.py#wgmma-leave-it-in-shared-memory) all 256 threads carry, in pieces of 16
 # bytes. A pair of tiles is (128 + 256) × 64 numbers of two bytes. That is 3072 pieces, 12 for each thread, and an address for each of them. The copy
 # engine takes an order from *one* thread for a whole block of a tensor of up to five dimensions, swizzles it on the way, puts zeros past the edge,
 # and turns the ticket when it has come.

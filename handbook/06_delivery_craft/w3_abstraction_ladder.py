@@ -191,7 +191,7 @@ record(
 # %% [markdown]
 # ## The live build: Triton, a tile at a time
 #
-# The lab is [the one of the tiles lecture](../../docs/lectures/l4_the_gemm_ladder.py#rung-3-carry-a-tile-to-the-tray), `sgemm_tiles`, through its
+# The lab is [the one of the tiles lecture](../../docs/lectures/l4_the_gemm_ladder.py#rung-3-carry-a-tile-into-shared-memory), `sgemm_tiles`, through its
 # **Triton** door. Most of the room took the CUDA door then, and that is why it works: stage by stage they meet their own lines again, with
 # the threads gone. Ask at every stage: *what did you not have to say?*
 #

@@ -26,15 +26,15 @@
 # *Fewer trips*: fusion. *Shorter numbers*: quantisation. Three medicines, and your students shall leave knowing which one to ask for.
 #
 # /// callout | metaphor
-# A restaurant with two rhythms. The banquet: two hundred guests sit down at once, each pot that comes up from the cellar fills two
+# A restaurant with two rhythms. The banquet: two hundred guests sit down at once, each pot that comes from the pantry fills two
 # hundred plates, and the cooks are what you wait for. The trickle: one guest after another orders a single bite, and for every bite the
-# whole larder comes up the stairs once more. The cooks lean on the counter.
+# whole pantry comes down the hall once more. The cooks lean on their stoves.
 #
 # The cure for the trickle is not a quicker cook. It is a second guest at the same moment.
 # ///
 #
 # /// figure | docs/assets/figures/banquet_and_trickle.svg
-# alt: A restaurant with two rhythms. Prefill is a banquet, many plates from one pot and busy cooks; decode is a trickle, one bite at a time, and the cooks wait for the stairs.
+# alt: A restaurant with two rhythms. Prefill is a banquet, many plates from one pot and busy cooks; decode is a trickle, one bite at a time, and the cooks wait for the hall.
 # ///
 
 # %% [markdown]
@@ -160,13 +160,13 @@ print("37 keys out of three pages, in order")
 # ### The receipt of a fused kernel
 #
 # Between two multiplies of a model: add what came round the side, then divide each row by its own size, and multiply by a weight.
-# In the room they count trips with a pencil, in units of one tensor. Here a cellar with a doorkeeper counts for us.
+# In the room they count trips with a pencil, in units of one tensor. Here a pantry with a doorkeeper counts for us.
 
 # %%
 
 
-class Cellar:
-    """Counts what goes over the stairs."""
+class Pantry:
+    """Counts what goes down the hall."""
 
     def __init__(self):
         self.bytes = 0
@@ -179,9 +179,9 @@ class Cellar:
     put = fetch  # the way down costs the same
 
 
-def five_operators(x, r, w, stairs, eps=1e-6):
+def five_operators(x, r, w, hall, eps=1e-6):
     """h = x + r and its RMSNorm, as five operators that each fetch and put."""
-    up, down = stairs.fetch, stairs.put
+    up, down = hall.fetch, hall.put
     h = down(up(x) + up(r))
     squares = down(up(h) ** 2)
     mean = down(up(squares).mean(axis=1, keepdims=True))
@@ -189,14 +189,14 @@ def five_operators(x, r, w, stairs, eps=1e-6):
     return h, down(up(scaled) * up(w))
 
 
-def fused(x, r, w, stairs, eps=1e-6):
+def fused(x, r, w, hall, eps=1e-6):
     """The same, one row at a time, and h is never fetched again."""
     h, y = np.empty_like(x), np.empty_like(x)
-    stairs.fetch(w)  # small enough to stay
+    hall.fetch(w)  # small enough to stay
     for i in range(len(x)):
-        row = stairs.fetch(x[i]) + stairs.fetch(r[i])
-        h[i] = stairs.put(row)
-        y[i] = stairs.put(row / np.sqrt((row * row).mean() + eps) * w)
+        row = hall.fetch(x[i]) + hall.fetch(r[i])
+        h[i] = hall.put(row)
+        y[i] = hall.put(row / np.sqrt((row * row).mean() + eps) * w)
     return h, y
 
 
@@ -207,12 +207,12 @@ truth = sum64 / np.sqrt((sum64**2).mean(axis=1, keepdims=True) + 1e-6) * w
 
 trips, worst = {}, {}
 for how in (five_operators, fused):
-    stairs = Cellar()
-    _, y = how(x, r, w, stairs)
-    trips[how.__name__] = stairs.bytes / x.nbytes
+    hall = Pantry()
+    _, y = how(x, r, w, hall)
+    trips[how.__name__] = hall.bytes / x.nbytes
     worst[how.__name__] = float(np.abs(y - truth).max())
     print(
-        f"{how.__name__:15s} {trips[how.__name__]:6.2f} tensors over the stairs, "
+        f"{how.__name__:15s} {trips[how.__name__]:6.2f} tensors down the hall, "
         f"worst error {worst[how.__name__]:.1e}"
     )
 
@@ -455,7 +455,7 @@ record(
 # ## Say this at the board
 #
 # /// callout | say
-# "You pay the full price to bring the weights up the stairs. Then you use each of them once, and let it go. For one bite. And you
+# "You pay the full price to bring the weights down the hall. Then you use each of them once, and let it go. For one bite. And you
 # do that for every token of every answer. So do not ask me for a quicker cook. Ask me who else is hungry."
 # ///
 #

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from course_labs.grade import CannotGrade, grade
-from course_labs.lab import FOLDER, Lab, LabError, find_lab, find_labs
+from course_labs.lab import FOLDER, ON_THE_CPU, Lab, LabError, find_lab, find_labs
+from course_labs.road import along_the_road
 from course_labs.verdict import USAGE
 from course_labs.write import write
 
@@ -71,13 +72,31 @@ _PARSERS = {"lab": _lab_options, "grade": _grade_options}
 
 
 def _list(root: Path) -> str:
-    labs = find_labs(root).values()
-    width = max((len(lab.name) for lab in labs), default=0)
+    labs = along_the_road(find_labs(root).values(), root)
+    doors = [", ".join(lab.doors) for _, lab in labs]
+    widths = [max(map(len, column), default=0) for column in ([lab.name for _, lab in labs], doors)]
     lines = [
-        f"{lab.name:{width}}  {lab.minutes:3d} min  {', '.join(lab.doors):12}  {lab.title} ({lab.page})"
-        for lab in labs
+        f"{session:2}  {lab.name:{widths[0]}}  {lab.minutes:3d} min  {of_lab:{widths[1]}}  {lab.title} ({lab.page})"
+        for (session, lab), of_lab in zip(labs, doors, strict=True)
     ]
     return "\n".join([*lines, "", "start one:  nox -s lab -- NAME        check it:  nox -s grade -- NAME"])
+
+
+def grading_needs(arguments: list[str], root: Path = ROOT) -> str:
+    """What `grade` needs installed for these arguments: "torch", "numpy", or "" for nothing but Python.
+
+    Nothing either where the arguments are wrong, or ask for help: `grade` itself says so.
+    """
+    try:
+        with contextlib.redirect_stdout(None), contextlib.redirect_stderr(None):
+            options = _grade_options().parse_intermixed_args(arguments)
+        lab = find_lab(root, options.name)
+    except (SystemExit, LabError):
+        return ""
+    door = options.door or lab.door_of(options.file or _first_file(lab, root, ""))
+    if not lab.problem or door not in lab.doors:
+        return ""
+    return "numpy" if door in ON_THE_CPU else "torch"
 
 
 def _grade(lab: Lab, root: Path, options: argparse.Namespace) -> int:

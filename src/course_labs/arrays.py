@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from course_labs.watch import Watch
 
@@ -28,8 +27,12 @@ METHODS = _words(
     "__matmul__ __rmatmul__ __imatmul__ __copy__ __deepcopy__"
 )
 
+VIEWS = _words("transpose swapaxes")  # the methods that move nothing yet
+
 # They look at nobody's class, or make an array from nothing. What they give is watched as well.
-MAKERS = _words("empty zeros ones full eye identity arange array asarray ascontiguousarray asfortranarray")
+ROOM = _words("empty zeros ones full")
+MAKERS = ROOM | _words("eye identity arange array asarray ascontiguousarray asfortranarray")
+COPIERS = _words("array asarray ascontiguousarray asfortranarray")  # of them, those that are given numbers
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,9 @@ class _Rules:
     refuse: frozenset[str]
     longest: int  # of an axis of an array that the student makes; 0 for any
     shapes: frozenset[tuple[int, ...]]  # of the inputs: an array like one of them is let through
+    at_once: int  # numbers that one step may read, work out or write; 0 for any
+    # Rooms that are too long for all but an answer: each with what is said of it, and of which line, if it is none.
+    rooms: list[tuple[np.ndarray, str, int | None]]
 
 
 _rules: list[_Rules] = []
@@ -50,8 +56,22 @@ def _ask(name: str) -> None:
         rules.watch.refuse(f"calls NumPy's own {name}")
 
 
-def _made(array: Any, *sources: Any) -> Any:
-    """An array the student has made, watched; refused if it is too long. A view of a source holds nothing itself."""
+def _step(*values: Any) -> None:
+    """One step of the student's has these numbers before it: refused if they are more than a program may have."""
+    rules = _rules[-1]
+    if rules.at_once and rules.watch.on:
+        for value in values:
+            # Whole numbers and booleans are positions and masks.
+            if isinstance(value, np.ndarray) and value.dtype.kind not in "iub" and value.size > rules.at_once:
+                what = f"works on {value.size} numbers in one step, and {rules.at_once} is the most"
+                rules.watch.refuse(what, "holds too much")
+
+
+def _made(array: Any, *sources: Any, room: bool = False) -> Any:
+    """An array the student has made, watched; refused if it is too long. A view of a source holds nothing itself.
+
+    Room waits until the student's function is back: the answer must lie somewhere.
+    """
     if not isinstance(array, np.ndarray):
         return array
     rules, shape = _rules[-1], _without_ones(array.shape)
@@ -60,15 +80,20 @@ def _made(array: Any, *sources: Any) -> Any:
         like_an_input = shape in rules.shapes or (
             len(shape) > 1 and any(shape == known[-len(shape) :] for known in rules.shapes)
         )
-        view = any(
-            isinstance(source, np.ndarray) and np.may_share_memory(_plain(array), _plain(source))
-            for source in sources
-        )
-        if not (positions or like_an_input or view):
+        if not (positions or like_an_input or _view_of(array, sources)):
             size = " × ".join(map(str, shape)) + (" numbers" if len(shape) == 1 else "")
             what = f"makes an array of {size}, and {rules.longest} is the most along an axis"
-            rules.watch.refuse(what, "holds too much")
+            if not room:
+                rules.watch.refuse(what, "holds too much")
+            rules.rooms.append((array, what, rules.watch.line()))
     return array.view(Watched)
+
+
+def _view_of(array: np.ndarray, sources: Iterable[Any]) -> bool:
+    return any(
+        isinstance(source, np.ndarray) and np.may_share_memory(_plain(array), _plain(source))
+        for source in sources
+    )
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -101,6 +126,7 @@ class Watched(np.ndarray):
         if "out" in keywords:
             keywords["out"] = tuple(_plain(value) for value in keywords["out"])
         result = getattr(ufunc, method)(*plain, **keywords)
+        _step(*plain, result)
         if "out" in keywords:
             outs = keywords["out"]
             return outs[0].view(Watched) if len(outs) == 1 else tuple(out.view(Watched) for out in outs)
@@ -110,9 +136,34 @@ class Watched(np.ndarray):
         name = f"{func.__module__}.{func.__name__}"
         if name not in ALLOCATIONS:
             _ask(name)
+            _step(*args)
         with _resting():  # what NumPy calls in turn is its own affair
             result = super().__array_function__(func, types, args, kwargs)
+        if name == "numpy.empty_like":
+            _poison(result)
         return _made(result, *args)
+
+    def __iter__(self) -> Iterator[Any]:
+        if _rules:
+            _step(self)
+        return super().__iter__()
+
+    def __getitem__(self, key: Any) -> Any:
+        result = super().__getitem__(key)
+        if _rules and isinstance(result, np.ndarray) and not np.may_share_memory(result, self):
+            _step(result)  # the numbers at an array of positions; a slice is a view, and reads nothing yet
+        return result
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if _rules:
+            _step(_plain(self)[key])
+        super().__setitem__(key, value)
+
+
+def _poison(array: np.ndarray) -> None:
+    """Fill room that was asked for empty, so that what is never written shows."""
+    if array.dtype.kind == "f":
+        _plain(array)[...] = np.nan
 
 
 def _plain(value: Any) -> Any:
@@ -125,6 +176,8 @@ def _method(name: str) -> Any:
 
         def method(self: Any, *args: Any, **keywords: Any) -> Any:
             _ask(f"numpy.ndarray.{name}")
+            if name not in VIEWS:
+                _step(self)
             with _resting():
                 result = inherited(self, *args, **keywords)
             return _made(result, self)
@@ -142,16 +195,20 @@ def _method(name: str) -> Any:
 def _makers_watched(watch: Watch) -> Iterator[None]:
     """An array the student makes themselves is a `Watched` one too: copying A and B into it frees nobody."""
 
-    def watching(make: Callable[..., Any]) -> Callable[..., Any]:
+    def watching(name: str, make: Callable[..., Any]) -> Callable[..., Any]:
         def made(*args: Any, **keywords: Any) -> Any:
             array = make(*args, **keywords)
-            return _made(array, *args) if watch.on else array
+            if name == "empty":
+                _poison(array)
+            if _rules and watch.on and name in COPIERS and not _view_of(array, args):
+                _step(array)
+            return _made(array, *args, room=name in ROOM) if watch.on else array
 
         return made
 
     plain = {name: getattr(np, name) for name in MAKERS}
     for name, make in plain.items():
-        setattr(np, name, watching(make))
+        setattr(np, name, watching(name, make))
     try:
         yield
     finally:
@@ -170,26 +227,30 @@ def watched(
     allow: Iterable[str],
     refuse: Iterable[str],
     longest: int = 0,
+    at_once: int = 0,
 ) -> Callable[..., Any]:
-    """The student's function over arrays, as one over tensors that the checker can call.
+    """The student's function over arrays, as one that the checker can call.
 
     Args:
-        longest: the longest axis of an array that the student makes, save one with the shape of an input, and
-            positions, which are whole numbers; 0 for any.
+        longest: the longest axis of an array that the student makes, save one with the shape of an input, the room
+            of the answer, and positions, which are whole numbers; 0 for any.
+        at_once: the most numbers that one step of theirs may read, work out or write; 0 for any.
     """
 
-    def call(*inputs: torch.Tensor, **options: Any) -> Any:
-        shapes = frozenset(_without_ones(tuple(tensor.shape)) for tensor in inputs)
-        _rules.append(_Rules(watch, frozenset(allow), frozenset(refuse), longest, shapes))
+    def call(*inputs: np.ndarray, **options: Any) -> Any:
+        shapes = frozenset(_without_ones(array.shape) for array in inputs)
+        _rules.append(_Rules(watch, frozenset(allow), frozenset(refuse), longest, shapes, at_once, []))
         try:
-            with watch.watching(), _makers_watched(watch):
-                result = function(*(tensor.numpy().view(Watched) for tensor in inputs), **options)
+            # What is wrong the grader says; NumPy's warnings of NaN and infinity are about values it planted itself.
+            with np.errstate(all="ignore"), watch.watching(), _makers_watched(watch):
+                result = function(*(array.view(Watched) for array in inputs), **options)
             several = result if isinstance(result, tuple | list) else (result,)
-            tensors = tuple(
-                torch.from_numpy(_plain(array)) if isinstance(array, np.ndarray) else array
-                for array in several
-            )
-            return tensors if isinstance(result, tuple | list) else tensors[0]
+            answers = [array for array in several if isinstance(array, np.ndarray)]
+            for room, what, line in _rules[-1].rooms:
+                if answers and not any(np.may_share_memory(room, answer) for answer in answers):
+                    watch.refuse(what, "holds too much", line)
+            plain = tuple(_plain(array) for array in several)
+            return plain if isinstance(result, tuple | list) else plain[0]
         finally:
             _rules.pop()
 

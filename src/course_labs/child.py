@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from course_labs.lab import ON_THE_CPU, Lab, load_lab
-from course_labs.verdict import NOT_RUN, RIGHT, Verdict
+from course_labs.verdict import NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 from course_labs.watch import NotYours, Watch, hook
 
 CARD = "sm_90a"  # what a .cu is compiled for where there is no card
@@ -56,6 +56,7 @@ SAYS = {
     "wrong device": "wrong device",
     "a view": "a view",
     "not a plain tensor": "not a plain tensor",
+    "not a plain array": "not a plain tensor",
     "same memory twice": "same memory twice",
     "input modified": "input modified",
     "cached result": "cached result",
@@ -124,11 +125,17 @@ class Grader:
         self.lab, self.door, self._say = lab, door, say
         self.broken = False  # true once the GPU refuses further work in this process
         self.gpu = False
-        if lab.problem:
+        if lab.problem and door in ON_THE_CPU:
+            self.has_gpu = needs_gpu  # as whoever started this found out; no torch is here to be asked
+            self._load_truth()
+        elif lab.problem:
             self._load_torch(needs_gpu)
             self._load_problem()
         else:
-            self.cases = load_file(lab.folder / "truth.py", "lab_truth").cases()
+            self.cases = load_file(
+                lab.folder / f"{'alone' if lab.is_alone else 'truth'}.py", "lab_truth"
+            ).cases()
+        self.alone = Grader(lab.alone, door, needs_gpu, say) if lab.alone else None
 
     def _load_torch(self, needs_gpu: bool) -> None:
         try:
@@ -140,8 +147,7 @@ class Grader:
             raise Missing(
                 "this machine has a GPU, but torch cannot use it; CUDA_VISIBLE_DEVICES=-1 grades without"
             )
-        self.has_gpu = has_gpu
-        self.gpu = has_gpu and self.door not in ON_THE_CPU
+        self.has_gpu = self.gpu = has_gpu
         if self.door == "triton":
             if has_gpu:
                 os.environ.pop("TRITON_INTERPRET", None)
@@ -159,10 +165,27 @@ class Grader:
 
             tensors.trust(Path(triton.__file__).parent, guarded=False)
 
+    def _load_truth(self) -> None:
+        try:
+            import numpy  # noqa: F401
+        except ImportError as error:
+            raise Missing(f"NumPy is not installed here ({error}): nox -s grade installs it") from None
+        from course_kernels.problem import Workload
+
+        path = self.lab.folder / "truth.py"
+        name = "ALONE" if self.lab.is_alone else "TRUTH"
+        self.problem: Any = getattr(load_file(path, "lab_truth"), name, None)
+        if self.problem is None:
+            raise Missing(f"{path} has no {name}, which a door {self.door} is judged by")
+        self.own = self.tries = [Workload.parse(text) for text in self.lab.tries]
+
     def _load_problem(self) -> None:
         from course_kernels.problem import Workload
 
-        self.problem = importlib.import_module(f"course_kernels.{self.lab.problem}.problem").PROBLEM
+        if self.lab.is_alone:
+            self.problem = load_file(self.lab.folder / "alone.py", "lab_alone").PROBLEM
+        else:
+            self.problem = importlib.import_module(f"course_kernels.{self.lab.problem}.problem").PROBLEM
         self.own = [Workload.parse(text) for text in self.lab.tries]
         tries = list(self.own)
         if self.gpu:
@@ -187,7 +210,25 @@ class Grader:
         return same and workload.dtype in {w.dtype for w in tries} and workload not in tries
 
     def verdict(self, file: Path) -> Verdict:
-        """What is right or wrong about one file."""
+        """What is right or wrong about one file; once it is right, about the lab's last task in it too."""
+        verdict = self._own_verdict(file)
+        if self.alone is None or verdict.found not in (RIGHT, NOT_RUN) or self.broken:
+            return verdict
+        self._say(so_far=verdict.as_json())  # is kept, whatever the last task does to this process
+        alone = self.alone._own_verdict(file)
+        self.broken = self.alone.broken
+        if alone.found == "function missing" and not self.alone._is_begun(file):
+            alone = Verdict(NOT_BEGUN, f"your file defines no {self.alone.lab.entry[0]}")
+        return dataclasses.replace(verdict, alone=alone)
+
+    def _is_begun(self, file: Path) -> bool:
+        """True for a .cu with a kernel of the name that cannot be found by it, for want of its extern "C"."""
+        name = self.lab.entry[0]
+        return self.door == "cuda" and bool(
+            re.search(rf"__global__[^;{{]*\b{name}\s*\(", _without_comments(file.read_text(encoding="utf-8")))
+        )
+
+    def _own_verdict(self, file: Path) -> Verdict:
         self._size = ""
         watch = Watch(file, not self.lab.problem, self.lab.refuse, NOT_IN.get(self.door, ()))
         try:
@@ -206,35 +247,46 @@ class Grader:
     # --- a lab with a problem ------------------------------------------------------------------
 
     def _checked(self, file: Path, watch: Watch) -> Verdict:
-        from course_kernels.measure.check import WrongResult, checked_error
-        from course_kernels.measure.competitor import Competitor
+        if self.door in ON_THE_CPU:
+            plain = getattr(self._module(file, watch), self.lab.entry[0])
+            self._try_sizes(self._refusal_of_arrays(plain, watch))
+        else:
+            from course_labs import tensors
+
+            zones = tensors.Zones()
+            plain, function = self._function(file, watch, zones)
+            if plain is None:
+                return Verdict(NOT_RUN, f"compiled for {CARD}, not run: this machine has no GPU")
+            self._try_sizes(self._refusal_of_tensors(file, function, zones))
+        if not self.gpu:
+            why = "this machine has no GPU" if not self.has_gpu else f"{self._road()} runs on the CPU"
+            return Verdict(RIGHT, f"no speed claim: {why}")
+        if not self.lab.time:
+            return Verdict(RIGHT, "no speed claim: this task is not timed")
+        from course_kernels.measure.check import WrongResult
         from course_kernels.measure.roofline import FasterThanFloor
-        from course_labs import tensors
 
-        def refusal(problem: Any, workload: Any) -> Verdict | None:
-            zones.forget()
-            try:
-                checked_error(
-                    Competitor(file.name, problem, function), workload, device="cuda" if self.gpu else "cpu"
-                )
-            except WrongResult as error:
-                return self._wrong(error.why, zones.broken())
-            broken = zones.broken()
-            return Verdict("out of bounds", broken, self._size) if broken else None
+        zones.forget()
+        try:
+            return self._timed(file, plain)
+        except FasterThanFloor as error:
+            return Verdict("faster than the floor", str(error).split(": ", 2)[-1], self._size)
+        except WrongResult as error:
+            return self._wrong(error.why, "")
 
-        plain, function, zones = self._function(file, watch)
-        if plain is None:
-            return Verdict(NOT_RUN, f"compiled for {CARD}, not run: this machine has no GPU")
+    def _try_sizes(self, refusal: Callable[[Any, Any], Verdict | None]) -> None:
+        """Every size, and once more with larger inputs where the lab asks for it.
 
+        Args:
+            refusal: (problem, workload) -> what a file is refused for, None where it is right.
+        Raises:
+            Refusal: of the smallest size that shows an everyday fault, else one that only hard values show.
+        """
         times = 1
 
         def make_inputs(*arguments: Any) -> Any:
             inputs = self.problem.make_inputs(*arguments)
-            if times > 1:
-                inputs = tuple(x * times for x in inputs)
-            if self.door in ON_THE_CPU:
-                return inputs
-            return tuple(zones.around(x, f"input {n}", tensors.INPUT_FILL) for n, x in enumerate(inputs, 1))
+            return tuple(x * times for x in inputs) if times > 1 else inputs
 
         def max_error(workload: Any) -> float:
             # The rounding of a product grows with both of its factors.
@@ -256,16 +308,52 @@ class Grader:
                 raise Refusal(refused)
         if found:
             raise Refusal(found)
-        if not self.gpu:
-            why = "this machine has no GPU" if not self.has_gpu else f"{self._road()} runs on the CPU"
-            return Verdict(RIGHT, f"no speed claim: {why}")
-        zones.forget()
-        try:
-            return self._timed(file, plain)
-        except FasterThanFloor as error:
-            return Verdict("faster than the floor", str(error).split(": ", 2)[-1], self._size)
-        except WrongResult as error:
-            return self._wrong(error.why, "")
+
+    def _refusal_of_arrays(
+        self, plain: Callable[..., Any], watch: Watch
+    ) -> Callable[[Any, Any], Verdict | None]:
+        from course_labs import arrays
+        from course_labs.check import WrongArray, check
+
+        if self.door == "python":
+            function = over_lists(plain, watch, self)
+        else:
+            limits = self.lab.longest, self.lab.at_once
+            function = arrays.watched(plain, watch, self.lab.allow, self.lab.refuse, *limits)
+
+        def refusal(truth: Any, workload: Any) -> Verdict | None:
+            try:
+                check(truth, workload, function)
+            except WrongArray as error:
+                return self._wrong(str(error), "")
+            return None
+
+        return refusal
+
+    def _refusal_of_tensors(
+        self, file: Path, function: Callable[..., Any], zones: Any
+    ) -> Callable[[Any, Any], Verdict | None]:
+        from course_kernels.measure.check import WrongResult, checked_error
+        from course_kernels.measure.competitor import Competitor
+        from course_labs import tensors
+
+        def refusal(problem: Any, workload: Any) -> Verdict | None:
+            def make_inputs(*arguments: Any) -> Any:
+                inputs = problem.make_inputs(*arguments)
+                return tuple(
+                    zones.around(x, f"input {n}", tensors.INPUT_FILL) for n, x in enumerate(inputs, 1)
+                )
+
+            zones.forget()
+            guarded = Competitor(file.name, dataclasses.replace(problem, make_inputs=make_inputs), function)
+            try:
+                checked_error(guarded, workload, device="cuda" if self.gpu else "cpu")
+            except WrongResult as error:
+                return self._wrong(error.why, zones.broken())
+            broken = zones.broken()
+            return Verdict("out of bounds", broken, self._size) if broken else None
+
+        return refusal
 
     def _road(self) -> str:
         return {"numpy": "NumPy", "python": "Python"}[self.door]
@@ -315,25 +403,17 @@ class Grader:
         lines = (f"the library's {self.lab.beside}: {speed('library')}",) if self.library else ()
         return Verdict(RIGHT, f"{self._size} takes {speed('yours')}", lines=lines)
 
-    def _function(self, file: Path, watch: Watch) -> Any:
-        """The student's function as it is, the same one watched, and the guard zones."""
+    def _function(self, file: Path, watch: Watch, zones: Any) -> Any:
+        """The student's function over tensors as it is, and the same one watched; None twice where it cannot run."""
         from course_labs import tensors
 
-        zones = tensors.Zones()
-        allow, refuse = self.lab.allow, self.lab.refuse
         if self.door == "cuda":
             plain = self._cuda(file, watch)
             if plain is None:
-                return None, None, zones
+                return None, None
         else:
             plain = getattr(self._module(file, watch), self.lab.entry[0])
-        if self.door == "python":
-            return plain, over_lists(plain, watch, self), zones
-        if self.door == "numpy":
-            from course_labs import arrays
-
-            return plain, arrays.watched(plain, watch, allow, refuse, self.lab.longest), zones
-        return plain, tensors.watched(plain, watch, zones, allow, refuse), zones
+        return plain, tensors.watched(plain, watch, zones, self.lab.allow, self.lab.refuse)
 
     def _module(self, file: Path, watch: Watch) -> ModuleType:
         """The student's file, run as a module.
@@ -366,7 +446,6 @@ class Grader:
         """A function over tensors that launches the student's kernel; None without a GPU, once it compiles."""
         from course_kernels.cuda.compile import CompileError, compile_cubin
         from course_kernels.cuda.headers import CudaMissingError
-        from course_labs import tensors
 
         name = self.lab.entry[0]
         arch = CARD
@@ -404,12 +483,19 @@ class Grader:
             launch(handle, grid, block, *arguments, shared_bytes=shared_bytes)
 
         kernel.constants = constants_of(file)  # type: ignore[attr-defined]
+        return self._started(kernel)
+
+    def _started(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """A function over tensors that starts a kernel as launch.py does, in its function for this task."""
+        from course_labs import tensors
+
         path = self.lab.folder / "launch.py"
         launcher = load_file(path, "lab_launch")
         tensors.trust(path, guarded=True)
+        start = getattr(launcher, self.lab.entry[0] if self.lab.is_alone else "launch")
 
         def function(*inputs: Any, **options: Any) -> Any:
-            return launcher.launch(kernel, *inputs, **options)
+            return start(kernel, *inputs, **options)
 
         return function
 
@@ -457,19 +543,21 @@ class Grader:
 
 
 def over_lists(function: Callable[..., Any], watch: Watch, grader: Grader) -> Callable[..., Any]:
-    """A student's function over nested lists, as one over tensors that the checker can call."""
-    import torch
+    """A student's function over nested lists, as one over arrays that the checker can call."""
+    import numpy as np
 
     def call(*inputs: Any, **options: Any) -> Any:
-        lists = [tensor.tolist() for tensor in inputs]
+        lists = [array.tolist() for array in inputs]
         with watch.watching():
             result = function(*lists, **options)
         # As text: a NaN differs from itself, and 0 equals -0.
-        if repr(lists) != repr([tensor.tolist() for tensor in inputs]):
+        if repr(lists) != repr([array.tolist() for array in inputs]):
             raise Refusal(Verdict("input modified", "a list you were given has changed", grader._size))
         try:
-            return torch.tensor(result, dtype=inputs[0].dtype)
-        except (TypeError, ValueError, RuntimeError):
+            if result is None:
+                raise TypeError
+            return np.array(result, dtype=inputs[0].dtype)
+        except (TypeError, ValueError):
             why = f"expected a list of numbers, every row as long as the others, got {shown(result)}"
             raise Refusal(Verdict("wrong result", why, grader._size)) from None
 
@@ -488,11 +576,15 @@ class Constants(dict[str, int]):
 
 def constants_of(file: Path) -> Constants:
     """The whole numbers that a .cu file names: `constexpr int BM = 64, BN = 64;`."""
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = _without_comments(file.read_text(encoding="utf-8"))
     named = re.findall(r"\bconstexpr\s+int\s+([^;]*);", text)
     return Constants(
         {name: int(value) for name, value in re.findall(r"(\w+)\s*=\s*(\d+)\s*(?:,|$)", ",".join(named))}
     )
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
 
 
 def load_file(path: Path, name: str) -> ModuleType:

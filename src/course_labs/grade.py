@@ -7,6 +7,7 @@ with it, still gets its verdict.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import select
@@ -132,32 +133,40 @@ def _run_child(
 
 def _listen(pipe: int, child: subprocess.Popen[bytes], limits: Sequence[float]) -> Iterator[Verdict]:
     given, size, ready, rest = 0, "", False, b""
+    so_far: Verdict | None = None  # of the lab itself, while its last task is graded
     deadline = time.monotonic() + START_SECONDS
     while given < len(limits):
         limit = limits[given]
         if not select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
             if not ready:
                 raise CannotGrade(f"torch was not loaded within {START_SECONDS} s")
-            yield Verdict("timed out", f"it ran for {limit:g} s and was ended", size)
+            yield _after(so_far, Verdict("timed out", f"it ran for {limit:g} s and was ended", size))
             return
         data = os.read(pipe, 65536)
         if not data:
-            yield _died(child, size, ready)
+            yield _after(so_far, _died(child, size, ready))
             return
         *lines, rest = (rest + data).split(b"\n")
         for event in map(json.loads, lines):
             if "cannot" in event:
                 raise CannotGrade(event["cannot"])
             if "begin" in event:
-                ready, size = True, ""
+                ready, size, so_far = True, "", None
                 deadline = time.monotonic() + limits[event["begin"]]
             size = event.get("size", size)
+            if "so_far" in event:
+                so_far = Verdict.from_json(event["so_far"])
             if "verdict" in event:
                 given += 1
                 yield Verdict.from_json(event["verdict"])
                 deadline = time.monotonic() + START_SECONDS
             if event.get("broken"):
                 return  # no later file would be judged fairly in this process
+
+
+def _after(so_far: Verdict | None, found: Verdict) -> Verdict:
+    """What is said of a file that ended its process: of the whole, or of its last task."""
+    return dataclasses.replace(so_far, alone=found) if so_far else found
 
 
 def _died(child: subprocess.Popen[bytes], size: str, ready: bool) -> Verdict:

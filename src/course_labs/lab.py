@@ -1,14 +1,16 @@
 """What a lab is: its `lab.toml`, read and checked. Standard library only, and no kernel is imported.
 
 A lab lies beside its problem, in `lab/` or `lab_<name>/`: `lab.toml`, a folder for every door with the starter and
-the file after each stage, and `launch.py` for a kernel in CUDA C++ or `truth.py` for a lab without a problem.
+the file after each stage, `launch.py` for a kernel in CUDA C++, and `truth.py` for a lab without a problem or with a
+door that needs no GPU. Its last task, which the student does alone, is the table `[alone]`, `alone.py` and a solution
+in the folder of every door.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +33,18 @@ OPTIONAL = {
     "magnify": int,
     "fixed": list,
     "longest": int,
+    "at_once": int,
     "time": str,
     "beside": str,
     "hints": list,
     "rubric": list,
     "doors": dict,
     "stage": list,
+    "alone": dict,
 }
+# Of [alone]: a key of the lab's own that is left out is as it is for the lab.
+ALONE_REQUIRED = {"title": str, "task": str, "entry": str, "prints": dict}
+ALONE_OPTIONAL = {"try": list, "time": str, "fixed": list, "magnify": int, "refuse": list, "longest": int}
 
 
 class LabError(ValueError):
@@ -52,12 +59,14 @@ class Stage:
         title, text: what it is about, for every door.
         type: what is typed, by door.
         prints: the first lines the grader prints after it on a machine without a GPU, by door.
+        hint: a push towards it, without code; may be empty.
     """
 
     title: str
     text: str
     type: Mapping[str, str]
     prints: Mapping[str, str]
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,10 +81,14 @@ class Lab:
         magnify: try them all once more with inputs that many times as large; 0 for once is enough.
         fixed: dimensions that the student's file has as a constant; the problem's own sizes with others are left out.
         longest: the longest axis of an array that a student may make (door numpy); 0 for any.
+        at_once: the most numbers that one step of a student's may read, work out or write (door numpy); 0 for any.
         doors: door to what the grader prints for its starter; the first is the default.
         on_gpu: door to what the grader prints on a GPU for the starter and after each stage; empty texts
             where that is what it prints without one.
         answers: door to a sentence beside its answer.
+        alone: the last task, as a lab of its own: its entry, its problem in alone.py, its sizes; `doors` say what the
+            grader prints while a file lacks it. None for a lab that has none yet.
+        is_alone: true for such a last task.
     """
 
     folder: Path
@@ -94,6 +107,7 @@ class Lab:
     magnify: int
     fixed: tuple[str, ...]
     longest: int
+    at_once: int
     time: str
     beside: str
     hints: tuple[str, ...]
@@ -102,6 +116,12 @@ class Lab:
     on_gpu: Mapping[str, tuple[str, ...]]
     answers: Mapping[str, str]
     stages: tuple[Stage, ...]
+    alone: Lab | None = None
+    is_alone: bool = False
+
+    def solution(self, door: str) -> Path:
+        """The answer with the function of the last task added: a file that stands on no page."""
+        return self.folder / door / f"alone{SUFFIXES[door]}"
 
     def snapshot(self, door: str, stage: int) -> Path:
         """The file after a stage; stage 0 is the starter, the last is the answer."""
@@ -165,7 +185,7 @@ def load_lab(path: Path) -> Lab:
         raise LabError(f"{path}: {complaint}")
     problem, doors = data.get("problem", ""), data["doors"]
     entry = data.get("entry", problem)
-    return Lab(
+    lab = Lab(
         folder=path.parent,
         name=data["name"],
         title=data["title"],
@@ -182,6 +202,7 @@ def load_lab(path: Path) -> Lab:
         magnify=data.get("magnify", 0),
         fixed=tuple(data.get("fixed", ())),
         longest=data.get("longest", 0),
+        at_once=data.get("at_once", 0),
         time=data.get("time", ""),
         beside=data.get("beside", ""),
         hints=tuple(hint.strip() for hint in data["hints"]),
@@ -200,9 +221,35 @@ def load_lab(path: Path) -> Lab:
                 text=stage.get("text", "").strip(),
                 type={door: stage[door]["type"].strip() for door in doors},
                 prints={door: stage[door]["prints"].strip() for door in doors},
+                hint=stage.get("hint", "").strip(),
             )
             for stage in data["stage"]
         ),
+    )
+    return replace(lab, alone=_alone(lab, data["alone"])) if "alone" in data else lab
+
+
+def _alone(lab: Lab, table: dict[str, Any]) -> Lab:
+    """The last task, as a lab of its own."""
+    return replace(
+        lab,
+        title=table["title"],
+        task=table["task"].strip(),
+        entry=(table["entry"],),
+        tries=tuple(table.get("try", lab.tries)),
+        time=table.get("time", lab.time),
+        fixed=tuple(table.get("fixed", lab.fixed)),
+        magnify=table.get("magnify", lab.magnify),
+        refuse=tuple(table.get("refuse", lab.refuse)),
+        longest=table.get("longest", lab.longest),
+        beside="",
+        hints=(),
+        rubric=(),
+        doors={door: table["prints"][door].strip() for door in lab.doors},
+        on_gpu=dict.fromkeys(lab.doors, ("",)),
+        answers={},
+        stages=(),
+        is_alone=True,
     )
 
 
@@ -232,14 +279,7 @@ def _fits(pattern: str, line: str) -> bool:
 
 
 def _complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
-    for key, kind in REQUIRED.items():
-        if not isinstance(data.get(key), kind):
-            yield f"needs `{key}`, {_kind(kind)}"
-    for key, value in data.items():
-        if key not in REQUIRED and key not in OPTIONAL:
-            yield f"unknown key `{key}`; known: {', '.join([*REQUIRED, *OPTIONAL])}"
-        elif key in OPTIONAL and not isinstance(value, OPTIONAL[key]):  # type: ignore[arg-type]
-            yield f"`{key}` is not {_kind(OPTIONAL[key])}"
+    yield from _wrong_keys(data, REQUIRED, OPTIONAL)
     if not data["name"].isidentifier():
         yield f"`name` {data['name']!r} is no identifier, such as first_kernel"
     for key in ("allow", "refuse", "try", "fixed", "hints", "rubric"):
@@ -252,6 +292,21 @@ def _complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
     yield from _door_complaints(data, folder)
     yield from _problem_complaints(data, folder)
     yield from _stage_complaints(data, folder)
+    if "alone" in data:
+        yield from _alone_complaints(data, folder)
+
+
+def _wrong_keys(
+    table: dict[str, Any], required: Mapping[str, Any], optional: Mapping[str, Any]
+) -> Iterator[str]:
+    for key, kind in required.items():
+        if not isinstance(table.get(key), kind):
+            yield f"needs `{key}`, {_kind(kind)}"
+    for key, value in table.items():
+        if key not in required and key not in optional:
+            yield f"unknown key `{key}`; known: {', '.join([*required, *optional])}"
+        elif key in optional and not isinstance(value, optional[key]):
+            yield f"`{key}` is not {_kind(optional[key])}"
 
 
 def _problem_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
@@ -264,12 +319,13 @@ def _problem_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
             yield 'needs `try`, workloads such as "dtype=float32,N=1" from the smallest up'
         if not data.get("time") and not set(data.get("doors", {})) <= set(ON_THE_CPU):
             yield "needs `time`, the workload that is timed on a GPU"
-        for name in data.get("fixed", []):
-            values = {part for text in data["try"] for part in text.split(",") if part.startswith(f"{name}=")}
-            if len(values) != 1:
-                yield f"`fixed`: {name} is not one and the same in all of `try`"
-        if data.get("longest") and "numpy" not in data.get("doors", {}):
-            yield "`longest` is for a door numpy"
+        yield from _fixed_complaints(data)
+        on_the_cpu = [door for door in data.get("doors", {}) if door in ON_THE_CPU]
+        if on_the_cpu and not (folder / "truth.py").is_file():
+            yield f"a door {on_the_cpu[0]} needs truth.py with TRUTH, the problem in NumPy"
+        for key in ("longest", "at_once"):
+            if data.get(key) and "numpy" not in data.get("doors", {}):
+                yield f"`{key}` is for a door numpy"
     else:
         if not isinstance(data.get("entry"), list) or not data["entry"]:
             yield "without a `problem` it needs `entry`, the list of functions to write"
@@ -277,6 +333,52 @@ def _problem_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
             yield "without a `problem` it needs truth.py with cases()"
         if set(data.get("doors", {})) - {"python"}:
             yield "without a `problem` its one door is python"
+
+
+def _fixed_complaints(data: dict[str, Any]) -> Iterator[str]:
+    for name in data.get("fixed", []):
+        values = {part for text in data["try"] for part in text.split(",") if part.startswith(f"{name}=")}
+        if len(values) != 1:
+            yield f"`fixed`: {name} is not one and the same in all of `try`"
+
+
+def _alone_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
+    table, doors = data["alone"], data.get("doors", {})
+    wrong = False
+    for complaint in _wrong_keys(table, ALONE_REQUIRED, ALONE_OPTIONAL):
+        wrong = True
+        yield f"[alone] {complaint}"
+    if wrong:
+        return  # what follows reads them
+    if not table["entry"].isidentifier():
+        yield f"[alone] `entry` {table['entry']!r} is no name of a function"
+    entry = data.get("entry", data.get("problem", ""))
+    if table["entry"] in (entry if isinstance(entry, list) else [entry]):
+        yield f"[alone] `entry`: {table['entry']} is the lab's own; the last task is one more function"
+    for key in ("try", "fixed", "refuse"):
+        if not all(isinstance(item, str) and item.strip() for item in table.get(key, [])):
+            yield f"[alone] `{key}` is not a list of texts"
+    if set(table["prints"]) != set(doors) or not all(
+        isinstance(said, str) for said in table["prints"].values()
+    ):
+        yield f"[alone] `prints` needs a text for each of {', '.join(doors)}, and for nothing else"
+    if "problem" in data:
+        if not table.get("try", ["the lab's"]):
+            yield "[alone] `try` is empty"
+        for complaint in _fixed_complaints(
+            {key: data[key] for key in ("try", "fixed") if key in data} | table
+        ):
+            yield f"[alone] {complaint}"
+        if table.get("longest") and "numpy" not in doors:
+            yield "[alone] `longest` is for a door numpy"
+    elif set(table) & set(ALONE_OPTIONAL):
+        yield f"[alone] {', '.join(sorted(set(table) & set(ALONE_OPTIONAL)))}: only a lab with a problem has them"
+    if not (folder / "alone.py").is_file():
+        yield f"[alone] needs alone.py with {'PROBLEM' if 'problem' in data else 'cases()'}"
+    for door in doors:
+        file = folder / door / f"alone{SUFFIXES.get(door, '')}"
+        if not file.is_file():
+            yield f"[alone] there is no {door}/{file.name}: the answer and the function {table['entry']}"
 
 
 def _door_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
@@ -301,8 +403,10 @@ def _stage_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
     for number, stage in enumerate(stages, start=1):
         if not isinstance(stage.get("title"), str):
             yield f"stage {number} needs a `title`"
-        if set(stage) - {"title", "text", *doors}:
-            yield f"stage {number}: unknown key {', '.join(sorted(set(stage) - {'title', 'text', *doors}))}"
+        if unknown := sorted(set(stage) - {"title", "text", "hint", *doors}):
+            yield f"stage {number}: unknown key {', '.join(unknown)}"
+        if not isinstance(stage.get("hint", ""), str) or "```" in stage.get("hint", ""):
+            yield f"stage {number}: `hint` is a text without a block of code"
         for door in doors:
             about = stage.get(door, {})
             if not all(isinstance(about.get(key), str) for key in ("type", "prints")):

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 RIGHT = "right"
+NOT_BEGUN = "not begun"  # of the last task: the file has no function of its name
 NOT_RUN = "not run"  # a .cu on a machine without a GPU: compiled, and no more
 
 PASSED, REFUSED, USAGE, UNGRADED = 0, 1, 2, 3  # exit codes
@@ -66,6 +67,7 @@ class Verdict:
         on: the smallest size it shows on; empty where no size was tried.
         next: a step to try, where the usual one does not fit.
         lines: further lines, such as the time and the percent of peak.
+        alone: of a file that is right, what was found of the lab's last task; None where the lab has none.
     """
 
     found: str
@@ -73,18 +75,24 @@ class Verdict:
     on: str = ""
     next: str = ""
     lines: tuple[str, ...] = ()
+    alone: Verdict | None = None
 
     @property
     def code(self) -> int:
-        """The exit code."""
-        return {RIGHT: PASSED, NOT_RUN: UNGRADED}.get(self.found, REFUSED)
+        """The exit code. A last task that is not begun takes nothing away."""
+        if self.alone and self.alone.code == REFUSED:
+            return REFUSED
+        return {RIGHT: PASSED, NOT_BEGUN: PASSED, NOT_RUN: UNGRADED}.get(self.found, REFUSED)
 
     @property
     def text(self) -> str:
         """What the student reads."""
-        if self.found in (RIGHT, NOT_RUN):
-            head = f"right; {self.why}" if self.found == RIGHT else self.why
-            return "\n".join([head, *self.lines])
+        if self.found in (RIGHT, NOT_RUN, NOT_BEGUN):
+            head = {RIGHT: f"right; {self.why}", NOT_BEGUN: f"not begun: {self.why}"}.get(
+                self.found, self.why
+            )
+            last = [f"alone: {self.alone.text}"] if self.alone else []
+            return "\n".join([head, *self.lines, *last])
         where = f" on {self.on}" if self.on else ""
         what = f"{self.found}: {self.why}" if self.why else self.found
         return "\n".join([f"refused{where}: {what}", *self.lines, f"next: {self.next or NEXT[self.found]}"])
@@ -96,4 +104,5 @@ class Verdict:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Verdict:
         """The inverse of `as_json`."""
-        return cls(**{**data, "lines": tuple(data["lines"])})
+        alone = cls.from_json(data["alone"]) if data["alone"] else None
+        return cls(**{**data, "lines": tuple(data["lines"]), "alone": alone})

@@ -45,9 +45,13 @@ class Watch(importlib.abc.MetaPathFinder):
         self._refuse = tuple(refuse)
         self._banned = frozenset(banned)  # loaded already, for the grader's own use
 
-    def refuse(self, what: str, found: str = "not yours") -> NoReturn:
-        """Note and raise what is not theirs; `found` is the property that the grader names."""
-        line = line_in(self.file, sys._getframe(1))
+    def line(self) -> int | None:
+        """The line of the student's file that runs; None if none does."""
+        return line_in(self.file, sys._getframe(1))
+
+    def refuse(self, what: str, found: str = "not yours", line: int | None = None) -> NoReturn:
+        """Note and raise what is not theirs; `found` is the property that the grader names, `line` another line."""
+        line = line or self.line()
         said = f"{f'line {line} ' if line else ''}{what}"
         if (found, said) not in self.found:
             self.found.append((found, said))

@@ -2,12 +2,25 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import markdown
 import pytest
 
 from course_site.numbers.lint import lint_toml
-from course_site.pages.glossary import GlossaryError, Term, abbreviations, glossary_markdown, load
+from course_site.pages.glossary import (
+    OFTEN,
+    GlossaryError,
+    Term,
+    abbreviations,
+    glossary_markdown,
+    kitchen_markdown,
+    load,
+    other_names,
+    too_kitchen,
+)
+from course_site.sessions.stops import Road
+from course_site.site import hook
 
 PATH = Path(__file__).parents[2] / "docs" / "glossary.toml"
 WARP = Term("warp", "warp", "32 threads, `in step`.", also=("warps",))
@@ -162,6 +175,9 @@ def test_the_glossary_page_has_an_anchor_for_every_word_and_every_neighbour():
         ('[A]\nterm = "x"\nshort = "One."', "is no key"),
         ("a = 1", "must be a table"),
         ("[a", "not TOML"),
+        ('[a]\nterm = "x"\nshort = "One."\nkitchen = 1', "'kitchen' must be its name in the kitchen, not 1"),
+        ('[a]\nterm = "x"\nshort = "One."\nretired = ["y"]', "'retired' asks for a name in the kitchen"),
+        ('[a]\nterm = "x"\nshort = "One."\npicture = "y"', "'picture' asks for a name in the kitchen"),
     ],
 )
 def test_a_faulty_glossary_is_refused_in_one_line_with_its_file(tmp_path, text, says):
@@ -172,3 +188,99 @@ def test_a_faulty_glossary_is_refused_in_one_line_with_its_file(tmp_path, text, 
     assert says in str(error.value)
     assert "glossary.toml" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+# --- one name per thing ---
+
+PANTRY = Term(
+    "hbm", "HBM", "Far.", kitchen="the pantry", picture="pantry", retired=("cellar", "cold store"), at=1
+)
+COOK = Term("thread", "thread", "One run.", kitchen="a cook", at=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("to the pantry", []),
+        ("one\ndown to the cellar", [2]),
+        ("# The Cellar. A cellar", [1, 1]),
+        ("# in the cold\n# store", [1]),
+        ("cellars", [1]),
+        ("excellar, salt-cellar, pre-cellar-era, cellarage, stall.cellar, cellar.us", []),
+    ],
+)
+def test_a_retired_name_is_found_where_it_stands(text, lines):
+    found = list(other_names(text, [COOK, PANTRY]))
+
+    assert [line for line, _ in found] == lines
+    assert all(why.endswith(": one name per thing; HBM is the pantry") for _, why in found)
+
+
+def test_the_key_names_every_thing_of_the_kitchen_from_the_small_to_the_large():
+    assert kitchen_markdown([PANTRY, WARP, COOK]).splitlines() == [
+        "| in the kitchen | on the card |",
+        "|---|---|",
+        "| a cook | thread |",
+        "| the pantry | HBM |",
+    ]
+
+
+def test_no_two_things_of_the_course_share_a_kitchen_name():
+    names = [term.kitchen for term in load(PATH) if term.kitchen]
+
+    assert len(names) > 12
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    "file", ["docs/a.py", "docs/assets/figures/a.svg", "handbook/sessions/l1.toml", "docs/a.md"]
+)
+def test_a_retired_name_stops_the_build_wherever_a_reader_would_see_it(tmp_path, file):
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text("x\ndown to the cellar\n")
+    problems = []
+
+    hook._check_names(a_course(tmp_path, problems))
+
+    assert problems == [(file, "line 2: 'cellar': one name per thing; HBM is the pantry")]
+
+
+def a_course(root, problems, **more):
+    """A course with one term, that notes its problems."""
+    maps = SimpleNamespace(road=Road(), sessions={})
+    what = {"root": root, "terms": [PANTRY], "maps": maps, "pages": [], **more}
+    return SimpleNamespace(problem=lambda where, why: problems.append((str(where), why)), **what)
+
+
+@pytest.mark.parametrize(
+    ("stop", "words", "refused"),
+    [
+        ("l4", "the pantry " * OFTEN, False),
+        ("l4", "the pantry " * (OFTEN + 1), True),
+        ("l3", "the pantry " * 99, False),
+    ],
+)
+def test_from_its_stop_on_the_words_of_the_trade_lead(tmp_path, stop, words, refused):
+    problems = []
+    cells = [
+        SimpleNamespace(kind="markdown", source=words),
+        SimpleNamespace(kind="code", source="pantry = 1\n" * 9),
+    ]
+    pages = [SimpleNamespace(path=Path("docs/x.py"), cells=cells)]
+    road = Road(halves=(("one", ("l3", "l4", "l5")),), trade="l4")
+    maps = SimpleNamespace(road=road, sessions={stop: SimpleNamespace(student_page="docs/x.py")})
+
+    hook._check_names(a_course(tmp_path, problems, pages=pages, maps=maps))
+
+    assert bool(problems) is refused
+    if refused:
+        assert problems[0][1].startswith(
+            "says 'pantry' 4 times; from here on the words of the trade lead: write HBM"
+        )
+
+
+def test_what_a_recorded_name_and_a_code_span_hold_is_no_picture():
+    page = ["{{ a.pantry }} `pantry` " * 9, "/// claim | a.pantry > b.pantry and c.pantry > d.pantry"]
+
+    assert list(too_kitchen(page, [PANTRY])) == []

@@ -2,19 +2,22 @@
 
 import dataclasses
 import functools
+import importlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
 import tomllib
+import venv
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from course_labs.__main__ import _first_file, main
+from course_labs.__main__ import _first_file, grading_needs, main
 from course_labs.grade import ENDED_ITSELF, CannotGrade, _listen, grade, grade_all
 from course_labs.lab import (
     ON_THE_CPU,
@@ -27,8 +30,9 @@ from course_labs.lab import (
     load_lab,
     same_lines,
 )  # fmt: skip
-from course_labs.verdict import NEXT, Verdict
+from course_labs.verdict import NEXT, NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 from course_labs.write import write
+from course_site.pages.doors import said
 from course_site.site import labs as pages
 
 ROOT = Path(__file__).parents[2]
@@ -47,9 +51,9 @@ SNAPSHOTS = [
 
 
 def wrong_answers(name):
-    """(file, property it must be refused for, what must be said, only on a GPU)."""
+    """(file, property it must be refused for, what must be said, only on a GPU); `alone_wrong_*`: its last task."""
     found = []
-    for file in sorted((ROOT / "tests" / "labs" / name).glob("wrong_*")):
+    for file in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*")):
         head = re.match(r"(?:#|//) refused for: ([^|\n]+?)(?: \| ([^\n]+))?\n", file.read_text())
         assert head, f"{file}: its first line does not say what it must be refused for"
         assert head[1] in NEXT, f"{file}: the grader knows no {head[1]!r}"
@@ -74,6 +78,7 @@ def verdicts():
         tasks += [(lab, d, lab.snapshot(d, stage)) for d in lab.doors for stage in range(len(lab.stages) + 1)]
         wrong = [file for file, _, _, only_gpu in wrong_answers(name) if not only_gpu]
         tasks += [(lab, lab.door_of(file), file) for file in wrong]
+        tasks += [(lab, door, lab.solution(door)) for door in lab.doors if lab.alone]
     return dict(zip([file for *_, file in tasks], grade_all(tasks, environment=NO_GPU), strict=True))
 
 
@@ -112,22 +117,145 @@ def test_a_snapshot_is_told_what_the_lab_says(name, door, stage):
 @pytest.mark.parametrize(("name", "file", "found", "said"), WRONG)
 def test_a_wrong_answer_is_refused_for_its_reason(name, file, found, said):
     verdict = verdicts()[file]
+    if file.name.startswith("alone_"):
+        assert verdict.found in (RIGHT, NOT_RUN), verdict.text
+        verdict = verdict.alone
 
     assert verdict.found == found, verdict.text
     assert said in verdict.text
-    assert verdict.code == 1
+    assert verdicts()[file].code == 1
+
+
+# --- the last task, which stands on no page ------------------------------------------------------
+
+WITH_ALONE = [name for name, lab in LABS.items() if lab.alone]
+
+
+def test_every_lab_has_a_last_task():
+    assert set(WITH_ALONE) == set(LABS)
+
+
+@pytest.mark.parametrize(("name", "door"), [(name, door) for name in WITH_ALONE for door in LABS[name].doors])
+def test_a_last_task_is_right_in_its_solution_and_not_begun_in_the_answer(name, door):
+    lab = LABS[name]
+    solved, answer = (verdicts()[f] for f in (lab.solution(door), lab.snapshot(door, len(lab.stages))))
+
+    assert (answer.alone.found, answer.alone.text) == (NOT_BEGUN, lab.alone.doors[door])
+    assert answer.text.splitlines()[-1] == f"alone: {lab.alone.doors[door]}"
+    if door == "cuda":
+        assert (answer.code, solved.code, solved.alone.found) == (3, 3, NOT_RUN)
+    else:
+        assert (answer.code, solved.code, solved.alone.found) == (0, 0, RIGHT)
+        assert solved.text.splitlines()[-1].startswith("alone: right; ")
+
+
+@pytest.mark.parametrize("name", WITH_ALONE)
+def test_a_last_task_has_wrong_answers_enough(name):
+    files = [file for file, *_ in wrong_answers(name) if file.name.startswith("alone_wrong_")]
+
+    assert len([file for file in files if file.suffix == ".py"]) >= 3
+    assert "cuda" not in LABS[name].doors or len([file for file in files if file.suffix == ".cu"]) >= 2
+
+
+def said_in(line):
+    """A line of code without its comment and its blanks; empty where it says nothing of its own.
+
+    Heads of functions are part of the question, and a short line, such as `return z`, is everybody's.
+    """
+    code = re.sub(r"\s+", "", re.sub(r"(//|# ).*", "", line))
+    heads = ("def", "@", "import", "from", "extern", '"', "#")
+    return "" if code.startswith(heads) or len(code) < 12 else code
+
+
+def lines_of_a_last_task(lab):
+    """The code that a last task adds to the answer, line by line: (file, what it says)."""
+    for door in lab.doors:
+        answer = {said_in(line) for line in lab.snapshot(door, len(lab.stages)).read_text().splitlines()}
+        for line in lab.solution(door).read_text().splitlines():
+            if (code := said_in(line)) and code not in answer:
+                yield lab.solution(door), code
+
+
+def what_pages_show():
+    """Every text that a page shows, or is: path to the text without blanks."""
+    files = [path for folder in ("docs", "handbook") for path in sorted((ROOT / folder).rglob("*"))]
+    for path in sorted((ROOT / "src" / "course_kernels").rglob("*")):
+        hidden = path.stem == "alone" and any(part.startswith("lab") for part in path.parts)
+        files += [] if hidden else [path]
+    texts = (".py", ".md", ".toml", ".cu", ".cuh")
+    return {path: re.sub(r"\s+", "", path.read_text()) for path in files if path.suffix in texts}
+
+
+def shown_of(lines, pages):
+    """What of some lines stands on pages, in words."""
+    return [
+        f"{page}: {code} of {file}" for file, code in lines for page, text in pages.items() if code in text
+    ]
+
+
+def test_no_code_of_a_last_task_stands_on_a_page():
+    lines = [line for name in WITH_ALONE for line in lines_of_a_last_task(LABS[name])]
+    assert {file for file, _ in lines} == {LABS[n].solution(d) for n in WITH_ALONE for d in LABS[n].doors}
+
+    assert shown_of(lines, what_pages_show()) == []
+
+
+def test_code_of_a_last_task_on_a_page_would_be_found():
+    lines = list(lines_of_a_last_task(FIRST))
+    for typed in ("    left = tl.load(x_ptr + 2 * i, mask=mask)", "z[i] = x[2*i] + x[2*i+1];  // pair"):
+        page = {Path("docs/new.md"): re.sub(r"\s+", "", f"Words.\n\n    {typed}\n")}
+        assert len(shown_of(lines, page)) == 1
+    assert shown_of(lines, {Path("docs/new.md"): "returnz"}) == []
+
+
+def test_a_last_task_is_never_written_for_a_student(tmp_path):
+    for number in range(len(FIRST.stages) + 1):
+        write(FIRST, tmp_path, stage=number)
+    assert "pair_sums" in FIRST.solution("triton").read_text()
+    assert all("pair_sums" not in path.read_text() for path in (tmp_path / "my_labs").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("body", "size", "said"),
+    [
+        ("    while True:\n        pass\n", "N=1 float32", "timed out: it ran for 8 s and was ended"),
+        (
+            "    import os\n    os._exit(7)\n",
+            "N=1 float32",
+            "died: the process ended in the middle (exit code 7)",
+        ),
+    ],
+)
+def test_a_last_task_that_ends_its_process_leaves_the_lab_right(tmp_path, body, size, said):
+    file = tmp_path / "mine.py"
+    file.write_text(f"{ANSWER}\n\ndef pair_sums(x):\n{body}")
+    (found,) = grade(dataclasses.replace(FIRST, seconds=8), [file], environment=NO_GPU)
+
+    assert found.text.splitlines()[:2] == [
+        "right; no speed claim: this machine has no GPU", f"alone: refused on {size}: {said}"
+    ]  # fmt: skip
+    assert found.code == 1
+
+
+def test_a_wrong_lab_says_nothing_of_its_last_task(tmp_path):
+    solved = FIRST.solution("triton").read_text()
+    actual = graded(
+        tmp_path, wrong=solved.replace("x + y, mask", "x - y, mask"), twice=solved + "\npair_sums = 3\n"
+    )
+
+    assert actual["wrong"].found == "wrong"
+    assert actual["wrong"].alone is None
+    assert "alone" not in actual["wrong"].text
+    assert actual["twice"].alone.found == NOT_BEGUN
 
 
 @pytest.mark.parametrize("name", LABS)
 def test_a_lab_has_wrong_answers_enough(name):
-    everywhere = [
-        file for file, _, _, only_gpu in wrong_answers(name) if not only_gpu and file.suffix == ".py"
-    ]
+    own = [wrong for wrong in wrong_answers(name) if wrong[0].name.startswith("wrong_")]
+    everywhere = [file for file, _, _, only_gpu in own if not only_gpu and file.suffix == ".py"]
 
     assert len(everywhere) >= 5
-    assert (
-        "cuda" not in LABS[name].doors or len([f for f, *_ in wrong_answers(name) if f.suffix == ".cu"]) >= 2
-    )
+    assert "cuda" not in LABS[name].doors or len([f for f, *_ in own if f.suffix == ".cu"]) >= 2
 
 
 def test_doors_that_need_no_card_are_graded_here_to_the_last_file():
@@ -138,19 +266,15 @@ def test_doors_that_need_no_card_are_graded_here_to_the_last_file():
             assert lab.door_of(file) not in ON_THE_CPU or file in graded
 
 
-def test_a_door_that_needs_no_card_leaves_a_card_alone(monkeypatch):
-    import torch
-
+def test_a_door_that_needs_no_card_leaves_a_card_alone():
     from course_labs.child import Grader
 
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     lab = LABS["register_tile"]
     grader = Grader(lab, "numpy", True, lambda **event: None)
 
     assert not grader.gpu
-    assert grader.verdict(lab.snapshot("numpy", len(lab.stages))).text.splitlines() == [
-        "right; no speed claim: NumPy runs on the CPU"
-    ]
+    found = grader.verdict(lab.snapshot("numpy", len(lab.stages)))
+    assert found.text.splitlines()[0] == "right; no speed claim: NumPy runs on the CPU"
 
 
 def test_no_wrong_answer_is_without_a_lab():
@@ -263,7 +387,7 @@ def test_what_is_not_theirs_is_found_by_whatever_name(tmp_path):
         copied=HEAD + "    return x.clone()\n",
         caught=HEAD
         + "    try:\n        return x + y\n    except Exception:\n        return torch.zeros_like(x)\n",
-        numpy=HEAD + "    return torch.from_numpy(x.numpy() + y.numpy())\n",
+        by_numpy=HEAD + "    return torch.from_numpy(x.numpy() + y.numpy())\n",
         array="import numpy as np\n" + HEAD + "    return torch.from_numpy(np.add(x, y))\n",
         lists=HEAD + "    return torch.tensor([a + b for a, b in zip(x.tolist(), y.tolist())])\n",
         cached_module="from course_kernels.vector_add.problem import reference\n\n\ndef vector_add(x, y):\n"
@@ -279,7 +403,7 @@ def test_what_is_not_theirs_is_found_by_whatever_name(tmp_path):
     assert "line 5 calls torch's own operator: torch.add (aten.add.Tensor)" in actual["operator"].why
     assert "line 6 calls torch's own operator: torch.add (aten.add_.Tensor)" in actual["in_place"].why
     assert "line 6 calls torch's own operator: torch.add" in actual["caught"].why
-    assert "line 5 takes the numbers out of torch with Tensor.numpy()" in actual["numpy"].why
+    assert "line 5 takes the numbers out of torch with Tensor.numpy()" in actual["by_numpy"].why
 
 
 def test_what_is_theirs_is_let_through(tmp_path):
@@ -391,7 +515,10 @@ def test_a_cuda_file_is_compiled_and_not_called_right(tmp_path):
         gone='#include "gone.cuh"\n' + good,
     )
 
-    assert actual["good"].text == "compiled for sm_90a, not run: this machine has no GPU"
+    assert actual["good"].text.splitlines() == [
+        "compiled for sm_90a, not run: this machine has no GPU",
+        "alone: not begun: your file defines no pair_sums",
+    ]
     assert actual["good"].code == 3
     assert actual["undefined"].text.startswith(
         'refused: does not compile: line 6: identifier "why" is undefined\nnext: '
@@ -436,6 +563,7 @@ def make_lab(root, text, problem="vector_add"):
         for stem in ("starter", "stage1", "stage2", "stage3"):
             (folder / door / f"{stem}.py").write_text("")
     (folder.parent / "problem.py").write_text("")
+    shutil.copy(FIRST.folder / "truth.py", folder)
     (folder / "lab.toml").write_text(text)
     return folder / "lab.toml"
 
@@ -520,6 +648,48 @@ def test_what_a_student_holds_must_not_grow_with_the_inputs(tmp_path):
         "refused on N=5 float32: holds too much: line 5 makes an array of 5 × 5, and 3 is the most along an axis",
         "next: bring one tile at a time: what you hold must not grow with the inputs.",
     ]
+
+
+def test_a_program_has_few_numbers_before_it_at_once(tmp_path):
+    text = OTHER_DOORS.replace("minutes = 1", "minutes = 1\nat_once = 3").replace("N=1", "N=3")
+    text = text.replace(
+        '"numpy.ndarray.sum"]', '"numpy.ndarray.sum", "numpy.ndarray.T", "numpy.where"]'
+    ).replace('refuse = ["numpy.add"]', "")
+    head = "import numpy as np\n\n\ndef vector_add(x, y):\n"
+    blocks = """    for program in range(-(-len(x) // 3)):
+        i = program * 3 + np.arange(3)
+        i = i[i < len(x)]
+        z[i] = x[i] - (-y[i])
+    return z
+"""
+    room = "    z = np.full(len(x), np.nan, dtype=x.dtype)\n"
+    actual = graded(
+        tmp_path,
+        load_lab(make_lab(tmp_path, text)),
+        blocks=head + room + blocks,
+        positions=head + room + "    everywhere = np.arange(len(x)) < 4\n" + blocks,
+        views=head + room + "    x, y = x[:].T, np.asarray(y.reshape(-1))\n" + blocks,
+        one_by_one=head + room + "    for i in range(len(x)):\n        z[i] = x[i] - (-y[i])\n    return z\n",
+        whole=head + "    return x - (-y)\n",
+        in_place=head + room + "    np.subtract(x, y, out=z)\n" + blocks,
+        written=head + room + "    z[:] = x\n" + blocks,
+        filled=head + room + "    z[:] = 0.0\n" + blocks,
+        read=head + room + "    x[np.arange(len(x))]\n" + blocks,
+        reduced=head + room + "    x.sum()\n" + blocks,
+        chosen=head + room + "    np.where(True, x, 0.0)\n" + blocks,
+        copied=head + room + "    x = np.array(x)\n" + blocks,
+        built_in=head + room + "    sum(x)\n" + blocks,
+        from_a_list=head + "    return np.array([x[i] - (-y[i]) for i in range(len(x))])\n",
+        caught=head + room + "    try:\n        z[:] = x\n    except Exception:\n        pass\n" + blocks,
+    )
+
+    assert {name: verdict.found for name, verdict in actual.items()} == {
+        **dict.fromkeys(actual, "holds too much"),
+        **dict.fromkeys(("blocks", "positions", "views", "one_by_one"), "right"),
+    }
+    assert actual["whole"].text.splitlines()[0] == (
+        "refused on N=5 float32: holds too much: line 5 works on 5 numbers in one step, and 3 is the most"
+    )
 
 
 def test_other_ways_to_walk_along_the_tiles_are_right_too(tmp_path):
@@ -637,7 +807,8 @@ def test_the_labs_are_listed(capsys):
 
     lines = capsys.readouterr().out.splitlines()
     assert any(
-        line.split() == ["first_kernel", "25", "min", "triton,", "cuda", *line.split()[5:]] for line in lines
+        line.split()[1:] == ["first_kernel", "25", "min", "triton,", "cuda,", "numpy", *line.split()[7:]]
+        for line in lines
     )
     assert lines[-1] == "start one:  nox -s lab -- NAME        check it:  nox -s grade -- NAME"
 
@@ -653,13 +824,16 @@ def test_the_labs_are_listed(capsys):
         ),
         (
             ["grade", "first_kernel", "notes.txt"],
-            "notes.txt: first_kernel takes first_kernel.py, first_kernel.cu",
+            "notes.txt: first_kernel takes first_kernel.py, first_kernel.cu, first_kernel_numpy.py",
         ),
         (
             ["grade", "first_kernel", "a.py", "--door", "mojo"],
-            "first_kernel has no door 'mojo'; it has triton, cuda",
+            "first_kernel has no door 'mojo'; it has triton, cuda, numpy",
         ),
-        (["lab", "first_kernel", "--door", "mojo"], "first_kernel has no door 'mojo'; it has triton, cuda"),
+        (
+            ["lab", "first_kernel", "--door", "mojo"],
+            "first_kernel has no door 'mojo'; it has triton, cuda, numpy",
+        ),
         (
             ["lab", "first_kernel", "--stage", "9"],
             "first_kernel has no stage 9; it has 1 to 4, and 0 is the starter",
@@ -841,7 +1015,13 @@ def test_git_leaves_the_students_folder_alone():
             "[stage.python]\n",
             "stage 1 needs [stage.python] with `type` and `prints`",
         ),
-        ('title = "e"', 'title = "e"\nhint = "f"', "stage 1: unknown key hint"),
+        ('title = "e"', 'title = "e"\nhints = "f"', "stage 1: unknown key hints"),
+        ('title = "e"', 'title = "e"\nhint = 1', "stage 1: `hint` is a text without a block of code"),
+        (
+            'title = "e"',
+            'title = "e"\nhint = """a\n```\nb\n```"""',
+            "stage 1: `hint` is a text without a block",
+        ),
         ("task =", "task", "cannot be read"),
         ("minutes = 1", 'minutes = 1\nfixed = ["N"]', "`fixed`: N is not one and the same in all of `try`"),
         ("minutes = 1", 'minutes = 1\nlongest = "N"', "`longest` is not a whole number"),
@@ -860,11 +1040,12 @@ def test_a_wrong_lab_toml_is_one_line(tmp_path, old, new, said):
 
 
 FULL = OTHER_DOORS.replace("minutes = 1", "minutes = 1\nseconds = 2\nmagnify = 3\nlongest = 4\ntime = 'N=9'")
+FULL = FULL.replace("longest = 4", "longest = 4\nat_once = 6")
 FULL = FULL.replace("[doors.numpy]", 'fixed = ["M"]\nbeside = "gemm.x"\n[doors.numpy]')
 FULL = FULL.replace('"dtype=float32,N=1", "dtype=float32,N=5"', '"M=2,N=1", "M=2,N=5"')
 FULL = FULL.replace('prints = ""', 'prints = " p "\non_gpu = " g "').replace('type = ""', 'type = " t "')
 FULL = FULL.replace("[doors.python]", 'answer = " because "\n[doors.python]').replace(
-    '"e"', '"e"\ntext = " u "'
+    '"e"', '"e"\ntext = " u "\nhint = " h "'
 )
 
 
@@ -878,18 +1059,18 @@ def test_a_lab_toml_is_read_word_for_word_and_what_it_leaves_out_is_nothing(tmp_
         ("dtype=float32,N=1", "dtype=float32,N=5"),
     ]
     on_gpu = dict.fromkeys(e, ("",) * 4)
-    rest = [0, (), 0, "", "", ("a", "b", "c"), ("d",), e, on_gpu, e, (Stage("e", "", e, e),) * 3]
+    rest = [0, (), 0, 0, "", "", ("a", "b", "c"), ("d",), e, on_gpu, e, (Stage("e", "", e, e),) * 3]
     assert lab == Lab(path.parent, *said, *lists, *rest)
 
     path.write_text(FULL)
     lab, p, typed = load_lab(path), dict.fromkeys(e, "p"), dict.fromkeys(e, "t")
     said[6], lists[2] = 2, ("M=2,N=1", "M=2,N=5")
-    rest[:5] = [3, ("M",), 4, "N=9", "gemm.x"]
-    rest[7:] = [
+    rest[:6] = [3, ("M",), 4, 6, "N=9", "gemm.x"]
+    rest[8:] = [
         p,
         dict.fromkeys(e, ("g",) * 4),
         {"numpy": "because", "python": ""},
-        (Stage("e", "u", typed, p),) * 3,
+        (Stage("e", "u", typed, p, "h"),) * 3,
     ]
     assert lab == Lab(path.parent, *said, *lists, *rest)
 
@@ -910,7 +1091,7 @@ STAGE = (
 TIMED = ("minutes = 1", 'minutes = 1\ntime = "N=9"')
 KNOWN = (
     "name, title, page, minutes, task, not_yours, problem, entry, seconds, allow, refuse, try, magnify, fixed, "
-    "longest, time, beside, hints, rubric, doors, stage"
+    "longest, at_once, time, beside, hints, rubric, doors, stage, alone"
 )
 
 
@@ -936,20 +1117,112 @@ KNOWN = (
         ([("minutes = 1", "minutes = 1\nlongest = 8")], []),
         ([("minutes = 1", "minutes = 1\nlongest = 8"), ("numpy]", "triton]"), TIMED],
          ["`longest` is for a door numpy"]),
+        ([("minutes = 1", "minutes = 1\nat_once = 8"), ("numpy]", "triton]"), TIMED],
+         ["`at_once` is for a door numpy"]),
         ([("minutes = 1", 'minutes = 1\nfixed = ["dtype"]')], []),
         ([("minutes = 1", 'minutes = 1\nfixed = ["dtype", "M"]')],
          ["`fixed`: M is not one and the same in all of `try`"]),
         ([("numpy]", "triton]")], ["needs `time`, the workload that is timed on a GPU"]),
         ([("numpy]", "triton]"), TIMED], []),
-        ([('problem = "vector_add"', 'entry = ["f"]')],
-         ["without a `problem` it needs truth.py with cases()", "without a `problem` its one door is python"]),
+        ([('problem = "vector_add"', 'entry = ["f"]')], ["without a `problem` its one door is python"]),
         ([('problem = "vector_add"', "entry = []")],
          ["without a `problem` it needs `entry`, the list of functions to write",
-          "without a `problem` it needs truth.py with cases()", "without a `problem` its one door is python"]),
+          "without a `problem` its one door is python"]),
     ],
 )  # fmt: skip
 def test_all_that_is_wrong_with_a_lab_toml_is_told_word_for_word(tmp_path, changes, said):
     assert complaints(tmp_path, *changes) == said
+
+
+ALONE = """
+[alone]
+title = "f"
+task = "Do it."
+entry = "sums_alone"
+prints = {numpy = "g", python = "h"}
+[doors.numpy]"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ([], []),
+        ([('title = "f"\n', "")], ["[alone] needs `title`, a text"]),
+        ([("Do it.", "Do it.\"\nhint = \"no")],
+         ["[alone] unknown key `hint`; known: title, task, entry, prints, try, time, fixed, magnify, refuse, longest"]),
+        ([('entry = "sums_alone"', 'entry = ["a"]')], ["[alone] needs `entry`, a text"]),
+        ([('"sums_alone"', '"two words"')], ["[alone] `entry` 'two words' is no name of a function"]),
+        ([('"sums_alone"', '"vector_add"')],
+         ["[alone] `entry`: vector_add is the lab's own; the last task is one more function"]),
+        ([(', python = "h"', "")], ["[alone] `prints` needs a text for each of numpy, python, and for nothing else"]),
+        ([('python = "h"', "python = 1")],
+         ["[alone] `prints` needs a text for each of numpy, python, and for nothing else"]),
+        ([("Do it.", "Do it.\"\nmagnify = \"2")], ["[alone] `magnify` is not a whole number"]),
+        ([("[alone]", "[alone]\ntry = []")], ["[alone] `try` is empty"]),
+        ([("[alone]", "[alone]\ntry = [1]")], ["[alone] `try` is not a list of texts"]),
+        ([("[alone]", '[alone]\nfixed = ["N"]')],
+         ["[alone] `fixed`: N is not one and the same in all of `try`"]),
+        ([("[alone]", '[alone]\nfixed = ["N"]\ntry = ["dtype=float32,N=4"]')], []),
+    ],
+)  # fmt: skip
+def test_all_that_is_wrong_with_a_last_task_is_told_word_for_word(tmp_path, changes, said):
+    path = make_lab(tmp_path, OTHER_DOORS)
+    for name in ("alone.py", "numpy/alone.py", "python/alone.py"):
+        (path.parent / name).write_text("")
+    whole = OTHER_DOORS.replace("[doors.numpy]", ALONE, 1)
+    assert complaints(tmp_path, *changes, text=whole) == said
+
+
+def test_the_files_of_a_last_task_that_are_not_there_are_told(tmp_path):
+    assert complaints(tmp_path, ("[doors.numpy]", ALONE)) == [
+        "[alone] needs alone.py with PROBLEM",
+        "[alone] there is no numpy/alone.py: the answer and the function sums_alone",
+        "[alone] there is no python/alone.py: the answer and the function sums_alone",
+    ]
+    (folder := tmp_path / "by_hand").mkdir()
+    (folder / "truth.py").write_text("")
+    text = OTHER_DOORS.replace("[doors.numpy]", ALONE).replace('problem = "vector_add"', 'entry = ["f"]')
+    said = list(_complaints(tomllib.loads(text.replace("[alone]", "[alone]\nlongest = 3")), folder))
+    assert "[alone] longest: only a lab with a problem has them" in said
+    assert "[alone] needs alone.py with cases()" in said
+
+
+def test_a_last_task_is_the_lab_but_for_what_it_says(tmp_path):
+    path = make_lab(tmp_path, OTHER_DOORS)
+    for name in ("alone.py", "numpy/alone.py", "python/alone.py"):
+        (path.parent / name).write_text("")
+    text = OTHER_DOORS.replace("[doors.numpy]", ALONE, 1)
+    path.write_text(text)
+    lab = load_lab(path)
+    assert lab.alone == dataclasses.replace(
+        lab, title="f", task="Do it.", entry=("sums_alone",), doors={"numpy": "g", "python": "h"},
+        on_gpu={"numpy": ("",), "python": ("",)}, beside="", hints=(), rubric=(), answers={}, stages=(),
+        alone=None, is_alone=True,
+    )  # fmt: skip
+    assert lab.solution("numpy") == path.parent / "numpy" / "alone.py"
+    more = 'try = ["dtype=float32,N=2"]\ntime = "N=9"\nmagnify = 2\nlongest = 7\nrefuse = ["numpy.sum"]\nfixed = ["N"]'
+    path.write_text(text.replace("[alone]", f"[alone]\n{more}"))
+    assert load_lab(path).alone == dataclasses.replace(
+        lab.alone,
+        tries=("dtype=float32,N=2",),
+        time="N=9",
+        magnify=2,
+        longest=7,
+        refuse=("numpy.sum",),
+        fixed=("N",),
+    )
+
+
+def test_a_lab_whose_truth_is_not_there_is_told_so(tmp_path):
+    path = make_lab(tmp_path, OTHER_DOORS)
+    (path.parent / "truth.py").unlink()
+    assert complaints(tmp_path) == ["a door numpy needs truth.py with TRUTH, the problem in NumPy"]
+    assert complaints(tmp_path, ('problem = "vector_add"', 'entry = ["f"]')) == [
+        "without a `problem` it needs truth.py with cases()", "without a `problem` its one door is python"
+    ]  # fmt: skip
+    (path.parent / "truth.py").write_text("")
+    with pytest.raises(CannotGrade, match=r"truth\.py has no TRUTH, which a door numpy is judged by$"):
+        graded(tmp_path, load_lab(path), nothing="def vector_add(x, y):\n    return x\n")
 
 
 @pytest.mark.parametrize(("n", "right"), [(0, False), (2, False), (3, True), (5, True), (6, False)])
@@ -1051,8 +1324,79 @@ def test_a_page_shows_all_of_a_lab(name):
         assert lab.snapshot(door, len(lab.stages)).read_text().strip() in text
         for stage in lab.stages:
             assert stage.type[door] in text
+            assert stage.hint in text
     assert [text.index(hint) for hint in lab.hints] == sorted(text.index(hint) for hint in lab.hints)
     assert all(line.splitlines()[0] in text for line in lab.rubric)
+
+
+def stands_open(text):
+    """What of a lab on its page nobody has to unfold; the doors stand side by side, each in a fold of its own."""
+    found, folds = [], []
+    for line in text.splitlines():
+        if line.startswith(("<fold", "<answer")):
+            folds.append("door-of-lab" not in line)
+        elif line == "</>":
+            folds.pop()
+        elif not any(folds):
+            found.append(line)
+    assert not folds
+    return "\n".join(found)
+
+
+def code_standing_open(text):
+    """Fences that are neither a command nor what the grader prints."""
+    fences = re.findall(r"^[ >]*(?:```+|~~~+)[^\n]*\w[^\n]*$", stands_open(text), re.MULTILINE)
+    return [fence for fence in fences if fence != "```bash" and ".output" not in fence]
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_a_lab_asks_and_shows_no_code_that_nobody_unfolded(name):
+    lab = LABS[name]
+    text = pages.markdown(lab, str, fold)
+    opened = stands_open(text)
+
+    assert code_standing_open(text) == []
+    assert lab.task in opened
+    for door in lab.doors:
+        for number, stage in enumerate(lab.stages, start=1):
+            assert stage.text in opened
+            assert said(lab, door, number) in opened
+            typed = stage.type[door]
+            assert typed not in opened
+            assert f"<fold: How it is typed>\n{typed}" in text
+
+
+def test_code_that_stands_open_in_a_lab_would_be_found():
+    for lab in (
+        dataclasses.replace(FIRST, task="Do:\n\n```python\nz = x + y\n```"),
+        dataclasses.replace(
+            FIRST, stages=(dataclasses.replace(FIRST.stages[0], text="Do:\n\n``` { .cuda }\nx;\n```"),) * 3
+        ),
+        dataclasses.replace(FIRST, alone=dataclasses.replace(FIRST.alone, task="Do:\n\n~~~ python\nz\n~~~")),
+    ):
+        assert code_standing_open(pages.markdown(lab, str, fold))
+    unfolded = pages.markdown(FIRST, str, lambda css, summary, body: body)
+    assert len(code_standing_open(unfolded)) > len(FIRST.stages)
+
+
+@pytest.mark.parametrize("name", WITH_ALONE)
+def test_a_last_task_stands_on_its_page_with_its_words_only(name):
+    lab = LABS[name]
+    text = pages.markdown(lab, str, fold)
+    begin = text.index(f"**Alone: {lab.alone.title}.** {lab.alone.task}")
+    part = text[begin : text.index("<fold: You are done when>")]
+
+    assert "<" not in part.replace(lab.alone.task, "")  # nothing to unfold: no hint, no answer
+    assert all(f"alone: {printed}" in part for printed in lab.alone.doors.values())
+    assert begin > text.rindex("How it is typed")
+    assert "**Alone" not in pages.markdown(dataclasses.replace(lab, alone=None), str, fold)
+
+
+def test_a_stage_s_hint_is_unfolded_before_how_it_is_typed():
+    text = pages.markdown(FIRST, str, fold)
+    hint, typed = FIRST.stages[0].hint, FIRST.stages[0].type["triton"]
+
+    assert f"<fold hint: A push for stage 1>\n{hint}\n\n<fold: How it is typed>\n{typed}" in text
 
 
 def test_a_hint_lies_inside_the_one_before():
@@ -1065,13 +1409,39 @@ def test_a_hint_lies_inside_the_one_before():
 def test_a_verdict_survives_the_pipe():
     verdict = Verdict("wrong", "why", "N=1", lines=("a", "b"))
 
-    assert Verdict.from_json(verdict.as_json()) == verdict
+    for sent in (verdict, Verdict("right", lines=("c",), alone=verdict)):
+        assert Verdict.from_json(json.loads(json.dumps(sent.as_json()))) == sent
 
 
 @pytest.mark.parametrize(
     ("verdict", "code", "said"),
     [
         (Verdict("right", "fast", "N=1", "", ("a", "b")), 0, "right; fast\na\nb"),
+        (
+            Verdict("right", "fast", alone=Verdict("not begun", "no f")),
+            0,
+            "right; fast\nalone: not begun: no f",
+        ),
+        (
+            Verdict("right", "fast", lines=("a",), alone=Verdict("right", "b")),
+            0,
+            "right; fast\na\nalone: right; b",
+        ),
+        (
+            Verdict("right", "fast", alone=Verdict("wrong", "b", "N=1", "c")),
+            1,
+            "right; fast\nalone: refused on N=1: wrong: b\nnext: c",
+        ),
+        (
+            Verdict("not run", "compiled", alone=Verdict("not begun", "no f")),
+            3,
+            "compiled\nalone: not begun: no f",
+        ),
+        (
+            Verdict("not run", "compiled", alone=Verdict("function missing", "b", next="c")),
+            1,
+            "compiled\nalone: refused: function missing: b\nnext: c",
+        ),
         (Verdict("not run", "compiled", "N=1"), 3, "compiled"),
         (Verdict("wrong", "why", "N=1", "look", ("a",)), 1, "refused on N=1: wrong: why\na\nnext: look"),
         (Verdict("wrong", "why"), 1, f"refused: wrong: why\nnext: {NEXT['wrong']}"),
@@ -1106,11 +1476,325 @@ def test_a_list_of_labs_is_written_in_columns(tmp_path, capsys):
     )
     assert main(["lab"], tmp_path) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "longer_sums  100 min  numpy, python  Sums (docs/start_here.py)",
-        "sums           1 min  numpy, python  Sums (docs/start_here.py)",
+        "—   longer_sums  100 min  numpy, python  Sums (docs/start_here.py)",
+        "—   sums           1 min  numpy, python  Sums (docs/start_here.py)",
         "",
         end,
     ]
+
+
+def test_labs_are_listed_as_the_road_comes_by_them(tmp_path, capsys):
+    sessions, page = tmp_path / "handbook" / "sessions", "docs/start_here.py"
+    sessions.mkdir(parents=True)
+    (sessions / "road.toml").write_text('[[half]]\nstops = ["b", "a"]\n[[half]]\nstops = ["c"]\n')
+    for stop in "abc":
+        (sessions / f"{stop}.toml").write_text(f'student_page = "docs/{stop}.py"\n')
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "b.py").write_text("# /// lab | late\n# ///\n# /// lab | early\n")
+    for name, where in {"off": page, "in_c": "docs/c.py", "early": "docs/b.py", "late": "docs/b.py"}.items():
+        text = OTHER_DOORS.replace('"sums"', f'"{name}"').replace(page, where)
+        make_lab(tmp_path, text.replace('"vector_add"', f'"{name}"'), name)
+
+    assert main(["lab"], tmp_path) == 0
+    listed = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[:4]]
+    assert listed == [["—", "off"], ["B", "late"], ["B", "early"], ["C", "in_c"]]
+    (sessions / "c.toml").write_text("no toml")
+    assert main(["lab"], tmp_path) == 2
+    assert capsys.readouterr().err.startswith(f"{sessions / 'c.toml'}: cannot be read: ")
+
+
+def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
+    assert main(["lab"]) == 0
+    listed = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[: len(LABS)]]
+    assert listed[:2] == [["—", "first_kernel"], ["L1", "roofline"]]
+    assert dict(listed).keys() == {
+        "—",
+        "L1",
+        "L2",
+        "L3",
+        "L4",
+        "L5",
+        "L6",
+        "W1",
+    }
+    assert sorted(name for _, name in listed) == sorted(LABS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needs"),
+    [
+        (["roofline"], ""),
+        (["roofline", "my_labs/roofline.py"], ""),
+        (["wmma", "my_labs/wmma.py"], "numpy"),
+        (["wmma", "my_labs/wmma.cu"], "torch"),
+        (["--seconds", "9", "wmma", "--door", "numpy"], "numpy"),
+        (["wmma", "my_labs/wmma.py", "--door", "cuda"], "torch"),
+        (["first_kernel", "my_labs/first_kernel.py"], "torch"),
+        (["frist_kernel"], ""),
+        (["wmma", "notes.txt"], ""),
+        (["wmma", "--door", "mojo"], ""),
+        (["wmma", "--seconds", "soon"], ""),
+        (["--help"], ""),
+        ([], ""),
+    ],
+)
+def test_grading_installs_what_its_door_needs(capsys, arguments, needs):
+    assert grading_needs(arguments) == needs
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_file_in_the_student_s_folder_says_what_grading_needs(tmp_path):
+    make_lab(tmp_path, OTHER_DOORS)
+    assert grading_needs(["sums"], tmp_path) == "numpy"
+    (tmp_path / "my_labs").mkdir()
+    (tmp_path / "my_labs" / "sums_python.py").write_text("")
+    assert grading_needs(["sums"], tmp_path) == "numpy"
+
+
+# --- doors that need no torch ---------------------------------------------------------------------
+
+ON_NUMPY = [name for name, lab in LABS.items() if lab.problem and (lab.folder / "truth.py").exists()]
+PARTS = [
+    (name, part) for name in ON_NUMPY for part in ("TRUTH", "ALONE") if part == "TRUTH" or LABS[name].alone
+]
+
+
+def truth_and_problem(name, part):
+    from course_labs.child import load_file
+
+    lab = LABS[name]
+    truth = getattr(load_file(lab.folder / "truth.py", "truth"), part)
+    if part == "ALONE":
+        return lab.alone, truth, load_file(lab.folder / "alone.py", "alone").PROBLEM
+    return lab, truth, importlib.import_module(f"course_kernels.{lab.problem}.problem").PROBLEM
+
+
+@pytest.mark.parametrize(("name", "part"), PARTS)
+def test_a_truth_in_numpy_is_that_of_the_problem(name, part):
+    import numpy as np
+    import torch
+
+    from course_kernels.problem import Workload
+
+    lab, truth, problem = truth_and_problem(name, part)
+    assert truth.rows_apart == problem.rows_apart
+    for w in map(Workload.parse, lab.tries):
+        assert truth.max_error(w) == problem.max_error(w)
+        assert truth.options(w) == problem.options(w)
+        assert repr(truth.hard(w)) == repr(problem.hard(w))  # as text: a NaN differs from itself
+        ours = truth.make_inputs(w, np.random.default_rng(1))
+        theirs = problem.make_inputs(w, torch.Generator().manual_seed(1), "cpu")
+        for mine, other in zip(ours, theirs, strict=True):
+            assert (mine.shape, str(mine.dtype)) == (tuple(other.shape), w.dtype)
+            assert mine.flags.c_contiguous
+            if mine.size > 500:  # drawn by the same rule: as large, as far apart
+                for of in (np.mean, np.std):
+                    assert abs(of(mine.astype(float)) - of(other.double().numpy())) < 0.2
+        for inputs in (ours, [array * 8 for array in ours]):
+            due = problem.reference(*map(torch.from_numpy, inputs), **problem.options(w)).numpy()
+            got = truth.reference(*inputs, **truth.options(w))
+            assert (got.shape, got.dtype) == (due.shape, due.dtype)
+            np.testing.assert_allclose(got, due, rtol=1e-11, atol=1e-12 * max(1.0, abs(due).max()))
+
+
+def test_a_truth_that_is_off_would_be_found(monkeypatch):
+    lab, truth, problem = truth_and_problem("first_kernel", "TRUTH")
+    for changed in (
+        {"reference": lambda x, y: x.astype(float) - y},
+        {"max_error": lambda w: 1.0},
+        {"hard": lambda w: ()},
+        {"rows_apart": True},
+        {"make_inputs": lambda w, generator: tuple(3 + x for x in truth.make_inputs(w, generator))},
+    ):
+        planted = (lab, dataclasses.replace(truth, **changed), problem)
+        monkeypatch.setitem(globals(), "truth_and_problem", lambda *_, planted=planted: planted)
+        with pytest.raises(AssertionError):
+            test_a_truth_in_numpy_is_that_of_the_problem("first_kernel", "TRUTH")
+
+
+# What a function of x and y does with them, once for tensors and once for arrays, and how it is refused.
+FAULTS = {
+    "wrong": lambda x, y: x - y,
+    "one element": lambda x, y: put(x + y, 7, 1000.0),
+    "all NaN": lambda x, y: x * float("nan"),
+    "not written": lambda x, y: put(x + y, slice(3, 9), float("nan")),
+    "shape": lambda x, y: (x + y)[:-1] * 1,
+    "nothing": lambda x, y: None,
+    "two": lambda x, y: (x, y),
+    "shares": lambda x, y: x,
+    "modified": lambda x, y: (put(x, 2, -3.0), x + y)[1],
+    "a view": lambda x, y: of_two_columns(x + y)[:, 0],
+    "NaN lost": lambda x, y: without_nan(x + y),
+    "infinity lost": lambda x, y: clipped(x + y),
+}  # fmt: skip
+
+
+def of_two_columns(z):
+    return z.reshape(-1, 1).repeat(1, 2) if hasattr(z, "numel") else z.reshape(-1, 1).repeat(2, 1)
+
+
+def put(array, place, value):
+    array[place] = value
+    return array
+
+
+def without_nan(z):
+    z[z != z] = 0.0
+    return z
+
+
+def clipped(z):
+    z[abs(z) > 1e38] = 1e38
+    return z
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_an_array_is_refused_in_the_words_for_a_tensor(fault):
+    import numpy as np
+    import torch
+
+    from course_kernels.measure.check import WrongResult, checked_error
+    from course_kernels.measure.competitor import Competitor
+    from course_kernels.problem import HARD, Workload
+    from course_kernels.vector_add.problem import PROBLEM
+    from course_labs.check import WrongArray, check
+
+    _, truth, _ = truth_and_problem("first_kernel", "TRUTH")
+    w = Workload.of("float32", N=1000)
+    planted = {"NaN lost": HARD[2:3], "infinity lost": HARD[3:4]}.get(fault, HARD)
+    numbers = [np.random.default_rng(5).standard_normal(1000, dtype="float32") for _ in range(2)]
+    hard = {"hard": lambda w: ({0: planted},)}
+    ours = dataclasses.replace(truth, make_inputs=lambda *_: tuple(x.copy() for x in numbers), **hard)
+    problem = dataclasses.replace(
+        PROBLEM, make_inputs=lambda *_: tuple(torch.from_numpy(x.copy()) for x in numbers), **hard
+    )
+    with pytest.raises(WrongArray) as array:
+        check(ours, w, FAULTS[fault])
+    with pytest.raises(WrongResult) as tensor:
+        checked_error(Competitor("mine", problem, FAULTS[fault]), w, device="cpu")
+    told = [str(array.value), tensor.value.why.replace("tensor(s)", "array(s)").replace("Tensor", "ndarray")]
+    if "lost" in fault:  # each plants it at a place of its own
+        told = [re.sub(r"output\[\d+\]: expected \S+, got [^\s,]+", "…", line) for line in told]
+    assert told[0] == told[1]
+    assert fault not in ("NaN lost", "infinity lost") or told[0].startswith(f"{fault}: 1 of 1000 elements")
+
+
+def test_a_right_array_is_let_through_and_its_habits_are_not():
+    import numpy as np
+
+    from course_kernels.problem import Workload
+    from course_labs.check import WrongArray, check
+
+    _, truth, _ = truth_and_problem("first_kernel", "TRUTH")
+    w, kept = Workload.of("float32", N=100), np.empty(100, np.float32)
+    seen = {}
+
+    def remembers(x, y):
+        return seen.setdefault("answer", x + y).copy()
+
+    assert check(truth, w, lambda x, y: x + y) <= truth.max_error(w)
+    for function, words in (
+        (remembers, "cached result: called again with new values, it gave the old answer"),
+        (
+            lambda x, y: np.add(x, y, out=kept),
+            "same memory twice: the second output lies where the first one",
+        ),
+        (lambda x, y: (x + y).astype(float), "wrong dtype: output: expected float32, got float64"),
+        (
+            lambda x, y: np.ma.array(x + y),
+            "not a plain array: output is a MaskedArray; return a numpy.ndarray",
+        ),
+        (lambda x, y: np.float32(1), "wrong result: expected 1 array(s), got (float32)"),
+    ):
+        with pytest.raises(WrongArray) as refused:
+            check(truth, w, function)
+        assert str(refused.value).startswith(words)
+    endless = dataclasses.replace(truth, reference=lambda x, y: x / 0 * y)
+    with pytest.raises(
+        ValueError, match=r"^on N100-float32 the reference in NumPy is not finite; mend truth\.py$"
+    ):
+        check(endless, w, lambda x, y: x + y)
+
+
+def test_room_in_numpy_that_nobody_writes_shows(tmp_path):
+    head = "import numpy as np\n\n\ndef vector_add(x, y):\n"
+    actual = graded(
+        tmp_path,
+        load_lab(make_lab(tmp_path, OTHER_DOORS)),
+        like=head + "    return np.empty_like(x)\n",
+        empty=head + "    z = np.empty(len(x), x.dtype)\n    z[:3] = x[:3] - (-y[:3])\n    return z\n",
+    )
+    assert actual["like"].text.splitlines()[0].startswith("refused on N=1 float32: all NaN: output[0]")
+    assert (
+        actual["empty"]
+        .text.splitlines()[0]
+        .startswith("refused on N=5 float32: not written: 2 of 5 elements")
+    )
+
+
+@pytest.fixture(scope="module")
+def bare_python(tmp_path_factory):
+    """A Python of its own that has neither torch nor triton: bare, and the folder that adds NumPy to it."""
+    import numpy
+
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder / "venv", with_pip=False)
+    only = folder / "numpy_only"
+    only.mkdir()
+    package = Path(numpy.__file__).parent
+    (only / "numpy").symlink_to(package)
+    if (libraries := package.with_name("numpy.libs")).exists():
+        (only / "numpy.libs").symlink_to(libraries)
+    return folder / "venv" / "bin" / "python", only
+
+
+def run_bare(bare_python, *arguments, numpy=False):
+    python, only = bare_python
+    path = os.pathsep.join([str(ROOT / "src"), *([str(only)] if numpy else [])])
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    return subprocess.run(
+        [python, *arguments],
+        env=environment | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+CHEAP = [(name, door) for name, lab in LABS.items() for door in lab.doors if door in ON_THE_CPU]
+
+
+@pytest.mark.parametrize(("name", "door"), CHEAP)
+def test_a_door_that_needs_no_torch_is_graded_where_there_is_none(bare_python, name, door):
+    lab, numpy = LABS[name], door == "numpy"
+    for module in ("torch", "triton", *(() if numpy else ("numpy",))):
+        assert (
+            f"No module named '{module}'"
+            in run_bare(bare_python, "-c", f"import {module}", numpy=numpy).stderr
+        )
+    last = lab.solution(door) if lab.alone else lab.snapshot(door, len(lab.stages))
+    began = time.monotonic()
+    done = run_bare(bare_python, "-m", "course_labs", "grade", name, str(last), "--door", door, numpy=numpy)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("right; ")
+    assert not lab.alone or lines[-1].startswith("alone: right; ")
+    assert (
+        time.monotonic() - began < 20
+    )  # about a second on an idle machine; importing torch alone takes more
+
+
+def test_a_door_whose_packages_are_not_there_says_so(bare_python):
+    answer = LABS["wmma"].snapshot("numpy", len(LABS["wmma"].stages))
+    done = run_bare(bare_python, "-m", "course_labs", "grade", "wmma", str(answer))
+    assert done.returncode == 2
+    assert done.stderr == "NumPy is not installed here (No module named 'numpy'): nox -s grade installs it\n"
+    done = run_bare(
+        bare_python, "-m", "course_labs", "grade", "first_kernel", str(FIRST.snapshot("triton", 4))
+    )
+    assert done.returncode == 2
+    assert done.stderr == "torch is not installed here (No module named 'torch'): nox -s grade installs it\n"
 
 
 def test_who_stops_the_command_before_a_file_is_written_gets_no_traceback(monkeypatch):

@@ -7,8 +7,9 @@ import cuda_on_cpu
 import pytest
 
 from course_labs import tensors
-from course_labs.child import Grader, constants_of, load_file
+from course_labs.child import Grader, Refusal, constants_of
 from course_labs.lab import find_labs, same_lines
+from course_labs.verdict import NOT_BEGUN, RIGHT, Verdict
 
 ROOT = Path(__file__).parents[2]
 LABS = {name: lab for name, lab in find_labs(ROOT).items() if "cuda" in lab.doors}
@@ -32,14 +33,15 @@ class OnTheCpu(Grader):
         more = [w for w in self.problem.check_on if self._alike(w, self.tries)]
         self.tries = [w for w in self.tries + more if self.problem.reads_bytes(w) < 2**19]
         self.folder = folder
+        self.alone = OnTheCpu(lab.alone, folder) if lab.alone else None
 
     def _cuda(self, file, watch):
+        text = file.read_text(encoding="utf-8")
+        if self.lab.is_alone and not re.search(rf"\b{self.lab.entry[0]}\(const", text):
+            raise Refusal(Verdict("function missing"))  # as the compiler's output would say
         launch = cuda_on_cpu.build(self.folder, file, self.lab.entry[0])
         launch.constants = constants_of(file)
-        path = self.lab.folder / "launch.py"
-        tensors.trust(path, guarded=True)
-        launcher = load_file(path, "lab_launch")
-        return lambda *inputs, **options: launcher.launch(launch, *inputs, **options)
+        return self._started(launch)
 
 
 def verdict(lab, file, folder):
@@ -57,14 +59,22 @@ def test_every_stage_gets_the_verdict_that_the_lab_promises_for_a_gpu(name, stag
     if lab.prints("cuda", stage).startswith("refused: does not compile"):
         pytest.skip("refused by the compiler, before anything runs")
     found = verdict(lab, lab.snapshot("cuda", stage), tmp_path)
+    if stage == len(lab.stages) and lab.alone:
+        assert found.alone.found == NOT_BEGUN
     if stage == len(lab.stages) or not lab.on_gpu["cuda"][stage]:
         assert found.found == "right", found.text
     else:
         assert same_lines(lab.on_gpu["cuda"][stage], found.text), found.text
 
 
+@pytest.mark.parametrize("name", [name for name, lab in LABS.items() if lab.alone])
+def test_every_last_task_is_right_in_its_solution(name, tmp_path):
+    found = verdict(LABS[name], LABS[name].solution("cuda"), tmp_path)
+    assert (found.found, found.alone.found) == (RIGHT, RIGHT), found.text
+
+
 WRONG = [
-    (name, path) for name in LABS for path in sorted((ROOT / "tests" / "labs" / name).glob("wrong_*.cu"))
+    (name, path) for name in LABS for path in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*.cu"))
 ]
 
 
@@ -75,7 +85,8 @@ def test_every_wrong_kernel_is_refused_for_its_reason(name, path, tmp_path):
         pytest.skip("shows on a GPU only")
     if reason in ("does not compile", "function missing", "not yours"):
         pytest.skip("refused by the compiler, before anything runs")
-    assert verdict(LABS[name], path, tmp_path).found == reason
+    found = verdict(LABS[name], path, tmp_path)
+    assert (found.alone if path.stem.startswith("alone_") else found).found == reason, found.text
 
 
 def test_a_kernel_that_is_right_only_sometimes_is_told_of_a_race(tmp_path):

@@ -111,7 +111,9 @@ def test_there_is_no_circle():
     assert left == set()
 
 
-@pytest.mark.parametrize("module", ["course_labs.lab", "course_labs.write", "course_labs.grade"])
+@pytest.mark.parametrize(
+    "module", ["course_labs.lab", "course_labs.write", "course_labs.grade", "course_labs.road"]
+)
 def test_writing_a_lab_needs_the_standard_library_only(module):
     code = f"import sys, {module}; print(*{{m.split('.')[0] for m in sys.modules}} - set(sys.stdlib_module_names))"
     src = str(Path(course_labs.__file__).parents[1])

@@ -135,6 +135,67 @@ def test_the_published_notebook_shows_it_as_text(tmp_path, monkeypatch):
     assert "\n+   for (int k = 0; k < 4; k++) {\n" in text
 
 
+HEADER = """\
+// Steps of four.
+//
+// Contract  `left` numbers are left
+
+#pragma once
+
+__device__ inline int step(int left) { return left < 4 ? left : 4; }
+"""
+
+
+def with_headers(tmp_path, monkeypatch, text=PAGE):
+    """A page whose newer kernel includes one header of the project by way of another, and one of the toolkit."""
+    root = repository(tmp_path, monkeypatch, text, names={})
+    write(root, "src/tiny/k01_naive.cu", NAIVE)
+    includes = '#include <cuda_fp16.h>\n#include "outer.cuh"\n\n'
+    write(root, "src/tiny/k02_wide.cu", WIDE.replace("// grid", f"{includes}// grid"))
+    write(root, "src/tiny/outer.cuh", '#pragma once\n#include "steps.cuh"\n')
+    write(root, "src/tiny/steps.cuh", HEADER)
+    return root
+
+
+def test_the_headers_that_the_newer_file_includes_stand_folded_under_it_with_their_heads(
+    tmp_path, monkeypatch
+):
+    _, rendered = render(with_headers(tmp_path, monkeypatch))
+    content = rendered.inlined()
+    folded = re.findall(
+        r'<details class="fold"[^>]*>\s*<summary>What it includes: <code>([^<]+)</code>', content
+    )
+    assert folded == ["outer.cuh", "steps.cuh"]
+    assert "cuda_fp16.h</code>" not in content
+    assert HEADER.strip() in content
+    assert content.index('class="fold diff"') < content.index("What it includes")
+
+
+def test_a_header_stands_once_on_a_page_at_its_first_diff(tmp_path, monkeypatch):
+    again = "# Once more.\n#\n# /// diff | src/tiny/k02_wide.cu | src/tiny/k01_naive.cu\n# ///\n"
+    text = PAGE.replace("# ///\n", f"# ///\n#\n{again}", 1)
+    root = with_headers(tmp_path, monkeypatch, text)
+    write(root, "src/tiny/k01_naive.cu", NAIVE.replace("// grid", '#include "steps.cuh"\n\n// grid'))
+    _, rendered = render(root)
+    content = rendered.inlined()
+    assert content.count("What it includes: <code>steps.cuh</code>") == 1
+    assert content.rindex("What it includes") < content.index("Once more.")
+
+
+def test_a_diff_of_files_that_include_nothing_has_no_such_fold(tmp_path, monkeypatch):
+    _, rendered = render(page(tmp_path, monkeypatch))
+    assert "What it includes" not in rendered.inlined()
+
+
+def test_a_header_that_is_not_there_is_one_clear_line(tmp_path, monkeypatch):
+    root = with_headers(tmp_path, monkeypatch)
+    (root / "src/tiny/steps.cuh").unlink()
+    (problem,) = problems(root)
+    assert "src/tiny/steps.cuh: no such file, included by outer.cuh, line 2" in problem
+    assert str(root) not in problem
+    assert "\n" not in problem
+
+
 @pytest.mark.parametrize(
     ("body", "head", "said"),
     [

@@ -13,7 +13,7 @@ import torch
 from course_kernels.measure.machine import machine_for
 from course_labs.grade import grade_each
 from course_labs.lab import ON_THE_CPU, find_labs, same_lines
-from course_labs.verdict import NEXT
+from course_labs.verdict import NEXT, RIGHT
 
 ROOT = Path(__file__).parents[2]
 LABS = find_labs(ROOT)
@@ -41,7 +41,7 @@ SNAPSHOTS = [
 def wrong_answers(name):
     """(file, property it must be refused for, what must be said)."""
     found = []
-    for file in sorted((ROOT / "tests" / "labs" / name).glob("wrong_*")):
+    for file in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*")):
         head = re.match(r"(?:#|//) refused for: ([^|\n]+?)(?: \| ([^\n]+))?\n", file.read_text())
         if LABS[name].door_of(file) in ON_THE_CPU:
             continue
@@ -58,9 +58,19 @@ WRONG = [
 ]
 
 
-def task_of(name, file=None, door="", stage=0, **_):
+ALONE = [
+    pytest.param(name, door, True, id=f"{name}-{door}-alone", marks=of_lab(name))
+    for name in ON_THE_CARD
+    for door in DOORS[name]
+    if LABS[name].alone
+]
+
+
+def task_of(name, file=None, door="", stage=0, solved=False, **_):
     """(lab, door, file), as the grader takes them."""
     lab = LABS[name]
+    if solved:
+        return (lab, door, lab.solution(door))
     return (lab, lab.door_of(file), file) if file else (lab, door, lab.snapshot(door, stage))
 
 
@@ -94,6 +104,8 @@ def test_a_snapshot_is_told_what_the_lab_says(verdict_on, name, door, stage):
 
     if stage == len(lab.stages) or expected.startswith("right; "):
         assert re.fullmatch(rf"right; \S.* takes {SPEED}", lines[0])
+        if lab.alone and stage == len(lab.stages):
+            assert lines[-1] == f"alone: {lab.alone.doors[door]}"
         if lab.beside:
             assert re.fullmatch(rf"the library's {re.escape(lab.beside)}: {SPEED}", lines[1])
     else:
@@ -102,9 +114,23 @@ def test_a_snapshot_is_told_what_the_lab_says(verdict_on, name, door, stage):
         assert "\nnext: " in verdict.text
 
 
+@pytest.mark.parametrize(("name", "door", "solved"), ALONE)
+def test_a_last_task_is_right_in_its_solution(verdict_on, name, door, solved):
+    lab = LABS[name]
+    verdict = verdict_on(lab.solution(door))
+
+    assert verdict.code == 0, verdict.text
+    timed = rf"\S.* takes {SPEED}" if lab.alone.time else "no speed claim: this task is not timed"
+    assert re.fullmatch(rf"alone: right; {timed}", verdict.text.splitlines()[-1])
+
+
 @pytest.mark.parametrize(("name", "file", "found", "said"), WRONG)
 def test_a_wrong_answer_is_refused_for_its_reason(verdict_on, name, file, found, said):
     verdict = verdict_on(file)
+    assert verdict.code == 1, verdict.text
+    if file.name.startswith("alone_"):
+        assert verdict.found == RIGHT, verdict.text
+        verdict = verdict.alone
 
     assert verdict.found == found, verdict.text
     assert said in verdict.text

@@ -194,7 +194,8 @@ SPEED_ONLY = re.compile(
 # What to choose of the first test file before all of it is run: the tests whose names speak of this file.
 FIRST = {
     "*/course_labs/watch.py": "not_theirs or does_wrong",
-    "*/course_labs/arrays.py": "numpy_door or holds or walk_along",
+    "*/course_labs/check.py": "words_for_a_tensor or habits or nobody_writes",
+    "*/course_labs/arrays.py": "numpy_door or holds or at_once or walk_along",
     "*/course_labs/child.py": "refuses_further or everyday or does_wrong or mistakes or constant or takes_lists",
     "*/course_labs/grade.py": "slip or takes_the_process or ended or exit_code",
     "*/course_labs/lab.py": "listed or lab_toml or slip or missing_snapshot or constant",

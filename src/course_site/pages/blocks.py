@@ -39,6 +39,7 @@ KINDS = {
     "ledger": Kind(argument="none", body="none"),
     "moved": Kind(argument="none", body="none"),
     "glossary": Kind(argument="none", body="none"),
+    "kitchen": Kind(argument="none", body="none"),
     "bibliography": Kind(argument="none", body="none"),
 }
 _PARTS = frozenset(part for kind in KINDS.values() for part in kind.parts)

@@ -1,23 +1,29 @@
-"""The glossary: one TOML table a word; pages get hover definitions for the words they use, one page lists them all."""
+"""The glossary: one TOML table a word; pages get hover definitions for the words they use, one page lists them all.
+
+What a thing is called in the kitchen of the course stands there too: one name per thing, and the key to them all.
+"""
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from course_site.pages.plain_text import without_code
 
-_FIELDS = frozenset({"term", "also", "short", "more", "see", "hover"})
+_FIELDS = frozenset({"term", "also", "short", "more", "see", "hover", "kitchen", "picture", "retired"})
 # Where a hover definition would be lost or do harm: addresses, math, values, tags, footnote marks, settings.
 _NO_PROSE = re.compile(
     r"\{\{.*?\}\}|\$\$.*?\$\$|(?<!\\)\$[^$\n]+\$|\]\([^)\n]*\)|https?://\S+|<[^<>\n]+>|\[\^[^\]]+\]",
     re.DOTALL,
 )
 
+OFTEN = 3  # once in brackets, and twice in the story a page opens with
+_IN_THE_KITCHEN = "In the kitchen:"
 _HEADING = "{ #term-"  # opens the anchor of a word on the glossary page
 
 
@@ -37,6 +43,10 @@ class Term:
         more: what only the glossary page tells, may be empty.
         see: keys of related words.
         hover: False for a word that is also plain English ("block", "spread"): it stands on the glossary page only.
+        kitchen: what it is called in the kitchen, may be empty.
+        picture: that in one word, for a thing of the card that the trade has a word for; may be empty.
+        retired: other kitchen words for it, which no page uses.
+        at: its place in the file, which goes from the small to the large.
     """
 
     key: str
@@ -46,6 +56,10 @@ class Term:
     more: str = ""
     see: tuple[str, ...] = ()
     hover: bool = True
+    kitchen: str = ""
+    picture: str = ""
+    retired: tuple[str, ...] = ()
+    at: int = 0
 
     @property
     def forms(self) -> tuple[str, ...]:
@@ -67,7 +81,7 @@ def load(path: Path) -> tuple[Term, ...]:
         raise GlossaryError(f"{path}: there is no such file") from None
     except tomllib.TOMLDecodeError as error:
         raise GlossaryError(f"{path}: not TOML, or a word stands twice: {error}") from None
-    terms = [_term(path, key, table) for key, table in tables.items()]
+    terms = [_term(path, key, table, at) for at, (key, table) in enumerate(tables.items())]
     owner: dict[str, str] = {}
     for term in terms:
         for form in term.forms:
@@ -81,7 +95,7 @@ def load(path: Path) -> tuple[Term, ...]:
     return tuple(sorted(terms, key=lambda term: (term.term.lower(), term.key)))
 
 
-def _term(path: Path, key: str, table: Any) -> Term:
+def _term(path: Path, key: str, table: Any, at: int) -> Term:
     where = f"{path}: {key!r}"
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", key):
         raise GlossaryError(f"{where} is no key: small letters, digits and hyphens")
@@ -96,15 +110,25 @@ def _term(path: Path, key: str, table: Any) -> Term:
         if not isinstance(table.get(name), str) or not table[name].strip():
             raise GlossaryError(f"{where} lacks {name!r}")
     lists: dict[str, tuple[str, ...]] = {}
-    for name in ("also", "see"):
+    for name in ("also", "see", "retired"):
         value = table.get(name, [])
         if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
             raise GlossaryError(f"{where}: {name!r} must be a list of words, not {value!r}")
         lists[name] = tuple(value)
+    for name in ("kitchen", "picture"):
+        if not isinstance(table.get(name, ""), str) or (name in table and not table[name].strip()):
+            raise GlossaryError(f"{where}: {name!r} must be its name in the kitchen, not {table[name]!r}")
+    for name in ("picture", "retired"):
+        if name in table and "kitchen" not in table:
+            raise GlossaryError(f"{where}: {name!r} asks for a name in the kitchen: kitchen = …")
     if not isinstance(table.get("hover", True), bool):
         raise GlossaryError(f"{where}: 'hover' must be true or false, not {table['hover']!r}")
-    texts = {name: " ".join(table[name].split()) for name in ("term", "short", "more") if name in table}
-    return Term(key, **{**table, **texts, **lists})
+    texts = {
+        name: " ".join(table[name].split())
+        for name in ("term", "short", "more", "kitchen", "picture")
+        if name in table
+    }
+    return Term(key, **{**table, **texts, **lists}, at=at)
 
 
 def abbreviations(markdown: str, terms: Iterable[Term]) -> str:
@@ -137,9 +161,51 @@ def glossary_markdown(terms: Iterable[Term]) -> str:
     parts = []
     for term in terms:
         lines = [f"## {term.term} {_HEADING}{term.key} }}", term.short]
+        if term.kitchen and _IN_THE_KITCHEN not in term.more:
+            lines.append(f"{_IN_THE_KITCHEN} {term.kitchen}.")
         if term.more:
             lines.append(term.more)
         if term.see:
             lines.append("See also: " + ", ".join(f"[{names[key]}](#term-{key})" for key in term.see) + ".")
         parts.append("\n\n".join(lines))
     return '<div class="glossary" markdown="1">\n\n' + "\n\n".join(parts) + "\n\n</div>"
+
+
+def kitchen_markdown(terms: Iterable[Term]) -> str:
+    """The kitchen key: a table of every thing that has a name in the kitchen, in the order of the file."""
+    rows = [
+        f"| {term.kitchen} | {term.term} |"
+        for term in sorted(terms, key=lambda term: term.at)
+        if term.kitchen
+    ]
+    return "\n".join(["| in the kitchen | on the card |", "|---|---|", *rows])
+
+
+def other_names(text: str, terms: Iterable[Term]) -> Iterator[tuple[int, str]]:
+    """Retired kitchen words in a file, whatever it is: the line, and what to write instead."""
+    for term in terms:
+        if term.retired:
+            for found in _any_of(term.retired).finditer(text):
+                line = text.count("\n", 0, found.start()) + 1
+                yield line, f"{found[0]!r}: one name per thing; {term.term} is {term.kitchen}"
+
+
+def too_kitchen(page: Iterable[str], terms: Iterable[Term]) -> Iterator[str]:
+    """Pictures of which a page that speaks the trade has more than `OFTEN`, in the sources of its prose."""
+    prose = _NO_PROSE.sub(" ", without_code("\n".join(page)))
+    for term in terms:
+        if term.picture:
+            times = sum(1 for _ in _any_of((term.picture,)).finditer(prose))
+            if times > OFTEN:
+                yield (
+                    f"says {term.picture!r} {times} times; from here on the words of the trade lead: "
+                    f"write {term.term}, and the kitchen's word once in brackets"
+                )
+
+
+@functools.cache
+def _any_of(words: tuple[str, ...]) -> re.Pattern[str]:
+    # A word of two may be broken over a line, where a page has a hash before the second. What has a dot beside it is
+    # a recorded name.
+    spelled = (r"[\s#]+".join(map(re.escape, word.split())) for word in words)
+    return re.compile(rf"(?<![\w.-])(?:{'|'.join(spelled)})s?(?![\w-]|\.\w)", re.IGNORECASE)

@@ -22,7 +22,9 @@ CUDA_SUFFIXES = frozenset({".cu", ".cuh", ".cpp", ".h", ".hpp"})
 # Fields that depend on the Python version or on typing habits, never on what runs.
 _IGNORED_FIELDS = frozenset({"kind", "ctx", "type_ignores", "type_comment"})
 # Words of a lab.toml that only its page shows; no grader reads them.
-_PROSE_OF_A_LAB = frozenset({"title", "task", "not_yours", "hints", "rubric", "answer", "type", "text"})
+_PROSE_OF_A_LAB = frozenset(
+    {"title", "task", "not_yours", "hints", "rubric", "answer", "type", "text", "hint"}
+)
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 

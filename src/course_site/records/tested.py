@@ -135,14 +135,15 @@ class Project:
         name = group.removeprefix(LAB)
         lab = self.labs[name]
         yield self.root / "src/course_labs/child.py"
-        yield from (lab.folder / "lab.toml", lab.folder / "launch.py", lab.folder / "truth.py")
+        yield from (lab.folder / name for name in ("lab.toml", "launch.py", "alone.py"))
         yield self.root / KERNELS / lab.problem / "problem.py"
         if lab.beside:
             yield self.root / KERNELS / f"{lab.beside.split('.')[0]}.py"
         doors = [door for door in lab.doors if door not in ON_THE_CPU]
         for door in doors:
             yield from (lab.snapshot(door, stage) for stage in range(len(lab.stages) + 1))
-        for file in sorted((self.root / "tests" / "labs" / name).glob("wrong_*")):
+            yield lab.solution(door)
+        for file in sorted((self.root / "tests" / "labs" / name).glob("*wrong_*")):
             if lab.door_of(file) in doors:
                 yield file
 

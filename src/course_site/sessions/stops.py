@@ -39,6 +39,7 @@ class Road:
         boundaries: where the blocks of a session must begin and end, for those that have no choice.
         exempt: the kind of step that may go without fingers, and the same in words, by session.
         waits: the id of the page that measures the waits of live demos.
+        trade: the stop from which on the words of the trade lead, or "".
     """
 
     before: tuple[str, ...] = ()
@@ -47,6 +48,7 @@ class Road:
     boundaries: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     exempt: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     waits: str = ""
+    trade: str = ""
 
     @property
     def stops(self) -> tuple[str, ...]:
@@ -80,7 +82,7 @@ def read_road(root: Path) -> Road:
     Raises:
         PlanError: see the class.
     """
-    plan = read_plan(root, FILE, ("before", "waits", "half", "kind", "boundaries", "exempt"))
+    plan = read_plan(root, FILE, ("before", "waits", "trade", "half", "kind", "boundaries", "exempt"))
     before = plan.sessions("before")
     halves = [
         (half.text("title"), half.sessions("stops")) for half in plan.tables("half", ("title", "stops"))
@@ -97,7 +99,10 @@ def read_road(root: Path) -> Road:
         if kind not in KINDS:
             raise table.wrong(f"{kind!r} is no kind of step; known: {', '.join(KINDS)}")
         exempt[session] = (kind, words)
-    return Road(before, tuple(halves), kinds, _boundaries(plan, kinds), exempt, plan.text("waits"))
+    trade = plan.data.get("trade", "")
+    if trade:
+        plan.check_session(trade, known, "trade")
+    return Road(before, tuple(halves), kinds, _boundaries(plan, kinds), exempt, plan.text("waits"), trade)
 
 
 def _kinds(plan: Plan, known: list[str]) -> dict[str, Kind]:

@@ -19,7 +19,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page as SitePage
 
 from course_site.numbers import lint
-from course_site.pages import bibliography
+from course_site.pages import bibliography, glossary
 from course_site.pages.addresses import site_uri
 from course_site.pages.page import Page
 from course_site.records.record import write_atomically
@@ -72,6 +72,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     _build.rendered = render_course(course)
     _check_bibliography(course)
     _check_sources(course)
+    _check_names(course)
     _check_sessions(course)
     if course.pages and config.nav:
         config.nav = navigation.filled(config.nav, course)
@@ -132,6 +133,28 @@ def _check_sources(course: Course) -> None:
                     course.problem(file.relative_to(course.root), f"typed number at line {finding}")
                 if not found:
                     KEPT.clean(name)
+
+
+def _check_names(course: Course) -> None:
+    """One name per thing: no page, map or picture uses a retired word, and late pages speak the trade."""
+    road = course.maps.road
+    late = road.stops[road.stops.index(road.trade) :] if road.trade else ()
+    pages = {course.maps.sessions[stop].student_page for stop in late if stop in course.maps.sessions}
+    for page in course.pages:
+        if page.path.as_posix() in pages:
+            prose = [cell.source for cell in page.cells if cell.kind == "markdown"]
+            for why in glossary.too_kitchen(prose, course.terms):
+                course.problem(page.path, why)
+    for folder in ("docs", "handbook"):
+        for file in sorted((course.root / folder).rglob("*")):
+            if (
+                file.suffix in {".py", ".md", ".toml", ".svg", ".html"}
+                and file.name != "glossary.toml"
+                and "vendor" not in file.parts
+            ):
+                text = file.read_text(encoding="utf-8")
+                for line, why in glossary.other_names(text, course.terms):
+                    course.problem(file.relative_to(course.root), f"line {line}: {why}")
 
 
 def _by_uri() -> dict[str, Page]:

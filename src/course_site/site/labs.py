@@ -1,4 +1,7 @@
-"""A lab on its page: what is typed, what the grader says after each stage, hints, and the answer folded."""
+"""A lab on its page: it asks. Tasks and the grader's words stand open; hints, what is typed and the answer are folded.
+
+Of the last task, which the student does alone, only the task stands there.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,10 @@ WITHOUT_A_GPU = {
 TUTOR = (
     "The grader runs your file in a process of its own, with a time limit. It is a tutor, not a jail: "
     "it notices shortcuts so that you do not fool yourself."
+)
+ALONE = (
+    "The code for this one is on no page: you are alone with the grader. It looks at this task once the lab itself is "
+    "right, in the same file and with the same command."
 )
 HINTS = ("A first push", "A second push", "Nearly the answer")
 
@@ -45,6 +52,8 @@ def markdown(lab: Lab, say: Say, fold: Fold) -> str:
         inside = _door(lab, door, say, fold)
         parts.append(fold("fold door-of-lab", f"Through {DOORS[door]}", inside) if several else inside)
     parts.append(_hints([say(hint) for hint in lab.hints], fold))
+    if lab.alone:
+        parts.append(_alone(lab.alone, say))
     rubric = "\n".join(f"- {_item(say(line))}" for line in lab.rubric)
     parts.append(fold("fold", "You are done when", rubric))
     return "\n\n".join([*parts, TUTOR])
@@ -63,20 +72,44 @@ def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
     if door == "cuda":
         parts.append(fold("fold", "What launches your kernel", _code(lab.folder / "launch.py")))
     for number, stage in enumerate(lab.stages, start=1):
-        rescue = (
-            f"Fell behind? `nox -s lab -- {lab.name}{option(lab, door)} --stage {number}` writes this file "
-            "and keeps yours beside it."
-        )
-        changed = f"{difference(lab.snapshot(door, number - 1), lab.snapshot(door, number))}\n\n{rescue}"
-        last = number == stages
         parts += [
             f"**{number}. {say(stage.title)}.** {say(stage.text)}".rstrip(),
-            say(stage.type[door]),
-            "" if last else fold("fold", f"What changes in stage {number}", changed),
             f"Then the grader says:\n\n{_printed(lab, door, number)}",
+            _typed(lab, door, number, say, fold),
         ]
     answer = "\n\n".join(filter(None, [say(lab.answers[door]), _code(lab.snapshot(door, stages))]))
     return "\n\n".join(filter(None, [*parts, fold("answer", "Answer", answer)]))
+
+
+def _typed(lab: Lab, door: str, number: int, say: Say, fold: Fold) -> str:
+    """How a stage is typed, with what changes in the file; folded, and inside of the stage's hint if it has one."""
+    stage = lab.stages[number - 1]
+    inside = say(stage.type[door])
+    if number < len(lab.stages):
+        changed = difference(lab.snapshot(door, number - 1), lab.snapshot(door, number))
+        inside += (
+            f"\n\n{changed}\n\nFell behind? `nox -s lab -- {lab.name}{option(lab, door)} --stage {number}` writes "
+            "this file and keeps yours beside it."
+        )
+    typed = fold("fold", "How it is typed", inside)
+    return (
+        fold("fold hint", f"A push for stage {number}", f"{say(stage.hint)}\n\n{typed}")
+        if stage.hint
+        else typed
+    )
+
+
+def _alone(task: Lab, say: Say) -> str:
+    """The last task: no hint, no code, no answer."""
+    printed: dict[str, list[str]] = {}
+    for door, text in task.doors.items():
+        printed.setdefault(text, []).append(DOORS[door])
+    parts = [f"**Alone: {say(task.title)}.** {say(task.task)}", ALONE]
+    for text, doors in printed.items():
+        of_some = f" in {' and '.join(doors)}" if len(printed) > 1 else ""
+        said = fenced(f"alone: {text}", ".text .output .no-copy")
+        parts.append(f"While your file lacks it{of_some}, the grader says behind the rest:\n\n{said}")
+    return "\n\n".join(parts)
 
 
 def _printed(lab: Lab, door: str, stage: int) -> str:

@@ -1,4 +1,4 @@
-"""What calls the student's kernel: one thread for every pair, 256 threads to a block."""
+"""What calls the student's kernels: one thread for every number of the answer, 256 threads to a block."""
 
 import numpy as np
 import torch
@@ -9,4 +9,12 @@ def launch(kernel, x, y):
     z = torch.empty_like(x)
     blocks = -(-N // 256)  # rounded up
     kernel(blocks, 256, x, y, z, np.int64(N))
+    return z
+
+
+def pair_sums(kernel, x):
+    N = x.numel() // 2  # sums
+    z = x.new_empty(N)
+    blocks = -(-N // 256)  # rounded up
+    kernel(blocks, 256, x, z, np.int64(N))
     return z

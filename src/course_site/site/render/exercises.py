@@ -45,5 +45,7 @@ def lab(writer: Writer, block: Block) -> str:
         raise DirectiveError(f"its lab.toml names {lab.page} as its page")
     for text in [lab.prints(door, stage) for door in lab.doors for stage in range(len(lab.stages) + 1)]:
         writer.lint_output(text)
+    for text in lab.alone.doors.values() if lab.alone else ():
+        writer.lint_output(text)
     body = labs.markdown(lab, writer.text, details)
     return div("lab", f"{writer.question(lab.title)}\n\n{body}")

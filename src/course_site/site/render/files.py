@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import html
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+from course_kernels.cuda.includes import IncludeRefused, sources_of
 from course_site.charts.data import inline_svg
 from course_site.pages import diffs
 from course_site.pages.addresses import shown_file
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.fences import LANGUAGES, fenced
 from course_site.pages.settings import COUNT, FLAG, TEXT, read
-from course_site.site.render.writer import Writer
+from course_site.site.render.writer import Writer, details
 
 
 def source(writer: Writer, block: Block) -> str:
@@ -28,7 +31,7 @@ def source(writer: Writer, block: Block) -> str:
 
 
 def diff(writer: Writer, block: Block) -> str:
-    """What changed from one file to another."""
+    """What changed from one file to another, and the headers that the two include, each once on a page."""
     settings = read(block.text, {"title?": TEXT, "open?": FLAG, "region?": TEXT, "context?": COUNT})
     names = [name.strip() for name in block.argument.split("|")]
     if len(names) != 2:
@@ -54,10 +57,32 @@ def diff(writer: Writer, block: Block) -> str:
         summary = f"{html.escape(writer.plain(settings['title']))}: {changes.words}"
     unfolded = not changes.is_long if is_open is None else is_open
     listing = diffs.as_html(changes, before, after, language, label)
-    return writer.slot(
+    changed = writer.slot(
         f'<details class="fold diff"{" open" * unfolded}><summary>{summary}</summary>{listing}</details>',
         f"{label}\n\n{fenced(diffs.as_text(changes, before, after), '.diff')}",
     )
+    return "\n\n".join([changed, *_headers(writer, paths)])
+
+
+def _headers(writer: Writer, paths: list[Path]) -> Iterator[str]:
+    """Folded, each header of the project that the files include and that no diff above on this page has shown.
+
+    Its first comment stays: it says what the functions promise, and a kernel that includes it does not.
+    """
+    root = writer.course.root.resolve()
+    for path in paths:
+        if path.suffix not in (".cu", ".cuh"):
+            continue
+        try:
+            included = sources_of(path)[1:]
+        except (FileNotFoundError, IncludeRefused) as error:
+            raise DirectiveError(str(error).replace(f"{root}{os.sep}", "")) from None
+        for header in included:
+            if header in writer.headers_shown:
+                continue
+            writer.headers_shown.add(header)
+            text, _ = source_region(header, "")
+            yield details("fold", f"What it includes: <code>{header.name}</code>", fenced(text, ".cuda"))
 
 
 def figure(writer: Writer, block: Block) -> str:

@@ -1,4 +1,4 @@
-"""Blocks that list what the whole site has: its numbers, what moved, its words, its sources."""
+"""Blocks that list what the whole site has: its numbers, what moved, its words, the key to the kitchen, its sources."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ def moved(writer: Writer, _block: Block) -> str:
 def words(writer: Writer, _block: Block) -> str:
     """The glossary."""
     return glossary.glossary_markdown(writer.course.terms)
+
+
+def kitchen(writer: Writer, _block: Block) -> str:
+    """The kitchen key."""
+    return glossary.kitchen_markdown(writer.course.terms)
 
 
 def sources(writer: Writer, _block: Block) -> str:

@@ -35,6 +35,7 @@ BLOCKS = {
     "ledger": lists.every_number,
     "moved": lists.moved,
     "glossary": lists.words,
+    "kitchen": lists.kitchen,
     "bibliography": lists.sources,
 }
 

@@ -10,6 +10,7 @@ import html
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from course_site.numbers import lint, tied
@@ -83,6 +84,7 @@ class Writer:
         here = posixpath.dirname(site_uri(page.path.as_posix())) or "."
         self._root_url = posixpath.relpath(".", here)
         self.file = page.path.as_posix()  # that what is wrong is said of
+        self.headers_shown: set[Path] = set()  # that stand under a diff of this page
 
     def problem(self, message: str) -> None:
         """Note something that stops the build, of the file that is being read."""

@@ -1,0 +1,885 @@
+# ---
+# id: triton
+# title: Triton for NumPy people
+# section: Make the multiply fast
+# order: 4
+# description: As much Triton as a lab needs, on one page, for somebody who knows NumPy; every rule of it is broken once, on purpose.
+# needs: gpu
+# ---
+
+# %% [markdown]
+# # Triton for NumPy people
+#
+# In NumPy you write one line, and a whole array moves. In Triton you write one line, and a whole *tile* of an array moves.
+# Which tile, and how many of them at once, you say yourself. That is nearly all there is to it, and it fits on one page. When you
+# are through you can
+#
+# - launch a kernel, and say which of its programs does what;
+# - read and write a tile in one and in two dimensions, and keep off what is not yours;
+# - add up along an axis and across programs, and lose nothing;
+# - say what Triton's interpreter shows you without a card, and what it cannot;
+# - read what Triton says when it refuses.
+#
+# You know Python and NumPy. Five [labs](#where-the-labs-are) ask for hardly more than stands here.
+#
+# Each section has something to type and something to break. Say first what will come out. Then run it.
+
+# %% [markdown]
+# ## What you need to type along
+#
+# Put the cells into a file of your own, such as `mine.py`. A file, not the prompt: Triton reads the text of your
+# function, and at the prompt there may be none. A notebook will do, too.
+#
+# ```bash
+# python mine.py                      # with a card
+# TRITON_INTERPRET=1 python mine.py   # without one
+# ```
+#
+# The second line runs your kernels in [Triton's interpreter](#the-interpreter). There you write `"cpu"` wherever this page says `"cuda"`. The variable
+# must be set before Triton is imported. What stands in `record(…)` is for this page alone: it is how its text gets its numbers. Leave it out.
+
+# %%
+import textwrap
+
+import torch
+import triton
+import triton.language as tl
+from course_kernels.measure import quantity, record, text
+
+
+def said(launch):
+    """What Triton says to a launch that is wrong."""
+    try:
+        launch()
+    except Exception as error:
+        for line in f"{type(error).__name__}: {error}".strip().splitlines():
+            print(textwrap.fill(line, 88))
+    else:
+        print("nothing")
+
+
+# %% [markdown]
+# ## One call, many programs
+#
+# A kernel is written for one **program**. In the kitchen of [the first page](start_here.py) a program is one table of cooks. The
+# launch says how many tables there are, and each finds out its own number.
+#
+# /// predict | The list has six places, all −1. Four programs each write ten times their number. What stands in the list?
+# Do not forget the places that nobody is sent to.
+#
+# Say all six.
+# /// reveal
+# 0, 10, 20, 30, and then −1 and −1. The programs are 0, 1, 2 and 3; nobody is number 4 or 5.
+# ///
+
+
+# %%
+@triton.jit
+def sign(out_ptr):
+    """Every program writes at its own place."""
+    me = tl.program_id(0)
+    tl.store(out_ptr + me, 10 * me)
+
+
+out = torch.full((6,), -1, dtype=torch.int32, device="cuda")
+sign[(4,)](out)
+print(out.tolist())
+
+# %% [markdown]
+# Read the launch from left to right: `kernel[how many](with what)`.
+#
+# - In the square brackets stands the **grid**, a tuple of one to three numbers. `(4,)` are four programs. `(4, 3)` are twelve, each with
+#   two numbers: `tl.program_id(0)` and `tl.program_id(1)`.
+# - In the round ones stands what every program gets. They all get the same. A tensor arrives as a *pointer*: the address of its first number.
+# - Nothing is returned. A kernel writes into a tensor that you made for it.
+# - `tl.num_programs(0)` is how many there are.
+#
+# There is no order among them. Program 3 may be done before program 0 has begun.
+#
+# **Break it.** Leave the brackets out, then forget that a grid is a tuple:
+
+# %%
+print("sign(out) says:")
+said(lambda: sign(out))
+print("sign[4](out) says:")
+said(lambda: sign[4](out))
+
+# %% [markdown]
+# ## A pointer and a row of numbers are a row of places
+#
+# NumPy cuts a piece out of an array: `x[8:16]`. Triton has no slices. It has an address, and you add a row of numbers to
+# it. What comes out is a row of addresses, and `tl.load` looks behind all of them at once. Each place in such a row is a *seat*, and the whole row
+# a *tile*.
+#
+# /// figure | docs/assets/figures/house_numbers.svg
+# alt: "A street of eight houses with the addresses 1000, 1004 and so on to 1028. The first five belong to x and hold 1.5 to 5.5. The arrow x points to the first, x plus 3 to the fourth. The arrow x plus 5 points to the sixth house, which is somebody else's."
+# caption: One number added to the address is one house. A row of numbers is a row of houses.
+# ///
+#
+# How many seats there are, here `BLOCK`, is fixed when the kernel is compiled. `tl.constexpr` says so; [more of that](#constants-and-powers-of-two)
+# further down.
+
+
+# %%
+@triton.jit
+def double(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    """Every program takes its own piece of BLOCK numbers."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)  # [BLOCK], as np.arange
+    x = tl.load(x_ptr + i)  # [BLOCK], as x[i]
+    tl.store(out_ptr + i, 2 * x)  # as out[i] = 2 * x
+
+
+x = torch.arange(16, device="cuda")
+out = torch.full_like(x, -1)
+double[(2,)](x, out, BLOCK=8)
+print(out.tolist())
+
+# %% [markdown]
+# The row `i` need not go up by ones. Any whole numbers will do, just as in NumPy's `x[i]` with a list of indices. So guess:
+#
+# /// predict | Every seat looks behind the place with half its number, rounded down. What comes out for 0, 1, 2 … 7?
+# `x = tl.load(x_ptr + i // 2)`, then `tl.store(out_ptr + i, x)`.
+#
+# 0, 2, 4, 6 and so on · 0, 0, 1, 1, 2, 2, 3, 3 · an error, because two seats ask for the same place
+# /// reveal
+# 0, 0, 1, 1, 2, 2, 3, 3. Seat 5 looks behind place 2, as `x[np.arange(8) // 2]` does. Many may *read* one place.
+# ///
+#
+# **Break it.** Forget the number of the program, the first slip that the labs wait for. Both programs then do the same piece:
+
+
+# %%
+@triton.jit
+def pairs(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    """Every number twice, half as many of them."""
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i // 2))
+
+
+@triton.jit
+def same_piece(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    """The program's own number is missing."""
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, 2 * tl.load(x_ptr + i))
+
+
+out = torch.full_like(x, -1)
+pairs[(1,)](x, out, BLOCK=8)
+print("i // 2:    ", out[:8].tolist())
+
+out = torch.full_like(x, -1)
+same_piece[(2,)](x, out, BLOCK=8)
+print("same piece:", out.tolist())
+
+# %% [markdown]
+# Nobody complains. Half of the output was never written. That is why we filled it with −1 first, and why the grader of the labs fills
+# it with NaN.
+#
+# ## Masks: keep off what is not yours
+#
+# A tile has a fixed size, and a list rarely ends where a tile does. An address does not know where the list ends.
+#
+# /// predict | A street has 16 places, all 7. The list is its first 10. Two programs of 8 seats write 0 into the list, without a mask. What is left of the last six sevens?
+# All six: Triton knows the length of the tensor · none, and an error · none, and no error
+# /// reveal
+# None, and no error. The spare seats wrote into somebody else's numbers. In this cell they are ours, so nothing is hurt. (`MASKED` only says
+# which of the two lines it is to be.)
+# ///
+
+
+# %%
+@triton.jit
+def clear(x_ptr, N, BLOCK: tl.constexpr, MASKED: tl.constexpr):
+    """Write zeros."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if MASKED:
+        tl.store(x_ptr + i, 0, mask=i < N)
+    else:
+        tl.store(x_ptr + i, 0)
+
+
+for masked in (False, True):
+    street = torch.full((16,), 7, device="cuda")
+    mine = street[:10]
+    clear[(2,)](mine, 10, BLOCK=8, MASKED=masked)
+    print("masked:  " if masked else "unmasked:", street.tolist())
+
+# %% [markdown]
+# `mask` is a row of True and False, as long as the row of places. In NumPy `x[mask]` makes a *shorter* array. Here the row keeps its
+# length, and a seat with False sits still: it neither reads nor writes.
+#
+# But a row that keeps its length must have *something* in it at those seats. Say what, with `other`. Without it nobody promises you
+# anything there [^triton-masked].
+#
+# /// predict | The list is −3, −2, −5, in a tile of four. Where there is no number, a zero stands. What is the largest?
+# `tl.max(tl.load(x_ptr + i, mask=i < N, other=0.0), axis=0)`
+#
+# −2 · 0 · −5
+# /// reveal
+# **0.** The seat that has no number brought a zero, and zero is the largest. What does not exist must not win: here that takes
+# `other=-float("inf")`. For a sum it is 0, for a product 1, for a smallest `float("inf")`.
+# ///
+
+
+# %%
+@triton.jit
+def largest(x_ptr, out_ptr, N, BLOCK: tl.constexpr, OTHER: tl.constexpr):
+    """The largest of N numbers, by one program."""
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < N, other=OTHER)
+    tl.store(out_ptr, tl.max(x, axis=0))
+
+
+x = torch.tensor([-3.0, -2.0, -5.0], device="cuda")
+for other in (0.0, -float("inf")):
+    out = torch.zeros(1, device="cuda")
+    largest[(1,)](x, out, 3, BLOCK=4, OTHER=other)
+    print(f"other={other}:", out.item())
+
+# %% [markdown]
+# ## Tiles in two dimensions
+#
+# A matrix lies in memory row after row, so the number in row `m` and column `n` is at place `m * N + n`
+# ([why](c_for_python_people.py#a-matrix-is-a-list)). For a whole tile you need a whole square of such places. NumPy would make it by
+# broadcasting a column against a row, and so does Triton:
+#
+# `m[:, None] * N + n[None, :]`
+#
+# By hand, with N = 5, `m` = 0, 1 and `n` = 0, 1, 2: the column is 0, 5, the row 0, 1, 2, and together they are the places 0, 1, 2 and 5, 6, 7.
+#
+# A tile in two dimensions can reach past two edges. So the mask has two parts, joined by `&`, each in brackets.
+#
+# /// predict | Here is the sum of each row of a 3 × 5 matrix, in a tile of 4 × 8. Somebody masks the rows and forgets the columns. What becomes of row 0, which is 0, 1, 2, 3, 4?
+# 10, as it should · an error · 28, the sum of 0 to 7
+# /// reveal
+# **28.** Behind the end of row 0 begins row 1. Three of its numbers are counted in, and no access leaves the matrix. Row 2 looks
+# right, but only because we laid zeros behind it.
+# ///
+
+
+# %%
+@triton.jit
+def row_sums(
+    x_ptr,
+    sums_ptr,
+    M,
+    N,
+    TILE_M: tl.constexpr,
+    TILE_N: tl.constexpr,
+    BOTH: tl.constexpr,
+):
+    """The sum of each row of a matrix [M, N] that fits into one tile."""
+    m = tl.arange(0, TILE_M)  # [TILE_M]
+    n = tl.arange(0, TILE_N)  # [TILE_N]
+    places = m[:, None] * N + n[None, :]  # [TILE_M, TILE_N]
+    inside = m[:, None] < M
+    if BOTH:
+        inside = inside & (n[None, :] < N)
+    x = tl.load(x_ptr + places, mask=inside, other=0)
+    tl.store(sums_ptr + m, tl.sum(x, axis=1), mask=m < M)
+
+
+room = torch.zeros(
+    32, dtype=torch.int64, device="cuda"
+)  # the matrix, and zeros behind
+matrix = room[:15].view(3, 5)
+matrix.copy_(torch.arange(15).view(3, 5))
+for both in (True, False):
+    sums = torch.zeros(3, dtype=torch.int64, device="cuda")
+    row_sums[(1,)](matrix, sums, 3, 5, TILE_M=4, TILE_N=8, BOTH=both)
+    print("both edges:" if both else "rows only: ", sums.tolist())
+print("torch:     ", matrix.sum(dim=1).tolist())
+
+# %% [markdown]
+# `BOTH` is a constant of the kernel. So its `if` is decided while the kernel is compiled, and only one side of it exists in the end.
+#
+# Swap the two axes in `places`, `m[None, :] * N + n[:, None]`, and the tile comes in *transposed*: the same numbers, turned round on the
+# way. `tl.trans(tile)` turns a tile that is already there. In [the lecture on memory](lectures/l3_memory.py) it makes all the
+# difference which of the two you take.
+#
+# ## Sums, and the axis that goes away
+#
+# `tl.sum(x, axis=1)` is NumPy's: axis 1 goes away, and one number for each row is left. `tl.max` and `tl.min` work alike. Without an
+# axis `tl.sum(x)` is one number for the whole tile.
+#
+# What NumPy does badly here, Triton does too. A row of `[T]` numbers meets a tile of `[T, T]`. Which axis is it laid along?
+#
+# /// predict | You have the largest of each row, and want it taken away from its row. The tile is square. What does plain minus do?
+# `top = tl.max(x, axis=1)`, then `x - top`.
+#
+# Each row loses its own largest · an error · each *column* loses the largest of some row
+# /// reveal
+# Each column loses the largest of the row with the same number. A missing axis is put in *front*, so `top` lies along the rows. Were
+# the tile not square, you would get an error, and be glad of it. Write `top[:, None]`.
+# ///
+
+
+# %%
+@triton.jit
+def off_the_top(x_ptr, out_ptr, T: tl.constexpr, RIGHT: tl.constexpr):
+    """Every row of a tile without its largest number."""
+    i = tl.arange(0, T)
+    places = i[:, None] * T + i[None, :]
+    x = tl.load(x_ptr + places)
+    top = tl.max(x, axis=1)  # [T]
+    if RIGHT:
+        tl.store(out_ptr + places, x - top[:, None])
+    else:
+        tl.store(out_ptr + places, x - top)
+
+
+square = torch.arange(16, device="cuda").view(4, 4)
+for right in (True, False):
+    out = torch.zeros_like(square)
+    off_the_top[(1,)](square, out, T=4, RIGHT=right)
+    print("top[:, None]:" if right else "top:         ", out.tolist())
+
+# %% [markdown]
+# It is the step that every softmax begins with. The labs have rows of a length that is no square, so there you are told.
+#
+# ## tl.dot, and the digits it leaves out
+#
+# `tl.dot(a, b)` multiplies two tiles, as `a @ b`. Too small a tile is refused; 16 × 16 is always large enough.
+# A multiply of large matrices is a loop of such dots: `sums += tl.dot(a, b)`, one tile of A and one of B at a time. A loop is written as in
+# Python, with `for k in range(…)` or `while`, and its end may be an argument.
+#
+# The card has units of its own for this, the *tensor cores*. They do not take fp32 as it is. By default Triton gives them **TF32**, which has
+# the range of fp32 and only 10 bits behind the point, where fp32 has 23 [^triton-dot].
+#
+# /// predict | A is the unit matrix. Every number of B is 1 + 2⁻¹², a float without any rounding. What is A B?
+# B, since it is multiplied by one · 1, everywhere · 1 + 2⁻¹⁰
+# /// reveal
+# {{ dot.default:.9f }} on our card, and {{ dot.ieee:.9f }} with `input_precision="ieee"`. The cell below is where these two come from.
+# ///
+
+
+# %%
+@triton.jit
+def multiply(a_ptr, b_ptr, c_ptr, T: tl.constexpr, IEEE: tl.constexpr):
+    """C = A B for one tile [T, T]."""
+    i = tl.arange(0, T)
+    places = i[:, None] * T + i[None, :]
+    a = tl.load(a_ptr + places)
+    b = tl.load(b_ptr + places)
+    if IEEE:
+        tl.store(c_ptr + places, tl.dot(a, b, input_precision="ieee"))
+    else:
+        tl.store(c_ptr + places, tl.dot(a, b))
+
+
+def by_one(ieee):
+    """A number of B after it was multiplied by the unit matrix."""
+    a = torch.eye(16, device="cuda")
+    b = torch.full((16, 16), 1 + 2**-12, device="cuda")
+    c = torch.zeros(16, 16, device="cuda")
+    multiply[(1,)](a, b, c, T=16, IEEE=ieee)
+    return c[0, 0].item()
+
+
+record(dot={"default": quantity(by_one(False)), "ieee": quantity(by_one(True))})
+print("as it is:", by_one(False))
+print("ieee:    ", by_one(True))
+
+# %% [markdown]
+# /// claim | dot.default == 1 and dot.ieee > dot.default
+# Multiplied by one, and no longer what it was. Ten bits end at 2⁻¹⁰, so the 2⁻¹² is cut away before anything is multiplied.
+# /// otherwise
+# On this card both come out as {{ dot.ieee:.9f }}, or nearly so: a card without tensor cores has no TF32.
+# ///
+#
+# Ten bits are three digits. Whether they are enough is a question about your problem, but they are not what you asked for when you
+# wrote float32. The grader holds an fp32 lab to fp32, so there you write `input_precision="ieee"`. Inputs of 16 bits are multiplied as they
+# are, and added up in fp32.
+#
+# ## Adding up across programs
+#
+# `tl.sum` adds inside one tile. Two programs share nothing but memory. So how do 2000 programs count themselves?
+#
+# Picture a blackboard. Every cook reads the number on it, adds one in her head, and writes the new number down.
+#
+# /// predict | 2000 programs do just that, with a load and a store. What does the board say in the end?
+# 2000 · a few less · far less
+# /// reveal
+# On our card: **{{ board.plain:.0f }}**. While one cook adds in her head, many others have read the same number. Then all of them
+# write the same answer. With `tl.atomic_add` it is {{ board.atomic:.0f }}: read, add and write, with nobody in between.
+# ///
+
+# %%
+PROGRAMS = 2000
+
+
+@triton.jit
+def count(board_ptr, ATOMIC: tl.constexpr):
+    """Add one to the number on the board."""
+    if ATOMIC:
+        tl.atomic_add(board_ptr, 1)
+    else:
+        tl.store(board_ptr, tl.load(board_ptr) + 1)
+
+
+def counted(atomic):
+    """What the board says when all have been there."""
+    board = torch.zeros(1, dtype=torch.int32, device="cuda")
+    count[(PROGRAMS,)](board, ATOMIC=atomic)
+    return board.item()
+
+
+record(
+    board={
+        "programs": quantity(PROGRAMS, how="given"),
+        "plain": quantity(counted(False), how="counted"),
+        "atomic": quantity(counted(True), how="counted"),
+    }
+)
+print("load, add, store:", counted(False))
+print("atomic_add:      ", counted(True))
+
+# %% [markdown]
+# The two lines above are a second run. Is the first number another one than in the box? That is what a *race* looks like: an answer that
+# depends on who came first.
+#
+# Three rules go with it.
+#
+# - A plain store is fine while no two programs write to the same place. Most kernels are cut up so that they never do.
+# - `tl.atomic_add` adds to what is there. So begin with `torch.zeros`, not with `torch.empty`.
+# - Each one waits for the others at that place. So add up your own tile first, and go to the board once:
+#   `tl.atomic_add(board_ptr, tl.sum(x))`.
+#
+# With floats there is a fourth. Sums are rounded, and the order is not the same twice, so the last digits may differ from run to
+# run.
+#
+# ## Whole numbers end here
+#
+# A whole number in Python has no end. In a kernel it has 32 bits. `tl.program_id`, `tl.arange` and every argument that
+# fits are of that kind. NumPy's `int32` is no better.
+#
+# /// predict | Row 40 000 of a matrix that is 65 536 wide begins at place 40 000 × 65 536. What does a kernel make of that product?
+# 2 621 440 000 · a negative number · an error
+# /// reveal
+# **−1 673 527 296.** The largest number in 32 bits is 2 147 483 647; behind it the count wraps round. As a place, that is an
+# address far in front of your matrix.
+# ///
+
+
+# %%
+@triton.jit
+def far(out_ptr, row, N):
+    """The place at which a row begins, worked out twice."""
+    tl.store(out_ptr, (row * N).to(tl.int64))  # too late: it has wrapped already
+    tl.store(out_ptr + 1, row.to(tl.int64) * N)  # made wide first
+
+
+out = torch.zeros(2, dtype=torch.int64, device="cuda")
+far[(1,)](out, 40_000, 65_536)
+print("row * N, then wide: ", out[0].item())
+print("row made wide first:", out[1].item())
+print("Python:             ", 40_000 * 65_536)
+
+# %% [markdown]
+# So make the program's number wide before you multiply: `tl.program_id(0).to(tl.int64) * BLOCK`. The labs do so wherever a matrix may be
+# large.
+#
+# ## Constants, and powers of two
+#
+# What is marked `tl.constexpr` is no argument but a part of the program, as if you had typed the number itself. Another value is another kernel, compiled
+# anew on its first call. Sizes of tiles must be of this kind, and `tl.arange` takes nothing but powers of two.
+#
+# **Break it.** Three ways to get a size wrong:
+
+
+# %%
+@triton.jit
+def hundred(out_ptr):
+    """No power of two."""
+    i = tl.arange(0, 100)
+    tl.store(out_ptr + i, i)
+
+
+@triton.jit
+def any_size(out_ptr, N):
+    """A size that is an argument."""
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, i)
+
+
+FACTOR = 3
+
+
+@triton.jit
+def from_outside(out_ptr):
+    """A variable of the file."""
+    i = tl.arange(0, 8)
+    tl.store(out_ptr + i, FACTOR * i)
+
+
+out = torch.zeros(128, dtype=torch.int32, device="cuda")
+for wrong in (lambda: hundred[(1,)](out), lambda: any_size[(1,)](out, 8)):
+    said(wrong)
+    print()
+said(lambda: from_outside[(1,)](out))
+
+# %% [markdown]
+# What do you do with a row of 100? Take the next power of two and a mask: `BLOCK=triton.next_power_of_2(100)` and `mask=i < 100`. And a number
+# of the file either comes in as a constant of the kernel, or is written as `FACTOR = tl.constexpr(3)`.
+#
+# ## The interpreter
+#
+# With `TRITON_INTERPRET=1` nothing is compiled. Every line of a kernel is done in NumPy, and the programs come one after the other
+# [^triton-debugging]. You can put a `print(x)` into a kernel there. It finds the wrong index, the forgotten mask, the swapped axis. All of the cells
+# above run in it, and most of them print the same.
+#
+# Most, not all. Here is a file with all that differs. It runs in a Python of its own, since the choice is made at the import.
+
+# %%
+import inspect
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HEAD = "import json, os, signal, torch, triton\nimport triton.language as tl\n\n"
+MORE = """
+@triton.jit
+def add(x_ptr, y_ptr, z_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(z_ptr + i, tl.load(x_ptr + i) + tl.load(y_ptr + i))
+
+
+@triton.jit
+def until_three(out_ptr):
+    for i in range(8):
+        if i == 3:
+            break
+        tl.store(out_ptr + i, 1)
+
+
+@triton.jit
+def one(out_ptr):
+    tl.store(out_ptr + 2**42, 1)
+
+
+@triton.autotune([triton.Config({"BLOCK": 4}), triton.Config({"BLOCK": 8})], key=["N"])
+@triton.jit
+def tuned(out_ptr, N, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, i, mask=i < N)
+
+
+def said(launch):
+    try:
+        launch()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}".strip().splitlines()[-1]
+    return "nothing"
+
+
+found = {}
+board = torch.zeros(1, dtype=torch.int32)
+count[(2000,)](board, ATOMIC=False)
+found["count"] = board.item()
+
+c = torch.zeros(16, 16)
+multiply[(1,)](torch.eye(16), torch.full((16, 16), 1 + 2**-12), c, T=16, IEEE=False)
+found["dot"] = c[0, 0].item()
+
+x, y = torch.full((4,), 3).bfloat16(), torch.full((4,), 4).bfloat16()
+z = torch.zeros_like(x)
+refused = said(lambda: add[(1,)](x, y, z, BLOCK=4))
+found["bf16"] = f"{z[0].item():.2g}" if refused == "nothing" else refused
+
+small = torch.ones(8, 8)
+found["small_dot"] = said(lambda: multiply[(1,)](small, small, small, T=8, IEEE=False))
+found["loop"] = said(lambda: until_three[(1,)](torch.zeros(8)))
+found["outside"] = said(lambda: from_outside[(1,)](torch.zeros(8, dtype=torch.int32)))
+found["tuned"] = said(lambda: tuned[(1,)](torch.zeros(8), 8))
+
+child = os.fork()  # a process that may die
+if child == 0:
+    one[(1,)](torch.zeros(8))
+    os._exit(0)
+died = -os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+found["far"] = signal.Signals(died).name if died > 0 else "nothing"
+print(json.dumps(found))
+"""
+
+with tempfile.TemporaryDirectory() as folder:
+    file = Path(folder) / "interpreted.py"
+    parts = [
+        inspect.getsource(kernel.fn) for kernel in (count, multiply, from_outside)
+    ]
+    file.write_text(HEAD + "FACTOR = 3\n\n" + "\n\n".join(parts) + MORE)
+    environment = os.environ | {
+        "TRITON_INTERPRET": "1",
+        "CUDA_VISIBLE_DEVICES": "-1",
+    }
+    done = subprocess.run(
+        [sys.executable, str(file)], env=environment, capture_output=True, text=True
+    )
+if done.returncode:
+    raise RuntimeError(f"interpreted.py: {done.stderr.strip().splitlines()[-1]}")
+interpreted = json.loads(done.stdout.splitlines()[-1])
+for name, value in interpreted.items():
+    print(f"{name:10}", value)
+
+# %% [markdown]
+# And the same on the card, all but the last: an address so far outside would end this Python's use of the card.
+
+
+# %%
+@triton.jit
+def add(x_ptr, y_ptr, z_ptr, BLOCK: tl.constexpr):
+    """z = x + y, in one tile."""
+    i = tl.arange(0, BLOCK)
+    tl.store(z_ptr + i, tl.load(x_ptr + i) + tl.load(y_ptr + i))
+
+
+@triton.jit
+def until_three(out_ptr):
+    """A loop that is left early."""
+    for i in range(8):
+        if i == 3:
+            break
+        tl.store(out_ptr + i, 1)
+
+
+small = torch.ones(8, 8, device="cuda")
+x = torch.full((4,), 3, device="cuda").bfloat16()
+y = torch.full((4,), 4, device="cuda").bfloat16()
+z = torch.zeros_like(x)
+add[(1,)](x, y, z, BLOCK=4)
+print("bf16: 3 + 4 =", z[0].item())
+
+TRIED = {
+    "small_dot": lambda: multiply[(1,)](small, small, small, T=8, IEEE=False),
+    "loop": lambda: until_three[(1,)](out),
+    "outside": lambda: from_outside[(1,)](out),
+}
+for wrong in TRIED.values():
+    print()
+    said(wrong)
+
+# %% tags=["fold"]
+
+
+def verdict(launch):
+    """Whether Triton takes a kernel."""
+    try:
+        launch()
+    except Exception:
+        return "refused"
+    return "runs"
+
+
+record(
+    on_card={
+        "bf16": text(f"{z[0].item():.2g}"),
+        **{name: text(verdict(launch)) for name, launch in TRIED.items()},
+    },
+    interpreter={
+        "plain": quantity(interpreted["count"], how="counted"),
+        "dot": quantity(interpreted["dot"]),
+        "bf16": text(interpreted["bf16"]),
+        "tuned": text(interpreted["tuned"].split(".")[0]),
+        "far": text(interpreted["far"]),
+        **{
+            name: text("runs" if interpreted[name] == "nothing" else "refused")
+            for name in TRIED
+        },
+    },
+)
+
+# %% [markdown]
+# /// table
+# columns: [what you try, in the interpreter, on the card]
+# rows:
+#   - ["{{ board.programs:.0f }} programs count with a plain load and store", "{{ interpreter.plain:.0f }}", "{{ board.plain:.0f }}"]
+#   - ["1 + 2<sup>−12</sup>, multiplied by 1 with `tl.dot`", "{{ interpreter.dot:.9f }}", "{{ dot.default:.9f }}"]
+#   - ["3 + 4 in bf16", "{{ interpreter.bf16 }}", "{{ on_card.bf16 }}"]
+#   - ["`tl.dot` of two tiles of 8 × 8", "{{ interpreter.small_dot }}", "{{ on_card.small_dot }}"]
+#   - ["`break` in a loop", "{{ interpreter.loop }}", "{{ on_card.loop }}"]
+#   - ["a variable of the file", "{{ interpreter.outside }}", "{{ on_card.outside }}"]
+#   - ["autotuning over two configurations", "{{ interpreter.tuned }}", "tries both, and keeps one"]
+#   - ["a store far outside of the tensor", "Python dies: {{ interpreter.far }}", "*illegal memory access*"]
+# caption: The same kernels, twice.
+# ///
+#
+# /// claim | interpreter.plain == board.programs and board.plain < board.programs
+# The first line is the one to remember. **The interpreter cannot show a race**: its programs come one after the other, so nobody is ever in
+# between. A kernel that is right there has not been tried for this at all.
+# /// otherwise
+# The first line is the one to remember. The interpreter cannot show a race: its programs come one after the other. On this card the
+# race came out as {{ board.plain:.0f }} of {{ board.programs:.0f }}.
+# ///
+#
+# The rest of the list:
+#
+# - **Precision.** It has no tensor cores, so it has no TF32. A forgotten `input_precision` shows on a card only.
+# - **bf16** lies in it as whole numbers of 16 bits, and they are added as such. You get an answer, and it means nothing. Use fp32 there.
+# - **Compile errors.** It is Python, so it runs much that the compiler refuses. It also reads `and` between two masks as Python does, which
+#   drops one of them, and says nothing; the compiler warns. Write `&`.
+# - **Reading past the end.** A little outside, it reads what happens to lie there. Often that is a 0, and the sum comes out right. Far
+#   outside, the process dies without a word.
+# - **Speed.** It has none, and says nothing about it. Keep lists small.
+#
+# ### What the grader adds
+#
+# The [grader](start_here.py#type-it-yourself) of the labs runs your file in the interpreter where there is no card. It lays guard zones around every
+# tensor, so a *store* past an end is found and named. It fills fresh room with NaN, so what you never wrote shows. It tries a size that nothing divides.
+# And it compares with the same thing worked out in float64, not with what you hoped for.
+#
+# It does not see a *load* past an end, with a card or without. Without one it sees no race and no TF32. With one it sees most races,
+# since their answers are wrong, and a wrong answer is what it looks for.
+#
+# /// exercise | Right at home, wrong on the card
+# Your sum of a long list is *right* at home, in the interpreter. On a card the grader says *wrong*, and every time by another amount. What is
+# the first thing to look for? And if it is wrong by the same small amount every time, in a matrix multiply?
+# /// answer
+# Another amount every time: a race. Somewhere several programs store to one place, and an atomic, or a place for each, is missing.
+#
+# The same small amount every time, in a multiply: precision. `tl.dot` took TF32. Look whether the error is near one part in a thousand,
+# then write `input_precision="ieee"`.
+# ///
+
+# %% [markdown]
+# ## What Triton says
+#
+# A message of the compiler is read from the bottom. The last line says *what*. Above it stands the kernel as far as the compiler came, with a `^`
+# under the place. The first line, `at 3:26`, counts lines from the `def` and columns from 0. Here are four that everybody meets:
+
+
+# %%
+@triton.jit
+def like_python(x_ptr):
+    """A pointer is no array."""
+    tl.store(x_ptr, x_ptr[1])
+
+
+@triton.jit
+def two_lengths(x_ptr):
+    """Rows that do not fit."""
+    i = tl.arange(0, 4) + tl.arange(0, 8)
+    tl.store(x_ptr + i, 0.0)
+
+
+@triton.jit
+def first_only(x_ptr):
+    """One place, many numbers."""
+    tl.store(x_ptr, tl.arange(0, 4).to(tl.float32))
+
+
+@triton.jit
+def changing(x_ptr, out_ptr, N):
+    """A variable that begins as one type and goes on as another."""
+    total = 0
+    for i in range(N):
+        total += tl.load(x_ptr + i)
+    tl.store(out_ptr, total)
+
+
+x = torch.ones(8, device="cuda")
+for wrong in (
+    lambda: like_python[(1,)](x),
+    lambda: two_lengths[(1,)](x),
+    lambda: first_only[(1,)](x),
+    lambda: changing[(1,)](x, x, 8),
+):
+    said(wrong)
+    print()
+
+# %% [markdown]
+# | it says | it means |
+# |---|---|
+# | *Cannot call @triton.jit'd outside of the scope of a kernel* | the launch brackets are missing |
+# | *object of type 'int' has no len()* | a grid is a tuple: `(4,)` |
+# | *missing 1 required positional argument: 'BLOCK'* | a constant is an argument of the launch too |
+# | *Pointer argument … cannot be accessed from Triton (cpu tensor?)* | the tensor lies in the host's memory: `.cuda()` |
+# | *arange's range must be a power of 2* | the next power of two, and a mask |
+# | *arange's arguments must be of type tl.constexpr* | mark the size `tl.constexpr` |
+# | *Cannot access global variable …* | pass it in, or make it a `tl.constexpr` |
+# | *unsupported tensor index* | `x_ptr[1]` is NumPy; write `tl.load(x_ptr + 1)` |
+# | *incompatible dimensions at index 0: 4 and 8* | two shapes that do not broadcast; write every shape behind its line |
+# | *Value argument cannot be block type if pointer argument is not a block* | many numbers for one place: `+ i` is missing from the store |
+# | *Loop-carried variable … has initial type …* | begin with `0.0`, or with `tl.zeros([BLOCK], dtype=tl.float32)` |
+# | *Boolean value of Tensor with more than one value is ambiguous* | `if` takes one truth: use a mask, or `tl.where(mask, x, y)` |
+# | *K >= 16* | a tile too small for `tl.dot` |
+# | *an illegal memory access was encountered* | an address far outside; [what now](when_it_goes_wrong.py#the-gpu-gives-up) |
+#
+# **Write the shape behind every line**, `# [TILE_M, TILE_N]`, as the kernels of this course do. Most of these then never come up.
+
+# %% [markdown]
+# ## NumPy and Triton, side by side
+#
+# | NumPy | Triton |
+# |---|---|
+# | `for k in range(programs): f(k)` | `kernel[(programs,)](…)`, and `tl.program_id(0)` inside |
+# | `np.arange(8)` | `tl.arange(0, 8)`, powers of two only |
+# | `x[i]` with a row of indices | `tl.load(x_ptr + i)` |
+# | `out[i] = y` | `tl.store(out_ptr + i, y)` |
+# | `np.where(i < N, x[i], 0)`, if it were safe | `tl.load(x_ptr + i, mask=i < N, other=0.0)` |
+# | `x[m:m + 4, n:n + 8]` | `tl.load(x_ptr + rows[:, None] * N + columns[None, :], mask=…)` |
+# | `x[:, None]`, broadcasting | the same |
+# | `x.sum(axis=1)`, `x.max(axis=1)` | `tl.sum(x, axis=1)`, `tl.max(x, axis=1)` |
+# | `np.maximum(x, y)`, `np.where(c, x, y)` | `tl.maximum(x, y)`, `tl.where(c, x, y)` |
+# | `np.exp(x)`, `np.sqrt(x)` | `tl.exp(x)`, `tl.sqrt(x)` |
+# | `x.T` | `tl.trans(x)` |
+# | `a @ b` | `tl.dot(a, b, input_precision="ieee")` for fp32 |
+# | `np.zeros((4, 8))` | `tl.zeros([4, 8], dtype=tl.float32)` |
+# | `x.astype(np.float16)` | `x.to(tl.float16)` |
+# | `total[0] += x` | `tl.atomic_add(total_ptr, x)`, since you are not alone |
+# | `x ** 2`, `len(x)`, slices, lists, `break` | not in a kernel: `x * x`, an argument, places, tiles, a `while` |
+#
+# /// exercise | Turn a list round
+# Write a kernel for `out = x[::-1]`, for a list of any length N, with tiles of 256. Which program reads the end of the list? Which
+# seats must sit still?
+# /// answer
+# Only the places change. Number `i` of the output is number `N − 1 − i` of the list.
+#
+# ```python
+# @triton.jit
+# def turn(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+#     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)  # [BLOCK]
+#     mask = i < N
+#     tl.store(out_ptr + i, tl.load(x_ptr + N - 1 - i, mask=mask), mask=mask)
+#
+#
+# turn[(triton.cdiv(N, 256),)](x, out, N, BLOCK=256)
+# ```
+#
+# Program 0 reads the end. In the last program the seats with `i` of N or more sit still, for the load too: `N − 1 − i` is negative
+# there, a place in *front* of the list. `triton.cdiv` divides and rounds up.
+# ///
+#
+# /// exercise | Softmax of a row
+# One program, one row of N numbers, N at most BLOCK: subtract the largest, take `tl.exp`, divide by the sum. Which `other` does the load
+# need, and why does the sum then need no mask of its own?
+# /// answer
+# `other=-float("inf")`. It never is the largest, as long as the row has one number. And exp(−∞) is 0, so a seat without a number adds nothing to
+# the sum. The store still needs the mask.
+# ///
+
+# %% [markdown]
+# ## Where the labs are
+#
+# Five labs can be typed in Triton, with a card or without:
+#
+# | lab | what it takes from this page | where |
+# |---|---|---|
+# | `first_kernel` | launch, places, masks | [Your first kernel](start_here.py#type-it-yourself) |
+# | `grey` | a grid of two dimensions, int64 | [The CUDA model](lectures/l2_the_cuda_model.py) |
+# | `transpose` | tiles in two dimensions, `tl.trans` | [Memory](lectures/l3_memory.py) |
+# | `reduction` | `other`, `tl.sum`, `tl.atomic_add` | [Memory](lectures/l3_memory.py) |
+# | `sgemm_tiles` | a loop of `tl.dot`, `input_precision` | [The GEMM ladder](lectures/l4_the_gemm_ladder.py) |
+#
+# ```bash
+# nox -s lab -- first_kernel
+# nox -s grade -- first_kernel
+# ```
+#
+# ## Where this leads
+#
+# - [Your first kernel](start_here.py), now with nothing in it that you do not know
+# - [C for Python people](c_for_python_people.py): the other language, in which you are one cook and not a whole table
+# - [When it goes wrong](when_it_goes_wrong.py): what nobody checks for you, and who does
+# - [The words](glossary.md) of the course

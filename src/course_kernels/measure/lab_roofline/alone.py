@@ -1,0 +1,48 @@
+"""The last task of the roofline by hand: several kernels, one after the other, on cards of `truth.py`'s kind."""
+
+from dataclasses import dataclass
+
+from course_kernels.measure.machine import MACHINES, Machine
+from course_kernels.measure.roofline import floor_us
+
+ROUND = Machine("a card of round numbers", "round", "", 100.0, {"fp32": 1.0}, 0, "")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel, in whole numbers."""
+
+    reads_bytes: int
+    flops: int
+    math: str
+    writes_bytes: int = 0
+
+
+def cases() -> list[dict]:
+    """From one kernel up; the chains whose kernels meet different roofs come last."""
+    small = {
+        "one kernel that memory binds": [(1000, 10)],
+        "one kernel that compute binds": [(1000, 1_000_000)],
+        "two kernels that memory binds": [(4000, 10), (1000, 10)],
+        "one kernel for each roof": [(1000, 1_000_000), (100_000, 10)],
+        "the same kernel three times": [(12_000, 1000)] * 3,
+        "no kernel at all": [],
+    }
+    found = [_case(name, steps, ROUND, "fp32") for name, steps in small.items()]
+    n = 4096
+    layer = [(3 * n * n * 2, 2 * n**3), (2 * n * n * 2, n * n), (3 * n * n * 2, 2 * n**3)]
+    return found + [
+        _case(f"two products and a map between them, on {machine.name}", layer, machine, "bf16")
+        for machine in MACHINES
+    ]
+
+
+def _case(name: str, steps: list[tuple[int, int]], machine: Machine, math: str) -> dict:
+    # On paper every byte counts, as if all of them were read.
+    floors = [floor_us(Step(n_bytes, flops, math), machine) for n_bytes, flops in steps]
+    given = {
+        "steps": steps,
+        "gb_per_s": machine.bandwidth_gb_per_s,
+        "tflops": machine.peak_tflops[math],
+    }
+    return {"call": "chain_us", "with": given, "expect": float(sum(floors)), "job": name}

@@ -1,0 +1,130 @@
+// refused for: wrong
+// Lab flash_attention: O = softmax(Q K^T / sqrt(D)) V in fp32, one tile of scores at a time. launch.py starts a block
+// of BLOCK_M * QUAD threads for every BLOCK_M rows of Q in every head, and reads both numbers from this file.
+
+constexpr int D = 128;          // numbers of a row
+constexpr int QUAD = 4;         // neighbouring threads that share a query row
+constexpr int MINE = D / QUAD;  // columns of it that one of them keeps: QUAD * i + part
+constexpr int BLOCK_M = 64;     // query rows of a block
+constexpr int BLOCK_N = 16;     // keys of a tile; every thread keeps a score for each of them in a register
+constexpr int THREADS = BLOCK_M * QUAD;
+constexpr float NEVER = -1e30f;  // our minus infinity: finite, so that NEVER - NEVER is 0 and not NaN
+
+// The sum of four neighbours' numbers, handed to all four.
+__device__ float sum_of_quad(float x) {
+  x += __shfl_xor_sync(0xffffffffu, x, 1);
+  return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
+extern "C" __global__ void attention(const float *Q, const float *K, const float *V,  // [heads, N, D]
+                                     float *O,                                        // [heads, N, D]
+                                     int N, float scale, int causal) {
+  __shared__ float K_tile[BLOCK_N][D], V_tile[BLOCK_N][D];
+  const long long head = static_cast<long long>(blockIdx.y) * N * D;  // all below is about one head
+  Q += head, K += head, V += head, O += head;
+
+  const int first_row = blockIdx.x * BLOCK_M;
+  const int row = first_row + threadIdx.x / QUAD;
+  const int part = threadIdx.x % QUAD;
+
+  float q[MINE], acc[MINE], m = NEVER, l = 0.0f;
+  for (int i = 0; i < MINE; i++) {
+    q[i] = row < N ? Q[row * D + QUAD * i + part] * scale : 0.0f;
+    acc[i] = 0.0f;
+  }
+
+  // Causal. Skip: no tile past the block's last row is loaded. Mask: a row stops at its own key.
+  const int keys_of_block = causal ? min(N, first_row + BLOCK_M) : N;
+  const int keys_of_row = causal ? min(N, row + 1) : N;
+
+  for (int start = 0; start < keys_of_block; start += BLOCK_N) {
+    for (int i = threadIdx.x; i < BLOCK_N * D; i += THREADS) {
+      const bool inside = start * D + i < N * D;  // past the last key: zeros
+      K_tile[i / D][i % D] = inside ? K[start * D + i] : 0.0f;
+      V_tile[i / D][i % D] = inside ? V[start * D + i] : 0.0f;
+    }
+    __syncthreads();  // the tile is complete
+
+    float s[BLOCK_N], m_new = m;
+#pragma unroll
+    for (int j = 0; j < BLOCK_N; j++) {
+      float dot = 0.0f;
+      for (int i = 0; i < MINE; i++) dot += q[i] * K_tile[j][QUAD * i + part];
+      dot = sum_of_quad(dot);
+      s[j] = start + j < keys_of_row ? dot : NEVER;
+      m_new = fmaxf(m_new, s[j]);
+    }
+
+    const float repair = expf(m - m_new);
+    m = m_new;
+    l *= repair;
+    for (int i = 0; i < MINE; i++) acc[i] *= repair;
+#pragma unroll
+    for (int j = 0; j < BLOCK_N; j++) {
+      const float p = expf(s[j] - m);
+      l += p;
+      for (int i = 0; i < MINE; i++) acc[i] += p * V_tile[j][QUAD * i + part];
+    }
+    __syncthreads();  // nobody reads the tile any more: the next one may land
+  }
+
+  if (row < N) {
+    for (int i = 0; i < MINE; i++) O[row * D + QUAD * i + part] = acc[i] / l;
+  }
+}
+
+// The same, with slope times its distance taken from every score.
+extern "C" __global__ void attention_by_distance(const float *Q, const float *K, const float *V, const float *slope,
+                                                 float *O, int N, int H, float scale) {
+  __shared__ float K_tile[BLOCK_N][D], V_tile[BLOCK_N][D];
+  const long long head = static_cast<long long>(blockIdx.y) * N * D;  // all below is about one head
+  Q += head, K += head, V += head, O += head;
+
+  const int first_row = blockIdx.x * BLOCK_M;
+  const int row = first_row + threadIdx.x / QUAD;
+  const int part = threadIdx.x % QUAD;
+
+  float q[MINE], acc[MINE], m = NEVER, l = 0.0f;
+  for (int i = 0; i < MINE; i++) {
+    q[i] = row < N ? Q[row * D + QUAD * i + part] * scale : 0.0f;
+    acc[i] = 0.0f;
+  }
+
+  const float per_step = slope[blockIdx.y % H];
+  for (int tile = 0; tile * BLOCK_N < N; tile++) {
+    const int start = tile * BLOCK_N;
+    for (int i = threadIdx.x; i < BLOCK_N * D; i += THREADS) {
+      const bool inside = start * D + i < N * D;  // past the last key: zeros
+      K_tile[i / D][i % D] = inside ? K[start * D + i] : 0.0f;
+      V_tile[i / D][i % D] = inside ? V[start * D + i] : 0.0f;
+    }
+    __syncthreads();  // the tile is complete
+
+    float s[BLOCK_N], m_new = m;
+#pragma unroll
+    for (int j = 0; j < BLOCK_N; j++) {
+      float dot = 0.0f;
+      for (int i = 0; i < MINE; i++) dot += q[i] * K_tile[j][QUAD * i + part];
+      dot = sum_of_quad(dot);
+      const int key = start + j;
+      s[j] = dot - per_step * abs(row - key);
+      m_new = fmaxf(m_new, s[j]);
+    }
+
+    const float repair = expf(m - m_new);
+    m = m_new;
+    l *= repair;
+    for (int i = 0; i < MINE; i++) acc[i] *= repair;
+#pragma unroll
+    for (int j = 0; j < BLOCK_N; j++) {
+      const float p = expf(s[j] - m);
+      l += p;
+      for (int i = 0; i < MINE; i++) acc[i] += p * V_tile[j][QUAD * i + part];
+    }
+    __syncthreads();  // nobody reads the tile any more: the next one may land
+  }
+
+  if (row < N) {
+    for (int i = 0; i < MINE; i++) O[row * D + QUAD * i + part] = acc[i] / l;
+  }
+}

@@ -1,0 +1,27 @@
+// refused for: not written
+// Lab grey: a colour picture in, the same picture in grey out. launch.py calls this kernel with blocks of 32 x 8
+// threads on a grid that covers the picture: x counts along a row, y counts rows.
+
+extern "C" __global__ void grey(const float *picture,  // [H, W, 3]
+                                float *out,            // [H, W]
+                                int H, int W) {
+  const int column = blockIdx.x * blockDim.x + threadIdx.x;
+  const int row = blockIdx.y * blockDim.y + threadIdx.y;
+  if (column >= W || row >= H) return;  // the last blocks reach past two edges
+  const long long pixel = static_cast<long long>(row) * W + column;  // rows lie one behind the other
+  const float red = picture[3 * pixel];
+  const float green = picture[3 * pixel + 1];
+  const float blue = picture[3 * pixel + 2];
+  out[pixel] = 0.299f * red + 0.587f * green + 0.114f * blue;
+}
+
+// Two pictures, and how much of the first shows at each pixel.
+extern "C" __global__ void blend(const float *over, const float *under, const float *mask, float *out, int H, int W) {
+  const int column = blockIdx.x * blockDim.x + threadIdx.x;
+  const int row = blockIdx.y * blockDim.y + threadIdx.y;
+  if (column >= W || row >= H) return;  // the last blocks reach past two edges
+  const long long pixel = static_cast<long long>(row) * W + column;  // rows lie one behind the other
+  const float shows = mask[pixel];  // one number for three colours
+  for (long long place = 3 * pixel; place < 3 * pixel + 1; place++)
+    out[place] = shows * over[place] + (1.0f - shows) * under[place];
+}

@@ -1,0 +1,20 @@
+# refused for: crashed | IndexError
+import numpy as np
+
+BLOCK = 1024  # numbers of one program
+
+
+def reduction_program(program, x, y, N):
+    """Add up one share of x."""
+    i = program * BLOCK + np.arange(BLOCK)  # [BLOCK]
+    share = x[i]
+    y[0] = share.sum()
+
+
+def reduction(x: np.ndarray) -> np.ndarray:
+    """The sum (1,) of x (N,)."""
+    (N,) = x.shape
+    y = np.full(1, np.nan, dtype=x.dtype)
+    for program in range(-(-N // BLOCK)):
+        reduction_program(program, x, y, N)
+    return y

@@ -1,0 +1,6 @@
+# refused for: holds too much | works on 8192 numbers
+import numpy as np
+
+
+def transpose(x: np.ndarray) -> np.ndarray:
+    return np.array(x.T, order="C")

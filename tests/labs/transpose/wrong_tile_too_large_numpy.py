@@ -1,0 +1,27 @@
+# refused for: holds too much | and 4096 is the most
+import numpy as np
+
+TILE = 128  # rows and columns of the piece that one program moves
+
+
+def transpose_program(down, along, x, y, M, N):
+    """Move one tile of x to its place in y; both are lists of M * N numbers, as memory is."""
+    m = down * TILE + np.arange(TILE)  # [TILE] rows of x
+    n = along * TILE + np.arange(TILE)  # [TILE] columns of x
+    place_x = m[:, None] * N + n[None, :]  # [TILE, TILE]
+    in_x = (m[:, None] < M) & (n[None, :] < N)  # the last tiles reach past two edges
+    tile = np.zeros((TILE, TILE), dtype=x.dtype)
+    tile[in_x] = x[place_x[in_x]]
+    in_y = (n[:, None] < N) & (m[None, :] < M)  # y has N rows of M
+    place_y = n[:, None] * M + m[None, :]
+    y[place_y[in_y]] = tile.T[in_y]
+
+
+def transpose(x: np.ndarray) -> np.ndarray:
+    """The transpose (N, M) of x (M, N)."""
+    M, N = x.shape
+    y = np.full(N * M, np.nan, dtype=x.dtype)  # what nobody writes stays NaN
+    for down in range(-(-M // TILE)):  # a program for every tile of x
+        for along in range(-(-N // TILE)):
+            transpose_program(down, along, x.reshape(-1), y, M, N)
+    return y.reshape(N, M)

@@ -1,0 +1,6 @@
+# refused for: shares memory
+import numpy as np
+
+
+def transpose(x: np.ndarray) -> np.ndarray:
+    return x.T

@@ -1,0 +1,106 @@
+// refused for: wrong
+// Lab wmma: C = A B, 16-bit numbers and 32-bit sums, on tensor cores. launch.py reads BM, BN and WARPS from this file:
+// it starts a block of WARPS warps for every tile of BM x BN numbers of C.
+
+#include <cuda_fp16.h>
+#include <mma.h>
+
+using namespace nvcuda;
+
+constexpr int F = 16;            // a fragment is F x F numbers, held by a warp together
+constexpr int BM = 64, BN = 64;  // the block tile
+constexpr int WARPS = 4, THREADS = 32 * WARPS;
+
+using FragmentA = wmma::fragment<wmma::matrix_a, F, F, F, __half, wmma::row_major>;
+using FragmentB = wmma::fragment<wmma::matrix_b, F, F, F, __half, wmma::row_major>;
+using Sums = wmma::fragment<wmma::accumulator, F, F, F, float>;
+
+// F x F sums, as 16-bit numbers, to C from row m and column n on, as far as C goes. All 32 threads of a warp help.
+__device__ void write(const float *square, __half *C, int m, int n, int M, int N) {
+  for (int i = threadIdx.x % 32; i < F * F; i += 32)
+    if (m + i / F < M && n + i % F < N) C[static_cast<long long>(m + i / F) * N + n + i % F] = __half(square[i]);
+}
+
+extern "C" __global__ void gemm(const __half *A,  // [M, K]
+                                const __half *B,  // [K, N]
+                                __half *C,        // [M, N]
+                                int M, int N, int K) {
+  __shared__ __align__(32) float squares[WARPS][F * F];  // room for the sums of every warp
+  __shared__ __align__(32) __half a_tile[BM][F], b_tile[F][BN];
+  const int m = blockIdx.y * BM, n = blockIdx.x * BN;    // where the block tile begins in C
+  const int warp = threadIdx.x / 32;
+  const int row = warp / 2 * 32, column = warp % 2 * 32;  // within the tile: where my 2 x 2 squares begin
+  FragmentA a[2];
+  FragmentB b[2];
+  Sums sums[2][2];
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < 2; j++) wmma::fill_fragment(sums[i][j], 0.0f);
+  for (int k = 0; k < K; k += F) {
+    for (int i = threadIdx.x; i < BM * F; i += THREADS) {
+      const int y = i / F, x = i % F;  // what does not exist is 0
+      a_tile[y][x] = m + y < M && k + x < K ? A[static_cast<long long>(m + y) * K + k + x] : __half(0.0f);
+    }
+    for (int i = threadIdx.x; i < F * BN; i += THREADS) {
+      const int y = i / BN, x = i % BN;
+      b_tile[y][x] = k + y < K && n + x < N ? B[static_cast<long long>(k + y) * N + n + x] : __half(0.0f);
+    }
+    __syncthreads();  // both tiles are whole
+    for (int i = 0; i < 2; i++) wmma::load_matrix_sync(a[i], &a_tile[row + i * F][0], F);
+    for (int j = 0; j < 2; j++) wmma::load_matrix_sync(b[j], &b_tile[0][column + j * F], BN);
+    for (int i = 0; i < 2; i++)
+      for (int j = 0; j < 2; j++) wmma::mma_sync(sums[i][j], a[i], b[j], sums[i][j]);
+    __syncthreads();  // nobody needs them any more
+  }
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < 2; j++) {
+      wmma::store_matrix_sync(squares[warp], sums[i][j], F, wmma::mem_row_major);
+      __syncwarp();
+      write(squares[warp], C, m + row + i * F, n + column + j * F, M, N);
+      __syncwarp();  // the room is free again
+    }
+}
+
+// As write, with the bias of its column added to every sum: in 32 bits, before the one rounding.
+__device__ void write_with(const __half *bias, const float *square, __half *C, int m, int n, int M, int N) {
+  for (int i = threadIdx.x % 32; i < F * F; i += 32) {
+    const int y = m + i / F, x = n + i % F;
+    if (y < M && x < N) C[static_cast<long long>(y) * N + x] = __half(float(__half(square[i])) + float(bias[x]));
+  }
+}
+
+extern "C" __global__ void gemm_bias(const __half *A, const __half *B, const __half *bias, __half *C,
+                                     int M, int N, int K) {
+  __shared__ __align__(32) float squares[WARPS][F * F];  // room for the sums of every warp
+  __shared__ __align__(32) __half a_tile[BM][F], b_tile[F][BN];
+  const int m = blockIdx.y * BM, n = blockIdx.x * BN;    // where the block tile begins in C
+  const int warp = threadIdx.x / 32;
+  const int row = warp / 2 * 32, column = warp % 2 * 32;  // within the tile: where my 2 x 2 squares begin
+  FragmentA a[2];
+  FragmentB b[2];
+  Sums sums[2][2];
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < 2; j++) wmma::fill_fragment(sums[i][j], 0.0f);
+  for (int k = 0; k < K; k += F) {
+    for (int i = threadIdx.x; i < BM * F; i += THREADS) {
+      const int y = i / F, x = i % F;  // what does not exist is 0
+      a_tile[y][x] = m + y < M && k + x < K ? A[static_cast<long long>(m + y) * K + k + x] : __half(0.0f);
+    }
+    for (int i = threadIdx.x; i < F * BN; i += THREADS) {
+      const int y = i / BN, x = i % BN;
+      b_tile[y][x] = k + y < K && n + x < N ? B[static_cast<long long>(k + y) * N + n + x] : __half(0.0f);
+    }
+    __syncthreads();  // both tiles are whole
+    for (int i = 0; i < 2; i++) wmma::load_matrix_sync(a[i], &a_tile[row + i * F][0], F);
+    for (int j = 0; j < 2; j++) wmma::load_matrix_sync(b[j], &b_tile[0][column + j * F], BN);
+    for (int i = 0; i < 2; i++)
+      for (int j = 0; j < 2; j++) wmma::mma_sync(sums[i][j], a[i], b[j], sums[i][j]);
+    __syncthreads();  // nobody needs them any more
+  }
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < 2; j++) {
+      wmma::store_matrix_sync(squares[warp], sums[i][j], F, wmma::mem_row_major);
+      __syncwarp();
+      write_with(bias, squares[warp], C, m + row + i * F, n + column + j * F, M, N);
+      __syncwarp();  // the room is free again
+    }
+}
