@@ -142,9 +142,8 @@ def lint(session: nox.Session) -> None:
     python(session, "-m", "course_site.numbers.lint", "docs", "handbook", "src")
 
 
-@nox.session
-def browser(session: nox.Session) -> None:
-    """Test the built site in real Chromium; with `--pictures FOLDER [PAGE ...]` take pictures of it instead."""
+def find_chromium(session: nox.Session) -> None:
+    """Put the system's Chromium into the session's environment; without one it ends with one line."""
     named = os.environ.get("CHROMIUM")
     found = [named] if named else [path for path in map(shutil.which, CHROMIUM) if path]
     if not found or not Path(found[0]).exists():
@@ -152,10 +151,16 @@ def browser(session: nox.Session) -> None:
         session.error(
             f"no Chromium (looked for {where}): apt-get install chromium, or set CHROMIUM to its path"
         )
+    session.env["CHROMIUM"] = found[0]
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Test the built site in real Chromium; with `--pictures FOLDER [PAGE ...]` take pictures of it instead."""
+    find_chromium(session)
     if not (ROOT / "site" / "index.html").exists():
         session.error("there is no site/ to open: run `nox -s docs` first")
     install(session, "site,browser")
-    session.env["CHROMIUM"] = found[0]
     if session.posargs[:1] == ["--pictures"]:
         python(session, "tests/browser/pictures.py", *session.posargs[1:])
     else:
@@ -179,6 +184,14 @@ def calendar(session: nox.Session) -> None:
     """Write a cohort's calendar: `-- --start 2027-01-11 --at 18:00 --zone Europe/Berlin`."""
     install(session, "calendar")
     run_to_its_end(session, "-m", "course_site", "calendar", *session.posargs)
+
+
+@nox.session
+def handouts(session: nox.Session) -> None:
+    """Print everything for a session, one PDF each: `-- W4 [--to FOLDER] [--letter]`; all of them if none is named."""
+    find_chromium(session)
+    install(session, "site,browser")
+    run_to_its_end(session, "-m", "course_site", "handouts", *session.posargs)
 
 
 @nox.session

@@ -1,14 +1,19 @@
-"""``python -m course_site docs|wheelhouse|calendar [options]``: what the nox sessions of these names run."""
+"""``python -m course_site docs|wheelhouse|calendar|handouts [options]``: what the nox sessions of these names run."""
 
 from __future__ import annotations
 
 import sys
 
-from course_site import docs
+from course_site import docs, handouts
 from course_site.records import wheelhouse
 from course_site.sessions import cohort
 
-COMMANDS = {"docs": docs.main, "wheelhouse": wheelhouse.main, "calendar": cohort.main}
+COMMANDS = {
+    "docs": docs.main,
+    "wheelhouse": wheelhouse.main,
+    "calendar": cohort.main,
+    "handouts": handouts.main,
+}
 
 
 def main() -> int:

@@ -30,6 +30,23 @@ def step(number, start, minutes, **more):
     return {**empty, **own, **more}
 
 
+STAGE = {
+    "number": 2,
+    "title": words("Add & store"),
+    "lab": "adding",
+    "says": {"triton": ["refused: 3 < 4; more"], "cuda": ["compiled"]},
+    "rescues": ["nox -s lab -- adding --stage 2", "nox -s lab -- adding --door cuda --stage 2"],
+}
+RACE = {
+    "name": "a_race",
+    "title": words("A & B"),
+    "command": "race a && race b",
+    "preflight": "nvidia-smi && true",
+    "wait": "9 s",
+    "fallback": {"label": "The <table>", "href": "x.html"},
+}
+
+
 @pytest.fixture
 def session():
     steps = [
@@ -44,7 +61,14 @@ def session():
             saves=4,
         ),
         step(2, 15, 10, kind="break", fingers=words("Save the file")),
-        step(3, 25, 15, demo={"name": "a_race"}, check={"ask": words("Why?"), "answer": words("Because.")}),
+        step(
+            3,
+            25,
+            15,
+            demo={"name": "a_race"},
+            check={"ask": words("Why?"), "answer": words("Because.")},
+            stage=STAGE,
+        ),
         step(
             4,
             40,
@@ -54,7 +78,6 @@ def session():
             trip=words("Panic"),
             protected=True,
             remote=words("Online: a call"),
-            stage={"lab": "grey", "number": 2},
         ),
     ]
     return {
@@ -69,7 +92,8 @@ def session():
         "blocks": [{"steps": [1, 2]}, {"steps": [3, 4]}],
         "steps": steps,
         "exit_ticket": [{"ask": words("q"), "answer": words("a")}],
-        "demos": [{"name": "a_race", "preflight": "nvidia-smi && true"}],
+        "questions": [{"ask": words("Why not?"), "answer": words("Try.")}],
+        "demos": [RACE],
         "prepare": [words("Bring paper")],
     }
 
@@ -96,15 +120,21 @@ artifact
 <td><b>2 Tea?</b> </td><td>Save the file</td><td></td></tr>
 </tbody><tbody>\
 <tr class="step"><td class="clock"><b data-minute="25">25</b> <span>15 min</span> <i>board</i></td>\
-<td><b>3 Step 3.</b>  <b>Demo: a_race.</b></td><td></td><td></td></tr>
+<td><b>3 Step 3.</b>  <b>Demo: a_race.</b></td><td> <b>Lab adding, stage 2.</b></td><td></td></tr>
 <tr class="step"><td class="clock"><b data-minute="40">40</b> <span>15 min</span> <i>demo</i></td>\
-<td><b>4 Step 4.</b> </td><td>they present <b>Lab grey, stage 2.</b></td>\
+<td><b>4 Step 4.</b> </td><td>they present</td>\
 <td> <span class="late">Keep: the heart, no cut.</span></td></tr>
 </tbody>
 <svg></svg>
+<h3>What you type</h3><ul><li><b>a_race</b> A &amp; B: <code>race a &amp;&amp; race b</code> You wait about 9 s. \
+If it fails: the recorded result, <em>The &lt;table&gt;</em>.</li></ul>
 <ol><li value=3>Why? <em>Because.</em></li></ol>
+<h3>What the grader says after a stage</h3><ol><li value=3>Add &amp; store: <em>refused: 3 &lt; 4</em></li></ol>\
+<p>Fell behind: <code>nox <span class="option">-s</span> lab <span class="option">--</span> adding \
+<span class="option">--stage</span> K</code> is the file after stage K.</p>
 <h3>Where they trip</h3><ol><li value=4>Panic</li></ol>
 <h3>From afar, or without seeing it</h3><ol><li value=4>Online: a call</li></ol>
+<h3>Likely questions</h3><ul><li>Why not? <em>Try.</em></li></ul>
 <h3>Exit ticket</h3><ul><li>q <em>a</em></li></ul>
 <h3>Before the door opens</h3><ul><li>Bring paper</li>\
 <li><b>a_race</b>, the day before: <code>nvidia-smi &amp;&amp; true</code></li></ul>
@@ -114,11 +144,14 @@ artifact
 def test_the_sheet_word_for_word(session):
     session["steps"][0]["board"] = words("draw")
     session["steps"][1]["title"] = words("Tea?")
-    names = ("name", "about", "artifact", "rows", "board", "checks", "trips", "remote", "exit", "before")
+    names = ("name", "about", "artifact", "rows", "board", "demos", "checks", "stages")
+    names += ("trips", "remote", "questions", "exit", "before")
     frame = "%id% %kind%\n" + "".join(f"%{name}%\n" for name in names)
     assert sheet(session, frame) == WHOLE
-    empty = session | {"steps": [], "exit_ticket": [], "blocks": []}
-    assert sheet(empty, "%rows%%trips%%remote%%exit%") == ""
+    empty = session | {"steps": [], "exit_ticket": [], "blocks": [], "questions": [], "demos": []}
+    assert sheet(empty, "%rows%%trips%%remote%%exit%%stages%%questions%%demos%") == ""
+    unmeasured = session | {"demos": [RACE | {"wait": None}]}
+    assert "You wait" not in sheet(unmeasured, "%demos%")
 
 
 def test_no_text_breaks_the_page(session):

@@ -15,6 +15,7 @@ from course_labs.lab import Lab
 from course_site.pages.diffs import difference
 from course_site.pages.doors import DOORS, option, reasons
 from course_site.pages.fences import fenced
+from course_site.sessions.handouts import PRINTED
 from course_site.sessions.print_sheet import sheet_name
 from course_site.sessions.run_view import FOLDER, KEPT
 from course_site.sessions.session import Answered, Block, Demo, Session, Step
@@ -56,6 +57,7 @@ class Tools:
         labs: the session's labs by their names, its own first.
         lab_section: a lab -> page#anchor of the section with it, or "".
         source: a key of the bibliography -> its title as a link, with its mark.
+        printed: `nox -s handouts` has made a PDF of everything to print, and the site has it.
     """
 
     say: Words
@@ -69,6 +71,7 @@ class Tools:
     labs: Mapping[str, Lab]
     lab_section: Callable[[Lab], str]
     source: Callable[[str], str]
+    printed: bool = False
 
 
 def markdown(session: Session, folder: str, tools: Tools) -> str:
@@ -180,7 +183,19 @@ class _Map:
         return (
             '<p class="views-of-map">'
             f'<a class="run" href="{run}">Run it<span>the clock, what is next, how late you are</span></a>'
-            f'<a href="{sheet}">Print it<span>one sheet, with the board</span></a></p>'
+            f'<a href="{sheet}">Print it<span>one sheet, with the board</span></a>{self._everything(page)}</p>'
+        )
+
+    def _everything(self, page: str) -> str:
+        """The PDF of everything to print, or how to make it."""
+        name = self.session.id
+        if self.tools.printed:
+            pdf = posixpath.relpath(f"{PRINTED}/{name}.pdf", page)
+            return (
+                f'<a href="{pdf}">Print everything (PDF)<span>sheets, boards, and all of it solved</span></a>'
+            )
+        return (
+            f' <span class="how">Sheets to fill in, and solved: <code>nox -s handouts -- {name}</code></span>'
         )
 
     # --- the table --------------------------------------------------------------------------------

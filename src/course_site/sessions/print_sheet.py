@@ -1,17 +1,19 @@
 """The printed sheet of a session: one sheet of A4, the minutes on the front, the board on the back.
 
-Black on white, no letter under 8 pt, no clock times until somebody types a start. In handbook/run/, sheet.html is its
-frame, sheet.css lays it out, and sheet.js fills in the times.
+The back has what is typed in the room and asked there too. Black on white, no letter under 8 pt, no clock times until
+somebody types a start. In handbook/run/, sheet.html is its frame, sheet.css lays it out, and sheet.js fills in the
+times.
 """
 
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from course_site.sessions.run_view import FOLDER, filled
+from course_site.sessions.run_view import FOLDER, filled, whole_options
 
 FRAME = "sheet.html"
 SOURCES = ("sheet.css", "sheet.js")
@@ -47,12 +49,15 @@ def sheet(session: Plain, frame: str) -> str:
         "rows": "".join(_block(block, session["steps"]) for block in session["blocks"]),
         "board": session["board"]["svg"],
         "checks": _checks(session["steps"]),
+        "demos": _demos(session["demos"]),
+        "stages": _stages(session["steps"]),
         "trips": _trips(session["steps"]),
         "remote": _remote(session["steps"]),
+        "questions": _pairs("Likely questions", session["questions"]),
         "exit": _pairs("Exit ticket", session["exit_ticket"]),
         "before": _before(session),
     }
-    return filled(frame, parts)
+    return filled(frame, {name: whole_options(text) for name, text in parts.items()})
 
 
 def _block(block: Plain, steps: list[Plain]) -> str:
@@ -109,6 +114,42 @@ def _remote(steps: list[Plain]) -> str:
 def _pairs(title: str, pairs: list[Plain]) -> str:
     items = [f"<li>{pair['ask']['html']} <em>{pair['answer']['html']}</em></li>" for pair in pairs]
     return f"<h3>{title}</h3><ul>{''.join(items)}</ul>" if items else ""
+
+
+def _demos(demos: list[Plain]) -> str:
+    """What is typed in the room, how long it keeps the room waiting, and what to show if it fails."""
+    items = []
+    for demo in demos:
+        said = [f"You wait about {demo['wait']}."] if demo["wait"] else []
+        said.append(f"If it fails: the recorded result, <em>{html.escape(demo['fallback']['label'])}</em>.")
+        items.append(
+            f"<li><b>{html.escape(demo['name'])}</b> {demo['title']['html']}: "
+            f"<code>{html.escape(demo['command'])}</code> {' '.join(said)}</li>"
+        )
+    return f"<h3>What you type</h3><ul>{''.join(items)}</ul>" if items else ""
+
+
+def _stages(steps: list[Plain]) -> str:
+    """The stages of the lab by their steps: what the grader says when one is done, and how those behind catch up."""
+    staged = [(step["number"], step["stage"]) for step in steps if step["stage"]]
+    if not staged:
+        return ""
+    items = [
+        f"<li value={number}>{stage['title']['html']}: <em>{html.escape(_first_reason(stage))}</em></li>"
+        for number, stage in staged
+    ]
+    rescues = dict.fromkeys(re.sub(r"\d+$", "K", stage["rescues"][0]) for _, stage in staged)
+    commands = " or ".join(f"<code>{html.escape(rescue)}</code>" for rescue in rescues)
+    return (
+        f"<h3>What the grader says after a stage</h3><ol>{''.join(items)}</ol>"
+        f"<p>Fell behind: {commands} is the file after stage K.</p>"
+    )
+
+
+def _first_reason(stage: Plain) -> str:
+    """What the grader says through the door that the lab offers first, up to its details."""
+    said: str = next(iter(stage["says"].values()))[0]
+    return said.partition(";")[0]
 
 
 def _before(session: Plain) -> str:

@@ -80,7 +80,7 @@ def run_page(session: Plain, frame: str, all_sessions: Iterable[Plain] = ()) -> 
         "home": _home(session),
         "others": " ".join(_other(other) for other in all_sessions if other["id"] != session["id"]),
     }
-    return filled(frame, {name: _whole_options(text) for name, text in parts.items()})
+    return filled(frame, {name: whole_options(text) for name, text in parts.items()})
 
 
 def filled(frame: str, parts: Mapping[str, str]) -> str:
@@ -88,7 +88,7 @@ def filled(frame: str, parts: Mapping[str, str]) -> str:
     return re.sub(r"%(\w+)%", lambda match: parts[match[1]], frame)
 
 
-def _whole_options(text: str) -> str:
+def whole_options(text: str) -> str:
     """No line ends inside an option of a command: `-` at the end of one and `-stage` on the next is another command."""
     return re.sub(
         r"(?<=<code>)[^<]*(?=</code>)",
@@ -114,7 +114,7 @@ def _minutes(session: Plain) -> dict[str, Any]:
             "minutes": step["minutes"],
             "saves": step["saves"],
             "cuts": [number - 1 for number in step["cuts"]],
-            "room": _whole_options(_for_the_room(step)),
+            "room": whole_options(_for_the_room(step)),
             "first": step["number"] == blocks[step["block"]]["steps"][0],
         }
         for step in session["steps"]

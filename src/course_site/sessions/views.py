@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
+from collections.abc import Callable
 from typing import Any
 
 from course_labs.lab import Lab, LabError, find_lab
 from course_site.charts.data import inline_svg
-from course_site.numbers.values import MISSING, ExpressionError, Scope, evaluate, format_value
+from course_site.numbers.values import MISSING, ExpressionError, NotHere, Scope, evaluate, format_value
 from course_site.pages.addresses import address_from, shown_file
 from course_site.pages.doors import option, reasons
 from course_site.pages.headings import headings
@@ -31,6 +32,24 @@ _LINK = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 def as_plain(course: Course, session: Session) -> dict[str, Any]:
     """Everything the views of one session show; links as in handbook/run/, where they lie in the site."""
     return _Plain(course, session).everything()
+
+
+def words_of(course: Course, session: Session) -> Callable[[str], dict[str, str]]:
+    """Turns a Markdown string of a session into words and HTML, its values filled in."""
+    return _Plain(course, session).words
+
+
+def value_of(course: Course, session: Session) -> Callable[[str], Any]:
+    """Gives a number of a record by its name, such as `l1.ridge`; 0 where it is not known here."""
+    scope = _Plain(course, session).scope
+
+    def value(name: str) -> Any:
+        try:
+            return evaluate(name, scope).value
+        except NotHere:
+            return 0
+
+    return value
 
 
 @functools.lru_cache(maxsize=8192)  # a served site asks for the same words after every edit

@@ -24,6 +24,7 @@ from course_site.pages.addresses import site_uri
 from course_site.pages.page import Page
 from course_site.records.record import write_atomically
 from course_site.sessions import checks
+from course_site.sessions.handouts import PRINTED
 from course_site.sessions.print_sheet import sheet_files
 from course_site.sessions.run_view import run_files
 from course_site.sessions.stops import FOLDER
@@ -185,6 +186,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         (run_files(maps, course.root) | sheet_files(maps, course.root)).items() if maps else ()
     ):
         files.append(File.generated(config, uri, content=content))
+    for pdf in (course.root / PRINTED / f"{name}.pdf" for name in course.maps.sessions):
+        if pdf.exists():
+            files.append(File.generated(config, f"{PRINTED}/{pdf.name}", abs_src_path=str(pdf)))
     for uri, chapter in _build.ledger.chapters.items():
         inclusion = InclusionLevel.NOT_IN_NAV  # the index leads there
         files.append(File.generated(config, uri, content=chapter.markdown, inclusion=inclusion))

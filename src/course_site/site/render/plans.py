@@ -15,6 +15,7 @@ from course_site.pages.page import Page
 from course_site.pages.plain_text import without_marks
 from course_site.sessions import checks, cohort, cohort_page, recall
 from course_site.sessions import map as maps
+from course_site.sessions.handouts import PRINTED
 from course_site.sessions.plan_file import PlanError
 from course_site.sessions.session import Session
 from course_site.site.render.files import picture
@@ -52,6 +53,7 @@ def session(writer: Writer, block: Block) -> str:
         labs=labs,
         lab_section=lambda lab: section_of_lab(lab, pages),
         source=lambda key: _source(writer, key),
+        printed=(writer.course.root / PRINTED / f"{session.id}.pdf").exists(),
     )
     writer.file = session.path
     body = maps.markdown(session, writer.page.path.parent.as_posix(), tools)

@@ -1,0 +1,73 @@
+"""Bars, gaps and waits of L7."""
+
+SHIFT = (6, 3, 1)  # stove, sink, till
+ORDER = 4
+KERNELS = ("wmma", "mma_sync", "wgmma", "triton")
+NAMES = ("WMMA", "mma.sync", "wgmma", "Triton")
+# The profiler's name, the kitchen's, and a cure; in the order of `waits`.
+REASONS = (
+    (
+        "long scoreboard",
+        "the hall",
+        "fetch ahead, more bytes under way, a tile used more often",
+    ),
+    ("short scoreboard", "the tray", "fewer words off the tray, no queues"),
+    ("MIO throttle", "the tray's queue", "wider loads, fewer of them"),
+    ("barrier", "each other", "more trays, fewer barriers, roles"),
+    (
+        "math pipe throttle",
+        "the mill",
+        "none: the mill is busy; a wider instruction",
+    ),
+    (
+        "an order under way",
+        "its own product",
+        "none by itself: read how busy the mills are",
+    ),
+)
+
+
+def bars():
+    """Three bars of ten squares."""
+    rows = []
+    for stove in (6, 3, 0):
+        bar = ["stove"[:1].upper()] * stove + ["K"] * SHIFT[1] + ["T"] * SHIFT[2]
+        rows.append(bar + ["!"] * (sum(SHIFT) - len(bar)))
+    return rows
+
+
+def gain(saved):
+    """The shift over what is left of it."""
+    return sum(SHIFT) / (sum(SHIFT) - saved)
+
+
+def timeline(kernel, launches=4, width=31):
+    """Orders above, kernels below; an idle square between two kernels is shaded."""
+    above = ["!"] * width
+    below = ["!"] * width
+    end = 0
+    for i in range(launches):
+        ordered = ORDER * (i + 1)
+        above[ORDER * i : ordered] = ["O"] * ORDER
+        start = max(ordered, end)
+        for square in range(end if i else start, min(start, width)):
+            below[square] = "#"
+        for square in range(start, min(start + kernel, width)):
+            below[square] = "K"
+        end = start + kernel
+    return [above, below]
+
+
+def idle(kernel):
+    """Shaded squares."""
+    return timeline(kernel)[1].count("#")
+
+
+def waits(*warps):
+    """Warps that wait, in the order of REASONS."""
+    return warps
+
+
+def longest(warps):
+    """The reason with the most warps."""
+    return REASONS[max(range(len(warps)), key=lambda i: warps[i])]

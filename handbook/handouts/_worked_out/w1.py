@@ -1,0 +1,70 @@
+"""Online softmax by hand, as on the slips of W1."""
+
+from math import exp, inf
+
+from course_kernels.measure.machine import machine_for
+
+CRATES = (((1, 3), (10, 20)), ((2, 5), (30, 40)))
+
+
+def notes(crate):
+    """(repair, m, l, a) after a crate, from 0."""
+    m, l, a, repair = -inf, 0.0, 0.0, 0.0
+    for scores, values in CRATES[: crate + 1]:
+        m_new = max(m, *scores)
+        repair = exp(m - m_new)
+        weights = [exp(score - m_new) for score in scores]
+        l = l * repair + sum(weights)
+        a = a * repair + sum(w * v for w, v in zip(weights, values, strict=True))
+        m = m_new
+    return repair, m, l, a
+
+
+def repair(crate):
+    """What the notes are multiplied by; nothing before the first crate."""
+    return "–" if crate == 0 else f"× e³⁻⁵ = {notes(crate)[0]:.4f}"
+
+
+def served():
+    """The plate over the sum."""
+    _, _, l, a = notes(1)
+    return a / l
+
+
+def at_once():
+    """With all four on the table."""
+    scores, values = (sum(part, ()) for part in zip(*CRATES, strict=True))
+    weights = [exp(score - max(scores)) for score in scores]
+    return sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)
+
+
+def drawn():
+    """Q, K, V and O of 6 × 2 cells, S of 6 × 6, on a strip of squared paper."""
+    width, height = 36, 8
+    grid = [[""] * width for _ in range(height)]
+    for name, first, wide in (
+        ("Q", 1, 2),
+        ("K", 5, 2),
+        ("V", 9, 2),
+        ("O", 13, 2),
+        ("S", 18, 6),
+    ):
+        for row in range(1, 7):
+            for column in range(first, first + wide):
+                grid[row][column] = "#"
+        grid[0][first] = name
+        grid[7][first] = str(6 * wide)
+    return grid
+
+
+def beats():
+    """One group alone; two groups, each with a beat of rest after its E."""
+    alone = list("MMEMMEMMEMME")
+    first = [*"MME", "!"] * 3
+    second = ["!"] * 2 + [*"MME", "!"] * 2 + list("MM")
+    return [alone, ["!"] * 12, first, second]
+
+
+def peak():
+    """TFLOP/s in bf16, by the data sheet."""
+    return machine_for("NVIDIA H200").peak_tflops["bf16"]

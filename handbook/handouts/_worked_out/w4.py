@@ -1,0 +1,289 @@
+"""The sums of W4's sheets, from their inputs. Nothing is measured; peak and bandwidth are those of the data sheet."""
+
+from course_kernels.measure.machine import machine_for
+
+N = K = 8192
+BYTES = 2  # bf16
+ROWS = (1, 16, 64, 256, 1024, 4096)
+LENGTHS = (37, 100, 250, 512, 900, 1500)  # tokens of six requests
+RESERVED, PAGE = 2048, 16
+ORDER = (7, 2, 5, 0, 4, 9, 1, 3, 8, 6)  # page numbers as they are handed out
+LAYERS, KEY_HEADS, D = 80, 8, 128
+REQUESTS, SEATS = (3, 9, 4, 6, 2, 5), 4
+STEPS_DRAWN = 18
+
+
+def ridge():
+    """Operations a byte at which an H200 waits for both alike, in bf16."""
+    sheet = machine_for("NVIDIA H200")
+    return sheet.peak_tflops["bf16"] * 1e3 / sheet.bandwidth_gb_per_s
+
+
+def operations(M):
+    """Of M rows times the grid; a multiply-add is two."""
+    return 2 * M * N * K
+
+
+def carried(M):
+    """Bytes: rows in, weights, rows out."""
+    return BYTES * (M * K + K * N + M * N)
+
+
+def intensity(M):
+    """Operations a byte."""
+    return operations(M) / carried(M)
+
+
+def side(M):
+    """Of the ridge, and what is waited for there."""
+    return "left: bytes" if intensity(M) < ridge() else "right: cooks"
+
+
+def as_rows(b):
+    """Operations a byte with M rows and weights of b bytes, in words."""
+    factor = 2 / b
+    return "M" if factor == 1 else f"{factor:g} · M"
+
+
+def flat_from(b):
+    """The M at which weights of b bytes give as many operations a byte as the ridge has."""
+    return ridge() * b / 2
+
+
+# --- pages ---
+
+
+def token_bytes():
+    """Keys and values of one token."""
+    return 2 * LAYERS * KEY_HEADS * D * BYTES
+
+
+def tokens_in(room):
+    """Tokens whose keys and values fit into so many bytes."""
+    return room // token_bytes()
+
+
+def tokens():
+    """Of all requests."""
+    return sum(LENGTHS)
+
+
+def pages_of(n):
+    """Pages that n tokens need."""
+    return -(-n // PAGE)
+
+
+def empty_in_pages(n):
+    """Places of the last page that hold nothing."""
+    return pages_of(n) * PAGE - n
+
+
+def reserved_empty():
+    """Empty places when the longest answer is reserved for each."""
+    return len(LENGTHS) * RESERVED - tokens()
+
+
+def reserved_share():
+    """The same as a share of what is reserved."""
+    return reserved_empty() / (len(LENGTHS) * RESERVED)
+
+
+def pages_taken():
+    """Pages of all requests."""
+    return sum(map(pages_of, LENGTHS))
+
+
+def paged_empty():
+    """Empty places in pages."""
+    return sum(map(empty_in_pages, LENGTHS))
+
+
+def paged_share():
+    """The same as a share of the places taken."""
+    return paged_empty() / (pages_taken() * PAGE)
+
+
+def in_words(share):
+    """A share in hundredths."""
+    return f"{100 * share:.3g} %"
+
+
+def block_table(request):
+    """The pages of a request, the requests before it served first."""
+    first = sum(map(pages_of, LENGTHS[:request]))
+    return ", ".join(map(str, ORDER[first : first + pages_of(LENGTHS[request])]))
+
+
+# --- who pays: floors of one request, a model as in the receipt of L1, 32 users in a step of decode ---
+
+WEIGHTS, USERS, QUERY_HEADS = 69_501_714_432, 32, 64
+TRAFFIC = {
+    "chat": ("a chat", 300, 500, "users in a step; a longer prompt"),
+    "report": (
+        "a question on a long report",
+        30_000,
+        300,
+        "users in a step: alone it is decode",
+    ),
+    "agent": (
+        "an agent with the same long preface",
+        8_200,
+        400,
+        "is the preface still in the cache?",
+    ),
+}
+KINDS = tuple(TRAFFIC)
+
+
+def words(kind):
+    """A traffic by its name."""
+    return TRAFFIC[kind][0]
+
+
+def tokens_in_out(kind):
+    """Tokens in and tokens out."""
+    return TRAFFIC[kind][1:3]
+
+
+def given(kind):
+    """Tokens in."""
+    return f"{tokens_in_out(kind)[0]:,}"
+
+
+def taken(kind):
+    """Tokens out."""
+    return f"{tokens_in_out(kind)[1]:,}"
+
+
+def _peak_and_bandwidth():
+    sheet = machine_for("NVIDIA H200")
+    return sheet.peak_tflops["bf16"] * 1e12, sheet.bandwidth_gb_per_s * 1e9
+
+
+def ms_thousand_in():
+    """Milliseconds of prefill for a thousand tokens: the weights' operations."""
+    return 1e6 * 2 * WEIGHTS / _peak_and_bandwidth()[0]
+
+
+def ms_square():
+    """Milliseconds of attention for a thousand tokens; each looks back only, so pairs count once."""
+    pair = 4 * D * QUERY_HEADS * LAYERS
+    return 1e3 * pair * 1000**2 / 2 / _peak_and_bandwidth()[0]
+
+
+def ms_share():
+    """Milliseconds of the weights' bytes in one token of decode, one share of the users'."""
+    return 1e3 * BYTES * WEIGHTS / _peak_and_bandwidth()[1] / USERS
+
+
+def ms_thousand_kept():
+    """Milliseconds of fetching a thousand tokens of the cache, for one token of decode."""
+    return 1e3 * token_bytes() * 1000 / _peak_and_bandwidth()[1]
+
+
+def prefill(kind):
+    """Least seconds, by the pencil's two terms."""
+    thousands = tokens_in_out(kind)[0] / 1000
+    return (ms_thousand_in() * thousands + ms_square() * thousands**2) / 1e3
+
+
+def decode(kind):
+    """Least seconds of one share, by the pencil's two terms; the cache grows with every token."""
+    given, out = tokens_in_out(kind)
+    kept = sum(range(given + 1, given + out + 1)) / 1000
+    return (ms_share() * out + ms_thousand_kept() * kept) / 1e3
+
+
+def who_pays(kind):
+    """The larger of the two."""
+    return "prefill" if prefill(kind) > decode(kind) else "decode"
+
+
+def what_turns(kind):
+    """The number that would change the answer."""
+    return TRAFFIC[kind][3]
+
+
+# --- the receipt ---
+
+# In and out, in tensors, and what a fused kernel still does of it.
+STEPS = {
+    "h = x + r": (2, 1, "load x, load r, store h"),
+    "h²": (1, 1, "nothing: in the hand"),
+    "mean of each row": (1, 0, "nothing: in the hand"),
+    "h × 1/√": (1, 1, "nothing: in the hand"),
+    "× w": (1, 1, "store y"),
+}
+OPERATORS = tuple(STEPS)
+
+
+def trips(step):
+    """Tensors in and out of one operator."""
+    return STEPS[step][:2]
+
+
+def in_file(step):
+    """What the fused kernel loads and stores there."""
+    return STEPS[step][2]
+
+
+def all_trips():
+    """Of the five operators together."""
+    return sum(sum(trips(step)) for step in OPERATORS)
+
+
+def fused_trips():
+    """Loads and stores of whole tensors that are left."""
+    return sum(
+        in_file(step).count(word)
+        for step in OPERATORS
+        for word in ("load", "store")
+    )
+
+
+# --- coach and bus ---
+
+
+def coach_grid():
+    """Four seats by steps; a batch ends as a whole."""
+    grid = [[] for _ in range(SEATS)]
+    for first in range(0, len(REQUESTS), SEATS):
+        batch = REQUESTS[first : first + SEATS]
+        for seat in range(SEATS):
+            length = batch[seat] if seat < len(batch) else 0
+            grid[seat] += [str(length)] * length + ["#"] * (max(batch) - length)
+    return _as_wide(grid)
+
+
+def bus_grid():
+    """Four seats by steps; a free seat is taken at once."""
+    waiting, grid = list(REQUESTS), [[] for _ in range(SEATS)]
+    while waiting:
+        seat = min(range(SEATS), key=lambda s: (len(grid[s]), s))
+        length = waiting.pop(0)
+        grid[seat] += [str(length)] * length
+    last = max(map(len, grid))
+    return _as_wide([row + ["#"] * (last - len(row)) for row in grid])
+
+
+def bus_grid_with_m():
+    """The bus, and below it how many ride in every step."""
+    grid = bus_grid()
+    riding = [
+        sum(cell.isdigit() for cell in column) for column in zip(*grid, strict=True)
+    ]
+    return [*grid, ["!"] * STEPS_DRAWN, [str(m) if m else "" for m in riding]]
+
+
+def _as_wide(grid):
+    return [row + [""] * (STEPS_DRAWN - len(row)) for row in grid]
+
+
+def steps(grid):
+    """How long it takes."""
+    return sum(cell != "" for cell in grid[0])
+
+
+def empty_seats(grid):
+    """Seats times steps in which nobody sits."""
+    return sum(cell == "#" for row in grid for cell in row)

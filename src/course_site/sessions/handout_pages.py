@@ -1,0 +1,434 @@
+"""Everything that is printed for one session, as one HTML document: a page of it is a page of paper.
+
+In this order: the session sheet, what students get, the board, score sheets and certificate, and then the solved twin
+of every page that has something to solve. A twin is made from the same data as its page, with the blanks filled in.
+"""
+
+from __future__ import annotations
+
+import ast
+import html
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from course_site.sessions import paper
+from course_site.sessions.handouts import (
+    HandoutError,
+    Handouts,
+    Part,
+    Piece,
+    Sheet,
+    Value,
+    pieces,
+    table_rows,
+)
+from course_site.sessions.print_sheet import FRAME, sheet
+from course_site.sessions.run_view import FOLDER
+
+PAGE_LINES = 66  # of a listing
+# The session sheet fills A4, so it is made smaller; the rest fits both.
+_LETTER = "@page { size: letter; } @page handout { size: letter; } .side { zoom: .93; }"
+Plain = Mapping[str, Any]
+Words = Callable[[str], Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """One page of paper, or two for the session sheet: what it is called, whom it is for, its HTML."""
+
+    title: str
+    whom: str
+    html: str
+    pages: int = 1
+    solved: bool = False
+
+
+def document(session: Plain, printed: list[Printed], *, letter: bool = False) -> str:
+    """All pages in one file; it lies in handbook/handouts/, beside handbook/run/."""
+    size = f"<style>{_LETTER}</style>" if letter else ""
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f"<title>{html.escape(session['name'])}: everything to print</title>"
+        '<link rel="stylesheet" href="../run/sheet.css"><link rel="stylesheet" href="handouts.css">'
+        f'{size}</head><body class="{session["kind"]}"><main>{"".join(p.html for p in printed)}</main></body></html>'
+    )
+
+
+def printed_pages(
+    session: Plain,
+    handouts: Handouts | None,
+    value: Value,
+    words: Words,
+    root: Path,
+    output: Callable[[str, str], str],
+) -> list[Printed]:
+    """Every page of a session, in the order in which they are printed.
+
+    Args:
+        session: the map as `views.as_plain` gives it.
+        value: a number of a record by its name.
+        words: Markdown to text and HTML, values filled in.
+        output: what a page printed when it was measured, by its id and a word in it.
+
+    Raises:
+        HandoutError: something in the data cannot be printed.
+    """
+    frame = (root / FOLDER / FRAME).read_text(encoding="utf-8")
+    sides = re.sub(r"<form.*?</form>", "", sheet(session, frame), flags=re.DOTALL)
+    sides = sides.partition("<main>")[2].partition("</main>")[0]
+    first = Printed("the session sheet", "for you, both sides of one sheet", sides, pages=2)
+    made = _Maker(session, handouts, value, words, root, output)
+    pages: list[Printed | None] = [first]
+    pages += [page for kind in ("sheet", "mentor") for page in made.sheets(kind, solved=False)]
+    pages += [made.tickets(solved=False), *made.board()]
+    pages += [page for kind in ("score", "certificate") for page in made.sheets(kind, solved=False)]
+    pages += [page for kind in ("sheet", "mentor") for page in made.sheets(kind, solved=True)]
+    pages.append(made.tickets(solved=True))
+    return [page for page in pages if page is not None]
+
+
+class _Maker:
+    def __init__(
+        self,
+        session: Plain,
+        handouts: Handouts | None,
+        value: Value,
+        words: Words,
+        root: Path,
+        output: Callable[[str, str], str],
+    ) -> None:
+        self.session, self.handouts, self.value, self.words = session, handouts, value, words
+        self.root, self.output = root, output
+        self.blanks = 0
+
+    # --- pages ------------------------------------------------------------------------------------
+
+    def sheets(self, kind: str, *, solved: bool) -> Iterator[Printed]:
+        """The pages of one kind; solved, only those with something to solve."""
+        for entry in self.handouts.sheets if self.handouts else ():
+            if entry.kind != kind:
+                continue
+            self.blanks = 0
+            bodies = list(self.bodies(entry, solved))
+            if solved and not self.blanks:
+                continue
+            for i, body in enumerate(bodies, 1):
+                title = f"{entry.title}, page {i} of {len(bodies)}" if len(bodies) > 1 else entry.title
+                yield self.page(title, entry, body, solved)
+
+    def page(self, title: str, entry: Sheet, body: str, solved: bool) -> Printed:
+        own = entry.kind == "sheet" and not solved
+        name = '<span class="name">Name</span>' if own and not (entry.turned or entry.unsigned) else ""
+        body += f'<div class="sums">{paper.squares()}</div>' if own and not entry.full else ""
+        return self.framed(title, entry.whom, name, body, solved, entry.kind)
+
+    def framed(
+        self, title: str, whom: str, name: str, body: str, solved: bool, kind: str = "sheet"
+    ) -> Printed:
+        mark = '<b class="mark">solved</b>' if solved else name
+        whom = self.words(whom)["text"]
+        heading = (
+            ""
+            if kind == "certificate"
+            else (
+                f"<header><h2>{html.escape(self.stop)}{html.escape(title)}</h2>{mark}"
+                f"<small>{html.escape(whom)}</small></header>"
+            )
+        )
+        css = f"handout {kind}{' solved' if solved else ''}"
+        text = f'<section class="{css}" aria-label="{html.escape(title)}">{heading}{body}</section>\n'
+        return Printed(title, whom, text, solved=solved)
+
+    @property
+    def stop(self) -> str:
+        return f"{self.session['stop'] or 'Opening'} · "
+
+    def board(self) -> Iterator[Printed]:
+        """The finished board, as large as a page."""
+        if self.session["board"]["svg"]:
+            figure = f'<div class="figure">{self.session["board"]["svg"]}</div>'
+            whom = "for the wall, or the projector if yours gives up"
+            yield self.framed("the finished board", whom, "", figure, False)
+
+    def tickets(self, *, solved: bool) -> Printed | None:
+        """The exit ticket, twice on a page."""
+        pairs = self.session["exit_ticket"]
+        if not pairs or not self.session["stop"]:
+            return None
+
+        def answer(pair: Plain) -> str:
+            return f'<p class="solved">{pair["answer"]["html"]}</p>' if solved else '<p class="rule"></p>' * 3
+
+        asked = "".join(f"<li>{pair['ask']['html']}{answer(pair)}</li>" for pair in pairs)
+        name = "" if solved else '<span class="name">Name</span>'
+        ticket = f'<div class="ticket"><p><b>{self.stop}exit ticket</b>{name}</p><ol>{asked}</ol></div>'
+        return self.framed(
+            "exit ticket", "one slip for every student", "", ticket * (1 if solved else 2), solved
+        )
+
+    # --- parts ------------------------------------------------------------------------------------
+
+    def bodies(self, entry: Sheet, solved: bool) -> Iterator[str]:
+        """The inside of a sheet: one page, or as many as its listing needs."""
+        listing = entry.parts[0] if entry.parts[0].kind == "listing" else None
+        if listing is not None:
+            yield from self.listing(listing)
+            return
+        out, row = [], []
+        for part in entry.parts:
+            made = self.part(part, solved)
+            if part.data.get("beside"):
+                row.append(made)
+                continue
+            if row:
+                out.append(f'<div class="row">{"".join(row)}</div>')
+                row = []
+            out.append(made)
+        if row:
+            out.append(f'<div class="row">{"".join(row)}</div>')
+        yield "".join(out)
+
+    def part(self, part: Part, solved: bool) -> str:
+        data = part.data
+        title = f"<h3>{self.inline(data['title'])}</h3>" if "title" in data else ""
+        style = f' style="flex: 0 0 {data["width"]}mm"' if "width" in data else ""
+        inside = getattr(self, f"_{part.kind}")(part, solved)
+        return f'<div class="part {part.kind}"{style}>{title}{inside}</div>'
+
+    def inline(self, text: str) -> str:
+        return str(self.words(text)["html"])
+
+    def filled(self, text: str, part: Part, solved: bool, more: Mapping[str, Any] | None = None) -> str:
+        """A text as HTML, with gaps or with answers."""
+        assert self.handouts is not None
+        answers: list[str] = []
+        source = ""
+        for piece in pieces(text, self.handouts, part.where, self.value, more):
+            source += f"\ue000{len(answers)}\ue001" if piece.is_blank else piece.text
+            if piece.is_blank:
+                answers.append(self.gap(piece, solved))
+        self.blanks += len(answers)
+        return re.sub("\ue000(\\d+)\ue001", lambda match: answers[int(match[1])], self.inline(source))
+
+    def gap(self, piece: Piece, solved: bool) -> str:
+        answer = self.inline(piece.text)
+        if solved:
+            return f'<span class="solved">{answer}</span>'
+        seen = len(re.sub(r"<[^>]+>", "", answer))
+        return f'<span class="gap" style="width:{min(150, max(20, 3 * seen))}mm"></span>'
+
+    def _text(self, part: Part, solved: bool) -> str:
+        text = self.filled(part.data["text"], part, solved)
+        return text if text.startswith("<") else f"<p>{text}</p>"
+
+    def _table(self, part: Part, solved: bool) -> str:
+        assert self.handouts is not None
+        data = part.data
+        heads = "".join(f'<th scope="col">{self.inline(str(name))}</th>' for name in data["columns"])
+        height = f' style="height:{data.get("height", 9)}mm"'
+        rows = []
+        for cells, more in table_rows(part, self.handouts, self.value):
+            if len(cells) != len(data["columns"]):
+                raise HandoutError(
+                    f"{self.handouts.path}: {part.where}: a row of {len(cells)} cells, "
+                    f"and there are {len(data['columns'])} columns"
+                )
+            inside = "".join(self.cell(cell, part, solved, more) for cell in cells)
+            rows.append(f"<tr{height}>{inside}</tr>")
+        widths = "".join(f'<col style="width:{w}mm">' if w else "<col>" for w in data.get("widths", ()))
+        head = f"<colgroup>{widths}</colgroup><thead><tr>{heads}</tr></thead>"
+        return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
+
+    def cell(self, text: str, part: Part, solved: bool, more: Mapping[str, Any]) -> str:
+        assert self.handouts is not None
+        inside = [
+            piece for piece in pieces(text, self.handouts, part.where, self.value, more) if piece.text.strip()
+        ]
+        if not solved and len(inside) == 1 and inside[0].is_blank:
+            self.blanks += 1
+            return '<td class="blank"></td>'
+        return f"<td>{self.filled(text, part, solved, more)}</td>"
+
+    def _questions(self, part: Part, solved: bool) -> str:
+        items = []
+        for question in part.data["questions"]:
+            asked = self.filled(question["ask"], part, solved)
+            self.blanks += 1
+            if solved:
+                answer = f'<p class="solved">{self.inline(question["answer"])}</p>'
+            else:
+                answer = '<p class="rule"></p>' * question.get("lines", 2)
+            items.append(f"<li>{asked}{answer}</li>")
+        alone = ' class="one"' if len(items) == 1 else ""
+        return f'<ol start="{part.data.get("first", 1)}"{alone}>{"".join(items)}</ol>'
+
+    def _squares(self, part: Part, solved: bool) -> str:
+        """Squared paper. A cell: "!" before what is printed on the blank one too, "#" before what is shaded."""
+        assert self.handouts is not None
+        data = part.data
+        cells = data["cells"]
+        if isinstance(cells, str):
+            cells = self.handouts.work_out(cells.removeprefix("="), part.where, self.value)
+        size = data.get("size", 5)
+        rows = []
+        for row in cells:
+            line = []
+            for cell in row:
+                mark = re.match(r"[!#]*", str(cell))[0]  # type: ignore[index]
+                text = html.escape(str(cell)[len(mark) :])
+                given = "!" in mark
+                if not given and str(cell):
+                    self.blanks += 1
+                shown = given or solved
+                css = " ".join(
+                    name
+                    for name, on in (("dark", "#" in mark and shown), ("solved", solved and not given))
+                    if on
+                )
+                line.append(f'<td class="{css}">{text if shown else ""}</td>')
+            rows.append(f"<tr>{''.join(line)}</tr>")
+        across = f"<caption>{self.inline(data['across'])}</caption>" if "across" in data else ""
+        longest = max((len(str(cell).lstrip("!#")) for row in cells for cell in row), default=1)
+        letters = size * min(0.52, 1.5 / max(longest, 1))
+        style = f"--size:{size}mm;font-size:{letters:.2f}mm"
+        return f'<table style="{style}">{across}<tbody>{"".join(rows)}</tbody></table>'
+
+    def _cut(self, part: Part, solved: bool) -> str:
+        """A line across the page, to cut along."""
+        return "<hr>"
+
+    def _cards(self, part: Part, solved: bool) -> str:
+        """Cards to cut, shuffled; solved, in the rows in which they belong."""
+        data = part.data
+        cards = [card for row in data["cards"] for card in row]
+        laid = data.get("laid", False)
+        if laid:
+            self.blanks += 1
+            if not solved:
+                random.Random(self.session["id"]).shuffle(cards)
+        across = data.get("across", 3)
+        style = f"--across:{across};--high:{data.get('height', 22)}mm"
+        if solved and laid:
+            rows = "".join(
+                f'<div class="laid">{"".join(f"<span>{self.inline(card)}</span>" for card in row)}</div>'
+                for row in data["cards"]
+            )
+            return f'<div class="solved">{rows}</div>'
+        inside = "".join(f"<span>{self.inline(card)}</span>" for card in cards)
+        return f'<div class="cut" style="{style}">{inside}</div>'
+
+    def _drawing(self, part: Part, solved: bool) -> str:
+        """A frame to draw or to work in; solved, words for what stands there."""
+        data = part.data
+        answer = data.get("answer", "")
+        self.blanks += bool(answer)
+        given = f'<p class="given">{self.filled(data["given"], part, solved)}</p>' if "given" in data else ""
+        inside = f'<div class="solved">{self.filled(answer, part, solved)}</div>' if solved and answer else ""
+        ground = paper.squares() if data.get("squared") else ""
+        return f'<div class="frame" style="height:{data["height"]}mm">{ground}{given}{inside}</div>'
+
+    def _axes(self, part: Part, solved: bool) -> str:
+        data = part.data
+        (left, right), (low, high) = data["x"], data["y"]
+        x = paper.Axis(left, right, data["x_title"], not data.get("plain_x", False))
+        y = paper.Axis(low, high, data["y_title"])
+        lines = [
+            paper.Line(
+                (self.number(e["x"][0], part), self.number(e["x"][1], part)),
+                (self.number(e["y"][0], part), self.number(e["y"][1], part)),
+                e.get("label", ""),
+                e.get("dashed", False),
+                e.get("given", False),
+            )
+            for e in data.get("lines", ())
+        ]
+        points = [
+            paper.Point(
+                self.number(e["x"], part), self.number(e["y"], part), e["label"], e.get("given", False)
+            )
+            for e in data.get("points", ())
+        ]
+        self.blanks += sum(not line.given for line in lines) + sum(not point.given for point in points)
+        return paper.axes(x, y, data["height"], lines, points, solved, data.get("width", paper.WIDTH))
+
+    def number(self, thing: float | str, part: Part) -> float:
+        """A coordinate, or what an expression makes of it."""
+        assert self.handouts is not None
+        return float(
+            self.handouts.work_out(thing.removeprefix("="), part.where, self.value)
+            if isinstance(thing, str)
+            else thing
+        )
+
+    def _ruler(self, part: Part, solved: bool) -> str:
+        assert self.handouts is not None
+        data = part.data
+        answers = self.handouts.work_out(data["answers"].removeprefix("="), part.where, self.value)
+        self.blanks += len(answers)
+        marks = data["marks"]
+        return paper.ruler(data["from"], data["to"], marks, [(n, f"{n:g}") for n in answers], solved)
+
+    def _code(self, part: Part, solved: bool) -> str:
+        """Code with holes."""
+        assert self.handouts is not None
+        out = []
+        for piece in pieces(part.data["text"], self.handouts, part.where, self.value):
+            text = html.escape(piece.text)
+            if piece.is_blank:
+                self.blanks += 1
+                wide = max(12, len(piece.text)) + 2
+                text = (
+                    f'<span class="solved">{text}</span>'
+                    if solved
+                    else f'<span class="gap" style="width:{wide}ch"></span>'
+                )
+            out.append(text)
+        return f'<pre style="font-size:{part.data.get("size", 10)}pt">{"".join(out)}</pre>'
+
+    # --- listings ---------------------------------------------------------------------------------
+
+    def listing(self, part: Part) -> Iterator[str]:
+        """The lines of a file, of some of its functions or of what a page printed, with their numbers."""
+        assert self.handouts is not None
+        data = part.data
+        if "record" in data:
+            page, _, word = data["record"].partition(": ")
+            lines = [("", line) for line in self.output(page, word).rstrip().splitlines()]
+        else:
+            lines = self.source(data["file"], data.get("names", ()), part)
+        per_page = data.get("lines", PAGE_LINES)
+        title = f"<p><code>{html.escape(data.get('file', ''))}</code></p>" if "file" in data else ""
+        size = data.get("size", 9)
+        for first in range(0, len(lines), per_page):
+            shown = "\n".join(
+                f'<span class="number">{number:>4}</span> {html.escape(line)}'
+                if number
+                else html.escape(line)
+                for number, line in lines[first : first + per_page]
+            )
+            yield f'{title}<pre class="listing" style="font-size:{size}pt">{shown}</pre>'
+
+    def source(self, file: str, names: list[str], part: Part) -> list[tuple[str, str]]:
+        assert self.handouts is not None
+        try:
+            text = (self.root / file).read_text(encoding="utf-8")
+        except OSError:
+            raise HandoutError(f"{self.handouts.path}: {part.where}: there is no file {file}") from None
+        lines = [(str(i), line) for i, line in enumerate(text.splitlines(), 1)]
+        if not names:
+            return lines
+        nodes = {n.name: n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef)}
+        if missing := [name for name in names if name not in nodes]:
+            raise HandoutError(
+                f"{self.handouts.path}: {part.where}: {file} has no function {', '.join(missing)}"
+            )
+        kept = []
+        for name in names:
+            node = nodes[name]
+            start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            kept += [*lines[start - 1 : node.end_lineno], ("", "")]
+        return kept

@@ -1,0 +1,266 @@
+"""What students get on paper in a session: read from handbook/handouts/*.toml, with the answer of every blank.
+
+A blank stands in double brackets with its answer in it: `[[18]]`, or `[[= 2 * M :,.0f]]` where it is worked out. The
+sheet to fill in and the solved one are made from the same text, so no answer can be missing. `[= …]` in single
+brackets is worked out and printed. What an expression may call stands in `_worked_out/<session>.py` beside the file;
+`value("l1.ridge")` is a number of a record. How a sheet looks is in `handout_pages`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simpleeval import EvalWithCompoundTypes
+
+FOLDER = "handbook/handouts"
+WORKED_OUT = "_worked_out"
+PRINTED = "handouts"  # the PDFs, in the repository and in the site
+Value = Callable[[str], Any]
+
+SHEET_KEYS = frozenset({"title", "for", "kind", "covers", "part", "turned", "full", "unsigned"})
+SHEET_KINDS = ("sheet", "score", "certificate", "mentor")
+ANY_PART = frozenset({"kind", "title", "beside", "width"})
+# The parts of a sheet, each with its keys.
+PARTS: dict[str, frozenset[str]] = {
+    "text": frozenset({"text"}),
+    "table": frozenset({"columns", "rows", "each", "row", "widths", "height"}),
+    "questions": frozenset({"questions", "first"}),
+    "squares": frozenset({"cells", "size", "across", "down"}),
+    "cut": frozenset(),
+    "cards": frozenset({"cards", "across", "height", "laid"}),
+    "drawing": frozenset({"height", "answer", "given", "squared"}),
+    "axes": frozenset({"x", "y", "height", "lines", "points", "x_title", "y_title", "plain_x"}),
+    "ruler": frozenset({"from", "to", "marks", "answers"}),
+    "code": frozenset({"text", "size"}),
+    "listing": frozenset({"file", "names", "record", "size", "lines"}),
+}
+_CALCULATES = {
+    "round": round,
+    "min": min,
+    "max": max,
+    "sum": sum,
+    "len": len,
+    "abs": abs,
+    "str": str,
+    "range": range,
+}
+_WORKED = re.compile(
+    r"(?<!\[)\[=(?P<given>[^\]]+)\](?!\])|\[\[(?P<blank>=?)(?P<answer>.*?)\]\](?!\])", re.DOTALL
+)
+_FORMAT = re.compile(r"^(?P<expression>.*?)\s*:(?P<format>[,.\d]*[fdg%e]|[,.\d]+)?\s*$", re.DOTALL)
+
+
+class HandoutError(ValueError):
+    """A file of handouts that cannot be printed: one line with the file, the place and what to do."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a sheet: its kind, and what stands in it, by the keys of `PARTS`."""
+
+    where: str
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One page to print.
+
+    Attributes:
+        title: what it is called in the room.
+        whom: who gets it, in words: "for every student", "one for each pair".
+        kind: one of `SHEET_KINDS`, which says where in the file it stands.
+        covers: the words of the map's `prepare` that ask for it.
+        turned: it is the back of the sheet before it.
+        full: no squares for sums where it ends above the foot of the page.
+        unsigned: no line for a name.
+    """
+
+    title: str
+    whom: str
+    kind: str
+    covers: tuple[str, ...]
+    turned: bool
+    full: bool
+    unsigned: bool
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Handouts:
+    """All that is printed for the students of one session, and what works its answers out."""
+
+    path: str
+    sheets: tuple[Sheet, ...]
+    names: Mapping[str, Any]
+
+    def work_out(
+        self, expression: str, where: str, value: Value, more: Mapping[str, Any] | None = None
+    ) -> Any:
+        """The value of an expression of the file.
+
+        Args:
+            value: gives a number of a record by its name.
+            more: further names, such as those of a row of a table.
+
+        Raises:
+            HandoutError: it cannot be worked out.
+        """
+        functions = {name: thing for name, thing in self.names.items() if callable(thing)}
+        names = {name: thing for name, thing in self.names.items() if not callable(thing)} | dict(more or {})
+        evaluator = EvalWithCompoundTypes(functions=_CALCULATES | functions | {"value": value}, names=names)
+        try:
+            return evaluator.eval(expression.strip())
+        except Exception as error:  # a data file's mistake, whatever it is
+            raise HandoutError(
+                f"{self.path}: {where}: cannot work out {expression.strip()!r}: {error}"
+            ) from None
+
+
+def read_handouts(root: Path, session_id: str) -> Handouts | None:
+    """The handouts of a session; None where there is no file.
+
+    Raises:
+        HandoutError: the file is no TOML, or says something that cannot be printed.
+    """
+    path = root / FOLDER / f"{session_id}.toml"
+    if not path.exists():
+        return None
+    name = path.relative_to(root).as_posix()
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise HandoutError(f"{name}: cannot be read as TOML: {str(error).splitlines()[0]}") from None
+    if set(data) != {"sheet"} or not isinstance(data["sheet"], list):
+        raise HandoutError(f"{name}: holds [[sheet]] and nothing else, not {', '.join(sorted(data))}")
+    sheets = tuple(_sheet(table, f"sheet {i}", name) for i, table in enumerate(data["sheet"], 1))
+    return Handouts(name, sheets, _worked_out(root / FOLDER / WORKED_OUT / f"{session_id}.py"))
+
+
+def _worked_out(path: Path) -> dict[str, Any]:
+    """What the module beside a file defines; nothing where there is none."""
+    if not path.exists():
+        return {}
+    spec = importlib.util.spec_from_file_location(f"handouts_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {name: thing for name, thing in vars(module).items() if not name.startswith("_")}
+
+
+def _sheet(table: Any, where: str, path: str) -> Sheet:
+    def wrong(message: str) -> HandoutError:
+        return HandoutError(f"{path}: {where}: {message}")
+
+    if not isinstance(table, dict):
+        raise wrong("is no table: write [[sheet]]")
+    if unknown := sorted(set(table) - SHEET_KEYS):
+        raise wrong(f"unknown key {', '.join(unknown)}; known: {', '.join(sorted(SHEET_KEYS))}")
+    for key in ("title", "for"):
+        if not isinstance(table.get(key), str) or not table[key].strip():
+            raise wrong(f"{key} is missing: write what the sheet is called and whom it is for")
+    kind = table.get("kind", "sheet")
+    if kind not in SHEET_KINDS:
+        raise wrong(f"kind {kind!r} is unknown; known: {', '.join(SHEET_KINDS)}")
+    parts = tuple(_part(part, f"{where}, part {i}", path) for i, part in enumerate(table.get("part", []), 1))
+    if not parts:
+        raise wrong("has no parts: write [[sheet.part]]")
+    covers = tuple(table.get("covers", ()))
+    turned, full, unsigned = (bool(table.get(key)) for key in ("turned", "full", "unsigned"))
+    return Sheet(table["title"], table["for"], kind, covers, turned, full, unsigned, parts)
+
+
+def _part(table: Any, where: str, path: str) -> Part:
+    kind = table.get("kind", "") if isinstance(table, dict) else ""
+    if kind not in PARTS:
+        raise HandoutError(f"{path}: {where}: kind {kind!r} is unknown; known: {', '.join(sorted(PARTS))}")
+    if unknown := sorted(set(table) - PARTS[kind] - ANY_PART):
+        known = ", ".join(sorted(PARTS[kind] | ANY_PART))
+        raise HandoutError(f"{path}: {where}: unknown key {', '.join(unknown)} of a {kind}; known: {known}")
+    return Part(where, kind, table)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a text: words that are printed, or the answer of a blank."""
+
+    text: str
+    is_blank: bool
+
+
+def pieces(
+    text: str, handouts: Handouts, where: str, value: Value, more: Mapping[str, Any] | None = None
+) -> Iterator[Piece]:
+    """A text cut at its blanks, everything in it worked out."""
+    rest = _WORKED.sub("", text)
+    if "[=" in rest or "[[" in rest or "]]" in rest:
+        raise HandoutError(
+            f"{handouts.path}: {where}: a bracket is not closed as it was opened: {text.strip()!r}"
+        )
+    place = 0
+    for match in _WORKED.finditer(text):
+        if match.start() > place:
+            yield Piece(text[place : match.start()], False)
+        place = match.end()
+        if match["given"] is not None:
+            yield Piece(_formatted(match["given"], handouts, where, value, more), False)
+        elif match["blank"]:
+            yield Piece(_formatted(match["answer"], handouts, where, value, more), True)
+        else:
+            yield Piece(match["answer"].strip(), True)
+    if place < len(text):
+        yield Piece(text[place:], False)
+
+
+def _formatted(
+    source: str, handouts: Handouts, where: str, value: Value, more: Mapping[str, Any] | None
+) -> str:
+    match = _FORMAT.match(source)
+    expression, form = (match["expression"], match["format"] or "") if match else (source, "")
+    found = handouts.work_out(expression, where, value, more)
+    return format(found, form) if form else str(found)
+
+
+def blanks(handouts: Handouts, value: Value) -> Iterator[tuple[str, str]]:
+    """Every blank's place and answer, for whoever wants to check them."""
+    for sheet in handouts.sheets:
+        for part in sheet.parts:
+            for text, more in texts(part, handouts, value):
+                for piece in pieces(text, handouts, part.where, value, more):
+                    if piece.is_blank:
+                        yield f"{sheet.title}: {part.where}", piece.text
+
+
+def texts(part: Part, handouts: Handouts, value: Value) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every text of a part that may hold a blank, with the names that it may use."""
+    data = part.data
+    if part.kind in ("text", "code"):
+        yield data["text"], {}
+    elif part.kind == "table":
+        for cells, more in table_rows(part, handouts, value):
+            yield from ((cell, more) for cell in cells)
+    elif part.kind == "questions":
+        for question in data["questions"]:
+            yield question["ask"], {}
+            yield f"[[{question['answer']}]]", {}
+
+
+def table_rows(part: Part, handouts: Handouts, value: Value) -> Iterator[tuple[list[str], dict[str, Any]]]:
+    """The rows of a table with the names that their cells may use: one for each of `each`, then those written out."""
+    each = part.data.get("each", {})
+    lists = {
+        name: handouts.work_out(items[1:], part.where, value) if isinstance(items, str) else items
+        for name, items in each.items()
+    }
+    for items in zip(*lists.values(), strict=True):
+        yield list(part.data["row"]), dict(zip(lists, items, strict=True))
+    for row in part.data.get("rows", ()):
+        yield list(row), {}

@@ -1,0 +1,123 @@
+"""What is printed for the students: every page of it fits its page, on A4 and on US Letter, and the PDF has them all.
+
+CHROMIUM as in conftest. No site is needed: the command makes the documents itself.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from course_site import handouts
+
+ROOT = Path(__file__).parents[2]
+SESSIONS = ("l1", "w2", "w4", "w6")
+MM = 96 / 25.4
+A4, LETTER = (210 * MM, 297 * MM), (215.9 * MM, 279.4 * MM)
+MARGIN = 12 * MM
+
+# Every letter of a page of handouts, in points.
+LETTERS = """() => {
+  const found = [];
+  for (const page of document.querySelectorAll(".handout")) {
+    const walk = document.createTreeWalker(page, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+      const element = walk.currentNode.parentElement, svg = element.closest("svg");
+      if (!walk.currentNode.textContent.trim() || !element.getClientRects().length) continue;
+      const scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+      const points = parseFloat(getComputedStyle(element).fontSize) * scale * .75;
+      found.push([walk.currentNode.textContent.trim().slice(0, 40), points]);
+    }
+  }
+  return found;
+}"""
+SIZES = """() => [...document.querySelectorAll(".handout")].map(page => {
+  const box = page.getBoundingClientRect(); return [box.width, box.height]; })"""
+
+
+@pytest.fixture(scope="module")
+def laid_out(tmp_path_factory):
+    """The documents of some sessions, laid out as they are printed."""
+    scratch = tmp_path_factory.mktemp("handouts")
+    made = handouts.documents(ROOT, SESSIONS)
+    handouts._lay_out(ROOT, scratch, {name: text for name, (text, _) in made.items()})
+    return scratch, made
+
+
+@pytest.fixture
+def paper(browser: Browser) -> Page:
+    page = browser.new_page()
+    page.emulate_media(media="print")
+    yield page
+    page.close()
+
+
+def opened(page: Page, laid_out, name: str) -> Page:
+    page.goto((laid_out[0] / handouts.FOLDER / f"{name}.html").as_uri())
+    page.wait_for_function("document.fonts.status === 'loaded'")
+    return page
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_every_page_fits_and_can_be_read(paper, laid_out, name):
+    opened(paper, laid_out, name)
+    assert paper.evaluate(handouts.TOO_LONG) == []
+    for width, height in paper.evaluate(SIZES):
+        for paper_width, paper_height in (A4, LETTER):
+            assert width <= paper_width - 2 * MARGIN + 1
+            assert height <= paper_height - 2 * MARGIN + 1
+    letters = paper.evaluate(LETTERS)
+    assert len(letters) > 100
+    # A number in a square of squared paper may be smaller, for its square says how large it is.
+    assert [entry for entry in letters if entry[1] < 7.9 and len(entry[0]) > 2] == []
+    fonts = paper.evaluate("[...document.fonts].filter(f => f.status === 'loaded').map(f => f.family)")
+    assert {family.strip('"') for family in fonts} >= {"Source Sans 3"}
+    pdf = paper.pdf(prefer_css_page_size=True, print_background=True)
+    expected = sum(page.pages for page in laid_out[1][name][1])
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == expected
+
+
+def test_a_planted_long_sheet_would_be_seen(paper, laid_out):
+    opened(paper, laid_out, "w4")
+    paper.evaluate("document.querySelector('[aria-label=receipt] td').append(' and so on'.repeat(2000))")
+    assert paper.evaluate(handouts.TOO_LONG) == ["receipt"]
+    opened(paper, laid_out, "w4")
+    paper.evaluate("document.querySelector('[aria-label=pages] table').style.width = '250mm'")
+    assert paper.evaluate(handouts.TOO_LONG) == ["pages"]
+
+
+def test_an_answer_is_told_from_a_given_by_its_colour(paper, laid_out):
+    opened(paper, laid_out, "w4")
+    colours = paper.evaluate(
+        "[...document.querySelectorAll('.handout .solved')].map(e => getComputedStyle(e).color)"
+    )
+    assert set(colours) == {"rgb(179, 38, 30)"}
+    assert paper.evaluate("document.querySelectorAll('.handout:not(.solved) .solved').length") == 0
+
+
+def chromium() -> str:
+    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome") or ""
+
+
+@pytest.mark.parametrize(("options", "size"), [((), (595, 842)), (("--letter",), (612, 792))])
+def test_the_command_writes_a_pdf(tmp_path, options, size):
+    done = subprocess.run(
+        [sys.executable, "-m", "course_site", "handouts", "opening", "--to", str(tmp_path), *options],
+        cwd=ROOT, env=os.environ | {"CHROMIUM": chromium(), "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["opening.pdf"]
+    pdf = (tmp_path / "opening.pdf").read_bytes()
+    pages = len(re.findall(rb"/Type\s*/Page\b", pdf))
+    assert f"opening.pdf: {pages} pages" in done.stdout
+    boxes = {
+        tuple(round(float(n)) for n in box.split())
+        for box in re.findall(rb"/MediaBox\s*\[0 0 ([\d. ]+)\]", pdf)
+    }
+    assert boxes == {size}

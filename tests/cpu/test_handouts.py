@@ -1,0 +1,430 @@
+"""What is printed for the students: every map that asks for paper has it, and every answer is worked out again here."""
+
+import html
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from course_site import handouts as command
+from course_site.sessions import handouts as data
+from course_site.sessions import map as maps
+from course_site.sessions.handout_pages import document, printed_pages
+from course_site.sessions.handouts import HandoutError, blanks, read_handouts
+from course_site.sessions.session import load_sessions
+from course_site.sessions.views import as_plain, value_of, words_of
+from course_site.site.course import load_course
+
+ROOT = Path(__file__).parents[2]
+SESSIONS = load_sessions(ROOT)
+DEMO = """
+[[sheet]]
+title = "sums"
+for = "for every student"
+
+  [[sheet.part]]
+  kind = "text"
+  text = "Two and two are [[= 2 + 2]], and [= 3 * 3] is nine. The word: [[pot]]"
+"""
+
+
+@pytest.fixture(scope="module")
+def course():
+    return load_course(ROOT, draft=True)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes handbook/handouts/w4.toml of a repository that has nothing else."""
+
+    def write(text, module=""):
+        folder = tmp_path / data.FOLDER
+        (folder / data.WORKED_OUT).mkdir(parents=True, exist_ok=True)
+        (folder / "w4.toml").write_text(text, encoding="utf-8")
+        (folder / data.WORKED_OUT / "w4.py").write_text(module, encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+def answers(course, name):
+    """Every answer of a session's sheets, by the title of its sheet."""
+    session = SESSIONS[name]
+    found = {}
+    for place, answer in blanks(read_handouts(ROOT, name), value_of(course, session)):
+        found.setdefault(place.partition(":")[0], []).append(answer)
+    return found
+
+
+def pages(course, name):
+    session = SESSIONS[name]
+    words, value = words_of(course, session), value_of(course, session)
+    return printed_pages(
+        as_plain(course, session),
+        read_handouts(ROOT, name),
+        value,
+        words,
+        ROOT,
+        lambda page, word: command._output(course, page, word),
+    )
+
+
+# --- what the maps ask for ------------------------------------------------------------------------
+
+
+# Words around what is to be printed.
+WORDS_AROUND = """a an and as below bring cut each every everybody for from has have here in it its large last of on
+    one ones out own page pages pair print printed ruled sheet sheets stand student students take that the then they
+    this three to two will with without written your do head"""
+AROUND = frozenset(WORDS_AROUND.split())
+# What is brought and is no paper of ours; what a sentence says besides.
+BESIDE = (
+    "a red pen and a black one, pocket calculators or phones,", "red pens, and four coins for each group of three",
+    "`src/course_kernels/attention/k04_specialised.py`", "They stand in", "written on them", "requests",
+    "scissors", "signed and in order", "half sheets", "minute 161", "requests, at minute 152", "3, 9, 4, 6, 2 and 5",
+    "column", "the tiles that walk", "(both sides)",
+)  # fmt: skip
+
+
+def left_over(session, covers):
+    """Words of what `prepare` asks to print, to cut or to bring on paper that no sheet covers."""
+    found = []
+    for text in session.prepare:
+        for sentence in re.split(r"(?<=[.!?]) ", text):
+            if not re.match(r"(?:Print|Cut|Bring squared paper|Squared paper|Certificates)\b", sentence):
+                continue
+            for phrase in sorted((*covers, *BESIDE), key=len, reverse=True):
+                sentence = sentence.replace(phrase, " ")
+            sentence = re.sub(r"\([^)]*\)", " ", sentence)
+            found += [word for word in re.findall(r"\w+", sentence.lower()) if word not in AROUND]
+    return found
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_everything_that_a_map_asks_to_print_is_printed(name):
+    session = SESSIONS[name]
+    covers = [phrase for sheet in read_handouts(ROOT, name).sheets for phrase in sheet.covers]
+    prepare = " ".join(session.prepare)
+    assert [phrase for phrase in covers if phrase not in prepare] == []
+    assert left_over(session, covers) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "gone"), [("w4", "receipt"), ("w6", "*ten kernels*"), ("l3", "eight slips in a row")]
+)
+def test_a_sheet_that_nobody_made_would_be_missed(name, gone):
+    covers = [
+        phrase for sheet in read_handouts(ROOT, name).sheets for phrase in sheet.covers if phrase != gone
+    ]
+    assert left_over(SESSIONS[name], covers) != []
+
+
+def test_every_session_has_sheets_of_its_own():
+    assert [name for name in SESSIONS if read_handouts(ROOT, name) is None] == []
+    assert len(SESSIONS) == 15
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_no_value_is_missing_and_every_page_with_a_blank_has_its_twin(course, name):
+    made = pages(course, name)
+    blank = [page for page in made if not page.solved]
+    solved = {page.title: page for page in made if page.solved}
+    for page in blank:
+        assert 'class="solved"' not in page.html
+        if '<td class="blank">' in page.html or 'class="gap"' in page.html:
+            assert page.title in solved, page.title
+    for page in solved.values():
+        assert 'class="gap"' not in page.html
+        assert '<td class="blank">' not in page.html
+        assert '<b class="mark">solved</b>' in page.html
+    text = "".join(page.html for page in made[1:])
+    assert "[[" not in re.sub(r"<pre.*?</pre>", "", text, flags=re.DOTALL)
+    assert "{{" not in text
+    assert [made.index(page) for page in solved.values()] == list(range(len(made) - len(solved), len(made)))
+
+
+# --- answers, worked out again --------------------------------------------------------------------
+
+
+def test_w4_rows_from_their_definition(course):
+    """The twin's table of rows, from 2·M·N·K and 2·(M·K + K·N + M·N) and the data sheet of an H200."""
+    found = answers(course, "w4")
+    ridge = 989 / 4.8
+    assert found["rows"][0] == f"{ridge:.0f}"
+    table = found["rows"][1 : 1 + 4 * 6]
+    for i, M in enumerate((1, 16, 64, 256, 1024, 4096)):
+        operations, carried = 2 * M * 8192**2, 2 * (2 * M * 8192 + 8192**2)
+        expected = [f"{operations / 1e6:,.0f}", f"{carried / 1e6:,.0f}", f"{operations / carried:,.1f}"]
+        assert table[4 * i : 4 * i + 3] == expected
+        assert table[4 * i + 3].startswith("left" if operations / carried < ridge else "right")
+    assert found["rows, back"] == [
+        "M",
+        f"{ridge:.0f}",
+        "2 · M",
+        f"{ridge / 2:.0f}",
+        "4 · M",
+        f"{ridge / 4:.0f}",
+    ]
+
+
+def test_w4_pages_by_dealing_them_out(course):
+    """Pages handed out one by one, as a server does."""
+    found = answers(course, "w4")["pages"]
+    assert found[:3] == ["80", "8", "128"]
+    assert found[3:5] == ["327,680", f"{40e9 // 327680:,.0f}"]
+    lengths, rows, places, pages = (37, 100, 250, 512, 900, 1500), [], 0, 0
+    for length in lengths:
+        mine = 0
+        while mine * 16 < length:
+            mine += 1
+        rows += [f"{2048 - length:,}", str(mine), str(mine * 16 - length)]
+        places, pages = places + mine * 16, pages + mine
+    assert found[5:23] == rows
+    empty, free = 6 * 2048 - sum(lengths), places - sum(lengths)
+    shares = [f"{100 * empty / (6 * 2048):.3g} %", f"{100 * free / places:.3g} %"]
+    assert found[23:28] == [f"{empty:,}", shares[0], str(pages), str(free), shares[1]]
+    assert found[28:30] == ["7, 2, 5", "0, 4, 9, 1, 3, 8, 6"]
+
+
+def test_w4_says_who_pays_by_its_floors(course):
+    """Token by token: weights and attention in prefill, shared weights and a cache of one's own in decode."""
+    found = answers(course, "w4")["pages"][30:]
+    weights, token, peak, bandwidth = 69_501_714_432, 2 * 80 * 8 * 128 * 2, 989e12, 4.8e12
+    for i, (given, taken) in enumerate(((300, 500), (30_000, 300), (8_200, 400))):
+        pairs = sum(range(1, given + 1))  # each looks back to the first, and at itself
+        prefill = (2 * weights * given + 4 * 128 * 64 * 80 * pairs) / peak
+        decode = sum(2 * weights / 32 + token * (given + n) for n in range(1, taken + 1)) / bandwidth
+        assert float(found[4 * i]) == pytest.approx(prefill, abs=0.006)
+        assert float(found[4 * i + 1]) == pytest.approx(decode, abs=0.006)
+        assert found[4 * i + 2] == ("prefill" if prefill > decode else "decode")
+    assert [found[4 * i + 2] for i in range(3)] == ["decode", "prefill", "prefill"]
+
+
+def test_w4_agrees_with_what_its_chapter_worked_out(course):
+    chapter = value_of(course, SESSIONS["w4"])
+    worked = read_handouts(ROOT, "w4").names
+    assert worked["ridge"]() == pytest.approx(chapter("teach_w4.ridge"))
+    assert worked["intensity"](4096) == pytest.approx(chapter("teach_w4.row.m4096"))
+    assert worked["token_bytes"]() == chapter("teach_w4.token")
+    assert worked["pages_taken"]() * 16 == chapter("teach_w4.taken.page16")
+    assert worked["flat_from"](0.5) == pytest.approx(chapter("teach_w4.ends.bits4"))
+    assert worked["all_trips"]() == round(chapter("teach_w4.trips.five_operators"))
+    assert worked["fused_trips"]() == round(chapter("teach_w4.trips.fused"))
+    for ride, grid in (("coach", worked["coach_grid"]()), ("bus", worked["bus_grid"]())):
+        assert worked["steps"](grid) == chapter(f"teach_w4.ride.{ride}.steps")
+        assert worked["empty_seats"](grid) == chapter(f"teach_w4.ride.{ride}.empty")
+
+
+@pytest.mark.parametrize("rung", ["naive", "coalesced", "shared_tiles", "register_column", "register_tile"])
+def test_l4_turns_are_those_of_its_page(course, rung):
+    worked = read_handouts(ROOT, "l4").names
+    assert worked["turns"](rung) == pytest.approx(value_of(course, SESSIONS["l4"])(f"l4.hand.{rung}.turns"))
+
+
+def test_other_answers_agree_with_their_pages(course):
+    value = value_of(course, SESSIONS["w1"])
+    names = {name: read_handouts(ROOT, name).names for name in ("l3", "w1", "w2", "w3", "w5", "w6")}
+    assert names["w1"]["served"]() == pytest.approx(value("teach_w1.served"))
+    assert names["w1"]["at_once"]() == pytest.approx(value("teach_w1.served"))
+    for words, trays, crew in (("one", 1, False), ("two", 2, False), ("four", 4, False), ("crew", 4, True)):
+        assert names["w2"]["ticks"](trays, crew) == value(f"teach_w2.strip.{words}.ticks")
+    assert names["w5"]["scale"]() == value("teach_w5.scale")
+    assert names["w5"]["misses"](True) == pytest.approx(value("teach_w5.miss.nvfp4"))
+    assert names["w5"]["misses"](False) == pytest.approx(value("teach_w5.miss.plain"))
+    assert names["w5"]["b200_ridge"](4) == pytest.approx(value("teach_w5.ridge.bits4"))
+    assert names["w6"]["decode"](128) == pytest.approx(value("teach_w6.mla.h128"))
+    assert names["w6"]["formula"](0.7, 4) == pytest.approx(value("teach_w6.draft.formula"))
+    assert [names["w6"]["fast"](p) for p in (0, 1, 2)] == [value(f"teach_w6.fast.p{p}") for p in (0, 1, 2)]
+    for stride in (1, 2, 8, 32, 33):
+        assert names["l3"]["turns"](stride) == round(value(f"l3.turns.bank.s{stride}"))
+    for lane in range(32):
+        for index in range(8):
+            column, row = divmod(names["w3"]["in_a"](lane, index), 16)
+            assert lane == row % 8 * 4 + column % 8 // 2
+
+
+# --- the data, and what is wrong with it ----------------------------------------------------------
+
+
+def test_blank_and_solved_come_from_one_text(written, course):
+    found = read_handouts(written(DEMO), "w4")
+    assert [answer for _, answer in blanks(found, lambda name: 0)] == ["4", "pot"]
+    session = as_plain(course, SESSIONS["w4"])
+    made = printed_pages(
+        session, found, lambda name: 0, words_of(course, SESSIONS["w4"]), ROOT, lambda a, b: ""
+    )
+    blank, solved = (page.html for page in made if page.title == "sums")
+    assert "pot" not in blank
+    assert "9 is nine" in blank
+    assert '<span class="solved">4</span>' in solved
+    assert '<span class="solved">pot</span>' in solved
+
+
+FAULTS = {
+    "no TOML": ("sheet = [", "cannot be read as TOML"),
+    "another key": ('title = "x"', "holds [[sheet]] and nothing else, not title"),
+    "a sheet's key": (DEMO.replace('for = "for', 'who = "for'), "sheet 1: unknown key who"),
+    "no title": (DEMO.replace('title = "sums"', 'title = " "'), "sheet 1: title is missing"),
+    "its kind": (DEMO.replace('title = "sums"', 'title = "sums"\nkind = "cake"'), "kind 'cake' is unknown"),
+    "no part": (DEMO.partition("  [[sheet.part]]")[0], "sheet 1: has no parts"),
+    "a part's kind": (DEMO.replace('"text"', '"cake"'), "sheet 1, part 1: kind 'cake' is unknown"),
+    "a part's key": (DEMO.replace("  text =", "  says ="), "unknown key says of a text"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_the_file_is_one_line(written, fault):
+    text, said = FAULTS[fault]
+    with pytest.raises(HandoutError) as caught:
+        read_handouts(written(text), "w4")
+    assert str(caught.value).startswith("handbook/handouts/w4.toml: ")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ("[[= 2 + pot()]]", "cannot work out '2 + pot()'"),
+        ("2 + 2]]", "a bracket is not closed"),
+        ("[= names[0]]", "a bracket is not closed"),
+    ],
+)
+def test_an_answer_that_cannot_be_worked_out_is_one_line(written, broken, said):
+    found = read_handouts(written(DEMO.replace("[[= 2 + 2]]", broken)), "w4")
+    with pytest.raises(HandoutError, match=re.escape(said)):
+        list(blanks(found, lambda name: 0))
+
+
+def test_a_row_has_a_cell_for_every_column(written, course):
+    table = DEMO.replace('kind = "text"', 'kind = "table"').replace(
+        '  text = "', '  columns = ["a", "b"]\n  rows = [["'
+    )
+    found = read_handouts(written(table.rstrip() + "]]\n"), "w4")
+    with pytest.raises(HandoutError, match="a row of 1 cells, and there are 2 columns"):
+        printed_pages(
+            as_plain(course, SESSIONS["w4"]),
+            found,
+            lambda n: 0,
+            words_of(course, SESSIONS["w4"]),
+            ROOT,
+            lambda a, b: "",
+        )
+
+
+def test_the_document_names_its_styles_and_escapes_its_title(course):
+    session = as_plain(course, SESSIONS["w4"]) | {"name": "a < b"}
+    text = document(session, [])
+    assert "<title>a &lt; b: everything to print</title>" in text
+    assert "size: letter" in document(session, [], letter=True)
+    assert "size: letter" not in text
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def run(*arguments, chromium="/bin/true", root=ROOT):
+    environment = os.environ | {"CHROMIUM": chromium, "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.run(
+        [sys.executable, "-m", "course_site", "handouts", *arguments],
+        cwd=root, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_an_unknown_session_is_one_line():
+    done = run("w4", "w9")
+    assert done.returncode == 2
+    assert done.stderr.startswith("handouts: no session w9; there are opening, l1,")
+    assert done.stderr.count("\n") == 1
+
+
+def test_no_chromium_is_one_line(tmp_path):
+    done = run("w4", "--to", str(tmp_path / "out"), chromium=str(tmp_path / "nothing"))
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"handouts: no Chromium (looked for {tmp_path}/nothing): apt-get install chromium, "
+        "or set CHROMIUM to its path\n"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run("w4", "--to", str(tmp_path / "file" / "out"))
+    assert done.returncode == 2
+    assert (
+        done.stderr
+        == f"handouts: cannot write into {tmp_path}/file/out: Not a directory; name another with --to\n"
+    )
+
+
+def test_a_pdf_takes_its_place_when_it_is_whole(tmp_path, monkeypatch):
+    place = tmp_path / "w4.pdf"
+    place.write_bytes(b"old")
+
+    def refused(old, new):
+        assert Path(old).read_bytes() == b"new"
+        assert Path(old).parent == tmp_path
+        raise OSError(28, "No space left on device", str(new))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", refused)
+        with pytest.raises(OSError, match="No space left"):
+            command._write(place, b"new")
+    assert place.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["w4.pdf"]
+    command._write(place, b"new")
+    assert place.read_bytes() == b"new"
+
+
+def test_it_says_what_to_copy_for_whom(course):
+    made = pages(course, "w4")
+    lines = command._told(Path("out/w4.pdf"), made).splitlines()
+    count = sum(page.pages for page in made)
+    assert lines[0] == f"out/w4.pdf: {count} pages"
+    assert lines[1] == "    1–2  the session sheet, for you, both sides of one sheet"
+    assert any("receipt, for every student" in line for line in lines)
+    assert lines[-1].strip() == f"{1 + count - sum(page.solved for page in made)}–{count}  solved: for you"
+
+
+def test_a_record_without_the_words_is_told(course):
+    assert "HGMMA" in command._output(course, "teach_w2", "HGMMA")
+    with pytest.raises(HandoutError, match="no output with 'a poem' in it"):
+        command._output(course, "teach_w2", "a poem")
+
+
+def test_no_answer_breaks_the_page(written, course):
+    found = read_handouts(written(DEMO.replace("[[pot]]", "[[a `<b>` & c]]")), "w4")
+    made = printed_pages(
+        as_plain(course, SESSIONS["w4"]),
+        found,
+        lambda n: 0,
+        words_of(course, SESSIONS["w4"]),
+        ROOT,
+        lambda a, b: "",
+    )
+    assert html.escape("<b>") in made[-2].html
+
+
+# --- the link on the map --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        (True, '<a href="../../handouts/w4.pdf">Print everything (PDF)'),
+        (False, "<code>nox -s handouts -- w4</code>"),
+    ],
+)
+def test_the_map_links_what_was_printed_or_tells_the_command(printed, expected):
+    tools = maps.Tools(
+        say=str, plain=str, slot=str, fold=lambda css, summary, body: body, figure=lambda name, alt: "",
+        heading=lambda target: "a heading", measured=frozenset(), taken=lambda step: "", printed=printed,
+        labs={}, lab_section=lambda lab: "", source=str,
+    )  # fmt: skip
+    text = maps.markdown(SESSIONS["w4"], "handbook/05_the_frontier", tools)
+    assert expected in text
+    assert ("w4.pdf" in text) == printed
