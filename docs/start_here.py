@@ -382,7 +382,7 @@ record(sweep=sweep)
 #     print(vector_add(torch.ones(10), torch.ones(10)))"
 #     ```
 #
-#     The answers are right in fp32 and fp16 (not in bf16, which the interpreter does not support). It says
+#     The answers are right in fp32 and fp16 (not in bf16, whose answers mean nothing there). It says
 #     nothing about speed. Set the variable before the kernel is imported; later it does nothing.
 #
 # - Compile the CUDA C++ kernel. NVRTC needs no GPU to compile for one. `nox -s tests` does it for six kinds

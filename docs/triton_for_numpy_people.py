@@ -28,7 +28,8 @@
 # ## What you need to type along
 #
 # Put the cells into a file of your own, such as `mine.py`. A file, not the prompt: Triton reads the text of your
-# function, and at the prompt there may be none. A notebook will do, too.
+# function, and at the prompt there may be none. A notebook will do, too. Which Python has Triton says
+# [Set up](set_up.md#which-door-is-yours); the line that imports from `course_kernels.measure` you leave out.
 #
 # ```bash
 # python mine.py                      # with a card
@@ -93,6 +94,7 @@ print(out.tolist())
 # - In the round ones stands what every program gets. They all get the same. A tensor arrives as a *pointer*: the address of its first number.
 # - Nothing is returned. A kernel writes into a tensor that you made for it.
 # - `tl.num_programs(0)` is how many there are.
+# - Of two numbers you decide what each counts. In the labs number 0 goes along a row of the matrix, number 1 down it.
 #
 # There is no order among them. Program 3 may be done before program 0 has begun.
 #
@@ -528,7 +530,7 @@ said(lambda: from_outside[(1,)](out))
 # [^triton-debugging]. You can put a `print(x)` into a kernel there. It finds the wrong index, the forgotten mask, the swapped axis. All of the cells
 # above run in it, and most of them print the same.
 #
-# Most, not all. Here is a file with all that differs. It runs in a Python of its own, since the choice is made at the import.
+# Most, not all; and its messages read otherwise. Here is a file with what matters most. It runs in a Python of its own, since the choice is made at the import.
 
 # %%
 import inspect
@@ -746,7 +748,8 @@ record(
 # ## What Triton says
 #
 # A message of the compiler is read from the bottom. The last line says *what*. Above it stands the kernel as far as the compiler came, with a `^`
-# under the place. The first line, `at 3:26`, counts lines from the `def` and columns from 0. Here are four that everybody meets:
+# under the place. The first line, `at 3:26`, counts lines from the `def` and columns from 0. Here are four that everybody meets, on a card; the
+# interpreter has no compiler, so it says less, and often in Python's words:
 
 
 # %%

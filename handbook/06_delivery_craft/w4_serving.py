@@ -648,7 +648,7 @@ record(
 # pages, since 6 × 16 = 96; the seventh holds 4. Token 36 of A lies on page 5, at place 4; token 99 of B on page 6, at place 3.
 #
 # Box 3: chat, decode; report, prefill; agent, prefill, and decode once its preface is in the cache. [The table](#who-pays-three-kinds-of-traffic) has the
-# seconds. What would turn them: users in a step, tokens out, a preface kept.
+# seconds. What would turn them: a longer prompt or a shorter answer; fewer users in a step, or many more tokens out; a preface kept.
 #
 # ***Receipt*.**
 #
@@ -685,7 +685,7 @@ record(
 # ## The minutes
 #
 # [The map](../05_the_frontier/w4_map.md) has every step. The fused kernel, minutes 85 to 140, is the artifact: if you are late, take the minutes from
-# the third block (*who pays the bill*, or the three patients at the end), never from the typing.
+# *who pays the bill* or from the last block, never from the typing.
 #
 # /// exercise | Rehearse
 # A student says: "Our server runs at M = 40 with bf16 weights. Four-bit weights will shrink a step as much as they shrink the weights." Answer with two numbers.

@@ -115,7 +115,7 @@ artifact
 <tbody>\
 <tr class="step"><td class="clock"><b data-minute="0">0</b> <span>15 min</span> <i>board</i></td>\
 <td><b>1 Step 1.</b> a &lt; b &amp; &lt;/script&gt;</td><td>Slip one</td>\
-<td>draw <span class="late">✂3, 4 min: the rest</span></td></tr>
+<td>draw <span class="late">✂3 wins 4 min: the rest</span></td></tr>
 <tr class="break"><td class="clock"><b data-minute="15">15</b> <span>10 min</span> <i>break</i></td>\
 <td><b>2 Tea?</b> </td><td>Save the file</td><td></td></tr>
 </tbody><tbody>\
@@ -136,8 +136,7 @@ If it fails: the recorded result, <em>The &lt;table&gt;</em>.</li></ul>
 <h3>From afar, or without seeing it</h3><ol><li value=4>Online: a call</li></ol>
 <h3>Likely questions</h3><ul><li>Why not? <em>Try.</em></li></ul>
 <h3>Exit ticket</h3><ul><li>q <em>a</em></li></ul>
-<h3>Before the door opens</h3><ul><li>Bring paper</li>\
-<li><b>a_race</b>, the day before: <code>nvidia-smi &amp;&amp; true</code></li></ul>
+<h3>Before the door opens</h3><ul><li>Bring paper</li></ul>
 """
 
 
@@ -157,7 +156,7 @@ def test_the_sheet_word_for_word(session):
 def test_no_text_breaks_the_page(session):
     page = sheet(session, FRAME)
     assert "a &lt; b &amp; &lt;/script&gt;" in page
-    assert "nvidia-smi &amp;&amp; true" in page
+    assert "race a &amp;&amp; race b" in page
     assert "<title>W1 · Fast &amp; right: the sheet for the hand</title>" in page
 
 

@@ -118,12 +118,12 @@ def block_table(request):
 
 WEIGHTS, USERS, QUERY_HEADS = 69_501_714_432, 32, 64
 TRAFFIC = {
-    "chat": ("a chat", 300, 500, "users in a step; a longer prompt"),
+    "chat": ("a chat", 300, 500, "a longer prompt, or a shorter answer"),
     "report": (
         "a question on a long report",
         30_000,
         300,
-        "users in a step: alone it is decode",
+        "fewer users in a step: alone it is decode",
     ),
     "agent": (
         "an agent with the same long preface",

@@ -71,7 +71,9 @@ def _row(step: Plain) -> str:
     clock = f'<b data-minute="{start}">{start}</b> <span>{minutes} min</span> <i>{html.escape(kind)}</i>'
     board = _words(step["board"])
     if step["cut"]:
-        board += f' <span class="late">✂{step["priority"]}, {step["saves"]} min: {step["cut"]["html"]}</span>'
+        board += (
+            f' <span class="late">✂{step["priority"]} wins {step["saves"]} min: {step["cut"]["html"]}</span>'
+        )
     if step["keep"] or step["protected"]:
         kept = _words(step["keep"]) or "the heart, no cut."
         board += f' <span class="late">Keep: {kept}</span>'
@@ -153,9 +155,6 @@ def _first_reason(stage: Plain) -> str:
 
 
 def _before(session: Plain) -> str:
-    demos = [
-        f"<li><b>{html.escape(demo['name'])}</b>, the day before: <code>{html.escape(demo['preflight'])}</code></li>"
-        for demo in session["demos"]
-    ]
+    # What is typed the day before stands on the map: in the room nobody types it, and paper is short.
     items = [f"<li>{text['html']}</li>" for text in session["prepare"]]
-    return f"<h3>Before the door opens</h3><ul>{''.join(items)}{''.join(demos)}</ul>"
+    return f"<h3>Before the door opens</h3><ul>{''.join(items)}</ul>"
