@@ -37,6 +37,7 @@ NEXT_OF_NONE = "it returns nothing yet; end it with a `return`."
 NEXT_AFTER = {
     "grid_idx": "a kernel is launched with its grid: kernel[(programs,)](…).",
     "Cannot call @triton.jit": "a kernel is launched with its grid: kernel[(programs,)](…).",
+    "'builtin_function_or_method' object has no": "a kernel is launched with its grid: kernel[(programs,)](…).",
     "object of type 'int' has no len()": "a grid is a tuple, also when it has one number: (programs,).",
     "'int' object is not iterable": "a pointer has no elements; read it with tl.load(pointer + i).",
     "predict first": "the check below your numbers does not come out yet: once more on paper, before you type on.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -19,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 from course_site.sessions.handouts import FOLDER, PRINTED, HandoutError, read_handouts
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
     from course_site.sessions.handout_pages import Printed
     from course_site.site.course import Course
 
@@ -178,17 +181,35 @@ def _print(scratch: Path, made: dict[str, tuple[str, list[Printed]]], folder: Pa
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         except Error as error:
             raise CannotStart(f"{chromium} does not start: {str(error).splitlines()[0]}") from None
-        page = browser.new_page()
-        page.emulate_media(media="print")
-        for name, (_, printed) in made.items():
-            page.goto((scratch / FOLDER / f"{name}.html").as_uri())
-            page.wait_for_function("document.fonts.status === 'loaded'")
-            if cut := page.evaluate(TOO_LONG):
-                raise HandoutError(f"{FOLDER}/{name}.toml: does not fit its page: {', '.join(cut)}")
-            data = page.pdf(prefer_css_page_size=True, print_background=True)
-            _write(folder / f"{name}.pdf", data)
-            print(_told(_seen_from_here(folder / f"{name}.pdf"), printed), flush=True)
+        printed(browser, scratch, made, folder)
         browser.close()
+
+
+def printed(
+    browser: Browser, scratch: Path, made: dict[str, tuple[str, list[Printed]]], folder: Path
+) -> None:
+    """Print the documents that lie laid out in a folder; each PDF is complete or not there.
+
+    Raises:
+        HandoutError: a page does not fit, or another number of pages comes out than was laid out.
+    """
+    page = browser.new_page()
+    page.emulate_media(media="print")
+    for name, (_, sheets) in made.items():
+        page.goto((scratch / FOLDER / f"{name}.html").as_uri())
+        page.wait_for_function("document.fonts.status === 'loaded'")
+        if cut := page.evaluate(TOO_LONG):
+            raise HandoutError(f"{FOLDER}/{name}.toml: does not fit its page: {', '.join(cut)}")
+        data = page.pdf(prefer_css_page_size=True, print_background=True)
+        count, due = len(re.findall(rb"/Type\s*/Page\b", data)), sum(sheet.pages for sheet in sheets)
+        if count != due:
+            raise HandoutError(
+                f"{name}: {count} pages came out, and it has {due}: a side runs over, most likely the back of the "
+                "session sheet; shorten what its map says"
+            )
+        _write(folder / f"{name}.pdf", data)
+        print(_told(_seen_from_here(folder / f"{name}.pdf"), sheets), flush=True)
+    page.close()
 
 
 def _seen_from_here(path: Path) -> Path:

@@ -121,3 +121,14 @@ def test_the_command_writes_a_pdf(tmp_path, options, size):
         for box in re.findall(rb"/MediaBox\s*\[0 0 ([\d. ]+)\]", pdf)
     }
     assert boxes == {size}
+
+
+def test_a_side_that_runs_over_is_refused_before_anything_is_written(browser, laid_out, tmp_path):
+    scratch, made = laid_out
+    text, pages = made["w4"]
+
+    with pytest.raises(
+        handouts.HandoutError, match=r"w4: \d+ pages came out, and it has \d+: a side runs over"
+    ):
+        handouts.printed(browser, scratch, {"w4": (text, pages[:-1])}, tmp_path)
+    assert list(tmp_path.iterdir()) == []

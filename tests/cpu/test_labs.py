@@ -359,6 +359,9 @@ def test_first_mistakes_get_their_own_advice(tmp_path):
     actual = graded(
         tmp_path,
         no_grid=ANSWER.replace(grid, ""),
+        no_grid_and_no_number=ANSWER.replace(grid, "").replace(
+            "tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)", "0"
+        ),
         no_tuple=ANSWER.replace(grid, "[programs]"),
         indexed=ANSWER.replace(load, "x = x_ptr[i]"),
         misspelt=ANSWER.replace("x + y, mask", "x + why, mask"),
@@ -366,6 +369,7 @@ def test_first_mistakes_get_their_own_advice(tmp_path):
 
     assert {name: verdict.text.splitlines()[-1] for name, verdict in actual.items()} == {
         "no_grid": "next: a kernel is launched with its grid: kernel[(programs,)](…).",
+        "no_grid_and_no_number": "next: a kernel is launched with its grid: kernel[(programs,)](…).",
         "no_tuple": "next: a grid is a tuple, also when it has one number: (programs,).",
         "indexed": "next: a pointer has no elements; read it with tl.load(pointer + i).",
         "misspelt": "next: that name has no value yet: is it spelt as where it is made?",
