@@ -241,8 +241,7 @@ def watched(
         shapes = frozenset(_without_ones(array.shape) for array in inputs)
         _rules.append(_Rules(watch, frozenset(allow), frozenset(refuse), longest, shapes, at_once, []))
         try:
-            # What is wrong the grader says; NumPy's warnings of NaN and infinity are about values it planted itself.
-            with np.errstate(all="ignore"), watch.watching(), _makers_watched(watch):
+            with watch.watching(), _makers_watched(watch):
                 result = function(*(array.view(Watched) for array in inputs), **options)
             several = result if isinstance(result, tuple | list) else (result,)
             answers = [array for array in several if isinstance(array, np.ndarray)]
