@@ -1,0 +1,154 @@
+"""``python -m course_judge FILE --problem NAME``: what `nox -s judge` runs."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from course_judge.limits import GIB, Limits
+
+if TYPE_CHECKING:
+    from course_judge.verdict import Verdict
+    from course_kernels.problem import Problem, Workload
+
+KERNELS = Path(__file__).resolve().parents[1] / "course_kernels"
+LONGEST_S = 3600.0
+MOST_GIB = 1024.0
+USAGE = 2
+
+
+class Unusable(Exception):
+    """What was asked for cannot be judged; one line."""
+
+
+def main(arguments: list[str]) -> int:
+    """Judge one file; returns the exit code: 0 right, 1 refused, 2 not judged."""
+    options = _options().parse_args(arguments)
+    try:
+        if not options.file.is_file():
+            raise Unusable(f"there is no file {options.file}")
+        verdict = _judged(options, find_problem(options.problem))
+    except Unusable as error:
+        print(error, file=sys.stderr)
+        return USAGE
+    except KeyboardInterrupt:
+        return 130
+    print(json.dumps(verdict.as_json(), indent=2) if options.json else verdict.text)
+    return verdict.code
+
+
+def find_problem(name: str) -> Problem:
+    """A problem of the library by its name.
+
+    Raises:
+        Unusable: there is none, or torch is missing.
+    """
+    known = sorted(path.parent.name for path in KERNELS.glob("*/problem.py"))
+    if name not in known:
+        raise Unusable(f"no problem {name!r}; there are {', '.join(known)}")
+    try:
+        problem: Problem = importlib.import_module(f"course_kernels.{name}.problem").PROBLEM
+    except ImportError as error:
+        raise Unusable(f"torch is not installed here ({error}): nox -s judge installs it") from None
+    return problem
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="nox -s judge --",
+        description="Judge a kernel: in a process of its own, by the judge's own truth and clock.",
+    )
+    parser.add_argument("file", type=Path, help="a Python file with a function of the problem's name")
+    parser.add_argument("--problem", required=True, help="a folder of src/course_kernels, such as vector_add")
+    parser.add_argument(
+        "--try",
+        dest="sizes",
+        action="append",
+        default=[],
+        metavar="SIZE",
+        help='a size, such as "dtype=float32,N=1000"; without it those of the problem',
+    )
+    parser.add_argument("--time", metavar="SIZE", help="on a GPU, the size that is timed")
+    parser.add_argument(
+        "--seconds", type=_number(LONGEST_S), default=Limits.seconds, help="the limit for each answer"
+    )
+    parser.add_argument(
+        "--memory",
+        type=_number(MOST_GIB),
+        default=Limits.memory_bytes / GIB,
+        metavar="GIB",
+        help="the limit of its memory",
+    )
+    parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    parser.add_argument("--gpu", action="store_true", help="refuse to judge without a GPU")
+    return parser
+
+
+def _number(most: float) -> type:
+    class Number(float):
+        def __new__(cls, text: str) -> Number:
+            value = super().__new__(cls, text)
+            if not 0 < value <= most:
+                raise ValueError
+            return value
+
+    Number.__name__ = f"number above 0, up to {most:g}"
+    return Number
+
+
+def _workload(text: str, problem: Problem) -> Workload:
+    from course_kernels.problem import Workload
+
+    try:
+        found = Workload.parse(text)
+    except (TypeError, ValueError) as error:
+        raise Unusable(str(error)) from None
+    names = {tuple(w.dims) for w in problem.check_on}
+    if tuple(found.dims) not in names:
+        raise Unusable(f"{text}: {problem.name} has {' or '.join(', '.join(one) for one in sorted(names))}")
+    return found
+
+
+def _judged(options: argparse.Namespace, problem: Problem) -> Verdict:
+    import torch
+
+    from course_judge.host import CannotJudge, Host, Task
+    from course_judge.judge import judge
+
+    on_the_card = torch.cuda.is_available()
+    if options.gpu and not on_the_card:
+        raise Unusable("this machine has a GPU, but torch cannot use it; CUDA_VISIBLE_DEVICES=-1 judges without")
+    sizes = [_workload(text, problem) for text in options.sizes]
+    time_on = _workload(options.time, problem) if options.time else problem.time_on[0]
+    limits = Limits(seconds=float(options.seconds), memory_bytes=int(options.memory * GIB))
+    try:
+        with Host(modules(), environment(on_the_card)) as host:
+            return judge(
+                host,
+                options.file,
+                problem,
+                workloads=sizes,
+                device="cuda" if on_the_card else "cpu",
+                time_on=time_on if on_the_card else None,
+                task=Task(options.file, problem.name, limits=limits),
+            )
+    except CannotJudge as error:
+        raise Unusable(str(error)) from None
+
+
+def modules() -> list[str]:
+    """What a process for strangers loads beforehand: what every answer over tensors needs."""
+    return ["torch", "course_judge.tensors", "course_kernels.measure.check"]
+
+
+def environment(on_the_card: bool) -> dict[str, str]:
+    """Variables of such a process: without a card Triton's kernels run in its interpreter."""
+    return {} if on_the_card else {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": "-1"}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,349 @@
+"""Starts a process for each stranger, asks it, and ends it with all that it has started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from course_judge.channel import Channel, Gone, OutOfTurn, TimedOut
+from course_judge.limits import GIB, Limits
+from course_judge.verdict import PROPERTIES, escaped
+
+SOURCES = Path(__file__).resolve().parents[1]
+START_SECONDS = 300.0  # to load torch, on a machine that is busy
+LOOK_SECONDS = 0.05  # how often a stranger's memory and folder are looked at while it works
+
+
+class CannotJudge(RuntimeError):
+    """Judging could not begin, for a reason that is none of the stranger's doing; one line."""
+
+
+class Broken(Exception):
+    """A stranger's process did not answer as it should.
+
+    Attributes:
+        found, why: as in a `Verdict`.
+    """
+
+    def __init__(self, found: str, why: str) -> None:
+        super().__init__(why)
+        self.found, self.why = found, why
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a stranger's process is started with; nothing in it is secret.
+
+    Attributes:
+        file: the stranger's file, run where it lies.
+        function: the name of the function that is asked.
+        kind: the module of this package that speaks for its arrays.
+        hidden: folders that it may not read from.
+        environment: variables it gets besides those of the host.
+    """
+
+    file: Path
+    function: str
+    kind: str = "tensors"
+    hidden: tuple[Path, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = Limits()
+
+
+class Host:
+    """A process that has loaded what strangers need, and makes a copy of itself for each.
+
+    Args:
+        modules: what it loads.
+        environment: variables over those of this process.
+    Raises:
+        CannotJudge: a module is missing, or it did not start.
+    """
+
+    def __init__(self, modules: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        ours, theirs = Channel.pair()
+        path = [str(SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._control = ours
+        number = theirs.socket.fileno()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "course_judge.stranger", str(number)],
+            stdin=subprocess.DEVNULL,
+            pass_fds=(number,),
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(path)} | dict(environment or {}),
+            start_new_session=True,
+        )
+        theirs.close()
+        answer = self._tell({"import": list(modules)}, START_SECONDS)
+        if "missing" in answer:
+            self.close()
+            raise CannotJudge(f"{answer['missing']} is not installed here ({answer['why']})")
+
+    @contextmanager
+    def stranger(self, task: Task) -> Iterator[Stranger]:
+        """A stranger's process, its file not yet loaded; it and its folder are gone afterwards."""
+        folder = Path(tempfile.mkdtemp(prefix="judge-"))
+        ours, theirs = Channel.pair()
+        reading, writing = os.pipe()
+        printed = _Printed(reading, task.limits.said_bytes)
+        stranger = None
+        try:
+            message = {
+                "file": str(task.file.resolve()),
+                "function": task.function,
+                "kind": task.kind,
+                "folder": str(folder),
+                "hidden": [str(path) for path in task.hidden],
+                "environment": {**task.environment, **_caches(folder)},
+                "limits": asdict(task.limits),
+            }
+            process = self._tell({"start": message}, START_SECONDS, [theirs.socket.fileno(), writing])["process"]
+            theirs.close()
+            os.close(writing)
+            stranger = Stranger(self, process, ours, folder, task, printed)
+            yield stranger
+        finally:
+            if stranger:
+                stranger.end()
+            ours.close()
+            printed.close()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def end(self, process: int) -> dict[str, Any]:
+        """End one stranger's process, and all it has started: how it ended, and how many others were left."""
+        return self._tell({"end": process}, START_SECONDS)
+
+    def _tell(self, message: dict[str, Any], seconds: float, files: Sequence[int] = ()) -> dict[str, Any]:
+        try:
+            self._control.send(message, files)
+            answer, _ = self._control.receive(seconds)
+        except (Gone, TimedOut, OutOfTurn):
+            raise CannotJudge("the process that starts strangers has ended; see above") from None
+        return dict(answer)
+
+    def close(self) -> None:
+        """End it; it ends what is left of its strangers first."""
+        self._control.close()
+        try:
+            self._process.wait(15)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def __enter__(self) -> Host:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _caches(folder: Path) -> dict[str, str]:
+    """What compilers keep lies in the stranger's own folder: nothing is read that another has left."""
+    return {
+        "TRITON_CACHE_DIR": str(folder / "triton"),
+        "CUDA_CACHE_PATH": str(folder / "cuda"),
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # a pool of processes would be left behind
+    }
+
+
+class Stranger:
+    """A stranger's process.
+
+    Attributes:
+        not_held: what the system could not hold it to.
+    """
+
+    def __init__(
+        self, host: Host, process: int, channel: Channel, folder: Path, task: Task, printed: _Printed
+    ) -> None:
+        self._host, self._process, self._channel, self._folder = host, process, channel, folder
+        self._limits, self._printed = task.limits, printed
+        self._ended: dict[str, Any] | None = None
+        self._base = 0
+        self.not_held: tuple[str, ...] = tuple(self._receive(START_SECONDS)[0].get("open", ()))
+        self._base = _memory_of({process})
+
+    @property
+    def printed(self) -> str:
+        """What it has printed so far, escaped."""
+        return self._printed.text
+
+    def ask(self, message: dict[str, Any], files: Sequence[int] = (), seconds: float | None = None) -> dict[str, Any]:
+        """Ask, and wait for the answer.
+
+        Raises:
+            Broken: it answers something else, too late, or not at all; or what it says is what went wrong.
+        """
+        return self.listen(self.tell(message, files), seconds)
+
+    def tell(self, message: dict[str, Any], files: Sequence[int] = ()) -> str:
+        """Ask, and do not wait; gives what the answer must be marked with."""
+        mark = secrets.token_hex(8)
+        try:
+            self._channel.send({**message, "of": mark}, files)
+        except Gone:
+            raise self._gone() from None
+        return mark
+
+    def listen(self, mark: str, seconds: float | None = None) -> dict[str, Any]:
+        """The answer to a question."""
+        answer, _ = self._receive(seconds or self._limits.seconds)
+        if not isinstance(answer, dict) or answer.get("of") != mark:
+            raise Broken("out of turn", f"it sent {escaped(repr(answer), 80)}")
+        if "failed" in answer:
+            found, why = answer["failed"], answer.get("why")
+            if found not in PROPERTIES or not isinstance(why, str):
+                raise Broken("out of turn", f"it sent {escaped(repr(answer), 80)}")
+            raise Broken(found, escaped(why))
+        return answer
+
+    def _receive(self, seconds: float) -> tuple[Any, list[int]]:
+        until = time.monotonic() + seconds
+        while True:
+            left = until - time.monotonic()
+            try:
+                return self._channel.receive(max(0.0, min(LOOK_SECONDS, left)))
+            except TimedOut:
+                self._look()
+                if left <= 0:
+                    raise Broken("timed out", f"it ran for {seconds:g} s and was ended") from None
+            except OutOfTurn as error:
+                raise Broken("out of turn", f"it sent {escaped(str(error), 80)}") from None
+            except Gone:
+                raise self._gone() from None
+
+    def _look(self) -> None:
+        """Does it keep to its limits?"""
+        tree = _tree(self._process)
+        if len(tree) > self._limits.processes:
+            raise Broken("out of memory", f"it ran {len(tree)} processes; {self._limits.processes} is the limit")
+        if _memory_of(tree) - self._base > self._limits.memory_bytes:
+            raise Broken("out of memory", f"it took more than {self._limits.memory_bytes / GIB:.3g} GiB")
+        self._look_at_the_folder()
+
+    def _look_at_the_folder(self) -> None:
+        if _size_of(self._folder) > self._limits.disk_bytes:
+            raise Broken("out of room", f"it wrote more than {self._limits.disk_bytes / GIB:.3g} GiB")
+
+    def _gone(self) -> Broken:
+        status = self.end()["status"]
+        how = "and nobody knows how" if status is None else _how(status)
+        return Broken("died", f"the process ended in the middle ({how})")
+
+    def finish(self) -> None:
+        """There are no more questions.
+
+        Raises:
+            Broken: it leaves something behind.
+        """
+        self._look_at_the_folder()
+        with contextlib.suppress(Gone):
+            self._channel.send({"end": True})
+        with contextlib.suppress(TimedOut, Gone, OutOfTurn):
+            self._channel.receive(self._limits.seconds)  # its end closes the connection
+        left = self.end()["left"]
+        if left:
+            raise Broken(
+                "left behind", f"{left} process{'es' * (left > 1)} it had started still ran, and had to be ended"
+            )
+
+    def end(self) -> dict[str, Any]:
+        """End it, if it has not ended; how it did, and how many others were left."""
+        if self._ended is None:
+            self._ended = self._host.end(self._process)
+        return self._ended
+
+
+class _Printed:
+    """Reads what a stranger prints, so that it never waits for a reader; keeps the beginning."""
+
+    def __init__(self, file: int, most: int) -> None:
+        self._file, self._most = file, most
+        self._kept, self._more = b"", False
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):
+            while data := os.read(self._file, 65536):
+                self._more = self._more or len(self._kept) + len(data) > self._most
+                self._kept += data[: self._most - len(self._kept)]
+
+    @property
+    def text(self) -> str:
+        lines = [escaped(line) for line in self._kept.decode(errors="replace").splitlines()]
+        return "\n".join([*lines, *(["… and more, which is dropped"] if self._more else [])])
+
+    def close(self) -> None:
+        self._thread.join(5)
+        os.close(self._file)
+
+
+def _how(status: int) -> str:
+    if status >= 0:
+        return f"exit code {status}"
+    import signal
+
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"
+
+
+def _tree(root: int) -> set[int]:
+    """A process and all below it; those that have left it are found when it ends."""
+    parents: dict[int, list[int]] = {}
+    for entry in _processes():
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            # "pid (name) state parent …", and a name may hold anything
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            parents.setdefault(parent, []).append(int(entry.name))
+    found, new = set(), [root]
+    while new:
+        one = new.pop()
+        found.add(one)
+        new += parents.get(one, [])
+    return found
+
+
+def _processes() -> list[Path]:
+    with contextlib.suppress(OSError):
+        return [entry for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return []
+
+
+def _memory_of(processes: set[int]) -> int:
+    """Bytes that processes have written to, files apart."""
+    total = 0
+    for process in processes:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            for line in Path(f"/proc/{process}/status").read_text().splitlines():
+                if line.startswith("RssAnon:"):
+                    total += 1024 * int(line.split()[1])
+    return total
+
+
+def _size_of(folder: Path) -> int:
+    total, folders = 0, [folder]
+    while folders:
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(Path(entry.path))
+                    else:
+                        about = entry.stat(follow_symlinks=False)
+                        total += about.st_blocks * 512
+    return total

@@ -1,0 +1,148 @@
+"""What a stranger's process may use, and the parts of the system that hold it to that.
+
+Linux alone can hold a process to its own folder and off the network (Landlock, a network namespace); what the system
+at hand cannot do is said, in `confine`'s answer and with the verdict.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import struct
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a stranger's process may use.
+
+    Attributes:
+        seconds: for loading the file, and for each of its answers.
+        memory_bytes: of memory, over what Python and torch themselves take.
+        disk_bytes: in its own folder, the only place where it may write.
+        processes: how many it may run at once, itself included.
+        said_bytes: of what it prints; the rest is dropped.
+    """
+
+    seconds: float = 60.0
+    memory_bytes: int = 16 * GIB
+    disk_bytes: int = GIB
+    processes: int = 64
+    said_bytes: int = 16 * 2**10
+
+
+# --- Landlock: https://docs.kernel.org/userspace-api/landlock.html ---------------------------------
+
+_CREATE, _ADD, _RESTRICT = 444, 445, 446  # the numbers of its system calls, the same on every architecture
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
+_WRITES_1 = _WRITE_FILE | 0b1_1111_1111_0000  # and making and removing files of every kind
+_REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
+_TCP = 0b11  # bind and connect
+_SCOPES = 0b11  # abstract sockets and signals
+_NO_NEW_PRIVS = 38  # of prctl
+
+
+def confine(
+    limits: Limits,
+    folder: Path,
+    *,
+    network: bool = False,
+    hidden: Iterable[Path] = (),
+) -> list[str]:
+    """Hold this process, and all that it starts, to its limits. There is no way back.
+
+    Args:
+        folder: the one place where files may be written.
+        network: leave the network open.
+        hidden: folders whose files may not be read.
+    Returns:
+        What could not be held on this system, a short clause each.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.disk_bytes, limits.disk_bytes))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write that is too long fails instead
+    if not sys.platform.startswith("linux"):
+        return ["files outside of its folder", "the network", "processes that leave its group"]
+    open_still = []
+    if not network and not _without_network():
+        open_still.append("the network")
+    open_still += _landlock(folder, tuple(hidden))
+    return open_still
+
+
+def end_with_parent() -> None:
+    """Have Linux end this process when the one that started it is gone."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
+
+
+def adopt_orphans() -> bool:
+    """Make this process the parent of whatever its children leave behind; False where the system cannot."""
+    try:
+        return ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) == 0  # 36 is PR_SET_CHILD_SUBREAPER
+    except (OSError, AttributeError):
+        return False
+
+
+def _without_network() -> bool:
+    """A network namespace of its own, with nothing in it. Needs root, or a system that allows user namespaces."""
+    new_user, new_net = 0x10000000, 0x40000000
+    libc = ctypes.CDLL(None)
+    return libc.unshare(new_net) == 0 or libc.unshare(new_user | new_net) == 0
+
+
+def _landlock(folder: Path, hidden: tuple[Path, ...]) -> list[str]:
+    libc = ctypes.CDLL(None, use_errno=True)
+    version = libc.syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
+    if version < 1:
+        return ["files outside of its folder", "signals to other processes"]
+    writes = _WRITES_1 | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
+    handled = writes | (_READ_FILE | _READ_DIR if hidden else 0)
+    fields = (handled, _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0)
+    attribute = struct.pack("=QQQ", *fields)[: 24 if version >= 6 else 16 if version >= 4 else 8]
+    rules = libc.syscall(_CREATE, attribute, ctypes.c_size_t(len(attribute)), ctypes.c_uint32(0))
+    if rules < 0:
+        return ["files outside of its folder", "signals to other processes"]
+
+    def allow(path: Path, rights: int) -> None:
+        with contextlib.suppress(OSError):
+            opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            try:
+                if not path.is_dir():
+                    rights &= ~(_READ_DIR | _WRITES_1 | _REFER) | _WRITE_FILE
+                rule = struct.pack("=Qi", rights & handled, opened)
+                libc.syscall(_ADD, rules, ctypes.c_int(1), rule, ctypes.c_uint32(0))
+            finally:
+                os.close(opened)
+
+    allow(folder, handled)
+    allow(Path("/dev"), _WRITE_FILE | _TRUNCATE | _READ_FILE | _READ_DIR)
+    if hidden:
+        allow(Path("/"), _READ_DIR)  # names may be read, and Python's imports do
+        for path in _around(hidden):
+            allow(path, _READ_FILE | _READ_DIR)
+    libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
+    done = libc.syscall(_RESTRICT, rules, ctypes.c_uint32(0)) == 0
+    os.close(rules)
+    if not done:
+        return ["files outside of its folder", "signals to other processes"]
+    return [] if version >= 6 else ["signals to other processes"]
+
+
+def _around(hidden: tuple[Path, ...]) -> Iterable[Path]:
+    """Everything there is but the hidden folders: for each folder on the way to one, what lies beside it."""
+    hidden = tuple(path.resolve() for path in hidden)
+    on_the_way = {parent for path in hidden for parent in path.parents}
+    for parent in on_the_way:
+        with contextlib.suppress(OSError):
+            for path in parent.iterdir():
+                if path not in on_the_way and path not in hidden and not path.is_symlink():
+                    yield path

@@ -1,0 +1,75 @@
+"""Sizes that nobody announced: drawn for one file, from what a problem's own sizes say is possible."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from course_kernels.problem import Problem, Workload
+
+# What one question on the CPU may cost, for an interpreter's sake.
+SMALL_BYTES = 2**20
+SMALL_FLOPS = 2**22
+
+# An odd size of at least this much says that a dimension may be anything; a smaller one may be a count of its own.
+ANY_FROM = 17
+
+# Dimensions that must be a multiple of another.
+MULTIPLES = {"strided_read": {"N": "S"}}
+
+
+def small(problem: Problem, workloads: Sequence[Workload] = ()) -> tuple[Workload, ...]:
+    """The workloads that are quick to ask on a CPU; at least the quickest one."""
+    of = tuple(workloads) or problem.check_on
+    return tuple(w for w in of if _is_small(problem, w)) or (min(of, key=problem.flops),)
+
+
+def drawn(problem: Problem, workloads: Sequence[Workload], draw: random.Random) -> Workload:
+    """A workload like one of these, and none of them.
+
+    Args:
+        workloads: those announced; type, flags and dimensions of a few fixed values are taken from one of them.
+    """
+    free = _free(problem, workloads)
+    for _ in range(1000):
+        like = draw.choice(list(small(problem, workloads)))
+        dims, equal = like.dims, {}
+        for name in free:
+            if name in dims:
+                most = max(w.dims[name] for w in workloads if name in w.dims)
+                # As likely between 10 and 100 as between 100 and 1000; sizes that announced ones have go together.
+                size = int(2 ** draw.uniform(0, max(most, 2).bit_length()))
+                if _always_equal(workloads, free, name):
+                    size = equal.setdefault("size", size)
+                dims[name] = max(1, min(size, 2 * most))
+        for name, other in MULTIPLES.get(problem.name, {}).items():
+            dims[name] = max(1, dims[name] // dims[other]) * dims[other]
+        found = Workload.of(like.dtype, **dims)
+        if found not in workloads and _is_small(problem, found):
+            return found
+    raise ValueError(f"{problem.name}: no size could be drawn that is none of those announced")
+
+
+def _free(problem: Problem, workloads: Sequence[Workload]) -> list[str]:
+    """Dimensions that may have any size."""
+    names = {name for w in workloads for name, value in w.items if not isinstance(value, bool)}
+    of = (*workloads, *problem.check_on)
+    return [
+        name
+        for name in sorted(names)
+        if any(w.dims.get(name, 0) % 2 and w.dims[name] >= ANY_FROM for w in of if name in w.dims)
+        or name in MULTIPLES.get(problem.name, {})
+    ]
+
+
+def _always_equal(workloads: Sequence[Workload], free: Sequence[str], name: str) -> bool:
+    """True for a dimension that is as large as another one in every workload: x and its transpose, say."""
+    return any(
+        other != name and all(w.dims.get(other) == w.dims.get(name) for w in workloads) for other in free
+    )
+
+
+def _is_small(problem: Problem, w: Workload) -> bool:
+    return (
+        problem.reads_bytes(w) + problem.writes_bytes(w) <= SMALL_BYTES and problem.flops(w) <= SMALL_FLOPS
+    )

@@ -1,0 +1,312 @@
+"""How long a stranger's function takes: its own process samples it with events, and the judge's clock says if that can be.
+
+Two clocks. The samples come from the process that runs the stranger, which may have patched its timer. So the judge
+reads its own clock over a batch of calls, each on inputs that nobody has seen, all answers handed over and some of
+them judged. What is left when its own share is taken away is the most a call can have taken, launches included. The
+samples are shown where they agree with that.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from course_judge.channel import Channel
+from course_judge.host import Broken
+from course_judge.layout import GUARD_BYTES, Layout, Place
+from course_judge.tensors import Answers, SharedMemory, place_in
+from course_kernels.measure.check import WrongResult, worst_element
+from course_kernels.measure.clock import Clock
+from course_kernels.measure.derive import derive
+from course_kernels.measure.leaves import Measurement
+from course_kernels.measure.machine import machine_for
+from course_kernels.measure.roofline import FasterThanFloor, check_floor
+from course_kernels.measure.summary import measurement_of
+from course_kernels.problem import Problem, Workload
+
+if TYPE_CHECKING:
+    from course_judge.judge import Remote
+
+SECONDS = 0.3  # of samples
+BATCHES = 7
+BATCH_US = 20_000.0  # what a batch should take: a handshake is a hundredth of that at most
+MAX_CALLS = 512
+MEMORY_BYTES = 24 * 2**30  # for inputs and answers of a batch
+AGREE = 0.85  # the samples say at least this much of what the judge's clock says
+HANDSHAKE = 0.01  # the most of a batch that asking may take
+JUDGED = 3  # answers of a batch that are compared with the truth
+
+
+# --- the judge's side -------------------------------------------------------------------------
+
+
+class Times:
+    """The times of one function on one workload."""
+
+    def __init__(self, function: Remote, problem: Problem, workload: Workload, draw: random.Random) -> None:
+        self._stranger = function.stranger
+        self._problem, self._workload, self._draw = problem, workload, draw
+        self._options = problem.options(workload)
+        self._generator = torch.Generator(device="cuda").manual_seed(draw.getrandbits(48))
+        self._memory: SharedMemory | None = None
+        self._room = self._room_bytes = 0
+        function.close()  # of the questions before: the room is needed
+
+    def lines(self) -> tuple[str, ...]:
+        """What is said of them.
+
+        Raises:
+            WrongResult: an answer was wrong, or the time is none.
+            Broken: the process did not answer as it should.
+        """
+        try:
+            samples = self._samples()
+            wall_us, share = self._by_our_clock(samples.median_us)
+        finally:
+            if self._memory:
+                self._memory.close()
+        machine = machine_for(torch.cuda.get_device_name())
+        shown = samples.median_us
+        agrees = shown >= AGREE * wall_us and share <= HANDSHAKE
+        what = f"{self._problem.name} on {self._workload.label}"
+        try:
+            check_floor(what, shown, samples, machine)
+            if share <= HANDSHAKE:
+                check_floor(what, wall_us, samples, machine)
+        except FasterThanFloor as error:
+            raise WrongResult(str(error), str(error).removeprefix(f"{what}: ")) from None
+        peak = f", {derive(samples, 'of_peak', shown, machine):.1%} of peak" if machine else ""
+        if agrees:
+            return (
+                f"{self._workload.label} takes {shown:.1f} µs{peak}; "
+                f"the judge's own clock, launches included: {wall_us:.1f} µs",
+            )
+        if share > HANDSHAKE:
+            return (
+                f"{self._workload.label}: no time; a batch is so short that asking for it takes {share:.1%} of it",
+            )
+        return (
+            f"{self._workload.label} takes {wall_us:.1f} µs by the judge's own clock, launches included; "
+            f"its own events say {shown:.1f} µs, which is not shown as its time",
+        )
+
+    # the samples
+
+    def _samples(self) -> Measurement:
+        """What the process's own clock says; it asks for inputs, and hands over its last answer."""
+        mark = self._stranger.tell({"time": {"seconds": SECONDS, "seed": self._draw.getrandbits(31)}})
+        values: tuple[torch.Tensor, ...] = ()
+        while True:
+            answer = self._stranger.listen(mark)
+            want = answer.get("want")
+            if want in ("block", "refill"):
+                values = self._draw_inputs()
+                if want == "block":
+                    places, message, files = self._lay([values])
+                else:
+                    message, files = {}, []
+                self._write(places[0], values)
+                reply: dict[str, Any] = {"options": self._options, "room": self._room}
+                if want == "block":
+                    reply |= {"memory": message, "inputs": [place.as_json() for place in places[0]]}
+                mark = self._stranger.tell(reply, files)
+            elif want == "judge":
+                self._judge(values, self._room)
+                mark = self._stranger.tell({})
+            elif "samples_us" in answer:
+                return self._measurement(answer)
+            else:
+                raise Broken("out of turn", "it asked for what no clock needs")
+
+    def _measurement(self, answer: dict[str, Any]) -> Measurement:
+        try:
+            samples = [float(value) for value in answer["samples_us"]]
+            blocks = [int(value) for value in answer["blocks"]]
+            if len(samples) != len(blocks) or not samples:
+                raise ValueError
+        except (TypeError, ValueError, KeyError):
+            raise Broken("out of turn", "its samples are no list of times") from None
+        return measurement_of(
+            "the file", self._workload, self._problem, samples, group="judge", error=0.0, blocks=blocks
+        )
+
+    # the judge's own clock
+
+    def _by_our_clock(self, about_us: float) -> tuple[float, float]:
+        """The most a call can have taken, in microseconds; and the share of a batch that asking takes."""
+        values = self._draw_inputs()
+        size = sum(t.numel() * t.element_size() for t in values) + 2 * GUARD_BYTES * len(values)
+        size += self._out_bytes() + 2 * GUARD_BYTES
+        calls = int(max(2, min(BATCH_US / max(about_us, 1.0), MAX_CALLS, MEMORY_BYTES // max(size, 1))))
+        sets = [values, *(self._draw_inputs() for _ in range(calls - 1))]
+        places, message, files = self._lay(sets, answers=calls)
+        self._stranger.ask({"memory": message}, files)
+        all_us, wrote, asked, handed = [], [], [], []
+        for batch in range(BATCHES):
+            for values in sets:
+                for tensor in values:
+                    _renew(tensor)
+            torch.cuda.synchronize()
+            question = {
+                "batch": {
+                    "inputs": [[place.as_json() for place in one] for one in places],
+                    "options": self._options,
+                    "room": self._room,
+                    "each": self._out_bytes(),
+                }
+            }
+            began = time.perf_counter()
+            for one, values in zip(places, sets, strict=True):
+                self._write(one, values, wait=False)
+            torch.cuda.synchronize()
+            written = time.perf_counter()
+            self._stranger.ask(question)
+            all_us.append((time.perf_counter() - began) * 1e6)
+            for number in self._draw.sample(range(calls), min(JUDGED, calls)):
+                self._judge(sets[number], self._room + number * self._out_bytes())
+            wrote.append((written - began) * 1e6)
+            began = time.perf_counter()
+            self._stranger.ask({"batch": {**question["batch"], "inputs": []}})
+            asked.append((time.perf_counter() - began) * 1e6)
+            handed.append(self._copy_us(calls))
+        least = min(
+            whole - write - ask - hand
+            for whole, write, ask, hand in zip(all_us[1:], wrote[1:], asked[1:], handed[1:], strict=True)
+        )
+        return max(least, 0.0) / calls, statistics.median(asked[1:]) / statistics.median(all_us[1:])
+
+    def _copy_us(self, calls: int) -> float:
+        """What it takes to copy as many bytes as the answers have, once each."""
+        room = self._shared.raw(self._room, calls * self._out_bytes())
+        other = torch.empty_like(room)
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        step = self._out_bytes()
+        for number in range(calls):
+            other[number * step : (number + 1) * step].copy_(room[number * step : (number + 1) * step])
+        torch.cuda.synchronize()
+        return (time.perf_counter() - began) * 1e6
+
+    # small things
+
+    @property
+    def _shared(self) -> SharedMemory:
+        assert self._memory is not None
+        return self._memory
+
+    def _out_bytes(self) -> int:
+        return -(-self._problem.writes_bytes(self._workload) // 4096) * 4096 + 4096
+
+    def _draw_inputs(self) -> tuple[torch.Tensor, ...]:
+        return tuple(self._problem.make_inputs(self._workload, self._generator, "cuda"))
+
+    def _lay(
+        self, sets: list[tuple[torch.Tensor, ...]], answers: int = 1
+    ) -> tuple[list[list[Place]], dict[str, Any], list[int]]:
+        layout = Layout()
+        places = [[place_in(layout, tensor) for tensor in one] for one in sets]
+        self._room_bytes = answers * self._out_bytes()
+        self._room = layout.room(self._room_bytes)
+        old, self._memory = self._memory, SharedMemory.make("cuda", layout.bytes)
+        if old:
+            old.close()
+        message, files = self._memory.as_message()
+        return places, message, files
+
+    def _write(self, places: list[Place], values: tuple[torch.Tensor, ...], wait: bool = True) -> None:
+        for place, tensor in zip(places, values, strict=True):
+            if place.span:
+                self._shared.tensor(place).copy_(tensor)
+        if wait:
+            torch.cuda.synchronize()
+
+    def _judge(self, values: tuple[torch.Tensor, ...], at: int) -> None:
+        """Compare an answer that lies in shared memory with the truth."""
+        truth = self._problem.reference(*values, **self._options)
+        truths = truth if isinstance(truth, tuple | list) else (truth,)
+        expected = truths[0]
+        dtype = self._workload.torch_dtype
+        size = expected.numel() * dtype.itemsize
+        out = self._shared.raw(at, size).clone().view(dtype).view(expected.shape)
+        worst, where = worst_element(out, expected, rows_apart=self._problem.rows_apart)
+        if not worst <= self._problem.max_error(self._workload):
+            why = f"right before the timing, wrong after it: element {where} of the output, a scaled error of {worst:.2g}"
+            raise WrongResult(why, why)
+
+
+def _renew(tensor: torch.Tensor) -> None:
+    """Other values of the same kind, at next to no cost: the order of the elements changes."""
+    if tensor.numel() > 1:
+        flat = tensor.reshape(-1)
+        tensor.copy_(flat.roll(1 + int(torch.randint(flat.numel() - 1, ()))).view(tensor.shape))
+
+
+# --- the stranger's side ----------------------------------------------------------------------
+
+
+class _Race:
+    """What the clock times, with inputs that come from the judge."""
+
+    def __init__(self, answers: Answers, function: Callable[..., Any], ask: Callable[[dict[str, Any]], Any]) -> None:
+        self._answers, self._function, self._ask = answers, function, ask
+        self._last: Any = None
+        self._room = 0
+
+    def block(self, number: int) -> dict[str, Callable[[], Any]]:
+        self._last = None
+        message, files = self._ask({"want": "block"})
+        self._answers.take(message["memory"], files)
+        self._room = message["room"]
+        inputs = self._answers.tensors(message["inputs"])
+        return {"it": partial(self._function, *inputs, **message["options"])}
+
+    def refill(self) -> None:
+        torch.cuda.synchronize()
+        self._ask({"want": "refill"})
+
+    def keep(self, name: str, result: Any) -> None:
+        self._last = result
+
+    def judge(self) -> None:
+        result = self._last
+        outputs = result if isinstance(result, tuple | list) else (result,)
+        self._answers.told(outputs, [], self._room)
+        torch.cuda.synchronize()
+        self._ask({"want": "judge"})
+
+
+def timed(answers: Answers, function: Callable[..., Any], channel: Channel, how: dict[str, Any]) -> dict[str, Any]:
+    """Sample a function, on inputs that the judge gives while it lasts."""
+    def ask(question: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
+        nonlocal mark
+        channel.send({**question, "of": mark})
+        message, files = channel.receive()
+        mark = message["of"]
+        return message, files
+
+    mark = how["of"]
+    with torch.no_grad():
+        sampled = Clock().time(_Race(answers, function, ask), how["seconds"], seed=how["seed"]).sampled["it"]
+    return {
+        "samples_us": [round(float(value), 3) for value in sampled.us],
+        "blocks": [int(value) for value in sampled.block],
+        "of": mark,
+    }
+
+
+def batch(answers: Answers, function: Callable[..., Any], how: dict[str, Any]) -> dict[str, Any]:
+    """Call a function on many inputs, and hand all answers over."""
+    calls = [answers.tensors(places) for places in how["inputs"]]
+    with torch.no_grad():
+        results = [function(*inputs, **how["options"]) for inputs in calls]
+        for number, result in enumerate(results):
+            outputs = result if isinstance(result, tuple | list) else (result,)
+            answers.told(outputs, [], how["room"] + number * how["each"])
+    torch.cuda.synchronize()
+    return {}
