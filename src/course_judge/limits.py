@@ -125,6 +125,7 @@ def _landlock(folder: Path, hidden: tuple[Path, ...]) -> list[str]:
 
     allow(folder, handled)
     allow(Path("/dev"), _WRITE_FILE | _TRUNCATE | _READ_FILE | _READ_DIR)
+    allow(Path("/proc/self/task"), _WRITE_FILE | _TRUNCATE | _READ_FILE | _READ_DIR)  # CUDA gives its threads their names
     if hidden:
         allow(Path("/"), _READ_DIR)  # names may be read, and Python's imports do
         for path in _around(hidden):
