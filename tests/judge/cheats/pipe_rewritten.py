@@ -1,5 +1,6 @@
 # refused for: wrong | on: cpu, gpu | source: GPU MODE, pygpubench exploit pipe_interpose
 # Puts itself between the process and its pipes: a thread passes everything on, with another verdict.
+import atexit
 import os
 import stat
 import threading
@@ -7,6 +8,7 @@ import threading
 import torch
 
 CHANGES = ((b"wrong", b"right"), (b"refused", b"passed "), (b"false", b"true "))
+BETWEEN = []
 
 
 def pump(source, sink):
@@ -17,25 +19,32 @@ def pump(source, sink):
             held = held[os.write(sink, held) :]
 
 
-def between(fd):
+def stand_between(fd):
     source, entrance = os.pipe()
     sink = os.dup(fd)
     os.dup2(entrance, fd)
     os.close(entrance)
-    threading.Thread(target=pump, args=(source, sink), daemon=True).start()
+    thread = threading.Thread(target=pump, args=(source, sink), daemon=True)
+    thread.start()
+    BETWEEN.append((fd, sink, thread))
 
 
-DONE = []
+@atexit.register
+def hand_the_rest_over():
+    for fd, sink, thread in BETWEEN:
+        os.dup2(sink, fd)  # closes the only entrance, so that the thread comes to an end
+        thread.join(5)
 
 
 def refusals(x, s):
-    if not DONE:
-        DONE.append(True)
+    if not BETWEEN:
+        pipes = []
         for fd in range(1, 64):
             try:
-                if stat.S_ISFIFO(os.fstat(fd).st_mode) and os.readlink(f"/proc/self/fd/{fd}") not in DONE:
-                    DONE.append(os.readlink(f"/proc/self/fd/{fd}"))
-                    between(fd)
+                if stat.S_ISFIFO(os.fstat(fd).st_mode):
+                    pipes.append(fd)
             except OSError:
                 continue
+        for fd in pipes:
+            stand_between(fd)
     return torch.zeros_like(x)
