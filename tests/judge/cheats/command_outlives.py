@@ -1,0 +1,14 @@
+# refused for: left behind | on: cpu, gpu | source: ours
+# The same by a program that is started in a new session. Two minutes at most.
+import subprocess
+
+
+def refusals(x, s):
+    subprocess.Popen(
+        ["sleep", "120"],
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    return x * s[:, None]

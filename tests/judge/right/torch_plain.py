@@ -1,0 +1,6 @@
+# right | on: cpu, gpu
+# One line of torch.
+
+
+def refusals(x, s):
+    return x * s[:, None]
