@@ -145,7 +145,7 @@ class Remote:
     def begin(self, workload: Workload) -> None:
         """What follows is about another workload."""
         self._room_bytes = 2 * self._problem.writes_bytes(workload) + SLACK_BYTES
-        self._known, self._calls, self._last = None, 0, []
+        self._calls, self._last = 0, []
 
     def close(self) -> None:
         """Give the shared memory back."""

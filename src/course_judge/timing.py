@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 SECONDS = 0.3  # of samples
 BATCHES = 7
-BATCH_US = 20_000.0  # what a batch should take: a handshake is a hundredth of that at most
+BATCH_US = 50_000.0  # what the calls of a batch should take: a handshake is a hundredth of that at most
 MAX_CALLS = 512
-MEMORY_BYTES = 24 * 2**30  # for inputs and answers of a batch
+MEMORY_BYTES = 64 * 2**30  # for inputs and answers of a batch
 AGREE = 0.85  # the samples say at least this much of what the judge's clock says
 HANDSHAKE = 0.01  # the most of a batch that asking may take
 JUDGED = 3  # answers of a batch that are compared with the truth
@@ -140,41 +140,32 @@ class Times:
 
     def _by_our_clock(self, about_us: float) -> tuple[float, float]:
         """The most a call can have taken, in microseconds; and the share of a batch that asking takes."""
-        values = self._draw_inputs()
-        size = sum(t.numel() * t.element_size() for t in values) + 2 * GUARD_BYTES * len(values)
-        size += self._out_bytes() + 2 * GUARD_BYTES
-        calls = int(max(2, min(BATCH_US / max(about_us, 1.0), MAX_CALLS, MEMORY_BYTES // max(size, 1))))
-        sets = [values, *(self._draw_inputs() for _ in range(calls - 1))]
-        places, message, files = self._lay(sets, answers=calls)
+        base = self._draw_inputs()
+        size = sum(t.numel() * t.element_size() + 2 * GUARD_BYTES for t in base) + self._out_bytes()
+        calls = int(max(2, min(BATCH_US / max(about_us, 1.0), MAX_CALLS, MEMORY_BYTES // size)))
+        places, message, files = self._lay([base] * calls, answers=calls)
         self._stranger.ask({"memory": message}, files)
+        empty = {"batch": {"inputs": [], "options": self._options, "room": self._room, "each": self._out_bytes()}}
+        question = {"batch": {**empty["batch"], "inputs": [[place.as_json() for place in one] for one in places]}}
         all_us, wrote, asked, handed = [], [], [], []
-        for batch in range(BATCHES):
-            for values in sets:
-                for tensor in values:
-                    _renew(tensor)
-            torch.cuda.synchronize()
-            question = {
-                "batch": {
-                    "inputs": [[place.as_json() for place in one] for one in places],
-                    "options": self._options,
-                    "room": self._room,
-                    "each": self._out_bytes(),
-                }
-            }
+        for _ in range(BATCHES):
+            turns = [self._draw.getrandbits(40) for _ in range(calls)]
             began = time.perf_counter()
-            for one, values in zip(places, sets, strict=True):
-                self._write(one, values, wait=False)
+            for one, turn in zip(places, turns, strict=True):
+                self._write_turned(one, base, turn)
             torch.cuda.synchronize()
             written = time.perf_counter()
             self._stranger.ask(question)
             all_us.append((time.perf_counter() - began) * 1e6)
-            for number in self._draw.sample(range(calls), min(JUDGED, calls)):
-                self._judge(sets[number], self._room + number * self._out_bytes())
             wrote.append((written - began) * 1e6)
+            for number in self._draw.sample(range(calls), min(JUDGED, calls)):
+                values = tuple(_turned(tensor, turns[number]) for tensor in base)
+                self._judge(values, self._room + number * self._out_bytes())
             began = time.perf_counter()
-            self._stranger.ask({"batch": {**question["batch"], "inputs": []}})
+            self._stranger.ask(empty)
             asked.append((time.perf_counter() - began) * 1e6)
             handed.append(self._copy_us(calls))
+        # The first batch sets things up on both sides.
         least = min(
             whole - write - ask - hand
             for whole, write, ask, hand in zip(all_us[1:], wrote[1:], asked[1:], handed[1:], strict=True)
@@ -219,12 +210,16 @@ class Times:
         message, files = self._memory.as_message()
         return places, message, files
 
-    def _write(self, places: list[Place], values: tuple[torch.Tensor, ...], wait: bool = True) -> None:
+    def _write(self, places: list[Place], values: tuple[torch.Tensor, ...]) -> None:
         for place, tensor in zip(places, values, strict=True):
             if place.span:
                 self._shared.tensor(place).copy_(tensor)
-        if wait:
-            torch.cuda.synchronize()
+        torch.cuda.synchronize()
+
+    def _write_turned(self, places: list[Place], values: tuple[torch.Tensor, ...], turn: int) -> None:
+        for place, tensor in zip(places, values, strict=True):
+            if place.span:
+                self._shared.tensor(place).copy_(_turned(tensor, turn))
 
     def _judge(self, values: tuple[torch.Tensor, ...], at: int) -> None:
         """Compare an answer that lies in shared memory with the truth."""
@@ -240,11 +235,12 @@ class Times:
             raise WrongResult(why, why)
 
 
-def _renew(tensor: torch.Tensor) -> None:
-    """Other values of the same kind, at next to no cost: the order of the elements changes."""
-    if tensor.numel() > 1:
-        flat = tensor.reshape(-1)
-        tensor.copy_(flat.roll(1 + int(torch.randint(flat.numel() - 1, ()))).view(tensor.shape))
+def _turned(tensor: torch.Tensor, turn: int) -> torch.Tensor:
+    """Other values of the same kind, at next to no cost: the elements go round by a secret number of places."""
+    if tensor.numel() < 2:
+        return tensor
+    flat = tensor.reshape(-1)
+    return flat.roll(turn % flat.numel()).view(tensor.shape)
 
 
 # --- the stranger's side ----------------------------------------------------------------------
