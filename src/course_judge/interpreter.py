@@ -11,7 +11,6 @@ address was worked out from is known however far past its end it goes. Hooks tur
 from __future__ import annotations
 
 import ctypes
-import inspect
 import math
 import random
 import sys
@@ -82,8 +81,8 @@ class _Place:
 
     def cells(self, addresses: np.ndarray, width: int) -> np.ndarray:
         """Which elements lie at addresses that are given to kernels, all of them inside."""
-        if width != self.unit:
-            self._refine(math.gcd(width, self.unit))
+        if width < self.unit:
+            self._refine(width)
         offsets = (addresses - np.uint64(self.base)).view(np.int64)
         if self.unit > 1:
             offsets >>= self.unit.bit_length() - 1
@@ -145,17 +144,13 @@ class Memory:
         self._file = ""
         self._grid = (1, 1, 1)
         self._launch = 0
-        self._before = (
-            0  # the number of the program before this launch's first; as a reader, it means several
-        )
+        self._before = 0  # one before this launch's first program; as a reader, it means several
         self._programs = 1
         self._program = 0
         self._masked = True  # false while a load or store runs that has no mask
         self._synchronised = False  # this program has done an atomic that orders memory
         self._handed_over: set[int] = set()  # programs that ended with such an atomic, after all they stored
-        self._unsettled: list[
-            tuple[_Place, Finding]
-        ] = []  # reads that may turn out to be half of an addition
+        self._unsettled: list[tuple[_Place, Finding]] = []  # reads, perhaps half of an addition
 
     # --- what is known ----------------------------------------------------------------------
 
@@ -179,9 +174,8 @@ class Memory:
 
     def _argument(self, tensor: Any, parameter: str = "") -> _Place:
         """Where an argument of a launch lies; one that nobody added is known by its parameter from here on."""
-        plain = (
-            tensor if hasattr(tensor, "untyped_storage") else tensor.base
-        )  # the second has its type changed
+        # triton.reinterpret wraps a tensor of another type.
+        plain = tensor if hasattr(tensor, "untyped_storage") else tensor.base
         start, unit = plain.data_ptr(), plain.element_size()
         if not plain.numel():
             return self._add("an empty tensor", plain, start, 0, unit)
@@ -306,9 +300,8 @@ class Memory:
         access = self._look(addresses, active, width)
         if access.inside is not None:
             self._note_outside(READ_OUTSIDE, "reads", "load", addresses[active & ~access.inside], width)
-        if (
-            self._programs > 1 and not volatile
-        ):  # a volatile load waits for another program, and knows what it does
+        # A volatile load waits for another program, and knows what it does.
+        if self._programs > 1 and not volatile:
             for place, used, _ in access.parts:
                 self._loaded(place, place.cells(used, width))
         return access
@@ -385,8 +378,8 @@ class Memory:
         if readers is not None and ((readers == self._program) | (readers == self._before)).all():
             self._note(
                 OVERWRITTEN,
-                f"{me} reads {what} and stores it changed, as {other} has done: "
-                "on a card both do so at once, and one change is lost; use tl.atomic_add",
+                f"{me} reads, changes and stores {what} where {other} has stored: "
+                "on a card both may do so at once, and one change is lost; use tl.atomic_add",
             )
             return
         did = "stored another value" if which == "stored" else "added by an atomic"
@@ -436,7 +429,7 @@ class Memory:
 
     def _first(self, programs: np.ndarray) -> str:
         number = int(programs[programs > 0][0])
-        return "more than one other" if number == self._before else self._called(number)
+        return "more than one other program" if number == self._before else self._called(number)
 
 
 @contextmanager
@@ -459,16 +452,16 @@ def watched_memory(
         memory.add(name, tensor)
     builder = interpreter.InterpreterBuilder
     hooks = [
-        (interpreter.GridExecutor, "__call__", _launched),
-        (interpreter, "_implicit_cvt", _converted),
-        (builder, "set_grid_dim", _grid_set),
-        (builder, "set_grid_idx", _program_set),
-        (builder, "create_load", _unmasked),
-        (builder, "create_store", _unmasked),
-        (builder, "create_masked_load", _loaded),
-        (builder, "create_masked_store", _stored),
-        (builder, "create_atomic_rmw", _updated),
-        (builder, "create_atomic_cas", _swapped),
+        (interpreter.GridExecutor, "__call__", _hook_launch),
+        (interpreter, "_implicit_cvt", _hook_argument),
+        (builder, "set_grid_dim", _hook_grid),
+        (builder, "set_grid_idx", _hook_program),
+        (builder, "create_load", _hook_unmasked),
+        (builder, "create_store", _hook_unmasked),
+        (builder, "create_masked_load", _hook_load),
+        (builder, "create_masked_store", _hook_store),
+        (builder, "create_atomic_rmw", _hook_update),
+        (builder, "create_atomic_cas", _hook_swap),
     ]
     originals = [(owner, name, getattr(owner, name)) for owner, name, _ in hooks]
     _ACTIVE.append(memory)
@@ -488,13 +481,12 @@ _ACTIVE: list[Memory] = []  # hooks on hooks would take each other's addresses f
 # --- hooks: each is given the memory, what it stands in for, and the interpreter's module ---------
 
 
-def _launched(memory: Memory, original: Callable[..., Any], _: Any) -> Callable[..., Any]:
+def _hook_launch(memory: Memory, original: Callable[..., Any], _: Any) -> Callable[..., Any]:
     def call(executor: Any, *arguments: Any, **named: Any) -> Any:
-        signature = inspect.signature(executor.fn)
-        known = {name: value for name, value in named.items() if name in signature.parameters}
         memory._file = executor.fn.__code__.co_filename
-        for parameter, value in signature.bind_partial(*arguments, **known).arguments.items():
-            for tensor in _tensors_in(value):
+        given = dict(zip(executor.arg_names, arguments, strict=False)) | named
+        for parameter in executor.arg_names:
+            for tensor in _tensors_in(given.get(parameter)):
                 memory._argument(tensor, parameter)
         try:
             return original(executor, *arguments, **named)
@@ -514,7 +506,7 @@ def _tensors_in(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _converted(memory: Memory, original: Callable[..., Any], _: Any) -> Callable[..., Any]:
+def _hook_argument(memory: Memory, original: Callable[..., Any], _: Any) -> Callable[..., Any]:
     def convert(argument: Any) -> Any:
         converted = original(argument)
         if hasattr(argument, "data_ptr"):
@@ -524,7 +516,7 @@ def _converted(memory: Memory, original: Callable[..., Any], _: Any) -> Callable
     return convert
 
 
-def _grid_set(memory: Memory, original: Callable[..., Any], _: Any) -> Callable[..., Any]:
+def _hook_grid(memory: Memory, original: Callable[..., Any], _: Any) -> Callable[..., Any]:
     def set_grid_dim(builder: Any, x: int, y: int, z: int) -> None:
         original(builder, x, y, z)
         memory._begin_launch((x, y, z))
@@ -532,14 +524,14 @@ def _grid_set(memory: Memory, original: Callable[..., Any], _: Any) -> Callable[
     return set_grid_dim
 
 
-def _program_set(memory: Memory, original: Callable[..., Any], _: Any) -> Callable[..., Any]:
+def _hook_program(memory: Memory, original: Callable[..., Any], _: Any) -> Callable[..., Any]:
     def set_grid_idx(builder: Any, x: int, y: int, z: int) -> None:
         original(builder, *memory._begin_program(x, y, z))
 
     return set_grid_idx
 
 
-def _unmasked(memory: Memory, original: Callable[..., Any], _: Any) -> Callable[..., Any]:
+def _hook_unmasked(memory: Memory, original: Callable[..., Any], _: Any) -> Callable[..., Any]:
     def operation(*arguments: Any) -> Any:
         memory._masked = False
         try:
@@ -550,18 +542,24 @@ def _unmasked(memory: Memory, original: Callable[..., Any], _: Any) -> Callable[
     return operation
 
 
-def _loaded(memory: Memory, original: Callable[..., Any], interpreter: Any) -> Callable[..., Any]:
+def _hook_load(memory: Memory, original: Callable[..., Any], interpreter: Any) -> Callable[..., Any]:
     def create_masked_load(
-        builder: Any, ptrs: Any, mask: Any, other: Any, cache: Any, eviction: Any, is_volatile: bool
+        builder: Any,
+        ptrs: Any,
+        mask: Any,
+        other: Any,
+        cache_modifier: Any,
+        eviction_policy: Any,
+        is_volatile: bool,
     ) -> Any:
         active = np.asarray(mask.data)
         element = ptrs.get_element_ty()
-        width = interpreter._get_np_dtype(element).itemsize
+        width = max(1, getattr(element, "primitive_bitwidth", 64) // 8)  # 64: a pointer's own
         access = memory._load(ptrs.data, active, width, is_volatile)
         if access.inside is not None:
             mask = interpreter.TensorHandle(access.inside, interpreter.tl.int1)
         true = interpreter.TensorHandle(access.addresses, ptrs.dtype)
-        result = original(builder, true, mask, other, cache, eviction, is_volatile)
+        result = original(builder, true, mask, other, cache_modifier, eviction_policy, is_volatile)
         if access.inside is not None:
             result.data[active & ~access.inside] = _nothing(element, result.data.dtype)
         return result
@@ -569,7 +567,7 @@ def _loaded(memory: Memory, original: Callable[..., Any], interpreter: Any) -> C
     return create_masked_load
 
 
-def _stored(memory: Memory, original: Callable[..., Any], interpreter: Any) -> Callable[..., Any]:
+def _hook_store(memory: Memory, original: Callable[..., Any], interpreter: Any) -> Callable[..., Any]:
     def create_masked_store(builder: Any, ptrs: Any, value: Any, mask: Any, *how: Any) -> None:
         def do(access: _Access) -> None:
             inside = mask
@@ -583,7 +581,7 @@ def _stored(memory: Memory, original: Callable[..., Any], interpreter: Any) -> C
     return create_masked_store
 
 
-def _updated(memory: Memory, original: Callable[..., Any], interpreter: Any) -> Callable[..., Any]:
+def _hook_update(memory: Memory, original: Callable[..., Any], interpreter: Any) -> Callable[..., Any]:
     def create_atomic_rmw(builder: Any, op: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
         orders = sem != interpreter._ir.MEM_SEMANTIC.RELAXED
         active = np.asarray(mask.data)
@@ -599,7 +597,7 @@ def _updated(memory: Memory, original: Callable[..., Any], interpreter: Any) -> 
     return create_atomic_rmw
 
 
-def _swapped(memory: Memory, original: Callable[..., Any], interpreter: Any) -> Callable[..., Any]:
+def _hook_swap(memory: Memory, original: Callable[..., Any], interpreter: Any) -> Callable[..., Any]:
     def create_atomic_cas(builder: Any, ptr: Any, cmp: Any, val: Any, sem: Any, scope: Any) -> Any:
         orders = sem != interpreter._ir.MEM_SEMANTIC.RELAXED
         everything = np.ones(ptr.data.shape, dtype=bool)
@@ -627,4 +625,4 @@ def _nothing(element: Any, dtype: np.dtype) -> Any:
 
 
 def _elements(count: Any) -> str:
-    return f"{count} element{'s' * (count != 1)}"
+    return f"{count} element{'' if count == 1 else 's'}"
