@@ -295,13 +295,12 @@ class Memory:
                 parts.append((place, given[here], here))
         return _Access(true, inside, parts)
 
-    def _load(self, addresses: np.ndarray, active: np.ndarray, width: int, volatile: bool) -> _Access:
+    def _load(self, addresses: np.ndarray, active: np.ndarray, width: int) -> _Access:
         """Look at a load."""
         access = self._look(addresses, active, width)
         if access.inside is not None:
             self._note_outside(READ_OUTSIDE, "reads", "load", addresses[active & ~access.inside], width)
-        # A volatile load waits for another program, and knows what it does.
-        if self._programs > 1 and not volatile:
+        if self._programs > 1:
             for place, used, _ in access.parts:
                 self._loaded(place, place.cells(used, width))
         return access
@@ -318,9 +317,10 @@ class Memory:
             )
         marks = place.mark("read", self._launch)
         readers = marks[cells]
-        if readers.max() < several:
+        first, last = readers.min(), readers.max()
+        if last < several:
             marks[cells] = me
-        else:
+        elif not first == last in (me, several):
             marks[cells] = np.where((readers < several) | (readers == me), me, several)
 
     def _store(
@@ -429,7 +429,7 @@ class Memory:
 
     def _first(self, programs: np.ndarray) -> str:
         number = int(programs[programs > 0][0])
-        return "more than one other program" if number == self._before else self._called(number)
+        return "another program" if number == self._before else self._called(number)
 
 
 @contextmanager
@@ -543,23 +543,15 @@ def _hook_unmasked(memory: Memory, original: Callable[..., Any], _: Any) -> Call
 
 
 def _hook_load(memory: Memory, original: Callable[..., Any], interpreter: Any) -> Callable[..., Any]:
-    def create_masked_load(
-        builder: Any,
-        ptrs: Any,
-        mask: Any,
-        other: Any,
-        cache_modifier: Any,
-        eviction_policy: Any,
-        is_volatile: bool,
-    ) -> Any:
+    def create_masked_load(builder: Any, ptrs: Any, mask: Any, other: Any, *how: Any, **named: Any) -> Any:
         active = np.asarray(mask.data)
         element = ptrs.get_element_ty()
         width = max(1, getattr(element, "primitive_bitwidth", 64) // 8)  # 64: a pointer's own
-        access = memory._load(ptrs.data, active, width, is_volatile)
+        access = memory._load(ptrs.data, active, width)
         if access.inside is not None:
             mask = interpreter.TensorHandle(access.inside, interpreter.tl.int1)
         true = interpreter.TensorHandle(access.addresses, ptrs.dtype)
-        result = original(builder, true, mask, other, cache_modifier, eviction_policy, is_volatile)
+        result = original(builder, true, mask, other, *how, **named)
         if access.inside is not None:
             result.data[active & ~access.inside] = _nothing(element, result.data.dtype)
         return result

@@ -541,6 +541,20 @@ def test_an_atomic_outside_is_seen_and_dropped():
     assert torch.equal(y, torch.ones(100))
 
 
+@triton.jit
+def given_back_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.atomic_add(x_ptr + i, 1.0))
+    tl.store(y_ptr + BLOCK + i, tl.atomic_cas(x_ptr + i, 9.0, 9.0))
+
+
+def test_an_atomic_outside_gives_back_nan():
+    found, y = run_wrong(given_back_kernel, torch.ones(3), size=8, BLOCK=4)
+
+    assert len(found) == 2
+    torch.testing.assert_close(y, torch.tensor([1, 1, 1, math.nan, 2, 2, 2, math.nan]), equal_nan=True)
+
+
 def test_the_line_is_the_helpers():
     x, y = rand(100), torch.zeros(100)
     with watched_memory({"x": x, "y": y}) as memory:
@@ -588,8 +602,8 @@ def test_an_argument_that_nobody_added_is_known_by_its_parameter():
 
 
 def test_an_empty_tensor_has_no_element():
-    with watched_memory() as memory:
-        no_mask_on_load_kernel[(1,)](torch.empty(0), torch.zeros(4), 4, BLOCK=4)
+    with watched_memory({"input 1": (x := rand(8))}) as memory:
+        no_mask_on_load_kernel[(1,)](x[2:2], torch.zeros(4), 4, BLOCK=4)
 
     assert [found.text for found in memory.findings] == [
         "program 0 reads 4 elements past the end of an empty tensor, which has 0 elements; the load has no mask"
@@ -684,6 +698,39 @@ def tiles_overlap_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
     tl.store(y_ptr + i, tl.load(x_ptr + i) * tl.program_id(0))  # here
 
 
+@triton.jit
+def in_place_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    right = tl.load(x_ptr + i + 1, mask=i + 1 < N, other=0.0)
+    left = tl.load(x_ptr + i)
+    tl.store(x_ptr + i, left + right)  # here
+
+
+@triton.jit
+def first_stores_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    part = tl.sum(tl.load(x_ptr + i, mask=i < N, other=0.0))
+    if tl.program_id(0) == 0:
+        tl.store(y_ptr, part)
+    else:
+        tl.store(y_ptr, tl.load(y_ptr) + part)  # here
+
+
+@triton.jit
+def atomic_too_early_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(y_ptr + 1, 1.0)
+    tl.store(y_ptr, tl.sum(tl.load(x_ptr + i, mask=i < N, other=0.0)))  # here
+
+
+@triton.jit
+def relaxed_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    p = tl.program_id(0)
+    tl.store(y_ptr + 1 + p, tl.load(x_ptr + p))
+    if tl.atomic_add(y_ptr, 1.0, sem="relaxed") == tl.num_programs(0) - 1:
+        tl.store(y_ptr + 3, tl.load(y_ptr + 1) + tl.load(y_ptr + 1 + p))  # here
+
+
 @pytest.mark.parametrize(
     ("kernel", "how", "finding"),
     [
@@ -725,6 +772,46 @@ def tiles_overlap_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
                 "store",
                 "program 1 stores another value in 1 element of input 1 (x_ptr) that program 0 has read in the "
                 "same launch: on a card nothing says which of the two comes first",
+            ),
+        ),
+        (
+            in_place_kernel,
+            {},
+            (
+                ORDER,
+                "here",
+                "program 1 stores another value in 1 element of input 1 (x_ptr) that another program has read in "
+                "the same launch: on a card nothing says which of the two comes first",
+            ),
+        ),
+        (
+            first_stores_kernel,
+            {"size": 1},
+            (
+                OVERWRITTEN,
+                "here",
+                "program 1 reads, changes and stores 1 element of an output (y_ptr) where program 0 has stored: "
+                "on a card both may do so at once, and one change is lost; use tl.atomic_add",
+            ),
+        ),
+        (
+            atomic_too_early_kernel,
+            {"size": 2},
+            (
+                OVERWRITTEN,
+                "here",
+                "program 1 stores to 1 element of an output (y_ptr) where program 0 has stored another value: "
+                "use tl.atomic_add, or give each program a place of its own",
+            ),
+        ),
+        (
+            relaxed_kernel,
+            {"size": 4, "grid": (2,)},
+            (
+                ORDER,
+                "here",
+                "program 1 reads 1 element of an output (y_ptr) that program 0 has stored in the same launch: "
+                "on a card nothing says which of the two comes first",
             ),
         ),
         (
@@ -823,6 +910,23 @@ def test_places_are_told_apart_by_their_smallest_elements():
     with watched_memory({"x": x}) as memory:
         halves_kernel[(2,)](x, -1, BLOCK=1)
     assert [(kind, line) for kind, line, _ in said(memory, halves_kernel)] == [(OVERWRITTEN, "here")]
+
+
+@triton.jit
+def word_then_half_kernel(x_ptr, BLOCK: tl.constexpr):
+    if tl.program_id(0) == 0:
+        tl.store(x_ptr + 1, 0x10002)
+    else:
+        tl.store(x_ptr.to(tl.pointer_type(tl.int16)) + 2, tl.full([], 2, tl.int16))
+        tl.store(x_ptr.to(tl.pointer_type(tl.int16)) + 3, tl.full([], 2, tl.int16))  # here
+
+
+def test_a_mark_on_a_large_element_is_one_on_each_of_its_small_ones():
+    x = torch.zeros(3, dtype=torch.int32)
+    with watched_memory({"x": x}) as memory:
+        word_then_half_kernel[(2,)](x, BLOCK=1)
+
+    assert [(kind, line) for kind, line, _ in said(memory, word_then_half_kernel)] == [(OVERWRITTEN, "here")]
 
 
 # --- the watch itself -----------------------------------------------------------------------
