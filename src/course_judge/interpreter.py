@@ -168,8 +168,6 @@ class Memory:
         return known
 
     def _place_of(self, start: int, size: int) -> _Place | None:
-        if not size:  # nothing is part of nothing
-            return None
         return next((place for place in self._places if place.holds(start, size)), None)
 
     def _argument(self, tensor: Any, parameter: str = "") -> _Place:
