@@ -29,8 +29,8 @@ STORED_OUTSIDE = "stored out of bounds"
 OVERWRITTEN = "overwritten"  # several programs, or lanes of one, store different values in one place
 ORDER = "depends on order"  # what is read, or left, depends on which program comes first
 
-# An address that a kernel is given: the number of its tensor, and in the middle of ROOM its place there.
-# True addresses are below 2**47.
+# Each tensor lies in the middle of a room of its own: half a room either side of it is no other tensor's.
+# Every room begins above 2**47, where no true address is.
 ROOM_BITS = 40
 FIRST_ROOM = 2**15
 PAGE = 4096  # an address keeps its place in a page, and so its alignment
@@ -98,7 +98,7 @@ class _Place:
     def words(self) -> np.ndarray:
         """Its memory, as whole numbers of the size of an element."""
         if self._words is None:
-            memory = (ctypes.c_ubyte * self.size).from_address(self.start)
+            memory = (ctypes.c_ubyte * (self.size // self.unit * self.unit)).from_address(self.start)
             self._words = np.ctypeslib.as_array(memory).view(f"u{self.unit}")
         return self._words
 

@@ -601,6 +601,15 @@ def test_an_argument_that_nobody_added_is_known_by_its_parameter():
     ]
 
 
+def test_storage_need_not_end_with_a_whole_element():
+    room = torch.zeros(4 * 100 + 3, dtype=torch.uint8)
+    with watched_memory() as memory:
+        no_mask_on_store_kernel[(2,)](rand(100), room[:400].view(torch.float32), 100, BLOCK=64)
+
+    assert [found.kind for found in memory.findings] == [STORED_OUTSIDE]
+    assert torch.equal(room[:400].view(torch.float32), rand(100))
+
+
 def test_an_empty_tensor_has_no_element():
     with watched_memory({"input 1": (x := rand(8))}) as memory:
         no_mask_on_load_kernel[(1,)](x[2:2], torch.zeros(4), 4, BLOCK=4)
