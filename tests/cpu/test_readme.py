@@ -1,7 +1,12 @@
 """The README's tree is true: every path it names exists, and the two commands stand first."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from course_site.records import wheelhouse
 
@@ -58,3 +63,16 @@ def test_the_pythons_named_are_those_the_project_takes():
 
     assert "needs Python 3.11, 3.12 or 3.13" in README
     assert 'requires-python = ">=3.11"' in metadata
+
+
+@pytest.mark.parametrize("command", ["docs", "wheelhouse", "calendar"])
+def test_a_command_starts_where_only_its_own_needs_are_installed(command):
+    # -S leaves out all that is installed: the GPU machine's Python and the wheelhouse's have no site generator.
+    run = subprocess.run(
+        [sys.executable, "-S", "-m", "course_site", command, "--help"],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("usage:")
