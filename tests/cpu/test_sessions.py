@@ -222,6 +222,20 @@ FAULTS = {
     "stands on nobody": [('title = "Step 1 2"', 'title = "Step 1 2"\nneeds = ["Step 2 2"]')],
     "stood on for good": [('title = "Step 1 2"', 'title = "Step 1 2"\nneeds = ["Step 1 1"]')],
     "scissors": [("Sheet 1, line 1:", "Scissors, and sheet 1, line 1:")],
+    "scissors in the title": [('title = "Step 1 1"', 'title = "Scissors 1 1"')],
+    "a coin that is only said": [("Say 1 1.", "Take your coin.")],
+    "a remote for eyes alone": [
+        ('title = "Step 1 1"', 'title = "Step 1 1"\nroom = "A coin."\nremote = "Online: a shared sheet."')
+    ],
+    "a remote for the room alone": [
+        (
+            'title = "Step 1 1"',
+            'title = "Step 1 1"\nroom = "A coin."\nremote = "Without seeing it: by touch."',
+        )
+    ],
+    "a remote that stops short": [
+        ('title = "Step 1 1"', 'title = "Step 1 1"\nremote = "Online: a sheet. Without seeing it: "')
+    ],
     "an envelope": [('title = "Step 1 1"', 'title = "Step 1 1"\nroom = "Open your envelope."')],
     "cups in prepare": [("Sharpen pencils.", "Two paper cups each.")],
     "coins at a minute": [("Sharpen pencils.", "Four coins each, for minute 35.")],
@@ -305,6 +319,11 @@ SAID = {
     "stands on nobody": ["block 1, step 2, needs: 'Step 2 2' is the title of no step before this one"],
     "stood on for good": ["block 1, step 1, cut: is never proposed, since block 1, step 2 stands on it"],
     "scissors": ["block 1, step 1, remote: is missing, and the step has 'Scissors'"],
+    "scissors in the title": ["block 1, step 1, remote: is missing, and the step has 'Scissors'"],
+    "a coin that is only said": ["block 1, step 1, remote: is missing, and the step has 'coin'"],
+    "a remote for eyes alone": ["block 1, step 1, remote: lacks one of its two: write 'Online: ….' and then"],
+    "a remote for the room alone": ["block 1, step 1, remote: lacks one of its two: write 'Online: ….' and then"],
+    "a remote that stops short": ["block 1, step 1, remote: lacks one of its two: write 'Online: ….' and then"],
     "an envelope": ["block 1, step 1, remote: is missing, and the step has 'envelope'"],
     "cups in prepare": ["prepare: brings 'paper cups', and no step has a `remote`"],
     "coins at a minute": ["block 2, step 2, remote: is missing, and the step is named in `prepare`"],
@@ -1059,7 +1078,7 @@ check = {ask = "Why <b>?", answer = "So."}
 cut = "All of it."
 priority = 2
 saves = 15
-remote = "Online: a shared sheet."
+remote = "Online: a shared sheet. Without seeing it: read aloud."
 keep = "The *first* row."
 trip = "A trap: {{ demos.nothing }}."
 [[block.step]]
