@@ -17,8 +17,9 @@ from course_site.pages.addresses import shown_file
 from course_site.pages.headings import headings
 from course_site.pages.page import Page
 from course_site.pages.plain_text import without_code
-from course_site.sessions import cuts, remote
+from course_site.sessions import cuts, preflights, remote
 from course_site.sessions.minutes import Taken, read_minutes
+from course_site.sessions.preflights import one_line
 from course_site.sessions.session import Complaint, Session, Step, read_sessions
 from course_site.sessions.stops import FILE as ROAD_FILE
 from course_site.sessions.stops import FOLDER, Road, load_road
@@ -138,18 +139,6 @@ def measured_commands(page: Page) -> dict[str, str]:
                 demos: dict[str, str] = ast.literal_eval(node.value)
                 return demos
     return {}
-
-
-# What a mentor types the day before: it asks and measures, and does nothing else.
-_PREFLIGHT = re.compile(
-    r"(?:PYTHONPATH=src )?(?:nvidia-smi|python -m course_kernels\.\w+"
-    r"|python -c \"from course_kernels[\w.]* import (\w+); print\(\1\(\)\)\")(?: [\w./,=:+-]+)*"
-)
-
-
-def one_line(command: str) -> str:
-    """A command without the ends of its lines."""
-    return " ".join(command.replace("\\\n", " ").split())
 
 
 @dataclass
@@ -289,11 +278,8 @@ class _Checker:
         for i, demo in enumerate(session.demos, 1):
             if demo.fallback:
                 self.check_target(f"demo {i}, fallback", demo.fallback)
-            if not _PREFLIGHT.fullmatch(one_line(demo.preflight)):
-                self.wrong(
-                    f"demo {i}, preflight",
-                    "mentors type it as it stands: write nvidia-smi or `python -m course_kernels.…` with plain options",
-                )
+            for message in preflights.faults(demo):
+                self.wrong(f"demo {i}, preflight", message)
             wanted = commands.get(demo.name)
             if wanted is not None and page and one_line(demo.command) != one_line(wanted):
                 self.wrong(f"demo {i}, command", f"is not what {page.path} measures: {one_line(wanted)}")
