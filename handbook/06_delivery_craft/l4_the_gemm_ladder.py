@@ -72,6 +72,15 @@ print(fetched, "numbers fetched without tiles,", carried, "with tiles of", TILE)
 # Two multiplications and a division. Write both down.
 # /// reveal
 # {{ one.plain:,.0f}} bytes, and {{ one.tiled:,.0f}} with tiles. On the board: 2 × 4096 × 4, then ÷ 32.
+#
+# /// table
+# columns: ["the sheet says", "what happened", "your question"]
+# rows:
+#   - ["{{ one.plain:.0f }} and {{ one.tiled:.0f }}", "right", "who are the 32 that share?"]
+#   - ["{{ slips.row_only:.0f }}", "only the row of A", "what does she chop it with?"]
+#   - ["{{ slips.numbers:.0f }}", "numbers, not bytes", "what does one number weigh?"]
+#   - ["{{ slips.all_share:.0f }} with tiles", "divided by 32 × 32", "does a number of A serve all 1024, or one row of them?"]
+# ///
 # ///
 
 # %%
@@ -93,16 +102,7 @@ record(
 )
 
 # %% [markdown]
-# /// table
-# columns: ["the sheet says", "what happened", "your question"]
-# rows:
-#   - ["{{ one.plain:.0f }} and {{ one.tiled:.0f }}", "right", "who are the 32 that share?"]
-#   - ["{{ slips.row_only:.0f }}", "only the row of A", "what does she chop it with?"]
-#   - ["{{ slips.numbers:.0f }}", "numbers, not bytes", "what does one number weigh?"]
-#   - ["{{ slips.all_share:.0f }} with tiles", "divided by 32 × 32", "does a number of A serve all 1024, or one row of them?"]
-# ///
-#
-# The last one is worth a minute. A tile has 1024 threads, and one number of A is wanted by the 32 of its row. That is why a tile's *side* counts, and why a
+# The last slip of the table that you unfolded is worth a minute. A tile has 1024 threads, and one number of A is wanted by the 32 of its row. That is why a tile's *side* counts, and why a
 # larger tile saves more.
 #
 # /// callout | by_hand

@@ -42,6 +42,28 @@ def test_every_folder_of_the_kernels_is_in_the_tree():
     assert actual == set()
 
 
+def unnamed_places(text, root):
+    """Pages at the root of docs/, and the folders of docs/ and handbook/, that the tree does not name."""
+    pages = [path for path in (root / "docs").iterdir() if path.suffix in (".py", ".md")]
+    folders = [path for top in ("docs", "handbook") for path in (root / top).iterdir() if path.is_dir()]
+    named = [path.relative_to(root).as_posix() + "/" * path.is_dir() for path in pages + folders]
+    return sorted(
+        name for name in named if f"| `{name}` |" not in text and "/." not in name and "__" not in name
+    )
+
+
+def test_every_page_and_every_folder_of_the_handbook_is_in_the_tree():
+    assert unnamed_places(README, ROOT) == []
+
+
+def test_a_page_that_is_not_in_the_tree_is_found():
+    without = README.replace("| `docs/triton_for_numpy_people.py` |", "").replace(
+        "| `handbook/handouts/` |", ""
+    )
+
+    assert unnamed_places(without, ROOT) == ["docs/triton_for_numpy_people.py", "handbook/handouts/"]
+
+
 def test_the_two_commands_stand_first():
     actual = re.findall(r"^```bash\n(.*?)\n```", README, re.MULTILINE | re.DOTALL)[:2]
 

@@ -252,6 +252,14 @@ FAULTS = {
     "no exit heading": [(', "docs/w1.py#flash"]', "]")],
     "a wrong exit heading": [("docs/w1.py#flash", "docs/w1.py#flush")],
     "a lab of nobody": [('title = "Step 1 1"', 'title = "Step 1 1"\nlab = "grey"')],
+    "a board that answers": [
+        ('title = "Step 1 1"', 'title = "Step 1 1"\nboard = "So many: {{ w1_race.wait_s:.0f }}"'),
+        ('answer = "So."', 'answer = "They are {{ w1_race.wait_s:.1f }}."'),
+    ],
+    "a room that answers": [
+        ('title = "Step 1 1"', 'title = "Step 1 1"\nroom = "Work out {{ w1_race.wait_s:.0f }}."'),
+        ("Sheet 1, line 1: a number stands", "Sheet 1, line 1: {{ w1_race.wait_s:.0f }} stands"),
+    ],
 }
 SAID = {
     "gap": ["block 2: gap: nothing is planned from minute 20 to 25"],
@@ -342,6 +350,10 @@ SAID = {
     "no exit heading": ["exit_headings: has 1 entries, and the exit ticket 2"],
     "a wrong exit heading": ["exit_headings 2: docs/w1.py has no heading #flush; did you mean flash?"],
     "a lab of nobody": ["block 1, step 1, lab: 'grey' is no `lab` of this map; there are none"],
+    "a board that answers": ["block 1, step 1, board: shows the answer of its own check: let it ask"],
+    "a room that answers": [
+        "block 1, step 1, room: shows {{ w1_race.wait_s }}, which `fingers` has them find: ask for it"
+    ],
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from course_kernels.measure.machine import MACHINES
 from course_labs.lab import Lab, LabError, find_labs
+from course_site.numbers.spoiled import expressions
 from course_site.numbers.values import ExpressionError, Scope
 from course_site.pages.addresses import shown_file
 from course_site.pages.headings import headings
@@ -166,6 +167,7 @@ class _Checker:
         self.check_minutes()
         self.check_ends()
         self.check_anchors()
+        self.check_questions()
 
     def check_files(self) -> None:
         session = self.session
@@ -336,6 +338,22 @@ class _Checker:
                 "block",
                 f"steps {where} point to other pages, and {LOOK_BACK} may look back: name headings of {student}",
             )
+
+    def check_questions(self) -> None:
+        """What stands before the room gives no number away that its students are to find."""
+        for step in self.session.steps():
+            answer = (
+                expressions(step.check.answer) - expressions(step.check.ask) if step.check else frozenset()
+            )
+            for key, text in (("board", step.board), ("room", step.room)):
+                if answer and answer <= expressions(text):
+                    self.wrong(f"{step.where}, {key}", "shows the answer of its own check: let it ask")
+            found = expressions(step.fingers) - expressions(f"{step.say} {step.board}")
+            if given := sorted(found & expressions(step.room)):
+                self.wrong(
+                    f"{step.where}, room",
+                    f"shows {{{{ {given[0]} }}}}, which `fingers` has them find: ask for it",
+                )
 
     def check_target(self, key: str, target: str, *, heading: bool = True) -> bool:
         """True if a page#heading is there (or wrong, and said so); False if its page is to come."""
