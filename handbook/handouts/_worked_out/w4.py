@@ -203,7 +203,11 @@ def summed(parts):
 
 def who_pays(kind):
     """The larger of the two."""
-    return "prefill" if sum(prefill_parts(kind)) > sum(decode_parts(kind)) else "decode"
+    return (
+        "prefill"
+        if sum(prefill_parts(kind)) > sum(decode_parts(kind))
+        else "decode"
+    )
 
 
 def what_turns(kind):

@@ -240,7 +240,9 @@ class _Maker:
 
     def of_our_run(self, text: str) -> str:
         """What a record has beside an answer; nothing where one of its pages has no record that holds."""
-        pages = dict.fromkeys(re.findall(r"(?<![\w.])([a-z]\w*)\.", " ".join(re.findall(r"\{\{(.*?)\}\}", text))))
+        pages = dict.fromkeys(
+            re.findall(r"(?<![\w.])([a-z]\w*)\.", " ".join(re.findall(r"\{\{(.*?)\}\}", text)))
+        )
         shown, runs = self.inline(text), [self.ran(page) for page in pages]
         if not runs or not all(runs) or MISSING in shown:
             return ""
@@ -421,7 +423,7 @@ class _Maker:
         return "".join(self.listing(part, solved))
 
     def listing(self, part: Part, solved: bool) -> Iterator[str]:
-        """Numbered lines of a file, of some of its functions, of a piece of code on a page, or of what a page printed."""
+        """Numbered lines of a file, of some of its functions, of a piece of code on a page, or what a page printed."""
         assert self.handouts is not None
         data = part.data
         if "record" in data:

@@ -1,7 +1,7 @@
 """Paper to draw on, as SVG in millimetres: axes, squares, a ruler. Solved, what belongs on it is drawn too.
 
-The name of a line lies along it, the name of a cross beside it, each at the first place that is clear of all other lines,
-crosses and names.
+The name of a line lies along it, the name of a cross beside it, each at the first place that is clear of all other
+lines, crosses and names.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def axes(
         if line.label:
             names.append(_first_clear(_along(line.label, one, other), [*ends, *arms], names, frame))
             drawn.append(names[-1].svg(css))
-    for point, (one, other) in zip(crosses, arms[::2], strict=True):
+    for point in crosses:
         css = "" if point.given else "answer"
         cx, cy = px(point.x), py(point.y)
         drawn += [_line(cx - _ARM, cy + d, cx + _ARM, cy - d, 0.6, css) for d in (_ARM, -_ARM)]
@@ -158,7 +158,10 @@ class _Name:
         half, angle = _LETTER * len(self.text) / 2, math.radians(self.turned)
         count = max(2, math.ceil(2 * half))
         return [
-            (self.x + a * math.cos(angle) + b * math.sin(angle), self.y + a * math.sin(angle) - b * math.cos(angle))
+            (
+                self.x + a * math.cos(angle) + b * math.sin(angle),
+                self.y + a * math.sin(angle) - b * math.cos(angle),
+            )
             for i in range(count + 1)
             for a in [half * (2 * i / count - 1)]
             for b in (0.0, _ABOVE / 2, _ABOVE)
@@ -185,7 +188,7 @@ def _beside(text: str, x: float, y: float, *, right_first: bool) -> Iterator[_Na
     half = _LETTER * len(text) / 2
     sides = (1, -1) if right_first else (-1, 1)
     for side in sides:
-        for down in (4.4, -2.4):
+        for down in (4.8, -2.4):
             yield _Name(text, x + side * (2.2 + half), y + down)
     for down in (-_ARM - 1.2, _ARM + 1.2 + _ABOVE):
         yield _Name(text, x, y + down)
