@@ -209,6 +209,7 @@ def test_w4_says_who_pays_by_its_floors(course):
         for said, parts in ((found[4 * i], prefill), (found[4 * i + 1], decode)):
             printed = [float(number) for number in re.findall(r"[\d.]+", said)]
             assert printed == pytest.approx([*parts, sum(parts)], abs=0.006)
+            assert printed[0] + printed[1] == pytest.approx(printed[2])  # with the digits that are printed
             assert min(printed) > 0  # a part that is printed as nothing says nothing
             assert said.count("+") == said.count("=") == 1
         assert found[4 * i + 2] == ("prefill" if sum(prefill) > sum(decode) else "decode")
