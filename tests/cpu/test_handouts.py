@@ -364,7 +364,8 @@ def test_a_listing_that_finds_not_one_thing_is_refused(written, course, text, sa
 
 def of_our_run(page):
     """Numbers of our run on a page, in its order."""
-    return [float(n) for n in re.findall(r'<span class="ours">our run: ([\d.]+)</span>', page)]
+    found = re.findall(r'<span class="ours">our run: ([\d.,]+)</span>', page)
+    return [float(number.replace(",", "")) for number in found]
 
 
 def test_the_twins_say_what_our_run_gave(course):
