@@ -3,7 +3,9 @@
 A blank stands in double brackets with its answer in it: `[[18]]`, or `[[= 2 * M :,.0f]]` where it is worked out. The
 sheet to fill in and the solved one are made from the same text, so no answer can be missing. `[= …]` in single
 brackets is worked out and printed. What an expression may call stands in `_worked_out/<session>.py` beside the file;
-`value("l1.ridge")` is a number of a record. How a sheet looks is in `handout_pages`.
+`value("l1.ridge")` is a number of a record. `[[*from the screen*; our run: {{ l3.fuse.eager.us:.0f }}]]` says on the
+solved sheet what a record has too, and nothing of it where there is no such record. How a sheet looks is in
+`handout_pages`.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ PARTS: dict[str, frozenset[str]] = {
     "axes": frozenset({"x", "y", "height", "lines", "points", "x_title", "y_title", "plain_x"}),
     "ruler": frozenset({"from", "to", "marks", "answers"}),
     "code": frozenset({"text", "size"}),
-    "listing": frozenset({"file", "names", "record", "size", "lines"}),
+    "listing": frozenset({"file", "names", "holds", "called", "marks", "record", "size", "lines"}),
 }
 _CALCULATES = {
     "round": round,
@@ -53,6 +55,7 @@ _CALCULATES = {
 _WORKED = re.compile(
     r"(?<!\[)\[=(?P<given>[^\]]+)\](?!\])|\[\[(?P<blank>=?)(?P<answer>.*?)\]\](?!\])", re.DOTALL
 )
+_RUN = "; our run: "  # in a blank: what follows is of a record
 _FORMAT = re.compile(r"^(?P<expression>.*?)\s*:(?P<format>[,.\d]*[fdg%e]|[,.\d]+)?\s*$", re.DOTALL)
 
 
@@ -190,10 +193,11 @@ def _part(table: Any, where: str, path: str) -> Part:
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of a text: words that are printed, or the answer of a blank."""
+    """A stretch of a text: words that are printed, or the answer of a blank, and what our run gave there."""
 
     text: str
     is_blank: bool
+    ran: str = ""
 
 
 def pieces(
@@ -215,7 +219,8 @@ def pieces(
         elif match["blank"]:
             yield Piece(_formatted(match["answer"], handouts, where, value, more), True)
         else:
-            yield Piece(match["answer"].strip(), True)
+            answer, _, ran = match["answer"].partition(_RUN)
+            yield Piece(answer.strip(), True, ran.strip())
     if place < len(text):
         yield Piece(text[place:], False)
 
