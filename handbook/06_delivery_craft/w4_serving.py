@@ -34,7 +34,7 @@
 # ///
 #
 # /// figure | docs/assets/figures/banquet_and_trickle.svg
-# alt: A restaurant with two rhythms. Prefill is a banquet, many plates from one pot and busy cooks; decode is a trickle, one bite at a time, and the cooks wait for the hall.
+# alt: A restaurant with two rhythms. Prefill is a banquet, many plates from one pot and busy cooks; decode is a trickle, one bite at a time, and the cooks wait for bytes.
 # ///
 
 # %% [markdown]
