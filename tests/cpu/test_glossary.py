@@ -179,6 +179,7 @@ def test_the_glossary_page_has_an_anchor_for_every_word_and_every_neighbour():
         ('[a]\nterm = "x"\nshort = "One."\nkitchen = 1', "'kitchen' must be its name in the kitchen, not 1"),
         ('[a]\nterm = "x"\nshort = "One."\nretired = ["y"]', "'retired' asks for a name in the kitchen"),
         ('[a]\nterm = "x"\nshort = "One."\npicture = "y"', "'picture' asks for a name in the kitchen"),
+        ('[a]\nterm = "x"\nshort = "One."\ncounted = "y"', "'counted' asks for a name in the kitchen"),
     ],
 )
 def test_a_faulty_glossary_is_refused_in_one_line_with_its_file(tmp_path, text, says):

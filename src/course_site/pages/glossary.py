@@ -242,4 +242,4 @@ def _any_of(words: tuple[str, ...]) -> re.Pattern[str]:
 
 @functools.cache
 def _behind_a_number(word: str) -> re.Pattern[str]:
-    return re.compile(rf"(?:\d|[Tt]hirty-two)\s+{re.escape(word)}s?(?![\w-]|\.\w)")
+    return re.compile(rf"(?:\d+|[Tt]hirty-two)\s+{re.escape(word)}s?(?![\w-]|\.\w)")
