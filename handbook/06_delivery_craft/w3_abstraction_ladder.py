@@ -25,8 +25,8 @@
 #
 # /// callout | metaphor
 # Dinner, three ways. **Triton** is a meal kit: the recipe has a page, and who peels what, where and when is settled. **CUTLASS and CuTe** are raw
-# ingredients and a professional kitchen: labelled measuring cups, sharp knives, and you must know what you are doing. **Raw CUDA** is a stove of your own
-# making, in a field. A Tuesday dinner does not need a stove of your own. A dish that nobody has cooked may.
+# ingredients and a professional kitchen: labelled measuring cups, sharp knives, and you must know what you are doing. **Raw CUDA** is an oven of your own
+# making, in a field. A Tuesday dinner does not need an oven of your own. A dish that nobody has cooked may.
 # ///
 #
 # /// figure | docs/assets/figures/tool_ladder.svg
@@ -60,7 +60,7 @@
 #
 # /// claim | count.triton.device < 0.5 * count.wgmma.device and l6.climb.triton.us < 0.95 * l6.climb.wgmma.us
 # Less than half of the lines, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed. Not because Triton is cleverer. Somebody wrote
-# the swizzle, the ring of trays, the copy engine and the order of tiles *into the compiler*. Those are the two lectures of the ladder.
+# the swizzle, the ring of buffers, the copy engine and the order of tiles *into the compiler*. Those are the two lectures of the ladder.
 # /// otherwise
 # {{ count.triton.device:.0f}} lines against {{ count.wgmma.device:.0f}}, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed on this card.
 # ///
@@ -199,11 +199,11 @@ record(
 # |---|---|---|
 # | 1 | a column times a row, for one k | which thread has which number |
 # | 2 | masks on loads and the store | `if (…) return`, and who may still reach the barrier |
-# | 3 | `tl.dot` of two tiles | the tray, both barriers, the queues at its windows |
+# | 3 | `tl.dot` of two tiles | shared memory, both barriers, the queues at its banks |
 # | 4 | the mask of the last k | nothing new; count your lines |
 #
 # The count surprises, so know it: twelve lines below `def`, and thirteen between the braces of the CUDA answer (`nox -s lab -- sgemm_tiles --door cuda --stage 4`).
-# Hardly shorter. Say so before somebody else does. What went is in the last column of the table, and it is not lines: no thread, no tray, no
+# Hardly shorter. Say so before somebody else does. What went is in the last column of the table, and it is not lines: no thread, no shared memory, no
 # barrier. The short side shows only when the CUDA one has to be quick, and that is the next listing.
 #
 # Whoever typed this door in lecture 4 starts again at the starter, from memory: `nox -s lab -- sgemm_tiles --stage 0` keeps the old file.
@@ -312,10 +312,10 @@ record(layout={"agree": quantity(agree), "of": quantity(32 * 8)})
 # |---|---|
 # | How many warps, how many threads? | (128 / 64) · (256 / 64) = 8, and 256 |
 # | How many sums in a thread? | 64 · 64 / 32 = 128 |
-# | How many orders to the mill, for a warp, in one step of 32? | (64 / 16) · (64 / 8) · (32 / 16) = 64 |
-# | How much of the tray, in bf16? | 3 · (128 + 256) · 32 · 2 bytes = 72 KiB |
+# | How many orders to the tensor core, for a warp, in one step of 32? | (64 / 16) · (64 / 8) · (32 / 16) = 64 |
+# | How much of shared memory, in bf16? | 3 · (128 + 256) · 32 · 2 bytes = 72 KiB |
 #
-# *Block tile, warp tile, one instruction's tile, trays.* They have had [all four words](../../docs/lectures/l4_the_gemm_ladder.py#the-words-for-tiles) for two
+# *Block tile, warp tile, one instruction's tile, buffers.* They have had [all four words](../../docs/lectures/l4_the_gemm_ladder.py#the-words-for-tiles) for two
 # weeks. Say nothing for a moment when they notice.
 #
 # Then our own kernel in the other dialect, `sgemm/k08_warp_tiles.cu`, in fp32. They should find and draw: block tile 128 × 128 in steps of 8, warp tile
@@ -395,7 +395,7 @@ for job, answers in JOBS.items():
 # /// callout | click
 # Put the two listings on the projector, side by side, at one size: `gemm/k04_wgmma.cu` and `gemm_kernel` in `gemm/k05_triton.py`. Say the two counts,
 # {{ count.wgmma.device:.0f}} and {{ count.triton.device:.0f}}. Then say nothing until somebody laughs. Then the two speeds:
-# {{ l6.climb.wgmma.of_peak:.0%}} and {{ l6.climb.triton.of_peak:.0%}} of peak. "The compiler wrote the coalescing, the tray, the swizzle and the pipeline.
+# {{ l6.climb.wgmma.of_peak:.0%}} and {{ l6.climb.triton.of_peak:.0%}} of peak. "The compiler wrote the coalescing, shared memory, the swizzle and the pipeline.
 # You spent two lectures on them. That is why you can *read* what it wrote."
 # ///
 #
