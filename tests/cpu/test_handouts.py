@@ -14,7 +14,7 @@ import pytest
 from course_site import handouts as command
 from course_site.sessions import handouts as data
 from course_site.sessions import map as maps
-from course_site.sessions.handout_pages import document, in_groups, on_paper, printed_pages
+from course_site.sessions.handout_pages import document, in_one_style, on_paper, printed_pages
 from course_site.sessions.handouts import HandoutError, blanks, read_handouts
 from course_site.sessions.session import load_sessions
 from course_site.sessions.views import as_plain, value_of, words_of
@@ -605,7 +605,7 @@ def test_no_number_of_students_is_one_line(wrong):
 @pytest.mark.parametrize("name", SESSIONS)
 def test_what_to_do_and_to_read_at_home_is_on_paper(course, name):
     session = SESSIONS[name]
-    page = next((page for page in pages(course, name) if page.title == "After the session"), None)
+    page = next((page for page in pages(course, name) if page.title == "after the session"), None)
     assert (page is None) == (name == "opening")
     if page is None:
         return
@@ -632,13 +632,14 @@ def test_a_link_is_its_words_on_paper_and_an_address_where_it_leaves_the_site():
     ("given", "expected"),
     [
         ("<td>65,536 and 1,024</td>", "<td>65\u00a0536 and 1024</td>"),
+        ("79% and 27 %", "79\u00a0% and 27\u00a0%"),
         ("16,777,216.5", "16\u00a0777\u00a0216.5"),
         ("<code>1,024</code> a,024 1,02 0.1,024", "<code>1,024</code> a,024 1,02 0.1,024"),
         ('<p data-a="1,024">1, 024</p>', '<p data-a="1,024">1, 024</p>'),
     ],
 )
-def test_numbers_are_in_groups_as_on_the_site(given, expected):
-    assert in_groups(given) == expected
+def test_numbers_are_in_one_style_as_on_the_site(given, expected):
+    assert in_one_style(given) == expected
 
 
 @pytest.mark.parametrize("name", SESSIONS)
@@ -650,6 +651,7 @@ def test_one_style_of_numbers(course, name):
         flags=re.DOTALL,
     )
     assert re.findall(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])", text) == []
+    assert re.findall(r"\d ?%", text) == []
     assert re.findall(r"(?<![\d.,])\d[\u00a0\u202f]\d{3}(?![\u00a0\u202f]?\d)", text) == []
 
 

@@ -42,6 +42,7 @@ Words = Callable[[str], Mapping[str, str]]
 AT_THE_START = 0
 _MARKED = re.compile(r"(<pre\b.*?</pre>|<code\b.*?</code>|<[^>]+>)", re.DOTALL)
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+_PERCENT = re.compile(r"(?<=\d) ?%")
 _ANCHOR = re.compile(r'<a\b[^>]*href="(?P<href>[^"]*)"[^>]*>(?P<words>.*?)</a>', re.DOTALL)
 
 
@@ -129,15 +130,18 @@ def _span(first: int, last: int) -> str:
     return f"{first}–{last}" if last > first else str(first)
 
 
-def in_groups(text: str) -> str:
-    """HTML with its numbers as the site types them: 12,345 as 12 345, 1,024 as 1024; code stays as it is."""
+def in_one_style(text: str) -> str:
+    """HTML with its numbers as the site types them: 12,345 as 12 345, 1,024 as 1024, 79% as 79 %. Code stays."""
 
     def grouped(match: re.Match[str]) -> str:
         digits = match[0].replace(",", "")
         return digits if len(digits) < 5 else match[0].replace(",", "\N{NO-BREAK SPACE}")
 
     parts = _MARKED.split(text)
-    return "".join(part if part.startswith("<") else _GROUPED.sub(grouped, part) for part in parts)
+    return "".join(
+        part if part.startswith("<") else _PERCENT.sub("\N{NO-BREAK SPACE}%", _GROUPED.sub(grouped, part))
+        for part in parts
+    )
 
 
 def document(session: Plain, printed: list[Printed], *, letter: bool = False) -> str:
@@ -185,7 +189,7 @@ def printed_pages(
     cover = made.cover([], students)
     laid = made.on_fronts([cover, *(page for page in pages if page is not None)])
     laid[0] = made.cover(laid, students)
-    return [replace(page, html=in_groups(page.html)) for page in laid]
+    return [replace(page, html=in_one_style(page.html)) for page in laid]
 
 
 def on_paper(text: str) -> str:
@@ -360,7 +364,7 @@ class _Maker:
         ]
         read = f'<div class="part"><h3>What to read</h3><ul>{"".join(items)}</ul></div>' if items else ""
         body = f'<div class="part"><h3>What to do</h3>{home}</div>{read}<div class="sums">{paper.squares()}</div>'
-        made = self.framed("After the session", "for every student, to take home", "", body, False)
+        made = self.framed("after the session", "for every student, to take home", "", body, False)
         return replace(made, minute=self.last_step)
 
     # --- parts ------------------------------------------------------------------------------------
