@@ -131,7 +131,7 @@ def _span(first: int, last: int) -> str:
 
 
 def in_one_style(text: str) -> str:
-    """HTML with its numbers as the site types them: 12,345 as 12 345, 1,024 as 1024, 79% as 79 %. Code stays."""
+    """HTML with its numbers as the site types them: 12,345 as 12 345, 1,024 as 1024, a space before %. Code stays."""
 
     def grouped(match: re.Match[str]) -> str:
         digits = match[0].replace(",", "")
