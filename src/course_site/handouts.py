@@ -155,6 +155,7 @@ def documents(
             words_of(course, session),
             root,
             lambda page, word: _output(course, page, word),
+            lambda page: _ran(course, page),
             students,
         )
         made[name] = (document(plain, pages, letter=letter), pages)
@@ -169,6 +170,17 @@ def _output(course: Course, page: str, word: str) -> str:
         if word in text:
             return text
     raise HandoutError(f"{FOLDER}: the record of {page} has no output with {word!r} in it")
+
+
+def _ran(course: Course, page: str) -> str:
+    """The card and the date of a page's record, and the page, where it was measured and still holds."""
+    from course_site.site.ledger import date_words
+
+    record = course.records.get(page)
+    if record is None or not record.measured or not course.has_numbers(page):
+        return ""
+    title = next(p.title for p in course.pages if p.id == page)
+    return f"{record.edition['gpu']}, {date_words(record.meta['provenance']['date'])}, *{title}*"
 
 
 def _text(output: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page
 from course_site import handouts
 
 ROOT = Path(__file__).parents[2]
-SESSIONS = ("l1", "w2", "w4", "w6")
+SESSIONS = ("l1", "w1", "w2", "w4", "w6")
 MM = 96 / 25.4
 A4, LETTER = (210 * MM, 297 * MM), (215.9 * MM, 279.4 * MM)
 MARGIN = 12 * MM

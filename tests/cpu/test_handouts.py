@@ -3,6 +3,7 @@
 import dataclasses
 import html
 import itertools
+import math
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from course_site import handouts as command
 from course_site.sessions import handouts as data
 from course_site.sessions import map as maps
+from course_site.sessions import paper
 from course_site.sessions.handout_pages import document, in_one_style, on_paper, printed_pages
 from course_site.sessions.handouts import HandoutError, blanks, read_handouts
 from course_site.sessions.session import load_sessions
@@ -71,7 +73,13 @@ def pages(course, name):
         words,
         ROOT,
         lambda page, word: command._output(course, page, word),
+        lambda page: command._ran(course, page),
     )
+
+
+def page_called(made, title, *, solved):
+    (found,) = [page.html for page in made if page.title == title and page.solved == solved]
+    return found
 
 
 # --- what the maps ask for ------------------------------------------------------------------------
@@ -84,10 +92,7 @@ WORDS_AROUND = """a an and as at below both bring cut does each every everybody 
     with without written your yourself"""
 AROUND = frozenset(WORDS_AROUND.split())
 # What is brought and is no paper of ours; what a sentence says besides.
-BESIDE = (
-    "a red pen and a black one, pocket calculators or phones,", "They stand in", "requests", "a notebook does", "half",
-    "minute 161", "minute 152", "3, 9, 4, 6, 2 and 5",
-)  # fmt: skip
+BESIDE = ("slips of paper off", "requests", "at minute 152", "a notebook does")
 ASKS = re.compile(r"(?:Print|Cut|Bring squared paper)\b")
 
 
@@ -97,11 +102,16 @@ def asked(session):
     return [sentence for sentence in sentences if ASKS.match(sentence)]
 
 
-def left_over(session, covers):
-    """Words of what `prepare` asks to print, to cut or to bring on paper that no sheet covers."""
+def titles(handouts):
+    """How `prepare` names the sheets."""
+    return [f"*{sheet.title}*" for sheet in handouts.sheets]
+
+
+def left_over(session, sheets):
+    """Words of what `prepare` asks to print, to cut or to bring on paper that is none of the sheets."""
     found = []
     for sentence in asked(session):
-        for phrase in sorted((*covers, *BESIDE), key=len, reverse=True):
+        for phrase in sorted((*sheets, *BESIDE), key=len, reverse=True):
             sentence = sentence.replace(phrase, " ")
         sentence = re.sub(r"\([^)]*\)|`[^`]*`", " ", sentence)
         found += [word for word in re.findall(r"\w+", sentence.lower()) if word not in AROUND]
@@ -112,30 +122,26 @@ def not_asked_for(session, handouts):
     """Sheets that nobody is told to print; a back is printed with its front."""
     prepare = " ".join(session.prepare)
     fronts = [sheet for sheet in handouts.sheets if not sheet.turned]
-    return [sheet.title for sheet in fronts if not all(phrase in prepare for phrase in sheet.covers)]
+    return [sheet.title for sheet in fronts if f"*{sheet.title}*" not in prepare]
 
 
 @pytest.mark.parametrize("name", SESSIONS)
 def test_everything_that_a_map_asks_to_print_is_printed_and_nothing_else(name):
     session, handouts = SESSIONS[name], read_handouts(ROOT, name)
-    covers = [phrase for sheet in handouts.sheets for phrase in sheet.covers]
     assert not_asked_for(session, handouts) == []
-    assert left_over(session, covers) == []
-    if all(sheet.covers == (f"*{sheet.title}*",) for sheet in handouts.sheets):
-        prepare = " ".join(session.prepare)
-        assert f"`handouts/{name}.pdf`" in prepare
-        assert f"`nox -s handouts -- {name}`" in prepare
+    assert left_over(session, titles(handouts)) == []
+    prepare = " ".join(session.prepare)
+    assert f"`handouts/{name}.pdf`" in prepare
+    assert f"`nox -s handouts -- {name}`" in prepare
 
 
 @pytest.mark.parametrize(
     ("name", "gone"),
-    [("w4", "receipt"), ("w6", "*ten kernels*"), ("l3", "*how far, and in which boxes*")],
+    [("w4", "*receipt*"), ("w6", "*ten kernels*"), ("l3", "*how far, and in which boxes*")],
 )
 def test_a_sheet_that_nobody_made_would_be_missed(name, gone):
-    covers = [
-        phrase for sheet in read_handouts(ROOT, name).sheets for phrase in sheet.covers if phrase != gone
-    ]
-    assert left_over(SESSIONS[name], covers) != []
+    made = [title for title in titles(read_handouts(ROOT, name)) if title != gone]
+    assert left_over(SESSIONS[name], made) != []
 
 
 def test_a_sheet_that_nobody_is_told_to_print_or_to_cut_would_be_missed():
@@ -144,8 +150,7 @@ def test_a_sheet_that_nobody_is_told_to_print_or_to_cut_would_be_missed():
     assert not_asked_for(session, handouts) == []
     assert not_asked_for(dataclasses.replace(session, prepare=silent), handouts) == ["tiles that walk"]
     stale = (*session.prepare, "Cut four envelopes a head.")
-    covers = [phrase for sheet in handouts.sheets for phrase in sheet.covers]
-    assert left_over(dataclasses.replace(session, prepare=stale), covers) == ["envelopes", "head"]
+    assert left_over(dataclasses.replace(session, prepare=stale), titles(handouts)) == ["envelopes", "head"]
 
 
 NAMED = re.compile(
@@ -155,7 +160,7 @@ NAMED = re.compile(
 
 def misnamed(session, handouts):
     """What the steps of a map call a sheet, a box on it or a slip, where the paper calls it otherwise."""
-    titles = {sheet.title for sheet in handouts.sheets}
+    known_titles = {sheet.title for sheet in handouts.sheets}
     turned = {front.title for front, sheet in itertools.pairwise(handouts.sheets) if sheet.turned}
     heads = {sheet.title: [part.data.get("title", "") for part in sheet.parts] for sheet in handouts.sheets}
     said = " ".join(heading for found in heads.values() for heading in found)
@@ -167,7 +172,7 @@ def misnamed(session, handouts):
             elif match["back"]:
                 known = title in turned
             else:
-                known = title in titles
+                known = title in known_titles
                 known = known and any(h.startswith(match["box"] or "") for h in heads[title] or [""])
             if not known:
                 yield f"{step.start}: {match[0]}"
@@ -269,11 +274,16 @@ def test_w4_says_who_pays_by_its_floors(course):
     weights, token, peak, bandwidth = 69_501_714_432, 2 * 80 * 8 * 128 * 2, 989e12, 4.8e12
     for i, (given, taken) in enumerate(((300, 500), (30_000, 300), (8_200, 400))):
         pairs = sum(range(1, given + 1))  # each looks back to the first, and at itself
-        prefill = (2 * weights * given + 4 * 128 * 64 * 80 * pairs) / peak
-        decode = sum(2 * weights / 32 + token * (given + n) for n in range(1, taken + 1)) / bandwidth
-        assert float(found[4 * i]) == pytest.approx(prefill, abs=0.006)
-        assert float(found[4 * i + 1]) == pytest.approx(decode, abs=0.006)
-        assert found[4 * i + 2] == ("prefill" if prefill > decode else "decode")
+        prefill = (2 * weights * given / peak, 4 * 128 * 64 * 80 * pairs / peak)
+        share = (2 * weights / 32 * taken, sum(token * (given + n) for n in range(1, taken + 1)))
+        decode = tuple(carried / bandwidth for carried in share)
+        for said, parts in ((found[4 * i], prefill), (found[4 * i + 1], decode)):
+            printed = [float(number) for number in re.findall(r"[\d.]+", said)]
+            assert printed == pytest.approx([*parts, sum(parts)], abs=0.006)
+            assert printed[0] + printed[1] == pytest.approx(printed[2])  # with the digits that are printed
+            assert min(printed) > 0  # a part that is printed as nothing says nothing
+            assert said.count("+") == said.count("=") == 1
+        assert found[4 * i + 2] == ("prefill" if sum(prefill) > sum(decode) else "decode")
     assert [found[4 * i + 2] for i in range(3)] == ["decode", "prefill", "prefill"]
 
 
@@ -318,6 +328,328 @@ def test_other_answers_agree_with_their_pages(course):
         for index in range(8):
             column, row = divmod(names["w3"]["in_a"](lane, index), 16)
             assert lane == row % 8 * 4 + column % 8 // 2
+
+
+# --- listings: the code that is typed in the room, from where it stands ----------------------------
+
+CHAPTER = (ROOT / "handbook/06_delivery_craft/w4_serving.py").read_text(encoding="utf-8")
+
+
+def listed(page):
+    """The lines of a page's listings, without their numbers."""
+    shown = "\n".join(re.findall(r'<pre class="listing"[^>]*>(.*?)</pre>', page, re.DOTALL))
+    return html.unescape(
+        re.sub(r"<[^>]+>", "", re.sub(r'<span class="number">.*?</span> ', "", shown))
+    ).splitlines()
+
+
+@pytest.mark.parametrize(
+    "title", ["add_rmsnorm.py", "add_rmsnorm_planted.py", "paged.py, and without Triton"]
+)
+def test_w4_prints_its_code_line_by_line_from_its_chapter(course, title):
+    lines = listed(page_called(pages(course, "w4"), title, solved=False))
+    chapter = [line.removeprefix("# ").rstrip() for line in CHAPTER.splitlines()]
+    assert len(lines) > 12
+    assert [line for line in lines if line.rstrip() not in (*chapter, *CHAPTER.splitlines())] == []
+
+
+def test_what_w4_prints_runs(course, tmp_path):
+    lines = listed(page_called(pages(course, "w4"), "paged.py, and without Triton", solved=False))
+    (tmp_path / "paged.py").write_text("\n".join(lines))
+    done = subprocess.run(
+        [sys.executable, "paged.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "37 keys out of three pages, in order\n"
+    code = "\n".join(listed(page_called(pages(course, "w4"), "add_rmsnorm.py", solved=False)))
+    assert f"```python\n{code}\n```" in re.sub(r"^# ?", "", CHAPTER, flags=re.MULTILINE)
+
+
+def test_the_planted_fault_is_marked_in_the_twin_alone(course):
+    made = pages(course, "w4")
+    sheet, twin = (page_called(made, "add_rmsnorm_planted.py", solved=solved) for solved in (False, True))
+    assert "mean = tl.sum(h * h) / N" in listed(sheet)[9]
+    assert listed(sheet) == listed(twin)
+    marked = re.findall(r'<span class="solved">(    [^<]*)</span>', twin)
+    assert [line.strip() for line in marked] == [
+        "mean = tl.sum(h * h) / N",
+        "y = h / tl.sqrt(mean.to(tl.float32) + eps) * w",
+    ]
+    for told in ("solved", "65 504", "before it is squared"):
+        assert told not in sheet
+
+
+def test_the_code_is_ready_at_its_minute():
+    starts = {step.title: (step.start, step.end) for step in SESSIONS["w4"].steps()}
+    half, norm, walk = (
+        next(at for title, at in starts.items() if words in title)
+        for words in ("load, add", "still in the hand", "follow the table")
+    )
+    whom = {sheet.title: sheet.whom for sheet in read_handouts(ROOT, "w4").sheets}
+    typed = f"minutes {half[0]} to {norm[1]}"
+    assert typed in whom["add_rmsnorm.py"]
+    assert whom["paged.py, and without Triton"].endswith(f"minute {walk[0]}, and {typed}")
+    assert f"minute {norm[0]}:" in whom["add_rmsnorm_planted.py"]
+
+
+def test_the_commands_are_those_of_the_chapter(course):
+    made = pages(course, "w4")
+    for title in ("add_rmsnorm.py", "paged.py, and without Triton"):
+        commands = re.findall(r"<code>([^<]*python[^<]*)</code>", page_called(made, title, solved=False))
+        assert commands
+        for said in commands:
+            told = said.replace(".nox/grade/bin/python", "python")
+            assert f"`{told}`" in CHAPTER or told == "python my_labs/paged.py"
+
+
+LISTING = """
+[[sheet]]
+title = "code"
+for = "for you"
+
+  [[sheet.part]]
+  kind = "listing"
+  file = "handbook/06_delivery_craft/w4_serving.py"
+  holds = "def keys("
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LISTING.replace("def keys(", "def locks("), "0 pieces of Python in"),
+        (LISTING.replace("def keys(", "N"), "pieces of Python in"),
+        (LISTING.replace("w4_serving.py", "w9.py"), "there is no file handbook/06_delivery_craft/w9.py"),
+        (LISTING + '  marks = ["a line of nobody"]\n', "not on one line of the listing: a line of nobody"),
+        (LISTING + '  marks = ["plain"]\n', "not on one line of the listing: plain"),
+    ],
+)
+def test_a_listing_that_finds_not_one_thing_is_refused(written, course, text, said):
+    found = read_handouts(written(text), "w4")
+    session = as_plain(course, SESSIONS["w4"])
+    with pytest.raises(HandoutError, match=re.escape(said)):
+        printed_pages(session, found, lambda n: 0, words_of(course, SESSIONS["w4"]), ROOT, lambda a, b: "")
+
+
+# --- what our run gave ------------------------------------------------------------------------------
+
+
+def of_our_run(page):
+    """Numbers of our run on a page, in its order."""
+    found = re.findall(r'<span class="ours">our run: ([\d.\u00a0]+)</span>', page)
+    return [float(number.replace("\u00a0", "")) for number in found]
+
+
+def test_the_twins_say_what_our_run_gave(course):
+    """The numbers are those of the records, by the leaf's own medians; a page whose record no longer holds has none."""
+    if not all(course.has_numbers(page) for page in ("l3", "w1")):
+        pytest.skip("a record no longer holds")
+    made = pages(course, "w4")
+    twin = page_called(made, "receipt", solved=True)
+    record = course.records["l3"]
+    fuse = record.names["fuse"]
+    assert of_our_run(twin) == [
+        round(fuse[who]["quantiles_us"]["0.5"]) for who in ("eager", "compiled", "cuda")
+    ]
+    year = record.meta["provenance"]["date"][:4]
+    assert re.search(rf'<p class="runs">Our run: NVIDIA \w+, \d+ \w+ {year}, <em>Memory</em>\.</p>', twin)
+    assert "our run" not in page_called(made, "receipt", solved=False).lower()
+
+    twin = page_called(pages(course, "w1"), "slips three and four", solved=True)
+    names = course.records["w1"].names
+    plain, ours = (names["fp32"][who]["n4096"]["quantiles_us"]["0.5"] for who in ("materialised", "teaching"))
+    found = of_our_run(twin)
+    assert [found[0], found[2], found[3]] == [round(ours), round(ours / plain, 1), round(plain)]
+    times = {
+        who: names[who]["n4096"]["quantiles_us"]["0.5"]
+        for who in ("materialised", "flash", "sdpa_flash", "cudnn")
+    }
+    assert {round(time) for time in times.values()} <= set(found[5:])
+    assert round(times["materialised"] / times["flash"], 1) in found
+    operations = 4 * 4 * 16 * 4096**2 * 128
+    assert round(operations / times["flash"] / 1e6) in found
+    assert twin.count('class="runs"') == 2
+
+
+def test_our_run_had_the_size_of_the_demo(course):
+    """What stands beside the screen was measured at what is typed in the room."""
+
+    def size(leaf):
+        return {"dtype": leaf["workload"]["dtype"]} | leaf["workload"]["dims"]
+
+    def typed(session, name):
+        words = re.search(r"--workload (\S+)", SESSIONS[session].demo(name).command)[1].split(",")
+        return {key: int(n) if n.isdigit() else n for key, n in (word.split("=") for word in words)}
+
+    w1, l3 = course.records["w1"].names, course.records["l3"].names
+    pairs = [
+        (typed("w4", "w4_fusion"), [l3["fuse"][who] for who in ("eager", "compiled", "cuda")]),
+        (typed("w1", "w1_benchmark"), [w1["fp32"][who]["n4096"] for who in ("materialised", "teaching")]),
+        (
+            typed("w1", "w1_tensor_cores"),
+            [w1[who]["n4096"] for who in ("materialised", "flash", "sdpa_flash", "cudnn")],
+        ),
+    ]
+    for wanted, leaves in pairs:
+        for leaf in leaves:
+            assert wanted.items() <= size(leaf).items()
+
+
+RAN = DEMO.replace("[[pot]]", "[[*from the screen*; our run: {{ l3.fuse.eager.us:.0f }} µs]]")
+
+
+@pytest.mark.parametrize(("ran", "seen"), [("a card, a day", True), ("", False)])
+def test_without_a_record_that_holds_nothing_is_said_of_it(written, course, ran, seen):
+    if seen and not course.has_numbers("l3"):
+        pytest.skip("a record no longer holds")
+    found = read_handouts(written(RAN), "w4")
+    assert [answer for _, answer in blanks(found, lambda name: 0)] == ["4", "*from the screen*"]
+    session, words = as_plain(course, SESSIONS["w4"]), words_of(course, SESSIONS["w4"])
+    asked = []
+    made = printed_pages(
+        session, found, lambda n: 0, words, ROOT, lambda a, b: "", lambda page: asked.append(page) or ran
+    )
+    sheet, twin = (page_called(made, "sums", solved=solved) for solved in (False, True))
+    assert set(asked) == {"l3"}
+    assert "run" not in sheet
+    assert "<em>from the screen</em>" in twin
+    assert ("our run: " in twin) == ("Our run: a card, a day." in twin) == seen
+
+
+def test_the_floors_of_w4_are_its_chapters(course):
+    found = [answer for answer in answers(course, "w4")["rows"] if "floor" in answer]
+    words = words_of(course, SESSIONS["w4"])
+    floors = [float(words(answer)["text"].rpartition(" ")[2]) for answer in found]
+    expected = []
+    for M in (1, 64, 4096):
+        operations, carried = 2 * M * 8192**2, 2 * (2 * M * 8192 + 8192**2)
+        expected.append(max(operations / 989e12, carried / 4.8e12) * 1e6)
+    assert floors == pytest.approx(expected, abs=0.051)
+
+
+# --- slips ------------------------------------------------------------------------------------------
+
+
+def test_both_halves_of_a_cut_sheet_have_a_name(course):
+    made = pages(course, "w1")
+    for title in ("slips one and two", "slips three and four"):
+        sheet = page_called(made, title, solved=False)
+        above, below = sheet.split("<hr>")
+        assert [half.count('class="name"') for half in (above, below)] == [1, 1]
+        assert 'class="name"' not in page_called(made, title, solved=True)
+
+
+def test_the_fallback_of_a_demo_of_w1_says_its_length():
+    for demo in SESSIONS["w1"].demos:
+        assert "N=4096" in demo.command
+        path, _, anchor = demo.fallback.partition("#")
+        page = (ROOT / path).read_text(encoding="utf-8")
+        (section,) = [
+            part
+            for part in re.split(r"^# ## ", page, flags=re.MULTILINE)
+            if re.sub(r"[^a-z ]", "", part.partition("\n")[0].lower()).replace(" ", "-") == anchor
+        ]
+        kernels = {"k01_materialised": "materialised", "k03_flash": "flash", "library.sdpa_flash": "sdpa_flash",
+                   "library.sdpa_cudnn": "cudnn", "k02_teaching": "fp32.teaching"}  # fmt: skip
+        for kernel in re.findall(r"attention/([\w.]+)", demo.command):
+            # The memory-efficient one has no line in fp32: the map says so.
+            if kernel in kernels:
+                assert re.search(rf"{{{{ {kernels[kernel]}\.n4096\.(ms|us|tflops)", section), kernel
+
+
+# --- names on a drawing -----------------------------------------------------------------------------
+
+
+def drawn(lines, points=(), height=120):
+    axes = paper.Axis(1, 1000, "x"), paper.Axis(1, 1000, "y")
+    return paper.axes(*axes, height, lines, points, solved=True)
+
+
+def placed(svg):
+    """Where each name between the axes lies: its words, its foot and its turn."""
+    height = float(re.search(r'viewBox="0 0 \S+ ([\d.]+)"', svg)[1])
+    found = [
+        (
+            words,
+            float(re.search(r'x="([\d.]+)', said)[1]),
+            float(re.search(r' y="([\d.]+)', said)[1]),
+            float((re.search(r"rotate\((\S+)", said) or [0, 0])[1]),
+        )
+        for said, words in re.findall(r"<text ([^>]*)>([^<]*)</text>", svg)
+    ]
+    return {
+        words: (x, y, turn)
+        for words, x, y, turn in found
+        if x > paper._LEFT and y < height - paper._BOTTOM + 1
+    }
+
+
+def strokes(svg):
+    """What is drawn on the squares."""
+    return [
+        tuple((float(x), float(y)) for x, y in re.findall(r"([\d.]+) ([\d.]+)", d))
+        for d, width in re.findall(r'<path d="([^"]+)" class="[^"]*" stroke-width="([\d.]+)"', svg)
+        if float(width) > 0.5
+    ]
+
+
+THREE = [paper.Line((1, 1000 / 2**i), (2**i, 1000), f"line {i}") for i in (0, 1, 2)]
+
+
+def crossed(svg):
+    """Names with a line, a cross or another name in them."""
+    middles = {}
+    for words, (x, y, turn) in placed(svg).items():
+        angle, half = math.radians(turn), 0.66 * len(words)
+        middles[words] = [
+            (x + along * math.cos(angle) + math.sin(angle), y + along * math.sin(angle) - math.cos(angle))
+            for along in (half * (i / 8 - 1) for i in range(17))
+        ]
+    found = [
+        words
+        for words, points in middles.items()
+        if any(paper._distance(point, *stroke) < 1 for point in points for stroke in strokes(svg))
+    ]
+    pairs = [(one, other) for one in middles for other in middles if one < other]
+    return found + [
+        pair for pair in pairs if min(math.dist(a, b) for a in middles[pair[0]] for b in middles[pair[1]]) < 2
+    ]
+
+
+def test_a_name_lies_along_its_own_line_and_on_no_other():
+    svg = drawn(THREE)
+    assert crossed(svg) == []
+    ends = strokes(svg)
+    for (words, (x, y, turn)), own in zip(placed(svg).items(), ends, strict=True):
+        nearest = min(ends, key=lambda stroke: paper._distance((x, y), *stroke))
+        assert nearest == own, words
+        (x1, y1), (x2, y2) = own
+        assert turn == pytest.approx(math.degrees(math.atan2(y2 - y1, x2 - x1)), abs=0.1)
+
+
+def test_a_cross_that_is_close_to_others_has_its_name_where_there_is_room():
+    points = [
+        paper.Point(30, 30, "on the line"),
+        paper.Point(36, 24, "close to it"),
+        paper.Point(30, 20, "and closer"),
+        paper.Point(800, 700, "in the corner"),
+    ]
+    svg = drawn(THREE[:1], points)
+    assert len(placed(svg)) == 5
+    assert crossed(svg) == []
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in SESSIONS if 'kind = "axes"' in (ROOT / f"{data.FOLDER}/{n}.toml").read_text()]
+)
+def test_no_name_of_a_drawing_is_crossed(course, name):
+    found = re.findall(
+        r'<svg class="paper" role="img" aria-label="Paper with axes".*?</svg>',
+        "".join(page.html for page in pages(course, name) if page.solved),
+        re.DOTALL,
+    )
+    assert found
+    for svg in found:
+        assert crossed(svg) == []
 
 
 # --- the data, and what is wrong with it ----------------------------------------------------------
@@ -693,4 +1025,4 @@ def test_the_map_links_what_was_printed_or_tells_the_command(printed, expected):
     )  # fmt: skip
     text = maps.markdown(SESSIONS["w4"], "handbook/05_the_frontier", tools)
     assert expected in text
-    assert ("w4.pdf" in text) == printed
+    assert ('/w4.pdf"' in text) == printed

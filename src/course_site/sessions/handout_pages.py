@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from course_site.numbers.values import MISSING
+from course_site.pages.page import read_page
 from course_site.sessions import paper
 from course_site.sessions.handouts import (
     HandoutError,
@@ -162,6 +164,7 @@ def printed_pages(
     words: Words,
     root: Path,
     output: Callable[[str, str], str],
+    ran: Callable[[str], str] = lambda page: "",
     students: int = 0,
 ) -> list[Printed]:
     """Every page of a session, in the order in which they are printed.
@@ -171,6 +174,7 @@ def printed_pages(
         value: a number of a record by its name.
         words: Markdown to text and HTML, values filled in.
         output: what a page printed when it was measured, by its id and a word in it.
+        ran: the card and the date of a page's record, by its id; "" where it has none that holds.
         students: how many there are; 0 where it is not known.
 
     Raises:
@@ -179,7 +183,7 @@ def printed_pages(
     frame = (root / FOLDER / FRAME).read_text(encoding="utf-8")
     sides = re.sub(r"<form.*?</form>", "", sheet(session, frame), flags=re.DOTALL)
     sides = sides.partition("<main>")[2].partition("</main>")[0]
-    made = _Maker(session, handouts, value, words, root, output)
+    made = _Maker(session, handouts, value, words, root, output, ran)
     pages: list[Printed | None] = [Printed("the session sheet", "for you", sides, pages=2)]
     pages += [page for kind in ("sheet", "mentor") for page in made.sheets(kind, solved=False)]
     pages += [made.tickets(solved=False), made.after(), *made.board()]
@@ -215,10 +219,13 @@ class _Maker:
         words: Words,
         root: Path,
         output: Callable[[str, str], str],
+        ran: Callable[[str], str],
     ) -> None:
         self.session, self.handouts, self.value, self.words = session, handouts, value, words
-        self.root, self.output = root, output
+        self.root, self.output, self.ran = root, output, ran
         self.blanks = 0
+        self.runs: list[str] = []  # whose numbers a part shows
+        self.cut_name = ""  # on the slip below a cut
 
     # --- pages ------------------------------------------------------------------------------------
 
@@ -240,7 +247,7 @@ class _Maker:
 
     def page(self, title: str, entry: Sheet, body: str, solved: bool) -> Printed:
         own = entry.kind == "sheet" and not solved
-        name = '<span class="name">Name</span>' if own and not (entry.turned or entry.unsigned) else ""
+        name = self.name(entry, solved)
         body += f'<div class="sums">{paper.squares()}</div>' if own and not entry.full else ""
         made = self.framed(title, entry.whom, name, body, solved, entry.kind)
         minute = None if entry.whom.startswith(("for you", "one for you")) else self.minute(entry)
@@ -301,6 +308,12 @@ class _Maker:
         return self.framed(
             "what to print", "for you", "", f'<div class="part">{says}</div>{table}', False, "cover"
         )
+
+    @staticmethod
+    def name(entry: Sheet, solved: bool) -> str:
+        """The line for a name, on what a student keeps or hands in."""
+        signed = entry.kind == "sheet" and not (solved or entry.turned or entry.unsigned)
+        return '<span class="name">Name</span>' if signed else ""
 
     def framed(
         self, title: str, whom: str, name: str, body: str, solved: bool, kind: str = "sheet"
@@ -371,12 +384,13 @@ class _Maker:
 
     def bodies(self, entry: Sheet, solved: bool) -> Iterator[str]:
         """The inside of a sheet: one page, or as many as its listing needs."""
-        listing = entry.parts[0] if entry.parts[0].kind == "listing" else None
-        if listing is not None:
-            yield from self.listing(listing)
-            return
-        out, row = [], []
-        for part in entry.parts:
+        self.cut_name = self.name(entry, solved)
+        out, row, parts = [], [], list(entry.parts)
+        if parts[0].kind == "listing":
+            *pages, last = self.listing(parts.pop(0), solved)
+            yield from pages
+            out.append(last)
+        for part in parts:
             made = self.part(part, solved)
             if part.data.get("beside"):
                 row.append(made)
@@ -393,7 +407,10 @@ class _Maker:
         data = part.data
         title = f"<h3>{self.inline(data['title'])}</h3>" if "title" in data else ""
         style = f' style="flex: 0 0 {data["width"]}mm"' if "width" in data else ""
+        self.runs = []
         inside = getattr(self, f"_{part.kind}")(part, solved)
+        if self.runs:
+            inside += f'<p class="runs">Our run: {self.inline("; ".join(self.runs))}.</p>'
         return f'<div class="part {part.kind}"{style}>{title}{inside}</div>'
 
     def inline(self, text: str) -> str:
@@ -414,9 +431,20 @@ class _Maker:
     def gap(self, piece: Piece, solved: bool) -> str:
         answer = self.inline(piece.text)
         if solved:
-            return f'<span class="solved">{answer}</span>'
+            return f'<span class="solved">{answer}</span>{self.of_our_run(piece.ran)}'
         seen = len(re.sub(r"<[^>]+>", "", answer))
         return f'<span class="gap" style="width:{min(150, max(20, 3 * seen))}mm"></span>'
+
+    def of_our_run(self, text: str) -> str:
+        """What a record has beside an answer; nothing where one of its pages has no record that holds."""
+        pages = dict.fromkeys(
+            re.findall(r"(?<![\w.])([a-z]\w*)\.", " ".join(re.findall(r"\{\{(.*?)\}\}", text)))
+        )
+        shown, runs = self.inline(text), [self.ran(page) for page in pages]
+        if not runs or not all(runs) or MISSING in shown:
+            return ""
+        self.runs += [run for run in runs if run not in self.runs]
+        return f' <span class="ours">our run: {shown}</span>'
 
     def _text(self, part: Part, solved: bool) -> str:
         text = self.filled(part.data["text"], part, solved)
@@ -495,8 +523,8 @@ class _Maker:
         return f'<table style="{style}">{across}<tbody>{"".join(rows)}</tbody></table>'
 
     def _cut(self, part: Part, solved: bool) -> str:
-        """A line across the page, to cut along."""
-        return "<hr>"
+        """A line across the page, to cut along; what is below it wants a name of its own."""
+        return f'<hr><p class="below">{self.cut_name}</p>' if self.cut_name else "<hr>"
 
     def _cards(self, part: Part, solved: bool) -> str:
         """Cards to cut, shuffled; solved, in the rows in which they belong."""
@@ -588,26 +616,65 @@ class _Maker:
 
     # --- listings ---------------------------------------------------------------------------------
 
-    def listing(self, part: Part) -> Iterator[str]:
-        """The lines of a file, of some of its functions or of what a page printed, with their numbers."""
+    def _listing(self, part: Part, solved: bool) -> str:
+        return "".join(self.listing(part, solved))
+
+    def listing(self, part: Part, solved: bool) -> Iterator[str]:
+        """Numbered lines of a file, of some of its functions, of a piece of code on a page, or what a page printed."""
         assert self.handouts is not None
         data = part.data
         if "record" in data:
             page, _, word = data["record"].partition(": ")
             lines = [("", line) for line in self.output(page, word).rstrip().splitlines()]
+        elif "holds" in data:
+            lines = self.on_a_page(data["file"], data["holds"], part)
         else:
             lines = self.source(data["file"], data.get("names", ()), part)
+        marks = data.get("marks", ())
+        if missing := [mark for mark in marks if sum(mark in line for _, line in lines) != 1]:
+            raise HandoutError(
+                f"{self.handouts.path}: {part.where}: not on one line of the listing: {', '.join(missing)}"
+            )
+        self.blanks += len(marks)
         per_page = data.get("lines", PAGE_LINES)
-        title = f"<p><code>{html.escape(data.get('file', ''))}</code></p>" if "file" in data else ""
+        called = data.get("called", data.get("file", ""))
+        title = f"<p><code>{html.escape(called)}</code></p>" if called else ""
         size = data.get("size", 9)
         for first in range(0, len(lines), per_page):
             shown = "\n".join(
-                f'<span class="number">{number:>4}</span> {html.escape(line)}'
-                if number
-                else html.escape(line)
+                self.line(number, line, solved and any(mark in line for mark in marks))
                 for number, line in lines[first : first + per_page]
             )
             yield f'{title}<pre class="listing" style="font-size:{size}pt">{shown}</pre>'
+
+    @staticmethod
+    def line(number: str, line: str, marked: bool) -> str:
+        text = f'<span class="solved">{html.escape(line)}</span>' if marked else html.escape(line)
+        return f'<span class="number">{number:>4}</span> {text}' if number else text
+
+    def on_a_page(self, file: str, words: str, part: Part) -> list[tuple[str, str]]:
+        """The one piece of Python on a page that holds these words: a cell, or a block in its prose."""
+        assert self.handouts is not None
+        try:
+            cells = read_page(self.root / file, self.root).cells
+        except OSError:
+            raise HandoutError(f"{self.handouts.path}: {part.where}: there is no file {file}") from None
+        blocks = [
+            block
+            for cell in cells
+            for block in (
+                [cell.source]
+                if cell.kind == "code"
+                else re.findall(r"^```python\n(.*?)^```", cell.source, re.MULTILINE | re.DOTALL)
+            )
+        ]
+        found = [block for block in blocks if words in block]
+        if len(found) != 1:
+            raise HandoutError(
+                f"{self.handouts.path}: {part.where}: {len(found)} pieces of Python in {file} hold {words!r}, "
+                "and it takes one"
+            )
+        return [(str(i), line) for i, line in enumerate(found[0].rstrip().splitlines(), 1)]
 
     def source(self, file: str, names: list[str], part: Part) -> list[tuple[str, str]]:
         assert self.handouts is not None

@@ -3,7 +3,9 @@
 A blank stands in double brackets with its answer in it: `[[18]]`, or `[[= 2 * M :,.0f]]` where it is worked out. The
 sheet to fill in and the solved one are made from the same text, so no answer can be missing. `[= …]` in single
 brackets is worked out and printed. What an expression may call stands in `_worked_out/<session>.py` beside the file;
-`value("l1.ridge")` is a number of a record. How a sheet looks is in `handout_pages`.
+`value("l1.ridge")` is a number of a record. `[[*from the screen*; our run: {{ l3.fuse.eager.us:.0f }}]]` says on the
+solved sheet what a record has too, and nothing of it where there is no such record. How a sheet looks is in
+`handout_pages`.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ WORKED_OUT = "_worked_out"
 PRINTED = "handouts"  # the PDFs, in the repository and in the site
 Value = Callable[[str], Any]
 
-SHEET_KEYS = frozenset({"title", "for", "kind", "at", "covers", "part", "turned", "full", "unsigned"})
+SHEET_KEYS = frozenset({"title", "for", "kind", "at", "part", "turned", "full", "unsigned"})
 SHEET_KINDS = ("sheet", "score", "certificate", "mentor")
 # How `for` begins, and with it how many copies there are; n is the number of students.
 COPIES = {
@@ -56,7 +58,7 @@ PARTS: dict[str, frozenset[str]] = {
     "axes": frozenset({"x", "y", "height", "lines", "points", "x_title", "y_title", "plain_x"}),
     "ruler": frozenset({"from", "to", "marks", "answers"}),
     "code": frozenset({"text", "size"}),
-    "listing": frozenset({"file", "names", "record", "size", "lines"}),
+    "listing": frozenset({"file", "names", "holds", "called", "marks", "record", "size", "lines"}),
 }
 CUT = ("cut", "cards")  # parts with scissors
 _CALCULATES = {
@@ -72,6 +74,7 @@ _CALCULATES = {
 _WORKED = re.compile(
     r"(?<!\[)\[=(?P<given>[^\]]+)\](?!\])|\[\[(?P<blank>=?)(?P<answer>.*?)\]\](?!\])", re.DOTALL
 )
+_RUN = "; our run: "  # in a blank: what follows is of a record
 _FORMAT = re.compile(r"^(?P<expression>.*?)\s*:(?P<format>[,.\d]*[fdg%e]|[,.\d]+)?\s*$", re.DOTALL)
 
 
@@ -93,11 +96,10 @@ class Sheet:
     """One page to print.
 
     Attributes:
-        title: what it is called in the room.
+        title: what it is called in the room, and in the map's `prepare`, in stars.
         whom: who gets it, in words that begin as one of `COPIES`.
         kind: one of `SHEET_KINDS`, which says where in the file it stands.
         at: the title of the map's step in which it is given out; "" where that is at the start.
-        covers: the words of the map's `prepare` that ask for it: its title in stars, if nothing else is said.
         turned: it is the back of the sheet before it. Every other sheet begins on a front.
         full: no squares for sums where it ends above the foot of the page.
         unsigned: no line for a name.
@@ -107,7 +109,6 @@ class Sheet:
     whom: str
     kind: str
     at: str
-    covers: tuple[str, ...]
     turned: bool
     full: bool
     unsigned: bool
@@ -211,9 +212,8 @@ def _sheet(table: Any, where: str, path: str) -> Sheet:
         )
     if not turned and not copies_of(table["for"]):
         raise wrong(f"for {table['for']!r} does not say how many: begin with {', '.join(COPIES)}")
-    covers = tuple(table.get("covers", (f"*{table['title']}*",)))
     at = table.get("at", "")
-    return Sheet(table["title"], table["for"], kind, at, covers, turned, full, unsigned, parts)
+    return Sheet(table["title"], table["for"], kind, at, turned, full, unsigned, parts)
 
 
 def copies_of(whom: str) -> str:
@@ -242,10 +242,11 @@ def _part(table: Any, where: str, path: str) -> Part:
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of a text: words that are printed, or the answer of a blank."""
+    """A stretch of a text: words that are printed, or the answer of a blank, and what our run gave there."""
 
     text: str
     is_blank: bool
+    ran: str = ""
 
 
 def pieces(
@@ -267,7 +268,8 @@ def pieces(
         elif match["blank"]:
             yield Piece(_formatted(match["answer"], handouts, where, value, more), True)
         else:
-            yield Piece(match["answer"].strip(), True)
+            answer, _, ran = match["answer"].partition(_RUN)
+            yield Piece(answer.strip(), True, ran.strip())
     if place < len(text):
         yield Piece(text[place:], False)
 
