@@ -706,5 +706,5 @@ record(
 # small.
 # ///
 #
-# Next: [Your first kernel in 20 minutes](start_here.py), if you have not cooked it yet, or
+# Next: [Your first kernel](start_here.py), if you have not cooked it yet, or
 # [FlashAttention from scratch](workshops/w1_flash_attention.py).

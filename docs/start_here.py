@@ -1,6 +1,6 @@
 # ---
 # id: start
-# title: Your first kernel in 20 minutes
+# title: Your first kernel
 # nav: "Start here: your first kernel"
 # section: Make the multiply fast
 # order: 1
@@ -9,17 +9,18 @@
 # ---
 
 # %% [markdown]
-# # Your first kernel in 20 minutes
+# # Your first kernel
 #
-# Within 20 minutes you have read a kernel, run it, and begin to type one of your own. At the end of the page you can
+# Within 20 minutes of reading you begin to type a kernel of your own. The whole page takes longer, as the line above says: most
+# of that is your typing and your pencil. At the end you can
 #
 # - say what a kernel is, and read one line by line, in CUDA C++ and in Triton;
 # - run both, check that they are right, and type one from nothing;
 # - work out on paper the least time the job can take;
 # - say what percent of peak your kernel reaches, and why it is not all of it.
 #
-# You need Python. You need no CUDA. No GPU at hand? Read on all the same: everything below was run for you,
-# and [near the end](#no-gpu-or-another-one) is what you can do without one.
+# You need Python. You need no CUDA. No GPU at hand? Read on all the same: everything below was run for you, and
+# [the lab](#type-it-yourself) can be typed without one. [What else you can do then](#no-gpu-or-another-one) stands near the end.
 
 # %% [markdown]
 # ## A recipe for one cook
@@ -93,12 +94,8 @@
 # %% [markdown]
 # ### In Triton: you are one table
 #
-# /// source | src/course_kernels/vector_add/k02_triton.py
-# title: src/course_kernels/vector_add/k02_triton.py
-# ///
-#
 # The same recipe, told one level higher. In CUDA you speak to one cook. In Triton you speak to a whole
-# table, and Triton seats the cooks for you.
+# table, and Triton seats the cooks for you. These are the words for it:
 #
 # - `@triton.jit` marks the kernel. It looks like Python, but it is compiled for the GPU on its first call.
 # - `tl.program_id(0)` is the number of the table. Triton calls a table a *program*.
@@ -107,6 +104,13 @@
 # - `mask` is the `if`. A seat with a false mask neither reads nor writes.
 # - `tl.load` and `tl.store` move a whole row of numbers.
 # - `BLOCK: tl.constexpr` is fixed when the kernel is compiled, and it must be a power of two.
+#
+# The kernel made of these words is what you [type yourself](#type-it-yourself) in a moment, so ours is folded. Open it when yours is
+# right, or when you would rather read first.
+#
+# /// source | src/course_kernels/vector_add/k02_triton.py
+# fold: Our kernel in Triton
+# ///
 #
 # Which one should you learn? Both. Start with the one that scares you less: Triton gets you cooking today,
 # CUDA C++ shows you every stove. Each has a page to keep beside you:
@@ -129,7 +133,7 @@ print("CUDA C++ agrees:", torch.equal(k01_cuda.vector_add(x, y), x + y))
 print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 
 # %% [markdown]
-# Equal to the last bit, because one addition leaves no room for opinion. On your machine it is the same few
+# Equal to the last bit, because one addition leaves no room for opinion. On your machine the same check is a few
 # lines. From the folder of the course, with [its `.venv` activated](set_up.md#which-door-is-yours):
 #
 # ```bash
@@ -141,9 +145,12 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # import torch
 # from course_kernels.vector_add.k02_triton import vector_add   # or k01_cuda
 #
-# x = torch.randn(1000, device="cuda")
-# vector_add(x, x)
+# x = torch.randn(1_000_003, device="cuda")
+# y = torch.randn(1_000_003, device="cuda")
+# print(torch.equal(vector_add(x, y), x + y))
 # ```
+#
+# It must say `True`.
 #
 # No compiler to install. The CUDA C++ file is compiled from Python when you first call it, by NVIDIA's own
 # compiler library, NVRTC, which came with `pip`.
@@ -151,13 +158,13 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # %% [markdown]
 # ## Type it yourself
 #
-# Reading a kernel is not writing one. Look away from the page above and type it, from an empty function to all of it. The
-# commands are for the folder of the course, once you are through with [Set up](set_up.md). And know one thing of the
+# Reading a kernel is not writing one. You have read it in CUDA C++. Now type it in Triton, from an empty function to all of it, or
+# in CUDA C++ without looking up. The commands are for the folder of the course, once you are through with [Set up](set_up.md). And know one thing of the
 # grader: it sees what you *write* past the end of a list. What you only *read* there it lets pass, so mask the
 # loads because you know better.
 #
-# Is the Triton above still a riddle? [Triton for NumPy people](triton_for_numpy_people.py) has all that this lab needs, from the launch
-# to the mask.
+# Are the words of Triton still a riddle? [Triton for NumPy people](triton_for_numpy_people.py) has all that this lab needs, from the launch
+# to the mask, with other kernels as its examples.
 #
 # /// lab | first_kernel
 # ///
@@ -379,10 +386,11 @@ record(sweep=sweep)
 #     TRITON_INTERPRET=1 PYTHONPATH=src python -c "
 #     import torch
 #     from course_kernels.vector_add.k02_triton import vector_add
-#     print(vector_add(torch.ones(10), torch.ones(10)))"
+#     x, y = torch.randn(2, 10_007)
+#     print(torch.equal(vector_add(x, y), x + y))"
 #     ```
 #
-#     The answers are right in fp32 and fp16 (not in bf16, whose answers mean nothing there). It says
+#     It must say `True`. The answers are right in fp32 and fp16 (not in bf16, whose answers mean nothing there). It says
 #     nothing about speed. Set the variable before the kernel is imported; later it does nothing.
 #
 # - Compile the CUDA C++ kernel. NVRTC needs no GPU to compile for one. `nox -s tests` does it for six kinds

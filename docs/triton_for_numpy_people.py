@@ -792,22 +792,25 @@ for wrong in (
     print()
 
 # %% [markdown]
-# | it says | it means |
-# |---|---|
-# | *Cannot call @triton.jit'd outside of the scope of a kernel* | the launch brackets are missing |
-# | *object of type 'int' has no len()* | a grid is a tuple: `(4,)` |
-# | *missing 1 required positional argument: 'BLOCK'* | a constant is an argument of the launch too |
-# | *Pointer argument … cannot be accessed from Triton (cpu tensor?)* | the tensor lies in the host's memory: `.cuda()` |
-# | *arange's range must be a power of 2* | the next power of two, and a mask |
-# | *arange's arguments must be of type tl.constexpr* | mark the size `tl.constexpr` |
-# | *Cannot access global variable …* | pass it in, or make it a `tl.constexpr` |
-# | *unsupported tensor index* | `x_ptr[1]` is NumPy; write `tl.load(x_ptr + 1)` |
-# | *incompatible dimensions at index 0: 4 and 8* | two shapes that do not broadcast; write every shape behind its line |
-# | *Value argument cannot be block type if pointer argument is not a block* | many numbers for one place: `+ i` is missing from the store |
-# | *Loop-carried variable … has initial type …* | begin with `0.0`, or with `tl.zeros([BLOCK], dtype=tl.float32)` |
-# | *Boolean value of Tensor with more than one value is ambiguous* | `if` takes one truth: use a mask, or `tl.where(mask, x, y)` |
-# | *K >= 16* | a tile too small for `tl.dot` |
-# | *an illegal memory access was encountered* | an address far outside; [what now](when_it_goes_wrong.py#the-gpu-gives-up) |
+# | the compiler says | the interpreter says | it means |
+# |---|---|---|
+# | *Cannot call @triton.jit'd outside of the scope of a kernel* | *no attribute 'grid_idx'*, and after a first launch *no attribute 'scalar'* | the launch brackets are missing |
+# | *object of type 'int' has no len()* | the same | a grid is a tuple: `(4,)` |
+# | *missing 1 required positional argument: 'BLOCK'* | the same | a constant is an argument of the launch too |
+# | *Pointer argument … cannot be accessed from Triton (cpu tensor?)* | nothing: it works in the host's memory | the tensor lies in the host's memory: `.cuda()` |
+# | *arange's range must be a power of 2* | the same | the next power of two, and a mask |
+# | *arange's arguments must be of type tl.constexpr* | the same | mark the size `tl.constexpr` |
+# | *Cannot access global variable …* | nothing: it takes the variable | pass it in, or make it a `tl.constexpr` |
+# | *unsupported tensor index* | *'int' object is not iterable* | `x_ptr[1]` is NumPy; write `tl.load(x_ptr + 1)` |
+# | *incompatible dimensions at index 0: 4 and 8* | the same | two shapes that do not broadcast; write every shape behind its line |
+# | *Value argument cannot be block type if pointer argument is not a block* | the same | many numbers for one place: `+ i` is missing from the store |
+# | *Loop-carried variable … has initial type …* | nothing: it goes on with the new type | begin with `0.0`, or with `tl.zeros([BLOCK], dtype=tl.float32)` |
+# | *Boolean value of Tensor with more than one value is ambiguous* | nothing: the `if` is taken | `if` takes one truth: use a mask, or `tl.where(mask, x, y)` |
+# | *K >= 16* | nothing: it multiplies | a tile too small for `tl.dot` |
+# | *an illegal memory access was encountered* | nothing: the process dies | an address far outside; [what now](when_it_goes_wrong.py#the-gpu-gives-up) |
+#
+# What the interpreter finds it wraps once more: `InterpreterError: ValueError("…")`. The words that count stand in the brackets. And where
+# it says nothing, the kernel is still wrong: the card tells you so, on the day that you meet one.
 #
 # **Write the shape behind every line**, `# [TILE_M, TILE_N]`, as the kernels of this course do. Most of these then never come up.
 

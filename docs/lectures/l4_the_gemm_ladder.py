@@ -734,13 +734,13 @@ for rung, kinds in found.items():
 # {{ vital.register_column.instructions:.1f }}. And the kernel passes its forecast. The pencil counts words, and here, too, the
 # compiler takes four words of A in one load.
 # /// otherwise
-# Turns for 32 multiply-adds: {{ vital.shared_tiles.turns:.2f }} before, {{ vital.register_column.turns:.2f }} now.
+# Wavefronts for 32 multiply-adds: {{ vital.shared_tiles.turns:.2f }} before, {{ vital.register_column.turns:.2f }} now.
 # ///
 #
 # /// claim | vital.register_column.seats < 0.6 and 40 < vital.register_column.registers < 48.5 and ladder.register_column.tflops > 1.5 * ladder.shared_tiles.tflops
 # Half of the seats are empty now: {{ vital.register_column.seats:.0%}} are taken, where it was
 # {{ vital.shared_tiles.seats:.0%}}. Registers are why. A thread needs {{ vital.register_column.registers:.0f }}, and a card hands
-# them out in eights, so it takes 48. A block of 512 threads takes 24,576 of the 65,536 of an SM: two blocks fit, a third does not. The kernel is
+# them out in eights, so it takes 48. A block of 512 threads takes 24 576 of the 65 536 of an SM: two blocks fit, a third does not. The kernel is
 # faster all the same.
 # /// otherwise
 # Of the seats {{ vital.register_column.seats:.0%}} are taken, where it was {{ vital.shared_tiles.seats:.0%}}.
@@ -813,7 +813,7 @@ for rung, kinds in found.items():
 # {{ vital.register_tile.instructions:.2f }} instructions for 32 multiply-adds, of which one *is* the multiply-add. The idea works:
 # {{ ladder.register_column.us / ladder.register_tile.us:.2f }} times as fast, with {{ vital.register_tile.seats:.0%}} of the seats taken.
 # /// otherwise
-# Turns for 32 multiply-adds: {{ vital.register_column.turns:.2f }} before, {{ vital.register_tile.turns:.2f }} now. Of the seats
+# Wavefronts for 32 multiply-adds: {{ vital.register_column.turns:.2f }} before, {{ vital.register_tile.turns:.2f }} now. Of the seats
 # {{ vital.register_tile.seats:.0%}} are taken.
 # ///
 # ///

@@ -610,7 +610,8 @@ record(
 # At N = 4096 the plain recipe takes {{ materialised.n4096.ms:.2f }} ms and flash {{ flash.n4096.ms:.2f }} ms.
 # The traffic fell by a factor of {{ counted.materialised.gb / counted.flash.gb:.0f }} above, the time by
 # {{ materialised.n4096.ms / flash.n4096.ms:.1f }}. Once the carrying is gone, the cooking remains: the same
-# number of multiply-adds for both.
+# number of multiply-adds for both. At the same length SDPA flash takes {{ sdpa_flash.n4096.ms:.2f }} ms and SDPA cuDNN
+# {{ cudnn.n4096.ms:.2f }} ms.
 #
 # /// claim | materialised.n16384.tflops > 1.3 * materialised.n8192.tflops
 # One point asks for a word. At N = 16384 the plain recipe recovers: {{ materialised.n16384.tflops:.0f }} TFLOP/s,

@@ -219,7 +219,7 @@ record(
 #   - {name: l3_turn, session: L3, demo: "Four transposes in one race"}
 #   - {name: l4_ladder, session: L4, demo: "The ladder, all five and cuBLAS"}
 #   - {name: l5_steps_of_the_ladder, session: L5, demo: "Four of our kernels and the library, in turns"}
-#   - {name: l6_from_lanes_to_mills, session: L6, demo: "From the lanes to the mills: five kernels and the library"}
+#   - {name: l6_from_lanes_to_mills, session: L6, demo: "From the lanes to the tensor cores: five kernels and the library"}
 #   - {name: l7_nobody_waited, session: L7, demo: "The part that nobody waited for"}
 #   - {name: l8_plain_recipe, session: L8, demo: "The plain recipe, and its percent of peak"}
 #   - {name: w1_benchmark, session: W1, demo: "Their kernel against PyTorch, in fp32"}

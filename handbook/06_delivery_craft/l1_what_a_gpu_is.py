@@ -55,6 +55,16 @@ print(lines, "lines")
 # Find it before you open. You will have five seconds in the room.
 # /// reveal
 # She multiplied cell by cell, 2 × 5, as if the two grids lay on top of each other. The right receipt comes to {{ slips.right:.0f }}.
+#
+# /// table
+# columns: ["the sheet says", "what happened", "your question"]
+# rows:
+#   - ["{{ slips.right:.0f }}", "a row, a column, line by line", "how many lines did you write in all?"]
+#   - ["{{ slips.cell_by_cell:.0f }}", "cell by cell", "who pays for the loaves?"]
+#   - ["{{ slips.added:.0f }}", "added what should be multiplied", "three loaves at 5: what do they cost?"]
+#   - ["{{ slips.row_by_row:.0f }}", "a row of the prices instead of a column", "is 4 a price of the corner shop?"]
+#   - ["{{ slips.shops_first:.0f }}", "the grids in the other order", "read me the words of your row"]
+# ///
 # ///
 
 # %%
@@ -72,16 +82,6 @@ record(
 )
 
 # %% [markdown]
-# /// table
-# columns: ["the sheet says", "what happened", "your question"]
-# rows:
-#   - ["{{ slips.right:.0f }}", "a row, a column, line by line", "how many lines did you write in all?"]
-#   - ["{{ slips.cell_by_cell:.0f }}", "cell by cell", "who pays for the loaves?"]
-#   - ["{{ slips.added:.0f }}", "added what should be multiplied", "three loaves at 5: what do they cost?"]
-#   - ["{{ slips.row_by_row:.0f }}", "a row of the prices instead of a column", "is 4 a price of the corner shop?"]
-#   - ["{{ slips.shops_first:.0f }}", "the grids in the other order", "read me the words of your row"]
-# ///
-#
 # Then count. {{ lines:.0f }} lines, and nobody has to multiply any more: M × N receipts of K lines.
 #
 # /// callout | by_hand

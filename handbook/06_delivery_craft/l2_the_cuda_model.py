@@ -50,6 +50,20 @@ for table in range(TABLES):
 # /// reveal
 # None is left out. {{ slips.tables.twice:.0f }} numbers have two cooks. With one addition each the answer is even *right*, and nobody notices; with `+=`
 # it is wrong. That is the sort of mistake that passes a careless test.
+#
+# The three columns are what the grader says: *not written*, nothing at all, *out of bounds*. (Nobody has put in the `if` yet.)
+#
+# /// table
+# columns: ["what was typed", "numbers left out", "done by several", "cooks outside"]
+# rows:
+#   - ["table × 4 + seat", "{{ slips.right.left_out:.0f }}", "{{ slips.right.twice:.0f }}", "{{ slips.right.outside:.0f }}"]
+#   - ["table × *tables* + seat", "{{ slips.tables.left_out:.0f }}", "{{ slips.tables.twice:.0f }}", "{{ slips.tables.outside:.0f }}"]
+#   - ["tables counted from 1", "{{ slips.from_one.left_out:.0f }}", "{{ slips.from_one.twice:.0f }}", "{{ slips.from_one.outside:.0f }}"]
+#   - ["seat × 4 + table", "{{ slips.swapped.left_out:.0f }}", "{{ slips.swapped.twice:.0f }}", "{{ slips.swapped.outside:.0f }}"]
+#   - ["seat alone", "{{ slips.seat_only.left_out:.0f }}", "{{ slips.seat_only.twice:.0f }}", "{{ slips.seat_only.outside:.0f }}"]
+#   - ["tables rounded down", "{{ slips.down.left_out:.0f }}", "{{ slips.down.twice:.0f }}", "{{ slips.down.outside:.0f }}"]
+# caption: Ten numbers, tables of four.
+# ///
 # ///
 
 # %%
@@ -72,20 +86,6 @@ for name, (tables, index) in WRONG.items():
 record(slips=slips)
 
 # %% [markdown]
-# The three columns are what the grader says: *not written*, nothing at all, *out of bounds*. (Nobody has put in the `if` yet.)
-#
-# /// table
-# columns: ["what was typed", "numbers left out", "done by several", "cooks outside"]
-# rows:
-#   - ["table × 4 + seat", "{{ slips.right.left_out:.0f }}", "{{ slips.right.twice:.0f }}", "{{ slips.right.outside:.0f }}"]
-#   - ["table × *tables* + seat", "{{ slips.tables.left_out:.0f }}", "{{ slips.tables.twice:.0f }}", "{{ slips.tables.outside:.0f }}"]
-#   - ["tables counted from 1", "{{ slips.from_one.left_out:.0f }}", "{{ slips.from_one.twice:.0f }}", "{{ slips.from_one.outside:.0f }}"]
-#   - ["seat × 4 + table", "{{ slips.swapped.left_out:.0f }}", "{{ slips.swapped.twice:.0f }}", "{{ slips.swapped.outside:.0f }}"]
-#   - ["seat alone", "{{ slips.seat_only.left_out:.0f }}", "{{ slips.seat_only.twice:.0f }}", "{{ slips.seat_only.outside:.0f }}"]
-#   - ["tables rounded down", "{{ slips.down.left_out:.0f }}", "{{ slips.down.twice:.0f }}", "{{ slips.down.outside:.0f }}"]
-# caption: Ten numbers, tables of four.
-# ///
-#
 # /// callout | by_hand
 # The same for a picture, on squared paper. Thread (5, 2) of block (1, 1), blocks of 16 × 4, 30 pixels to a row: column 21, row 6, place
 # 6 × 30 + 21 = 201. Whoever has 21 × 30 + 6 = 636 multiplied the column by the width; the picture has only 300 pixels.

@@ -60,6 +60,14 @@ for stride in STRIDES:
 # Say it in the words that you would use beside his table.
 # /// reveal
 # That 32 cooks can want 32 boxes at most. {{ slips.no_end.s32:.0f }} boxes for {{ right.s1 * 8:.0f }} jars: ask him how many jars were ordered.
+#
+# /// table
+# columns: ["column of boxes says", "1", "2", "8", "32", "your question"]
+# rows:
+#   - ["right", "{{ right.s1:.0f }}", "{{ right.s2:.0f }}", "{{ right.s8:.0f }}", "{{ right.s32:.0f }}", "how much of it is used?"]
+#   - ["goes on growing", "{{ slips.no_end.s1:.0f }}", "{{ slips.no_end.s2:.0f }}", "{{ slips.no_end.s8:.0f }}", "{{ slips.no_end.s32:.0f }}", "how many jars were ordered?"]
+#   - ["counted jars as bytes, or took the tray's rule", "{{ slips.jars_not_bytes.s1:.0f }}", "{{ slips.jars_not_bytes.s2:.0f }}", "{{ slips.jars_not_bytes.s8:.0f }}", "{{ slips.jars_not_bytes.s32:.0f }}", "how many jars fit in a box?"]
+# ///
 # ///
 
 # %%
@@ -78,15 +86,7 @@ record(
 )
 
 # %% [markdown]
-# /// table
-# columns: ["column of boxes says", "1", "2", "8", "32", "your question"]
-# rows:
-#   - ["right", "{{ right.s1:.0f }}", "{{ right.s2:.0f }}", "{{ right.s8:.0f }}", "{{ right.s32:.0f }}", "how much of it is used?"]
-#   - ["goes on growing", "{{ slips.no_end.s1:.0f }}", "{{ slips.no_end.s2:.0f }}", "{{ slips.no_end.s8:.0f }}", "{{ slips.no_end.s32:.0f }}", "how many jars were ordered?"]
-#   - ["counted jars as bytes, or took the tray's rule", "{{ slips.jars_not_bytes.s1:.0f }}", "{{ slips.jars_not_bytes.s2:.0f }}", "{{ slips.jars_not_bytes.s8:.0f }}", "{{ slips.jars_not_bytes.s32:.0f }}", "how many jars fit in a box?"]
-# ///
-#
-# Look at the last row. Whoever forgets that a jar has four bytes gets the very numbers of the *tray*. Two mistakes, one column: ask which rule was
+# Look at the last row of the table that you unfolded. Whoever forgets that a jar has four bytes gets the very numbers of the *tray*. Two mistakes, one column: ask which rule was
 # used before you mend it.
 #
 # Then add a stride to the second column: 33. {{ turns.s33:.0f }} turn. Let the silence work; somebody will ask what it is good for.

@@ -16,8 +16,8 @@
 # %% [markdown]
 # ## What it is really about
 #
-# Not five tricks. One question, five times: *which roof holds this kernel, and what would raise that roof?* There are four roofs: stoves (multiply-adds), calls
-# (instructions), the tray (words from shared memory or L1), the hall (bytes from L2). The trick is only ever the answer. Whoever leaves with five tricks has a collection; whoever leaves with the question has a trade.
+# Not five tricks. One question, five times: *which roof holds this kernel, and what would raise that roof?* There are four roofs: lanes (multiply-adds), issue slots
+# (instructions), shared memory and L1 (words), L2 and HBM (bytes). The trick is only ever the answer. Whoever leaves with five tricks has a collection; whoever leaves with the question has a trade.
 #
 # /// callout | metaphor
 # A patient cook makes one dish at a time. For every bite she walks: one ingredient from A, one from B, chop, into the pot, walk again. Rung 2 tells her to
@@ -72,6 +72,15 @@ print(fetched, "numbers fetched without tiles,", carried, "with tiles of", TILE)
 # Two multiplications and a division. Write both down.
 # /// reveal
 # {{ one.plain:,.0f}} bytes, and {{ one.tiled:,.0f}} with tiles. On the board: 2 × 4096 × 4, then ÷ 32.
+#
+# /// table
+# columns: ["the sheet says", "what happened", "your question"]
+# rows:
+#   - ["{{ one.plain:.0f }} and {{ one.tiled:.0f }}", "right", "who are the 32 that share?"]
+#   - ["{{ slips.row_only:.0f }}", "only the row of A", "what does she chop it with?"]
+#   - ["{{ slips.numbers:.0f }}", "numbers, not bytes", "what does one number weigh?"]
+#   - ["{{ slips.all_share:.0f }} with tiles", "divided by 32 × 32", "does a number of A serve all 1024, or one row of them?"]
+# ///
 # ///
 
 # %%
@@ -93,20 +102,11 @@ record(
 )
 
 # %% [markdown]
-# /// table
-# columns: ["the sheet says", "what happened", "your question"]
-# rows:
-#   - ["{{ one.plain:.0f }} and {{ one.tiled:.0f }}", "right", "who are the 32 that share?"]
-#   - ["{{ slips.row_only:.0f }}", "only the row of A", "what does she chop it with?"]
-#   - ["{{ slips.numbers:.0f }}", "numbers, not bytes", "what does one number weigh?"]
-#   - ["{{ slips.all_share:.0f }} with tiles", "divided by 32 × 32", "does a number of A serve all 1024, or one row of them?"]
-# ///
-#
-# The last one is worth a minute. A tile has 1024 threads, and one number of A is wanted by the 32 of its row. That is why a tile's *side* counts, and why a
+# The last slip of the table that you unfolded is worth a minute. A tile has 1024 threads, and one number of A is wanted by the 32 of its row. That is why a tile's *side* counts, and why a
 # larger tile saves more.
 #
 # /// callout | by_hand
-# Then the hands. R numbers of A and S of B meet in R × S multiply-adds, for R + S words off the tray. One and one: {{ words.r1x1:.0f }} words each. Eight and one:
+# Then the hands. R numbers of A and S of B meet in R × S multiply-adds, for R + S words from shared memory. One and one: {{ words.r1x1:.0f }} words each. Eight and one:
 # {{ words.r8x1:.3f}}. Thirty-two and one: {{ words.r32x1:.2f}}, and it never falls below 1. Eight and eight: {{ words.r8x8:.2f}}. Draw the square. *The words grow
 # with its sides, the work with its area.*
 # ///
@@ -151,12 +151,12 @@ record(
 # ## Where students trip
 #
 # /// callout | trip
-# **"The naive kernel waits for memory."** HBM is busy for {{ l4.vital.naive.hbm:.1%}} of its time. It waits for *turns*: 33 for 32 multiply-adds, and
+# **"The naive kernel waits for memory."** HBM is busy for {{ l4.vital.naive.hbm:.1%}} of its time. It waits for *wavefronts*: 33 for 32 multiply-adds, and
 # {{ l4.vital.naive.turns:.1f }} were counted. Bytes are one roof of four.
 # ///
 #
 # - *The early `return` before a barrier.* A tile has holes, or something worse: the language promises nothing then. Who has no number of C still carries for others.
-# - *The second barrier.* It looks superfluous. A quick warp would refill the tray while a slow one still eats.
+# - *The second barrier.* It looks superfluous. A quick warp would refill shared memory while a slow one still reads.
 # - *Zeros in A only.* What lies past the end of B may be NaN, and nothing times NaN is NaN.
 # - *They move the tile of C.* C stays. Hold it down with a finger.
 # - *"Low occupancy, bad kernel."* {{ l4.vital.register_tile.seats:.0%}} of the seats for the best of the five, {{ l4.vital.naive.seats:.0%}} for the worst.
@@ -166,7 +166,7 @@ record(
 # ## Say this at the board
 #
 # /// callout | say
-# "On the first day you asked why the slow one is slow, and I put a box around it. Now you tell me. Not *memory*: a number. Thirty-three turns for thirty-two
+# "On the first day you asked why the slow one is slow, and I put a box around it. Now you tell me. Not *memory*: a number. Thirty-three wavefronts for thirty-two
 # multiply-adds. You had it on paper before the machine said a word. From here on nobody has to ask *how do I make it fast?* You ask: which roof is it?"
 # ///
 
@@ -180,14 +180,14 @@ record(
 # A student has tiles of 64 × 64, one number of C for each thread, and is proud: half the bytes. Which two things do you tell her?
 # /// answer
 # A block of 64 × 64 threads has 4096, and 1024 is the limit: it will not launch. And if each thread made four numbers instead, the bytes would
-# halve, but two words off the tray for each multiply-add stay two, unless the four share in registers. She has raised the hall. The tray is the lowest roof.
+# halve, but two words from shared memory for each multiply-add stay two, unless the four share in registers. She has raised the roof by L2. Shared memory is the lowest one.
 # ///
 
 # %% [markdown]
 # ## You can now teach
 #
 # - what a multiply must carry, what the patient cook asks for, and the factor between;
-# - turns for 32 multiply-adds, by the table of the last lecture;
+# - wavefronts for 32 multiply-adds, by the table of the last lecture;
 # - tiles with paper squares, then in code, with a reason for each barrier;
 # - one hand and both hands, as sides and area of a square;
 # - a staircase in percent of peak, and why percent of the library is another thing.

@@ -1,7 +1,7 @@
 # ---
 # id: teach_l5
 # title: "Teaching L5: the top of the ladder"
-# description: How to lead a room from one call of a scheduler to a register tile that everybody typed, and to counters that they foretold.
+# description: How to lead a room from one issue slot of a scheduler to a register tile that everybody typed, and to counters that they foretold.
 # ---
 
 # %% [markdown]
@@ -13,8 +13,8 @@
 # %% [markdown]
 # ## What it is really about
 #
-# A scheduler makes one call in a tick. If that call fetches, it does not multiply. So there are only two things to improve: make the *other*
-# calls fewer, or leave fewer calls *unused*. Each step of [the lecture](../../docs/lectures/l5_the_top_of_the_ladder.py) does one of the two, and a counter
+# A scheduler has one issue slot (a call) in a tick. If it goes to a fetch, nothing is multiplied. So there are only two things to improve: make the *other*
+# instructions fewer, or leave fewer slots *unused*. Each step of [the lecture](../../docs/lectures/l5_the_top_of_the_ladder.py) does one of the two, and a counter
 # says which.
 #
 # /// callout | metaphor
@@ -54,7 +54,9 @@ TILES = {
 }
 found = {name: by_hand(*tile) for name, tile in TILES.items()}
 for name, (reads, calls) in found.items():
-    print(f"{name:7s} {reads:4d} numbers read   64 of {calls:3d} calls multiply")
+    print(
+        f"{name:7s} {reads:4d} numbers read   64 of {calls:3d} instructions multiply"
+    )
 
 record(
     **{
@@ -64,7 +66,7 @@ record(
 )
 
 # %% [markdown]
-# | a thread owns | numbers read | of its calls, multiply-adds |
+# | a thread owns | numbers read | of its instructions, multiply-adds |
 # |---|---:|---:|
 # | one sum | {{ one.reads:.0f}} | 64 of {{ one.calls:.0f}} |
 # | a column of 8 | {{ column.reads:.0f}} | 64 of {{ column.calls:.0f}} |
@@ -81,10 +83,10 @@ record(
 # four numbers of fp32 in four registers, or eight of bf16 in the same four. Do one register by hand before step 6. A bf16 number is the upper half of the
 # fp32 number: 1.5 is 3FC0 0000, so 3FC0. −2 is C000 0000, so C000. The two of them in a register: C000 3FC0.
 #
-# Somebody will say: half the bytes, so half the work. Ask: what is *one call*? There are two roads.
+# Somebody will say: half the bytes, so half the work. Ask: what is *one instruction*? There are two roads.
 #
-# - **Take them apart.** The low one is shifted up by 16 bits, of the high one the lower half is wiped out: a call each. Then multiply and add in fp32, as before.
-# - **Leave them packed.** One call multiplies two pairs and adds to two sums [^ptx-isa]. But the sums are bf16 as well, eight bits long.
+# - **Take them apart.** The low one is shifted up by 16 bits, of the high one the lower half is wiped out: an instruction each. Then multiply and add in fp32, as before.
+# - **Leave them packed.** One instruction multiplies two pairs and adds to two sums [^ptx-isa]. But the sums are bf16 as well, eight bits long.
 #
 # /// predict | Add up ones in bf16, one after the other. Where does the sum stop?
 # It never does · 255 · 256 · 65 504
@@ -121,7 +123,7 @@ reads, _ = by_hand(8, 8)
 loads = reads // 8  # eight numbers in one load
 apart, packed = 64 + loads + reads, 64 // 2 + loads
 print(
-    f"the square, taken apart: 64 of {apart} calls multiply; packed: 32 of {packed}"
+    f"the square, taken apart: 64 of {apart} instructions multiply; packed: 32 of {packed}"
 )
 record(
     pack={
@@ -132,9 +134,9 @@ record(
 )
 
 # %% [markdown]
-# By the rule of the four hands, for the square of 8 × 8: taken apart 64 of {{ pack.apart:.0f}} calls multiply, fewer than the 64 of {{ wide.calls:.0f}} in fp32. Packed it would be
-# 32 of {{ pack.packed:.0f}}, each for two, and sums that nobody wants. Our kernel in bf16 takes the numbers apart once, on their way to the tray, and from there
-# on is the fp32 kernel: half the bytes in the hall, and the same calls at the stove. It makes {{ l5.half.ours.tflops / l5.ladder.warp_tiles.tflops:.2f }} times the
+# By the rule of the four issue slots, for the square of 8 × 8: taken apart 64 of {{ pack.apart:.0f}} instructions multiply, fewer than the 64 of {{ wide.calls:.0f}} in fp32. Packed it would be
+# 32 of {{ pack.packed:.0f}}, each for two, and sums that nobody wants. Our kernel in bf16 takes the numbers apart once, on their way to shared memory, and from there
+# on is the fp32 kernel: half the bytes from L2 and HBM, and the same instructions at the lanes. It makes {{ l5.half.ours.tflops / l5.ladder.warp_tiles.tflops:.2f }} times the
 # multiply-adds that its model makes in fp32.
 
 # %% [markdown]
@@ -150,8 +152,8 @@ record(
 # ## The click
 #
 # /// callout | click
-# Step 7 saves no call and no byte. By hand a load of B should take half of its turns, so the average load two turns less. The counter said
-# {{ l5.vital.vectorised.turns_a_load:.2f}} turns before and {{ l5.vital.conflict_free.turns_a_load:.2f}} after. They counted eight
+# Step 7 saves no instruction and no byte. By hand a load of B should take half of its wavefronts, so the average load two wavefronts less. The counter said
+# {{ l5.vital.vectorised.turns_a_load:.2f}} wavefronts before and {{ l5.vital.conflict_free.turns_a_load:.2f}} after. They counted eight
 # lanes on their fingers, and the card agreed. That is when the room begins to believe in pencils.
 # ///
 #
@@ -162,7 +164,7 @@ record(
 # %% [markdown]
 # ## Where students trip
 #
-# - *"The compiler will do it."* Sometimes it has. Step 6 finds the loads off the tray made wide already. So: read the counter first.
+# - *"The compiler will do it."* Sometimes it has. Step 6 finds the loads from shared memory made wide already. So: read the counter first.
 # - *"More warps is better."* The register tile leaves room for fewer warps, and is quicker. Work that is ready hides waiting; it need not be
 #   other people's work.
 # - *The sums are cleared inside the loop over k.* Then only the last step is left. The grader says so.
@@ -172,8 +174,8 @@ record(
 # ## Say this at the board
 #
 # /// callout | say
-# "Four hands in a room, one call each, in every tick. Whatever they call that is no multiply-add, you pay for with a multiply-add. So I will not ask you
-# today how clever a kernel is. I will ask: of all its calls, how many multiply? And in how many ticks does nobody call at all?"
+# "Four issue slots on an SM, one instruction each, in every tick. Whatever is issued that is no multiply-add, you pay for with a multiply-add. So I will not ask you
+# today how clever a kernel is. I will ask: of all its instructions, how many multiply? And in how many ticks is nothing issued at all?"
 # ///
 
 # %% [markdown]
@@ -192,11 +194,11 @@ record(
 # %% [markdown]
 # ## You can now teach
 #
-# - what a call is, and why every other call costs a multiply-add;
+# - what an issue slot is, and why every other instruction costs a multiply-add;
 # - the register tile, in four stages, from three numbers on paper to the square;
 # - three steps as diffs, each with the counter that must move, foretold;
 # - two numbers of bf16 in one register, what taking them apart costs, and why a packed sum is no way out;
-# - the three factors of percent of peak: clock, calls used, share.
+# - the three factors of percent of peak: clock, issue slots used, share.
 #
 # **Where this leads.** The students' page: [the top of the ladder](../../docs/lectures/l5_the_top_of_the_ladder.py). Next:
 # [teaching L6, tensor cores](l6_tensor_cores.py).

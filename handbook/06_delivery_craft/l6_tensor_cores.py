@@ -13,19 +13,19 @@
 # %% [markdown]
 # ## What it is really about
 #
-# There is a second unit in every room, and it does {{ l6.mill.sheet / l6.mill.cores:.0f}} times the arithmetic of all ordinary lanes together. It
+# There is a second unit in every SM, and it does {{ l6.mill.sheet / l6.mill.cores:.0f}} times the arithmetic of all ordinary lanes together. It
 # cannot be hurried and it need not be. It must be *fed*. And short numbers feed it better: half the length, twice the bites. The price is exactness, and
 # that can be worked out before you pay it.
 #
 # /// callout | metaphor
-# For weeks the cooks have chopped by hand. In a corner of every room stands a mill. It takes no single grain: you pour in a tray of A and a tray of B, and
+# For weeks the cooks have chopped by hand. In a corner of every room stands a mill: the tensor core. It takes no single grain: you pour in a tray of A and a tray of B, and
 # all thirty-two cooks of a table turn the crank together. The mill is never slow. It is fed, or it stands still.
 # ///
 
 # %% [markdown]
 # ## By hand: one instruction, and one third
 #
-# Two pieces of chalk work. First the mill: `m16n8k16`, 16 × 8 sums, each of 16 products. Then the number that goes in. One third in binary never
+# Two pieces of chalk work. First the tensor core: `m16n8k16`, 16 × 8 sums, each of 16 products. Then the number that goes in. One third in binary never
 # ends. bf16 keeps seven bits behind the point.
 #
 # /// predict | bf16 keeps seven bits of 1.0101010101… What does the last one become?
@@ -79,7 +79,7 @@ record(
 # | bf16, seven bits | {{ third.bf16:.6f}} | 1 part in {{ 1 / third.off_bf16:.0f}} |
 # | e4m3, three bits | {{ third.e4m3:.6f}} | 1 part in {{ 1 / third.off_e4m3:.0f}} |
 #
-# And the mill: {{ mma.flops:.0f}} FLOPs for {{ mma.bytes:.0f}} bytes. The tray hands out 128 bytes in a tick, so one instruction that shares nothing
+# And the tensor core: {{ mma.flops:.0f}} FLOPs for {{ mma.bytes:.0f}} bytes. Shared memory hands out 128 bytes in a tick, so one instruction that shares nothing
 # waits {{ mma.bytes / 128:.0f}} ticks for its food.
 
 # %% [markdown]
@@ -107,17 +107,17 @@ record(
 # ## Where students trip
 #
 # - *The wrong stride.* The answer is full of plausible numbers. Let them work out C[1, 0] by hand; then they see which row was read.
-# - *An `if` around a fragment's call.* All 32 threads must come. Fill a tile on the tray with zeros; never mask the call.
+# - *An `if` around a fragment's call.* All 32 threads must come. Fill a tile in shared memory with zeros; never mask the call.
 # - *"TF32 is fp32 with a turbo."* It is fp32 that was rounded to 10 bits at the door. Whoever shows a speed must show the error.
-# - *"Busy is fast."* The quickest kernel makes the fewest calls. Read *mills at work*, not *calls used*.
+# - *"Busy is fast."* The quickest kernel issues the fewest instructions. Read *tensor cores at work*, not *issue slots used*.
 # - *"WMMA takes FP8."* It does not, though one reads it. The page asks the assembler.
 
 # %% [markdown]
 # ## Say this at the board
 #
 # /// callout | say
-# "You cannot put one number into this machine. You pour in a tray. And nobody turns it alone: thirty-two of you, at the same moment. If one of you stays at
-# the door, the other thirty-one wait. Now: in one tick it eats what the tray hands out in six. What do you do?"
+# "You cannot put one number into this machine. You pour in a whole tile. And nobody turns it alone: thirty-two of you, at the same moment. If one of you stays at
+# the door, the other thirty-one wait. Now: in one tick it eats what shared memory hands out in six. What do you do?"
 # ///
 
 # %% [markdown]
@@ -138,7 +138,7 @@ record(
 # - one instruction: what goes in, what comes out, how many FLOPs and bytes, and why it starves;
 # - a multiply by fragments, in three stages, and the trap of the stride;
 # - formats as reach and step, one third by hand, and the error before the run;
-# - the three questions for mills that stand still: used, how much, waiting for what.
+# - the three questions for tensor cores that stand still: used, how much, waiting for what.
 #
 # **Where this leads.** The students' page: [tensor cores](../../docs/lectures/l6_tensor_cores.py). Next in the cohort:
 # [teaching L8, attention](l8_attention.py); and [teaching L7](l7_profiling.py), which looks at all of this through a glass.

@@ -85,7 +85,7 @@ record(
 # The last line is worth a pause. It is a multiply too, and it waits for bytes: each weight is fetched and used once. It comes back in W4, where
 # a model answers one guest.
 #
-# Then the shift of ten hours: six at the stove, three at the sink, one at the till. Halve the stove, and you gain {{ gain.half_stove:.2f}}. Take it away
+# Then the shift of ten hours: six at the oven, three at the sink, one at the till. Halve the oven, and you gain {{ gain.half_stove:.2f}}. Take it away
 # altogether: {{ gain.no_stove:.1f}}, and nothing in the world makes it more. Take the till away: {{ gain.no_till:.2f}}. *Measure the bar before you sharpen a
 # knife.*
 
@@ -137,7 +137,7 @@ record(
 # ## The click
 #
 # /// callout | click
-# Two kernels that sum the same long list. One spares the tray and seven of eight barriers. The room forecasts a large gain. The tree takes
+# Two kernels that sum the same long list. One spares shared memory and seven of eight barriers. The room forecasts a large gain. The tree takes
 # {{ l3.sums.tree.us:.0f}} µs, the shuffles {{ l3.sums.shuffle.us:.0f}} µs. Both stand in the same line, in front of one address. Take the line away, and
 # it is {{ l3.sums.vectorised.us:.0f}} µs.
 # ///

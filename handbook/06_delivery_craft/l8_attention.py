@@ -86,7 +86,7 @@ record(
 # Learn the bold line. Much that you will read says *67 million scores*. It is {{ square.n4096.scores / 1e6:.1f}} million scores, and
 # {{ square.n4096.mb:.1f}} million *bytes*.
 #
-# Then the fraction: the square goes down the hall four times, two bytes a score in bf16, and each score costs 4d operations. N cancels:
+# Then the fraction: the square goes to HBM or back four times, two bytes a score in bf16, and each score costs 4d operations. N cancels:
 # {{ intensity:.0f}} operations a byte at d = 128, however long the sequence. The ridge of the card lies at {{ l1.ridge_bf16:.0f}}.
 
 # %% [markdown]
@@ -146,7 +146,7 @@ record(tests_passed=quantity(sum(tests.values()), how="counted"))
 #
 # /// callout | click
 # The library's multiply in bf16 has {{ l6.climb.cublas.of_peak:.0%}} of peak. Put two of them into one dish, with a softmax between, and the whole has
-# {{ w1.materialised.n4096.of_peak:.0%}}. Same library, same card. Let them say where it went before you draw the hall.
+# {{ w1.materialised.n4096.of_peak:.0%}}. Same library, same card. Let them say where it went before you draw the four trips.
 # ///
 
 # %% [markdown]

@@ -40,9 +40,9 @@
 # 1. **Bandwidth, against ours.** Whatever waits for bytes takes longer by this factor.
 # 2. **The ridge in fp32.** Left or right of it: is the square of W1 the enemy in *their* kernel, too?
 # 3. **The ridge in 16 bits.** How many rows until a layer waits for the cooks?
-# 4. **The mill against the lanes**, tensor cores against ordinary ones: 16-bit peak over fp32 peak. How large is the gap that L6 opens?
+# 4. **Tensor cores (the mills) against the ordinary lanes**: 16-bit peak over fp32 peak. How large is the gap that L6 opens?
 #
-# /// predict | On which of the cards is the mill only four times as strong as the lanes, or less?
+# /// predict | On which of the cards are the tensor cores only four times as strong as the lanes, or less?
 # A100 · L40S · RTX 4090 · T4
 # /// reveal
 # L40S ({{ card.l40s.mill:.1f}}) and RTX 4090 ({{ card.rtx_4090.mill:.1f}}). Their ordinary lanes are many, and they serve games as well. On an A100 it is
@@ -80,7 +80,7 @@ for name, (gb_per_s, fp32, sixteen) in CARDS.items():
     one = cards[name]
     print(
         f"{name:9s} bytes ×{one['bytes']:5.2f}   ridges {one['ridge32']:5.0f} {one['ridge16']:5.0f}"
-        f"   mill / lanes {one['mill']:5.1f}   the square, fp32: "
+        f"   tensor / lanes {one['mill']:5.1f}   the square, fp32: "
         + ("bytes" if one["ridge32"] > PLAIN_FP32 else "cooks")
     )
 
@@ -94,7 +94,7 @@ record(
 )
 
 # %% [markdown]
-# | card | what waits for bytes takes | ridge fp32 | ridge 16 bits | mill ÷ lanes |
+# | card | what waits for bytes takes | ridge fp32 | ridge 16 bits | tensor ÷ lanes |
 # |---|---:|---:|---:|---:|
 # | H200, ours [^nvidia-h200] | 1 | {{ card.h200.ridge32:.0f}} | {{ card.h200.ridge16:.0f}} | {{ card.h200.mill:.1f}} |
 # | H100 SXM [^nvidia-h100] | {{ card.h100.bytes:.1f}} | {{ card.h100.ridge32:.0f}} | {{ card.h100.ridge16:.0f}} | {{ card.h100.mill:.1f}} |
@@ -116,11 +116,11 @@ record(
 # **The first roofline.** The ridge in fp32 is at {{ card.h200.ridge32:.0f}} here and at {{ card.l40s.ridge32:.0f}} on an L40S. The 16 readers of that page stand left of both, and further left
 # on the L40S. And *how many readers until arithmetic is the limit* is the third column, each time: {{ card.a100.ridge16:.0f}} on an A100, {{ card.l40s.ridge16:.0f}} on an L40S.
 #
-# **The ladder.** It is a ladder of the ordinary lanes in fp32, so it belongs on every card, and steps that spare the tray should keep their order. Do not promise heights. On an A100 the roof
-# is lower, so the same waste shows less; on an L40S or RTX 4090 it is higher and the hall is narrow, so the first steps, which waste bytes, may be worse. The famous run from 1.3 to
+# **The ladder.** It is a ladder of the ordinary lanes in fp32, so it belongs on every card, and steps that spare shared memory should keep their order. Do not promise heights. On an A100 the roof
+# is lower, so the same waste shows less; on an L40S or RTX 4090 it is higher and the bandwidth is lower, so the first steps, which waste bytes, may be worse. The famous run from 1.3 to
 # 93.7 % was on an RTX A6000, in percent of *cuBLAS* [^boehm2022].
 #
-# **Tensor cores.** Our page stays ours. But the last column says what a room with an L40S would find: the mill is {{ card.l40s.mill:.1f}} times the lanes, not {{ card.h200.mill:.1f}}. *You cannot
+# **Tensor cores.** Our page stays ours. But the last column says what a room with an L40S would find: the tensor cores are {{ card.l40s.mill:.1f}} times the lanes, not {{ card.h200.mill:.1f}}. *You cannot
 # tune your way across that gap* is a sentence for data-centre cards.
 #
 # **FlashAttention.** The one that turns round. In fp32 the plain recipe does {{ plain32:.0f}} operations for each byte of the square. On our card that is right of the ridge: the cooks
@@ -128,7 +128,7 @@ record(
 #
 # /// callout | click
 # So on those cards the square is the enemy in fp32 as well, and your students' kernel has something to win by sparing it. Whether it wins, nobody here knows: it reaches to
-# the tray for nearly every multiply, there as here. Let the room predict, and run it. *It is the best experiment that a mentor with a gaming card can offer this course.*
+# shared memory for nearly every multiply, there as here. Let the room predict, and run it. *It is the best experiment that a mentor with a gaming card can offer this course.*
 # ///
 #
 # In 16 bits the square stands at {{ plain16:.0f}} operations a byte, left of the ridge on every card of the table. There the enemy is the enemy everywhere.
@@ -150,7 +150,7 @@ record(
 # What that means at the board:
 #
 # - **A100**: everything up to L5 as it is, with your numbers. L6 and W1 are read, with ours. Its cards show `mma.sync` at home, so for *warp* and *fragment* it is a good card.
-# - **L40S, RTX 4090**: the same; FP8 exists, by `mma.sync`. A block has less of the tray, so tuned kernels take smaller tiles.
+# - **L40S, RTX 4090**: the same; FP8 exists, by `mma.sync`. A block has less shared memory, so tuned kernels take smaller tiles.
 # - **T4**: the labs by the CUDA road, without bf16. Triton in the interpreter. For a first lecture it is enough: coalescing, shared memory and reductions are all there. It has no data sheet
 #   in the course, so add one, or read times only. Sources disagree on its bandwidth: 320 or 300; measure a long copy and say which is nearer.
 # - **B200**: as 8.0 for our kernels, since the fast ones speak Hopper's language. A card can be newer and run less.
@@ -178,10 +178,10 @@ record(
 # The second line says what your card would measure and what it would leave to us, and runs nothing.
 #
 # /// exercise | An unknown card
-# Against ours a card has: bandwidth ÷ 3, lanes ÷ 2, mill ÷ 4. Work out its four quotients. Where does the square of W1 stand in fp32, and what do you tell the room before
+# Against ours a card has: bandwidth ÷ 3, lanes ÷ 2, tensor cores ÷ 4. Work out its four quotients. Where does the square of W1 stand in fp32, and what do you tell the room before
 # the race?
 # /// answer
-# What waits for bytes has a third of them in the same time. The ridge in fp32 is 3 / 2 of ours, {{ 1.5 * card.h200.ridge32:.0f}}; in 16 bits 3 / 4 of ours, {{ 0.75 * card.h200.ridge16:.0f}}; and the mill has 2 / 4 of
+# What waits for bytes has a third of them in the same time. The ridge in fp32 is 3 / 2 of ours, {{ 1.5 * card.h200.ridge32:.0f}}; in 16 bits 3 / 4 of ours, {{ 0.75 * card.h200.ridge16:.0f}}; and the tensor core has 2 / 4 of
 # our advantage, {{ 0.5 * card.h200.mill:.1f}}. The square, at {{ plain32:.0f}}, is still right of the ridge. So in fp32 the cooks are what is waited for, and their kernel will
 # most likely lose, as on ours. *Most likely* is the word: you have a pencil, and they have the card.
 # ///

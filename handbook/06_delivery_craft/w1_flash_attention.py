@@ -256,7 +256,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # At N = 4096 theirs takes {{ w1.fp32.teaching.n4096.ms:.1f }} ms, the plain recipe {{ w1.fp32.materialised.n4096.ms:.1f }} ms. Read out your own.
 # ///
 #
-# Then the second demo: the *same loop* on tensor cores, in bf16. There the cooks are quick, and the hall is all that counts.
+# Then the second demo: the *same loop* on tensor cores, in bf16. There the multiplies are quick, and bandwidth is all that counts.
 #
 # /// claim | w1.flash.n4096.us < 0.4 * w1.materialised.n4096.us
 # The plain recipe {{ w1.materialised.n4096.ms:.2f }} ms, the loop {{ w1.flash.n4096.ms:.2f }} ms. That is the jaw-drop, and it comes

@@ -24,8 +24,8 @@
 # /// callout | metaphor
 # In the old kitchen each cook runs for her own ingredients. Hopper hires a **delivery crew**: the *copy engine*, TMA, which takes one slip of
 # paper for a whole crate. Then it splits the staff. Some do nothing but write slips, the *producers*. The others do nothing but cook, the
-# *consumers*. Between them stand a few trays in a ring, and a **ticket** lies on each: *full* or *free* (in code: `full` and `empty`). The crew waits for *free*, the
-# cooks wait for *full*. Nobody ever looks at anybody. NVIDIA's word for the ticket is *mbarrier*.
+# *consumers*. Between them stand a few trays in a ring, which are *buffers* in shared memory, and a **ticket** lies on each: *full* or *free* (in code: `full` and `empty`). Nobody ever looks at anybody. NVIDIA's word
+# for the ticket is *mbarrier*. Tell it once; from then on say producer, consumer, buffer and mbarrier.
 # ///
 #
 # /// figure | docs/assets/figures/hopper_kitchen.svg
@@ -35,22 +35,23 @@
 #   crew. Below, two timelines: cooks who also fetch wait for every tile; with a crew the fetching slides under the cooking.
 # ///
 #
-# Three words, in this order: **TMA** brings, **wgmma** cooks, **roles** keep both from standing about. With only the first two you
-# have a fast crew and a fast cook who take turns.
+# Three words, in this order: **TMA** brings, **wgmma** multiplies, **roles** keep both from standing about. With only the first two you
+# have fast fetching and fast computing that take turns.
 
 # %% [markdown]
 # ## By hand: two strips of paper
 #
-# Every pair gets two strips of squared paper, one for fetching and one for cooking, and scissors. Six tiles. A tile takes one square to
-# *order*, three squares for the *trip*, on which nobody's hands are needed, and two squares to *cook*.
+# Every pair gets two strips of squared paper, one for fetching and one for computing, and scissors. Six tiles. A tile takes one square to
+# *order*, three squares for the *trip*, on which nobody's hands are needed, and two squares to *compute*. The cell below prints them in
+# the words of the kitchen: a buffer is a tray, the producer is the crew, and to compute is to cook.
 #
-# 1. **One tray.** Order, trip, cook, and only then the next. End to end. Count.
-# 2. **Two trays.** The cook orders the next tile before she cooks this one. Slide the strips over each other. The orders are
-#    still *her* squares: they stand in the cooking strip, and nothing may lie on top of them.
-# 3. **A crew and four trays.** The orders move to the other strip. Slide as far as it goes.
+# 1. **One buffer.** Order, trip, compute, and only then the next. End to end. Count.
+# 2. **Two buffers.** The consumer orders the next tile before she computes with this one. Slide the strips over each other. The orders are
+#    still *her* squares: they stand in the computing strip, and nothing may lie on top of them.
+# 3. **A producer and four buffers.** The orders move to the other strip. Slide as far as it goes.
 #
-# /// predict | From one tray to two, and from two to a crew with four: how many squares are saved each time?
-# Write two numbers. One tray takes {{ strip.one.ticks:.0f }}, you can count that without paper.
+# /// predict | From one buffer to two, and from two to a producer with four: how many squares are saved each time?
+# Write two numbers. One buffer takes {{ strip.one.ticks:.0f }}, you can count that without paper.
 # /// reveal
 # {{ strip.one.ticks - strip.two.ticks:.0f }}, then {{ strip.two.ticks - strip.crew.ticks:.0f }} more:
 # {{ strip.one.ticks:.0f }}, {{ strip.two.ticks:.0f }}, {{ strip.crew.ticks:.0f }}. The strips below are what should lie on
@@ -107,24 +108,24 @@ for name, (words, trays, crew) in KITCHENS.items():
 record(strip=strip)
 
 # %% [markdown]
-# Read the strips with the room. In the first, the cook cooks in {{ strip.one.cooking / strip.one.ticks:.0%}} of the ticks. With two trays in
-# {{ strip.two.cooking / strip.two.ticks:.0%}}, with four in {{ strip.four.cooking / strip.four.ticks:.0%}}, with a crew in
+# Read the strips with the room. In the first, the consumer computes in {{ strip.one.cooking / strip.one.ticks:.0%}} of the ticks. With two buffers in
+# {{ strip.two.cooking / strip.two.ticks:.0%}}, with four in {{ strip.four.cooking / strip.four.ticks:.0%}}, with a producer in
 # {{ strip.crew.cooking / strip.crew.ticks:.0%}}. In the last strip all that is left is the first trip, and nobody can hide that: there is nothing
-# to cook yet. (So a block *stays*, and walks on to its next tile of C while the old sums go out: a *persistent* kernel.)
+# to compute with yet. (So a block *stays*, and walks on to its next tile of C while the old sums go out: a *persistent* kernel.)
 #
-# More trays alone do not do it. With four trays and no crew every order is still a square of the cook's.
+# More buffers alone do not do it. With four buffers and no producer every order is still a square of the consumer's.
 #
-# /// exercise | How many trays?
-# Ordering 1, trip 11, cooking 2, and a crew. How many trays keep the cook busy without a gap, once the first tile is there? Which law is it?
+# /// exercise | How many buffers?
+# Ordering 1, trip 11, computing 2, and a producer. How many buffers keep the consumer busy without a gap, once the first tile is there? Which law is it?
 # /// answer
-# From order to eaten a tile takes 1 + 11 + 2 = 14 ticks, and every 2 ticks one is eaten: 14 / 2 = 7 trays. It is
+# From order to done a tile takes 1 + 11 + 2 = 14 ticks, and every 2 ticks one is done: 14 / 2 = 7 buffers. It is
 # [Little's law](../../docs/lectures/l3_memory.py#how-many-must-be-walking): what is under way is the rate times the time it takes. Try it in the
 # cell above.
 # ///
 #
 # /// callout | trip
-# Someone will draw the cook's square and the crew's order on top of each other in the *two trays* strip. Ask: "Whose hands?" That is the whole
-# point of roles, and the one slip that is worth stopping the room for.
+# Someone will draw the consumer's square and the producer's order on top of each other in the *two buffers* strip. Ask: "Whose hands?" That is the whole
+# point of roles, and the one mistake that is worth stopping the room for.
 # ///
 
 # %% [markdown]
@@ -133,36 +134,36 @@ record(strip=strip)
 # **TMA.** In our own [`wgmma` kernel](../../docs/lectures/l6_tensor_cores.py#wgmma-leave-it-in-shared-memory) all 256 threads carry, in pieces of 16
 # bytes. A pair of tiles is (128 + 256) × 64 numbers of two bytes. That is 3072 pieces, 12 for each thread, and an address for each of them. The copy
 # engine takes an order from *one* thread for a whole block of a tensor of up to five dimensions, swizzles it on the way, puts zeros past the edge,
-# and turns the ticket when it has come.
+# and turns the mbarrier when it has come.
 #
 # **wgmma.** Four warps, one order: 64 rows of A times up to 256 columns of B. Its k is 32 *bytes*: 8 numbers of TF32, 16 of bf16, 32 of FP8. Whoever
 # says "m64nNk16 is the shape" has only met 16-bit numbers [^ptx-isa]. The assembler [told us](../../docs/lectures/l6_tensor_cores.py#ask-the-assembler).
 #
 # **Roles.** Our repository has one kernel in which they are written out: `attention/k04_specialised`. Print `_produce` and `_steps`, two pages. Every
-# `mbarrier.wait` is somebody looking at a ticket, every `arrive` and `expect` somebody turning one.
+# `mbarrier.wait` is somebody looking at an mbarrier, every `arrive` and `expect` somebody turning one.
 #
 # ### A bit that flips
 #
-# A ticket is used again in every round, so *full* alone would not do: full of which tile? Each ticket therefore keeps one bit, its **phase**. It begins at 0
-# and flips whenever the ticket is turned, that is, when all whom it counts have come. Who waits names a bit, and goes on as soon as the ticket's is
-# another. Four trays; tray 0 takes tiles 0, 4, 8 and 12. Let one student be the bit: an arm up is 1.
+# An mbarrier is used again in every round, so *full* alone would not do: full of which tile? Each mbarrier therefore keeps one bit, its **phase**. It begins at 0
+# and flips whenever the mbarrier turns, that is, when all whom it counts have come. Who waits names a bit, and goes on as soon as the mbarrier's is
+# another. Four buffers; buffer 0 takes tiles 0, 4, 8 and 12. Let one student be the bit: an arm up is 1.
 #
-# | tile | *free*: the crew names | its bit flips | who flips it | *full*: the cook names | its bit flips | who flips it |
+# | tile | *free*: the producer names | its bit flips | who flips it | *full*: the consumer names | its bit flips | who flips it |
 # |---:|:-:|:-:|---|:-:|:-:|---|
-# | 0 | 1, does not wait | 0 → 1 | the cooks, done with tile 0 | 0 | 0 → 1 | the copy engine, tile 0 is there |
-# | 4 | 0 | 1 → 0 | the cooks, done with tile 4 | 1 | 1 → 0 | the copy engine, tile 4 is there |
-# | 8 | 1 | 0 → 1 | the cooks, done with tile 8 | 0 | 0 → 1 | the copy engine, tile 8 is there |
-# | 12 | 0 | 1 → 0 | the cooks, done with tile 12 | 1 | 1 → 0 | the copy engine, tile 12 is there |
+# | 0 | 1, does not wait | 0 → 1 | the consumers, done with tile 0 | 0 | 0 → 1 | the copy engine, tile 0 is there |
+# | 4 | 0 | 1 → 0 | the consumers, done with tile 4 | 1 | 1 → 0 | the copy engine, tile 4 is there |
+# | 8 | 1 | 0 → 1 | the consumers, done with tile 8 | 0 | 0 → 1 | the copy engine, tile 8 is there |
+# | 12 | 0 | 1 → 0 | the consumers, done with tile 12 | 1 | 1 → 0 | the copy engine, tile 12 is there |
 #
-# The cook's bit is the round, j // 4, modulo 2; the crew's is the other one, `^ 1` in the file. A fresh ticket stands at 0, so the crew that names 1 does not
-# wait in the first round: the trays are free. In every later round the flip that it waits for is the one in the line above.
+# The consumer's bit is the round, j // 4, modulo 2; the producer's is the other one, `^ 1` in the file. A fresh mbarrier stands at 0, so the producer that names 1 does not
+# wait in the first round: the buffers are free. In every later round the flip that it waits for is the one in the line above.
 #
-# Then let one of them name 0 for ever. If the cook comes to tile 4 before the crate does, the bit still stands at 1 and she is let through: she cooks the old crate
-# again, and the sum is wrong without a word. If the crate is there, the bit is 0 again, and she waits for a flip that waits for her. The crew that names 0 at tile 0
-# waits for a cook who waits for the crew. In both the card stands still.
+# Then let one of them name 0 for ever. If the consumer comes to tile 4 before the tile does, the bit still stands at 1 and she is let through: she multiplies the old tile
+# again, and the sum is wrong without a word. If the new tile is there, the bit is 0 again, and she waits for a flip that waits for her. The producer that names 0 at tile 0
+# waits for a consumer who waits for the producer. In both the card stands still.
 #
 # /// callout | teaching
-# A cluster is a few blocks that are guaranteed to run at the same time in one corner of the card, and one crew may deliver one crate to all of
+# A cluster is a few blocks that are guaranteed to run at the same time in one corner of the card, and one copy engine may deliver one tile to all of
 # them. Up to 8 blocks on any card that has clusters, up to 16 on this one if you ask [^nvidia-hopper-tuning]. If a student says *neighbouring SMs*: they share a corner (a GPC), nothing is said of
 # who stands next to whom. That is all you need today.
 # ///
@@ -208,12 +209,12 @@ record(
 # | on the sheet | ask | and it is |
 # |---|---|---|
 # | `HGMMA.64x256x16`, {{ sheet.orders:.0f }} times | why that often? | the tile is 64 deep, one order takes 16 |
-# | `gdesc[UR…]` | where are A and B? | on the tray: a descriptor tells where, nobody carries |
+# | `gdesc[UR…]` | where are A and B? | in shared memory: a descriptor tells where, nobody carries |
 # | `.tnspB` | what is done to B? | it lies row by row; the tensor core reads it turned, nobody turned it before |
 # | `R24` … | where are the sums? | 128 registers of each of 128 threads: 64 × 256 |
-# | `gsb0`, on the last one only | why only there? | *commit*: a ticket for the four of them |
+# | `gsb0`, on the last one only | why only there? | *commit*: one group for the four of them |
 # | `LDGSTS…128`, {{ sheet.pieces:.0f }} times | whose tile is it? | one that comes later: {{ sheet.pieces:.0f }} × 256 threads × 16 bytes = 48 KiB |
-# | `.E.BYPASS` | past what? | past L1: the piece goes straight onto the tray |
+# | `.E.BYPASS` | past what? | past L1: the piece goes straight into shared memory |
 # | `P0` … `P6` behind a copy | what does it ask? | is this piece of the matrix there? Past the edge zeros are laid instead |
 # | `LDGDEPBAR` | what is closed here? | the group of these copies |
 # | `DEPBAR.LE SB0` | who waits, for what? | this thread, for its own older copies |
@@ -231,10 +232,10 @@ record(
 # ///
 #
 # Then hold [the table of all five kernels](../../docs/lectures/l6_tensor_cores.py#read-the-machine-code) beside it. In Triton's row the many `LDGSTS` are
-# gone, and `UTMALDG` stands there. That row has the crew. It has no roles: each warp still cooks, and they still meet at barriers. Yet:
+# gone, and `UTMALDG` stands there. That row has the copy engine. It has no roles: each warp still computes, and they still meet at barriers. Yet:
 #
 # /// callout | click
-# Mills (tensor cores) at work, in per cent of the ticks, counted by the card: {{ l6.tensor.wgmma.busy:.0%}} in the kernel of the sheet,
+# Tensor cores at work, in per cent of the ticks, counted by the card: {{ l6.tensor.wgmma.busy:.0%}} in the kernel of the sheet,
 # {{ l6.tensor.triton.busy:.0%}} in Triton's, {{ l6.tensor.cublas.busy:.0%}} in the library's. The same `HGMMA`, the same tile, the same formula.
 # The difference is who waits.
 # ///
@@ -258,10 +259,10 @@ record(
 # | 1 | the ladder's warp tiles, fed bf16, no tensor cores | 32 [^shankhdhar2024] |
 # | 2 | TMA and wgmma, tile 64 × 64 | 317 [^shankhdhar2024] |
 # | 3 | a larger tile, 128 × 128, m64n128k16 | 423 [^shankhdhar2024] |
-# | 4 | roles: a producer, a consumer, five trays | 498 [^shankhdhar2024] |
+# | 4 | roles: a producer, a consumer, five buffers | 498 [^shankhdhar2024] |
 # | 5 | tile 128 × 256, two consumers; then registers moved to them | 610, then 631 [^shankhdhar2024] |
 # | 6 | blocks that stay, in an order kind to L2 | 660 [^shankhdhar2024] |
-# | 7 | tickets by hand, in PTX | 704 [^shankhdhar2024] |
+# | 7 | mbarriers by hand, in PTX | 704 [^shankhdhar2024] |
 # | 8 | clusters of two, one delivery for both | 734 [^shankhdhar2024] |
 # | 9 | many small things | 747 [^shankhdhar2024] |
 # | 10 | sums leave by the copy engine | 758 [^shankhdhar2024] |
@@ -272,8 +273,8 @@ record(
 # larger tile spills its sums out of the registers, and the same idea gives 123 in place of 610 [^shankhdhar2024]. And at 6 the wrong order of
 # tiles gives 400 in place of 660 [^shankhdhar2024]. A good idea at the wrong place costs more than no idea.
 #
-# Our letters for the ten steps, if the room wants them: 2 crew and cook, 3 cook, 4 waiting, 5 cook, 6 L2, 7 waiting, 8 crew, 9 a little of
-# each, 10 crew, 11 L2. Do not defend them. A rung that two pairs call by two letters is a good two minutes.
+# Our letters for the ten steps, if the room wants them: 2 fetching and computing, 3 computing, 4 waiting, 5 computing, 6 L2, 7 waiting, 8 fetching, 9 a little of
+# each, 10 fetching, 11 L2. Do not defend them. A rung that two pairs call by two letters is a good two minutes.
 #
 # And *our* numbers, on the card of this site: {{ l6.climb.wgmma.of_peak:.0%}} of peak for the kernel of the sheet,
 # {{ l6.climb.triton.of_peak:.0%}} for Triton's, {{ l6.climb.cublas.of_peak:.0%}} for cuBLAS.
@@ -300,15 +301,15 @@ record(
 #
 # /// callout | say
 # "The formula is the same. The numbers are the same. The instruction in the middle is the same. You don't beat cuBLAS at math [^shankhdhar2024]. You beat it at
-# logistics." Then, slowly: "A crew that never waits for the cooks, and cooks who never wait for the crew."
+# logistics." Then, slowly: "A producer that never waits for the consumers, and consumers that never wait for the producer."
 # ///
 #
 # ## What they will believe
 #
 # - *"There must be a cleverer formula."* There is none in this. Point at the sheet: the same `HGMMA` everywhere.
-# - *"More warps hide more."* Here two groups of cooks take three quarters of an SM's registers. One is too few: it spills. A third finds no room.
+# - *"More warps hide more."* Here two groups of consumers take three quarters of an SM's registers. One is too few: it spills. A third finds no room.
 # - *"An asynchronous copy is fast."* It is as slow as before. It is only that nobody stands beside it.
-# - *A wait that names the wrong bit of a ticket.* Either it waits for a flip that never comes, and the card stands still for good; or it does not wait at
+# - *A wait that names the wrong bit of an mbarrier.* Either it waits for a flip that never comes, and the card stands still for good; or it does not wait at
 #   all, and a tile is used that is not there. Neither has an error message. For the first keep
 #   [the page of mishaps](../../docs/when_it_goes_wrong.py#it-never-ends) open.
 # - *"Triton has no TMA."* Count `UTMALDG`. What it does not have is a warp of its own for fetching.
@@ -329,15 +330,15 @@ record(
 # do you stumble?
 # /// answer
 # Most people stumble at `WARPGROUP.DEPBAR`. Try: "We have just ordered the product of this tile. We wait until the one *before* it is done, because
-# its tray is the next to be filled."
+# its buffer is the next to be filled."
 # ///
 #
 # ## You can now teach
 #
-# - the kitchen with roles, a ring of trays and two kinds of tickets;
+# - a kernel with roles, a ring of buffers and two kinds of mbarriers;
 # - TMA, wgmma and roles, in this order, each with one number that students work out;
 # - two timelines that slide: {{ strip.one.ticks:.0f }}, {{ strip.two.ticks:.0f }}, {{ strip.crew.ticks:.0f }};
-# - twenty lines of machine code: who cooks, who carries, who waits;
+# - twenty lines of machine code: who computes, who carries, who waits;
 # - the scoreboard, with the right people on it, and what its last rungs cost.
 #
 # **Where this leads.** Others wrote kernels like these into tools. Which of them should you stand on? [Teaching W3](w3_abstraction_ladder.py).

@@ -25,8 +25,8 @@
 #
 # /// callout | metaphor
 # Dinner, three ways. **Triton** is a meal kit: the recipe has a page, and who peels what, where and when is settled. **CUTLASS and CuTe** are raw
-# ingredients and a professional kitchen: labelled measuring cups, sharp knives, and you must know what you are doing. **Raw CUDA** is a stove of your own
-# making, in a field. A Tuesday dinner does not need a stove of your own. A dish that nobody has cooked may.
+# ingredients and a professional kitchen: labelled measuring cups, sharp knives, and you must know what you are doing. **Raw CUDA** is an oven of your own
+# making, in a field. A Tuesday dinner does not need an oven of your own. A dish that nobody has cooked may.
 # ///
 #
 # /// figure | docs/assets/figures/tool_ladder.svg
@@ -45,7 +45,25 @@
 # /// predict | Our wgmma kernel in CUDA C++, with the two headers that it needs, against our Triton kernel with its load and store. How many lines?
 # Write two numbers. Then a third: what share of the library's speed has each?
 # /// reveal
-# {{ count.wgmma.device:.0f}} against {{ count.triton.device:.0f}}. The speeds come further down.
+# {{ count.wgmma.device:.0f}} against {{ count.triton.device:.0f}}. The speeds stand beside them.
+#
+# /// table
+# columns: [our GEMM, "lines on the card", "lines on the host", "% of peak", "% of cuBLAS"]
+# rows:
+#   - [CUDA cores, "{{ count.cuda_cores.device:.0f}}", "{{ count.cuda_cores.host:.0f}}", "{{ l6.climb.cuda_cores.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.cuda_cores.us:.0%}}"]
+#   - [WMMA, "{{ count.wmma.device:.0f}}", "{{ count.wmma.host:.0f}}", "{{ l6.climb.wmma.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.wmma.us:.0%}}"]
+#   - [mma.sync, "{{ count.mma_sync.device:.0f}}", "{{ count.mma_sync.host:.0f}}", "{{ l6.climb.mma_sync.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.mma_sync.us:.0%}}"]
+#   - [wgmma, "{{ count.wgmma.device:.0f}}", "{{ count.wgmma.host:.0f}}", "{{ l6.climb.wgmma.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}}"]
+#   - ["**Triton**", "{{ count.triton.device:.0f}}", "{{ count.triton.host:.0f}}", "{{ l6.climb.triton.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.triton.us:.0%}}"]
+# caption: 4096 × 4096 × 4096, bf16. Lines counted by the cell below, with what a kernel shares with its neighbours, headers of ours included.
+# ///
+#
+# /// claim | count.triton.device < 0.5 * count.wgmma.device and l6.climb.triton.us < 0.95 * l6.climb.wgmma.us
+# Less than half of the lines, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed. Not because Triton is cleverer. Somebody wrote
+# the swizzle, the ring of buffers, the copy engine and the order of tiles *into the compiler*. Those are the two lectures of the ladder.
+# /// otherwise
+# {{ count.triton.device:.0f}} lines against {{ count.wgmma.device:.0f}}, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed on this card.
+# ///
 # ///
 
 # %% tags=["fold"]
@@ -151,24 +169,6 @@ record(
 )
 
 # %% [markdown]
-# /// table
-# columns: [our GEMM, "lines on the card", "lines on the host", "% of peak", "% of cuBLAS"]
-# rows:
-#   - [CUDA cores, "{{ count.cuda_cores.device:.0f}}", "{{ count.cuda_cores.host:.0f}}", "{{ l6.climb.cuda_cores.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.cuda_cores.us:.0%}}"]
-#   - [WMMA, "{{ count.wmma.device:.0f}}", "{{ count.wmma.host:.0f}}", "{{ l6.climb.wmma.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.wmma.us:.0%}}"]
-#   - [mma.sync, "{{ count.mma_sync.device:.0f}}", "{{ count.mma_sync.host:.0f}}", "{{ l6.climb.mma_sync.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.mma_sync.us:.0%}}"]
-#   - [wgmma, "{{ count.wgmma.device:.0f}}", "{{ count.wgmma.host:.0f}}", "{{ l6.climb.wgmma.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}}"]
-#   - ["**Triton**", "{{ count.triton.device:.0f}}", "{{ count.triton.host:.0f}}", "{{ l6.climb.triton.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.triton.us:.0%}}"]
-# caption: 4096 × 4096 × 4096, bf16. Lines counted by the cell above, with what a kernel shares with its neighbours, headers of ours included.
-# ///
-#
-# /// claim | count.triton.device < 0.5 * count.wgmma.device and l6.climb.triton.us < 0.95 * l6.climb.wgmma.us
-# Less than half of the lines, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed. Not because Triton is cleverer. Somebody wrote
-# the swizzle, the ring of trays, the copy engine and the order of tiles *into the compiler*. Those are the two lectures of the ladder.
-# /// otherwise
-# {{ count.triton.device:.0f}} lines against {{ count.wgmma.device:.0f}}, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed on this card.
-# ///
-#
 # ### How the usual comparison goes wrong
 #
 # You will hear "forty lines against six hundred". Teach what stands behind each number.
@@ -179,7 +179,7 @@ record(
 # - **560 to 640** are the fastest kernels of the Hopper worklog [^shankhdhar2024]. They do far more than the tutorial's.
 #
 # So 40 against 600 sets a short kernel *with* tensor cores against a long one for another card. And "they do roughly the same" is not
-# right either: against the fp32 ladder the Triton one is ahead by an instruction, not by brevity. Ours, above, is a fair pair: the
+# right either: against the fp32 ladder the Triton one is ahead by an instruction, not by brevity. Ours, in the table above, is a fair pair: the
 # same formula, the same type, the same instruction in the middle, counted by one rule. The gap is smaller, and it is still the point.
 #
 # /// callout | trip
@@ -199,11 +199,11 @@ record(
 # |---|---|---|
 # | 1 | a column times a row, for one k | which thread has which number |
 # | 2 | masks on loads and the store | `if (…) return`, and who may still reach the barrier |
-# | 3 | `tl.dot` of two tiles | the tray, both barriers, the queues at its windows |
+# | 3 | `tl.dot` of two tiles | shared memory, both barriers, the queues at its banks |
 # | 4 | the mask of the last k | nothing new; count your lines |
 #
 # The count surprises, so know it: twelve lines below `def`, and thirteen between the braces of the CUDA answer (`nox -s lab -- sgemm_tiles --door cuda --stage 4`).
-# Hardly shorter. Say so before somebody else does. What went is in the last column of the table, and it is not lines: no thread, no tray, no
+# Hardly shorter. Say so before somebody else does. What went is in the last column of the table, and it is not lines: no thread, no shared memory, no
 # barrier. The short side shows only when the CUDA one has to be quick, and that is the next listing.
 #
 # Whoever typed this door in lecture 4 starts again at the starter, from memory: `nox -s lab -- sgemm_tiles --stage 0` keeps the old file.
@@ -312,10 +312,10 @@ record(layout={"agree": quantity(agree), "of": quantity(32 * 8)})
 # |---|---|
 # | How many warps, how many threads? | (128 / 64) · (256 / 64) = 8, and 256 |
 # | How many sums in a thread? | 64 · 64 / 32 = 128 |
-# | How many orders to the mill, for a warp, in one step of 32? | (64 / 16) · (64 / 8) · (32 / 16) = 64 |
-# | How much of the tray, in bf16? | 3 · (128 + 256) · 32 · 2 bytes = 72 KiB |
+# | How many orders to the tensor core, for a warp, in one step of 32? | (64 / 16) · (64 / 8) · (32 / 16) = 64 |
+# | How much of shared memory, in bf16? | 3 · (128 + 256) · 32 · 2 bytes = 72 KiB |
 #
-# *Block tile, warp tile, one instruction's tile, trays.* They have had [all four words](../../docs/lectures/l4_the_gemm_ladder.py#the-words-for-tiles) for two
+# *Block tile, warp tile, one instruction's tile, buffers.* They have had [all four words](../../docs/lectures/l4_the_gemm_ladder.py#the-words-for-tiles) for two
 # weeks. Say nothing for a moment when they notice.
 #
 # Then our own kernel in the other dialect, `sgemm/k08_warp_tiles.cu`, in fp32. They should find and draw: block tile 128 × 128 in steps of 8, warp tile
@@ -395,7 +395,7 @@ for job, answers in JOBS.items():
 # /// callout | click
 # Put the two listings on the projector, side by side, at one size: `gemm/k04_wgmma.cu` and `gemm_kernel` in `gemm/k05_triton.py`. Say the two counts,
 # {{ count.wgmma.device:.0f}} and {{ count.triton.device:.0f}}. Then say nothing until somebody laughs. Then the two speeds:
-# {{ l6.climb.wgmma.of_peak:.0%}} and {{ l6.climb.triton.of_peak:.0%}} of peak. "The compiler wrote the coalescing, the tray, the swizzle and the pipeline.
+# {{ l6.climb.wgmma.of_peak:.0%}} and {{ l6.climb.triton.of_peak:.0%}} of peak. "The compiler wrote the coalescing, shared memory, the swizzle and the pipeline.
 # You spent two lectures on them. That is why you can *read* what it wrote."
 # ///
 #

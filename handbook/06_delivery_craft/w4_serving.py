@@ -34,7 +34,7 @@
 # ///
 #
 # /// figure | docs/assets/figures/banquet_and_trickle.svg
-# alt: A restaurant with two rhythms. Prefill is a banquet, many plates from one pot and busy cooks; decode is a trickle, one bite at a time, and the cooks wait for the hall.
+# alt: A restaurant with two rhythms. Prefill is a banquet, many plates from one pot and busy cooks; decode is a trickle, one bite at a time, and the cooks wait for bytes.
 # ///
 
 # %% [markdown]
@@ -179,7 +179,7 @@ print("37 keys out of three pages, in order")
 
 
 class Pantry:
-    """Counts what goes down the hall."""
+    """Counts what goes to HBM and back."""
 
     def __init__(self):
         self.bytes = 0
@@ -225,7 +225,7 @@ for how in (five_operators, fused):
     trips[how.__name__] = hall.bytes / x.nbytes
     worst[how.__name__] = float(np.abs(y - truth).max())
     print(
-        f"{how.__name__:15s} {trips[how.__name__]:6.2f} tensors down the hall, "
+        f"{how.__name__:15s} {trips[how.__name__]:6.2f} tensors to or from HBM, "
         f"worst error {worst[how.__name__]:.1e}"
     )
 

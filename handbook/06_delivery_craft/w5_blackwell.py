@@ -19,7 +19,7 @@
 #
 # Four bits, without the sign, are eight places on a ruler. That is not much, and it is enough, if the ruler lies where the numbers are. So
 # small groups of numbers share one further number, a **scale**, that moves the ruler. Everything else of the evening follows: half the
-# bytes of FP8, a mill (a tensor core) that eats four-bit numbers and their scales together, a new place for its sums, and a race in which nearly all
+# bytes of FP8, a tensor core (a mill) that eats four-bit numbers and their scales together, a new place for its sums, and a race in which nearly all
 # of the gain came from things that they learned in week one.
 #
 # /// callout | metaphor
@@ -229,10 +229,10 @@ record(
 #
 # Three new things, one picture each. No acronym without its chair in the kitchen.
 #
-# - **Tensor memory** (TMEM). On Hopper the sums of a tile lie in the cooks' hands, and the hands are full. Blackwell gives the mill a tray
-#   of its own for them: 128 lanes of 512 columns, 32 bits each, on every SM [^tilus-tmem]. The sums always lie there. A may, B stays on the ordinary tray
+# - **Tensor memory** (TMEM). On Hopper the sums of a tile lie in registers, and these are full. Blackwell gives the tensor core a memory
+#   of its own for them: 128 lanes of 512 columns, 32 bits each, on every SM [^tilus-tmem]. The sums always lie there. A may, B stays in shared memory
 #   [^cutlass-tcgen05]. So *a memory for operands* is loosely said: it is first of all a memory for sums.
-# - **tcgen05**. The order to the mill is given by one single thread [^cutlass-tcgen05]. It took a warp of 32 on Ampere, and four warps on Hopper; you
+# - **tcgen05**. The order to the tensor core is given by one single thread [^cutlass-tcgen05]. It took a warp of 32 on Ampere, and four warps on Hopper; you
 #   can show both on [the page of L6](../../docs/lectures/l6_tensor_cores.py#the-climb).
 # - **Pairs of blocks**. Two neighbouring blocks can carry out one order together [^cutlass-tcgen05], and each keeps only a part of what they share.
 #
@@ -265,7 +265,7 @@ record(
 
 # %% [markdown]
 # The peaks are those of NVIDIA's sheet for the DGX B200, dense, and so is the 9000 at four bits [^nvidia-b200]. Look at the last two lines together.
-# A vector times a grid stands at {{ one_row:.1f}} operations a byte, the ridge at {{ ridge.bits4:.0f}}. The four-bit mill has nothing to do with tonight's race. Bytes
+# A vector times a grid stands at {{ one_row:.1f}} operations a byte, the ridge at {{ ridge.bits4:.0f}}. The four-bit tensor core has nothing to do with tonight's race. Bytes
 # do, and the hands that unpack them.
 
 # %% [markdown]
@@ -515,8 +515,8 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 #
 # ***Steps*, back.** A library · a prototype · a race: DSL or CUDA with PTX? Five words of reason each.
 #
-# Box 3, filled: mma.sync has 32 voices, and A, B and the sums lie in the hands. wgmma has 128; B lies on the tray, A on the tray or in the hands, the sums in the hands
-# [^ptx-isa]. tcgen05 has one; B lies on the tray, A on the tray or in tensor memory, the sums in tensor memory [^cutlass-tcgen05].
+# Box 3, filled: mma.sync has 32 voices, and A, B and the sums lie in registers. wgmma has 128; B lies in shared memory, A in shared memory or in registers, the sums in registers
+# [^ptx-isa]. tcgen05 has one; B lies in shared memory, A in shared memory or in tensor memory, the sums in tensor memory [^cutlass-tcgen05].
 
 # %% [markdown]
 # ## The minutes

@@ -273,7 +273,7 @@ record(
 print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs")
 
 # %% [markdown]
-# A kernel that gives each row to one block, as one would for rows of a usual length, lays 16 tables. On our card {{ autopsy.share:.0%}} of the rooms are lit. To split
+# A kernel that gives each row to one block, as one would for rows of a usual length, lays 16 tables. On our card {{ autopsy.share:.0%}} of the SMs are lit. To split
 # a row over many blocks is a well-known remedy, and the machine found it. So the figure is true, and it is about *this size*. (That this is the
 # reason is our reading of the task; nobody opened PyTorch's kernel for it. Say *likely*.)
 #
@@ -348,7 +348,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # 3. Three headlines, four boxes each: *of what? against what? at which size? on which card?*
 # 4. p = 0.7, k = 4: my run ____, the formula ____. k = 8: ____. What does more drafting buy? ____
 # 5. The sentence about DeepSeek and KernelBench, so that it is true: ____
-# 6. 16 rows, one block each: ____ of the rooms at work. I would change: ____
+# 6. 16 rows, one block each: ____ of the SMs at work. I would change: ____
 # 7. A test of my capstone that a cheat would pass: ____
 # 8. My loop: who proposed, who checked, who profiled, who said stop? What did the machine find first? What did only I see?
 #

@@ -101,6 +101,11 @@ def grading_needs(arguments: list[str], root: Path = ROOT) -> str:
 
 def _grade(lab: Lab, root: Path, options: argparse.Namespace) -> int:
     file = options.file or _first_file(lab, root, options.door)
+    if not (options.file or options.door in lab.doors):
+        for other in _begun(lab, root):
+            if other != file:
+                mine, theirs = (path.relative_to(root).as_posix() for path in (file, other))
+                print(f"{mine} is graded; the other:  nox -s grade -- {lab.name} {theirs}", flush=True)
     needs_gpu = options.gpu and bool(lab.problem)
     verdict = grade(lab, [file], options.door, seconds=options.seconds, needs_gpu=needs_gpu)[0]
     print(verdict.text)
@@ -108,8 +113,15 @@ def _grade(lab: Lab, root: Path, options: argparse.Namespace) -> int:
 
 
 def _first_file(lab: Lab, root: Path, door: str) -> Path:
-    files = [root / FOLDER / lab.student_file(one) for one in ([door] if door in lab.doors else lab.doors)]
-    return next((file for file in files if file.exists()), files[0])
+    if door in lab.doors:
+        return root / FOLDER / lab.student_file(door)
+    return next(iter(_begun(lab, root)), root / FOLDER / lab.student_file(next(iter(lab.doors))))
+
+
+def _begun(lab: Lab, root: Path) -> list[Path]:
+    """The student's files of a lab, in the order of its doors."""
+    files = [root / FOLDER / lab.student_file(door) for door in lab.doors]
+    return [file for file in files if file.exists()]
 
 
 if __name__ == "__main__":

@@ -32,6 +32,14 @@ NEXT_OF_NAN = (
     "nothing of the output was written. Or a step makes NaN, as 0 / 0 and inf - inf do: print what it made."
 )
 NEXT_OF_NONE = "it returns nothing yet; end it with a `return`."
+NEXT_OF_HARD_VALUES = (
+    "other numbers did arrive there. With these values some step makes NaN, "
+    "as inf - inf and 0 * inf do: which?"
+)
+NEXT_OF_A_YES_OR_NO = (
+    "a row of numbers has many answers, and `if`, `and`, `or`, `not` and 0 <= i < N want one yes or no: "
+    "write (0 <= i) & (i < N), with | for or and ~ for not."
+)
 
 # First mistakes that get an answer in words a beginner cannot know: what the message has, what to do.
 NEXT_AFTER = {
@@ -42,8 +50,12 @@ NEXT_AFTER = {
     "'int' object is not iterable": "a pointer has no elements; read it with tl.load(pointer + i).",
     "predict first": "the check below your numbers does not come out yet: once more on paper, before you type on.",
     "is not defined": "that name has no value yet: is it spelt as where it is made?",
+    "The truth value of a": NEXT_OF_A_YES_OR_NO,
+    "Boolean value of Tensor with more than one value": NEXT_OF_A_YES_OR_NO,
+    "simultaneous multiple comparison": NEXT_OF_A_YES_OR_NO,
 }
 
+NUMPYS_ADVICE = ". Use a.any() or a.all()"  # what a mask never wants
 AFTER_THE_TIMING = "right before the timing, wrong after it: "
 # How the checker begins what it says, and the property that is.
 SAYS = {
@@ -165,6 +177,8 @@ class Grader:
             from course_labs import tensors
 
             tensors.trust(Path(triton.__file__).parent, guarded=False)
+            if not has_gpu:
+                tensors.ask_no_block_for_a_yes_or_no()
 
     def _load_truth(self) -> None:
         try:
@@ -367,11 +381,23 @@ class Grader:
         if "shares memory with" in why:
             return Verdict("shares memory", why, self._size)
         head, _, rest = why.partition(": ")
+        if SAYS.get(head) == "not written":
+            return self._not_written(rest)
         if head == "all NaN" and self.door in ON_THE_CPU:
             return Verdict(head, rest, self._size, NEXT_OF_NAN)
         if SAYS.get(head) == "another stream" and self.door == "cuda":  # launch.py names no stream
             return Verdict("wrong", "right in one call and wrong in another", self._size, NEXT_AFTER_A_RACE)
         return Verdict(SAYS.get(head, "wrong"), rest if head in SAYS else why, self._size)
+
+    def _not_written(self, said: str) -> Verdict:
+        """How many elements, and the first. Room begins as NaN: that it still is one says nothing more.
+
+        Where values are planted, it has been written for others: then what stands there was worked out.
+        """
+        if ", where " in said:
+            return Verdict("not written", said, self._size, NEXT_OF_HARD_VALUES)
+        elements, _, first = said.partition(": expected ")[0].partition(", ")
+        return Verdict("not written", f"{elements}, the first is {first}", self._size)
 
     def _timed(self, file: Path, function: Callable[..., Any]) -> Verdict:
         import torch
@@ -527,8 +553,9 @@ class Grader:
         while type(error).__module__.startswith("triton") and error.__cause__ is not None:
             error = error.__cause__  # the interpreter, and the compiler, wrap what happened
         said = (str(error).strip().splitlines() or [""])[0]
+        said = said.removesuffix(NUMPYS_ADVICE)
         line = _line_of(error, file)
-        if type(error).__name__ == "CompilationError":
+        if "CompilationError" in {kind.__name__ for kind in type(error).__mro__}:
             said = next((part for part in reversed(str(error).splitlines()) if part.strip()), said)
             line = _compiled_line(error, file) or line
         name = type(error).__name__

@@ -31,8 +31,8 @@ NEXT = {
         "Does it store, and to the output? Or does it add to room that does not begin at 0?"
     ),
     "not written": (
-        "look at the store: which elements does its index, or its mask, leave out? "
-        "If none: which step makes NaN, as inf / inf and inf - inf do?"
+        "which elements does the store leave out, by its index or its mask? "
+        "None? Then some step makes NaN, as inf - inf does."
     ),
     "NaN lost": (
         "NaN went in, and a plain number came out. Look for what drops it: a maximum, a clamp, a comparison. "

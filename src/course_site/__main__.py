@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 
-from course_site import docs, handouts
-from course_site.records import wheelhouse
-from course_site.sessions import cohort
-
+# The module of each command. It alone is loaded: every nox session installs what its own command needs.
 COMMANDS = {
-    "docs": docs.main,
-    "wheelhouse": wheelhouse.main,
-    "calendar": cohort.main,
-    "handouts": handouts.main,
+    "docs": "course_site.docs",
+    "wheelhouse": "course_site.records.wheelhouse",
+    "calendar": "course_site.sessions.cohort",
+    "handouts": "course_site.handouts",
 }
 
 
@@ -21,7 +19,7 @@ def main() -> int:
     if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
         print(f"usage: python -m course_site {'|'.join(COMMANDS)} [options]", file=sys.stderr)
         return 2
-    return COMMANDS[sys.argv[1]](sys.argv[2:])
+    return int(importlib.import_module(COMMANDS[sys.argv[1]]).main(sys.argv[2:]))
 
 
 if __name__ == "__main__":

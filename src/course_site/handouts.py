@@ -70,8 +70,21 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="FOLDER",
         help=f"where the PDFs go; {PRINTED}/ if left out, where the site takes them from",
     )
+    add(
+        "--students",
+        type=_people,
+        default=0,
+        metavar="N",
+        help="how many: the first page then counts the copies",
+    )
     add("--letter", action="store_true", help="US Letter in place of A4")
     return parser.parse_args(arguments)
+
+
+def _people(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of people")
+    return int(text)
 
 
 def find_chromium() -> str:
@@ -104,7 +117,7 @@ def _run(root: Path, options: argparse.Namespace) -> int:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise CannotStart(f"cannot write into {folder}: {error.strerror}; name another with --to") from None
-    made = documents(root, wanted, letter=options.letter)
+    made = documents(root, wanted, letter=options.letter, students=options.students)
     with tempfile.TemporaryDirectory() as scratch:
         _lay_out(root, Path(scratch), {name: text for name, (text, _) in made.items()})
         _print(Path(scratch), made, folder, chromium)
@@ -112,7 +125,7 @@ def _run(root: Path, options: argparse.Namespace) -> int:
 
 
 def documents(
-    root: Path, wanted: Sequence[str], *, letter: bool = False
+    root: Path, wanted: Sequence[str], *, letter: bool = False, students: int = 0
 ) -> dict[str, tuple[str, list[Printed]]]:
     """For each session the document to print and the pages it is made of.
 
@@ -142,6 +155,8 @@ def documents(
             words_of(course, session),
             root,
             lambda page, word: _output(course, page, word),
+            lambda page: _ran(course, page),
+            students,
         )
         made[name] = (document(plain, pages, letter=letter), pages)
     return made
@@ -155,6 +170,17 @@ def _output(course: Course, page: str, word: str) -> str:
         if word in text:
             return text
     raise HandoutError(f"{FOLDER}: the record of {page} has no output with {word!r} in it")
+
+
+def _ran(course: Course, page: str) -> str:
+    """The card and the date of a page's record, and the page, where it was measured and still holds."""
+    from course_site.site.ledger import date_words
+
+    record = course.records.get(page)
+    if record is None or not record.measured or not course.has_numbers(page):
+        return ""
+    title = next(p.title for p in course.pages if p.id == page)
+    return f"{record.edition['gpu']}, {date_words(record.meta['provenance']['date'])}, *{title}*"
 
 
 def _text(output: dict[str, Any]) -> str:
@@ -231,17 +257,13 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _told(path: Path, printed: list[Printed]) -> str:
-    """A file in a line, and a line for every page that is copied."""
-    count = sum(page.pages for page in printed)
-    lines, at = [f"{path}: {count} pages"], 1
-    first_solved = 0
-    for page in printed:
-        span = f"{at}–{at + page.pages - 1}" if page.pages > 1 else str(at)
-        if not page.solved:
-            lines.append(f"  {span:>5}  {page.title}, {page.whom}")
-        elif not first_solved:
-            first_solved = at
-        at += page.pages
-    if first_solved:
-        lines.append(f"  {first_solved}–{count}  solved: for you")
+    """A file in a line, and a line for every sheet that is copied, as its first page says."""
+    from course_site.sessions.handout_pages import solved_span, to_print
+
+    lines = [f"{path}: {sum(page.pages for page in printed)} pages"]
+    for line in to_print(printed):
+        known = (line.page.whom, f"copies: {line.page.copies}", line.sides, "cut" * line.page.cut, line.when)
+        lines.append(f"  {line.span:>5}  {line.title}: {', '.join(filter(None, known))}")
+    if span := solved_span(printed):
+        lines.append(f"  {span:>5}  solved: for you")
     return "\n".join(lines)

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page
 from course_site import handouts
 
 ROOT = Path(__file__).parents[2]
-SESSIONS = ("l1", "w2", "w4", "w6")
+SESSIONS = ("l1", "w1", "w2", "w4", "w6")
 MM = 96 / 25.4
 A4, LETTER = (210 * MM, 297 * MM), (215.9 * MM, 279.4 * MM)
 MARGIN = 12 * MM
@@ -80,6 +80,41 @@ def test_every_page_fits_and_can_be_read(paper, laid_out, name):
     pdf = paper.pdf(prefer_css_page_size=True, print_background=True)
     expected = sum(page.pages for page in laid_out[1][name][1])
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == expected
+
+
+# Every page in its order: what it is called, and whether it is left blank.
+ORDER = """() => [...document.querySelectorAll(".side, .handout")].map(page =>
+  [page.getAttribute("aria-label"), page.classList.contains("blank")])"""
+
+
+def on_a_back(page: Page, backs: set[str]) -> list[str]:
+    """What begins on a back, though it is none, and what is a back and begins on a front."""
+    order = [*enumerate(page.evaluate(ORDER), 1)]
+    return [name for at, (name, blank) in order if not blank and (at % 2 == 0) != (name in backs)]
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_every_sheet_begins_on_an_odd_page(paper, laid_out, name):
+    opened(paper, laid_out, name)
+    pages = laid_out[1][name][1]
+    backs = {page.title for page in pages if page.back} | {"The board"}
+    assert on_a_back(paper, backs) == []
+    assert len(paper.evaluate(ORDER)) == sum(page.pages for page in pages)
+    paper.evaluate("document.querySelector('.blank').remove()")
+    assert "The minutes" in on_a_back(paper, backs)
+
+
+def test_the_first_page_counts_the_copies(paper, laid_out):
+    opened(paper, laid_out, "w4")
+    rows = paper.evaluate(
+        "[...document.querySelectorAll('.cover tbody tr')].map(row => [...row.cells].map(cell => cell.innerText))"
+    )
+    told = {cells[1].splitlines()[0]: (cells[0], *cells[2:]) for cells in rows}
+    assert told["the session sheet"] == ("3–4", "1", "both sides", "", "")
+    assert told["rows; rows, back"][:4] == ("5–6", "n", "both sides", "")
+    assert told["coach and bus"][1:4] == ("n ÷ 2", "one side", "cut")
+    assert told["exit ticket"][1:] == ("n ÷ 2", "one side", "cut", "minute 175")
+    assert list(told)[-1] == "all of it solved"
 
 
 def test_a_planted_long_sheet_would_be_seen(paper, laid_out):

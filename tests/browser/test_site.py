@@ -293,6 +293,34 @@ def test_a_diff_is_read_without_colour_and_scrolls_in_its_own_box(browser: Brows
     assert shown
 
 
+def test_a_link_in_the_text_unfolds_the_section_it_leads_to(browser: Browser, base: str) -> None:
+    page = browser.new_page()
+    links = """() => [...document.querySelectorAll('.md-content p a[href*="#"]')].map(a => a.getAttribute('href'))
+      .filter(href => href[0] === '#')
+      .filter(href => document.getElementById(href.slice(1))?.nextElementSibling?.matches('details.beyond'))"""
+    tried = 0
+    for name in [name for name in pages_of(SITE) if '<details class="beyond"' in text_of(name)]:
+        settled(page, base + name)
+        for href in page.evaluate(links)[:1]:
+            page.locator(f'.md-content p a[href="{href}"]').first.click()
+            expect(page.locator(f"{href} + details.beyond")).to_have_attribute("open", "")
+            expect(page.locator(href)).to_be_in_viewport()
+            tried += 1
+    page.close()
+    assert tried, "no page leads its reader into a section that is folded"
+
+
+def test_without_script_a_link_unfolds_the_section_it_leads_to(browser: Browser, base: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{base}start_here.html")
+    inside = page.locator("#no-gpu-or-another-one + details.beyond table").first
+    expect(inside).to_be_hidden()
+    page.locator('.md-content p a[href="#no-gpu-or-another-one"]').first.click()
+    expect(inside).to_be_visible()
+    context.close()
+
+
 def test_a_link_into_a_folded_section_unfolds_it(browser: Browser, base: str) -> None:
     named = [name for name in pages_of(SITE) if '<details class="beyond"' in text_of(name)]
     assert named, "no page has a section beyond its core"

@@ -263,34 +263,6 @@ def test_a_bit_that_stands_still_does_what_w2_says():
     assert played(right_crew, lambda j: 0)[1] == "stands still"
 
 
-# --- preflights -----------------------------------------------------------------------------------------
-
-KERNEL = re.compile(r"\b[a-z]\w*/[\w.]+")
-SIZE = re.compile(r"\b[A-Z]=(\d+)")
-
-
-def kernels_of(command):
-    measured = command.partition("course_kernels.measure ")[2]
-    return set(KERNEL.findall(measured.partition("--workload")[0]))
-
-
-DEMOS = [
-    pytest.param(demo, id=demo.name)
-    for session in load_sessions(ROOT).values()
-    for demo in session.demos
-    if session.id in ("l2", "l5", "w1", "w2", "w4", "w5", "w6") and "course_kernels.measure " in demo.command
-]
-
-
-@pytest.mark.parametrize("demo", DEMOS)
-def test_a_preflight_runs_the_kernels_of_its_demo(demo):
-    loop = re.search(r"for FOLDER in (.*?); do", demo.command)
-    # A preflight is one command: of a loop it runs the last, which asks most of the card.
-    wanted = set(loop[1].split()[-1:]) if loop else kernels_of(demo.command)
-
-    assert kernels_of(demo.preflight) == wanted
-
-
 # --- W6: an hour for everybody --------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from course_site.pages.glossary import (
     load,
     other_names,
     too_kitchen,
+    without_the_trade,
 )
 from course_site.sessions.stops import Road
 from course_site.site import hook
@@ -178,6 +179,7 @@ def test_the_glossary_page_has_an_anchor_for_every_word_and_every_neighbour():
         ('[a]\nterm = "x"\nshort = "One."\nkitchen = 1', "'kitchen' must be its name in the kitchen, not 1"),
         ('[a]\nterm = "x"\nshort = "One."\nretired = ["y"]', "'retired' asks for a name in the kitchen"),
         ('[a]\nterm = "x"\nshort = "One."\npicture = "y"', "'picture' asks for a name in the kitchen"),
+        ('[a]\nterm = "x"\nshort = "One."\ncounted = "y"', "'counted' asks for a name in the kitchen"),
     ],
 )
 def test_a_faulty_glossary_is_refused_in_one_line_with_its_file(tmp_path, text, says):
@@ -253,6 +255,12 @@ def a_course(root, problems, **more):
     return SimpleNamespace(problem=lambda where, why: problems.append((str(where), why)), **what)
 
 
+def a_session(stop, **more):
+    """A session as far as its words go."""
+    what = {"id": stop, "student_page": "", "map_page": "", "chapter": "", "figure": "", **more}
+    return SimpleNamespace(**what)
+
+
 @pytest.mark.parametrize(
     ("stop", "words", "refused"),
     [
@@ -269,7 +277,7 @@ def test_from_its_stop_on_the_words_of_the_trade_lead(tmp_path, stop, words, ref
     ]
     pages = [SimpleNamespace(path=Path("docs/x.py"), cells=cells)]
     road = Road(halves=(("one", ("l3", "l4", "l5")),), trade="l4")
-    maps = SimpleNamespace(road=road, sessions={stop: SimpleNamespace(student_page="docs/x.py")})
+    maps = SimpleNamespace(road=road, sessions={stop: a_session(stop, student_page="docs/x.py")})
 
     hook._check_names(a_course(tmp_path, problems, pages=pages, maps=maps))
 
@@ -284,3 +292,72 @@ def test_what_a_recorded_name_and_a_code_span_hold_is_no_picture():
     page = ["{{ a.pantry }} `pantry` " * 9, "/// claim | a.pantry > b.pantry and c.pantry > d.pantry"]
 
     assert list(too_kitchen(page, [PANTRY])) == []
+
+
+TURN = Term("wavefront", "wavefront", "One step.", also=("wavefronts",), kitchen="a turn", counted="turn")
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("carry it to HBM (the pantry)", False),
+        ("carry it to the pantry", True),
+        ("**Pantry** and back", True),
+        ("{{ a.pantry }} bytes, `pantry`, [[= pantry(3)]]", False),
+        ("33 turns for 32 multiply-adds", True),
+        ("33 wavefronts (turns), and how many turns then? 2 turns", False),
+        ("they take turns, turn the sheet over, in turn", False),
+    ],
+)
+def test_a_picture_stands_beside_the_word_of_the_trade(text, refused):
+    assert bool(list(without_the_trade(text, [PANTRY, TURN]))) is refused
+
+
+LATE = {
+    "handbook/sessions/l4.toml": '[[block.step]]\nsay = "Where does it come from? From {}."\n',
+    "handbook/handouts/l4.toml": '[[sheet.part]]\nrows = [["a", "[[{}]]"]]\n',
+    "docs/assets/figures/board_l4.svg": '<svg><text x="1">from</text>\n<text x="2">{}</text></svg>\n',
+}
+
+
+@pytest.mark.parametrize("file", LATE)
+@pytest.mark.parametrize(
+    ("trade", "word", "says"),
+    [
+        ("l4", "HBM (the pantry)", ""),
+        ("l4", "the pantry", "says 'pantry' and not 'HBM'"),
+        ("l4", "HBM, pantry, pantry, pantry, pantry", "says 'pantry' 4 times"),
+        ("l5", "the pantry", ""),
+    ],
+)
+def test_a_late_map_its_sheets_and_its_board_speak_the_trade(tmp_path, file, trade, word, says):
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text(LATE[file].format(word))
+    problems = []
+    road = Road(halves=(("one", ("l3", "l4", "l5")),), trade=trade)
+    maps = SimpleNamespace(
+        road=road, sessions={"l4": a_session("l4", figure="docs/assets/figures/board_l4.svg")}
+    )
+
+    hook._check_names(a_course(tmp_path, problems, maps=maps))
+
+    assert [where for where, _ in problems] == ([file] if says else [])
+    assert all(why.startswith(says) for _, why in problems)
+
+
+@pytest.mark.parametrize("kind", ["map_page", "chapter"])
+def test_a_late_map_page_and_chapter_are_held_as_the_page_is(tmp_path, kind):
+    problems = []
+    pages = [
+        SimpleNamespace(
+            path=Path("handbook/x.py"),
+            cells=[SimpleNamespace(kind="markdown", source="the pantry " * (OFTEN + 1))],
+        )
+    ]
+    road = Road(halves=(("one", ("l4",)),), trade="l4")
+    maps = SimpleNamespace(road=road, sessions={"l4": a_session("l4", **{kind: "handbook/x.py"})})
+
+    hook._check_names(a_course(tmp_path, problems, pages=pages, maps=maps))
+
+    assert [where for where, _ in problems] == ["handbook/x.py"]

@@ -1,5 +1,6 @@
 """Every lab without a GPU: what starters, stages, answers and wrong answers are told; and the grader's own promises."""
 
+import ast
 import dataclasses
 import functools
 import importlib
@@ -18,9 +19,11 @@ from types import SimpleNamespace
 import pytest
 
 from course_labs.__main__ import _first_file, grading_needs, main
+from course_labs.child import NEXT_OF_A_YES_OR_NO, NEXT_OF_HARD_VALUES, Grader, load_file
 from course_labs.grade import ENDED_ITSELF, CannotGrade, _listen, grade, grade_all
 from course_labs.lab import (
     ON_THE_CPU,
+    SUFFIXES,
     Lab,
     LabError,
     Stage,
@@ -124,6 +127,54 @@ def test_a_wrong_answer_is_refused_for_its_reason(name, file, found, said):
     assert verdict.found == found, verdict.text
     assert said in verdict.text
     assert verdicts()[file].code == 1
+
+
+def test_a_complaint_on_a_page_says_more_than_its_size():
+    """Under `…` alone anything would be right, and nobody can aim at it."""
+    told = {}
+    for lab in LABS.values():
+        for door in lab.doors:
+            for stage in range(len(lab.stages) + 1):
+                size, is_refused, what = said(lab, door, stage).splitlines()[0].partition(": ")
+                if is_refused and size.startswith("refused"):
+                    told[lab.name, door, stage] = re.sub(r"\W", "", what)
+
+    assert told["transpose", "cuda", 3] == "of6elementsoutput"
+    assert [place for place, what in told.items() if not what] == []
+
+
+STILL_RIGHT = [
+    (name, door, stage)
+    for name, lab in LABS.items()
+    for door in lab.doors
+    for stage in range(1, len(lab.stages) + 1)
+    if said(lab, door, stage).startswith("right;") and said(lab, door, stage - 1).startswith("right;")
+]
+
+
+def test_a_stage_that_only_changes_the_speed_says_so_on_its_page():
+    assert {(n, d) for n, d, _ in STILL_RIGHT} >= {("transpose", door) for door in LABS["transpose"].doors}
+    for name, door, stage in STILL_RIGHT:
+        if door != "cuda":  # where nothing runs it
+            before, now = (verdicts()[LABS[name].snapshot(door, n)].text for n in (stage - 1, stage))
+            assert before.splitlines()[0] == now.splitlines()[0]
+    for name, lab in LABS.items():
+        text = pages.markdown(lab, str, fold)
+        for stage in range(1, len(lab.stages) + 1):
+            doors = len([door for of, door, n in STILL_RIGHT if (of, n) == (name, stage)])
+            assert (
+                text.count(f"It said so after stage {stage - 1} too: this stage changes the speed") == doors
+            )
+
+
+def test_a_tile_that_is_too_large_is_told_as_its_stage_says(tmp_path):
+    lab = LABS["transpose"]
+    last = lab.snapshot("numpy", len(lab.stages)).read_text()
+    assert "TILE = 64" in last
+    (found,) = graded(tmp_path, lab, "mine_numpy.py", large=last.replace("TILE = 64", "TILE = 128")).values()
+
+    (shown,) = re.findall(r"^refused .*", lab.stages[-1].type["numpy"], re.MULTILINE)
+    assert same_lines(shown, found.text), found.text
 
 
 # --- the last task, which stands on no page ------------------------------------------------------
@@ -258,17 +309,22 @@ def test_a_lab_has_wrong_answers_enough(name):
     assert "cuda" not in LABS[name].doors or len([f for f, *_ in own if f.suffix == ".cu"]) >= 2
 
 
-def test_doors_that_need_no_card_are_graded_here_to_the_last_file():
-    """They are not graded on the card: nothing there would be another verdict."""
-    graded = {parameters.values[1] for parameters in WRONG}
-    for name, lab in LABS.items():
-        for file, *_ in wrong_answers(name):
-            assert lab.door_of(file) not in ON_THE_CPU or file in graded
+def judged_by(tests):
+    """The wrong answers that some tests grade."""
+    return {parameters.values[1] for parameters in tests}
+
+
+def test_every_wrong_answer_is_judged_here_or_on_a_card():
+    """What can be judged here is not judged there: a card's time is for what it alone can tell."""
+    on_a_card = judged_by(load_file(ROOT / "tests/gpu/test_labs.py", "labs_on_a_card").WRONG)
+    files = {file for file in (ROOT / "tests" / "labs").glob("*/*") if file.suffix in SUFFIXES.values()}
+
+    assert judged_by(WRONG) | on_a_card == files
+    assert {file for file in judged_by(WRONG) & on_a_card if file.suffix != ".cu"} == set()
+    assert not [file for file in on_a_card if LABS[file.parent.name].door_of(file) in ON_THE_CPU]
 
 
 def test_a_door_that_needs_no_card_leaves_a_card_alone():
-    from course_labs.child import Grader
-
     lab = LABS["register_tile"]
     grader = Grader(lab, "numpy", True, lambda **event: None)
 
@@ -292,7 +348,6 @@ def test_the_facts_of_the_roofline_lab_are_those_of_the_library():
     from course_kernels.problem import Workload
     from course_kernels.sgemm.problem import PROBLEM as SGEMM
     from course_kernels.vector_add.problem import PROBLEM as ADD
-    from course_labs.child import load_file
 
     truth = load_file(LABS["roofline"].folder / "truth.py", "truth")
     pairs = [
@@ -374,6 +429,88 @@ def test_first_mistakes_get_their_own_advice(tmp_path):
         "indexed": "next: a pointer has no elements; read it with tl.load(pointer + i).",
         "misspelt": "next: that name has no value yet: is it spelt as where it is made?",
     }
+
+
+YES_OR_NO = {
+    "and": "mask = (i >= 0) and (i < N)",
+    "or": "mask = (i < 0) or (i < N)",
+    "not": "mask = not (i >= N)",
+    "chained": "mask = 0 <= i < N",
+    "if": "mask = i < N if i < N else i < 0",
+}
+
+
+@pytest.mark.parametrize(
+    ("door", "name", "line", "of"),
+    [("triton", "mine.py", 14, "a block"), ("numpy", "mine_numpy.py", 11, "an array")],
+)
+def test_a_mask_that_is_asked_for_one_yes_or_no_gets_its_own_advice(tmp_path, door, name, line, of):
+    answer = FIRST.snapshot(door, len(FIRST.stages)).read_text()
+    texts = {key: answer.replace("mask = i < N", mask) for key, mask in YES_OR_NO.items()}
+    assert answer not in texts.values()
+    of_one_value = answer.replace("mask = i < N", "mask = i < (N if 0 < N and not N < 0 else 0)")
+    actual = graded(tmp_path, name=name, of_one_value=of_one_value, **texts)
+
+    assert actual.pop("of_one_value").found == RIGHT
+    what = f"ValueError: The truth value of {of} with more than one element is ambiguous"
+    said = [f"refused on N=1 float32: crashed: line {line}: {what}", f"next: {NEXT_OF_A_YES_OR_NO}"]
+    assert {key: verdict.text.splitlines() for key, verdict in actual.items()} == dict.fromkeys(texts, said)
+
+
+@pytest.mark.parametrize(
+    ("mask", "said"),
+    [
+        ("0 <= i < N", "simultaneous multiple comparison is not supported"),
+        ("i < N if i < N else i", "Boolean value of Tensor with more than one value is ambiguous"),
+    ],
+)
+def test_what_the_compiler_for_a_card_says_of_such_a_mask_gets_the_same_advice(tmp_path, mask, said):
+    from triton.compiler.errors import UnsupportedLanguageConstruct
+
+    (file := tmp_path / "mine.py").write_text(ANSWER.replace("i < N", mask))
+    source = "def vector_add_kernel(" + file.read_text().split("def vector_add_kernel(")[1]
+    kernel = ast.parse(source).body[0]  # as the compiler reads it: its lines count from the `def`
+    grader = Grader(FIRST, "triton", False, lambda **event: None)
+    grader._size = "N=1 float32"
+    verdict = grader._crash(UnsupportedLanguageConstruct(source, kernel.body[2], said), file)
+
+    assert verdict.text.splitlines() == [
+        f"refused on N=1 float32: crashed: line 14: UnsupportedLanguageConstruct: {said}",
+        f"next: {NEXT_OF_A_YES_OR_NO}",
+    ]
+
+
+def test_what_is_not_written_is_told_in_one_line_and_what_to_do_in_another(tmp_path):
+    halves = {
+        "first_kernel": ("mask = i < N", "mask = (i < N) & ((i % 2 == 0) | (N < 2))"),
+        "grey": ("mask = column < W", "mask = column < (W + 1) // 2"),
+        "transpose": ("(m[None, :] < M)", "(m[None, :] < (M + 1) // 2)"),
+    }
+    found = {}
+    for name, (old, new) in halves.items():
+        answer = LABS[name].snapshot("triton", len(LABS[name].stages)).read_text()
+        assert old in answer
+        (tmp_path / name).mkdir()
+        found |= graded(tmp_path / name, LABS[name], **{name: answer.replace(old, new)})
+
+    assert {name: verdict.text.splitlines() for name, verdict in found.items()} == {
+        name: [f"refused on {size}: not written: {what}", f"next: {NEXT['not written']}"]
+        for name, size, what in (
+            ("first_kernel", "N=1000 float32", "500 of 1000 elements, the first is output[1]"),
+            ("grey", "H=3 W=5 float32", "6 of 15 elements, the first is output[0, 3]"),
+            ("transpose", "M=2 N=3 float32", "3 of 6 elements, the first is output[0, 1]"),
+        )
+    }
+
+
+def test_nan_that_only_hard_values_bring_about_is_told_with_them(tmp_path):
+    answer = ANSWER.replace("x + y, mask", "2 * (x + y) - (x + y), mask")
+    assert answer != ANSWER
+    (found,) = graded(tmp_path, made=answer).values()
+
+    assert found.found == "not written"
+    assert re.search(r" elements, output\[\d+\]: expected \S+, got nan, where x holds ", found.why)
+    assert found.next == NEXT_OF_HARD_VALUES
 
 
 def test_what_is_not_theirs_is_found_by_whatever_name(tmp_path):
@@ -765,7 +902,6 @@ def test_a_lab_may_try_large_inputs_too(tmp_path):
 
 def test_a_constant_of_the_file_chooses_the_sizes():
     from course_kernels.problem import Workload
-    from course_labs.child import Grader
 
     lab = LABS["flash_attention"]
     grader = Grader(lab, "cuda", False, print)
@@ -847,6 +983,26 @@ def test_the_labs_are_listed(capsys):
 def test_a_slip_in_a_command_is_one_line(capsys, arguments, said):
     assert main(arguments) == 2
     assert capsys.readouterr().err == said + "\n"
+
+
+def test_who_has_begun_two_doors_is_told_which_file_is_graded(tmp_path, capsys):
+    make_lab(tmp_path, OTHER_DOORS)
+    (tmp_path / "my_labs").mkdir()
+    answers = {"sums.py": "return x - (-y)", "sums_python.py": "return [a + b for a, b in zip(x, y)]"}
+    told = "my_labs/sums.py is graded; the other:  nox -s grade -- sums my_labs/sums_python.py"
+    right = "right; no speed claim: this machine has no GPU"
+
+    def lines(*more):
+        assert main(["grade", "sums", *more], tmp_path) == 0
+        return capsys.readouterr().out.splitlines()
+
+    for number, (name, line) in enumerate(answers.items(), start=1):
+        (tmp_path / "my_labs" / name).write_text(f"def vector_add(x, y):\n    {line}\n")
+        assert lines() == ([told, right] if number == 2 else [right])
+    for chosen in (["--door", "python"], ["--door", "numpy"], [str(tmp_path / "my_labs" / "sums_python.py")]):
+        assert lines(*chosen) == [right]
+    (tmp_path / "my_labs" / "sums.py").unlink()
+    assert lines() == [right]
 
 
 @pytest.mark.parametrize("seconds", ["inf", "nan", "-1", "0", "1e99", "soon"])
@@ -1564,8 +1720,6 @@ PARTS = [
 
 
 def truth_and_problem(name, part):
-    from course_labs.child import load_file
-
     lab = LABS[name]
     truth = getattr(load_file(lab.folder / "truth.py", "truth"), part)
     if part == "ALONE":
@@ -1862,8 +2016,6 @@ def test_a_file_has_its_own_seconds_and_is_ended_after_them(monkeypatch):
     ],
 )
 def test_a_card_that_refuses_further_work_is_told_from_a_plain_slip(error, said, broken):
-    from course_labs.child import Grader
-
     grader = Grader(FIRST, "triton", False, lambda **event: None)
     grader._size = ""
     verdict = grader._crash(type(error, (Exception,), {})(said), Path("mine.py"))

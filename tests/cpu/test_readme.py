@@ -1,7 +1,12 @@
 """The README's tree is true: every path it names exists, and the two commands stand first."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from course_site.records import wheelhouse
 
@@ -37,6 +42,28 @@ def test_every_folder_of_the_kernels_is_in_the_tree():
     assert actual == set()
 
 
+def unnamed_places(text, root):
+    """Pages at the root of docs/, and the folders of docs/ and handbook/, that the tree does not name."""
+    pages = [path for path in (root / "docs").iterdir() if path.suffix in (".py", ".md")]
+    folders = [path for top in ("docs", "handbook") for path in (root / top).iterdir() if path.is_dir()]
+    named = [path.relative_to(root).as_posix() + "/" * path.is_dir() for path in pages + folders]
+    return sorted(
+        name for name in named if f"| `{name}` |" not in text and "/." not in name and "__" not in name
+    )
+
+
+def test_every_page_and_every_folder_of_the_handbook_is_in_the_tree():
+    assert unnamed_places(README, ROOT) == []
+
+
+def test_a_page_that_is_not_in_the_tree_is_found():
+    without = README.replace("| `docs/triton_for_numpy_people.py` |", "").replace(
+        "| `handbook/handouts/` |", ""
+    )
+
+    assert unnamed_places(without, ROOT) == ["docs/triton_for_numpy_people.py", "handbook/handouts/"]
+
+
 def test_the_two_commands_stand_first():
     actual = re.findall(r"^```bash\n(.*?)\n```", README, re.MULTILINE | re.DOTALL)[:2]
 
@@ -58,3 +85,16 @@ def test_the_pythons_named_are_those_the_project_takes():
 
     assert "needs Python 3.11, 3.12 or 3.13" in README
     assert 'requires-python = ">=3.11"' in metadata
+
+
+@pytest.mark.parametrize("command", ["docs", "wheelhouse", "calendar"])
+def test_a_command_starts_where_only_its_own_needs_are_installed(command):
+    # -S leaves out all that is installed: the GPU machine's Python and the wheelhouse's have no site generator.
+    run = subprocess.run(
+        [sys.executable, "-S", "-m", "course_site", command, "--help"],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("usage:")

@@ -20,6 +20,7 @@ from course_site.pages.page import find_pages
 from course_site.sessions import checks as session_checks
 from course_site.sessions import map as session_map
 from course_site.sessions import views
+from course_site.sessions.preflights import one_line
 from course_site.sessions.road import VIEWS, place_of, road_html
 from course_site.sessions.session import is_idle, load_sessions, read_sessions, visible
 from course_site.sessions.stops import FILE as ROAD_FILE
@@ -58,7 +59,7 @@ alt = "A grid, crossed out."
 name = "w1_race"
 title = "The race"
 command = "PYTHONPATH=src python -m course_kernels.measure copy/k01 --workload dtype=float32,N=1"
-preflight = "nvidia-smi"
+preflight = "PYTHONPATH=src python -m course_kernels.measure copy/k01 --workload dtype=float32,N=1 --seconds 0.1"
 fallback = "docs/w1.py#the-race"
 """
 MINUTES = {(0, 20): (8, 12), (20, 45): (15, 10), (45, 90): (15, 15, 15), (90, 100): (10,)}
@@ -196,8 +197,10 @@ FAULTS = {
     "figure": [("board_w1.svg", "board_w9.svg")],
     "hidden figure": [("docs/assets/figures/board_w1.svg", "docs/../.git/board_w1.svg")],
     "no figure": [("docs/assets/figures/board_w1.svg", "docs/assets/board_w1.svg")],
-    "preflight": [('preflight = "nvidia-smi"', 'preflight = "nvidia-smi; rm -rf /"')],
-    "piped preflight": [('preflight = "nvidia-smi"', 'preflight = "curl x | sh"')],
+    "preflight": [('preflight = "', 'preflight = "rm -rf /; ')],
+    "piped preflight": [('preflight = "', 'preflight = "curl x | ')],
+    "preflight of another kernel": [(".measure copy/k01", ".measure copy/k01 copy/k02")],
+    "preflight of a version": [('preflight = "PYTHONPATH=src ', 'preflight = "python --version" # ')],
     "control": [("Say 1 1.", "Say \\u001b[31m1 1.")],
     "link": [("docs/w1.py#the-grid)", "docs/w1.py#the-grit)")],
     "strange link": [("docs/w1.py#the-grid)", "../elsewhere)")],
@@ -219,6 +222,20 @@ FAULTS = {
     "stands on nobody": [('title = "Step 1 2"', 'title = "Step 1 2"\nneeds = ["Step 2 2"]')],
     "stood on for good": [('title = "Step 1 2"', 'title = "Step 1 2"\nneeds = ["Step 1 1"]')],
     "scissors": [("Sheet 1, line 1:", "Scissors, and sheet 1, line 1:")],
+    "scissors in the title": [('title = "Step 1 1"', 'title = "Scissors 1 1"')],
+    "a coin that is only said": [("Say 1 1.", "Take your coin.")],
+    "a remote for eyes alone": [
+        ('title = "Step 1 1"', 'title = "Step 1 1"\nroom = "A coin."\nremote = "Online: a shared sheet."')
+    ],
+    "a remote for the room alone": [
+        (
+            'title = "Step 1 1"',
+            'title = "Step 1 1"\nroom = "A coin."\nremote = "Without seeing it: by touch."',
+        )
+    ],
+    "a remote that stops short": [
+        ('title = "Step 1 1"', 'title = "Step 1 1"\nremote = "Online: a sheet. Without seeing it: "')
+    ],
     "an envelope": [('title = "Step 1 1"', 'title = "Step 1 1"\nroom = "Open your envelope."')],
     "cups in prepare": [("Sharpen pencils.", "Two paper cups each.")],
     "coins at a minute": [("Sharpen pencils.", "Four coins each, for minute 35.")],
@@ -235,6 +252,14 @@ FAULTS = {
     "no exit heading": [(', "docs/w1.py#flash"]', "]")],
     "a wrong exit heading": [("docs/w1.py#flash", "docs/w1.py#flush")],
     "a lab of nobody": [('title = "Step 1 1"', 'title = "Step 1 1"\nlab = "grey"')],
+    "a board that answers": [
+        ('title = "Step 1 1"', 'title = "Step 1 1"\nboard = "So many: {{ w1_race.wait_s:.0f }}"'),
+        ('answer = "So."', 'answer = "They are {{ w1_race.wait_s:.1f }}."'),
+    ],
+    "a room that answers": [
+        ('title = "Step 1 1"', 'title = "Step 1 1"\nroom = "Work out {{ w1_race.wait_s:.0f }}."'),
+        ("Sheet 1, line 1: a number stands", "Sheet 1, line 1: {{ w1_race.wait_s:.0f }} stands"),
+    ],
 }
 SAID = {
     "gap": ["block 2: gap: nothing is planned from minute 20 to 25"],
@@ -277,8 +302,10 @@ SAID = {
     "figure": ["board, figure: docs/assets/figures/board_w9.svg is not this session's: call it board_w1.svg"],
     "hidden figure": ["board, figure: docs/../.git/board_w1.svg: a page shows files below docs, handbook"],
     "no figure": ["board, figure: there is no file docs/assets/board_w1.svg"],
-    "preflight": ["demo 1, preflight: mentors type it as it stands: write nvidia-smi or"],
-    "piped preflight": ["demo 1, preflight: mentors type it as it stands: write nvidia-smi or"],
+    "preflight": ["demo 1, preflight: mentors type it as it stands: write `python -m course_kernels.measure"],
+    "piped preflight": ["demo 1, preflight: mentors type it as it stands"],
+    "preflight of another kernel": ["demo 1, preflight: leaves out what the demo runs, copy/k02 at dtype=float32"],
+    "preflight of a version": ["demo 1, preflight: mentors type it as it stands"],
     "control": ["block 1, step 1, say: holds a control character"],
     "link": ["prepare 1: docs/w1.py has no heading #the-grit"],
     "strange link": ["prepare 1: the link to '../elsewhere' names no page"],
@@ -300,6 +327,11 @@ SAID = {
     "stands on nobody": ["block 1, step 2, needs: 'Step 2 2' is the title of no step before this one"],
     "stood on for good": ["block 1, step 1, cut: is never proposed, since block 1, step 2 stands on it"],
     "scissors": ["block 1, step 1, remote: is missing, and the step has 'Scissors'"],
+    "scissors in the title": ["block 1, step 1, remote: is missing, and the step has 'Scissors'"],
+    "a coin that is only said": ["block 1, step 1, remote: is missing, and the step has 'coin'"],
+    "a remote for eyes alone": ["block 1, step 1, remote: lacks one of its two: write 'Online: ….' and then"],
+    "a remote for the room alone": ["block 1, step 1, remote: lacks one of its two: write 'Online: ….' and then"],
+    "a remote that stops short": ["block 1, step 1, remote: lacks one of its two: write 'Online: ….' and then"],
     "an envelope": ["block 1, step 1, remote: is missing, and the step has 'envelope'"],
     "cups in prepare": ["prepare: brings 'paper cups', and no step has a `remote`"],
     "coins at a minute": ["block 2, step 2, remote: is missing, and the step is named in `prepare`"],
@@ -318,6 +350,10 @@ SAID = {
     "no exit heading": ["exit_headings: has 1 entries, and the exit ticket 2"],
     "a wrong exit heading": ["exit_headings 2: docs/w1.py has no heading #flush; did you mean flash?"],
     "a lab of nobody": ["block 1, step 1, lab: 'grey' is no `lab` of this map; there are none"],
+    "a board that answers": ["block 1, step 1, board: shows the answer of its own check: let it ask"],
+    "a room that answers": [
+        "block 1, step 1, room: shows {{ w1_race.wait_s }}, which `fingers` has them find: ask for it"
+    ],
 }  # fmt: skip
 
 
@@ -752,7 +788,7 @@ def test_the_map_links_to_pages_runs_and_prints(root):
         in text
     )
     assert "--workload dtype=float32,N=1" in text
-    assert "nvidia-smi" in text
+    assert "--seconds 0.1" in text
 
 
 def test_the_map_shows_the_wait(root):
@@ -1054,7 +1090,7 @@ check = {ask = "Why <b>?", answer = "So."}
 cut = "All of it."
 priority = 2
 saves = 15
-remote = "Online: a shared sheet."
+remote = "Online: a shared sheet. Without seeing it: read aloud."
 keep = "The *first* row."
 trip = "A trap: {{ demos.nothing }}."
 [[block.step]]
@@ -1199,6 +1235,14 @@ def test_the_map_word_for_word(rich, tmp_path):
     same_as_kept("map.md", whole)
 
 
+def test_the_commands_of_a_preflight_stand_on_lines_of_their_own(rich):
+    _, session = rich
+    (race, _) = session.demos
+    twice = replace(session, demos=(replace(race, preflight=f"{race.command} && {race.command}"),))
+    shown = session_map.markdown(twice, "handbook", tools())
+    assert "--workload dtype=float32,N=1 &&\nPYTHONPATH=src python -m course_kernels.measure" in shown
+
+
 def test_the_road_word_for_word(root):
     for name in ("l1", "opening"):
         pages = "".join(f'{view} = "{name}/{view}"\n' for view in VIEWS)
@@ -1306,19 +1350,19 @@ def test_the_page_of_demos_measures_what_the_maps_say():
     measured = session_checks.measured_commands(page)
     assert list(measured) == list(demos)
     for name, command in demos.items():
-        assert session_checks.one_line(measured[name]) == session_checks.one_line(command)
+        assert one_line(measured[name]) == one_line(command)
 
 
 def commands():
-    """Each measurement that a demo makes: its kernels and its workload; loops unrolled."""
+    """Each measurement of a demo and its preflight: its kernels and its workload; loops unrolled."""
     found = []
     for session in load_sessions(REPOSITORY).values():
         for demo in session.demos:
-            loop = re.match(r"for (\w+) in (.*?); do (.*); done$", session_checks.one_line(demo.command))
+            loop = re.match(r"for (\w+) in (.*?); do (.*); done$", one_line(demo.command))
             turns = (
                 [loop[3].replace(f"${loop[1]}", word) for word in loop[2].split()] if loop else [demo.command]
             )
-            for turn in turns:
+            for turn in turns + demo.preflight.split(" && "):
                 _, measured, words = turn.partition("course_kernels.measure ")
                 if measured:
                     kernels, _, rest = words.partition(" --workload ")

@@ -1,5 +1,6 @@
 """A prediction is not answered before it is made: not above it, not in sight below it, not in a heading."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ from course_site.numbers import spoiled
 from course_site.numbers.values import Define, Scope
 from course_site.pages.page import Cell, Page
 from course_site.site.course import load_course
+from course_site.site.render.page import BLOCKS, _render
+from course_site.site.render.writer import Writer
 
 ROOT = Path(__file__).parents[2]
 
@@ -140,7 +143,8 @@ def test_a_heading_that_tells_the_outcome(heading):
 
 
 @pytest.mark.parametrize(
-    "heading", ["Two kitchens, three races", "How fast can it turn?", "Thirty-two windows", "Four at a time"]
+    "heading",
+    ["Two kitchens, three races", "How fast can it turn?", "Thirty-two windows", 'The autopsy of "484 %"'],
 )
 def test_a_heading_that_asks(heading):
     assert faults("# P", PREDICT, f"## {heading}") == []
@@ -172,10 +176,29 @@ def of_course(course, page, edit=lambda text: text):
     return list(spoiled.faults(changed, course.scopes[page.id], record.outputs if record else []))
 
 
-def test_no_prediction_for_students_is_spoiled(course):
-    for page in course.pages:
-        if page.path.parts[0] == "docs":
-            assert of_course(course, page) == [], page.path
+def test_no_prediction_is_spoiled(course):
+    chapters = {session.chapter for session in course.maps.sessions.values()}
+    asked = [p for p in course.pages if p.path.parts[0] == "docs" or p.path.as_posix() in chapters]
+    assert len(asked) > len(chapters) >= 14
+    for page in asked:
+        assert of_course(course, page) == [], page.path
+
+
+def test_a_spoiler_planted_in_a_chapter_stops_the_build(course):
+    [page] = [
+        p for p in course.pages if p.path.as_posix() == "handbook/06_delivery_craft/l1_what_a_gpu_is.py"
+    ]
+    before, after = "/// predict", "The right receipt: {{ slips.right:.0f }}.\n\n/// predict"
+    cells = tuple(dataclasses.replace(c, source=c.source.replace(before, after)) for c in page.cells)
+
+    def said(page):
+        course.problems.clear()
+        _render(Writer(course, page, BLOCKS))
+        return [problem.message for problem in course.problems]
+
+    [fault] = said(dataclasses.replace(page, cells=cells))
+    assert "it stands above, slips.right" in fault
+    assert said(page) == []
 
 
 def test_a_spoiler_planted_in_a_real_page_is_found(course):

@@ -1,6 +1,9 @@
 """Triton for NumPy people: its cells run without a card, in the interpreter, as the page promises."""
 
+import ast
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,3 +71,169 @@ def test_the_interpreter_has_no_bf16_and_tunes_nothing(printed):
     (tuned,) = [line for line in printed if line.startswith("tuned ")]
     assert bf16 != "bf16 7"
     assert tuned != "tuned nothing"
+
+
+# --- what it says, in the interpreter and in the compiler -------------------------------------------------
+
+# One slip for each line of the page's table of messages: how it is launched, and its types where it can be compiled
+# without a card. The kernels are the page's own, and one more.
+SLIPS = {
+    "the launch brackets": ("sign(x)", None),
+    "a grid is a tuple": ("sign[4](x)", None),
+    "a constant is an argument": ("double[(1,)](x, x)", None),
+    "the tensor lies in the host's memory": ("double[(1,)](x, x, BLOCK=8)", None),
+    "the next power of two": ("hundred[(1,)](x)", ("hundred", {"out_ptr": "*i32"})),
+    "mark the size": ("any_size[(1,)](x, 8)", ("any_size", {"out_ptr": "*i32", "N": "i32"})),
+    "pass it in": ("from_outside[(1,)](x)", ("from_outside", {"out_ptr": "*i32"})),
+    "`x_ptr[1]` is NumPy": ("like_python[(1,)](x)", ("like_python", {"x_ptr": "*fp32"})),
+    "two shapes": ("two_lengths[(1,)](x)", ("two_lengths", {"x_ptr": "*fp32"})),
+    "many numbers for one place": ("first_only[(1,)](x)", ("first_only", {"x_ptr": "*fp32"})),
+    "begin with `0.0`": (
+        "changing[(1,)](x, x, 8)",
+        ("changing", {"x_ptr": "*fp32", "out_ptr": "*fp32", "N": "i32"}),
+    ),
+    "`if` takes one truth": ("truth[(1,)](x)", ("truth", {"x_ptr": "*fp32"})),
+    "a tile too small": ("square[(1,)](x, T=8)", ("square", {"a_ptr": "*fp32"}, {"T": 8})),
+    "an address far outside": ("beyond_all[(1,)](x)", None),
+}
+MORE = """
+@triton.jit
+def truth(x_ptr):
+    i = tl.arange(0, 4)
+    if i < 2:
+        tl.store(x_ptr + i, 0.0)
+
+@triton.jit
+def square(a_ptr, T: tl.constexpr):
+    i = tl.arange(0, T)
+    places = i[:, None] * T + i[None, :]
+    a = tl.load(a_ptr + places)
+    tl.store(a_ptr + places, tl.dot(a, a))
+
+@triton.jit
+def beyond_all(x_ptr):
+    tl.store(x_ptr + 2**42, 1.0)
+
+def said(tried):
+    try:
+        tried()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing"
+
+def compiled(name, types, constants=None):
+    kernel = globals()[name]
+    signature = {n: types.get(n, "constexpr") for n in kernel.arg_names}
+    places = {(kernel.arg_names.index(n),): value for n, value in (constants or {}).items()}
+    triton.compile(ASTSource(kernel, signature, places), target=GPUTarget("cuda", 90, 32))
+
+def in_a_process_of_its_own(launch):
+    child = os.fork()
+    if child == 0:
+        eval(launch)
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return "nothing: the process dies" if status == -signal.SIGSEGV else f"ended with {status}"
+
+x, found = torch.ones(128), {}
+if os.environ["TRITON_INTERPRET"] == "1":
+    for means, (launch, _) in SLIPS.items():
+        dies = "beyond_all" in launch
+        found[means] = in_a_process_of_its_own(launch) if dies else said(lambda: eval(launch))
+    found["after a first launch"] = said(lambda: sign(x))
+    x = torch.ones(8)
+    truth[(1,)](x)
+    found["truth"] = x.tolist()
+else:
+    found["the launch brackets"] = said(lambda: sign(x))
+    for means, (_, types) in SLIPS.items():
+        if types:
+            found[means] = said(lambda: compiled(*types))
+print(json.dumps(found))
+"""
+
+
+def kernels_of_the_page():
+    for cell in read_page(PAGE, ROOT).cells:
+        if cell.kind == "code":
+            for node in ast.parse(cell.source).body:
+                if isinstance(node, ast.FunctionDef) and node.decorator_list:
+                    yield "@triton.jit\n" + ast.get_source_segment(cell.source, node)
+
+
+@pytest.fixture(scope="module")
+def heard(tmp_path_factory):
+    """What Triton says to every slip: with the interpreter, and where it can be had without a card, the compiler."""
+    head = (
+        "import json, os, signal, torch, triton\nimport triton.language as tl\n"
+        "from triton.backends.compiler import GPUTarget\nfrom triton.compiler import ASTSource\n"
+        f"SLIPS = {SLIPS!r}\nFACTOR = 3"
+    )
+    folder = tmp_path_factory.mktemp("slips")
+    file = folder / "slips.py"
+    file.write_text("\n\n".join([head, *kernels_of_the_page(), MORE]), encoding="utf-8")
+    both = {}
+    for who, flag in (("interpreter", "1"), ("compiler", "0")):
+        environment = os.environ | {"TRITON_INTERPRET": flag, "TRITON_CACHE_DIR": str(folder)}
+        done = subprocess.run([sys.executable, str(file)], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        both[who] = json.loads(done.stdout.splitlines()[-1])
+    return both
+
+
+def messages():
+    """The page's table: what the compiler says, what the interpreter says, by the beginning of what it means."""
+    text = PAGE.read_text(encoding="utf-8")
+    table = text.partition("# | the compiler says | the interpreter says | it means |\n# |---|---|---|\n")[2]
+    rows = [line.strip("# |").split(" | ") for line in table.partition("\n#\n")[0].splitlines()]
+    return [(compiler, interpreter, means) for compiler, interpreter, means in rows]
+
+
+def quoted(text):
+    """The words between stars, without what a … stands for."""
+    return [
+        part.strip()
+        for words in re.findall(r"\*([^*]+)\*", text)
+        for part in words.split("…")
+        if part.strip()
+    ]
+
+
+def slip_of(means):
+    (found,) = [slip for slip in SLIPS if means.startswith(slip)]
+    return found
+
+
+def test_every_line_of_the_table_has_its_slip():
+    assert [slip_of(means) for _, _, means in messages()] == list(SLIPS)
+
+
+@pytest.mark.parametrize("row", messages(), ids=lambda row: slip_of(row[2]))
+def test_the_interpreter_says_what_the_table_says(heard, row):
+    compiler, interpreter, means = row
+    actual = heard["interpreter"][slip_of(means)]
+    words = quoted(interpreter)
+    if interpreter == "the same":
+        words = quoted(compiler)
+    elif not words:
+        assert interpreter.startswith("nothing: ")
+        assert actual in ("nothing", interpreter)
+    assert all(word in actual or word in heard["interpreter"]["after a first launch"] for word in words)
+    assert not words or words[0] in actual
+
+
+def test_where_the_interpreter_says_nothing_it_takes_the_if(heard):
+    assert heard["interpreter"]["truth"] == [0.0] * 4 + [1.0] * 4
+
+
+# The others come when a kernel is launched, and that takes a card.
+COMPILED = [
+    row for row in messages() if SLIPS[slip_of(row[2])][1] or row[2].startswith("the launch brackets")
+]
+
+
+@pytest.mark.parametrize("row", COMPILED, ids=lambda row: slip_of(row[2]))
+def test_the_compiler_says_what_the_table_says(heard, row):
+    compiler, _, means = row
+    actual = heard["compiler"][slip_of(means)]
+    assert all(word in actual for word in quoted(compiler))

@@ -1,9 +1,13 @@
 """Every lab on the card: answers pass with a time and a percent of peak, starters and wrong answers are refused.
 
+Of the wrong answers those that only a card can judge. The others are judged without one: tests/cpu/test_labs.py, which
+also sees to it that none is left out.
+
 Nothing else runs on the card meanwhile: a wrong answer that races is refused for what it leaves behind, and beside a
 busy neighbour it may leave something else.
 """
 
+import functools
 import re
 from pathlib import Path
 
@@ -21,9 +25,6 @@ GROUPS = ("every lab",)
 # The other doors are graded without a card: tests/cpu/test_labs.py.
 DOORS = {name: [door for door in lab.doors if door not in ON_THE_CPU] for name, lab in LABS.items()}
 ON_THE_CARD = [name for name, doors in DOORS.items() if doors]
-# A card without a data sheet has no peak.
-PEAK = r", [\d.]+% of peak" if machine_for(torch.cuda.get_device_name()) else r" \(no data sheet .*\)"
-SPEED = rf"[\d.]+ µs{PEAK}"
 
 
 def of_lab(name):
@@ -39,15 +40,14 @@ SNAPSHOTS = [
 
 
 def wrong_answers(name):
-    """(file, property it must be refused for, what must be said)."""
+    """(file, property it must be refused for, what must be said), of the files that only a card can judge."""
     found = []
     for file in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*")):
         head = re.match(r"(?:#|//) refused for: ([^|\n]+?)(?: \| ([^\n]+))?\n", file.read_text())
-        if LABS[name].door_of(file) in ON_THE_CPU:
-            continue
         assert head, f"{file}: its first line does not say what it must be refused for"
         assert head[1] in NEXT, f"{file}: the grader knows no {head[1]!r}"
-        found.append((file, head[1], "" if head[2] in (None, "GPU only") else head[2]))
+        if file.suffix == ".cu" or head[2] == "GPU only":
+            found.append((file, head[1], "" if head[2] in (None, "GPU only") else head[2]))
     return found
 
 
@@ -72,6 +72,13 @@ def task_of(name, file=None, door="", stage=0, solved=False, **_):
     if solved:
         return (lab, door, lab.solution(door))
     return (lab, lab.door_of(file), file) if file else (lab, door, lab.snapshot(door, stage))
+
+
+@functools.cache
+def speed():
+    """What a time looks like; a card without a data sheet has no peak."""
+    peak = r", [\d.]+% of peak" if machine_for(torch.cuda.get_device_name()) else r" \(no data sheet .*\)"
+    return rf"[\d.]+ µs{peak}"
 
 
 @pytest.fixture(scope="module")
@@ -103,11 +110,11 @@ def test_a_snapshot_is_told_what_the_lab_says(verdict_on, name, door, stage):
     lines = verdict.text.splitlines()
 
     if stage == len(lab.stages) or expected.startswith("right; "):
-        assert re.fullmatch(rf"right; \S.* takes {SPEED}", lines[0])
+        assert re.fullmatch(rf"right; \S.* takes {speed()}", lines[0])
         if lab.alone and stage == len(lab.stages):
             assert lines[-1] == f"alone: {lab.alone.doors[door]}"
         if lab.beside:
-            assert re.fullmatch(rf"the library's {re.escape(lab.beside)}: {SPEED}", lines[1])
+            assert re.fullmatch(rf"the library's {re.escape(lab.beside)}: {speed()}", lines[1])
     else:
         assert same_lines(expected, verdict.text), verdict.text
         assert verdict.code == 1
@@ -120,7 +127,7 @@ def test_a_last_task_is_right_in_its_solution(verdict_on, name, door, solved):
     verdict = verdict_on(lab.solution(door))
 
     assert verdict.code == 0, verdict.text
-    timed = rf"\S.* takes {SPEED}" if lab.alone.time else "no speed claim: this task is not timed"
+    timed = rf"\S.* takes {speed()}" if lab.alone.time else "no speed claim: this task is not timed"
     assert re.fullmatch(rf"alone: right; {timed}", verdict.text.splitlines()[-1])
 
 

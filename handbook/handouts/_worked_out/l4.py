@@ -1,13 +1,13 @@
-"""Words, multiply-adds and turns of the five rungs of L4."""
+"""Words, multiply-adds and wavefronts of the five rungs of L4."""
 
 WINDOWS = 32
-# Words off the tray and multiply-adds for one step along k; turns for one word of A, and of B, for 32 lanes.
+# Words from shared memory and multiply-adds for one step along k; wavefronts for one word of A, and of B, for 32 lanes.
 LADDER = {
-    "naive": ("naive", 2, 1, (32, 1), "tray: one window"),
-    "coalesced": ("coalesced", 2, 1, (1, 1), "tray"),
-    "shared_tiles": ("shared tiles", 2, 1, (1, 1), "tray"),
-    "register_column": ("register column", 9, 8, (8, 1), "tray"),
-    "register_tile": ("register tile", 16, 64, (8, 8), "calls"),
+    "naive": ("naive", 2, 1, (32, 1), "shared memory: one bank"),
+    "coalesced": ("coalesced", 2, 1, (1, 1), "shared memory"),
+    "shared_tiles": ("shared tiles", 2, 1, (1, 1), "shared memory"),
+    "register_column": ("register column", 9, 8, (8, 1), "shared memory"),
+    "register_tile": ("register tile", 16, 64, (8, 8), "issue slots"),
 }
 RUNGS = tuple(LADDER)
 
@@ -18,7 +18,7 @@ def called(rung):
 
 
 def words(rung):
-    """Off the tray."""
+    """From shared memory."""
     return LADDER[rung][1]
 
 
@@ -28,12 +28,12 @@ def fmas(rung):
 
 
 def turns(rung):
-    """At the windows, for 32 multiply-adds."""
+    """Wavefronts for 32 multiply-adds."""
     return sum(LADDER[rung][3]) / fmas(rung)
 
 
 def allowed(rung):
-    """Multiply-adds in a tick that the tray allows; a room has 128 stoves."""
+    """Multiply-adds in a tick that shared memory allows; an SM has 128 lanes."""
     return min(32 / turns(rung), 128)
 
 

@@ -1,20 +1,20 @@
-"""Calls, windows and shifts of L5."""
+"""Instructions, banks and time lines of L5."""
 
 WINDOWS, LANES, WORDS = 32, 8, 4  # eight lanes of four words each
 
 
 def share(tall, wide):
-    """Multiply-adds of all calls, for a thread that owns tall × wide numbers of C."""
+    """Multiply-adds of all instructions, for a thread that owns tall × wide numbers of C."""
     return f"{tall * wide} of {tall * wide + tall + wide}"
 
 
 def read_for_64(tall, wide):
-    """Numbers off the tray for 64 multiply-adds."""
+    """Numbers from shared memory for 64 multiply-adds."""
     return (tall + wide) * 64 // (tall * wide)
 
 
 def windows(step):
-    """Which lanes stand at which window; a second row where two meet."""
+    """Which lanes want which bank; a second row where two meet."""
     rows = [[f"!{window}" for window in range(WINDOWS)]]
     standing = _standing(step)
     for place in range(max(map(len, standing))):
@@ -27,7 +27,7 @@ def windows(step):
 
 
 def queue(step):
-    """Lanes at the fullest window."""
+    """Lanes at the fullest bank."""
     return max(map(len, _standing(step)))
 
 
@@ -40,14 +40,14 @@ def _standing(step):
 
 
 def one_tray():
-    """Fetch, cook, cook, three times."""
-    return [list("FCCFCCFCC") + ["!"] * 6]
+    """One buffer: fetch, multiply, multiply, three times."""
+    return [list("FMMFMMFMM") + ["!"] * 6]
 
 
 def two_trays():
-    """The next tile is fetched while this one is cooked."""
+    """Two buffers: the next tile is fetched while this one is multiplied."""
     return [
-        ["!"] + list("CCCCCC") + ["!"] * 8,
+        ["!"] + list("MMMMMM") + ["!"] * 8,
         list("F") + list("F") + ["!"] + list("F") + ["!"] * 11,
     ]
 

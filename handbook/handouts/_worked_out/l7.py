@@ -1,28 +1,32 @@
 """Bars, gaps and waits of L7."""
 
-SHIFT = (6, 3, 1)  # stove, sink, till
+SHIFT = (6, 3, 1)  # oven, sink, till
 ORDER = 4
 KERNELS = ("wmma", "mma_sync", "wgmma", "triton")
 NAMES = ("WMMA", "mma.sync", "wgmma", "Triton")
-# The profiler's name, the kitchen's, and a cure; in the order of `waits`.
+# The profiler's name, what it is, and a cure; in the order of `waits`.
 REASONS = (
     (
         "long scoreboard",
-        "the hall",
+        "HBM or L2",
         "fetch ahead, more bytes under way, a tile used more often",
     ),
-    ("short scoreboard", "the tray", "fewer words off the tray, no queues"),
-    ("MIO throttle", "the tray's queue", "wider loads, fewer of them"),
-    ("barrier", "each other", "more trays, fewer barriers, roles"),
+    (
+        "short scoreboard",
+        "shared memory",
+        "fewer words from shared memory, no queues",
+    ),
+    ("MIO throttle", "its queue", "wider loads, fewer of them"),
+    ("barrier", "each other", "more buffers, fewer barriers, roles"),
     (
         "math pipe throttle",
-        "the mill",
-        "none: the mill is busy; a wider instruction",
+        "the tensor core itself",
+        "none: the tensor core is busy; a wider instruction",
     ),
     (
         "an order under way",
         "its own product",
-        "none by itself: read how busy the mills are",
+        "none by itself: read how busy the tensor cores are",
     ),
 )
 
@@ -30,8 +34,8 @@ REASONS = (
 def bars():
     """Three bars of ten squares."""
     rows = []
-    for stove in (6, 3, 0):
-        bar = ["stove"[:1].upper()] * stove + ["K"] * SHIFT[1] + ["T"] * SHIFT[2]
+    for oven in (6, 3, 0):
+        bar = ["O"] * oven + ["K"] * SHIFT[1] + ["T"] * SHIFT[2]
         rows.append(bar + ["!"] * (sum(SHIFT) - len(bar)))
     return rows
 

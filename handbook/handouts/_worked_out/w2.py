@@ -8,10 +8,10 @@ RUNGS = (
     ("warp tiles of the ladder, fed bf16, no tensor cores", 32, ""),
     ("TMA and wgmma, tile 64 × 64", 317, "F C"),
     ("a larger tile, 128 × 128, m64n128k16", 423, "C"),
-    ("roles: a producer, a consumer, five trays", 498, "W"),
+    ("roles: a producer, a consumer, five buffers", 498, "W"),
     ("tile 128 × 256, two consumers; registers moved to them", 631, "C"),
     ("blocks that stay, in an order kind to L2", 660, "L2"),
-    ("tickets by hand, in PTX", 704, "W"),
+    ("mbarriers by hand, in PTX", 704, "W"),
     ("clusters of two, one delivery for both", 734, "F"),
     ("many small things", 747, "a bit of each"),
     ("sums leave by the copy engine", 758, "F"),
@@ -46,7 +46,7 @@ def library():
 
 
 def shift(trays, crew):
-    """For each square who fetches and who cooks: o an order, - a trip, c cooking."""
+    """For each square who fetches and who computes: o an order, - a trip, c computing."""
     arrives, eaten, ordering, cooking, tick = {}, 0, 0, 0, 0
     fetched, cooked = [], []
     while eaten < TILES:
@@ -82,21 +82,21 @@ def strips(trays, crew):
 
 
 def cook_names(tile):
-    """The bit that the cook does not want to see: the round, modulo 2."""
+    """The bit that the consumer does not want to see: the round, modulo 2."""
     return tile // 4 % 2
 
 
 def crew_names(tile):
-    """The other one; a fresh ticket counts as turned once."""
+    """The other one; a fresh mbarrier counts as turned once."""
     return "1, does not wait" if tile == 0 else 1 - cook_names(tile)
 
 
 def flips(tile):
-    """The ticket's bit when it is turned for this tile."""
+    """The mbarrier's bit when it turns for this tile."""
     return "0 → 1" if tile // 4 % 2 == 0 else "1 → 0"
 
 
 def from_the_sheet():
-    """One round of the loop: two waits, four orders to the mill, twelve pieces for later, a wait."""
+    """One round of the loop: two waits, four orders to the tensor core, twelve pieces for later, a wait."""
     row = ["W", "W", *"CCCC", *"FFFFFFFFFFFF", "W"]
     return [row + [""] * (DRAWN - len(row))]

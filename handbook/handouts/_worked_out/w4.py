@@ -181,22 +181,33 @@ def ms_thousand_kept():
     return 1e3 * token_bytes() * 1000 / _peak_and_bandwidth()[1]
 
 
-def prefill(kind):
-    """Least seconds, by the pencil's two terms."""
+def prefill_parts(kind):
+    """Least seconds, by the pencil's two terms: the weights, and attention."""
     thousands = tokens_in_out(kind)[0] / 1000
-    return (ms_thousand_in() * thousands + ms_square() * thousands**2) / 1e3
+    return ms_thousand_in() * thousands / 1e3, ms_square() * thousands**2 / 1e3
 
 
-def decode(kind):
-    """Least seconds of one share, by the pencil's two terms; the cache grows with every token."""
+def decode_parts(kind):
+    """Least seconds of one share: the weights, and the cache, which grows with every token."""
     given, out = tokens_in_out(kind)
     kept = sum(range(given + 1, given + out + 1)) / 1000
-    return (ms_share() * out + ms_thousand_kept() * kept) / 1e3
+    return ms_share() * out / 1e3, ms_thousand_kept() * kept / 1e3
+
+
+def summed(parts):
+    """The parts and their sum, with as many digits as the parts need to be told from nothing."""
+    digits = 2 if min(parts) >= 0.005 else 4
+    *each, whole = (f"{number:.{digits}f}" for number in (*parts, sum(parts)))
+    return f"{' + '.join(each)} = **{whole}**"
 
 
 def who_pays(kind):
     """The larger of the two."""
-    return "prefill" if prefill(kind) > decode(kind) else "decode"
+    return (
+        "prefill"
+        if sum(prefill_parts(kind)) > sum(decode_parts(kind))
+        else "decode"
+    )
 
 
 def what_turns(kind):

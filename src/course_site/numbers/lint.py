@@ -23,6 +23,7 @@ import yaml
 
 from course_site.numbers.quantities import speaks_of_speed
 from course_site.numbers.typed_numbers import FILL, HEADER_UNIT, HELD, RATE, TIME, in_sentence, is_excused
+from course_site.pages import fences
 from course_site.pages.plain_text import CITE, DEFINITION, Text, plain, sentences
 
 
@@ -174,14 +175,13 @@ def find_typed_numbers(
 _DIRECTIVE = re.compile(r"///(?:[ \t]+(?P<kind>[\w-]+)[ \t]*(?:\|[ \t]*(?P<head>.*?))?)?[ \t]*$")
 _SETTINGS = frozenset({"chart", "table", "source", "diff", "figure", "define"})
 _SPOKEN_HEADS = frozenset({"predict", "exercise"})
-_FENCE_LINE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 
 
 def _search_markdown(source: Text, keys: Collection[str] | None) -> Iterator[Place]:
     """Prose with directives: each kind of block by its own rules."""
     own = DEFINITION.findall(source.text)
     stack: list[tuple[str, str]] = []  # kind or part, head
-    start, place, fence = 0, 0, ""
+    start, place = 0, 0
 
     def flush(end: int) -> Iterator[Place]:
         piece = source.slice(start, end)
@@ -201,11 +201,9 @@ def _search_markdown(source: Text, keys: Collection[str] | None) -> Iterator[Pla
                 guesses=kind == "predict",
             )
 
-    for line in source.text.splitlines(keepends=True):
-        mark = _FENCE_LINE.match(line)
-        if mark:
-            fence = ("" if mark[1].startswith(fence) else fence) if fence else mark[1]
-        block = None if fence else _DIRECTIVE.match(line.rstrip("\n"))
+    for fenced in fences.lines(source.text):
+        line = fenced.text
+        block = None if fenced.part else _DIRECTIVE.match(line.rstrip("\n"))
         if block:
             yield from flush(place)
             kind, head = block["kind"], block["head"] or ""

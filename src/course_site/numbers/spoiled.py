@@ -36,6 +36,7 @@ _OUTCOME = re.compile(
     r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|twenty|hundred)\s+times\b",
     re.IGNORECASE,
 )
+_QUOTED = re.compile(r'"[^"]*"')  # what others say is no outcome of ours
 _SHOWN = frozenset({"chart", "table"})
 _SILENT = frozenset({"define"})
 
@@ -178,6 +179,11 @@ class _Reader:
         return frozenset()
 
 
+def expressions(text: str) -> frozenset[str]:
+    """What stands between the braces of some prose."""
+    return frozenset(match["expression"] for match in _VALUE.finditer(text))
+
+
 def faults(page: Page, scope: Scope, outputs: Sequence[Sequence[dict[str, Any]]]) -> Iterator[str]:
     """What spoils a prediction of a page, one line each.
 
@@ -201,7 +207,7 @@ def faults(page: Page, scope: Scope, outputs: Sequence[Sequence[dict[str, Any]]]
         yield from _below(reader.sights[number + 1 :], question, reader.sights[number].fold)
     if asked:
         for words in headings(page).values():
-            if found := _OUTCOME.search(words):
+            if found := _OUTCOME.search(_QUOTED.sub(" ", words)):
                 yield (
                     f"the heading {words!r} tells an outcome ({found[0]!r}), and headings stand beside every "
                     "prediction of their page: let it ask"

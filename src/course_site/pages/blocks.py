@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from course_site.pages import fences
+
 
 # What a kind takes: does its head need an argument, is its body YAML, which parts may follow.
 @dataclass(frozen=True)
@@ -45,7 +47,6 @@ KINDS = {
 }
 _PARTS = frozenset(part for kind in KINDS.values() for part in kind.parts)
 _HEAD = re.compile(r"///(?:\s+(?P<kind>[\w-]+)\s*(?:\|\s*(?P<argument>.*?))?)?\s*$")
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _MINUTES = re.compile(r"\s*\|\s*(?P<count>[1-9]\d?) minutes?$")
 
 
@@ -82,20 +83,15 @@ def parse(text: str) -> list[str | Block]:
     stack: list[Block] = []
     target: list[list[str | Block]] = [root]
     lines: list[str] = []
-    fence = ""
 
     def flush() -> None:
         if lines:
             target[-1].append("\n".join(lines))
             lines.clear()
 
-    for line in text.splitlines():
-        mark = _FENCE.match(line)
-        if mark and not fence:
-            fence = mark[1]
-        elif mark and mark[1].startswith(fence) and line.strip() == mark[1]:
-            fence = ""
-        if fence or not line.startswith("///"):
+    for part in fences.lines(text):
+        line = part.text.rstrip("\n")
+        if part.part or not line.startswith("///"):
             lines.append(line)
             continue
         head = _HEAD.match(line)

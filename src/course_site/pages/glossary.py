@@ -15,7 +15,9 @@ from typing import Any
 
 from course_site.pages.plain_text import without_code
 
-_FIELDS = frozenset({"term", "also", "short", "more", "see", "hover", "kitchen", "picture", "retired"})
+_FIELDS = frozenset(
+    {"term", "also", "short", "more", "see", "hover", "kitchen", "picture", "counted", "retired"}
+)
 # Where a hover definition would be lost or do harm: addresses, math, values, tags, footnote marks, settings.
 _NO_PROSE = re.compile(
     r"\{\{.*?\}\}|\$\$.*?\$\$|(?<!\\)\$[^$\n]+\$|\]\([^)\n]*\)|https?://\S+|<[^<>\n]+>|\[\^[^\]]+\]",
@@ -23,6 +25,7 @@ _NO_PROSE = re.compile(
 )
 
 OFTEN = 3  # once in brackets, and twice in the story a page opens with
+_BLANK = re.compile(r"\[\[?=.*?\]?\]")  # what a sheet works out: a formula, no words
 _IN_THE_KITCHEN = "In the kitchen:"
 _HEADING = "{ #term-"  # opens the anchor of a word on the glossary page
 
@@ -45,6 +48,7 @@ class Term:
         hover: False for a word that is also plain English ("block", "spread"): it stands on the glossary page only.
         kitchen: what it is called in the kitchen, may be empty.
         picture: that in one word, for a thing of the card that the trade has a word for; may be empty.
+        counted: the same where the word is plain English, too: it is the picture only behind a number.
         retired: other kitchen words for it, which no page uses.
         at: its place in the file, which goes from the small to the large.
     """
@@ -58,6 +62,7 @@ class Term:
     hover: bool = True
     kitchen: str = ""
     picture: str = ""
+    counted: str = ""
     retired: tuple[str, ...] = ()
     at: int = 0
 
@@ -115,17 +120,17 @@ def _term(path: Path, key: str, table: Any, at: int) -> Term:
         if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
             raise GlossaryError(f"{where}: {name!r} must be a list of words, not {value!r}")
         lists[name] = tuple(value)
-    for name in ("kitchen", "picture"):
+    for name in ("kitchen", "picture", "counted"):
         if not isinstance(table.get(name, ""), str) or (name in table and not table[name].strip()):
             raise GlossaryError(f"{where}: {name!r} must be its name in the kitchen, not {table[name]!r}")
-    for name in ("picture", "retired"):
+    for name in ("picture", "counted", "retired"):
         if name in table and "kitchen" not in table:
             raise GlossaryError(f"{where}: {name!r} asks for a name in the kitchen: kitchen = …")
     if not isinstance(table.get("hover", True), bool):
         raise GlossaryError(f"{where}: 'hover' must be true or false, not {table['hover']!r}")
     texts = {
         name: " ".join(table[name].split())
-        for name in ("term", "short", "more", "kitchen", "picture")
+        for name in ("term", "short", "more", "kitchen", "picture", "counted")
         if name in table
     }
     return Term(key, **{**table, **texts, **lists}, at=at)
@@ -192,15 +197,39 @@ def other_names(text: str, terms: Iterable[Term]) -> Iterator[tuple[int, str]]:
 
 def too_kitchen(page: Iterable[str], terms: Iterable[Term]) -> Iterator[str]:
     """Pictures of which a page that speaks the trade has more than `OFTEN`, in the sources of its prose."""
-    prose = _NO_PROSE.sub(" ", without_code("\n".join(page)))
+    prose = _prose("\n".join(page))
     for term in terms:
-        if term.picture:
-            times = sum(1 for _ in _any_of((term.picture,)).finditer(prose))
-            if times > OFTEN:
-                yield (
-                    f"says {term.picture!r} {times} times; from here on the words of the trade lead: "
-                    f"write {term.term}, and the kitchen's word once in brackets"
-                )
+        times = sum(1 for _ in _pictures(term, prose))
+        if times > OFTEN:
+            yield (
+                f"says {term.picture or term.counted!r} {times} times; from here on the words of the trade lead: "
+                f"write {term.term}, and the kitchen's word once in brackets"
+            )
+
+
+def without_the_trade(text: str, terms: Iterable[Term]) -> Iterator[str]:
+    """Pictures in what is said, drawn or filled in at one go, without the word of the trade beside them."""
+    prose = _prose(text)
+    for term in terms:
+        found = next(_pictures(term, prose), None)
+        if found and not re.search(rf"(?<!\w)(?:{'|'.join(map(re.escape, term.forms))})(?!\w)", prose):
+            around = " ".join(prose[max(found.start() - 30, 0) : found.end() + 30].split())
+            yield (
+                f"says {found[0]!r} and not {term.term!r}, in {around!r}; from here on the words of the trade lead, "
+                "and the kitchen's word stands beside them"
+            )
+
+
+def _prose(text: str) -> str:
+    return _NO_PROSE.sub(" ", _BLANK.sub(" ", without_code(text)))
+
+
+def _pictures(term: Term, prose: str) -> Iterator[re.Match[str]]:
+    """Where a text calls a thing by its picture."""
+    if term.picture:
+        yield from _any_of((term.picture,)).finditer(prose)
+    if term.counted:
+        yield from _behind_a_number(term.counted).finditer(prose)
 
 
 @functools.cache
@@ -209,3 +238,8 @@ def _any_of(words: tuple[str, ...]) -> re.Pattern[str]:
     # a recorded name.
     spelled = (r"[\s#]+".join(map(re.escape, word.split())) for word in words)
     return re.compile(rf"(?<![\w.-])(?:{'|'.join(spelled)})s?(?![\w-]|\.\w)", re.IGNORECASE)
+
+
+@functools.cache
+def _behind_a_number(word: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:\d+|[Tt]hirty-two)\s+{re.escape(word)}s?(?![\w-]|\.\w)")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from course_labs.lab import Lab
+from course_site.pages.fences import FENCED
 from course_site.pages.page import Page
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(?P<words>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
@@ -43,7 +44,7 @@ def unmarked(text: str) -> str:
 
 def without_code_blocks(text: str) -> str:
     """Markdown without its fenced code, where a # begins no heading."""
-    return re.sub(r"^[ ]*(`{3,}|~{3,})[^\n]*\n.*?^[ ]*\1[ ]*$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return FENCED.sub("", text)
 
 
 def headings(page: Page) -> dict[str, str]:

@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from course_site.pages.fences import FENCED
+
 HELD = "\ufffc"  # stands where a value, an address or a piece of code was: no digit, no letter
 
 
@@ -58,9 +60,6 @@ CITE = re.compile(r"\[\^([\w.:-]+)\](?!:)")
 DEFINITION = re.compile(r"^[ ]{0,3}\[\^([\w.:-]+)\]:", re.MULTILINE)
 
 _VALUE = re.compile(r"(?<![\^_\\])\{\{([^{}]*)\}\}")
-_FENCE = re.compile(
-    r"^[ \t>]*(`{3,}|~{3,})[^\n]*\n(.*?)(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
-)
 _TITLE = re.compile(r"\btitle\s*=\s*[\"']([^\"']*)[\"']")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _BLOCK_TAG = re.compile(
@@ -105,7 +104,7 @@ def without_code(markdown: str) -> str:
     def blank(match: re.Match[str]) -> str:
         return re.sub(r"[^\n]", " ", match[0])
 
-    return _CODE.sub(blank, _FENCE.sub(blank, markdown))
+    return _CODE.sub(blank, FENCED.sub(blank, markdown))
 
 
 def without_marks(text: str) -> str:
@@ -173,8 +172,8 @@ def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[
         return HELD
 
     def fence(match: re.Match[str]) -> str:
-        code.append(text.slice(match.start(2), match.end(2)))
-        title = _TITLE.search(match[0].partition("\n")[0])
+        code.append(text.slice(match.start("code"), match.end("code")))
+        title = _TITLE.search(match["says"])
         return f"\n\n{title[1]}\n\n" if title else "\n\n"
 
     def span(match: re.Match[str]) -> str:
@@ -184,7 +183,7 @@ def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[
         return HELD
 
     text = source
-    text = text.sub(_FENCE, fence)
+    text = text.sub(FENCED, fence)
     text = text.sub(_CODE, span)
     text = text.sub(_VALUE, value)
     text = text.sub(_ENTITY, lambda match: html.unescape(match[0]))

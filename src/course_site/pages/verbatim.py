@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from course_site.pages.fences import FENCED
+
 _VERBATIM = re.compile(
-    r"(?P<fence>^[ ]*(?P<ticks>`{3,}|~{3,})[^\n]*\n.*?^[ ]*(?P=ticks)[ ]*$)"
+    rf"(?P<fence>{FENCED.pattern})"
     r"|(?P<span>(?P<tick>`+)(?!`).+?(?<!`)(?P=tick)(?!`))"
     r"|(?P<block>\$\$.+?\$\$|\\\[.+?\\\])"
     r"|(?P<math>(?<![\\$])\$(?![\s$])[^$\n]*?(?<![\s\\])\$(?!\d)|\\\(.+?\\\))",

@@ -12,13 +12,15 @@ from typing import Any, Protocol
 
 from course_kernels.measure.machine import MACHINES
 from course_labs.lab import Lab, LabError, find_labs
+from course_site.numbers.spoiled import expressions
 from course_site.numbers.values import ExpressionError, Scope
 from course_site.pages.addresses import shown_file
 from course_site.pages.headings import headings
 from course_site.pages.page import Page
 from course_site.pages.plain_text import without_code
-from course_site.sessions import cuts, remote
+from course_site.sessions import cuts, preflights, remote
 from course_site.sessions.minutes import Taken, read_minutes
+from course_site.sessions.preflights import one_line
 from course_site.sessions.session import Complaint, Session, Step, read_sessions
 from course_site.sessions.stops import FILE as ROAD_FILE
 from course_site.sessions.stops import FOLDER, Road, load_road
@@ -140,18 +142,6 @@ def measured_commands(page: Page) -> dict[str, str]:
     return {}
 
 
-# What a mentor types the day before: it asks and measures, and does nothing else.
-_PREFLIGHT = re.compile(
-    r"(?:PYTHONPATH=src )?(?:nvidia-smi|python -m course_kernels\.\w+"
-    r"|python -c \"from course_kernels[\w.]* import (\w+); print\(\1\(\)\)\")(?: [\w./,=:+-]+)*"
-)
-
-
-def one_line(command: str) -> str:
-    """A command without the ends of its lines."""
-    return " ".join(command.replace("\\\n", " ").split())
-
-
 @dataclass
 class _Checker:
     course: Course
@@ -177,6 +167,7 @@ class _Checker:
         self.check_minutes()
         self.check_ends()
         self.check_anchors()
+        self.check_questions()
 
     def check_files(self) -> None:
         session = self.session
@@ -289,11 +280,8 @@ class _Checker:
         for i, demo in enumerate(session.demos, 1):
             if demo.fallback:
                 self.check_target(f"demo {i}, fallback", demo.fallback)
-            if not _PREFLIGHT.fullmatch(one_line(demo.preflight)):
-                self.wrong(
-                    f"demo {i}, preflight",
-                    "mentors type it as it stands: write nvidia-smi or `python -m course_kernels.…` with plain options",
-                )
+            for message in preflights.faults(demo):
+                self.wrong(f"demo {i}, preflight", message)
             wanted = commands.get(demo.name)
             if wanted is not None and page and one_line(demo.command) != one_line(wanted):
                 self.wrong(f"demo {i}, command", f"is not what {page.path} measures: {one_line(wanted)}")
@@ -350,6 +338,22 @@ class _Checker:
                 "block",
                 f"steps {where} point to other pages, and {LOOK_BACK} may look back: name headings of {student}",
             )
+
+    def check_questions(self) -> None:
+        """What stands before the room gives no number away that its students are to find."""
+        for step in self.session.steps():
+            answer = (
+                expressions(step.check.answer) - expressions(step.check.ask) if step.check else frozenset()
+            )
+            for key, text in (("board", step.board), ("room", step.room)):
+                if answer and answer <= expressions(text):
+                    self.wrong(f"{step.where}, {key}", "shows the answer of its own check: let it ask")
+            found = expressions(step.fingers) - expressions(f"{step.say} {step.board}")
+            if given := sorted(found & expressions(step.room)):
+                self.wrong(
+                    f"{step.where}, room",
+                    f"shows {{{{ {given[0]} }}}}, which `fingers` has them find: ask for it",
+                )
 
     def check_target(self, key: str, target: str, *, heading: bool = True) -> bool:
         """True if a page#heading is there (or wrong, and said so); False if its page is to come."""

@@ -1,7 +1,8 @@
 """Everything that is printed for one session, as one HTML document: a page of it is a page of paper.
 
-In this order: the session sheet, what students get, the board, score sheets and certificate, and then the solved twin
-of every page that has something to solve. A twin is made from the same data as its page, with the blanks filled in.
+In this order: what to print, the session sheet, what students get, the board, score sheets and certificate, and then
+the solved twin of every page that has something to solve. A twin is made from the same data as its page, with the
+blanks filled in. Printed on both sides, every sheet begins on a front: a side is left blank where it would not.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import ast
 import html
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from course_site.numbers.values import MISSING
+from course_site.pages.page import read_page
 from course_site.sessions import paper
 from course_site.sessions.handouts import (
     HandoutError,
@@ -23,6 +26,8 @@ from course_site.sessions.handouts import (
     Piece,
     Sheet,
     Value,
+    copies_of,
+    counted,
     pieces,
     table_rows,
 )
@@ -36,15 +41,109 @@ Plain = Mapping[str, Any]
 Words = Callable[[str], Mapping[str, str]]
 
 
+AT_THE_START = 0
+_MARKED = re.compile(r"(<pre\b.*?</pre>|<code\b.*?</code>|<[^>]+>)", re.DOTALL)
+_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+_PERCENT = re.compile(r"(?<=\d) ?%")
+_ANCHOR = re.compile(r'<a\b[^>]*href="(?P<href>[^"]*)"[^>]*>(?P<words>.*?)</a>', re.DOTALL)
+
+
 @dataclass(frozen=True)
 class Printed:
-    """One page of paper, or two for the session sheet: what it is called, whom it is for, its HTML."""
+    """One page of paper, or two for the session sheet: what it is called, whom it is for, its HTML.
+
+    Attributes:
+        back: it is the back of the page before it.
+        cut: there is something to cut.
+        minute: when it is given out; None for what stays with the mentor.
+        blank: a side that is left blank, so that the next sheet begins on a front.
+    """
 
     title: str
     whom: str
     html: str
     pages: int = 1
     solved: bool = False
+    back: bool = False
+    cut: bool = False
+    minute: int | None = None
+    blank: bool = False
+
+    @property
+    def copies(self) -> str:
+        """How many are printed of it, such as "n ÷ 2"."""
+        return copies_of(self.whom)
+
+
+@dataclass(frozen=True)
+class ToPrint:
+    """A line of what to print: the pages of one sheet of paper, and what is to know of it."""
+
+    first: int
+    last: int
+    page: Printed
+    back: Printed | None = None
+
+    @property
+    def span(self) -> str:
+        """Its pages in the file."""
+        return _span(self.first, self.last)
+
+    @property
+    def title(self) -> str:
+        """What it is called, with its back."""
+        return f"{self.page.title}; {self.back.title}" if self.back else self.page.title
+
+    @property
+    def sides(self) -> str:
+        """Whether its back is printed too."""
+        return "both sides" if self.last > self.first else "one side"
+
+    @property
+    def when(self) -> str:
+        """When it is given out."""
+        minute = self.page.minute
+        return "" if minute is None else f"minute {minute}" if minute else "at the start"
+
+
+def to_print(pages: Iterable[Printed]) -> list[ToPrint]:
+    """What is copied, in the order of the pages: no blank sides, and nothing that is solved."""
+    found: list[ToPrint] = []
+    at = 1
+    for page in pages:
+        if page.back and not page.solved:
+            found[-1] = replace(found[-1], last=at, back=page)
+        elif not (page.blank or page.solved):
+            found.append(ToPrint(at, at + page.pages - 1, page))
+        at += page.pages
+    return found
+
+
+def solved_span(pages: list[Printed]) -> str:
+    """The pages of the solved twins; "" where there are none."""
+    count = sum(page.pages for page in pages)
+    before = sum(
+        page.pages for page in pages[: next((i for i, p in enumerate(pages) if p.solved), len(pages))]
+    )
+    return _span(before + 1, count) if before < count else ""
+
+
+def _span(first: int, last: int) -> str:
+    return f"{first}–{last}" if last > first else str(first)
+
+
+def in_one_style(text: str) -> str:
+    """HTML with its numbers as the site types them: 12,345 as 12 345, 1,024 as 1024, a space before %. Code stays."""
+
+    def grouped(match: re.Match[str]) -> str:
+        digits = match[0].replace(",", "")
+        return digits if len(digits) < 5 else match[0].replace(",", "\N{NO-BREAK SPACE}")
+
+    parts = _MARKED.split(text)
+    return "".join(
+        part if part.startswith("<") else _PERCENT.sub("\N{NO-BREAK SPACE}%", _GROUPED.sub(grouped, part))
+        for part in parts
+    )
 
 
 def document(session: Plain, printed: list[Printed], *, letter: bool = False) -> str:
@@ -65,6 +164,8 @@ def printed_pages(
     words: Words,
     root: Path,
     output: Callable[[str, str], str],
+    ran: Callable[[str], str] = lambda page: "",
+    students: int = 0,
 ) -> list[Printed]:
     """Every page of a session, in the order in which they are printed.
 
@@ -73,6 +174,8 @@ def printed_pages(
         value: a number of a record by its name.
         words: Markdown to text and HTML, values filled in.
         output: what a page printed when it was measured, by its id and a word in it.
+        ran: the card and the date of a page's record, by its id; "" where it has none that holds.
+        students: how many there are; 0 where it is not known.
 
     Raises:
         HandoutError: something in the data cannot be printed.
@@ -80,15 +183,31 @@ def printed_pages(
     frame = (root / FOLDER / FRAME).read_text(encoding="utf-8")
     sides = re.sub(r"<form.*?</form>", "", sheet(session, frame), flags=re.DOTALL)
     sides = sides.partition("<main>")[2].partition("</main>")[0]
-    first = Printed("the session sheet", "for you, both sides of one sheet", sides, pages=2)
-    made = _Maker(session, handouts, value, words, root, output)
-    pages: list[Printed | None] = [first]
+    made = _Maker(session, handouts, value, words, root, output, ran)
+    pages: list[Printed | None] = [Printed("the session sheet", "for you", sides, pages=2)]
     pages += [page for kind in ("sheet", "mentor") for page in made.sheets(kind, solved=False)]
-    pages += [made.tickets(solved=False), *made.board()]
+    pages += [made.tickets(solved=False), made.after(), *made.board()]
     pages += [page for kind in ("score", "certificate") for page in made.sheets(kind, solved=False)]
     pages += [page for kind in ("sheet", "mentor") for page in made.sheets(kind, solved=True)]
     pages.append(made.tickets(solved=True))
-    return [page for page in pages if page is not None]
+    cover = made.cover([], students)
+    laid = made.on_fronts([cover, *(page for page in pages if page is not None)])
+    laid[0] = made.cover(laid, students)
+    return [replace(page, html=in_one_style(page.html)) for page in laid]
+
+
+def on_paper(text: str) -> str:
+    """HTML without links: after the words of one that leaves the site stands its address."""
+
+    def told(match: re.Match[str]) -> str:
+        return match["words"] + (_address(match["href"]) if "://" in match["href"] else "")
+
+    return _ANCHOR.sub(told, text)
+
+
+def _address(url: str | None) -> str:
+    short = re.sub(r"^https?://(?:www\.)?", "", url or "").rstrip("/")
+    return f' <span class="address">{html.escape(short)}</span>' if short else ""
 
 
 class _Maker:
@@ -100,48 +219,118 @@ class _Maker:
         words: Words,
         root: Path,
         output: Callable[[str, str], str],
+        ran: Callable[[str], str],
     ) -> None:
         self.session, self.handouts, self.value, self.words = session, handouts, value, words
-        self.root, self.output = root, output
+        self.root, self.output, self.ran = root, output, ran
         self.blanks = 0
+        self.runs: list[str] = []  # whose numbers a part shows
+        self.cut_name = ""  # on the slip below a cut
 
     # --- pages ------------------------------------------------------------------------------------
 
     def sheets(self, kind: str, *, solved: bool) -> Iterator[Printed]:
         """The pages of one kind; solved, only those with something to solve."""
+        has_front = False
         for entry in self.handouts.sheets if self.handouts else ():
             if entry.kind != kind:
                 continue
             self.blanks = 0
             bodies = list(self.bodies(entry, solved))
             if solved and not self.blanks:
+                has_front = has_front and entry.turned
                 continue
             for i, body in enumerate(bodies, 1):
                 title = f"{entry.title}, page {i} of {len(bodies)}" if len(bodies) > 1 else entry.title
-                yield self.page(title, entry, body, solved)
+                yield replace(self.page(title, entry, body, solved), back=entry.turned and has_front)
+            has_front = True
 
     def page(self, title: str, entry: Sheet, body: str, solved: bool) -> Printed:
         own = entry.kind == "sheet" and not solved
-        name = '<span class="name">Name</span>' if own and not (entry.turned or entry.unsigned) else ""
+        name = self.name(entry, solved)
         body += f'<div class="sums">{paper.squares()}</div>' if own and not entry.full else ""
-        return self.framed(title, entry.whom, name, body, solved, entry.kind)
+        made = self.framed(title, entry.whom, name, body, solved, entry.kind)
+        minute = None if entry.whom.startswith(("for you", "one for you")) else self.minute(entry)
+        return replace(made, cut=entry.is_cut, minute=minute)
+
+    def minute(self, entry: Sheet) -> int:
+        """When the map wants a sheet."""
+        assert self.handouts is not None
+        starts = {step["title"]["text"]: step["start"] for step in self.session["steps"]}
+        if entry.at and entry.at not in starts:
+            raise HandoutError(
+                f"{self.handouts.path}: {entry.title}: at: the map has no step {entry.at!r}; "
+                f"write the title of one: {', '.join(starts)}"
+            )
+        return int(starts[entry.at]) if entry.at else AT_THE_START
+
+    def on_fronts(self, pages: list[Printed]) -> list[Printed]:
+        """The pages with a side left blank before each that would else be the back of another sheet."""
+        laid: list[Printed] = []
+        at = 1
+        for page in pages:
+            if at % 2 == 0 and not page.back:
+                laid.append(self.left_blank(laid[-1]))
+                at += 1
+            laid.append(page)
+            at += page.pages
+        return laid
+
+    def left_blank(self, front: Printed) -> Printed:
+        text = '<section class="handout blank" aria-label="left blank"><p>This side is left blank.</p></section>\n'
+        return Printed("left blank", "", text, solved=front.solved, blank=True)
+
+    def cover(self, laid: list[Printed], students: int) -> Printed:
+        """What to print, how often and when, from the pages as they lie in the file."""
+        heads = "".join(
+            f'<th scope="col">{head}</th>'
+            for head in ("pages", "sheet", "copies", "sides", "cut", "given out")
+        )
+        widths = "".join(f'<col style="width:{width}mm">' for width in (18, 86, 24, 20, 14, 24))
+        rows = "".join(
+            f"<tr><td>{line.span}</td>"
+            f"<td><b>{html.escape(line.title)}</b><br>{html.escape(self.words(line.page.whom)['text'])}</td>"
+            f"<td>{counted(line.page.copies, students)}</td><td>{line.sides}</td>"
+            f"<td>{'cut' if line.page.cut else ''}</td><td>{line.when}</td></tr>"
+            for line in to_print(laid)[1:]
+        )
+        if span := solved_span(laid):
+            rows += f"<tr><td>{span}</td><td><b>all of it solved</b><br>for you</td><td>1</td>{'<td></td>' * 3}</tr>"
+        whole = "Print the whole file on both sides once: every sheet begins on a front. It is yours."
+        many = (
+            f"The copies are for {students} students, rounded up."
+            if students
+            else "In *copies*, *n* is the number of your students; round up. `--students 20` writes the numbers."
+        )
+        pairs = "Then the copies, by their pages. *Both sides*: the second page is the back of the first."
+        says = "".join(f"<p>{self.inline(text)}</p>" for text in (whole, pairs, many))
+        table = f"<table><colgroup>{widths}</colgroup><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+        return self.framed(
+            "what to print", "for you", "", f'<div class="part">{says}</div>{table}', False, "cover"
+        )
+
+    @staticmethod
+    def name(entry: Sheet, solved: bool) -> str:
+        """The line for a name, on what a student keeps or hands in."""
+        signed = entry.kind == "sheet" and not (solved or entry.turned or entry.unsigned)
+        return '<span class="name">Name</span>' if signed else ""
 
     def framed(
         self, title: str, whom: str, name: str, body: str, solved: bool, kind: str = "sheet"
     ) -> Printed:
         mark = '<b class="mark">solved</b>' if solved else name
-        whom = self.words(whom)["text"]
+        told = self.words(whom)["text"]
         heading = (
             ""
             if kind == "certificate"
             else (
                 f"<header><h2>{html.escape(self.stop)}{html.escape(title)}</h2>{mark}"
-                f"<small>{html.escape(whom)}</small></header>"
+                f"<small>{html.escape(told)}</small></header>"
             )
         )
         css = f"handout {kind}{' solved' if solved else ''}"
         text = f'<section class="{css}" aria-label="{html.escape(title)}">{heading}{body}</section>\n'
-        return Printed(title, whom, text, solved=solved)
+        return Printed(title, told, text, solved=solved)
 
     @property
     def stop(self) -> str:
@@ -166,20 +355,42 @@ class _Maker:
         asked = "".join(f"<li>{pair['ask']['html']}{answer(pair)}</li>" for pair in pairs)
         name = "" if solved else '<span class="name">Name</span>'
         ticket = f'<div class="ticket"><p><b>{self.stop}exit ticket</b>{name}</p><ol>{asked}</ol></div>'
-        return self.framed(
-            "exit ticket", "one slip for every student", "", ticket * (1 if solved else 2), solved
-        )
+        whom = "one slip for every student"
+        made = self.framed("exit ticket", whom, "", ticket * (1 if solved else 2), solved)
+        return replace(made, cut=not solved, minute=self.last_step)
+
+    @property
+    def last_step(self) -> int:
+        return int(self.session["steps"][-1]["start"])
+
+    def after(self) -> Printed | None:
+        """What is to do and to read until the next session, for every student to take home."""
+        session = self.session
+        if not (session["read"] or session["worklog"]):
+            return None
+        to_do = [on_paper(session[key]["html"]) for key in ("homework", "worklog") if session[key]]
+        home = "".join(f"<p>{text}</p>" for text in to_do)
+        items = [
+            f"<li><b>{html.escape(item['source']['label'])}</b>{_address(item['source']['href'])} "
+            f"{on_paper(item['why']['html'])}</li>"
+            for item in session["read"]
+        ]
+        read = f'<div class="part"><h3>What to read</h3><ul>{"".join(items)}</ul></div>' if items else ""
+        body = f'<div class="part"><h3>What to do</h3>{home}</div>{read}<div class="sums">{paper.squares()}</div>'
+        made = self.framed("after the session", "for every student, to take home", "", body, False)
+        return replace(made, minute=self.last_step)
 
     # --- parts ------------------------------------------------------------------------------------
 
     def bodies(self, entry: Sheet, solved: bool) -> Iterator[str]:
         """The inside of a sheet: one page, or as many as its listing needs."""
-        listing = entry.parts[0] if entry.parts[0].kind == "listing" else None
-        if listing is not None:
-            yield from self.listing(listing)
-            return
-        out, row = [], []
-        for part in entry.parts:
+        self.cut_name = self.name(entry, solved)
+        out, row, parts = [], [], list(entry.parts)
+        if parts[0].kind == "listing":
+            *pages, last = self.listing(parts.pop(0), solved)
+            yield from pages
+            out.append(last)
+        for part in parts:
             made = self.part(part, solved)
             if part.data.get("beside"):
                 row.append(made)
@@ -196,7 +407,10 @@ class _Maker:
         data = part.data
         title = f"<h3>{self.inline(data['title'])}</h3>" if "title" in data else ""
         style = f' style="flex: 0 0 {data["width"]}mm"' if "width" in data else ""
+        self.runs = []
         inside = getattr(self, f"_{part.kind}")(part, solved)
+        if self.runs:
+            inside += f'<p class="runs">Our run: {self.inline("; ".join(self.runs))}.</p>'
         return f'<div class="part {part.kind}"{style}>{title}{inside}</div>'
 
     def inline(self, text: str) -> str:
@@ -217,9 +431,20 @@ class _Maker:
     def gap(self, piece: Piece, solved: bool) -> str:
         answer = self.inline(piece.text)
         if solved:
-            return f'<span class="solved">{answer}</span>'
+            return f'<span class="solved">{answer}</span>{self.of_our_run(piece.ran)}'
         seen = len(re.sub(r"<[^>]+>", "", answer))
         return f'<span class="gap" style="width:{min(150, max(20, 3 * seen))}mm"></span>'
+
+    def of_our_run(self, text: str) -> str:
+        """What a record has beside an answer; nothing where one of its pages has no record that holds."""
+        pages = dict.fromkeys(
+            re.findall(r"(?<![\w.])([a-z]\w*)\.", " ".join(re.findall(r"\{\{(.*?)\}\}", text)))
+        )
+        shown, runs = self.inline(text), [self.ran(page) for page in pages]
+        if not runs or not all(runs) or MISSING in shown:
+            return ""
+        self.runs += [run for run in runs if run not in self.runs]
+        return f' <span class="ours">our run: {shown}</span>'
 
     def _text(self, part: Part, solved: bool) -> str:
         text = self.filled(part.data["text"], part, solved)
@@ -298,8 +523,8 @@ class _Maker:
         return f'<table style="{style}">{across}<tbody>{"".join(rows)}</tbody></table>'
 
     def _cut(self, part: Part, solved: bool) -> str:
-        """A line across the page, to cut along."""
-        return "<hr>"
+        """A line across the page, to cut along; what is below it wants a name of its own."""
+        return f'<hr><p class="below">{self.cut_name}</p>' if self.cut_name else "<hr>"
 
     def _cards(self, part: Part, solved: bool) -> str:
         """Cards to cut, shuffled; solved, in the rows in which they belong."""
@@ -391,26 +616,65 @@ class _Maker:
 
     # --- listings ---------------------------------------------------------------------------------
 
-    def listing(self, part: Part) -> Iterator[str]:
-        """The lines of a file, of some of its functions or of what a page printed, with their numbers."""
+    def _listing(self, part: Part, solved: bool) -> str:
+        return "".join(self.listing(part, solved))
+
+    def listing(self, part: Part, solved: bool) -> Iterator[str]:
+        """Numbered lines of a file, of some of its functions, of a piece of code on a page, or what a page printed."""
         assert self.handouts is not None
         data = part.data
         if "record" in data:
             page, _, word = data["record"].partition(": ")
             lines = [("", line) for line in self.output(page, word).rstrip().splitlines()]
+        elif "holds" in data:
+            lines = self.on_a_page(data["file"], data["holds"], part)
         else:
             lines = self.source(data["file"], data.get("names", ()), part)
+        marks = data.get("marks", ())
+        if missing := [mark for mark in marks if sum(mark in line for _, line in lines) != 1]:
+            raise HandoutError(
+                f"{self.handouts.path}: {part.where}: not on one line of the listing: {', '.join(missing)}"
+            )
+        self.blanks += len(marks)
         per_page = data.get("lines", PAGE_LINES)
-        title = f"<p><code>{html.escape(data.get('file', ''))}</code></p>" if "file" in data else ""
+        called = data.get("called", data.get("file", ""))
+        title = f"<p><code>{html.escape(called)}</code></p>" if called else ""
         size = data.get("size", 9)
         for first in range(0, len(lines), per_page):
             shown = "\n".join(
-                f'<span class="number">{number:>4}</span> {html.escape(line)}'
-                if number
-                else html.escape(line)
+                self.line(number, line, solved and any(mark in line for mark in marks))
                 for number, line in lines[first : first + per_page]
             )
             yield f'{title}<pre class="listing" style="font-size:{size}pt">{shown}</pre>'
+
+    @staticmethod
+    def line(number: str, line: str, marked: bool) -> str:
+        text = f'<span class="solved">{html.escape(line)}</span>' if marked else html.escape(line)
+        return f'<span class="number">{number:>4}</span> {text}' if number else text
+
+    def on_a_page(self, file: str, words: str, part: Part) -> list[tuple[str, str]]:
+        """The one piece of Python on a page that holds these words: a cell, or a block in its prose."""
+        assert self.handouts is not None
+        try:
+            cells = read_page(self.root / file, self.root).cells
+        except OSError:
+            raise HandoutError(f"{self.handouts.path}: {part.where}: there is no file {file}") from None
+        blocks = [
+            block
+            for cell in cells
+            for block in (
+                [cell.source]
+                if cell.kind == "code"
+                else re.findall(r"^```python\n(.*?)^```", cell.source, re.MULTILINE | re.DOTALL)
+            )
+        ]
+        found = [block for block in blocks if words in block]
+        if len(found) != 1:
+            raise HandoutError(
+                f"{self.handouts.path}: {part.where}: {len(found)} pieces of Python in {file} hold {words!r}, "
+                "and it takes one"
+            )
+        return [(str(i), line) for i, line in enumerate(found[0].rstrip().splitlines(), 1)]
 
     def source(self, file: str, names: list[str], part: Part) -> list[tuple[str, str]]:
         assert self.handouts is not None

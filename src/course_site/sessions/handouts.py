@@ -3,12 +3,15 @@
 A blank stands in double brackets with its answer in it: `[[18]]`, or `[[= 2 * M :,.0f]]` where it is worked out. The
 sheet to fill in and the solved one are made from the same text, so no answer can be missing. `[= …]` in single
 brackets is worked out and printed. What an expression may call stands in `_worked_out/<session>.py` beside the file;
-`value("l1.ridge")` is a number of a record. How a sheet looks is in `handout_pages`.
+`value("l1.ridge")` is a number of a record. `[[*from the screen*; our run: {{ l3.fuse.eager.us:.0f }}]]` says on the
+solved sheet what a record has too, and nothing of it where there is no such record. How a sheet looks is in
+`handout_pages`.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -23,8 +26,25 @@ WORKED_OUT = "_worked_out"
 PRINTED = "handouts"  # the PDFs, in the repository and in the site
 Value = Callable[[str], Any]
 
-SHEET_KEYS = frozenset({"title", "for", "kind", "covers", "part", "turned", "full", "unsigned"})
+SHEET_KEYS = frozenset({"title", "for", "kind", "at", "part", "turned", "full", "unsigned"})
 SHEET_KINDS = ("sheet", "score", "certificate", "mentor")
+# How `for` begins, and with it how many copies there are; n is the number of students.
+COPIES = {
+    "for every student": "n",
+    "for every seat": "n",
+    "one slip for every student": "n ÷ 2",  # two to a page
+    "one for everybody": "n",
+    "one for each pair": "n ÷ 2",
+    "one for two pairs": "n ÷ 4",
+    "one for two": "n ÷ 2",
+    "for you": "1",
+    "one for you": "1",
+    "one for the wall": "1",
+    "for the wall": "1",
+    "for whoever is behind": "a few",
+    "as many for everybody as there are talks, and one more": "n × (talks + 1)",
+}
+BACK = "the back of"
 ANY_PART = frozenset({"kind", "title", "beside", "width"})
 # The parts of a sheet, each with its keys.
 PARTS: dict[str, frozenset[str]] = {
@@ -38,8 +58,9 @@ PARTS: dict[str, frozenset[str]] = {
     "axes": frozenset({"x", "y", "height", "lines", "points", "x_title", "y_title", "plain_x"}),
     "ruler": frozenset({"from", "to", "marks", "answers"}),
     "code": frozenset({"text", "size"}),
-    "listing": frozenset({"file", "names", "record", "size", "lines"}),
+    "listing": frozenset({"file", "names", "holds", "called", "marks", "record", "size", "lines"}),
 }
+CUT = ("cut", "cards")  # parts with scissors
 _CALCULATES = {
     "round": round,
     "min": min,
@@ -53,6 +74,7 @@ _CALCULATES = {
 _WORKED = re.compile(
     r"(?<!\[)\[=(?P<given>[^\]]+)\](?!\])|\[\[(?P<blank>=?)(?P<answer>.*?)\]\](?!\])", re.DOTALL
 )
+_RUN = "; our run: "  # in a blank: what follows is of a record
 _FORMAT = re.compile(r"^(?P<expression>.*?)\s*:(?P<format>[,.\d]*[fdg%e]|[,.\d]+)?\s*$", re.DOTALL)
 
 
@@ -74,11 +96,11 @@ class Sheet:
     """One page to print.
 
     Attributes:
-        title: what it is called in the room.
-        whom: who gets it, in words: "for every student", "one for each pair".
+        title: what it is called in the room, and in the map's `prepare`, in stars.
+        whom: who gets it, in words that begin as one of `COPIES`.
         kind: one of `SHEET_KINDS`, which says where in the file it stands.
-        covers: the words of the map's `prepare` that ask for it.
-        turned: it is the back of the sheet before it.
+        at: the title of the map's step in which it is given out; "" where that is at the start.
+        turned: it is the back of the sheet before it. Every other sheet begins on a front.
         full: no squares for sums where it ends above the foot of the page.
         unsigned: no line for a name.
     """
@@ -86,11 +108,16 @@ class Sheet:
     title: str
     whom: str
     kind: str
-    covers: tuple[str, ...]
+    at: str
     turned: bool
     full: bool
     unsigned: bool
     parts: tuple[Part, ...]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there is something to cut on it."""
+        return any(part.kind in CUT or "✂" in part.data.get("title", "") for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -141,6 +168,11 @@ def read_handouts(root: Path, session_id: str) -> Handouts | None:
     if set(data) != {"sheet"} or not isinstance(data["sheet"], list):
         raise HandoutError(f"{name}: holds [[sheet]] and nothing else, not {', '.join(sorted(data))}")
     sheets = tuple(_sheet(table, f"sheet {i}", name) for i, table in enumerate(data["sheet"], 1))
+    for i, (front, back) in enumerate(itertools.pairwise((None, *sheets)), 1):
+        if back and back.turned and (not front or front.turned or front.kind != back.kind):
+            raise HandoutError(
+                f"{name}: sheet {i}: turned: there is no front before it whose back it could be"
+            )
     return Handouts(name, sheets, _worked_out(root / FOLDER / WORKED_OUT / f"{session_id}.py"))
 
 
@@ -173,9 +205,29 @@ def _sheet(table: Any, where: str, path: str) -> Sheet:
     parts = tuple(_part(part, f"{where}, part {i}", path) for i, part in enumerate(table.get("part", []), 1))
     if not parts:
         raise wrong("has no parts: write [[sheet.part]]")
-    covers = tuple(table.get("covers", ()))
     turned, full, unsigned = (bool(table.get(key)) for key in ("turned", "full", "unsigned"))
-    return Sheet(table["title"], table["for"], kind, covers, turned, full, unsigned, parts)
+    if turned != table["for"].startswith(BACK):
+        raise wrong(
+            f'for and turned: a back has `turned = true` and begins with "{BACK} …", and nothing else has'
+        )
+    if not turned and not copies_of(table["for"]):
+        raise wrong(f"for {table['for']!r} does not say how many: begin with {', '.join(COPIES)}")
+    at = table.get("at", "")
+    return Sheet(table["title"], table["for"], kind, at, turned, full, unsigned, parts)
+
+
+def copies_of(whom: str) -> str:
+    """How many copies are made of a sheet for somebody, such as "n ÷ 2"; "" where it is not said."""
+    begins = [words for words in COPIES if re.match(rf"{re.escape(words)}\b", whom)]
+    return COPIES[max(begins, key=len)] if begins else ""
+
+
+def counted(copies: str, students: int) -> str:
+    """How many copies that is for so many students; as it was where the number of talks decides."""
+    if not students or "talks" in copies:
+        return re.sub(r"^n", str(students or "n"), copies)
+    left, _, shared = copies.partition(" ÷ ")
+    return str(-(-students // int(shared or 1))) if left == "n" else copies
 
 
 def _part(table: Any, where: str, path: str) -> Part:
@@ -190,10 +242,11 @@ def _part(table: Any, where: str, path: str) -> Part:
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of a text: words that are printed, or the answer of a blank."""
+    """A stretch of a text: words that are printed, or the answer of a blank, and what our run gave there."""
 
     text: str
     is_blank: bool
+    ran: str = ""
 
 
 def pieces(
@@ -215,7 +268,8 @@ def pieces(
         elif match["blank"]:
             yield Piece(_formatted(match["answer"], handouts, where, value, more), True)
         else:
-            yield Piece(match["answer"].strip(), True)
+            answer, _, ran = match["answer"].partition(_RUN)
+            yield Piece(answer.strip(), True, ran.strip())
     if place < len(text):
         yield Piece(text[place:], False)
 

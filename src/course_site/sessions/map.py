@@ -417,9 +417,11 @@ def timeline(session: Session, plain: Words) -> str:
 
 
 def _command(text: str) -> str:
-    """A command, broken before its options where it is long."""
+    """A command, broken before its options where it is long; the next one behind && stands on a line of its own."""
     text = " ".join(text.split())
-    return fenced(re.sub(r" (?=--\w)", " \\\n    ", text) if len(text) > 60 else text, ".bash")
+    if len(text) > 60:
+        text = re.sub(r" (?=--\w)", " \\\n    ", text).replace(" && ", " &&\n")
+    return fenced(text, ".bash")
 
 
 def _field(label: str, text: str, css: str) -> str:

@@ -1,6 +1,7 @@
 """Steps with things to take in the hand: who is not in the room has none, and not everybody can see them.
 
-Such a step says in `remote` what a class online does, and what somebody does who sees nothing. Standard library only.
+Such a step says in `remote` what a class online does, and what somebody does who sees nothing: both, in this order.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from collections.abc import Iterator
 from course_site.sessions.session import Session
 
 THINGS = re.compile(
-    r"\b(?:scissors|coins?|envelopes?|(?:paper )?cups|chalk marks|matchbox(?:es)?|paper squares|bits of paper|"
-    r"slips of paper|(?:six|paper) slips|twelve (?:shuffled )?cards)\b",
+    r"\b(?:scissors|coins?|envelopes?|(?:paper )?(?<!CUTLASS's )cups|chalk marks|matchbox(?:es)?|paper squares|"
+    r"bits of paper|slips of paper|(?:six|paper) slips|twelve (?:shuffled )?cards)\b",
     re.IGNORECASE,
 )
+BOTH = re.compile(r"Online: \S.*[.!?] Without seeing it: \S", re.DOTALL)
 MINUTE = re.compile(r"\bminute (\d+)")
 
 
@@ -23,7 +25,12 @@ def faults(session: Session) -> Iterator[tuple[str, str]]:
     steps, prepared = session.steps(), [text for text in session.prepare if THINGS.search(text)]
     minutes = {int(minute) for text in prepared for minute in MINUTE.findall(text)}
     for step in steps:
-        found = THINGS.search(" ".join((step.fingers, step.room, step.board)))
+        if step.remote and not BOTH.match(step.remote):
+            yield (
+                f"{step.where}, remote",
+                "lacks one of its two: write 'Online: ….' and then 'Without seeing it: ….'",
+            )
+        found = THINGS.search(" ".join((step.fingers, step.room, step.board, step.title, step.say)))
         if step.remote or not (found or any(step.start <= minute < step.end for minute in minutes)):
             continue
         has = f"has {found[0]!r}" if found else "is named in `prepare` with things for the hand"

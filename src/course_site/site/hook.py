@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from course_site.pages.addresses import site_uri
 from course_site.pages.page import Page
 from course_site.records.record import write_atomically
 from course_site.sessions import checks
+from course_site.sessions.handouts import FOLDER as SHEETS
 from course_site.sessions.handouts import PRINTED
 from course_site.sessions.print_sheet import sheet_files
 from course_site.sessions.run_view import run_files
@@ -136,15 +139,25 @@ def _check_sources(course: Course) -> None:
 
 
 def _check_names(course: Course) -> None:
-    """One name per thing: no page, map or picture uses a retired word, and late pages speak the trade."""
+    """One name per thing: no page, map or picture uses a retired word, and late sessions speak the trade."""
     road = course.maps.road
-    late = road.stops[road.stops.index(road.trade) :] if road.trade else ()
-    pages = {course.maps.sessions[stop].student_page for stop in late if stop in course.maps.sessions}
+    stops = road.stops[road.stops.index(road.trade) :] if road.trade else ()
+    late = [course.maps.sessions[stop] for stop in stops if stop in course.maps.sessions]
+    pages = {path for session in late for path in (session.student_page, session.map_page, session.chapter)}
     for page in course.pages:
         if page.path.as_posix() in pages:
             prose = [cell.source for cell in page.cells if cell.kind == "markdown"]
             for why in glossary.too_kitchen(prose, course.terms):
                 course.problem(page.path, why)
+    for session in late:
+        for name in (f"{FOLDER}/{session.id}.toml", f"{SHEETS}/{session.id}.toml", session.figure):
+            if name and (course.root / name).is_file():
+                said = list(_said((course.root / name).read_text(encoding="utf-8"), name))
+                for why in glossary.too_kitchen(said, course.terms):
+                    course.problem(name, why)
+                for text in said:
+                    for why in glossary.without_the_trade(text, course.terms):
+                        course.problem(name, why)
     for folder in ("docs", "handbook"):
         for file in sorted((course.root / folder).rglob("*")):
             if (
@@ -155,6 +168,20 @@ def _check_names(course: Course) -> None:
                 text = file.read_text(encoding="utf-8")
                 for line, why in glossary.other_names(text, course.terms):
                     course.problem(file.relative_to(course.root), f"line {line}: {why}")
+
+
+def _said(text: str, name: str) -> Iterator[str]:
+    """Every text of a map or of a sheet, each by itself; a figure is one text."""
+    if not name.endswith(".toml"):
+        yield text
+        return
+    todo: list[Any] = [tomllib.loads(text)]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict | list):
+            todo += value.values() if isinstance(value, dict) else value
 
 
 def _by_uri() -> dict[str, Page]:

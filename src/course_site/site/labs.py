@@ -118,6 +118,10 @@ def _printed(lab: Lab, door: str, stage: int) -> str:
         note = "with the time and the percent of peak."
     elif door not in ON_THE_CPU and text.startswith("right; no speed claim: this machine has no GPU"):
         note = "On a GPU the time and the percent of peak stand there."
+    if stage and text.startswith("right;") and said(lab, door, stage - 1).startswith("right;"):
+        note = (
+            f"It said so after stage {stage - 1} too: this stage changes the speed, not the numbers. {note}"
+        )
     return f"{fenced(text, '.text .output .no-copy')}\n\n{note}".strip()
 
 

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from course_site.pages import fences
 from course_site.pages.blocks import DirectiveError
 from course_site.pages.headings import BEYOND
 from course_site.site.render import pace
 from course_site.site.render.writer import details
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+\S")
-_FENCE = re.compile(r"[ ]*(`{3,}|~{3,})")
 _BLOCK = re.compile(r"<(?P<end>/?)(?:div|details)\b")
 
 
@@ -42,7 +42,7 @@ def folded(markdown: str, slots: dict[str, str], words: dict[str, str]) -> str:
         DirectiveError: a mark that folds nothing: at the title, inside a block, inside a section that is folded.
     """
     lines = markdown.split("\n")
-    every = list(_headings(lines))
+    every = list(_headings(markdown))
     parts: list[str] = []
     done, fold = 0, None
     for heading in every:
@@ -66,20 +66,16 @@ def folded(markdown: str, slots: dict[str, str], words: dict[str, str]) -> str:
     return "\n".join([*parts, *lines[done:]])
 
 
-def _headings(lines: list[str]) -> Iterator[_Heading]:
-    fence, depth = "", 0
-    for number, line in enumerate(lines):
-        mark = _FENCE.match(line)
-        if mark and not fence:
-            fence = mark[1]
-        elif mark and mark[1].startswith(fence) and line.strip() == mark[1]:
-            fence = ""
-        elif not fence:
-            for tag in _BLOCK.finditer(pace.CODE.sub("", line)):
-                depth += -1 if tag["end"] else 1
-            found = _HEADING.match(line)
-            if found:
-                yield _Heading(number, len(found[1]), line, depth > 0)
+def _headings(markdown: str) -> Iterator[_Heading]:
+    depth = 0
+    for number, line in enumerate(fences.lines(markdown)):
+        if line.part:
+            continue
+        for tag in _BLOCK.finditer(pace.CODE.sub("", line.text)):
+            depth += -1 if tag["end"] else 1
+        found = _HEADING.match(line.text)
+        if found:
+            yield _Heading(number, len(found[1]), line.text.rstrip("\n"), depth > 0)
 
 
 def _fold(

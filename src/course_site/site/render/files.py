@@ -19,15 +19,17 @@ from course_site.site.render.writer import Writer, details
 
 
 def source(writer: Writer, block: Block) -> str:
-    """A source file, or a region of one."""
+    """A source file, or a region of one; `fold` is what a reader unfolds to see it."""
     name, _, region = block.argument.partition("#")
-    settings = read(block.text, {"title?": TEXT, "lines?": FLAG})
+    settings = read(block.text, {"title?": TEXT, "lines?": FLAG, "fold?": TEXT})
     path = _file(writer, name)
     text, first = source_region(path, region)
     title = writer.plain(settings.get("title", name))
     numbers = f' linenums="{first}"' if settings.get("lines") else ""
     language = LANGUAGES.get(path.suffix, "text")
-    return fenced(text, f'.{language} title="{_quoted(title)}"{numbers}')
+    listing = fenced(text, f'.{language} title="{_quoted(title)}"{numbers}')
+    summary = html.escape(writer.plain(settings["fold"])) if settings.get("fold") else ""
+    return details("fold", summary, listing) if summary else listing
 
 
 def diff(writer: Writer, block: Block) -> str:

@@ -10,13 +10,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
+from course_site.pages import fences
+
 WORDS_A_MINUTE = 150
 LINES_A_MINUTE = 10  # of code; an empty line is none
 PICTURE = 0.5  # a chart or a figure, minutes
 PREDICTION = 1
 EXERCISE = 4
 
-_FENCE = re.compile(r"[ ]*(`{3,}|~{3,})(?P<says>.*)$")
 _TAG = re.compile(r"<(?P<end>/?)(?P<tag>div|details)\b(?P<rest>[^>]*)>")
 CODE = re.compile(r"`[^`]*`")
 _CLASS = re.compile(r'class="(?P<first>[\w-]+)')
@@ -109,19 +110,13 @@ def words_of(text: str) -> int:
 
 def _pieces(markdown: str, slots: dict[str, str], words: dict[str, str]) -> Iterator[_Piece]:
     inside: list[str] = []  # what is open: the first class of each block
-    fence, is_code = "", False
-    for line in markdown.split("\n"):
+    for fenced in fences.lines(markdown):
+        line = fenced.text
         in_lab, is_folded = "lab" in inside, any(name.startswith("details ") for name in inside)
-        mark = _FENCE.match(line)
-        if mark and not fence:
-            fence, is_code = mark[1], ".output" not in mark["says"]
-        elif mark and mark[1].startswith(fence) and line.strip() == mark[1]:
-            fence = ""
-        elif in_lab and fence:
-            pass  # its minutes are said at its head
-        elif fence:
-            if line.strip():
-                length = 1 / LINES_A_MINUTE if is_code else words_of(line) / WORDS_A_MINUTE
+        if fenced.part:
+            if fenced.part == "code" and line.strip() and not in_lab:  # a lab's minutes are said at its head
+                printed = ".output" in fenced.says
+                length = words_of(line) / WORDS_A_MINUTE if printed else 1 / LINES_A_MINUTE
                 yield _Piece(Minutes(reading=length), is_folded)
         else:
             for tag in _TAG.finditer(CODE.sub("", line)):

@@ -78,8 +78,7 @@ def _render(writer: Writer) -> Rendered:
     markdown = "\n\n".join(filter(None, [markdown, ending]))
     minutes = _minutes(writer, "\n\n".join(filter(None, [markdown, opening])))
     markdown = _with_stamp(writer, markdown, minutes, opening)
-    for_students = writer.page.path.parts[0] == "docs"  # mentors know the answers
-    if writer.has_numbers and for_students and _is_ours(writer.course):
+    if writer.has_numbers and _has_guesses(writer) and _is_ours(writer.course):
         for fault in spoiled.faults(writer.page, writer.scope, record.outputs if record else []):
             writer.problem(fault)
     writer.out.road = _road(writer)
@@ -154,6 +153,13 @@ def _fits_its_session(writer: Writer) -> None:
                     f"#{anchor} is beyond the core, and {session.path} leads there in {step.title!r}: "
                     "take {.beyond} from its heading, or name another one in the map"
                 )
+
+
+def _has_guesses(writer: Writer) -> bool:
+    """Students guess, and in the chapter of a session its mentor does; other pages tell mentors what to expect."""
+    path = writer.page.path
+    chapters = {session.chapter for session in writer.course.maps.sessions.values()}
+    return path.parts[0] == "docs" or path.as_posix() in chapters
 
 
 def _is_ours(course: Course) -> bool:
