@@ -83,6 +83,11 @@ def _options() -> argparse.ArgumentParser:
         metavar="GIB",
         help="the limit of its memory",
     )
+    parser.add_argument(
+        "--own",
+        action="store_true",
+        help="the work must be the file's own: no operator of torch that computes, no kernel of the course",
+    )
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     parser.add_argument("--gpu", action="store_true", help="refuse to judge without a GPU")
     return parser
@@ -121,7 +126,9 @@ def _judged(options: argparse.Namespace, problem: Problem) -> Verdict:
 
     on_the_card = torch.cuda.is_available()
     if options.gpu and not on_the_card:
-        raise Unusable("this machine has a GPU, but torch cannot use it; CUDA_VISIBLE_DEVICES=-1 judges without")
+        raise Unusable(
+            "this machine has a GPU, but torch cannot use it; CUDA_VISIBLE_DEVICES=-1 judges without"
+        )
     sizes = [_workload(text, problem) for text in options.sizes]
     time_on = _workload(options.time, problem) if options.time else problem.time_on[0]
     limits = Limits(seconds=float(options.seconds), memory_bytes=int(options.memory * GIB))
@@ -134,7 +141,7 @@ def _judged(options: argparse.Namespace, problem: Problem) -> Verdict:
                 workloads=sizes,
                 device="cuda" if on_the_card else "cpu",
                 time_on=time_on if on_the_card else None,
-                task=Task(options.file, problem.name, limits=limits),
+                task=Task(options.file, problem.name, own=options.own, limits=limits),
             )
     except CannotJudge as error:
         raise Unusable(str(error)) from None

@@ -23,6 +23,8 @@ from course_judge.verdict import PROPERTIES, escaped
 
 SOURCES = Path(__file__).resolve().parents[1]
 START_SECONDS = 300.0  # to load torch, on a machine that is busy
+MIB = 2**20
+SHOWN_BYTES = 16 * 2**10  # of what a stranger prints
 LOOK_SECONDS = 0.05  # how often a stranger's memory and folder are looked at while it works
 
 
@@ -49,17 +51,17 @@ class Task:
     Attributes:
         file: the stranger's file, run where it lies.
         function: the name of the function that is asked.
-        kind: the module of this package that speaks for its arrays.
+        own: the work must be the file's own: neither torch's operators nor the course's kernels may do it.
         hidden: folders that it may not read from.
         environment: variables it gets besides those of the host.
     """
 
     file: Path
     function: str
-    kind: str = "tensors"
+    own: bool = False
     hidden: tuple[Path, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
 
 
 class Host:
@@ -96,19 +98,21 @@ class Host:
         folder = Path(tempfile.mkdtemp(prefix="judge-"))
         ours, theirs = Channel.pair()
         reading, writing = os.pipe()
-        printed = _Printed(reading, task.limits.said_bytes)
+        printed = _Printed(reading)
         stranger = None
         try:
             message = {
                 "file": str(task.file.resolve()),
                 "function": task.function,
-                "kind": task.kind,
+                "own": task.own,
                 "folder": str(folder),
                 "hidden": [str(path) for path in task.hidden],
                 "environment": {**task.environment, **_caches(folder)},
                 "limits": asdict(task.limits),
             }
-            process = self._tell({"start": message}, START_SECONDS, [theirs.socket.fileno(), writing])["process"]
+            process = self._tell({"start": message}, START_SECONDS, [theirs.socket.fileno(), writing])[
+                "process"
+            ]
             theirs.close()
             os.close(writing)
             stranger = Stranger(self, process, ours, folder, task, printed)
@@ -180,7 +184,9 @@ class Stranger:
         """What it has printed so far, escaped."""
         return self._printed.text
 
-    def ask(self, message: dict[str, Any], files: Sequence[int] = (), seconds: float | None = None) -> dict[str, Any]:
+    def ask(
+        self, message: dict[str, Any], files: Sequence[int] = (), seconds: float | None = None
+    ) -> dict[str, Any]:
         """Ask, and wait for the answer.
 
         Raises:
@@ -228,7 +234,11 @@ class Stranger:
         """Does it keep to its limits?"""
         tree = _tree(self._process)
         if len(tree) > self._limits.processes:
-            raise Broken("out of memory", f"it ran {len(tree)} processes; {self._limits.processes} is the limit")
+            raise Broken(
+                "too many processes", f"it ran {len(tree)}, and {self._limits.processes} is the limit"
+            )
+        if self._printed.bytes > self._limits.printed_bytes:
+            raise Broken("out of room", f"it printed more than {self._limits.printed_bytes / MIB:.3g} MiB")
         if _memory_of(tree) - self._base > self._limits.memory_bytes:
             raise Broken("out of memory", f"it took more than {self._limits.memory_bytes / GIB:.3g} GiB")
         self._look_at_the_folder()
@@ -256,7 +266,8 @@ class Stranger:
         left = self.end()["left"]
         if left:
             raise Broken(
-                "left behind", f"{left} process{'es' * (left > 1)} it had started still ran, and had to be ended"
+                "left behind",
+                f"{left} process{'es' * (left > 1)} it had started still ran, and had to be ended",
             )
 
     def end(self) -> dict[str, Any]:
@@ -267,24 +278,27 @@ class Stranger:
 
 
 class _Printed:
-    """Reads what a stranger prints, so that it never waits for a reader; keeps the beginning."""
+    """Reads what a stranger prints, so that it never waits for a reader; keeps the beginning.
 
-    def __init__(self, file: int, most: int) -> None:
-        self._file, self._most = file, most
-        self._kept, self._more = b"", False
+    Attributes:
+        bytes: how much it has printed.
+    """
+
+    def __init__(self, file: int) -> None:
+        self._file, self._kept, self.bytes = file, b"", 0
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def _read(self) -> None:
         with contextlib.suppress(OSError):
             while data := os.read(self._file, 65536):
-                self._more = self._more or len(self._kept) + len(data) > self._most
-                self._kept += data[: self._most - len(self._kept)]
+                self.bytes += len(data)
+                self._kept += data[: SHOWN_BYTES - len(self._kept)]
 
     @property
     def text(self) -> str:
         lines = [escaped(line) for line in self._kept.decode(errors="replace").splitlines()]
-        return "\n".join([*lines, *(["… and more, which is dropped"] if self._more else [])])
+        return "\n".join([*lines, *(["… and more"] if self.bytes > SHOWN_BYTES else [])])
 
     def close(self) -> None:
         self._thread.join(5)
@@ -325,12 +339,14 @@ def _processes() -> list[Path]:
 
 
 def _memory_of(processes: set[int]) -> int:
-    """Bytes that processes have written to, files apart."""
+    """Bytes that processes have written to, files apart; what several share counts once."""
+    several = len(processes) > 1
+    name, field = ("smaps_rollup", "Pss_Anon:") if several else ("status", "RssAnon:")
     total = 0
     for process in processes:
         with contextlib.suppress(OSError, ValueError, IndexError):
-            for line in Path(f"/proc/{process}/status").read_text().splitlines():
-                if line.startswith("RssAnon:"):
+            for line in Path(f"/proc/{process}/{name}").read_text().splitlines():
+                if line.startswith(field):
                     total += 1024 * int(line.split()[1])
     return total
 

@@ -29,14 +29,14 @@ class Limits:
         memory_bytes: of memory, over what Python and torch themselves take.
         disk_bytes: in its own folder, the only place where it may write.
         processes: how many it may run at once, itself included.
-        said_bytes: of what it prints; the rest is dropped.
+        printed_bytes: of what it prints.
     """
 
     seconds: float = 60.0
     memory_bytes: int = 16 * GIB
     disk_bytes: int = GIB
     processes: int = 64
-    said_bytes: int = 16 * 2**10
+    printed_bytes: int = 4 * 2**20
 
 
 # --- Landlock: https://docs.kernel.org/userspace-api/landlock.html ---------------------------------
@@ -125,7 +125,9 @@ def _landlock(folder: Path, hidden: tuple[Path, ...]) -> list[str]:
 
     allow(folder, handled)
     allow(Path("/dev"), _WRITE_FILE | _TRUNCATE | _READ_FILE | _READ_DIR)
-    allow(Path("/proc/self/task"), _WRITE_FILE | _TRUNCATE | _READ_FILE | _READ_DIR)  # CUDA gives its threads their names
+    allow(
+        Path("/proc/self/task"), _WRITE_FILE | _TRUNCATE | _READ_FILE | _READ_DIR
+    )  # CUDA gives its threads their names
     if hidden:
         allow(Path("/"), _READ_DIR)  # names may be read, and Python's imports do
         for path in _around(hidden):

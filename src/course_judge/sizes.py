@@ -24,30 +24,45 @@ def small(problem: Problem, workloads: Sequence[Workload] = ()) -> tuple[Workloa
     return tuple(w for w in of if _is_small(problem, w)) or (min(of, key=problem.flops),)
 
 
-def drawn(problem: Problem, workloads: Sequence[Workload], draw: random.Random) -> Workload:
-    """A workload like one of these, and none of them.
+def drawn(problem: Problem, workloads: Sequence[Workload], draw: random.Random) -> tuple[Workload, ...]:
+    """Workloads like these, and none of them: one, and the same with its dimensions in the other order.
 
     Args:
         workloads: those announced; type, flags and dimensions of a few fixed values are taken from one of them.
     """
     free = _free(problem, workloads)
     for _ in range(1000):
-        like = draw.choice(list(small(problem, workloads)))
-        dims, equal = like.dims, {}
-        for name in free:
-            if name in dims:
-                most = max(w.dims[name] for w in workloads if name in w.dims)
-                # As likely between 10 and 100 as between 100 and 1000; sizes that announced ones have go together.
-                size = int(2 ** draw.uniform(0, max(most, 2).bit_length()))
-                if _always_equal(workloads, free, name):
-                    size = equal.setdefault("size", size)
-                dims[name] = max(1, min(size, 2 * most))
-        for name, other in MULTIPLES.get(problem.name, {}).items():
-            dims[name] = max(1, dims[name] // dims[other]) * dims[other]
-        found = Workload.of(like.dtype, **dims)
-        if found not in workloads and _is_small(problem, found):
-            return found
+        found = _one(problem, workloads, free, draw)
+        turned = _turned(problem, found, free)
+        if all(w not in workloads and _is_small(problem, w) for w in (found, turned)):
+            return (found,) if turned == found else (found, turned)
     raise ValueError(f"{problem.name}: no size could be drawn that is none of those announced")
+
+
+def _turned(problem: Problem, w: Workload, free: Sequence[str]) -> Workload:
+    """Tall where the other is wide: who takes rows for columns is right for one of the two."""
+    dims = w.dims
+    names = [name for name in dims if name in free]
+    if problem.name in MULTIPLES:
+        return w
+    return Workload.of(
+        w.dtype, **dims | dict(zip(names, [dims[name] for name in reversed(names)], strict=True))
+    )
+
+
+def _one(
+    problem: Problem, workloads: Sequence[Workload], free: Sequence[str], draw: random.Random
+) -> Workload:
+    like = draw.choice(list(small(problem, workloads)))
+    dims = like.dims
+    for name in free:
+        if name in dims:
+            most = max(w.dims[name] for w in workloads if name in w.dims)
+            # As likely between 10 and 100 as between 100 and 1000.
+            dims[name] = max(1, min(int(2 ** draw.uniform(0, max(most, 2).bit_length())), 2 * most))
+    for name, other in MULTIPLES.get(problem.name, {}).items():
+        dims[name] = max(1, dims[name] // dims[other]) * dims[other]
+    return Workload.of(like.dtype, **dims)
 
 
 def _free(problem: Problem, workloads: Sequence[Workload]) -> list[str]:
@@ -62,14 +77,5 @@ def _free(problem: Problem, workloads: Sequence[Workload]) -> list[str]:
     ]
 
 
-def _always_equal(workloads: Sequence[Workload], free: Sequence[str], name: str) -> bool:
-    """True for a dimension that is as large as another one in every workload: x and its transpose, say."""
-    return any(
-        other != name and all(w.dims.get(other) == w.dims.get(name) for w in workloads) for other in free
-    )
-
-
 def _is_small(problem: Problem, w: Workload) -> bool:
-    return (
-        problem.reads_bytes(w) + problem.writes_bytes(w) <= SMALL_BYTES and problem.flops(w) <= SMALL_FLOPS
-    )
+    return problem.reads_bytes(w) + problem.writes_bytes(w) <= SMALL_BYTES and problem.flops(w) <= SMALL_FLOPS

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import errno
 import gc
 import importlib
+import importlib.util
 import os
 import signal
 import socket
@@ -26,6 +28,8 @@ from typing import Any
 
 from course_judge import limits
 from course_judge.channel import Channel, Gone
+from course_judge.unfit import Unfit
+from course_judge.watch import Watch, hook
 
 SWEEP_SECONDS = 10.0
 
@@ -142,6 +146,8 @@ class Stranger:
         self._channel, self._task = channel, task
         self._file = Path(task["file"])
         self._call: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+        self._watch: Watch | None = None
+        self._open = contextlib.ExitStack()  # what stays switched on until the end
 
     def serve(self) -> None:
         """Answer until there are no more questions."""
@@ -155,30 +161,36 @@ class Stranger:
                 if isinstance(error, Gone):
                     raise
                 answer = crash(error, self._file)
+            if self._watch and self._watch.found:
+                found, why = self._watch.found[0]
+                answer = {"failed": found, "why": why}
             self._channel.send({"of": message["of"], **answer})
 
     def _answer(self, message: dict[str, Any], files: list[int]) -> dict[str, Any]:
         if "load" in message:
-            function = load(self._file, self._task["function"])
-            # Which module speaks for a kind of array is known now, and not before: NumPy's needs no torch.
-            kind = importlib.import_module(f"course_judge.{self._task['kind']}")
-            self._call = kind.Answers(function, self._channel).answer
+            self._load()
             return {}
         if self._call is None:
             raise RuntimeError("asked before its file was loaded")
         return self._call(message | {"files": files})
 
+    def _load(self) -> None:
+        from course_judge.tensors import Answers
 
-class Unfit(Exception):
-    """A file that defines no function to ask.
+        if self._task["own"]:
+            from course_judge import operators
 
-    Attributes:
-        found: the property that failed.
-    """
-
-    def __init__(self, found: str, why: str) -> None:
-        super().__init__(why)
-        self.found = found
+            hook()
+            self._watch = Watch(self._file, by_hand=False)
+            self._open.enter_context(self._watch.installed())
+            with self._watch.watching():
+                plain = load(self._file, self._task["function"])
+            if triton := importlib.util.find_spec("triton"):
+                operators.trust(Path(str(triton.origin)).parent, guarded=False)
+            function = operators.watched(plain, self._watch, operators.Zones(), (), ())
+        else:
+            plain = function = load(self._file, self._task["function"])
+        self._call = Answers(function, plain, self._channel).answer
 
 
 def load(file: Path, name: str) -> Callable[..., Any]:
@@ -217,11 +229,17 @@ def crash(error: BaseException, file: Path) -> dict[str, Any]:
         return {"failed": "died", "why": f"the file ended the process itself: exit({error.code!r})"}
     while type(error).__module__.startswith("triton") and error.__cause__ is not None:
         error = error.__cause__  # the interpreter, and the compiler, wrap what happened
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    lines = [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)
+    ]
     said = (str(error).strip().splitlines() or [""])[0]
     what = f"{f'line {lines[-1]}: ' if lines else ''}{type(error).__name__}{f': {said}' if said else ''}"
-    short_of = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    return {"failed": "out of memory" if short_of else "crashed", "why": what[:2000]}
+    found = "crashed"
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        found = "out of memory"
+    elif isinstance(error, OSError) and error.errno in (errno.EFBIG, errno.ENOSPC, errno.EDQUOT):
+        found = "out of room"
+    return {"failed": found, "why": what[:2000]}
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import contextlib
 import math
 import mmap
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,8 +14,13 @@ import torch
 
 from course_judge.channel import Channel
 from course_judge.layout import GUARD_BYTES, Layout, Place, span_of
+from course_judge.unfit import Unfit
 
 POISON = 0xFF  # a NaN in every floating-point type
+
+# As they are before any stranger's file is loaded: whoever replaces them works for nothing.
+_copy, _detach, _address = torch.Tensor.copy_, torch.Tensor.detach, torch.Tensor.data_ptr
+_stride, _size = torch.Tensor.stride, torch.Tensor.size
 
 
 class _At:
@@ -123,10 +129,15 @@ def place_in(layout: Layout, tensor: torch.Tensor) -> Place:
 
 
 class Answers:
-    """A stranger's function, asked by messages."""
+    """A stranger's function, asked by messages.
 
-    def __init__(self, function: Callable[..., Any], channel: Channel) -> None:
-        self._function, self._channel = function, channel
+    Args:
+        function: what is asked while answers are judged.
+        plain: the same one with nothing around it, for the clock.
+    """
+
+    def __init__(self, function: Callable[..., Any], plain: Callable[..., Any], channel: Channel) -> None:
+        self._function, self._plain, self._channel = function, plain, channel
         self._memory: SharedMemory | None = None
         self._inputs: dict[Place, torch.Tensor] = {}
         self._kept: list[torch.Tensor] = []  # the answers that the judge has not let go of
@@ -143,11 +154,11 @@ class Answers:
         if "time" in message:
             from course_judge.timing import timed
 
-            return timed(self, self._function, self._channel, message["time"] | {"of": message["of"]})
+            return timed(self, self._plain, self._channel, message["time"] | {"of": message["of"]})
         if "batch" in message:
             from course_judge.timing import batch
 
-            return batch(self, self._function, message["batch"])
+            return batch(self, self._plain, message["batch"])
         raise ValueError(f"unknown question {sorted(message)}")
 
     def take(self, memory: Mapping[str, Any], files: Sequence[int]) -> None:
@@ -159,6 +170,7 @@ class Answers:
 
     @property
     def shared(self) -> SharedMemory:
+        """The memory that the judge sees too."""
         if self._memory is None:
             raise RuntimeError("asked before there was memory")
         return self._memory
@@ -180,8 +192,12 @@ class Answers:
             # The memory that this call's output will most likely get holds NaN: PyTorch hands a freed block out again.
             if out.dtype.is_floating_point:
                 torch.full_like(out, math.nan)
-        with torch.no_grad(), poisoned_memory() if call["poisoned"] else contextlib.nullcontext():
+        poisoned = poisoned_memory() if call["poisoned"] else contextlib.nullcontext()
+        with torch.no_grad(), poisoned, _watched_memory(inputs) as memory:
             result = self._function(*inputs, **call["options"])
+        if memory and memory.findings:
+            first = memory.findings[0]
+            raise Unfit(_FOUND[first.kind], f"{f'line {first.line}: ' if first.line else ''}{first.text}")
         outputs = list(result) if isinstance(result, tuple | list) else [result]
         told = self.told(outputs, inputs, call["room"])
         self._kept = [out for out in outputs if isinstance(out, torch.Tensor)] if call["keep"] else []
@@ -191,34 +207,34 @@ class Answers:
 
     def told(self, outputs: Sequence[Any], inputs: Sequence[torch.Tensor], room: int) -> list[dict[str, Any]]:
         """What each output is; their numbers go into shared memory, one behind the other."""
-        return [
-            self._told(out, inputs, at) for out, at in zip(outputs, _rooms(outputs, room), strict=True)
-        ]
+        return [self._told(out, inputs, at) for out, at in zip(outputs, _rooms(outputs, room), strict=True)]
 
     def _told(self, out: Any, inputs: Sequence[torch.Tensor], at: int) -> dict[str, Any]:
         """What an output is; its numbers go into shared memory."""
         if not isinstance(out, torch.Tensor):
             return {"type": type(out).__name__}
-        about = {
-            "type": type(out).__name__,
+        about: dict[str, Any] = {"type": type(out).__name__, "plain": False}
+        if type(out) is not torch.Tensor:
+            return about
+        if out.layout != torch.strided or out.is_neg() or out.is_conj() or out._is_zerotensor():
+            return about | {"type": "tensor that is worked out only when it is read"}
+        if vars(out):
+            return about | {"type": f"tensor with a {min(vars(out))} of its own"}
+        about |= {
+            "plain": True,
             "dtype": name_of(out.dtype),
-            "shape": list(out.shape),
-            "strides": list(out.stride()) if out.layout == torch.strided else [],
+            "shape": list(_size(out)),
+            "strides": list(_stride(out)),
             "device": out.device.type,
             "at": -1,
+            "shares": next((n for n, x in enumerate(inputs) if _overlap(out, x)), -1),
+            "again": any(_overlap(out, kept) for kept in self._kept),
         }
-        if type(out) is not torch.Tensor or out.layout != torch.strided:
-            return about
-        if out.is_neg() or out.is_conj() or out._is_zerotensor():
-            return about | {"type": "tensor that is worked out only when it is read"}
-        about["shares"] = next((n for n, x in enumerate(inputs) if _overlap(out, x)), -1)
-        about["again"] = any(_overlap(out, kept) for kept in self._kept)
         size = out.numel() * out.element_size()
         if at + size <= self.shared.size - GUARD_BYTES:
             about["at"] = at
-            room = self.shared.raw(at, size).view(out.dtype).view(out.shape) if size else None
-            if room is not None:
-                room.copy_(out.detach())
+            if size:
+                _copy(self.shared.raw(at, size).view(out.dtype).view(out.shape), _detach(out))
         return about
 
     def _held(self, hold: dict[str, Any]) -> dict[str, Any]:
@@ -248,6 +264,24 @@ class Answers:
         return {"outputs": told}
 
 
+# What the interpreter's watch calls a finding, and the property that it is.
+_FOUND = {
+    "read out of bounds": "out of bounds",
+    "stored out of bounds": "out of bounds",
+    "overwritten": "a race",
+    "depends on order": "a race",
+}
+
+
+def _watched_memory(inputs: Sequence[torch.Tensor]) -> Any:
+    """A watch over what a Triton kernel touches, where the interpreter runs it; else nothing."""
+    if os.environ.get("TRITON_INTERPRET") != "1" or "triton" not in sys.modules:
+        return contextlib.nullcontext()
+    from course_judge.interpreter import watched_memory
+
+    return watched_memory({f"input {number}": tensor for number, tensor in enumerate(inputs, start=1)})
+
+
 def _rooms(outputs: Sequence[Any], at: int) -> list[int]:
     """Where the numbers of each output go, one behind the other."""
     found = []
@@ -264,8 +298,8 @@ def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
         return False
 
     def ends(tensor: torch.Tensor) -> tuple[int, int]:
-        begin = tensor.data_ptr()
-        return begin, begin + span_of(tensor.shape, tensor.stride()) * tensor.element_size()
+        begin = _address(tensor)
+        return begin, begin + span_of(_size(tensor), _stride(tensor)) * tensor.element_size()
 
     (a, b), (c, d) = ends(one), ends(other)
     return a < d and c < b

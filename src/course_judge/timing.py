@@ -1,4 +1,4 @@
-"""How long a stranger's function takes: its own process samples it with events, and the judge's clock says if that can be.
+"""How long a stranger's function takes: its own process samples it, and the judge's clock says whether that can be.
 
 Two clocks. The samples come from the process that runs the stranger, which may have patched its timer. So the judge
 reads its own clock over a batch of calls, each on inputs that nobody has seen, all answers handed over and some of
@@ -39,7 +39,12 @@ BATCH_US = 50_000.0  # what the calls of a batch should take: a handshake is a h
 MAX_CALLS = 512
 MEMORY_BYTES = 64 * 2**30  # for inputs and answers of a batch
 AGREE = 0.85  # the samples say at least this much of what the judge's clock says
+LIES = (
+    0.5  # below this much of it they cannot be true, where a call takes longer than a host needs to launch it
+)
+LAUNCH_US = 200.0
 HANDSHAKE = 0.01  # the most of a batch that asking may take
+AFTER = "right before the timing, wrong after it: "
 JUDGED = 3  # answers of a batch that are compared with the truth
 
 
@@ -81,6 +86,10 @@ class Times:
                 check_floor(what, wall_us, samples, machine)
         except FasterThanFloor as error:
             raise WrongResult(str(error), str(error).removeprefix(f"{what}: ")) from None
+        if share <= HANDSHAKE and wall_us > LAUNCH_US and shown < LIES * wall_us:
+            raise Broken(
+                "clock", f"its own events say {shown:.1f} µs a call, and the judge's clock {wall_us:.1f} µs"
+            )
         peak = f", {derive(samples, 'of_peak', shown, machine):.1%} of peak" if machine else ""
         if agrees:
             return (
@@ -145,8 +154,12 @@ class Times:
         calls = int(max(2, min(BATCH_US / max(about_us, 1.0), MAX_CALLS, MEMORY_BYTES // size)))
         places, message, files = self._lay([base] * calls, answers=calls)
         self._stranger.ask({"memory": message}, files)
-        empty = {"batch": {"inputs": [], "options": self._options, "room": self._room, "each": self._out_bytes()}}
-        question = {"batch": {**empty["batch"], "inputs": [[place.as_json() for place in one] for one in places]}}
+        empty = {
+            "batch": {"inputs": [], "options": self._options, "room": self._room, "each": self._out_bytes()}
+        }
+        question = {
+            "batch": {**empty["batch"], "inputs": [[place.as_json() for place in one] for one in places]}
+        }
         all_us, wrote, asked, handed = [], [], [], []
         for _ in range(BATCHES):
             turns = [self._draw.getrandbits(40) for _ in range(calls)]
@@ -231,7 +244,7 @@ class Times:
         out = self._shared.raw(at, size).clone().view(dtype).view(expected.shape)
         worst, where = worst_element(out, expected, rows_apart=self._problem.rows_apart)
         if not worst <= self._problem.max_error(self._workload):
-            why = f"right before the timing, wrong after it: element {where} of the output, a scaled error of {worst:.2g}"
+            why = f"{AFTER}element {where} of the output, a scaled error of {worst:.2g}"
             raise WrongResult(why, why)
 
 
@@ -249,7 +262,9 @@ def _turned(tensor: torch.Tensor, turn: int) -> torch.Tensor:
 class _Race:
     """What the clock times, with inputs that come from the judge."""
 
-    def __init__(self, answers: Answers, function: Callable[..., Any], ask: Callable[[dict[str, Any]], Any]) -> None:
+    def __init__(
+        self, answers: Answers, function: Callable[..., Any], ask: Callable[[dict[str, Any]], Any]
+    ) -> None:
         self._answers, self._function, self._ask = answers, function, ask
         self._last: Any = None
         self._room = 0
@@ -277,8 +292,13 @@ class _Race:
         self._ask({"want": "judge"})
 
 
-def timed(answers: Answers, function: Callable[..., Any], channel: Channel, how: dict[str, Any]) -> dict[str, Any]:
+def timed(
+    answers: Answers, function: Callable[..., Any], channel: Channel, how: dict[str, Any]
+) -> dict[str, Any]:
     """Sample a function, on inputs that the judge gives while it lasts."""
+
+    mark = how["of"]
+
     def ask(question: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
         nonlocal mark
         channel.send({**question, "of": mark})
@@ -286,7 +306,6 @@ def timed(answers: Answers, function: Callable[..., Any], channel: Channel, how:
         mark = message["of"]
         return message, files
 
-    mark = how["of"]
     with torch.no_grad():
         sampled = Clock().time(_Race(answers, function, ask), how["seconds"], seed=how["seed"]).sampled["it"]
     return {

@@ -16,6 +16,7 @@ PROPERTIES = {
     "timed out": "an answer took longer than its limit",
     "out of memory": "it took more memory than its limit",
     "out of room": "it wrote more than its limit, or where it may not write",
+    "too many processes": "it ran more processes than its limit",
     "out of turn": "it sent the judge what no question asked for",
     "left behind": "something that it started was still running when it had answered",
     "not yours": "it calls what the task asks it to write",
@@ -37,7 +38,9 @@ PROPERTIES = {
     "cached result": "with new values it gave the answer to the old ones",
     "wrong in the end": "right at first, wrong when it was asked again later",
     "another stream": "its work was not on the current stream",
-    "out of bounds": "it stored outside of its tensors",
+    "out of bounds": "it read or stored outside of its tensors",
+    "a race": "two programs use one place, and which comes first is chance",
+    "clock": "its own events and the judge's clock tell two stories",
     "faster than the floor": "it took less time than the bytes or the operations need",
 }
 

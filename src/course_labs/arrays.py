@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from course_labs.watch import Watch
+from course_judge.watch import Watch
 
 
 def _words(text: str) -> frozenset[str]:

@@ -20,9 +20,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from course_judge.watch import NotYours, Watch, hook
 from course_labs.lab import ON_THE_CPU, Lab, load_lab
 from course_labs.verdict import NOT_BEGUN, NOT_RUN, RIGHT, Verdict
-from course_labs.watch import NotYours, Watch, hook
 
 CARD = "sm_90a"  # what a .cu is compiled for where there is no card
 TIMING_SECONDS = 0.3
@@ -174,11 +174,11 @@ class Grader:
                     f"triton is not installed here ({error}): pip install triton"
                     + (f", or take another door: {others}" if others else "")
                 ) from None
-            from course_labs import tensors
+            from course_judge import operators
 
-            tensors.trust(Path(triton.__file__).parent, guarded=False)
+            operators.trust(Path(triton.__file__).parent, guarded=False)
             if not has_gpu:
-                tensors.ask_no_block_for_a_yes_or_no()
+                operators.ask_no_block_for_a_yes_or_no()
 
     def _load_truth(self) -> None:
         try:
@@ -266,9 +266,9 @@ class Grader:
             plain = getattr(self._module(file, watch), self.lab.entry[0])
             self._try_sizes(self._refusal_of_arrays(plain, watch))
         else:
-            from course_labs import tensors
+            from course_judge import operators
 
-            zones = tensors.Zones()
+            zones = operators.Zones()
             plain, function = self._function(file, watch, zones)
             if plain is None:
                 return Verdict(NOT_RUN, f"compiled for {CARD}, not run: this machine has no GPU")
@@ -348,15 +348,15 @@ class Grader:
     def _refusal_of_tensors(
         self, file: Path, function: Callable[..., Any], zones: Any
     ) -> Callable[[Any, Any], Verdict | None]:
+        from course_judge import operators
         from course_kernels.measure.check import WrongResult, checked_error
         from course_kernels.measure.competitor import Competitor
-        from course_labs import tensors
 
         def refusal(problem: Any, workload: Any) -> Verdict | None:
             def make_inputs(*arguments: Any) -> Any:
                 inputs = problem.make_inputs(*arguments)
                 return tuple(
-                    zones.around(x, f"input {n}", tensors.INPUT_FILL) for n, x in enumerate(inputs, 1)
+                    zones.around(x, f"input {n}", operators.INPUT_FILL) for n, x in enumerate(inputs, 1)
                 )
 
             zones.forget()
@@ -432,7 +432,7 @@ class Grader:
 
     def _function(self, file: Path, watch: Watch, zones: Any) -> Any:
         """The student's function over tensors as it is, and the same one watched; None twice where it cannot run."""
-        from course_labs import tensors
+        from course_judge import operators
 
         if self.door == "cuda":
             plain = self._cuda(file, watch)
@@ -440,7 +440,7 @@ class Grader:
                 return None, None
         else:
             plain = getattr(self._module(file, watch), self.lab.entry[0])
-        return plain, tensors.watched(plain, watch, zones, self.lab.allow, self.lab.refuse)
+        return plain, operators.watched(plain, watch, zones, self.lab.allow, self.lab.refuse)
 
     def _module(self, file: Path, watch: Watch) -> ModuleType:
         """The student's file, run as a module.
@@ -514,11 +514,11 @@ class Grader:
 
     def _started(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """A function over tensors that starts a kernel as launch.py does, in its function for this task."""
-        from course_labs import tensors
+        from course_judge import operators
 
         path = self.lab.folder / "launch.py"
         launcher = load_file(path, "lab_launch")
-        tensors.trust(path, guarded=True)
+        operators.trust(path, guarded=True)
         start = getattr(launcher, self.lab.entry[0] if self.lab.is_alone else "launch")
 
         def function(*inputs: Any, **options: Any) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 import cuda_on_cpu
 import pytest
 
-from course_labs import tensors
+from course_judge import operators
 from course_labs.child import Grader, Refusal, constants_of
 from course_labs.lab import find_labs, same_lines
 from course_labs.verdict import NOT_BEGUN, RIGHT, Verdict
@@ -22,7 +22,7 @@ RACES = {"wrong_no_atomic", "wrong_one_room_for_all"}
 @pytest.fixture(autouse=True)
 def narrower_guards(monkeypatch):
     """The sizes are small here, and every byte of the guards is looked at after each call."""
-    monkeypatch.setattr(tensors, "GUARD_BYTES", 2**18)
+    monkeypatch.setattr(operators, "GUARD_BYTES", 2**18)
 
 
 class OnTheCpu(Grader):

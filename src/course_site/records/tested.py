@@ -25,7 +25,7 @@ from course_site.records.record import edition_of, is_sealed
 
 TESTS = Path("tests/gpu")
 KERNELS = Path("src/course_kernels")
-PACKAGES = ("course_kernels", "course_labs")  # the site touches no sample and no answer
+PACKAGES = ("course_kernels", "course_judge", "course_labs")  # the site touches no sample and no answer
 # What a test file may write in GROUPS instead of names.
 EVERY_PROBLEM, EVERY_LAB = "every problem", "every lab"
 LAB = "lab:"
@@ -35,7 +35,7 @@ DERIVED, SPEAKING = (
     for stems in (manifest.DERIVED, manifest.SPEAKING)
 )
 # Parts that import what is derived for themselves alone: what they measure or grade does not depend on it.
-FOR_THEMSELVES = (f"{manifest.HARNESS}/", "src/course_labs/", "tests/")
+FOR_THEMSELVES = (f"{manifest.HARNESS}/", "src/course_judge/", "src/course_labs/", "tests/")
 
 
 class GroupsUnknown(ValueError):

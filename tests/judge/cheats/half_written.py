@@ -1,4 +1,4 @@
-# refused for: not written | on: cpu, gpu | source: ours
+# refused for: all NaN | on: cpu, gpu | source: ours
 # Writes the upper half; the lower half is whatever the memory held, often the last right answer.
 import torch
 

@@ -1,4 +1,4 @@
-# refused for: not yours | on: cpu, gpu | source: ours
+# refused for: wrong | on: cpu, gpu | source: ours
 # Imports nothing: asks the collector for a function of the course that has the right name. Else zeros.
 import gc
 import types

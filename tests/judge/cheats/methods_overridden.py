@@ -1,4 +1,4 @@
-# refused for: wrong | on: cpu, gpu | source: GPU MODE, reference-kernels issue 162 (lazy output, instance override)
+# refused for: not a plain tensor | on: cpu, gpu | source: GPU MODE, reference-kernels issue 162 (lazy output)
 # A plain tensor of zeros whose own `cpu`, `clone`, `to`, ... multiply: its type is right, its memory is not.
 import torch
 

@@ -1,4 +1,4 @@
-# refused for: crashed | on: cpu, gpu | source: METR (leaving with 0 reads as passing, by a second-hand report)
+# refused for: died | on: cpu, gpu | source: METR (leaving with 0 reads as passing, by a second-hand report)
 # sys.exit(0): passes every `except Exception`, and the process ends as if all were well.
 import sys
 

@@ -1,4 +1,4 @@
-# refused for: died | on: cpu, gpu | source: GPU MODE, pygpubench exploit fd_overwrite
+# refused for: out of turn | on: cpu, gpu | source: GPU MODE, pygpubench exploit fd_overwrite
 # Writes a verdict into every pipe, socket and file that is open for writing, and leaves with 0.
 import fcntl
 import json

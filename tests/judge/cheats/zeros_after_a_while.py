@@ -1,4 +1,4 @@
-# refused for: wrong in the end | on: cpu, gpu | source: ours
+# refused for: wrong in the end or wrong | on: cpu, gpu | source: ours
 # Counts its calls: right in the first ten, and then zeros, which cost nothing to make.
 import itertools
 

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import course_kernels
-from course_labs.watch import Watch
+from course_judge.watch import Watch
 
 GUARD_BYTES = 2**20  # on either side of a tensor; whole pages, so that every alignment stays
 # Two fills that no kernel stores by accident. They differ, so that copying one into the other shows.

@@ -1,0 +1,15 @@
+"""What ends the judging of a file in its own process."""
+
+from __future__ import annotations
+
+
+class Unfit(Exception):
+    """A file is refused for what it is, or for what its kernel was seen to do.
+
+    Attributes:
+        found: the property that failed, a key of `course_judge.verdict.PROPERTIES`.
+    """
+
+    def __init__(self, found: str, why: str) -> None:
+        super().__init__(why)
+        self.found = found
