@@ -80,7 +80,7 @@ def run_to_its_end(session: nox.Session, *arguments: str) -> None:
             break
         except KeyboardInterrupt:
             continue  # it got the same signal, and is keeping its finished records
-    if code == 1 and session.name != "grade":  # a refusal has said all there is to say
+    if code == 1 and session.name not in ("grade", "judge"):  # a refusal has said all there is to say
         session.error("failed, see above")
     if code:
         sys.exit(code)
@@ -130,6 +130,14 @@ def grade(session: nox.Session) -> None:
     else:
         install(session, "", *filter(None, [needs]))
     run_to_its_end(session, "-m", "course_labs", "grade", *(["--gpu"] if gpu else []), *session.posargs)
+
+
+@nox.session
+def judge(session: nox.Session) -> None:
+    """Judge a stranger's kernel: `-- FILE --problem NAME`. In a process of its own, by the judge's own clock."""
+    gpu = has_gpu(session)
+    install(session, "measure,cuda13", *(() if gpu else PINNED))
+    run_to_its_end(session, "-m", "course_judge", *(["--gpu"] if gpu else []), *session.posargs)
 
 
 @nox.session

@@ -186,6 +186,38 @@ record(
 # can be had again.
 
 # %% [markdown]
+# ## A kernel by a stranger
+#
+# All that protects us from our own mistakes. A contest, or a machine that writes kernels, is another matter: there
+# somebody tries. A file that runs in our own process can rewrite the checker, and many have.
+#
+# So a stranger's kernel gets a kitchen of its own. `nox -s judge -- theirs.py --problem softmax` runs the file in a
+# **process of its own**, and the judge stays outside:
+#
+# - **The judge draws the inputs and keeps the truth.** The other process never sees it. Sizes are among them that nobody
+#   announced, and when all seems right it is asked again, nobody knows how often.
+# - **The judge compares.** Answers lie in memory that both see, poisoned before each call. What the other process *says*
+#   decides nothing: neither a line it prints, nor its exit code, nor a message it makes up.
+# - **The judge has a clock of its own.** The process samples itself with events, which it may have patched. So the judge
+#   times a batch of calls as well, each on inputs that are new, with every answer handed over. The samples are shown
+#   where the two clocks agree. Where they cannot both be true, the file is refused.
+# - **The process has limits:** time, memory, processes, what it prints. It may write in one folder, which is gone
+#   afterwards, and it has no network. Whatever it starts is ended with it.
+#
+# More than a hundred cheats lie in `tests/judge/`, ours and those that others have published, each with its source. Every
+# build of this course sees them refused, and honest files pass.
+#
+# **What it does not stop**, so that you know:
+#
+# - A file that must do its own work (`--own`) is watched from inside of its own process. Who breaks that watch, by a
+#   library of their own in C for example, can have another library do the work. The answer is right then, and the time is
+#   true; the work is just not theirs.
+# - A kernel may be right for all that we ask and wrong for what we do not. It may be as inexact as the contract allows.
+# - Files that anybody may read, a stranger may read too. None of them holds a secret.
+# - Memory of the card has no limit but the card's own. A kernel that never ends holds the card until its time is up.
+# - The walls are Linux's (Landlock, a network namespace). Where a system lacks one, the verdict says which.
+
+# %% [markdown]
 # ## The clock
 #
 # The taste was fine. Now the stopwatch. Seven habits, each against one way of fooling yourself.

@@ -1,4 +1,4 @@
-"""Messages between the judge and the processes it starts: a line of JSON each, and open files where one is handed over."""
+"""Messages between the judge and the processes it starts: a line of JSON each, and open files where one is handed."""
 
 from __future__ import annotations
 

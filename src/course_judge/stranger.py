@@ -16,6 +16,7 @@ import gc
 import importlib
 import importlib.util
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -39,12 +40,14 @@ def main(arguments: list[str]) -> int:
     control = Channel(socket.socket(fileno=int(arguments[0])))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the judge's affair: it ends us
     limits.adopt_orphans()
+    folder = ""
     try:
         while True:
             message, files = control.receive()
             if "import" in message:
                 control.send(_import(message["import"]))
             elif "start" in message:
+                folder = message["start"]["folder"]
                 gc.collect()
                 gc.freeze()  # the copy must not touch, and so duplicate, every page that holds an object
                 process = os.fork()
@@ -60,6 +63,8 @@ def main(arguments: list[str]) -> int:
         return 0
     finally:
         _sweep(None)
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)  # a judge that was killed has not
 
 
 def _import(names: list[str]) -> dict[str, Any]:

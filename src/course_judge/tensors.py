@@ -152,11 +152,11 @@ class Answers:
         if "hold" in message:
             return self._held(message["hold"])
         if "time" in message:
-            from course_judge.timing import timed
+            from course_judge.sampling import timed
 
             return timed(self, self._plain, self._channel, message["time"] | {"of": message["of"]})
         if "batch" in message:
-            from course_judge.timing import batch
+            from course_judge.sampling import batch
 
             return batch(self, self._plain, message["batch"])
         raise ValueError(f"unknown question {sorted(message)}")

@@ -11,27 +11,21 @@ from __future__ import annotations
 import random
 import statistics
 import time
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
-from course_judge.channel import Channel
 from course_judge.host import Broken
 from course_judge.layout import GUARD_BYTES, Layout, Place
-from course_judge.tensors import Answers, SharedMemory, place_in
+from course_judge.remote import Remote
+from course_judge.tensors import SharedMemory, place_in
 from course_kernels.measure.check import WrongResult, worst_element
-from course_kernels.measure.clock import Clock
 from course_kernels.measure.derive import derive
 from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import machine_for
 from course_kernels.measure.roofline import FasterThanFloor, check_floor
 from course_kernels.measure.summary import measurement_of
 from course_kernels.problem import Problem, Workload
-
-if TYPE_CHECKING:
-    from course_judge.judge import Remote
 
 SECONDS = 0.3  # of samples
 BATCHES = 7
@@ -46,9 +40,6 @@ LAUNCH_US = 200.0
 HANDSHAKE = 0.01  # the most of a batch that asking may take
 AFTER = "right before the timing, wrong after it: "
 JUDGED = 3  # answers of a batch that are compared with the truth
-
-
-# --- the judge's side -------------------------------------------------------------------------
 
 
 class Times:
@@ -254,74 +245,3 @@ def _turned(tensor: torch.Tensor, turn: int) -> torch.Tensor:
         return tensor
     flat = tensor.reshape(-1)
     return flat.roll(turn % flat.numel()).view(tensor.shape)
-
-
-# --- the stranger's side ----------------------------------------------------------------------
-
-
-class _Race:
-    """What the clock times, with inputs that come from the judge."""
-
-    def __init__(
-        self, answers: Answers, function: Callable[..., Any], ask: Callable[[dict[str, Any]], Any]
-    ) -> None:
-        self._answers, self._function, self._ask = answers, function, ask
-        self._last: Any = None
-        self._room = 0
-
-    def block(self, number: int) -> dict[str, Callable[[], Any]]:
-        self._last = None
-        message, files = self._ask({"want": "block"})
-        self._answers.take(message["memory"], files)
-        self._room = message["room"]
-        inputs = self._answers.tensors(message["inputs"])
-        return {"it": partial(self._function, *inputs, **message["options"])}
-
-    def refill(self) -> None:
-        torch.cuda.synchronize()
-        self._ask({"want": "refill"})
-
-    def keep(self, name: str, result: Any) -> None:
-        self._last = result
-
-    def judge(self) -> None:
-        result = self._last
-        outputs = result if isinstance(result, tuple | list) else (result,)
-        self._answers.told(outputs, [], self._room)
-        torch.cuda.synchronize()
-        self._ask({"want": "judge"})
-
-
-def timed(
-    answers: Answers, function: Callable[..., Any], channel: Channel, how: dict[str, Any]
-) -> dict[str, Any]:
-    """Sample a function, on inputs that the judge gives while it lasts."""
-
-    mark = how["of"]
-
-    def ask(question: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
-        nonlocal mark
-        channel.send({**question, "of": mark})
-        message, files = channel.receive()
-        mark = message["of"]
-        return message, files
-
-    with torch.no_grad():
-        sampled = Clock().time(_Race(answers, function, ask), how["seconds"], seed=how["seed"]).sampled["it"]
-    return {
-        "samples_us": [round(float(value), 3) for value in sampled.us],
-        "blocks": [int(value) for value in sampled.block],
-        "of": mark,
-    }
-
-
-def batch(answers: Answers, function: Callable[..., Any], how: dict[str, Any]) -> dict[str, Any]:
-    """Call a function on many inputs, and hand all answers over."""
-    calls = [answers.tensors(places) for places in how["inputs"]]
-    with torch.no_grad():
-        results = [function(*inputs, **how["options"]) for inputs in calls]
-        for number, result in enumerate(results):
-            outputs = result if isinstance(result, tuple | list) else (result,)
-            answers.told(outputs, [], how["room"] + number * how["each"])
-    torch.cuda.synchronize()
-    return {}

@@ -52,7 +52,15 @@ HONEST = [file for file in files_in("right") if "cpu" in file.read_text(encoding
 
 
 @pytest.fixture(scope="module")
-def host():
+def folders(tmp_path_factory):
+    """Where the strangers of this file have their folders."""
+    was, tempfile.tempdir = tempfile.tempdir, str(tmp_path_factory.mktemp("folders"))
+    yield Path(tempfile.tempdir)
+    tempfile.tempdir = was
+
+
+@pytest.fixture(scope="module")
+def host(folders):
     with Host(command.modules(), command.environment(False)) as host:
         yield host
 
@@ -94,13 +102,13 @@ def test_what_is_right_passes(judged, file):
     assert (verdict.found, verdict.code) == (RIGHT, 0), verdict.text
 
 
-def test_nothing_is_written_outside(judged):
-    home = Path.home()
-    assert not [
-        *ROOT.rglob("*.cheated"),
-        *home.glob(".*.cheated"),
-        *Path(tempfile.gettempdir()).glob("judge-*"),
-    ]
+def test_nothing_is_left_and_nothing_is_written_outside(judged, folders):
+    assert (
+        judged("def refusals(x, s):\n    open('here', 'w').write('1')\n    return x\n").found
+        == "shares memory"
+    )
+    assert not list(folders.iterdir())
+    assert not [*ROOT.rglob("*.cheated"), *Path.home().glob(".*.cheated")]
 
 
 # --- what the library has -------------------------------------------------------------------------
@@ -210,14 +218,19 @@ def test_a_judge_that_is_killed_leaves_nothing_behind(tmp_path):
         "import os, subprocess, time\ndef refusals(x, s):\n"
         f"    subprocess.Popen(['sleep', '{mark}'], start_new_session=True)\n    time.sleep(600)\n"
     )
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "CUDA_VISIBLE_DEVICES": "-1"}
+    (tmp_path / "folders").mkdir()
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT / "src"),
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "TMPDIR": str(tmp_path / "folders"),
+    }
     there = subprocess.Popen(
         [sys.executable, "-m", "course_judge", str(file), "--problem", "refusals"], env=environment
     )
     _wait_for(lambda: _running(mark))
     there.kill()
     there.wait()
-    _wait_for(lambda: not _running(mark) and not _running("course_judge.stranger " + str(there.pid)))
+    _wait_for(lambda: not _running(mark) and not list((tmp_path / "folders").iterdir()))
 
 
 def _running(words):

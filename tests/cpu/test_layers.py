@@ -1,4 +1,4 @@
-"""The arrows between the parts: problem <- measure <- page -> site, and measure <- labs <- site. None points back.
+"""The arrows between the parts: problem <- measure <- page -> site, measure <- judge <- labs <- site. None points back.
 
 In `course_site` every room calls only those on a lower floor. An import counts wherever it stands, in a function and
 for types too.
@@ -13,7 +13,7 @@ import pytest
 
 import course_labs
 
-GRAPH = grimp.build_graph("course_kernels", "course_labs", "course_site", cache_dir=None)
+GRAPH = grimp.build_graph("course_kernels", "course_judge", "course_labs", "course_site", cache_dir=None)
 PROBLEMS = sorted(
     m.removesuffix(".problem") for m in GRAPH.modules if m.count(".") == 2 and m.endswith(".problem")
 )
@@ -67,7 +67,18 @@ def test_measuring_knows_no_problem_and_no_site():
 
 
 def test_kernels_know_nothing_of_the_site_nor_of_the_labs():
-    assert not {m for m in imports_of("course_kernels") if m.startswith(("course_site", "course_labs"))}
+    assert not {
+        m
+        for m in imports_of("course_kernels")
+        if m.startswith(("course_site", "course_labs", "course_judge"))
+    }
+
+
+def test_the_judge_knows_no_problem_no_lab_and_no_site():
+    # A problem is named on the command line, and loaded by that name.
+    imported = imports_of("course_judge")
+    assert not {m for m in imported if m.startswith(("course_site", "course_labs"))}
+    assert not {m for m in imported for problem in PROBLEMS if m == problem or m.startswith(problem + ".")}
 
 
 def test_the_labs_know_no_problem_and_no_site():

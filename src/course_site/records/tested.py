@@ -129,8 +129,9 @@ class Project:
     def _own(self, group: str) -> Iterator[Path]:
         """What a group is about: its folder of course_kernels, or all that the grader reads of a lab."""
         if not group.startswith(LAB):
-            folder = self.root / KERNELS / group
-            yield from _files_in(folder) if folder.is_dir() else ()
+            # What its tests read besides: the judge's strangers, for one.
+            for folder in (self.root / KERNELS / group, self.root / "tests" / group):
+                yield from _files_in(folder) if folder.is_dir() else ()
             return
         name = group.removeprefix(LAB)
         lab = self.labs[name]

@@ -1,4 +1,4 @@
-# refused for: left behind | on: cpu, gpu | source: ours
+# refused for: left behind or wrong or out of turn | on: cpu, gpu | source: ours
 # Forks, and both processes return: two of them hand over an answer, and the judge cannot know whose it reads.
 import os
 
