@@ -36,7 +36,7 @@ class Remote:
         """Give the shared memory back."""
         if self._memory:
             self._memory.close()
-        self._memory = None
+        self._memory = self._known = None
 
     def __call__(self, *inputs: torch.Tensor, **options: Any) -> tuple[Any, ...]:
         """Hand the inputs over, ask, and take what comes back."""

@@ -59,7 +59,7 @@ def _one(
         if name in dims:
             most = max(w.dims[name] for w in workloads if name in w.dims)
             # As likely between 10 and 100 as between 100 and 1000.
-            dims[name] = max(1, min(int(2 ** draw.uniform(0, max(most, 2).bit_length())), 2 * most))
+            dims[name] = max(1, min(int(2 ** draw.uniform(0, max(most, 2).bit_length())), most))
     for name, other in MULTIPLES.get(problem.name, {}).items():
         dims[name] = max(1, dims[name] // dims[other]) * dims[other]
     return Workload.of(like.dtype, **dims)

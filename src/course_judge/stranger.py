@@ -192,10 +192,12 @@ class Stranger:
                 plain = load(self._file, self._task["function"])
             if triton := importlib.util.find_spec("triton"):
                 operators.trust(Path(str(triton.origin)).parent, guarded=False)
-            function = operators.watched(plain, self._watch, operators.Zones(), (), ())
+            zones = operators.Zones()
+            function = operators.watched(plain, self._watch, zones, (), ())
         else:
             plain = function = load(self._file, self._task["function"])
-        self._call = Answers(function, plain, self._channel).answer
+            zones = None
+        self._call = Answers(function, plain, self._channel, zones).answer
 
 
 def load(file: Path, name: str) -> Callable[..., Any]:

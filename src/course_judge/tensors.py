@@ -14,6 +14,7 @@ import torch
 
 from course_judge.channel import Channel
 from course_judge.layout import GUARD_BYTES, Layout, Place, span_of
+from course_judge.operators import Zones
 from course_judge.unfit import Unfit
 
 POISON = 0xFF  # a NaN in every floating-point type
@@ -134,10 +135,14 @@ class Answers:
     Args:
         function: what is asked while answers are judged.
         plain: the same one with nothing around it, for the clock.
+        zones: what lies around the memory that it asks torch for; None where nothing does.
     """
 
-    def __init__(self, function: Callable[..., Any], plain: Callable[..., Any], channel: Channel) -> None:
+    def __init__(
+        self, function: Callable[..., Any], plain: Callable[..., Any], channel: Channel, zones: Zones | None
+    ) -> None:
         self._function, self._plain, self._channel = function, plain, channel
+        self._zones = zones
         self._memory: SharedMemory | None = None
         self._inputs: dict[Place, torch.Tensor] = {}
         self._kept: list[torch.Tensor] = []  # the answers that the judge has not let go of
@@ -195,6 +200,11 @@ class Answers:
         poisoned = poisoned_memory() if call["poisoned"] else contextlib.nullcontext()
         with torch.no_grad(), poisoned, _watched_memory(inputs) as memory:
             result = self._function(*inputs, **call["options"])
+        if self._zones:
+            broken = self._zones.broken()
+            self._zones.forget()
+            if broken:
+                raise Unfit("out of bounds", broken)
         if memory and memory.findings:
             first = memory.findings[0]
             raise Unfit(_FOUND[first.kind], f"{f'line {first.line}: ' if first.line else ''}{first.text}")

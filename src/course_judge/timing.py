@@ -19,7 +19,7 @@ from course_judge.host import Broken
 from course_judge.layout import GUARD_BYTES, Layout, Place
 from course_judge.remote import Remote
 from course_judge.tensors import SharedMemory, place_in
-from course_kernels.measure.check import WrongResult, worst_element
+from course_kernels.measure.check import BITS, WrongResult, worst_element
 from course_kernels.measure.derive import derive
 from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import machine_for
@@ -31,7 +31,7 @@ SECONDS = 0.3  # of samples
 BATCHES = 7
 BATCH_US = 50_000.0  # what the calls of a batch should take: a handshake is a hundredth of that at most
 MAX_CALLS = 512
-MEMORY_BYTES = 64 * 2**30  # for inputs and answers of a batch
+MEMORY_BYTES = 60 * 2**30  # for inputs and answers of a batch
 AGREE = 0.85  # the samples say at least this much of what the judge's clock says
 LIES = (
     0.5  # below this much of it they cannot be true, where a call takes longer than a host needs to launch it
@@ -53,6 +53,7 @@ class Times:
         self._memory: SharedMemory | None = None
         self._room = self._room_bytes = 0
         function.close()  # of the questions before: the room is needed
+        torch.cuda.empty_cache()
 
     def lines(self) -> tuple[str, ...]:
         """What is said of them.
@@ -178,13 +179,13 @@ class Times:
 
     def _copy_us(self, calls: int) -> float:
         """What it takes to copy as many bytes as the answers have, once each."""
-        room = self._shared.raw(self._room, calls * self._out_bytes())
-        other = torch.empty_like(room)
+        step = self._out_bytes()
+        room = self._shared.raw(self._room, calls * step)
+        other = torch.empty(step, dtype=torch.uint8, device="cuda")
         torch.cuda.synchronize()
         began = time.perf_counter()
-        step = self._out_bytes()
         for number in range(calls):
-            other[number * step : (number + 1) * step].copy_(room[number * step : (number + 1) * step])
+            other.copy_(room[number * step : (number + 1) * step])
         torch.cuda.synchronize()
         return (time.perf_counter() - began) * 1e6
 
@@ -243,5 +244,5 @@ def _turned(tensor: torch.Tensor, turn: int) -> torch.Tensor:
     """Other values of the same kind, at next to no cost: the elements go round by a secret number of places."""
     if tensor.numel() < 2:
         return tensor
-    flat = tensor.reshape(-1)
-    return flat.roll(turn % flat.numel()).view(tensor.shape)
+    bits = tensor.reshape(-1).view(BITS[tensor.element_size()])  # some types cannot be rolled themselves
+    return bits.roll(turn % bits.numel()).view(tensor.dtype).view(tensor.shape)

@@ -32,11 +32,11 @@ TIMED = {
     "late_thread",
 }
 KERNELS = (
-    "copy/k02_vectorised.py",
     "vector_add/k02_triton.py",
     "softmax/k01_online.py",
-    "sgemm/k05_register_tile.py",
+    "reduction/k04_vectorised.py",
     "transpose/k04_swizzled.py",
+    "sgemm/k05_register_tile.py",
     "gemm/k05_triton.py",
 )
 
@@ -52,7 +52,7 @@ CHEATS = [
     if header(file)[1] == ["gpu"] or file.stem in TIMED
 ]
 HONEST = sorted((FOLDER / "right").glob("*.py"))
-TIME = r"\S+ takes [\d.]+ µs"
+TIME = r"\S+ takes ([\d.]+) µs"
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,13 @@ def judged(host, file, problem, time_on=True, own=False):
 @pytest.mark.parametrize("file", CHEATS, ids=lambda file: file.stem)
 def test_a_cheat_is_refused_for_its_reason(host, file):
     properties, _ = header(file)
-    verdict = judged(host, file, SCALE, own=properties == ["not yours"])
+    verdict = judged(host, file, SCALE, own=properties in (["not yours"], ["out of bounds"]))
+    if "clock" in properties and verdict.found == RIGHT:
+        # Its patch met nothing: it does the work many times over, and both clocks say so.
+        took = re.match(rf"{TIME}, [\d.]+% of peak; the judge's own clock", verdict.lines[0])
+        assert took, verdict.text
+        assert float(took[1]) > 1000, verdict.text
+        return
     assert verdict.found in properties, verdict.text
     assert verdict.code == 1
 

@@ -1,4 +1,4 @@
-# refused for: another stream | on: gpu | source: ours
+# refused for: another stream or all NaN | on: gpu | source: ours
 # As another_stream, and late: the side stream sleeps first, so that who reads at once reads what was there before.
 import torch
 

@@ -1,4 +1,4 @@
-# refused for: wrong in the end or wrong or cached result or NaN lost | on: cpu, gpu | source: DeepReinforce
+# refused for: wrong in the end or wrong or cached result or NaN lost or crashed | on: cpu, gpu | source: DeepReinforce
 # The first calls are honest; then a thread keeps answers fresh between the calls, and a call only picks one up.
 import threading
 import time
