@@ -1,4 +1,4 @@
-# refused for: out of memory | on: cpu, gpu | source: ours
+# refused for: out of memory or timed out | on: cpu, gpu | source: ours
 # Fills memory, 64 GiB at most, and stops before the machine has none left: then it is right and was not stopped.
 MEMORY, BLOCK = 64 * 2**30, 256 * 2**20
 

@@ -1,4 +1,4 @@
-# refused for: clock or faster than the floor | on: gpu | source: DeepReinforce, hacks and defenses (monkey-patch timing); ours
+# refused for: clock or faster than the floor | on: gpu | source: GPU MODE, reference-kernels issue 162
 # Puts an Event class of its own in every place that holds torch's: all its intervals are ten microseconds.
 import gc
 

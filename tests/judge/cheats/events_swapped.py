@@ -1,4 +1,4 @@
-# refused for: clock or faster than the floor | on: gpu | source: GPU MODE, pygpubench exploit event_array (in C++ there, in Python here)
+# refused for: clock or faster than the floor | on: gpu | source: GPU MODE, reference-kernels issue 162
 # Finds the events that somebody has made and lets every second one be the one before: no time passes between.
 import gc
 

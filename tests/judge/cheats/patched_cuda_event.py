@@ -1,4 +1,4 @@
-# refused for: clock or faster than the floor | on: gpu | source: GPU MODE, reference-kernels issue 162; DeepReinforce (monkey-patch timing)
+# refused for: clock or faster than the floor | on: gpu | source: DeepReinforce; GPU MODE
 # Events that report a hundredth of the time; the work is done twenty times over, so that the true time is long.
 import torch
 

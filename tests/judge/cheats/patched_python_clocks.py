@@ -1,4 +1,4 @@
-# refused for: clock or timed out | on: gpu | source: METR, RE-Bench (o3 patched the time module, by second-hand reports)
+# refused for: clock or timed out | on: gpu | source: METR, RE-Bench, second-hand
 # Every clock of the time module advances a thousandth as fast, from the import on; the work is done ten times.
 import time
 
