@@ -312,7 +312,8 @@ class _Maker:
         many = (
             f"The copies are for {students} students, rounded up."
             if students
-            else f"In *copies*, *n* is the number of your students; round up. `nox -s handouts -- {self.session['id']} --students 20` writes the numbers."
+            else "In *copies*, *n* is the number of your students; round up. "
+            f"`nox -s handouts -- {self.session['id']} --students 20` writes the numbers."
         )
         pairs = "Then the copies, by their pages. *Both sides*: the second page is the back of the first."
         says = "".join(f"<p>{self.inline(text)}</p>" for text in (whole, pairs, many))
