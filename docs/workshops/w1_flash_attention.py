@@ -305,7 +305,7 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # half of the picture above. Tiles wholly above the diagonal are **skipped**: the loop ends sooner, and nearly
 # half of the work is gone. But a tile *on* the diagonal is half allowed and half forbidden. There each
 # forbidden score is **masked**: it becomes `NEVER`, so low that its exponential is 0. If you skip and do not
-# mask, the answer is wrong at the diagonal and nowhere else.
+# mask, every row also counts keys after its own: all rows are wrong but the last of each tile of queries.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#causal
 # ///

@@ -198,8 +198,8 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 #
 # - Speak a line, *then* type it. Never type while you explain another one.
 # - After each stage they grade: `nox -s grade -- flash_attention`. A refusal is part of the plan. Read it aloud, smiling.
-# - Causal comes last, and it is two things: tiles wholly above the diagonal are **skipped**, tiles on the diagonal are **masked**. A
-#   room that has only skipped gets a wrong answer at the diagonal and nowhere else. Let the grader say so.
+# - Causal comes last, and it is two things: tiles wholly above the diagonal are **skipped**, tiles on the diagonal are **masked**. Who
+#   has only skipped counts in every row keys after its own, too: all rows are wrong but the last of each tile of queries. Let the grader say so.
 # - When somebody is hopelessly behind: `nox -s lab -- flash_attention --stage K` writes the file as it stands after stage K, and
 #   keeps theirs; with `--door cuda` the one in CUDA C++. Nobody sits out.
 # - Two mistakes look odd. `exp(m_new - m)`, upside down, is all NaN from the first size on, which was right two stages ago: e to the ∞. And
@@ -285,8 +285,8 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # for any card. If the first line turns round, swap the two speeches: *you carry less, and here that is enough*.
 #
 # /// callout | demo
-# Two commands, both on the map with their waits: *theirs against PyTorch* in fp32, *the same loop on tensor cores* in bf16. Start each one
-# **before** you ask for guesses. No GPU in the room: show [the recorded race](../../docs/workshops/w1_flash_attention.py#and-the-clock), and say whose
+# Two commands, both on the map with their waits: *theirs against PyTorch* in fp32, *the same loop on tensor cores* in bf16. Take the
+# guesses first, then press Enter. No GPU in the room: show [the recorded race](../../docs/workshops/w1_flash_attention.py#and-the-clock), and say whose
 # numbers they are.
 # ///
 

@@ -94,7 +94,7 @@ record(
 # %% [markdown]
 # For few rows the answer is nearly M itself: almost all bytes are weights, two bytes each, and each weight gives 2·M operations. For 4096 it
 # is {{ row.m4096:.0f}}, a good deal less than 4096, since by then the rows weigh as much as the weights. Let them find that; it is why the
-# column *rows in and out* is on the sheet.
+# sheet counts rows in and rows out.
 #
 # ### The cache: what one token weighs
 #
@@ -516,8 +516,8 @@ record(
 # The demo repeats it live with 1, 64 and 4096 rows in bf16. The last of the three is there so that they see the end of the free lunch.
 #
 # /// callout | demo
-# Two demos, both on the map with their waits. *One row, 64 rows, 4096 rows* runs three processes one after the other: start it, then take the
-# guesses. *Two kernels, or one* is the pair of [L3](../../docs/lectures/l3_memory.py#do-it-while-you-hold-it): eager takes
+# Two demos, both on the map with their waits. *One row, 64 rows, 4096 rows* runs three processes one after the other: take the
+# guesses first, then press Enter. *Two kernels, or one* is the pair of [L3](../../docs/lectures/l3_memory.py#do-it-while-you-hold-it): eager takes
 # {{ l3.fuse.eager.us / l3.fuse.cuda.us:.1f}} times as long as the fused kernel by hand there, with {{ l3.counted.fuse.eager.gb / l3.counted.fuse.cuda.gb:.1f}} times
 # the bytes. That it is *not* the same number is the lesson.
 # ///
@@ -564,7 +564,7 @@ record(
 # %% [markdown]
 # ## The sheets, to print
 #
-# Three half sheets for everybody. Leave room for sums.
+# Three sheets for everybody, *rows* with a back. Leave room for sums.
 #
 # ***Rows*, front.** The grid has 8192 × 8192 weights in bf16. Ridge of our card: peak ÷ bandwidth = ____
 #
@@ -592,8 +592,8 @@ record(
 #
 # Block tables of A and B, when page numbers 7, 2, 5, 0, 4, 9, 1, 3, 8, 6 are handed out in this order: A ____, B ____.
 #
-# Box 3. Prefill: {{ ms.thousand_in:.0f}} ms × thousands in + {{ ms.square:.1f}} ms × their square. Decode, for each token out: {{ ms.share:.2f}} ms +
-# {{ ms.thousand_kept:.3f}} ms × thousands in the cache.
+# Box 3. Prefill: {{ ms.thousand_in:.2f}} ms × thousands in + {{ ms.square:.3f}} ms × their square. Decode, for each token out: {{ ms.share:.2f}} ms +
+# {{ ms.thousand_kept:.3f}} ms × thousands in the cache, in their middle: those that came in, and half of those that go out.
 #
 # | traffic | in | out | prefill | decode | which is larger? | which number would turn it? |
 # |---|---|---|---|---|---|---|

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page
 RUN = SITE / "handbook" / "run"
 SHEETS = sorted(path.name for path in RUN.glob("*_print.html"))
 POINT = 96 / 72  # a CSS pixel is 1/96 inch
-WIDTH, HEIGHT = 196 / 25.4 * 96, (297 - 13) / 25.4 * 96  # of a side between its margins
+WIDTH, HEIGHT = 200 / 25.4 * 96, (297 - 13) / 25.4 * 96  # of a side between its margins
 
 # Every text that would be printed: its size in px, drawn sizes for the letters of a picture, and its colour.
 LETTERS = """() => {

@@ -236,7 +236,8 @@ def test_w4_rows_from_their_definition(course):
     table = found["rows"][1 : 1 + 4 * 6]
     for i, M in enumerate((1, 16, 64, 256, 1024, 4096)):
         operations, carried = 2 * M * 8192**2, 2 * (2 * M * 8192 + 8192**2)
-        expected = [f"{operations / 1e6:,.0f}", f"{carried / 1e6:,.0f}", f"{operations / carried:,.1f}"]
+        expected = [f"{operations / 1e6:,.0f}", f"{carried / 1e6:,.1f}"]
+        expected.append(f"{operations / carried:,.{1 if M < 100 else 0}f}")
         assert table[4 * i : 4 * i + 3] == expected
         assert table[4 * i + 3].startswith("left" if operations / carried < ridge else "right")
     assert found["rows, back"] == [
@@ -285,6 +286,71 @@ def test_w4_says_who_pays_by_its_floors(course):
             assert said.count("+") == said.count("=") == 1
         assert found[4 * i + 2] == ("prefill" if sum(prefill) > sum(decode) else "decode")
     assert [found[4 * i + 2] for i in range(3)] == ["decode", "prefill", "prefill"]
+
+
+def misses_of_the_bill(page, session):
+    """Parts and sums of box 3 on the solved sheet that the pencil, with what is printed there, does not give."""
+    text = re.sub(r"<[^>]+>", "", page).replace("\u00a0", " ")
+    (weights, square) = re.search(r"([\d.]+) ms × T \+ ([\d.]+) ms × T²", text).groups()
+    (share, kept) = re.search(r"([\d.]+) ms \+ ([\d.]+) ms × thousands in the cache", text).groups()
+    assert "take its middle: T + half of the thousands that come out" in text
+    wrong = []
+    for kind, given, taken in ((0, 300, 500), (1, 30_000, 300), (2, 8_200, 400)):
+        T, middle = given / 1000, (given + taken / 2) / 1000
+        prefill = float(weights) * T / 1000, float(square) * T**2 / 1000
+        decode = float(share) * taken / 1000, float(kept) * middle * taken / 1000
+        for said, parts in zip(session[4 * kind : 4 * kind + 2], (prefill, decode), strict=True):
+            for printed, part in zip(re.findall(r"[\d.]+", said), (*parts, sum(parts)), strict=True):
+                digits = len(printed.partition(".")[2])
+                if f"{part:.{digits}f}" != printed:
+                    wrong.append(f"{printed} is {part:.{digits}f}")
+    return wrong
+
+
+def test_the_pencil_finds_the_bill_of_w4_from_what_is_printed(course):
+    twin, said = (
+        page_called(pages(course, "w4"), "pages", solved=True),
+        answers(course, "w4")["pages"][30:],
+    )
+    assert misses_of_the_bill(twin, said) == []
+    for fine, coarse in (("140.55 ms", "141 ms"), ("1.325 ms", "1.3 ms"), ("0.068 ms", "0.07 ms")):
+        assert fine in twin.replace("\u00a0", " ")
+        assert misses_of_the_bill(twin.replace(fine, coarse), said) != []
+
+
+def wrong_quotients(rows):
+    """Rows of W4 in which the columns do not divide to what the next one says."""
+    numbers = [[float(cell.replace(",", "")) for cell in row[:3]] for row in rows]
+    return [
+        row[2]
+        for row, (operations, carried, intensity) in zip(rows, numbers, strict=True)
+        if f"{operations / carried:.{len(row[2].partition('.')[2])}f}"
+        != f"{intensity:.{len(row[2].partition('.')[2])}f}"
+    ]
+
+
+def test_the_columns_of_w4s_rows_divide(course):
+    table = answers(course, "w4")["rows"][1 : 1 + 4 * 6]
+    rows = [table[4 * i : 4 * i + 3] for i in range(6)]
+    assert wrong_quotients(rows) == []
+    without_a_digit = [[row[0], f"{float(row[1]):.0f}", row[2]] for row in rows]
+    assert "63.0" in wrong_quotients(without_a_digit)
+
+
+def test_w1s_slip_two_shows_terms_that_add_up_and_hides_crate_two(course):
+    found = [answer for answer in answers(course, "w1")["slips one and two"] if " + " in answer]
+    assert len(found) == 6
+    for answer in found:
+        terms, _, total = answer.partition(" = ")
+        digits = len(total.partition(".")[2])
+        worked = sum(math.prod(map(float, term.split(" × "))) for term in terms.split(" + "))
+        assert worked == pytest.approx(float(total), abs=1.1 * 10**-digits)
+        assert max(len(n.partition(".")[2]) for n in re.findall(r"[\d.]+", terms)) <= 4
+    made = pages(course, "w1")
+    blank, twin = (page_called(made, "slips one and two", solved=solved) for solved in (False, True))
+    second = re.sub(r"<[^>]+>", " ", blank.partition("<hr>")[2].partition('<p class="at">')[0])
+    assert not re.search(r"\b[25]\b|\b[34]0\b", second)
+    assert "2 and 5" in twin
 
 
 def test_w4_agrees_with_what_its_chapter_worked_out(course):
@@ -524,6 +590,49 @@ def test_the_floors_of_w4_are_its_chapters(course):
         operations, carried = 2 * M * 8192**2, 2 * (2 * M * 8192 + 8192**2)
         expected.append(max(operations / 989e12, carried / 4.8e12) * 1e6)
     assert floors == pytest.approx(expected, abs=0.051)
+
+
+def wrongly_recorded(session, handouts):
+    """Demos that no sheet has numbers of, and sheets that say so and have none."""
+    on = data.recorded_on(handouts)
+    wrong = [demo for demo in on if demo not in {d.name for d in session.demos}]
+    for demo, title in on.items():
+        (sheet,) = [sheet for sheet in handouts.sheets if sheet.title == title]
+        told = str([part.data for part in sheet.parts])
+        wrong += [f"{demo}: {title}"] * ("our run: {{" not in told and "floor: {{" not in told)
+    return wrong + [demo.name for demo in session.demos if demo.name not in on]
+
+
+@pytest.mark.parametrize("name", ["w1", "w4"])
+def test_where_the_numbers_of_a_demo_stand_on_paper(course, name):
+    session, handouts = SESSIONS[name], read_handouts(ROOT, name)
+    assert wrongly_recorded(session, handouts) == []
+    silent = tuple(dataclasses.replace(sheet, recorded=()) for sheet in handouts.sheets)
+    demos = [demo.name for demo in session.demos]
+    assert wrongly_recorded(session, dataclasses.replace(handouts, sheets=silent)) == demos
+    elsewhere = (*silent[:-1], dataclasses.replace(silent[-1], recorded=tuple(demos)))
+    assert len(wrongly_recorded(session, dataclasses.replace(handouts, sheets=elsewhere))) == len(demos)
+    made = pages(course, name)
+    told = next(page.html for page in made if page.title == "the session sheet")
+    for demo, title in data.recorded_on(handouts).items():
+        assert f"on paper <em>{title}</em>, marked SOLVED" in told, demo
+        assert page_called(made, title, solved=True)
+
+
+@pytest.mark.parametrize("name", ["opening", "w4"])
+def test_every_page_says_which_it_is(course, name):
+    at = 1
+    for page in pages(course, name):
+        if page.title != "the session sheet":
+            assert re.findall(r'<p class="at">([^<]*)</p>', page.html) == [f"{name} · {at}"]
+        at += page.pages
+
+
+def test_the_line_that_is_typed_later_is_framed(course):
+    sheet = page_called(pages(course, "w4"), "add_rmsnorm.py", solved=False)
+    (framed,) = re.findall(r'<b class="later">([^<]*)</b>', sheet)
+    assert framed.strip().startswith("h = h.to(tl.float32)")
+    assert "<strong>Leave the framed line" in sheet
 
 
 # --- slips ------------------------------------------------------------------------------------------
@@ -903,7 +1012,6 @@ def test_the_first_page_tells_every_sheet_its_copies_sides_cut_and_minute(course
     [
         ("for every student, cut across", "n", "21"),
         ("one for each pair: red", "n ÷ 2", "11"),
-        ("one for two pairs, cut out", "n ÷ 4", "6"),
         ("one for two: underline", "n ÷ 2", "11"),
         ("for you: read", "1", "1"),
         (

@@ -43,7 +43,7 @@ RACE = {
     "command": "race a && race b",
     "preflight": "nvidia-smi && true",
     "wait": "9 s",
-    "fallback": {"label": "The <table>", "href": "x.html"},
+    "fallback": {"label": "The <table>", "page": "A <page>", "href": "x.html"},
 }
 
 
@@ -127,7 +127,7 @@ artifact
 </tbody>
 <svg></svg>
 <h3>What you type</h3><ul><li><b>a_race</b> A &amp; B: <code>race a &amp;&amp; race b</code> You wait about 9 s. \
-If it fails: the recorded result, <em>The &lt;table&gt;</em>.</li></ul>
+If it fails, the numbers: on the site <em>A &lt;page&gt;</em>, <em>The &lt;table&gt;</em>.</li></ul>
 <ol><li value=3>Why? <em>Because.</em></li></ol>
 <h3>What the grader says after a stage</h3><ol><li value=3>Add &amp; store: <em>refused: 3 &lt; 4</em></li></ol>\
 <p>Fell behind: <code>nox <span class="option">-s</span> lab <span class="option">--</span> adding \

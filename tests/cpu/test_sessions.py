@@ -1043,7 +1043,11 @@ def test_plain_data_says_everything(root):
     }
     assert data["steps"][3]["start"] == 35
     assert data["steps"][3]["end"] == 45
-    assert data["steps"][0]["anchor"] == {"label": "The grid", "href": "../../w1.html#the-grid"}
+    assert data["steps"][0]["anchor"] == {
+        "label": "The grid",
+        "page": "Flash",
+        "href": "../../w1.html#the-grid",
+    }
     assert data["demos"][0]["wait"] == "12 s"
     assert data["homework"]["text"] == "Read the next page (page to come)."
     assert 'aria-label="A grid, crossed out."' in data["board"]["svg"]

@@ -34,6 +34,11 @@ def intensity(M):
     return operations(M) / carried(M)
 
 
+def per_byte(M):
+    """The same, with three digits where it is large: so it is the quotient of what is printed, too."""
+    return f"{intensity(M):,.{1 if intensity(M) < 100 else 0}f}"
+
+
 def side(M):
     """Of the ridge, and what is waited for there."""
     return "left: bytes" if intensity(M) < ridge() else "right: cooks"

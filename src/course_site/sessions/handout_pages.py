@@ -29,6 +29,7 @@ from course_site.sessions.handouts import (
     copies_of,
     counted,
     pieces,
+    recorded_on,
     table_rows,
 )
 from course_site.sessions.print_sheet import FRAME, sheet
@@ -181,7 +182,7 @@ def printed_pages(
         HandoutError: something in the data cannot be printed.
     """
     frame = (root / FOLDER / FRAME).read_text(encoding="utf-8")
-    sides = re.sub(r"<form.*?</form>", "", sheet(session, frame), flags=re.DOTALL)
+    sides = re.sub(r"<form.*?</form>", "", sheet(session, frame, recorded_on(handouts)), flags=re.DOTALL)
     sides = sides.partition("<main>")[2].partition("</main>")[0]
     made = _Maker(session, handouts, value, words, root, output, ran)
     pages: list[Printed | None] = [Printed("the session sheet", "for you", sides, pages=2)]
@@ -193,7 +194,18 @@ def printed_pages(
     cover = made.cover([], students)
     laid = made.on_fronts([cover, *(page for page in pages if page is not None)])
     laid[0] = made.cover(laid, students)
-    return [replace(page, html=in_one_style(page.html)) for page in laid]
+    numbered, at = [], 1
+    for page in laid:
+        numbered.append(replace(page, html=_at_foot(in_one_style(page.html), f"{session['id']} · {at}")))
+        at += page.pages
+    return numbered
+
+
+def _at_foot(text: str, words: str) -> str:
+    """A page with words at its foot; the session sheet has sides of its own and stays as it is."""
+    if not text.startswith('<section class="handout'):
+        return text
+    return text.replace("</section>\n", f'<p class="at">{words}</p></section>\n')
 
 
 def on_paper(text: str) -> str:
@@ -300,7 +312,8 @@ class _Maker:
         many = (
             f"The copies are for {students} students, rounded up."
             if students
-            else "In *copies*, *n* is the number of your students; round up. `--students 20` writes the numbers."
+            else "In *copies*, *n* is the number of your students; round up. "
+            f"`nox -s handouts -- {self.session['id']} --students 20` writes the numbers."
         )
         pairs = "Then the copies, by their pages. *Both sides*: the second page is the back of the first."
         says = "".join(f"<p>{self.inline(text)}</p>" for text in (whole, pairs, many))
@@ -630,8 +643,8 @@ class _Maker:
             lines = self.on_a_page(data["file"], data["holds"], part)
         else:
             lines = self.source(data["file"], data.get("names", ()), part)
-        marks = data.get("marks", ())
-        if missing := [mark for mark in marks if sum(mark in line for _, line in lines) != 1]:
+        marks, later = data.get("marks", ()), data.get("later", ())
+        if missing := [mark for mark in (*marks, *later) if sum(mark in line for _, line in lines) != 1]:
             raise HandoutError(
                 f"{self.handouts.path}: {part.where}: not on one line of the listing: {', '.join(missing)}"
             )
@@ -642,14 +655,21 @@ class _Maker:
         size = data.get("size", 9)
         for first in range(0, len(lines), per_page):
             shown = "\n".join(
-                self.line(number, line, solved and any(mark in line for mark in marks))
+                self.line(
+                    number,
+                    line,
+                    solved and any(mark in line for mark in marks),
+                    any(mark in line for mark in later),
+                )
                 for number, line in lines[first : first + per_page]
             )
             yield f'{title}<pre class="listing" style="font-size:{size}pt">{shown}</pre>'
 
     @staticmethod
-    def line(number: str, line: str, marked: bool) -> str:
+    def line(number: str, line: str, marked: bool, later: bool) -> str:
+        """A numbered line: marked as an answer, or as one that is typed later than those around it."""
         text = f'<span class="solved">{html.escape(line)}</span>' if marked else html.escape(line)
+        text = f'<b class="later">{text}</b>' if later else text
         return f'<span class="number">{number:>4}</span> {text}' if number else text
 
     def on_a_page(self, file: str, words: str, part: Part) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ WORKED_OUT = "_worked_out"
 PRINTED = "handouts"  # the PDFs, in the repository and in the site
 Value = Callable[[str], Any]
 
-SHEET_KEYS = frozenset({"title", "for", "kind", "at", "part", "turned", "full", "unsigned"})
+SHEET_KEYS = frozenset({"title", "for", "kind", "at", "part", "turned", "full", "unsigned", "recorded"})
 SHEET_KINDS = ("sheet", "score", "certificate", "mentor")
 # How `for` begins, and with it how many copies there are; n is the number of students.
 COPIES = {
@@ -35,7 +35,6 @@ COPIES = {
     "one slip for every student": "n ÷ 2",  # two to a page
     "one for everybody": "n",
     "one for each pair": "n ÷ 2",
-    "one for two pairs": "n ÷ 4",
     "one for two": "n ÷ 2",
     "for you": "1",
     "one for you": "1",
@@ -58,7 +57,7 @@ PARTS: dict[str, frozenset[str]] = {
     "axes": frozenset({"x", "y", "height", "lines", "points", "x_title", "y_title", "plain_x"}),
     "ruler": frozenset({"from", "to", "marks", "answers"}),
     "code": frozenset({"text", "size"}),
-    "listing": frozenset({"file", "names", "holds", "called", "marks", "record", "size", "lines"}),
+    "listing": frozenset({"file", "names", "holds", "called", "marks", "later", "record", "size", "lines"}),
 }
 CUT = ("cut", "cards")  # parts with scissors
 _CALCULATES = {
@@ -103,6 +102,7 @@ class Sheet:
         turned: it is the back of the sheet before it. Every other sheet begins on a front.
         full: no squares for sums where it ends above the foot of the page.
         unsigned: no line for a name.
+        recorded: demos by their names: what they gave, or their floors, stands on its solved twin.
     """
 
     title: str
@@ -112,6 +112,7 @@ class Sheet:
     turned: bool
     full: bool
     unsigned: bool
+    recorded: tuple[str, ...]
     parts: tuple[Part, ...]
 
     @property
@@ -176,6 +177,11 @@ def read_handouts(root: Path, session_id: str) -> Handouts | None:
     return Handouts(name, sheets, _worked_out(root / FOLDER / WORKED_OUT / f"{session_id}.py"))
 
 
+def recorded_on(handouts: Handouts | None) -> dict[str, str]:
+    """The sheet on whose solved twin the numbers of a demo stand, by the demo's name."""
+    return {demo: sheet.title for sheet in (handouts.sheets if handouts else ()) for demo in sheet.recorded}
+
+
 def _worked_out(path: Path) -> dict[str, Any]:
     """What the module beside a file defines; nothing where there is none."""
     if not path.exists():
@@ -213,7 +219,8 @@ def _sheet(table: Any, where: str, path: str) -> Sheet:
     if not turned and not copies_of(table["for"]):
         raise wrong(f"for {table['for']!r} does not say how many: begin with {', '.join(COPIES)}")
     at = table.get("at", "")
-    return Sheet(table["title"], table["for"], kind, at, turned, full, unsigned, parts)
+    recorded = tuple(table.get("recorded", ()))
+    return Sheet(table["title"], table["for"], kind, at, turned, full, unsigned, recorded, parts)
 
 
 def copies_of(whom: str) -> str:

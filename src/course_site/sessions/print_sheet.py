@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from course_site.sessions.handouts import read_handouts, recorded_on
 from course_site.sessions.run_view import FOLDER, filled, whole_options
 
 FRAME = "sheet.html"
@@ -33,13 +34,20 @@ def sheet_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
         root: the repository.
     """
     frame = (root / FOLDER / FRAME).read_text(encoding="utf-8")
-    files = {sheet_name(session["id"]): sheet(session, frame) for session in sessions}
+    files = {
+        sheet_name(session["id"]): sheet(session, frame, recorded_on(read_handouts(root, session["id"])))
+        for session in sessions
+    }
     files |= {name: (root / FOLDER / name).read_text(encoding="utf-8") for name in SOURCES}
     return {f"{FOLDER}/{name}": content for name, content in files.items()}
 
 
-def sheet(session: Plain, frame: str) -> str:
-    """The sheet of one session, whole, in its frame."""
+def sheet(session: Plain, frame: str, recorded: Mapping[str, str] | None = None) -> str:
+    """The sheet of one session, whole, in its frame.
+
+    Args:
+        recorded: the printed sheet on whose solved twin the numbers of a demo stand, by the demo's name.
+    """
     parts = {
         "id": session["id"],
         "kind": session["kind"],
@@ -49,7 +57,7 @@ def sheet(session: Plain, frame: str) -> str:
         "rows": "".join(_block(block, session["steps"]) for block in session["blocks"]),
         "board": session["board"]["svg"],
         "checks": _checks(session["steps"]),
-        "demos": _demos(session["demos"]),
+        "demos": _demos(session["demos"], recorded or {}),
         "stages": _stages(session["steps"]),
         "trips": _trips(session["steps"]),
         "remote": _remote(session["steps"]),
@@ -118,12 +126,16 @@ def _pairs(title: str, pairs: list[Plain]) -> str:
     return f"<h3>{title}</h3><ul>{''.join(items)}</ul>" if items else ""
 
 
-def _demos(demos: list[Plain]) -> str:
-    """What is typed in the room, how long it keeps the room waiting, and what to show if it fails."""
+def _demos(demos: list[Plain], recorded: Mapping[str, str]) -> str:
+    """What is typed in the room, how long it keeps the room waiting, and where the numbers stand if it fails."""
     items = []
     for demo in demos:
         said = [f"You wait about {demo['wait']}."] if demo["wait"] else []
-        said.append(f"If it fails: the recorded result, <em>{html.escape(demo['fallback']['label'])}</em>.")
+        page, label = (html.escape(demo["fallback"][key]) for key in ("page", "label"))
+        place = f"<em>{page}</em>, <em>{label}</em>" if page else f"<em>{label}</em>"
+        sheet = recorded.get(demo["name"])
+        paper = f"on paper <em>{html.escape(sheet)}</em>, marked SOLVED; " if sheet else ""
+        said.append(f"If it fails, the numbers: {paper}on the site {place}.")
         items.append(
             f"<li><b>{html.escape(demo['name'])}</b> {demo['title']['html']}: "
             f"<code>{html.escape(demo['command'])}</code> {' '.join(said)}</li>"

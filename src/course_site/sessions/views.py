@@ -197,8 +197,13 @@ class _Plain:
         path, _, fragment = target.partition("#")
         page = self.pages.get(path)
         if page is None:
-            return {"label": "page to come", "href": None}
-        return {"label": headings(page).get(fragment, page.title), "href": self.address(target)}
+            return {"label": "page to come", "page": "", "href": None}
+        label = headings(page).get(fragment, "")
+        return {
+            "label": label or page.title,
+            "page": page.title if label else "",
+            "href": self.address(target),
+        }
 
 
 def _as_they_are(thing: Session | Step | Demo, names: str) -> dict[str, Any]:
