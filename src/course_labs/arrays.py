@@ -32,6 +32,9 @@ VIEWS = _words("transpose swapaxes")  # the methods that move nothing yet
 # They look at nobody's class, or make an array from nothing. What they give is watched as well.
 ROOM = _words("empty zeros ones full")
 MAKERS = ROOM | _words("eye identity arange array asarray ascontiguousarray asfortranarray")
+# Ways to an array of another kind, or to one's numbers past the class that watches.
+WAYS_OUT = _words("matrix asmatrix bmat frombuffer fromfile fromiter fromstring from_dlpack memmap")
+PEEPHOLES = _words("base data ctypes flat __array_interface__ __array_struct__ __buffer__ __dlpack__")
 COPIERS = _words("array asarray ascontiguousarray asfortranarray")  # of them, those that are given numbers
 
 
@@ -192,7 +195,7 @@ def _method(name: str) -> Any:
 
 
 @contextmanager
-def _makers_watched(watch: Watch) -> Iterator[None]:
+def makers_watched(watch: Watch) -> Iterator[None]:
     """An array the student makes themselves is a `Watched` one too: copying A and B into it frees nobody."""
 
     def watching(name: str, make: Callable[..., Any]) -> Callable[..., Any]:
@@ -202,13 +205,21 @@ def _makers_watched(watch: Watch) -> Iterator[None]:
                 _poison(array)
             if _rules and watch.on and name in COPIERS and not _view_of(array, args):
                 _step(array)
-            return _made(array, *args, room=name in ROOM) if watch.on else array
+            return _made(array, *args, room=name in ROOM) if _rules and watch.on else array
 
         return made
 
-    plain = {name: getattr(np, name) for name in MAKERS}
+    def closed(name: str, way: Any) -> Any:
+        def refused(*args: Any, **keywords: Any) -> Any:
+            if watch.on:
+                watch.refuse(f"calls NumPy's own numpy.{name}")
+            return way(*args, **keywords)
+
+        return refused
+
+    plain = {name: getattr(np, name) for name in MAKERS | WAYS_OUT if hasattr(np, name)}
     for name, make in plain.items():
-        setattr(np, name, watching(name, make))
+        setattr(np, name, watching(name, make) if name in MAKERS else closed(name, make))
     try:
         yield
     finally:
@@ -216,6 +227,20 @@ def _makers_watched(watch: Watch) -> Iterator[None]:
             setattr(np, name, make)
 
 
+def _peephole(name: str) -> Any:
+    inherited = getattr(np.ndarray, name)
+
+    def looked(self: Any) -> Any:
+        if _rules and _rules[-1].watch.on:
+            _rules[-1].watch.refuse(f"takes the numbers out of an array with {name}")
+        return inherited.__get__(self) if hasattr(inherited, "__get__") else inherited
+
+    return property(looked)
+
+
+for _name in PEEPHOLES:
+    if hasattr(np.ndarray, _name):
+        setattr(Watched, _name, _peephole(_name))
 for _name in METHODS:
     if hasattr(np.ndarray, _name):
         setattr(Watched, _name, _method(_name))
@@ -241,7 +266,7 @@ def watched(
         shapes = frozenset(_without_ones(array.shape) for array in inputs)
         _rules.append(_Rules(watch, frozenset(allow), frozenset(refuse), longest, shapes, at_once, []))
         try:
-            with watch.watching(), _makers_watched(watch):
+            with watch.watching(), makers_watched(watch):
                 result = function(*(array.view(Watched) for array in inputs), **options)
             several = result if isinstance(result, tuple | list) else (result,)
             answers = [array for array in several if isinstance(array, np.ndarray)]

@@ -1,4 +1,4 @@
-# refused for: wrong | a product of 100×100
+# refused for: wrong | a product of 64×64
 """The roofline by hand: bytes, operations, the floor, the roof that binds, percent of peak."""
 
 

@@ -54,7 +54,8 @@ def cases() -> list[dict]:
     for (M, N, K, _, _), job in products:
         given = {"M": M, "N": N, "K": K}
         found.append({"call": "product_flops", "with": given, "expect": job.flops, "job": job.name})
-    small = [(add(1000), ROUND), (product(100, 100, 100, 4, "fp32"), ROUND)]
+    # On the card of round numbers the ridge is at 10: just below it, just above it, and well above.
+    small = [(add(1000), ROUND), *((product(N, N, N, 4, "fp32"), ROUND) for N in (50, 64, 100))]
     # On paper every written byte counts; the library lets the last of them stay in the cache.
     real = [replace(machine, l2_bytes=0) for machine in MACHINES]
     large = [(job, machine) for machine in real for job in (add(2**28), product(4096, 4096, 4096, 2, "bf16"))]

@@ -1,0 +1,32 @@
+# refused for: not yours | numpy.matrix
+"""Lab sgemm_tiles: C = A B in fp32, a tile of C to a block, a tile of A and a tile of B on its tray."""
+
+import numpy as np
+
+TILE = 32  # rows and columns of the piece of C that one block makes; a tray holds as much
+
+
+def put(tray: np.ndarray, piece: np.ndarray) -> None:
+    """What there is of a tile, onto a tray, from its upper left corner on. What does not exist is 0."""
+    tray[:] = 0.0
+    tray[: piece.shape[0], : piece.shape[1]] = piece
+
+
+def sgemm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product (M, N) of a (M, K) and b (K, N)."""
+    return np.array(np.matrix(a) * np.matrix(b), dtype=a.dtype)
+
+
+def one_block(A: np.ndarray, B: np.ndarray, C: np.ndarray, m: int, n: int) -> None:
+    """Makes the tile of C that begins at row m and column n."""
+    M, N, K = A.shape[0], B.shape[1], A.shape[1]
+    rows, columns = min(TILE, M - m), min(TILE, N - n)  # the last blocks reach past two edges
+    sums = np.zeros((TILE, TILE), dtype=A.dtype)
+    a = np.zeros((TILE, TILE), dtype=A.dtype)  # the two trays
+    b = np.zeros((TILE, TILE), dtype=A.dtype)
+    for first in range(0, K, TILE):  # the next tile of A to the right, the next tile of B below
+        put(a, A[m : m + TILE, first : first + TILE])
+        put(b, B[first : first + TILE, n : n + TILE])
+        for k in range(TILE):
+            sums += a[:, k, None] * b[None, k, :]
+    C[m : m + TILE, n : n + TILE] = sums[:rows, :columns]
