@@ -59,7 +59,7 @@ class Watch(importlib.abc.MetaPathFinder):
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Student's code runs inside of this. What is banned and loaded for the grader's own use is out of its sight."""
+        """Student's code runs inside of this, and does not see what is banned and loaded for the grader alone."""
         was, self.on = self.on, True
         aside = {
             name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in self._banned

@@ -80,7 +80,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
     assert {"attention", "gemm", "sgemm", "vector_add"} <= PROBLEMS
     assert {"lab:first_kernel", "lab:flash_attention"} <= LABS
     assert "lab:roofline" not in LABS  # done by hand
-    assert set(fresh) == PROBLEMS | LABS | {"cuda", "measure", "microbenchmarks", "mishaps"}
+    assert set(fresh) == PROBLEMS | LABS | {"cuda", "judge", "measure", "microbenchmarks", "mishaps"}
 
 
 def test_every_group_has_tests_and_every_kernel_a_group(fresh):
