@@ -196,7 +196,7 @@ class Project:
     def _is_an_answer(self, file: Path) -> bool:
         """A file in a student's place: what of the project it names is not its to have, and the grader says so."""
         of_a_lab = (file.parents[1] / "lab.toml").exists()
-        return of_a_lab or file.is_relative_to(self.root / "tests" / "labs")
+        return of_a_lab or any(file.is_relative_to(self.root / "tests" / name) for name in ("labs", "judge"))
 
     def _module(self, name: str) -> Iterator[Path]:
         """The file of a module, or of the module that a name of a package comes from; and the packages above it."""
