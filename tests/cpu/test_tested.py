@@ -23,7 +23,7 @@ CARD = {"gpu": "NVIDIA H200", "cuda": "13.0", "torch": "2.11.0", "triton": "3.6.
 def tree(tmp_path_factory):
     """A copy of all that GPU tests depend on."""
     root = tmp_path_factory.mktemp("copy")
-    for folder in ("src", "tests/gpu", "tests/labs"):
+    for folder in ("src", "tests/gpu", "tests/judge", "tests/labs"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(includes, "SHARED", root / KERNELS / "cuda")  # as if it ran from the copy
@@ -213,9 +213,9 @@ def test_what_is_only_written_about_a_folder_makes_nothing_stale(tree, edit, fre
 
 
 def test_what_measures_is_in_the_clock_s_chain_and_no_problem_imports_it(fresh):
-    """The labs time on the card; a problem's tests only check."""
+    """The judge and the labs time on the card; a problem's tests only check."""
     clock = f"{KERNELS}/measure/clock.py"
-    assert {group for group, files in fresh.items() if clock in files} == LABS | {"measure"}
+    assert {group for group, files in fresh.items() if clock in files} == LABS | {"judge", "measure"}
 
 
 @pytest.mark.parametrize("group", ["attention", "lab:wmma", "measure", "mishaps"])
