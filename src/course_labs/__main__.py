@@ -107,7 +107,7 @@ def _grade(lab: Lab, root: Path, options: argparse.Namespace) -> int:
                 mine, theirs = (path.relative_to(root).as_posix() for path in (file, other))
                 print(f"{mine} is graded; the other:  nox -s grade -- {lab.name} {theirs}", flush=True)
     needs_gpu = options.gpu and bool(lab.problem)
-    verdict = grade(lab, [file], options.door, seconds=options.seconds, needs_gpu=needs_gpu)[0]
+    verdict = grade(lab, [file], options.door, seconds=options.seconds, needs_gpu=needs_gpu, compile=True)[0]
     print(verdict.text)
     return verdict.code
 

@@ -108,6 +108,8 @@ def main() -> int:
         try:
             if (path, door) not in graders:
                 graders[path, door] = Grader(load_lab(Path(path)), door, job["needs_gpu"], say)
+                if job["compile"]:
+                    graders[path, door].compile_too()
         except Missing as error:
             say(cannot=str(error))
             return 2
@@ -149,6 +151,18 @@ class Grader:
                 lab.folder / f"{'alone' if lab.is_alone else 'truth'}.py", "lab_truth"
             ).cases()
         self.alone = Grader(lab.alone, door, needs_gpu, say) if lab.alone else None
+        self._compiler: Any = None
+        self._launches: Any = None
+
+    def compile_too(self) -> None:
+        """Have the kernels of a right file compiled for a card as well, where no card has done so."""
+        if self.door != "triton" or self.gpu:
+            return
+        from course_labs import kernels
+
+        self._compiler, self._launches = kernels.Compiler(), kernels.Launches()
+        if self.alone:
+            self.alone._compiler, self.alone._launches = self._compiler, self._launches
 
     def _load_torch(self, needs_gpu: bool) -> None:
         try:
@@ -178,7 +192,10 @@ class Grader:
 
             tensors.trust(Path(triton.__file__).parent, guarded=False)
             if not has_gpu:
+                from course_labs import kernels
+
                 tensors.ask_no_block_for_a_yes_or_no()
+                kernels.give_no_names_away()
 
     def _load_truth(self) -> None:
         try:
@@ -272,7 +289,13 @@ class Grader:
             plain, function = self._function(file, watch, zones)
             if plain is None:
                 return Verdict(NOT_RUN, f"compiled for {CARD}, not run: this machine has no GPU")
+            if self._compiler:
+                self._launches.seen.clear()
             self._try_sizes(self._refusal_of_tensors(file, function, zones))
+            if self._compiler and (said := self._compiler.refusal(file, self._launches.seen)):
+                from course_labs import kernels
+
+                raise Refusal(Verdict("does not compile", said, next=advice_after(said) or kernels.NEXT))
         if not self.gpu:
             why = "this machine has no GPU" if not self.has_gpu else f"{self._road()} runs on the CPU"
             return Verdict(RIGHT, f"no speed claim: {why}")
@@ -450,7 +473,7 @@ class Grader:
         """
         try:
             # As bytes: Python itself then sees to a mark of the byte order, and to an encoding named in a comment.
-            code = compile(ast.parse(file.read_bytes(), str(file)), str(file), "exec")
+            code = compile(ast.parse(file.read_bytes(), str(file)), str(file), "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             line = getattr(error, "lineno", None)
             said = f"{f'line {line}: ' if line else ''}{getattr(error, 'msg', error)}"
@@ -554,14 +577,15 @@ class Grader:
             error = error.__cause__  # the interpreter, and the compiler, wrap what happened
         said = (str(error).strip().splitlines() or [""])[0]
         said = said.removesuffix(NUMPYS_ADVICE)
-        line = _line_of(error, file)
-        if "CompilationError" in {kind.__name__ for kind in type(error).__mro__}:
-            said = next((part for part in reversed(str(error).splitlines()) if part.strip()), said)
-            line = _compiled_line(error, file) or line
         name = type(error).__name__
+        if "CompilationError" in {kind.__name__ for kind in type(error).__mro__}:
+            what = compiled_said(error, file)
+            said = what
+        else:
+            line = _line_of(error, file)
+            what = f"{f'line {line}: ' if line else ''}{name}{f': {said.strip()}' if said else ''}"
         if "CUDA" in said or "CUDA" in name or name == "AcceleratorError":
             self.broken = True
-        what = f"{f'line {line}: ' if line else ''}{name}{f': {said.strip()}' if said else ''}"
         if isinstance(error, NotImplementedError):
             return Verdict("crashed", what, self._size, "that line waits for you: write it.")
         if "illegal memory access" in said or "misaligned" in said:
@@ -664,6 +688,13 @@ def first_error(log: str) -> str:
     """The first error of a compiler's log, with its line."""
     found = re.search(r"\((\d+)\): (?:catastrophic )?error:? (?:#\S+ )?(.*)", log)
     return f"line {found[1]}: {found[2].strip()}" if found else (log.strip().splitlines() or ["?"])[-1]
+
+
+def compiled_said(error: BaseException, file: Path) -> str:
+    """What Triton's compiler says last, with its line in the file."""
+    said = next((part for part in reversed(str(error).splitlines()) if part.strip()), "").strip()
+    line = _compiled_line(error, file) or _line_of(error, file)
+    return f"{f'line {line}: ' if line else ''}{type(error).__name__}{f': {said}' if said else ''}"
 
 
 def _line_of(error: BaseException, file: Path) -> int | None:
