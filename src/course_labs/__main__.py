@@ -44,7 +44,8 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
 
 def _lab_options() -> argparse.ArgumentParser:
     lab = argparse.ArgumentParser(
-        prog="nox -s lab --", description="Alone it lists the labs; with a name it writes that lab into my_labs/."
+        prog="nox -s lab --",
+        description="Alone it lists the labs; with a name it writes that lab into my_labs/.",
     )
     lab.add_argument("name", nargs="?", help="the lab; without it all are listed")
     lab.add_argument("--door", default="", help="triton, cuda, numpy or python, as the lab has them")

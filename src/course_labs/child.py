@@ -62,19 +62,19 @@ NEXT_OF_A_MISSING_ARGUMENT = (
     "the launch gives each argument of the kernel, in its order, and the constants by name: BLOCK=BLOCK."
 )
 NEXT_OF_NUMPY_IN_A_KERNEL = (
-    "NumPy and torch are not in a kernel, and there are no arrays or tensors of theirs: use tl. and plain arithmetic."
+    "NumPy and torch are not in a kernel: write what tl. has for it, or plain arithmetic."
 )
 NEXT_OF_NO_CALL = "a function is called with brackets: tl.program_id(0)."
 # The same for what only Triton says.
 NEXT_AFTER_TRITON = {
-    "must be a power of 2": "tl.arange takes powers of two only: is BLOCK one? What is too much, the mask keeps still.",
+    "must be a power of 2": "tl.arange takes powers of two only: the next one, and a mask.",
     "operands of type pointer": "a place must be a whole number: is a / in it? Write //.",
     "Unsupported ptr type": "tl.load and tl.store take a pointer, and the places added to it: tl.load(x_ptr + i).",
     "Value argument cannot be block type": "many numbers for one place: what must be added to the pointer?",
     "required positional argument": NEXT_OF_A_MISSING_ARGUMENT,
     "'numpy.ndarray' object has no attribute 'type'": NEXT_OF_NUMPY_IN_A_KERNEL,
     "'NoneType' object has no attribute 'to_tensor'": NEXT_OF_NUMPY_IN_A_KERNEL,
-    "object of type 'tensor' has no len()": "nothing in a kernel knows its length: give it to the kernel as an argument.",
+    "object of type 'tensor' has no len()": "nothing in a kernel knows its length: it is an argument of the kernel.",
     "'float' object cannot be interpreted as an integer": "a grid has whole numbers: triton.cdiv(N, BLOCK).",
     "must be tuple of ints, not float": "a size is a whole number: is a / in it? Write //.",
     "'function' and 'int'": NEXT_OF_NO_CALL,

@@ -1,6 +1,6 @@
-"""Triton's kernels of a student's file where there is no card: what the interpreter lets pass, and a compiler does not.
+"""Triton's kernels of a student's file where no card is: what the interpreter lets pass, and a compiler does not.
 
-Run as a process, it compiles. Triton decides at import whether it interprets or compiles, so one process cannot do both.
+As a process of its own it compiles: Triton decides at import whether it interprets or compiles, and does not do both.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ def _launch(kernel: Any, args: Any, kwargs: dict[str, Any]) -> dict[str, Any] | 
         constant = _normalize_ty(kernel.fn.__annotations__.get(name, "")) == "constexpr" or value is None
         if not constant and hasattr(value, "data_ptr"):
             types[name] = f"*{_short(value.dtype)}"
-        elif not isinstance(value, int | float | str | None):
-            return None
-        elif constant:
+        elif constant and isinstance(value, int | float | str | None):
             types[name], constants[name] = "constexpr", value
+        elif not isinstance(value, int | float):
+            return None
         elif isinstance(value, bool):
             types[name] = "u1"
         else:

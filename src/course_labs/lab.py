@@ -170,7 +170,9 @@ def find_lab(root: Path, name: str) -> Lab:
     if name not in labs:
         like = get_close_matches(name, labs, 1)
         meant = f"; did you mean {like[0]}?" if like else ""
-        raise LabError(f"no lab {name!r}{meant or ';'} {'There' if meant else 'there'} are {', '.join(sorted(labs)) or 'none'}")
+        raise LabError(
+            f"no lab {name!r}{meant or ';'} {'There' if meant else 'there'} are {', '.join(sorted(labs)) or 'none'}"
+        )
     return labs[name]
 
 

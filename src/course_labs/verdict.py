@@ -28,7 +28,8 @@ NEXT = {
     "input modified": "store to the output only; somebody still needs the input.",
     "all NaN": (
         "nothing of the output was written. Is the kernel launched, with at least one program? "
-        "Does it store, and to the output? Does the mask let anybody through? Or does it add to room that does not begin at 0?"
+        "Does it store, and to the output? Does the mask let anybody through? "
+        "Or does it add to room that does not begin at 0?"
     ),
     "not written": (
         "which program should have written that element, and which places does it write? "
