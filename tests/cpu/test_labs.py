@@ -675,6 +675,18 @@ def test_what_is_not_written_is_told_in_one_line_and_what_to_do_in_another(tmp_p
     }
 
 
+def test_axes_that_have_changed_places_show_in_the_first_stages_of_grey(tmp_path):
+    lab = LABS["grey"]
+    for stage in (1, 2):
+        text = lab.snapshot("triton", stage).read_text()
+        swapped = text.replace("_id(0)", "_id(2)").replace("_id(1)", "_id(0)").replace("_id(2)", "_id(1)")
+        assert swapped != text
+        (folder := tmp_path / str(stage)).mkdir()
+        (found,) = graded(folder, lab, swapped=swapped).values()
+
+        assert not same_lines(lab.prints("triton", stage), found.text), found.text
+
+
 def test_nan_that_only_hard_values_bring_about_is_told_with_them(tmp_path):
     answer = ANSWER.replace("x + y, mask", "2 * (x + y) - (x + y), mask")
     assert answer != ANSWER
