@@ -94,7 +94,8 @@ print(out.tolist())
 # - In the round ones stands what every program gets. They all get the same. A tensor arrives as a *pointer*: the address of its first number.
 # - Nothing is returned. A kernel writes into a tensor that you made for it.
 # - `tl.num_programs(0)` is how many there are.
-# - Of two numbers you decide what each counts. In the labs number 0 goes along a row of the matrix, number 1 down it.
+# - Which number counts what, the launch decides: the first number of the grid is `tl.program_id(0)`. Read the grid before you use it. In
+#   `grey` number 0 is the row and number 1 the piece of the row; in `transpose` and `sgemm_tiles` number 0 goes along a row of the matrix, number 1 down it.
 #
 # There is no order among them. Program 3 may be done before program 0 has begun.
 #
@@ -731,6 +732,11 @@ record(
 # tensor, so a *store* past an end is found and named. It fills fresh room with NaN, so what you never wrote shows. It tries a size that nothing divides.
 # And it compares with the same thing worked out in float64, not with what you hoped for.
 #
+# Two things that the bare interpreter takes it refuses. `and`, `or`, `not` and `if` of a row, which have no one answer. And what only a compiler refuses:
+# once your file is right, its kernels are compiled for a card, which takes no card.
+#
+# A `print` in a kernel shows its line several times: for every program, and because the grader calls your function several times.
+#
 # It does not see a *load* past an end, with a card or without. Without one it sees no race and no TF32. With one it sees most races,
 # since their answers are wrong, and a wrong answer is what it looks for.
 #
@@ -819,6 +825,7 @@ for wrong in (
 #
 # | NumPy | Triton |
 # |---|---|
+# | `-(-N // BLOCK)`, a division rounded up | `triton.cdiv(N, BLOCK)`, outside of the kernel |
 # | `for k in range(programs): f(k)` | `kernel[(programs,)](…)`, and `tl.program_id(0)` inside |
 # | `np.arange(8)` | `tl.arange(0, 8)`, powers of two only |
 # | `x[i]` with a row of indices | `tl.load(x_ptr + i)` |

@@ -21,7 +21,10 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     """Run one command; returns its exit code."""
     command, *rest = arguments or [""]
     if command not in _PARSERS:
-        print(f"usage: python -m course_labs {'|'.join(_PARSERS)} [options]", file=sys.stderr)
+        print(
+            f"usage: python -m course_labs {'|'.join(_PARSERS)} [options]; lab alone lists the labs",
+            file=sys.stderr,
+        )
         return USAGE
     options = _PARSERS[command]().parse_intermixed_args(rest)  # an option may stand between a name and a file
     try:
@@ -41,7 +44,8 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
 
 def _lab_options() -> argparse.ArgumentParser:
     lab = argparse.ArgumentParser(
-        prog="nox -s lab --", description="List the labs, or write one into my_labs/."
+        prog="nox -s lab --",
+        description="Alone it lists the labs; with a name it writes that lab into my_labs/.",
     )
     lab.add_argument("name", nargs="?", help="the lab; without it all are listed")
     lab.add_argument("--door", default="", help="triton, cuda, numpy or python, as the lab has them")
@@ -107,7 +111,7 @@ def _grade(lab: Lab, root: Path, options: argparse.Namespace) -> int:
                 mine, theirs = (path.relative_to(root).as_posix() for path in (file, other))
                 print(f"{mine} is graded; the other:  nox -s grade -- {lab.name} {theirs}", flush=True)
     needs_gpu = options.gpu and bool(lab.problem)
-    verdict = grade(lab, [file], options.door, seconds=options.seconds, needs_gpu=needs_gpu)[0]
+    verdict = grade(lab, [file], options.door, seconds=options.seconds, needs_gpu=needs_gpu, compile=True)[0]
     print(verdict.text)
     return verdict.code
 

@@ -31,6 +31,8 @@ NEXT_AFTER_A_RACE = "two threads use one place at once, and who comes first is c
 NEXT_OF_NAN = (
     "nothing of the output was written. Or a step makes NaN, as 0 / 0 and inf - inf do: print what it made."
 )
+NEXT_OF_A_STRANGE_NUMBER = "that number is in no input: a load reads outside. Which index is too large?"
+STRANGE = 1e5  # times what is due, and past any ordinary input
 NEXT_OF_NONE = "it returns nothing yet; end it with a `return`."
 NEXT_OF_HARD_VALUES = (
     "other numbers did arrive there. With these values some step makes NaN, "
@@ -38,7 +40,8 @@ NEXT_OF_HARD_VALUES = (
 )
 NEXT_OF_A_YES_OR_NO = (
     "a row of numbers has many answers, and `if`, `and`, `or`, `not` and 0 <= i < N want one yes or no: "
-    "write (0 <= i) & (i < N), with | for or and ~ for not."
+    "write (0 <= i) & (i < N), with | for or and ~ for not. "
+    "Each comparison in its own brackets: & binds tighter than <."
 )
 
 # First mistakes that get an answer in words a beginner cannot know: what the message has, what to do.
@@ -53,6 +56,39 @@ NEXT_AFTER = {
     "The truth value of a": NEXT_OF_A_YES_OR_NO,
     "Boolean value of Tensor with more than one value": NEXT_OF_A_YES_OR_NO,
     "simultaneous multiple comparison": NEXT_OF_A_YES_OR_NO,
+}
+
+NEXT_OF_A_MISSING_ARGUMENT = (
+    "the launch gives each argument of the kernel, in its order, and the constants by name: BLOCK=BLOCK."
+)
+NEXT_OF_NUMPY_IN_A_KERNEL = (
+    "NumPy and torch are not in a kernel: write what tl. has for it, or plain arithmetic."
+)
+NEXT_OF_NO_CALL = "a function is called with brackets: tl.program_id(0)."
+# The same for what only Triton says.
+NEXT_AFTER_TRITON = {
+    "must be a power of 2": "tl.arange takes powers of two only: the next one, and a mask.",
+    "operands of type pointer": "a place must be a whole number: is a / in it? Write //.",
+    "Unsupported ptr type": "tl.load and tl.store take a pointer, and the places added to it: tl.load(x_ptr + i).",
+    "Value argument cannot be block type": "many numbers for one place: what must be added to the pointer?",
+    "required positional argument": NEXT_OF_A_MISSING_ARGUMENT,
+    "'numpy.ndarray' object has no attribute 'type'": NEXT_OF_NUMPY_IN_A_KERNEL,
+    "'NoneType' object has no attribute 'to_tensor'": NEXT_OF_NUMPY_IN_A_KERNEL,
+    "object of type 'tensor' has no len()": "nothing in a kernel knows its length: it is an argument of the kernel.",
+    "'float' object cannot be interpreted as an integer": "a grid has whole numbers: triton.cdiv(N, BLOCK).",
+    "must be tuple of ints, not float": "a size is a whole number: is a / in it? Write //.",
+    "'function' and 'int'": NEXT_OF_NO_CALL,
+    "'int' and 'function'": NEXT_OF_NO_CALL,
+    "'function' object is not subscriptable": "only a kernel takes a grid: is @triton.jit above it?",
+    "unsupported tensor index": (
+        "a row of numbers takes [:, None] and [None, :] and no other index: which places do you want? Load those."
+    ),
+    "cannot convert": NEXT_OF_NUMPY_IN_A_KERNEL,
+    "setting an array element": NEXT_OF_NUMPY_IN_A_KERNEL,
+    "must be Tensor, not tensor": NEXT_OF_NUMPY_IN_A_KERNEL,
+    "Torch not compiled with CUDA enabled": "make it where the input is: device=x.device.",
+    "triton.language must be visible": "is `import triton.language as tl` at the top of your file?",
+    "Cannot access global variable": "give it to the kernel as an argument, of the kind tl.constexpr if it is fixed.",
 }
 
 NUMPYS_ADVICE = ". Use a.any() or a.all()"  # what a mask never wants
@@ -108,6 +144,8 @@ def main() -> int:
         try:
             if (path, door) not in graders:
                 graders[path, door] = Grader(load_lab(Path(path)), door, job["needs_gpu"], say)
+                if job["compile"]:
+                    graders[path, door].compile_too()
         except Missing as error:
             say(cannot=str(error))
             return 2
@@ -149,6 +187,18 @@ class Grader:
                 lab.folder / f"{'alone' if lab.is_alone else 'truth'}.py", "lab_truth"
             ).cases()
         self.alone = Grader(lab.alone, door, needs_gpu, say) if lab.alone else None
+        self._compiler: Any = None
+        self._launches: Any = None
+
+    def compile_too(self) -> None:
+        """Have the kernels of a right file compiled for a card as well, where no card has done so."""
+        if self.door != "triton" or self.gpu:
+            return
+        from course_labs import kernels
+
+        self._compiler, self._launches = kernels.Compiler(), kernels.Launches()
+        if self.alone:
+            self.alone._compiler, self.alone._launches = self._compiler, self._launches
 
     def _load_torch(self, needs_gpu: bool) -> None:
         try:
@@ -178,7 +228,10 @@ class Grader:
 
             operators.trust(Path(triton.__file__).parent, guarded=False)
             if not has_gpu:
+                from course_labs import kernels
+
                 operators.ask_no_block_for_a_yes_or_no()
+                kernels.give_no_names_away()
 
     def _load_truth(self) -> None:
         try:
@@ -272,7 +325,11 @@ class Grader:
             plain, function = self._function(file, watch, zones)
             if plain is None:
                 return Verdict(NOT_RUN, f"compiled for {CARD}, not run: this machine has no GPU")
+            if self._compiler:
+                self._launches.seen.clear()
             self._try_sizes(self._refusal_of_tensors(file, function, zones))
+            if self._compiler and (said := self._compiler.refusal(file, self._launches.seen)):
+                raise Refusal(Verdict("does not compile", said, next=self._after_compiling(said)))
         if not self.gpu:
             why = "this machine has no GPU" if not self.has_gpu else f"{self._road()} runs on the CPU"
             return Verdict(RIGHT, f"no speed claim: {why}")
@@ -288,6 +345,12 @@ class Grader:
             return Verdict("faster than the floor", str(error).split(": ", 2)[-1], self._size)
         except WrongResult as error:
             return self._wrong(error.why, "")
+
+    def _after_compiling(self, said: str) -> str:
+        """What to try where the compiler refuses what the interpreter ran: a name it lacks is one of Python's."""
+        from course_labs import kernels
+
+        return (advice_after(said, self.door) if "is not defined" not in said else "") or kernels.NEXT
 
     def _try_sizes(self, refusal: Callable[[Any, Any], Verdict | None]) -> None:
         """Every size, and once more with larger inputs where the lab asks for it.
@@ -387,7 +450,16 @@ class Grader:
             return Verdict(head, rest, self._size, NEXT_OF_NAN)
         if SAYS.get(head) == "another stream" and self.door == "cuda":  # launch.py names no stream
             return Verdict("wrong", "right in one call and wrong in another", self._size, NEXT_AFTER_A_RACE)
-        return Verdict(SAYS.get(head, "wrong"), rest if head in SAYS else why, self._size)
+        advice = NEXT_OF_A_STRANGE_NUMBER if head == "wrong" and self._is_strange(rest) else ""
+        return Verdict(SAYS.get(head, "wrong"), rest if head in SAYS else why, self._size, advice)
+
+    def _is_strange(self, said: str) -> bool:
+        """True for a number that ordinary inputs cannot make, such as one that stands in the guards around them."""
+        found = re.search(r": expected (\S+), got (\S+);", said)
+        if not found or ", where " in said or "inputs times" in self._size:
+            return False
+        due, got = (abs(float(number)) for number in found.groups())
+        return STRANGE < got < math.inf and got > STRANGE * due
 
     def _not_written(self, said: str) -> Verdict:
         """How many elements, and the first. Room begins as NaN: that it still is one says nothing more.
@@ -450,7 +522,7 @@ class Grader:
         """
         try:
             # As bytes: Python itself then sees to a mark of the byte order, and to an encoding named in a comment.
-            code = compile(ast.parse(file.read_bytes(), str(file)), str(file), "exec")
+            code = compile(ast.parse(file.read_bytes(), str(file)), str(file), "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             line = getattr(error, "lineno", None)
             said = f"{f'line {line}: ' if line else ''}{getattr(error, 'msg', error)}"
@@ -562,20 +634,21 @@ class Grader:
             error = error.__cause__  # the interpreter, and the compiler, wrap what happened
         said = (str(error).strip().splitlines() or [""])[0]
         said = said.removesuffix(NUMPYS_ADVICE)
-        line = _line_of(error, file)
-        if "CompilationError" in {kind.__name__ for kind in type(error).__mro__}:
-            said = next((part for part in reversed(str(error).splitlines()) if part.strip()), said)
-            line = _compiled_line(error, file) or line
         name = type(error).__name__
+        if "CompilationError" in {kind.__name__ for kind in type(error).__mro__}:
+            what = compiled_said(error, file)
+            said = what
+        else:
+            line = _line_of(error, file)
+            what = f"{f'line {line}: ' if line else ''}{name}{f': {said.strip()}' if said else ''}"
         if "CUDA" in said or "CUDA" in name or name == "AcceleratorError":
             self.broken = True
-        what = f"{f'line {line}: ' if line else ''}{name}{f': {said.strip()}' if said else ''}"
         if isinstance(error, NotImplementedError):
             return Verdict("crashed", what, self._size, "that line waits for you: write it.")
         if "illegal memory access" in said or "misaligned" in said:
             advice = "an address outside of every tensor: check index and mask; compute-sanitizer names the thread."
             return Verdict("crashed", what, self._size, advice)
-        return Verdict("crashed", what, self._size, advice_after(said))
+        return Verdict("crashed", what, self._size, advice_after(said, self.door))
 
 
 def over_lists(function: Callable[..., Any], watch: Watch, grader: Grader) -> Callable[..., Any]:
@@ -663,15 +736,23 @@ def agrees(got: Any, expected: Any, within: float) -> bool:
     return bool(got == expected)
 
 
-def advice_after(said: str) -> str:
+def advice_after(said: str, door: str = "") -> str:
     """What to try after an error that has advice of its own; empty after any other."""
-    return next((advice for sign, advice in NEXT_AFTER.items() if sign in said), "")
+    known = NEXT_AFTER | (NEXT_AFTER_TRITON if door == "triton" else {})
+    return next((advice for sign, advice in known.items() if sign in said), "")
 
 
 def first_error(log: str) -> str:
     """The first error of a compiler's log, with its line."""
     found = re.search(r"\((\d+)\): (?:catastrophic )?error:? (?:#\S+ )?(.*)", log)
     return f"line {found[1]}: {found[2].strip()}" if found else (log.strip().splitlines() or ["?"])[-1]
+
+
+def compiled_said(error: BaseException, file: Path) -> str:
+    """What Triton's compiler says last, with its line in the file."""
+    said = next((part for part in reversed(str(error).splitlines()) if part.strip()), "").strip()
+    line = _compiled_line(error, file) or _line_of(error, file)
+    return f"{f'line {line}: ' if line else ''}{type(error).__name__}{f': {said}' if said else ''}"
 
 
 def _line_of(error: BaseException, file: Path) -> int | None:

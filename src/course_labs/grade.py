@@ -37,6 +37,7 @@ def grade(
     *,
     seconds: float | None = None,
     needs_gpu: bool = False,
+    compile: bool = False,
     environment: dict[str, str] | None = None,
 ) -> list[Verdict]:
     """Grade files of one lab, one after the other; see `grade_all`.
@@ -48,7 +49,7 @@ def grade(
         CannotGrade: something that grading needs is missing on this machine.
     """
     tasks = [(lab, _door(lab, file, door), file) for file in files]
-    return grade_all(tasks, seconds=seconds, needs_gpu=needs_gpu, environment=environment)
+    return grade_all(tasks, seconds=seconds, needs_gpu=needs_gpu, compile=compile, environment=environment)
 
 
 def grade_all(
@@ -56,10 +57,13 @@ def grade_all(
     *,
     seconds: float | None = None,
     needs_gpu: bool = False,
+    compile: bool = False,
     environment: dict[str, str] | None = None,
 ) -> list[Verdict]:
     """The verdicts of `grade_each`, all together."""
-    return list(grade_each(tasks, seconds=seconds, needs_gpu=needs_gpu, environment=environment))
+    return list(
+        grade_each(tasks, seconds=seconds, needs_gpu=needs_gpu, compile=compile, environment=environment)
+    )
 
 
 def grade_each(
@@ -67,6 +71,7 @@ def grade_each(
     *,
     seconds: float | None = None,
     needs_gpu: bool = False,
+    compile: bool = False,
     environment: dict[str, str] | None = None,
 ) -> Iterator[Verdict]:
     """Grade files of several labs; each verdict comes as soon as it is known.
@@ -75,6 +80,7 @@ def grade_each(
         tasks: (lab, door, file); they share a child process until one of them ends it.
         seconds: the limit for each file, instead of its lab's own.
         needs_gpu: refuse to begin where torch cannot use a GPU.
+        compile: where Triton only interprets, compile the kernels of a right file too; it takes a second or two.
         environment: variables for the child, over those of this process.
     Returns:
         A verdict for every file, in order.
@@ -86,6 +92,7 @@ def grade_each(
         left = tasks[done:]
         job = {
             "needs_gpu": needs_gpu,
+            "compile": compile,
             "tasks": [[str(lab.folder / "lab.toml"), door, str(file.resolve())] for lab, door, file in left],
         }
         limits = [seconds or lab.seconds for lab, _, _ in left]

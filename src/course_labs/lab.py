@@ -11,6 +11,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,11 @@ def find_lab(root: Path, name: str) -> Lab:
     """
     labs = find_labs(root)
     if name not in labs:
-        raise LabError(f"no lab {name!r}; there are {', '.join(labs) or 'none'}")
+        like = get_close_matches(name, labs, 1)
+        meant = f"; did you mean {like[0]}?" if like else ""
+        raise LabError(
+            f"no lab {name!r}{meant or ';'} {'There' if meant else 'there'} are {', '.join(sorted(labs)) or 'none'}"
+        )
     return labs[name]
 
 

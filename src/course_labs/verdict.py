@@ -28,11 +28,12 @@ NEXT = {
     "input modified": "store to the output only; somebody still needs the input.",
     "all NaN": (
         "nothing of the output was written. Is the kernel launched, with at least one program? "
-        "Does it store, and to the output? Or does it add to room that does not begin at 0?"
+        "Does it store, and to the output? Does the mask let anybody through? "
+        "Or does it add to room that does not begin at 0?"
     ),
     "not written": (
-        "which elements does the store leave out, by its index or its mask? "
-        "None? Then some step makes NaN, as inf - inf does."
+        "which program should have written that element, and which places does it write? "
+        "Work its place in the grid out by hand. It does write there? Then some step makes NaN, as inf - inf does."
     ),
     "NaN lost": (
         "NaN went in, and a plain number came out. Look for what drops it: a maximum, a clamp, a comparison. "
@@ -50,8 +51,8 @@ NEXT = {
         "You named no stream? Then two programs use one place at once."
     ),
     "out of bounds": (
-        "something is stored outside. Is the store masked? "
-        "If it is: work out the largest index by hand; what is it multiplied by?"
+        "something is stored outside. Is the store masked? Does the mask compare each index with its own end? "
+        "If it does: work out the largest index by hand; what is it multiplied by?"
     ),
     "faster than the floor": "nobody is: some of the work was not done in the timed call.",
 }

@@ -18,8 +18,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from course_labs import kernels
 from course_labs.__main__ import _first_file, grading_needs, main
-from course_labs.child import NEXT_OF_A_YES_OR_NO, NEXT_OF_HARD_VALUES, Grader, load_file
+from course_labs.child import NEXT_OF_A_YES_OR_NO, NEXT_OF_HARD_VALUES, Grader, advice_after, load_file
 from course_labs.grade import ENDED_ITSELF, CannotGrade, _listen, grade, grade_all
 from course_labs.lab import (
     ON_THE_CPU,
@@ -431,6 +432,177 @@ def test_first_mistakes_get_their_own_advice(tmp_path):
     }
 
 
+NUMPY = ("import torch\n", "import numpy as np\nimport torch\n")
+SUM, LAUNCH, LOAD = "x + y, mask", "(x, y, z, N, BLOCK=BLOCK)", "x = tl.load(x_ptr + i, mask=mask)"
+# A first mistake: what is typed instead of what, what the grader says, and what it advises.
+MISTAKES = {
+    "no_power_of_two": ("BLOCK = 1024", "BLOCK = 1000", "power of 2", "powers of two only"),
+    "divided": (LOAD, LOAD.replace("+ i", "+ i / 1"), "type pointer<fp32> and", "Write //."),
+    "no_pointer": (LOAD, LOAD.replace("x_ptr + i", "i"), "Unsupported ptr type", "take a pointer"),
+    "one_place": ("z_ptr + i", "z_ptr", "Value argument cannot be block", "added to the pointer?"),
+    "no_constant": (
+        LAUNCH,
+        "(x, y, z, N)",
+        "positional argument: 'BLOCK'",
+        "in its order, and the constants",
+    ),
+    "no_length": (
+        LAUNCH,
+        "(x, y, z, BLOCK=BLOCK)",
+        "positional argument: 'N'",
+        "in its order, and the constants",
+    ),
+    "numpy_room": ("torch.empty_like(x)", "np.empty(N)", "has no attribute 'type'", "not in a kernel"),
+    "numpy_row": ("tl.arange(0, BLOCK)", "np.arange(0, BLOCK)", "has no attribute 'type'", "not in a kernel"),
+    "numpy_exp": (SUM, "np.exp(x) + y, mask", "no attribute 'to_tensor'", "not in a kernel"),
+    "numpy_where": (SUM, "np.where(mask, x, y), mask", "setting an array element", "not in a kernel"),
+    "torch_exp": (SUM, "torch.exp(x) + y, mask", "must be Tensor, not tensor", "not in a kernel"),
+    "list": (SUM, "[x, y], mask", "cannot convert", "not in a kernel"),
+    "length": ("i < N", "i < len(i)", "'tensor' has no len()", "an argument of the kernel"),
+    "grid": ("triton.cdiv(N, BLOCK)", "N / BLOCK", "cannot be interpreted as an integer", "triton.cdiv"),
+    "size": ("torch.empty_like(x)", "torch.empty(N / 1)", "must be tuple of ints, not float", "Write //."),
+    "not_called": ("program_id(0)", "program_id", "'function' and 'int'", "tl.program_id(0)."),
+    "not_called_behind": (
+        "tl.program_id(0) * BLOCK",
+        "2 * tl.program_id",
+        "'int' and 'function'",
+        "tl.program_id(0).",
+    ),
+    "no_jit": ("@triton.jit\n", "", "'function' object is not subscriptable", "is @triton.jit above it?"),
+    "slice": (SUM, "x[0:2] + y, mask", "unsupported tensor index", "Load those."),
+    "cuda": ("empty_like(x)", "empty(N, device='cuda')", "not compiled with CUDA", "device=x.device."),
+    "no_brackets": ("i < N", "i < N & i >= 0", "The truth value of a block", "& binds tighter than <."),
+    "outside": (LOAD, "x = tl.load(x_ptr + i + 1)", "wrong: 1 of 1", "that number is in no input"),
+}
+
+
+@functools.cache
+def mistaken(folder):
+    texts = {}
+    for name, (old, new, _, _) in MISTAKES.items():
+        assert old in ANSWER
+        texts[name] = ANSWER.replace(old, new).replace(*NUMPY if "np." in new else ("", ""))
+    return graded(folder, **texts)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_first_mistake_in_triton_is_told_what_to_do(name, tmp_path_factory):
+    _, _, said, advice = MISTAKES[name]
+    if name == "cuda" and torch_knows_cuda():
+        pytest.skip("this torch would look for a card, and say so in other words")
+    first, last = mistaken(Path(tmp_path_factory.getbasetemp())).get(name).text.splitlines()
+
+    assert said in first
+    assert advice in last
+
+
+def torch_knows_cuda():
+    import torch
+
+    return torch.version.cuda is not None
+
+
+def test_advice_of_one_door_is_not_given_at_another():
+    assert advice_after("setting an array element with a sequence.", "triton")
+    assert not advice_after("setting an array element with a sequence.", "numpy")
+    assert advice_after("name 'i' is not defined", "numpy")
+
+
+def test_a_large_number_is_called_strange_only_where_inputs_cannot_make_it():
+    grader = Grader(FIRST, "triton", False, lambda **event: None)
+    grader._size = "N=1 float32"
+    said = "1 of 1 elements; the worst is output[0]: expected {}, got {}; 1 apart, a scaled error of 1"
+
+    assert grader._is_strange(said.format("1.25", "1.33231e+07"))
+    assert not grader._is_strange(said.format("1.25", "13.3"))
+    assert not grader._is_strange(said.format("1e+06", "1.33231e+07"))
+    assert not grader._is_strange(said.format("1.25", "inf"))
+    assert not grader._is_strange(said.format("1.25", "1.33231e+07") + ", where x holds 1e+30")
+    grader._size = "N=1 float32, inputs times 1000"
+    assert not grader._is_strange(said.format("1.25", "1.33231e+07"))
+
+
+def test_a_file_has_the_names_that_it_imports_and_no_others(tmp_path):
+    """The grader's own future import, and what Triton's interpreter imports, are not the student's."""
+    no_tl = ANSWER.replace("import triton.language as tl\n", "")
+    line = ANSWER[: ANSWER.index("BLOCK: tl.constexpr")].count("\n")  # of a file that is one line shorter
+    found = graded(
+        tmp_path,
+        no_tl=no_tl,
+        no_tl_and_no_constant=no_tl.replace("BLOCK: tl.constexpr", "BLOCK"),
+        no_numpy=ANSWER.replace(SUM, "x + np.float32(1) * y, mask"),
+        of_the_interpreter=ANSWER.replace(SUM, "x + y * (inspect is not None), mask"),
+    )
+
+    not_defined = "next: that name has no value yet: is it spelt as where it is made?"
+    assert {name: verdict.text.splitlines() for name, verdict in found.items()} == {
+        "no_tl": [f"refused: crashed: line {line}: NameError: name 'tl' is not defined", not_defined],
+        "no_tl_and_no_constant": [
+            "refused on N=1 float32: crashed: line 23: AssertionError: "
+            "triton.language must be visible from within jit'd function",
+            "next: is `import triton.language as tl` at the top of your file?",
+        ],
+        "no_numpy": [
+            "refused on N=1 float32: crashed: line 17: NameError: name 'np' is not defined",
+            not_defined,
+        ],
+        "of_the_interpreter": [
+            "refused on N=1 float32: crashed: line 17: NameError: name 'inspect' is not defined",
+            not_defined,
+        ],
+    }
+
+
+def test_what_only_the_interpreter_runs_is_refused_once_the_file_is_right(tmp_path):
+    """Compiled for a card that is not here; the line is that of the file."""
+    loop = "for k in range(3):\n        if k == 1:\n            break\n    tl.store(z_ptr"
+    constant = "SCALES = (1.0, 2.0)\nBLOCK = 1024"
+    texts = {
+        "right": ANSWER,
+        "numpy": ANSWER.replace(*NUMPY).replace(SUM, "x + np.float32(1) * y, mask"),
+        "built_in": ANSWER.replace(SUM, "sum([x, y]), mask"),
+        "loop": ANSWER.replace("tl.store(z_ptr", loop),
+        "of_the_file": ANSWER.replace("BLOCK = 1024", constant).replace(SUM, "SCALES[0] * x + y, mask"),
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    files = [tmp_path / f"{name}.py" for name in texts]
+    found = dict(zip(texts, grade(FIRST, files, compile=True, environment=NO_GPU), strict=True))
+    not_compiled = grade(FIRST, files, environment=NO_GPU)
+
+    assert [verdict.found for verdict in not_compiled] == [RIGHT] * len(texts)
+    assert found.pop("right").found == RIGHT
+    begins = {
+        "numpy": "line 18: CompilationError: TypeError(",
+        "built_in": "line 17: CompilationError: NameError('sum is not defined')",
+        "loop": "line 19: UnsupportedLanguageConstruct: unsupported AST node type: Break",
+        "of_the_file": 'line 18: CompilationError: NameError("Cannot access global variable SCALES',
+    }
+    for name, verdict in found.items():
+        assert verdict.text.startswith(f"refused: does not compile: {begins[name]}"), verdict.text
+    assert found["built_in"].next == kernels.NEXT
+    assert "as an argument" in found["of_the_file"].next
+
+
+def test_a_last_task_is_compiled_too(tmp_path):
+    solution = FIRST.solution("triton").read_text()
+    before, store, behind = solution.rpartition("    tl.store(")
+    assert "pair_sums" in before.rpartition("@triton.jit")[2]
+    loop = "    for k in range(3):\n        if k == 1:\n            break\n"
+    (file := tmp_path / "mine.py").write_text(before + loop + store + behind)
+    (found,) = grade(FIRST, [file], compile=True, environment=NO_GPU)
+
+    assert (found.found, found.alone.found) == (RIGHT, "does not compile")
+
+
+def test_a_compiler_that_is_gone_refuses_nothing(tmp_path):
+    compiler = kernels.Compiler()
+    compiler._process.kill()
+    compiler._process.wait()
+
+    assert compiler.refusal(tmp_path / "mine.py", []) == ""
+
+
 YES_OR_NO = {
     "and": "mask = (i >= 0) and (i < N)",
     "or": "mask = (i < 0) or (i < N)",
@@ -497,10 +669,22 @@ def test_what_is_not_written_is_told_in_one_line_and_what_to_do_in_another(tmp_p
         name: [f"refused on {size}: not written: {what}", f"next: {NEXT['not written']}"]
         for name, size, what in (
             ("first_kernel", "N=1000 float32", "500 of 1000 elements, the first is output[1]"),
-            ("grey", "H=3 W=5 float32", "6 of 15 elements, the first is output[0, 3]"),
+            ("grey", "H=2 W=3 float32", "2 of 6 elements, the first is output[0, 2]"),
             ("transpose", "M=2 N=3 float32", "3 of 6 elements, the first is output[0, 1]"),
         )
     }
+
+
+def test_axes_that_have_changed_places_show_in_the_first_stages_of_grey(tmp_path):
+    lab = LABS["grey"]
+    for stage in (1, 2):
+        text = lab.snapshot("triton", stage).read_text()
+        swapped = text.replace("_id(0)", "_id(2)").replace("_id(1)", "_id(0)").replace("_id(2)", "_id(1)")
+        assert swapped != text
+        (folder := tmp_path / str(stage)).mkdir()
+        (found,) = graded(folder, lab, swapped=swapped).values()
+
+        assert not same_lines(lab.prints("triton", stage), found.text), found.text
 
 
 def test_nan_that_only_hard_values_bring_about_is_told_with_them(tmp_path):
@@ -956,8 +1140,12 @@ def test_the_labs_are_listed(capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["grade", "frist_kernel", "mine.py"], f"no lab 'frist_kernel'; there are {', '.join(LABS)}"),
-        (["lab", "frist_kernel"], f"no lab 'frist_kernel'; there are {', '.join(LABS)}"),
+        (
+            ["grade", "frist_kernel", "mine.py"],
+            f"no lab 'frist_kernel'; did you mean first_kernel? There are {', '.join(sorted(LABS))}",
+        ),
+        (["lab", "gray"], f"no lab 'gray'; did you mean grey? There are {', '.join(sorted(LABS))}"),
+        (["lab", "42"], f"no lab '42'; there are {', '.join(sorted(LABS))}"),
         (
             ["grade", "first_kernel", "gone.py"],
             "there is no file gone.py; the starter: nox -s lab -- first_kernel --door triton",
@@ -1023,7 +1211,10 @@ def test_an_option_may_stand_between_a_lab_and_its_file(tmp_path, capsys):
 @pytest.mark.parametrize("arguments", [[], ["labs"], ["--help-me"]])
 def test_a_command_that_is_none_is_one_line(capsys, arguments):
     assert main(arguments) == 2
-    assert capsys.readouterr().err == "usage: python -m course_labs lab|grade [options]\n"
+    assert (
+        capsys.readouterr().err
+        == "usage: python -m course_labs lab|grade [options]; lab alone lists the labs\n"
+    )
 
 
 def test_grading_says_by_its_exit_code_what_it_found(tmp_path, capsys):
