@@ -14,13 +14,13 @@ import os
 import re
 import signal
 import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from course_judge.watch import NotYours, Watch, hook
+from course_labs import kernels
 from course_labs.lab import ON_THE_CPU, Lab, load_lab
 from course_labs.verdict import NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 
@@ -194,8 +194,6 @@ class Grader:
         """Have the kernels of a right file compiled for a card as well, where no card has done so."""
         if self.door != "triton" or self.gpu:
             return
-        from course_labs import kernels
-
         self._compiler, self._launches = kernels.Compiler(), kernels.Launches()
         if self.alone:
             self.alone._compiler, self.alone._launches = self._compiler, self._launches
@@ -228,8 +226,6 @@ class Grader:
 
             operators.trust(Path(triton.__file__).parent, guarded=False)
             if not has_gpu:
-                from course_labs import kernels
-
                 operators.ask_no_block_for_a_yes_or_no()
                 kernels.give_no_names_away()
 
@@ -348,8 +344,6 @@ class Grader:
 
     def _after_compiling(self, said: str) -> str:
         """What to try where the compiler refuses what the interpreter ran: a name it lacks is one of Python's."""
-        from course_labs import kernels
-
         return (advice_after(said, self.door) if "is not defined" not in said else "") or kernels.NEXT
 
     def _try_sizes(self, refusal: Callable[[Any, Any], Verdict | None]) -> None:
@@ -636,10 +630,10 @@ class Grader:
         said = said.removesuffix(NUMPYS_ADVICE)
         name = type(error).__name__
         if "CompilationError" in {kind.__name__ for kind in type(error).__mro__}:
-            what = compiled_said(error, file)
+            what = kernels.compiled_said(error, file)
             said = what
         else:
-            line = _line_of(error, file)
+            line = kernels.line_of(error, file)
             what = f"{f'line {line}: ' if line else ''}{name}{f': {said.strip()}' if said else ''}"
         if "CUDA" in said or "CUDA" in name or name == "AcceleratorError":
             self.broken = True
@@ -746,29 +740,6 @@ def first_error(log: str) -> str:
     """The first error of a compiler's log, with its line."""
     found = re.search(r"\((\d+)\): (?:catastrophic )?error:? (?:#\S+ )?(.*)", log)
     return f"line {found[1]}: {found[2].strip()}" if found else (log.strip().splitlines() or ["?"])[-1]
-
-
-def compiled_said(error: BaseException, file: Path) -> str:
-    """What Triton's compiler says last, with its line in the file."""
-    said = next((part for part in reversed(str(error).splitlines()) if part.strip()), "").strip()
-    line = _compiled_line(error, file) or _line_of(error, file)
-    return f"{f'line {line}: ' if line else ''}{type(error).__name__}{f': {said}' if said else ''}"
-
-
-def _line_of(error: BaseException, file: Path) -> int | None:
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
-    return frames[-1].lineno if frames else None
-
-
-def _compiled_line(error: Any, file: Path) -> int | None:
-    """The line Triton's compiler stopped at, counted in the file; it counts within the function."""
-    source, node = getattr(error, "src", None), getattr(error, "node", None)
-    if not source or node is None or not hasattr(node, "lineno"):
-        return None
-    place = file.read_text(encoding="utf-8").find(source.strip().splitlines()[0])
-    if place < 0:
-        return None
-    return file.read_text(encoding="utf-8").count("\n", 0, place) + node.lineno
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import os
 import select
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -140,8 +141,6 @@ def _refused(file: Path, launches: list[dict[str, Any]]) -> str:
     from triton.compiler.errors import CompilationError
     from triton.runtime import JITFunction
 
-    from course_labs.child import compiled_said
-
     module = ModuleType(f"student_{file.stem}")
     module.__file__ = str(file)
     sys.modules[module.__name__] = module
@@ -165,6 +164,30 @@ def _refused(file: Path, launches: list[dict[str, Any]]) -> str:
         except Exception:
             continue  # a step behind Triton's own, such as an assembler that is not there
     return ""
+
+
+def compiled_said(error: BaseException, file: Path) -> str:
+    """What Triton's compiler says last, with its line in the file."""
+    said = next((part for part in reversed(str(error).splitlines()) if part.strip()), "").strip()
+    line = _compiled_line(error, file) or line_of(error, file)
+    return f"{f'line {line}: ' if line else ''}{type(error).__name__}{f': {said}' if said else ''}"
+
+
+def line_of(error: BaseException, file: Path) -> int | None:
+    """The line of a file in which an exception came up; None where it did elsewhere."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    return frames[-1].lineno if frames else None
+
+
+def _compiled_line(error: Any, file: Path) -> int | None:
+    """The line Triton's compiler stopped at, counted in the file; it counts within the function."""
+    source, node = getattr(error, "src", None), getattr(error, "node", None)
+    if not source or node is None or not hasattr(node, "lineno"):
+        return None
+    place = file.read_text(encoding="utf-8").find(source.strip().splitlines()[0])
+    if place < 0:
+        return None
+    return file.read_text(encoding="utf-8").count("\n", 0, place) + node.lineno
 
 
 if __name__ == "__main__":
