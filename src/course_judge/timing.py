@@ -29,7 +29,7 @@ from course_kernels.problem import Problem, Workload
 
 SECONDS = 0.3  # of samples
 BATCHES = 7
-BATCH_US = 50_000.0  # what the calls of a batch should take: a handshake is a hundredth of that at most
+BATCH_US = 150_000.0  # what the calls of a batch should take: a handshake is a hundredth of that at most
 MAX_CALLS = 512
 MEMORY_BYTES = 60 * 2**30  # for inputs and answers of a batch
 AGREE = 0.85  # the samples say at least this much of what the judge's clock says

@@ -21,7 +21,7 @@ ALONE = True  # it looks at time
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "judge"
 SCALE = command.find_problem("refusals")
-QUICK = Limits(seconds=30.0)
+QUICK = Limits(seconds=12.0)
 # Beside those that need a card: what only a timed call shows.
 TIMED = {
     "faster_than_floor",

@@ -1,4 +1,4 @@
-# refused for: another stream | on: gpu | source: ours
+# refused for: another stream or wrong | on: gpu | source: ours
 # Works where it should and then leaves another stream current: the next event is recorded where nothing happens.
 import torch
 
