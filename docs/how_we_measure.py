@@ -204,8 +204,8 @@ record(
 # - **The process has limits:** time, memory, processes, what it prints. It may write in one folder, which is gone
 #   afterwards, and it has no network. Whatever it starts is ended with it.
 #
-# More than a hundred cheats lie in `tests/judge/`, ours and those that others have published, each with its source. Every
-# build of this course sees them refused, and honest files pass.
+# More than a hundred cheats lie in `tests/judge/`, ours and those that others have published, each with its source. Our
+# tests see them refused, all but the few that only a card can show, and honest files pass.
 #
 # **What it does not stop**, so that you know:
 #
