@@ -52,14 +52,12 @@ class Task:
         file: the stranger's file, run where it lies.
         function: the name of the function that is asked.
         own: the work must be the file's own: neither torch's operators nor the course's kernels may do it.
-        hidden: folders that it may not read from.
         environment: variables it gets besides those of the host.
     """
 
     file: Path
     function: str
     own: bool = False
-    hidden: tuple[Path, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
 
@@ -106,7 +104,6 @@ class Host:
                 "function": task.function,
                 "own": task.own,
                 "folder": str(folder),
-                "hidden": [str(path) for path in task.hidden],
                 "environment": {**task.environment, **_caches(folder)},
                 "limits": asdict(task.limits),
             }

@@ -13,7 +13,6 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,27 +41,20 @@ class Limits:
 # --- Landlock: https://docs.kernel.org/userspace-api/landlock.html ---------------------------------
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # the numbers of its system calls, the same on every architecture
-_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
+_WRITE_FILE = 1 << 1
 _WRITES_1 = _WRITE_FILE | 0b1_1111_1111_0000  # and making and removing files of every kind
-_REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
+_REFER, _TRUNCATE = 1 << 13, 1 << 14
+_PEOPLE = ("tty", "pts", "console", "shm", "mqueue")  # of /dev: where somebody reads what is written
 _TCP = 0b11  # bind and connect
 _SCOPES = 0b11  # abstract sockets and signals
 _NO_NEW_PRIVS = 38  # of prctl
 
 
-def confine(
-    limits: Limits,
-    folder: Path,
-    *,
-    network: bool = False,
-    hidden: Iterable[Path] = (),
-) -> list[str]:
+def confine(limits: Limits, folder: Path) -> list[str]:
     """Hold this process, and all that it starts, to its limits. There is no way back.
 
     Args:
         folder: the one place where files may be written.
-        network: leave the network open.
-        hidden: folders whose files may not be read.
     Returns:
         What could not be held on this system, a short clause each.
     """
@@ -72,10 +64,9 @@ def confine(
     if not sys.platform.startswith("linux"):
         return ["files outside of its folder", "the network", "processes that leave its group"]
     open_still = []
-    if not network and not _without_network():
+    if not _without_network():
         open_still.append("the network")
-    open_still += _landlock(folder, tuple(hidden))
-    return open_still
+    return open_still + _landlock(folder)
 
 
 def end_with_parent() -> None:
@@ -99,13 +90,12 @@ def _without_network() -> bool:
     return libc.unshare(new_net) == 0 or libc.unshare(new_user | new_net) == 0
 
 
-def _landlock(folder: Path, hidden: tuple[Path, ...]) -> list[str]:
+def _landlock(folder: Path) -> list[str]:
     libc = ctypes.CDLL(None, use_errno=True)
     version = libc.syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
     if version < 1:
         return ["files outside of its folder", "signals to other processes"]
-    writes = _WRITES_1 | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
-    handled = writes | (_READ_FILE | _READ_DIR if hidden else 0)
+    handled = _WRITES_1 | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
     fields = (handled, _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0)
     attribute = struct.pack("=QQQ", *fields)[: 24 if version >= 6 else 16 if version >= 4 else 8]
     rules = libc.syscall(_CREATE, attribute, ctypes.c_size_t(len(attribute)), ctypes.c_uint32(0))
@@ -117,35 +107,20 @@ def _landlock(folder: Path, hidden: tuple[Path, ...]) -> list[str]:
             opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
             try:
                 if not path.is_dir():
-                    rights &= ~(_READ_DIR | _WRITES_1 | _REFER) | _WRITE_FILE
+                    rights &= _WRITE_FILE | _TRUNCATE
                 rule = struct.pack("=Qi", rights & handled, opened)
                 libc.syscall(_ADD, rules, ctypes.c_int(1), rule, ctypes.c_uint32(0))
             finally:
                 os.close(opened)
 
     allow(folder, handled)
-    allow(Path("/dev"), _WRITE_FILE | _TRUNCATE | _READ_FILE | _READ_DIR)
-    allow(
-        Path("/proc/self/task"), _WRITE_FILE | _TRUNCATE | _READ_FILE | _READ_DIR
-    )  # CUDA gives its threads their names
-    if hidden:
-        allow(Path("/"), _READ_DIR)  # names may be read, and Python's imports do
-        for path in _around(hidden):
-            allow(path, _READ_FILE | _READ_DIR)
+    for device in Path("/dev").iterdir():
+        if not device.name.startswith(_PEOPLE):
+            allow(device, _WRITE_FILE | _TRUNCATE)
+    allow(Path("/proc/self/task"), _WRITE_FILE | _TRUNCATE)  # CUDA gives its threads their names
     libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
     done = libc.syscall(_RESTRICT, rules, ctypes.c_uint32(0)) == 0
     os.close(rules)
     if not done:
         return ["files outside of its folder", "signals to other processes"]
     return [] if version >= 6 else ["signals to other processes"]
-
-
-def _around(hidden: tuple[Path, ...]) -> Iterable[Path]:
-    """Everything there is but the hidden folders: for each folder on the way to one, what lies beside it."""
-    hidden = tuple(path.resolve() for path in hidden)
-    on_the_way = {parent for path in hidden for parent in path.parents}
-    for parent in on_the_way:
-        with contextlib.suppress(OSError):
-            for path in parent.iterdir():
-                if path not in on_the_way and path not in hidden and not path.is_symlink():
-                    yield path

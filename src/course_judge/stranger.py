@@ -102,7 +102,7 @@ def _sweep(process: int | None) -> dict[str, Any]:
 
 
 def _children() -> set[int]:
-    """The processes whose parent this one is; on a system without /proc those of `ps`."""
+    """The processes whose parent this one is, where the system has a /proc to tell."""
     me, found = os.getpid(), set()
     for entry in Path("/proc").iterdir() if Path("/proc/self/stat").exists() else ():
         if entry.name.isdigit():
@@ -128,10 +128,7 @@ def _be_stranger(task: dict[str, Any], files: list[int]) -> None:
         os.environ.update(task["environment"], HOME=task["folder"], TMPDIR=task["folder"])
         channel = Channel(socket.socket(fileno=channel_file))
         limit = limits.Limits(**task["limits"])
-        confined = limits.confine(
-            limit, Path(task["folder"]), hidden=[Path(hidden) for hidden in task["hidden"]]
-        )
-        channel.send({"open": confined})
+        channel.send({"open": limits.confine(limit, Path(task["folder"]))})
         Stranger(channel, task).serve()
         code = 0
     except Gone:

@@ -26,7 +26,7 @@ from course_labs.lab import find_labs
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "judge"
-QUICK = Limits(seconds=4.0, memory_bytes=2 * GIB, disk_bytes=GIB // 4)
+QUICK = Limits(seconds=4.0, memory_bytes=GIB // 2, disk_bytes=GIB // 4)
 SCALE = command.find_problem("refusals")
 
 
@@ -372,3 +372,17 @@ def test_a_strangers_words_are_shown_without_control_characters():
     assert Verdict(RIGHT, "2 sizes", not_held=("the network",)).text.endswith(
         "not held on this system: the network"
     )
+
+
+def test_a_stranger_writes_to_nobodys_terminal(judged):
+    primary, secondary = os.openpty()
+    name = os.ttyname(secondary)
+    try:
+        verdict = judged(f"open({name!r}, 'w').write('right')\ndef refusals(x, s):\n    return x\n")
+        if verdict.not_held:
+            pytest.skip(f"this system does not hold {', '.join(verdict.not_held)}")
+        assert verdict.found == "crashed", verdict.text
+        assert "PermissionError" in verdict.why
+    finally:
+        os.close(primary)
+        os.close(secondary)
