@@ -261,7 +261,7 @@ def _wait_for(true, seconds=60):
         ("import os; os.kill(os.getpid(), 9)", "died", "SIGKILL"),
         ("import os; os._exit(0)", "died", "exit code 0"),
         ("k = []\n    while True: k.append(bytearray(2**26))", "out of memory", ""),
-        ("open('big', 'wb').write(b'1' * 2**29)", "out of room", "File too large"),
+        ("f = open('big', 'wb')\n    while True: f.write(b'1' * 2**20)", "out of room", "File too large"),
         ("open('/tmp/outside', 'w')", "crashed", "line 2: PermissionError"),
         ("1 / 0", "crashed", "line 2: ZeroDivisionError: division by zero"),
         ("raise ValueError('\\x1b[31mred\\nright')", "crashed", r"ValueError: \x1b[31mred"),
