@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 HANDLE_BYTES = 64
-PAGE_BYTES = 2**21  # an allocation that ends within one is mapped by small pages, and read at half the speed
+PAGE_BYTES = 2**21  # what ends within one is mapped by small pages, which the other process reads slowly
 _LAZY_PEER_ACCESS = 1  # the one flag there is
 
 
