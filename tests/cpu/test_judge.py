@@ -45,6 +45,18 @@ def header(file):
     return properties, found[2].split(", "), found[4] or ""
 
 
+# What a wrong answer is called depends on what happened to lie in memory, and on which thread came first.
+NUMBERS = {
+    "wrong",
+    "all NaN",
+    "not written",
+    "cached result",
+    "wrong in the end",
+    "NaN lost",
+    "infinity lost",
+}
+
+
 def files_in(folder):
     return sorted(file for file in (FOLDER / folder).iterdir() if file.name.endswith((".py", ".py.txt")))
 
@@ -97,7 +109,8 @@ def test_a_cheat_is_refused_for_its_reason(judged, file):
     if verdict.found == RIGHT and verdict.not_held:
         pytest.skip(f"this system does not hold {', '.join(verdict.not_held)}")
 
-    assert verdict.found in properties, verdict.text
+    fitting = {*properties, *(NUMBERS if NUMBERS & set(properties) else ())}
+    assert verdict.found in fitting, verdict.text
     assert verdict.code == 1
     assert said in verdict.text
 
