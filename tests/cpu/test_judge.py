@@ -56,6 +56,9 @@ NUMBERS = {
     "infinity lost",
 }
 
+# And which limit a file meets first, on how busy the machine is.
+LIMITS = {"died", "out of memory", "out of room", "timed out", "too many processes"}
+
 
 def files_in(folder):
     return sorted(file for file in (FOLDER / folder).iterdir() if file.name.endswith((".py", ".py.txt")))
@@ -109,7 +112,7 @@ def test_a_cheat_is_refused_for_its_reason(judged, file):
     if verdict.found == RIGHT and verdict.not_held:
         pytest.skip(f"this system does not hold {', '.join(verdict.not_held)}")
 
-    fitting = {*properties, *(NUMBERS if NUMBERS & set(properties) else ())}
+    fitting = {*properties, *(name for kind in (NUMBERS, LIMITS) if kind & set(properties) for name in kind)}
     assert verdict.found in fitting, verdict.text
     assert verdict.code == 1
     assert said in verdict.text
