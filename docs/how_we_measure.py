@@ -214,6 +214,7 @@ record(
 #   true; the work is just not theirs.
 # - A kernel may be right for all that we ask and wrong for what we do not. It may be as inexact as the contract allows.
 # - Files that anybody may read, a stranger may read too. None of them holds a secret.
+# - Without `--own` a store past the end of an answer goes unseen on a card. In Triton's interpreter it is seen.
 # - Memory of the card has no limit but the card's own. A kernel that never ends holds the card until its time is up.
 # - The walls are Linux's (Landlock, a network namespace). Where a system lacks one, the verdict says which.
 

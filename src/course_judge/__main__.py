@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,16 +95,14 @@ def _options() -> argparse.ArgumentParser:
     return parser
 
 
-def _number(most: float) -> type:
-    class Number(float):
-        def __new__(cls, text: str) -> Number:
-            value = super().__new__(cls, text)
-            if not 0 < value <= most:
-                raise ValueError
-            return value
+def _number(most: float) -> Callable[[str], float]:
+    def number(text: str) -> float:
+        with contextlib.suppress(ValueError):
+            if 0 < (value := float(text)) <= most:
+                return value
+        raise argparse.ArgumentTypeError(f"{text} is no number above 0, up to {most:g}")
 
-    Number.__name__ = f"number above 0, up to {most:g}"
-    return Number
+    return number
 
 
 def _workload(text: str, problem: Problem) -> Workload:
@@ -131,7 +131,7 @@ def _judged(options: argparse.Namespace, problem: Problem) -> Verdict:
         )
     sizes = [_workload(text, problem) for text in options.sizes]
     time_on = _workload(options.time, problem) if options.time else problem.time_on[0]
-    limits = Limits(seconds=float(options.seconds), memory_bytes=int(options.memory * GIB))
+    limits = Limits(seconds=options.seconds, memory_bytes=int(options.memory * GIB))
     try:
         with Host(modules(), environment(on_the_card)) as host:
             return judge(

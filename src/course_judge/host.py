@@ -19,6 +19,7 @@ from typing import Any
 
 from course_judge.channel import Channel, Gone, OutOfTurn, TimedOut
 from course_judge.limits import GIB, Limits
+from course_judge.processes import tree
 from course_judge.verdict import PROPERTIES, escaped
 
 SOURCES = Path(__file__).resolve().parents[1]
@@ -52,13 +53,11 @@ class Task:
         file: the stranger's file, run where it lies.
         function: the name of the function that is asked.
         own: the work must be the file's own: neither torch's operators nor the course's kernels may do it.
-        environment: variables it gets besides those of the host.
     """
 
     file: Path
     function: str
     own: bool = False
-    environment: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
 
 
@@ -104,7 +103,7 @@ class Host:
                 "function": task.function,
                 "own": task.own,
                 "folder": str(folder),
-                "environment": {**task.environment, **_caches(folder)},
+                "environment": _caches(folder),
                 "limits": asdict(task.limits),
             }
             process = self._tell({"start": message}, START_SECONDS, [theirs.socket.fileno(), writing])[
@@ -229,14 +228,14 @@ class Stranger:
 
     def _look(self) -> None:
         """Does it keep to its limits?"""
-        tree = _tree(self._process)
-        if len(tree) > self._limits.processes:
+        running = tree(self._process)
+        if len(running) > self._limits.processes:
             raise Broken(
-                "too many processes", f"it ran {len(tree)}, and {self._limits.processes} is the limit"
+                "too many processes", f"it ran {len(running)}, and {self._limits.processes} is the limit"
             )
         if self._printed.bytes > self._limits.printed_bytes:
             raise Broken("out of room", f"it printed more than {self._limits.printed_bytes / MIB:.3g} MiB")
-        if _memory_of(tree) - self._base > self._limits.memory_bytes:
+        if _memory_of(running) - self._base > self._limits.memory_bytes:
             raise Broken("out of memory", f"it took more than {self._limits.memory_bytes / GIB:.3g} GiB")
         self._look_at_the_folder()
 
@@ -311,28 +310,6 @@ def _how(status: int) -> str:
         return signal.Signals(-status).name
     except ValueError:
         return f"signal {-status}"
-
-
-def _tree(root: int) -> set[int]:
-    """A process and all below it; those that have left it are found when it ends."""
-    parents: dict[int, list[int]] = {}
-    for entry in _processes():
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            # "pid (name) state parent …", and a name may hold anything
-            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            parents.setdefault(parent, []).append(int(entry.name))
-    found, new = set(), [root]
-    while new:
-        one = new.pop()
-        found.add(one)
-        new += parents.get(one, [])
-    return found
-
-
-def _processes() -> list[Path]:
-    with contextlib.suppress(OSError):
-        return [entry for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    return []
 
 
 def _memory_of(processes: set[int]) -> int:

@@ -16,7 +16,7 @@ from course_judge.host import Broken, Host, Stranger, Task
 from course_judge.remote import Remote
 from course_judge.sizes import drawn, small
 from course_judge.timing import Times
-from course_judge.verdict import RIGHT, Verdict, refused
+from course_judge.verdict import AFTER, RIGHT, Verdict, refused
 from course_kernels.measure.check import Check, WrongResult
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Problem, Workload
@@ -79,13 +79,12 @@ class _Examination:
             if time_on:
                 self.size = time_on.label
                 lines = Times(function, self._problem, time_on, self._draw).lines()
-            head = "right before the timing, wrong after it: "
             again = self._draw.choice([*small(self._problem, workloads), *unannounced])
             until = time.monotonic() + AGAIN_SECONDS
             for number in range(self._draw.randint(*AGAIN)):
                 if number >= AGAIN[0] and time.monotonic() > until:
                     break
-                self._once_more(function, again, head)
+                self._once_more(function, again)
         except WrongResult as error:
             return refused(error.why, self.size)
         finally:
@@ -99,7 +98,7 @@ class _Examination:
         function.begin(workload)
         _RemoteCheck(function, field, workload, self._draw.getrandbits(32), self._device).before()
 
-    def _once_more(self, function: Remote, workload: Workload, head: str) -> None:
+    def _once_more(self, function: Remote, workload: Workload) -> None:
         """A single question, as a stranger who counts calls cannot foresee."""
         self.size = workload.label
         field = {"it": Competitor("the file", self._problem, function)}
@@ -108,7 +107,7 @@ class _Examination:
         try:
             check.once()
         except WrongResult as error:
-            raise WrongResult(str(error), head + error.why) from None
+            raise WrongResult(str(error), AFTER + error.why) from None
 
 
 class _RemoteCheck(Check):

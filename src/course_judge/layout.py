@@ -43,6 +43,11 @@ class Place:
         return cls(**{**data, "shape": tuple(data["shape"]), "strides": tuple(data["strides"])})
 
 
+def aligned(size: int) -> int:
+    """Bytes, up to where something else may begin."""
+    return -(-size // ALIGNED) * ALIGNED
+
+
 def span_of(shape: Sequence[int], strides: Sequence[int]) -> int:
     """Elements from the first to the last one of a tensor in memory; 0 for an empty one."""
     if not all(shape):
@@ -60,13 +65,13 @@ class Layout:
         """The next place."""
         at = self._end + GUARD_BYTES
         span = span_of(shape, strides)
-        self._end = at + -(-(span * item_bytes) // ALIGNED) * ALIGNED
+        self._end = at + aligned(span * item_bytes)
         return Place(at, span, item_bytes, dtype, tuple(shape), tuple(strides))
 
     def room(self, size: int) -> int:
         """The byte where so many bytes of room begin."""
         at = self._end + GUARD_BYTES
-        self._end = at + -(-size // ALIGNED) * ALIGNED
+        self._end = at + aligned(size)
         return at
 
     @property

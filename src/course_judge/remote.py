@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from course_judge.host import Broken, Stranger
-from course_judge.layout import GUARD_BYTES, Layout, Place
+from course_judge.layout import GUARD_BYTES, Layout, Place, aligned
 from course_judge.tensors import POISON, SharedMemory, place_in
 from course_kernels.problem import Problem, Workload
 
@@ -54,9 +54,8 @@ class Remote:
         answer = self.stranger.ask({"call": call})
         self._guards(places, inputs)
         for place, tensor in zip(places, inputs, strict=True):
-            tensor.data.copy_(
-                self._shared.tensor(place)
-            )  # as it is now: whoever calls looks whether it changed
+            # As it is now: whoever calls looks whether it changed.
+            tensor.data.copy_(self._shared.tensor(place))
         return self._taken(answer, inputs)
 
     def behind_a_hold(
@@ -104,9 +103,7 @@ class Remote:
         return places
 
     def _fill(self, places: Sequence[Place], values: Sequence[torch.Tensor]) -> None:
-        for place, tensor in zip(places, values, strict=True):
-            if place.span:
-                self._shared.tensor(place).copy_(tensor)
+        self._shared.write(places, values)
         self._settle()
 
     def _poison(self) -> None:
@@ -129,7 +126,7 @@ class Remote:
 
     def _gap(self, end: int) -> int:
         """Bytes of guard behind a place that ends here."""
-        return -(-end // 4096) * 4096 - end + GUARD_BYTES
+        return aligned(end) - end + GUARD_BYTES
 
     # --- answers -------------------------------------------------------------------------------
 
@@ -167,9 +164,8 @@ class Remote:
             return _in_memory_of(inputs[shares], dtype, shape)
         size = count * dtype.itemsize
         if about.get("at", -1) < 0 or size > self._room_bytes:
-            return torch.empty(
-                shape, dtype=dtype, device="meta"
-            )  # more than there is room for: a wrong shape
+            # More than there is room for: a wrong shape.
+            return torch.empty(shape, dtype=dtype, device="meta")
         at = int(about["at"])
         if at < self._room or at + size > self._room + self._room_bytes:
             raise ValueError

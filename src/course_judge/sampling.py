@@ -62,7 +62,6 @@ def timed(
     answers: Answers, function: Callable[..., Any], channel: Channel, how: dict[str, Any]
 ) -> dict[str, Any]:
     """Sample a function, on inputs that the judge gives while it lasts."""
-
     mark = how["of"]
 
     def ask(question: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:

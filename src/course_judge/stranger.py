@@ -27,7 +27,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from course_judge import limits
+from course_judge import limits, processes
 from course_judge.channel import Channel, Gone
 from course_judge.unfit import Unfit
 from course_judge.watch import Watch, hook
@@ -87,7 +87,7 @@ def _sweep(process: int | None) -> dict[str, Any]:
                     break
                 if ended == process:
                     status = os.waitstatus_to_exitcode(how)
-        alive = _children()
+        alive = set(processes.children().get(os.getpid(), ()))
         if not alive:
             break
         left |= alive - {process}
@@ -99,18 +99,6 @@ def _sweep(process: int | None) -> dict[str, Any]:
                 os.kill(one, signal.SIGKILL)
         time.sleep(0.002)
     return {"status": status, "left": len(left)}
-
-
-def _children() -> set[int]:
-    """The processes whose parent this one is, where the system has a /proc to tell."""
-    me, found = os.getpid(), set()
-    for entry in Path("/proc").iterdir() if Path("/proc/self/stat").exists() else ():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                # "pid (name) state parent …", and a name may hold anything
-                if int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == me:
-                    found.add(int(entry.name))
-    return found
 
 
 def _be_stranger(task: dict[str, Any], files: list[int]) -> None:
@@ -205,7 +193,7 @@ def load(file: Path, name: str) -> Callable[..., Any]:
     """
     try:
         # As bytes: Python itself then sees to a mark of the byte order, and to an encoding named in a comment.
-        code = compile(ast.parse(file.read_bytes(), str(file)), str(file), "exec")
+        code = compile(ast.parse(file.read_bytes(), str(file)), str(file), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         said = f"{f'line {line}: ' if line else ''}{getattr(error, 'msg', error)}"

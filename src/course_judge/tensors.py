@@ -94,6 +94,12 @@ class SharedMemory:
             return torch.empty(place.shape, dtype=dtype, device=self.device)
         return self.raw(place.at, place.bytes).view(dtype).as_strided(place.shape, place.strides)
 
+    def write(self, places: Sequence[Place], values: Sequence[torch.Tensor]) -> None:
+        """Copy values to their places; on a card, on the current stream."""
+        for place, tensor in zip(places, values, strict=True):
+            if place.span:
+                self.tensor(place).copy_(tensor)
+
     def close(self) -> None:
         """Give the memory back; nothing that lies in it may be used any more."""
         if self.device == "cuda" and self._memory:

@@ -16,9 +16,10 @@ from typing import Any
 import torch
 
 from course_judge.host import Broken
-from course_judge.layout import GUARD_BYTES, Layout, Place
+from course_judge.layout import GUARD_BYTES, Layout, Place, aligned
 from course_judge.remote import Remote
 from course_judge.tensors import SharedMemory, place_in
+from course_judge.verdict import AFTER
 from course_kernels.measure.check import BITS, WrongResult, worst_element
 from course_kernels.measure.derive import derive
 from course_kernels.measure.leaves import Measurement
@@ -33,12 +34,10 @@ BATCH_US = 150_000.0  # what the calls of a batch should take: a handshake is a 
 MAX_CALLS = 512
 MEMORY_BYTES = 60 * 2**30  # for inputs and answers of a batch
 AGREE = 0.85  # the samples say at least this much of what the judge's clock says
-LIES = (
-    0.5  # below this much of it they cannot be true, where a call takes longer than a host needs to launch it
-)
+# Below this much of it they cannot be true, where a call takes longer than a host needs to launch it.
+LIES = 0.5
 LAUNCH_US = 200.0
 HANDSHAKE = 0.01  # the most of a batch that asking may take
-AFTER = "right before the timing, wrong after it: "
 JUDGED = 3  # answers of a batch that are compared with the truth
 
 
@@ -51,7 +50,7 @@ class Times:
         self._options = problem.options(workload)
         self._generator = torch.Generator(device="cuda").manual_seed(draw.getrandbits(48))
         self._memory: SharedMemory | None = None
-        self._room = self._room_bytes = 0
+        self._room = 0
         function.close()  # of the questions before: the room is needed
         torch.cuda.empty_cache()
 
@@ -112,7 +111,8 @@ class Times:
                     places, message, files = self._lay([values])
                 else:
                     message, files = {}, []
-                self._write(places[0], values)
+                self._shared.write(places[0], values)
+                torch.cuda.synchronize()  # another process sees it
                 reply: dict[str, Any] = {"options": self._options, "room": self._room}
                 if want == "block":
                     reply |= {"memory": message, "inputs": [place.as_json() for place in places[0]]}
@@ -157,7 +157,7 @@ class Times:
             turns = [self._draw.getrandbits(40) for _ in range(calls)]
             began = time.perf_counter()
             for one, turn in zip(places, turns, strict=True):
-                self._write_turned(one, base, turn)
+                self._shared.write(one, [_turned(tensor, turn) for tensor in base])
             torch.cuda.synchronize()
             written = time.perf_counter()
             self._stranger.ask(question)
@@ -197,7 +197,7 @@ class Times:
         return self._memory
 
     def _out_bytes(self) -> int:
-        return -(-self._problem.writes_bytes(self._workload) // 4096) * 4096 + 4096
+        return aligned(self._problem.writes_bytes(self._workload) + 1)
 
     def _draw_inputs(self) -> tuple[torch.Tensor, ...]:
         return tuple(self._problem.make_inputs(self._workload, self._generator, "cuda"))
@@ -207,24 +207,12 @@ class Times:
     ) -> tuple[list[list[Place]], dict[str, Any], list[int]]:
         layout = Layout()
         places = [[place_in(layout, tensor) for tensor in one] for one in sets]
-        self._room_bytes = answers * self._out_bytes()
-        self._room = layout.room(self._room_bytes)
+        self._room = layout.room(answers * self._out_bytes())
         old, self._memory = self._memory, SharedMemory.make("cuda", layout.bytes)
         if old:
             old.close()
         message, files = self._memory.as_message()
         return places, message, files
-
-    def _write(self, places: list[Place], values: tuple[torch.Tensor, ...]) -> None:
-        for place, tensor in zip(places, values, strict=True):
-            if place.span:
-                self._shared.tensor(place).copy_(tensor)
-        torch.cuda.synchronize()
-
-    def _write_turned(self, places: list[Place], values: tuple[torch.Tensor, ...], turn: int) -> None:
-        for place, tensor in zip(places, values, strict=True):
-            if place.span:
-                self._shared.tensor(place).copy_(_turned(tensor, turn))
 
     def _judge(self, values: tuple[torch.Tensor, ...], at: int) -> None:
         """Compare an answer that lies in shared memory with the truth."""

@@ -50,7 +50,8 @@ _BEGINS = {
     "not a plain array": "not a plain tensor",
     "work on another stream": "another stream",
 }
-_AFTER = "right before the timing, wrong after it: "
+# How a complaint begins that comes when all was right before; the checker of `measure` begins it so.
+AFTER = "right before the timing, wrong after it: "
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,8 @@ class Verdict:
 
 def refused(why: str, on: str = "") -> Verdict:
     """The verdict behind a line of the checker's, `course_kernels.measure.check.WrongResult.why`."""
-    if why.startswith(_AFTER):
-        return Verdict("wrong in the end", why.removeprefix(_AFTER), on)
+    if why.startswith(AFTER):
+        return Verdict("wrong in the end", why.removeprefix(AFTER), on)
     if "shares memory with" in why:
         return Verdict("shares memory", why, on)
     head, _, rest = why.partition(": ")

@@ -45,21 +45,6 @@ def header(file):
     return properties, found[2].split(", "), found[4] or ""
 
 
-# What a wrong answer is called depends on what happened to lie in memory, and on which thread came first.
-NUMBERS = {
-    "wrong",
-    "all NaN",
-    "not written",
-    "cached result",
-    "wrong in the end",
-    "NaN lost",
-    "infinity lost",
-}
-
-# And which limit a file meets first, on how busy the machine is.
-LIMITS = {"died", "out of memory", "out of room", "timed out", "too many processes"}
-
-
 def files_in(folder):
     return sorted(file for file in (FOLDER / folder).iterdir() if file.name.endswith((".py", ".py.txt")))
 
@@ -112,8 +97,7 @@ def test_a_cheat_is_refused_for_its_reason(judged, file):
     if verdict.found == RIGHT and verdict.not_held:
         pytest.skip(f"this system does not hold {', '.join(verdict.not_held)}")
 
-    fitting = {*properties, *(name for kind in (NUMBERS, LIMITS) if kind & set(properties) for name in kind)}
-    assert verdict.found in fitting, verdict.text
+    assert verdict.found in properties, verdict.text
     assert verdict.code == 1
     assert said in verdict.text
 
@@ -193,6 +177,7 @@ def test_a_tall_size_is_drawn_with_every_wide_one():
         assert shapes[-1] == shapes[0][::-1]
 
 
+SEEDS = 8
 STRANGERS = {
     "refusals": ("return x * s[:, None]", "y = x * s[:, None]; y[-1, -1] += abs(y[-1, -1]) + 1; return y"),
     "vector_add": ("return x + y", "z = x + y; z[len(z) // 2] = 0; return z"),
@@ -205,15 +190,8 @@ STRANGERS = {
 def test_no_verdict_changes_with_the_seed(judged, problem, right):
     named = {"refusals": "x, s", "vector_add": "x, y", "softmax": "x"}[problem]
     text = f"import torch\ndef {problem}({named}):\n    {STRANGERS[problem][not right]}\n"
-    found = {}
-    for seed in range(SEEDS):
-        verdict = judged(text, command.find_problem(problem), seed=seed)
-        found.setdefault(verdict.found, []).append(seed)
-    assert set(found) == ({RIGHT} if right else {"wrong", "NaN lost", "not written"} & set(found)), found
-    assert found
-
-
-SEEDS = 8  # 200 were tried once, see CONTRIBUTING.md
+    found = {judged(text, command.find_problem(problem), seed=seed).found for seed in range(SEEDS)}
+    assert found == ({RIGHT} if right else {"wrong"})
 
 
 # --- what ends badly -------------------------------------------------------------------------------
@@ -327,7 +305,14 @@ def test_what_cannot_be_judged_is_said_in_one_line(arguments, said, capsys):
 def test_a_limit_that_is_none_is_refused(wrong, capsys):
     with pytest.raises(SystemExit):
         run(__file__, "--problem", "refusals", *wrong, capsys=capsys)
-    assert "invalid number above 0" in capsys.readouterr().err
+    assert "is no number above 0" in capsys.readouterr().err
+
+
+def test_a_file_gets_nothing_from_the_judges_own_imports(judged):
+    # The judge's `from __future__ import annotations` would leave a forgotten import unnoticed.
+    verdict = judged("def refusals(x: nowhere.Tensor, s):\n    return x * s[:, None]\n")
+    assert verdict.found == "crashed", verdict.text
+    assert "NameError" in verdict.why
 
 
 def test_the_verdict_is_text_or_json(tmp_path, capsys):

@@ -1,4 +1,4 @@
-# refused for: all NaN | on: cpu, gpu | source: Sakana AI, AI CUDA Engineer; KernelBench, pull request 82
+# refused for: all NaN or not written or wrong | on: cpu, gpu | source: Sakana AI; KernelBench, pull request 82
 # Writes nothing: the allocator may hand out the memory in which the reference has just left its answer.
 import torch
 

@@ -1,4 +1,4 @@
-# refused for: all NaN | on: cpu, gpu | source: DeepReinforce, hacks and defenses (thread injection); Wafer
+# refused for: all NaN or not written or wrong | on: cpu, gpu | source: DeepReinforce; Wafer
 # Returns at once; a second thread does the work a moment later, before a slow checker looks.
 import threading
 import time

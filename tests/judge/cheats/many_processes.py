@@ -1,4 +1,4 @@
-# refused for: too many processes | on: cpu, gpu | source: ours
+# refused for: too many processes or out of memory | on: cpu, gpu | source: ours
 # Starts processes that sleep, 500 at most, for two minutes: who may not start so many must not take others down.
 import os
 import time

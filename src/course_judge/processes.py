@@ -1,0 +1,34 @@
+"""Who started whom: what a system with /proc tells of the processes that run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def children() -> dict[int, list[int]]:
+    """The children of every process, by its number; empty on a system that does not tell."""
+    found: dict[int, list[int]] = {}
+    for entry in _running():
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            # "pid (name) state parent …", and a name may hold anything
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            found.setdefault(parent, []).append(int(entry.name))
+    return found
+
+
+def tree(root: int) -> set[int]:
+    """A process and all below it; one that has left its parent is found when that one ends."""
+    below, found, new = children(), set(), [root]
+    while new:
+        one = new.pop()
+        found.add(one)
+        new += below.get(one, [])
+    return found
+
+
+def _running() -> Iterable[Path]:
+    with contextlib.suppress(OSError):
+        return [entry for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return []
