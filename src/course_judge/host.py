@@ -30,7 +30,15 @@ LOOK_SECONDS = 0.05  # how often a stranger's memory and folder are looked at wh
 
 
 class CannotJudge(RuntimeError):
-    """Judging could not begin, for a reason that is none of the stranger's doing; one line."""
+    """Judging could not begin, for a reason that is none of the stranger's doing; one line.
+
+    Attributes:
+        missing: the module that is not installed; empty where it was something else.
+    """
+
+    def __init__(self, why: str, missing: str = "") -> None:
+        super().__init__(why)
+        self.missing = missing
 
 
 class Broken(Exception):
@@ -38,11 +46,12 @@ class Broken(Exception):
 
     Attributes:
         found, why: as in a `Verdict`.
+        next: what to try, where the usual advice does not fit.
     """
 
-    def __init__(self, found: str, why: str) -> None:
+    def __init__(self, found: str, why: str, next: str = "") -> None:
         super().__init__(why)
-        self.found, self.why = found, why
+        self.found, self.why, self.next = found, why, next
 
 
 @dataclass(frozen=True)
@@ -53,12 +62,16 @@ class Task:
         file: the stranger's file, run where it lies.
         function: the name of the function that is asked.
         own: the work must be the file's own: neither torch's operators nor the course's kernels may do it.
+        desk: the module whose `Desk` answers in the stranger's process.
+        more: what that desk needs to know besides; plain data.
     """
 
     file: Path
     function: str
     own: bool = False
     limits: Limits = field(default_factory=Limits)
+    desk: str = "course_judge.desk"
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Host:
@@ -67,11 +80,14 @@ class Host:
     Args:
         modules: what it loads.
         environment: variables over those of this process.
+        wait: until all is loaded; otherwise `ready` does, or the first stranger.
     Raises:
         CannotJudge: a module is missing, or it did not start.
     """
 
-    def __init__(self, modules: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, modules: Sequence[str], environment: Mapping[str, str] | None = None, *, wait: bool = True
+    ) -> None:
         ours, theirs = Channel.pair()
         path = [str(SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._control = ours
@@ -84,14 +100,31 @@ class Host:
             start_new_session=True,
         )
         theirs.close()
-        answer = self._tell({"import": list(modules)}, START_SECONDS)
+        self._is_ready = False
+        with contextlib.suppress(Gone):  # its end is noticed when it is listened to
+            self._control.send({"import": list(modules)})
+        if wait:
+            self.ready()
+
+    def ready(self) -> None:
+        """Wait until all is loaded.
+
+        Raises:
+            CannotJudge: a module is missing, or it did not start.
+        """
+        if self._is_ready:
+            return
+        answer = self._listen(START_SECONDS)
         if "missing" in answer:
             self.close()
-            raise CannotJudge(f"{answer['missing']} is not installed here ({answer['why']})")
+            why = f"{answer['missing']} is not installed here ({answer['why']})"
+            raise CannotJudge(why, answer["missing"])
+        self._is_ready = True
 
     @contextmanager
     def stranger(self, task: Task) -> Iterator[Stranger]:
         """A stranger's process, its file not yet loaded; it and its folder are gone afterwards."""
+        self.ready()
         folder = Path(tempfile.mkdtemp(prefix="judge-"))
         ours, theirs = Channel.pair()
         reading, writing = os.pipe()
@@ -102,6 +135,8 @@ class Host:
                 "file": str(task.file.resolve()),
                 "function": task.function,
                 "own": task.own,
+                "desk": task.desk,
+                **task.more,
                 "folder": str(folder),
                 "environment": _caches(folder),
                 "limits": asdict(task.limits),
@@ -125,10 +160,18 @@ class Host:
         return self._tell({"end": process}, START_SECONDS)
 
     def _tell(self, message: dict[str, Any], seconds: float, files: Sequence[int] = ()) -> dict[str, Any]:
-        try:
+        with contextlib.suppress(Gone):
             self._control.send(message, files)
+        return self._listen(seconds)
+
+    def _listen(self, seconds: float) -> dict[str, Any]:
+        try:
             answer, _ = self._control.receive(seconds)
-        except (Gone, TimedOut, OutOfTurn):
+        except TimedOut:
+            raise CannotJudge(
+                f"the process that starts strangers did not answer within {seconds:g} s"
+            ) from None
+        except (Gone, OutOfTurn):
             raise CannotJudge("the process that starts strangers has ended; see above") from None
         return dict(answer)
 
@@ -171,6 +214,7 @@ class Stranger:
         self._host, self._process, self._channel, self._folder = host, process, channel, folder
         self._limits, self._printed = task.limits, printed
         self._ended: dict[str, Any] | None = None
+        self._until = time.monotonic() + self._limits.seconds_in_all
         self._base = 0
         self.not_held: tuple[str, ...] = tuple(self._receive(START_SECONDS)[0].get("open", ()))
         self._base = _memory_of({process})
@@ -205,14 +249,16 @@ class Stranger:
         if not isinstance(answer, dict) or answer.get("of") != mark:
             raise Broken("out of turn", f"it sent {escaped(repr(answer), 80)}")
         if "failed" in answer:
-            found, why = answer["failed"], answer.get("why")
-            if found not in PROPERTIES or not isinstance(why, str):
+            found, why, advice = answer["failed"], answer.get("why"), answer.get("next", "")
+            if found not in PROPERTIES or not isinstance(why, str) or not isinstance(advice, str):
                 raise Broken("out of turn", f"it sent {escaped(repr(answer), 80)}")
-            raise Broken(found, escaped(why))
+            raise Broken(found, escaped(why), escaped(advice))
         return answer
 
     def _receive(self, seconds: float) -> tuple[Any, list[int]]:
         until = time.monotonic() + seconds
+        if self._until < until:
+            until, seconds = self._until, self._limits.seconds_in_all
         while True:
             left = until - time.monotonic()
             try:

@@ -377,14 +377,13 @@ class Memory:
             self._note(
                 OVERWRITTEN,
                 f"{me} reads, changes and stores {what} where {other} has stored: "
-                "on a card both may do so at once, and one change is lost; use tl.atomic_add",
+                "on a card both may do so at once, and one change is lost",
             )
             return
         did = "stored another value" if which == "stored" else "added by an atomic"
         self._note(
             OVERWRITTEN,
-            f"{me} stores to {what} where {other} has {did}: "
-            "use tl.atomic_add, or give each program a place of its own",
+            f"{me} stores to {what} where {other} has {did}",
         )
 
     def _atomic(self, addresses: np.ndarray, active: np.ndarray, width: int, orders: bool) -> _Access:

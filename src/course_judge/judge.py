@@ -78,7 +78,9 @@ class _Examination:
             lines: tuple[str, ...] = ()
             if time_on:
                 self.size = time_on.label
-                lines = Times(function, self._problem, time_on, self._draw).lines()
+                timed = Times(function, self._problem, time_on, self._draw).taken()
+                clause = f"; the judge's own clock, launches included: {timed.wall_us:.1f} µs"
+                lines = (timed.text(time_on.label) + (clause if timed.agrees else ""),)
             again = self._draw.choice([*small(self._problem, workloads), *unannounced])
             until = time.monotonic() + AGAIN_SECONDS
             for number in range(self._draw.randint(*AGAIN)):
@@ -96,21 +98,21 @@ class _Examination:
         self.size = workload.label
         field = {"it": Competitor("the file", self._problem, function)}
         function.begin(workload)
-        _RemoteCheck(function, field, workload, self._draw.getrandbits(32), self._device).before()
+        RemoteCheck(function, field, workload, self._draw.getrandbits(32), self._device).before()
 
     def _once_more(self, function: Remote, workload: Workload) -> None:
         """A single question, as a stranger who counts calls cannot foresee."""
         self.size = workload.label
         field = {"it": Competitor("the file", self._problem, function)}
         function.begin(workload)
-        check = _RemoteCheck(function, field, workload, self._draw.getrandbits(32), self._device)
+        check = RemoteCheck(function, field, workload, self._draw.getrandbits(32), self._device)
         try:
             check.once()
         except WrongResult as error:
             raise WrongResult(str(error), AFTER + error.why) from None
 
 
-class _RemoteCheck(Check):
+class RemoteCheck(Check):
     """The check of a function that runs in another process: what needs that process is done there."""
 
     def __init__(self, function: Remote, *rest: Any) -> None:

@@ -25,6 +25,7 @@ class Limits:
 
     Attributes:
         seconds: for loading the file, and for each of its answers.
+        seconds_in_all: for everything.
         memory_bytes: of memory, over what Python and torch themselves take.
         disk_bytes: in its own folder, the only place where it may write.
         processes: how many it may run at once, itself included.
@@ -32,6 +33,7 @@ class Limits:
     """
 
     seconds: float = 60.0
+    seconds_in_all: float = 3600.0
     memory_bytes: int = 16 * GIB
     disk_bytes: int = GIB
     processes: int = 64

@@ -9,6 +9,7 @@ import torch
 
 from course_judge.host import Broken, Stranger
 from course_judge.layout import GUARD_BYTES, Layout, Place, aligned
+from course_judge.operators import touched
 from course_judge.tensors import POISON, SharedMemory, place_in
 from course_kernels.problem import Problem, Workload
 
@@ -16,10 +17,14 @@ SLACK_BYTES = 2**20
 
 
 class Remote:
-    """A stranger's function, called like any other: tensors in, tensors out."""
+    """A stranger's function, called like any other: tensors in, tensors out.
 
-    def __init__(self, stranger: Stranger, problem: Problem, device: str) -> None:
-        self.stranger, self._problem, self.device = stranger, problem, device
+    Args:
+        fill: the byte around the inputs: a NaN in every floating-point type, or a number that no input holds.
+    """
+
+    def __init__(self, stranger: Stranger, problem: Problem, device: str, fill: int = POISON) -> None:
+        self.stranger, self._problem, self.device, self._fill_byte = stranger, problem, device, fill
         self._memory: SharedMemory | None = None
         self._known: Any = None
         self._room_bytes = 0
@@ -95,7 +100,7 @@ class Remote:
         self._room = layout.room(self._room_bytes)
         self.close()
         self._memory = SharedMemory.make(self.device, layout.bytes)
-        self._memory.raw(0, layout.bytes).fill_(POISON)
+        self._memory.raw(0, layout.bytes).fill_(self._fill_byte)
         message, files = self._memory.as_message()
         self._settle()
         self.stranger.ask({"memory": message}, files)
@@ -119,10 +124,9 @@ class Remote:
             end = place.at + place.bytes
             for where, at in (("before the start", place.at - GUARD_BYTES), ("past the end", end)):
                 size = GUARD_BYTES if where == "before the start" else self._gap(end)
-                changed = self._shared.raw(at, size) != POISON
-                if bool(changed.any()):
-                    count = -(-int(changed.sum()) // place.item_bytes)
-                    raise Broken("out of bounds", f"about {count} elements stored {where} of input {number}")
+                if count := touched(self._shared.raw(at, size), self._fill_byte, place.item_bytes):
+                    many = "s" * (count > 1)
+                    raise Broken("out of bounds", f"{count} element{many} stored {where} of input {number}")
 
     def _gap(self, end: int) -> int:
         """Bytes of guard behind a place that ends here."""

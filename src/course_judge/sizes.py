@@ -24,13 +24,18 @@ def small(problem: Problem, workloads: Sequence[Workload] = ()) -> tuple[Workloa
     return tuple(w for w in of if _is_small(problem, w)) or (min(of, key=problem.flops),)
 
 
-def drawn(problem: Problem, workloads: Sequence[Workload], draw: random.Random) -> tuple[Workload, ...]:
+def drawn(
+    problem: Problem, workloads: Sequence[Workload], draw: random.Random, fixed: Sequence[str] = ()
+) -> tuple[Workload, ...]:
     """Workloads like these, and none of them: one, and the same with its dimensions in the other order.
 
     Args:
         workloads: those announced; type, flags and dimensions of a few fixed values are taken from one of them.
+        fixed: dimensions that are not drawn, whatever their values say.
+    Raises:
+        ValueError: no dimension may have another size.
     """
-    free = _free(problem, workloads)
+    free = [name for name in _free(problem, workloads) if name not in fixed]
     for _ in range(1000):
         found = _one(problem, workloads, free, draw)
         turned = _turned(problem, found, free)

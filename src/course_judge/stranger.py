@@ -9,12 +9,9 @@ ends that.
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import errno
 import gc
 import importlib
-import importlib.util
 import os
 import shutil
 import signal
@@ -22,15 +19,13 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from course_judge import limits, processes
 from course_judge.channel import Channel, Gone
-from course_judge.unfit import Unfit
-from course_judge.watch import Watch, hook
+from course_judge.crash import crash
+from course_judge.watch import Watch
 
 SWEEP_SECONDS = 10.0
 
@@ -129,15 +124,28 @@ def _be_stranger(task: dict[str, Any], files: list[int]) -> None:
         os._exit(code)  # nothing of the stranger's runs on the way out
 
 
+class Desk(Protocol):
+    """What answers the judge's questions; every kind of task has its own, and names its module.
+
+    Attributes:
+        watch: what notes the use of what is not the stranger's; None where everything is.
+    """
+
+    watch: Watch | None
+
+    def load(self) -> None:
+        """Run the stranger's file."""
+
+    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Do what a message asks for."""
+
+
 class Stranger:
-    """Answers the judge's questions with a stranger's function."""
+    """Answers the judge's questions with what a stranger's file defines."""
 
     def __init__(self, channel: Channel, task: dict[str, Any]) -> None:
-        self._channel, self._task = channel, task
-        self._file = Path(task["file"])
-        self._call: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-        self._watch: Watch | None = None
-        self._open = contextlib.ExitStack()  # what stays switched on until the end
+        self._channel, self._file = channel, Path(task["file"])
+        self._desk: Desk = importlib.import_module(task["desk"]).Desk(task, channel)
 
     def serve(self) -> None:
         """Answer until there are no more questions."""
@@ -146,92 +154,19 @@ class Stranger:
             if "end" in message:
                 return
             try:
-                answer = self._answer(message, files)
+                if "load" in message:
+                    self._desk.load()
+                    answer: dict[str, Any] = {}
+                else:
+                    answer = self._desk.answer(message | {"files": files})
             except BaseException as error:  # exit() included: whatever it is, it was the stranger's file
                 if isinstance(error, Gone):
                     raise
                 answer = crash(error, self._file)
-            if self._watch and self._watch.found:
-                found, why = self._watch.found[0]
+            if self._desk.watch and self._desk.watch.found:
+                found, why = self._desk.watch.found[0]
                 answer = {"failed": found, "why": why}
             self._channel.send({"of": message["of"], **answer})
-
-    def _answer(self, message: dict[str, Any], files: list[int]) -> dict[str, Any]:
-        if "load" in message:
-            self._load()
-            return {}
-        if self._call is None:
-            raise RuntimeError("asked before its file was loaded")
-        return self._call(message | {"files": files})
-
-    def _load(self) -> None:
-        from course_judge.tensors import Answers
-
-        if self._task["own"]:
-            from course_judge import operators
-
-            hook()
-            self._watch = Watch(self._file, by_hand=False)
-            self._open.enter_context(self._watch.installed())
-            with self._watch.watching():
-                plain = load(self._file, self._task["function"])
-            if triton := importlib.util.find_spec("triton"):
-                operators.trust(Path(str(triton.origin)).parent, guarded=False)
-            zones = operators.Zones()
-            function = operators.watched(plain, self._watch, zones, (), ())
-        else:
-            plain = function = load(self._file, self._task["function"])
-            zones = None
-        self._call = Answers(function, plain, self._channel, zones).answer
-
-
-def load(file: Path, name: str) -> Callable[..., Any]:
-    """The function that a file defines; the file is run as a module.
-
-    Raises:
-        Unfit: it cannot be read, or lacks the function.
-    """
-    try:
-        # As bytes: Python itself then sees to a mark of the byte order, and to an encoding named in a comment.
-        code = compile(ast.parse(file.read_bytes(), str(file)), str(file), "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None)
-        said = f"{f'line {line}: ' if line else ''}{getattr(error, 'msg', error)}"
-        raise Unfit("syntax error", said) from None
-    except OSError as error:
-        raise Unfit("function missing", f"the file cannot be read: {error.strerror}") from None
-    module = ModuleType(f"stranger_{file.stem}")
-    module.__file__ = str(file)
-    sys.modules[module.__name__] = module
-    sys.path.insert(0, str(file.parent))
-    try:
-        exec(code, module.__dict__)
-    finally:
-        sys.path.remove(str(file.parent))
-    if not callable(getattr(module, name, None)):
-        raise Unfit("function missing", f"the file defines no function {name}")
-    return getattr(module, name)
-
-
-def crash(error: BaseException, file: Path) -> dict[str, Any]:
-    """What went wrong in a stranger's file, with its own line."""
-    if isinstance(error, Unfit):
-        return {"failed": error.found, "why": str(error)}
-    if isinstance(error, SystemExit):
-        return {"failed": "died", "why": f"the file ended the process itself: exit({error.code!r})"}
-    while type(error).__module__.startswith("triton") and error.__cause__ is not None:
-        error = error.__cause__  # the interpreter, and the compiler, wrap what happened
-    lines = [
-        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)
-    ]
-    said = (str(error).strip().splitlines() or [""])[0]
-    what = f"{f'line {lines[-1]}: ' if lines else ''}{type(error).__name__}{f': {said}' if said else ''}"
-    found = "crashed"
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        found = "out of memory"
-    elif isinstance(error, OSError) and error.errno in (errno.EFBIG, errno.ENOSPC, errno.EDQUOT):
-        found = "out of room"
-    return {"failed": found, "why": what[:2000]}
 
 
 if __name__ == "__main__":

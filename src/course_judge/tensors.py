@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import mmap
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Any
 
 import torch
 
+from course_judge import memory as host_memory
 from course_judge.channel import Channel
 from course_judge.layout import GUARD_BYTES, Layout, Place, span_of
 from course_judge.operators import Zones
@@ -56,9 +56,8 @@ class SharedMemory:
 
             address, ticket = card.allocate(size)
             return cls(device, size, address, ticket=ticket)
-        file = _unnamed_file()
-        os.ftruncate(file, size)
-        return cls(device, size, mmap.mmap(file, size), file=file)
+        made, file = host_memory.made(size)
+        return cls(device, size, made, file=file)
 
     @classmethod
     def taken(cls, message: Mapping[str, Any], files: Sequence[int]) -> SharedMemory:
@@ -68,9 +67,7 @@ class SharedMemory:
 
             return cls("cuda", message["size"], card.opened(message["ticket"]))
         (file,) = files
-        memory = mmap.mmap(file, message["size"])
-        os.close(file)
-        return cls("cpu", message["size"], memory)
+        return cls("cpu", message["size"], host_memory.taken(file, message["size"]))
 
     def as_message(self) -> tuple[dict[str, Any], list[int]]:
         """What the other side takes it over with."""
@@ -110,16 +107,6 @@ class SharedMemory:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
-
-
-def _unnamed_file() -> int:
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("judge", os.MFD_CLOEXEC)
-    import tempfile
-
-    file, path = tempfile.mkstemp()
-    os.unlink(path)
-    return file
 
 
 def name_of(dtype: torch.dtype) -> str:
@@ -284,7 +271,7 @@ class Answers:
 _FOUND = {
     "read out of bounds": "out of bounds",
     "stored out of bounds": "out of bounds",
-    "overwritten": "a race",
+    "overwritten": "stored twice",
     "depends on order": "a race",
 }
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import statistics
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -41,6 +42,55 @@ HANDSHAKE = 0.01  # the most of a batch that asking may take
 JUDGED = 3  # answers of a batch that are compared with the truth
 
 
+@dataclass(frozen=True)
+class Timed:
+    """What two clocks say of one function.
+
+    Attributes:
+        samples: what the events of its own process say.
+        wall_us: the most a call can have taken by the judge's clock, launches included.
+        share: of the judge's time, what asking took.
+    """
+
+    samples: Measurement
+    wall_us: float
+    share: float
+
+    @property
+    def events_us(self) -> float:
+        """The median by its own events, in microseconds."""
+        return self.samples.median_us
+
+    @property
+    def is_long(self) -> bool:
+        """True where the judge's clock tells a call from the asking."""
+        return self.share <= HANDSHAKE
+
+    @property
+    def agrees(self) -> bool:
+        """True where both clocks tell one story: then the events' is shown."""
+        return self.is_long and self.events_us >= AGREE * self.wall_us
+
+    def text(self, label: str) -> str:
+        """What is said of it, in a line without its end."""
+        if self.agrees:
+            return f"{label} takes {self.events_us:.1f} µs{of_peak(self.samples)}"
+        if not self.is_long:
+            return f"{label}: no time; a batch is so short that asking for it takes {self.share:.1%} of it"
+        return (
+            f"{label} takes {self.wall_us:.1f} µs by the judge's own clock, launches included; "
+            f"its own events say {self.events_us:.1f} µs, which is not shown as its time"
+        )
+
+
+def of_peak(samples: Measurement) -> str:
+    """The percent of peak of a measurement's median, as a clause."""
+    machine = machine_for(torch.cuda.get_device_name())
+    if machine is None:
+        return " (no data sheet of this card in course_kernels/measure/machine.py)"
+    return f", {derive(samples, 'of_peak', samples.median_us, machine):.1%} of peak"
+
+
 class Times:
     """The times of one function on one workload."""
 
@@ -54,8 +104,8 @@ class Times:
         function.close()  # of the questions before: the room is needed
         torch.cuda.empty_cache()
 
-    def lines(self) -> tuple[str, ...]:
-        """What is said of them.
+    def taken(self) -> Timed:
+        """What both clocks say.
 
         Raises:
             WrongResult: an answer was wrong, or the time is none.
@@ -63,38 +113,21 @@ class Times:
         """
         try:
             samples = self._samples()
-            wall_us, share = self._by_our_clock(samples.median_us)
+            timed = Timed(samples, *self._by_our_clock(samples.median_us))
         finally:
             if self._memory:
                 self._memory.close()
         machine = machine_for(torch.cuda.get_device_name())
-        shown = samples.median_us
-        agrees = shown >= AGREE * wall_us and share <= HANDSHAKE
         what = f"{self._problem.name} on {self._workload.label}"
         try:
-            check_floor(what, shown, samples, machine)
-            if share <= HANDSHAKE:
-                check_floor(what, wall_us, samples, machine)
+            for time_us in (timed.events_us, *((timed.wall_us,) if timed.is_long else ())):
+                check_floor(what, time_us, samples, machine)
         except FasterThanFloor as error:
             raise WrongResult(str(error), str(error).removeprefix(f"{what}: ")) from None
-        if share <= HANDSHAKE and wall_us > LAUNCH_US and shown < LIES * wall_us:
-            raise Broken(
-                "clock", f"its own events say {shown:.1f} µs a call, and the judge's clock {wall_us:.1f} µs"
-            )
-        peak = f", {derive(samples, 'of_peak', shown, machine):.1%} of peak" if machine else ""
-        if agrees:
-            return (
-                f"{self._workload.label} takes {shown:.1f} µs{peak}; "
-                f"the judge's own clock, launches included: {wall_us:.1f} µs",
-            )
-        if share > HANDSHAKE:
-            return (
-                f"{self._workload.label}: no time; a batch is so short that asking for it takes {share:.1%} of it",
-            )
-        return (
-            f"{self._workload.label} takes {wall_us:.1f} µs by the judge's own clock, launches included; "
-            f"its own events say {shown:.1f} µs, which is not shown as its time",
-        )
+        if timed.is_long and timed.wall_us > LAUNCH_US and timed.events_us < LIES * timed.wall_us:
+            said = f"its own events say {timed.events_us:.1f} µs a call, and the judge's clock {timed.wall_us:.1f} µs"
+            raise Broken("clock", said)
+        return timed
 
     # the samples
 

@@ -8,8 +8,9 @@ class Unfit(Exception):
 
     Attributes:
         found: the property that failed, a key of `course_judge.verdict.PROPERTIES`.
+        next: what to try, where the usual advice does not fit.
     """
 
-    def __init__(self, found: str, why: str) -> None:
+    def __init__(self, found: str, why: str, next: str = "") -> None:
         super().__init__(why)
-        self.found = found
+        self.found, self.next = found, next

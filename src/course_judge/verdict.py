@@ -11,6 +11,7 @@ RIGHT = "right"
 PROPERTIES = {
     "syntax error": "Python cannot read the file",
     "function missing": "the file defines no function of the problem's name",
+    "does not compile": "its compiler refuses it",
     "crashed": "an exception came out of it",
     "died": "its process ended in the middle",
     "timed out": "an answer took longer than its limit",
@@ -39,6 +40,7 @@ PROPERTIES = {
     "wrong in the end": "right at first, wrong when it was asked again later",
     "another stream": "its work was not on the current stream",
     "out of bounds": "it read or stored outside of its tensors",
+    "stored twice": "two values were stored in one place, and the last one won",
     "a race": "two programs use one place, and which comes first is chance",
     "clock": "its own events and the judge's clock tell two stories",
     "faster than the floor": "it took less time than the bytes or the operations need",

@@ -112,6 +112,9 @@ def _grade(lab: Lab, root: Path, options: argparse.Namespace) -> int:
                 print(f"{mine} is graded; the other:  nox -s grade -- {lab.name} {theirs}", flush=True)
     needs_gpu = options.gpu and bool(lab.problem)
     verdict = grade(lab, [file], options.door, seconds=options.seconds, needs_gpu=needs_gpu, compile=True)[0]
+    for printed in (verdict.printed, verdict.alone.printed if verdict.alone and verdict.alone.next else ""):
+        if printed:
+            print(printed)
     print(verdict.text)
     return verdict.code
 

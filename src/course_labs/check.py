@@ -23,18 +23,19 @@ class WrongArray(Exception):
     """What is wrong with an answer: one line."""
 
 
-def check(truth: Truth, workload: Workload, function: Callable[..., Any]) -> float:
+def check(truth: Truth, workload: Workload, function: Callable[..., Any], seed: int = 0) -> float:
     """Ask a function for its answers on one workload, and judge them.
 
     Args:
         function: called as function(*arrays, **options).
+        seed: where all random numbers come from.
     Returns:
         The worst element's scaled error, over all calls.
     Raises:
         WrongArray: the first thing that is wrong.
         ValueError: the reference is not finite for inputs that are.
     """
-    asked = _Asked(truth, workload, function, np.random.default_rng(0))
+    asked = _Asked(truth, workload, function, np.random.default_rng(seed))
     with np.errstate(all="ignore"):
         return asked.all_times()
 

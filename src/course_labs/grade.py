@@ -1,29 +1,63 @@
-"""Grade a student's file: in a child process, with a time limit, whatever the file does.
+"""Grade a student's file: it runs in a process of its own, and what is right is known in this one alone.
 
-The child says over a pipe what it is about to do, so that a file which never returns, or takes the process down
-with it, still gets its verdict.
+Nothing of the file is loaded here. Inputs are handed over and answers come back in memory that both see; the truth
+is worked out here, after the answers are in.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import dataclasses
-import json
-import os
-import select
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator, Sequence
+import importlib
+import math
+import random
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from course_labs.lab import Lab, LabError
-from course_labs.verdict import Verdict
+from course_judge.host import Broken, CannotJudge, Host, Stranger, Task
+from course_judge.limits import Limits
+from course_judge.sizes import drawn
+from course_labs import advice
+from course_labs.desk import without_comments
+from course_labs.lab import ON_THE_CPU, Lab, LabError, load_file
+from course_labs.lists import shown
+from course_labs.verdict import NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 
-START_SECONDS = 300  # to load torch, on a machine that is busy
-ENDED_ITSELF = "your file ended the process itself: look for an exit in it, and read what is printed above."
+INPUT_FILL = 0x4B  # around the inputs: no input holds the number that these bytes make
+# What the process that runs students' files has loaded before any of them, by door.
+MODULES = {
+    "python": ("course_labs.desk", "course_labs.lists"),
+    "numpy": ("numpy", "course_labs.desk", "course_labs.arrays"),
+    # torch loads its compiler when it is first asked who calls its operators: once is enough
+    "triton": (
+        "torch",
+        "triton",
+        "torch._dynamo",
+        "course_labs.desk",
+        "course_labs.kernels",
+        "course_judge.tensors",
+        "course_kernels.measure.check",
+    ),
+    "cuda": (
+        "torch",
+        "torch._dynamo",
+        "course_labs.desk",
+        "course_judge.tensors",
+        "course_kernels.measure.check",
+        "course_kernels.cuda.compile",
+        "course_kernels.cuda.launch",
+    ),
+    "compile": ("torch", "triton", "course_labs.kernels"),
+}
+INTERPRETED = ("triton.runtime.interpreter", "course_judge.interpreter")
+NO_GPU = "this machine has no GPU"
+LIBRARY_SECONDS = 0.3
+COMPILE_SECONDS = 20.0
 
 
 class CannotGrade(RuntimeError):
@@ -40,7 +74,7 @@ def grade(
     compile: bool = False,
     environment: dict[str, str] | None = None,
 ) -> list[Verdict]:
-    """Grade files of one lab, one after the other; see `grade_all`.
+    """Grade files of one lab, one after the other; see `grade_each`.
 
     Args:
         door: the door the files belong to; by their names if empty.
@@ -49,18 +83,6 @@ def grade(
         CannotGrade: something that grading needs is missing on this machine.
     """
     tasks = [(lab, _door(lab, file, door), file) for file in files]
-    return grade_all(tasks, seconds=seconds, needs_gpu=needs_gpu, compile=compile, environment=environment)
-
-
-def grade_all(
-    tasks: Sequence[tuple[Lab, str, Path]],
-    *,
-    seconds: float | None = None,
-    needs_gpu: bool = False,
-    compile: bool = False,
-    environment: dict[str, str] | None = None,
-) -> list[Verdict]:
-    """The verdicts of `grade_each`, all together."""
     return list(
         grade_each(tasks, seconds=seconds, needs_gpu=needs_gpu, compile=compile, environment=environment)
     )
@@ -77,28 +99,24 @@ def grade_each(
     """Grade files of several labs; each verdict comes as soon as it is known.
 
     Args:
-        tasks: (lab, door, file); they share a child process until one of them ends it.
+        tasks: (lab, door, file).
         seconds: the limit for each file, instead of its lab's own.
         needs_gpu: refuse to begin where torch cannot use a GPU.
         compile: where Triton only interprets, compile the kernels of a right file too; it takes a second or two.
-        environment: variables for the child, over those of this process.
+        environment: variables for the processes that run the files, over those of this one.
     Returns:
         A verdict for every file, in order.
     Raises:
         CannotGrade: something that grading needs is missing on this machine.
     """
-    done = 0
-    while done < len(tasks):
-        left = tasks[done:]
-        job = {
-            "needs_gpu": needs_gpu,
-            "compile": compile,
-            "tasks": [[str(lab.folder / "lab.toml"), door, str(file.resolve())] for lab, door, file in left],
-        }
-        limits = [seconds or lab.seconds for lab, _, _ in left]
-        for verdict in _run_child(job, limits, environment or {}):
-            done += 1
-            yield verdict
+    graders: dict[tuple[Path, str], Grader] = {}
+    for lab, door, file in tasks:
+        if (lab.folder, door) not in graders:
+            graders[lab.folder, door] = Grader(lab, door, needs_gpu, compile, environment or {})
+        try:
+            yield graders[lab.folder, door].verdict(file.resolve(), seconds or lab.seconds)
+        except CannotJudge as error:
+            raise CannotGrade(str(error)) from None
 
 
 def _door(lab: Lab, file: Path, door: str) -> str:
@@ -113,80 +131,394 @@ def _door(lab: Lab, file: Path, door: str) -> str:
     return found
 
 
-def _run_child(
-    job: dict[str, Any], limits: Sequence[float], environment: dict[str, str]
-) -> Iterator[Verdict]:
-    """The verdicts a child gives before it ends, and one for the file it ends on; never none."""
-    path = [str(Path(__file__).resolve().parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    reading, writing = os.pipe()
-    child = subprocess.Popen(
-        [sys.executable, "-m", "course_labs.child", str(writing), str(os.getpid())],
-        stdin=subprocess.PIPE,
-        pass_fds=(writing,),
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(path)} | environment,
-        start_new_session=True,  # a group of its own, so that what it starts ends with it
-    )
-    os.close(writing)
+# --- the processes that run students' files ------------------------------------------------------
+
+_HOSTS: dict[Any, Host] = {}
+
+
+def _host(kind: str, gpu: bool, environment: Mapping[str, str]) -> Host:
+    """A process that has loaded what files of one kind need; kept, for it takes seconds."""
+    key = kind, gpu, tuple(sorted(environment.items()))
+    if key not in _HOSTS:
+        modules, more = MODULES[kind], {}
+        if kind == "triton" and not gpu:
+            modules, more = modules + INTERPRETED, {"TRITON_INTERPRET": "1"}
+        elif kind in ("triton", "compile"):
+            more = {"TRITON_INTERPRET": "0"}
+        _HOSTS[key] = Host(modules, {**environment, **more}, wait=False)
+    return _HOSTS[key]
+
+
+@atexit.register
+def _close() -> None:
+    while _HOSTS:
+        _HOSTS.popitem()[1].close()
+
+
+def _ready(host: Host, doors: Sequence[str]) -> Host:
+    """The same, once it has loaded all.
+
+    Raises:
+        CannotGrade: something is not installed.
+    """
     try:
-        assert child.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it is gone already; its end says more
-            child.stdin.write(json.dumps(job).encode())
-            child.stdin.close()
-        yield from _listen(reading, child, limits)
-    finally:
-        os.close(reading)
-        _end(child)
+        host.ready()
+    except CannotJudge as error:
+        for key in [key for key, one in _HOSTS.items() if one is host]:
+            del _HOSTS[key]
+        raise CannotGrade(_missing(error.missing, str(error), doors)) from None
+    return host
 
 
-def _listen(pipe: int, child: subprocess.Popen[bytes], limits: Sequence[float]) -> Iterator[Verdict]:
-    given, size, ready, rest = 0, "", False, b""
-    so_far: Verdict | None = None  # of the lab itself, while its last task is graded
-    deadline = time.monotonic() + START_SECONDS
-    while given < len(limits):
-        limit = limits[given]
-        if not select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            if not ready:
-                raise CannotGrade(f"torch was not loaded within {START_SECONDS} s")
-            yield _after(so_far, Verdict("timed out", f"it ran for {limit:g} s and was ended", size))
-            return
-        data = os.read(pipe, 65536)
-        if not data:
-            yield _after(so_far, _died(child, size, ready))
-            return
-        *lines, rest = (rest + data).split(b"\n")
-        for event in map(json.loads, lines):
-            if "cannot" in event:
-                raise CannotGrade(event["cannot"])
-            if "begin" in event:
-                ready, size, so_far = True, "", None
-                deadline = time.monotonic() + limits[event["begin"]]
-            size = event.get("size", size)
-            if "so_far" in event:
-                so_far = Verdict.from_json(event["so_far"])
-            if "verdict" in event:
-                given += 1
-                yield Verdict.from_json(event["verdict"])
-                deadline = time.monotonic() + START_SECONDS
-            if event.get("broken"):
-                return  # no later file would be judged fairly in this process
+def _missing(module: str, said: str, doors: Sequence[str] = ()) -> str:
+    """What is said of a module that is not installed; `said` begins with its name."""
+    if module == "triton":
+        others = ", ".join(other for other in doors if other != "triton")
+        return f"{said}: pip install triton" + (f", or take another door: {others}" if others else "")
+    if module == "numpy":
+        said = said.replace("numpy", "NumPy", 1)
+    return f"{said}: nox -s grade installs it" if module else said
 
 
-def _after(so_far: Verdict | None, found: Verdict) -> Verdict:
-    """What is said of a file that ended its process: of the whole, or of its last task."""
-    return dataclasses.replace(so_far, alone=found) if so_far else found
+# --- one door of one lab -----------------------------------------------------------------------------
 
 
-def _died(child: subprocess.Popen[bytes], size: str, ready: bool) -> Verdict:
-    code = child.wait()
-    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    if not ready:
-        raise CannotGrade(f"the grading process ended before it began ({how}); see above")
-    advice = "" if code < 0 else ENDED_ITSELF
-    return Verdict("died", f"the process ended in the middle ({how})", size, advice)
+class Grader:
+    """Grades files for one door of one lab.
+
+    Attributes:
+        gpu: whether its files run on a card.
+        tries: the sizes that are asked for, in their order.
+        desk: the module that answers in the process that runs a file.
+    """
+
+    desk = "course_labs.desk"
+
+    def __init__(
+        self,
+        lab: Lab,
+        door: str,
+        needs_gpu: bool = False,
+        compile: bool = False,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """
+        Raises:
+            CannotGrade: something that grading needs is missing on this machine.
+        """
+        self.lab, self.door, self._environment = lab, door, dict(environment or {})
+        self.gpu = False
+        self._size = ""
+        self._compile = False
+        self._kind = door
+        if not lab.problem:
+            self.cases = load_file(
+                lab.folder / f"{'alone' if lab.is_alone else 'truth'}.py", "lab_truth"
+            ).cases()
+        elif door in ON_THE_CPU:
+            self.has_gpu = needs_gpu  # as whoever started this found out; no torch is here to be asked
+            self._host()  # it loads while we do
+            self._load_truth()
+        else:
+            self._load_torch(needs_gpu)
+            self._compile = compile and door == "triton" and not self.gpu
+            if self._compile:
+                _host("compile", False, self._environment)  # the same
+            self._load_problem()
+        self.alone = type(self)(lab.alone, door, needs_gpu, compile, environment) if lab.alone else None
+
+    def _host(self) -> Host:
+        return _host(self._kind, self.gpu, self._environment)
+
+    def _load_torch(self, needs_gpu: bool) -> None:
+        may = self._environment.get("CUDA_VISIBLE_DEVICES") != "-1"
+        if not needs_gpu and not may:
+            self._host()  # it loads while we do
+        try:
+            import torch
+        except ImportError as error:
+            raise CannotGrade(_missing("torch", f"torch is not installed here ({error})")) from None
+        self.has_gpu = self.gpu = may and torch.cuda.is_available()
+        if needs_gpu and not self.gpu:
+            raise CannotGrade(
+                "this machine has a GPU, but torch cannot use it; CUDA_VISIBLE_DEVICES=-1 grades without"
+            )
+
+    def _load_truth(self) -> None:
+        try:
+            import numpy  # noqa: F401
+        except ImportError as error:
+            raise CannotGrade(_missing("numpy", f"numpy is not installed here ({error})")) from None
+        from course_kernels.problem import Workload
+
+        path = self.lab.folder / "truth.py"
+        name = "ALONE" if self.lab.is_alone else "TRUTH"
+        self.problem: Any = getattr(load_file(path, "lab_truth"), name, None)
+        if self.problem is None:
+            raise CannotGrade(f"{path} has no {name}, which a door {self.door} is judged by")
+        self.own = self.tries = [Workload.parse(text) for text in self.lab.tries]
+
+    def _load_problem(self) -> None:
+        from course_kernels.problem import Workload
+
+        if self.lab.is_alone:
+            self.problem = load_file(self.lab.folder / "alone.py", "lab_alone").PROBLEM
+        else:
+            self.problem = importlib.import_module(f"course_kernels.{self.lab.problem}.problem").PROBLEM
+        self.own = [Workload.parse(text) for text in self.lab.tries]
+        self.tries = list(self.own)
+        if self.gpu:
+            self.tries += [w for w in self.problem.check_on if self._alike(w, self.tries)]
+
+    def _alike(self, workload: Any, tries: list[Any]) -> bool:
+        """True for one more size of the same kind.
+
+        A further dimension asks for options that a student's function does not take, another type, or another value
+        of what is a constant in the file, for another kernel.
+        """
+        same = workload.dims.keys() == tries[0].dims.keys()
+        same = same and all(workload.dims[name] == tries[0].dims[name] for name in self.lab.fixed)
+        return same and workload.dtype in {w.dtype for w in tries} and workload not in tries
+
+    def verdict(self, file: Path, seconds: float) -> Verdict:
+        """What is right or wrong about one file; once it is right, about the lab's last task in it too.
+
+        Args:
+            seconds: the limit, for each of the two.
+        Raises:
+            CannotGrade, CannotJudge: something that grading needs is missing, or has ended.
+        """
+        verdict = self._own_verdict(file, seconds)
+        if self.alone is None or verdict.found not in (RIGHT, NOT_RUN):
+            return verdict
+        alone = self.alone._own_verdict(file, seconds)
+        if alone.found == "function missing" and not self.alone._is_begun(file):
+            alone = Verdict(NOT_BEGUN, f"your file defines no {self.alone.lab.entry[0]}")
+        return dataclasses.replace(verdict, alone=alone)
+
+    def _is_begun(self, file: Path) -> bool:
+        """True for a .cu with a kernel of the name that cannot be found by it, for want of its extern "C"."""
+        name = self.lab.entry[0]
+        return self.door == "cuda" and bool(
+            re.search(rf"__global__[^;{{]*\b{name}\s*\(", without_comments(file.read_text(encoding="utf-8")))
+        )
+
+    def _own_verdict(self, file: Path, seconds: float) -> Verdict:
+        self._size = ""
+        about = {
+            "lab": str(self.lab.folder.resolve() / "lab.toml"),
+            "alone": self.lab.is_alone,
+            "door": self.door,
+            "gpu": self.gpu,
+            "compile": self._compile,
+        }
+        limits = Limits(seconds=seconds, seconds_in_all=seconds)
+        task = Task(file, self.lab.entry[0], limits=limits, desk=self.desk, more=about)
+        with _ready(self._host(), tuple(self.lab.doors)).stranger(task) as stranger:
+            try:
+                stranger.ask({"load": True})
+                verdict = self._examined(file, stranger)
+                stranger.finish()
+            except Broken as broken:
+                verdict = advice.broken(broken.found, broken.why, self._size, self.door, broken.next)
+            return dataclasses.replace(verdict, printed=stranger.printed)
+
+    def _examined(self, file: Path, stranger: Stranger) -> Verdict:
+        if not self.lab.problem:
+            return self._by_hand(stranger)
+        if self.door in ON_THE_CPU:
+            refusal = self._refusal_of_arrays(stranger)
+            if refused := self._try_sizes(refusal):
+                return refused
+        else:
+            if self.door == "cuda" and (why := stranger.ask({"not run": True}).get("why")):
+                return Verdict(NOT_RUN, str(why))
+            from course_judge.remote import Remote
+
+            function = Remote(stranger, self.problem, "cuda" if self.gpu else "cpu", INPUT_FILL)
+            try:
+                if refused := self._try_sizes(self._refusal_of_tensors(file, function)):
+                    return refused
+                if self.gpu and self.lab.time:
+                    return self._timed(function)
+            finally:
+                function.close()
+            if self._compile and (said := self._compiled(file, stranger)):
+                return Verdict("does not compile", said, next=self._after_compiling(said))
+        if self.gpu:
+            return Verdict(RIGHT, "no speed claim: this task is not timed")
+        road = {"numpy": "NumPy", "python": "Python"}.get(self.door)
+        return Verdict(RIGHT, f"no speed claim: {f'{road} runs on the CPU' if self.has_gpu else NO_GPU}")
+
+    # --- sizes -------------------------------------------------------------------------------------
+
+    def _try_sizes(self, refusal: Callable[[Any, Any, int], Verdict | None]) -> Verdict | None:
+        """Every size, once more with larger inputs where the lab asks for it, and sizes that nobody announced.
+
+        The announced ones are asked with the same numbers each time, so that a complaint can be come back to; the
+        others, which only a file sees that is right so far, with numbers that nobody knows.
+
+        Args:
+            refusal: (problem, workload, seed) -> what a file is refused for, None where it is right.
+        Returns:
+            What the smallest size shows with everyday numbers; else what only hard values show; None for a right file.
+        """
+        times = 1
+
+        def make_inputs(*arguments: Any) -> Any:
+            inputs = self.problem.make_inputs(*arguments)
+            return tuple(x * times for x in inputs) if times > 1 else inputs
+
+        def max_error(workload: Any) -> float:
+            # The rounding of a product grows with both of its factors.
+            return float(times**2 * self.problem.max_error(workload))
+
+        problem = dataclasses.replace(self.problem, make_inputs=make_inputs, max_error=max_error)
+        again = [w for w in self.tries if self.lab.magnify and w in self.own]
+        found = None
+        for workload, times in [*((w, 1) for w in self.tries), *((w, self.lab.magnify) for w in again)]:
+            self._size = size_of(workload) + (f", inputs times {times}" if times > 1 else "")
+            refused = refusal(problem, workload, 0)
+            if refused and not found:
+                # What NaN and infinities bring to light is told where ordinary numbers bring nothing to light, at no
+                # size: a race that comes out right by chance must not be called a lost infinity.
+                found, problem = refused, dataclasses.replace(problem, hard=lambda workload: ())
+                refused = refusal(problem, workload, 0)
+            if refused:
+                return refused
+        if found:
+            return found
+        times = 1
+        for workload in self._unannounced(random.Random(secrets.randbits(64))):
+            self._size = size_of(workload)
+            if refused := refusal(problem, workload, secrets.randbits(32)):
+                return refused
+        return None
+
+    def _unannounced(self, draw: random.Random) -> tuple[Any, ...]:
+        """Sizes like those of the lab, and none of them."""
+        problem = self.problem
+        if self.door in ON_THE_CPU:
+            count = lambda w: 8 * math.prod(size for size in w.dims.values() if size is not True)  # noqa: E731
+            problem = SimpleNamespace(
+                name=self.lab.problem, check_on=(), reads_bytes=count, writes_bytes=count, flops=count
+            )
+        try:
+            return drawn(problem, self.own, draw, fixed=self.lab.fixed)
+        except ValueError:
+            return ()  # no dimension of the lab's is free
+
+    def _refusal_of_arrays(self, stranger: Stranger) -> Callable[[Any, Any, int], Verdict | None]:
+        from course_labs.check import WrongArray, check
+        from course_labs.remote import RemoteArrays
+
+        function = RemoteArrays(stranger, lists=self.door == "python")
+
+        def refusal(truth: Any, workload: Any, seed: int) -> Verdict | None:
+            function.begin()
+            try:
+                check(truth, workload, function, seed)
+            except WrongArray as error:
+                return advice.wrong(str(error), self._size, self.door)
+            return None
+
+        return refusal
+
+    def _refusal_of_tensors(self, file: Path, function: Any) -> Callable[[Any, Any, int], Verdict | None]:
+        from course_judge.judge import RemoteCheck
+        from course_kernels.measure.check import WrongResult
+        from course_kernels.measure.competitor import Competitor
+
+        def refusal(problem: Any, workload: Any, seed: int) -> Verdict | None:
+            function.begin(workload)
+            field = {"it": Competitor(file.name, problem, function)}
+            try:
+                RemoteCheck(function, field, workload, seed, function.device).before()
+            except WrongResult as error:
+                return advice.wrong(error.why, self._size, self.door)
+            return None
+
+        return refusal
+
+    # --- once all is right -------------------------------------------------------------------------
+
+    def _timed(self, function: Any) -> Verdict:
+        from course_judge.timing import Times, of_peak
+        from course_kernels.measure import SensorsUnavailable, compare
+        from course_kernels.measure.check import WrongResult
+        from course_kernels.measure.competitor import competitor_named
+        from course_kernels.problem import Workload
+
+        workload = Workload.parse(self.lab.time)
+        self._size = size_of(workload)
+        draw = random.Random(secrets.randbits(64))
+        try:
+            timed = Times(function, self.problem, workload, draw).taken()
+        except WrongResult as error:
+            return advice.wrong(error.why, self._size, self.door)
+        lines: tuple[str, ...] = ()
+        if self.lab.beside:
+            try:
+                library = compare(
+                    {"it": competitor_named(self.lab.beside)}, workload, seconds=LIBRARY_SECONDS
+                )["it"]
+            except SensorsUnavailable as error:
+                return Verdict(RIGHT, f"no speed claim: {str(error).splitlines()[0]}")
+            lines = (f"the library's {self.lab.beside}: {library.median_us:.1f} µs{of_peak(library)}",)
+        return Verdict(RIGHT, timed.text(self._size), lines=lines)
+
+    def _compiled(self, file: Path, stranger: Stranger) -> str:
+        """What the compiler for a card refuses a right file for; empty where it takes it, or does not answer."""
+        launches = stranger.ask({"launches": True}).get("launches")
+        host = _ready(_host("compile", False, self._environment), tuple(self.lab.doors))
+        limits = Limits(seconds=COMPILE_SECONDS, seconds_in_all=2 * COMPILE_SECONDS)
+        task = Task(file, "", limits=limits, desk="course_labs.kernels")
+        with contextlib.suppress(Broken), host.stranger(task) as compiling:
+            return str(compiling.ask({"compile": launches})["said"])
+        return ""
+
+    def _after_compiling(self, said: str) -> str:
+        """What to try where the compiler refuses what the interpreter ran: a name it lacks is one of Python's."""
+        from course_labs import kernels
+
+        return (advice.advice_after(said, self.door) if "is not defined" not in said else "") or kernels.NEXT
+
+    # --- a lab by hand -----------------------------------------------------------------------------
+
+    def _by_hand(self, stranger: Stranger) -> Verdict:
+        for case in self.cases:
+            given = case["with"]
+            call = f"{case['call']}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+            self._size = case["job"]
+            answer = stranger.ask({"case": {"call": case["call"], "with": given}})
+            expected = case["expect"]
+            got = answer.get("got")
+            told = shown(got) if "got" in answer else str(answer.get("strange"))
+            text = f"{call}: expected {shown(expected)}, got {told[:57] + '...' if len(told) > 60 else told}"
+            if "got" not in answer or isinstance(got, str) is not isinstance(expected, str):
+                return Verdict(
+                    "wrong result",
+                    text,
+                    self._size,
+                    advice.NEXT_OF_NONE if answer.get("none") else advice.NEXT_BY_HAND,
+                )
+            if not agrees(got, expected, case.get("within", 1e-6)):
+                return Verdict("wrong", text, self._size, advice.NEXT_BY_HAND)
+        return Verdict(RIGHT, f"{len(self.cases)} cases; no speed claim: this lab is done by hand")
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the child and all it started, and wait for it."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
+def size_of(workload: Any) -> str:
+    """A workload as a student reads it: "N=1000 float32"."""
+    dims = [
+        f"{name}={value}" if not isinstance(value, bool) else name
+        for name, value in workload.dims.items()
+        if value is not False
+    ]
+    return " ".join([*dims, workload.dtype])
+
+
+def agrees(got: Any, expected: Any, within: float) -> bool:
+    """True if a student's value is right: exactly, or for a float as near as asked."""
+    if isinstance(expected, float):
+        return math.isclose(got, expected, rel_tol=within)
+    return bool(got == expected)

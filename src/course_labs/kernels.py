@@ -1,24 +1,20 @@
 """Triton's kernels of a student's file where no card is: what the interpreter lets pass, and a compiler does not.
 
-As a process of its own it compiles: Triton decides at import whether it interprets or compiles, and does not do both.
+Triton decides at import whether it interprets or compiles, and does not do both: so a second process compiles.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
-import json
-import os
-import select
-import subprocess
-import sys
-import traceback
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from course_judge.channel import Channel
+from course_judge.crash import compiled_said
+from course_judge.load import load
+from course_judge.watch import Watch
+
 CAPABILITY = 90  # of the card that is compiled for; none is needed for that
-PATIENCE_S = 20
 MOST = 8  # launches of one file that are compiled, each other than the rest
 NEXT = "inside a kernel only tl. and plain arithmetic of numbers: NumPy's and Python's own functions are not there."
 
@@ -93,45 +89,19 @@ def _short(dtype: Any) -> str:
     return str(type_canonicalisation_dict[str(dtype).removeprefix("torch.")])
 
 
-class Compiler:
-    """A process that compiles; it loads torch and Triton while the kernels are tried in this one."""
+class Desk:
+    """Compiles a file's kernels for a card that is not here, in a process where Triton compiles."""
 
-    def __init__(self) -> None:
-        environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "course_labs.kernels"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-        )
+    def __init__(self, task: dict[str, Any], channel: Channel) -> None:
+        self._file = Path(task["file"])
+        self.watch: Watch | None = None
 
-    def refusal(self, file: Path, launches: list[dict[str, Any]]) -> str:
-        """What the compiler refuses a file for, with its line; empty where it takes it, or where it does not answer."""
-        pipe = self._process
-        assert pipe.stdin is not None
-        assert pipe.stdout is not None
-        try:
-            pipe.stdin.write(json.dumps([str(file), launches[:MOST]]).encode() + b"\n")
-            pipe.stdin.flush()
-            if select.select([pipe.stdout], [], [], PATIENCE_S)[0]:
-                return str(json.loads(pipe.stdout.readline() or '""'))
-        except (BrokenPipeError, ValueError):
-            pass  # it is gone: then nothing was compiled
-        return ""
+    def load(self) -> None:
+        """The file is read when it is asked for."""
 
-
-def main() -> int:
-    """Answer each line of standard input, a file and its launches, by a line of what is refused."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the student's file prints when it is read has been seen
-    import torch  # noqa: F401
-    import triton  # noqa: F401
-
-    for line in sys.stdin:
-        path, launches = json.loads(line)
-        print(json.dumps(_refused(Path(path), launches)), file=answers, flush=True)
-    return 0
+    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        """What the compiler refuses the launches of a file for, with its line; empty where it takes them."""
+        return {"said": _refused(self._file, message["compile"][:MOST])}
 
 
 def _refused(file: Path, launches: list[dict[str, Any]]) -> str:
@@ -141,12 +111,8 @@ def _refused(file: Path, launches: list[dict[str, Any]]) -> str:
     from triton.compiler.errors import CompilationError
     from triton.runtime import JITFunction
 
-    module = ModuleType(f"student_{file.stem}")
-    module.__file__ = str(file)
-    sys.modules[module.__name__] = module
-    code = compile(ast.parse(file.read_bytes(), str(file)), str(file), "exec", dont_inherit=True)
     try:
-        exec(code, module.__dict__)
+        module = load(file)
     except BaseException:
         return ""  # it was read without a complaint before: it asks where it runs
     for launch in launches:
@@ -164,31 +130,3 @@ def _refused(file: Path, launches: list[dict[str, Any]]) -> str:
         except Exception:
             continue  # a step behind Triton's own, such as an assembler that is not there
     return ""
-
-
-def compiled_said(error: BaseException, file: Path) -> str:
-    """What Triton's compiler says last, with its line in the file."""
-    said = next((part for part in reversed(str(error).splitlines()) if part.strip()), "").strip()
-    line = _compiled_line(error, file) or line_of(error, file)
-    return f"{f'line {line}: ' if line else ''}{type(error).__name__}{f': {said}' if said else ''}"
-
-
-def line_of(error: BaseException, file: Path) -> int | None:
-    """The line of a file in which an exception came up; None where it did elsewhere."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
-    return frames[-1].lineno if frames else None
-
-
-def _compiled_line(error: Any, file: Path) -> int | None:
-    """The line Triton's compiler stopped at, counted in the file; it counts within the function."""
-    source, node = getattr(error, "src", None), getattr(error, "node", None)
-    if not source or node is None or not hasattr(node, "lineno"):
-        return None
-    place = file.read_text(encoding="utf-8").find(source.strip().splitlines()[0])
-    if place < 0:
-        return None
-    return file.read_text(encoding="utf-8").count("\n", 0, place) + node.lineno
-
-
-if __name__ == "__main__":
-    sys.exit(main())

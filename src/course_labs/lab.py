@@ -8,11 +8,13 @@ in the folder of every door.
 
 from __future__ import annotations
 
+import importlib.util
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 FOLDER = "my_labs"  # the student's, beside the README; git leaves it alone
@@ -256,6 +258,16 @@ def _alone(lab: Lab, table: dict[str, Any]) -> Lab:
         stages=(),
         is_alone=True,
     )
+
+
+def load_file(path: Path, name: str) -> ModuleType:
+    """A file of the lab itself, as a module."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path}: cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def same_lines(expected: str, printed: str) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
-RIGHT = "right"
+from course_judge.verdict import RIGHT
+
 NOT_BEGUN = "not begun"  # of the last task: the file has no function of its name
 NOT_RUN = "not run"  # a .cu on a machine without a GPU: compiled, and no more
 
@@ -54,6 +54,14 @@ NEXT = {
         "something is stored outside. Is the store masked? Does the mask compare each index with its own end? "
         "If it does: work out the largest index by hand; what is it multiplied by?"
     ),
+    "stored twice": "one of the values is lost. Should each have a place of its own? Or do they belong together?",
+    "a race": "on a card nobody comes first. Which place do two programs use, and must they?",
+    "out of memory": "what grows with every step? Let go of what you no longer need.",
+    "out of room": "write less: an answer is returned, and a file is not asked for.",
+    "too many processes": "one process is enough; who starts the others?",
+    "left behind": "wait for what you start, or do not start it.",
+    "out of turn": "leave what is not yours alone; return the answer.",
+    "clock": "return once the work is queued on the current stream, and leave the events alone.",
     "faster than the floor": "nobody is: some of the work was not done in the timed call.",
 }
 
@@ -69,6 +77,7 @@ class Verdict:
         next: a step to try, where the usual one does not fit.
         lines: further lines, such as the time and the percent of peak.
         alone: of a file that is right, what was found of the lab's last task; None where the lab has none.
+        printed: what the file printed, escaped.
     """
 
     found: str
@@ -77,6 +86,7 @@ class Verdict:
     next: str = ""
     lines: tuple[str, ...] = ()
     alone: Verdict | None = None
+    printed: str = field(default="", compare=False)
 
     @property
     def code(self) -> int:
@@ -97,13 +107,3 @@ class Verdict:
         where = f" on {self.on}" if self.on else ""
         what = f"{self.found}: {self.why}" if self.why else self.found
         return "\n".join([f"refused{where}: {what}", *self.lines, f"next: {self.next or NEXT[self.found]}"])
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Verdict:
-        """The inverse of `as_json`."""
-        alone = cls.from_json(data["alone"]) if data["alone"] else None
-        return cls(**{**data, "lines": tuple(data["lines"]), "alone": alone})

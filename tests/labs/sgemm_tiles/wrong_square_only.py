@@ -1,4 +1,4 @@
-# refused for: not written
+# refused for: stored twice
 import torch
 import triton
 import triton.language as tl

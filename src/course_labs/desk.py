@@ -1,0 +1,238 @@
+"""Where the grader's questions are answered, in the process that runs a student's file.
+
+Nothing here knows what is right: inputs come from the grader, and answers go to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from course_judge.channel import Channel
+from course_judge.load import load
+from course_judge.unfit import Unfit
+from course_judge.watch import Watch, hook
+from course_labs.advice import advice_after
+from course_labs.lab import load_file, load_lab
+
+CARD = "sm_90a"  # what a .cu is compiled for where there is no card
+# Modules that would do the work of a door.
+NOT_IN = {"python": ("numpy", "torch", "triton"), "numpy": ("torch", "triton")}
+
+
+class Desk:
+    """Loads a student's file for one door of a lab, and calls its functions.
+
+    Attributes:
+        watch: what notes the use of what is not theirs.
+    """
+
+    def __init__(self, task: dict[str, Any], channel: Channel) -> None:
+        self._file, self._channel = Path(task["file"]), channel
+        lab = load_lab(Path(task["lab"]))
+        self.lab = lab.alone if task["alone"] and lab.alone else lab
+        self.door, self.gpu, self._notes = task["door"], task["gpu"], task["compile"]
+        self.watch = Watch(
+            self._file,
+            not self.lab.problem,
+            self.lab.refuse,
+            NOT_IN.get(self.door, ()),
+        )
+        self._open = contextlib.ExitStack()  # what stays switched on until the end
+        self._module: ModuleType | None = None
+        self._answers: Any = None
+        self._launches: Any = None
+        self._not_run = ""
+
+    def load(self) -> None:
+        """Run the file, or compile it.
+
+        Raises:
+            Unfit: it cannot be read or compiled, or lacks a function.
+        """
+        hook()
+        self._open.enter_context(self.watch.installed())
+        if not self.lab.problem:
+            self._module = self._run()
+        elif self.door == "python":
+            from course_labs.lists import ListAnswers
+
+            self._answers = ListAnswers(self._first(self._run()), self.watch)
+        elif self.door == "numpy":
+            from course_labs import arrays
+
+            with arrays.makers_watched(self.watch):  # what a file takes from NumPy as it is loaded, too
+                plain = self._first(self._run())
+            rules = self.lab.allow, self.lab.refuse, self.lab.longest, self.lab.at_once
+            self._answers = arrays.ArrayAnswers(arrays.watched(plain, self.watch, *rules))
+        else:
+            self._load_tensors()
+
+    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Do what a message asks for."""
+        if "not run" in message:
+            return {"why": self._not_run}
+        if "launches" in message:
+            return {"launches": self._launches.seen if self._launches else []}
+        if "case" in message:
+            return self._by_hand(message["case"])
+        return self._answers.answer(message)  # type: ignore[no-any-return]
+
+    # --- how a file becomes a function -----------------------------------------------------------
+
+    def _run(self) -> ModuleType:
+        with self.watch.watching():
+            module = load(self._file)
+        for name in self.lab.entry:
+            if not callable(getattr(module, name, None)):
+                raise Unfit("function missing", f"your file defines no function {name}")
+        return module
+
+    def _first(self, module: ModuleType) -> Callable[..., Any]:
+        return getattr(module, self.lab.entry[0])  # type: ignore[no-any-return]
+
+    def _load_tensors(self) -> None:
+        from course_judge import operators
+        from course_judge.tensors import Answers
+
+        if self.door == "triton":
+            self._prepare_triton()
+            plain: Callable[..., Any] | None = self._first(self._run())
+        else:
+            plain = self.cuda()
+        if plain is None:
+            return
+        zones = operators.Zones()
+        watched = operators.watched(plain, self.watch, zones, self.lab.allow, self.lab.refuse)
+        self._answers = Answers(watched, plain, self._channel, zones)
+
+    def _prepare_triton(self) -> None:
+        from course_judge import operators
+        from course_labs import kernels
+
+        triton = importlib.util.find_spec("triton")
+        assert triton is not None
+        assert triton.origin is not None
+        operators.trust(Path(triton.origin).parent, guarded=False)
+        if not self.gpu:
+            operators.ask_no_block_for_a_yes_or_no()
+            kernels.give_no_names_away()
+            self._launches = kernels.Launches() if self._notes else None
+
+    def cuda(self) -> Callable[..., Any] | None:
+        """A function over tensors that launches the student's kernel; None without a GPU, once it compiles."""
+        from course_kernels.cuda.compile import CompileError, compile_cubin
+        from course_kernels.cuda.headers import CudaMissingError
+
+        name, arch = self.lab.entry[0], CARD
+        if self.gpu:
+            import torch
+
+            from course_kernels.cuda.architecture import arch_of
+
+            arch = arch_of(torch.cuda.get_device_capability())
+        try:
+            with self.watch.watching():
+                self._look_at_includes()
+                cubin = compile_cubin(self._file, arch)
+        except CompileError as error:
+            said = first_error(str(error))
+            raise Unfit("does not compile", said, advice_after(said)) from None
+        except FileNotFoundError as error:
+            raise Unfit("does not compile", str(error)) from None
+        except UnicodeDecodeError as error:
+            why = f"not UTF-8 text, at byte {error.start}"
+            raise Unfit("does not compile", why, "save it as UTF-8.") from None
+        except CudaMissingError as error:
+            self._not_run = f"not compiled and not run: {error}"
+            return None
+        if f".text.{name}\0".encode() not in cubin:
+            why = f'your file has no extern "C" __global__ kernel {name}'
+            raise Unfit("function missing", why, f'begin it with: extern "C" __global__ void {name}(')
+        if not self.gpu:
+            self._not_run = f"compiled for {CARD}, not run: this machine has no GPU"
+            return None
+        from course_kernels.cuda.launch import launch, load_kernel
+
+        handle = load_kernel(self._file, name)
+
+        def kernel(grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
+            launch(handle, grid, block, *arguments, shared_bytes=shared_bytes)
+
+        kernel.constants = constants_of(self._file)  # type: ignore[attr-defined]
+        return self.started(kernel)
+
+    def _look_at_includes(self) -> None:
+        """A header of the toolkit is one: its name leads nowhere else."""
+        from course_kernels.cuda.compile import CompileError
+        from course_kernels.cuda.headers import CudaMissingError, toolkit_headers
+        from course_kernels.cuda.includes import IncludeRefused, toolkit_includes
+
+        try:
+            for name in toolkit_includes(self._file):
+                for folder in toolkit_headers():
+                    # As the audit hook would, were it the compiler's own opening that it sees.
+                    self.watch.opened(os.path.join(folder, name))
+        except IncludeRefused as error:
+            raise CompileError(str(error)) from None
+        except CudaMissingError:
+            return  # the compiler says so
+
+    def started(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """A function over tensors that starts a kernel as launch.py does, in its function for this task."""
+        from course_judge import operators
+
+        path = self.lab.folder / "launch.py"
+        launcher = load_file(path, "lab_launch")
+        operators.trust(path, guarded=True)
+        start = getattr(launcher, self.lab.entry[0] if self.lab.is_alone else "launch")
+
+        def function(*inputs: Any, **options: Any) -> Any:
+            return start(kernel, *inputs, **options)
+
+        return function
+
+    # --- a lab by hand ---------------------------------------------------------------------------
+
+    def _by_hand(self, case: dict[str, Any]) -> dict[str, Any]:
+        with self.watch.watching():
+            got = getattr(self._module, case["call"])(**case["with"])
+        if isinstance(got, bool) or not isinstance(got, int | float | str):
+            return {"strange": repr(got), "none": got is None}
+        # Of an own class there may be more to it than the number, or the text, that it is.
+        kind = next(kind for kind in (int, float, str) if isinstance(got, kind))
+        return {"got": kind(got)}
+
+
+class Constants(dict[str, int]):
+    """Whole numbers that a .cu file names."""
+
+    def __missing__(self, name: str) -> int:
+        why = f"your file has no line such as `constexpr int {name} = 8;`"
+        raise Unfit("crashed", why, f"the launcher reads {name} from your file: give it a number.")
+
+
+def constants_of(file: Path) -> Constants:
+    """The whole numbers that a .cu file names: `constexpr int BM = 64, BN = 64;`."""
+    text = without_comments(file.read_text(encoding="utf-8"))
+    named = re.findall(r"\bconstexpr\s+int\s+([^;]*);", text)
+    return Constants(
+        {name: int(value) for name, value in re.findall(r"(\w+)\s*=\s*(\d+)\s*(?:,|$)", ",".join(named))}
+    )
+
+
+def without_comments(text: str) -> str:
+    """C++ without its comments."""
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+def first_error(log: str) -> str:
+    """The first error of a compiler's log, with its line."""
+    found = re.search(r"\((\d+)\): (?:catastrophic )?error:? (?:#\S+ )?(.*)", log)
+    return f"line {found[1]}: {found[2].strip()}" if found else (log.strip().splitlines() or ["?"])[-1]
