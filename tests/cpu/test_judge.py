@@ -232,7 +232,7 @@ def random_sizes(problem, count):
     """So many different sizes."""
     found, seeds = {}, itertools.count()
     while len(found) < count:
-        found |= dict.fromkeys(drawn(problem, small(problem), random.Random(next(seeds))))
+        found |= dict.fromkeys(drawn(problem, problem.check_on, random.Random(next(seeds))))
     return list(found)[:count]
 
 
