@@ -158,6 +158,7 @@ EDITS = {
     "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"measure"}),
     "what the check says": (f"{KERNELS}/measure/complaints.py", "", "X = 1\n", set()),
     "the judge's limits": ("src/course_judge/limits.py", "", "X = 1\n", {"judge"}),
+    "what the cheats are given": (f"{KERNELS}/refusals/problem.py", "", "X = 1\n", {"judge", "measure"}),
     "a cheat": ("tests/judge/cheats/zeros.py", "", "X = 1\n", {"judge"}),
     "the grader's child": ("src/course_labs/child.py", "", "X = 1\n", LABS),
     "what a lab's kernel is started by": (

@@ -21,6 +21,7 @@ from course_judge.judge import judge
 from course_judge.limits import GIB, Limits
 from course_judge.verdict import RIGHT
 from course_kernels.problem import Workload
+from course_kernels.refusals.problem import PROBLEM as SCALE
 from course_labs.lab import find_labs
 
 GROUPS = ("judge",)
@@ -28,7 +29,6 @@ ALONE = True  # it looks at time
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "judge"
-SCALE = command.find_problem("refusals")
 PATIENT = Limits(seconds=30.0, memory_bytes=4 * GIB, disk_bytes=GIB // 4)
 # Some end no sooner than their limit; these have all started CUDA before it.
 QUICK = replace(PATIENT, seconds=6.0)
