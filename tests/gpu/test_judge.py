@@ -30,8 +30,8 @@ ALONE = True  # it looks at time
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "judge"
 PATIENT = Limits(seconds=30.0, memory_bytes=4 * GIB, disk_bytes=GIB // 4)
-# Some end no sooner than their limit; these have all started CUDA before it.
-QUICK = replace(PATIENT, seconds=6.0)
+# Some end no sooner than their limit.
+QUICK = replace(PATIENT, seconds=4.0)
 # Each call leaves a process; there are more calls than a stranger may have processes.
 MANY = replace(PATIENT, processes=1000)
 # Beside those that need a card: what a timed call shows.
