@@ -205,7 +205,7 @@ record(
 #   afterwards, and it has no network. Whatever it starts is ended with it.
 #
 # More than a hundred cheats lie in `tests/judge/`, ours and those that others have published, each with its source. Our
-# tests see them refused, all but the few that only a card can show, and honest files pass.
+# tests see each of them refused wherever it shows, without a card and on one, and honest files pass.
 #
 # **What it does not stop**, so that you know:
 #

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 GIB = 2**30
+OPEN_FILES = 4096  # at once, where the system allows more
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,9 @@ def confine(limits: Limits, folder: Path) -> list[str]:
         What could not be held on this system, a short clause each.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     resource.setrlimit(resource.RLIMIT_FSIZE, (limits.disk_bytes, limits.disk_bytes))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write that is too long fails instead
     if not sys.platform.startswith("linux"):

@@ -1,6 +1,8 @@
 """The judge: what it refuses and what it lets pass, on a machine without a GPU; and that nothing is left behind."""
 
 import contextlib
+import importlib
+import itertools
 import json
 import os
 import random
@@ -14,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from course_judge import __main__ as command
 from course_judge.channel import MAX_MESSAGE, Channel, Gone, OutOfTurn, TimedOut
@@ -166,9 +169,25 @@ def test_a_drawn_size_is_possible_small_and_not_announced(name):
             assert workload not in problem.check_on
             assert small(problem, [workload]) == (workload,)
             assert tuple(workload.dims) in {tuple(w.dims) for w in problem.check_on}
-            problem.make_inputs(workload, __import__("torch").Generator(), "cpu")
+            problem.make_inputs(workload, torch.Generator(), "cpu")
             seen.add(workload)
     assert len(seen) > 20
+
+
+def test_no_size_is_drawn_that_a_kernel_of_the_library_refuses():
+    restricted = 0
+    for file in sorted((ROOT / "src" / "course_kernels").glob("*/k[0-9][0-9]_*.py")):
+        kernel = importlib.import_module(f"course_kernels.{file.parent.name}.{file.stem}")
+        supports = getattr(kernel, "supports", None)
+        if supports is None:
+            continue
+        problem = command.find_problem(file.parent.name)
+        announced = [w for w in problem.check_on if supports(w)]
+        restricted += len(announced) < len(problem.check_on)
+        for seed in range(20):
+            refused = [w for w in drawn(problem, announced, random.Random(seed)) if not supports(w)]
+            assert not refused, f"{file.parent.name}/{file.stem}: {refused}"
+    assert restricted > 5
 
 
 def test_a_tall_size_is_drawn_with_every_wide_one():
@@ -177,20 +196,77 @@ def test_a_tall_size_is_drawn_with_every_wide_one():
         assert shapes[-1] == shapes[0][::-1]
 
 
-SEEDS = 8
+# So many random sizes of each problem, 201 altogether: one of its right strangers and one of its wrong ones in turn.
+# With SEEDS=200 in the environment every stranger gets 200 sizes of its problem.
+SIZES = 67
+SEEDS = int(os.environ.get("SEEDS", "0"))
+# Parameters, three answers that are right, and three that are wrong.
 STRANGERS = {
-    "refusals": ("return x * s[:, None]", "y = x * s[:, None]; y[-1, -1] += abs(y[-1, -1]) + 1; return y"),
-    "vector_add": ("return x + y", "z = x + y; z[len(z) // 2] = 0; return z"),
-    "softmax": ("return torch.softmax(x, -1)", "e = torch.exp(x); return e / e.sum()"),
+    "refusals": (
+        "x, s",
+        ("x * s[:, None]", "(s * x.T).T.contiguous()", "torch.stack([row * a for row, a in zip(x, s)])"),
+        ("x * s[:, None] * 1.001", "x * s.flip(0)[:, None]", "(x.half() * s.half()[:, None]).float()"),
+    ),
+    "vector_add": (
+        "x, y",
+        ("x + y", "torch.add(y, x)", "x.clone().add_(y)"),
+        ("(x + y).index_fill(0, torch.tensor(len(x) // 2), 0)", "x + y.roll(1)", "torch.maximum(x, y)"),
+    ),
+    "softmax": (
+        "x",
+        (
+            "torch.softmax(x, -1)",
+            "torch.softmax(x.double(), -1).float()",
+            "(e := torch.exp(x - x.amax(-1, True))) / e.sum(-1, True)",
+        ),
+        (
+            "torch.softmax(x, 0)",
+            "(e := torch.exp(x - x.amax())) / e.sum()",
+            "torch.softmax(x.bfloat16(), -1).float()",
+        ),
+    ),
 }
 
 
-@pytest.mark.parametrize("problem", STRANGERS)
-@pytest.mark.parametrize("right", [True, False])
-def test_no_verdict_changes_with_the_seed(judged, problem, right):
-    named = {"refusals": "x, s", "vector_add": "x, y", "softmax": "x"}[problem]
-    text = f"import torch\ndef {problem}({named}):\n    {STRANGERS[problem][not right]}\n"
-    found = {judged(text, command.find_problem(problem), seed=seed).found for seed in range(SEEDS)}
+def random_sizes(problem, count):
+    """So many different sizes."""
+    found, seeds = {}, itertools.count()
+    while len(found) < count:
+        found |= dict.fromkeys(drawn(problem, problem.check_on, random.Random(next(seeds))))
+    return list(found)[:count]
+
+
+@pytest.fixture(scope="module")
+def quick_host(folders):
+    """For hundreds of strangers: few further questions, and one thread, which waits for no other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        Host(command.modules(), command.environment(False) | {"OMP_NUM_THREADS": "1"}) as host,
+    ):
+        patch.setattr("course_judge.judge.AGAIN", (1, 3))
+        yield host
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
+@pytest.mark.parametrize("which", range(3))
+@pytest.mark.parametrize("name", STRANGERS)
+def test_no_verdict_changes_with_the_seed(quick_host, tmp_path, name, which, right):
+    parameters, *answers = STRANGERS[name]
+    file = tmp_path / "a_file.py"
+    file.write_text(f"import torch\ndef {name}({parameters}):\n    return {answers[not right][which]}\n")
+    problem = command.find_problem(name)
+    sizes = random_sizes(problem, SEEDS) if SEEDS else random_sizes(problem, SIZES)[which::3]
+    # What is wrong is refused on the first size; so each has a process of its own. A size of one element may hide a
+    # fault, so the judge is told of a large one, too.
+    asked = [sizes] if right else [(size, small(problem)[-1]) for size in sizes]
+    task = Task(file, name, limits=PATIENT)
+    found = {
+        judge(quick_host, file, problem, workloads=workloads, task=task, seed=seed).found
+        for seed, workloads in enumerate(asked)
+    }
     assert found == ({RIGHT} if right else {"wrong"})
 
 
@@ -260,6 +336,7 @@ def _wait_for(true, seconds=60):
         ("import os; os._exit(0)", "died", "exit code 0"),
         ("k = []\n    while True: k.append(bytearray(2**26))", "out of memory", ""),
         ("f = open('big', 'wb')\n    while True: f.write(b'1' * 2**20)", "out of room", "File too large"),
+        ("import os; k = [os.open('/dev/null', 0) for _ in range(5000)]", "crashed", "Too many open files"),
         ("open('/tmp/outside', 'w')", "crashed", "line 2: PermissionError"),
         ("1 / 0", "crashed", "line 2: ZeroDivisionError: division by zero"),
         ("raise ValueError('\\x1b[31mred\\nright')", "crashed", r"ValueError: \x1b[31mred"),

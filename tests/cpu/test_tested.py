@@ -23,7 +23,7 @@ CARD = {"gpu": "NVIDIA H200", "cuda": "13.0", "torch": "2.11.0", "triton": "3.6.
 def tree(tmp_path_factory):
     """A copy of all that GPU tests depend on."""
     root = tmp_path_factory.mktemp("copy")
-    for folder in ("src", "tests/gpu", "tests/labs"):
+    for folder in ("src", "tests/gpu", "tests/judge", "tests/labs"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(includes, "SHARED", root / KERNELS / "cuda")  # as if it ran from the copy
@@ -80,7 +80,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
     assert {"attention", "gemm", "sgemm", "vector_add"} <= PROBLEMS
     assert {"lab:first_kernel", "lab:flash_attention"} <= LABS
     assert "lab:roofline" not in LABS  # done by hand
-    assert set(fresh) == PROBLEMS | LABS | {"cuda", "measure", "microbenchmarks", "mishaps"}
+    assert set(fresh) == PROBLEMS | LABS | {"cuda", "judge", "measure", "microbenchmarks", "mishaps"}
 
 
 def test_every_group_has_tests_and_every_kernel_a_group(fresh):
@@ -151,14 +151,15 @@ EDITS = {
         f"{KERNELS}/measure/check.py",
         "",
         "X = 1\n",
-        PROBLEMS | LABS | {"measure"},
+        PROBLEMS | LABS | {"judge", "measure"},
     ),
-    "the clock": (f"{KERNELS}/measure/clock.py", "", "X = 1\n", LABS | {"measure"}),
+    "the clock": (f"{KERNELS}/measure/clock.py", "", "X = 1\n", LABS | {"judge", "measure"}),
     "the counters": (f"{KERNELS}/measure/counters.py", "", "X = 1\n", {"measure"}),
     "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"measure"}),
     "what the check says": (f"{KERNELS}/measure/complaints.py", "", "X = 1\n", set()),
-    "the judge's limits": ("src/course_judge/limits.py", "", "X = 1\n", set()),
-    "what a student may call": ("src/course_judge/operators.py", "", "X = 1\n", LABS),
+    "the judge's limits": ("src/course_judge/limits.py", "", "X = 1\n", {"judge"}),
+    "what the cheats are given": (f"{KERNELS}/refusals/problem.py", "", "X = 1\n", {"judge", "measure"}),
+    "a cheat": ("tests/judge/cheats/zeros.py", "", "X = 1\n", {"judge"}),
     "the grader's child": ("src/course_labs/child.py", "", "X = 1\n", LABS),
     "what a lab's kernel is started by": (
         f"{KERNELS}/vector_add/lab/launch.py",
@@ -213,9 +214,9 @@ def test_what_is_only_written_about_a_folder_makes_nothing_stale(tree, edit, fre
 
 
 def test_what_measures_is_in_the_clock_s_chain_and_no_problem_imports_it(fresh):
-    """The labs time on the card; a problem's tests only check."""
+    """The judge and the labs time on the card; a problem's tests only check."""
     clock = f"{KERNELS}/measure/clock.py"
-    assert {group for group, files in fresh.items() if clock in files} == LABS | {"measure"}
+    assert {group for group, files in fresh.items() if clock in files} == LABS | {"judge", "measure"}
 
 
 @pytest.mark.parametrize("group", ["attention", "lab:wmma", "measure", "mishaps"])

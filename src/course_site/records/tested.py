@@ -129,8 +129,9 @@ class Project:
     def _own(self, group: str) -> Iterator[Path]:
         """What a group is about: its folder of course_kernels, or all that the grader reads of a lab."""
         if not group.startswith(LAB):
-            folder = self.root / KERNELS / group
-            yield from _files_in(folder) if folder.is_dir() else ()
+            # What its tests read besides: the judge's strangers, for one.
+            for folder in (self.root / KERNELS / group, self.root / "tests" / group):
+                yield from _files_in(folder) if folder.is_dir() else ()
             return
         name = group.removeprefix(LAB)
         lab = self.labs[name]
@@ -195,7 +196,7 @@ class Project:
     def _is_an_answer(self, file: Path) -> bool:
         """A file in a student's place: what of the project it names is not its to have, and the grader says so."""
         of_a_lab = (file.parents[1] / "lab.toml").exists()
-        return of_a_lab or file.is_relative_to(self.root / "tests" / "labs")
+        return of_a_lab or any(file.is_relative_to(self.root / "tests" / name) for name in ("labs", "judge"))
 
     def _module(self, name: str) -> Iterator[Path]:
         """The file of a module, or of the module that a name of a package comes from; and the packages above it."""

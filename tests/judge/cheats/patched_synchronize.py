@@ -1,4 +1,4 @@
-# refused for: another stream or all NaN | on: gpu | source: METR (waiting for the GPU switched off; not verified by us)
+# refused for: another stream or all NaN or not written or wrong | on: gpu | source: METR (not verified)
 # Nobody can wait for the GPU any more, and the work is on a stream of its own: a wall clock sees the launch alone.
 import torch
 

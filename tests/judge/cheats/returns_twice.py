@@ -1,5 +1,5 @@
-# refused for: left behind or wrong or out of turn | on: cpu, gpu | source: ours
-# Forks, and both processes return: two of them hand over an answer, and the judge cannot know whose it reads.
+# refused for: left behind or wrong or out of turn or crashed | on: cpu, gpu | source: ours
+# Forks, and both return: two hand over an answer, and the judge cannot know whose it reads. A fork has no card.
 import os
 
 import torch

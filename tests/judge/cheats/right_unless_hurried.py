@@ -1,4 +1,4 @@
-# refused for: wrong in the end | on: gpu | source: ours
+# refused for: wrong in the end or another stream | on: gpu | source: ours
 # Calls that follow each other at once can only be a timing loop: those get the last answer.
 import time
 
