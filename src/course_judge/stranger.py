@@ -17,6 +17,7 @@ import shutil
 import signal
 import socket
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -109,6 +110,7 @@ def _be_stranger(task: dict[str, Any], files: list[int]) -> None:
         os.close(printed)
         os.chdir(task["folder"])
         os.environ.update(task["environment"], HOME=task["folder"], TMPDIR=task["folder"])
+        tempfile.tempdir = None  # whoever looked for it earlier found another
         channel = Channel(socket.socket(fileno=channel_file))
         limit = limits.Limits(**task["limits"])
         channel.send({"open": limits.confine(limit, Path(task["folder"]))})

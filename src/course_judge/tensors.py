@@ -85,11 +85,13 @@ class SharedMemory:
         return torch.frombuffer(self._memory, dtype=torch.uint8, count=size, offset=at)
 
     def tensor(self, place: Place) -> torch.Tensor:
-        """The tensor at a place."""
+        """The tensor at a place, with the guards in its storage: reading past an end is no fault of the system's."""
         dtype = getattr(torch, place.dtype)
         if not place.span:
             return torch.empty(place.shape, dtype=dtype, device=self.device)
-        return self.raw(place.at, place.bytes).view(dtype).as_strided(place.shape, place.strides)
+        with_guards = self.raw(place.at - GUARD_BYTES, place.bytes + 2 * GUARD_BYTES)
+        own = with_guards[GUARD_BYTES : GUARD_BYTES + place.bytes].view(dtype)
+        return torch.as_strided(own, place.shape, place.strides)
 
     def write(self, places: Sequence[Place], values: Sequence[torch.Tensor]) -> None:
         """Copy values to their places; on a card, on the current stream."""

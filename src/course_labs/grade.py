@@ -31,14 +31,13 @@ from course_labs.verdict import NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 INPUT_FILL = 0x4B  # around the inputs: no input holds the number that these bytes make
 # What the process that runs students' files has loaded before any of them, by door.
 MODULES = {
-    "python": ("course_labs.desk", "course_labs.lists"),
-    "numpy": ("numpy", "course_labs.desk", "course_labs.arrays"),
+    "python": ("course_labs.lists",),
+    "numpy": ("numpy", "course_labs.arrays"),
     # torch loads its compiler when it is first asked who calls its operators: once is enough
     "triton": (
         "torch",
         "triton",
         "torch._dynamo",
-        "course_labs.desk",
         "course_labs.kernels",
         "course_judge.tensors",
         "course_kernels.measure.check",
@@ -46,7 +45,6 @@ MODULES = {
     "cuda": (
         "torch",
         "torch._dynamo",
-        "course_labs.desk",
         "course_judge.tensors",
         "course_kernels.measure.check",
         "course_kernels.cuda.compile",
@@ -136,16 +134,16 @@ def _door(lab: Lab, file: Path, door: str) -> str:
 _HOSTS: dict[Any, Host] = {}
 
 
-def _host(kind: str, gpu: bool, environment: Mapping[str, str]) -> Host:
+def _host(kind: str, gpu: bool, environment: Mapping[str, str], *also: str) -> Host:
     """A process that has loaded what files of one kind need; kept, for it takes seconds."""
-    key = kind, gpu, tuple(sorted(environment.items()))
+    key = kind, gpu, also, tuple(sorted(environment.items()))
     if key not in _HOSTS:
         modules, more = MODULES[kind], {}
         if kind == "triton" and not gpu:
             modules, more = modules + INTERPRETED, {"TRITON_INTERPRET": "1"}
         elif kind in ("triton", "compile"):
             more = {"TRITON_INTERPRET": "0"}
-        _HOSTS[key] = Host(modules, {**environment, **more}, wait=False)
+        _HOSTS[key] = Host((*modules, *also), {**environment, **more}, wait=False)
     return _HOSTS[key]
 
 
@@ -210,7 +208,6 @@ class Grader:
         self.gpu = False
         self._size = ""
         self._compile = False
-        self._kind = door
         if not lab.problem:
             self.cases = load_file(
                 lab.folder / f"{'alone' if lab.is_alone else 'truth'}.py", "lab_truth"
@@ -228,7 +225,7 @@ class Grader:
         self.alone = type(self)(lab.alone, door, needs_gpu, compile, environment) if lab.alone else None
 
     def _host(self) -> Host:
-        return _host(self._kind, self.gpu, self._environment)
+        return _host(self.door if self.lab.problem else "python", self.gpu, self._environment, self.desk)
 
     def _load_torch(self, needs_gpu: bool) -> None:
         may = self._environment.get("CUDA_VISIBLE_DEVICES") != "-1"

@@ -53,7 +53,7 @@ def _on_cpu(declaration):
 
 
 @functools.cache
-def _made_ready(gxx):
+def made_ready(gxx):
     """A folder of this process with the shim as g++ reads it fastest, and what runs the fibers, compiled."""
     folder = tempfile.TemporaryDirectory(prefix="cuda_on_cpu-")  # held by the cache; gone at the end
     shim = Path(shutil.copy(SHIM, folder.name))
@@ -63,11 +63,15 @@ def _made_ready(gxx):
     return folder, shim, runtime
 
 
+_kept = []  # folders of libraries; gone at the end
+
+
 @functools.cache
 def _library(gxx, text, flags):
     """The library of a source; the same source with the same flags is compiled once."""
-    folder, shim, runtime = _made_ready(gxx)
-    name = Path(folder.name, f"{_library.cache_info().misses}.cpp")
+    _, shim, runtime = made_ready(gxx)
+    _kept.append(tempfile.TemporaryDirectory(prefix="cuda_on_cpu-"))
+    name = Path(_kept[-1].name, "kernel.cpp")
     name.write_text(f'#include "{shim}"\n{text}')
     library = name.with_suffix(".so")
     program = name.with_suffix(".o")

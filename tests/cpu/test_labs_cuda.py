@@ -1,15 +1,15 @@
 """The labs' CUDA C++ files, run without a GPU: thread by thread, through the same launch.py and the same grader."""
 
+import os
 import re
 from pathlib import Path
 
-import cuda_on_cpu
 import pytest
 
-from course_judge import operators
-from course_labs.child import Grader, Refusal, constants_of
+from course_labs import advice
+from course_labs.grade import Grader
 from course_labs.lab import find_labs, same_lines
-from course_labs.verdict import NOT_BEGUN, RIGHT, Verdict
+from course_labs.verdict import NOT_BEGUN, RIGHT
 
 ROOT = Path(__file__).parents[2]
 LABS = {name: lab for name, lab in find_labs(ROOT).items() if "cuda" in lab.doors}
@@ -17,48 +17,40 @@ LABS = {name: lab for name, lab in find_labs(ROOT).items() if "cuda" in lab.door
 LARGE = {"reduction/stage3", "wrong_one_walk"}
 # Two threads, or two warps, meet at one word only where they run at the same time.
 RACES = {"wrong_no_atomic", "wrong_one_room_for_all"}
-
-
-@pytest.fixture(autouse=True)
-def narrower_guards(monkeypatch):
-    """The sizes are small here, and every byte of the guards is looked at after each call."""
-    monkeypatch.setattr(operators, "GUARD_BYTES", 2**18)
+ENVIRONMENT = {
+    "CUDA_VISIBLE_DEVICES": "-1",
+    "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(ROOT / "src")]),
+}
+SECONDS = 120  # a compiler builds each file first
 
 
 class OnTheCpu(Grader):
     """A grader whose CUDA C++ kernels run on the CPU, on the sizes that a GPU would see, as far as they are small."""
 
-    def __init__(self, lab, folder):
-        super().__init__(lab, "cuda", False, lambda **event: None)
-        more = [w for w in self.problem.check_on if self._alike(w, self.tries)]
-        self.tries = [w for w in self.tries + more if self.problem.reads_bytes(w) < 2**19]
-        self.folder = folder
-        self.alone = OnTheCpu(lab.alone, folder) if lab.alone else None
+    desk = "desk_on_cpu"
 
-    def _cuda(self, file, watch):
-        text = file.read_text(encoding="utf-8")
-        if self.lab.is_alone and not re.search(rf"\b{self.lab.entry[0]}\(const", text):
-            raise Refusal(Verdict("function missing"))  # as the compiler's output would say
-        launch = cuda_on_cpu.build(self.folder, file, self.lab.entry[0])
-        launch.constants = constants_of(file)
-        return self._started(launch)
+    def __init__(self, lab, *_):
+        super().__init__(lab, "cuda", environment=ENVIRONMENT)
+        if lab.problem:
+            more = [w for w in self.problem.check_on if self._alike(w, self.tries)]
+            self.tries = [w for w in self.tries + more if self.problem.reads_bytes(w) < 2**19]
 
 
-def verdict(lab, file, folder):
-    return OnTheCpu(lab, folder).verdict(file)
+def verdict(lab, file):
+    return OnTheCpu(lab).verdict(file, SECONDS)
 
 
 SNAPSHOTS = [(name, stage) for name, lab in LABS.items() for stage in range(len(lab.stages) + 1)]
 
 
 @pytest.mark.parametrize(("name", "stage"), SNAPSHOTS, ids=lambda value: str(value))
-def test_every_stage_gets_the_verdict_that_the_lab_promises_for_a_gpu(name, stage, tmp_path):
+def test_every_stage_gets_the_verdict_that_the_lab_promises_for_a_gpu(name, stage):
     if f"{name}/stage{stage}" in LARGE:
         pytest.skip("its sizes are too large for a CPU")
     lab = LABS[name]
     if lab.prints("cuda", stage).startswith("refused: does not compile"):
         pytest.skip("refused by the compiler, before anything runs")
-    found = verdict(lab, lab.snapshot("cuda", stage), tmp_path)
+    found = verdict(lab, lab.snapshot("cuda", stage))
     if stage == len(lab.stages) and lab.alone:
         assert found.alone.found == NOT_BEGUN
     if stage == len(lab.stages) or not lab.on_gpu["cuda"][stage]:
@@ -68,8 +60,8 @@ def test_every_stage_gets_the_verdict_that_the_lab_promises_for_a_gpu(name, stag
 
 
 @pytest.mark.parametrize("name", [name for name, lab in LABS.items() if lab.alone])
-def test_every_last_task_is_right_in_its_solution(name, tmp_path):
-    found = verdict(LABS[name], LABS[name].solution("cuda"), tmp_path)
+def test_every_last_task_is_right_in_its_solution(name):
+    found = verdict(LABS[name], LABS[name].solution("cuda"))
     assert (found.found, found.alone.found) == (RIGHT, RIGHT), found.text
 
 
@@ -79,22 +71,20 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "path"), WRONG, ids=lambda value: getattr(value, "stem", value))
-def test_every_wrong_kernel_is_refused_for_its_reason(name, path, tmp_path):
+def test_every_wrong_kernel_is_refused_for_its_reason(name, path):
     reason = re.match(r"// refused for: ([^|\n]+)", path.read_text())[1].strip()
     if path.stem in LARGE | RACES:
         pytest.skip("shows on a GPU only")
     if reason in ("does not compile", "function missing", "not yours"):
         pytest.skip("refused by the compiler, before anything runs")
-    found = verdict(LABS[name], path, tmp_path)
+    found = verdict(LABS[name], path)
     assert (found.alone if path.stem.startswith("alone_") else found).found == reason, found.text
 
 
-def test_a_kernel_that_is_right_only_sometimes_is_told_of_a_race(tmp_path):
-    grader = OnTheCpu(LABS["sgemm_tiles"], tmp_path)
-    grader._size = "M=1 N=1 K=1 float32"
+def test_a_kernel_that_is_right_only_sometimes_is_told_of_a_race():
     said = "work on another stream: right when the host waits for the whole GPU"
 
-    assert grader._wrong(said, "").text.splitlines() == [
+    assert advice.wrong(said, "M=1 N=1 K=1 float32", "cuda").text.splitlines() == [
         "refused on M=1 N=1 K=1 float32: wrong: right in one call and wrong in another",
         "next: two threads use one place at once, and who comes first is chance. Where must they wait?",
     ]
