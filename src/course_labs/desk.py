@@ -23,7 +23,9 @@ from course_labs.lab import load_file, load_lab
 
 CARD = "sm_90a"  # what a .cu is compiled for where there is no card
 # Modules that would do the work of a door.
-NOT_IN = {"python": ("numpy", "torch", "triton"), "numpy": ("torch", "triton")}
+NOT_IN = {"python": ("numpy", "torch", "triton"), "numpy": ("torch", "triton", "tracemalloc")}
+# Operators of torch's that keep numbers and work nothing out; a lab may refuse them.
+OPEN = ("aten.clone",)
 
 
 class Desk:
@@ -109,11 +111,12 @@ class Desk:
         if plain is None:
             return
         zones = operators.Zones()
-        watched = operators.watched(plain, self.watch, zones, self.lab.allow, self.lab.refuse)
+        watched = operators.watched(plain, self.watch, zones, (*self.lab.allow, *OPEN), self.lab.refuse)
         self._answers = Answers(watched, plain, self._channel, zones)
 
     def _prepare_triton(self) -> None:
         from course_judge import operators
+        from course_judge.interpreter import take_the_first_configuration
         from course_labs import kernels
 
         triton = importlib.util.find_spec("triton")
@@ -122,6 +125,7 @@ class Desk:
         operators.trust(Path(triton.origin).parent, guarded=False)
         if not self.gpu:
             operators.ask_no_block_for_a_yes_or_no()
+            take_the_first_configuration()
             kernels.give_no_names_away()
             self._launches = kernels.Launches() if self._notes else None
 

@@ -324,8 +324,11 @@ class Grader:
         if not self.lab.problem:
             return self._by_hand(stranger)
         if self.door in ON_THE_CPU:
-            refusal = self._refusal_of_arrays(stranger)
-            if refused := self._try_sizes(refusal):
+            from course_labs.remote import RemoteArrays
+
+            arrays = RemoteArrays(stranger, lists=self.door == "python")
+            refused = self._try_sizes(self._refusal_of_arrays(arrays)) or self._weighed(arrays)
+            if refused:
                 return refused
         else:
             if self.door == "cuda" and (why := stranger.ask({"not run": True}).get("why")):
@@ -405,11 +408,25 @@ class Grader:
         except ValueError:
             return ()  # no dimension of the lab's is free
 
-    def _refusal_of_arrays(self, stranger: Stranger) -> Callable[[Any, Any, int], Verdict | None]:
-        from course_labs.check import WrongArray, check
-        from course_labs.remote import RemoteArrays
+    def _weighed(self, function: Any) -> Verdict | None:
+        """What a right file is refused for that holds more at once than the lab gives it."""
+        if self.door != "numpy" or not self.lab.held_on:
+            return None
+        import numpy as np
 
-        function = RemoteArrays(stranger, lists=self.door == "python")
+        from course_kernels.problem import Workload
+
+        workload = Workload.parse(self.lab.held_on)
+        self._size = size_of(workload)
+        inputs = self.problem.make_inputs(workload, np.random.default_rng(0))
+        held = function.weigh(inputs, self.problem.options(workload))
+        if held <= self.lab.held_bytes:
+            return None
+        most = f"{self.lab.held_bytes / 1e6:.3g} MB is the most"
+        return Verdict("holds too much", f"it holds {held / 1e6:.3g} MB at once, and {most}", self._size)
+
+    def _refusal_of_arrays(self, function: Any) -> Callable[[Any, Any, int], Verdict | None]:
+        from course_labs.check import WrongArray, check
 
         def refusal(truth: Any, workload: Any, seed: int) -> Verdict | None:
             function.begin()

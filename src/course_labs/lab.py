@@ -37,6 +37,7 @@ OPTIONAL = {
     "fixed": list,
     "longest": int,
     "at_once": int,
+    "held": dict,
     "time": str,
     "beside": str,
     "hints": list,
@@ -84,6 +85,8 @@ class Lab:
         magnify: try them all once more with inputs that many times as large; 0 for once is enough.
         fixed: dimensions that the student's file has as a constant; the problem's own sizes with others are left out.
         longest: the longest axis of an array that a student may make (door numpy); 0 for any.
+        held_on, held_bytes: a workload, and the most bytes that a right file may hold at once on it beside its
+            inputs, of every type (door numpy); empty for any.
         at_once: the most numbers that one step of a student's may read, work out or write (door numpy); 0 for any.
         doors: door to what the grader prints for its starter; the first is the default.
         on_gpu: door to what the grader prints on a GPU for the starter and after each stage; empty texts
@@ -121,6 +124,8 @@ class Lab:
     stages: tuple[Stage, ...]
     alone: Lab | None = None
     is_alone: bool = False
+    held_on: str = ""
+    held_bytes: int = 0
 
     def solution(self, door: str) -> Path:
         """The answer with the function of the last task added: a file that stands on no page."""
@@ -209,6 +214,8 @@ def load_lab(path: Path) -> Lab:
         magnify=data.get("magnify", 0),
         fixed=tuple(data.get("fixed", ())),
         longest=data.get("longest", 0),
+        held_on=data.get("held", {}).get("on", ""),
+        held_bytes=data.get("held", {}).get("bytes", 0),
         at_once=data.get("at_once", 0),
         time=data.get("time", ""),
         beside=data.get("beside", ""),
@@ -249,6 +256,8 @@ def _alone(lab: Lab, table: dict[str, Any]) -> Lab:
         magnify=table.get("magnify", lab.magnify),
         refuse=tuple(table.get("refuse", lab.refuse)),
         longest=table.get("longest", lab.longest),
+        held_on="",
+        held_bytes=0,
         beside="",
         hints=(),
         rubric=(),
@@ -340,7 +349,9 @@ def _problem_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
         on_the_cpu = [door for door in data.get("doors", {}) if door in ON_THE_CPU]
         if on_the_cpu and not (folder / "truth.py").is_file():
             yield f"a door {on_the_cpu[0]} needs truth.py with TRUTH, the problem in NumPy"
-        for key in ("longest", "at_once"):
+        if "held" in data and [type(data["held"].get(key)) for key in ("on", "bytes")] != [str, int]:
+            yield '`held` is { on = "a workload", bytes = a whole number }'
+        for key in ("longest", "at_once", "held"):
             if data.get(key) and "numpy" not in data.get("doors", {}):
                 yield f"`{key}` is for a door numpy"
     else:

@@ -40,12 +40,23 @@ class RemoteArrays:
 
     def __call__(self, *inputs: np.ndarray, **options: Any) -> tuple[Any, ...]:
         """Hand the inputs over, ask, and take what comes back."""
+        return self._asked(inputs, options)[0]
+
+    def weigh(self, inputs: Sequence[np.ndarray], options: Mapping[str, Any]) -> int:
+        """The most bytes that are held at once in one call, by the other process's own account."""
+        self.begin()
+        return int(self._asked(inputs, options, weigh=True)[1].get("held", 0))
+
+    def _asked(
+        self, inputs: Sequence[np.ndarray], options: Mapping[str, Any], weigh: bool = False
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         places = self._share(inputs)
         for place, array in zip(places, inputs, strict=True):
             self._at(place)[...] = array
         call = {
             "inputs": [place.as_json() for place in places],
-            "options": options,
+            "options": dict(options),
+            "weigh": weigh,
             "room": self._room,
             "keep": self._calls == 0,
         }
@@ -62,7 +73,7 @@ class RemoteArrays:
             raise Broken("out of turn", "what it says of its outputs does not fit together") from None
         if self._calls == 1:
             self._first = [out for out in outputs if isinstance(out, np.ndarray)]
-        return tuple(outputs)
+        return tuple(outputs), answer
 
     def _share(self, inputs: Sequence[np.ndarray]) -> list[Place]:
         kinds = tuple((array.shape, array.strides, array.dtype) for array in inputs)

@@ -18,6 +18,7 @@ import pytest
 
 from course_judge import processes
 from course_judge.crash import crash
+from course_kernels.cuda.headers import toolkit_headers
 from course_labs import kernels
 from course_labs.__main__ import _first_file, grading_needs, main
 from course_labs.advice import (
@@ -721,7 +722,6 @@ def test_what_is_not_theirs_is_found_by_whatever_name(tmp_path):
         in_place=HEAD + "    z = torch.zeros_like(x)\n    z += x\n    return z\n",
         out=HEAD + "    z = torch.empty_like(x)\n    torch.add(x, y, out=z)\n    return z\n",
         stack=HEAD + "    return torch.stack([x, y]).sum(0)\n",
-        copied=HEAD + "    return x.clone()\n",
         caught=HEAD
         + "    try:\n        return x + y\n    except Exception:\n        return torch.zeros_like(x)\n",
         by_numpy=HEAD + "    return torch.from_numpy(x.numpy() + y.numpy())\n",
@@ -839,6 +839,9 @@ def test_a_cuda_file_is_compiled_and_not_called_right(tmp_path):
         undefined=good.replace("x[i] + y[i]", "x[i] + why[i]"),
         device_only=good.replace("__global__", "__device__"),
         included=f'#include "{merge}"\n' + good,
+        in_brackets=f"#include <{merge}>\n" + good,
+        through_the_toolkit=f"#include <{os.path.relpath(merge, toolkit_headers()[0])}>\n" + good,
+        joined=f'#inc\\\nlude "{merge}"\n' + good,
         gone='#include "gone.cuh"\n' + good,
     )
 
@@ -851,9 +854,8 @@ def test_a_cuda_file_is_compiled_and_not_called_right(tmp_path):
         'refused: does not compile: line 6: identifier "why" is undefined\nnext: '
     )
     assert actual["device_only"].found == "function missing"
-    assert actual["included"].text.startswith(
-        "refused: not yours: reads src/course_kernels/softmax/merge.cuh"
-    )
+    for name in ("included", "in_brackets", "through_the_toolkit", "joined"):
+        assert actual[name].text.startswith("refused: not yours: reads src/course_kernels/softmax/merge.cuh")
     assert actual["gone"].found == "does not compile"
 
 
@@ -910,6 +912,7 @@ def test_a_numpy_door_watches_arrays(tmp_path):
         ufunc=head + "    return x - np.subtract.reduce(y)\n",
         allowed=head + "    np.cumsum(y).sum()\n    return x - (-y)\n",
         turned=head + "    return x.T - (-y)\n",
+        kept=head + "    z = x.copy()\n    z -= -y\n    return z.copy()\n",
         product=head + "    return x @ y\n",
         copied=head + "    u = np.zeros(3, dtype=x.dtype)\n    u[: len(x)] = x[:3]\n    return u @ u\n",
         unwrapped=head + "    return np.asarray(x) @ np.array(y)\n",
@@ -929,7 +932,8 @@ def test_a_numpy_door_watches_arrays(tmp_path):
         "summed": "not yours",
         "ufunc": "not yours",
         "allowed": "right",
-        "turned": "not yours",
+        "turned": "right",
+        "kept": "right",
         "product": "not yours",
         "copied": "not yours",
         "unwrapped": "not yours",
@@ -975,6 +979,78 @@ def test_what_a_student_holds_must_not_grow_with_the_inputs(tmp_path):
         "refused on N=5 float32: holds too much: line 5 makes an array of 5 × 5, and 3 is the most along an axis",
         "next: bring one tile at a time: what you hold must not grow with the inputs.",
     ]
+
+
+def test_what_is_held_is_weighed_whatever_it_is_called(tmp_path):
+    """Positions and lists are no arrays of numbers, and hold as much."""
+    text = OTHER_DOORS.replace(
+        "minutes = 1", 'minutes = 1\nheld = { on = "dtype=float32,N=1000", bytes = 100_000 }'
+    ).replace('refuse = ["numpy.add"]', "")
+    head = "import numpy as np\n\n\ndef vector_add(x, y):\n"
+    texts = {
+        "plain": "    return x + y\n",
+        "some": "    z = [float(v) for v in x]\n    return x + y\n",
+        "positions": "    z = np.zeros((len(x), len(x)), dtype=np.int64)\n    return x + y\n",
+        "lists": "    z = [[0.5 * i] * len(x) for i in range(len(x))]\n    return x + y\n",
+    }
+    lab = load_lab(make_lab(tmp_path, text))
+    actual = graded(tmp_path, lab, **{name: head + body for name, body in texts.items()})
+    stops = graded(tmp_path, lab, stops=f"import tracemalloc\n{head}    tracemalloc.stop()\n{texts['lists']}")
+
+    assert [verdict.found for verdict in actual.values()] == ["right", "right", *["holds too much"] * 2]
+    assert re.fullmatch(
+        r"refused on N=1000 float32: holds too much: it holds 8\.\d+ MB at once, and 0\.1 MB is the most",
+        actual["positions"].text.splitlines()[0],
+    )
+    assert stops["stops"].found == "not yours"
+    with pytest.raises(LabError, match="`held` is"):
+        load_lab(make_lab(tmp_path / "other", text.replace("100_000", '"many"')))
+
+
+def test_a_square_of_the_attention_lab_is_found_in_lists_and_in_whole_numbers(tmp_path):
+    lab = LABS["flash_attention"]
+    answer = lab.snapshot("numpy", len(lab.stages)).read_text()
+    begin = answer.index("def one_head")
+    head, rest = answer[begin:].split("\n", 1)
+    hold = {
+        "positions": "np.zeros((len(Q), len(Q)), dtype=np.int64)",
+        "lists": "[[0.0] * len(Q) for _ in range(len(Q))]",
+    }
+    actual = graded(
+        tmp_path,
+        lab,
+        "mine.py",
+        **{k: f"{answer[:begin]}{head}\n    square = {v}\n{rest}" for k, v in hold.items()},
+    )
+
+    assert {name: verdict.found for name, verdict in actual.items()} == dict.fromkeys(hold, "holds too much")
+
+
+def test_a_tuned_kernel_is_right_where_there_is_no_card_to_tune_it_on(tmp_path):
+    tuned = (
+        ANSWER.replace(
+            "@triton.jit\n",
+            "@triton.autotune([triton.Config({'BLOCK': 256}, num_warps=2), triton.Config({'BLOCK': 512})], key=['N'])\n"
+            "@triton.jit\n",
+        )
+        .replace(", BLOCK=BLOCK)", ")")
+        .replace("(programs,)", "lambda meta: (triton.cdiv(N, meta['BLOCK']),)")
+    )
+    assert tuned != ANSWER
+    (found,) = graded(tmp_path, tuned=tuned).values()
+
+    assert found.found == RIGHT, found.text
+
+
+def test_what_keeps_numbers_and_works_nothing_out_is_everybodys(tmp_path):
+    kept = ANSWER.replace("return z", "return z.clone()")
+    lab = LABS["transpose"]
+    turned = lab.snapshot("triton", len(lab.stages)).read_text()
+    name = re.search(r"def (transpose)\(x", turned)[1]
+    by_torch = turned + f"\n\ndef {name}(x):\n    return x.t().contiguous()\n"
+
+    assert graded(tmp_path, kept=kept)["kept"].found == RIGHT
+    assert graded(tmp_path, lab, turned=by_torch)["turned"].found == "not yours"
 
 
 def test_a_program_has_few_numbers_before_it_at_once(tmp_path):
@@ -1444,7 +1520,7 @@ STAGE = (
 TIMED = ("minutes = 1", 'minutes = 1\ntime = "N=9"')
 KNOWN = (
     "name, title, page, minutes, task, not_yours, problem, entry, seconds, allow, refuse, try, magnify, fixed, "
-    "longest, at_once, time, beside, hints, rubric, doors, stage, alone"
+    "longest, at_once, held, time, beside, hints, rubric, doors, stage, alone"
 )
 
 
