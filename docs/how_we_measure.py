@@ -207,6 +207,11 @@ record(
 # More than a hundred cheats lie in `tests/judge/`, ours and those that others have published, each with its source. Our
 # tests see each of them refused wherever it shows, without a card and on one, and honest files pass.
 #
+# The grader of the labs works the same way: your file runs in a process of its own, and the truth stays outside. It is a
+# tutor all the same. On the sizes a lab announces it asks with the same numbers each time, so that you can come back to
+# a complaint; once those are right, it asks for a size that stands nowhere, with numbers that nobody knows. Where no card
+# is, Triton's kernels are watched as they are interpreted: a load past the end is named with its line.
+#
 # **What it does not stop**, so that you know:
 #
 # - A file that must do its own work (`--own`) is watched from inside of its own process. Who breaks that watch, by a
@@ -214,6 +219,8 @@ record(
 #   true; the work is just not theirs.
 # - A kernel may be right for all that we ask and wrong for what we do not. It may be as inexact as the contract allows.
 # - Files that anybody may read, a stranger may read too. None of them holds a secret.
+# - In a lab done in NumPy, how much a file holds at once is counted in its own process; that it calls nothing which would
+#   do its work is watched there.
 # - Without `--own` a store past the end of an answer goes unseen on a card. In Triton's interpreter it is seen.
 # - Memory of the card has no limit but the card's own. A kernel that never ends holds the card until its time is up.
 # - The walls are Linux's (Landlock, a network namespace). Where a system lacks one, the verdict says which.

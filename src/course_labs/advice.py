@@ -22,6 +22,10 @@ NEXT_OF_HARD_VALUES = (
     "other numbers did arrive there. With these values some step makes NaN, "
     "as inf - inf and 0 * inf do: which?"
 )
+NEXT_OF_LARGE_INPUTS = (
+    "with smaller numbers it was right. Which step makes one too large to hold? "
+    "inf - inf and inf / inf are NaN."
+)
 NEXT_OF_A_READ = "that load reads outside. Is it masked? Does the mask compare each index with its own end?"
 NEXT_OF_A_YES_OR_NO = (
     "a row of numbers has many answers, and `if`, `and`, `or`, `not` and 0 <= i < N want one yes or no: "
@@ -37,6 +41,12 @@ NEXT_AFTER = {
     "object of type 'int' has no len()": "a grid is a tuple, also when it has one number: (programs,).",
     "'int' object is not iterable": "a pointer has no elements; read it with tl.load(pointer + i).",
     "predict first": "the check below your numbers does not come out yet: once more on paper, before you type on.",
+    "does not have enough dimensions": "one of the two is no matrix: does every function end with a `return`?",
+    "in its core dimension": "print both shapes: what must be equal, the last of the one and the first of the other?",
+    "could not be broadcast": "print both shapes: which axis should be one long, or turned?",
+    "could not broadcast": "print both shapes: is one of them cut at an edge, and the other not?",
+    "0-dimensional arrays can be converted": "math has functions for one number; NumPy's take an array: np.exp.",
+    "only length-1 arrays can be converted": "math has functions for one number; NumPy's take an array: np.exp.",
     "is not defined": "that name has no value yet: is it spelt as where it is made?",
     "The truth value of a": NEXT_OF_A_YES_OR_NO,
     "Boolean value of Tensor with more than one value": NEXT_OF_A_YES_OR_NO,
@@ -56,6 +66,9 @@ NEXT_AFTER_TRITON = {
     "operands of type pointer": "a place must be a whole number: is a / in it? Write //.",
     "Unsupported ptr type": "tl.load and tl.store take a pointer, and the places added to it: tl.load(x_ptr + i).",
     "Value argument cannot be block type": "many numbers for one place: what must be added to the pointer?",
+    "maximum() missing": "tl.maximum takes two and gives the larger one; the largest of a row is tl.max(…, axis=0).",
+    "minimum() missing": "tl.minimum takes two and gives the smaller one; the smallest of a row is tl.min(…, axis=0).",
+    "Cannot make_shape_compatible": "a row and a column: which of the two needs [:, None], and which [None, :]?",
     "required positional argument": NEXT_OF_A_MISSING_ARGUMENT,
     "'numpy.ndarray' object has no attribute 'type'": NEXT_OF_NUMPY_IN_A_KERNEL,
     "'NoneType' object has no attribute 'to_tensor'": NEXT_OF_NUMPY_IN_A_KERNEL,
@@ -139,6 +152,8 @@ def _not_written(said: str, on: str) -> Verdict:
 
     Where values are planted, it has been written for others: then what stands there was worked out.
     """
+    if "inputs times" in on:
+        return Verdict("not written", said.partition(", where ")[0], on, NEXT_OF_LARGE_INPUTS)
     if ", where " in said:
         return Verdict("not written", said, on, NEXT_OF_HARD_VALUES)
     elements, _, first = said.partition(": expected ")[0].partition(", ")

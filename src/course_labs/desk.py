@@ -5,6 +5,7 @@ Nothing here knows what is right: inputs come from the grader, and answers go to
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.util
 import os
@@ -17,10 +18,11 @@ from typing import Any
 from course_judge.channel import Channel
 from course_judge.load import load
 from course_judge.unfit import Unfit
-from course_judge.watch import Watch, hook
+from course_judge.watch import NotYours, Watch, hook
 from course_labs.advice import advice_after
 from course_labs.lab import load_file, load_lab
 
+LANGUAGE = "triton.language."
 CARD = "sm_90a"  # what a .cu is compiled for where there is no card
 # Modules that would do the work of a door.
 NOT_IN = {"python": ("numpy", "torch", "triton"), "numpy": ("torch", "triton", "tracemalloc")}
@@ -105,6 +107,7 @@ class Desk:
 
         if self.door == "triton":
             self._prepare_triton()
+            self._look_at_names()
             plain: Callable[..., Any] | None = self._first(self._run())
         else:
             plain = self.cuda()
@@ -128,6 +131,20 @@ class Desk:
             take_the_first_configuration()
             kernels.give_no_names_away()
             self._launches = kernels.Launches() if self._notes else None
+
+    def _look_at_names(self) -> None:
+        """Functions of triton.language that a lab refuses: a kernel's own text says whether it has them."""
+        refused = {name.rpartition(".")[2] for name in self.lab.refuse if name.startswith(LANGUAGE)}
+        try:
+            tree = ast.parse(self._file.read_bytes())
+        except (SyntaxError, ValueError, OSError):
+            return  # whoever loads it says so
+        for node in ast.walk(tree) if refused else ():
+            taken = isinstance(node, ast.ImportFrom) and f"{node.module}." == LANGUAGE
+            names = [alias.name for alias in node.names] if taken else [getattr(node, "attr", "")]  # type: ignore[attr-defined]
+            for name in refused.intersection(names):
+                with contextlib.suppress(NotYours):
+                    self.watch.refuse(f"calls Triton's own tl.{name}", line=node.lineno)  # type: ignore[attr-defined]
 
     def cuda(self) -> Callable[..., Any] | None:
         """A function over tensors that launches the student's kernel; None without a GPU, once it compiles."""
