@@ -542,7 +542,7 @@ def _hook_unmasked(memory: Memory, original: Callable[..., Any], _: Any) -> Call
 
 def _hook_load(memory: Memory, original: Callable[..., Any], interpreter: Any) -> Callable[..., Any]:
     def create_masked_load(builder: Any, ptrs: Any, mask: Any, other: Any, *how: Any, **named: Any) -> Any:
-        active = np.asarray(mask.data)
+        active = _yes_or_no(mask)
         element = ptrs.get_element_ty()
         width = max(1, getattr(element, "primitive_bitwidth", 64) // 8)  # 64: a pointer's own
         access = memory._load(ptrs.data, active, width)
@@ -566,7 +566,7 @@ def _hook_store(memory: Memory, original: Callable[..., Any], interpreter: Any) 
             true = interpreter.TensorHandle(access.addresses, ptrs.dtype)
             original(builder, true, value, inside, *how)
 
-        memory._store(ptrs.data, np.broadcast_to(value.data, ptrs.data.shape), np.asarray(mask.data), do)
+        memory._store(ptrs.data, np.broadcast_to(value.data, ptrs.data.shape), _yes_or_no(mask), do)
 
     return create_masked_store
 
@@ -574,7 +574,7 @@ def _hook_store(memory: Memory, original: Callable[..., Any], interpreter: Any) 
 def _hook_update(memory: Memory, original: Callable[..., Any], interpreter: Any) -> Callable[..., Any]:
     def create_atomic_rmw(builder: Any, op: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
         orders = sem != interpreter._ir.MEM_SEMANTIC.RELAXED
-        active = np.asarray(mask.data)
+        active = _yes_or_no(mask)
         access = memory._atomic(ptr.data, active, val.data.itemsize, orders)
         if access.inside is not None:
             mask = interpreter.TensorHandle(access.inside, interpreter.tl.int1)
@@ -616,6 +616,11 @@ def _nothing(element: Any, dtype: np.dtype) -> Any:
 
 def _elements(count: Any) -> str:
     return f"{count} element{'' if count == 1 else 's'}"
+
+
+def _yes_or_no(mask: Any) -> np.ndarray:
+    """A mask's data; the interpreter leaves whole numbers where a mask was made with a plain True or False."""
+    return np.asarray(mask.data).astype(bool, copy=False)
 
 
 class _FirstConfiguration:

@@ -136,7 +136,7 @@ def test_writing_a_lab_needs_the_standard_library_only(module):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert set(done.stdout.split()) <= {"__main__", "course_kernels", "course_labs"}
+    assert set(done.stdout.split()) <= {"__main__", "course_kernels", "course_judge", "course_labs"}
 
 
 def test_no_module_is_named_for_nothing():

@@ -1,4 +1,4 @@
-# refused for: not yours | numpy.ndarray.copy
+# refused for: holds too much | works on 8192 numbers
 import numpy as np
 
 
