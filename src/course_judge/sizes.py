@@ -14,6 +14,10 @@ SMALL_FLOPS = 2**22
 # An odd size of at least this much says that a dimension may be anything; a smaller one may be a count of its own.
 ANY_FROM = 17
 
+# No free dimension is drawn smaller: of an answer of very few elements one may come out near 0 by chance, and its
+# rounding is then large beside it. What happens at 1 the announced sizes ask, with numbers of which that is known.
+LEAST = 8
+
 # Dimensions that must be a multiple of another.
 MULTIPLES = {"strided_read": {"N": "S"}}
 
@@ -38,21 +42,25 @@ def drawn(
     free = [name for name in _free(problem, workloads) if name not in fixed]
     for _ in range(1000):
         found = _one(problem, workloads, free, draw)
-        turned = _turned(problem, found, free)
+        turned = _turned(problem, workloads, found, free)
         if all(w not in workloads and _is_small(problem, w) for w in (found, turned)):
             return (found,) if turned == found else (found, turned)
     raise ValueError(f"{problem.name}: no size could be drawn that is none of those announced")
 
 
-def _turned(problem: Problem, w: Workload, free: Sequence[str]) -> Workload:
-    """Tall where the other is wide: who takes rows for columns is right for one of the two."""
+def _turned(problem: Problem, workloads: Sequence[Workload], w: Workload, free: Sequence[str]) -> Workload:
+    """Tall where the other is wide: who takes rows for columns is right for one of the two.
+
+    The same one again where a dimension would be larger than any that the problem or the task names.
+    """
     dims = w.dims
     names = [name for name in dims if name in free]
-    if problem.name in MULTIPLES:
-        return w
-    return Workload.of(
-        w.dtype, **dims | dict(zip(names, [dims[name] for name in reversed(names)], strict=True))
+    turned = dict(zip(names, [dims[name] for name in reversed(names)], strict=True))
+    named = (*workloads, *problem.check_on)
+    too_large = any(
+        size > max(other.dims[name] for other in named if name in other.dims) for name, size in turned.items()
     )
+    return w if problem.name in MULTIPLES or too_large else Workload.of(w.dtype, **dims | turned)
 
 
 def _one(
@@ -64,7 +72,8 @@ def _one(
         if name in dims:
             most = max(w.dims[name] for w in workloads if name in w.dims)
             # As likely between 10 and 100 as between 100 and 1000.
-            dims[name] = max(1, min(int(2 ** draw.uniform(0, max(most, 2).bit_length())), most))
+            size = int(2 ** draw.uniform(0, max(most, 2).bit_length()))
+            dims[name] = min(max(size, LEAST if most > LEAST else 1), most)
     for name, other in MULTIPLES.get(problem.name, {}).items():
         dims[name] = max(1, dims[name] // dims[other]) * dims[other]
     return Workload.of(like.dtype, **dims)

@@ -1,4 +1,4 @@
-# refused for: died or out of memory or timed out | on: cpu, gpu | source: ours
+# refused for: died or crashed or out of memory or timed out | on: cpu, gpu | source: ours
 # Takes Python's limit away and recurses in C, through a list of lists: the stack of the process runs out.
 import sys
 
