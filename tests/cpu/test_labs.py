@@ -1866,6 +1866,7 @@ def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
         "L4",
         "L5",
         "L6",
+        "L8",
         "W1",
     }
     assert sorted(name for _, name in listed) == sorted(LABS)
