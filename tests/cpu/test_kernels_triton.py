@@ -97,7 +97,9 @@ def test_large_scores_do_not_overflow():
     assert worst_error(out, ATTENTION.reference(100 * q, 100 * k, v)) <= 1e-3
 
 
-@pytest.mark.parametrize("kernel", [k01_materialised, k03_flash, k05_blocks_of_rows], ids=["k01", "k03", "k05"])
+@pytest.mark.parametrize(
+    "kernel", [k01_materialised, k03_flash, k05_blocks_of_rows], ids=["k01", "k03", "k05"]
+)
 class TestProperties:
     """What holds for attention whoever computes it."""
 
