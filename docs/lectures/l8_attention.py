@@ -105,7 +105,7 @@ record(one={"answer": quantity(answer), "shifted": quantity(shifted)})
 # caption: From the first receipt of this course to attention. The softmax is the only step that is no receipt.
 # ///
 #
-# ### Why divide by the root of d?
+# ### Why divide by the root of d? {.beyond}
 #
 # A score is a sum of d products. With numbers of about 1, such a sum has a size of about √d, for its terms go up and down. Try it for one query and a thousand
 # keys, all at random.
@@ -203,7 +203,7 @@ record(mask={"early": quantity(sum(early)), "late": quantity(sum(late))})
 #
 # Ask them for ten tokens and for a thousand. They are worth more than the recipe. In the workshop they come back, for a loop that is harder to see through.
 #
-# /// exercise | Which test notices?
+# /// exercise | Which test notices? | 3 minutes
 # Four wrong programs. (a) One forgets the root of d. (b) One takes the largest score off each row, and then divides by the sums of the *columns*. (c) One masks the
 # shares. (d) One lets token m see token m + 1 as well.
 # /// answer
@@ -349,10 +349,14 @@ from course_kernels.attention import (
     library,
 )
 from course_kernels.attention.problem import PROBLEM
-from course_kernels.measure import compare, count_many, measure
 from course_kernels.problem import Workload
 
 H = 16
+WAYS = {
+    "materialised": k01_materialised.attention,
+    "blocks": k05_blocks_of_rows.attention,  # of a section further down
+    "math": library.sdpa_math,
+}
 
 
 def heads(N, causal=False):
@@ -360,46 +364,52 @@ def heads(N, causal=False):
     return Workload.of("bfloat16", B=1, H=H, N=N, D=d, causal=causal)
 
 
-def room(function, N):
+def lengths(way):
+    """PyTorch's own plain way holds several squares in fp32: not at the last one."""
+    return SIZES[:-1] if way == "math" else SIZES
+
+
+def room(attention, N):
     """The most that torch handed out at once while it ran, beyond Q, K and V."""
     seed = torch.Generator(device="cuda").manual_seed(0)
-    inputs = PROBLEM.make_inputs(heads(N), seed, "cuda")
-    function(*inputs)  # what only a first call needs is made here
+    q, k, v = PROBLEM.make_inputs(heads(N), seed, "cuda")
+    attention(q, k, v)  # what only a first call needs is made here
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
-    function(*inputs)
+    attention(q, k, v)
     torch.cuda.synchronize()
     most = torch.cuda.max_memory_allocated() - before
     return quantity(most / 1e9, "GB", "counted")
 
 
-def racers(N):
-    """PyTorch's own plain way holds several squares in fp32: not at the last length."""
-    field = {"materialised": k01_materialised, "blocks": k05_blocks_of_rows}
-    return {**field, "math": library.sdpa_math} if N < 16384 else field
-
-
-FUNCTIONS = {
-    "materialised": k01_materialised.attention,
-    "blocks": k05_blocks_of_rows.attention,
-    "math": library.sdpa_math,
-}
-runs = {N: compare(racers(N), heads(N), seconds=0.3) for N in SIZES}
 record(
-    plain={
-        name: {f"n{N}": runs[N][name] for N in SIZES if name in runs[N]}
-        for name in FUNCTIONS
-    },
     room={
-        name: {f"n{N}": room(function, N) for N in SIZES if name in runs[N]}
-        for name, function in FUNCTIONS.items()
+        way: {f"n{N}": room(attention, N) for N in lengths(way)}
+        for way, attention in WAYS.items()
     },
     thin={f"n{N}": quantity(4 * 2 * H * N * d / 1e9, "GB") for N in SIZES},
+)
+
+# %% tags=["fold"]
+from course_kernels.measure import compare, measure
+
+runs = {
+    N: compare(
+        {way: WAYS[way] for way in WAYS if N in lengths(way)},
+        heads(N),
+        seconds=0.3,
+    )
+    for N in SIZES
+}
+record(
+    plain={way: {f"n{N}": runs[N][way] for N in lengths(way)} for way in WAYS},
     causal=measure(k01_materialised, heads(4096, causal=True), seconds=0.3),
 )
 
-# %%
+# %% tags=["fold"]
+from course_kernels.measure import count_many
+
 TIME = "gpu__time_duration.sum"
 COUNTED = (2048, 4096, 8192, 16384)  # from here on the square is well past L2
 jobs = {f"n{N}": (k01_materialised, heads(N)) for N in COUNTED}
@@ -440,8 +450,8 @@ record(
 # %% [markdown]
 # /// claim | max(plain.materialised.n512.of_peak, plain.materialised.n1024.of_peak, plain.materialised.n2048.of_peak, plain.materialised.n4096.of_peak, plain.materialised.n8192.of_peak, plain.materialised.n16384.of_peak) < 0.3
 # The pencil said what the most would be, and no length comes up to it: {{ plain.materialised.n2048.of_peak:.0%}} of peak at N = 2048,
-# {{ plain.materialised.n8192.of_peak:.0%}} at 8192, {{ plain.materialised.n16384.of_peak:.0%}} at 16384. The same multiplies, by the same library, on the same card. While the square is
-# carried, nobody multiplies.
+# {{ plain.materialised.n8192.of_peak:.0%}} at 8192, {{ plain.materialised.n16384.of_peak:.0%}} at 16384. The same multiplies, by the same library, on the same card. What
+# has come between them is the square.
 # /// otherwise
 # {{ plain.materialised.n2048.of_peak:.0%}} of peak at N = 2048, {{ plain.materialised.n8192.of_peak:.0%}} at 8192,
 # {{ plain.materialised.n16384.of_peak:.0%}} at 16384.
@@ -478,8 +488,8 @@ record(
 # The room: {{ room.materialised.n8192:.1f }} GB at N = 8192, {{ room.materialised.n16384:.1f }} at 16384.
 # ///
 #
-# /// claim | plain.math.n8192.us > 2 * plain.materialised.n8192.us and room.math.n8192 > 1.5 * room.materialised.n8192
-# PyTorch's own plain way is plainer still. At N = 8192 it takes {{ plain.math.n8192.ms:.0f }} ms where `k01_materialised` takes {{ plain.materialised.n8192.ms:.1f }}, more than twice as long,
+# /// claim | plain.math.n8192.us > 3 * plain.materialised.n8192.us
+# PyTorch's own plain way is plainer still. At N = 8192 it takes {{ plain.math.n8192.ms:.0f }} ms, more than three times as long as `k01_materialised`,
 # and {{ room.math.n8192:.1f }} GB of room. It works in fp32 and makes several squares. It is there to be right, not to be quick.
 # /// otherwise
 # PyTorch's own plain way takes {{ plain.math.n8192.ms:.1f }} ms and {{ room.math.n8192:.1f }} GB of room at N = 8192.
@@ -515,10 +525,9 @@ record(
 #   - [the softmax, "{{ line.softmax.ms:.2f }}", "{{ line.softmax.gb:.2f }}", "{{ line.softmax.gb / line.softmax.ms:.2f }}"]
 # caption: Times of the profiler, which clears the caches before each kernel. HBM hands out 4.8 TB/s by the data sheet [^nvidia-h200].
 # ///
-# ///
 #
-# /// claim | line.softmax.ms > 0.4 * (line.softmax.ms + line.multiplies.ms)
-# The line with hardly any work takes {{ line.softmax.ms / (line.softmax.ms + line.multiplies.ms):.0%}} of the time. It is made of trips: fetch a square, write a square.
+# /// claim | line.softmax.ms > 0.5 * (line.softmax.ms + line.multiplies.ms)
+# The line with hardly any work takes more than half of the time. It is made of trips: fetch a square, write a square.
 # /// otherwise
 # The line with hardly any work takes {{ line.softmax.ms / (line.softmax.ms + line.multiplies.ms):.0%}} of the time.
 # ///
@@ -529,8 +538,9 @@ record(
 # /// otherwise
 # This softmax carries well: {{ line.softmax.gb / line.softmax.ms:.1f }} TB/s, where HBM has 4.8 [^nvidia-h200]. What is left to save is the trips themselves.
 # ///
+# ///
 #
-# ### Half of the scores are forbidden
+# ### Do the forbidden scores cost anything? {.beyond}
 #
 # /// predict | Now causal, N = 4096. Nearly half of the scores are forbidden. How long does the plain recipe take, beside full attention?
 # Half as long · as long · longer.
@@ -574,7 +584,7 @@ record(
 # The room is {{ room.blocks.n16384:.2f }} GB, the trips {{ counted.blocks.gb:.1f }} GB.
 # ///
 #
-# /// exercise | Smaller blocks
+# /// exercise | Smaller blocks | 3 minutes
 # Blocks of R queries need room for 2RN scores. So why not R = 16? Work out for one block what is carried of the square, and of K and V. At which R are the two alike?
 # /// answer
 # The square: four trips of RN numbers. K and V: 2Nd numbers. They are alike at R = d/2, which is 64 for d = 128; N has gone once more. With R = 16, fetching K and V again weighs four
@@ -609,7 +619,7 @@ record(
 # %% [markdown]
 # ## Before you leave the square
 #
-# /// exercise | The kitchen's bill | 5 minutes
+# /// exercise | The kitchen's bill | 4 minutes
 # A layer of Llama 3.1, 64 heads of d = 128 [^meta-llama31], reads one sequence of 8192 tokens in bf16, causal, the plain way. (a) How much room do S and P take for all heads? (b) How many bytes
 # are carried for the square, with the two trips of the mask? (c) Someone makes blocks of 512 queries. What becomes of (a), and what of (b)? (d) Someone doubles the card's tensor cores. What becomes of the time?
 # /// answer

@@ -49,8 +49,8 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool
             scores = torch.baddbmm(
                 nothing, q[:, block], k.transpose(-1, -2), beta=0, alpha=1 / sqrt(D)
             )  # [B*H, ROWS, N], whole rows
-            if causal:
-                unseen = torch.ones(scores.shape[1:], dtype=torch.bool, device=q.device).triu_(start + 1)
+            if causal:  # keys after the row's own
+                unseen = torch.ones_like(scores[0], dtype=torch.bool).triu_(start + 1)
                 scores.masked_fill_(unseen, -torch.inf)
             weights = torch.softmax(scores, dim=-1)  # [B*H, ROWS, N]
             out[:, block] = weights @ v
