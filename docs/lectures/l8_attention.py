@@ -198,7 +198,7 @@ record(mask={"early": quantity(sum(early)), "late": quantity(sum(late))})
 #
 # 1. Every row of P adds up to 1, with the mask and without.
 # 2. If all keys are equal, so are the shares, and every answer is the mean of V.
-# 3. The three tokens of your sheet give the answer of your sheet.
+# 3. The three tokens that you did with a pencil give 4.
 # 4. Causal: row 0 of O is row 0 of V.
 #
 # Ask them for ten tokens and for a thousand. They are worth more than the recipe. In the workshop they come back, for a loop that is harder to see through.
@@ -207,7 +207,7 @@ record(mask={"early": quantity(sum(early)), "late": quantity(sum(late))})
 # Four wrong programs. (a) One forgets the root of d. (b) One takes the largest score off each row, and then divides by the sums of the *columns*. (c) One masks the
 # shares. (d) One lets token m see token m + 1 as well.
 # /// answer
-# (a) None of the four! Equal keys hide it, and your sheet has d = 1. Random numbers against another program's would tell. (b) The first and the third, and the fourth. The second does not:
+# (a) None of the four! Equal keys hide it, and the three tokens have d = 1. Random numbers against another program's would tell. (b) The first and the third, and the fourth. The second does not:
 # with equal keys every row is all zeros once its largest is off, so a column adds up to N as a row does. (c) The first, if you ask it with the mask, and the fourth. (d) The fourth.
 # ///
 #

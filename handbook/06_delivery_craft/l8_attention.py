@@ -92,7 +92,8 @@ record(
 # %% [markdown]
 # ### The plain recipe
 #
-# What they type, and the tests behind it. You type two lines ahead of the slowest, and say the shape of each line aloud.
+# What they type in [the lab](../../docs/lectures/l8_attention.py#how-would-you-know-that-it-is-right), its two functions put into one, and the tests behind it. You type two lines ahead of the
+# slowest, and say the shape of each line aloud. The grader refuses after stage 1, for the shape, and after stage 2, for causal: both are meant.
 
 # %%
 import numpy as np
