@@ -159,7 +159,16 @@ record(
 # ## No looking ahead
 #
 # A model that writes must not see what it has not written. So token m may ask the tokens 0 to m and nobody behind them. That rule is called **causal**. In
-# the table, all that lies right of the diagonal is forbidden, and a **mask** says so. But where does it strike: at the scores, or at the shares?
+# the table, all that lies right of the diagonal is forbidden, and a **mask** says so.
+#
+# /// figure | docs/assets/figures/causal_mask.svg
+# alt: >-
+#   A table of four by four. Its rows are the tokens that ask, its columns the tokens that are asked: The, soup, is, cold. On the diagonal and left of it
+#   stand scores: a token may ask itself and what came before. Right of the diagonal the cells are hatched, for those tokens are not written yet.
+# caption: The first token has one score, the last has all.
+# ///
+#
+# But where does the mask strike: at the scores, or at the shares?
 #
 # /// predict | The first token may see itself alone. Its scores are 0, 0 and 0.693. You take the softmax, then set the two forbidden shares to 0. What do its shares add up to?
 # 1, as always · a half · a quarter.

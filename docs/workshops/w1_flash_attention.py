@@ -152,6 +152,9 @@ record(
 # The same plate, and nobody ever held more than one crate. Rescaling looked spooky; it is one multiply that
 # changes the ruler for everything measured so far.
 #
+# Did you seal [an envelope](../lectures/l8_attention.py#what-stands-in-the-way) in the lecture on attention? Open it now. What did you have already, and
+# what was missing?
+#
 # /// exercise | The other order
 # Let 2 and 5 come first, then 1 and 3. What is the repair factor now, and does the answer change?
 # /// answer
