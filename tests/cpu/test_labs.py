@@ -1070,6 +1070,91 @@ def test_other_ways_to_walk_along_the_tiles_are_right_too(tmp_path):
     )
 
 
+def test_other_ways_to_write_a_plain_attention_are_right_too(tmp_path):
+    lab = LABS["plain_attention"]
+    answer = lab.snapshot("numpy", len(lab.stages)).read_text()
+    mask = "        S[place > place[:, None]] = -np.inf  # right of the diagonal; e to it is 0\n"
+    ways = {
+        "functions": (
+            ("S.max(axis=1, keepdims=True)", "np.max(S, 1)[:, None]"),
+            ("P.sum(axis=1, keepdims=True)", "np.sum(P, axis=-1, keepdims=True)"),
+            ("Q @ K.T", "np.dot(Q, np.transpose(K))"),
+        ),
+        "inner": (("Q @ K.T", "np.inner(Q, K)"),),
+        "root_of_numpy": (("from math import sqrt\n\n", ""), ("sqrt(", "np.sqrt(")),  # makes it float64
+        "mask_by_choice": ((mask, "        S = np.where(place > place[:, None], -np.inf, S)\n"),),
+        "mask_row_by_row": ((mask, "        for m in place:\n            S[m, m + 1 :] = -np.inf\n"),),
+        "divided_at_the_end": (
+            ("    return P / P.sum(axis=1, keepdims=True)", "    return P"),
+            (
+                "return shares(Q, K, causal) @ V",
+                "P = shares(Q, K, causal)\n    return P @ V / P.sum(1)[:, None]",
+            ),
+        ),
+    }
+    texts = {}
+    for name, changes in ways.items():
+        texts[name] = answer
+        for old, new in changes:
+            assert old in answer
+            texts[name] = texts[name].replace(old, new)
+    texts["all_heads_at_once"] = """import numpy as np
+
+
+def attention(q, k, v, *, causal=False):
+    S = q @ k.swapaxes(-1, -2) / np.float32(q.shape[3] ** 0.5)
+    n = np.arange(q.shape[2])
+    S = np.where(causal & (n > n[:, None]), np.float32(-np.inf), S)
+    P = np.exp(S - S.max(axis=-1, keepdims=True))
+    return P / P.sum(axis=-1, keepdims=True) @ v
+"""
+    actual = graded(tmp_path, lab, **texts)
+
+    assert {name: verdict.text.splitlines()[0] for name, verdict in actual.items()} == dict.fromkeys(
+        texts, "right; no speed claim: this machine has no GPU"
+    )
+
+
+def test_the_tests_at_the_foot_of_a_plain_attention_say_what_its_stages_promise(tmp_path):
+    """A student's own four tests: all true of the answer, and the right ones fail for what the lab has them break."""
+    lab = LABS["plain_attention"]
+    answer = lab.snapshot("numpy", len(lab.stages)).read_text()
+
+    def failed(name, *changes):
+        text = answer
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        (file := tmp_path / f"{name}.py").write_text(text)
+        done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True)
+        assert len(done.stdout.splitlines()) == 4 + 4 + 1
+        found = {"10": set(), "1000": set(), "three": set()}
+        for line in done.stdout.splitlines():
+            asked, _, said = line.rpartition(": ")
+            number, _, what = asked.partition(" ")
+            found[number] |= {what} - ({what} if said == "True" else set())
+        assert found["10"] == found["1000"]
+        return found["10"] | found["three"]
+
+    largest, root = "    S = S - S.max(axis=1, keepdims=True)", " / sqrt(Q.shape[1])"
+    sums, mask = "P.sum(axis=1, keepdims=True)", "        S[place > place[:, None]] = -np.inf"
+    later = f"    P = P / {sums}\n    if causal:\n        P[place > place[:, None]] = 0\n    return P"
+    both = {"causal, rows of P sum to 1", "causal, row 0 is V[0]"}
+    assert failed("right") == set()
+    assert failed("mask_behind", (mask, "        pass"), (f"    return P / {sums}", later)) == both
+    assert (
+        failed("wrong_axis", (sums, sums.replace("1", "0")))
+        == {
+            "rows of P sum to 1",
+            "tokens, 4",
+        }
+        | both
+    )  # not the one of equal keys
+    # What none of them shows is the grader's to find: wrong_scale_forgotten, wrong_maximum_left_out.
+    assert failed("no_root", (root, "")) == set()
+    assert failed("no_largest", (largest, "")) == set()
+
+
 def test_a_lab_may_try_large_inputs_too(tmp_path):
     text = OTHER_DOORS.replace("minutes = 1", "minutes = 1\nmagnify = 1000")
     head = "import numpy as np\n\n\ndef vector_add(x, y):\n"
@@ -1866,6 +1951,7 @@ def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
         "L4",
         "L5",
         "L6",
+        "L8",
         "W1",
     }
     assert sorted(name for _, name in listed) == sorted(LABS)

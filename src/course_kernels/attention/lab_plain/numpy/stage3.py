@@ -34,6 +34,7 @@ if __name__ == "__main__":  # your own tests:  python my_labs/plain_attention.py
         Q, K, V = rng.standard_normal((3, N, 8))
         print(N, "rows of P sum to 1:", np.allclose(shares(Q, K).sum(axis=1), 1))
         print(N, "equal keys, the mean of V:", np.allclose(one_head(Q, np.ones((N, 8)), V), V.mean(axis=0)))
+        print(N, "causal, rows of P sum to 1:", np.allclose(shares(Q, K, causal=True).sum(axis=1), 1))
         print(N, "causal, row 0 is V[0]:", np.allclose(one_head(Q, K, V, causal=True)[0], V[0]))
     three = one_head(np.ones((1, 1)), np.array([[0.0], [0.0], [0.693]]), np.array([[4.0], [8.0], [2.0]]))
     print("three tokens, 4:", np.allclose(three, 4, atol=1e-3))

@@ -61,13 +61,11 @@ def grouped_kernel(
     tl.store(o_ptr + head + m * D + d, tl.sum(p[:, None] * v, axis=0))
 
 
-def grouped_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool = False
-) -> torch.Tensor:
+def grouped_attention(q, k, v, *, causal=False):
     """The answer (H, N, D) of H heads of queries, which share KV heads of keys and values, (KV, N, D)."""
-    H, N, D = q.shape
+    heads, N, D = q.shape
     o = torch.empty_like(q)
-    group = H // k.shape[0]
+    group = heads // k.shape[0]
     BLOCK = triton.next_power_of_2(N)
-    grouped_kernel[(N, H)](q, k, v, o, N, 1 / sqrt(D), group, CAUSAL=causal, D=D, BLOCK=BLOCK)
+    grouped_kernel[(N, heads)](q, k, v, o, N, 1 / sqrt(D), group, CAUSAL=causal, D=D, BLOCK=BLOCK)
     return o
