@@ -220,7 +220,7 @@ record(mask={"early": quantity(sum(early)), "late": quantity(sum(late))})
 # with equal keys every row is all zeros once its largest is off, so a column adds up to N as a row does. (c) The first, if you ask it with the mask, and the fourth. (d) The fourth.
 # ///
 #
-# Now type it. Three stages: scores and shares, the answer, no looking ahead. The first number that the grader shows you is a refusal, as always.
+# Now type it. Three stages: scores and shares, the answer, no looking ahead. The first word of the grader is a refusal, as always.
 #
 # /// lab | plain_attention
 # ///
@@ -435,8 +435,8 @@ def line_of(kernel):
 
 
 def told(line):
-    """Bytes and time of one line, at N = 8192."""
-    mine = [k for k in tallies["n8192"].kernels if line_of(k) == line]
+    """Bytes and time of one line, at N = 16384."""
+    mine = [k for k in tallies["n16384"].kernels if line_of(k) == line]
     carried = sum(k["read_bytes"] + k["write_bytes"] for k in mine)
     took = [k["metrics"][TIME] for k in mine]
     seconds = sum(t["value"] * (1 if t["unit"] == "s" else 1e-9) for t in took)
@@ -522,13 +522,13 @@ record(
 # For each score the multiplies do 512 operations, and the softmax a handful: take off the largest, one exponential, add, divide. The profiler knows how long each kernel
 # ran.
 #
-# /// predict | N = 8192. What share of the time goes to the softmax?
+# /// predict | N = 16384. What share of the time goes to the softmax?
 # A hundredth, like its share of the work · a quarter · a half or more.
 # /// reveal
 # {{ line.softmax.ms / (line.softmax.ms + line.multiplies.ms):.0%}}.
 #
 # /// table
-# columns: [N = 8192, "time, ms", "counted, GB", "TB/s"]
+# columns: [N = 16384, "time, ms", "counted, GB", "TB/s"]
 # rows:
 #   - [the two multiplies, "{{ line.multiplies.ms:.2f }}", "{{ line.multiplies.gb:.2f }}", "{{ line.multiplies.gb / line.multiplies.ms:.2f }}"]
 #   - [the softmax, "{{ line.softmax.ms:.2f }}", "{{ line.softmax.gb:.2f }}", "{{ line.softmax.gb / line.softmax.ms:.2f }}"]
