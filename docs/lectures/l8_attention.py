@@ -158,7 +158,7 @@ record(
 # %% [markdown]
 # ## No looking ahead
 #
-# A model that writes must not see what it has not written. So token m may ask the tokens 0 to m and nobody behind them. That rule is called **causal**. In
+# A model that writes must not see what it has not written. So token m may ask the tokens 0 to m, and none that comes later. That rule is called **causal**. In
 # the table, all that lies right of the diagonal is forbidden, and a **mask** says so.
 #
 # /// figure | docs/assets/figures/causal_mask.svg
