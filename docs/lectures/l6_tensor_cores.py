@@ -1352,7 +1352,7 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # 3. *Does it wait?* A pipeline in front of it, and nobody at a barrier.
 # 4. *What does the type cost?* Work it out on a million numbers before you train on it.
 #
-# **Where this leads.** Attention is two multiplies with a softmax between them, and the art is to keep the tensor cores at work while the
-# softmax is done: [FlashAttention from scratch](../workshops/w1_flash_attention.py). The workshop on Hopper goes on from our
+# **Where this leads.** Attention is two multiplies with a softmax between them, and what stands between the two is larger than all the rest:
+# [the lecture on attention](l8_attention.py). The workshop on Hopper goes on from our
 # `wgmma` kernel: a warp that only carries, the copy engine, clusters. How the clock and the counters here work:
 # [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).

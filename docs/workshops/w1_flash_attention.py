@@ -26,34 +26,16 @@
 # %% [markdown]
 # ## The enemy matrix
 #
-# Attention is three short lines. One head, N tokens, d numbers for each:
+# You met it in [the lecture on attention](../lectures/l8_attention.py), where you typed the plain recipe. Here it is once more, in five lines.
 #
-# $$
-# \begin{aligned} S &= Q K^\top / \sqrt d \\ P &= \mathrm{softmax}(S) \\ O &= P V \end{aligned}
-# $$
-#
-# Two matrix multiplies and a softmax between them. (The *layer* around it has four more multiplies, which
-# make Q, K and V and mix the heads at the end. They are ordinary. Leave them aside.)
-#
-# Look at the shapes. Q, K, V and O are thin: N × d. S and P are square: N × N. Every token scores every
-# token. Nobody asked for that square and nobody keeps it. It is the largest thing in the room.
-#
-# /// figure | docs/assets/figures/enemy_matrix.svg
-# alt: >-
-#   On the table, small and quick: thin Q, K transposed, V and O, each N by d, and one large square of scores, N
-#   by N, marked as the enemy. Arrows carry the square to the pantry, HBM, and back again, twice: as S and as P.
-# caption: The thin ones grow with N. The square grows with N².
-# ///
-#
-# /// predict | One head, N = 4096. How many scores stand in the square?
-# Half a million · 17 million · 67 million. Write it down. A guess that you did not write down cannot
-# surprise you.
-# /// reveal
-# {{ enemy.scores / 1e6:.1f }} million, which is 4096 × 4096. If you said 67 million, you counted **bytes**:
-# in fp32 each score takes four, {{ enemy.square_bytes / 1e6:.1f }} MB together.
-# ///
+# 1. One head, N tokens, d numbers each: $S = Q K^\top / \sqrt d$, $P = \mathrm{softmax}(S)$, $O = P V$. Two multiplies and a softmax.
+# 2. Q, K, V and O are thin, N × d. S and P are square, N × N. Nobody asked for the square, and nobody keeps it.
+# 3. At N = 4096 it has {{ enemy.scores / 1e6:.1f }} million scores; in fp32 they are {{ enemy.square_bytes / 1e6:.1f }} MB, beside {{ enemy.thin_bytes / 1e6:.1f }} MB of Q. A layer of 32 heads
+#    makes {{ enemy.layer_bytes / 1e9:.1f }} GB of scores, uses them once, and throws them away.
+# 4. The plain recipe [carries it four times](../lectures/l8_attention.py#four-trips-to-hbm): write S, read S, write P, read P.
+# 5. **Room and trips are two bills.** Blocks of queries pay the first. Nothing yet has paid the second.
 
-# %%
+# %% tags=["fold"]
 from course_kernels.measure import quantity, record
 
 N, d = 4096, 128
@@ -67,12 +49,7 @@ record(
 )
 
 # %% [markdown]
-# Q of the same head weighs {{ enemy.thin_bytes / 1e6:.1f }} MB. A layer of 32 heads makes
-# {{ enemy.layer_bytes / 1e9:.1f }} GB of scores, uses them once, and throws them away. And the plain recipe
-# carries the square to HBM and back, four trips: write S, read S for the softmax, write P, read P for the second
-# multiply. (A careless one makes six: it divides by $\sqrt d$ in a step of its own.)
-#
-# FlashAttention never takes it down at all. That saves two different things, and they are easy to mix up.
+# FlashAttention never writes the square down at all. That saves on both bills, and not alike.
 #
 # - **Storage**, the room it takes: from $O(N^2)$ down to $O(N)$.
 # - **Traffic**, the bytes to and from HBM: from $\Theta(Nd + N^2)$ to $\Theta(N^2 d^2 / M)$, where $M$ is how
@@ -81,14 +58,6 @@ record(
 #
 # The authors counted it for GPT-2 medium on an A100, N = 1024, d = 64, forward and backward: 40.3 GB of
 # traffic became 4.4 GB, a factor of 9.2 [^dao2022]. Not a thousand. Below we count our own.
-#
-# /// exercise | Which of the two ran out?
-# You double the context and the program dies, *out of memory*. A friend says: your bandwidth is too low. Is
-# he right?
-# /// answer
-# No. Out of memory is about room, not about trips. Too many trips make you late; they never make you crash.
-# FlashAttention cures both, which is why they get confused.
-# ///
 
 # %% [markdown]
 # ## Softmax, one crate at a time
@@ -182,6 +151,9 @@ record(
 #
 # The same plate, and nobody ever held more than one crate. Rescaling looked spooky; it is one multiply that
 # changes the ruler for everything measured so far.
+#
+# Did you seal [an envelope](../lectures/l8_attention.py#what-stands-in-the-way) in the lecture on attention? Open it now. What did you have already, and
+# what was missing?
 #
 # /// exercise | The other order
 # Let 2 and 5 come first, then 1 and 3. What is the repair factor now, and does the answer change?
@@ -931,6 +903,7 @@ record(
 # counter; and say what percent of peak you are at, and where the rest goes.
 #
 # **Where this leads.** The matrix-multiply ladder teaches your loop to read shared memory less often. The
-# Hopper workshop opens the toolbox for fetching specialists and ping-pong. How clock, checks and counters
+# Hopper workshop opens the toolbox for fetching specialists and ping-pong. And how far you have come: from Ann's
+# receipt to this loop in [one picture](../lectures/l8_attention.py#one-query-by-hand). How clock, checks and counters
 # work: [how every number here is measured](../how_we_measure.py). Each number with its spread:
 # [the ledger](../numbers.md).

@@ -127,7 +127,7 @@ record(
 # %% [markdown]
 # ## The pivot
 #
-# The road bends at attention (L8, still to come). It is two multiplies with a softmax between them: all of the first half pays off at once. And between them stands
+# The road bends at attention ([L8](../../docs/lectures/l8_attention.py)). It is two multiplies with a softmax between them: all of the first half pays off at once. And between them stands
 # a square that nobody ordered, larger than everything else. The plain recipe carries it to the pantry and back. FlashAttention never does
 # ([W1](../../docs/workshops/w1_flash_attention.py)). It is the same logistics as in the first half, for a whole layer.
 #

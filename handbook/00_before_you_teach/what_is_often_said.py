@@ -57,7 +57,7 @@ record(
 #
 # - *Often said:* at 4096 tokens, plain attention writes 67 million scores for each head.
 # - **True:** {{ scores.entries / 1e6:.1f }} million scores. In fp32 they are {{ scores.fp32_bytes / 1e6:.1f }} million *bytes*.
-# - *How we know:* 4096 × 4096, worked out above, and [on the student page](../../docs/workshops/w1_flash_attention.py#the-enemy-matrix).
+# - *How we know:* 4096 × 4096, worked out above, and [on the student page](../../docs/lectures/l8_attention.py#what-the-square-weighs).
 #
 # ### "FlashAttention cuts the memory bill by the length of the sequence"
 #
@@ -73,7 +73,7 @@ record(
 # - *Often said:* attention is three matmuls plus a softmax.
 # - **True:** attention itself is {{ layer.core:.0f }}: Q times K, and P times V. The *layer* around it has {{ layer.projections:.0f }} more, three that make Q, K and V, and one that mixes
 #   the heads at the end. Three is in neither count.
-# - *How we know:* count them in the three lines of [the formula](../../docs/workshops/w1_flash_attention.py#the-enemy-matrix).
+# - *How we know:* count them in the three lines of [the formula](../../docs/lectures/l8_attention.py#two-multiplies-and-a-softmax).
 #
 # ### "For causal, just skip the tiles above the diagonal"
 #

@@ -92,7 +92,8 @@ record(
 # %% [markdown]
 # ### The plain recipe
 #
-# What they type, and the tests behind it. You type two lines ahead of the slowest, and say the shape of each line aloud.
+# What they type in [the lab](../../docs/lectures/l8_attention.py#how-would-you-know-that-it-is-right), its two functions put into one, and the tests behind it. You type two lines ahead of the
+# slowest, and say the shape of each line aloud. The grader refuses after stage 1, for the shape, and after stage 2, for causal: both are meant.
 
 # %%
 import numpy as np
@@ -188,5 +189,6 @@ record(tests_passed=quantity(sum(tests.values()), how="counted"))
 # - a plain attention with four tests, causal before the softmax;
 # - the square: scores, bytes, four trips, and the roof under which it stands.
 #
-# **Where this leads.** The students' page is still to come; its beginning stands in
-# [the enemy matrix](../../docs/workshops/w1_flash_attention.py#the-enemy-matrix). Next: [teaching W1](w1_flash_attention.py).
+# **Where this leads.** The students' page: [attention](../../docs/lectures/l8_attention.py), where the card has its say on
+# [the plain recipe](../../docs/lectures/l8_attention.py#the-plain-recipe-on-the-card) and on [blocks of queries](../../docs/lectures/l8_attention.py#whole-rows-a-block-at-a-time), which
+# are no step of the map. Next: [teaching W1](w1_flash_attention.py).

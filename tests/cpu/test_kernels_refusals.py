@@ -11,7 +11,14 @@ import pytest
 import torch
 
 from course_kernels.arguments import check_tensor
-from course_kernels.attention import k01_materialised, k02_teaching, k03_flash, k04_specialised, library
+from course_kernels.attention import (
+    k01_materialised,
+    k02_teaching,
+    k03_flash,
+    k04_specialised,
+    k05_blocks_of_rows,
+    library,
+)
 from course_kernels.attention.problem import PROBLEM
 from course_kernels.bias_gelu import k01_fused
 from course_kernels.copy import k01_vectorised
@@ -138,7 +145,7 @@ def test_what_the_32_bit_numbers_of_a_kernel_do_not_hold(function, shapes, messa
     refused(ValueError, message, function, *(torch.empty(s, dtype=dtype, device="meta") for s in shapes))
 
 
-@pytest.mark.parametrize("kernel", [k01_materialised, k02_teaching, k03_flash])
+@pytest.mark.parametrize("kernel", [k01_materialised, k02_teaching, k03_flash, k05_blocks_of_rows])
 def test_attention(kernel):
     q, k, v = qkv()
     longer = torch.zeros(1, 2, 9, 64)

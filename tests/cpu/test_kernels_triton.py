@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_kernels.attention import k01_materialised, k03_flash
+from course_kernels.attention import k01_materialised, k03_flash, k05_blocks_of_rows
 from course_kernels.attention.problem import PROBLEM as ATTENTION
 from course_kernels.problem import Workload, worst_error
 from course_kernels.vector_add import k02_triton
@@ -97,7 +97,9 @@ def test_large_scores_do_not_overflow():
     assert worst_error(out, ATTENTION.reference(100 * q, 100 * k, v)) <= 1e-3
 
 
-@pytest.mark.parametrize("kernel", [k01_materialised, k03_flash], ids=["k01", "k03"])
+@pytest.mark.parametrize(
+    "kernel", [k01_materialised, k03_flash, k05_blocks_of_rows], ids=["k01", "k03", "k05"]
+)
 class TestProperties:
     """What holds for attention whoever computes it."""
 
@@ -134,24 +136,38 @@ class TestProperties:
         torch.testing.assert_close(kernel.attention(q, k, v)[:, 1:2], alone)
 
 
+@pytest.mark.parametrize("kernel", [k01_materialised, k05_blocks_of_rows], ids=["k01", "k05"])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-def test_materialised_is_right(dtype, causal):
+def test_plain_attention_is_right(dtype, causal, kernel, monkeypatch):
+    monkeypatch.setattr(k05_blocks_of_rows, "ROWS", 128)  # two blocks and a short one
     w = attention_workload(dtype, N=300, D=128, causal=causal)
     q, k, v = inputs_of(w)
-    out = k01_materialised.attention(q, k, v, causal=causal)
+    out = kernel.attention(q, k, v, causal=causal)
 
     assert worst_error(
         out, ATTENTION.reference(q, k, v, causal=causal), rows_apart=True
     ) <= ATTENTION.max_error(w)
 
 
-def test_materialised_leaves_the_callers_precision_alone():
+def test_a_block_of_rows_never_makes_more_than_its_own_scores(monkeypatch):
+    monkeypatch.setattr(k05_blocks_of_rows, "ROWS", 8)
+    made = []
+    softmax = torch.softmax
+    monkeypatch.setattr(torch, "softmax", lambda s, dim: made.append(tuple(s.shape)) or softmax(s, dim))
+    k05_blocks_of_rows.attention(*inputs_of(attention_workload(N=20)))
+
+    assert [rows for _, rows, _ in made] == [8, 8, 4]
+    assert {keys for _, _, keys in made} == {20}  # whole rows
+
+
+@pytest.mark.parametrize("kernel", [k01_materialised, k05_blocks_of_rows], ids=["k01", "k05"])
+def test_plain_attention_leaves_the_callers_precision_alone(kernel):
     q, k, v = inputs_of(attention_workload(N=3))
     before = torch.get_float32_matmul_precision()
     try:
         torch.set_float32_matmul_precision("high")
-        k01_materialised.attention(q, k, v)
+        kernel.attention(q, k, v)
 
         assert torch.get_float32_matmul_precision() == "high"
     finally:
