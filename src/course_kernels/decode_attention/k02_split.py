@@ -134,6 +134,11 @@ def split_kernel(
 # --- on the host -------------------------------------------------------------
 
 
+def merge_constants_of(share: int) -> dict[str, int]:
+    """What the merge is compiled for, besides what the loop is."""
+    return {"GROUP": triton.next_power_of_2(share), "MERGED": MERGED}
+
+
 @cache
 def splits_for(device: torch.device, heads: int, steps: int) -> int:
     """Into how many parts the room of each head is cut: a matter of shapes, never of lengths.
@@ -184,14 +189,13 @@ def decode_attention(
     heads, share = B * KV, H // KV
     if tickets is not None:
         check_tensor("tickets", tickets, "T", {"T": heads}, dtypes=(torch.int32,), device=q.device)
-    constants = constants_of(q.element_size(), share, D)
     splits = splits or splits_for(q.device, heads, triton.cdiv(N, step_of(q.element_size(), D)))
     if tickets is None:
         tickets = torch.zeros(heads, dtype=torch.int32, device=q.device)
     parts = torch.empty(heads * splits * share * (D + 2), dtype=torch.float32, device=q.device)
     o = torch.empty_like(q)
     split_kernel[(splits, KV, B)](
-        q, k_cache, v_cache, lengths, o, parts, tickets, N, scale_of(D), **constants,
-        GROUP=triton.next_power_of_2(share), MERGED=MERGED,
+        q, k_cache, v_cache, lengths, o, parts, tickets, N, scale_of(D),
+        **constants_of(q.element_size(), share, D), **merge_constants_of(share),
     )  # fmt: skip
     return o
