@@ -27,8 +27,8 @@ from course_kernels.problem import BYTES_OF, Workload
 # bytes of each; a shorter step would pay more often for the exchange of maxima between warps.
 STEP_BYTES = 16 * 1024
 
-# Two steps are on their way while one is worked on: 64 KB for each program, and two programs fit on a multiprocessor.
-# At 4.8 TB/s and some 800 ns of latency all 132 must have 30 KB under way each.
+# Two steps are on their way while one is worked on: 64 KB for each program. What memory delivers in the time of one
+# latency is some 30 KB for each multiprocessor of an H200, so that one program alone could keep it busy.
 STAGES = 3
 
 WARPS = 4  # each takes a quarter of the tokens of a step, and then a quarter of the columns of V
