@@ -155,6 +155,19 @@ class TestProperties:
 # --- parts and tickets ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_many_parts_are_merged_in_several_rounds(turned):
+    """Scores that rise, or fall, from part to part, so that each round finds another maximum, or keeps the first."""
+    w = workload(B=1, H=32, KV=1, N=290, D=128, full=True)
+    q, k, v, lengths = inputs_of(w)
+    rising = torch.linspace(-10, 10, w.N)[:, None] * q[0, 0] / q[0, 0].square().mean().sqrt()
+    inputs = q, (rising.flip(0) if turned else rising).expand_as(k).contiguous(), v, lengths
+    parts = -(-w.N // k01_one_program.step_of(4, w.D))
+
+    assert parts >= 4 * (k02_split.MERGED // (32 * w.D))
+    assert error(k02_split.decode_attention(*inputs, splits=parts), inputs) <= PROBLEM.max_error(w)
+
+
 def test_the_order_of_programs_changes_no_bit():
     inputs = inputs_of(workload(B=3, H=4, KV=2, N=500))
     expected = k02_split.decode_attention(*inputs, splits=6)
