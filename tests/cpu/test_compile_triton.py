@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from course_kernels.decode_attention import k01_one_program, k02_split
+
 COMPILER = Path(__file__).with_name("triton_compiler.py")
 SHARED_BYTES = {80: 163 * 1024, 86: 99 * 1024, 89: 99 * 1024, 90: 227 * 1024, 100: 227 * 1024, 120: 99 * 1024}
 CAPABILITIES = tuple(SHARED_BYTES)
@@ -98,3 +100,38 @@ def test_multiplies_spill_nothing(compiled):
     spills = {n: r.get("LDL", 0) + r.get("STL", 0) for n, r in compiled.items() if n.startswith("gemm")}
 
     assert {n: count for n, count in spills.items() if count} == {}
+
+
+DECODE = ("k01-2-4-128", "k02-2-4-128", "k02-2-1-128", "k02-2-8-128", "k02-2-32-128", "k02-2-4-64")
+
+
+@pytest.mark.parametrize("name", DECODE)
+def test_a_step_of_decoding_copies_ahead_in_wide_loads_and_spills_nothing(compiled, name):
+    result = compiled[f"decode_attention-{name}-90"]
+
+    assert result["LDGSTS"] == result["LDGSTS.E.BYPASS.128"] > 0
+    assert result["HMMA"] > 0
+    assert result.get("LDL", 0) + result.get("STL", 0) == 0
+
+
+def test_as_many_programs_of_a_step_of_decoding_are_resident_as_is_said(compiled):
+    for name in DECODE:
+        result = compiled[f"decode_attention-{name}-90"]
+        shared = result["shared"] + 1024  # what the driver keeps for itself in every block
+        if name != "k02-2-32-128":  # exchanges more between its warps
+            assert (SHARED_BYTES[90] + 1024) // shared == k02_split.RESIDENT
+        assert 65536 // (result["registers"] * 32 * k01_one_program.WARPS) >= k02_split.RESIDENT
+
+
+def test_the_last_program_is_found_by_one_atomic(compiled):
+    for capability in (80, 89, 90, 100, 120):
+        assert compiled[f"decode_attention-k02-2-4-128-{capability}"]["ATOMG"] == 1
+        assert "ATOMG" not in compiled[f"decode_attention-k01-2-4-128-{capability}"]
+
+
+def test_wider_groups_and_fp32_fit_a_step_of_decoding(compiled):
+    for name in ("k02-2-64-128", "k02-4-4-128"):
+        result = compiled[f"decode_attention-{name}-90"]
+
+        assert result.get("HMMA", 0) + result.get("HGMMA", 0) > 0
+        assert result.get("STL", 0) < 20

@@ -145,6 +145,65 @@ def test_a_kernel_of_the_library_is_right(judged, file):
     assert verdict.found == RIGHT, verdict.text
 
 
+DECODE = """\
+import torch
+
+def decode_attention(q, k_cache, v_cache, lengths):
+    B, H, D = q.shape
+    out = torch.zeros_like(q)
+    kv = torch.arange(H) // (H // k_cache.shape[1])
+    for b in range(B):
+        n = int(lengths[b])
+        if n == 0:
+            continue
+        k, v = k_cache[b, kv, :n].float(), v_cache[b, kv, :n].float()
+        s = (k @ q[b, :, :, None].float())[:, :, 0] / D**0.5
+        half = (n + 1) // 2
+        parts = list(zip(s.split(half, dim=1), v.split(half, dim=1)))
+        of_part = [part.amax(dim=1, keepdim=True) for part, _ in parts]
+        of_all = torch.stack(of_part).amax(dim=0)
+        total = acc = 0
+        for m, (part, values) in zip(of_part, parts):
+            p = torch.exp(part - m) * torch.exp(m - of_all)
+            total = total + p.sum(dim=1, keepdim=True)
+            acc = acc + (p[:, None] @ values)[:, 0]
+        out[b] = (acc / total).to(q.dtype)
+    return out
+"""
+PAST_A_LENGTH = ("not written", "wrong")  # NaN lies there, and tokens of an earlier sequence
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "found"),
+    [
+        ("", "", (RIGHT,)),
+        ("int(lengths[b])", "k_cache.shape[2]", PAST_A_LENGTH),
+        ("int(lengths[b])", "min(int(lengths[b]) + 1, k_cache.shape[2])", PAST_A_LENGTH),
+        ("int(lengths[b])", "max(int(lengths[b]), 1)", PAST_A_LENGTH),
+        ("int(lengths[b])", "int(lengths[0])", PAST_A_LENGTH),
+        ("return out", "return out.nan_to_num()", ("NaN lost",)),
+        (" * torch.exp(m - of_all)", "", ("wrong",)),
+        ("// (H // k_cache.shape[1])", "% k_cache.shape[1]", ("wrong",)),
+    ],
+)
+def test_a_step_of_decoding_is_judged(judged, right, wrong, found):
+    problem = command.find_problem("decode_attention")
+    workloads = [w for w in small(problem) if (w.dtype, w.D) == ("float16", 64) and w.N <= 127]
+    verdict = judged(DECODE.replace(right, wrong), problem, limits=Limits(), workloads=workloads)
+
+    assert right in DECODE
+    assert verdict.found in found, verdict.text
+
+
+def test_the_librarys_step_of_decoding_is_right(judged):
+    file = ROOT / "src" / "course_kernels" / "decode_attention" / "k02_split.py"
+    problem = command.find_problem("decode_attention")
+    workloads = [Workload.parse(f"dtype=float16,B=2,H=4,KV=2,N={N},D=64") for N in (17, 129)]
+    verdict = judged(file, problem, limits=Limits(), workloads=workloads)
+
+    assert verdict.found == RIGHT, verdict.text
+
+
 @pytest.mark.parametrize("lab", ANSWERS)
 def test_the_answer_of_a_lab_is_right_and_its_own(judged, lab):
     problem = command.find_problem(lab.problem)
@@ -159,7 +218,8 @@ def test_the_answer_of_a_lab_is_right_and_its_own(judged, lab):
 
 
 @pytest.mark.parametrize(
-    "name", ["vector_add", "softmax", "gemm", "attention", "strided_read", "grey", "refusals"]
+    "name",
+    ["vector_add", "softmax", "gemm", "attention", "decode_attention", "strided_read", "grey", "refusals"],
 )
 def test_a_drawn_size_is_possible_small_and_not_announced(name):
     problem = command.find_problem(name)

@@ -15,6 +15,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
 
 from course_kernels.attention import k03_flash, k04_specialised
+from course_kernels.decode_attention import k01_one_program, k02_split
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
 from course_kernels.reduction import k05_triton
@@ -22,7 +23,8 @@ from course_kernels.vector_add import k02_triton
 
 CAPABILITIES = (80, 89, 90, 100, 120)
 SHORT = {2: "bf16", 4: "fp32"}
-OF_INTEREST = r"\b(USETMAXREG|HGMMA|QGMMA|UTCHMMA|HMMA|UTMALDG|UTMASTG|LDGSTS|LDG|LDL|STL)\b"
+OF_INTEREST = r"\b(USETMAXREG|HGMMA|QGMMA|UTCHMMA|HMMA|UTMALDG|UTMASTG|LDGSTS|LDG|LDL|STL|ATOMG)\b"
+WIDE = "LDGSTS.E.BYPASS.128"  # 16 bytes from memory to shared memory, past L1
 
 
 def compiled(kernel, types, constants, capability, source=ASTSource, **options):
@@ -39,7 +41,9 @@ def compiled(kernel, types, constants, capability, source=ASTSource, **options):
         options=options,
     )
     found = re.findall(OF_INTEREST, result.asm["sass"])
-    return {"shared": result.metadata.shared, **{n: found.count(n) for n in sorted(set(found))}}
+    registers = 1 + max(int(number) for number in re.findall(r"\bR(\d+)\b", result.asm["sass"]))
+    room = {"shared": result.metadata.shared, "registers": registers, WIDE: result.asm["sass"].count(WIDE)}
+    return room | {n: found.count(n) for n in sorted(set(found))}
 
 
 def vector_add(capability):
@@ -107,6 +111,18 @@ def attention(capability, element_bytes, D, causal):
     return compiled(k03_flash.attention_kernel, types, constants, capability, **options)
 
 
+def decode_attention(capability, kernel, element_bytes, share, D):
+    """One of the kernels of a step of decoding: in one program a head, or in parts."""
+    short = SHORT[element_bytes]
+    types = dict.fromkeys("QKVO", f"*{short}") | {"lengths_ptr": "*i32", "N": "i32", "scale": "fp32"}
+    constants = k01_one_program.constants_of(element_bytes, share, D)
+    options = {name: constants.pop(name) for name in ("num_warps", "num_stages")}
+    if kernel is k02_split.split_kernel:
+        types |= {"parts": "*fp32", "tickets": "*i32"}
+        constants |= k02_split.merge_constants_of(share)
+    return compiled(kernel, types, constants, capability, **options)
+
+
 def specialised(D, causal):
     """The attention kernel whose warps have roles, for Hopper."""
     tile = k04_specialised.TILES[D]
@@ -134,6 +150,19 @@ if __name__ == "__main__":
             results[f"gemm-{element_bytes}-{capability}"] = gemm(capability, element_bytes)
         if capability >= 89:
             results[f"gemm_fp8-{capability}"] = gemm_fp8(capability)
+        for number, kernel in enumerate((k01_one_program.one_program_kernel, k02_split.split_kernel), 1):
+            name = f"decode_attention-k0{number}-2-4-128-{capability}"
+            results[name] = decode_attention(capability, kernel, 2, 4, 128)
+    for element_bytes, share, D in (
+        (2, 1, 128),
+        (2, 8, 128),
+        (2, 32, 128),
+        (2, 64, 128),
+        (2, 4, 64),
+        (4, 4, 128),
+    ):
+        name = f"decode_attention-k02-{element_bytes}-{share}-{D}-90"
+        results[name] = decode_attention(90, k02_split.split_kernel, element_bytes, share, D)
     for D, causal in ((128, False), (64, True), (64, False)):
         name = f"attention-2-{D}-{'causal' if causal else 'full'}-90"
         results[name] = attention(90, 2, D, causal)
