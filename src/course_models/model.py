@@ -79,16 +79,25 @@ class Cache:
         self.lengths.fill_(tokens)
         self.held = tokens
 
+    def check_room(self, tokens: int) -> None:
+        """Refuse so many more tokens of every sequence where there is no room for them.
+
+        Raises:
+            CacheFull: there is not.
+        """
+        if self.held + tokens > self.room:
+            raise CacheFull(
+                f"cache: {self.held} of {self.room} tokens are held, no room for {tokens} more: "
+                "make it with more room"
+            )
+
     def claim(self, tokens: int) -> int:
         """Take room for so many more tokens of every sequence, on the host; returns where they begin.
 
         Raises:
             CacheFull: there is not so much.
         """
-        if self.held + tokens > self.room:
-            raise CacheFull(
-                f"cache: {self.held} of {self.room} tokens are held, no room for {tokens} more: make it with more room"
-            )
+        self.check_room(tokens)
         self.held += tokens
         return self.held - tokens
 
@@ -195,14 +204,19 @@ def decode_layer(
     sin: Tensor,
     keys: Tensor,
     values: Tensor,
+    each: Tensor,
+    position: Tensor,
     lengths: Tensor,
 ) -> Tensor:
-    """One token for each sequence, x (B, 1, width), behind the `lengths` (B,) that the cache holds."""
+    """One token for each sequence, x (B, 1, width); it goes into the cache (B, KV, room, D), and meets what is there.
+
+    Args:
+        each, position: (B,): sequence b writes to place position[b] of its room.
+        lengths: (B,): tokens that it meets, the new one among them.
+    """
     q, k, v = layer.queries_keys_values(ops, x, cos, sin)
-    each = torch.arange(len(lengths), device=x.device)
-    keys[each, :, lengths] = k[:, :, 0]
-    values[each, :, lengths] = v[:, :, 0]
-    attended = ops.decode_attention(q[:, :, 0], keys, values, lengths + 1)  # (B, H, D)
+    keys[each, :, position], values[each, :, position] = k[:, :, 0], v[:, :, 0]
+    attended = ops.decode_attention(q[:, :, 0], keys, values, lengths)  # (B, H, D)
     return layer.add_block(ops, layer.add_attention(ops, x, attended[:, :, None]))
 
 
@@ -341,11 +355,15 @@ class Model(nn.Module):
             CacheFull: no room for one more.
         """
         cache.claim(1)
-        cos, sin = self._turns(cache.lengths[:, None])  # the position is the number of tokens before it
+        position = cache.lengths.clone()  # of the new token: the number of those before it
+        cache.lengths += 1
+        each = torch.arange(cache.batch, device=token.device)
+        cos, sin = self._turns(position[:, None])
         x = self.embedding[token[:, None]]  # (B, 1, width)
         for layer, keys, values in zip(self.layers, cache.keys, cache.values, strict=True):
-            x = self.decode_layer(self.operators, layer, x, cos, sin, keys, values, cache.lengths)
-        cache.lengths += 1
+            x = self.decode_layer(
+                self.operators, layer, x, cos, sin, keys, values, each, position, cache.lengths
+            )
         return self._logits(x)[:, 0]
 
     def _logits(self, x: Tensor) -> Tensor:
