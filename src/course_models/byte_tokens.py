@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 BEGIN = 256  # stands before every text
-VOCAB = 264  # 257 rounded up to a multiple of 8, so that every row of a table begins at a multiple of 16 bytes
+VOCAB = (
+    264  # 257 rounded up to a multiple of 8, so that every row of a table begins at a multiple of 16 bytes
+)
 
 
 def encode(text: str | bytes) -> list[int]:

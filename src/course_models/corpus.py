@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import itertools
 import os
 import sys
 import sysconfig
@@ -25,7 +26,17 @@ from pathlib import Path
 PINS = Path(__file__).with_name("corpus.txt")
 # Left out by some distributions or patched by them, made by a program, tables, or tests.
 _NOT_TEXT = frozenset(
-    {"test", "tests", "idlelib", "tkinter", "lib2to3", "distutils", "ensurepip", "site-packages", "turtledemo"}
+    {
+        "test",
+        "tests",
+        "idlelib",
+        "tkinter",
+        "lib2to3",
+        "distutils",
+        "ensurepip",
+        "site-packages",
+        "turtledemo",
+    }
     | {"pydoc_data", "dist-packages", "msilib", "lib-dynload", "venv", "encodings", "__pycache__"}
 )
 _LEAST = 200  # bytes of a piece: what is shorter is an import, or says little
@@ -176,12 +187,15 @@ def pieces(path: Path) -> Iterator[str]:
     while bodies:
         for node in bodies.pop():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                cuts |= {min([node.lineno, *(d.lineno for d in node.decorator_list)]), (node.end_lineno or 0) + 1}
+                cuts |= {
+                    min([node.lineno, *(d.lineno for d in node.decorator_list)]),
+                    (node.end_lineno or 0) + 1,
+                }
             if isinstance(node, ast.ClassDef):
                 bodies.append(node.body)
     seen = set()
     places = sorted(cuts)
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in itertools.pairwise(places):
         piece = "".join(lines[start - 1 : end - 1]).strip("\n")
         if len(piece) >= _LEAST and piece.isascii() and piece not in seen:
             seen.add(piece)

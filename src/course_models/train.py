@@ -150,7 +150,9 @@ def train(
             out.steps.append(step + 1)
             since.zero_()
             if not math.isfinite(out.train_bits[-1]):
-                raise FloatingPointError(f"train: the loss is no number after {step + 1} steps: lower the rate")
+                raise FloatingPointError(
+                    f"train: the loss is no number after {step + 1} steps: lower the rate"
+                )
             if look:
                 paused = _now(device)
                 out.looked.append(look(model))
@@ -159,20 +161,23 @@ def train(
 
 
 @torch.no_grad()
-def bits_per_byte(model: Model, texts: Sequence[bytes], *, batch: int = 32) -> float:
+def bits_per_byte(model: Model, texts: Sequence[bytes], *, window: int = 0, batch: int = 32) -> float:
     """The loss of a model on texts: the mean of -log2 of the chance it gave to each byte.
 
-    A text longer than the model's positions is read in windows that overlap by half, so that but for its beginning
-    every byte is guessed with at least half a window before it. Every byte is guessed once, the first of a text from
-    `BEGIN` alone.
+    A text longer than a window is read in windows that overlap by half, so that but for its beginning every byte is
+    guessed with at least half a window before it. Every byte is guessed once, the first of a text from `BEGIN` alone.
 
     Args:
         model: in any type; the chances are worked out in float32.
         texts: at least one byte.
+        window: bytes; as many as the model has positions where it is 0. Longer than what it was trained on makes no
+            sense: a model knows nothing of positions that it never saw.
         batch: windows at once.
     """
-    length = model.config.max_tokens
-    rows: list[tuple[Tensor, int]] = []  # the tokens of a window, and how many of its guesses count, from its end
+    length = window or model.config.max_tokens
+    rows: list[
+        tuple[Tensor, int]
+    ] = []  # the tokens of a window, and how many of its guesses count, from its end
     for text in texts:
         tokens = torch.tensor(encode(text))
         ends = [min(length, len(text))]

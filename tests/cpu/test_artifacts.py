@@ -151,7 +151,9 @@ def test_a_page_that_reads_what_another_one_made_depends_on_it(root):
     write_page(root, "one", KEEPS.format(content="first"))
     assert measure(root) == 0
     made = "records/nvidia-h200/docs/one.artifacts/a.bin"
-    path = write_page(root, "two", f"data = open({made!r}, 'rb').read(); open({str(root / 'pyproject.toml')!r})")
+    path = write_page(
+        root, "two", f"data = open({made!r}, 'rb').read(); open({str(root / 'pyproject.toml')!r})"
+    )
     assert set(run(root, path).meta["manifest"]) == {made, "pyproject.toml"}
     other = write(root, "records/nvidia-h200/docs/one.ipynb", "{}")
     assert project_files([str(other)], root) == []
@@ -217,7 +219,8 @@ def test_a_link_names_the_file_and_says_its_size(sealed):
 
 
 def test_another_page_links_it_from_where_it_stands(sealed):
-    page = "# ---\n# id: two\n# title: Two\n# description: A page\n# ---\n\n# %% [markdown]\n# See [it](artifact:one/b.bin).\n"
+    head = "# ---\n# id: two\n# title: Two\n# description: A page\n# ---\n\n"
+    page = head + "# %% [markdown]\n# See [it](artifact:one/b.bin).\n"
     write(sealed, "docs/deep/two.py", page)
     course = load_course(sealed)
     assert "[it](../one.artifacts/b.bin) (" in render_course(course)["two"].markdown

@@ -43,7 +43,9 @@ def two(tmp_path):
     """Two libraries that agree in a part of what they say, and pins of what they agree in."""
     files = {LEARNT: function("f") + function("g"), HELD: function("h")}
     one = library(tmp_path / "one", **files)
-    other = library(tmp_path / "other", **files | {LEARNT: function("new") + function("f") + function("g", "stew")})
+    other = library(
+        tmp_path / "other", **files | {LEARNT: function("new") + function("f") + function("g", "stew")}
+    )
     pins = tmp_path / "pins.txt"
     lines = [f"{p.name} {p.digest} {p.size} {''.join(p.marks)}\n" for p in make_pins([one, other])]
     pins.write_text("# head\n" + "".join(lines))
@@ -72,11 +74,15 @@ def test_files_are_held_out_whole_and_by_their_name_alone(two):
     assert not Pin("difflib.py", "", 0, ()).held_out
 
 
-@pytest.mark.parametrize("spoil", [lambda path: path.unlink(), lambda path: path.write_text(function("h", "stew"))])
+@pytest.mark.parametrize(
+    "spoil", [lambda path: path.unlink(), lambda path: path.write_text(function("h", "stew"))]
+)
 def test_a_file_to_measure_on_that_is_another_one_is_refused(two, spoil):
     one, _, pins = two
     spoil(one / f"{HELD}.py")
-    with pytest.raises(CorpusError, match=rf"^corpus: {HELD}\.py of .* is not what the loss is measured on") as caught:
+    with pytest.raises(
+        CorpusError, match=rf"^corpus: {HELD}\.py of .* is not what the loss is measured on"
+    ) as caught:
         load(one, pins)
     assert "\n" not in str(caught.value)
 
@@ -112,7 +118,10 @@ def test_pins_that_are_gone_or_spoilt_are_one_line(tmp_path, two):
 def test_a_file_is_cut_at_its_functions_and_short_pieces_fall_out(tmp_path):
     path = tmp_path / "m.py"
     body = f"class C:\n    '''{'long ' * 60}'''\n    @property\n    def p(self):\n{LONG}\n        return 1\n"
-    path.write_text(f"import os\n\n{body}\n\n{function('f')}x = 1\n{function('f')}\ndef é():\n{LONG}\n    pass\n", encoding="utf-8")
+    path.write_text(
+        f"import os\n\n{body}\n\n{function('f')}x = 1\n{function('f')}\ndef é():\n{LONG}\n    pass\n",
+        encoding="utf-8",
+    )
     found = list(pieces(path))
     assert [re.findall(r"class C|def \w+", piece) for piece in found] == [["class C"], ["def p"], ["def f"]]
     assert found[1].startswith("    @property")
@@ -125,9 +134,12 @@ def test_the_text_of_this_python_is_the_pinned_one():
     found = load()
     assert 3_000_000 < found.train_bytes < 4_500_000
     assert 200_000 < found.held_out_bytes < 500_000
-    assert found.sha256 == hashlib.sha256(
-        b"".join(b"%d\n" % len(text) + text for text in (*found.train, *found.held_out))
-    ).hexdigest()
+    assert (
+        found.sha256
+        == hashlib.sha256(
+            b"".join(b"%d\n" % len(text) + text for text in (*found.train, *found.held_out))
+        ).hexdigest()
+    )
     assert all(text.isascii() for text in (*found.train, *found.held_out))
 
 
@@ -137,7 +149,11 @@ def test_another_python_of_this_machine_has_the_same_text():
         "print(sysconfig.get_path('stdlib'), load().sha256 if sys.version_info < (3, 14) else '')"
     )
     mine, ours = sysconfig.get_path("stdlib"), load().sha256
-    names = [Path(folder) / f"python3{minor}" for folder in os.get_exec_path() for minor in (".13", ".12", ".11", "")]
+    names = [
+        Path(folder) / f"python3{minor}"
+        for folder in os.get_exec_path()
+        for minor in (".13", ".12", ".11", "")
+    ]
     found = {}
     for python in filter(Path.is_file, names):
         command = [str(python), "-W", "ignore", "-c", code, str(PINS.parents[1])]

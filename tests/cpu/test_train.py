@@ -14,7 +14,9 @@ from course_models.model import Model
 from course_models.ngram import NGrams
 from course_models.train import DRAFT, EXPERTS, SMALL, Recipe, bits_per_byte, stream, train
 
-TOY = dataclasses.replace(DRAFT, layers=1, width=32, heads=2, kv_heads=1, head_dim=16, hidden=48, max_tokens=64)
+TOY = dataclasses.replace(
+    DRAFT, layers=1, width=32, heads=2, kv_heads=1, head_dim=16, hidden=48, max_tokens=64
+)
 TOY_EXPERTS = dataclasses.replace(TOY, hidden=16, experts=4, experts_per_token=2)
 SHORT = Recipe(steps=60, batch=8, length=32, warm_up=10, rate=1e-2, look_every=20)
 TEXT = b"def soup(cook):\n    return cook.pot.stir(spoon)\n\n" * 20
@@ -37,7 +39,9 @@ def test_a_token_is_a_byte_and_a_text_has_one_more():
     assert encode(b"\xff") == [BEGIN, 255]
     assert decode(encode("aé\n")[1:]) == "aé\n"
     assert decode([97, BEGIN, 98]) == "a"
-    assert decode([97, 0x1B, 0xFF, VOCAB - 1, 98]) == "a\ufffd\ufffd\ufffdb"  # no escape code reaches a terminal
+    assert (
+        decode([97, 0x1B, 0xFF, VOCAB - 1, 98]) == "a\ufffd\ufffd\ufffdb"
+    )  # no escape code reaches a terminal
 
 
 # --- training ----------------------------------------------------------------------------------------
@@ -185,7 +189,9 @@ def test_a_model_is_kept_as_two_files_and_comes_back(tmp_path):
 def test_a_model_that_is_not_there_is_one_line(tmp_path):
     with pytest.raises(CheckpointRefused, match="large: no such model: take one of small, draft, experts"):
         trained.load("large")
-    with pytest.raises(CheckpointRefused, match=r"small\.safetensors: No such file or directory: measure docs/"):
+    with pytest.raises(
+        CheckpointRefused, match=r"small\.safetensors: No such file or directory: measure docs/"
+    ):
         trained.load("small", tmp_path)
     files = trained.keep("small", Model.random(TOY, dtype=torch.float32), tmp_path)
     files[0].write_bytes(files[0].read_bytes()[:-10])
