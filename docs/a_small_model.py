@@ -224,7 +224,7 @@ record(
     recipe={
         key: quantity(getattr(recipe, key)) for key in ("steps", "batch", "length")
     },
-    loss=samples(found, "bit", "computed"),
+    score={"small": samples(found, "bit", "computed")},
     packed={
         "counting": quantity(losses[3] * library.held_out_bytes / 8, "B"),
         "model": quantity(sorted(found)[1] * library.held_out_bytes / 8, "B"),
@@ -246,14 +246,14 @@ record(
 # /// predict | Counting needs {{ ngram.c3:.2f }} bits for each byte of a file it never saw. And the model?
 # About as many · a fifth less · half.
 # /// reveal
-# {{ loss:.2f }} bits per byte, the median of the three.
+# {{ score.small:.2f }} bits per byte, the median of the three.
 # ///
 #
-# /// claim | loss < ngram.c3
+# /// claim | score.small < ngram.c3
 # **The model beats counting with three bytes**, on text that neither of the two has seen.
 # ///
 #
-# /// claim | loss < min(ngram.c4, ngram.c5, ngram.c6, ngram.c7)
+# /// claim | score.small < min(ngram.c4, ngram.c5, ngram.c6, ngram.c7)
 # And it beats counting with any number of bytes up to seven.
 # ///
 #
@@ -263,7 +263,7 @@ record(
 #
 # /// chart | trace
 # title: What the model learns, and what it only remembers
-# alt: "Two curves over the steps of one training. On the text it is learning the loss falls to {{ curve.learnt_bit.last:.2f }} bits per byte, on the files held out to {{ curve.held_out_bit.last:.2f }}."
+# alt: "Two curves over the steps of one training, in bits per byte. On the text it is learning the loss falls to {{ curve.learnt_bit.last:.2f }}, on the files held out to {{ curve.held_out_bit.last:.2f }}."
 # trace: curve
 # x: step
 # x_label: steps
@@ -273,8 +273,8 @@ record(
 # caption: One training of the three. The loss on the text it learns is a mean since the last look; the other is measured at that step.
 # ///
 #
-# Both fall steeply at first: blanks, line ends, `self`, `def`. Then slowly. At the end the model stands at {{ curve.learnt_bit.last:.2f }} bits on what it is
-# learning, and at {{ curve.held_out_bit.last:.2f }} on what it never saw. What lies between the two is what it has **learnt by heart**: it serves nobody who
+# Both fall steeply at first: blanks, line ends, `self`, `def`. Then slowly. At the end its loss is {{ curve.learnt_bit.last:.2f }} on what it is
+# learning, and {{ curve.held_out_bit.last:.2f }} on what it never saw. What lies between the two is what it has **learnt by heart**: it serves nobody who
 # brings a text of his own. A model with more weights, or one that reads the text more often, remembers more. That is why a loss is worth something only
 # on what was held out.
 #

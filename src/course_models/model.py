@@ -244,7 +244,7 @@ class Model(nn.Module):
         self.head = None if config.tied else nn.Parameter(torch.empty(config.vocab, config.width))
         self.prefill_layer: Callable[..., Tensor] = prefill_layer
         self.decode_layer: Callable[..., Tensor] = decode_layer
-        self._angles: dict[tuple[torch.device, torch.dtype], tuple[Tensor, Tensor]] = {}
+        self._tables: dict[tuple[torch.device, torch.dtype], tuple[Tensor, Tensor]] = {}
 
     @classmethod
     def empty(
@@ -357,7 +357,7 @@ class Model(nn.Module):
             CacheFull: no room for one more.
         """
         cache.claim(1)
-        position = cache.lengths.clone()  # of the new token: the number of those before it
+        position = cache.lengths.long()  # of the new token: the number of those before it
         cache.lengths += 1
         each = torch.arange(cache.batch, device=token.device)
         cos, sin = self._turns(position[:, None])
@@ -375,13 +375,17 @@ class Model(nn.Module):
     def _turns(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Cosine and sine of RoPE's angles at positions (B or 1, N): each (B or 1, 1, N, D/2)."""
         # No buffer of the module: `.to(torch.bfloat16)` would take that along, and angles need their digits.
-        kind = positions.device, torch.promote_types(self.dtype, torch.float32)
-        if kind not in self._angles:
-            turns = rope_frequencies(self.config).to(positions.device)
-            angles = torch.arange(self.config.max_tokens, device=positions.device)[:, None] * turns
-            self._angles[kind] = angles.cos().to(kind[1]), angles.sin().to(kind[1])  # (max_tokens, D/2)
-        cos, sin = self._angles[kind]
+        kind = torch.promote_types(self.dtype, torch.float32)
+        if (positions.device, kind) not in self._tables:
+            self._tables[positions.device, kind] = rope_tables(self.config, kind, positions.device)
+        cos, sin = self._tables[positions.device, kind]
         return cos[positions][:, None], sin[positions][:, None]
+
+
+def rope_tables(config: Config, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Cosine and sine of every position's angles: (max_tokens, D/2) each, worked out in float64."""
+    angles = torch.arange(config.max_tokens)[:, None] * rope_frequencies(config)
+    return angles.cos().to(device, dtype), angles.sin().to(device, dtype)
 
 
 def rope_frequencies(config: Config) -> Tensor:
