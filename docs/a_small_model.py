@@ -46,10 +46,10 @@ record(
     }
 )
 calendar = max(library.held_out, key=lambda text: text.count(b"calendar"))
-print(calendar.decode()[:600])
+print(calendar.decode()[:600].rpartition("\n")[0])
 
 # %% [markdown]
-# That is the beginning of a file that was held out. To learn from there are {{ text.train / 1e6:.2f }} MB in
+# That is from a file that was held out. To learn from there are {{ text.train / 1e6:.2f }} MB in
 # {{ text.train_files:.0f }} files, to be asked about {{ text.held_out / 1e3:.0f }} kB in {{ text.held_out_files:.0f }}.
 #
 # /// when | text.absent == 0
@@ -180,7 +180,7 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 # %%
 
 import torch
-from course_kernels.measure import samples, trace
+from course_kernels.measure import samples
 from course_models.config import parameters
 from course_models.train import (
     DRAFT,
@@ -201,6 +201,14 @@ data = stream(library.train, device)
 def held_out(model):
     """The loss on the files that no model learns."""
     return bits_per_byte(model, library.held_out)
+
+
+def by_step(losses):
+    """A loss for each step at which it was looked at, for a chart."""
+    return {
+        f"s{step}": quantity(bits, "bit")
+        for step, bits in zip(first.steps, losses, strict=True)
+    }
 
 
 runs = [
@@ -233,13 +241,14 @@ record(
         "seconds": samples([run.seconds for run in runs], "s", "timed"),
         "memory": quantity(torch.cuda.max_memory_allocated(), "B", "device"),
     },
-    curve=trace(
-        {
-            "step": first.steps,
-            "learnt_bit": first.train_bits,
-            "held_out_bit": first.looked,
-        }
-    ),
+    curve={
+        "learnt": by_step(first.train_bits),
+        "held_out": by_step(first.looked),
+    },
+    end={
+        "learnt": quantity(first.train_bits[-1], "bit"),
+        "held_out": quantity(first.looked[-1], "bit"),
+    },
 )
 
 # %% [markdown]
@@ -247,7 +256,6 @@ record(
 # About as many · a fifth less · half.
 # /// reveal
 # {{ score.small:.2f }} bits per byte, the median of the three.
-# ///
 #
 # /// claim | score.small < ngram.c3
 # **The model beats counting with three bytes**, on text that neither of the two has seen.
@@ -256,25 +264,30 @@ record(
 # /// claim | score.small < min(ngram.c4, ngram.c5, ngram.c6, ngram.c7)
 # And it beats counting with any number of bytes up to seven.
 # ///
+# ///
 #
 # Each training took {{ training.seconds:.0f }} s, and {{ training.memory / 1e9:.1f }} GB of the card.
 #
 # ### The curve
 #
-# /// chart | trace
+# /// chart | lines
 # title: What the model learns, and what it only remembers
-# alt: "Two curves over the steps of one training, in bits per byte. On the text it is learning the loss falls to {{ curve.learnt_bit.last:.2f }}, on the files held out to {{ curve.held_out_bit.last:.2f }}."
-# trace: curve
-# x: step
+# alt: "Two curves over the steps of one training, in bits per byte. On the text it is learning the loss falls to {{ end.learnt:.2f }}, on the files held out to {{ end.held_out:.2f }}. A line across stands at {{ ngram.c3:.2f }}, the loss of counting with three bytes."
+# x: steps
+# y: bits
+# x_scale: linear
 # x_label: steps
-# panels:
-#   - {column: learnt_bit, label: text it is learning, y_label: bits per byte}
-#   - {column: held_out_bit, label: files held out, y_label: bits per byte}
+# y_label: bits per byte
+# series:
+#   - {name: curve.learnt.*, label: text it is learning}
+#   - {name: curve.held_out.*, label: files held out}
+# references:
+#   - {label: counting, value: ngram.c3}
 # caption: One training of the three. The loss on the text it learns is a mean since the last look; the other is measured at that step.
 # ///
 #
-# Both fall steeply at first: blanks, line ends, `self`, `def`. Then slowly. At the end its loss is {{ curve.learnt_bit.last:.2f }} on what it is
-# learning, and {{ curve.held_out_bit.last:.2f }} on what it never saw. What lies between the two is what it has **learnt by heart**: it serves nobody who
+# Both fall steeply at first: blanks, line ends, `self`, `def`. Then slowly. At the end its loss is {{ end.learnt:.2f }} on what it is
+# learning, and {{ end.held_out:.2f }} on what it never saw. What lies between the two is what it has **learnt by heart**: it serves nobody who
 # brings a text of his own. A model with more weights, or one that reads the text more often, remembers more. That is why a loss is worth something only
 # on what was held out.
 #
@@ -426,7 +439,7 @@ record(
 # - **The form is right, the sense is not.** Indents, colons, quotes that close, `self` where it belongs: all this can be seen in the bytes nearby.
 #   What the function is *for* cannot.
 # - **Names come from nowhere.** It uses names that nobody defined. It has seen how names look, and not that they stand for something.
-# - **It has read one small library.** No English beyond comments, no other language, no facts. Asked a question it writes Python.
+# - **It has read one small library.** No English but comments and docstrings, no other language, no facts. Asked a question it writes Python.
 # - **It forgets.** It looks at {{ recipe.length:.0f }} bytes, some thirty lines, and has learnt nothing about what lies further back.
 # - **It may repeat what it read.** Of a text that was read several times, some lines come back word for word. They are the Python Software Foundation's.
 #
@@ -451,4 +464,4 @@ record(
 # ## Where this leads
 #
 # - The parts that were trained here, one by one, at the size that is worth timing: [one token](one_token.py).
-# - Its own page of numbers, with the spread of each: [the ledger](numbers.md).
+# - Every number above, with its spread and the run that it comes from: [the ledger](numbers.md).

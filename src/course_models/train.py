@@ -46,7 +46,7 @@ class Recipe:
     Attributes:
         steps: how many; the only thing that ends a training.
         batch, length: windows of a step and bytes of each; every byte of them is guessed.
-        rate: the learning rate at its highest; it rises over `warm_up` steps and falls by a cosine to a tenth.
+        rate: the learning rate at its highest; it rises over `warm_up` steps and falls by a cosine, not quite to nothing.
         warm_up: steps.
         decay: weight decay of AdamW, of matrices alone.
         longest: the norm above which a step's gradient is shortened.
@@ -57,7 +57,7 @@ class Recipe:
     steps: int = 1000
     batch: int = 32
     length: int = 1024
-    rate: float = 2e-3
+    rate: float = 1.5e-3
     warm_up: int = 100
     decay: float = 0.1
     longest: float = 1.0
