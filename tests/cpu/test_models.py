@@ -384,6 +384,18 @@ def test_a_text_longer_than_the_positions_is_refused():
         a_model(GQA)(tokens_for(GQA, 1, 33))
 
 
+def test_random_weights_keep_the_size_of_what_passes_through():
+    sizes = dataclasses.replace(GQA, width=128, hidden=256, heads=8, head_dim=16, layers=8, norm_eps=1e-5)
+    model = Model.random(sizes, dtype=torch.float32)
+    assert float(model.layers[3].up.std() * math.sqrt(128)) == pytest.approx(1, rel=0.05)
+    assert float(model.layers[3].down.std() * math.sqrt(256 * 16)) == pytest.approx(1, rel=0.05)
+    assert float(model.layers[3].output.std() * math.sqrt(128 * 16)) == pytest.approx(1, rel=0.05)
+    assert float(model(tokens_for(sizes, 4, 20)).std()) == pytest.approx(1, rel=0.2)
+    again, other = Model.random(sizes, dtype=torch.float32), Model.random(sizes, 1, dtype=torch.float32)
+    assert torch.equal(again.head, model.head)
+    assert not torch.equal(other.head, model.head)
+
+
 # --- training --------------------------------------------------------------------------------------
 
 
@@ -471,6 +483,10 @@ def test_bytes_of_a_step_by_hand():
 
 def test_of_the_experts_only_those_that_are_picked_are_read():
     sizes = CONFIGS["experts"]
+    # A layer: queries and output, keys and values, two norms, the router, two experts of three matrices.
+    layer = 2 * 24 * 48 + 2 * 24 * 16 + 2 * 24 + 5 * 24 + 2 * 3 * 24 * 40
+    read = 2 * layer + 24 + 30 * 24 + 24  # two layers, a norm, the head, a row of the embedding
+    assert config.decode_bytes(sizes, 1, 7) == 2 * read + config.cache_bytes(sizes, 1, 8)
     fewer = dataclasses.replace(sizes, experts=2)
     unread = sizes.layers * 3 * sizes.width  # the rows of the router, which are read
     assert config.decode_bytes(sizes, 1, 7) == config.decode_bytes(fewer, 1, 7) + unread * 2
