@@ -87,6 +87,16 @@ def test_a_file_to_measure_on_that_is_another_one_is_refused(two, spoil):
     assert "\n" not in str(caught.value)
 
 
+def test_the_same_pieces_in_another_order_are_another_text(tmp_path):
+    one = library(tmp_path / "one", **{LEARNT: function("f"), HELD: function("g") + function("h")})
+    pins = tmp_path / "pins.txt"
+    pins.write_text("".join(f"{p.name} {p.digest} {p.size} {''.join(p.marks)}\n" for p in make_pins([one])))
+    assert len(load(one, pins).held_out) == 1
+    (one / f"{HELD}.py").write_text(function("h") + function("g"))
+    with pytest.raises(CorpusError, match="is not what the loss is measured on"):
+        load(one, pins)
+
+
 def test_a_little_to_train_on_may_differ_and_much_may_not(tmp_path):
     many = {f"{LEARNT}_{i}": function(f"f{i}") for i in range(200)} | {HELD: function("h")}
     one = library(tmp_path / "one", **many)
