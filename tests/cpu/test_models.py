@@ -379,6 +379,12 @@ def test_a_cache_that_cannot_be_is_refused(batch, room, said):
         Cache(GQA, batch, room)
 
 
+def test_a_cache_may_hold_a_single_token_and_as_many_as_there_are_positions():
+    model = a_model(GQA)
+    assert [model.cache(1, room).room for room in (1, 32)] == [1, 32]
+    assert torch.isfinite(model.prefill(tokens_for(GQA, 1, 1), model.cache(1, 1))).all()
+
+
 def test_a_text_longer_than_the_positions_is_refused():
     with pytest.raises(ValueError, match="expected at most max_tokens=32 positions, got 33"):
         a_model(GQA)(tokens_for(GQA, 1, 33))
@@ -387,10 +393,13 @@ def test_a_text_longer_than_the_positions_is_refused():
 def test_random_weights_keep_the_size_of_what_passes_through():
     sizes = dataclasses.replace(GQA, width=128, hidden=256, heads=8, head_dim=16, layers=8, norm_eps=1e-5)
     model = Model.random(sizes, dtype=torch.float32)
+    with torch.no_grad():
+        logits = model(tokens_for(sizes, 4, 20))
+    model.requires_grad_(False)
+    assert float(logits.std()) == pytest.approx(1, rel=0.2)
     assert float(model.layers[3].up.std() * math.sqrt(128)) == pytest.approx(1, rel=0.05)
     assert float(model.layers[3].down.std() * math.sqrt(256 * 16)) == pytest.approx(1, rel=0.05)
     assert float(model.layers[3].output.std() * math.sqrt(128 * 16)) == pytest.approx(1, rel=0.05)
-    assert float(model(tokens_for(sizes, 4, 20)).std()) == pytest.approx(1, rel=0.2)
     again, other = Model.random(sizes, dtype=torch.float32), Model.random(sizes, 1, dtype=torch.float32)
     assert torch.equal(again.head, model.head)
     assert not torch.equal(other.head, model.head)
