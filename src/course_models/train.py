@@ -46,7 +46,7 @@ class Recipe:
     Attributes:
         steps: how many; the only thing that ends a training.
         batch, length: windows of a step and bytes of each; every byte of them is guessed.
-        rate: the learning rate at its highest; it rises over `warm_up` steps and falls by a cosine, not quite to nothing.
+        rate: the learning rate at its highest; it rises over `warm_up` steps, then falls by a cosine, not quite to 0.
         warm_up: steps.
         decay: weight decay of AdamW, of matrices alone.
         longest: the norm above which a step's gradient is shortened.
