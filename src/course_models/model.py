@@ -22,6 +22,7 @@ from math import pi, sqrt
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from course_models.config import Config
 from course_models.operators import PLAIN, Operators
@@ -316,7 +317,8 @@ class Model(nn.Module):
         if most < N:
             raise ValueError(f"tokens: expected at most max_tokens={most} positions, got {N}")
         cos, sin = self._turns(torch.arange(N, device=tokens.device)[None])
-        x = self.embedding[tokens]  # (B, N, width)
+        # Not `embedding[tokens]`: the gradient of that adds up the rows of a frequent token one after the other.
+        x = functional.embedding(tokens, self.embedding)  # (B, N, width)
         for layer in self.layers:
             x = train_layer(self.operators, layer, x, cos, sin)
         return self._logits(x)

@@ -19,6 +19,7 @@ import pytest
 
 from course_kernels.measure.machine import machine_for
 from course_site.pages.page import read_page
+from course_site.records.artifacts import stated
 from course_site.records.record import Record, seal
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -216,10 +217,29 @@ WORDS = [
 def test_words_and_looks_need_no_gpu(repository, edit):
     for name, old, new in WORDS:
         edit(name, old, new)
+    # A file that a cell made is published beside the page that links it.
+    made = "workshops/w1_flash_attention.artifacts/made.txt"
+    edit(f"{RECORDS}/docs/{made}", "", "by a cell")
+    edit(
+        W1_RECORD,
+        lambda _: reseal(
+            repository,
+            W1_RECORD,
+            lambda notebook: notebook["metadata"]["course"].update(
+                artifacts=stated({"made.txt": b"by a cell"})
+            ),
+        ),
+    )
+    edit(W1, "# **You can now**", "# Take [what it made](artifact:made.txt).\n#\n# **You can now**")
     (repository / "site" / "previous").write_text("to be replaced")
     done = build(repository)
     assert done.returncode == 0, done.stdout + done.stderr
     assert not (repository / "site" / "previous").exists()
+    assert (repository / "site" / made).read_text() == "by a cell"
+    assert (
+        f'href="{made.split("/")[1]}/made.txt"'
+        in (repository / "site" / W1[5:-3]).with_suffix(".html").read_text()
+    )
 
 
 # --- a page that says too much, a record that cannot be trusted ----------------------------------------

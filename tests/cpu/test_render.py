@@ -177,6 +177,29 @@ def test_a_turned_table_has_a_column_for_every_row(tmp_path, monkeypatch):
     assert lines[3] == "| registers | 40 | 128 |"
 
 
+WRITTEN = "def f():\n    # **no** <b>tag</b> {{ flash.us }} [a](b.md)\n\n    return ```3```\n"
+
+
+def test_a_recorded_text_stands_as_it_is(tmp_path, monkeypatch):
+    page = PAGE.replace("# /// claim", "# /// text | said.it\n# ///\n#\n# /// claim", 1)
+    said = {"said": {"it": {"kind": "text", "value": WRITTEN}}}
+    course, rendered = render(repository(tmp_path, monkeypatch, page, {**NAMES, **said}))
+    assert course.problems == []
+    assert f"```` {{ .text .output .no-copy }}\n{WRITTEN}````" in rendered.markdown
+    assert (
+        WRITTEN in json.loads(published_notebook(course, course.page("w1"), rendered))["cells"][0]["source"]
+    )
+
+
+def test_what_is_no_text_or_may_not_be_published_is_refused(tmp_path, monkeypatch):
+    page = PAGE.replace("# /// claim", "# /// text | NAME\n# ///\n#\n# /// claim", 1)
+    said = {"path": {"kind": "text", "value": "read /home/me/file"}}
+    for name, why in (("m", "is no text"), ("path", "/home/me/file"), ("nothing", "unknown value 'nothing'")):
+        folder = tmp_path / name
+        course, _ = render(repository(folder, monkeypatch, page.replace("NAME", name), {**NAMES, **said}))
+        assert [why in str(problem) for problem in course.problems] == [True], course.problems
+
+
 def test_no_line_ends_inside_a_size(tmp_path, monkeypatch):
     page = PAGE.replace("The last paragraph", "A tile of 128 × 64, written `128 × 64`, M × N, 8 × 8 × 4")
     _, rendered = render(repository(tmp_path, monkeypatch, page))

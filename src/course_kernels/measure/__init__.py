@@ -18,6 +18,7 @@ _HOME = {
     "Sampler": "sensors",
     "SensorsUnavailable": "sensors",
     "CountersUnavailable": "counters",
+    "artifact": "artifacts",
     "count": "counters",
     "count_many": "counters",
     "FasterThanFloor": "roofline",

@@ -17,6 +17,11 @@ def site_uri(path: str) -> str:
     return path.removeprefix("docs/")
 
 
+def artifact_uri(page: str, name: str) -> str:
+    """Where the site publishes a file that a page's cell made: in a folder beside the page."""
+    return f"{posixpath.splitext(site_uri(page))[0]}.artifacts/{name}"
+
+
 def shown_file(root: Path, name: str) -> Path:
     """A file of the repository that a page may show.
 

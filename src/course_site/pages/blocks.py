@@ -30,6 +30,7 @@ KINDS = {
     "define": Kind(body="yaml"),
     "chart": Kind(body="yaml"),
     "table": Kind(argument="none", body="yaml"),
+    "text": Kind(body="yaml"),
     "predict": Kind(parts=("reveal",), needs_part=True, timed=True),
     "exercise": Kind(parts=("answer",), needs_part=True, timed=True),
     "source": Kind(body="yaml"),

@@ -30,7 +30,7 @@ from typing import Any
 
 from course_site.numbers.lint import lint_output
 from course_site.pages.page import Cell, Page
-from course_site.records import watch
+from course_site.records import artifacts, watch
 from course_site.records.digest import file_digest
 from course_site.records.environments import environment_on_gpu
 from course_site.records.gpus import Gpu
@@ -114,7 +114,7 @@ async def execute_async(
         LAST_CELL.format(real=real, mime=REPORT),
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in source])
-    seconds, opened = await _run(page, root, notebook, state, progress)
+    seconds, opened, files = await _run(page, root, notebook, state, progress)
     report = next(
         output["data"][REPORT] for output in notebook.cells[-1].outputs if REPORT in output.get("data", {})
     )
@@ -122,10 +122,10 @@ async def execute_async(
     for number, cell_outputs in enumerate(outputs, start=1):
         refuse_typed_numbers(page, number, cell_outputs)
     try:
-        files = project_files(opened, root, page)
+        sources = project_files(opened, root, page)
     except ValueError as error:
         raise PageFailed(f"{page.path}: {error}") from None
-    for file in files:
+    for file in sources:
         if (root / file).stat().st_mtime > began:
             raise PageFailed(f"{page.path}: {file} changed while the page ran: run the page again")
     provenance = report["provenance"] or fake_provenance(state.gpu)
@@ -138,11 +138,10 @@ async def execute_async(
             f"{page.path}: ran on {provenance['gpu']}, but GPU {state.gpu.index} is {state.gpu.name}: "
             "is CUDA_DEVICE_ORDER set?"
         )
-    provenance = {**provenance, **revision(root, [page.path.as_posix(), *files])}
+    provenance = {**provenance, **revision(root, [page.path.as_posix(), *sources])}
     try:
-        return build_record(
-            page, outputs, seconds, {file: file_digest(root / file) for file in files}, provenance
-        )
+        manifest = {file: file_digest(root / file) for file in sources}
+        return build_record(page, outputs, seconds, manifest, provenance, files)
     except ValueError as error:
         raise PageFailed(f"{page.path}: {error}") from error
 
@@ -153,8 +152,8 @@ async def _run(
     notebook: Any,
     state: Progress,
     progress: Callable[[Progress], None] | None,
-) -> tuple[list[float], list[str]]:
-    """Execute the cells of ``notebook`` in place; the seconds of every cell of the page, and the files it opened."""
+) -> tuple[list[float], list[str], dict[str, bytes]]:
+    """Execute the cells of ``notebook`` in place; the seconds of every cell, the files opened, the artifacts made."""
     from jupyter_client import AsyncKernelManager
     from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
     from nbclient import NotebookClient
@@ -212,7 +211,10 @@ async def _run(
                 raise process_died(page, state.cell, status, scratch / "log", error) from None
             finally:
                 await _end(client, manager)
-        return seconds, watch.read(scratch / "opened")
+        try:
+            return seconds, watch.read(scratch / "opened"), artifacts.collected(scratch / "artifacts")
+        except ValueError as error:
+            raise PageFailed(f"{page.path}: {error}") from None
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -252,6 +254,7 @@ def _environment(root: Path, gpu: Gpu, scratch: Path) -> dict[str, str]:
             "PYTHONSAFEPATH": "1",  # what lies in the folder a child runs in is no library
             "IPYTHONDIR": str(scratch / "ipython"),  # nobody's start-up files take part in a measurement
             "JUPYTER_RUNTIME_DIR": str(scratch),
+            artifacts.FOLDER: str(scratch / "artifacts"),
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         }
     )

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from course_kernels.cuda.includes import sources_of
 from course_site.pages.page import Page
+from course_site.records.artifacts import SUFFIX
 
 # What is derived after the samples exist, and so never makes a page stale.
 DERIVED_FOLDER = "src/course_site/"
@@ -51,8 +52,10 @@ def project_files(files: Iterable[str], root: Path, page: Page | None = None) ->
             continue
         relative = path.relative_to(root)
         name = relative.as_posix()
+        # A page may begin with what another one made; its record then depends on it.
+        made = relative.parts[0] == "records" and relative.parent.name.endswith(SUFFIX)
         hidden = any(part.startswith(".") or part == "__pycache__" for part in relative.parts)
-        if hidden or relative.parts[0] in NOT_SOURCES or name.startswith(DERIVED_FOLDER):
+        if hidden or (relative.parts[0] in NOT_SOURCES and not made) or name.startswith(DERIVED_FOLDER):
             continue
         if path.suffix in MACHINE_CODE or "site-packages" in relative.parts:
             continue

@@ -251,14 +251,17 @@ def _clock(seconds: float) -> str:
 
 
 def archive(root: Path, file: Path, slug: str, written: list[Path]) -> None:
-    """Put records, those of the GPU tests and the list of what moved into a .tar.gz; unpack it at the root."""
+    """Put records with their artifacts, those of the GPU tests and what moved into a .tar.gz; unpack it at the root."""
+    from course_site.records.artifacts import folder_of
+
     folder = root / "records" / slug
     beside = [path for path in (*folder.glob("*"), *folder.glob("tests/*.json")) if path.is_file()]
+    made = [path for record in written for path in folder_of(record).glob("*")]
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         with tarfile.open(partial, "w:gz") as tar:
-            for path in sorted({*written, *beside}):
+            for path in sorted({*written, *made, *beside}):
                 tar.add(path, path.relative_to(root).as_posix(), recursive=False, filter=_anonymous)
         os.replace(partial, file)
     finally:

@@ -94,6 +94,7 @@ def jobs(
     root: Path, pages: list[Page], slug: str, gpus: list[Gpu], *, reference: str, only_stale: bool
 ) -> Iterator[Job]:
     """The pages to measure, each with why and for how long; what this card lacks is printed."""
+    from course_site.records import artifacts
     from course_site.records.record import Record, RecordError, record_path, stale_reasons
 
     edition = installed_edition(gpus[0]) if gpus else None
@@ -110,6 +111,8 @@ def jobs(
             try:
                 record = Record.load(path)
                 reasons = stale_reasons(page, record, root)
+                for name, fault in artifacts.faults(path, record.artifacts):
+                    reasons.append(f"{artifacts.folder_of(path).name}/{name} {fault.split('; ')[0]}")
                 if edition and record.edition != edition:
                     reasons.append(f"its record is of {_difference(record.edition, edition)}")
                 if record.made_up:

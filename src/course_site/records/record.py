@@ -11,12 +11,14 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from course_kernels.measure.provenance import slug_of
 from course_site.pages.page import Page
+from course_site.records import artifacts
 from course_site.records.digest import code_digest, file_digest
 from course_site.records.manifest import new_includes
 
@@ -91,9 +93,11 @@ class Record:
 
     Attributes:
         notebook: nbformat 4 dict; code cells only, with their outputs; provenance in metadata["course"].
+        files: the artifacts of a page that has just run, by name; of a record that is read they stay where they lie.
     """
 
     notebook: dict[str, Any]
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -109,6 +113,11 @@ class Record:
     def measured(self) -> bool:
         """True for the record of a page that ran on a GPU; the others belong to every edition."""
         return bool(self.edition)
+
+    @property
+    def artifacts(self) -> dict[str, dict[str, Any]]:
+        """What it states of the files beside it: "bytes" and "sha256", by name."""
+        return self.meta.get("artifacts", {})
 
     @property
     def dirty(self) -> bool:
@@ -179,7 +188,8 @@ class Record:
         return _checksum({**self.notebook, "metadata": metadata})
 
     def save(self, path: Path) -> None:
-        """Write the record: to a temporary name first, so that a reader never sees half of it."""
+        """Write the record, its artifacts before it: to temporary names first, so that a reader never sees half."""
+        artifacts.put(path, self.files)
         text = json.dumps(self.notebook, indent=1, ensure_ascii=False) + "\n"
         # A list of samples belongs on one line: a diff then shows what moved, not a column of digits.
         text = re.sub(r"\[\s+((?:-?[\d.][\d.eE+-]*,\s+)*-?[\d.][\d.eE+-]*)\s+\]", _on_one_line, text)
@@ -226,6 +236,7 @@ def build_record(
     seconds: list[float],
     manifest: dict[str, str],
     provenance: dict[str, Any],
+    files: Mapping[str, bytes] | None = None,
 ) -> Record:
     """Make the record of a page that has just run.
 
@@ -235,6 +246,7 @@ def build_record(
         seconds: for every code cell its run time.
         manifest: repository path of every project file that ran before the samples existed, and its digest.
         provenance: GPU, versions, date, commit (see course_kernels.measure.provenance).
+        files: what its cells left as artifacts, by name.
     """
     cells = [
         {
@@ -257,6 +269,8 @@ def build_record(
         "seconds": [round(value, 3) for value in seconds],
         "manifest": dict(sorted(manifest.items())),
     }
+    if files:
+        meta["artifacts"] = artifacts.stated(files)
     notebook: dict[str, Any] = {
         "cells": cells,
         "metadata": {
@@ -268,7 +282,7 @@ def build_record(
         "nbformat_minor": 5,
     }
     notebook = json.loads(json.dumps(notebook))
-    record = Record(notebook)
+    record = Record(notebook, files or {})
     notebook["metadata"]["course"]["checksum"] = record._content_checksum()
     record.names  # noqa: B018  a name recorded twice is refused here, while the page is still at hand
     return record

@@ -19,7 +19,7 @@ from course_site.numbers.spread import BetweenRuns
 from course_site.numbers.values import Scope
 from course_site.pages import bibliography, glossary
 from course_site.pages.page import Page, PageError, find_pages
-from course_site.records import changes, physics, runs, tested
+from course_site.records import artifacts, changes, physics, runs, tested
 from course_site.records.consistent import NOT_CHECKED, doubt_of_commit, doubts
 from course_site.records.manifest import strangers
 from course_site.records.record import Record, RecordError, record_path, stale_reasons
@@ -101,6 +101,14 @@ class Course:
         record = self.records.get(page.id)
         return machine_for(record.edition["gpu"]) if record and record.measured else None
 
+    def artifacts(self, page_id: str) -> dict[str, Path]:
+        """Where the files lie that a page's record seals, by name; none of a page without its numbers."""
+        record = self.records.get(page_id)
+        if record is None or not record.measured or not self.has_numbers(page_id):
+            return {}
+        folder = artifacts.folder_of(record_path(self.root, record.edition["slug"], self.page(page_id)))
+        return {name: folder / name for name in record.artifacts}
+
     def has_numbers(self, page_id: str) -> bool:
         """True when the page has a record that holds."""
         return self.states[page_id] in ("fresh", "foreign")
@@ -181,6 +189,8 @@ def load_course(root: Path, slug: str | None = None, *, draft: bool = False, reb
         if page.id not in course.states:
             course.states[page.id] = _load_state(course, page)
     _check_waiting(course)
+    for folder in artifacts.ownerless(course.root, course.slug) if not course.draft else ():
+        course.problem(folder.relative_to(course.root), "lies beside no record: delete it")
     _check_editions(course)
     _check_tests(course)
     _check_physics(course)
@@ -238,6 +248,13 @@ def _load_state(course: Course, page: Page) -> str:
     except RecordError as error:
         if not (awaited or course.draft):
             course.problem(path.relative_to(course.root), str(error).split(": ", 1)[1])
+        return "waiting" if awaited else "stale"
+    beside = list(artifacts.faults(path, record.artifacts))
+    if beside:
+        if not (awaited or course.draft):
+            folder = artifacts.folder_of(path).relative_to(course.root)
+            for name, fault in beside:
+                course.problem(folder / name, fault)
         return "waiting" if awaited else "stale"
     course.records[page.id] = record
     reasons = stale_reasons(page, record, course.root)

@@ -22,7 +22,7 @@ from mkdocs.structure.pages import Page as SitePage
 
 from course_site.numbers import lint
 from course_site.pages import bibliography, glossary
-from course_site.pages.addresses import site_uri
+from course_site.pages.addresses import artifact_uri, site_uri
 from course_site.pages.page import Page
 from course_site.records.record import write_atomically
 from course_site.sessions import checks
@@ -213,6 +213,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         (run_files(maps, course.root) | sheet_files(maps, course.root)).items() if maps else ()
     ):
         files.append(File.generated(config, uri, content=content))
+    for page in course.pages:
+        for name, path in course.artifacts(page.id).items():
+            uri = artifact_uri(page.path.as_posix(), name)
+            files.append(File.generated(config, uri, abs_src_path=str(path)))
     for pdf in (course.root / PRINTED / f"{name}.pdf" for name in course.maps.sessions):
         if pdf.exists():
             files.append(File.generated(config, f"{PRINTED}/{pdf.name}", abs_src_path=str(pdf)))

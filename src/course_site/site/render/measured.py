@@ -1,4 +1,4 @@
-"""Blocks that depend on what was recorded: claims, definitions, charts, tables."""
+"""Blocks that depend on what was recorded: claims, definitions, charts, tables, texts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from course_site.numbers.tied import defined_faults, unit_of_head
 from course_site.numbers.values import Define, ExpressionError, NotHere, Scope, evaluate, parse
 from course_site.pages import blocks
 from course_site.pages.blocks import Block, DirectiveError, walk_blocks
+from course_site.pages.fences import fenced
 from course_site.pages.plain_text import CITE
 from course_site.pages.settings import CELL, FLAG, ROW, TEXT, WORD, Shape, read
 from course_site.site.course import Problem
+from course_site.site.render.code import what_no_output_has
 from course_site.site.render.writer import Writer, div
 
 Found = TypeVar("Found")
@@ -154,6 +156,17 @@ def chart(writer: Writer, block: Block) -> str:
     key = f"{writer.page.id}-{len(writer.out.slots)}"
     drawn = draw(block.argument, {**settings, **texts}, writer.scope, key=key)
     return writer.figure(drawn.svg, "chart", settings.get("caption", ""), texts["alt"], drawn.table_html)
+
+
+def text(writer: Writer, block: Block) -> str:
+    """A recorded text as it stands, line by line: nothing in it is taken for Markdown, HTML or a value."""
+    read(block.text, {})
+    found = evaluate(block.argument, writer.scope).value
+    if not isinstance(found, str):
+        raise DirectiveError("is no text: show a number with {{ … }}")
+    for wrong in what_no_output_has(found):
+        writer.problem(f"/// text | {block.argument}: has {wrong!r} in it, which nobody may publish")
+    return fenced(found.strip("\n"), ".text .output .no-copy")
 
 
 _COLUMN: dict[str, Shape] = {"label": CELL, "value": TEXT, "format?": WORD}

@@ -28,6 +28,7 @@ BLOCKS = {
     "define": measured.define,
     "chart": measured.chart,
     "table": measured.table,
+    "text": measured.text,
     "predict": exercises.predict,
     "exercise": exercises.exercise,
     "callout": exercises.callout,

@@ -22,7 +22,7 @@ from course_site.numbers.values import (
     evaluate,
     format_value,
 )
-from course_site.pages.addresses import site_uri
+from course_site.pages.addresses import artifact_uri, site_uri
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.page import Page
 from course_site.pages.plain_text import without_code
@@ -67,6 +67,7 @@ _HTML = frozenset(
 )
 _TAG = re.compile(r"</?([A-Za-z][\w:-]*)")
 _LINK = re.compile(r"(?P<text>\]\()(?P<target>[^)\s#]+\.(?:py|md))(?P<rest>[#)\s])")
+_ARTIFACT = re.compile(r"\[(?P<text>[^\[\]]*)\]\(artifact:(?:(?P<page>\w+)/)?(?P<name>[^)\s]*)\)")
 
 
 class Writer:
@@ -148,7 +149,7 @@ class Writer:
             self.problem(f"a cell prints the number {finding.excerpt!r}: record it by name instead")
 
     def _links(self, text: str) -> str:
-        """A link names a file of the repository; on the site docs/ is the root."""
+        """A link names a file of the repository, on the site docs/ is the root; or a file that a cell made."""
 
         def move(match: re.Match[str]) -> str:
             target = match["target"]
@@ -164,7 +165,26 @@ class Writer:
                 + match["rest"]
             )
 
-        return _LINK.sub(move, text)
+        return _LINK.sub(move, _ARTIFACT.sub(self._artifact, text))
+
+    def _artifact(self, link: re.Match[str]) -> str:
+        """A link to a file that a record seals, with its size behind it; the words alone while there is none."""
+        page_id = link["page"] or self.page.id
+        if page_id not in self.course.states:
+            self.problem(f"{link.group()}: there is no page with the id {page_id!r}")
+            return link["text"]
+        if not self.course.has_numbers(page_id):
+            return link["text"]
+        found = self.course.artifacts(page_id)
+        if link["name"] not in found:
+            known = ", ".join(found) or "none"
+            self.problem(f"{link.group()}: the record of {page_id} has no such file; it has {known}")
+            return link["text"]
+        said = self.course.records[page_id].artifacts[link["name"]]
+        here = posixpath.dirname(site_uri(self.page.path.as_posix())) or "."
+        uri = artifact_uri(self.course.page(page_id).path.as_posix(), link["name"])
+        size = f'<span class="value" title="sha256 {said["sha256"]}">{_size(said["bytes"])}</span>'
+        return f"[{link['text']}]({posixpath.relpath(uri, here)}) ({size})"
 
     def _values(self, text: str, *, plain: bool = False, unit: str = "") -> str:
         lines, at = [], 0
@@ -249,6 +269,13 @@ def _typed_numbers(text: str, keys: frozenset[str], **allowed: Any) -> list[lint
     if not found:
         KEPT.clean(name)
     return found
+
+
+def _size(size: int) -> str:
+    """Bytes as a reader says them."""
+    if size < 1000:
+        return f"{size} B"
+    return f"{size / 1e3:.0f} kB" if size < 1e6 else f"{size / 1e6:.1f} MB"
 
 
 def not_prose(text: str) -> Iterator[str]:

@@ -1,0 +1,477 @@
+# ---
+# id: small_model
+# title: A model small enough to train while you wait
+# section: Make the model fast
+# order: 76
+# description: A language model over bytes, trained while this site is measured; what it learns from, how good it is against plain counting, what it writes and what it cannot do.
+# needs: gpu
+# ---
+
+# %% [markdown]
+# # A model small enough to train while you wait
+#
+# [One token](one_token.py) took a model of the right shape and random weights: it is fast and talks nonsense. Here is the
+# other half: a model that fits into a few megabytes, and has learnt something. When you are through with this page you can
+#
+# - say what a language model is asked while it learns, and work out its loss with a pencil;
+# - say what a loss is worth, by holding it against plain counting;
+# - read a loss curve, and tell learning from learning by heart;
+# - take the weights with you, and run them on a laptop.
+#
+# You need [one token](one_token.py) for the parts of the model, and nothing else.
+
+# %% [markdown]
+# ## A text that you have already
+#
+# A model needs a text. Every Python brings one: its own library, written by people, for people. Not all of it stays
+# as it is from version to version. So we keep whole functions that are the same in every Python from 3.11 to 3.13, and pin them by
+# their hash: the models of this page learn the same text wherever they are trained. It belongs to the Python Software
+# Foundation, whose licence lets everybody use it and pass it on [^python-license].
+#
+# Some files are **held out**: no model ever learns a line of them. What we ask it at the end is in there. They are held
+# out as whole files, because two functions of one file resemble each other, and a model would get points for its memory.
+
+# %%
+from course_kernels.measure import quantity, record
+from course_models import corpus
+
+library = corpus.load()
+record(
+    text={
+        "train": quantity(library.train_bytes, "B", "counted"),
+        "train_files": quantity(len(library.train), how="counted"),
+        "absent": quantity(len(library.absent), how="counted"),
+        "held_out": quantity(library.held_out_bytes, "B", "counted"),
+        "held_out_files": quantity(len(library.held_out), how="counted"),
+    }
+)
+calendar = max(library.held_out, key=lambda text: text.count(b"calendar"))
+print(calendar.decode()[:600].rpartition("\n")[0])
+
+# %% [markdown]
+# That is from a file that was held out. To learn from there are {{ text.train / 1e6:.2f }} MB in
+# {{ text.train_files:.0f }} files, to be asked about {{ text.held_out / 1e3:.0f }} kB in {{ text.held_out_files:.0f }}.
+#
+# /// when | text.absent == 0
+# The Python of the machine that trained had all of it.
+# /// otherwise
+# The Python of the machine that trained had {{ text.absent:.0f }} of the files otherwise, and they were left out.
+# ///
+#
+# A token here is simply a **byte**: 256 of them, and one more that says *a text begins*. Real models cut text into longer
+# pieces, words and parts of words, and get further with each. With bytes there is nothing to explain and nothing to
+# install.
+
+# %% [markdown]
+# ## What is it asked?
+#
+# One question, over and over: here are some bytes, **which one comes next?** The answer is not a byte. It is a chance for
+# each of the 256. Then the true one is shown, and only the chance that it was given counts.
+#
+# The score is the **loss**, in **bits**: −log₂ of that chance. It counts halvings. A chance of 1/2 costs one bit, 1/4 two
+# bits, 1/8 three. Certain and right costs nothing. And whoever calls the true byte impossible pays without end: so nobody says zero.
+#
+# Take a pencil. A model reads `retur` and gives `n` a chance of 1/2, then reads `return` and gives the blank 1/4, and
+# after the blank gives `s` 1/32:
+#
+# | it reads | the true byte | its chance | the loss, in bits |
+# |---|---|---:|---:|
+# | `retur` | `n` | 1/2 | 1 |
+# | `return` | a blank | 1/4 | 2 |
+# | `return` and a blank | `s` | 1/32 | 5 |
+#
+# The sum is 8 bits for three bytes, so 8 ÷ 3 = 2.67 bits for each byte. Everything on this page is measured in that: **bits per
+# byte**, the mean over all bytes that were held out. Less is better.
+#
+# /// exercise | Two that know nothing | 3 minutes
+# 1. A model gives each of the 256 bytes the same chance. What is its loss?
+# 2. Another one has only learnt that text has 64 different bytes, each as likely as the others. What is its loss on such a text?
+# 3. The second one says that a byte outside of its 64 cannot be. A text has one in it. What is its loss on that text?
+# /// answer
+# 1. 256 is two, doubled again until there are eight twos: 8 bits. It saves nothing over writing the byte down.
+# 2. 64 is six twos: 6 bits.
+# 3. Without end. One byte is enough. That is why every baseline below leaves a little for what it has never seen.
+# ///
+
+# %% [markdown]
+# ## Counting, without a model
+#
+# How good is a loss of 2? By itself that number says nothing. It needs a rival, and the fairest is the plainest: **count**. Go through the text, and for every
+# three bytes write down which byte followed them, and how often. To guess, look it up. That is an **n-gram** model. It has no
+# weights and needs no GPU.
+#
+# What was never seen gets a little from the count of a shorter beginning: after `xyz` nothing is known, so ask what
+# follows `yz`, then `z`. How much is handed down is a discount, worked out from the text itself: *interpolated absolute
+# discounting*, one of the ways that were compared with care when counting was all there was [^chen1996].
+#
+# /// predict | With no byte to look at the loss is {{ ngram.c0:.2f }} bits, with one it is {{ ngram.c1:.2f }}. And with three?
+# About 3 · about 2 · about 1.
+# /// reveal
+# {{ ngram.c3:.2f }} bits per byte. Two bytes give {{ ngram.c2:.2f }}.
+# ///
+
+# %%
+from course_models.ngram import NGrams
+
+counts = NGrams(library.train, context=7)
+losses = counts.bits_per_byte(library.held_out)
+record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
+
+# %% [markdown]
+# Three bytes are little: in the middle of a word they are half of it, behind a line end they are three blanks. And yet
+# they say a great deal. After `sel` comes `f`, nearly always. After `def` and a blank comes a letter or an underscore. After a line end and
+# four blanks comes another blank, or a word that begins a statement. Nobody told the counts what a word is, or a statement.
+#
+# What they cannot do is look further. Whether a bracket is still open, how deep this line is indented, what the argument is called that stands
+# two lines above: all of that lies more than three bytes back. So the natural thing is to count longer beginnings. It costs nothing but memory:
+# all beginnings of up to seven bytes that occur in the text are counted in one go.
+#
+# /// predict | More bytes to look at, more is known. So is seven better than three?
+# Much better · a little better · no better.
+# /// reveal
+# {{ ngram.c7:.2f }} bits with seven, where three had {{ ngram.c3:.2f }}, and four {{ ngram.c4:.2f }}.
+#
+# /// chart | lines
+# title: Counting gets better, and then it does not
+# alt: "The loss of n-grams on the files held out, over the number of bytes they look at: {{ ngram.c0:.2f }} bits per byte with none, {{ ngram.c3:.2f }} with three, {{ ngram.c4:.2f }} with four, {{ ngram.c7:.2f }} with seven."
+# x: bytes
+# y: bits
+# x_scale: linear
+# x_label: bytes that the guess looks at
+# y_label: bits per byte
+# series:
+#   - {name: ngram.*, label: counting}
+# ///
+# ///
+#
+# Why does it turn? There are 256 times as many beginnings with each byte more. Soon most of those in a new file
+# have never been seen, and counting knows nothing about them: not even that `self.count` and `self.total` are the same kind of thing. It
+# knows beginnings, and no likeness.
+#
+# That is what a model is for. It does not look up, it works out; and what it has learnt about one beginning serves all
+# that are like it.
+
+# %% [markdown]
+# ## Learning
+#
+# The model has the parts of [one token](one_token.py), all of them, only smaller.
+#
+# /// table
+# columns: ["", the model of 8 billion, small, draft, experts]
+# rows:
+#   - [layers, "32", "{{ shape.small.layers:.0f }}", "{{ shape.draft.layers:.0f }}", "{{ shape.experts.layers:.0f }}"]
+#   - [width, "4096", "{{ shape.small.width:.0f }}", "{{ shape.draft.width:.0f }}", "{{ shape.experts.width:.0f }}"]
+#   - [query heads, "32", "{{ shape.small.heads:.0f }}", "{{ shape.draft.heads:.0f }}", "{{ shape.experts.heads:.0f }}"]
+#   - [key heads, "8", "{{ shape.small.kv_heads:.0f }}", "{{ shape.draft.kv_heads:.0f }}", "{{ shape.experts.kv_heads:.0f }}"]
+#   - [vocabulary, "128 256", "{{ shape.small.vocab:.0f }}", "{{ shape.draft.vocab:.0f }}", "{{ shape.experts.vocab:.0f }}"]
+#   - ["weights, in millions", "8030", "{{ shape.small.weights / 1e6:.2f }}", "{{ shape.draft.weights / 1e6:.2f }}", "{{ shape.experts.weights / 1e6:.2f }}"]
+# caption: The draft and the one with experts come further down.
+# ///
+#
+# It starts from random weights. A step takes {{ recipe.batch:.0f }} places of the text at random, {{ recipe.length:.0f }} bytes at each, and asks the
+# model for every one of those bytes at once: that is what causal attention is good for. Then every weight is moved a little, in the direction in which
+# the loss falls. After {{ recipe.steps:.0f }} steps it stops, whatever the clock says. So the same seed does the same again, but for the order in which the card
+# adds.
+#
+# In all a training looks at {{ recipe.steps * recipe.batch * recipe.length / 1e6:.1f }} MB. The text has {{ text.train / 1e6:.2f }} MB: it reads
+# everything {{ recipe.steps * recipe.batch * recipe.length / text.train:.1f }} times. We train three times, each time from other random weights and in another order. How far the
+# three lie apart says what luck does.
+
+# %%
+
+import torch
+from course_models.train import (
+    DRAFT,
+    EXPERTS,
+    SMALL,
+    Recipe,
+    bits_per_byte,
+    stream,
+    train,
+)
+
+device = "cuda"
+shapes = {"small": SMALL, "draft": DRAFT, "experts": EXPERTS}
+recipe = Recipe()
+data = stream(library.train, device)
+
+
+def held_out(model):
+    """The loss on the files that no model learns."""
+    return bits_per_byte(model, library.held_out)
+
+
+runs = [
+    train(SMALL, data, recipe, seed=seed, look=None if seed else held_out)
+    for seed in range(3)
+]
+
+# %% tags=["fold"]
+from course_kernels.measure import samples
+from course_models.config import parameters
+
+first = runs[0]
+
+
+def by_step(losses):
+    """A loss for each step at which it was looked at, for a chart."""
+    return {
+        f"s{step}": quantity(bits, "bit")
+        for step, bits in zip(first.steps, losses, strict=True)
+    }
+
+
+found = [held_out(run.model) for run in runs]
+record(
+    shape={
+        name: {
+            **{
+                key: quantity(getattr(shape, key))
+                for key in ("layers", "width", "heads", "kv_heads", "vocab")
+            },
+            "weights": quantity(parameters(shape)),
+        }
+        for name, shape in shapes.items()
+    },
+    recipe={
+        key: quantity(getattr(recipe, key)) for key in ("steps", "batch", "length")
+    },
+    score={"small": samples(found, "bit", "computed")},
+    packed={
+        "counting": quantity(losses[3] * library.held_out_bytes / 8, "B"),
+        "model": quantity(sorted(found)[1] * library.held_out_bytes / 8, "B"),
+    },
+    training={
+        "seconds": samples([run.seconds for run in runs], "s", "timed"),
+        "memory": quantity(torch.cuda.max_memory_allocated(), "B", "device"),
+    },
+    curve={
+        "learnt": by_step(first.train_bits),
+        "held_out": by_step(first.looked),
+    },
+    end={
+        "learnt": quantity(first.train_bits[-1], "bit"),
+        "held_out": quantity(first.looked[-1], "bit"),
+    },
+)
+
+# %% [markdown]
+# /// predict | Counting needs {{ ngram.c3:.2f }} bits for each byte of a file it never saw. And the model?
+# About as many · a third less · a quarter as many.
+# /// reveal
+# {{ score.small:.2f }} bits per byte, the median of the three.
+#
+# /// claim | score.small < ngram.c3
+# **The model beats counting with three bytes**, on text that neither of the two has seen.
+# ///
+#
+# /// claim | score.small < min(ngram.c4, ngram.c5, ngram.c6, ngram.c7)
+# And it beats counting with any number of bytes up to seven.
+# ///
+# ///
+#
+# Each training took {{ training.seconds:.0f }} s, and {{ training.memory / 1e9:.1f }} GB of the card.
+#
+# ### The curve
+#
+# /// chart | lines
+# title: What the model learns, and what it only remembers
+# alt: "Two curves over the steps of one training, in bits per byte. On the text it is learning the loss falls to {{ end.learnt:.2f }}, on the files held out to {{ end.held_out:.2f }}. A line across stands at {{ ngram.c3:.2f }}, the loss of counting with three bytes."
+# x: steps
+# y: bits
+# x_scale: linear
+# x_label: steps
+# y_label: bits per byte
+# series:
+#   - {name: curve.learnt.*, label: text it is learning}
+#   - {name: curve.held_out.*, label: files held out}
+# references:
+#   - {label: counting, value: ngram.c3}
+# caption: One training of the three. The loss on the text it learns is a mean since the last look; the other is measured at that step.
+# ///
+#
+# Both fall steeply at first: blanks, line ends, `self`, `def`. Then slowly. At the end its loss is {{ end.learnt:.2f }} on what it is
+# learning, and {{ end.held_out:.2f }} on what it never saw.
+#
+# /// claim | end.learnt < end.held_out
+# What it is learning it guesses better. The difference is what it knows of these files alone: their names, their habits, and some lines **by heart**. It serves
+# nobody who brings a text of his own.
+# ///
+#
+# A model with more weights, or one that reads the text more often, remembers more. That is why a loss is worth something only on what was held out.
+#
+# A bit is a halving, so a loss has another meaning: it is what a file would take, packed as tightly as these
+# guesses allow. The {{ text.held_out / 1e3:.0f }} kB that were held out would become {{ packed.counting / 1e3:.0f }} kB by counting three bytes, and
+# {{ packed.model / 1e3:.0f }} kB by the model. To guess well and to pack tightly are one thing.
+#
+# /// exercise | Whose loss is it? | 3 minutes
+# A colleague reports half a bit per byte, for a model that read its text three hundred times. You ask for one more number. Which, and what do you expect?
+# /// answer
+# The loss on text that was held out, as whole files. After so many readings it is surely well above that: most of what was gained was learnt by heart. If he
+# held out lines of the same files, even that number flatters the model.
+# ///
+
+# %% [markdown]
+# ## Two relatives
+#
+# **The draft** has a ninth of the weights. By itself it is the worse model. It will be of use for something else: it guesses quickly what the small one
+# is about to say, and the small one only checks. That pays if the two often agree.
+#
+# **The one with experts** has no single feed-forward block in a layer but eight small ones, and a *router*: one more grid, which gives each token a mark for every
+# expert. The two best are asked. So a token meets two eighths of those weights. Left to itself a router asks the same
+# two every time, and the other six learn nothing; so a small term of the loss asks for all of them to be used.
+
+# %%
+relatives = {
+    name: train(shapes[name], data, recipe, seed=0) for name in ("draft", "experts")
+}
+
+# %% [markdown]
+# ## The weights, to take with you
+#
+# What is kept of a training is its weights, rounded to bf16, in the format that everybody uses. The loss below is that of the kept file, read back.
+
+# %%
+import tempfile
+
+from course_kernels.measure import artifact
+from course_models import trained
+
+models = {"small": first.model} | {
+    name: run.model for name, run in relatives.items()
+}
+files, kept, ready = {}, {}, {}
+with tempfile.TemporaryDirectory() as folder:
+    for name, model in models.items():
+        for path in trained.keep(name, model, folder):
+            files[path.name.replace(".", "_")] = artifact(path.name, path)
+        again = trained.load(name, folder, dtype=torch.float32, device=device)
+        kept[name] = quantity(held_out(again), "bit")
+        ready[name] = again.bfloat16()
+
+# %% tags=["fold"]
+# How often the draft's best guess is the small model's, on what neither has learnt.
+from course_models.byte_tokens import encode
+
+rows = [encode(text)[: SMALL.max_tokens] for text in library.held_out]
+rows = [row for row in rows if len(row) == SMALL.max_tokens]
+tokens = torch.tensor(rows, device=device)
+with torch.no_grad():
+    best = {name: model(tokens).argmax(-1) for name, model in ready.items()}
+agree = (best["small"] == best["draft"]).double().mean()
+
+record(
+    files=files,
+    kept=kept,
+    agree=quantity(float(agree)),
+    relatives={
+        name: {"seconds": quantity(run.seconds, "s", "timed")}
+        for name, run in relatives.items()
+    },
+    together=quantity(
+        sum(run.seconds for run in [*runs, *relatives.values()]), "s", "timed"
+    ),
+)
+
+# %% [markdown]
+# /// table
+# columns: ["", small, draft, experts]
+# rows:
+#   - ["weights, in millions", "{{ shape.small.weights / 1e6:.2f }}", "{{ shape.draft.weights / 1e6:.2f }}", "{{ shape.experts.weights / 1e6:.2f }}"]
+#   - ["bits per byte on the files held out", "{{ kept.small:.3f }}", "{{ kept.draft:.3f }}", "{{ kept.experts:.3f }}"]
+# caption: Counting with three bytes has {{ ngram.c3:.3f }}.
+# ///
+#
+# /// claim | kept.small < kept.draft
+# The small one is better than its draft.
+# ///
+#
+# On the files held out, the draft's best guess is the small model's in {{ agree:.0%}} of the places.
+#
+# All five trainings took {{ together:.0f }} s of the card.
+#
+# - The small one: [small.safetensors](artifact:small.safetensors), and its sizes, [small.json](artifact:small.json).
+# - The draft: [draft.safetensors](artifact:draft.safetensors), [draft.json](artifact:draft.json).
+# - The one with experts: [experts.safetensors](artifact:experts.safetensors), [experts.json](artifact:experts.json).
+#
+# They lie in the repository, too, so `trained.load("small")` from `course_models` is all it takes, on a laptop as well.
+
+# %% [markdown]
+# ## What it writes
+#
+# Give it a beginning and let it go on. First always the most likely byte, which is called **greedy**. Then by lot: each byte with
+# the chance that the model gives it, with the likely ones made a little likelier still.
+
+# %%
+from course_kernels.measure import text
+from course_models.byte_tokens import decode
+from course_models.generate import generate
+
+
+def written(prompt, most, **how):
+    """A prompt, and what the small model writes behind it."""
+    start = torch.tensor([encode(prompt)], device=device)
+    new = generate(ready["small"], start, most, **how)
+    return prompt + decode(token for (token,) in new)
+
+
+METHOD = '    def close(self):\n        """'
+FUNCTION = "def soup(cook, pot=None):\n"
+record(
+    sample={
+        "greedy": text(written(METHOD, 320)),
+        "lot": text(written(METHOD, 320, temperature=0.8, seed=1)),
+        "new": text(written(FUNCTION, 480, temperature=0.8, seed=2)),
+    }
+)
+
+# %% [markdown]
+# Greedy, after the first two lines of a method:
+#
+# /// text | sample.greedy
+# ///
+#
+# The same beginning, by lot:
+#
+# /// text | sample.lot
+# ///
+#
+# And a function that no library has. The first line is ours:
+#
+# /// text | sample.new
+# ///
+
+# %% [markdown]
+# ## What it cannot do
+#
+# Look at these texts as a mentor looks at homework.
+#
+# - **The form is right, the sense is not.** Indents, colons, quotes that close, `self` where it belongs: all this can be seen in the bytes nearby.
+#   What the function is *for* cannot.
+# - **Names come from nowhere.** It uses names that nobody defined. It has seen how names look, and not that they stand for something.
+# - **It has read one small library.** No English but comments and docstrings, no other language, no facts. Asked a question it writes Python.
+# - **It forgets.** It looks at {{ recipe.length:.0f }} bytes, some thirty lines, and has learnt nothing about what lies further back.
+# - **It may repeat what it read.** Of a text that was read several times, some lines come back word for word. They are the Python Software Foundation's.
+#
+# None of that is a fault of the kernels. It is what a few million weights, and a few minutes, buy. The large models have the same parts.
+#
+# /// exercise | Three changes | 5 minutes
+# For each, say which loss falls, that on the text it learns or that on the files held out, and why.
+#
+# 1. Ten times as many steps, the same text.
+# 2. Ten times as much text, the same steps.
+# 3. The held-out files are learnt as well.
+# /// answer
+# 1. That on the text it learns, surely. The other may fall a little and then rise: more and more is learnt by heart.
+# 2. That on the files held out. The one on the text it learns even rises: nothing comes by often enough to be remembered.
+# 3. Both, and the second says nothing any more. There is no way to see it from the numbers, which is why the split stands in a file
+#    that is under version control.
+# ///
+#
+# **You can now** work out a loss by hand; say what a model must beat before its loss means anything; read the two curves of a training; and load the weights of this one.
+
+# %% [markdown]
+# ## Where this leads
+#
+# - The parts that were trained here, one by one, at the size that is worth timing: [one token](one_token.py).
+# - Every number above, with its spread and the run that it comes from: [the ledger](numbers.md).
