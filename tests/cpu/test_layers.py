@@ -1,4 +1,6 @@
-"""The arrows between the parts: problem <- measure <- page -> site, measure <- judge <- labs <- site. None points back.
+"""The arrows between the parts: problem <- measure <- page -> site, measure <- judge <- labs <- site.
+
+The models stand beside the judge, and only pages call them. None points back.
 
 In `course_site` every room calls only those on a lower floor. An import counts wherever it stands, in a function and
 for types too.
@@ -13,7 +15,9 @@ import pytest
 
 import course_labs
 
-GRAPH = grimp.build_graph("course_kernels", "course_judge", "course_labs", "course_site", cache_dir=None)
+GRAPH = grimp.build_graph(
+    "course_kernels", "course_models", "course_judge", "course_labs", "course_site", cache_dir=None
+)
 PROBLEMS = sorted(
     m.removesuffix(".problem") for m in GRAPH.modules if m.count(".") == 2 and m.endswith(".problem")
 )
@@ -70,8 +74,20 @@ def test_kernels_know_nothing_of_the_site_nor_of_the_labs():
     assert not {
         m
         for m in imports_of("course_kernels")
-        if m.startswith(("course_site", "course_labs", "course_judge"))
+        if m.startswith(("course_site", "course_labs", "course_judge", "course_models"))
     }
+
+
+def test_the_models_know_kernels_and_measuring_alone():
+    imported = imports_of("course_models")
+    assert "course_kernels.attention.k04_specialised" in imported
+    assert {m.split(".")[0] for m in imported} == {"course_kernels"}
+
+
+def test_models_are_for_pages_and_nothing_else():
+    importers = {m for m in GRAPH.modules for target in GRAPH.find_modules_directly_imported_by(m)
+                 if target.split(".")[0] == "course_models"}  # fmt: skip
+    assert {m.split(".")[0] for m in importers} <= {"course_models"}
 
 
 def test_the_judge_knows_no_problem_no_lab_and_no_site():

@@ -25,7 +25,12 @@ from course_site.records.record import edition_of, is_sealed
 
 TESTS = Path("tests/gpu")
 KERNELS = Path("src/course_kernels")
-PACKAGES = ("course_kernels", "course_judge", "course_labs")  # the site touches no sample and no answer
+PACKAGES = (
+    "course_kernels",
+    "course_models",
+    "course_judge",
+    "course_labs",
+)  # the site touches no sample and no answer
 # What a test file may write in GROUPS instead of names.
 EVERY_PROBLEM, EVERY_LAB = "every problem", "every lab"
 LAB = "lab:"

@@ -1,0 +1,10 @@
+"""The model of the course: a decoder-only transformer in plain PyTorch, whose operators are swapped one by one.
+
+    from course_models.config import Config
+    from course_models.model import Model
+    model = Model.random(Config(layers=2, width=64, heads=4, kv_heads=2, head_dim=16, hidden=160, vocab=256))
+
+`config` says the sizes and what they cost, `model` computes, `operators` has what may be swapped, `checkpoint` reads
+and writes files, `generate` writes text, `graph` captures a step, `bench` checks and times. It lies above
+`course_kernels` and below the pages.
+"""
