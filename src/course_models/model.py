@@ -79,16 +79,25 @@ class Cache:
         self.lengths.fill_(tokens)
         self.held = tokens
 
+    def check_room(self, tokens: int) -> None:
+        """Refuse so many more tokens of every sequence where there is no room for them.
+
+        Raises:
+            CacheFull: there is not.
+        """
+        if self.held + tokens > self.room:
+            raise CacheFull(
+                f"cache: {self.held} of {self.room} tokens are held, no room for {tokens} more: "
+                "make it with more room"
+            )
+
     def claim(self, tokens: int) -> int:
         """Take room for so many more tokens of every sequence, on the host; returns where they begin.
 
         Raises:
             CacheFull: there is not so much.
         """
-        if self.held + tokens > self.room:
-            raise CacheFull(
-                f"cache: {self.held} of {self.room} tokens are held, no room for {tokens} more: make it with more room"
-            )
+        self.check_room(tokens)
         self.held += tokens
         return self.held - tokens
 
@@ -195,14 +204,19 @@ def decode_layer(
     sin: Tensor,
     keys: Tensor,
     values: Tensor,
+    each: Tensor,
+    position: Tensor,
     lengths: Tensor,
 ) -> Tensor:
-    """One token for each sequence, x (B, 1, width), behind the `lengths` (B,) that the cache holds."""
+    """One token for each sequence, x (B, 1, width); it goes into the cache (B, KV, room, D), and meets what is there.
+
+    Args:
+        each, position: (B,): sequence b writes to place position[b] of its room.
+        lengths: (B,): tokens that it meets, the new one among them.
+    """
     q, k, v = layer.queries_keys_values(ops, x, cos, sin)
-    each = torch.arange(len(lengths), device=x.device)
-    keys[each, :, lengths] = k[:, :, 0]
-    values[each, :, lengths] = v[:, :, 0]
-    attended = ops.decode_attention(q[:, :, 0], keys, values, lengths + 1)  # (B, H, D)
+    keys[each, :, position], values[each, :, position] = k[:, :, 0], v[:, :, 0]
+    attended = ops.decode_attention(q[:, :, 0], keys, values, lengths)  # (B, H, D)
     return layer.add_block(ops, layer.add_attention(ops, x, attended[:, :, None]))
 
 
@@ -229,7 +243,7 @@ class Model(nn.Module):
         self.head = None if config.tied else nn.Parameter(torch.empty(config.vocab, config.width))
         self.prefill_layer: Callable[..., Tensor] = prefill_layer
         self.decode_layer: Callable[..., Tensor] = decode_layer
-        self._angles: dict[tuple[torch.device, torch.dtype], tuple[Tensor, Tensor]] = {}
+        self._tables: dict[tuple[torch.device, torch.dtype], tuple[Tensor, Tensor]] = {}
 
     @classmethod
     def empty(
@@ -341,11 +355,15 @@ class Model(nn.Module):
             CacheFull: no room for one more.
         """
         cache.claim(1)
-        cos, sin = self._turns(cache.lengths[:, None])  # the position is the number of tokens before it
+        position = cache.lengths.clone()  # of the new token: the number of those before it
+        cache.lengths += 1
+        each = torch.arange(cache.batch, device=token.device)
+        cos, sin = self._turns(position[:, None])
         x = self.embedding[token[:, None]]  # (B, 1, width)
         for layer, keys, values in zip(self.layers, cache.keys, cache.values, strict=True):
-            x = self.decode_layer(self.operators, layer, x, cos, sin, keys, values, cache.lengths)
-        cache.lengths += 1
+            x = self.decode_layer(
+                self.operators, layer, x, cos, sin, keys, values, each, position, cache.lengths
+            )
         return self._logits(x)[:, 0]
 
     def _logits(self, x: Tensor) -> Tensor:
@@ -355,13 +373,17 @@ class Model(nn.Module):
     def _turns(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Cosine and sine of RoPE's angles at positions (B or 1, N): each (B or 1, 1, N, D/2)."""
         # No buffer of the module: `.to(torch.bfloat16)` would take that along, and angles need their digits.
-        kind = positions.device, torch.promote_types(self.dtype, torch.float32)
-        if kind not in self._angles:
-            turns = rope_frequencies(self.config).to(positions.device)
-            angles = torch.arange(self.config.max_tokens, device=positions.device)[:, None] * turns
-            self._angles[kind] = angles.cos().to(kind[1]), angles.sin().to(kind[1])  # (max_tokens, D/2)
-        cos, sin = self._angles[kind]
+        kind = torch.promote_types(self.dtype, torch.float32)
+        if (positions.device, kind) not in self._tables:
+            self._tables[positions.device, kind] = rope_tables(self.config, kind, positions.device)
+        cos, sin = self._tables[positions.device, kind]
         return cos[positions][:, None], sin[positions][:, None]
+
+
+def rope_tables(config: Config, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Cosine and sine of every position's angles: (max_tokens, D/2) each, worked out in float64."""
+    angles = torch.arange(config.max_tokens)[:, None] * rope_frequencies(config)
+    return angles.cos().to(device, dtype), angles.sin().to(device, dtype)
 
 
 def rope_frequencies(config: Config) -> Tensor:
