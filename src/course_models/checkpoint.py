@@ -340,7 +340,7 @@ def slots(config: Config) -> Iterator[Slot]:
 # --- writing ---------------------------------------------------------------------------------------
 
 
-def save(model: Model, folder: Path | str, *, metadata: Mapping[str, str] | None = None) -> None:
+def save(model: Model, folder: Path | str) -> None:
     """Write a model's config.json and model.safetensors, in bfloat16; other files of the folder are left alone.
 
     Each is written under another name and then renamed: whoever stops it half-way leaves no half file. The same
@@ -349,7 +349,6 @@ def save(model: Model, folder: Path | str, *, metadata: Mapping[str, str] | None
     Args:
         model: of any type and on any device.
         folder: made where it is not there.
-        metadata: texts for the head of the safetensors, such as who trained it.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -358,7 +357,8 @@ def save(model: Model, folder: Path | str, *, metadata: Mapping[str, str] | None
         for slot in slots(model.config)
     }
     with _written(folder / WEIGHTS) as place:
-        save_file(tensors, place, metadata={"format": "pt", **(metadata or {})})
+        # One entry, which Hugging Face asks for: several would be written in an order that changes from run to run.
+        save_file(tensors, place, metadata={"format": "pt"})
     with _written(folder / CONFIG) as place:
         place.write_text(json.dumps(config_json(model.config), indent=2) + "\n", encoding="utf-8")
 
