@@ -38,7 +38,7 @@
 # this page measures is speed. The grids have the right sizes and are read as often as they would be. For text that makes
 # sense there is [a small model](a_small_model.py), which the build of this site trains itself.
 #
-# /// predict | To write the one word *cold*, how many of its weights does the model use?
+# /// predict | To write the one word “cold”, how many of its weights does the model use?
 # Those that know about soup · about half · nearly all of them.
 # /// reveal
 # {{ weights.used / 1e9:.2f}} of {{ weights.all / 1e9:.2f}} billion: **nearly all of them**, each once. What stays untouched is one
@@ -95,9 +95,7 @@ sentence = "The soup that the cook forgot is"
 tokens = torch.tensor([[WORDS.index(word) for word in sentence.split()]])
 print("tokens:", tokens[0].tolist())
 
-x = toy.embedding[
-    tokens
-]  # (1, 7, 8): one sequence, seven tokens, eight numbers each
+x = toy.embedding[tokens]  # (1, 7, 8): seven tokens of eight numbers
 show("is, embedded:", x[0, -1])
 
 # %% [markdown]
@@ -130,7 +128,7 @@ show("is, embedded:", x[0, -1])
 # ## RMSNorm: forget how loud it is
 #
 # After many layers have added to it, the note may be loud: large numbers. The grids want a steady voice. So before each part the row is
-# divided by its own size. Its size is the root of the mean of its squares, in the order of the three letters from the right: *square, mean, root*.
+# divided by its own size. Its size is the *root* of the *mean* of its *squares*. Work from right to left.
 #
 # Take a pencil and (1, −1, 3, 5):
 #
@@ -145,6 +143,7 @@ show("is, embedded:", x[0, -1])
 # keeps a row of zeros from being divided by zero.)
 #
 # /// source | src/course_models/operators.py#rms_norm
+# title: RMSNorm, in src/course_models/operators.py
 # ///
 #
 # /// predict | The same row, ten times as loud: (10, −10, 30, 50). What is the last number now, where it was 1.67?
@@ -185,7 +184,7 @@ record(norm={"soft": quantity(normed[-1]), "loud": quantity(loud[-1])})
 #
 # ### RoPE: a turn for the place
 #
-# Something is missing. In these five lines nobody asked *where* a token stands: shuffle the words, and the scores stay as
+# Something is missing. In these five lines nobody asked *where* a token stands: mix up the words, and the scores stay as
 # they were. *The cook forgot the soup* and *the soup forgot the cook* would be the same.
 #
 # **RoPE** tells each query and each key its place, by turning it. Take the numbers of a list two at a time, as the tip
@@ -193,7 +192,10 @@ record(norm={"soft": quantity(normed[-1]), "loud": quantity(loud[-1])})
 #
 # `(a, b) → (a cos − b sin, b cos + a sin)`
 #
+# In the code a head's list is cut in the middle: number i of the first half and number i of the second are a hand.
+#
 # /// source | src/course_models/operators.py#rope
+# title: RoPE, in src/course_models/operators.py
 # ///
 #
 # By hand, with 30° a place. A query at place 5 stands at 150°, a key at place 3 at 90°. If both hands are 1 long, their product
@@ -253,10 +255,17 @@ record(
 # For our model that is 2 × 32 × 8 × 128 × 2 = 131 072 bytes: a token of a few letters, and 128 KiB to remember it by. With 32 key heads it would be four
 # times as much.
 #
-# This is how the code has it, for one new token in one layer: the lists, turned; key and value into the cache; attention over all that is there; and
-# the two additions to the note.
+# This is how the code has it. First the three lists of each head, and two of them turned:
 #
-# /// source | src/course_models/model.py#decode_layer
+# /// source | src/course_models/model.py#lists
+# title: queries, keys and values, in src/course_models/model.py
+# ///
+#
+# Then the whole layer for one new token: its key and value go into the cache, attention looks at all that is there, and two things are added to
+# the note. The last line does it from the inside out; `add_block` is the next section.
+#
+# /// source | src/course_models/model.py#one_layer
+# title: one layer, in src/course_models/model.py
 # ///
 #
 # Let the toy's last token look back. It has two query heads and one head of keys and values.
@@ -265,9 +274,7 @@ record(
 layer = toy.layers[0]
 angles = rope_tables(toy_shape, torch.float32, torch.device("cpu"))
 cos_7, sin_7 = (table[:7][None, None] for table in angles)  # places 0 to 6
-q, k, v = layer.queries_keys_values(
-    toy.operators, x, cos_7, sin_7
-)  # (1, heads, 7, 4)
+q, k, v = layer.queries_keys_values(toy.operators, x, cos_7, sin_7)
 scores = (q[0] @ k[0].transpose(-1, -2))[:, -1] / 4**0.5  # of the last token
 shares = torch.softmax(scores, dim=-1)
 
@@ -296,6 +303,13 @@ show("is, with what it found:", x[0, -1])
 # By hand, with g = 1.0986 and u = 4. e to the power of −1.0986 is a third. So silu(g) = 1.0986 ÷ 1.3333 = 0.824, and 0.824 × 4 = 3.296.
 #
 # /// source | src/course_models/operators.py#swiglu
+# title: SwiGLU, in src/course_models/operators.py
+# ///
+#
+# And the whole block, with its addition to the note:
+#
+# /// source | src/course_models/model.py#feed_forward
+# title: the feed-forward block, in src/course_models/model.py
 # ///
 #
 # /// exercise | Three doors | 3 minutes
@@ -320,7 +334,7 @@ show("is, behind layer 0:", x[0, -1])
 # %% [markdown]
 # ## Logits: a mark for every word
 #
-# After the last layer one more RMSNorm, and one last grid, the **head**: a column for every token of the vocabulary. What comes out are the
+# After the last layer one more RMSNorm, and one last grid, the **head** (the trade uses the word twice; with the heads of attention it has nothing in common). It has a column for every token of the vocabulary. What comes out are the
 # **logits**, one mark for each. Softmax would make shares of them; the simplest reader takes the largest.
 
 # %%
@@ -334,7 +348,8 @@ print("The soup that the cook forgot is", WORDS[logits.argmax()])
 #
 # You have met every part. A model is a long list with a short loop: embedding, 32 times the same layer with other weights, norm, head.
 #
-# /// source | src/course_models/model.py#decode
+# /// source | src/course_models/model.py#one_token
+# title: one token, in src/course_models/model.py
 # ///
 #
 # /// exercise | Draw it
@@ -348,7 +363,7 @@ print("The soup that the cook forgot is", WORDS[logits.argmax()])
 # %% [markdown]
 # ## What it weighs
 
-# %%
+# %% tags=["fold"]
 c = LLAMA_8B
 grids = {  # (numbers in, numbers out) of every grid of a layer
     "query": (c.width, c.heads * c.head_dim),
@@ -421,7 +436,7 @@ record(
 # %% [markdown]
 # ## Prefill and decode
 #
-# The same road is walked in two ways.
+# A road through the same parts, walked in two ways.
 #
 # /// figure | docs/assets/figures/prefill_and_decode.svg
 # alt: >-
@@ -487,9 +502,9 @@ record(
 )
 
 # %% [markdown]
-# /// define | floor.ms = step.gb / l1.copy.ours.gb_per_s * 1000
+# /// define | floor.ms = step.gb / measured.copy.gib4.torch.gb_per_s * 1000
 # unit: ms
-# what: least time of a decode step, by its bytes, at the speed at which our kernel copies
+# what: least time of a decode step, by its bytes, at the speed of a copy
 # ///
 #
 # /// define | sheet.ms = step.gb / bandwidth * 1000
@@ -499,7 +514,7 @@ record(
 #
 # /// define | floor.rate = 1000 / floor.ms
 # unit: tokens/s
-# what: tokens a second at the byte floor, at the speed at which our kernel copies
+# what: tokens a second at the byte floor, at the speed of a copy
 # ///
 #
 # /// define | sheet.rate = 1000 / sheet.ms
@@ -512,17 +527,18 @@ record(
 # | weights: all that are used, once | {{ weights.gb:.2f}} GB |
 # | cache: 131 072 bytes × {{ context:.0f}} tokens | {{ step.cache_gb:.2f}} GB |
 # | together, with the row of the embedding and what the new token leaves | {{ step.gb:.2f}} GB |
-# | at the speed of [a plain copy](lectures/l1_what_a_gpu_is.py#the-bandwidth-by-hand) on this card, {{ l1.copy.ours.gb_per_s:.0f}} GB/s | {{ floor.ms:.2f}} ms, or **{{ floor.rate:.0f}} tokens/s** |
+# | at the speed of [a copy](how_we_measure.py#the-card-against-its-own-data-sheet) of 4 GiB on this card, {{ measured.copy.gib4.torch.gb_per_s:.0f}} GB/s | {{ floor.ms:.2f}} ms, or **{{ floor.rate:.0f}} tokens/s** |
 # | at the bandwidth of the data sheet, {{ bandwidth:.0f}} GB/s | {{ sheet.ms:.2f}} ms, or {{ sheet.rate:.0f}} tokens/s |
 #
-# That is the **byte floor**: no kernel can read less, unless it reads other numbers. We take the first as our line, since it is what bytes do on this card,
-# and keep the second beside it. Write both down.
+# That is the **byte floor**: with these numbers nobody can read less. We take the first as our line, for it is what bytes do on this card, and keep the second
+# beside it. A hard wall is the second alone: a step hardly writes, and reading by itself runs at up to {{ l3.far.gb_per_s:.0f}} GB/s, as
+# [L3](lectures/l3_memory.py) measured. Write both down.
 #
 # /// exercise | The large sister
 # The model of L1 has 70 billion weights, {{ l1.token.gb:.0f}} GB of them for each token. What is its floor at the speed of the copy, without any cache? And
 # what is in the way before that?
 # /// answer
-# {{ l1.token.gb:.0f}} GB ÷ {{ l1.copy.ours.gb_per_s:.0f}} GB/s = {{ l1.token.gb / l1.copy.ours.gb_per_s * 1000:.0f}} ms. But one card has
+# {{ l1.token.gb:.0f}} GB ÷ {{ measured.copy.gib4.torch.gb_per_s:.0f}} GB/s = {{ l1.token.gb / measured.copy.gib4.torch.gb_per_s * 1000:.0f}} ms. But one card has
 # {{ l1.card.hbm_gib:.0f}} GiB, and the weights alone nearly fill it. Two cards would share them, and each reads its half at the same time.
 # ///
 
@@ -576,9 +592,9 @@ record(decode=bench.decode(model, batch=1, held=CONTEXT))
 # ### Where the time goes
 #
 # Bytes do not explain that. What else happens in a step? Go through the code once more, and count the orders. A norm is a conversion, a square, a mean, an addition, a root, two
-# products, and a conversion back. A turn is four products, two sums and a joining. Every one of them is a kernel, every kernel is a launch, and a launch
+# products, and a conversion back. A turn is four products, two sums and a joining, with a conversion on either side. Every one of them is a kernel, every kernel is a launch, and a launch
 # [costs the host](lectures/l2_the_cuda_model.py#what-a-launch-costs) something, whether there is much in it or little. Here nearly all of them
-# have 4096 numbers to work on, which a card is through with at once. And it all comes 32 times.
+# have 4096 numbers to work on, and a card of {{ l1.card.sms:.0f}} SMs deserves more. And it all comes 32 times.
 #
 # Do not count by hand to the end. PyTorch's profiler sees every kernel.
 
@@ -652,7 +668,7 @@ record(
 #
 # ### What a graph cannot mend
 #
-# In the graph the GPU works all the time, and still the bytes alone would be through sooner. Two things are left.
+# In the graph nobody waits for the host, and still the bytes alone would be through sooner. Two things are left.
 #
 # - **Small kernels.** Between two multiplies stand norms, turns, additions, a softmax: each carries a few kilobytes, each has a start and an end, and
 #   while it runs nobody fetches weights.
@@ -676,7 +692,7 @@ record(
 #
 # First the pencil, as always. What can a better attention save? It reads the cache, and the cache is {{ step.cache_gb:.2f}} of {{ step.gb:.2f}} GB. So even
 # an attention that took no time at all would save the bytes {{ step.cache_gb / step.gb:.1%}}. If it brings more than that, it is not for the bytes: plain attention is
-# several small kernels, one after the other, and ours is one or two.
+# several small kernels, one after the other, that hand their scores on through memory.
 #
 # /// claim | decode.our_attention.us < decode.graph.us
 # In the graph, with our attention in the place of the plain one: {{ rate.our_attention:.0f}} tokens/s, where the plain graph has {{ rate.graph:.0f}}. That is a gain of
@@ -711,13 +727,13 @@ record(
 # ///
 #
 # /// table
-# columns: [decode, "tokens/s", "% of the byte floor at the speed of a copy", "% of the data sheet's"]
+# columns: [decode, "tokens/s", "of the floor, copy", "of the floor, data sheet"]
 # rows:
-#   - ["plain PyTorch", "{{ rate.plain:.0f}}", "{{ decode.plain.gb_per_s / l1.copy.ours.gb_per_s:.0%}}", "{{ decode.plain.of_peak:.0%}}"]
-#   - ["in a CUDA graph", "{{ rate.graph:.0f}}", "{{ decode.graph.gb_per_s / l1.copy.ours.gb_per_s:.0%}}", "{{ decode.graph.of_peak:.0%}}"]
-#   - ["graph, the library's attention", "{{ rate.library:.0f}}", "{{ decode.library.gb_per_s / l1.copy.ours.gb_per_s:.0%}}", "{{ decode.library.of_peak:.0%}}"]
-#   - ["graph, torch.compile of the layers", "{{ rate.compiled:.0f}}", "{{ decode.compiled.gb_per_s / l1.copy.ours.gb_per_s:.0%}}", "{{ decode.compiled.of_peak:.0%}}"]
-#   - ["graph, our attention", "{{ rate.our_attention:.0f}}", "{{ decode.our_attention.gb_per_s / l1.copy.ours.gb_per_s:.0%}}", "{{ decode.our_attention.of_peak:.0%}}"]
+#   - ["plain PyTorch", "{{ rate.plain:.0f}}", "{{ decode.plain.gb_per_s / measured.copy.gib4.torch.gb_per_s:.0%}}", "{{ decode.plain.of_peak:.0%}}"]
+#   - ["in a CUDA graph", "{{ rate.graph:.0f}}", "{{ decode.graph.gb_per_s / measured.copy.gib4.torch.gb_per_s:.0%}}", "{{ decode.graph.of_peak:.0%}}"]
+#   - ["graph, the library's attention", "{{ rate.library:.0f}}", "{{ decode.library.gb_per_s / measured.copy.gib4.torch.gb_per_s:.0%}}", "{{ decode.library.of_peak:.0%}}"]
+#   - ["graph, torch.compile of the layers", "{{ rate.compiled:.0f}}", "{{ decode.compiled.gb_per_s / measured.copy.gib4.torch.gb_per_s:.0%}}", "{{ decode.compiled.of_peak:.0%}}"]
+#   - ["graph, our attention", "{{ rate.our_attention:.0f}}", "{{ decode.our_attention.gb_per_s / measured.copy.gib4.torch.gb_per_s:.0%}}", "{{ decode.our_attention.of_peak:.0%}}"]
 # ///
 #
 # /// claim | decode.compiled.us < decode.our_attention.us
@@ -807,7 +823,7 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 #    8 388 608 + 2 097 152 + 50 331 648 = 60 817 408.
 # 2. 16 × 60 817 408 = 973 078 528, and the head, 128 000 × 2048 = 262 144 000. Together 973 078 528 + 262 144 000 = 1 235 222 528, two bytes each: about 2.47 GB.
 # 3. 2 × 16 × 8 × 64 × 2 = 32 768 bytes.
-# 4. 2 470 445 056 ÷ 32 768 = 75 392 tokens, about. A whole book.
+# 4. 2 470 445 056 ÷ 32 768 = 75 392 tokens. A whole book.
 # ///
 #
 # /// exercise | Two changes | 5 minutes
@@ -816,10 +832,10 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # 1. with 8191 tokens in the cache instead of {{ context:.0f}};
 # 2. with 32 readers in one step, each with {{ context:.0f}} tokens of his own. How many tokens/s are that, of all together?
 # /// answer
-# 1. The weights stay, the cache holds 8191 tokens: {{ step.gb_long:.2f}} GB ÷ {{ l1.copy.ours.gb_per_s:.0f}} GB/s =
-#    {{ step.gb_long / l1.copy.ours.gb_per_s * 1000:.2f}} ms. A long memory costs little, for one reader.
-# 2. The weights are read once for all, the caches are each reader's own: {{ step.gb_32:.2f}} GB ÷ {{ l1.copy.ours.gb_per_s:.0f}} GB/s =
-#    {{ step.gb_32 / l1.copy.ours.gb_per_s * 1000:.2f}} ms, in which 32 tokens are written: {{ 32000 / (step.gb_32 / l1.copy.ours.gb_per_s * 1000):.0f}} tokens/s at
+# 1. The weights stay, the cache holds 8191 tokens: {{ step.gb_long:.2f}} GB ÷ {{ measured.copy.gib4.torch.gb_per_s:.0f}} GB/s =
+#    {{ step.gb_long / measured.copy.gib4.torch.gb_per_s * 1000:.2f}} ms. A long memory costs little, for one reader.
+# 2. The weights are read once for all, the caches are each reader's own: {{ step.gb_32:.2f}} GB ÷ {{ measured.copy.gib4.torch.gb_per_s:.0f}} GB/s =
+#    {{ step.gb_32 / measured.copy.gib4.torch.gb_per_s * 1000:.2f}} ms, in which 32 tokens are written: {{ 32000 / (step.gb_32 / measured.copy.gib4.torch.gb_per_s * 1000):.0f}} tokens/s at
 #    the floor. Why that is so cheap, and when it stops, is what serving is about.
 # ///
 #
