@@ -167,7 +167,7 @@ def decode_floor_us(config: Config, batch: int, tokens: int, gb_per_s: float) ->
     """Microseconds that `decode_bytes` take at a bandwidth: the byte floor of one step.
 
     Args:
-        gb_per_s: 1e9 bytes a second; a data sheet's, or what a plain copy reached.
+        gb_per_s: the bandwidth, GB = 1e9: a data sheet's, or what a plain copy reached.
     """
     return decode_bytes(config, batch, tokens) / (gb_per_s * 1e3)
 

@@ -361,7 +361,7 @@ class Model(nn.Module):
             CacheFull: no room for one more.
         """
         cache.claim(1)
-        position = cache.lengths.clone()  # of the new token: the number of those before it
+        position = cache.lengths.long()  # of the new token: the number of those before it
         cache.lengths += 1
         # region one_token
         each = torch.arange(cache.batch, device=token.device)

@@ -27,6 +27,9 @@ WORKLOADS = {
     "bias_gelu": [Workload.of(dtype, M=5, N=40) for dtype in ("float32", "bfloat16")],
     "bytes_in_flight": [Workload.of("float32", N=5003, V=4, R=2)],
     "copy": [Workload.of("float16", N=5003)],
+    "decode_attention": [
+        Workload.of(dtype, B=4, H=6, KV=2, N=200, D=D) for dtype in ("float32", "float16") for D in (64, 128)
+    ],
     "divergence": [Workload.of("float32", N=1025, W=8)],
     "fused_multiply_add": [Workload.of("float32", N=129, C=4, K=37)],
     "gemm": [Workload.of(dtype, **size) for dtype in ("bfloat16", "float16") for size in (ODD, EVEN)],

@@ -80,7 +80,10 @@ def test_kernels_know_nothing_of_the_site_nor_of_the_labs():
 
 def test_the_models_know_kernels_and_measuring_alone():
     imported = imports_of("course_models")
-    assert "course_kernels.attention.k04_specialised" in imported
+    assert {
+        "course_kernels.attention.k04_specialised",
+        "course_kernels.decode_attention.k02_split",
+    } <= imported
     assert {m.split(".")[0] for m in imported} == {"course_kernels"}
 
 

@@ -399,6 +399,7 @@ def test_every_weight_learns(sizes):
 
 WIDE = dataclasses.replace(GQA, head_dim=64, heads=4, kv_heads=2)  # a size our kernels take
 SWAPS = {
+    "our decode attention": {"decode_attention": operators.our_decode_attention},  # interpreted
     "the library's decode attention": {"decode_attention": operators.sdpa_decode_attention},
     "the library's prefill attention": {"prefill_attention": operators.sdpa_prefill_attention},
 }

@@ -77,7 +77,7 @@ AREAS = {
         tuple(
             f"{KERNELS}/{problem}/{pattern}"
             for problem in (
-                "attention", "bank_conflicts", "bias_gelu", "bytes_in_flight", "copy", "divergence",
+                "attention", "bank_conflicts", "bias_gelu", "bytes_in_flight", "copy", "decode_attention", "divergence",
                 "fused_multiply_add", "gemm", "gemm_fp8", "grey", "reduction", "sgemm", "softmax", "strided_read",
                 "transpose", "vector_add",
             )
@@ -95,8 +95,8 @@ AREAS = {
             **{
                 f"*/{name}/*": _problem(name)
                 for name in (
-                    "bank_conflicts", "bias_gelu", "bytes_in_flight", "divergence", "fused_multiply_add", "gemm",
-                    "grey", "reduction", "sgemm", "strided_read", "transpose",
+                    "bank_conflicts", "bias_gelu", "bytes_in_flight", "decode_attention", "divergence",
+                    "fused_multiply_add", "gemm", "grey", "reduction", "sgemm", "strided_read", "transpose",
                 )
             },
         },
