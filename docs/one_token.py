@@ -450,7 +450,7 @@ record(
 # %% [markdown]
 # ## Prefill and decode
 #
-# A road through the same parts, walked in two ways.
+# The same road is walked in two ways.
 #
 # /// figure | docs/assets/figures/prefill_and_decode.svg
 # alt: >-
