@@ -135,7 +135,7 @@ show("is, embedded:", x[0, -1])
 #
 # Take a pencil and (1, −1, 3, 5):
 #
-# | | | | | | |
+# | step | first | second | third | fourth | the sum |
 # |---|---:|---:|---:|---:|---|
 # | the row | 1 | −1 | 3 | 5 | |
 # | its squares | 1 | 1 | 9 | 25 | 1 + 1 + 9 + 25 = 36 |
@@ -164,7 +164,7 @@ row, ones = torch.tensor([1.0, -1.0, 3.0, 5.0]), torch.ones(4)
 normed = operators.rms_norm(row, ones, eps=1e-5)
 loud = operators.rms_norm(10 * row, ones, eps=1e-5)
 show("by pencil:", normed)
-record(norm={"soft": quantity(normed[-1]), "loud": quantity(loud[-1])})
+record(norm={"loud": quantity(loud[-1])})
 
 # %% [markdown]
 # ## Attention in five lines
@@ -183,13 +183,14 @@ record(norm={"soft": quantity(normed[-1]), "loud": quantity(loud[-1])})
 #    back to the width of the row. It is added to the note.
 #
 # By hand, one head and two tokens. The scores are 0 and 1.0986. e to the power of each: 1 and 3, together 4. So the
-# shares are a quarter and three quarters. The values are 8 and 4, and 0.25 × 8 = 2, 0.75 × 4 = 3: the head says 2 + 3
-# = 5.
+# shares are a quarter and three quarters. The values are 8 and 4, and 0.25 × 8 = 2, 0.75 × 4 = 3: the head says
+# 2 + 3 = 5.
 #
 # ### RoPE: a turn for the place
 #
-# Something is missing. In these five lines nobody asked *where* a token stands: mix up the words, and the scores stay
-# as they were. *The cook forgot the soup* and *the soup forgot the cook* would be the same.
+# Something is missing. In these five lines nobody asked *where* a token stands. Mix up the words before it, and a
+# token finds the same in them: behind *the cook forgot the soup* and *the soup forgot the cook* the same word would
+# come.
 #
 # **RoPE** tells each query and each key its place, by turning it. Take the numbers of a list two at a time, as the
 # tip of a clock hand. With every place further into the text the hand turns by a fixed angle:
@@ -232,7 +233,6 @@ def hand(place, degrees=30):
 turns = rope_frequencies(LLAMA_8B)  # radians a place, for each pair of a head
 record(
     turned={
-        "near": quantity(hand(5) @ hand(3)),
         "far": quantity(hand(105) @ hand(103)),
         "pairs": quantity(len(turns)),
         "first_round": quantity(2 * pi / turns[0]),  # places for one full turn
@@ -243,7 +243,8 @@ record(
 # %% [markdown]
 # A head of the large model has 128 numbers, so {{ turned.pairs:.0f}} hands, and each turns at a pace of its own. The
 # first is round after {{ turned.first_round:.1f}} places, a second hand; the last after {{ turned.last_round:,.0f}},
-# a hand for centuries. The quick ones tell neighbours apart, the slow ones paragraphs. RoPE has no weights at all.
+# a hand for centuries. The quick ones tell neighbours apart, the slow ones what lies far from each other. RoPE has no
+# weights at all.
 #
 # ### The KV cache, and heads that share
 #
@@ -417,8 +418,6 @@ record(
     mb={  # of one layer
         "attention": quantity(BYTES * attention / 1e6, "MB"),
         "feed_forward": quantity(BYTES * feed_forward / 1e6, "MB"),
-        "head": quantity(BYTES * table / 1e6, "MB"),
-        **{name: quantity(BYTES * n / 1e6, "MB") for name, n in numbers.items()},
     },
     gb={  # of all layers
         "attention": quantity(BYTES * c.layers * attention / 1e9, "GB"),
@@ -475,11 +474,11 @@ record(
 # A prompt of 1000 tokens, an answer of 100. How many rows go through the model in all, with the cache? And without
 # it, when every pass reads the whole text again?
 # /// answer
-# With it: 1000 in the prefill, and it gives the first token of the answer. The other 99 cost one row each: 1000 + 99
-# = 1099.
+# With it: 1000 in the prefill, and it gives the first token of the answer. The other 99 cost one row each:
+# 1000 + 99 = 1099.
 #
-# Without it: 1000, then 1001, and so on to 1099. That is 100 passes of 1049.5 rows on average, 100 × 1049.5 = 104
-# 950.
+# Without it: 1000, then 1001, and so on to 1099. That is 100 passes of 1049.5 rows on average:
+# 100 × 1049.5 = 104 950.
 # ///
 #
 # The code has both ways, and they must agree: the toy reads the seven words at once, then six at once and the last
@@ -540,7 +539,7 @@ record(
 # what: tokens a second at the byte floor, at the bandwidth of the data sheet
 # ///
 #
-# | by hand | |
+# | by hand | value |
 # |---|---:|
 # | weights: all that are used, once | {{ weights.gb:.2f}} GB |
 # | cache: 131 072 bytes × {{ context:.0f}} tokens | {{ step.cache_gb:.2f}} GB |
@@ -657,7 +656,7 @@ record(
 
 # %% [markdown]
 # /// table
-# columns: [one step of the plain model, ""]
+# columns: [one step of the plain model, value]
 # rows:
 #   - ["kernels", "{{ kernels.plain.count:.0f}}"]
 #   - ["until the host has written all orders", "{{ decode.plain.host_us / decode.plain.T / 1000:.1f}} ms"]
@@ -684,7 +683,7 @@ record(
 # ///
 #
 # /// predict | The same kernels, the same bytes, in one graph. How far up to the floor does that bring it?
-# A little · to about half · nearly all the way.
+# A little · to about half · nearly all the way. The table above has all that a good guess needs.
 # /// reveal
 # {{ rate.graph / floor.rate:.0%}} of the floor: {{ rate.graph:.0f}} tokens/s.
 #
@@ -704,7 +703,7 @@ record(
 # - **Small kernels.** Between two multiplies stand norms, turns, additions, a softmax: each carries a few kilobytes,
 #   each has a start and an end, and while it runs nobody fetches weights.
 # - **The multiplies themselves.** One row times a grid: does that fetch its weights as quickly as a plain copy does?
-#   This page does not time them one by one. W4 does.
+#   This page does not time them one by one. That is W4's question.
 #
 # `torch.compile` goes after the first: it reads the code of a layer and writes new kernels, in which what stands
 # between two multiplies is fused. We give it the library's attention besides.
@@ -724,9 +723,9 @@ record(
 # gain of each is its own. Today there is one of ours for decode: attention.
 #
 # First the pencil, as always. What can a better attention save? It reads the cache, and the cache is
-# {{ step.cache_gb:.2f}} of {{ step.gb:.2f}} GB. So even an attention that took no time at all would save the bytes
-# {{ step.cache_gb / step.gb:.1%}}. If it brings more than that, it is not for the bytes: plain attention is several
-# small kernels, one after the other, that hand their scores on through memory.
+# {{ step.cache_gb:.2f}} of {{ step.gb:.2f}} GB. So an attention that read nothing at all would save
+# {{ step.cache_gb / step.gb:.1%}} of the bytes. If a swap brings more than that, it is not for the bytes: plain
+# attention is several small kernels, one after the other, that hand their scores on through memory.
 #
 # /// claim | decode.our_attention.us < decode.graph.us
 # In the graph, with our attention in the place of the plain one: {{ rate.our_attention:.0f}} tokens/s, where the
@@ -791,7 +790,7 @@ record(
 )
 
 # %% [markdown]
-# | by hand | |
+# | by hand | value |
 # |---|---:|
 # | operations | {{ work:.2f}} TFLOP |
 # | their least time: {{ work:.2f}} TFLOP ÷ {{ peak:.0f}} TFLOP/s | {{ work / peak * 1000:.1f}} ms |
@@ -803,9 +802,9 @@ record(
 # /// predict | What percent of the tensor cores' peak does plain PyTorch reach in the prefill?
 # A tenth · a quarter · half · nearly all.
 # /// reveal
-# {{ prefill.plain.of_peak:.0%}} of peak, {{ prefill.plain.tflops:.0f}} TFLOP/s. Where one reader's step waited for
-# the host, here the host is far ahead: it needs {{ prefill.plain.host_us / 1000:.0f}} ms to write its orders, and the
-# GPU {{ prefill.plain.ms:.0f}} ms to carry them out.
+# {{ prefill.plain.of_peak:.0%}} of peak, {{ prefill.plain.tflops:.0f}} TFLOP/s. The host needs
+# {{ prefill.plain.host_us / 1000:.0f}} ms to write its orders, and the GPU {{ prefill.plain.ms:.0f}} ms to carry them
+# out: there is far more in each of them than in those of a step.
 #
 # /// chart | bars
 # title: "The same model, the same card: prefill of {{ context:.0f}} tokens"
@@ -861,8 +860,8 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # /// answer
 # 1. Queries and the grid behind attention: 2 × 2048 × 2048 = 8 388 608. Keys and values: 2 × 2048 × 512 = 2 097 152.
 #    Feed-forward: 3 × 2048 × 8192 = 50 331 648. Together 8 388 608 + 2 097 152 + 50 331 648 = 60 817 408.
-# 2. 16 × 60 817 408 = 973 078 528, and the head, 128 000 × 2048 = 262 144 000. Together 973 078 528 + 262 144 000 = 1
-#    235 222 528, two bytes each: about 2.47 GB.
+# 2. 16 × 60 817 408 = 973 078 528, and the head, 128 000 × 2048 = 262 144 000. Together
+#    973 078 528 + 262 144 000 = 1 235 222 528, two bytes each: about 2.47 GB.
 # 3. 2 × 16 × 8 × 64 × 2 = 32 768 bytes.
 # 4. 2 470 445 056 ÷ 32 768 = 75 392 tokens. A whole book.
 # ///
