@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_kernels.measure import Measurement, compare, quantity
+from course_kernels.measure import Measurement, compare
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Problem, Workload
 from course_models.config import (
@@ -30,9 +30,7 @@ from course_models.config import (
     cache_bytes,
     decode_bytes,
     decode_flops,
-    parameters,
     prefill_flops,
-    weight_bytes,
 )
 from course_models.graph import CapturedDecode
 from course_models.model import Cache, Model, decode_layer, prefill_layer, rope_tables
@@ -56,10 +54,10 @@ SHARP = 2.0
 # What lies in the room past a sequence's end: who reads it is wrong by a lot. Finite, as the plain operators ask.
 PAST_THE_END = 100.0
 
-# An answer passes through 32 layers and is rounded several times in each: in bfloat16 a twentieth of it is then noise,
-# and the worst of millions of logits is off by five or six times that. A wrong rotation, or heads that read another's
-# keys, are off by several times the answer. What is finer, such as a key that is left out, is checked where it shows:
-# kernel by kernel, and on a model in float32.
+# An answer passes through 32 layers and is rounded several times in each. In bfloat16 a twentieth of it is then noise,
+# on a narrow model too, and the worst of millions of logits is off by five or six times that. A wrong rotation, or
+# heads that read another's keys, are off by several times the answer. What is finer, such as a key that is left out,
+# is checked where it shows: kernel by kernel, and on a model in float32.
 MAX_ERROR = {"bfloat16": 0.5, "float32": 2.0**-12}
 
 Function = Callable[[Tensor], Tensor]
@@ -306,15 +304,3 @@ def prefill(
         for name, function in prefill_functions(model).items()
     }
     return compare(field, workload, seconds=seconds, device=model.device.type, **how)
-
-
-def costs(config: Config = LLAMA_8B, held: int = HELD, steps: int = STEPS) -> dict[str, Any]:
-    """What a page prints of a shape, for `record`: parameters, and bytes of one token by what they are read for."""
-    return {
-        "parameters": quantity(parameters(config)),
-        "weights": quantity(weight_bytes(config), "B"),
-        "cache_of_a_token": quantity(cache_bytes(config, 1, 1), "B"),
-        "step": {f"b{batch}": quantity(decode_bytes(config, batch, held), "B") for batch in (1, 32)},
-        "held": quantity(held),
-        "steps": quantity(steps),
-    }

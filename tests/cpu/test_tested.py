@@ -80,7 +80,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
     assert {"attention", "gemm", "sgemm", "vector_add"} <= PROBLEMS
     assert {"lab:first_kernel", "lab:flash_attention"} <= LABS
     assert "lab:roofline" not in LABS  # done by hand
-    assert set(fresh) == PROBLEMS | LABS | {"cuda", "measure", "microbenchmarks", "mishaps"}
+    assert set(fresh) == PROBLEMS | LABS | {"cuda", "measure", "microbenchmarks", "mishaps", "models"}
 
 
 def test_every_group_has_tests_and_every_kernel_a_group(fresh):
@@ -151,9 +151,9 @@ EDITS = {
         f"{KERNELS}/measure/check.py",
         "",
         "X = 1\n",
-        PROBLEMS | LABS | {"measure"},
+        PROBLEMS | LABS | {"measure", "models"},
     ),
-    "the clock": (f"{KERNELS}/measure/clock.py", "", "X = 1\n", LABS | {"measure"}),
+    "the clock": (f"{KERNELS}/measure/clock.py", "", "X = 1\n", LABS | {"measure", "models"}),
     "the counters": (f"{KERNELS}/measure/counters.py", "", "X = 1\n", {"measure"}),
     "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"measure"}),
     "what the check says": (f"{KERNELS}/measure/complaints.py", "", "X = 1\n", set()),
@@ -191,6 +191,13 @@ EDITS = {
     "tests of two problems": ("tests/gpu/test_gemm_triton.py", "", "X = 1\n", {"gemm", "gemm_fp8"}),
     "tests of one subject": ("tests/gpu/test_mishaps.py", "", "X = 1\n", {"mishaps"}),
     "a mishap": (f"{KERNELS}/mishaps/lost_updates.cu", "", "int x;\n", {"mishaps"}),
+    "an operator of the model": ("src/course_models/operators.py", "", "X = 1\n", {"models"}),
+    "a kernel that the model takes": (
+        f"{KERNELS}/attention/k04_specialised.py",
+        "",
+        "X = 1\n",
+        {"attention", "models"},
+    ),
     "a microbenchmark": (f"{KERNELS}/microbenchmarks/latency.cu", "", "int x;\n", {"microbenchmarks"}),
     "a comment": (f"{KERNELS}/gemm/k03_mma_sync.cu", "", "// a word\n", set()),
     "the site": ("src/course_site/charts/plots.py", "", "X = 1\n", set()),
@@ -213,9 +220,9 @@ def test_what_is_only_written_about_a_folder_makes_nothing_stale(tree, edit, fre
 
 
 def test_what_measures_is_in_the_clock_s_chain_and_no_problem_imports_it(fresh):
-    """The labs time on the card; a problem's tests only check."""
+    """The labs and the model are timed; a problem's tests only check."""
     clock = f"{KERNELS}/measure/clock.py"
-    assert {group for group, files in fresh.items() if clock in files} == LABS | {"measure"}
+    assert {group for group, files in fresh.items() if clock in files} == LABS | {"measure", "models"}
 
 
 @pytest.mark.parametrize("group", ["attention", "lab:wmma", "measure", "mishaps"])
