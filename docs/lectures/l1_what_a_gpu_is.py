@@ -105,6 +105,9 @@ record(
 # as many multiply-adds as there are weights at work.* At work, because some models let only a few of their
 # weights take part in each token.
 #
+# What each of these grids is there for you need not know yet. [One token](../one_token.py) tells it, where the second half of
+# the road begins.
+#
 # /// exercise | Three receipts
 # Take a pencil.
 #

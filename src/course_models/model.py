@@ -132,12 +132,14 @@ class Layer(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """From x (B, N, width): queries (B, H, N, D), keys and values (B, KV, N, D); the first two know their place."""
         B, N, _ = x.shape
+        # region lists
         h = ops.rms_norm(x, self.attention_norm, self.config.norm_eps)
         q, k, v = (
             ops.linear(h, weight).view(B, N, -1, self.config.head_dim).transpose(1, 2)
             for weight in (self.query, self.key, self.value)
         )
         return ops.rope(q, cos, sin), ops.rope(k, cos, sin), v
+        # endregion
 
     def add_attention(self, ops: Operators, x: Tensor, attended: Tensor) -> Tensor:
         """x (B, N, width) plus what the heads found, (B, H, N, D), brought back to width."""
@@ -150,7 +152,9 @@ class Layer(nn.Module):
         h = ops.rms_norm(x, self.block_norm, self.config.norm_eps)
         if self.config.experts:
             return x + self._experts(ops, h)
+        # region feed_forward
         return x + ops.linear(ops.swiglu(ops.linear(h, self.gate), ops.linear(h, self.up)), self.down)
+        # endregion
 
     def _experts(self, ops: Operators, h: Tensor) -> Tensor:
         """The best experts of every token, weighted by a softmax over those alone.
@@ -215,10 +219,12 @@ def decode_layer(
         each, position: (B,): sequence b writes to place position[b] of its room.
         lengths: (B,): tokens that it meets, the new one among them.
     """
+    # region one_layer
     q, k, v = layer.queries_keys_values(ops, x, cos, sin)
     keys[each, :, position], values[each, :, position] = k[:, :, 0], v[:, :, 0]
     attended = ops.decode_attention(q[:, :, 0], keys, values, lengths)  # (B, H, D)
     return layer.add_block(ops, layer.add_attention(ops, x, attended[:, :, None]))
+    # endregion
 
 
 class Model(nn.Module):
@@ -359,6 +365,7 @@ class Model(nn.Module):
         cache.claim(1)
         position = cache.lengths.long()  # of the new token: the number of those before it
         cache.lengths += 1
+        # region one_token
         each = torch.arange(cache.batch, device=token.device)
         cos, sin = self._turns(position[:, None])
         x = self.embedding[token[:, None]]  # (B, 1, width)
@@ -367,6 +374,7 @@ class Model(nn.Module):
                 self.operators, layer, x, cos, sin, keys, values, each, position, cache.lengths
             )
         return self._logits(x)[:, 0]
+        # endregion
 
     def _logits(self, x: Tensor) -> Tensor:
         x = self.operators.rms_norm(x, self.norm, self.config.norm_eps)

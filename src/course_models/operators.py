@@ -27,10 +27,12 @@ def linear(x: Tensor, weight: Tensor) -> Tensor:
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     """Every row of x, (..., width), divided by its root mean square, times weight, (width,)."""
-    # In float32 at least: half precision loses the mean of many squares, and its squares overflow.
+    # region rms_norm
+    # In float32 at least: half precision loses the mean of many squares.
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
     scale = torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + eps)
     return (wide * scale).to(x.dtype) * weight
+    # endregion
 
 
 def rope(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -43,8 +45,10 @@ def rope(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         x: (B, heads, N, D).
         cos, sin: (B or 1, 1, N, D/2), of the angles; float32, or float64 for a model in float64.
     """
+    # region rope
     a, b = x.to(cos.dtype).chunk(2, dim=-1)
     return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1).to(x.dtype)
+    # endregion
 
 
 def prefill_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -92,7 +96,9 @@ def decode_attention(q: Tensor, k_cache: Tensor, v_cache: Tensor, lengths: Tenso
 
 def swiglu(gate: Tensor, up: Tensor) -> Tensor:
     """silu(gate) * up, element by element; silu(x) = x / (1 + exp(-x))."""
+    # region swiglu
     return functional.silu(gate) * up
+    # endregion
 
 
 def _wide(x: Tensor) -> torch.dtype:

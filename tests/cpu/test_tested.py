@@ -160,7 +160,7 @@ EDITS = {
     "the judge's limits": ("src/course_judge/limits.py", "", "X = 1\n", {"judge"}),
     "what the cheats are given": (f"{KERNELS}/refusals/problem.py", "", "X = 1\n", {"judge", "measure"}),
     "a cheat": ("tests/judge/cheats/zeros.py", "", "X = 1\n", {"judge"}),
-    "the grader's child": ("src/course_labs/child.py", "", "X = 1\n", LABS),
+    "the grader": ("src/course_labs/grade.py", "", "X = 1\n", LABS),
     "what a lab's kernel is started by": (
         f"{KERNELS}/vector_add/lab/launch.py",
         "",

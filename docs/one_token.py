@@ -1,0 +1,898 @@
+# ---
+# id: one_token
+# title: One token
+# section: Make the model fast
+# order: 75
+# description: What a language model is made of, each part with a pencil; what one token must read; and the same model on the same card, plain, in a graph, compiled and with our kernels.
+# needs: [capability 9.0]
+# ---
+
+# %% [markdown]
+# # One token
+#
+# First we made the multiply fast. Now the model. So what *is* a model? When you are through with this page you can
+#
+# - follow one token through a language model, part by part, and do the arithmetic of each part with a pencil;
+# - say what every grid of weights weighs, and which of them a token meets;
+# - work out, before any clock runs, how many tokens a card can write in a second at best;
+# - say where the rest of the time goes, and what brings some of it back.
+#
+# You need Python, [the receipt](lectures/l1_what_a_gpu_is.py#the-receipt) and
+# [the roofline](lectures/l1_what_a_gpu_is.py#the-first-roofline) of the first lecture. You need to know nothing about
+# neural networks.
+
+# %% [markdown]
+# ## A sentence with a gap
+#
+# *The soup that the cook forgot is …*
+#
+# You know how it goes on. A language model does this one thing: it reads the beginning of a text, and gives every
+# word it knows a mark for how well it would come next. One word is picked and put behind the text. Then the longer
+# text goes in again. That is all: every answer you ever read from such a model was written so, one piece at a time.
+#
+# [L1](lectures/l1_what_a_gpu_is.py#the-receipt) wrote the receipt of one piece: a list of numbers meets one grid of
+# weights after the other, and each weight costs a multiply-add. There the grids were lines of a sum. Here each gets
+# its name and its reason. The model is the little sister of the one on that receipt: Llama 3.1 with 8 billion weights
+# [^meta-llama31]. It fits on one card, so it can be timed.
+#
+# We take its *shapes* and not its weights: random numbers stand in their place. So what it writes is nonsense, and
+# all that this page measures is speed. The grids have the right sizes and are read as often as they would be. For
+# text that makes sense there is [a small model](a_small_model.py), which the build of this site trains itself.
+#
+# /// predict | To write the one word “cold”, how many of its weights does the model use?
+# Those that know about soup · about half · nearly all of them.
+# /// reveal
+# {{ weights.used / 1e9:.2f}} of {{ weights.all / 1e9:.2f}} billion: **nearly all of them**, each once. What stays
+# untouched is one table, of which a single row is read. You will meet it first.
+# ///
+#
+# Here is the whole road, with the weight of everything that stands beside it, in bf16, two bytes a number.
+#
+# /// figure | docs/assets/figures/one_layer.svg
+# alt: >-
+#   The road of a token from top to bottom. Its number picks one row of 4096 numbers out of the embedding table. The row
+#   runs down as a thick line, the residual. In each of 32 layers two branches leave it and come back as an addition. The first:
+#   RMSNorm; grids for queries, 33.6 MB, keys and values, 8.4 MB each; RoPE turns queries and keys; attention, in which 32 query heads
+#   ask 8 key heads, beside it the KV cache, into which each token leaves 4096 bytes; a grid that mixes the heads,
+#   33.6 MB. The second, feed-forward: RMSNorm; two wide grids, gate and up, 117.4 MB each; SwiGLU; and down, 117.4 MB. After
+#   the last layer RMSNorm and the head, 1050.7 MB, which gives 128 256 logits.
+# caption: The grids of a layer are drawn to one scale. The head is far wider than the picture.
+# ///
+#
+# Follow the thick line down once with your finger. Then we walk it, with numbers that fit on paper. A toy goes with
+# us: the same code as the large model, but 8 numbers wide instead of 4096, two layers, and a vocabulary of eight
+# words.
+
+# %%
+import torch
+from course_models.config import Config
+from course_models.model import Model
+
+WORDS = ["The", "soup", "that", "the", "cook", "forgot", "is", "cold"]
+
+toy_shape = Config(
+    layers=2, width=8, heads=2, kv_heads=1, head_dim=4, hidden=12, vocab=len(WORDS)
+)
+toy = Model.random(toy_shape, seed=1, dtype=torch.float32)
+toy.requires_grad_(False)
+
+
+def show(what, numbers):
+    """A few numbers, on one line."""
+    print(f"{what:24s}", " ".join(f"{x:6.2f}" for x in numbers.flatten().tolist()))
+
+
+# %% [markdown]
+# ## Into numbers: token and embedding
+#
+# A **token** is a word or a piece of one. The text is cut into tokens before the model sees it, and each is replaced
+# by a whole number: its place in the **vocabulary**, the list of all tokens there are. The large model has
+# {{ shape.vocab:,.0f}} of them, the toy eight. That is a program with a list, and no GPU is needed for it.
+#
+# Then comes the **embedding**, and it is the plainest part of all: a table with a row of numbers for every token.
+# Token 6? Row 6. Nothing is multiplied.
+
+# %%
+sentence = "The soup that the cook forgot is"
+tokens = torch.tensor([[WORDS.index(word) for word in sentence.split()]])
+print("tokens:", tokens[0].tolist())
+
+x = toy.embedding[tokens]  # (1, 7, 8): seven tokens of eight numbers
+show("is, embedded:", x[0, -1])
+
+# %% [markdown]
+# What do these eight numbers mean? In the toy nothing: they are random. In a trained model training has chosen them,
+# and nobody gave them names. All you need to know is that from here on a token *is* this row.
+#
+# ### The residual
+#
+# The row now walks through the layers, and no part ever replaces it. Each part reads it, works something out, and
+# **adds** that to it: `x = x + part(x)`. Think of a note that travels with a plate through the kitchen. Every station
+# reads it and writes a line below; nobody tears it up. The trade calls it the **residual stream**.
+#
+# Two things follow. The row has the same width everywhere, so layers can be stacked: 32 here, 80 in the large sister.
+# And whatever was written early can still be read at the end.
+#
+# /// exercise | A lazy layer | 2 minutes
+# The note says (1, −1, 3, 5). One station adds (0.5, 0, −1, 0).
+#
+# 1. What does the note say now?
+# 2. All weights of the next layer are zero. What does that layer do to the note?
+# 3. Suppose that parts replaced the row instead: `x = part(x)`. What would that layer do then?
+# /// answer
+# 1. (1.5, −1, 2, 5).
+# 2. Nothing. It adds zeros.
+# 3. It would wipe it out, and everything behind it would work on zeros. That is the point of adding: a layer that has
+#    nothing to say does no harm.
+# ///
+
+# %% [markdown]
+# ## RMSNorm: forget how loud it is
+#
+# After many layers have added to it, the note may be loud: large numbers. The grids want a steady voice. So before
+# each part the row is divided by its own size. Its size is the *root* of the *mean* of its *squares*. Work from right
+# to left.
+#
+# Take a pencil and (1, −1, 3, 5):
+#
+# | step | first | second | third | fourth | the sum |
+# |---|---:|---:|---:|---:|---|
+# | the row | 1 | −1 | 3 | 5 | |
+# | its squares | 1 | 1 | 9 | 25 | 1 + 1 + 9 + 25 = 36 |
+# | the mean, and its root | | | | | 36 ÷ 4 = 9, and the root of it is 3 |
+# | divided by the root | 0.33 | −0.33 | 1 | 1.67 | |
+#
+# At the end every number is multiplied by a weight of its own, 4096 of them for each norm. That is **RMSNorm**. (A
+# tiny `eps` below the root keeps a row of zeros from being divided by zero.)
+#
+# /// source | src/course_models/operators.py#rms_norm
+# title: RMSNorm, in src/course_models/operators.py
+# ///
+#
+# /// predict | The same row, ten times as loud: (10, −10, 30, 50). What is the last number now, where it was 1.67?
+# 0.17 · 1.67 · 16.7
+# /// reveal
+# {{ norm.loud:.2f}}: the same. The root grows tenfold with the row, and cancels. How loud the note was is forgotten;
+# what it *says*, the ratios, is kept.
+# ///
+
+# %%
+from course_kernels.measure import quantity, record
+from course_models import operators
+
+row, ones = torch.tensor([1.0, -1.0, 3.0, 5.0]), torch.ones(4)
+normed = operators.rms_norm(row, ones, eps=1e-5)
+loud = operators.rms_norm(10 * row, ones, eps=1e-5)
+show("by pencil:", normed)
+record(norm={"loud": quantity(loud[-1])})
+
+# %% [markdown]
+# ## Attention in five lines
+#
+# So far each token is alone with its row. But what fits behind *is* stands six words earlier. **Attention** is the
+# only part of the model in which tokens look at each other. [L8](lectures/l8_attention.py) takes it apart; here are
+# the five lines that the road needs.
+#
+# 1. Three grids make three short lists from the normed row: a *query*, what this token looks for; a *key*, what it
+#    offers; a *value*, what it has to say.
+# 2. The query is multiplied with the key of every token so far, its own included, each product divided by the root of
+#    the list's length. Those are the scores.
+# 3. Softmax makes shares of them: e to the power of each, divided by their sum.
+# 4. The values are mixed by the shares.
+# 5. Many such **heads** do this side by side, each with lists of its own, and a fourth grid brings what they found
+#    back to the width of the row. It is added to the note.
+#
+# By hand, one head and two tokens. The scores are 0 and 1.0986. e to the power of each: 1 and 3, together 4. So the
+# shares are a quarter and three quarters. The values are 8 and 4, and 0.25 × 8 = 2, 0.75 × 4 = 3: the head says
+# 2 + 3 = 5.
+#
+# ### RoPE: a turn for the place
+#
+# Something is missing. In these five lines nobody asked *where* a token stands. Mix up the words before it, and a
+# token finds the same in them: behind *the cook forgot the soup* and *the soup forgot the cook* the same word would
+# come.
+#
+# **RoPE** tells each query and each key its place, by turning it. Take the numbers of a list two at a time, as the
+# tip of a clock hand. With every place further into the text the hand turns by a fixed angle:
+#
+# `(a, b) → (a cos − b sin, b cos + a sin)`
+#
+# In the code a head's list is cut in the middle: number i of the first half and number i of the second are a hand.
+#
+# /// source | src/course_models/operators.py#rope
+# title: RoPE, in src/course_models/operators.py
+# ///
+#
+# By hand, with 30° a place. A query at place 5 stands at 150°, a key at place 3 at 90°. If both hands are 1 long,
+# their product is the cosine of the angle *between* them, 60°: one half.
+#
+# /// predict | The same two words, a hundred places further down: 105 and 103. What is their product?
+# Nearly 0 · still one half · nearly 1.
+# /// reveal
+# {{ turned.far:.2f}}: still one half. The hands stand at 3150° and 3090°, and between them are the same 60°. Both
+# have turned, and the product knows only how far apart they are.
+# ///
+
+# %%
+from math import cos, pi, radians, sin
+
+from course_models.config import LLAMA_8B
+from course_models.model import rope_frequencies, rope_tables
+
+
+def hand(place, degrees=30):
+    """A hand of length 1 that starts at 0°, turned for its place."""
+    angle = radians(degrees * place)
+    return operators.rope(
+        torch.tensor([1.0, 0.0]),
+        torch.tensor([cos(angle)]),
+        torch.tensor([sin(angle)]),
+    )
+
+
+turns = rope_frequencies(LLAMA_8B)  # radians a place, for each pair of a head
+record(
+    turned={
+        "far": quantity(hand(105) @ hand(103)),
+        "pairs": quantity(len(turns)),
+        "first_round": quantity(2 * pi / turns[0]),  # places for one full turn
+        "last_round": quantity(2 * pi / turns[-1]),
+    }
+)
+
+# %% [markdown]
+# A head of the large model has 128 numbers, so {{ turned.pairs:.0f}} hands, and each turns at a pace of its own. The
+# first is round after {{ turned.first_round:.1f}} places, a second hand; the last after {{ turned.last_round:,.0f}},
+# a hand for centuries. The quick ones tell neighbours apart, the slow ones what lies far from each other. RoPE has no
+# weights at all.
+#
+# ### The KV cache, and heads that share
+#
+# A token's keys and values depend on it and on what stood before it, and on nothing that comes later. So they never
+# change once they are there. Whoever throws them away works them out again for every new token; whoever keeps them
+# has a **KV cache**.
+#
+# What does a token leave behind? A key and a value, in every layer, for every head. The large model has
+# {{ shape.heads:.0f}} query heads of {{ shape.head_dim:.0f}} numbers each, but only {{ shape.kv_heads:.0f}} heads of
+# keys and values: {{ shape.heads / shape.kv_heads:.0f}} query heads share one. That is **GQA**, grouped-query
+# attention.
+#
+# `2 × layers × key heads × numbers of a head × bytes of a number`
+#
+# For our model that is 2 × 32 × 8 × 128 × 2 = 131 072 bytes: a token of a few letters, and 128 KiB to remember it by.
+# With 32 key heads it would be four times as much.
+#
+# This is how the code has it. First the three lists of each head, and two of them turned:
+#
+# /// source | src/course_models/model.py#lists
+# title: queries, keys and values, in src/course_models/model.py
+# ///
+#
+# Then the whole layer for one new token: its key and value go into the cache, attention looks at all that is there,
+# and two things are added to the note. The last line does it from the inside out; `add_block` is the next section.
+#
+# /// source | src/course_models/model.py#one_layer
+# title: one layer, in src/course_models/model.py
+# ///
+#
+# Let the toy's last token look back. It has two query heads and one head of keys and values.
+
+# %%
+layer = toy.layers[0]
+angles = rope_tables(toy_shape, torch.float32, torch.device("cpu"))
+cos_7, sin_7 = (table[:7][None, None] for table in angles)  # places 0 to 6
+q, k, v = layer.queries_keys_values(toy.operators, x, cos_7, sin_7)
+scores = (q[0] @ k[0].transpose(-1, -2))[:, -1] / 4**0.5  # of the last token
+shares = torch.softmax(scores, dim=-1)
+
+show("query of head 0:", q[0, 0, -1])
+print(f"{'':24s}", " ".join(f"{word:>6s}" for word in sentence.split()))
+for head in range(2):
+    show(f"head {head} looks at:", shares[head])
+
+x = layer.add_attention(toy.operators, x, operators.prefill_attention(q, k, v))
+show("is, with what it found:", x[0, -1])
+
+# %% [markdown]
+# Each line of shares adds up to 1. With random weights the heads look anywhere. In a trained model one of them may
+# well look at *soup*, for *cold* must come from somewhere.
+
+# %% [markdown]
+# ## SwiGLU: a door that opens by itself
+#
+# Now the second half of the layer, the **feed-forward** block. Each token is alone again. Two wide grids, *gate* and
+# *up*, make {{ shape.hidden:,.0f}} numbers each out of 4096. They are merged, number by number, and a third grid,
+# *down*, narrows the result back to 4096.
+#
+# The merging is **SwiGLU**. The number from *gate* decides how far a door stands open for the number from *up*:
+#
+# `silu(g) × u`, where `silu(g) = g ÷ (1 + e⁻ᵍ)`
+#
+# By hand, with g = 1.0986 and u = 4. e to the power of −1.0986 is a third. So silu(g) = 1.0986 ÷ 1.3333 = 0.824, and
+# 0.824 × 4 = 3.296.
+#
+# /// source | src/course_models/operators.py#swiglu
+# title: SwiGLU, in src/course_models/operators.py
+# ///
+#
+# And the whole block, with its addition to the note:
+#
+# /// source | src/course_models/model.py#feed_forward
+# title: the feed-forward block, in src/course_models/model.py
+# ///
+#
+# /// exercise | Three doors | 3 minutes
+# The number from *up* is 4. What comes out, about, for g = 10, for g = 0, for g = −10?
+#
+# And one question: what would be lost without the door, if *down* simply took the numbers of *up*?
+# /// answer
+# For 10 the fraction below is nearly 1, so the door is wide open: 10 × 4 = 40, about. For 0 nothing comes through.
+# For −10 the fraction is −10 ÷ (1 + 22026), so next to nothing: the door is shut.
+#
+# Without the door two grids would stand one behind the other, and a grid times a grid is a grid: the wide middle
+# would be worth no more than one narrow multiply. Something must bend between two multiplies. That is the whole job
+# of the door.
+# ///
+
+# %%
+g, u = torch.tensor([1.0986, 10.0, 0.0, -10.0]), torch.full((4,), 4.0)
+show("four doors:", operators.swiglu(g, u))
+
+x = layer.add_block(toy.operators, x)
+show("is, behind layer 0:", x[0, -1])
+
+# %% [markdown]
+# ## Logits: a mark for every word
+#
+# After the last layer one more RMSNorm, and one last grid, the **head** (the trade uses the word twice; with the
+# heads of attention it has nothing in common). It has a column for every token of the vocabulary. What comes out are
+# the **logits**, one mark for each. Softmax would make shares of them; the simplest reader takes the largest.
+
+# %%
+logits = toy(tokens)[0, -1]  # the same road from the start, through both layers
+print(f"{'':24s}", " ".join(f"{word:>6s}" for word in WORDS))
+show("logits behind is:", logits)
+print("The soup that the cook forgot is", WORDS[logits.argmax()])
+
+# %% [markdown]
+# There stands the next token, and it is as good as random weights can make it. It goes in at the top again, and the
+# road begins anew.
+#
+# You have met every part. A model is a long list with a short loop: embedding, 32 times the same layer with other
+# weights, norm, head.
+#
+# /// source | src/course_models/model.py#one_token
+# title: one token, in src/course_models/model.py
+# ///
+#
+# /// exercise | Draw it
+# Close the page. Draw the road of one token through one layer: the thick line, two branches, seven grids, two norms,
+# and at which places tokens look at each other. Then compare.
+# /// answer
+# The picture at the top. Three things that are often forgotten: the second norm, the grid behind attention, and that
+# there are *two* additions. Tokens look at each other in one place only, in attention.
+# ///
+
+# %% [markdown]
+# ## What it weighs
+#
+# Every grid of a layer has its sides from the shape: numbers in times numbers out, two bytes each.
+
+# %% tags=["fold"]
+c = LLAMA_8B
+grids = {  # (numbers in, numbers out) of every grid of a layer
+    "query": (c.width, c.heads * c.head_dim),
+    "key": (c.width, c.kv_heads * c.head_dim),
+    "value": (c.width, c.kv_heads * c.head_dim),
+    "output": (c.heads * c.head_dim, c.width),
+    "gate": (c.width, c.hidden),
+    "up": (c.width, c.hidden),
+    "down": (c.hidden, c.width),
+}
+BYTES = 2  # bf16
+numbers = {name: into * out for name, (into, out) in grids.items()}
+norms = (2 * c.layers + 1) * c.width
+table = c.vocab * c.width  # the embedding, and the head once more
+used = c.layers * sum(numbers.values()) + norms + table
+
+attention = sum(numbers[name] for name in ("query", "key", "value", "output"))
+feed_forward = sum(numbers[name] for name in ("gate", "up", "down"))
+record(
+    shape={
+        name: quantity(getattr(c, name))
+        for name in (
+            "layers",
+            "width",
+            "heads",
+            "kv_heads",
+            "head_dim",
+            "hidden",
+            "vocab",
+        )
+    },
+    weights={
+        "used": quantity(used),
+        "all": quantity(used + table),
+        "gb": quantity(BYTES * used / 1e9, "GB"),
+    },
+    mb={  # of one layer
+        "attention": quantity(BYTES * attention / 1e6, "MB"),
+        "feed_forward": quantity(BYTES * feed_forward / 1e6, "MB"),
+    },
+    gb={  # of all layers
+        "attention": quantity(BYTES * c.layers * attention / 1e9, "GB"),
+        "feed_forward": quantity(BYTES * c.layers * feed_forward / 1e9, "GB"),
+        "head": quantity(BYTES * table / 1e9, "GB"),
+        "norms": quantity(BYTES * norms / 1e9, "GB"),
+    },
+)
+
+# %% [markdown]
+# /// predict | Attention is what everybody talks about. Which part of a layer weighs most?
+# Attention's four grids · the three of the feed-forward block · about the same.
+# /// reveal
+# The three of the feed-forward block: {{ mb.feed_forward / (mb.feed_forward + mb.attention):.0%}} of a layer.
+#
+# /// table
+# columns: [part, "in one layer, MB", "in all, GB"]
+# rows:
+#   - ["attention: queries, keys, values, and the grid behind", "{{ mb.attention:.1f}}", "{{ gb.attention:.2f}}"]
+#   - ["feed-forward: gate, up, down", "{{ mb.feed_forward:.1f}}", "{{ gb.feed_forward:.2f}}"]
+#   - ["the head", "", "{{ gb.head:.2f}}"]
+#   - ["all norms together", "", "{{ gb.norms:.4f}}"]
+#   - ["**read for every token**", "", "**{{ weights.gb:.2f}}**"]
+#   - ["the embedding, of which one row is read", "", "{{ gb.head:.2f}}"]
+# caption: Two bytes a number. A MB is a million bytes, a GB a thousand million.
+# ///
+# ///
+
+# %% [markdown]
+# ## Prefill and decode
+#
+# The same road is walked in two ways.
+#
+# /// figure | docs/assets/figures/prefill_and_decode.svg
+# alt: >-
+#   Four passes through the model, side by side. In the first, prefill, the seven tokens of the prompt go in together and the word cold comes
+#   out. In the next three, decode, one token goes in each: cold gives because, because gives he, he gives slept. Each word that comes out goes in at
+#   the next pass. In every pass all the weights are read once. Below, the keys and values that are kept: of 7 tokens after the first pass, then of 8, 9
+#   and 10.
+# caption: Every pass reads all the weights, whether for seven tokens or for one.
+# ///
+#
+# **Prefill**: the prompt is known from its first to its last word. So all its tokens go through together, as the rows
+# of one grid, and each weight that is fetched is used once for every row. It fills the cache, and gives the first
+# token of the answer.
+#
+# **Decode**: the answer is not known. Its second token depends on its first, its third on its second. So they go
+# through one at a time, one row in each pass, and for that one row all the weights are fetched again.
+#
+# Why is the road not walked with the whole text each time? It could be: the answer would be the same. The cache is
+# there so that nobody has to.
+#
+# /// exercise | Without a cache | 3 minutes
+# A prompt of 1000 tokens, an answer of 100. How many rows go through the model in all, with the cache? And without
+# it, when every pass reads the whole text again?
+# /// answer
+# With it: 1000 in the prefill, and it gives the first token of the answer. The other 99 cost one row each:
+# 1000 + 99 = 1099.
+#
+# Without it: 1000, then 1001, and so on to 1099. That is 100 passes of 1049.5 rows on average:
+# 100 × 1049.5 = 104 950.
+# ///
+#
+# The code has both ways, and they must agree: the toy reads the seven words at once, then six at once and the last
+# one by itself, out of the cache.
+
+# %%
+at_once = toy.prefill(tokens, toy.cache(batch=1, room=8))
+cache = toy.cache(batch=1, room=8)
+toy.prefill(tokens[:, :6], cache)
+one_more = toy.decode(tokens[:, 6], cache)
+print("the same logits:", torch.allclose(at_once, one_more, atol=1e-5))
+
+# %% [markdown]
+# ## The floor of a step, by hand
+#
+# How quickly can a card write? One reader, so a **batch** of one: one row, and 1024 tokens in the cache. Before any
+# clock runs, a pencil can say what is the best that can happen.
+#
+# What *must* be read? Every weight that is used, once. And every key and value of the 1024 tokens, once. The
+# arithmetic hardly counts: L1 had a reader's job
+# [far left of the ridge](lectures/l1_what_a_gpu_is.py#the-first-roofline), one multiply-add for two bytes.
+
+# %%
+from course_kernels.measure.machine import machine_for
+from course_models.config import cache_bytes, decode_bytes, prefill_flops
+
+CONTEXT = 1024
+sheet = machine_for(torch.cuda.get_device_name())
+record(
+    context=quantity(CONTEXT, how="given"),
+    step={
+        "cache_gb": quantity(cache_bytes(c, 1, CONTEXT) / 1e9, "GB"),
+        "gb": quantity(decode_bytes(c, 1, CONTEXT) / 1e9, "GB"),
+        "gb_32": quantity(decode_bytes(c, 32, CONTEXT) / 1e9, "GB"),
+        "gb_long": quantity(decode_bytes(c, 1, 8 * CONTEXT - 1) / 1e9, "GB"),
+    },
+    bandwidth=quantity(sheet.bandwidth_gb_per_s, "GB/s", "given"),
+)
+
+# %% [markdown]
+# /// define | floor.ms = step.gb / measured.copy.gib4.torch.gb_per_s * 1000
+# unit: ms
+# what: least time of a decode step, by its bytes, at the speed of a copy
+# ///
+#
+# /// define | sheet.ms = step.gb / bandwidth * 1000
+# unit: ms
+# what: least time of a decode step, by its bytes, at the bandwidth of the data sheet
+# ///
+#
+# /// define | floor.rate = 1000 / floor.ms
+# unit: tokens/s
+# what: tokens a second at the byte floor, at the speed of a copy
+# ///
+#
+# /// define | sheet.rate = 1000 / sheet.ms
+# unit: tokens/s
+# what: tokens a second at the byte floor, at the bandwidth of the data sheet
+# ///
+#
+# | by hand | value |
+# |---|---:|
+# | weights: all that are used, once | {{ weights.gb:.2f}} GB |
+# | cache: 131 072 bytes × {{ context:.0f}} tokens | {{ step.cache_gb:.2f}} GB |
+# | together, with the row of the embedding and what the new token leaves | {{ step.gb:.2f}} GB |
+# | at the speed of [a copy](how_we_measure.py#the-card-against-its-own-data-sheet) of 4 GiB on this card, {{ measured.copy.gib4.torch.gb_per_s:.0f}} GB/s | {{ floor.ms:.2f}} ms, or **{{ floor.rate:.0f}} tokens/s** |
+# | at the bandwidth of the data sheet, {{ bandwidth:.0f}} GB/s | {{ sheet.ms:.2f}} ms, or {{ sheet.rate:.0f}} tokens/s |
+#
+# That is the **byte floor**: with these numbers nobody can read less. We take the first as our line, for it is what
+# bytes do on this card, and keep the second beside it. A hard wall is the second alone: a step hardly writes, and
+# reading by itself runs at up to {{ l3.far.gb_per_s:.0f}} GB/s, as [L3](lectures/l3_memory.py) measured. Write both
+# down.
+#
+# /// exercise | The large sister
+# The model of L1 has 70 billion weights, {{ l1.token.gb:.0f}} GB of them for each token. What is its floor at the
+# speed of the copy, without any cache? And what is in the way before that?
+# /// answer
+# {{ l1.token.gb:.0f}} GB ÷ {{ measured.copy.gib4.torch.gb_per_s:.0f}} GB/s =
+# {{ l1.token.gb / measured.copy.gib4.torch.gb_per_s * 1000:.0f}} ms. But one card has {{ l1.card.hbm_gib:.0f}} GiB,
+# and the weights alone nearly fill it. Two cards would share them, and each reads its half at the same time.
+# ///
+
+# %% [markdown]
+# ## What the clock says
+#
+# Now the large shape on this card: {{ shape.layers:.0f}} layers, {{ context:.0f}} tokens in the cache, one reader.
+# Nothing is timed before it is checked: the logits of every variant are held against the same formulas in float64.
+
+# %%
+from course_models import bench
+
+model = bench.subject()  # the 8B shape, random weights
+record(decode=bench.decode(model, batch=1, held=CONTEXT))
+
+# %% [markdown]
+# /// define | rate.plain = 1000000 * decode.plain.T / decode.plain.us
+# unit: tokens/s
+# what: tokens a second, plain PyTorch, one reader
+# ///
+#
+# /// define | rate.graph = 1000000 * decode.graph.T / decode.graph.us
+# unit: tokens/s
+# what: tokens a second, the plain model in a CUDA graph, one reader
+# ///
+#
+# /// define | rate.library = 1000000 * decode.library.T / decode.library.us
+# unit: tokens/s
+# what: tokens a second in a CUDA graph with the library's attention, one reader
+# ///
+#
+# /// define | rate.compiled = 1000000 * decode.compiled.T / decode.compiled.us
+# unit: tokens/s
+# what: tokens a second with torch.compile, in a CUDA graph, one reader
+# ///
+#
+# /// define | rate.our_attention = 1000000 * decode.our_attention.T / decode.our_attention.us
+# unit: tokens/s
+# what: tokens a second in a CUDA graph with our attention, one reader
+# ///
+#
+# First the model as you read it above, every line an ordinary call of PyTorch.
+#
+# /// predict | The floor allows {{ floor.rate:.0f}} tokens/s. How much of that does plain PyTorch reach?
+# Nearly all · about half · about a quarter. Every multiply in it is the library's, and the library is good.
+# /// reveal
+# {{ rate.plain / floor.rate:.0%}}: {{ rate.plain:.0f}} tokens/s. A step takes
+# {{ decode.plain.ms / decode.plain.T:.1f}} ms, and its bytes need {{ floor.ms:.2f}} ms.
+# ///
+#
+# ### Where the time goes
+#
+# Bytes do not explain that. What else happens in a step? Go through the code once more, and count the orders. A norm
+# is a conversion, a square, a mean, an addition, a root, two products, and a conversion back. A turn is four
+# products, two sums and a joining, with a conversion on either side. Every one of them is a kernel, every kernel is a
+# launch, and a launch [costs the host](lectures/l2_the_cuda_model.py#what-a-launch-costs) something, whether there is
+# much in it or little. Here nearly all of them have 4096 numbers to work on, and a card of {{ l1.card.sms:.0f}} SMs
+# deserves more. And it all comes 32 times.
+#
+# Do not count by hand to the end. PyTorch's profiler sees every kernel.
+
+# %%
+from torch.autograd import DeviceType
+from torch.profiler import ProfilerActivity, profile
+
+
+def kernels_of(model):
+    """How many kernels one step of decoding launches, and how long they work."""
+    cache = bench.filled_cache(model, batch=1)
+    token = torch.zeros(1, dtype=torch.int64, device="cuda")
+    model.decode(token, cache)  # what is compiled at the first call is compiled now
+    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+        model.decode(token, cache)
+        torch.cuda.synchronize()
+    kernels = [
+        event
+        for event in seen.events()
+        if event.device_type == DeviceType.CUDA and not event.is_user_annotation
+    ]
+    if not kernels:
+        raise RuntimeError("the profiler saw no kernel")
+    return {
+        "count": quantity(len(kernels), how="counted"),
+        "busy": quantity(
+            sum(event.device_time for event in kernels), "µs", "counted"
+        ),
+    }
+
+
+record(
+    kernels={
+        "plain": kernels_of(model),
+        "compiled": kernels_of(bench.compiled(model)),
+    }
+)
+
+# %% [markdown]
+# /// table
+# columns: [one step of the plain model, value]
+# rows:
+#   - ["kernels", "{{ kernels.plain.count:.0f}}"]
+#   - ["until the host has written all orders", "{{ decode.plain.host_us / decode.plain.T / 1000:.1f}} ms"]
+#   - ["until the GPU is done", "{{ decode.plain.ms / decode.plain.T:.1f}} ms"]
+#   - ["of that a kernel was at work, by the profiler", "{{ kernels.plain.busy / 1000:.1f}} ms"]
+# ///
+#
+# /// claim | kernels.plain.busy < 0.8 * decode.plain.us / decode.plain.T
+# Compare the last two lines. For {{ kernels.plain.busy / 1000:.1f}} of {{ decode.plain.ms / decode.plain.T:.1f}} ms
+# the GPU has something to do. The rest of the time it has done what it was told, and waits for the next slip: the
+# whole brigade stands at cold stoves while one cook writes.
+# /// otherwise
+# Compare the last two lines: on this card the host keeps the GPU busy.
+# ///
+#
+# ### All orders on one slip
+#
+# You know the cure from [L2](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs): a **CUDA graph**. The
+# orders of a step are the same every time, so they are written once and replayed. What changes from step to step, the
+# token and the length so far, lies in memory, at fixed places.
+#
+# /// source | src/course_models/graph.py
+# fold: How a step is captured
+# ///
+#
+# /// predict | The same kernels, the same bytes, in one graph. How far up to the floor does that bring it?
+# A little · to about half · nearly all the way. The table above has all that a good guess needs.
+# /// reveal
+# {{ rate.graph / floor.rate:.0%}} of the floor: {{ rate.graph:.0f}} tokens/s.
+#
+# /// claim | decode.graph.us < 0.7 * decode.plain.us
+# That is {{ decode.plain.us / decode.graph.us:.1f}} times as many as plain, and not one kernel is different. The host
+# is free after {{ decode.graph.host_us / decode.graph.T:.0f}} µs a step.
+# /// otherwise
+# Plain writes {{ rate.plain:.0f}}. Not one kernel is different, and the host is free after
+# {{ decode.graph.host_us / decode.graph.T:.0f}} µs a step.
+# ///
+# ///
+#
+# ### What a graph cannot mend
+#
+# In the graph nobody waits for the host, and still the bytes alone would be through sooner. Two things are left.
+#
+# - **Small kernels.** Between two multiplies stand norms, turns, additions, a softmax: each carries a few kilobytes,
+#   each has a start and an end, and while it runs nobody fetches weights.
+# - **The multiplies themselves.** One row times a grid: does that fetch its weights as quickly as a plain copy does?
+#   This page does not time them one by one. That is W4's question.
+#
+# `torch.compile` goes after the first: it reads the code of a layer and writes new kernels, in which what stands
+# between two multiplies is fused. We give it the library's attention besides.
+#
+# /// claim | kernels.compiled.count < 0.8 * kernels.plain.count and decode.compiled.us < decode.graph.us
+# It makes {{ kernels.compiled.count:.0f}} kernels of {{ kernels.plain.count:.0f}}, and in a graph they write
+# {{ rate.compiled:.0f}} tokens/s: {{ rate.compiled / floor.rate:.0%}} of the floor.
+# /// otherwise
+# It makes {{ kernels.compiled.count:.0f}} kernels of {{ kernels.plain.count:.0f}}, and in a graph they write
+# {{ rate.compiled:.0f}} tokens/s.
+# ///
+
+# %% [markdown]
+# ## Ours, swap by swap
+#
+# And now us. Every part of the layer can be swapped for another one that does the same, one at a time, so that the
+# gain of each is its own. Today there is one of ours for decode: attention.
+#
+# First the pencil, as always. What can a better attention save? It reads the cache, and the cache is
+# {{ step.cache_gb:.2f}} of {{ step.gb:.2f}} GB. So an attention that read nothing at all would save
+# {{ step.cache_gb / step.gb:.1%}} of the bytes. If a swap brings more than that, it is not for the bytes: plain
+# attention is several small kernels, one after the other, that hand their scores on through memory.
+#
+# /// claim | decode.our_attention.us < decode.graph.us
+# In the graph, with our attention in the place of the plain one: {{ rate.our_attention:.0f}} tokens/s, where the
+# plain graph has {{ rate.graph:.0f}}. That is a gain of {{ decode.graph.us / decode.our_attention.us - 1:.1%}}, for
+# one swap of one line.
+# /// otherwise
+# In the graph, with our attention in the place of the plain one: {{ rate.our_attention:.0f}} tokens/s, where the
+# plain graph has {{ rate.graph:.0f}}. The swap does not pay on this card.
+# ///
+#
+# /// claim | decode.library.us < decode.graph.us
+# PyTorch's own fused attention, SDPA, in the same place brings the graph to {{ rate.library:.0f}}.
+# /// otherwise
+# PyTorch's own fused attention, SDPA, in the same place: {{ rate.library:.0f}}.
+# ///
+#
+# ### The same model, the same card
+#
+# /// chart | bars
+# title: "The same model, the same card: decode, one reader"
+# x_label: tokens/s
+# bars:
+#   - {name: rate.plain, label: plain PyTorch}
+#   - {name: rate.graph, label: in a CUDA graph}
+#   - {name: rate.library, label: "graph, the library's attention"}
+#   - {name: rate.compiled, label: "graph, torch.compile of the layers"}
+#   - {name: rate.our_attention, label: "graph, our attention"}
+# references:
+#   - {label: "byte floor at the speed of a copy", value: floor.rate}
+#   - {label: "byte floor by the data sheet", value: sheet.rate}
+# alt: "Bars in tokens a second, for the 8B shape with random weights and one reader: plain PyTorch {{ rate.plain:.0f}}, in a CUDA graph {{ rate.graph:.0f}}, with the library's attention {{ rate.library:.0f}}, with torch.compile {{ rate.compiled:.0f}}, with our attention {{ rate.our_attention:.0f}}. Two lines mark the byte floor: {{ floor.rate:.0f}} at the speed of a copy, {{ sheet.rate:.0f}} by the data sheet."
+# caption: "The shape of Llama 3.1 8B, random weights, bf16, {{ context:.0f}} tokens in the cache. Later stops add bars of their own."
+# ///
+#
+# /// table
+# columns: [decode, "tokens/s", "of the floor, copy", "of the floor, data sheet"]
+# rows:
+#   - ["plain PyTorch", "{{ rate.plain:.0f}}", "{{ decode.plain.gb_per_s / measured.copy.gib4.torch.gb_per_s:.0%}}", "{{ decode.plain.of_peak:.0%}}"]
+#   - ["in a CUDA graph", "{{ rate.graph:.0f}}", "{{ decode.graph.gb_per_s / measured.copy.gib4.torch.gb_per_s:.0%}}", "{{ decode.graph.of_peak:.0%}}"]
+#   - ["graph, the library's attention", "{{ rate.library:.0f}}", "{{ decode.library.gb_per_s / measured.copy.gib4.torch.gb_per_s:.0%}}", "{{ decode.library.of_peak:.0%}}"]
+#   - ["graph, torch.compile of the layers", "{{ rate.compiled:.0f}}", "{{ decode.compiled.gb_per_s / measured.copy.gib4.torch.gb_per_s:.0%}}", "{{ decode.compiled.of_peak:.0%}}"]
+#   - ["graph, our attention", "{{ rate.our_attention:.0f}}", "{{ decode.our_attention.gb_per_s / measured.copy.gib4.torch.gb_per_s:.0%}}", "{{ decode.our_attention.of_peak:.0%}}"]
+# ///
+#
+# /// claim | decode.compiled.us < decode.our_attention.us
+# And `torch.compile` is ahead of us: it fuses everything between the multiplies, we have swapped one part. To pass it
+# is W4's work.
+# /// otherwise
+# One part swapped, and already we are not behind `torch.compile`.
+# ///
+
+# %% [markdown]
+# ## Prefill: the same weights, a thousand rows
+#
+# Now the other way through the model: a prompt of {{ context:.0f}} tokens at once. First by hand. Each weight is one
+# multiply-add for each row, so two operations; attention adds some. What binds, bytes or arithmetic?
+
+# %%
+record(
+    peak=quantity(sheet.peak_tflops["bf16"], "TFLOP/s", "given"),
+    work=quantity(prefill_flops(c, 1, CONTEXT) / 1e12, "TFLOP"),
+)
+
+# %% [markdown]
+# | by hand | value |
+# |---|---:|
+# | operations | {{ work:.2f}} TFLOP |
+# | their least time: {{ work:.2f}} TFLOP ÷ {{ peak:.0f}} TFLOP/s | {{ work / peak * 1000:.1f}} ms |
+# | least time of the weights: {{ weights.gb:.2f}} GB ÷ {{ bandwidth:.0f}} GB/s | {{ weights.gb / bandwidth * 1000:.1f}} ms |
+#
+# The arithmetic takes longer, so it binds. A step of decode read the same weights for one row; here {{ context:.0f}}
+# rows share them.
+#
+# /// predict | What percent of the tensor cores' peak does plain PyTorch reach in the prefill?
+# A tenth · a quarter · half · nearly all.
+# /// reveal
+# {{ prefill.plain.of_peak:.0%}} of peak, {{ prefill.plain.tflops:.0f}} TFLOP/s. The host needs
+# {{ prefill.plain.host_us / 1000:.0f}} ms to write its orders, and the GPU {{ prefill.plain.ms:.0f}} ms to carry them
+# out: there is far more in each of them than in those of a step.
+#
+# /// chart | bars
+# title: "The same model, the same card: prefill of {{ context:.0f}} tokens"
+# x_label: "TFLOP/s"
+# bars:
+#   - {name: prefill.plain.tflops, label: plain PyTorch}
+#   - {name: prefill.library.tflops, label: "the library's attention"}
+#   - {name: prefill.compiled.tflops, label: torch.compile}
+#   - {name: prefill.our_attention.tflops, label: our attention}
+# references:
+#   - {label: data sheet, value: peak}
+# alt: "Bars in TFLOP/s for a prefill of {{ context:.0f}} tokens: plain PyTorch {{ prefill.plain.tflops:.0f}}, with the library's attention {{ prefill.library.tflops:.0f}}, with torch.compile {{ prefill.compiled.tflops:.0f}}, with our attention {{ prefill.our_attention.tflops:.0f}}. A line marks the data sheet's peak, {{ peak:.0f}}."
+# caption: "In bf16, one prompt. torch.compile has the library's attention, too."
+# ///
+#
+# /// claim | prefill.our_attention.us < prefill.plain.us
+# The swap of attention pays here as well: {{ prefill.our_attention.tflops:.0f}} TFLOP/s with ours,
+# {{ prefill.our_attention.of_peak:.0%}} of peak, where plain has {{ prefill.plain.of_peak:.0%}}. Plain attention
+# [writes the square](workshops/w1_flash_attention.py#the-enemy-matrix) for each of {{ shape.heads:.0f}} heads.
+# /// otherwise
+# With our attention it is {{ prefill.our_attention.tflops:.0f}} TFLOP/s, {{ prefill.our_attention.of_peak:.0%}} of
+# peak, where plain has {{ prefill.plain.of_peak:.0%}}.
+# ///
+#
+# /// claim | prefill.library.us < prefill.plain.us
+# With SDPA it is {{ prefill.library.of_peak:.0%}}.
+# /// otherwise
+# With SDPA it is {{ prefill.library.of_peak:.0%}}, no gain over plain.
+# ///
+#
+# /// claim | prefill.compiled.us < prefill.plain.us
+# With `torch.compile`, {{ prefill.compiled.of_peak:.0%}}. Nearly all operations of a prefill are in the multiplies,
+# and those it leaves to the library.
+# /// otherwise
+# With `torch.compile`, {{ prefill.compiled.of_peak:.0%}}, no gain over plain.
+# ///
+# ///
+
+# %%
+record(prefill=bench.prefill(model, tokens=CONTEXT))
+
+# %% [markdown]
+# ## Before you go
+#
+# /// exercise | The whole floor, by yourself | 8 minutes
+# Take a pencil. No record, no page: only the shapes. A model has 16 layers, a width of 2048, 32 query heads and 8 key
+# heads of 64 numbers, 8192 numbers in the middle, a vocabulary of 128 000, and bf16.
+#
+# 1. How many weights has one layer? (Leave out the norms.)
+# 2. How many bytes must a step read, with an empty cache?
+# 3. How many bytes does a token leave in the cache?
+# 4. After how many tokens in the cache does a step read as much of it as of the weights?
+# /// answer
+# 1. Queries and the grid behind attention: 2 × 2048 × 2048 = 8 388 608. Keys and values: 2 × 2048 × 512 = 2 097 152.
+#    Feed-forward: 3 × 2048 × 8192 = 50 331 648. Together 8 388 608 + 2 097 152 + 50 331 648 = 60 817 408.
+# 2. 16 × 60 817 408 = 973 078 528, and the head, 128 000 × 2048 = 262 144 000. Together
+#    973 078 528 + 262 144 000 = 1 235 222 528, two bytes each: about 2.47 GB.
+# 3. 2 × 16 × 8 × 64 × 2 = 32 768 bytes.
+# 4. 2 470 445 056 ÷ 32 768 = 75 392 tokens. A whole book.
+# ///
+#
+# /// exercise | Two changes | 5 minutes
+# Back to our model and its floor of {{ floor.ms:.2f}} ms a step. Work out the floor at the speed of the copy
+#
+# 1. with 8191 tokens in the cache instead of {{ context:.0f}};
+# 2. with 32 readers in one step, each with {{ context:.0f}} tokens of his own. How many tokens/s are that, of all
+#    together?
+# /// answer
+# 1. The weights stay, the cache holds 8191 tokens: {{ step.gb_long:.2f}} GB ÷
+#    {{ measured.copy.gib4.torch.gb_per_s:.0f}} GB/s =
+#    {{ step.gb_long / measured.copy.gib4.torch.gb_per_s * 1000:.2f}} ms. A long memory costs little, for one reader.
+# 2. The weights are read once for all, the caches are each reader's own: {{ step.gb_32:.2f}} GB ÷
+#    {{ measured.copy.gib4.torch.gb_per_s:.0f}} GB/s = {{ step.gb_32 / measured.copy.gib4.torch.gb_per_s * 1000:.2f}}
+#    ms, in which 32 tokens are written: {{ 32000 / (step.gb_32 / measured.copy.gib4.torch.gb_per_s * 1000):.0f}}
+#    tokens/s at the floor. Why that is so cheap, and when it stops, is what serving is about.
+# ///
+#
+# **You can now** draw the road of a token with every grid on it; do a norm, a turn, a share and a door by hand; say
+# what a step must read, and turn that into tokens a second before anybody runs anything; and tell a model that waits
+# for its host from one that waits for its bytes.
+
+# %% [markdown]
+# ## Where this leads
+#
+# - The five lines of attention, taken apart, and the square in the middle that nobody asked for:
+#   [attention](lectures/l8_attention.py).
+# - How it goes away: [FlashAttention from scratch](workshops/w1_flash_attention.py).
+# - A model that really says something, small enough to be trained while the site is measured:
+#   [a small model](a_small_model.py).
+# - Many readers at once, and more swaps of ours: the workshop on serving, W4, still to come.
+# - Every number above, with its spread and the run that it comes from: [the ledger](numbers.md).
