@@ -159,6 +159,8 @@ def test_every_kept_result_names_a_test_that_exists_or_a_reason(seed):
     assert {found["area"] for found in results} == set(faults.AREAS)
     for found in results:
         assert len(set(plant.OUTCOMES) & set(found)) == 1, found
+        if not (ROOT / found["file"]).exists():
+            continue  # its tests may be gone with it; the next draw is from the files that are there
         for test in (found.get("caught_by"), found.get("needs_a_card", "").partition(" | ")[0]):
             if test:
                 file, _, function = test.partition(" (")[0].partition("::")

@@ -80,7 +80,14 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
     assert {"attention", "gemm", "sgemm", "vector_add"} <= PROBLEMS
     assert {"lab:first_kernel", "lab:flash_attention"} <= LABS
     assert "lab:roofline" not in LABS  # done by hand
-    assert set(fresh) == PROBLEMS | LABS | {"cuda", "judge", "measure", "microbenchmarks", "mishaps", "models"}
+    assert set(fresh) == PROBLEMS | LABS | {
+        "cuda",
+        "judge",
+        "measure",
+        "microbenchmarks",
+        "mishaps",
+        "models",
+    }
 
 
 def test_every_group_has_tests_and_every_kernel_a_group(fresh):
@@ -157,7 +164,7 @@ EDITS = {
     "the counters": (f"{KERNELS}/measure/counters.py", "", "X = 1\n", {"measure"}),
     "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"measure"}),
     "what the check says": (f"{KERNELS}/measure/complaints.py", "", "X = 1\n", set()),
-    "the judge's limits": ("src/course_judge/limits.py", "", "X = 1\n", {"judge"}),
+    "the judge's limits": ("src/course_judge/limits.py", "", "X = 1\n", LABS | {"judge"}),
     "what the cheats are given": (f"{KERNELS}/refusals/problem.py", "", "X = 1\n", {"judge", "measure"}),
     "a cheat": ("tests/judge/cheats/zeros.py", "", "X = 1\n", {"judge"}),
     "the grader": ("src/course_labs/grade.py", "", "X = 1\n", LABS),
@@ -223,7 +230,11 @@ def test_what_is_only_written_about_a_folder_makes_nothing_stale(tree, edit, fre
 def test_what_measures_is_in_the_clock_s_chain_and_no_problem_imports_it(fresh):
     """The judge, the labs and the model are timed; a problem's tests only check."""
     clock = f"{KERNELS}/measure/clock.py"
-    assert {group for group, files in fresh.items() if clock in files} == LABS | {"judge", "measure", "models"}
+    assert {group for group, files in fresh.items() if clock in files} == LABS | {
+        "judge",
+        "measure",
+        "models",
+    }
 
 
 @pytest.mark.parametrize("group", ["attention", "lab:wmma", "measure", "mishaps"])
