@@ -55,6 +55,7 @@ MODULES = {
 INTERPRETED = ("triton.runtime.interpreter", "course_judge.interpreter")
 NO_GPU = "this machine has no GPU"
 LIBRARY_SECONDS = 0.3
+DRAWN_MOST = 4096  # all dimensions of a size multiplied, where an interpreter or a loop walks over them
 COMPILE_SECONDS = 20.0
 
 
@@ -400,7 +401,8 @@ class Grader:
         problem: Any = self.problem
         if not self.gpu:
             # No more of them at once than the lab itself asks for: an interpreter, and a loop, have time for that.
-            most = max(map(_count, self.own))
+            counts = [_count(workload) for workload in self.own]
+            most = max(min(counts), min(max(counts), DRAWN_MOST))
             problem = SimpleNamespace(
                 name=self.lab.problem, check_on=(), reads_bytes=_count, writes_bytes=_count,
                 flops=lambda w: 0 if _count(w) <= most else math.inf,

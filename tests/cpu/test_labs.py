@@ -83,16 +83,26 @@ WRONG = [
 ]
 
 
-@functools.cache
-def verdicts():
-    """What the grader says of everything that lies beside a lab, by file; one process does."""
-    tasks = []
+def tasks():
+    """(lab, door, file) of everything that lies beside a lab, by file."""
     for name, lab in LABS.items():
-        tasks += [(lab, d, lab.snapshot(d, stage)) for d in lab.doors for stage in range(len(lab.stages) + 1)]
-        wrong = [file for file, _, _, only_gpu in wrong_answers(name) if not only_gpu]
-        tasks += [(lab, lab.door_of(file), file) for file in wrong]
-        tasks += [(lab, door, lab.solution(door)) for door in lab.doors if lab.alone]
-    return dict(zip([file for *_, file in tasks], grade_each(tasks, environment=NO_GPU), strict=True))
+        for door in lab.doors:
+            yield from ((lab, door, lab.snapshot(door, stage)) for stage in range(len(lab.stages) + 1))
+            if lab.alone:
+                yield lab, door, lab.solution(door)
+        for file, _, _, only_gpu in wrong_answers(name):
+            if not only_gpu:
+                yield lab, lab.door_of(file), file
+
+
+TASKS = {file: (lab, door, file) for lab, door, file in tasks()}
+
+
+@functools.cache
+def verdict_of(file):
+    """What the grader says of a file that lies beside a lab."""
+    (found,) = grade_each([TASKS[file]], environment=NO_GPU)
+    return found
 
 
 def graded(tmp_path, lab=FIRST, name="mine.py", **texts):
@@ -116,7 +126,7 @@ def test_the_labs_are_found():
 @pytest.mark.parametrize(("name", "door", "stage"), SNAPSHOTS)
 def test_a_snapshot_is_told_what_the_lab_says(name, door, stage):
     lab = LABS[name]
-    verdict = verdicts()[lab.snapshot(door, stage)]
+    verdict = verdict_of(lab.snapshot(door, stage))
 
     assert same_lines(lab.prints(door, stage), verdict.text), verdict.text
     if door != "cuda":
@@ -129,14 +139,14 @@ def test_a_snapshot_is_told_what_the_lab_says(name, door, stage):
 
 @pytest.mark.parametrize(("name", "file", "found", "said"), WRONG)
 def test_a_wrong_answer_is_refused_for_its_reason(name, file, found, said):
-    verdict = verdicts()[file]
+    verdict = verdict_of(file)
     if file.name.startswith("alone_"):
         assert verdict.found in (RIGHT, NOT_RUN), verdict.text
         verdict = verdict.alone
 
     assert verdict.found == found, verdict.text
     assert said in verdict.text
-    assert verdicts()[file].code == 1
+    assert verdict_of(file).code == 1
 
 
 def test_a_complaint_on_a_page_says_more_than_its_size():
@@ -166,7 +176,7 @@ def test_a_stage_that_only_changes_the_speed_says_so_on_its_page():
     assert {(n, d) for n, d, _ in STILL_RIGHT} >= {("transpose", door) for door in LABS["transpose"].doors}
     for name, door, stage in STILL_RIGHT:
         if door != "cuda":  # where nothing runs it
-            before, now = (verdicts()[LABS[name].snapshot(door, n)].text for n in (stage - 1, stage))
+            before, now = (verdict_of(LABS[name].snapshot(door, n)).text for n in (stage - 1, stage))
             assert before.splitlines()[0] == now.splitlines()[0]
     for name, lab in LABS.items():
         text = pages.markdown(lab, str, fold)
@@ -199,7 +209,7 @@ def test_every_lab_has_a_last_task():
 @pytest.mark.parametrize(("name", "door"), [(name, door) for name in WITH_ALONE for door in LABS[name].doors])
 def test_a_last_task_is_right_in_its_solution_and_not_begun_in_the_answer(name, door):
     lab = LABS[name]
-    solved, answer = (verdicts()[f] for f in (lab.solution(door), lab.snapshot(door, len(lab.stages))))
+    solved, answer = (verdict_of(f) for f in (lab.solution(door), lab.snapshot(door, len(lab.stages))))
 
     assert (answer.alone.found, answer.alone.text) == (NOT_BEGUN, lab.alone.doors[door])
     assert answer.text.splitlines()[-1] == f"alone: {lab.alone.doors[door]}"
@@ -1388,7 +1398,7 @@ def test_grading_says_by_its_exit_code_what_it_found(tmp_path, capsys):
     assert main(["grade", "roofline", str(right)]) == 0
     assert main(["grade", "roofline", str(wrong)]) == 1
     assert capsys.readouterr().out.splitlines()[-2:] == [
-        verdicts()[LABS["roofline"].snapshot("python", 4)].text.splitlines()[0],
+        verdict_of(LABS["roofline"].snapshot("python", 4)).text.splitlines()[0],
         "next: it returns nothing yet; end it with a `return`.",
     ]
 

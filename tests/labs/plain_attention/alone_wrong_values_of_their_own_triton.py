@@ -1,4 +1,4 @@
-# refused for: wrong | KV=1
+# refused for: out of bounds | KV=1
 from math import sqrt
 
 import torch
