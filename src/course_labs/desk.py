@@ -134,17 +134,24 @@ class Desk:
 
     def _look_at_names(self) -> None:
         """Functions of triton.language that a lab refuses: a kernel's own text says whether it has them."""
-        refused = {name.rpartition(".")[2] for name in self.lab.refuse if name.startswith(LANGUAGE)}
+        refused = {name.removeprefix(LANGUAGE) for name in self.lab.refuse if name.startswith(LANGUAGE)}
         try:
-            tree = ast.parse(self._file.read_bytes())
+            nodes = list(ast.walk(ast.parse(self._file.read_bytes())))
         except (SyntaxError, ValueError, OSError):
             return  # whoever loads it says so
-        for node in ast.walk(tree) if refused else ():
-            taken = isinstance(node, ast.ImportFrom) and f"{node.module}." == LANGUAGE
-            names = [alias.name for alias in node.names] if taken else [getattr(node, "attr", "")]  # type: ignore[attr-defined]
+        called = {"tl", LANGUAGE[:-1]}  # by what names the file knows triton.language
+        for node in nodes:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                called |= {alias.asname for alias in node.names if alias.asname and "language" in alias.name}
+        for node in nodes:
+            names: list[str] = []
+            if isinstance(node, ast.ImportFrom) and f"{node.module}." == LANGUAGE:
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.Attribute) and ast.unparse(node.value) in called:
+                names = [node.attr]
             for name in refused.intersection(names):
                 with contextlib.suppress(NotYours):
-                    self.watch.refuse(f"calls Triton's own tl.{name}", line=node.lineno)  # type: ignore[attr-defined]
+                    self.watch.refuse(f"calls Triton's own tl.{name}", line=getattr(node, "lineno", None))
 
     def cuda(self) -> Callable[..., Any] | None:
         """A function over tensors that launches the student's kernel; None without a GPU, once it compiles."""
