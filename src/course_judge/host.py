@@ -81,19 +81,26 @@ class Host:
         modules: what it loads.
         environment: variables over those of this process.
         wait: until all is loaded; otherwise `ready` does, or the first stranger.
+        fresh: each stranger loads the modules itself, instead of being a copy that has them: slower, and needed where
+            what is loaded does not work in a copy.
     Raises:
         CannotJudge: a module is missing, or it did not start.
     """
 
     def __init__(
-        self, modules: Sequence[str], environment: Mapping[str, str] | None = None, *, wait: bool = True
+        self,
+        modules: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        *,
+        wait: bool = True,
+        fresh: bool = sys.platform == "darwin",
     ) -> None:
         ours, theirs = Channel.pair()
         path = [str(SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._control = ours
         number = theirs.socket.fileno()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "course_judge.stranger", str(number)],
+            [sys.executable, "-m", "course_judge.stranger", str(number), *(["fresh"] if fresh else [])],
             stdin=subprocess.DEVNULL,
             pass_fds=(number,),
             env=os.environ | {"PYTHONPATH": os.pathsep.join(path)} | dict(environment or {}),

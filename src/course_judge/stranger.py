@@ -1,10 +1,11 @@
 """The process that runs a stranger's file. Started by `host.Host`; nothing that the judge keeps secret is in it.
 
-    python -m course_judge.stranger FILE_NUMBER
+    python -m course_judge.stranger FILE_NUMBER [fresh]
 
 The process that is started loads what all strangers need (torch takes seconds), then makes a copy of itself for each
 stranger, so that none finds what another has left in memory. It is the parent of everything they leave behind, and
-ends that.
+ends that. Where a copy cannot be trusted with libraries that are loaded (on a Mac), each stranger begins `fresh`, and
+loads them again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import json
 import os
 import shutil
 import signal
@@ -21,7 +23,7 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from course_judge import limits, processes
 from course_judge.channel import Channel, Gone
@@ -33,7 +35,12 @@ SWEEP_SECONDS = 10.0
 
 def main(arguments: list[str]) -> int:
     """Wait for strangers, one at a time, until nobody is left to ask for one."""
-    control = Channel(socket.socket(fileno=int(arguments[0])))
+    if arguments[0] == "one":
+        about = json.loads(arguments[1])
+        _import(about["modules"])
+        _be_stranger(about["start"], about["files"])
+    control, fresh = Channel(socket.socket(fileno=int(arguments[0]))), "fresh" in arguments[1:]
+    modules: list[str] = []
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the judge's affair: it ends us
     limits.adopt_orphans()
     folder = ""
@@ -41,7 +48,8 @@ def main(arguments: list[str]) -> int:
         while True:
             message, files = control.receive()
             if "import" in message:
-                control.send(_import(message["import"]))
+                modules = message["import"]
+                control.send(_import(modules))
             elif "start" in message:
                 folder = message["start"]["folder"]
                 gc.collect()
@@ -49,6 +57,8 @@ def main(arguments: list[str]) -> int:
                 process = os.fork()
                 if not process:
                     control.close()
+                    if fresh:
+                        _begin_again(modules, message["start"], files)
                     _be_stranger(message["start"], files)
                 for file in files:
                     os.close(file)
@@ -63,6 +73,14 @@ def main(arguments: list[str]) -> int:
             shutil.rmtree(folder, ignore_errors=True)  # a judge that was killed has not
 
 
+def _begin_again(modules: list[str], task: dict[str, Any], files: list[int]) -> NoReturn:
+    """As a new program in this process, in which nothing is loaded yet."""
+    for file in files:
+        os.set_inheritable(file, True)
+    about = json.dumps({"modules": modules, "start": task, "files": files})
+    os.execv(sys.executable, [sys.executable, "-m", "course_judge.stranger", "one", about])
+
+
 def _import(names: list[str]) -> dict[str, Any]:
     for name in names:
         try:
@@ -74,16 +92,20 @@ def _import(names: list[str]) -> dict[str, Any]:
 
 def _sweep(process: int | None) -> dict[str, Any]:
     """End a stranger and all it has started; says how it ended, and how many others there were."""
-    status, left, until = None, set(), time.monotonic() + SWEEP_SECONDS
+    status, left, gone, until = None, set(), False, time.monotonic() + SWEEP_SECONDS
     while time.monotonic() < until:
-        with contextlib.suppress(ChildProcessError):
+        try:
             while True:
                 ended, how = os.waitpid(-1, os.WNOHANG)
                 if not ended:
                     break
                 if ended == process:
                     status = os.waitstatus_to_exitcode(how)
+        except ChildProcessError:
+            gone = True  # there is no child any more
         alive = set(processes.children().get(os.getpid(), ()))
+        if process is not None and status is None and not gone:
+            alive.add(process)  # whatever the system can say of who there is
         if not alive:
             break
         left |= alive - {process}

@@ -369,6 +369,40 @@ def test_a_judge_that_is_killed_leaves_nothing_behind(tmp_path):
     _wait_for(lambda: not _running(mark) and not list((tmp_path / "folders").iterdir()))
 
 
+def test_where_no_copy_can_be_trusted_each_stranger_loads_everything_itself(folders, tmp_path):
+    texts = {
+        "right": ("import torch\n\ndef refusals(x, s):\n    return x * s[:, None]\n", RIGHT),
+        "wrong": ("def refusals(x, s):\n    return x * s[:, None] + 1\n", "wrong"),
+        "hung": ("def refusals(x, s):\n    while True:\n        pass\n", "timed out"),
+        "ended": ("import os\nos._exit(3)\n", "died"),
+    }
+    found = {}
+    with Host(command.modules(), command.environment(False), fresh=True) as host:
+        for name, (text, _) in texts.items():
+            (file := tmp_path / f"{name}.py").write_text(text)
+            task = Task(file, "refusals", limits=replace(QUICK, seconds=20 if name != "hung" else 2))
+            found[name] = judge(host, file, SCALE, task=task, seed=1)
+
+    assert {name: verdict.found for name, verdict in found.items()} == {
+        n: due for n, (_, due) in texts.items()
+    }
+    assert not list(folders.iterdir())
+
+
+def test_a_stranger_is_ended_where_the_system_cannot_say_who_runs():
+    code = (
+        "import os, time\nfrom course_judge import processes, stranger\n"
+        "processes.children = dict\npid = os.fork()\nif not pid:\n    time.sleep(600)\n"
+        "print(stranger._sweep(pid))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "{'status': -9, 'left': 0}\n"
+
+
 def _running(words):
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
