@@ -19,7 +19,7 @@ from typing import Any
 
 from course_judge.channel import Channel, Gone, OutOfTurn, TimedOut
 from course_judge.limits import GIB, Limits
-from course_judge.processes import tree
+from course_judge.processes import is_running, tree
 from course_judge.verdict import PROPERTIES, escaped
 
 SOURCES = Path(__file__).resolve().parents[1]
@@ -310,14 +310,24 @@ class Stranger:
         self._look_at_the_folder()
         with contextlib.suppress(Gone):
             self._channel.send({"end": True})
-        with contextlib.suppress(TimedOut, Gone, OutOfTurn):
-            self._channel.receive(self._limits.seconds)  # its end closes the connection
+        self._wait()
         left = self.end()["left"]
         if left:
             raise Broken(
                 "left behind",
                 f"{left} process{'es' * (left > 1)} it had started still ran, and had to be ended",
             )
+
+    def _wait(self) -> None:
+        """Until it has ended by itself: that closes the connection, where nobody else has kept a copy of its end."""
+        until = time.monotonic() + self._limits.seconds
+        while time.monotonic() < until and is_running(self._process):
+            try:
+                self._channel.receive(LOOK_SECONDS)
+            except TimedOut:
+                continue
+            except (Gone, OutOfTurn):
+                return
 
     def end(self) -> dict[str, Any]:
         """End it, if it has not ended; how it did, and how many others were left."""

@@ -18,6 +18,14 @@ def children() -> dict[int, list[int]]:
     return found
 
 
+def is_running(process: int) -> bool:
+    """False for one that has ended, also where nobody has asked yet how."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (OSError, IndexError):
+        return not Path("/proc/self/stat").exists()  # a system that says nothing of its processes
+
+
 def tree(root: int) -> set[int]:
     """A process and all below it; one that has left its parent is found when that one ends."""
     below, found, new = children(), set(), [root]
