@@ -372,9 +372,7 @@ def test_a_judge_that_is_killed_leaves_nothing_behind(tmp_path):
 def test_where_no_copy_can_be_trusted_each_stranger_loads_everything_itself(folders, tmp_path):
     texts = {
         "right": ("import torch\n\ndef refusals(x, s):\n    return x * s[:, None]\n", RIGHT),
-        "wrong": ("def refusals(x, s):\n    return x * s[:, None] + 1\n", "wrong"),
         "hung": ("def refusals(x, s):\n    while True:\n        pass\n", "timed out"),
-        "ended": ("import os\nos._exit(3)\n", "died"),
     }
     found = {}
     with Host(command.modules(), command.environment(False), fresh=True) as host:

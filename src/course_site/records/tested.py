@@ -140,7 +140,7 @@ class Project:
             return
         name = group.removeprefix(LAB)
         lab = self.labs[name]
-        yield self.root / "src/course_labs/child.py"
+        yield self.root / "src/course_labs/desk.py"  # loaded by its name
         yield from (lab.folder / name for name in ("lab.toml", "launch.py", "alone.py"))
         yield self.root / KERNELS / lab.problem / "problem.py"
         if lab.beside:
