@@ -15,6 +15,7 @@ LONGEST = (
     "test_labs",
     "test_docs_command",
     "test_labs_cuda",
+    "test_judge",
     "test_compile_triton",
     "test_kernels_sgemm",
     "test_execute",

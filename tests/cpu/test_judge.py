@@ -87,6 +87,12 @@ def judged(host, tmp_path):
     return judged
 
 
+@pytest.fixture
+def briefly(monkeypatch):
+    """A right file is asked again as often as every file is at least, and no longer."""
+    monkeypatch.setattr("course_judge.judge.AGAIN_SECONDS", 0.0)
+
+
 def test_there_are_more_than_thirty_cheats():
     assert len(ON_THE_CPU) >= 100
     assert len(HONEST) >= 12
@@ -106,7 +112,7 @@ def test_a_cheat_is_refused_for_its_reason(judged, file):
 
 
 @pytest.mark.parametrize("file", HONEST, ids=lambda file: file.name.split(".")[0])
-def test_what_is_right_passes(judged, file):
+def test_what_is_right_passes(briefly, judged, file):
     verdict = judged(file, limits=PATIENT)
     assert (verdict.found, verdict.code) == (RIGHT, 0), verdict.text
 
@@ -135,7 +141,7 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize("file", TRITON, ids=lambda file: f"{file.parent.name}-{file.stem}")
-def test_a_kernel_of_the_library_is_right(judged, file):
+def test_a_kernel_of_the_library_is_right(briefly, judged, file):
     problem = command.find_problem(file.parent.name)
     kind = set(problem.check_on[0].dims)
     # The interpreter multiplies bfloat16 wrongly.
@@ -205,7 +211,7 @@ def test_the_librarys_step_of_decoding_is_right(judged):
 
 
 @pytest.mark.parametrize("lab", ANSWERS)
-def test_the_answer_of_a_lab_is_right_and_its_own(judged, lab):
+def test_the_answer_of_a_lab_is_right_and_its_own(briefly, judged, lab):
     problem = command.find_problem(lab.problem)
     sizes = [Workload.parse(text) for text in lab.tries][:3]
     verdict = judged(
