@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from course_judge.verdict import AFTER, refused
+from course_judge.verdict import refused
 from course_labs.lab import ON_THE_CPU
 from course_labs.verdict import Verdict
 
@@ -127,7 +127,7 @@ def wrong(why: str, on: str, door: str) -> Verdict:
     """The verdict behind a line of the checker's."""
     verdict = refused(why, on)
     found, rest, advice = verdict.found, verdict.why, ""
-    if found == "not written" and not why.startswith(AFTER):
+    if found == "not written":
         return _not_written(rest, on)
     if found == "all NaN" and door in ON_THE_CPU:
         advice = NEXT_OF_NAN

@@ -84,6 +84,11 @@ def _keep(folder: Path, name: str, data: bytes) -> None:
     # Some file systems know no capitals.
     if name.casefold() in {other.name.casefold() for other in folder.iterdir()}:
         raise ValueError(f"artifact: {name}: this page has made a file of that name already")
+    write(folder, name, data)
+
+
+def write(folder: Path, name: str, data: bytes) -> None:
+    """Write a file to a temporary name, then rename it."""
     temporary = folder / f".{name}.{os.getpid()}.part"
     try:
         temporary.write_bytes(data)

@@ -7,12 +7,11 @@ A file that changed, is missing or is stated by no record is refused at every bu
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from course_kernels.measure.artifacts import FOLDER, fault_of_name, fault_of_size
+from course_kernels.measure.artifacts import FOLDER, fault_of_name, fault_of_size, write
 
 SUFFIX = ".artifacts"
 __all__ = ["FOLDER", "SUFFIX", "collected", "faults", "folder_of", "ownerless", "put", "stated"]
@@ -53,12 +52,7 @@ def put(record: Path, files: Mapping[str, bytes]) -> None:
     if files:
         folder.mkdir(parents=True, exist_ok=True)
     for name, data in files.items():
-        temporary = folder / f".{name}.{os.getpid()}.part"
-        try:
-            temporary.write_bytes(data)
-            os.replace(temporary, folder / name)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write(folder, name, data)
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.name not in files:
             path.unlink()
