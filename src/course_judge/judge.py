@@ -15,7 +15,7 @@ import torch
 from course_judge.host import Broken, Host, Stranger, Task
 from course_judge.remote import Remote
 from course_judge.sizes import drawn, small
-from course_judge.timing import Times
+from course_judge.timing import NoTime, Times
 from course_judge.verdict import AFTER, RIGHT, Verdict, refused
 from course_kernels.measure.check import Check, WrongResult
 from course_kernels.measure.competitor import Competitor
@@ -78,9 +78,7 @@ class _Examination:
             lines: tuple[str, ...] = ()
             if time_on:
                 self.size = time_on.label
-                timed = Times(function, self._problem, time_on, self._draw).taken()
-                clause = f"; the judge's own clock, launches included: {timed.wall_us:.1f} µs"
-                lines = (timed.text(time_on.label) + (clause if timed.agrees else ""),)
+                lines = (self._time(function, time_on),)
             again = self._draw.choice([*small(self._problem, workloads), *unannounced])
             until = time.monotonic() + AGAIN_SECONDS
             for number in range(self._draw.randint(*AGAIN)):
@@ -93,6 +91,14 @@ class _Examination:
             function.close()
         count = len(workloads) + len(unannounced)
         return Verdict(RIGHT, f"{count} sizes, {len(unannounced)} of them not announced", lines=lines)
+
+    def _time(self, function: Remote, workload: Workload) -> str:
+        try:
+            timed = Times(function, self._problem, workload, self._draw).taken()
+        except NoTime as error:
+            return f"{workload.label}: no time; {error}"
+        clause = f"; the judge's own clock, launches included: {timed.wall_us:.1f} µs"
+        return timed.text(workload.label) + (clause if timed.agrees else "")
 
     def _checked(self, function: Remote, workload: Workload) -> None:
         self.size = workload.label

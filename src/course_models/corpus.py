@@ -8,6 +8,7 @@ model is never asked about the neighbour of what it learnt.
 The text belongs to the Python Software Foundation and is not part of this repository; its pins are.
 
     PYTHONPATH=src python -m course_models.corpus /usr/lib/python3.12 /usr/lib/python3.13     makes corpus.txt anew
+    PYTHONPATH=src python -m course_models.corpus --narrow /usr/lib/python3.12     only what this one has, too
 """
 
 from __future__ import annotations
@@ -217,18 +218,24 @@ def _digest(text: bytes) -> str:
 # --- making the pins --------------------------------------------------------------------------------
 
 
-def make_pins(libraries: Sequence[Path]) -> list[Pin]:
+def make_pins(libraries: Sequence[Path], within: Sequence[Pin] | None = None) -> list[Pin]:
     """Pins of all pieces that several standard libraries have in common.
 
+    Args:
+        libraries: their folders.
+        within: pins that were made from others: no piece comes in that these do not have.
     Raises:
         CorpusError: marks that confuse two pieces, so that one library would give another text.
     """
     names = set.intersection(*(set(_files(library)) for library in libraries))
+    known = None if within is None else {pin.name: frozenset(pin.marks) for pin in within}
     pins = []
-    for name in sorted(names):
+    for name in sorted(names if known is None else names & known.keys()):
         each = [list(pieces(library / name)) for library in libraries]
         common = set.intersection(*map(set, each))
         kept = [piece for piece in each[0] if piece in common]
+        if known is not None:
+            kept = [piece for piece in kept if _mark(piece) in known[name]]
         if not kept:
             continue
         text = _joined(iter(kept))
@@ -252,11 +259,13 @@ def _files(library: Path) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write `corpus.txt` from the standard libraries whose folders are named."""
+    """Write `corpus.txt` from the standard libraries whose folders are named; `--narrow` keeps within what it has."""
+    within = read_pins() if arguments[:1] == ["--narrow"] else None
+    arguments = arguments[within is not None :]
     if not arguments or not all(Path(name, "os.py").is_file() for name in arguments):
         print("corpus: name the folders of standard libraries, such as /usr/lib/python3.12", file=sys.stderr)
         return 2
-    pins = make_pins([Path(name) for name in arguments])
+    pins = make_pins([Path(name) for name in arguments], within)
     head = "# Pieces of Python's own library, see corpus.py: file, digest, bytes, marks of its pieces.\n"
     lines = [f"{pin.name} {pin.digest} {pin.size} {''.join(pin.marks)}\n" for pin in pins]
     PINS.write_text(head + "".join(lines), encoding="utf-8")

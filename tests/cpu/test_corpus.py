@@ -65,6 +65,19 @@ def test_what_two_pythons_share_is_the_text_of_both(two):
     assert b"def h()" in found.held_out[0]
 
 
+def test_one_more_python_narrows_the_text_and_brings_nothing_in(two, tmp_path):
+    _, other, pins = two
+    third = library(
+        tmp_path / "third", **{LEARNT: function("g", "stew") + function("k"), HELD: function("h")}
+    )
+    narrowed = make_pins([other, third], read_pins(pins))
+    # Both have g as stew, which the first two do not share; what all three share is h, and os.
+    assert {pin.name for pin in narrowed} == {"os.py", f"{HELD}.py"}
+    assert {mark for pin in narrowed for mark in pin.marks} < {
+        m for pin in read_pins(pins) for m in pin.marks
+    }
+
+
 def test_files_are_held_out_whole_and_by_their_name_alone(two):
     one, _, pins = two
     found = load(one, pins)
@@ -140,40 +153,51 @@ def test_a_file_is_cut_at_its_functions_and_short_pieces_fall_out(tmp_path):
     assert list(pieces(tmp_path / "absent.py")) == []
 
 
-def test_the_text_of_this_python_is_the_pinned_one():
-    found = load()
-    assert 3_000_000 < found.train_bytes < 4_500_000
-    assert 200_000 < found.held_out_bytes < 500_000
+@pytest.fixture(scope="module")
+def ours():
+    """The text as the Python that runs the tests has it."""
+    return load()
+
+
+def test_the_text_of_this_python_is_the_pinned_one(ours):
+    assert 3_000_000 < ours.train_bytes < 4_500_000
+    assert 200_000 < ours.held_out_bytes < 500_000
     assert (
-        found.sha256
+        ours.sha256
         == hashlib.sha256(
-            b"".join(b"%d\n" % len(text) + text for text in (*found.train, *found.held_out))
+            b"".join(b"%d\n" % len(text) + text for text in (*ours.train, *ours.held_out))
         ).hexdigest()
     )
-    assert all(text.isascii() for text in (*found.train, *found.held_out))
+    assert all(text.isascii() for text in (*ours.train, *ours.held_out))
 
 
-def test_another_python_of_this_machine_has_the_same_text():
-    code = (
-        "import sys, sysconfig; sys.path.insert(0, sys.argv[1])\nfrom course_models.corpus import load\n"
-        "print(sysconfig.get_path('stdlib'), load().sha256 if sys.version_info < (3, 14) else '')"
-    )
-    mine, ours = sysconfig.get_path("stdlib"), load().sha256
-    names = [
-        Path(folder) / f"python3{minor}"
-        for folder in os.get_exec_path()
-        for minor in (".13", ".12", ".11", "")
-    ]
+def libraries():
+    """The standard libraries of the other Pythons of this machine that are new enough, each with its Python."""
+    code = "import sys, sysconfig; print(*sys.version_info[:2], sysconfig.get_path('stdlib'))"
     found = {}
-    for python in filter(Path.is_file, names):
+    for folder in os.get_exec_path():
+        for minor in (".13", ".12", ".11", ""):
+            python = Path(folder) / f"python3{minor}"
+            if python.is_file():
+                done = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=False)
+                major, second, library = (done.stdout.strip().split(" ", 2) + [""] * 3)[:3]
+                if major == "3" and 11 <= int(second) <= 13:
+                    found[library] = python
+    found.pop(sysconfig.get_path("stdlib"), None)
+    return found
+
+
+def test_another_python_of_this_machine_has_the_same_text(ours):
+    code = "import sys; sys.path.insert(0, sys.argv[1])\nfrom course_models.corpus import load; print(load().sha256)"
+    found = set()
+    for python in libraries().values():
         command = [str(python), "-W", "ignore", "-c", code, str(PINS.parents[1])]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        library, _, said = done.stdout.strip().partition(" ")
-        if done.returncode == 0 and said and library != mine:
-            found[library] = said
+        assert done.returncode == 0, done.stderr
+        found.add(done.stdout.strip())
     if not found:
         pytest.skip("no other Python from 3.11 to 3.13 here")
-    assert set(found.values()) == {ours}
+    assert found == {ours.sha256}
 
 
 def test_the_command_wants_libraries(capsys):

@@ -14,6 +14,7 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -24,6 +25,7 @@ from course_judge.host import Host, Task
 from course_judge.judge import judge
 from course_judge.limits import GIB, Limits
 from course_judge.sizes import drawn, small
+from course_judge.timing import NoTime, Timed, calls_of_a_batch
 from course_judge.verdict import PROPERTIES, RIGHT, Verdict, escaped, refused
 from course_kernels.problem import Workload
 from course_labs.lab import find_labs
@@ -262,9 +264,9 @@ def test_a_tall_size_is_drawn_with_every_wide_one():
         assert shapes[-1] == shapes[0][::-1]
 
 
-# So many random sizes of each problem, 201 altogether: one of its right strangers and one of its wrong ones in turn.
+# So many random sizes of each problem, 102 altogether: one of its right strangers and one of its wrong ones in turn.
 # With SEEDS=200 in the environment every stranger gets 200 sizes of its problem.
-SIZES = 67
+SIZES = 34
 SEEDS = int(os.environ.get("SEEDS", "0"))
 # Parameters, three answers that are right, and three that are wrong.
 STRANGERS = {
@@ -567,3 +569,41 @@ def test_a_stranger_writes_to_nobodys_terminal(judged):
     finally:
         os.close(primary)
         os.close(secondary)
+
+
+# --- the judge's clock ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("about_us", "size", "free", "calls"),
+    [
+        (1000.0, 2**20, 100 * GIB, 150),  # as long as a batch should take
+        (0.5, 2**10, 100 * GIB, 512),
+        (1e6, 2**20, 100 * GIB, 2),  # two at least
+        (1000.0, GIB, 100 * GIB, 50),  # half of what is free
+        (1000.0, GIB, 1000 * GIB, 60),
+    ],
+)
+def test_a_batch_is_as_long_as_its_clock_and_as_large_as_the_card_allow(about_us, size, free, calls):
+    assert calls_of_a_batch(about_us, size, free) == calls
+
+
+def test_a_card_with_too_little_room_is_one_line_and_no_fault_of_the_stranger():
+    with pytest.raises(NoTime) as caught:
+        calls_of_a_batch(1000.0, 3 * GIB, 8 * GIB)
+    assert str(caught.value) == (
+        "the card has too little memory free, and a time of this size takes 12.9 GB; end other programs that use it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("events_us", "wall_us", "share", "possible"),
+    [
+        (900.0, 1000.0, 0.001, True),
+        (400.0, 1000.0, 0.001, False),
+        (400.0, 1000.0, 0.02, True),  # asking takes too much of it for the judge's clock to say anything
+        (50.0, 150.0, 0.001, True),  # launches of the host are a large part of so short a call
+    ],
+)
+def test_events_that_the_judges_clock_contradicts_are_no_time(events_us, wall_us, share, possible):
+    assert Timed(SimpleNamespace(median_us=events_us), wall_us, share).is_possible is possible
