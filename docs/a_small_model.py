@@ -105,7 +105,9 @@ print(calendar.decode()[:600].rpartition("\n")[0])
 # discounting*, one of the ways that were compared with care when counting was all there was [^chen1996].
 #
 # /// predict | With no byte to look at the loss is {{ ngram.c0:.2f }} bits, with one it is {{ ngram.c1:.2f }}. And with three?
-# About 3 · about 2 · about 1.
+# - [ngram.c3 >= 2.5] About 3
+# - [1.5 <= ngram.c3 < 2.5] About 2
+# - [ngram.c3 < 1.5] About 1
 # /// reveal
 # {{ ngram.c3:.2f }} bits per byte. Two bytes give {{ ngram.c2:.2f }}.
 # ///
@@ -127,7 +129,9 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 # all beginnings of up to seven bytes that occur in the text are counted in one go.
 #
 # /// predict | More bytes to look at, more is known. So is seven better than three?
-# Much better · a little better · no better.
+# - [ngram.c7 < 0.8 * ngram.c3] Much better
+# - [0.8 * ngram.c3 <= ngram.c7 < 0.98 * ngram.c3] A little better
+# - [ngram.c7 >= 0.98 * ngram.c3] No better
 # /// reveal
 # {{ ngram.c7:.2f }} bits with seven, where three had {{ ngram.c3:.2f }}, and four {{ ngram.c4:.2f }}.
 #
@@ -257,7 +261,9 @@ record(
 
 # %% [markdown]
 # /// predict | Counting needs {{ ngram.c3:.2f }} bits for each byte of a file it never saw. And the model?
-# About as many · a third less · a quarter as many.
+# - [score.small >= 0.85 * ngram.c3] About as many
+# - [0.45 * ngram.c3 <= score.small < 0.85 * ngram.c3] A third less
+# - [score.small < 0.45 * ngram.c3] A quarter as many
 # /// reveal
 # {{ score.small:.2f }} bits per byte, the median of the three.
 #

@@ -62,7 +62,9 @@
 # the power of each score and divides by the sum. Take a pencil: what comes out?
 #
 # /// predict | You have your answer. Now add 1 to all three scores. What happens to it?
-# It grows · it shrinks · nothing.
+# - [ ] It grows
+# - [ ] It shrinks
+# - [x] Nothing
 # /// reveal
 # Nothing: it is {{ one.shifted:.2f }} once more. Each power has grown by the factor *e*, and so has their sum. The shares stay as they were.
 #
@@ -111,7 +113,9 @@ record(one={"answer": quantity(answer), "shifted": quantity(shifted)})
 # keys, all at random.
 #
 # /// predict | d = 128, a thousand random keys. Nobody divides by √d. How large is the largest of the thousand shares?
-# About 3 in a hundred · about a half · nearly everything.
+# - [root.without < 0.2] About 3 in a hundred
+# - [0.2 <= root.without < 0.8] About a half
+# - [root.without >= 0.8] Nearly everything
 # /// reveal
 # {{ root.without:.4f }}: nearly everything, for one key that happened to fit. Divided by √d it is {{ root.divided:.3f }}. Without the root a token listens to one
 # other token only, and a model that is being trained has little to learn from the rest.
@@ -171,7 +175,9 @@ record(
 # But where does the mask strike: at the scores, or at the shares?
 #
 # /// predict | The first token may see itself alone. Its scores are 0, 0 and 0.693. You take the softmax, then set the two forbidden shares to 0. What do its shares add up to?
-# 1, as always · a half · a quarter.
+# - [x] A quarter
+# - [ ] A half
+# - [ ] 1, as always
 # /// reveal
 # {{ mask.late:.2f }}. The forbidden have eaten before they were sent away: they are gone from the row, but not from the sum that it was divided by.
 # ///
@@ -232,7 +238,9 @@ record(mask={"early": quantity(sum(early)), "late": quantity(sum(late))})
 # square.
 #
 # /// predict | One head, N = 4096. How many scores stand in the square?
-# Half a million · 17 million · 67 million.
+# - [ ] Half a million
+# - [x] 17 million
+# - [ ] 67 million
 # /// reveal
 # {{ square.n4096.scores / 1e6:.1f }} million, which is 4096 × 4096. If you said 67 million, you counted **bytes**: in fp32 each score takes four,
 # {{ square.n4096.mb:.1f }} MB together. Much that you will read mixes them up.
@@ -302,7 +310,9 @@ record(
 # How much work does a trip pay for? Count the operations of the two multiplies, 2N²d each, and for the bytes the square alone, at two bytes a score. Divide.
 #
 # /// predict | In bf16, at d = 128: how many operations for each byte, and what becomes of that when N doubles?
-# d/2 = 64, and it stays · 2d = 256, and it stays · N/2 = 2048 at N = 4096, and it doubles.
+# - [x] d/2 = 64, and it stays
+# - [ ] 2d = 256, and it stays
+# - [ ] N/2 = 2048 at N = 4096, and it doubles
 # /// reveal
 # {{ trips.intensity:.0f }}: 4N²d operations over 4 · 2N² bytes, which is d/2. There is no N left in it. Work and trips both grow with N², so a longer sequence helps nothing.
 #
@@ -333,7 +343,9 @@ record(trips={"intensity": quantity(work / carried, "FLOP/B")})
 # the bytes that the hardware counts.
 #
 # /// predict | The library's multiply has {{ l6.climb.cublas.of_peak:.0%}} of peak. This is two of them, with a softmax between. What percent of peak at N = 4096?
-# More than half · a third · less than a fifth.
+# - [plain.materialised.n4096.of_peak >= 0.45] A half, or more
+# - [0.22 <= plain.materialised.n4096.of_peak < 0.45] A third
+# - [plain.materialised.n4096.of_peak < 0.22] A fifth, or less
 # /// reveal
 # {{ plain.materialised.n4096.of_peak:.0%}}.
 #
@@ -523,7 +535,9 @@ record(
 # ran.
 #
 # /// predict | N = 16384. What share of the time goes to the softmax?
-# A hundredth, like its share of the work · a quarter · a half or more.
+# - [line.softmax.ms / (line.softmax.ms + line.multiplies.ms) < 0.08] A hundredth, like its share of the work
+# - [0.08 <= line.softmax.ms / (line.softmax.ms + line.multiplies.ms) < 0.4] A quarter
+# - [line.softmax.ms / (line.softmax.ms + line.multiplies.ms) >= 0.4] A half or more
 # /// reveal
 # {{ line.softmax.ms / (line.softmax.ms + line.multiplies.ms):.0%}}.
 #
@@ -552,7 +566,9 @@ record(
 # ### Do the forbidden scores cost anything? {.beyond}
 #
 # /// predict | Now causal, N = 4096. Nearly half of the scores are forbidden. How long does the plain recipe take, beside full attention?
-# Half as long · as long · longer.
+# - [causal.us / plain.materialised.n4096.us < 0.8] Half as long
+# - [0.8 <= causal.us / plain.materialised.n4096.us <= 1.05] As long
+# - [causal.us / plain.materialised.n4096.us > 1.05] Longer
 # /// reveal
 # {{ causal.us / plain.materialised.n4096.us:.2f }} times as long.
 #
@@ -574,7 +590,9 @@ record(
 # ///
 #
 # /// predict | N = 16384, in 16 blocks of 1024 queries. What happens to the room, and what to the trips?
-# Both fall to about a sixteenth · the room falls, the trips do not · the trips fall, the room does not.
+# - [room.blocks.n16384 / room.materialised.n16384 < 0.5 and counted.blocks.gb / counted.n16384.gb < 0.5] Both fall to about a sixteenth
+# - [room.blocks.n16384 / room.materialised.n16384 < 0.5 and counted.blocks.gb / counted.n16384.gb >= 0.5] The room falls, the trips do not
+# - [room.blocks.n16384 / room.materialised.n16384 >= 0.5 and counted.blocks.gb / counted.n16384.gb < 0.5] The trips fall, the room does not
 # /// reveal
 # The room falls to {{ room.blocks.n16384 / room.materialised.n16384:.0%}}. The trips are {{ counted.blocks.gb / counted.n16384.gb:.2f }} times what they were.
 #
@@ -641,5 +659,6 @@ record(
 #
 # Take one sentence along. *It does not compute too much. It carries too much.*
 #
-# **Where this leads.** Your file `plain_attention.py` and your envelope go with you to [FlashAttention from scratch](../workshops/w1_flash_attention.py). How the clock and the counters work:
+# **Where this leads.** Your file `plain_attention.py` and your envelope go with you to [FlashAttention from scratch](../workshops/w1_flash_attention.py). What stands around attention
+# in a model: [one token](../one_token.py). How the clock and the counters work:
 # [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).
