@@ -44,7 +44,8 @@
       all += group.rows.length;
       left += here;
     });
-    said.textContent = words.length ? left + " of " + all + " rows" : all + " rows";
+    var say = PercentOfPeak.words.ledger;
+    said.textContent = words.length ? say.rowsOf(left, all) : say.rows(all);
     if (table.getBoundingClientRect().top < 0) box.scrollIntoView();
   }
   function soon() { clearTimeout(waiting); waiting = setTimeout(filter, 50); }

@@ -1,49 +1,32 @@
 /* Percent of Peak: the few things a page needs that HTML and CSS cannot do. Without it every word is still there. */
 (function () {
   "use strict";
-  var here = document.currentScript.src.replace(/js\/site\.js.*$/, "");
+  var words = PercentOfPeak.words.site;
 
-  /* Mathematics: KaTeX, only where there is some. Without it the TeX source stands there. */
-  function mathematics() {
-    var places = document.querySelectorAll(".arithmatex");
-    if (!places.length) return;
-    var sheet = document.createElement("link");
-    sheet.rel = "stylesheet";
-    sheet.href = here + "vendor/katex/katex.min.css";
-    document.head.appendChild(sheet);
-    var script = document.createElement("script");
-    script.src = here + "vendor/katex/katex.min.js";
-    script.onload = function () {
-      places.forEach(function (place) {
-        var source = place.textContent.trim();
-        var display = source.startsWith("\\[");
-        window.katex.render(source.slice(2, -2), place, { displayMode: display, throwOnError: false });
-        if (display) keyboard(place, "Formula");
-      });
-      document.documentElement.dataset.mathematics = "done";
-    };
-    document.head.appendChild(script);
+  /* A box that scrolls sideways must be seen to do so, and be reachable without a mouse; one with a name is a landmark, no two alike. */
+  function edges(box) {
+    var rest = box.scrollWidth - box.clientWidth - box.scrollLeft;
+    box.classList.toggle("goes-on", rest > 2);
+    box.classList.toggle("came-from", box.scrollLeft > 2);
   }
-
-  /* A box that scrolls sideways must be reachable without a mouse. */
-  function keyboard(box, name) {
+  document.addEventListener("scroll", function (event) {
+    if (event.target.matches && event.target.matches(".goes-on, .came-from")) edges(event.target);
+  }, { capture: true, passive: true });
+  function sideways(box, name) {
+    edges(box);
     if (box.scrollWidth <= box.clientWidth + 1) return;
     if (box.tabIndex < 0) box.tabIndex = 0;
-    if (!box.hasAttribute("role") && box.tagName !== "CODE") {
+    if (name && !box.hasAttribute("role")) {
       box.setAttribute("role", "region");
       box.setAttribute("aria-label", name);
     }
   }
   function boxes() {
-    document.querySelectorAll(".md-typeset__scrollwrap").forEach(function (box) { keyboard(box, "Table"); });
-    document.querySelectorAll(".md-typeset pre > code").forEach(function (box) { keyboard(box, "Code"); });
+    document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset .scroll").forEach(function (box, i) { sideways(box, words.table(i + 1)); });
+    document.querySelectorAll(".md-typeset pre > code").forEach(function (box) { sideways(box); });
+    document.querySelectorAll(".md-typeset .formula").forEach(function (box, i) { sideways(box, words.formula(i + 1)); });
     /* The theme makes each code block's buttons a landmark, and landmarks need names of their own. */
-    document.querySelectorAll("nav.md-code__nav").forEach(function (nav, i) { nav.setAttribute("aria-label", "Code " + (i + 1)); });
-  }
-
-  /* A word's meaning on tap and by keyboard, not only under a mouse. */
-  function words() {
-    document.querySelectorAll(".md-typeset abbr[title]").forEach(function (word) { word.tabIndex = 0; });
+    document.querySelectorAll("nav.md-code__nav").forEach(function (nav, i) { nav.setAttribute("aria-label", words.buttonsOfCode(i + 1)); });
   }
 
   /* A link into something folded unfolds it, and a link to a section's heading unfolds the section. */
@@ -64,50 +47,48 @@
     if (link && link.href === location.href) setTimeout(unfold);
   });
 
-  /* What a reader of the page would unfold is there on paper. */
-  var closed = [];
-  window.addEventListener("beforeprint", function () {
-    closed = Array.from(document.querySelectorAll("details.beyond:not([open]), details.reveal:not([open])"));
-    closed.forEach(function (fold) { fold.open = true; });
-  });
-  window.addEventListener("afterprint", function () {
-    closed.forEach(function (fold) { fold.open = false; });
-    closed = [];
-  });
-
-  /* Paper is white: print in the light colours whatever the reader has chosen. */
-  var chosen = null;
-  window.addEventListener("beforeprint", function () {
-    chosen = document.body.getAttribute("data-md-color-scheme");
-    document.body.setAttribute("data-md-color-scheme", "default");
-  });
-  window.addEventListener("afterprint", function () {
-    if (chosen) document.body.setAttribute("data-md-color-scheme", chosen);
-  });
-
   /* The table of contents says which sections are beyond the core. */
   function contents() {
     document.querySelectorAll(".md-typeset .beyond[id], .md-typeset details.beyond :is(h2, h3, h4)[id]").forEach(function (heading) {
       document.querySelectorAll('.md-nav--secondary a[href="#' + heading.id + '"]').forEach(function (link) {
         link.classList.add("beyond");
-        link.title = "Beyond the core";
+        link.title = words.beyond;
       });
     });
   }
 
+  /* A list of links that nobody reads to its end is one stop of the Tab key: arrows walk through it. */
+  function oneStop(list) {
+    var links = Array.from(list.querySelectorAll("a[href]"));
+    if (links.length < 2) return;
+    list.dataset.keys = words.keys;
+    list.setAttribute("aria-description", words.walk);
+    function stop(at) {
+      links.forEach(function (link) { link.tabIndex = link === at ? 0 : -1; });
+    }
+    stop(links[0]);
+    list.addEventListener("focusin", function (event) { if (links.includes(event.target)) stop(event.target); });
+    list.addEventListener("keydown", function (event) {
+      var at = links.indexOf(document.activeElement);
+      var to = { ArrowDown: at + 1, ArrowRight: at + 1, ArrowUp: at - 1, ArrowLeft: at - 1, Home: 0, End: links.length - 1 }[event.key];
+      if (at < 0 || to === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      event.stopPropagation();   // the popover's arrows walk among marks
+      links[Math.max(0, Math.min(to, links.length - 1))].focus();
+    });
+  }
+
   function start() {
-    var search = document.querySelector(".md-search");
-    if (search) search.setAttribute("aria-label", "Search");
-    mathematics();
-    words();
     contents();
     unfold();
+    document.querySelectorAll(".md-sidebar--secondary .md-nav--secondary, nav.road .halves").forEach(oneStop);
     /* The theme wraps tables and adds buttons after the page is there: look again whenever it did. */
     var waiting = 0;
     function soon() { clearTimeout(waiting); waiting = setTimeout(boxes, 60); }
     var content = document.querySelector(".md-content");
     if (content) new MutationObserver(soon).observe(content, { childList: true, subtree: true });
     window.addEventListener("resize", soon);
+    document.addEventListener("toggle", soon, true);   // what was folded had no width
     soon();
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);

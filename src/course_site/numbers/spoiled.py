@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from course_site.numbers.values import ExpressionError, Scope, evaluate, format_value, parse
-from course_site.pages import blocks
+from course_site.pages import blocks, harness
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.headings import BEYOND, headings
 from course_site.pages.page import Page
@@ -22,7 +22,7 @@ from course_site.pages.page import Page
 # How high things stand, in lines of prose. What begins a screen below a prediction is out of sight while it is made.
 SCREEN = 22
 GLANCE = 6  # prose is seen only right below; a table or a chart from afar
-_WORDS_OF_A_LINE = 12
+WORDS_OF_A_LINE = 12
 _CODE = 0.7  # a line of it
 _PICTURE = 16
 
@@ -37,7 +37,7 @@ _OUTCOME = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r'"[^"]*"')  # what others say is no outcome of ours
-_SHOWN = frozenset({"chart", "table"})
+_SHOWN = frozenset({"chart", "explorable", "table"})
 _SILENT = frozenset({"define"})
 
 
@@ -48,14 +48,14 @@ class _Sight:
     shows: frozenset[str] = frozenset()
     lines: float = 0.0
     prints: str = ""
-    asked: _Asked | None = None
+    asked: Asked | None = None
     is_prose: bool = True
     fold: int = 0  # the section beyond the core that it stands in; 0 for none
 
 
 @dataclass
-class _Asked:
-    """A prediction."""
+class Asked:
+    """A prediction: the measured things in its question, in its answer, and in all that it reveals."""
 
     question: str
     given: frozenset[str]
@@ -65,7 +65,7 @@ class _Asked:
 
 
 @dataclass
-class _Reader:
+class Reader:
     """What a page shows of the values that a scope knows, in the order of reading."""
 
     scope: Scope
@@ -78,7 +78,8 @@ class _Reader:
         """Note what comes next."""
         self.sights.append(replace(sight, fold=self.fold))
 
-    def _heading(self, line: str) -> None:
+    def heading(self, line: str) -> None:
+        """Note which section begins here."""
         level = len(line) - len(line.lstrip("#"))
         if level <= self._level or not self._level:
             self._level = level if BEYOND.search(line) else 0
@@ -86,19 +87,17 @@ class _Reader:
             self.fold = self._folds if self._level else 0
 
     def read(self, nodes: Sequence[str | Block]) -> None:
+        """Note what some prose and blocks show."""
         for node in nodes:
             if isinstance(node, str):
                 for paragraph in re.split(r"\n\s*\n", node.strip("\n")):
                     if paragraph.startswith("#"):
-                        self._heading(paragraph.partition("\n")[0])
-                    lines = len(paragraph.split()) / _WORDS_OF_A_LINE
+                        self.heading(paragraph.partition("\n")[0])
+                    lines = len(paragraph.split()) / WORDS_OF_A_LINE
                     self.see(_Sight(self.values(paragraph), lines))
             elif node.kind == "predict":
-                reveal = node.parts["reveal"]
-                given = self.values(node.argument) | self.all_of(node.body)
-                answer, printed = self.first(reveal)
-                asked = _Asked(node.argument, given, answer, self.all_of(reveal), printed)
-                self.see(_Sight(given | asked.reveals, 0, asked=asked))
+                asked = self.asked(node)
+                self.see(_Sight(asked.given | asked.reveals, 0, asked=asked))
             elif node.kind in _SHOWN:
                 self.see(_Sight(self.all_of([node]), _PICTURE, is_prose=False))
             elif node.kind not in _SILENT:
@@ -107,6 +106,13 @@ class _Reader:
                 self.read(node.body)
                 for part in node.parts.values():
                     self.read(part)
+
+    def asked(self, block: Block) -> Asked:
+        """What a prediction gives away, and what it asks for."""
+        reveal = block.parts["reveal"]
+        answer, printed = self.first(reveal)
+        given = self.values(block.argument) | self.all_of(block.body)
+        return Asked(block.argument, given, answer, self.all_of(reveal), printed)
 
     def all_of(self, nodes: Sequence[str | Block]) -> frozenset[str]:
         """What some prose and blocks show."""
@@ -148,6 +154,7 @@ class _Reader:
         return frozenset().union(*parts)
 
     def of_expression(self, expression: str) -> frozenset[str]:
+        """The measured things that an expression rests on; none where it cannot be read."""
         with contextlib.suppress(ExpressionError):
             return frozenset().union(*(self.leaves(name) for name in parse(expression).names))
         return frozenset()
@@ -190,12 +197,13 @@ def faults(page: Page, scope: Scope, outputs: Sequence[Sequence[dict[str, Any]]]
     Args:
         outputs: of every code cell, as recorded.
     """
-    reader = _Reader(scope)
+    reader, folded = Reader(scope), harness.folded(page)
     left = iter(outputs)
     for cell in page.cells:
         if cell.kind == "code":
-            shown = 1 + (0 if {"fold", "hide"} & set(cell.tags) else _CODE * len(cell.source.splitlines()))
-            printed, recorded = _of_cell(next(left, []))
+            is_folded = cell in folded or "hide" in cell.tags
+            shown = 1 + (0 if is_folded else _CODE * len(cell.source.splitlines()))
+            printed, recorded = of_cell(next(left, []))
             leaves = frozenset().union(*(reader.leaves(name) for name in recorded))
             reader.see(_Sight(leaves if printed else frozenset(), shown, prints=printed))
         else:
@@ -214,8 +222,8 @@ def faults(page: Page, scope: Scope, outputs: Sequence[Sequence[dict[str, Any]]]
                 )
 
 
-def _of_cell(outputs: Sequence[dict[str, Any]]) -> tuple[str, list[str]]:
-    """Numbers that a cell printed, and the names that it recorded."""
+def of_cell(outputs: Sequence[dict[str, Any]]) -> tuple[str, list[str]]:
+    """The first line with numbers that a cell printed, and the names that it recorded."""
     printed, names = "", []
     for output in outputs:
         if output.get("output_type") == "stream":
@@ -235,14 +243,14 @@ def _leaf_names(node: dict[str, Any], prefix: str = "") -> Iterator[str]:
             yield from _leaf_names(below, f"{prefix}{key}.")
 
 
-def _above(sights: Sequence[_Sight], asked: _Asked) -> Iterator[str]:
+def _above(sights: Sequence[_Sight], asked: Asked) -> Iterator[str]:
     new = asked.answer - asked.given
     if not asked.answer:
         return
     if not new:
         yield f"prediction {asked.question!r}: its question shows the answer, {_list(asked.answer)}"
         return
-    seen = [sight.shows for sight in sights if not sight.prints or asked.numbers <= _numbers(sight.prints)]
+    seen = [sight.shows for sight in sights if not sight.prints or asked.numbers <= numbers_in(sight.prints)]
     if new <= frozenset().union(*seen):
         printed = next((sight.prints for sight in sights if sight.prints and new & sight.shows), "")
         where = f"a cell above prints it ({printed[:40]!r})" if printed else "it stands above"
@@ -252,11 +260,12 @@ def _above(sights: Sequence[_Sight], asked: _Asked) -> Iterator[str]:
         )
 
 
-def _numbers(text: str) -> frozenset[str]:
+def numbers_in(text: str) -> frozenset[str]:
+    """The numbers of some text, as they are printed."""
     return frozenset(_NUMBER.findall(text))
 
 
-def _below(sights: Sequence[_Sight], asked: _Asked, fold: int) -> Iterator[str]:
+def _below(sights: Sequence[_Sight], asked: Asked, fold: int) -> Iterator[str]:
     lines, new = 0.0, asked.answer - asked.given
     for sight in sights:
         if sight.fold not in (0, fold):

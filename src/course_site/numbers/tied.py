@@ -83,7 +83,7 @@ def faults_of(expression: str, spec: str, behind: str, scope: Scope) -> Iterator
         resolved = [scope.resolve(name) for name in parsed.names]
         if any(isinstance(found.value, str) for found in resolved):
             return
-        unit = unit_of_expression(parsed.tree, _units(parsed, resolved))
+        unit = unit_of_expression(parsed.tree, units_of_names(parsed, resolved))
         yield from _unmoved(parsed, resolved, spec)
     except UnitsDiffer as error:
         yield f"{expression!r}: {error}"
@@ -106,7 +106,7 @@ def defined_faults(found: Define, scope: Scope) -> Iterator[str]:
     if parsed.names and unit:
         try:
             computed = unit_of_expression(
-                parsed.tree, _units(parsed, [scope.resolve(name) for name in parsed.names])
+                parsed.tree, units_of_names(parsed, [scope.resolve(name) for name in parsed.names])
             )
         except UnitsDiffer as error:
             yield str(error)
@@ -118,7 +118,8 @@ def defined_faults(found: Define, scope: Scope) -> Iterator[str]:
             yield f"it has the typed number {number:g} in it: record it by name, or define it with its source"
 
 
-def _units(parsed: Expression, resolved: list[Resolved]) -> list[Unit]:
+def units_of_names(parsed: Expression, resolved: list[Resolved]) -> list[Unit]:
+    """The unit of every name of an expression, in their order."""
     return [_unit(*pair) for pair in zip(parsed.names, resolved, strict=True)]
 
 

@@ -29,7 +29,7 @@ _NAMES = (
     re.compile(r"@triton\.jit[^\n]*\n(?:@[^\n]*\n)*def (\w+)"),
     re.compile(r"load_kernel\([^\"\n]*\"(\w+)\""),
 )
-_QUIET = ("", "n", "p", "w", "bp")  # these have no colour of their own
+_QUIET = ("", "n", "o", "p", "w", "bp")  # these have no colour of their own
 _ALIKE = 0.6  # of the words: two lines are one line that was changed
 
 Marks = dict[int, list[tuple[int, int]]]  # number of a line: where in it something else stands now

@@ -154,6 +154,11 @@ def abbreviations(markdown: str, terms: Iterable[Term]) -> str:
     return "\n".join(lines)
 
 
+def by_definition(terms: Iterable[Term]) -> dict[str, Term]:
+    """The words that pages explain, each by its definition as a page has it."""
+    return {_spoken(term.short): term for term in terms if term.hover}
+
+
 def _spoken(text: str) -> str:
     # A hover is plain text: Markdown marks would be read out.
     return re.sub(r"[`*]|(?<!\w)_|_(?!\w)", "", text)

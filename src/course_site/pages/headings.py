@@ -66,18 +66,26 @@ def beyond_the_core(page: Page) -> frozenset[str]:
     return frozenset(found)
 
 
+def section_at(page: Page, cell: int, offset: int = 0) -> str:
+    """The anchor of the heading below which a place of a page stands, "" above the first one.
+
+    Args:
+        cell: the number of the cell, from 0.
+        offset: where in the cell, if it is one of Markdown.
+    """
+    texts = [one.source for one in page.cells[:cell] if one.kind == "markdown"]
+    if page.cells[cell].kind == "markdown":
+        texts.append(page.cells[cell].source[:offset])
+    above = len(_HEADING.findall("\n\n".join(map(without_code_blocks, texts))))
+    return list(headings(page))[above - 1] if above else ""
+
+
 def section_of_lab(lab: Lab, pages: Mapping[str, Page]) -> str:
     """page#anchor of the section that holds a lab, "" while its page is to come."""
     page = pages.get(lab.page)
-    if page is None:
-        return ""
-    texts: list[str] = []
-    for cell in page.cells:
-        before, mark, _ = (
-            cell.source.partition(f"/// lab | {lab.name}\n") if cell.kind == "markdown" else ("", "", "")
-        )
-        texts += [before] if cell.kind == "markdown" else []
-        if mark:
-            slugs = list(_headings(tuple(texts)))
-            return f"{lab.page}#{slugs[-1]}" if slugs else ""
+    for number, cell in enumerate(page.cells) if page else ():
+        at = cell.source.find(f"/// lab | {lab.name}\n") if cell.kind == "markdown" else -1
+        if page and at >= 0:
+            anchor = section_at(page, number, at)
+            return f"{lab.page}#{anchor}" if anchor else ""
     return ""

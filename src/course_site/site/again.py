@@ -1,7 +1,7 @@
 """What a build need not do again after an edit: pages whose Markdown is the same as at the build before.
 
-MkDocs turns every page into HTML at every build, and Material reads every page for the search. Both depend on little
-more than the page's own text, so what came out is kept by all that went in.
+MkDocs turns every page into HTML at every build, which depends on little more than the page's own text. So what came
+out is kept by all that went in.
 """
 
 from __future__ import annotations
@@ -72,24 +72,3 @@ def _in_these(files: Files, links: dict[str, dict[str, str]] | None) -> dict[Any
         return None
     named = {files.get_file_from_path(uri): anchors for uri, anchors in links.items()}
     return {file: anchors for file, anchors in named.items() if file is not None}
-
-
-def search_once(config: MkDocsConfig) -> None:
-    """Let Material's search index take the entries of a page that is the same from the build before."""
-    plugin = config.plugins.get("material/search") or config.plugins.get("search")
-    index = getattr(plugin, "search_index", None)
-    if index is None or not hasattr(index, "add_entry_from_context"):
-        return
-    add = index.add_entry_from_context
-
-    def kept(page: Page) -> None:
-        key = digest(page.url, page.title, page.content, page.meta)
-        found = KEPT.pages.get(("search", page.file.src_uri))
-        if found is not None and found[0] == key:
-            index.entries += [dict(entry) for entry in found[1]]
-            return
-        before = len(index.entries)
-        add(page)
-        KEPT.pages["search", page.file.src_uri] = key, [dict(entry) for entry in index.entries[before:]]
-
-    index.add_entry_from_context = kept

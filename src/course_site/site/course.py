@@ -24,6 +24,8 @@ from course_site.records.consistent import NOT_CHECKED, doubt_of_commit, doubts
 from course_site.records.manifest import strangers
 from course_site.records.record import Record, RecordError, record_path, stale_reasons
 from course_site.sessions import checks
+from course_site.site.about import FILE as SETTINGS
+from course_site.site.about import About, AboutError, about
 
 GPU_TESTS = "tests/gpu"  # in records/waiting.toml: all groups of them; tests/gpu/<group> is one
 
@@ -60,12 +62,12 @@ class Course:
         problems: everything found so far that stops a strict build.
         undecided: claims whose margin lies inside the spread, in a rebuilt edition.
         maps: the session maps, and what they wait for.
+        about: who makes the course, and where to get it.
     """
 
     root: Path
     slug: str
     reference: str
-    organisation: str
     draft: bool = False
     rebuilt: bool = False
     pages: list[Page] = field(default_factory=list)
@@ -80,6 +82,7 @@ class Course:
     sources: dict[str, Any] = field(default_factory=dict)
     terms: tuple[Any, ...] = ()
     maps: checks.Report = field(default_factory=checks.Report)
+    about: About = field(default_factory=About)
 
     @property
     def is_reference(self) -> bool:
@@ -150,11 +153,10 @@ class Course:
         return self.beside[place]
 
 
-def settings(root: Path) -> dict[str, str]:
-    """The [tool.course] table of pyproject.toml."""
-    with (root / "pyproject.toml").open("rb") as file:
-        table: dict[str, str] = tomllib.load(file)["tool"]["course"]
-    return table
+def settings(root: Path) -> dict[str, Any]:
+    """What pyproject.toml says."""
+    with (root / SETTINGS).open("rb") as file:
+        return tomllib.load(file)
 
 
 def load_course(root: Path, slug: str | None = None, *, draft: bool = False, rebuilt: bool = False) -> Course:
@@ -167,9 +169,12 @@ def load_course(root: Path, slug: str | None = None, *, draft: bool = False, reb
         rebuilt: see `Course`.
     """
     chosen = settings(root)
-    course = Course(
-        root, slug or chosen["reference"], chosen["reference"], chosen["organisation"], draft, rebuilt
-    )
+    reference = chosen["tool"]["course"]["reference"]
+    course = Course(root, slug or reference, reference, draft, rebuilt)
+    try:
+        course.about = about(chosen)
+    except AboutError as error:
+        course.problem(SETTINGS, str(error))
     for path, message in strangers(root.resolve()):
         course.problem(path, message)
     if course.problems:

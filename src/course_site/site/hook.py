@@ -10,7 +10,7 @@ import logging
 import os
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
@@ -18,6 +18,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.nav import Link, Navigation
 from mkdocs.structure.pages import Page as SitePage
 
 from course_site.numbers import lint
@@ -32,11 +33,13 @@ from course_site.sessions.print_sheet import sheet_files
 from course_site.sessions.run_view import run_files
 from course_site.sessions.stops import FOLDER
 from course_site.sessions.views import as_plain
-from course_site.site import again, ledger, ledger_pages, navigation
+from course_site.site import again, ledger, ledger_pages, navigation, search, styles
+from course_site.site.archive import NAME, archive
 from course_site.site.course import Course, load_course
 from course_site.site.kept import KEPT, digest
 from course_site.site.notebook import published_notebook
 from course_site.site.quiet import quieten
+from course_site.site.render import behind
 from course_site.site.render.page import render_course
 from course_site.site.render.rendered import Rendered, lighten
 
@@ -59,9 +62,13 @@ class _Build:
     rendered: dict[str, Rendered]
     entries: list[dict[str, Any]]
     ledger: ledger_pages.Ledger
+    said: list[search.Said]
+    words: search.Words
 
 
 _build = _Build()
+
+LICENCE = "LICENSE.txt"  # with an ending that a browser shows
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -76,7 +83,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     _check_bibliography(course)
     _check_sources(course)
     _check_names(course)
+    _check_descriptions(course)
     _check_sessions(course)
+    _build.said = []
+    _build.words = _search_words(course)
     if course.pages and config.nav:
         config.nav = navigation.filled(config.nav, course)
     shown = {page_id: rendered.shown for page_id, rendered in _build.rendered.items()}
@@ -87,7 +97,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     _build.ledger = ledger_pages.ledger_of(
         course, _build.entries, list(navigation.in_order(config.nav or []))
     )
-    config.extra["organisation"] = course.organisation
+    _say_about(course, config)
     for state in ("waiting", "stale"):
         for page in course.pages:
             if course.states[page.id] == state:
@@ -97,6 +107,24 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         for problem in sorted(course.undecided):
             log.info("  %s", problem)
     return config
+
+
+def _say_about(course: Course, config: MkDocsConfig) -> None:
+    """What the frame of every page says of the course; addresses for machines only where the site has one."""
+    config.extra["about"] = course.about
+    config.extra["archive"] = "" if course.about.repository else NAME
+    config.site_url = course.about.site_url
+    if not config.site_url:
+        config.theme.static_templates.discard("sitemap.xml")  # it would name no page
+
+
+def _check_descriptions(course: Course) -> None:
+    """Who finds a page by searching reads its description first."""
+    for page in course.pages:
+        if not str(page.description or "").strip():
+            course.problem(
+                page.path, "has no description: write one sentence into its head, `description: …`"
+            )
 
 
 def _check_bibliography(course: Course) -> None:
@@ -136,6 +164,15 @@ def _check_sources(course: Course) -> None:
                     course.problem(file.relative_to(course.root), f"typed number at line {finding}")
                 if not found:
                     KEPT.clean(name)
+
+
+def _search_words(course: Course) -> search.Words:
+    """Other words for things: those of docs/search.toml, and what the glossary says its terms are also called."""
+    try:
+        return search.load_words(course.root, course.terms)
+    except ValueError as error:
+        course.problem(search.WORDS, str(error))
+        return search.Words({}, [])
 
 
 def _check_names(course: Course) -> None:
@@ -184,6 +221,26 @@ def _said(text: str, name: str) -> Iterator[str]:
             todo += value.values() if isinstance(value, dict) else value
 
 
+def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
+    """The foot of a page leads along its own road; home is before it, and a half of the course ends there."""
+    pages = {page.file.src_uri: page for page in nav.pages}
+    roads = navigation.roads(config.nav or [])
+    halves = [half for half, _ in _build.course.maps.road.halves]
+    for section, road in roads:
+        for before, here, after in zip([None, *road], road, [*road[1:], None], strict=False):
+            pages[here].previous_page = pages.get(before or "")
+            pages[here].next_page = pages.get(after or "")
+        if section in halves and nav.homepage:
+            back: Any = Link(
+                "Back to the road", f"{nav.homepage.url}#one-road"
+            )  # the theme asks for title and url
+            pages[road[-1]].next_page = back
+    begin = next((road[0] for section, road in roads if section in halves), None)
+    if begin and nav.homepage:
+        nav.homepage.next_page, pages[begin].previous_page = pages[begin], nav.homepage
+    return nav
+
+
 def _by_uri() -> dict[str, Page]:
     return {site_uri(page.path.as_posix()): page for page in _build.course.pages}
 
@@ -191,6 +248,8 @@ def _by_uri() -> dict[str, Page]:
 @event_priority(-100)  # after mkdocs-jupyter, which would replace our files by its own
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Put our pages in the place of the scripts MkDocs would copy, publish notebooks, add what no file says."""
+    if not config.site_url and (empty := files.get_file_from_path("sitemap.xml")):
+        files.remove(empty)
     folder = Path(config.config_file_path).parent / ".cache" / "notebooks"
     for uri, page in _by_uri().items():
         existing = files.get_file_from_path(uri)
@@ -220,10 +279,18 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for pdf in (course.root / PRINTED / f"{name}.pdf" for name in course.maps.sessions):
         if pdf.exists():
             files.append(File.generated(config, f"{PRINTED}/{pdf.name}", abs_src_path=str(pdf)))
+    for uri, path in _of_the_course(course.root, config).items():
+        files.append(File.generated(config, uri, abs_src_path=str(path)))
     for uri, chapter in _build.ledger.chapters.items():
         inclusion = InclusionLevel.NOT_IN_NAV  # the index leads there
         files.append(File.generated(config, uri, content=chapter.markdown, inclusion=inclusion))
     return files
+
+
+def _of_the_course(root: Path, config: MkDocsConfig) -> dict[str, Path]:
+    """Files of the repository that the site hands out as they are."""
+    found = {LICENCE: root / "LICENSE"} if (root / "LICENSE").is_file() else {}
+    return found | ({NAME: archive(root)} if config.extra["archive"] else {})
 
 
 def on_page_read_source(page: SitePage, config: MkDocsConfig) -> str | None:
@@ -251,11 +318,6 @@ def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files:
     again.render_once(page, config, files)
 
 
-def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
-    """Nor is it read again for the search."""
-    again.search_once(config)
-
-
 def on_page_content(content: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
     """Swap the tokens for charts, stamps and tables; the ledger comes last, when all is known."""
     if page.file.src_uri in _build.ledger.chapters:
@@ -263,10 +325,33 @@ def on_page_content(content: str, page: SitePage, config: MkDocsConfig, files: F
     source = _by_uri().get(page.file.src_uri)
     if source is None:
         return content
-    return _build.rendered[source.id].fill(lighten(content)).replace(ledger_pages.TOKEN, _build.ledger.index)
+    light = lighten(content, glossary.by_definition(_build.course.terms))
+    return _build.rendered[source.id].fill(light).replace(ledger_pages.TOKEN, _build.ledger.index)
+
+
+@event_priority(-100)
+def on_page_context(context: Any, page: SitePage, config: MkDocsConfig, nav: Any) -> None:
+    """Note what the page says, for the search."""
+    if not (page.meta.get("search") or {}).get("exclude"):
+        rank = search.rank(page.file.src_uri, page.meta)
+        said = search.sections(page.content or "")
+        _build.said.append(search.Said(page.url, str(page.title), rank, said))
+
+
+def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
+    """Put what stands behind the values of a page into a file of its own."""
+    uri = PurePosixPath(page.file.dest_uri)
+    light, told = behind.apart(output, f"{uri.stem}.values.js")
+    if told:
+        file = Path(config.site_dir) / uri.with_name(f"{uri.stem}.values.js")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, told)
+    return light
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write the ledger for programs, and what the next build need not do again."""
+    """Write the search's index, the ledger for programs, and what the next build need not do again."""
+    write_atomically(Path(config.site_dir) / search.FILE, search.script(_build.said, _build.words))
+    styles.lighten(Path(config.site_dir))
     KEPT.write(Path(config.config_file_path).parent)
     write_atomically(Path(config.site_dir) / "ledger.json", ledger.ledger_json(_build.entries))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(".cache") / "kept"
-# What turns a page into HTML, and reads it for the search.
+# What turns a page into HTML.
 _MAKERS = ("markdown", "mkdocs", "mkdocs-material", "pymdown-extensions", "pygments")
 # What tells whether a number was typed.
 _JUDGES = ("numbers", "pages", "site/seen.py", "site/again.py", "site/kept.py")

@@ -28,6 +28,15 @@ def duration_words(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
+def number_words(value: Any, unit: str) -> str:
+    """A value with its unit, in four figures, and never a power of ten that a reader would have to unfold."""
+    if isinstance(value, float):
+        text = f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:,.4g}"
+    else:
+        text = f"{value:,}" if isinstance(value, int) else str(value)
+    return text if unit in ("", "1") else f"{text} {unit}"
+
+
 # --- what stands on a page -----------------------------------------------------------------------
 
 
@@ -94,6 +103,10 @@ def address(row: str) -> str:
     return f"numbers/{row.partition('.')[0]}.html#{row}"
 
 
+# How a quantity came about, where no clock and no counter had a part in it.
+NOT_MEASURED = {"computed": "worked out by hand", "given": "given, by a source or by the page"}
+
+
 def about(course: Course, page: Page, expression: str, result: Result) -> str:
     """Tooltip of a value: its expression, how many samples, its spread, the card and the date."""
     home = home_of(course, page, result.names[0]) if result.names else None
@@ -106,7 +119,10 @@ def about(course: Course, page: Page, expression: str, result: Result) -> str:
         parts.append(f"median of {leaf['n']}")
     if result.spread is not None:
         parts.append(f"spread {result.spread:.1%}")
-    if record and record.measured:
+    how = leaf.get("how") if leaf and len(result.names) == 1 else None
+    if how in NOT_MEASURED:
+        parts.append(NOT_MEASURED[how])
+    elif record and record.measured:
         parts += [record.edition["gpu"], date_words(record.meta["provenance"]["date"])]
     return " · ".join(parts)
 

@@ -15,7 +15,7 @@ from typing import Any
 from course_site.pages.addresses import site_uri
 from course_site.pages.page import Page
 from course_site.site.course import Course
-from course_site.site.ledger import date_words
+from course_site.site.ledger import date_words, number_words
 from course_site.site.origins import Origin, Origins
 from course_site.site.render.rendered import Rendered
 
@@ -102,7 +102,9 @@ def _chapter(page: Page, rows: Sequence[Row], table: str) -> Rendered:
     home = posixpath.splitext(posixpath.relpath(site_uri(page.path.as_posix()), FOLDER))[0] + ".html"
     title = f"The numbers of “{page.title}”"
     # Not for the search: thousands of rows would bury the page that tells what they mean.
-    head = f"---\ntitle: {title!r}\nsearch: {{exclude: true}}\nhide: [toc]\n---\n\n# {title}\n\nledgertoken\n"
+    about = f"Every number of “{page.title}”: value, spread, card, date, and the command that makes it again."
+    meta = f"title: {title!r}\ndescription: {about!r}\nsearch: {{exclude: true}}\nhide: [toc]\n"
+    head = f"---\n{meta}---\n\n# {title}\n\nledgertoken\n"
     above = (
         f'<p>They stand on <a href="{home}">{html.escape(page.title)}</a>. What the words mean, and the numbers of all '
         f'other pages: <a href="../numbers.html#what-the-words-mean">the ledger</a>.</p><p>{_made(page, rows[0])}</p>'
@@ -144,13 +146,8 @@ def table_html(rows: Sequence[Row], sorts: Sequence[str], words: Sequence[str]) 
 
 
 def _row(row: Row, sort: str, words: str) -> str:
-    value = row["value"]
-    shown = (
-        _number(value) if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-    )
-    unit = "" if row["unit"] == "1" else f" {row['unit']}"
     spread = row.get("spread")
-    name = html.escape(row["name"])
+    name, value = html.escape(row["name"]), html.escape(number_words(row["value"], row["unit"]))
     if row["kind"] == "measurement":
         command = html.escape(row["command"])
         words += (
@@ -158,14 +155,9 @@ def _row(row: Row, sort: str, words: str) -> str:
             f"</button><code>{command}</code>"
         )
     return (
-        f'<tr id="{name}"><th scope="row">{name}</th><td>{html.escape(shown + unit)}</td><td>{row.get("n", "")}</td>'
+        f'<tr id="{name}"><th scope="row">{name}</th><td>{value}</td><td>{row.get("n", "")}</td>'
         f'<td>{"" if spread is None else f"{spread:.1%}"}</td><td class="{sort}">{sort}</td><td>{words}</td></tr>'
     )
-
-
-def _number(value: float) -> str:
-    """Four figures, and never a power of ten that a reader would have to unfold."""
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:,.4g}"
 
 
 # --- how a number came to be ---------------------------------------------------------------------

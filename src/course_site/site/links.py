@@ -5,7 +5,6 @@ Needs no browser and no network. Run it by hand with `python -m course_site.site
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -18,6 +17,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from course_site.pages.plain_text import without_code
+from course_site.site import search
 from course_site.site.seen import Words, typed_numbers, wrong_sums_of
 
 # Where a tag names something the browser fetches by itself; <a href> it only follows when asked.
@@ -175,7 +175,7 @@ def check(site: Path, keys: Collection[str] = (), *, sums: bool = True) -> list[
             problems += _check_style(house, name)
         elif name.endswith(".ipynb"):
             problems += _check_notebook(house, name)
-        elif name.endswith("search_index.json"):
+        elif name == search.FILE:
             problems += _check_search(house, name)
     return problems
 
@@ -274,12 +274,11 @@ def _check_notebook(house: _Site, name: str) -> Iterator[str]:
 
 def _check_search(house: _Site, name: str) -> Iterator[str]:
     try:
-        documents = json.loads((house.root / name).read_text(encoding="utf-8"))["docs"]
-    except (ValueError, KeyError, TypeError):
+        found = search.locations((house.root / name).read_text(encoding="utf-8"))
+    except (ValueError, KeyError, TypeError, IndexError):
         yield f"{name}: is no search index"
         return
-    for document in documents:
-        location = str(document.get("location", ""))
+    for location in found:
         problem = _check_reference(house, "index.html", _Reference(1, location, False)) if location else None
         if problem:
             yield f"{name}: {problem}"

@@ -3,21 +3,27 @@
 A page's head may say its `section`, its `order` in it, and what it is called there, `nav`. Left out, the section is
 the one whose folder the page lies in, and the title is the page's own. The pages of a session need none of these: they
 stand at ten times the number of their stop, students' pages in the section of their half.
+
+Two roads lead through the site, and no foot of a page leads from one to the other: `roads`.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from course_site.pages.addresses import site_uri
 from course_site.pages.page import Page
 from course_site.sessions.road import place_of
+from course_site.sessions.session import Session
 from course_site.site.course import Course
 
 FILE = "mkdocs.yml"
 # Between two stops there is room for pages that belong to no session.
 STEP = 10
+MENTORS = "handbook/"
 
 
 def filled(nav: list[Any], course: Course) -> list[Any]:
@@ -34,6 +40,57 @@ def in_order(nav: list[Any]) -> Iterator[str]:
     """The addresses of all pages of a filled navigation, from top to bottom."""
     for _, inside in map(_named, nav):
         yield from in_order(inside) if isinstance(inside, list) else [inside]
+
+
+def roads(nav: list[Any]) -> list[tuple[str, list[str]]]:
+    """The pages whose feet lead to one another, in their order, by the section that they stand in.
+
+    Students stay inside a section, such as a half of the course. What mentors read is one road of all its sections.
+    """
+    grouped = itertools.groupby(
+        _placed(nav), lambda entry: MENTORS if entry[1].startswith(MENTORS) else entry[0]
+    )
+    return [(section, [uri for _, uri in entries]) for section, entries in grouped]
+
+
+def _placed(nav: list[Any], section: str = "") -> Iterator[tuple[str, str]]:
+    """Every page with the section that it stands in."""
+    for name, inside in map(_named, nav):
+        if isinstance(inside, list):
+            yield from _placed(inside, name)
+        else:
+            yield section, inside
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A place on the students' road: a session, its page here or to come, or a page on the way to the next one."""
+
+    order: int
+    title: str
+    page: Page | None
+    session: Session | None
+
+
+def students_road(course: Course) -> list[tuple[str, list[Stop]]]:
+    """Both halves of the course with their stops, in the order in which a student meets them."""
+    return [
+        (half, sorted(_stops(course, half), key=lambda stop: stop.order))
+        for half, _ in course.maps.road.halves
+    ]
+
+
+def _stops(course: Course, half: str) -> Iterator[Stop]:
+    maps = course.maps
+    pages = {page.path.as_posix(): page for page in course.pages}
+    for session in maps.sessions.values():
+        if maps.road.half(session.id) == half:
+            page = pages.get(session.student_page)
+            yield Stop(STEP * session.number, session.title, page, session)
+    for page in course.pages:
+        order = page.meta.get("order")
+        if page.meta.get("section") == half and isinstance(order, int):
+            yield Stop(order, page.title, page, None)
 
 
 def _named(item: Any) -> tuple[str, Any]:
@@ -80,7 +137,7 @@ class _Navigation:
         folder, half, order, title = page.path.parent.as_posix(), "", None, page.title
         if session and session.stop:
             half = self.course.maps.road.half(session.id) if view == "student_page" else ""
-            title = f"Map · {session.stop}" if view == "map_page" else session.name
+            title = page.title if view == "map_page" else session.name
             order = STEP * session.number
         self.titles[uri] = str(page.meta.get("nav", title))
         if by_name:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from course_site.numbers.lint import BARE, CHOICE
+from course_site.numbers.lint import BARE
 from course_site.numbers.sums import RAISE, wrong_sums
 from course_site.numbers.typed_numbers import FILL, HEADER_UNIT, NUMBER, RATE, TIME, in_sentence, is_excused
 from course_site.pages.plain_text import CITE, HELD, plain_words, sentences
@@ -31,7 +31,7 @@ _VOID = frozenset(
 )
 _SPOKEN = ("alt", "title", "aria-label", "placeholder", "content")
 # What the build fills from records, and what shows code: by the class of its element.
-MADE = frozenset({"value", "chart", "data", "stamp", "origin", "highlight", "waits", "ledger"})
+MADE = frozenset({"value", "tested", "chart", "data", "stamp", "origin", "highlight", "waits", "ledger"})
 _DRAWN = frozenset(
     {
         "text", "g", "path", "rect", "line", "circle", "polyline", "polygon", "ellipse", "use", "defs", "marker",
@@ -39,7 +39,7 @@ _DRAWN = frozenset(
     }
 )  # fmt: skip
 # What says how a sentence is held up; like those, no author writes them.
-GIVEN = frozenset({"claim", "predict", "reveal", "footnote-ref"})
+GIVEN = frozenset({"claim", "predict", "choices", "reveal", "footnote-ref"})
 _CODE = frozenset({"code", "pre", "kbd", "samp", "math"})
 _NO_SUMS = (MADE - {"value"}) | _CODE
 _UNIT = re.compile(rf"{RATE}|{TIME}|%")
@@ -52,7 +52,6 @@ _CELL_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])\d+(?:[.,]\d+)*")
 _SKIPPED = frozenset({"script", "style", "template", "noscript"})
 _FOOTNOTE = re.compile(r"fnref\d*:(.+)")
 _NOTE = re.compile(r"fn:(.+)")
-_CONDITION = re.compile(r"Tested when the site is built: (.*), true in [\d.]+% of the resamples")
 
 
 @dataclass(frozen=True)
@@ -109,9 +108,9 @@ class Words:
         elif tag not in _IN_LINE and tag not in _DRAWN:
             self.flush()
         above = self._open[-1] if self._open else _Open("", frozenset(), False, False, None)
-        condition = _CONDITION.fullmatch(values.get("title", "")) if "claim" in classes else None
+        condition = values.get("data-condition") if "claim" in classes else None
         made = above.made or bool(classes & MADE)
-        if not condition and not made:
+        if not made:
             self._spoken(tag, values, line)
         if tag == "table":
             self._heads = []
@@ -124,7 +123,7 @@ class Words:
             kinds = above.kinds | classes | {tag}
             held = made or tag in _CODE
             note = _NOTE.fullmatch(values.get("id", ""))
-            said = condition[1] if condition else above.condition
+            said = condition or above.condition
             self._open.append(
                 _Open(tag, kinds, held or above.made, silent, said, note[1] if note else above.note)
             )
@@ -133,7 +132,8 @@ class Words:
         """An element ends, and what was left open in it."""
         if tag not in _IN_LINE and tag not in _DRAWN:
             self.flush()
-        if tag == "th" and self._column == len(self._heads):
+        corner = tag == "td" and not self._column  # above the names of the rows, where there is no head
+        if (tag == "th" or corner) and self._column == len(self._heads):
             self._heads.append(self._head)
         if tag in ("td", "th"):
             self._head = ""
@@ -204,7 +204,7 @@ def typed_numbers(pieces: list[Piece], keys: Collection[str]) -> Iterator[tuple[
     """
     before = Piece(0, "", None, frozenset())
     for piece in pieces:
-        if "predict" in piece.kinds and not piece.kinds & {"reveal", "answer"} and CHOICE.search(piece.text):
+        if "choices" in piece.kinds:
             continue
         noted = piece.note in keys
         cited = is_excused(piece.text, noted or any(key in keys for key in CITE.findall(piece.text)))

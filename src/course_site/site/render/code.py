@@ -12,24 +12,32 @@ from course_site.numbers import lint
 from course_site.pages.fences import fenced
 from course_site.pages.page import Cell
 from course_site.records.record import MIME
+from course_site.site.render.exercises import covered
 from course_site.site.render.writer import Writer, details
 
 _RUNS = re.compile(r"<\s*(?:script|iframe|object|embed)\b|<[^>]*\son\w+\s*=|javascript:", re.IGNORECASE)
 _MACHINE_PATH = re.compile(r"(?<![\w./])/(?:root|home|tmp|work|mnt|workspace|Users)/[\w./-]*")
 
 
-def code_cell(writer: Writer, cell: Cell, outputs: list[dict[str, Any]]) -> str:
-    """A cell as its page shows it, and the outputs that its record has."""
+def code_cell(writer: Writer, cell: Cell, outputs: list[dict[str, Any]], answers: str = "") -> str:
+    """A cell as its page shows it, and the outputs that its record has.
+
+    Args:
+        answers: the names of the predictions that these outputs answer.
+    """
     for finding in lint.lint_python(cell.source, strings=True, keys=writer.course.sources):
         writer.problem(f"typed number {finding.excerpt!r} in a code cell: {finding.why}")
     writer.out.cells.append(("code", (cell, outputs)))
     results = [_output(writer, output) for output in outputs]
     shown = "\n\n".join(result for result in results if result)
+    if answers:
+        shown = covered(writer, shown, answers)
     if "hide" in cell.tags:
         return shown
     code = f"``` {{ .python }}\n{cell.source}\n```"
-    if "fold" in cell.tags:
-        code = details("fold", "The code that measured this", code)
+    if cell in writer.folded_cells:
+        done = "measured this" if writer.page.measures else "worked this out"
+        code = details("fold harness", f"The code that {done}", code)
     return f"{code}\n\n{shown}" if shown else code
 
 

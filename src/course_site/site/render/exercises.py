@@ -5,20 +5,73 @@ from __future__ import annotations
 from typing import Any
 
 from course_labs.lab import LabError, find_lab
+from course_site.numbers import claims
+from course_site.numbers.values import NotHere
 from course_site.pages.blocks import Block, DirectiveError
+from course_site.pages.choices import Choice, name_of, taken_apart
 from course_site.site import callouts, labs
 from course_site.site.render import pace
 from course_site.site.render.writer import Writer, details, div
 
 
 def predict(writer: Writer, block: Block) -> str:
-    """A question to answer before the run's own answer is unfolded."""
-    ask = writer.question(block.argument, guesses=True)
-    body = writer.nodes(block.body, guesses=True)
+    """A question to answer before the run's own answer is unfolded: by one of its choices, or in words of one's own."""
+    said, choices = taken_apart(block)
+    name = name_of(block)
+    if writer.asked.setdefault(name, block) is not block:
+        raise DirectiveError("the same question stands on this page twice, with the same choices")
+    right = _right(writer, block, choices)
+    before = writer.nodes(said, guesses=True)
     reveal = writer.nodes(block.parts["reveal"])
     says = "What the run says" if writer.page.runs else "Answer"
     taken = timed(block.minutes or pace.PREDICTION, usual=not block.minutes)
-    return div("predict", f"{ask}\n\n{body}\n\n{details('reveal', says, reveal)}", taken)
+    waits = "" if writer.has_numbers else " data-waits"
+    call = ""
+    if choices:
+        # The script brings a button: the room for it is there before it.
+        call = writer.slot('<div class="call"></div>') + "\n\n"
+        lines = "\n".join(_choice(writer, name, n, c.text, n == right) for n, c in enumerate(choices))
+        legend = writer.question(block.argument, element="legend", guesses=True)
+        asks = f"{legend}\n\n{before}\n\n{div('choices', lines)}"
+        asks = f'<fieldset markdown="1">\n\n{asks}\n\n</fieldset>'
+    else:
+        asks = f"{writer.question(block.argument, guesses=True)}\n\n{before}"
+    return div("predict", f"{asks}\n\n{call}{details('reveal', says, reveal)}", f' id="{name}"{waits}{taken}')
+
+
+def cover(writer: Writer, block: Block) -> str:
+    """What answers the predictions that are named, below them; the build alone makes this block, see `covered`."""
+    return covered(writer, writer.nodes(block.body), block.argument)
+
+
+def covered(writer: Writer, body: str, names: str) -> str:
+    """Markdown that a browser shows once the predictions of these names are made; without a script it stands open."""
+    if not body.strip():
+        return ""
+    attributes = f' data-answers="{names}"'
+    bar = writer.slot('<div class="cover"></div>')  # where the script says what is covered
+    return f"{bar}\n\n{div('covered', body, attributes)}"
+
+
+def _choice(writer: Writer, name: str, number: int, text: str, is_right: bool) -> str:
+    mark = " data-right" if is_right else ""
+    said = writer.text(f"- {text}", guesses=True).removeprefix("- ")
+    radio = writer.slot(f'<input type="radio" name="{name}" value="{number}"{mark}>')
+    return f"- <label>{radio}<span>{said}</span></label>"
+
+
+def _right(writer: Writer, block: Block, choices: list[Choice]) -> int | None:
+    """Which choice is right by the record; None where no number is there to tell, or on a card that none foresaw."""
+    if not any(choice.condition for choice in choices):
+        return next((number for number, choice in enumerate(choices) if choice.is_right), None)
+    try:
+        held = [bool(c.condition) and claims.judge(c.condition, writer.scope).holds for c in choices]
+    except NotHere:
+        return None
+    if sum(held) != 1 and writer.course.is_reference and not writer.course.rebuilt:
+        right = " and ".join(repr(choice.text) for choice, holds in zip(choices, held, strict=True) if holds)
+        raise DirectiveError(f"{right or 'none of its choices'} is right by the record: exactly one must be")
+    return held.index(True) if sum(held) == 1 else None
 
 
 def exercise(writer: Writer, block: Block) -> str:
@@ -57,4 +110,5 @@ def lab(writer: Writer, block: Block) -> str:
     for text in lab.alone.doors.values() if lab.alone else ():
         writer.lint_output(text)
     body = labs.markdown(lab, writer.text, details)
-    return div("lab", f"{writer.question(lab.title)}\n\n{body}", timed(lab.minutes, usual=True))
+    taken = timed(lab.minutes, usual=True)
+    return div("lab", f"{writer.question(lab.title)}\n\n{body}", f' data-lab="{lab.name}"{taken}')

@@ -1,4 +1,4 @@
-"""Blocks that list what the whole site has: its numbers, what moved, its words, the key to the kitchen, its sources."""
+"""Blocks that list what the whole site has: its numbers, what moved, its words, its keys, its sources."""
 
 from __future__ import annotations
 
@@ -26,6 +26,21 @@ def words(writer: Writer, _block: Block) -> str:
 def kitchen(writer: Writer, _block: Block) -> str:
     """The kitchen key."""
     return glossary.kitchen_markdown(writer.course.terms)
+
+
+# Each as a page shows it, and what a reader gets for a tap on it.
+_MARKS = (
+    ("word", "a dotted word", "what it means"),
+    ("number", "an underlined number", "which run it comes from"),
+    ("sentence", "tested", "what the build checks before this sentence may stand here"),
+)
+
+
+def key(writer: Writer, _block: Block) -> str:
+    """The marks of a page in three lines."""
+    lines = "".join(f'<li><span class="{css}">{mark}</span>: {says}</li>' for css, mark, says in _MARKS)
+    ask = "Tap one, or go there with the Tab key:"
+    return writer.slot(f'<div class="key"><p>{ask}</p><ul>{lines}</ul></div>')
 
 
 def sources(writer: Writer, _block: Block) -> str:

@@ -9,9 +9,11 @@ from typing import Any, TypeVar
 
 from course_site.charts.data import SETTINGS, draw, labels
 from course_site.numbers import claims, lint
+from course_site.numbers.in_words import in_words
 from course_site.numbers.tied import defined_faults, unit_of_head
 from course_site.numbers.values import Define, ExpressionError, NotHere, Scope, evaluate, parse
 from course_site.pages import blocks
+from course_site.pages.addresses import address_from
 from course_site.pages.blocks import Block, DirectiveError, walk_blocks
 from course_site.pages.fences import fenced
 from course_site.pages.plain_text import CITE
@@ -19,6 +21,9 @@ from course_site.pages.settings import CELL, FLAG, ROW, TEXT, WORD, Shape, read
 from course_site.site.course import Problem
 from course_site.site.render.code import what_no_output_has
 from course_site.site.render.writer import Writer, div
+
+# Where readers are told what happens to a sentence whose condition is false.
+WHEN_A_CLAIM_FAILS = "docs/how_we_measure.py#when-a-sentence-fails"
 
 Found = TypeVar("Found")
 
@@ -52,7 +57,8 @@ def claim(writer: Writer, block: Block) -> str:
     if verdict.holds:
         writer.look_at(block.parts.get("otherwise", []))
         body = writer.nodes(block.body, **allowed)
-        return div("claim", body, f' title="{html.escape(_support(verdict))}"')
+        condition = f' data-condition="{html.escape(verdict.condition)}"'
+        return div("claim", f"{_mark(writer, verdict)}\n\n{body}", condition)
     if verdict.undecided and writer.course.rebuilt:
         # Somebody's own measuring on this model: the sentence says that it could not be decided.
         writer.course.undecided.append(Problem(writer.page.path.as_posix(), verdict.why))
@@ -65,10 +71,15 @@ def claim(writer: Writer, block: Block) -> str:
     return div("claim otherwise", f"*{said}:* {body}")
 
 
-def _support(verdict: claims.Verdict) -> str:
-    return (
-        f"Tested when the site is built: {verdict.condition}, true in {verdict.support:.1%} of the resamples"
-    )
+def _mark(writer: Writer, verdict: claims.Verdict) -> str:
+    """The word *tested* beside a claim: what the build tests, in words, and a link to what happens when it fails."""
+    told = [f"{part[0].upper()}{part[1:]}." for part in in_words(verdict.condition, writer.scope)]
+    told.append(f"True in {verdict.support:.1%} of the resamples, which are what another run may find.")
+    said = "&#10;".join(map(html.escape, told))  # a line for each: popover.js makes a list of them
+    pages = {page.path.as_posix(): page for page in writer.course.pages}
+    there = address_from(writer.page.path.as_posix(), pages)(WHEN_A_CLAIM_FAILS)
+    link = f' href="{there}"' if there else ""
+    return writer.slot(f'<a class="tested"{link} title="{said}" data-search-exclude>tested</a>')
 
 
 def when(writer: Writer, block: Block) -> str:

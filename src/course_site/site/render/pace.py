@@ -82,13 +82,14 @@ def in_words(shown: Minutes, hidden: Minutes) -> str:
     said = {"reading": "reading", "predicting": "predicting", "exercises": "on exercises", "typing": "typing"}
     parts = [f"{count} {said[name]}" for name, count in shown.rounded().items() if count]
     whole = (shown + hidden).whole
-    line = f"Core: {_count(shown.whole)}" if whole > shown.whole else _count(shown.whole)
+    line = f"Core: {count_of(shown.whole)}" if whole > shown.whole else count_of(shown.whole)
     if len(parts) > 1:
         line += f": {', '.join(parts)}"
     return f"{line}. With all that is folded: {whole}." if whole > shown.whole else f"{line}."
 
 
-def _count(minutes: int) -> str:
+def count_of(minutes: int) -> str:
+    """Minutes in words."""
     return f"{minutes} minute{'s' * (minutes != 1)}"
 
 

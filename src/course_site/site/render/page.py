@@ -7,16 +7,27 @@ import functools
 import re
 from collections.abc import Iterator
 
-from course_site.numbers import spoiled
+from course_site.numbers import covered, spoiled
 from course_site.pages import bibliography, blocks, glossary
 from course_site.pages.addresses import address_from
 from course_site.pages.blocks import DirectiveError
 from course_site.pages.headings import beyond_the_core
-from course_site.pages.page import Page
+from course_site.pages.page import Cell, Page
 from course_site.sessions import road
 from course_site.site import ledger
 from course_site.site.course import Course
-from course_site.site.render import beyond, exercises, files, lists, measured, pace, plans
+from course_site.site.render import (
+    beyond,
+    exercises,
+    explorable,
+    files,
+    home,
+    kernels,
+    lists,
+    measured,
+    pace,
+    plans,
+)
 from course_site.site.render.code import code_cell
 from course_site.site.render.rendered import Rendered
 from course_site.site.render.writer import Writer, div
@@ -27,12 +38,18 @@ BLOCKS = {
     "when": measured.when,
     "define": measured.define,
     "chart": measured.chart,
+    "explorable": explorable.explorable,
     "table": measured.table,
     "text": measured.text,
+    "hero": home.hero,
+    "road": home.road,
+    "take_along": home.take_along,
     "predict": exercises.predict,
+    "cover": exercises.cover,
     "exercise": exercises.exercise,
     "callout": exercises.callout,
     "lab": exercises.lab,
+    "kernels": kernels.kernels,
     "session": plans.session,
     "cohort": plans.weeks_or_calendar,
     "source": files.source,
@@ -42,6 +59,7 @@ BLOCKS = {
     "moved": lists.moved,
     "glossary": lists.words,
     "kitchen": lists.kitchen,
+    "key": lists.key,
     "bibliography": lists.sources,
 }
 
@@ -60,16 +78,27 @@ def render_course(course: Course) -> dict[str, Rendered]:
     # A page may quote what another one defines, so all definitions come before any prose.
     for writer in writers:
         measured.define_all(writer)
-    return {writer.page.id: _render(writer) for writer in writers}
+    rendered = {writer.page.id: _render(writer) for writer in writers}
+    for writer in writers:
+        for whole in writer.roads:
+            whole.fill(rendered)
+    return rendered
 
 
 def _render(writer: Writer) -> Rendered:
     record = writer.course.records.get(writer.page.id) if writer.has_numbers else None
     parts: list[str] = []
-    outputs = iter(record.outputs if record else [[]] * len(writer.page.code))
-    for cell in writer.page.cells:
-        is_prose = cell.kind == "markdown"
-        parts.append(_prose_cell(writer, cell.source) if is_prose else code_cell(writer, cell, next(outputs)))
+    outputs = record.outputs if record else [[]] * len(writer.page.code)
+    cells = [_parsed(writer, cell) if cell.kind == "markdown" else cell for cell in writer.page.cells]
+    answering: dict[int, str] = {}
+    if _has_guesses(writer):
+        cells, answering = covered.cover(cells, writer.scope, outputs)
+    left = iter(outputs)
+    for number, cell in enumerate(cells):
+        if isinstance(cell, list):
+            parts.append(_prose_cell(writer, cell))
+        else:
+            parts.append(code_cell(writer, cell, next(left), answering.get(number, "")))
     opening, ending = _around(writer)
     markdown = "\n\n".join(part for part in parts if part.strip())
     try:
@@ -94,16 +123,21 @@ def _render(writer: Writer) -> Rendered:
     if stops and writer.page.path.parts[0] == "handbook":  # among mentors, L1 is a lecture and no cache
         named = rf"^\*\[(?:{'|'.join(stops).upper()})\]:.*\n?"
         abbreviations = re.sub(named, "", abbreviations, flags=re.MULTILINE)
-    writer.out.markdown = "\n\n".join(filter(None, [markdown, footnotes, abbreviations])) + "\n"
+    behind = writer.behind.block()
+    behind = writer.slot(behind) if behind else ""
+    writer.out.markdown = "\n\n".join(filter(None, [markdown, footnotes, behind, abbreviations])) + "\n"
     return writer.out
 
 
-def _prose_cell(writer: Writer, source: str) -> str:
+def _parsed(writer: Writer, cell: Cell) -> list[str | blocks.Block]:
     try:
-        nodes = blocks.parse(source)
+        return blocks.parse(cell.source)
     except DirectiveError as error:
         writer.problem(str(error))
-        return ""
+        return []
+
+
+def _prose_cell(writer: Writer, nodes: list[str | blocks.Block]) -> str:
     text = writer.nodes(nodes)
     writer.out.cells.append(("markdown", text))
     return text

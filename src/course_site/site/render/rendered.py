@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from course_site.pages.glossary import Term
 from course_site.site.render.pace import Minutes
 
 _TERM = re.compile(r'<h[1-6].*?</h[1-6]>|<abbr title="(?P<title>[^"]*)">(?P<word>[^<]*)</abbr>', re.DOTALL)
-_PLAIN_TOKEN = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>')
+_CORNER = re.compile(r"<th(?P<aligned>[^>]*)></th>")
+_PLAIN_TOKEN = re.compile(r'<span class="(?:n|o|p|w)">([^<]*)</span>')
 
 
 @dataclass
@@ -48,11 +52,15 @@ class Rendered:
         return self.fill(self.markdown)
 
 
-def lighten(content: str) -> str:
+def lighten(content: str, terms: Mapping[str, Term] | None = None) -> str:
     """A page's HTML without what no reader sees or needs.
 
     A term is explained where it first stands and never in a heading; names, blanks and brackets of highlighted
-    code have no colour of their own, so they need no element either.
+    code have no colour of their own, so they need no element either. The corner above a column of names is head of
+    nothing.
+
+    Args:
+        terms: the words of the glossary by their definitions, which popover.js is told the place of.
     """
     explained: set[str] = set()
 
@@ -62,6 +70,11 @@ def lighten(content: str) -> str:
         if match["title"] in explained:
             return match["word"]
         explained.add(match["title"])
-        return match.group()
+        term = terms.get(html.unescape(match["title"])) if terms else None
+        if term is None:
+            return match.group()
+        kitchen = f' data-kitchen="{html.escape(term.kitchen)}"' if term.kitchen else ""
+        return match.group().replace("<abbr", f'<abbr data-term="{term.key}"{kitchen}', 1)
 
-    return _PLAIN_TOKEN.sub(r"\1", _TERM.sub(once, content))
+    light = _PLAIN_TOKEN.sub(r"\1", _TERM.sub(once, content))
+    return _CORNER.sub(r"<td\g<aligned>></td>", light)

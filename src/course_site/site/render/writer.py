@@ -22,6 +22,7 @@ from course_site.numbers.values import (
     evaluate,
     format_value,
 )
+from course_site.pages import harness
 from course_site.pages.addresses import artifact_uri, site_uri
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.page import Page
@@ -30,6 +31,8 @@ from course_site.pages.verbatim import outside_verbatim
 from course_site.site import ledger
 from course_site.site.course import Course
 from course_site.site.kept import KEPT, digest
+from course_site.site.render.behind import Behind
+from course_site.site.render.mathematics import FormulaError, mathml
 from course_site.site.render.rendered import Rendered
 from course_site.site.seen import GIVEN, MADE
 
@@ -65,6 +68,8 @@ _HTML = frozenset(
         "ul",
     ]
 )
+# No line begins with the comma behind a formula.
+_FORMULA_AND_MARK = re.compile(r"(slot\d+of\w+?token)(?=[,.;:!?)])")
 _TAG = re.compile(r"</?([A-Za-z][\w:-]*)")
 _LINK = re.compile(r"(?P<text>\]\()(?P<target>[^)\s#]+\.(?:py|md))(?P<rest>[#)\s])")
 _ARTIFACT = re.compile(r"\[(?P<text>[^\[\]]*)\]\(artifact:(?:(?P<page>\w+)/)?(?P<name>[^)\s]*)\)")
@@ -81,11 +86,15 @@ class Writer:
         self.course, self.page, self._blocks = course, page, blocks
         self.scope = course.scopes[page.id]
         self.out = Rendered()
+        self.roads: list[Any] = []  # that wait for the minutes of all pages
         self.has_numbers = course.states[page.id] in ("fresh", "foreign", "static")
         here = posixpath.dirname(site_uri(page.path.as_posix())) or "."
         self._root_url = posixpath.relpath(".", here)
         self.file = page.path.as_posix()  # that what is wrong is said of
+        self.behind = Behind(course, page)
         self.headers_shown: set[Path] = set()  # that stand under a diff of this page
+        self.asked: dict[str, Block] = {}  # the predictions of this page, by their anchors
+        self.folded_cells = harness.folded(page)
 
     def problem(self, message: str) -> None:
         """Note something that stops the build, of the file that is being read."""
@@ -112,7 +121,20 @@ class Writer:
         self.lint(text, **allowed)
         for fault in not_prose(text):
             self.problem(fault)
-        return outside_verbatim(text, lambda part: self._links(self._values(_unbroken(part), unit=unit)))
+        filled = outside_verbatim(
+            text, lambda part: self._links(self._values(_unbroken(part), unit=unit)), self._formula
+        )
+        return _FORMULA_AND_MARK.sub("\\1\N{WORD JOINER}", filled)
+
+    def _formula(self, tex: str, displayed: bool) -> str:
+        """A formula as MathML; the published notebook keeps its TeX."""
+        try:
+            drawn = mathml(tex, displayed=displayed)
+        except FormulaError as error:
+            self.problem(str(error))
+            return ""
+        mark = "$$" if displayed else "$"
+        return self.slot(drawn, f"{mark}{tex}{mark}")
 
     def look_at(self, nodes: list[str | Block], *, recorded: bool = True) -> None:
         """Note what is wrong with prose that this edition does not show, and another one would.
@@ -183,7 +205,7 @@ class Writer:
         said = self.course.records[page_id].artifacts[link["name"]]
         here = posixpath.dirname(site_uri(self.page.path.as_posix())) or "."
         uri = artifact_uri(self.course.page(page_id).path.as_posix(), link["name"])
-        size = f'<span class="value" title="sha256 {said["sha256"]}">{_size(said["bytes"])}</span>'
+        size = f'<span class="value" title="sha256 {said["sha256"]}">{size_in_words(said["bytes"])}</span>'
         return f"[{link['text']}]({posixpath.relpath(uri, here)}) ({size})"
 
     def _values(self, text: str, *, plain: bool = False, unit: str = "") -> str:
@@ -206,6 +228,14 @@ class Writer:
             for fault in tied.faults_of(expression, spec, behind, self.scope):
                 self.problem(f"{{{{ {expression}:{spec} }}}}: {fault}")
 
+    def value(self, expression: str, spec: str) -> str:
+        """A value as prose shows it, with its link to the ledger."""
+        return self._value(expression, spec, plain=False)
+
+    def address(self, uri: str) -> str:
+        """From this page to a file of the site."""
+        return posixpath.normpath(posixpath.join(self._root_url, uri))
+
     def _value(self, expression: str, spec: str, *, plain: bool) -> str:
         try:
             result = evaluate(expression, self.scope)
@@ -220,20 +250,21 @@ class Writer:
             return text
         about = html.escape(ledger.about(self.course, self.page, expression, result))
         row = ledger.anchor(self.course, self.page, result)
+        of = f' data-of="{self.behind.place_of(expression, result)}"' if result.names else ""
         if not row:
-            return f'<span class="value" title="{about}">{html.escape(text)}</span>'
-        there = posixpath.normpath(posixpath.join(self._root_url, ledger.address(row)))
-        return f'<a class="value" href="{there}" title="{about}">{html.escape(text)}</a>'
+            return f'<span class="value"{of} title="{about}">{html.escape(text)}</span>'
+        there = self.address(ledger.address(row))
+        return f'<a class="value" href="{there}"{of} title="{about}">{html.escape(text)}</a>'
 
     def plain(self, text: str, **allowed: Any) -> str:
         """Alternative text, titles, captions: linted, with values as plain text."""
         self.lint(text, **allowed)
         return self._values(str(text), plain=True)
 
-    def question(self, text: str, **allowed: Any) -> str:
+    def question(self, text: str, *, element: str = "p", **allowed: Any) -> str:
         """The line that a prediction, an exercise or a lab begins with, as HTML: linted, with its values."""
         self.lint(text, **allowed)
-        return f'<p class="ask">{self._values(html.escape(text))}</p>'
+        return f'<{element} class="ask">{self._values(html.escape(text))}</{element}>'
 
     # --- blocks --------------------------------------------------------------------------------
 
@@ -271,7 +302,7 @@ def _typed_numbers(text: str, keys: frozenset[str], **allowed: Any) -> list[lint
     return found
 
 
-def _size(size: int) -> str:
+def size_in_words(size: int) -> str:
     """Bytes as a reader says them."""
     if size < 1000:
         return f"{size} B"

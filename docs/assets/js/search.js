@@ -1,0 +1,123 @@
+/* Percent of Peak: the search. Its index is larger than a page, so it comes when somebody begins to search, as a script:
+   a page opened from a folder may fetch nothing. What answers a question is search_engine.js. */
+(function () {
+  "use strict";
+  var say = PercentOfPeak.words.search;
+  var site = document.currentScript.src.replace(/assets\/js\/search\.js.*$/, "");
+  var NEEDED = ["assets/vendor/minisearch/minisearch.js", "assets/vendor/stemmer/stemmer.js", "search/index.js",
+    "assets/js/search_engine.js"];
+  var button = document.querySelector(".search-open"), box = null, field, said, list, state = "";
+
+  function element(tag, className, text) {
+    var made = document.createElement(tag);
+    if (className) made.className = className;
+    if (text) made.textContent = text;
+    return made;
+  }
+
+  function failed() { state = "failed"; answer(); }
+  function load() {
+    if (state) return;
+    state = "loading";
+    var left = NEEDED.length;
+    NEEDED.forEach(function (name) {
+      var script = element("script");
+      script.src = site + name;
+      script.async = false;   /* in this order */
+      script.onload = function () {
+        if (--left) return;
+        if (!PercentOfPeak.searchReady) failed();
+        else PercentOfPeak.searchReady.then(function () { state = "ready"; answer(); }, failed);
+      };
+      script.onerror = failed;
+      document.head.appendChild(script);
+    });
+  }
+
+  function build() {
+    box = element("dialog", "search");
+    box.setAttribute("aria-label", say.name);
+    field = element("input");
+    field.type = "search";
+    field.placeholder = say.field;
+    field.setAttribute("aria-label", say.field);
+    field.autocomplete = field.autocapitalize = "off";
+    field.spellcheck = false;
+    var close = element("button", "", "×");
+    close.type = "button";
+    close.setAttribute("aria-label", say.close);
+    close.addEventListener("click", function () { box.close(); });
+    said = element("p");
+    said.setAttribute("role", "status");
+    list = element("ol");
+    var head = element("div");
+    head.append(field, close);
+    box.append(head, said, list);
+    document.body.append(box);
+    field.addEventListener("input", answer);
+    box.addEventListener("keydown", key);
+    box.addEventListener("click", function (event) {
+      /* Beside the box, or on a place of this page. */
+      if (event.target === box || event.target.closest("a")) box.close();
+    });
+  }
+
+  function open() {
+    if (!box) build();
+    if (!box.open) box.showModal();
+    field.focus();
+    field.select();
+    load();
+    answer();
+  }
+
+  function answer() {
+    var question = field.value.trim(), found = [];
+    if (question && state === "ready") found = PercentOfPeak.search(field.value);
+    list.replaceChildren.apply(list, found.map(result));
+    box.scrollTop = 0;
+    said.textContent = !question ? say.hint : state === "failed" ? say.failed : state !== "ready" ? say.loading :
+      found.length ? say.found(found.length) : say.nothing(question);
+  }
+
+  function result(one) {
+    var link = element("a"), excerpt = element("span", "excerpt");
+    link.href = site + one.url;
+    one.excerpt.forEach(function (piece) { excerpt.append(piece.marked ? element("mark", "", piece.text) : piece.text); });
+    link.append(element("b", "", one.title));
+    var of = [one.page === one.title ? "" : one.page, one.rank === 1 ? say.forMentors : ""].filter(Boolean).join(" · ");
+    if (of) link.append(element("small", "", of));
+    link.append(excerpt);
+    var item = element("li");
+    item.append(link);
+    return item;
+  }
+
+  /* Up and down go through what was found, Enter in the field opens the first, a letter goes on with the question. */
+  function key(event) {
+    event.stopPropagation();   /* the theme has keys of its own */
+    var links = Array.from(list.querySelectorAll("a")), at = links.indexOf(document.activeElement);
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      var to = at + (event.key === "ArrowDown" ? 1 : -1);
+      if (to >= links.length || (at < 0 && to < 0)) return;
+      event.preventDefault();
+      (links[to] || field).focus();
+    } else if (event.key === "Escape") {
+      event.preventDefault();   /* or it would empty the field first */
+      box.close();
+    } else if (event.key === "Enter" && at < 0 && event.target === field) {
+      if (links[0]) links[0].click();
+    } else if (at >= 0 && event.key.length === 1 && event.key !== " " && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      field.focus();
+    }
+  }
+
+  button.addEventListener("click", open);
+  window.addEventListener("keydown", function (event) {
+    var typing = event.target.closest && event.target.closest("input, textarea, select, [contenteditable]");
+    var slash = event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (!slash && !((event.ctrlKey || event.metaKey) && event.key === "k")) return;
+    event.preventDefault();
+    open();
+  });
+})();

@@ -1,0 +1,248 @@
+"""Explorables: a picture with knobs. This draws the state it begins with; a script takes over where there is one.
+
+What can be moved stands in `charts/explorables/`, and nothing here knows one of them. The words are the page's: the
+question, the knobs' labels, the sentences, the table's heads.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from course_site.charts import explorables
+from course_site.charts.explorables import Knob, Shown
+from course_site.numbers.tied import faults_of, unit_of_head
+from course_site.numbers.values import evaluate
+from course_site.pages.blocks import Block, DirectiveError
+from course_site.pages.settings import TEXT, Plain, Shape, read
+from course_site.sessions.run_view import embedded
+from course_site.site.render.writer import Writer, div
+
+_ANYTHING = Plain("a table", lambda value: isinstance(value, dict))
+SETTINGS: dict[str, Shape] = {
+    "ask": TEXT, "alt": TEXT, "caption?": TEXT, "knobs": _ANYTHING, "data?": _ANYTHING, "says": _ANYTHING,
+    "row": _ANYTHING,
+}  # fmt: skip
+_KNOB: dict[str, Shape] = {
+    "label": TEXT,
+    "at": Plain("a place of the knob", lambda _: True),
+    "choices?": _ANYTHING,
+}
+_HOLE = re.compile(r"\{(\w+)\}")
+_GROUP = re.compile(r"(?P<stem>[A-Za-z_][\w.]*)\.\*")
+SCRIPTS = "assets/js"
+
+
+def explorable(writer: Writer, block: Block) -> str:
+    """A picture with knobs, in the state that it begins with."""
+    if not writer.has_numbers:
+        return div("banner waiting", "Something to try out will stand here once this page is measured.")
+    if block.argument not in explorables.known():
+        raise DirectiveError(f"unknown explorable; known: {', '.join(explorables.known())}")
+    kind = explorables.named(block.argument)
+    settings = read(block.text, SETTINGS)
+    knobs = {name: _knob(name, kind.KNOBS, said) for name, said in settings["knobs"].items()}
+    _complete("knobs", settings["knobs"], kind.KNOBS)
+    _complete("data", settings.get("data", {}), kind.DATA)
+    _complete("says", settings["says"], kind.SENTENCES)
+    for text in _words(settings):
+        writer.lint(text)
+    data: dict[str, Any] = {name: _recorded(writer, said) for name, said in settings.get("data", {}).items()}
+    data |= {"given": kind.given(), "names": _names(settings), "card": _card(writer)}
+    state = {name: said["at"] for name, said in knobs.items()}
+    shown = kind.work(state, data)
+    says = {name: str(text) for name, text in settings["says"].items()}
+    row = {str(head): str(text) for head, text in settings["row"].items()}
+    _tie(writer, settings, shown)
+    alt = writer.plain(settings["alt"])
+    drawing = explorables.svg(kind, data, shown, alt)
+    key = f"{block.argument}-{len(writer.out.slots)}"
+    plan = {"data": data, "says": says, "row": list(row.values())}
+    figure = "".join(
+        [
+            writer.question(settings["ask"]),
+            drawing,
+            _form(key, kind.KNOBS, knobs, shown),
+            f'<p class="says" role="status" aria-live="polite">{_sentence(says, shown, data)}</p>',
+            _table(row, shown, data),
+            f'<script type="application/json">{embedded(plan)}</script>',
+        ]
+    )
+    scripts = [f"{SCRIPTS}/explorable.js", f"{SCRIPTS}/explorables/{block.argument}.js"]
+    needs = [
+        f'<link rel="stylesheet" href="{writer.address("assets/css/explorable.css")}">',
+        *(f'<script src="{writer.address(name)}" defer></script>' for name in scripts),
+    ]
+    token = writer.slot(
+        "".join(need for need in needs if not any(need in raw for raw in writer.out.slots.values()))
+        + f'<figure class="chart explorable" id="{key}" data-explorable="{block.argument}">{figure}</figure>'
+    )
+    writer.out.pictures[token] = drawing, alt
+    below = f"\n\n{writer.text(settings['caption'])}\n{{: .caption }}" if settings.get("caption") else ""
+    return token + below
+
+
+def _tie(writer: Writer, settings: Mapping[str, Any], shown: Shown) -> None:
+    """Note a recorded value whose unit is not what the words behind it, or the head over it, say."""
+    for head, text in [
+        *((f"{name}:", said) for name, said in settings["says"].items()),
+        *settings["row"].items(),
+    ]:
+        for hole in _HOLE.finditer(str(text)):
+            path = shown.texts.get(hole[1], "")
+            if isinstance(path, str) or path[0] not in settings.get("data", {}):
+                continue
+            said = settings["data"][path[0]]
+            for part in path[1:]:
+                said = said[part] if isinstance(said, dict) else str(said).replace(".*", f".{part}")
+            written = str(said).removeprefix("{{").removesuffix("}}")
+            expression, _, spec = (part.strip() for part in written.partition(":"))
+            behind = str(text)[hole.end() :] or unit_of_head(str(head))
+            for fault in faults_of(expression, spec, behind, writer.scope):
+                writer.problem(f"explorable: {{{hole[1]}}} is {expression}: {fault}")
+
+
+def _complete(where: str, given: Mapping[str, Any], wanted: Any) -> None:
+    if wrong := [name for name in wanted if name not in given]:
+        raise DirectiveError(f"`{where}:` needs {', '.join(wrong)}")
+    if wrong := [str(name) for name in given if name not in wanted]:
+        raise DirectiveError(f"`{where}:` has {', '.join(wrong)}, which it does not know")
+
+
+def _knob(name: str, known: Mapping[str, Knob], said: Any) -> dict[str, Any]:
+    if name not in known:
+        raise DirectiveError(f"unknown knob {name!r}; known: {', '.join(known)}")
+    if not isinstance(said, dict):
+        raise DirectiveError(f"the knob {name!r} needs a `label:` and where it stands, `at:`")
+    settings = read(json.dumps(said), _KNOB)
+    if not known[name].holds(settings["at"]):
+        raise DirectiveError(f"the knob {name!r} cannot stand at {settings['at']!r}")
+    return settings
+
+
+def _words(settings: Mapping[str, Any]) -> Iterator[str]:
+    """What a reader sees of an explorable, for the lint of typed numbers."""
+    for knob in settings["knobs"].values():
+        yield str(knob["label"])
+        yield from map(str, knob.get("choices", {}).values())
+    yield from map(str, [*settings["says"].values(), *settings["row"], *settings["row"].values()])
+
+
+def _recorded(writer: Writer, said: Any) -> dict[str, Any]:
+    """A recorded value with the link that prose has, see `Writer.value`; a table of them stays one.
+
+    With a `*` in its expression it becomes a table by what stands in its place.
+    """
+    if isinstance(said, dict):
+        return {str(name): _recorded(writer, below) for name, below in said.items()}
+    asked = (
+        str(said).removeprefix("{{").removesuffix("}}")
+    )  # as in prose, where a format would read like a number
+    expression, _, spec = (part.strip() for part in asked.partition(":"))
+    group = _GROUP.search(expression)
+    if group is None:
+        value = evaluate(expression, writer.scope).value
+        return {"value": value, "html": writer.value(expression, spec)}
+    names = [name for name, _ in writer.scope.group(group.group())]
+    if not names[0].startswith(f"{group['stem']}."):  # another page's, which names them without its own name
+        names = [f"{group['stem'].partition('.')[0]}.{name}" for name in names]
+    return {
+        name.removeprefix(f"{group['stem']}."): _recorded(
+            writer, f"{expression.replace(group.group(), name)}:{spec}"
+        )
+        for name in names
+    }
+
+
+def _names(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page calls the entries of its tables."""
+    tables = [said for said in settings.get("data", {}).values() if isinstance(said, dict)]
+    return {str(name): {"html": html.escape(str(name))} for said in tables for name in said}
+
+
+def _card(writer: Writer) -> str:
+    """The card that the page was measured on; "" where we have no data sheet of it."""
+    return writer.scope.machine.slug if writer.scope.machine else ""
+
+
+def _value(data: Any, path: list[str]) -> str:
+    for part in path:
+        data = data[part]
+    return str(data["html"])
+
+
+def filled(template: str, shown: Shown, data: Mapping[str, Any]) -> str:
+    """A sentence with its numbers: what is worked out is marked, what was recorded is a link to its row."""
+
+    def fill(hole: re.Match[str]) -> str:
+        if hole[1] not in shown.texts:
+            raise DirectiveError(f"{{{hole[1]}}} is none of {', '.join(shown.texts)}")
+        found = shown.texts[hole[1]]
+        if isinstance(found, str):
+            return f'<span class="computed">{html.escape(found)}</span>'
+        return _value(data, found)
+
+    return _HOLE.sub(fill, html.escape(template, quote=False))
+
+
+def _sentence(says: Mapping[str, str], shown: Shown, data: Mapping[str, Any]) -> str:
+    return " ".join(filled(says[name], shown, data) for name in shown.says)
+
+
+def _table(row: Mapping[str, str], shown: Shown, data: Mapping[str, Any]) -> str:
+    heads = "".join(f"<th>{html.escape(head)}</th>" for head in row)
+    cells = "".join(f"<td>{filled(text, shown, data)}</td>" for text in row.values())
+    return (
+        '<details class="data"><summary>This state as a row of a table</summary>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="A row of a table: {html.escape(", ".join(row))}">'
+        f"<table><thead><tr>{heads}</tr></thead><tbody><tr>{cells}</tr></tbody></table></div></details>"
+    )
+
+
+def _form(key: str, known: Mapping[str, Knob], knobs: Mapping[str, Any], shown: Shown) -> str:
+    """The knobs, hidden until a script turns them."""
+    made = "".join(_input(f"{key}-{name}", name, known[name], said, shown) for name, said in knobs.items())
+    return f'<form class="knobs" autocomplete="off" hidden>{made}</form>'
+
+
+def _input(key: str, name: str, knob: Knob, said: Mapping[str, Any], shown: Shown) -> str:
+    label, at = html.escape(said["label"]), said["at"]
+    given = {str(value): text for value, text in said.get("choices", {}).items()}
+    choices = {value: given.get(str(value), text) for value, text in knob.choices.items()}
+    if knob.kind == "choice":
+        radios = "".join(
+            f'<label><input type="radio" name="{key}" data-knob="{name}" value="{html.escape(str(value))}"'
+            f"{' checked' * (value == at)}><span>{html.escape(str(text))}</span></label>"
+            for value, text in choices.items()
+        )
+        return (
+            f'<fieldset class="knob"><legend>{label}</legend><div class="choices">{radios}</div></fieldset>'
+        )
+    if knob.kind == "select":
+        options = "".join(
+            f'<option value="{html.escape(str(value))}"{" selected" * (value == at)}>{html.escape(str(text))}</option>'
+            for value, text in choices.items()
+        )
+        field = f'<select id="{key}" data-knob="{name}">{options}</select>'
+    elif knob.kind == "numbers":
+        numbers = ", ".join(f"{number:g}" for number in at)
+        field = (
+            f'<input type="text" id="{key}" data-knob="{name}" data-numbers="{knob.low} {knob.high}" '
+            f'value="{numbers}" spellcheck="false">'
+        )
+    else:
+        high = shown.most.get(name, knob.high)
+        field = (
+            f'<input type="range" id="{key}" data-knob="{name}"{" data-steps" * (knob.kind == "steps")} '
+            f'min="{knob.low}" max="{high}" value="{at}">'
+        )
+    stands = shown.texts.get(name, "")
+    tells = (
+        f'<b class="at">{html.escape(stands)}</b>'
+        if knob.kind in ("range", "steps") and isinstance(stands, str)
+        else ""
+    )
+    return f'<div class="knob"><label for="{key}">{label} {tells}</label>{field}</div>'

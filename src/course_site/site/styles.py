@@ -1,0 +1,97 @@
+"""Styles and scripts without what no visitor needs: rules of the theme that match nothing, comments and white space.
+
+The theme styles tabs, versions, comments, twelve kinds of admonition and pages that run from right to left. A rule
+stays when every class of its selector stands on a page, or is a word of a script, which may set it later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import rcssmin
+import rjsmin
+
+SHEETS = "assets/stylesheets/*.css"  # the theme's
+OUR_SHEETS, OUR_SCRIPTS = "assets/css/*.css", "assets/js/**/*.js"
+_CLASSES = re.compile(r'\bclass=(?:"([^"]*)"|([^\s">]+))')
+_LISTS = re.compile(r":(?:not|is|where|has)\([^()]*\)")  # any of a list may match, or must not
+_CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
+
+
+def lighten(site: Path) -> None:
+    """Write the theme's style sheets anew, with the rules that can match; and what is ours as short as it goes."""
+    used: set[str] = set()
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        used.update(name for quoted, bare in _CLASSES.findall(text) for name in (quoted or bare).split())
+    for script in site.glob("assets/**/*.js"):
+        used.update(re.findall(r"[\w-]+", script.read_text(encoding="utf-8")))
+    for sheet in site.glob(SHEETS):
+        text = sheet.read_text(encoding="utf-8")
+        sheet.write_text("".join(_kept(text, used)), encoding="utf-8")
+    for pattern, shorter in ((OUR_SHEETS, rcssmin.cssmin), (OUR_SCRIPTS, rjsmin.jsmin)):
+        for file in site.glob(pattern):
+            file.write_text(str(shorter(file.read_text(encoding="utf-8"))), encoding="utf-8")
+
+
+def _kept(text: str, used: Collection[str]) -> Iterator[str]:
+    """The rules of a style sheet, or of a block in it, that can match."""
+    for head, body in _rules(text):
+        if body is None or head.startswith(("@keyframes", "@font-face", "@page", "@-")):
+            yield head + ("" if body is None else f"{{{body}}}")
+        elif head.startswith("@"):
+            inside = "".join(_kept(body, used))
+            if inside:
+                yield f"{head}{{{inside}}}"
+        else:
+            selectors = [one for one in re.split(r",(?![^(]*\))", head) if _matches(one, used)]
+            if selectors:
+                yield f"{','.join(selectors)}{{{body}}}"
+
+
+def _matches(selector: str, used: Collection[str]) -> bool:
+    bare = selector
+    while (fewer := _LISTS.sub("", bare)) != bare:
+        bare = fewer
+    return "[dir=rtl]" not in bare and all(name in used for name in _CLASS.findall(bare))
+
+
+def _rules(text: str) -> Iterator[tuple[str, str | None]]:
+    """Each rule as its head and its body; what has no body, such as an @charset, as a head alone."""
+    start = at = 0
+    while at < len(text):
+        at = _past(text, at, ";{")
+        if at > len(text):
+            break
+        if text[at - 1] == ";":
+            yield text[start:at], None
+        else:
+            end = _block(text, at)
+            yield text[start : at - 1].strip(), text[at : end - 1]
+            at = end
+        start = at
+    if text[start:].strip():
+        yield text[start:], None
+
+
+def _block(text: str, at: int) -> int:
+    """The place behind the brace that closes the block which begins here."""
+    depth = 1
+    while depth:
+        at = _past(text, at, "{}")
+        if at > len(text):
+            raise ValueError("a style sheet has a block that does not end")
+        depth += 1 if text[at - 1] == "{" else -1
+    return at
+
+
+def _past(text: str, at: int, marks: str) -> int:
+    """The place behind the next of the marks outside of quotes and comments; past the end, if there is none."""
+    for found in re.compile(
+        rf"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|/\*.*?\*/|[{marks}]", re.DOTALL
+    ).finditer(text, at):
+        if found.group() in marks:
+            return found.end()
+    return len(text) + 1
