@@ -337,7 +337,8 @@ def _number(value: float) -> str:
 
 def _table(title: str, head: list[str], rows: list[list[str]]) -> str:
     cells = "".join(
-        f"<th{'' if i == 0 else ' class=num'}>{html.escape(text)}</th>" for i, text in enumerate(head)
+        f"<th{'' if i == 0 else ' class=num'}>{html.escape(text)}</th>" if text else "<td></td>"
+        for i, text in enumerate(head)
     )
     body = "".join(
         "<tr>"

@@ -23,6 +23,8 @@ from course_site.charts.plots import (
     TITLE,
     WIDTH,
     cached,
+    grouped,
+    letters,
     short,
     text_width,
     wrap,
@@ -126,7 +128,7 @@ class _Sheet:
         bold: bool = False,
     ) -> None:  # fmt: skip
         """One line of text, y its baseline."""
-        style = f"font-size:{size}px;fill:{CSS[color]}" + (";font-weight:600" if bold else "")
+        style = f"font-size:{letters(size)};fill:{CSS[color]}" + (";font-weight:600" if bold else "")
         style += ";text-anchor:middle" if middle else ""
         self.parts.append(f'<text x="{x:.5g}" y="{y:.5g}" style="{style}">{html.escape(text)}</text>')
 
@@ -362,14 +364,16 @@ def _launch(
     axes = 1 if plan.flat else 3 if plan.block[2] > 1 else 2
     shape = " × ".join(map(str, plan.block[:axes])) + ("" if axes == 1 else f" = {math.prod(plan.block)}")
     idle = sum(map(plan.idle, threads))
-    past = f", {idle:,} idle" if idle else ""
-    sheet.prose(f"{len(plan.blocks)} blocks of {shape} threads: {len(threads):,} in all{past}", bold=True)
+    past = f", {grouped(idle)} idle" if idle else ""
+    sheet.prose(
+        f"{len(plan.blocks)} blocks of {shape} threads: {grouped(len(threads))} in all{past}", bold=True
+    )
     mixed = (own for own in plan.blocks.values() if len({plan.idle(t) for t in own}) == 2)
     chosen = plan.blocks[block] if block else next(mixed, next(iter(plan.blocks.values())))
     _overview(sheet, plan, chosen)
     _magnified(sheet, plan, chosen)
     if idle:
-        sheet.prose("Crossed out: a thread past the edge of the problem, with nothing to do.")
+        sheet.prose("Crossed out: a thread past the edge, with nothing to do.")
     return sheet.svg()
 
 
@@ -405,7 +409,7 @@ def _overview(sheet: _Sheet, plan: Plan, chosen: Sequence[Thread]) -> None:
     def bare(own: Sequence[Thread]) -> str:
         return plan.name(own[0])
 
-    (per, cell), above = fit(12.0), 12.0
+    (per, cell), above = fit(15.0), 15.0
     fitting = (
         label for label in (named, bare)
         if max(text_width(label(own)) for own in plan.blocks.values()) <= plan.columns * cell
@@ -480,7 +484,7 @@ def _magnified(sheet: _Sheet, plan: Plan, own: Sequence[Thread]) -> None:
 def _numbers(sheet: _Sheet, texts: dict[float, int], color: str) -> str:
     """The id of a row of numbers, each centred on its x: rows of lanes repeat, so each is written once."""
     inside = "".join(f'<tspan x="{x:.5g}">{number}</tspan>' for x, number in texts.items())
-    style = f"font-size:{SMALL}px;fill:{CSS[color]};text-anchor:middle"
+    style = f"font-size:{letters(SMALL)};fill:{CSS[color]};text-anchor:middle"
     return sheet.define(
         ("numbers", inside, color), lambda: f'<text id="@ID@" style="{style}">{inside}</text>'
     )

@@ -27,10 +27,11 @@ from typing import Any, NamedTuple
 
 CACHE = Path(".cache/charts")
 
-# One unit of the drawing is one CSS pixel on a 390-pixel phone, so no text below 9 units.
+# One unit of the drawing is one CSS pixel on a 390-pixel phone or a little more, and the room for every label is laid
+# out there. On a desk, where the same drawing is larger, the page's `--letters` makes them smaller again.
 WIDTH = 345.0
-SMALL, BODY, TITLE = 9.2, 9.6, 11.6
-LINE = 12.0  # height of a line of small text
+SMALL, TITLE = 11.0, 12.6
+LINE = 13.2  # height of a line of small text
 
 # Sentinel -> CSS, with a fallback for readers that know no custom properties (a notebook, an image viewer).
 INK, SOFT, RULE, PAPER = "#010203", "#010305", "#010406", "#010407"
@@ -223,7 +224,7 @@ def draw_trace(title: str, panels: tuple[Panel, ...], x_label: str, *, alt: str,
 
 def standalone(svg: str) -> str:
     """The same drawing on white paper, for a notebook or an image viewer, where no page gives it colours."""
-    paper = "background:#fff;color:#24211d;font-family:system-ui,sans-serif"
+    paper = "background:#fff;color:#24211d;font-family:system-ui,sans-serif;--letters:.87"
     head, rest = svg.split(">", 1)
     own = re.search(r' style="([^"]*)"', head)  # a picture maps its colours there
     head = head.replace(own[0], "") if own else head
@@ -267,7 +268,7 @@ def _check_bars(bars: Sequence[Bar]) -> None:
 @cache
 def _style() -> str:
     """What besides the data decides the bytes: the files that draw and the version of matplotlib."""
-    files = (Path(__file__), Path(__file__).with_name("drawings.py"))
+    files = (Path(__file__).with_name(name) for name in ("plots.py", "drawings.py", "every_kernel.py"))
     return hashlib.sha256(
         b"".join(f.read_bytes() for f in files) + version("matplotlib").encode()
     ).hexdigest()
@@ -312,16 +313,42 @@ def _alone(draw: Callable[..., str], *data: Any) -> str:
 
 
 def short(value: float) -> str:
-    """A number for a label or a tooltip: three significant digits, thousands apart.
+    """A number for a label or a tooltip: three significant digits, or all before the point.
 
     >>> short(1234.5), short(12.345), short(0.0123)
-    ('1,234', '12.3', '0.0123')
+    ('1234', '12.3', '0.0123')
     """
     if value == 0:
         return "0"
     if abs(value) >= 1000:
-        return f"{value:,.0f}"
+        return grouped(round(value))
     return f"{Decimal(f'{value:.3g}'):f}"
+
+
+def grouped(count: int) -> str:
+    """A whole number as the prose of the site types it: 1024, but 65 536."""
+    return f"{count:,}".replace(",", "\N{NO-BREAK SPACE}") if abs(count) >= 10_000 else str(count)
+
+
+_BINARY = ("KiB", "MiB", "GiB", "TiB")
+
+
+def _in_unit(x_label: str) -> tuple[str, Callable[[float], str]]:
+    """The label of an axis and how a number on it is written.
+
+    Bytes take their unit with them, as 1 GiB says more than 1 048 576 KiB.
+    """
+    what, _, unit = x_label.rpartition(", ")
+    if unit not in _BINARY:
+        return x_label, short
+
+    def written(value: float) -> str:
+        power = _BINARY.index(unit)
+        while value >= 1024 and power < len(_BINARY) - 1:
+            value, power = value / 1024, power + 1
+        return f"{short(value)} {_BINARY[power]}"
+
+    return what, written
 
 
 def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
@@ -373,6 +400,11 @@ def text_width(text: str, size: float = SMALL, bold: bool = False) -> float:
     return 0.88 * size * sum(_advance(c, bold) for c in text)
 
 
+def letters(size: float) -> str:
+    """The CSS of a size: so large on a phone, and as the page says where the drawing is larger."""
+    return f"calc({size:g}px*var(--letters,1))"
+
+
 def wrap(text: str, room: float, size: float = SMALL, bold: bool = False) -> list[str]:
     """Text in lines that are no wider than the room."""
     lines: list[str] = []
@@ -405,12 +437,14 @@ def _log_ticks(low: float, high: float) -> list[float]:
     ]
 
 
-def _sparse(ticks: Sequence[float], places: Sequence[float]) -> list[float]:
+def _sparse(
+    ticks: Sequence[float], places: Sequence[float], written: Callable[[float], str] = short
+) -> list[float]:
     """Every n-th tick, counted from the last, so that their labels do not touch."""
     for n in range(1, len(ticks) + 1):
         kept = list(range(len(ticks)))[::-1][::n][::-1]
         gaps = (
-            places[b] - places[a] - (text_width(short(ticks[a])) + text_width(short(ticks[b]))) / 2
+            places[b] - places[a] - (text_width(written(ticks[a])) + text_width(written(ticks[b]))) / 2
             for a, b in pairwise(kept)
         )
         if all(gap >= 5 for gap in gaps):
@@ -468,6 +502,13 @@ class _Canvas:
             Line2D([x / WIDTH for x in xs], [y / self.height for y in ys], color=color, **style)
         )
 
+    def swatch(self, x: float, y: float, color: str, alpha: float) -> None:
+        """A small square for a key."""
+        from matplotlib.patches import Rectangle
+
+        place, size = (x / WIDTH, y / self.height), (9 / WIDTH, 9 / self.height)
+        self.figure.add_artist(Rectangle(place, *size, facecolor=color, alpha=alpha, linewidth=0))
+
     def place(self, axes: Any, x: float, y: float) -> tuple[float, float]:
         """From data to drawing units."""
         px, py = axes.transData.transform((x, y)) / self.figure.dpi * 72
@@ -506,6 +547,7 @@ def _to_css(svg: str, tips: dict[str, list[str]]) -> str:
     svg = re.sub(r"-?\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), svg)
     # The page decides the family; what is left of a font is its size and its weight.
     svg = re.sub(r"font-family: [^;\"]*; ?", "", svg).replace("font-weight: 700", "font-weight: 600")
+    svg = re.sub(r"font-size: ([\d.]+)px", lambda m: f"font-size: {letters(float(m[1]))}", svg)
     svg = re.sub(r' transform="rotate\(-?0 [^"]*"', "", svg)
     svg = re.sub(r"<path [^>]*style=\"fill: none\"/>", "", svg)
     svg = re.sub(r"text-anchor: start; ?|stroke-dashoffset: 0; ?|; stroke-linecap: (?:square|butt)", "", svg)
@@ -569,6 +611,13 @@ def _y_axis(canvas: _Canvas, axes: Any, ticks: Sequence[float], label: str, box:
     canvas.text(0, box.y1 + 13, label, SOFT)
 
 
+def _broken(canvas: _Canvas, box: Box, low: float) -> str:
+    """The mark of an axis that does not begin at zero; returns what its label says of it."""
+    x, y = box.x0, box.y0
+    canvas.line([x, x, x - 3.5, x + 3.5, x, x], [y, y + 3, y + 5, y + 9, y + 11, y + 14], linewidth=0.9)
+    return f", the axis begins at {short(low)}"
+
+
 def _limits(values: Iterable[float], scale: str) -> tuple[float, float, list[float]]:
     """Ends and ticks of a y axis: from zero when linear."""
     finite = [v for v in values if math.isfinite(v)]
@@ -581,8 +630,9 @@ def _limits(values: Iterable[float], scale: str) -> tuple[float, float, list[flo
 
 
 def _plot(
-    canvas: _Canvas, axes: Any, series: Sequence[Series], first: int = 0, prefix: str = "s"
-) -> list[str]:
+    canvas: _Canvas, axes: Any, series: Sequence[Series], first: int = 0, prefix: str = "s",
+    written: Callable[[float], str] = short,
+) -> list[str]:  # fmt: skip
     """Draw the lines; returns the colour of each."""
     colours, own = [], first
     for n, s in enumerate(series):
@@ -598,7 +648,7 @@ def _plot(
         axes.plot(s.x, s.y, color=colour, linewidth=1.1 if many else 1.5, linestyle=_DASHES[own % len(_DASHES)],
                   clip_on=False, solid_joinstyle="round", dash_capstyle="round")  # fmt: skip
         if not many:
-            tips = [f"{s.label}: {short(y)} at {short(x)}" for x, y in zip(s.x, s.y, strict=True)]
+            tips = [f"{s.label}: {short(y)} at {written(x)}" for x, y in zip(s.x, s.y, strict=True)]
             canvas.marks(axes, f"{prefix}{n}", s.x, s.y, tips, marker=_MARKERS[own % len(_MARKERS)], markersize=4.4,
                          markerfacecolor=colour, markeredgecolor=PAPER, markeredgewidth=0.7)  # fmt: skip
         colours.append(colour)
@@ -635,14 +685,15 @@ def _lines(
         axes.set_xlim(xs[0] / (1 + pad) / 1.06, xs[-1] * (1 + pad) * 1.06)
     axes.set_ylim(low, high)
     _y_axis(canvas, axes, ticks, y_label, box)
+    x_label, written = _in_unit(x_label)
     x_ticks = _x_ticks(xs, x_scale)
-    x_ticks = _sparse(x_ticks, [canvas.place(axes, t, high)[0] for t in x_ticks])
-    axes.set_xticks(x_ticks, [short(t) for t in x_ticks])
+    x_ticks = _sparse(x_ticks, [canvas.place(axes, t, high)[0] for t in x_ticks], written)
+    axes.set_xticks(x_ticks, [written(t) for t in x_ticks])
     canvas.text((box.x0 + box.x1) / 2, 8, x_label, SOFT, ha="center")
     axes.minorticks_off()
     for r in references:
         axes.axhline(r.value, color=SOFT, linewidth=0.9, linestyle=(0, (1.5, 2)))
-    colours = _plot(canvas, axes, series)
+    colours = _plot(canvas, axes, series, written=written)
     labels = []
     for s, name, colour in zip(series, names, colours, strict=False):
         x, y = canvas.place(axes, s.x[-1], s.y[-1])
@@ -674,11 +725,11 @@ def _references_above(canvas: _Canvas, axes: Any, references: Sequence[Reference
 
 
 def _bars(title: str, x_label: str, bars: tuple[Bar, ...], references: tuple[Reference, ...]) -> str:
-    pitch = 31.0
+    pitch = 34.0
     body = pitch * len(bars) + LINE * len(references) + 26
     canvas = _Canvas(title, body)
     top = max([b.value for b in bars] + [b.high or 0 for b in bars] + [r.value for r in references]) or 1.0
-    values = max(text_width(short(b.value), BODY, bold=True) for b in bars)
+    values = max(text_width(short(b.value), bold=True) for b in bars)
     box = Box(0.5, 20, WIDTH - values - 10, 20 + pitch * len(bars))
     axes = canvas.axes(box)
     axes.spines["bottom"].set_visible(False)
@@ -700,10 +751,10 @@ def _bars(title: str, x_label: str, bars: tuple[Bar, ...], references: tuple[Ref
             axes.plot([bar.low, bar.high], [base + 4.5] * 2, color=INK, linewidth=0.9, clip_on=False)
             end = max(end, bar.high)
         x, y = canvas.place(axes, end, base + 4.5)
-        canvas.text(x + 5, y, short(bar.value), size=BODY, weight="bold")
-        canvas.text(3.5, y + 12.5, bar.label)
+        canvas.text(x + 5, y, short(bar.value), weight="bold")
+        canvas.text(3.5, y + 13, bar.label)
         if bar.note:
-            canvas.text(3.5 + text_width(bar.label) + 6, y + 12.5, bar.note, SOFT)
+            canvas.text(3.5 + text_width(bar.label) + 6, y + 13, bar.note, SOFT)
     canvas.text(0, 8, x_label, SOFT)
     return canvas.svg()
 
@@ -727,8 +778,11 @@ def _staircase(title: str, y_label: str, steps: tuple[Bar, ...], references: tup
     ]
     columns = 2 if max(map(text_width, names)) <= WIDTH / 2 - 8 else 1
     rows = math.ceil(len(steps) / columns)
-    foot = LINE * max(map(len, under)) + 8 if fits else LINE * rows + 26
-    body = foot + 186
+    values = [s.value for s in steps]
+    two_tones = any(value > 0 for value in values[:-1])
+    key = LINE + 6 if two_tones else 0.0
+    foot = key + (LINE * max(map(len, under)) + 8 if fits else LINE * rows + 26)
+    body = foot + 190
     canvas = _Canvas(title, body)
     box = Box(left, foot, WIDTH, body - 20)
     axes = canvas.axes(box)
@@ -753,13 +807,19 @@ def _staircase(title: str, y_label: str, steps: tuple[Bar, ...], references: tup
             axes.plot([i + 0.5] * 2, [step.low, step.high], color=INK, linewidth=0.9)
             end = max(end, step.high)
         x, y = canvas.place(axes, i + 0.5, end)
-        canvas.text(x, y + 8, short(step.value), size=BODY, weight="bold", ha="center")
+        canvas.text(x, y + 8, short(step.value), weight="bold", ha="center")
         for row, line in enumerate(under[i] if fits else [str(i + 1)]):
             canvas.text(x, foot - 11 - LINE * row, line, INK, ha="center")
         before = step.value
     if not fits:
         for i, name in enumerate(names):
             canvas.text(WIDTH / columns * (i // rows), foot - 29 - LINE * (i % rows), name, SOFT)
+    if two_tones:
+        x = 0.0
+        for tone, words in ((0.28, "reached before"), (0.9, "added by this step")):
+            canvas.swatch(x, 2, COLOURS[0], tone)
+            canvas.text(x + 15, 6, words, SOFT)
+            x += 15 + text_width(words) + 18
     return canvas.svg()
 
 
@@ -878,15 +938,26 @@ def _crowd(spot: Box, taken: Sequence[Box], room: Box) -> float:
     return total + 30 * (outside + max(0, room.y0 - spot.y0) + max(0, spot.y1 - room.y1))
 
 
+def _crossed(x: float, y: float, spot: Box, taken: Sequence[Box]) -> int:
+    """How many boxes the line from a point to its label would cross, but for those that the point stands in."""
+    end = min(max(x, spot.x0), spot.x1), (spot.y0 + spot.y1) / 2
+    line = [(x + (end[0] - x) * i / 12, y + (end[1] - y) * i / 12) for i in range(13)]
+    return sum(
+        any(b.x0 < px < b.x1 and b.y0 < py < b.y1 for px, py in line)
+        for b in taken
+        if not (b.x0 <= x <= b.x1 and b.y0 <= y <= b.y1)
+    )
+
+
 def _free_spot(x: float, y: float, width: float, height: float, taken: Sequence[Box], room: Box) -> Box:
     """The nearest place for a label beside a point where it covers nothing."""
     best: tuple[float, Box] | None = None
     for reach in (7.0, 15.0, 26.0, 40.0, 58.0):
-        for dx, dy in ((1, 0), (1, -1), (0, -1), (-1, 0), (-1, -1), (1, 1), (0, 1), (-1, 1)):
+        for dx, dy in ((1, 0), (-1, 0), (1, -1), (-1, -1), (0, -1), (1, 1), (0, 1), (-1, 1)):
             x0 = x + dx * reach if dx > 0 else x + dx * reach - width if dx < 0 else x - width / 2
             middle = y + dy * (reach + (height / 2 if dx == 0 else 2))
             spot = Box(x0, middle - height / 2, x0 + width, middle + height / 2)
-            price = _crowd(spot, taken, room) + reach * 0.4
+            price = _crowd(spot, taken, room) + reach * 0.4 + 20 * _crossed(x, y, spot, taken)
             if best is None or price < best[0] - 1e-9:
                 best = price, spot
         if best and best[0] < reach:
@@ -934,7 +1005,8 @@ def _trace(title: str, panels: tuple[Panel, ...], x_label: str) -> str:
         axes = canvas.axes(box)
         axes.set_xlim(min(xs), max(xs) if max(xs) > min(xs) else min(xs) + 1)
         axes.set_ylim(low, high)
-        _y_axis(canvas, axes, [t for t in ticks if low <= t <= high], p.y_label, box)
+        broken = _broken(canvas, box, low) if low > 0 else ""
+        _y_axis(canvas, axes, [t for t in ticks if low <= t <= high], p.y_label + broken, box)
         x_ticks = _x_ticks(sorted({min(xs), max(xs)}), "linear")
         x_ticks = _sparse(x_ticks, [canvas.place(axes, t, low)[0] for t in x_ticks])
         last = n == len(panels) - 1
