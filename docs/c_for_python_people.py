@@ -1,8 +1,8 @@
 # ---
 # id: c
 # title: C for Python people
-# section: Make the multiply fast
-# order: 3
+# section: Beside the road
+# order: 2
 # description: As much C as a kernel needs, on one page, for somebody who knows Python; every surprise is run on the card.
 # needs: gpu
 # ---
@@ -132,9 +132,11 @@ for name, count in zip(names, sizes.tolist(), strict=True):
 # ### 1. Whole numbers divide to whole numbers
 #
 # /// predict | What are 7 / 2, −7 / 2, −7 % 2 and 1 / 3 in C?
-# In Python 3 they are 3.5, −3.5, 1 and 0.333…
+# In Python 3 they are 3.5, −3.5, 1 and 0.333… Say all four before you look.
 #
-# Say all four before you look.
+# - [ ] 3, −4, 1 and 0
+# - [x] 3, −3, −1 and 0
+# - [ ] 3.5, −3.5, −1 and 0.333…
 # /// reveal
 # 3, −3, −1 and 0. Two ints divide to an int, and the rest is cut off *towards zero*. Python's `//` goes down instead: −7 // 2
 # is −4. The remainder takes the sign of the left number.
@@ -493,7 +495,9 @@ extern "C" __global__ void scale() {
 # each compiled with its own value in the hole. `template <int N>` takes a number, `template <typename T>` a type.
 #
 # /// predict | The function below has an if in it, and both kernels call it. How many of the two machine codes have a branch?
-# Both · one · none
+# - [ ] Both
+# - [ ] One
+# - [x] None
 # /// reveal
 # None. In each of them `WIDE` is a constant, so one side of the `if` is never compiled into it. The listing shows what is left: one load
 # of 16 bytes, or four of 4.
@@ -532,7 +536,9 @@ for name, code in re.findall(r"^\.text\.(\w+):(.*?)\bEXIT\b", listing, re.M | re
 # /// predict | An array has 8 floats, 32 bytes. How many bytes has it inside a function that takes it?
 # The function begins `int as_pointer(float a[8])` and asks for `sizeof(a)`.
 #
-# 32 · 8 · 4
+# - [ ] 32
+# - [x] 8
+# - [ ] 4
 # /// reveal
 # **8**, the size of an address. In a list of parameters `float a[8]` is only another way to write `float *a`; the 8 is ignored. The
 # third function has all 32 bytes.
@@ -589,7 +595,9 @@ extern "C" __global__ void too_long() {
 # says: at a multiple of 16.
 #
 # /// predict | One char, then four floats: 17 bytes. How large is a struct of these, as it is, and with alignas(16) before the floats?
-# 17 and 17 · 20 and 32 · 20 and 20
+# - [ ] 17 and 17
+# - [x] 20 and 32
+# - [ ] 20 and 20
 # /// reveal
 # 20 and 32. As it is, the floats begin at byte 4, because a float does. With `alignas(16)` they begin at byte 16, and the whole grows to a multiple of
 # 16, so that the next one in an array begins well too.
@@ -635,7 +643,10 @@ print(
 # /// predict | n is 1, two lambdas are made that add it to k, then n becomes 100. What do they give for 5? And what would Python say?
 # `seen` is made with `[&]`, `kept` with `[=]`.
 #
-# Both 6 · both 105 · 105 and 6 · 6 and 105
+# - [ ] 6 and 6, and Python 6
+# - [ ] 105 and 105, and Python 105
+# - [x] 105 and 6, and Python 105
+# - [ ] 6 and 105, and Python 6
 # /// reveal
 # 105 and 6. `[&]` sees the variable itself, as Python does. `[=]` took a copy when the lambda was made.
 # ///
@@ -692,7 +703,9 @@ print("Python:     ", in_python(5))
 # | `volatile` | do it, as often as it stands there |
 #
 # /// predict | 32 threads each add 1 to two numbers, by an atomic of PTX: to the first with plain asm, to the second with asm volatile. Nobody uses the old value that comes out. What do the numbers say?
-# 32 and 32 · 0 and 32 · 1 and 32
+# - [ ] 32 and 32
+# - [x] 0 and 32
+# - [ ] 1 and 32
 # /// reveal
 # **0 and 32.** A plain `asm` is a formula to the compiler: something goes in, something comes out. If nobody wants what comes out, the line goes. That it
 # also changes memory stands only in the text, and the compiler does not read that. `volatile` says that there is more to this line than its output.

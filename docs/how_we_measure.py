@@ -57,8 +57,10 @@
 # people make, by accident or to win a race.
 #
 # /// predict | Many checkers ask: is the error greater than the tolerance? Then fail. Which cheat walks straight through?
-# Half the output is never written · the output is all NaN · one element in many millions is off · the right
-# answer, but computed on another stream.
+# - [ ] Half the output is zeros
+# - [x] The output is all NaN
+# - [ ] One element in many millions is far off
+# - [ ] The right answer to another matrix
 # /// reveal
 # The one that is **all NaN**. Every comparison with NaN is false, so *is the error greater than the
 # tolerance?* is answered *no*, and the cheat passes with honours. Ask the other way round: *is the error
@@ -67,7 +69,7 @@
 #
 # Each cheat is handed to the same `measure` that times every kernel of this course.
 
-# %%
+# %% tags=["show"]
 from course_kernels.measure import record, refusal, text
 from course_kernels.problem import Workload
 from course_kernels.refusals import cheats
@@ -274,7 +276,7 @@ record(
 #
 # How much does a number wobble when nothing at all has changed? Let the same kernel race against itself.
 
-# %%
+# %% tags=["show"]
 from course_kernels.copy import k01_vectorised, library
 from course_kernels.measure import compare, measure
 
@@ -310,7 +312,7 @@ record(
 # memory, and hands the job over. The stopwatch hides that on purpose, and so it would hide it from you. So
 # every sample notes as well what its call cost the host. Take a copy so small that it is hardly there:
 
-# %%
+# %% tags=["show"]
 record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.1))
 
 # %% [markdown]
@@ -367,6 +369,8 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 # ///
 # ````
 #
+# On the page such a sentence carries a mark, *tested*. Tap it and you read its condition, in words and as it is written.
+#
 # The build asks: if this were measured again, on another card of the same model, would the sentence still be
 # true? It draws a thousand such runs. Each moves the medians as far as the blocks of this run lie apart, and
 # then as far as runs made apart lie apart. What slowed both competitors in one block, or all of a card,
@@ -395,9 +399,10 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 # The percent of peak you read everywhere on this site is a percent of the *data sheet*: dense arithmetic,
 # and main memory [^nvidia-h200]. It is a promise for a card that never gets hot and a memory that never
 # pauses. How much of it can anyone have? Let us see what two plain jobs reach: a copy, and the library's
-# own matrix multiply.
+# own matrix multiply. What all the others reach stands on a page of its own,
+# [every kernel on one roofline](all_kernels.md).
 
-# %%
+# %% tags=["show"]
 from course_kernels.gemm import library as tensor_cores
 from course_kernels.sgemm import library as cuda_cores
 
@@ -409,7 +414,7 @@ for gib in (1, 4):
     )
 record(copy=copies)
 
-# %%
+# %% tags=["show"]
 multiply = {"bf16": {}, "fp16": {}, "tf32": {}, "fp32": {}}
 for size in (4096, 8192):
     dims = {"M": size, "N": size, "K": size}
@@ -618,7 +623,9 @@ record(
 # question that sounds silly.
 #
 # /// predict | The same multiply, the same kernel, but both matrices are all zeros. Is it quicker?
-# No, work is work · yes, a little · yes, a lot.
+# - [zeros.tflops >= 1.1 * multiply.bf16.n8192.tflops] Yes, a lot: a tenth or more
+# - [1.03 * multiply.bf16.n8192.tflops <= zeros.tflops < 1.1 * multiply.bf16.n8192.tflops] Yes, a little
+# - [zeros.tflops < 1.03 * multiply.bf16.n8192.tflops] No, work is work
 # /// reveal
 # Zeros: {{ zeros.tflops:.0f }} TFLOP/s. Random numbers: {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. That
 # is {{ zeros.tflops / multiply.bf16.n8192.tflops:.2f }} times, for the same instructions.
@@ -635,7 +642,7 @@ record(
 # ///
 # ///
 
-# %%
+# %% tags=["show"]
 record(
     zeros=measure(
         tensor_cores.cublas,

@@ -159,7 +159,7 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # ## Type it yourself
 #
 # Reading a kernel is not writing one. You have read it in CUDA C++. Now type it in Triton, from an empty function to all of it, or
-# in CUDA C++ without looking up. The commands are for the folder of the course, once you are through with [Set up](set_up.md). And know one thing of the
+# in CUDA C++ without looking up. No card, and no wish to install anything large? Take the NumPy door: it is there in seconds. The commands are for the folder of the course, once you are through with [Set up](set_up.md). And know one thing of the
 # grader: it sees what you *write* past the end of a list. What you only *read* there it lets pass, so mask the
 # loads because you know better.
 #
@@ -187,10 +187,12 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 #
 # `percent of peak = floor ÷ measured time`
 #
-# /// predict | What will your first kernel reach: a tenth of peak, a half, or nine tenths?
+# /// predict | How much of peak will your first kernel reach?
 # Say it before you open. It is a handful of lines. Nobody tuned it. It uses no trick of any kind.
 #
-# A tenth · a half · nine tenths
+# - [big.cuda.of_peak < 0.2] About a tenth
+# - [0.2 <= big.cuda.of_peak < 0.45] About a third
+# - [big.cuda.of_peak >= 0.45] Half, or more
 # /// reveal
 # **{{ big.cuda.of_peak:.0%}}** in CUDA C++, **{{ big.triton.of_peak:.0%}}** in Triton.
 #
@@ -199,7 +201,7 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # all there is to it. The two kernels fill them differently, though. Look again in a moment.
 # ///
 
-# %%
+# %% tags=["show"]
 from course_kernels.measure import quantity, record
 from course_kernels.measure.machine import machine_for
 
@@ -241,7 +243,7 @@ record(
 # the same lists, with a cold cache, until it has enough samples. How and why is
 # [a page of its own](how_we_measure.py).
 
-# %%
+# %% tags=["show"]
 from course_kernels.measure import compare
 from course_kernels.problem import Workload
 
@@ -326,10 +328,12 @@ for power in range(12, 29, 2):
 record(sweep=sweep)
 
 # %% [markdown]
-# /// predict | What will the clock say for 2¹² numbers: close to the floor, a few times the floor, or hundreds of times?
+# /// predict | What will the clock say for 2¹² numbers, beside the floor?
 # The kernel is the same. It is right, and for long lists it does well.
 #
-# Close · a few times · hundreds of times
+# - [sweep.cuda.n12.us / by_hand.small_floor >= 50] Hundreds of times
+# - [2 <= sweep.cuda.n12.us / by_hand.small_floor < 50] A few times the floor
+# - [sweep.cuda.n12.us / by_hand.small_floor < 2] Close to the floor
 # /// reveal
 # {{ sweep.cuda.n12.us:.1f }} µs: **{{ sweep.cuda.n12.us / by_hand.small_floor:.0f }} times** the floor, or
 # {{ sweep.cuda.n12.of_peak:.1%}} of peak.

@@ -1,8 +1,8 @@
 # ---
 # id: triton
 # title: Triton for NumPy people
-# section: Make the multiply fast
-# order: 4
+# section: Beside the road
+# order: 3
 # description: As much Triton as a lab needs, on one page, for somebody who knows NumPy; every rule of it is broken once, on purpose.
 # needs: gpu
 # ---
@@ -66,9 +66,11 @@ def said(launch):
 # launch says how many tables there are, and each finds out its own number.
 #
 # /// predict | The list has six places, all −1. Four programs each write ten times their number. What stands in the list?
-# Do not forget the places that nobody is sent to.
+# Do not forget the places that nobody is sent to. Say all six.
 #
-# Say all six.
+# - [ ] 0, 10, 20, 30, 40, 50
+# - [x] 0, 10, 20, 30, −1, −1
+# - [ ] 10, 20, 30, 40, −1, −1
 # /// reveal
 # 0, 10, 20, 30, and then −1 and −1. The programs are 0, 1, 2 and 3; nobody is number 4 or 5.
 # ///
@@ -143,7 +145,9 @@ print(out.tolist())
 # /// predict | Every seat looks behind the place with half its number, rounded down. What comes out for 0, 1, 2 … 7?
 # `x = tl.load(x_ptr + i // 2)`, then `tl.store(out_ptr + i, x)`.
 #
-# 0, 2, 4, 6 and so on · 0, 0, 1, 1, 2, 2, 3, 3 · an error, because two seats ask for the same place
+# - [ ] 0, 2, 4, 6 and so on
+# - [x] 0, 0, 1, 1, 2, 2, 3, 3
+# - [ ] An error, because two seats ask for the same place
 # /// reveal
 # 0, 0, 1, 1, 2, 2, 3, 3. Seat 5 looks behind place 2, as `x[np.arange(8) // 2]` does. Many may *read* one place.
 # ///
@@ -183,7 +187,9 @@ print("same piece:", out.tolist())
 # A tile has a fixed size, and a list rarely ends where a tile does. An address does not know where the list ends.
 #
 # /// predict | A street has 16 places, all 7. The list is its first 10. Two programs of 8 seats write 0 into the list, without a mask. What is left of the last six sevens?
-# All six: Triton knows the length of the tensor · none, and an error · none, and no error
+# - [ ] All six: Triton knows the length of the tensor
+# - [ ] None, and an error
+# - [x] None, and no error
 # /// reveal
 # None, and no error. The spare seats wrote into somebody else's numbers. In this cell they are ours, so nothing is hurt. (`MASKED` only says
 # which of the two lines it is to be.)
@@ -217,7 +223,9 @@ for masked in (False, True):
 # /// predict | The list is −3, −2, −5, in a tile of four. Where there is no number, a zero stands. What is the largest?
 # `tl.max(tl.load(x_ptr + i, mask=i < N, other=0.0), axis=0)`
 #
-# −2 · 0 · −5
+# - [ ] −2
+# - [x] 0
+# - [ ] −5
 # /// reveal
 # **0.** The seat that has no number brought a zero, and zero is the largest. What does not exist must not win: here that takes
 # `other=-float("inf")`. For a sum it is 0, for a product 1, for a smallest `float("inf")`.
@@ -253,7 +261,9 @@ for other in (0.0, -float("inf")):
 # A tile in two dimensions can reach past two edges. So the mask has two parts, joined by `&`, each in brackets.
 #
 # /// predict | Here is the sum of each row of a 3 × 5 matrix, in a tile of 4 × 8. Somebody masks the rows and forgets the columns. What becomes of row 0, which is 0, 1, 2, 3, 4?
-# 10, as it should · an error · 28, the sum of 0 to 7
+# - [x] 28, the sum of 0 to 7
+# - [ ] An error
+# - [ ] 10, as it should be
 # /// reveal
 # **28.** Behind the end of row 0 begins row 1. Three of its numbers are counted in, and no access leaves the matrix. Row 2 looks
 # right, but only because we laid zeros behind it.
@@ -310,7 +320,9 @@ print("torch:     ", matrix.sum(dim=1).tolist())
 # /// predict | You have the largest of each row, and want it taken away from its row. The tile is square. What does plain minus do?
 # `top = tl.max(x, axis=1)`, then `x - top`.
 #
-# Each row loses its own largest · an error · each *column* loses the largest of some row
+# - [ ] Each row loses its own largest
+# - [ ] An error
+# - [x] Each *column* loses the largest of some row
 # /// reveal
 # Each column loses the largest of the row with the same number. A missing axis is put in *front*, so `top` lies along the rows. Were
 # the tile not square, you would get an error, and be glad of it. Write `top[:, None]`.
@@ -350,7 +362,9 @@ for right in (True, False):
 # the range of fp32 and only 10 bits behind the point, where fp32 has 23 [^triton-dot].
 #
 # /// predict | A is the unit matrix. Every number of B is 1 + 2⁻¹², a float without any rounding. What is A B?
-# B, since it is multiplied by one · 1, everywhere · 1 + 2⁻¹⁰
+# - [dot.default > 1.0001 and dot.default < 1.0005] B, since it is multiplied by one
+# - [dot.default < 1.0001] 1, everywhere
+# - [dot.default >= 1.0005] 1 + 2⁻¹⁰
 # /// reveal
 # {{ dot.default:.9f }} on our card, and {{ dot.ieee:.9f }} with `input_precision="ieee"`. The cell below is where these two come from.
 # ///
@@ -401,7 +415,9 @@ print("ieee:    ", by_one(True))
 # Picture a blackboard. Every cook reads the number on it, adds one in her head, and writes the new number down.
 #
 # /// predict | 2000 programs do just that, with a load and a store. What does the board say in the end?
-# 2000 · a few less · far less
+# - [board.plain < 1000] Less than half of 2000
+# - [1000 <= board.plain < 1999] Less than 2000, and more than half of it
+# - [board.plain >= 1999] 2000
 # /// reveal
 # On our card: **{{ board.plain:.0f }}**. While one cook adds in her head, many others have read the same number. Then all of them
 # write the same answer. With `tl.atomic_add` it is {{ board.atomic:.0f }}: read, add and write, with nobody in between.
@@ -457,7 +473,9 @@ print("atomic_add:      ", counted(True))
 # fits are of that kind. NumPy's `int32` is no better.
 #
 # /// predict | Row 40 000 of a matrix that is 65 536 wide begins at place 40 000 × 65 536. What does a kernel make of that product?
-# 2 621 440 000 · a negative number · an error
+# - [ ] 2 621 440 000
+# - [x] A negative number
+# - [ ] An error
 # /// reveal
 # **−1 673 527 296.** The largest number in 32 bits is 2 147 483 647; behind it the count wraps round. As a place, that is an
 # address far in front of your matrix.

@@ -1,8 +1,8 @@
 # ---
 # id: wrong
 # title: When it goes wrong
-# section: Make the multiply fast
-# order: 150
+# section: Beside the road
+# order: 4
 # description: The errors every beginner meets, each made on purpose in a process of its own, with the message it gives and the tool that finds it.
 # needs: gpu
 # ---
@@ -120,7 +120,10 @@ record(sanitizer=text(version()))
 # `launch` is ours: kernel, blocks, threads, and then what the kernel takes. `step` does one thing and prints how it went.
 #
 # /// predict | What will happen?
-# An error at the launch · an error when we wait for the kernel · a Python exception naming the index · nothing
+# - [ ] An error at the launch
+# - [ ] An error when we wait for the kernel
+# - [ ] A Python exception naming the index
+# - [x] Nothing
 # /// reveal
 # **Nothing.** The run is below. Every call is fine, `x` is right, and somebody else's numbers are gone.
 # ///
@@ -350,7 +353,9 @@ show("too_many_threads")
 # /// predict | The check compares y with the right answer. y was made by torch.empty. Does the check fail?
 # It holds 768 new numbers, and 232 that nobody has written.
 #
-# Yes, always · no · it depends on what happened before
+# - [ ] Yes, always
+# - [ ] No
+# - [x] It depends on what happened before
 # /// reveal
 # **It depends on what happened before.** PyTorch handed out memory that had just been given back, and there the right
 # answer of an earlier call still lay. Look at the first line below.
@@ -598,10 +603,12 @@ show("not_a_number")
 # title: src/course_kernels/mishaps/not_a_number.cu
 # ///
 #
-# /// predict | A NaN goes into a ReLU. What comes out?
-# ReLU is `max(x, 0)`.
+# /// predict | A NaN goes into a ReLU that you wrote by hand in CUDA. What comes out?
+# It is `x > 0 ? x : 0`, or `fmaxf(x, 0.0f)`, as in the listing above.
 #
-# NaN · 0 · an error
+# - [ ] NaN, both ways
+# - [x] 0, both ways
+# - [ ] NaN the first way, 0 the second
 # /// reveal
 # Written by hand, **0**, both ways. The comparison `nan > 0` is false, as every comparison with NaN is. And `fmaxf` returns
 # the *other* number when one is NaN. The NaN is gone, and with it your only clue. PyTorch's own `relu` passes NaN on.

@@ -16,6 +16,9 @@
 # - say of a job, before you write a line of it, whether arithmetic or memory will hold it back.
 #
 # You need Python, and the arithmetic of a shopping list. You need no CUDA.
+#
+# /// key
+# ///
 
 # %% [markdown]
 # ## The receipt
@@ -53,7 +56,9 @@ for i, who in enumerate(("Ann", "Ben")):
 # /// predict | Two grids of 1000 by 1000. How many multiply-adds are in their product?
 # It is a modest grid: a photo is larger.
 #
-# a thousand · a million · a billion
+# - [ ] A thousand
+# - [ ] A million
+# - [x] A billion
 # /// reveal
 # 1000 × 1000 receipts of 1000 lines each: {{ square.macs:,.0f}}. **A billion**, for one multiply of two modest
 # grids. You would need {{ square.years:.0f}} years at one line a second, without sleep.
@@ -63,7 +68,7 @@ for i, who in enumerate(("Ann", "Ben")):
 # numbers runs through the model's grids of weights, layer by layer. We take a model whose shapes are
 # public, Llama 3.1 with 70 billion weights [^meta-llama31], and write its receipt.
 
-# %%
+# %% tags=["show"]
 from course_kernels.measure import quantity, record
 
 WIDTH = 8192  # numbers in the list that runs through the model
@@ -235,7 +240,9 @@ record(card=card)
 # /// predict | How many cooks can be inside at the same time, cooking or waiting?
 # Rooms, times rows in a room, times 32.
 #
-# thousands · tens of thousands · hundreds of thousands
+# - [card.sms * card.threads >= 100000] Hundreds of thousands
+# - [10000 <= card.sms * card.threads < 100000] Tens of thousands
+# - [card.sms * card.threads < 10000] Thousands
 # /// reveal
 # **{{ card.sms * card.threads:,.0f}}**: {{ card.sms:.0f}} × {{ card.warps:.0f}} × 32. But there are only
 # {{ card.sms:.0f}} × {{ card.lanes:.0f}} = {{ card.sms * card.lanes:,.0f}} lanes. So
@@ -417,7 +424,9 @@ record(
 # /// predict | A list of 1024 numbers. Who is done first?
 # Both run the same line of PyTorch. The GPU is given the order, and we wait for its answer.
 #
-# the CPU, clearly · about the same · the GPU, clearly
+# - [lists.cpu.n1024 < 0.7 * lists.gpu.n1024] The CPU, clearly
+# - [0.7 * lists.gpu.n1024 <= lists.cpu.n1024 <= 1.4 * lists.gpu.n1024] About the same
+# - [lists.cpu.n1024 > 1.4 * lists.gpu.n1024] The GPU, clearly
 # /// reveal
 # The CPU needs {{ lists.cpu.n1024:.1f}} µs, the GPU {{ lists.gpu.n1024:.1f}} µs.
 # ///
@@ -608,7 +617,9 @@ record(
 # /// predict | A kernel that does nothing but multiply-adds in registers. What percent of peak?
 # It needs hardly any memory. Nothing is in its way that you or I could name.
 #
-# half · nine tenths · all of it
+# - [fma.of_peak < 0.65] About a half
+# - [0.65 <= fma.of_peak < 0.85] About three quarters
+# - [fma.of_peak >= 0.85] Nine tenths or more
 # /// reveal
 # **{{ fma.of_peak:.1%}}** of the data sheet: {{ fma.tflops:.1f}} TFLOP/s.
 # ///
@@ -833,6 +844,34 @@ record(jobs=jobs)
 #   - [naive multiply, "{{ jobs.naive.intensity:.0f }}", "{{ jobs.naive.tflops:.2f }}", "{{ jobs.naive.of_peak:.1%}}", arithmetic]
 #   - [library multiply, "{{ jobs.library.intensity:.0f }}", "{{ jobs.library.tflops:.1f }}", "{{ jobs.library.of_peak:.0%}}", arithmetic]
 #   - ["multiply-adds, hardly any memory", "{{ fma.intensity:.0f }}", "{{ fma.tflops:.1f }}", "{{ fma.of_peak:.0%}}", arithmetic]
+# ///
+#
+# Now drag a job of your own along it, and change the card under it.
+#
+# /// explorable | roofline
+# ask: "Two operations for each byte: memory holds this job up. How many must it do before arithmetic does? Then take another card, or the tensor cores: which way does the ridge move?"
+# alt: "A roof over jobs, both axes logarithmic: it rises with the operations for each byte up to the ridge and is flat from there. The six measured jobs lie under it. Yours stands on the slope, at two operations for each byte."
+# knobs:
+#   place: {label: "Operations for each byte:", at: 40}
+#   card: {label: Card, at: h200}
+#   math: {label: Arithmetic, at: fp32, choices: {fp32: "fp32, outside the tensor cores", bf16: "bf16, on the tensor cores"}}
+# data:
+#   intensity: {vector add: "jobs.add.intensity:.2f", one reader: "jobs.readers1.intensity:.2f", 16 readers: "jobs.readers16.intensity:.1f", naive multiply: "jobs.naive.intensity:.0f", library multiply: "jobs.library.intensity:.0f", multiply-adds: "fma.intensity:.0f"}
+#   rate: {vector add: "jobs.add.tflops:.2f", one reader: "jobs.readers1.tflops:.2f", 16 readers: "jobs.readers16.tflops:.1f", naive multiply: "jobs.naive.tflops:.2f", library multiply: "jobs.library.tflops:.1f", multiply-adds: "fma.tflops:.1f"}
+# says:
+#   memory: "Bound by memory: {place} operations a byte lie left of the ridge at {ridge}. The {card} brings {bandwidth} GB/s by its data sheet, and with that {rate} TFLOP/s, {share} % of its peak of {peak}."
+#   arithmetic: "Bound by arithmetic: {place} operations a byte lie right of the ridge at {ridge}. The {card} does {peak} TFLOP/s by its data sheet, and the job may have all of it."
+#   job: "Measured here: {job0}, {rate0} TFLOP/s."
+#   also: "And {job1}, {rate1}."
+#   elsewhere: "The measured jobs are not shown: they ran in fp32 on the card named under the title."
+# row:
+#   card: "{card}"
+#   operations a byte: "{place}"
+#   "bandwidth, GB/s": "{bandwidth}"
+#   "peak, TFLOP/s": "{peak}"
+#   ridge: "{ridge}"
+#   "at best, TFLOP/s": "{rate}"
+# caption: "Peaks and bandwidths are those of the data sheets: H200 [^nvidia-h200], H100 [^nvidia-h100], A100 [^nvidia-a100], L40S [^nvidia-l40s], B200 [^nvidia-b200]."
 # ///
 #
 # Why is there a number beside the multiply-adds, and not an endless one? Each thread does read its totals and its factor

@@ -116,7 +116,9 @@ record(
 # A picture has rows and columns, so let the grid have them too. `x` counts along a row. `y` counts rows.
 #
 # /// predict | A block is 16 threads wide and 4 high. Which 32 of its 64 threads are its first warp?
-# The left half, all four rows of it · the first two rows · whichever the card likes.
+# - [ ] The left half, all four rows of it
+# - [x] The first two rows
+# - [ ] Whichever the card likes
 # /// reveal
 # The first {{ seen.first_warp_rows }} rows. The threads of a block are numbered the way you read a page: `x` runs
 # fastest, then `y`, then `z`. Numbers 0 to 31 are warp 0, numbers 32 to 63 are warp 1, and so on. Your number modulo
@@ -545,7 +547,7 @@ for arguments in [
 # You choose it, within limits: at most 1024 threads, and a multiple of 32 or the last warp has empty seats. What does
 # the choice cost? Grey can be launched with any block, so ask it. First, blocks of one row, from 32 threads to 1024.
 
-# %%
+# %% tags=["fold"]
 rows, shapes = {}, {}
 for threads in (32, 64, 128, 256, 512, 1024):
     rows[f"t{threads}"] = Workload.of("float32", H=4096, W=4096, X=threads, Y=1)
@@ -606,8 +608,10 @@ record(rows=timed(rows), shapes=timed(shapes))
 #
 # Now the other question. 256 threads each time, but in another shape.
 #
-# /// predict | 256 × 1, 16 × 16 or 1 × 256 threads: which block is the slowest for this picture, and does it matter?
-# All the same, since they read the same pixels · 16 × 16, too square for a row · 1 × 256, tall and thin.
+# /// predict | 256 × 1, 16 × 16 or 1 × 256 threads: is one block much slower than 256 × 1 for this picture?
+# - [shapes.w1.us / shapes.w256.us >= 1.5 and shapes.w16.us / shapes.w256.us < 1.5] Yes, 1 × 256
+# - [shapes.w1.us / shapes.w256.us >= 1.5 and shapes.w16.us / shapes.w256.us >= 1.5] Yes, both of the others
+# - [shapes.w1.us / shapes.w256.us < 1.5] No: they all read the same pixels
 # /// reveal
 # 256 × 1: {{ shapes.w256.us:.0f }} µs. 16 × 16: {{ shapes.w16.us:.0f }} µs. 1 × 256: {{ shapes.w1.us:.0f }} µs, which is
 # {{ shapes.w1.us / shapes.w256.us:.1f }} times the first.
@@ -673,7 +677,10 @@ record(apart=apart, together=together)
 
 # %% [markdown]
 # /// predict | All 32 lanes of a warp take different branches. How many times as long as when all take the same?
-# The same · about twice · about 32 times.
+# - [apart.w32.us / apart.w1.us < 1.4] As long
+# - [1.4 <= apart.w32.us / apart.w1.us < 6] A few times as long
+# - [6 <= apart.w32.us / apart.w1.us < 16] About ten times as long
+# - [apart.w32.us / apart.w1.us >= 16] Twenty times as long, or more
 # /// reveal
 # {{ apart.w32.us / apart.w1.us:.1f }} times.
 #

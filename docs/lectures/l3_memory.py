@@ -88,7 +88,9 @@ print("the walk: ", *walk, "and back at", box)
 
 # %% [markdown]
 # /// predict | From the hands to the tray: {{ hop.shared:.0f }} ticks of the clock. How many to the pantry?
-# About 60 · about 150 · many hundreds.
+# - [hop.hbm < 100] About 60
+# - [100 <= hop.hbm < 300] About 150
+# - [hop.hbm >= 300] 300 or more
 # /// reveal
 # {{ hop.hbm:.0f }}. That is {{ hop.hbm / hop.shared:.0f }} times the way to the tray. In {{ hop.hbm:.0f }} ticks
 # one SM could do {{ hop.hbm * 128 / 1e3:.0f }} thousand multiply-adds, if somebody brought the numbers.
@@ -97,7 +99,7 @@ print("the walk: ", *walk, "and back at", box)
 # On the card it is the same line, `i = x[i]`, with one thread and the clock of its SM. If all boxes fit
 # into L1, every trip ends there. If they fill a thousand megabytes, nearly every trip goes to the pantry.
 
-# %%
+# %% tags=["show"]
 from statistics import median
 
 import torch
@@ -155,7 +157,7 @@ record(
 # title: One dependent load, by how much memory the walk spans
 # x: name
 # y: value
-# x_label: KiB that the walk spans
+# x_label: memory that the walk spans, KiB
 # y_label: clock ticks for one load
 # x_scale: log2
 # series:
@@ -292,7 +294,7 @@ record(
 # title: The whole card reads, past L1, round and round
 # x: name
 # y: value
-# x_label: KiB that are read again and again
+# x_label: memory that is read again and again, KiB
 # y_label: bytes in each clock tick
 # x_scale: log2
 # series:
@@ -477,7 +479,10 @@ print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 # /// predict | A kernel reads all of a 512 MB list with stride 32, lap after lap, and writes it in order. How many times the time of stride 1?
 # By hand: eight times the boxes to read, the same to write. So (8 + 1) / 2 = 4.5 times the bytes.
 #
-# About 4.5 · about 8 · more than 8
+# - [stride.s32.us / stride.s1.us < 4] Less than 4 times
+# - [4 <= stride.s32.us / stride.s1.us < 6] 4 to 6 times
+# - [6 <= stride.s32.us / stride.s1.us < 9] 6 to 9 times
+# - [stride.s32.us / stride.s1.us >= 9] 9 times, or more
 # /// reveal
 # **{{ stride.s32.us / stride.s1.us:.1f }}** times. The pencil missed two things, and they pull in opposite
 # directions. Both are told below.
@@ -508,7 +513,7 @@ print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 # ///
 # ///
 
-# %%
+# %% tags=["show"]
 from course_kernels.strided_read import k01_strided
 
 record(
@@ -684,6 +689,33 @@ record(
 # bytes. (d) Sixteen: 32 × 16 bytes. In (c) and (d) all of what is carried is used. Many sectors are not
 # bad; sectors with waste in them are.
 # ///
+#
+# Now let go of the pencil. Below you choose the walk, and the boxes are counted for you: a row is a cache line of
+# 128 bytes, which is four boxes side by side. Set the knobs to the four cases above, and see whether you were right.
+#
+# /// explorable | coalescing
+# ask: "Stride 32 needs 32 boxes. Which is the smallest stride that does? And when do 32 neighbours need more than four?"
+# alt: "At stride 32, with elements of 4 bytes, 32 boxes are carried, one from each of 32 cache lines, and in each of them one element is wanted."
+# knobs:
+#   stride: {label: "Stride, in elements:", at: 32}
+#   offset: {label: "The first thread's element:", at: 0}
+#   size: {label: Bytes of an element, at: 4}
+# data:
+#   time: "stride.*.us / stride.s1.us:.1f"
+# says:
+#   one: "All 32 threads want the same {wanted} bytes: one box. {share} % of what is carried is wanted."
+#   all: "The warp wants {wanted} bytes, and {sectors} boxes hold just these: {share} % of what is carried is wanted."
+#   some: "The warp wants {wanted} bytes. They lie in {sectors} boxes, in {lines} cache lines, so {carried} bytes are carried: {share} % of them wanted."
+#   measured: "Measured at this stride, for reading and writing: {time} times the time of stride 1."
+#   near: "The nearest walk that was measured has stride {near}, 4 bytes each, and begins at the first element: {time} times the time of stride 1."
+# row:
+#   stride: "{stride}"
+#   first element: "{offset}"
+#   bytes of an element: "{size}"
+#   boxes: "{sectors}"
+#   cache lines: "{lines}"
+#   "wanted, %": "{share}"
+# ///
 
 # %% [markdown]
 # ## Thirty-two windows
@@ -696,14 +728,16 @@ record(
 # By hand again: lane k wants the word k × stride. The longest queue decides.
 #
 # /// predict | Stride 32 makes everybody queue at one window. And stride 33?
-# Worse still · the same · as good as stride 1.
+# - [turns.bank.s33 <= 1.5] As good as stride 1
+# - [1.5 < turns.bank.s33 <= 33] As bad as stride 32, or nearly
+# - [turns.bank.s33 > 33] Worse than stride 32
 # /// reveal
 # As good as stride 1: {{ queue.s33:.0f }} turn by hand, {{ turns.bank.s33:.2f }} counted. 33 leaves a remainder of 1,
 # so each lane stands one window further. Any *odd* stride is harmless. Remember 33: it is about to save a
 # transpose.
 #
 # /// figure | docs/assets/figures/banks.svg
-# alt: "Four rows of 32 windows. With stride 1 or 33 each window serves one lane: one turn. With stride 2 half of the windows have a queue of two. With stride 8 four windows have queues of eight. With stride 32 all 32 lanes queue at window 0: 32 turns."
+# alt: "Four rows of 32 windows. With stride 1 or 33 each window serves one lane: one turn. With stride 2 half of the windows have a queue of two. With stride 8 four windows have queues of eight. With stride 32 all 32 lanes stand in one long queue at window 0: 32 turns."
 # caption: A queue at a window is a bank conflict.
 # ///
 #
@@ -751,6 +785,29 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # {{ bank.s32.us / bank.s1.us:.1f }} times the time of stride 1.
 # ///
 #
+# /// explorable | bank_conflicts
+# ask: "The rows of a tile have 32 words, and a warp reads a column: stride 32. By how little must the rows grow, so that nobody waits? And which strides make a queue of four?"
+# alt: "At stride 32 all 32 words stand behind window 0: a queue of 32."
+# knobs:
+#   stride: {label: "Stride, in words:", at: 32}
+# data:
+#   time: "bank.*.us / bank.s1.us:.1f"
+#   counted: "turns.bank.*:.1f"
+# says:
+#   same: "All 32 threads want the same word. It is handed out to all of them in one turn."
+#   free: "32 words behind {busy} different windows: nobody waits, and the load takes one turn."
+#   queue: "32 words behind only {busy} of 32 windows. The longest queue has {queue}, so the load takes {queue} turns."
+#   measured: "Measured at this stride: {counted} turns by the counters, and {time} times the time of stride 1."
+#   near: "The queue is as long at stride {near}. Measured there: {counted} turns by the counters, and {time} times the time of stride 1."
+# row:
+#   stride: "{stride}"
+#   windows at work: "{busy}"
+#   longest queue: "{queue}"
+#   measured at stride: "{near}"
+#   "turns, counted": "{counted}"
+#   "time over stride 1": "{time}"
+# ///
+#
 # /// exercise | All the same | 1 minute
 # All 32 lanes want the *same* word. How many turns?
 # /// answer
@@ -788,7 +845,9 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # the block are there. ([The page on C](../c_for_python_people.py) has both words.)
 #
 # /// predict | Both walks down the hall are mended now. Is the transpose as quick as a copy?
-# Yes, it moves the same bytes · nearly · by no means.
+# - [turn.tiled.us / copy.ours.us < 1.1] Yes: it moves the same bytes
+# - [1.1 <= turn.tiled.us / copy.ours.us < 1.5] No: up to half as long again
+# - [turn.tiled.us / copy.ours.us >= 1.5] No: one and a half times as long, or more
 # /// reveal
 # This kernel needs {{ turn.tiled.us:.0f }} µs, the copy {{ copy.ours.us:.0f }}, the naive one
 # {{ turn.naive.us:.0f }}. The columns of the tray are why. A row of the tile is 32 words long, so a column has
@@ -968,8 +1027,10 @@ record(
 #   Instructions of one thread that do not wait for each other are called *instruction-level parallelism*, ILP for short. A load of 16 bytes instead of 4
 #   helps in the same way: four times the bytes for one instruction.
 #
-# /// predict | One copy fills every seat, one vector for each thread. Another takes one seat in eight, with eight vectors for each. How much slower is it?
-# Eight times · twice · hardly.
+# /// predict | One copy fills every seat, one vector for each thread. Another takes one seat in eight, with eight vectors for each. How fast is the second?
+# - [flight.v1.r8.of_peak / flight.v8.r1.of_peak < 1.4] About as fast
+# - [1.4 <= flight.v1.r8.of_peak / flight.v8.r1.of_peak < 4] About half as fast
+# - [flight.v1.r8.of_peak / flight.v8.r1.of_peak >= 4] About an eighth as fast
 # /// reveal
 # One seat in eight, eight vectors: {{ flight.v8.r1.of_peak:.1%}} of peak. Full house, one vector:
 # {{ flight.v1.r8.of_peak:.1%}}. Both have 32 KiB under way on each SM.
@@ -1008,22 +1069,32 @@ record(
 )
 
 # %% [markdown]
-# /// chart | lines
-# title: "A copy with two knobs"
-# x: R
-# y: gb_per_s
-# x_label: R, blocks of 256 threads on an SM (8 fill it)
-# y_label: GB/s, read and written
-# x_scale: log2
-# series:
-#   - {name: flight.v8.*, label: V = 8}
-#   - {name: flight.v4.*, label: V = 4}
-#   - {name: flight.v2.*, label: V = 2}
-#   - {name: flight.v1.*, label: V = 1}
-# references:
-#   - {label: our copy of 1 GiB, value: copy.ours.gb_per_s}
-# alt: "Bytes per second against the blocks on an SM, one line for each number of vectors. With one block, V = 1 gives {{ flight.v1.r1.gb_per_s:.0f }} GB/s and V = 8 gives {{ flight.v8.r1.gb_per_s:.0f }}. With eight blocks, V = 1 gives {{ flight.v1.r8.gb_per_s:.0f }} and V = 4 gives {{ flight.v4.r8.gb_per_s:.0f }}."
-# caption: 1 GiB each way. To the right, more seats are taken; upwards from line to line, more in each hand.
+# /// explorable | littles_law
+# ask: "With 8 warps on an SM, one seat in eight, and one vector of 16 bytes under way in each thread, the hall is far from full. Fill it, with as few warps as you can."
+# alt: "Bytes per second against the KiB under way on each SM, on a logarithmic scale. The law rises to the data sheet's bandwidth and bends. The measured points follow below it. At 4 KiB, 8 warps with 16 bytes from each thread, the law allows {{ forecast:.0f }} GB/s; measured are {{ flight.v1.r1.gb_per_s:.0f }}."
+# knobs:
+#   warps: {label: "Warps on an SM:", at: 8}
+#   bytes: {label: Bytes under way in each thread, at: 16}
+# data:
+#   rate: "flight.*.gb_per_s:,.0f"
+#   seats: "seats.*:.2f"
+#   trip: "hop.hbm:.0f"
+#   clock: "card.clock:.0f"
+#   sms: "card.sms:.0f"
+#   sheet: "card.bandwidth:,.0f"
+# says:
+#   few: "{kib} KiB are under way on each SM. The law allows a copy {allowed} GB/s, {share} % of the data sheet. Too few are walking."
+#   enough: "{kib} KiB are under way on each SM. By the law they would bring {would} GB/s, and the data sheet has {sheet} GB/s: enough are walking, if a trip takes no longer in a full hall."
+#   measured: "Measured with just these: {rate} GB/s."
+#   near: "The nearest that was measured has {near} KiB under way: {rate} GB/s."
+# row:
+#   warps on an SM: "{warps}"
+#   bytes in each thread: "{bytes}"
+#   "KiB under way": "{kib}"
+#   "the law allows, GB/s": "{allowed}"
+#   "measured, KiB under way": "{near}"
+#   "measured, GB/s": "{rate}"
+# caption: The points are the sixteen of the table below.
 # ///
 #
 # /// table
@@ -1038,7 +1109,7 @@ record(
 # caption: Under way on an SM are V × R × 4 KiB. Eight vectors need so many registers that eight blocks no longer fit.
 # ///
 #
-# First the lower left corner of the chart, by hand. V = R = 1: 256 threads with 16 bytes each are 4 KiB on an SM, and they come back
+# First the upper left corner of the table, by hand. V = R = 1: 256 threads with 16 bytes each are 4 KiB on an SM, and they come back
 # after one trip. 4 KiB × {{ card.sms:.0f }} SMs in {{ hop.hbm:.0f }} ticks, and the same again for writing:
 # {{ forecast:.0f }} GB/s at best.
 #
@@ -1065,7 +1136,7 @@ record(
 # under way, and whether that is enough. It is also why *vector loads* keep coming back on this page: they are the
 # cheapest way to a fuller hand.
 #
-# /// exercise | Three kernels
+# /// exercise | Three kernels | 3 minutes
 # An SM of a certain card holds 2048 threads, and Little's law asks for 24 KiB under way on each SM. Which of these have
 # enough? (a) 2048 threads, one load of 4 bytes each. (b) 1024 threads, one load of 16 bytes. (c) 512 threads, four
 # loads of 16 bytes that do not wait for each other. (d) The same four loads, but each takes its address from the one
@@ -1076,6 +1147,24 @@ record(
 # ///
 #
 # ### Along the diagonals {.beyond}
+#
+# /// chart | lines
+# title: "A copy with two knobs"
+# x: R
+# y: gb_per_s
+# x_label: R, blocks of 256 threads on an SM (8 fill it)
+# y_label: GB/s, read and written
+# x_scale: log2
+# series:
+#   - {name: flight.v8.*, label: V = 8}
+#   - {name: flight.v4.*, label: V = 4}
+#   - {name: flight.v2.*, label: V = 2}
+#   - {name: flight.v1.*, label: V = 1}
+# references:
+#   - {label: our copy of 1 GiB, value: copy.ours.gb_per_s}
+# alt: "Bytes per second against the blocks on an SM, one line for each number of vectors. With one block, V = 1 gives {{ flight.v1.r1.gb_per_s:.0f }} GB/s and V = 8 gives {{ flight.v8.r1.gb_per_s:.0f }}. With eight blocks, V = 1 gives {{ flight.v1.r8.gb_per_s:.0f }} and V = 4 gives {{ flight.v4.r8.gb_per_s:.0f }}."
+# caption: 1 GiB each way. To the right, more seats are taken; upwards from line to line, more in each hand.
+# ///
 #
 # /// claim | abs(flight.v2.r1.us / flight.v1.r2.us - 1) < 0.3 and abs(flight.v4.r1.us / flight.v1.r4.us - 1) < 0.3
 # Now go along the diagonals of the table. There V × R is the same, and so are the bytes under way. 8 KiB:
@@ -1198,7 +1287,9 @@ record(
 
 # %% [markdown]
 # /// predict | Shuffles spare the tray, and seven of eight barriers. How much of the tree's time do they save, at 2²⁸ numbers?
-# Most of it · a third · next to nothing.
+# - [sums.shuffle.us / sums.tree.us < 0.5] Most of it
+# - [0.5 <= sums.shuffle.us / sums.tree.us < 0.85] A third
+# - [sums.shuffle.us / sums.tree.us >= 0.85] Next to nothing
 # /// reveal
 # Tree: {{ sums.tree.us:.0f }} µs. Shuffles: {{ sums.shuffle.us:.0f }} µs. Look for what the two have in common.
 #
@@ -1302,7 +1393,9 @@ record(
 
 # %% [markdown]
 # /// predict | Half the bytes. What happens to the time?
-# Half · a little more than half · less than half.
+# - [fuse.cuda.us / fuse.eager.us >= 0.53] More than half remains
+# - [0.45 <= fuse.cuda.us / fuse.eager.us < 0.53] Half remains
+# - [fuse.cuda.us / fuse.eager.us < 0.45] Less than half remains
 # /// reveal
 # {{ fuse.cuda.us / fuse.eager.us:.2f }} of it: {{ fuse.eager.us:.0f }} µs for the two kernels,
 # {{ fuse.cuda.us:.0f }} µs for the fused one.

@@ -368,7 +368,9 @@ record(
 # ///
 #
 # /// predict | 33 wavefronts for 32 multiply-adds. What percent of peak will it reach?
-# Less than 1 · about 10 · about 30
+# - [ladder.naive.of_peak < 0.03] About 1, or less
+# - [0.03 <= ladder.naive.of_peak < 0.2] About 10
+# - [ladder.naive.of_peak >= 0.2] About 30
 # /// reveal
 # **{{ ladder.naive.of_peak:.2%}}.** The forecast: {{ hand.naive.by_tray:.2f }} multiply-adds in a tick, of 128. That is
 # {{ hand.naive.by_tray / 128:.2%}}.
@@ -453,7 +455,9 @@ record(
 # ///
 #
 # /// predict | The same multiply-adds, the same 8 bytes asked for with each. How many times as fast?
-# The same · about twice · more than ten times
+# - [ladder.naive.us / ladder.coalesced.us < 1.4] As fast as before
+# - [1.4 <= ladder.naive.us / ladder.coalesced.us < 5] About twice
+# - [ladder.naive.us / ladder.coalesced.us >= 5] About ten times, or more
 # /// reveal
 # **{{ ladder.naive.us / ladder.coalesced.us:.1f }} times.** The pencil allows
 # {{ hand.naive.turns / hand.coalesced.turns:.1f }}: 33 wavefronts became 2.
@@ -535,7 +539,9 @@ record(
 # ///
 #
 # /// predict | L1 and L2 are asked for one number where it had been 32. How much faster?
-# 32 times · several times · less than twice
+# - [ladder.coalesced.us / ladder.shared_tiles.us < 2] Less than twice
+# - [2 <= ladder.coalesced.us / ladder.shared_tiles.us < 16] Several times
+# - [ladder.coalesced.us / ladder.shared_tiles.us >= 16] 32 times
 # /// reveal
 # **{{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} times.** Look at the forecast again: *by shared memory*, nothing changed.
 #
@@ -696,7 +702,9 @@ for rung, kinds in found.items():
 # ///
 #
 # /// predict | Shared memory hands out 9 words where it handed out 16. And there are fewer threads. What happens to the speed?
-# Slower, the seats are empty · 16/9 times as fast, at most · more than that
+# - [ladder.shared_tiles.us / ladder.register_column.us < 1] It falls: the seats are empty
+# - [1 <= ladder.shared_tiles.us / ladder.register_column.us <= hand.shared_tiles.turns / hand.register_column.turns] It rises, by 16/9 at most
+# - [ladder.shared_tiles.us / ladder.register_column.us > hand.shared_tiles.turns / hand.register_column.turns] It rises, by more than 16/9
 # /// reveal
 # **{{ ladder.shared_tiles.us / ladder.register_column.us:.2f }} times** as fast. The pencil
 # allows {{ hand.shared_tiles.turns / hand.register_column.turns:.2f }}. What the pencil left out stands below the table.
@@ -775,7 +783,9 @@ for rung, kinds in found.items():
 # ///
 #
 # /// predict | 64 sums take 64 registers and more. An SM has 65 536. What will the occupancy be, and what the speed?
-# High and fast · low and slow · low and fast
+# - [vital.register_tile.seats >= 0.5 and ladder.register_column.us / ladder.register_tile.us > 1] High and fast
+# - [vital.register_tile.seats < 0.5 and ladder.register_column.us / ladder.register_tile.us <= 1] Low and slow
+# - [vital.register_tile.seats < 0.5 and ladder.register_column.us / ladder.register_tile.us > 1] Low and fast
 # /// reveal
 # Occupancy {{ vital.register_tile.seats:.0%}}, speed {{ ladder.register_column.us / ladder.register_tile.us:.2f }} times the
 # register column's, with {{ vital.register_tile.registers:.0f }} registers a thread.
@@ -958,13 +968,15 @@ for rung, kinds in found.items():
 # 2048, for the sake of your patience), and three that no tile divides.
 #
 # /// predict | 1023 is an ugly size: 1023 × 1023 × 1023, and no tile fits. Which kernel will be much quicker there than at 1024?
-# The register tile · the coalesced one · the naive one
+# - [ugly.register_tile.n1023.us / sizes.register_tile.n1024.us < 0.7 and ugly.register_tile.n1023.us / sizes.register_tile.n1024.us < min(ugly.coalesced.n1023.us / sizes.coalesced.n1024.us, ugly.naive.n1023.us / sizes.naive.n1024.us)] The register tile
+# - [ugly.coalesced.n1023.us / sizes.coalesced.n1024.us < 0.7 and ugly.coalesced.n1023.us / sizes.coalesced.n1024.us < min(ugly.register_tile.n1023.us / sizes.register_tile.n1024.us, ugly.naive.n1023.us / sizes.naive.n1024.us)] The coalesced one
+# - [ugly.naive.n1023.us / sizes.naive.n1024.us < 0.7 and ugly.naive.n1023.us / sizes.naive.n1024.us < min(ugly.register_tile.n1023.us / sizes.register_tile.n1024.us, ugly.coalesced.n1023.us / sizes.coalesced.n1024.us)] The naive one
 # /// reveal
 # The naive one: {{ ugly.naive.n1023.ms:.2f }} ms at 1023, {{ sizes.naive.n1024.ms:.2f }} ms at 1024. You have all you need to say
 # why.
 # ///
 
-# %%
+# %% tags=["fold"]
 SIZES = (128, 256, 512, 1024, 2048)
 UGLY = (1000, 1023, 4095)
 QUICK = {name: kernel for name, kernel in RUNGS.items() if name != "naive"}
@@ -1144,7 +1156,8 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # When you read its code, you will meet `ThreadblockShape`: that is BM, BN and BK.
 #
 # The kernels of this page have no warp tile of their own. A warp's lanes lie where the block's numbering
-# happens to put them. The next lecture gives them one, and measures what it is worth.
+# happens to put them. The next lecture gives them one, and measures what it is worth. There too stands
+# [a picture with knobs](l5_the_top_of_the_ladder.py#try-a-tile): turn BM, BN, BK, TM and TN, and see what they ask of an SM.
 #
 # /// exercise | Which tile?
 # (a) Its numbers cost no wavefront of shared memory. (b) Made larger, it lets less come from L2. (c) It decides how many

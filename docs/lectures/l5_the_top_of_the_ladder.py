@@ -359,8 +359,10 @@ record(
 # Besides the instructions in the picture, each load from global memory has an address, and a question before it: am I still inside
 # the matrix? Two loads for eight are a quarter of the questions.
 #
-# /// predict | The bytes stay, and so do the multiply-adds. What do the counters say?
-# Fewer loads from shared memory · fewer instructions for carrying · fewer sectors from L2
+# /// predict | The bytes stay. What falls: loads from shared memory, instructions that carry, or both?
+# - [vital.vectorised.loads < 0.8 * vital.register_tile.loads and vital.vectorised.carried < 0.8 * vital.register_tile.carried] Both
+# - [vital.vectorised.loads >= 0.8 * vital.register_tile.loads and vital.vectorised.carried < 0.8 * vital.register_tile.carried] Only the instructions that carry
+# - [vital.vectorised.loads < 0.8 * vital.register_tile.loads and vital.vectorised.carried >= 0.8 * vital.register_tile.carried] Only the loads from shared memory
 # /// reveal
 # Loads from shared memory for one multiply-add: {{ vital.register_tile.loads:.4f }} before, {{ vital.vectorised.loads:.4f }} now. Instructions that
 # carry, from global memory and into shared memory: {{ vital.register_tile.carried:.4f }} before, {{ vital.vectorised.carried:.4f }} now. By hand,
@@ -374,9 +376,19 @@ record(
 #   - ["**6 vector loads**", "**{{ ladder.vectorised.of_peak:.1%}}**", "{{ vital.vectorised.registers:.0f }}", "{{ vital.vectorised.shared_kib:.1f }}", "{{ vital.vectorised.occupancy:.0%}}", "{{ vital.vectorised.loads:.4f }}", "{{ vital.vectorised.carried:.4f }}", "{{ vital.vectorised.share:.1%}}"]
 # caption: "Shared memory here and below: with the 1 KiB that the system keeps for itself in every block."
 # ///
+#
+# /// claim | abs(vital.register_tile.loads / by_hand.t8x8_by16.loads - 1) < 0.1 and abs(vital.vectorised.loads / by_hand.t8x8_by16.loads - 1) < 0.1
+# Look at the loads from shared memory: {{ vital.register_tile.loads:.4f }} for one multiply-add *before* the change, where the
+# source reads single numbers and the pencil says {{ by_hand.t8x8_by4.loads:.2f }}. **The compiler was here first.** It saw
+# that these numbers are neighbours and took 16 bytes at a time without being asked. On the way in it could not. There the source of kernel 5
+# hands neighbouring numbers to neighbouring threads, and no thread has four in a row. Read the counter before you improve a thing that is done.
+# /// otherwise
+# Loads from shared memory for one multiply-add: {{ vital.register_tile.loads:.4f }} before and {{ vital.vectorised.loads:.4f }} now; the
+# pencil says {{ by_hand.t8x8_by4.loads:.4f }} and {{ by_hand.t8x8_by16.loads:.4f }}.
+# ///
 # ///
 #
-# For 512 multiply-adds of a thread, 16 instructions before and 7 now:
+# For 512 multiply-adds of a thread, 16 instructions before and 7 now.
 
 # %%
 record(
@@ -387,16 +399,6 @@ record(
 )
 
 # %% [markdown]
-# /// claim | abs(vital.register_tile.loads / by_hand.t8x8_by16.loads - 1) < 0.1 and abs(vital.vectorised.loads / by_hand.t8x8_by16.loads - 1) < 0.1
-# Look at the loads from shared memory: {{ vital.register_tile.loads:.4f }} for one multiply-add *before* the change, where the
-# source reads single numbers and the pencil says {{ by_hand.t8x8_by4.loads:.2f }}. **The compiler was here first.** It saw
-# that these numbers are neighbours and took 16 bytes at a time without being asked. On the way in it could not. There the source of kernel 5
-# hands neighbouring numbers to neighbouring threads, and no thread has four in a row. Read the counter before you improve a thing that is done.
-# /// otherwise
-# Loads from shared memory for one multiply-add: {{ vital.register_tile.loads:.4f }} before and {{ vital.vectorised.loads:.4f }} now; the
-# pencil says {{ by_hand.t8x8_by4.loads:.4f }} and {{ by_hand.t8x8_by16.loads:.4f }}.
-# ///
-#
 # /// claim | ladder.register_tile.us > ladder.vectorised.us and vital.vectorised.carried < 0.7 * vital.register_tile.carried
 # **{{ ladder.vectorised.of_peak:.1%}} of peak**, {{ ladder.register_tile.us / ladder.vectorised.us:.2f }} times the speed of
 # the register tile. Of all instructions {{ vital.vectorised.share:.1%}} are multiply-adds now, and before it were
@@ -462,8 +464,10 @@ record(
 )
 
 # %% [markdown]
-# /// predict | No instruction is saved, and no byte. Which counter moves?
-# Loads · wavefronts for one load · registers
+# /// predict | No byte is saved, and no multiply-add. Which counter moves?
+# - [vital.conflict_free.loads < 0.8 * vital.vectorised.loads] Loads from shared memory
+# - [vital.conflict_free.turns_a_load < 0.8 * vital.vectorised.turns_a_load] Wavefronts for one load
+# - [vital.conflict_free.registers < 0.9 * vital.vectorised.registers] Registers of a thread
 # /// reveal
 # Wavefronts for one load: {{ vital.conflict_free.turns_a_load:.2f }} now, {{ vital.vectorised.turns_a_load:.2f }} before. The loads
 # themselves: {{ vital.vectorised.loads:.3f }} and {{ vital.conflict_free.loads:.3f }} for one multiply-add.
@@ -536,7 +540,9 @@ record(
 # ///
 #
 # /// predict | 96 numbers instead of 144, for the same 2048 multiply-adds of a warp. What do the counters say?
-# A third fewer loads · a third fewer wavefronts · neither
+# - [vital.warp_tiles.loads / vital.conflict_free.loads >= 0.85 and vital.warp_tiles.turns / vital.conflict_free.turns >= 0.85] As many of both
+# - [vital.warp_tiles.turns / vital.conflict_free.turns < 0.85 and vital.warp_tiles.loads / vital.conflict_free.loads >= 0.85] As many loads, a third fewer wavefronts
+# - [vital.warp_tiles.loads / vital.conflict_free.loads < 0.85] A third fewer loads
 # /// reveal
 # Loads for one multiply-add: {{ vital.warp_tiles.loads:.4f }} now, {{ vital.conflict_free.loads:.4f }} before. Wavefronts:
 # {{ vital.warp_tiles.turns:.4f }} now, {{ vital.conflict_free.turns:.4f }} before.
@@ -603,7 +609,9 @@ record(
 # The numbers in the answer are ticks: how long the warps of one scheduler wait for that reason, all of them added up, for each instruction that it issues.
 #
 # /// predict | Which wait must shrink?
-# For shared memory · for global memory and for each other · for the arithmetic
+# - [vital.asynchronous.long_scoreboard >= 0.8 * vital.warp_tiles.long_scoreboard and vital.asynchronous.barrier >= 0.8 * vital.warp_tiles.barrier and vital.asynchronous.short_scoreboard < 0.8 * vital.warp_tiles.short_scoreboard] The one for shared memory
+# - [vital.asynchronous.long_scoreboard < 0.8 * vital.warp_tiles.long_scoreboard] The one for global memory, above all
+# - [vital.asynchronous.long_scoreboard >= 0.8 * vital.warp_tiles.long_scoreboard and vital.asynchronous.barrier < 0.8 * vital.warp_tiles.barrier] Only the one for each other
 # /// reveal
 # For global memory, {{ vital.asynchronous.long_scoreboard:.2f }} now and {{ vital.warp_tiles.long_scoreboard:.2f }} before. For each
 # other, {{ vital.asynchronous.barrier:.2f }} and {{ vital.warp_tiles.barrier:.2f }}.
@@ -678,7 +686,9 @@ record(
 # all of them apart, and on another card another shape may be the best.
 #
 # /// predict | Half as many warps fit on an SM. In how many of the ticks is an instruction still issued?
-# In far fewer · in about as many · in more
+# - [vital.tuned.issued / vital.asynchronous.issued < 0.8] In far fewer
+# - [0.8 <= vital.tuned.issued / vital.asynchronous.issued < 0.97] In somewhat fewer
+# - [vital.tuned.issued / vital.asynchronous.issued >= 0.97] In as many, or more
 # /// reveal
 # {{ vital.tuned.issued:.1%}} now, {{ vital.asynchronous.issued:.1%}} before. Occupancy was {{ vital.asynchronous.occupancy:.0%}}, and is
 # {{ vital.tuned.occupancy:.0%}}.
@@ -783,9 +793,12 @@ record(
 # ///
 #
 # /// predict | More store instructions at the end, fewer addresses in the loop, the same loads from shared memory. What moves?
-# The share of multiply-adds · the waiting for dispatch · the wavefronts of shared memory
+# - [vital.register_banks.share > 1.02 * vital.tuned.share and vital.register_banks.dispatch_stall >= 0.8 * vital.tuned.dispatch_stall] The share of multiply-adds, alone
+# - [vital.register_banks.dispatch_stall < 0.8 * vital.tuned.dispatch_stall and vital.register_banks.share <= 1.02 * vital.tuned.share] The waiting for dispatch, alone
+# - [vital.register_banks.share > 1.02 * vital.tuned.share and vital.register_banks.dispatch_stall < 0.8 * vital.tuned.dispatch_stall] Both of these
+# - [vital.register_banks.share <= 1.02 * vital.tuned.share and vital.register_banks.dispatch_stall >= 0.8 * vital.tuned.dispatch_stall] Neither of these
 # /// reveal
-# The first two. Multiply-adds: {{ vital.register_banks.share:.1%}} of the instructions now, {{ vital.tuned.share:.1%}} before. Waiting for dispatch:
+# Multiply-adds: {{ vital.register_banks.share:.1%}} of the instructions now, {{ vital.tuned.share:.1%}} before. Waiting for dispatch:
 # {{ vital.tuned.dispatch_stall:.2f }} before, {{ vital.register_banks.dispatch_stall:.2f }} now. Wavefronts for one multiply-add:
 # {{ vital.tuned.turns:.3f }} and {{ vital.register_banks.turns:.3f }}.
 #
@@ -870,7 +883,7 @@ record(
 # ///
 #
 # /// predict | {{ waves.n4096.full:.0%}} of the places are used. How much of the rest comes back, in time?
-# All · a part · less than nothing
+# All, a part, or less than nothing? Say one, and say why.
 # /// reveal
 # The SMs are in use {{ vital.persistent.rooms:.1%}} of the ticks, before {{ vital.register_banks.rooms:.1%}}. The kernel takes
 # {{ ladder.persistent.us / ladder.register_banks.us:.3f }} times the time. Had all of the rest come back, it would be
@@ -1394,6 +1407,74 @@ record(
 # 32 tiles take 32 of 132 places, 64 tiles 64 of 132, and 256 tiles 256 of the 264 in two rounds. The smaller tile carries more bytes for each multiply-add, from L2 and from shared memory, and
 # has fewer sums in each thread. So it is slower where the large one is full, and faster where the large one leaves SMs dark.
 # ///
+#
+# ### Try a tile
+#
+# Any tile that you can think of, beside those that were measured.
+#
+# /// explorable | tiles
+# ask: At 1024 × 1024, which block tile lights every SM? What does it carry more for that?
+# alt: >-
+#   On the left a block tile of C, 128 by 256, with its thin strips of A and B, and in its corner the tile of one thread. On
+#   the right three bars: how full an SM is with blocks, by shared memory, by registers, by threads; a pointer marks
+#   registers, which give out first after one block. Below, four waves over the card, and the last is not full.
+# knobs:
+#   shape: {label: measured tiles, at: k11, choices: {own: "none of them", near: "the nearest of them", k03: "kernel 3",
+#           k04: "kernel 4", k05: "kernels 5 and 6", k07: "kernels 7 and 8", k09: "kernel 9", k10: "kernel 10",
+#           k11: "kernels 11 and 12", square: "11, square block", tall: "11, tall block", turned: "11, turned thread"}}
+#   M: {label: M, at: 4096}
+#   N: {label: N, at: 4096}
+#   BM: {label: BM, at: 128}
+#   BN: {label: BN, at: 256}
+#   BK: {label: BK, at: 8}
+#   TM: {label: TM, at: 16}
+#   TN: {label: TN, at: 8}
+#   bytes: {label: type, at: 4, choices: {4: fp32, 2: "16 bits"}}
+#   pad: {label: "spare words, A", at: 4}
+#   stages: {label: "buffers:", at: 2}
+# data:
+#   sms: "{{ sms:.0f }}"
+#   threads: "{{ l1.card.threads:.0f }}"
+#   registers: "{{ l1.card.registers:.0f }}"
+#   shared: "{{ l1.card.shared_kib:.0f }}"
+#   counted: {shared_tiles: "{{ l4.vital.shared_tiles.registers:.0f }}", register_column: "{{ l4.vital.register_column.registers:.0f }}",
+#             register_tile: "{{ vital.register_tile.registers:.0f }}", vectorised: "{{ vital.vectorised.registers:.0f }}",
+#             conflict_free: "{{ vital.conflict_free.registers:.0f }}", warp_tiles: "{{ vital.warp_tiles.registers:.0f }}",
+#             asynchronous: "{{ vital.asynchronous.registers:.0f }}", tuned: "{{ vital.tuned.registers:.0f }}",
+#             register_banks: "{{ vital.register_banks.registers:.0f }}", persistent: "{{ vital.persistent.registers:.0f }}"}
+#   ladder: "{{ ladder.*.of_compute:.1% }}"
+#   shapes: "{{ shape.*.of_compute:.1% }}"
+#   sizes: {shared_tiles: "{{ l4.sizes.shared_tiles.*.of_compute:.1% }}", register_column: "{{ l4.sizes.register_column.*.of_compute:.1% }}",
+#           register_tile: "{{ l4.sizes.register_tile.*.of_compute:.1% }}", register_banks: "{{ smooth.whole.*.of_compute:.1% }}",
+#           persistent: "{{ smooth.shared.*.of_compute:.1% }}"}
+#   odd: {shared_tiles: "{{ l4.ugly.shared_tiles.*.of_compute:.1% }}", register_column: "{{ l4.ugly.register_column.*.of_compute:.1% }}",
+#         register_tile: "{{ l4.ugly.register_tile.*.of_compute:.1% }}", register_banks: "{{ ugly.whole.*.of_compute:.1% }}",
+#         persistent: "{{ ugly.shared.*.of_compute:.1% }}"}
+# says:
+#   fits: "Blocks of {threads} threads: {blocks} on an SM, {occupancy}% of its seats."
+#   by_shared: "Shared memory gives out first."
+#   by_registers: "Registers give out first."
+#   by_threads: "Threads give out first."
+#   by_blocks: "More blocks an SM does not take."
+#   least: "By hand a thread has {least} registers, for its sums and what they are made of; a compiler takes more."
+#   counted: "A thread has {registers} registers; its sums and what they are made of would be {least}."
+#   carries: >-
+#     A multiply-add costs {l2} bytes from L2, {intensity} FLOP a byte, and {near} bytes from shared memory; of the instructions
+#     at most {share}% are multiply-adds.
+#   waves: "{tiles} tiles on {places} places are {waves} waves, and {full}% of the places are used."
+#   measured: "Measured, at this size: kernel {kernel1} reaches {rate1} of peak."
+#   two: "Measured, at this size: kernel {kernel1} reaches {rate1} of peak, kernel {kernel2} {rate2}."
+#   none: "Nobody measured this one."
+#   too_many: "This cannot be launched: a block would have {threads} threads, and 1,024 is the most."
+#   spills: "This does not fit: a thread would hold {least} numbers, and has 255 registers. The rest would lie in HBM."
+#   too_much: "This cannot be launched: a block wants {shared} KiB of shared memory, more than an SM has."
+#   too_wide: "This cannot be launched: {threads} threads with {least} registers or more are {asked}, more than an SM has."
+# row: {block: "{threads} threads", "shared memory, KiB": "{shared}", "registers a thread": "{registers}",
+#       "from L2, bytes a multiply-add": "{l2}", "FLOP a byte": "{intensity}", "from shared memory, bytes": "{near}",
+#       "multiply-adds for a load": "{load}", "blocks on an SM": "{blocks}", "occupancy, %": "{occupancy}", waves: "{waves}",
+#       "the last wave has": "{last}", "places used, %": "{full}"}
+# caption: "The system keeps 1 KiB of shared memory in each block."
+# ///
 
 # %% [markdown]
 # ## Few tiles, long K {.beyond}
@@ -1424,8 +1505,10 @@ record(
 )
 
 # %% [markdown]
-# /// predict | At which of these shapes does cutting K save most?
-# At the top of the table, with one tile · at the bottom, where there is most work · everywhere about the same
+# /// predict | At which of the shapes, from 128 × 128 to 4096 × 4096, does cutting K save most?
+# - [few.m128.shared.us / few.m128.whole.us < 0.5 * few.m4096.shared.us / few.m4096.whole.us] At 128 × 128, where C is one tile
+# - [few.m4096.shared.us / few.m4096.whole.us < 0.5 * few.m128.shared.us / few.m128.whole.us] At 4096 × 4096, where there is most work
+# - [0.5 * few.m4096.shared.us / few.m4096.whole.us <= few.m128.shared.us / few.m128.whole.us <= 2 * few.m4096.shared.us / few.m4096.whole.us] About the same everywhere
 # /// reveal
 # Shared over whole, from top to bottom: {{ few.m128.shared.us / few.m128.whole.us:.3f }},
 # {{ few.m256.shared.us / few.m256.whole.us:.3f }}, {{ few.m512.shared.us / few.m512.whole.us:.2f }},
@@ -1507,7 +1590,9 @@ record(
 
 # %% [markdown]
 # /// predict | Against cuBLAS in bf16, where does this land?
-# About where fp32 did · about half · a few per cent
+# - [half.ours.tflops / half.cublas.tflops < 0.2] Below a fifth
+# - [0.2 <= half.ours.tflops / half.cublas.tflops < 0.7] About half
+# - [half.ours.tflops / half.cublas.tflops >= 0.7] About where fp32 did
 # /// reveal
 # {{ half.ours.tflops / half.cublas.tflops:.1%}}.
 #

@@ -148,7 +148,9 @@ print(f"instructions in each tick, for one SM: {peak / mma_flops:.2f}")
 # shared memory (the tray) hands out: 128.
 #
 # /// predict | Suppose every instruction fetched its A and its B from shared memory. What share of the peak is left?
-# All of it · a half · a sixth
+# - [ ] All of it
+# - [ ] A half
+# - [x] A sixth
 # /// reveal
 # {{ mill.ticks:.0f }} ticks to fetch for one tick of multiplying: a sixth. A tensor core is not fast or slow. It is fed or it
 # is hungry.
@@ -200,7 +202,9 @@ record(
 # 256 columns of B. B stays in shared memory [^ptx-isa], and A may stay there too. Nobody carries them by hand.
 #
 # /// predict | With nothing to carry: how much of the data sheet's peak does mma.sync reach on this card?
-# nearly all · about two thirds · about a third
+# - [rate.mma / mill.sheet >= 0.85] Nearly all
+# - [0.5 <= rate.mma / mill.sheet < 0.85] About two thirds
+# - [rate.mma / mill.sheet < 0.5] About a third
 # /// reveal
 # {{ rate.mma / mill.sheet:.0%}}. And `wgmma`, at its widest: {{ rate.wgmma.n256 / mill.sheet:.0%}}.
 # ///
@@ -445,7 +449,9 @@ record(
 # another door to NVIDIA's own kernels.
 #
 # /// predict | Which of the first three steps multiplies the speed by most?
-# From the lanes to WMMA · from WMMA to mma.sync · from mma.sync to wgmma
+# - [climb.cuda_cores.us / climb.wmma.us > max(climb.wmma.us / climb.mma_sync.us, climb.mma_sync.us / climb.wgmma.us)] From the lanes to WMMA
+# - [climb.wmma.us / climb.mma_sync.us > max(climb.cuda_cores.us / climb.wmma.us, climb.mma_sync.us / climb.wgmma.us)] From WMMA to `mma.sync`
+# - [climb.mma_sync.us / climb.wgmma.us > max(climb.cuda_cores.us / climb.wmma.us, climb.wmma.us / climb.mma_sync.us)] From `mma.sync` to `wgmma`
 # /// reveal
 # {{ climb.cuda_cores.us / climb.wmma.us:.1f }} times, then {{ climb.wmma.us / climb.mma_sync.us:.1f }} times, then
 # {{ climb.mma_sync.us / climb.wgmma.us:.2f }} times. Each step gets its reasons below.
@@ -583,7 +589,7 @@ record(
 # without waiting. Keep several tiles under way, each in its own buffer. That is a *multistage pipeline*.
 #
 # /// figure | docs/assets/figures/tensor_pipeline.svg
-# alt: "Two timelines. Above, with one buffer: carry tile 0, multiply tile 0, carry tile 1, multiply tile 1, and so on. Below, with four buffers: while tile 0 is multiplied, tiles 1, 2 and 3 are already being carried, and multiplies follow each other without a gap."
+# alt: "Two timelines. Above, with one buffer: carry tile 0, multiply tile 0, carry tile 1, multiply tile 1, and so on. Below, with four buffers, a row for each: while tile 0 is multiplied, tiles 1, 2 and 3 are already being carried, and multiplies follow each other without a gap."
 # caption: Little's law once more. The trip is as long as before; enough trips are under way.
 # ///
 #
@@ -903,7 +909,9 @@ print("scaled back:", (through_fp8(small / scale) * scale).numpy())
 # you get by rounding a million numbers.
 #
 # /// predict | bf16 has three bits of fraction fewer than fp16. How much larger is its error?
-# Three times · six times · eight times
+# - [error.bf16.rms / error.fp16.rms >= 7] Eight times
+# - [4.5 <= error.bf16.rms / error.fp16.rms < 7] Six times
+# - [error.bf16.rms / error.fp16.rms < 4.5] Three times
 # /// reveal
 # {{ error.bf16.rms / error.fp16.rms:.1f}} times: 2 × 2 × 2, for each bit a 2.
 #
@@ -989,7 +997,7 @@ record(
     expected={kind: quantity(1e6 * value) for kind, value in EXPECTED.items()},
 )
 
-# %%
+# %% tags=["fold"]
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
 from course_kernels.gemm_fp8 import library as fp8_library
 from course_kernels.measure import measure
@@ -1124,7 +1132,9 @@ record(
 # [issue slots](l5_the_top_of_the_ladder.py#every-other-instruction-costs-a-multiply-add), too, as in the lecture before.
 #
 # /// predict | Which issues more instructions in a tick: our kernel on the CUDA cores, or cuBLAS, which is some twenty times as fast?
-# cuBLAS, of course · the CUDA cores · about alike
+# - [tensor.cublas.issue > 1.25 * tensor.cuda_cores.issue] cuBLAS, of course
+# - [tensor.cuda_cores.issue > 1.25 * tensor.cublas.issue] The CUDA cores
+# - [0.8 * tensor.cuda_cores.issue <= tensor.cublas.issue <= 1.25 * tensor.cuda_cores.issue] About alike
 # /// reveal
 # The CUDA cores issue in {{ tensor.cuda_cores.issue:.0%}} of the ticks, cuBLAS in {{ tensor.cublas.issue:.0%}}. The quicker kernel hardly says
 # a word: one order of `wgmma`, 256 columns wide, is 128 ticks of work for four tensor cores. *Busy* is not the same as *fast*.

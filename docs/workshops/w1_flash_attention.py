@@ -1,7 +1,6 @@
 # ---
 # id: w1
 # title: FlashAttention from scratch
-# nav: FlashAttention from scratch
 # description: FlashAttention by hand, in NumPy and in CUDA; then what it saves, counted, and what it still loses.
 # needs: [capability 9.0, counters]
 # ---
@@ -87,7 +86,9 @@ record(
 # ///
 #
 # /// predict | The second crate brings a 5, and the largest was 3. What happens to the old sum?
-# It grows · it shrinks · it stays as it is.
+# - [step.repaired.l > 1.01 * step.one.l] It grows
+# - [step.repaired.l < 0.99 * step.one.l] It shrinks
+# - [0.99 * step.one.l <= step.repaired.l <= 1.01 * step.one.l] It stays as it is
 # /// reveal
 # It shrinks, to {{ step.repair:.3f }} of what it was. Weighed against a larger maximum, all that is old looks
 # smaller.
@@ -161,6 +162,47 @@ record(
 # The maximum is 5 from the start, so the factor is $e^0 = 1$. Sum and plate end up the same: adding does not
 # care for order. (Rounding does, so in floating point the last digits may differ.)
 # ///
+#
+# Now with scores of your own. Step through them, and say the factor before you press *Next*.
+#
+# /// explorable | softmax
+# ask: When is what you hold made smaller, and when does it stay as it is? Then try the large scores.
+# alt: >-
+#   A row for each of eight scores, in tiles of two. Each score is a dot on a line from −2 to 10, and a ruler stands at m,
+#   the largest so far. Beside it a bar is as long as the score's weight, e to the s − m. The ruler has moved from 5 to 7:
+#   dashed outlines show how long the four old bars were, and all have shrunk by the same factor. Below stand m, l and a.
+# knobs:
+#   row: {label: a row to begin with, at: page, choices: {page: "the two crates, and two more", order: "the largest first",
+#         large: "large scores", small: "very small scores", masked: "a masked tile first", own: "your own"}}
+#   scores: {label: "scores, 8 at most; −inf is masked", at: [1, 3, 2, 5, 4, 7, 0, 6]}
+#   width: {label: scores in a tile, at: 2}
+#   mask: {label: "a masked score becomes", at: infinity, choices: {infinity: "−∞", never: "−10³⁰"}}
+#   step: {label: step, at: 5}
+# says:
+#   start: "Nothing has come yet: m is {m}, l is {l} and a is {a}."
+#   first: "Tile {tile} brings {brought}. The largest so far is {m}. What you held, nothing, is multiplied by {factor}."
+#   higher: >-
+#     Tile {tile} brings {brought}. The largest was {old} and is {m}. So all that you hold is multiplied by
+#     e to the {old} − {m}, which is {factor}: l is {l}, and a is {a}.
+#   same: "Tile {tile} brings {brought}. The largest stays {m}, so the factor is {factor}: l is still {l}, and a is {a}."
+#   broken: >-
+#     Tile {tile} brings {brought}. All so far is masked, and −∞ less −∞ is {factor}, not a number. Mask with −10³⁰ instead,
+#     as the kernel below does.
+#   add: "The terms of tile {tile} are added: l is {l}, and a is {a}."
+#   still_broken: "Tile {tile} is added: l is {l} now, whatever comes."
+#   served: "All {tiles} tiles have passed. Divide once: a / l is {out}."
+#   nothing_served: "All {tiles} tiles have passed, and a / l is {out}: not a number."
+#   agree: "All scores at once, the largest taken off, give {plain}: the same."
+#   only_plain: "All scores at once give {plain}. Nothing but the order was to blame: a masked tile came first."
+#   no_softmax: "Every score is masked, and a / l is {out}: nothing has no softmax."
+#   without: "With nothing taken off, e to the s alone, the answer is {bare}: these scores are small enough."
+#   overflow: "With nothing taken off there is no answer: e to the s is more than fp32 can hold, and a / l would be {bare}."
+#   underflow: "With nothing taken off there is no answer: every e to the s is 0 in fp32, and 0 / 0 is {bare}."
+#   lost: "With nothing taken off the answer is {bare}: terms so small keep few digits in fp32."
+# row: {step: "{step} of {steps}", "the tile brings": "{brought}", m: "{m}", factor: "{factor}", l: "{l}", a: "{a}",
+#       "a / l": "{out}"}
+# caption: "Values are 10, 20, 30 and so on, all sums in fp32. Drag a score sideways, or type it."
+# ///
 
 # %% [markdown]
 # ## The whole algorithm in NumPy
@@ -177,7 +219,11 @@ record(
 # ///
 #
 # /// predict | Ten tokens, tiles of four. How many of the 100 scores exist at once, at most?
-# 100, for the softmax needs them · 40, four rows of ten · 16, one tile. The loop below keeps count.
+# The loop below keeps count.
+#
+# - [x] 16, one tile
+# - [ ] 40, four rows of ten
+# - [ ] 100, for the softmax needs them
 # /// reveal
 # {{ tiles.held:.0f }}: one tile. The rows are finished all the same, thanks to the three notes.
 # ///
@@ -317,6 +363,10 @@ print("the two answers agree:", np.allclose(O, P @ V))
 #
 # /// predict | What is further from the truth: your fp32 kernel or the library's bf16?
 # An fp32 number carries about seven decimal digits, a bf16 number between two and three.
+#
+# - [right_fp32.full.teaching.error > 2 * right_bf16.full.sdpa_flash.error] Your kernel: the library is made by experts
+# - [right_bf16.full.sdpa_flash.error > 2 * right_fp32.full.teaching.error] The library's, for its numbers are shorter
+# - [0.5 * right_bf16.full.sdpa_flash.error <= right_fp32.full.teaching.error <= 2 * right_bf16.full.sdpa_flash.error] Both about as far
 # /// reveal
 # The type decides, not the author: {{ right_fp32.full.teaching.error:.0e }} for your kernel,
 # {{ right_bf16.full.sdpa_flash.error:.0e }} for the library's.
@@ -406,7 +456,9 @@ record(right_fp32=check(IN_FP32, "float32"), right_bf16=check(IN_BF16, "bfloat16
 # and O once each, and the square four times. Flash carries Q, K, V and O once each, and no square.
 #
 # /// predict | By what factor does the traffic fall, when the hardware counts it?
-# By N = 4096 · by some tens, as N/d = 32 · by four, for the four trips.
+# - [counted.materialised.gb / counted.flash.gb >= 100] By thousands, as N = 4096
+# - [12 <= counted.materialised.gb / counted.flash.gb < 100] By some tens, as N/d = 32
+# - [counted.materialised.gb / counted.flash.gb < 12] By about four, for the four trips
 # /// reveal
 # The counters say {{ counted.materialised.gb / counted.flash.gb:.1f }}. By hand: four squares over four thin ones, and
 # one for the thin ones themselves. That is $1 + N/d$, or {{ by_hand.materialised / by_hand.flash:.0f }}.
@@ -486,7 +538,9 @@ record(
 # line with bf16 kernels, we would compare a spoon with a mixer.
 #
 # /// predict | As N grows, where do the TFLOP/s of flash go, and where those of the plain recipe?
-# Both up · flash up and then level, the plain recipe stays low · both down.
+# - [flash.n8192.tflops > 1.1 * flash.n512.tflops and materialised.n8192.tflops > 1.1 * materialised.n512.tflops] Both rise
+# - [flash.n8192.tflops > 1.1 * flash.n512.tflops and materialised.n8192.tflops <= 1.1 * materialised.n512.tflops] Only flash rises
+# - [flash.n8192.tflops <= 1.1 * flash.n512.tflops] Flash does not rise
 # /// reveal
 # From N = 512 to 8192, flash goes from {{ flash.n512.tflops:.0f }} to {{ flash.n8192.tflops:.0f }} TFLOP/s,
 # and the plain recipe from {{ materialised.n512.tflops:.0f }} to {{ materialised.n8192.tflops:.0f }}.
@@ -635,6 +689,10 @@ record(
 #
 # /// predict | At N = 4096 and d = 128, who stands under which roof?
 # In bf16 the two roofs of an H200 meet at about 206 operations a byte.
+#
+# - [big.flash.gflop / counted.flash.gb < 206] Both under the slope: they wait for bytes
+# - [big.materialised.gflop / counted.materialised.gb < 206 and big.flash.gflop / counted.flash.gb >= 206] The plain recipe under the slope, flash under the flat roof
+# - [big.materialised.gflop / counted.materialised.gb >= 206] Both under the flat roof: they wait for the cooks
 # /// reveal
 # The plain recipe does {{ big.materialised.gflop / counted.materialised.gb:.0f }} operations for each byte it
 # carries, flash {{ big.flash.gflop / counted.flash.gb:.0f }}.
@@ -685,7 +743,9 @@ record(big=compare({"materialised": k01_materialised, "flash": k03_flash}, batch
 # The hardest race: N = 16384, d = 128, against the strongest that PyTorch brings along.
 #
 # /// predict | You saw our loop beside cuDNN over the full square. Now causal, where half of the tiles are skipped: how close does it come?
-# Half · four fifths · level.
+# - [flash_over_cudnn.causal < 0.65] About half its speed
+# - [0.65 <= flash_over_cudnn.causal < 0.92] About four fifths of its speed
+# - [flash_over_cudnn.causal >= 0.92] Level with it
 # /// reveal
 # {{ flash_over_cudnn.causal:.2f }} of cuDNN's speed, and {{ flash_over_cudnn.full:.2f }} over the full square.
 #

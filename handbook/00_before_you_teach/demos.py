@@ -35,8 +35,9 @@
 # /// predict | Does the wait grow as the number of kernels does?
 # Take the demo with the fewest kernels below, and the one with the most.
 #
-# - Yes: twice the kernels, twice the wait.
-# - A little: most of it is the same for all.
+# - [l4_ladder.wait_s >= 5 * l1_peak.wait_s] Yes: six times the kernels, about six times the wait
+# - [1.3 * l1_peak.wait_s <= l4_ladder.wait_s < 5 * l1_peak.wait_s] Yes, but far less than six times
+# - [l4_ladder.wait_s < 1.3 * l1_peak.wait_s] Hardly: starting up is nearly all of it
 # /// reveal
 # One kernel, nothing but multiply-adds: {{ l1_peak.wait_s:.0f }} s. Six kernels of the ladder:
 # {{ l4_ladder.wait_s:.0f }} s. Look where yours stands between the two, and you know what starting up costs.

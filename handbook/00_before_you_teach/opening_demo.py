@@ -103,8 +103,12 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # ## What the room sees
 #
 # /// predict | Ask the room: how far apart are they? Same chip, same grids, same answer.
-# About the same · a few times · tens of times · more. Take hands. Write the tally on the board; they will want to
-# have been right.
+# Take hands. Write the tally on the board; they will want to have been right.
+#
+# - [naive_over_library < 1.5] About the same
+# - [1.5 <= naive_over_library < 8] A few times
+# - [8 <= naive_over_library < 90] Tens of times
+# - [naive_over_library >= 90] A hundred times, or more
 # /// reveal
 # The library needs {{ library.ms:.2f }} ms, the naive kernel {{ naive.ms:.0f }} ms:
 # **{{ naive_over_library:.0f }} times** as long.

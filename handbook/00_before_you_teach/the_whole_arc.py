@@ -42,7 +42,11 @@
 # Somebody will ask in the first hour, and deserves an answer with a number in it.
 #
 # /// predict | Two grids of 1000 by 1000. How many multiply-adds is one product?
-# A million · a hundred million · a billion. Let the room vote before you work it out.
+# Let the room vote before you work it out.
+#
+# - [x] A billion
+# - [ ] A hundred million
+# - [ ] A million
 # /// reveal
 # {{ grid.multiply_adds:,.0f}}. One for each row, each column and each step of the sum: 1000 × 1000 × 1000.
 # ///

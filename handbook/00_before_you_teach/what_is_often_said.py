@@ -15,9 +15,11 @@
 # measurement of this course, or a source that you can open.
 #
 # /// predict | A warm-up. "At 4096 tokens, plain attention writes 67 million scores per head." What is wrong?
-# Nothing · the number · the thing counted
+# - [ ] Nothing: there are 67 million scores
+# - [ ] *67 million*: there are 67 million of nothing here
+# - [x] *scores*: there are 67 million of something else
 # /// reveal
-# The thing counted. There are {{ scores.entries / 1e6:.1f }} million scores. The 67 million are *bytes*. Most wrong sentences are of this
+# *Scores.* There are {{ scores.entries / 1e6:.1f }} million of them. The 67 million are *bytes*. Most wrong sentences are of this
 # kind: a good number, glued to the wrong noun.
 # ///
 #

@@ -53,6 +53,10 @@ print(lines, "lines")
 #
 # /// predict | A sheet says 10 for Ann at the corner shop. What did she do?
 # Find it before you open. You will have five seconds in the room.
+#
+# - [ ] She added the two prices
+# - [x] She multiplied cell by cell
+# - [ ] She took another shop's column
 # /// reveal
 # She multiplied cell by cell, 2 × 5, as if the two grids lay on top of each other. The right receipt comes to {{ slips.right:.0f }}.
 #

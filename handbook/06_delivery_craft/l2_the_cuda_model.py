@@ -47,6 +47,10 @@ for table in range(TABLES):
 # %% [markdown]
 # /// predict | Somebody multiplies by the number of tables, not of seats: i = table × 3 + seat. Is any of the ten numbers left out?
 # Work it out at the board, seat by seat. Which numbers have two cooks?
+#
+# - [ ] Yes, two; and two have two cooks
+# - [ ] Yes, one; and one has two cooks
+# - [x] None; and two have two cooks
 # /// reveal
 # None is left out. {{ slips.tables.twice:.0f }} numbers have two cooks. With one addition each the answer is even *right*, and nobody notices; with `+=`
 # it is wrong. That is the sort of mistake that passes a careless test.

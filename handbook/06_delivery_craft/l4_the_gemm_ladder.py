@@ -70,6 +70,10 @@ print(fetched, "numbers fetched without tiles,", carried, "with tiles of", TILE)
 # %% [markdown]
 # /// predict | Now K = 4096 and tiles of 32, fp32. How many bytes come from memory for one number of C, without tiles and with?
 # Two multiplications and a division. Write both down.
+#
+# - [ ] 16 384, and 512 with tiles
+# - [x] 32 768, and 1024 with tiles
+# - [ ] 32 768, and 32 with tiles
 # /// reveal
 # {{ one.plain:,.0f}} bytes, and {{ one.tiled:,.0f}} with tiles. On the board: 2 × 4096 × 4, then ÷ 32.
 #

@@ -30,6 +30,10 @@
 #
 # /// predict | How many numbers does it read if it owns one sum, a column of 8, a square of 8 × 8?
 # Three numbers on paper. In the lab they are typed, and a check sum tells whether they are right.
+#
+# - [ ] 128, 128 and 128
+# - [x] 128, 72 and 16
+# - [ ] 128, 16 and 2
 # /// reveal
 # {{ one.reads:.0f}}, {{ column.reads:.0f}} and {{ square.reads:.0f}}.
 # ///
@@ -89,7 +93,10 @@ record(
 # - **Leave them packed.** One instruction multiplies two pairs and adds to two sums [^ptx-isa]. But the sums are bf16 as well, eight bits long.
 #
 # /// predict | Add up ones in bf16, one after the other. Where does the sum stop?
-# It never does · 255 · 256 · 65 504
+# - [ ] It never does
+# - [ ] 255
+# - [x] 256
+# - [ ] 65 504
 # /// reveal
 # At {{ pack.stuck:.0f}}. The next number that bf16 has is 258; 257 lies in the middle and goes to the even one, which is 256 again. A sum over 4096 steps of k
 # is no place for eight bits.

@@ -29,7 +29,11 @@
 # ends. bf16 keeps seven bits behind the point.
 #
 # /// predict | bf16 keeps seven bits of 1.0101010101… What does the last one become?
-# It stays 0 · it becomes 1, and nothing is carried. Look at the first bit that you throw away, and at what comes behind it.
+# Look at the first bit that you throw away, and at what comes behind it.
+#
+# - [ ] It stays 0
+# - [x] It becomes 1, and nothing is carried
+# - [ ] It becomes 1, and a 1 is carried
 # /// reveal
 # It becomes 1: what is thrown away begins with a 1 and goes on, so it is more than half of the last bit. One third becomes
 # {{ third.bf16:.6f}}.

@@ -34,6 +34,10 @@
 #
 # /// predict | Add two lists of a million fp32 numbers. Which clock stops later?
 # 12 million bytes, 1 million operations. Both in your head.
+#
+# - [x] The clock of the bytes
+# - [ ] The clock of the operations
+# - [ ] Both at once
 # /// reveal
 # The bytes need {{ job.add.bytes_us:.1f}}, the operations {{ job.add.flops_us:.1f}}. It waits for bytes, however cleverly it is written.
 # ///

@@ -33,7 +33,9 @@
 # One token asks three. Scores 0, 0 and 0.693, contents 4, 8 and 2. e to the power of each: 1, 1 and 2, together 4. A quarter, a quarter, a half.
 #
 # /// predict | You add 1 to all three scores. What happens to the answer?
-# It grows · it shrinks · nothing.
+# - [x] Nothing
+# - [ ] It shrinks
+# - [ ] It grows
 # /// reveal
 # Nothing: {{ three.answer:.2f}} before, {{ three.shifted:.2f}} now. That is why the largest score may be taken off.
 # ///

@@ -43,7 +43,10 @@
 # 4. **Tensor cores (the mills) against the ordinary lanes**: 16-bit peak over fp32 peak. How large is the gap that L6 opens?
 #
 # /// predict | On which of the cards are the tensor cores only four times as strong as the lanes, or less?
-# A100 · L40S · RTX 4090 · T4
+# - [ ] A100 and L40S
+# - [x] L40S and RTX 4090
+# - [ ] RTX 4090 and T4
+# - [ ] All but the A100
 # /// reveal
 # L40S ({{ card.l40s.mill:.1f}}) and RTX 4090 ({{ card.rtx_4090.mill:.1f}}). Their ordinary lanes are many, and they serve games as well. On an A100 it is
 # {{ card.a100.mill:.0f}}, on an H200 {{ card.h200.mill:.1f}}.

@@ -70,7 +70,9 @@
 # who waits gives up after so many.
 #
 # /// predict | Twenty people press Enter at the same moment, and every command uses all of the time it may have. How many ever get the card?
-# All twenty · about ten · six or seven.
+# - [ ] All twenty
+# - [ ] About ten
+# - [x] Six or seven
 # /// reveal
 # {{ twenty.served:.0f}}. The others have given up after {{ patience:.0f}} minutes. The limits of the set-up page are made for a long afternoon, not for a lab hour.
 # ///

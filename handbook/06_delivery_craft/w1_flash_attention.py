@@ -100,6 +100,10 @@ record(
 # %% [markdown]
 # /// predict | A student repairs the sum and forgets the plate. Does she serve too little or too much?
 # The right plate is {{ served:.2f }}. Say a number before you look: below 10, between 10 and 40, above 40?
+#
+# - [x] Too much: above 40
+# - [ ] About right: between 10 and 40
+# - [ ] Too little: below 10
 # /// reveal
 # {{ slip.plate_forgotten:.2f }}: more than the dearest ingredient. That glance alone finds the mistake.
 # ///

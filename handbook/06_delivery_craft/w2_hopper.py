@@ -52,6 +52,10 @@
 #
 # /// predict | From one buffer to two, and from two to a producer with four: how many squares are saved each time?
 # Write two numbers. One buffer takes {{ strip.one.ticks:.0f }}, you can count that without paper.
+#
+# - [ ] 10, then 10
+# - [ ] 5, then 15
+# - [x] 15, then 5
 # /// reveal
 # {{ strip.one.ticks - strip.two.ticks:.0f }}, then {{ strip.two.ticks - strip.crew.ticks:.0f }} more:
 # {{ strip.one.ticks:.0f }}, {{ strip.two.ticks:.0f }}, {{ strip.crew.ticks:.0f }}. The strips below are what should lie on

@@ -44,6 +44,10 @@
 #
 # /// predict | Our wgmma kernel in CUDA C++, with the two headers that it needs, against our Triton kernel with its load and store. How many lines?
 # Write two numbers. Then a third: what share of the library's speed has each?
+#
+# - [count.wgmma.device >= 2.5 * count.triton.device] Three times as many in CUDA C++, or more
+# - [1.3 * count.triton.device <= count.wgmma.device < 2.5 * count.triton.device] Twice as many in CUDA C++
+# - [count.wgmma.device < 1.3 * count.triton.device] About as many
 # /// reveal
 # {{ count.wgmma.device:.0f}} against {{ count.triton.device:.0f}}. The speeds stand beside them.
 #

@@ -44,7 +44,12 @@
 # Divide. The ridge comes from the data sheet of an H200: peak divided by bandwidth.
 #
 # /// predict | From how many rows on does this layer wait for the cooks?
-# A handful · some dozens · some hundreds · thousands. Ask the room, too, and keep the tally.
+# Ask the room, too, and keep the tally.
+#
+# - [cross < 12] A handful
+# - [12 <= cross < 120] Some dozens
+# - [120 <= cross < 1200] Some hundreds
+# - [cross >= 1200] Thousands
 # /// reveal
 # From {{ cross:.0f}} rows on. The ridge is {{ peak:.0f}} ÷ {{ bandwidth:.1f}} = {{ ridge:.0f}} operations a byte; a few more rows are needed, because the rows have bytes of their own.
 # ///

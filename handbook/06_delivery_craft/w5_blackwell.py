@@ -43,7 +43,11 @@
 # end of the ruler. It is stored in 8 bits itself, as **E4M3**, so it is rounded as well.
 #
 # /// predict | The sixteen numbers lie between −0.27 and 0.27. Without a scale, how many of them become zero?
-# None · about half · nearly all. Ask the room before the first line is written.
+# Ask the room before the first line is written.
+#
+# - [zeros.plain < 4] None, or a few
+# - [4 <= zeros.plain < 12] About half
+# - [zeros.plain >= 12] Nearly all
 # /// reveal
 # {{ zeros.plain:.0f}} of 16. The ruler has nothing between 0 and a half, and half of a half is the border.
 # ///

@@ -37,8 +37,13 @@
 # Multi-head attention keeps keys and values for every head. **MLA** keeps one latent list for each token, and makes keys and values from it when they are
 # needed: 128 heads of 128 numbers, against 512, and 64 more for the part of the key that carries the position [^deepseek2024v2].
 #
-# /// predict | By how much does the cache of a token shrink?
-# About 30 · about 57 · 64 · 128. Whoever says 64 has heard it somewhere.
+# /// predict | How many times smaller does the cache of a token become?
+# Two numbers on the board, then a division.
+#
+# - [ ] About 28 times
+# - [x] About 57 times
+# - [ ] About 64 times
+# - [ ] About 128 times
 # /// reveal
 # **{{ mla.ratio:.1f}}**: {{ mla.mha:,.0f}} numbers become {{ mla.latent:.0f}}. If you forget the 64 of the position, you get 64, which is a coincidence and a
 # good trap.

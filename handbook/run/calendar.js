@@ -3,7 +3,7 @@
 (function () {
   "use strict";
   const MINUTE = 60000, DAY = 1440 * MINUTE;
-  const count = (number, word) => number + " " + (number === 1 ? word : word.replace(/y$/, "ies"));
+  const words = () => PercentOfPeak.words.calendar;   /* on a page of the site they are loaded after this script */
 
   /* ---- days and instants: a day is its midnight in UTC, which no zone and no summer time can move ---- */
 
@@ -72,8 +72,8 @@
 
   /* ---- what was typed ---- */
 
-  function wrong(field, words) {
-    return Object.assign(new Error(words), { field: field });
+  function wrong(field, message) {
+    return Object.assign(new Error(message), { field: field });
   }
 
   let zones = [];
@@ -88,23 +88,20 @@
       return { name: name, wall: wallIn(name) };
     } catch {
       const meant = zones.find((zone) => zone.toLowerCase().endsWith("/" + name.toLowerCase()));
-      throw wrong("zone", (name ? text.trim() + " is no time zone that this browser knows. " : "") + "Write its name, " +
-        (meant ? "for example " : "such as ") + (meant || "Europe/Berlin") + ".");
+      throw wrong("zone", words().noZone(name && text.trim(), meant));
     }
   }
 
   function read(form, plan) {
     const date = form.elements.date.value, time = form.elements.time.value.slice(0, 5);
     if (!/^20\d\d-\d\d-\d\d$/.test(date)) {
-      throw wrong("date", plan.monday ? "Choose the Monday of the first week." : "Choose the day of the session.");
+      throw wrong("date", plan.monday ? words().chooseMonday : words().chooseDay);
     }
     const weekday = new Date(dayOf(date)).getUTCDay();
     if (plan.monday && weekday !== 1) {
-      const name = new Intl.DateTimeFormat("en", { weekday: "long", timeZone: "UTC" }).format(dayOf(date));
-      throw wrong("date", date + " is a " + name + ". The plan begins on a Monday, for example " +
-        asDay(dayOf(date) - (weekday + 6) % 7 * DAY) + ".");
+      throw wrong("date", words().noMonday(date, weekday, asDay(dayOf(date) - (weekday + 6) % 7 * DAY)));
     }
-    if (!/^\d\d:\d\d$/.test(time)) throw wrong("time", "Say when it starts, in hours and minutes.");
+    if (!/^\d\d:\d\d$/.test(time)) throw wrong("time", words().sayWhen);
     return { date: date, time: time, zone: zoneOf(form.elements.zone.value) };
   }
 
@@ -118,8 +115,7 @@
       if (entry.minutes) {
         start = instantOf(day + (60 * hours + minutes) * MINUTE, typed.zone.wall);
         if (start === null) {
-          throw wrong("time", typed.time + " does not exist on " + asDay(day) + " in " + typed.zone.name +
-            ": the clocks go forward. Choose another start.");
+          throw wrong("time", words().noSuchTime(typed.time, asDay(day), typed.zone.name));
         }
         start += entry.after * MINUTE;
       }
@@ -176,8 +172,7 @@
         const name = plan.file + "-" + typed.date + ".ics";
         download(name, fileOf(plan, entries, typed));
         const first = entries.find((entry) => entry.minutes);
-        made.textContent = name + ": " + count(entries.length, "entry") + ". It begins on " + typed.date + " at " +
-          typed.time + " in " + typed.zone.name + ", " + asTime(first.start) + " UTC.";
+        made.textContent = words().made(name, entries.length, typed.date, typed.time, typed.zone.name, asTime(first.start));
       } catch (error) {
         refuse(error);
       }

@@ -2,6 +2,7 @@
    this script tells the time. No network, no modules, nothing kept outside this browser. */
 (function () {
   "use strict";
+  const words = PercentOfPeak.words.run;
   const plan = JSON.parse(document.getElementById("session").textContent);
   const steps = plan.steps;
   const MINUTE = 60000, HOUR = 60 * MINUTE;
@@ -100,7 +101,6 @@
     return String(number).padStart(2, "0");
   }
   const clock = (moment) => { const date = new Date(moment); return two(date.getHours()) + ":" + two(date.getMinutes()); };
-  const count = (number, word) => number + " " + word + (number === 1 ? "" : "s");
 
   /* 6:42, and 1:05:00 above an hour. */
   function watch(span) {
@@ -111,11 +111,11 @@
 
   function minutesWords(i) {
     const real = Math.round(minutesOf(i));
-    return real === steps[i].minutes ? real + " min" : real + ", not " + steps[i].minutes + " min";
+    return real === steps[i].minutes ? words.min(real) : words.minNot(real, steps[i].minutes);
   }
 
   function driftWords(late) {
-    return late > 0 ? count(late, "minute") + " late" : late < 0 ? count(-late, "minute") + " early" : "on time";
+    return late > 0 ? words.late(late) : late < 0 ? words.early(-late) : words.onTime;
   }
 
   /* "18:05", "1805", "18.05", "6:05 pm"; null for what is no time of day. */
@@ -174,27 +174,27 @@
     if (state === "after") drawMinutes();
     if (!fresh) {
       root.scrollTop = 0;
-      put("spoken", state === "now" ? "Step " + (i + 1) + ": " + steps[i].title : state === "after" ? "The session is over." : "");
+      put("spoken", state === "now" ? words.step(i + 1, steps[i].title) : state === "after" ? words.isOver : "");
     }
   }
 
   function drawCard(step, i) {
     put("card-block", step.block);
-    put("card-count", "step " + (i + 1) + " of " + steps.length + (step.kind === "break" ? "" : " · " + step.kind));
+    put("card-count", words.stepOf(i + 1, steps.length) + (step.kind === "break" ? "" : " · " + step.kind));
     put("card-title", step.title);
     byId("card").dataset.kind = step.kind;
     byId("card-fields").replaceChildren(step.body.cloneNode(true));
     const next = steps[i + 1];
     show("coming", Boolean(next));
-    put("next-words", next ? "Next" : "End the session");
+    put("next-words", next ? words.next : words.end);
     if (next) {
       put("coming-title", next.title);
-      put("coming-kind", (next.kind === "break" ? "" : next.kind + ", ") + count(next.minutes, "minute"));
+      put("coming-kind", (next.kind === "break" ? "" : next.kind + ", ") + words.minutes(next.minutes));
       byId("coming-fingers").replaceChildren(...copiesOf(next.body, ".fingers dd"));
     }
     byId("room-fingers").innerHTML = step.room;   /* our own HTML, made when the site was built */
     openBeside(byId("room-fingers"));
-    put("room-title", step.kind === "break" ? "Break" : step.title);
+    put("room-title", step.kind === "break" ? words.pause : step.title);
     put("room-block", step.kind === "break" ? "" : step.block);
   }
 
@@ -216,14 +216,13 @@
     }
     const late = wholeMinutes(driftOf(now));
     const drift = byId("drift");
-    put(drift, now < run.start ? "before the start" : driftWords(late));
+    put(drift, now < run.start ? words.beforeTheStart : driftWords(late));
     drift.className = late > 0 ? "late" : "";
     if (late > 0) drift.href = "#cuts";   /* a link only while there is something to cut */
     else drift.removeAttribute("href");
     if (i === null) {
-      document.title = "Over · " + plan.title;
-      put("after-words", "It began at " + clock(run.start) + " and ended at " + clock(run.at[steps.length]) + ", " +
-        driftWords(late) + ".");
+      document.title = words.over + " · " + plan.title;
+      put("after-words", words.itWas(clock(run.start), clock(run.at[steps.length]), driftWords(late)));
       return;
     }
     const waiting = now < run.start;
@@ -231,16 +230,17 @@
     const left = waiting ? run.start - now : end - now;
     const over = left <= -1000;
     put("left", over ? "+" + watch(-left) : watch(left));
-    put("left-words", waiting ? "until " + clock(run.start) : over ? "over its " + count(steps[i].minutes, "minute")
-      : "left of " + count(steps[i].minutes, "minute"));
+    put("left-words", waiting ? words.until(clock(run.start)) : over ? words.overIts(steps[i].minutes)
+      : words.leftOf(steps[i].minutes));
     byId("watch").className = over ? "status over" : "status";
     byId("watch-bar").style.setProperty("--done", waiting ? 0 : Math.min(1, (now - began(i)) / (end - began(i))));
     const shift = willEnd(i, now) - planned(i + 1);
-    put("ends", waiting ? "" : "to " + clock(willEnd(i, now)) + (wholeMinutes(shift) ? " · plan " + clock(planned(i + 1)) : ""));
+    put("ends", waiting ? "" : words.to(clock(willEnd(i, now))) +
+      (wholeMinutes(shift) ? " · " + words.plan(clock(planned(i + 1))) : ""));
     const sinceStart = now - run.start;
     show("begin-now", i === 0 && run.at[0] === run.start && sinceStart >= MINUTE);
     show("begin-early", waiting);
-    document.title = (waiting ? "in " : "") + byId("left").textContent + " · " + steps[i].title;
+    document.title = (waiting ? words.startsIn(byId("left").textContent) : byId("left").textContent) + " · " + steps[i].title;
     drawCuts(late);
     if (i + 1 < steps.length) put("coming-when", waiting ? clock(planned(i + 1)) : clock(willEnd(i, now)));
     drawRoom(i, now, over, waiting);
@@ -253,15 +253,12 @@
     const list = byId("cut-list");
     if (list.dataset.mark === mark) return;
     list.dataset.mark = mark;
-    put("cut-words", !cuts.length ? "Nothing is left to cut. Say what they can read, and close well."
-      : "Cut, in this order: that saves " + count(won, "minute") + (won < late ? ", " + (late - won) +
-        (late - won === 1 ? " is" : " are") + " missing. Say at the door what they can read." : "."));
+    put("cut-words", cuts.length ? words.cuts(won, late - won) : words.nothingToCut);
     list.replaceChildren(...cuts.map(function (i) {
       const item = document.createElement("li");
       const head = document.createElement("p");
       head.className = "cut-from";
-      head.textContent = steps[i].title + " · saves " + count(steps[i].saves, "minute") +
-        (steps[i].saves === steps[i].minutes ? ", the whole step" : "");
+      head.textContent = steps[i].title + " · " + words.saves(steps[i].saves, steps[i].saves === steps[i].minutes);
       item.append(head, ...copiesOf(steps[i].body, ".cut dd"));
       return item;
     }));
@@ -276,7 +273,7 @@
       if (!run) {
         put(when, String(step.starts));
         put(really, "");
-        put(length, step.minutes + " min");
+        put(length, words.min(step.minutes));
         return;
       }
       put(when, clock(planned(i)));
@@ -284,7 +281,7 @@
       if (isDone || i === current) expected = began(i);
       const shift = wholeMinutes(expected - planned(i));
       put(really, shift && run.at[i] !== null ? clock(expected) : "");
-      put(length, isDone ? minutesOf(i) === null ? "skipped" : minutesWords(i) : step.minutes + " min");
+      put(length, isDone ? minutesOf(i) === null ? words.skipped : minutesWords(i) : words.min(step.minutes));
       if (!isDone) expected = i === current ? willEnd(i, Math.max(now, run.start)) : expected + step.minutes * MINUTE;
       step.segment.style.setProperty("--done", isDone ? 1 : i === current
         ? Math.max(0, Math.min(1, (now - began(i)) / (step.minutes * MINUTE))) : 0);
@@ -293,8 +290,8 @@
       const start = Number(when.dataset.start), end = Number(when.dataset.end);
       put(when, run ? clock(run.start + start * MINUTE) + "–" + clock(run.start + end * MINUTE) : start + "–" + end);
     });
-    put("whole", run ? "planned to end at " + clock(planned(steps.length)) + (isOver() ? "" :
-      wholeMinutes(driftOf(now)) ? ", now expected at " + clock(planned(steps.length) + driftOf(now)) : "") : TOTAL + " minutes");
+    put("whole", run ? words.plannedToEnd(clock(planned(steps.length)),
+      !isOver() && wholeMinutes(driftOf(now)) ? clock(planned(steps.length) + driftOf(now)) : "") : words.minutes(TOTAL));
     if (run) byId("strip").style.setProperty("--plan", Math.max(0, Math.min(1, (now - run.start) / (TOTAL * MINUTE))));
   }
 
@@ -302,18 +299,18 @@
   function drawRoom(i, now, over, waiting) {
     const end = willEnd(i, now);
     put("room-left", over ? "0:00" : byId("left").textContent);
-    put("room-left-words", waiting ? "until we begin" : steps[i].kind !== "break" ? "left"
-      : over ? "we go on" : "back at " + clock(end));
+    put("room-left-words", waiting ? words.untilWeBegin : steps[i].kind !== "break" ? words.left
+      : over ? words.weGoOn : words.backAt(clock(end)));
     const pause = steps.find((step, j) => j > i && step.kind === "break");
     const atTheEnd = planned(steps.length);
-    put("room-break", pause ? "Break at " + clock(end + (pause.starts - steps[i + 1].starts) * MINUTE)
-      : "We end at " + clock(waiting ? atTheEnd : atTheEnd + end - planned(i + 1)));
+    put("room-break", pause ? words.breakAt(clock(end + (pause.starts - steps[i + 1].starts) * MINUTE))
+      : words.weEndAt(clock(waiting ? atTheEnd : atTheEnd + end - planned(i + 1))));
     put("room-clock", clock(now));
   }
 
   function drawQuietRoom(now) {
     put("room-left", "");
-    put("room-left-words", run ? "That was all for today." : "We begin soon.");
+    put("room-left-words", run ? words.allForToday : words.weBeginSoon);
     put("room-break", "");
     put("room-clock", run ? clock(now) : "");
   }
@@ -448,7 +445,7 @@
       lock.addEventListener("release", () => { lock = null; });
       awake = "";
     } catch {
-      awake = "This browser lets the screen sleep: keep it awake in the settings of the device.";
+      awake = words.sleeps;
     }
     note();
   }
@@ -499,9 +496,9 @@
     text.select();
     try {
       await navigator.clipboard.writeText(text.value);
-      put("copied", "Copied.");
+      put("copied", words.copied);
     } catch {
-      put("copied", "Selected: copy it by hand.");
+      put("copied", words.selected);
     }
   });
 
@@ -511,7 +508,7 @@
   if ("serviceWorker" in navigator && /^https?:$/.test(location.protocol)) {
     const controlled = Boolean(navigator.serviceWorker.controller);
     navigator.serviceWorker.register("service_worker.js").then(() => navigator.serviceWorker.ready).then(function () {
-      kept = "Kept on this device: the network may go.";
+      kept = words.kept;
       root.dataset.kept = "yes";
       note();
     }).catch(() => { /* a browser that refuses is no reason to stop */ });
@@ -519,14 +516,14 @@
       if (!controlled) return;
       if (!run) location.reload();
       else {
-        kept = "A newer version of this page is here: reload when it suits you. Nothing is lost.";
+        kept = words.newer;
         note();
       }
     });
   }
 
   function note() {
-    put("note", [awake, keeps ? "" : "This browser keeps nothing: a reload will forget the start.", kept].filter(Boolean).join(" "));
+    put("note", [awake, keeps ? "" : words.keepsNothing, kept].filter(Boolean).join(" "));
   }
 
   /* Another window of this browser, on the projector, follows this one. */
