@@ -37,6 +37,7 @@ RENDERING = {
     "nbformat": "nbformat",
     "matplotlib": "matplotlib",
     "simpleeval": "simpleeval",
+    "math_core": "math-core",
     "yaml": "pyyaml",
     "IPython": "ipython",
     "numpy": "numpy",

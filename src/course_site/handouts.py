@@ -133,13 +133,21 @@ def documents(
         CannotStart: a session has no map that can be read.
         HandoutError: something in its data cannot be printed.
     """
-    from course_site.sessions.handout_pages import document, printed_pages
-    from course_site.sessions.views import as_plain, value_of, words_of
     from course_site.site.course import load_course
     from course_site.site.render.page import render_course
 
     course = load_course(root, draft=True)
     render_course(course)  # what a page defines is known only then
+    return documents_of(course, root, wanted, letter=letter, students=students)
+
+
+def documents_of(
+    course: Course, root: Path, wanted: Sequence[str], *, letter: bool = False, students: int = 0
+) -> dict[str, tuple[str, list[Printed]]]:
+    """As `documents`, of a course that is rendered already."""
+    from course_site.sessions.handout_pages import document, printed_pages
+    from course_site.sessions.views import as_plain, value_of, words_of
+
     made = {}
     for name in wanted:
         session = course.maps.sessions.get(name)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
 from functools import cache
-from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-ALLOWED = json.loads(Path(__file__).with_name("axe_allowed.json").read_text(encoding="utf-8"))
 # The rules that look at colours. All others look at the elements, and at where these stand.
 OF_COLOUR = {"runOnly": ["color-contrast", "link-in-text-block"]}
 SHOWN = 12  # of one rule; a wrong colour of all code tokens is said, not listed
@@ -71,7 +67,7 @@ def script() -> str:
 
 
 def faults(page: Page, options: dict[str, list[str]] | None = None) -> list[str]:
-    """What axe finds wrong and nobody has allowed, one line each."""
+    """What axe finds wrong, one line each."""
     if not page.evaluate("'axeFaults' in window"):
         page.evaluate(script())
         page.evaluate(REMEMBER)
@@ -80,9 +76,6 @@ def faults(page: Page, options: dict[str, list[str]] | None = None) -> list[str]
         lines = [
             f"{rule['id']}: {node['target'][0]}: {node['failureSummary'].splitlines()[-1].strip()}"
             for node in rule["nodes"]
-            if not any(
-                a["rule"] == rule["id"] and re.search(a["selector"], str(node["target"][0])) for a in ALLOWED
-            )
         ]
         found += lines[:SHOWN]
         if len(lines) > SHOWN:

@@ -41,11 +41,9 @@ def launch(playwright: Playwright) -> Browser:
 
 
 def settled(page: Page, address: str) -> Page:
-    """The page once its fonts, its mathematics and the theme's scripts have done their work."""
+    """The page once its fonts and the theme's scripts have done their work."""
     page.goto(address, wait_until="load")
     page.wait_for_function("document.fonts.status == 'loaded'")
-    if page.locator(".arithmatex").count():
-        page.wait_for_function("document.documentElement.dataset.mathematics == 'done'")
     return quiet(page)
 
 
@@ -74,10 +72,11 @@ def pages_of(site: Path) -> list[str]:
     return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
 
 
-# The run views are one page with other words, and so are the printed sheets: of each kind the longest, a lecture's and
-# the opening's stand for the rest. What is special to them is tested for every session in their own files. Of the
-# ledger's pages it is the longest lecture's, the opening's, and one where nothing was measured.
+# The run views are one page with other words, and so are the maps and the printed sheets: of each kind the longest, a
+# lecture's and the opening's stand for the rest. What is special to them is tested for every session in files of their
+# own. Of the ledger's pages it is the longest lecture's, the opening's, and one where nothing was measured.
 ALIKE = ("handbook/run/", "numbers/")
+MAP = "_map.html"
 STAND_FOR_ALL = ("w6", "l1", "l5", "opening", "teach_w6")
 
 
@@ -86,7 +85,8 @@ def each_kind(names: list[str]) -> list[str]:
     return [
         name
         for name in names
-        if not name.startswith(ALIKE) or Path(name).stem.removesuffix("_print") in STAND_FOR_ALL
+        if not (name.startswith(ALIKE) or name.endswith(MAP))
+        or Path(name).stem.removesuffix("_print").removesuffix("_map") in STAND_FOR_ALL
     ]
 
 

@@ -397,7 +397,8 @@ def small_page() -> str:
         plan = {"file": name, "root": "../", "title": title, "monday": monday, "entries": entries}
         page += f'<script type="application/json" id="{name}">{json.dumps({"calendar": plan})}</script>'
         page += calendar_form(name, "Date", monday=monday)
-    return f'<!doctype html><meta charset="utf-8"><main>{page}</main><script src="calendar.js"></script>'
+    scripts = '<script src="calendar.js"></script><script src="words.js"></script>'
+    return f'<!doctype html><meta charset="utf-8"><main>{page}</main>{scripts}'
 
 
 @pytest.mark.parametrize("published", [True, False])
@@ -409,8 +410,8 @@ def test_what_comes_of_what_is_typed_word_for_word(context: BrowserContext, publ
     page.on("pageerror", lambda error: errors.append(str(error)))
     host = "https://course.example/peak" if published else "http://127.0.0.1:1"
     page.route(f"{host}/run/", lambda route: route.fulfill(body=small_page(), content_type="text/html"))
-    script = SITE / "handbook" / "run" / "calendar.js"
-    page.route(f"{host}/run/calendar.js", lambda route: route.fulfill(path=script))
+    for script in (SITE / "handbook" / "run" / "calendar.js", SITE / "assets" / "js" / "words.js"):
+        page.route(f"{host}/run/{script.name}", lambda route, _, script=script: route.fulfill(path=script))
     page.goto(f"{host}/run/")
     told = page.evaluate(TELL, TYPED if published else TYPED[:1]).replace("\r\n", "\n")
     path = Path(__file__).parent / ("calendar.txt" if published else "calendar_here.txt")

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import SITE, serve
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
-from course_site.sessions.run_view import SOURCES, run_page
+from course_site.sessions.run_view import SHARED, SOURCES, run_page
 
 RUN = SITE / "handbook" / "run"
 DAY = dt.datetime(2026, 11, 21)
@@ -334,6 +334,29 @@ def test_a_browser_that_keeps_nothing_runs_and_says_so(evening: Evening) -> None
     expect(evening.page.locator("#note")).to_contain_text("a reload will forget the start")
 
 
+def test_nothing_moves_while_it_loads(browser: Browser) -> None:
+    """Over a slow line the page is drawn before it is whole, and before its letters and its script are there."""
+    server, base = serve(SITE)
+    context = browser.new_context(viewport={"width": 1280, "height": 844})
+    page = context.new_page()
+    page.add_init_script(
+        """window.moved = [];
+        const place = e => String(e.sources[0]?.node?.id);
+        new PerformanceObserver(list => moved.push(...list.getEntries().map(e => [e.value, place(e)])))
+          .observe({type: 'layout-shift', buffered: true});"""
+    )
+    slow = {"offline": False, "latency": 100, "downloadThroughput": 400_000, "uploadThroughput": 100_000}
+    context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
+    page.goto(base + "handbook/run/w6.html", wait_until="load")
+    page.wait_for_function("document.fonts.status == 'loaded'")
+    page.wait_for_timeout(200)
+    moved = page.evaluate("moved")
+    context.close()
+    server.shutdown()
+    server.server_close()
+    assert sum(value for value, _ in moved) < 0.01, moved
+
+
 def test_a_note_that_comes_late_moves_nothing(evening: Evening) -> None:
     evening.open(W1, start=None)
     heights = evening.page.evaluate(
@@ -386,8 +409,9 @@ def test_it_reloads_when_the_server_is_gone(context: BrowserContext) -> None:
 
 def test_a_new_build_takes_the_place_of_the_old_one(context: BrowserContext, tmp_path: Path) -> None:
     shutil.copytree(RUN, tmp_path / "handbook" / "run")
-    shutil.copytree(SITE / "assets" / "vendor" / "fonts", tmp_path / "assets" / "vendor" / "fonts")
-    shutil.copy(SITE / "assets" / "favicon.svg", tmp_path / "assets")
+    for shared in SHARED:
+        (tmp_path / shared).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SITE / shared, tmp_path / shared)
     server, base = serve(tmp_path)
     page = context.new_page()
     page.goto(base + "handbook/run/w1.html")
@@ -573,9 +597,13 @@ def small_session() -> dict[str, object]:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a run view with six short steps, with the scripts of the built site."""
-    folder = tmp_path_factory.mktemp("run")
+    root = tmp_path_factory.mktemp("site")
+    folder = root / "handbook" / "run"
+    folder.mkdir(parents=True)
     for name in SOURCES:
         shutil.copy(RUN / name, folder)
+    (root / "assets" / "js").mkdir(parents=True)
+    shutil.copy(SITE / "assets" / "js" / "words.js", root / "assets" / "js")
     frame = (Path(__file__).parents[2] / "handbook/run/run.html").read_text(encoding="utf-8")
     page = run_page(small_session(), frame)
     (folder / "w1.html").write_text(page, encoding="utf-8")
@@ -801,11 +829,13 @@ sessionStorage.loads = Number(sessionStorage.loads || 0) + 1;"""
 
 def published(page: Page, address: str) -> None:
     """Let the folder of a page stand on the network."""
-    folder = Path(address.removeprefix("file://")).parent
-    page.route(
-        "https://course.example/*",
-        lambda route: route.fulfill(path=folder / route.request.url.split("/")[-1]),
-    )
+    files = {path.name: path for path in Path(address.removeprefix("file://")).parents[2].rglob("*.*")}
+
+    def answer(route: Route) -> None:
+        found = files.get(route.request.url.split("/")[-1])
+        _ = route.fulfill(path=found) if found else route.abort()
+
+    page.route("https://course.example/**", answer)
 
 
 @pytest.mark.parametrize("before", ["null", "{}"])

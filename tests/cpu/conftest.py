@@ -4,6 +4,9 @@ Triton decides when a kernel is defined whether it is interpreted.
 """
 
 import os
+from pathlib import Path
+
+import pytest
 
 os.environ["TRITON_INTERPRET"] = "1"
 if "PYTEST_XDIST_WORKER" in os.environ:  # every core has a process of its own already
@@ -23,6 +26,16 @@ LONGEST = (
     "test_kernels_hard_values",
     "test_kernels_gemm",
 )
+
+
+@pytest.fixture(scope="session")
+def our_course():
+    """The course of this repository, and its pages rendered: read once by each process, and changed by nobody."""
+    from course_site.site.course import load_course
+    from course_site.site.render.page import render_course
+
+    course = load_course(Path(__file__).parents[2], draft=True)
+    return course, render_course(course)
 
 
 def pytest_collection_modifyitems(items):

@@ -98,10 +98,13 @@ def test_every_colour_is_the_page_s(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_text_is_nine_units_or_more_on_a_drawing_of_a_phone_s_width(kind: str) -> None:
+def test_text_is_eleven_units_or_more_on_a_drawing_of_a_phone_s_width(kind: str) -> None:
     svg = draw(kind)
     assert float(re.search(r'viewBox="0 0 ([\d.]+)', svg)[1]) <= 350
-    assert min(float(size) for size in re.findall(r"font-size:([\d.]+)", svg)) >= 9
+    sizes = re.findall(r"font-size:([^;\"]+)", svg)
+    letters = [re.fullmatch(r"calc\(([\d.]+)px\*var\(--letters,1\)\)", size) for size in sizes]
+    assert all(letters), sizes
+    assert min(float(size[1]) for size in letters) >= 11
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -134,7 +137,7 @@ def test_series_differ_in_marker_and_dashes() -> None:
 def test_every_mark_has_its_tooltip() -> None:
     tips = re.findall(r"<title>([^<]+)</title>", draw("lines"))
     points = [(s.label, x, y) for s in (FLASH, NAIVE) for x, y in zip(s.x, s.y, strict=True)]
-    assert tips == [f"{label}: {y:.0f} at {x:,.0f}" for label, x, y in points]
+    assert tips == [f"{label}: {y:.0f} at {x:.0f}" for label, x, y in points]
     assert re.findall(r"<title>([^<]+)</title>", draw("bars")) == ["a (n): 3", "b: 0"]
     assert len(re.findall(r"<title>([^<]+)</title>", draw("roofline"))) == 3
 
@@ -159,7 +162,7 @@ def test_labels_on_the_right_do_not_cover_each_other() -> None:
 
 def test_a_launch_names_its_blocks_its_warps_and_who_stands_idle() -> None:
     svg = draw("launch 2")
-    assert "9 blocks of 16 × 16 = 256 threads: 2,304 in all, 504 idle" in svg
+    assert "9 blocks of 16 × 16 = 256 threads: 2304 in all, 504 idle" in svg
     assert "Block (2, 0) on SM 4: 8 warps; the numbers are lanes" in svg
     assert re.findall(r">warp (\d)<", svg) == [str(w) for w in range(8)]
     assert re.findall(r"<title>(\(\d, \d\) on SM \d+)</title>", svg) == [
@@ -233,6 +236,34 @@ def test_twelve_steps_are_named_in_two_columns_and_the_last_name_stays_inside() 
     assert ">1 a name of step 1<" in charts.draw_staircase("T", "x", numbered, (), alt="a", key="k")
 
 
+def test_two_tones_have_their_key_and_one_tone_has_none() -> None:
+    assert all(f">{words}<" in draw("staircase") for words in ("reached before", "added by this step"))
+    first = charts.draw_staircase("T", "x", (Bar("alone", 2),), (), alt="a", key="k")
+    assert "reached before" not in first
+
+
+def test_an_axis_that_does_not_begin_at_zero_says_so_and_bears_its_mark() -> None:
+    hot = Panel("°C", (Series("p", TIME, tuple(600 + t for t in TIME)),))
+    cold = Panel("°C", (Series("p", TIME, TIME),))
+    broken, whole = (charts.draw_trace("T", (panel,), "s", alt="a", key="k") for panel in (hot, cold))
+    assert ">°C, the axis begins at 580<" in broken
+    assert "begins at" not in whole
+    assert broken.count("<path") == whole.count("<path") + 1
+
+
+def test_the_line_to_a_label_crosses_no_other_label() -> None:
+    """A point on the roof, and a point below it at its left, as fp32 has them on the first roofline."""
+    points = (Point("library", 683, 51), Point("FMA", 1928, 64.9), Point("low", 0.1, 0.4))
+    roof, slope = (Roof("fp32 peak", 66.9),), (Bandwidth("HBM", 4800),)
+    svg = charts.draw_roofline("T", points, roof, slope, alt="a", key="k")
+    at = {
+        name: tuple(map(float, re.search(rf'x="([\d.]+)" y="([\d.]+)"[^>]*>{name}<', svg).groups()))
+        for name in ("library", "FMA")
+    }
+    assert at["library"][0] < at["FMA"][0] - 12
+    assert "text-anchor:end" in re.search(r"<text[^>]*>library<", svg)[0]
+
+
 def height(svg: str) -> float:
     return float(svg.split('viewBox="', 1)[1].split('"', 1)[0].split()[3])
 
@@ -281,8 +312,18 @@ def test_a_chart_draws_what_is_recorded_in_its_unit(change, said) -> None:
 
 
 def test_short_numbers() -> None:
-    values = (0, 0.0123, 12.345, 512.0, 16384.0, 1e-7)
-    assert [charts.short(v) for v in values] == ["0", "0.0123", "12.3", "512", "16,384", "0.0000001"]
+    values = (0, 0.0123, 12.345, 512.0, 1024.0, 16384.0, 1e-7)
+    few = ["0", "0.0123", "12.3", "512", "1024", "16\N{NO-BREAK SPACE}384", "0.0000001"]
+    assert [charts.short(v) for v in values] == few
+
+
+def test_bytes_on_an_axis_take_their_unit_with_them() -> None:
+    sizes = (4.0, 1024.0, 2.0**20)
+    svg = charts.draw_lines("T", "span, KiB", "ticks", (Series("a", sizes, sizes),), alt="a", key="k")
+    assert re.findall(r">([\d ]+ [KMG]iB)<", svg) == ["4 KiB", "1 MiB", "1 GiB"]
+    assert ">span<" in svg
+    assert "a: 1024 at 1 MiB" in svg
+    assert ">1 048 576<" not in svg.replace("\N{NO-BREAK SPACE}", " ").split("<title>")[0]
 
 
 def test_a_cached_chart_loads_no_matplotlib(tmp_path: Path) -> None:

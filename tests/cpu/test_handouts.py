@@ -20,7 +20,6 @@ from course_site.sessions.handout_pages import document, in_one_style, on_paper,
 from course_site.sessions.handouts import HandoutError, blanks, read_handouts
 from course_site.sessions.session import load_sessions
 from course_site.sessions.views import as_plain, value_of, words_of
-from course_site.site.course import load_course
 
 ROOT = Path(__file__).parents[2]
 SESSIONS = load_sessions(ROOT)
@@ -36,8 +35,8 @@ for = "for every student"
 
 
 @pytest.fixture(scope="module")
-def course():
-    return load_course(ROOT, draft=True)
+def course(our_course):
+    return our_course[0]
 
 
 @pytest.fixture
@@ -1030,7 +1029,7 @@ def test_how_many_copies(whom, copies, of_21):
 
 
 def test_the_number_of_students_stands_on_the_first_page(course):
-    made = command.documents(ROOT, ["w4"], students=21)["w4"][1]
+    made = command.documents_of(course, ROOT, ["w4"], students=21)["w4"][1]
     assert "for 21 students" in made[0].html
     assert "<b>receipt</b><br>for every student</td><td>21</td>" in made[0].html
     assert "<td>11</td>" in made[0].html

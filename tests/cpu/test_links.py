@@ -1,12 +1,12 @@
 """The checker of the built site finds each planted fault and nothing in a whole site."""
 
-import json
 import time
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from course_site.site import search
 from course_site.site.links import check, main
 
 PAGE = """<!doctype html><html><head>
@@ -27,6 +27,11 @@ def notebook(*cells):
     return nbformat.writes(new_notebook(cells=list(cells)))
 
 
+def index_of(*anchors):
+    sections = [search.Section(anchor, "A title") for anchor in anchors]
+    return search.script([search.Said("sub/b.html", "B", 0, sections)], search.Words({}, []))
+
+
 @pytest.fixture
 def site(tmp_path):
     files = {
@@ -39,9 +44,7 @@ def site(tmp_path):
         "img/dot.png": "",
         "img/dot two.png": "",
         "a.ipynb": notebook(new_markdown_cell("`{{ x }}` and $x_{{i}}$"), new_code_cell("1")),
-        "search/search_index.json": json.dumps(
-            {"docs": [{"location": "sub/b.html#there"}, {"location": ""}]}
-        ),
+        search.FILE: index_of("there", ""),
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -124,10 +127,10 @@ def test_a_faulty_notebook_is_found(site, text, says):
 
 
 def test_the_search_index_leads_somewhere(site):
-    (site / "search" / "search_index.json").write_text('{"docs": [{"location": "sub/b.html#gone"}]}')
-    assert check(site) == ["search/search_index.json: 'sub/b.html#gone': sub/b.html has no id 'gone'"]
-    (site / "search" / "search_index.json").write_text("[]")
-    assert check(site) == ["search/search_index.json: is no search index"]
+    (site / search.FILE).write_text(index_of("gone"))
+    assert check(site) == ["search/index.js: 'sub/b.html#gone': sub/b.html has no id 'gone'"]
+    (site / search.FILE).write_text("[]")
+    assert check(site) == ["search/index.js: is no search index"]
 
 
 def test_a_folder_that_is_no_site_is_one_line(tmp_path, capsys):

@@ -12,7 +12,7 @@ from course_site.sessions.stops import FILE as ROAD_FILE
 from course_site.site.course import load_course
 from course_site.site.ledger import entries
 from course_site.site.ledger_pages import ledger_of
-from course_site.site.navigation import filled, in_order
+from course_site.site.navigation import filled, in_order, roads, students_road
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NAV = ["index.md", "Multiply", {"Mentors": [{"The opening": "handbook/00_opening"}]}, "Make the model fast"]
@@ -87,7 +87,7 @@ def test_the_pages_of_a_session_need_no_head_of_their_own(root):
     nav, problems = of(root)
     assert problems == []
     entries = [title for entry in nav[2]["Mentors"][0]["The opening"] for title in entry]
-    assert entries == ["plan", "Map · L8", "zz", "L8 · Attention"]
+    assert entries == ["plan", "l8_map", "zz", "L8 · Attention"]
 
 
 REFUSED = {
@@ -141,6 +141,30 @@ def test_every_page_of_the_course_stands_once_in_its_navigation():
     assert sorted(found) == sorted(site_uri(page.path.as_posix()) for page in course.pages)
     assert found[0] == "index.md"
 
+    # Nobody who learns is led to a page for who teaches, and a half of the course ends where it ends.
+    ways = roads(nav)
+    assert [uri for _, way in ways for uri in way] == found
+    mixed = [section for section, way in ways if len({uri.startswith("handbook/") for uri in way}) > 1]
+    assert mixed == []
+    for half, stops in students_road(course):
+        way = next(way for section, way in ways if section == half)
+        assert [site_uri(stop.page.path.as_posix()) for stop in stops if stop.page] == way
+        assert {stop.session.id for stop in stops if stop.session} == set(dict(course.maps.road.halves)[half])
+
+
+def test_two_sections_are_two_roads_and_all_of_the_mentors_one():
+    nav = [
+        {"Home": "index.md"},
+        {"Learn": [{"One": [{"a": "a.md"}, {"b": "b.md"}]}, {"Two": [{"c": "c.md"}]}]},
+        {"Teach": [{"X": [{"d": "handbook/x/d.md"}]}, {"Y": [{"e": "handbook/y/e.md"}]}]},
+    ]
+    assert [way for _, way in roads(nav)] == [
+        ["index.md"],
+        ["a.md", "b.md"],
+        ["c.md"],
+        ["handbook/x/d.md", "handbook/y/e.md"],
+    ]
+
 
 def test_the_ledger_lists_its_pages_as_the_navigation_does():
     course = load_course(REPOSITORY)
@@ -150,5 +174,5 @@ def test_the_ledger_lists_its_pages_as_the_navigation_does():
     ledger = ledger_of(course, rows, order)
     listed = [name.removeprefix("numbers/").removesuffix(".md") for name in ledger.chapters]
     places = {page.id: order.index(site_uri(page.path.as_posix())) for page in course.pages}
-    assert listed[:3] == ["start", "triton", "l1"]
+    assert listed[:3] == ["start", "l1", "l2"]
     assert [places[name] for name in listed] == sorted(places[name] for name in listed)

@@ -9,10 +9,9 @@ from course_site.pages import blocks
 from course_site.pages.blocks import DirectiveError
 from course_site.pages.headings import beyond_the_core, headings, unmarked
 from course_site.pages.page import Cell, Page
-from course_site.site.course import load_course
 from course_site.site.render import beyond, pace
 from course_site.site.render.pace import Minutes
-from course_site.site.render.page import BLOCKS, RULE, _minutes, render_course
+from course_site.site.render.page import BLOCKS, RULE, _minutes
 from course_site.site.render.writer import Writer
 
 ROOT = Path(__file__).parents[2]
@@ -168,13 +167,13 @@ def test_the_mark_is_no_part_of_a_heading():
 
 
 @pytest.fixture(scope="module")
-def course():
-    return load_course(ROOT)
+def course(our_course):
+    return our_course[0]
 
 
 @pytest.fixture(scope="module")
-def rendered(course):
-    return render_course(course)
+def rendered(our_course):
+    return our_course[1]
 
 
 def student_pages(course):

@@ -7,8 +7,6 @@ import pytest
 from course_site.sessions.cohort import read_cohort
 from course_site.sessions.recall import BROUGHT, brought_along
 from course_site.sessions.session import load_sessions
-from course_site.site.course import load_course
-from course_site.site.render.page import render_course
 
 ROOT = Path(__file__).resolve().parents[2]
 COHORT, SESSIONS = read_cohort(ROOT), load_sessions(ROOT)
@@ -57,9 +55,8 @@ def test_the_weeks_ask_different_questions_of_week_one():
 
 
 @pytest.fixture(scope="module")
-def pages():
-    course = load_course(ROOT, draft=True)
-    rendered = render_course(course)
+def pages(our_course):
+    course, rendered = our_course
     return {page.path.as_posix(): rendered[page.id] for page in course.pages}
 
 

@@ -1,6 +1,8 @@
 """From a page and its record to Markdown: what stands there, and what stops the build."""
 
+import html
 import json
+import re
 
 import nbformat
 import pytest
@@ -9,6 +11,7 @@ from test_values import measurement as in_bf16
 from tiny_repository import make_repository, write
 
 from course_site.pages.blocks import KINDS
+from course_site.pages.glossary import Term
 from course_site.pages.page import read_page
 from course_site.records import changes, runs
 from course_site.records.digest import file_digest
@@ -99,9 +102,62 @@ def test_prose_gets_its_numbers(tmp_path, monkeypatch):
     assert "It does not beat it" not in page.markdown
 
 
+def test_a_claim_carries_its_mark_its_condition_and_that_in_words(tmp_path, monkeypatch):
+    _, page = render(repository(tmp_path, monkeypatch))
+    text = page.inlined()
+    claim = text[text.index('<div class="claim"') :].split("</div>")[0]
+    assert 'data-condition="flash.tflops &gt; 1.4 * sdpa.tflops"' in claim
+    mark = re.search(r'<a class="tested" title="([^"]*)" data-search-exclude>tested</a>', claim)
+    assert html.unescape(mark[1]).split("\n") == [
+        "The speed of “flash” is more than 1.4 times the speed of “sdpa”.",
+        "True in 100.0% of the resamples, which are what another run may find.",
+    ]
+    assert "tested" not in "".join(
+        cell[1] for cell in page.cells if cell[0] == "markdown" and "slot" not in cell[1]
+    )
+
+
+def test_what_stands_behind_the_values_of_a_page_stands_there_once(tmp_path, monkeypatch):
+    values = "{{ flash.tflops:.1f }}, {{ flash.us / sdpa.us:.2f }}, {{ told:.0f}} ms and {{ said }}"
+    more = f"# Again {values}.\n#\n# /// claim"
+    told = {"kind": "quantity", "value": 7, "unit": "ms", "how": "given", "of": "", "sm_mhz": None}
+    names = {**NAMES, "said": {"kind": "text", "value": "</script>"}, "told": told}
+    root = repository(tmp_path, monkeypatch, PAGE.replace("# /// claim", more, 1), names)
+    _, page = render(root)
+    block = re.search(
+        r'<script type="application/json" id="behind-the-values">(.*?)</script>', page.inlined()
+    )
+    behind = json.loads(block[1])
+    names = behind["names"]
+    assert [names[place]["name"] for value in behind["values"] for place in value["of"]][:2] == [
+        "flash.tflops",
+        "flash.of_peak",
+    ]
+    assert len(names) == len({name["name"] for name in names})
+    flash = names[0]
+    assert flash["value"].endswith(" TFLOP/s")
+    assert (flash["n"], flash["row"], flash["what"]) == (200, "w1.flash", "p/k01")
+    assert behind["runs"][flash["run"]] == ["NVIDIA H200", "21 Nov 2026"]
+    given = next(name for name in names if name["name"] == "told")
+    assert given["how"] == "given"
+    assert "run" not in given
+    assert re.search(r'title="told · given, by a source or by the page">7</a> ms', page.inlined())
+    quotient = next(value for value in behind["values"] if value.get("is") == "flash.us / sdpa.us")
+    assert quotient["value"] == "0.6667"
+    assert [names[place]["name"] for place in quotient["of"]] == ["flash.us", "sdpa.us"]
+    ratio = next(name for name in names if name["name"] == "ratio.full")
+    assert (ratio["is"], ratio["what"]) == ("flash.tflops / sdpa.tflops", "flash over SDPA")
+    assert [names[place]["name"] for place in ratio["of"]] == ["flash.tflops", "sdpa.tflops"]
+    asked = re.findall(r'class="value"[^>]* data-of="(\d+)" title="([^" ]*)', page.markdown)
+    assert len(asked) == 7
+    for place, begins in asked:
+        value = behind["values"][int(place)]
+        assert value.get("is", names[value["of"][0]]["name"]).startswith(begins)
+
+
 def test_code_and_math_are_left_alone(tmp_path, monkeypatch):
     _, page = render(repository(tmp_path, monkeypatch))
-    assert "`{{ left.alone }}` and math $x_{{i}}$" in page.markdown
+    assert "`{{ left.alone }}` and math <math><msub><mi>x</mi><mi>i</mi></msub></math>" in page.inlined()
 
 
 def test_the_stamp_stands_under_the_title(tmp_path, monkeypatch):
@@ -124,6 +180,83 @@ def test_the_minutes_stand_under_the_stamp_and_not_on_a_page_of_lists(tmp_path, 
         tmp_path / "b", monkeypatch, page.replace("last paragraph", "last\n#\n# /// moved\n# ///\n#\n")
     )
     assert "{: .minutes }" not in render(listed)[1].markdown
+
+
+ASKED = """/// predict | How fast?
+# Guess.
+#
+# - [flash.tflops < 900] Less than 900 TFLOP/s
+# - [flash.tflops >= 900] {{ m:.0f }} times **as much**
+# - [ ] The same
+# /// reveal
+# {{ flash.tflops:.0f }} TFLOP/s.
+# ///"""
+
+
+def asking(asked=ASKED):
+    """A page that asks, and says nothing else."""
+    head, _, rest = PAGE.partition("# The tuned kernel")
+    return head + f"# {asked}" + "\n\n# %%" + rest.partition("# %%")[2]
+
+
+def choices_of(page):
+    html = page.inlined()
+    return [("data-right" in line, line) for line in html.splitlines() if line.startswith("- <label>")]
+
+
+def test_which_choice_is_right_is_for_the_record_to_say(tmp_path, monkeypatch):
+    course, page = render(repository(tmp_path / "a", monkeypatch, asking()))
+    assert course.problems == []
+    assert [right for right, _ in choices_of(page)] == [False, True, False]
+    assert choices_of(page)[1][1].endswith("times **as much**</span></label>")
+    assert "flash.tflops" not in "".join(line for _, line in choices_of(page))
+    slower = {**NAMES, "flash": measurement(1200.0)}
+    course, page = render(repository(tmp_path / "b", monkeypatch, asking(), slower))
+    assert [right for right, _ in choices_of(page)] == [True, False, False]
+
+
+def test_exactly_one_choice_is_right_where_there_are_numbers(tmp_path, monkeypatch):
+    none = asking(ASKED.replace(">= 900", "> 9000"))
+    [fault] = problems(repository(tmp_path / "a", monkeypatch, none))
+    assert "/// predict | How fast?: none of its choices is right by the record: exactly one must be" in fault
+    both = asking(ASKED.replace("< 900", "> 10"))
+    [fault] = problems(repository(tmp_path / "b", monkeypatch, both))
+    assert "is right by the record: exactly one must be" in fault
+    root = repository(tmp_path / "c", monkeypatch, none)
+    course, page = render(root, rebuilt=True)  # a card that nobody foresaw is nobody's fault
+    assert course.problems == []
+    assert [right for right, _ in choices_of(page)] == [False, False, False]
+
+
+def test_without_numbers_no_choice_is_right_yet(tmp_path, monkeypatch):
+    root = repository(tmp_path, monkeypatch, asking())
+    write(root, "src/tiny/kernel.py", "FACTOR = 4\n")
+    _, page = render(root, draft=True)
+    assert [right for right, _ in choices_of(page)] == [False, False, False]
+    assert " data-waits " in page.markdown
+
+
+def test_in_the_notebook_choices_are_a_list(tmp_path, monkeypatch):
+    course, page = render(repository(tmp_path, monkeypatch, asking()))
+    first = json.loads(published_notebook(course, course.page("w1"), page))["cells"][0]["source"]
+    assert (
+        "**How fast?**\n\nGuess.\n\n- Less than 900 TFLOP/s\n- 3 times **as much**\n- The same\n\n<details"
+        in first
+    )
+    assert not re.search("<(?:div|label|input|fieldset|legend|span)", first)
+
+
+def test_what_answers_a_prediction_stands_covered(tmp_path, monkeypatch):
+    below = f"{ASKED}\n#\n# {' '.join(['word'] * 80)}\n#\n# So it is {{{{ flash.tflops:.0f }}}} TFLOP/s."
+    course, page = render(repository(tmp_path, monkeypatch, asking(below)))
+    assert course.problems == []
+    name = page.markdown.partition('class="predict" markdown="1" id="')[2].partition('"')[0]
+    before, _, held = page.inlined().partition(f'<div class="covered" markdown="1" data-answers="{name}">')
+    assert held.lstrip().startswith("So it is")
+    assert before.rstrip().endswith('<div class="cover"></div>')
+    first = json.loads(published_notebook(course, course.page("w1"), page))["cells"][0]["source"]
+    assert "So it is 1000 TFLOP/s." in first
+    assert "cover" not in first
 
 
 def test_the_published_notebook_has_no_folds_and_its_pictures_in_their_place(tmp_path, monkeypatch):
@@ -556,6 +689,18 @@ def test_a_term_is_explained_once_and_never_in_a_heading():
     assert lighten(page) == f"<h2>The L2</h2><p>{term} and L2</p>"
 
 
+def test_a_term_says_where_the_glossary_has_it_and_what_the_kitchen_calls_it():
+    terms = {"fast & small": Term("l2", "L2", "fast & small", kitchen="the hall")}
+    page = '<p><abbr title="fast &amp; small">L2</abbr> of <abbr title="other">X</abbr></p>'
+    said = '<abbr data-term="l2" data-kitchen="the hall" title="fast &amp; small">L2</abbr>'
+    assert lighten(page, terms) == f'<p>{said} of <abbr title="other">X</abbr></p>'
+
+
+def test_the_corner_of_a_table_is_no_head():
+    head = '<tr><th style="text-align: right;"></th><th>µs</th></tr>'
+    assert lighten(head) == '<tr><td style="text-align: right;"></td><th>µs</th></tr>'
+
+
 def test_code_keeps_colours_only():
     assert lighten('<span class="kn">import</span><span class="w"> </span><span class="n">x</span>') == (
         '<span class="kn">import</span> x'
@@ -627,4 +772,4 @@ def test_a_record_says_what_was_kept_of_it_when_it_was_made(tmp_path, monkeypatc
 
 
 def test_every_kind_of_block_becomes_something():
-    assert set(BLOCKS) == set(KINDS)
+    assert set(BLOCKS) == {*KINDS, "cover"}  # which the build alone makes

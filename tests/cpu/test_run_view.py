@@ -144,6 +144,10 @@ def test_a_page_asks_for_files_beside_it_only():
 
     assert set(re.findall(r'<(?:script|link)[^>]*(?:src|href)="([^"]+)"', page)) == {
         "../../assets/favicon.svg",
+        "../../assets/vendor/fonts/source-serif-4-latin-wght-normal.woff2",
+        "../../assets/vendor/fonts/source-serif-4-latin-wght-italic.woff2",
+        "../../assets/vendor/fonts/source-sans-3-latin-wght-normal.woff2",
+        "../../assets/js/words.js",
         "run.css",
         "run.js",
         "calendar.js",

@@ -1,12 +1,17 @@
 """A prediction is not answered before it is made: not above it, not in sight below it, not in a heading."""
 
+import collections
+import contextlib
 import dataclasses
 from pathlib import Path
 
 import pytest
 
-from course_site.numbers import spoiled
-from course_site.numbers.values import Define, Scope
+from course_site.numbers import covered, spoiled
+from course_site.numbers.claims import judge
+from course_site.numbers.values import Define, Scope, UnknownName
+from course_site.pages.blocks import parse, walk_blocks
+from course_site.pages.choices import name_of, taken_apart
 from course_site.pages.page import Cell, Page
 from course_site.site.course import load_course
 from course_site.site.render.page import BLOCKS, _render
@@ -182,6 +187,76 @@ def test_no_prediction_is_spoiled(course):
     assert len(asked) > len(chapters) >= 14
     for page in asked:
         assert of_course(course, page) == [], page.path
+
+
+def test_every_prediction_of_the_course_has_its_choices(course):
+    """The few that are answered in words of one's own are known here, so that no other is forgotten."""
+    asked = [
+        (page, block)
+        for page in course.pages
+        for cell in page.cells
+        if cell.kind == "markdown"
+        for block in walk_blocks(parse(cell.source))
+        if block.kind == "predict"
+    ]
+    assert len(asked) > 100
+    assert len({name_of(block) for _, block in asked}) == len(asked)
+    open_ones = [page.id for page, block in asked if not taken_apart(block)[1]]
+    assert open_ones == ["l5", "teach_l3"]
+
+
+def test_no_place_among_the_choices_is_the_one_to_guess(course):
+    """The surprising choice likes to stand last: who has noticed that needs no thought any more."""
+    places = collections.Counter()
+    for page in course.pages:
+        for cell in page.cells if course.has_numbers(page.id) else ():
+            for block in walk_blocks(parse(cell.source)) if cell.kind == "markdown" else ():
+                choices = taken_apart(block)[1] if block.kind == "predict" else []
+                for place, choice in enumerate(choices):
+                    with contextlib.suppress(UnknownName):  # what a page defines is known once it is rendered
+                        held = choice.condition and judge(choice.condition, course.scopes[page.id]).holds
+                        if choice.is_right or held:
+                            places["last" if choice is choices[-1] else place] += 1
+    assert places.total() > 75
+    assert max(places.values()) < 0.45 * places.total(), places
+
+
+def test_no_prediction_is_answered_by_an_open_neighbour(course):
+    """What stands open behind a prediction, to the next heading, does not show its answer before it is made."""
+    covers = 0
+    chapters = {session.chapter for session in course.maps.sessions.values()}
+    for page in course.pages:
+        if page.path.parts[0] != "docs" and page.path.as_posix() not in chapters:
+            continue
+        record = course.records.get(page.id)
+        trees = [parse(cell.source) if cell.kind == "markdown" else cell for cell in page.cells]
+        cells, printed = covered.cover(trees, course.scopes[page.id], record.outputs if record else [])
+        covers += len(printed) + sum(
+            b.kind == "cover" for c in cells if isinstance(c, list) for b in walk_blocks(c)
+        )
+        assert list(answered(cells, course.scopes[page.id])) == [], page.path
+        if page.id == "l1":
+            assert len(list(answered(trees, course.scopes[page.id]))) == 3  # as it is written
+    assert covers > 50
+
+
+def answered(cells, scope):
+    """Questions, each with what answers it in the open: a value, a table or a chart before the next heading."""
+    reader, asked = spoiled.Reader(scope), []
+    for node in (node for cell in cells if isinstance(cell, list) for node in cell):
+        if isinstance(node, str):
+            for paragraph in node.split("\n\n"):
+                if paragraph.lstrip().startswith("#"):
+                    asked = []
+                yield from (
+                    (q.question, paragraph) for q in asked if q.answer - q.given <= reader.values(paragraph)
+                )
+        elif node.kind == "predict":
+            question = reader.asked(node)
+            asked += [question] if question.answer - question.given else []
+        elif node.kind in ("chart", "table", "claim"):
+            shown = reader.all_of([node])
+            yield from ((q.question, node.kind) for q in asked if q.answer - q.given <= shown)
 
 
 def test_a_spoiler_planted_in_a_chapter_stops_the_build(course):

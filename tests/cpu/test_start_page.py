@@ -12,8 +12,6 @@ import pytest
 
 from course_labs.lab import find_lab
 from course_site.pages.page import read_page
-from course_site.site.course import load_course
-from course_site.site.render.page import render_course
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/start_here.py"
@@ -61,8 +59,8 @@ def test_the_checks_that_are_typed_refuse_a_wrong_kernel(tmp_path, right, wrong)
 
 
 @pytest.fixture(scope="module")
-def rendered():
-    return render_course(load_course(ROOT))["start"].markdown
+def rendered(our_course):
+    return our_course[1]["start"].markdown
 
 
 def open_above_the_lab(markdown):

@@ -544,7 +544,7 @@ def problems(tmp_path):
     def said(*waiting, draft=False, **changes):
         if changes:
             write(tmp_path, "two", **changes)
-        course = whole.Course(tmp_path, "nvidia-h200", "nvidia-h200", "Test", draft)
+        course = whole.Course(tmp_path, "nvidia-h200", "nvidia-h200", draft)
         course.waiting = {path: whole.Waiting(path, "2026-12-01", "planted") for path in waiting}
         whole._check_tests(course)
         return [str(problem) for problem in course.problems]
@@ -592,7 +592,7 @@ def test_a_record_of_a_group_that_is_gone_is_refused(problems):
 
 
 def test_tests_and_pages_of_the_reference_are_of_one_edition(problems):
-    course = whole.Course(problems.root, "nvidia-h200", "nvidia-h200", "Test")
+    course = whole.Course(problems.root, "nvidia-h200", "nvidia-h200")
     page = SimpleNamespace(measured=True, meta={"page": "docs/a.py"})
     page.edition = tested.edition_of(CARD | {"torch": "2.13.0"})
     course.records, course.states = {"a": page}, {"a": "fresh"}

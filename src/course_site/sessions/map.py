@@ -6,6 +6,7 @@ The texts are in handbook/sessions/*.toml, see `session`; the stages of a lab in
 from __future__ import annotations
 
 import html
+import math
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -357,9 +358,12 @@ class _Map:
         return "<br>".join("`" + line.replace("|", "\\|").replace("`", "'") + "`" for line in lines)
 
 
+_LETTERS = 11.2  # 12 px on a phone
+
+
 def timeline(session: Session, plain: Words) -> str:
     """The session as four lanes over its minutes, in SVG; its alternative text says every step."""
-    left, right, lane, top = 62.0, 346.0, 17.0, 6.0
+    left, right, lane, top = 70.0, 342.0, 18.0, 6.0
     minutes = max(session.minutes, 1)
     used = {LANES.get(step.kind, "talk") for step in session.steps()}
     lanes = [name for name in _LANE_NAMES if name in used]
@@ -369,7 +373,7 @@ def timeline(session: Session, plain: Words) -> str:
         return round(left + (right - left) * minute / minutes, 1)
 
     def text(at: float, y: float, words: object, more: str, anchor: str = "middle") -> str:
-        return f'<text x="{at}" y="{y}" font-size="9.6" text-anchor="{anchor}" {more}>{words}</text>'
+        return f'<text x="{at}" y="{y}" font-size="{_LETTERS:g}" text-anchor="{anchor}" {more}>{words}</text>'
 
     soft = 'fill="var(--s)"'
     parts = [
@@ -379,7 +383,7 @@ def timeline(session: Session, plain: Words) -> str:
         y = top + lane * i
         if i:
             parts.append(f'<path d="M{left} {y} H{right}" stroke="var(--r)" fill="none"/>')
-        parts.append(text(left - 5, y + 12, _LANE_NAMES[name], soft, "end"))
+        parts.append(text(left - 5, y + 13, _LANE_NAMES[name], soft, "end"))
     for step in session.steps():
         begin, width = x(step.start), x(step.end) - x(step.start)
         name = LANES.get(step.kind, "talk")
@@ -394,13 +398,19 @@ def timeline(session: Session, plain: Words) -> str:
         y = top + lane * lanes.index(name)
         parts.append(
             f'<rect x="{begin + 0.5:.1f}" y="{y + 1.5}" width="{width - 1:.1f}" height="{lane - 3}" rx="2" '
-            f'class="{name}"/>' + text(middle, y + 12, step.number, 'font-weight="600" class="number"')
+            f'class="{name}"/>' + text(middle, y + 13, step.number, 'font-weight="600" class="number"')
         )
-    for minute in sorted({block.start for block in session.blocks} | {block.end for block in session.blocks}):
+    after = math.inf
+    for minute in sorted(
+        {block.start for block in session.blocks} | {block.end for block in session.blocks}, reverse=True
+    ):
         parts.append(
             f'<path d="M{x(minute)} {top} V{floor + 4}" stroke="var(--s)" stroke-width="1" fill="none"/>'
-            + text(x(minute), floor + 14, minute, soft)
         )
+        # Where two minutes stand so close that their numbers would touch, the earlier one has its line alone.
+        if after - x(minute) >= 2 * _LETTERS:
+            parts.append(text(x(minute), floor + 16, minute, soft))
+            after = x(minute)
     spoken = " ".join(
         f"{block.start} to {block.end}, {plain(block.title)}: "
         + ", ".join(f"step {step.number} {step.kind} {step.minutes}" for step in block.steps)
@@ -410,7 +420,7 @@ def timeline(session: Session, plain: Words) -> str:
     label = html.escape(f"Timeline of {session.minutes} minutes. {spoken}")
     return (
         f'<figure class="timeline" data-search-exclude>'
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 352 {floor + 20}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 352 {floor + 21}" '
         f'role="img" aria-label="{label}" style="--r:var(--rule,#e3dcd1);--s:var(--ink-soft,#5f5a52)">'
         f"{''.join(parts)}</svg></figure>"
     )

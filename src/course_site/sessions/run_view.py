@@ -26,10 +26,15 @@ SOURCES = ("run.css", "run.js", SCRIPT, WORKER)
 # What the pages show besides: kept on the mentor's device too. Places in the built site.
 SHARED = (
     "assets/favicon.svg",
+    "assets/js/words.js",
     "assets/vendor/fonts/source-serif-4-latin-wght-normal.woff2",
+    "assets/vendor/fonts/source-serif-4-rest-wght-normal.woff2",
     "assets/vendor/fonts/source-serif-4-latin-wght-italic.woff2",
+    "assets/vendor/fonts/source-serif-4-rest-wght-italic.woff2",
     "assets/vendor/fonts/source-sans-3-latin-wght-normal.woff2",
+    "assets/vendor/fonts/source-sans-3-rest-wght-normal.woff2",
     "assets/vendor/fonts/source-code-pro-latin-wght-normal.woff2",
+    "assets/vendor/fonts/source-code-pro-rest-wght-normal.woff2",
 )
 
 Plain = Mapping[str, Any]

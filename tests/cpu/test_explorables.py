@@ -1,0 +1,158 @@
+"""Explorables: what the build draws of them, and their arithmetic against the pages' own and the kernels'."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from course_kernels.measure.machine import MACHINES
+from course_site.charts import explorables
+from course_site.charts.explorables import bank_conflicts, coalescing, littles_law, roofline
+from course_site.numbers.values import Scope
+from course_site.pages import blocks
+from course_site.pages.blocks import DirectiveError
+from course_site.site.render.explorable import _tie, explorable
+
+ROOT = Path(__file__).parents[2]
+ASSETS = ROOT / "docs/assets"
+MOST_BYTES = 20_000  # of all scripts of explorables together, as a server sends them
+MEASURED = {f"s{stride}": {"value": 1.0} for stride in (1, 2, 4, 8, 16, 32)}
+
+
+def test_every_explorable_has_its_script_and_all_of_them_are_light():
+    scripts = [ASSETS / "js/explorables" / f"{name}.js" for name in explorables.known()]
+    assert sorted(ASSETS.glob("js/explorables/*.js")) == scripts
+    sizes = {p.name: len(gzip.compress(p.read_bytes())) for p in [ASSETS / "js/explorable.js", *scripts]}
+    assert sum(sizes.values()) < MOST_BYTES, sizes
+
+
+@pytest.mark.parametrize(
+    ("value", "after", "text"),
+    [(0.5, 0, "1"), (12.5, 0, "13"), (1234.5678, 2, "1,234.57"), (-0.04, 1, "0.0"), (1e6, 0, "1,000,000")],
+)
+def test_numbers_are_written_as_the_script_writes_them(value, after, text):
+    assert explorables.digits(value, after) == text
+
+
+def walk(stride, offset, size):
+    return coalescing.work({"stride": stride, "offset": offset, "size": size}, {"time": MEASURED})
+
+
+def test_a_walk_asks_for_the_sectors_that_hold_its_bytes():
+    for stride, offset, size in itertools.product(range(0, 34, 3), range(0, 32, 5), (1, 2, 4, 8, 16)):
+        wanted = {size * (offset + lane * stride) + i for lane in range(32) for i in range(size)}
+        texts = walk(stride, offset, size).texts
+        assert texts["sectors"] == str(len({byte // 32 for byte in wanted}))
+        assert texts["lines"] == str(len({byte // 128 for byte in wanted}))
+        assert texts["wanted"] == str(len(wanted))
+
+
+def test_a_walk_is_measured_where_the_kernel_ran_so_and_nowhere_else():
+    assert walk(8, 0, 4).says == ("some", "measured")
+    for stride, offset, size in ((8, 1, 4), (8, 0, 8), (9, 0, 4)):
+        assert walk(stride, offset, size).says[1] == "near"
+        assert walk(stride, offset, size).texts["time"] == ["time", "s8"]
+
+
+def test_every_queue_has_a_measured_stride_whose_queue_is_as_long():
+    data = {"time": MEASURED, "counted": MEASURED}
+    for stride in range(1, 67):
+        longest = max(sum(lane * stride % 32 == bank for lane in range(32)) for bank in range(32))
+        shown = bank_conflicts.work({"stride": stride}, data)
+        assert (
+            shown.texts["queue"] == shown.texts["near"] == str(longest)
+        )  # a power of two, and each was measured
+        assert shown.says == ("queue" if longest > 1 else "free", "measured" if stride == longest else "near")
+    assert bank_conflicts.work({"stride": 0}, data).says[0] == "same"
+
+
+def test_littles_law_is_the_forecast_of_the_page_and_the_bytes_are_the_problems():
+    from course_kernels.bytes_in_flight.problem import bytes_per_multiprocessor
+    from course_kernels.problem import Workload
+
+    trip, clock, sms = 700.0, 1900.0, 132
+    data = {name: {"value": value} for name, value in (("trip", trip), ("clock", clock), ("sms", sms))}
+    assert littles_law.allowed(4, data) == pytest.approx(2 * 4096 * sms * clock / trip / 1e3)
+    data |= {"sheet": {"value": 4800.0}, "rate": {}, "seats": {}}
+    for vectors, resident in itertools.product((1, 2, 4, 8), (1, 2, 4, 8)):
+        data["rate"][f"v{vectors}.r{resident}"] = {"value": 1.0}
+        data["seats"][f"v{vectors}.r{resident}"] = {"value": resident / 8}
+    for vectors, resident in itertools.product((1, 2, 4, 8), (1, 2, 4, 8)):
+        shown = littles_law.work({"warps": 8 * resident, "bytes": 16 * vectors}, data)
+        under_way = bytes_per_multiprocessor(Workload.of("float32", N=1, V=vectors, R=resident))
+        assert shown.texts["kib"] == f"{under_way / 1024:.0f}"
+        assert shown.says[1] == "measured"
+        assert shown.texts["rate"] == ["rate", f"v{vectors}.r{resident}"]
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.slug)
+def test_the_roof_is_that_of_the_data_sheet(machine):
+    data = {"given": roofline.given(), "card": "", "intensity": {}, "rate": {}, "names": {}}
+    for math in ("fp32", "bf16"):
+        peak, ridge = machine.peak_tflops[math], machine.peak_tflops[math] * 1e3 / machine.bandwidth_gb_per_s
+        for place in range(0, 129, 8):
+            intensity = 2.0 ** (place / 8 - 4)
+            shown = roofline.work({"place": place, "card": machine.slug, "math": math}, data)
+            best = min(peak, intensity * machine.bandwidth_gb_per_s / 1e3)
+            assert shown.texts["rate"] == explorables.short(best)
+            assert shown.says[0] == ("memory" if intensity < ridge else "arithmetic")
+
+
+# --- the directive ----------------------------------------------------------------------------------
+
+PAGE = """/// explorable | bank_conflicts
+ask: Which stride?
+alt: A queue.
+knobs:
+  stride: {label: stride, at: 32}
+data:
+  time: a.time
+  counted: a.turns
+says: {same: one, free: "{busy} windows", queue: "{queue} turns", measured: there, near: "at {near}"}
+row: {stride: "{stride}"}
+///
+"""
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "said"),
+    [
+        ("bank_conflicts", "queues", "unknown explorable; known: bank_conflicts, coalescing"),
+        (
+            "stride: {label: stride, at: 32}",
+            "lane: {label: stride, at: 32}",
+            "unknown knob 'lane'; known: stride",
+        ),
+        ("at: 32", "at: 99", "the knob 'stride' cannot stand at 99"),
+        ("  counted: a.turns\n", "", "`data:` needs counted"),
+        ("near: ", "far: ", "`says:` needs near"),
+    ],
+)
+def test_what_is_wrong_with_a_directive_is_one_line(was, becomes, said):
+    page = SimpleNamespace(has_numbers=True)  # all that is asked of it before anything is read from a record
+    (block,) = blocks.parse(PAGE.replace(was, becomes))
+    with pytest.raises(DirectiveError, match=re.escape(said)):
+        explorable(page, block)
+
+
+@pytest.mark.parametrize(
+    ("says", "head", "faults"),
+    [
+        ("it takes {time} µs", "time, µs", 0),
+        ("it takes {time} GB/s", "time, µs", 1),
+        ("{time} µs", "rate, GB/s", 1),
+    ],
+)
+def test_a_recorded_value_has_the_unit_of_the_words_around_it(says, head, faults):
+    leaf = {"kind": "quantity", "value": 2.0, "unit": "µs", "how": "timed"}
+    problems: list[str] = []
+    page = SimpleNamespace(scope=Scope("p", {"a": {"s8": leaf}}, None), problem=problems.append)
+    shown = explorables.Shown(("one",), {"time": ["time", "s8"]}, {})
+    settings = {"data": {"time": "a.*:.1f"}, "says": {"one": says}, "row": {head: "{time}"}}
+    _tie(page, settings, shown)
+    assert len(problems) == faults, problems

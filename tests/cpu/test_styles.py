@@ -1,0 +1,58 @@
+"""The theme's style sheets keep every rule that can match, and lose the others."""
+
+import pytest
+
+from course_site.site import styles
+from course_site.site.render import behind
+
+
+@pytest.mark.parametrize(
+    ("rule", "left"),
+    [
+        (".here{color:red}", ".here{color:red}"),
+        (".gone{color:red}", ""),
+        (".here,.gone .here,.here .late--on{color:red}", ".here,.here .late--on{color:red}"),
+        (".here:not(.gone){a:b}", ".here:not(.gone){a:b}"),
+        (".here :is(.gone,p){a:b}", ".here :is(.gone,p){a:b}"),
+        ("[dir=rtl] .here{a:b}", ""),
+        ("[dir=ltr] .here{a:b}", "[dir=ltr] .here{a:b}"),
+        ("@media print{.gone{a:b}.here{a:b}}", "@media print{.here{a:b}}"),
+        ("@media print{.gone{a:b}}", ""),
+        ("@keyframes gone{0%{a:b}to{a:c}}", "@keyframes gone{0%{a:b}to{a:c}}"),
+        ('@charset "UTF-8";html{a:b}', '@charset "UTF-8";html{a:b}'),
+        (":root{--x:url(\"data:a,<svg a='}'/>\")}.gone{a:b}", ":root{--x:url(\"data:a,<svg a='}'/>\")}"),
+        (".here{a:'\\'}'}.gone{a:b}/* .here{ */", ".here{a:'\\'}'}/* .here{ */"),
+        ("p{margin:.5em 0}", "p{margin:.5em 0}"),
+    ],
+)
+def test_what_can_match_stays(tmp_path, rule, left):
+    (tmp_path / "assets/stylesheets").mkdir(parents=True)
+    (tmp_path / "assets/stylesheets/main.css").write_text(rule)
+    (tmp_path / "assets/site.js").write_text('add("late--on")')
+    (tmp_path / "index.html").write_text('<p class="here there">x</p>')
+    styles.lighten(tmp_path)
+    assert (tmp_path / "assets/stylesheets/main.css").read_text() == left
+
+
+def test_ours_lose_comments_and_white_space_and_nothing_a_reader_sees(tmp_path):
+    (tmp_path / "assets/css").mkdir(parents=True)
+    (tmp_path / "assets/js/parts").mkdir(parents=True)
+    (tmp_path / "assets/css/site.css").write_text(
+        "/* why */\n.gone { color: red; }\n.b::after { content: 'a  b'; }\n"
+    )
+    (tmp_path / "assets/js/parts/a.js").write_text(
+        "/* why */\nvar words = { a: 'two  blanks, // no comment' };   // one\n\n\nvar b = 1 / 2;\n"
+    )
+    styles.lighten(tmp_path)
+    sheet = (tmp_path / "assets/css/site.css").read_text()
+    script = (tmp_path / "assets/js/parts/a.js").read_text()
+    assert sheet == ".gone{color:red}.b::after{content:'a  b'}"
+    assert script.replace("\n", "") == "var words={a:'two  blanks, // no comment'};var b=1/2;"
+
+
+def test_what_stands_behind_the_values_leaves_the_page():
+    page = f'<p>x</p><script type="application/json" id="{behind.ID}">{{"a":1}}</script><p>y</p>'
+    light, told = behind.apart(page, "l5.values.js")
+    assert light == f'<p>x</p><span id="{behind.ID}" data-file="l5.values.js" hidden></span><p>y</p>'
+    assert told == 'PercentOfPeak.behind({"a":1});\n'
+    assert behind.apart("<p>x</p>", "l5.values.js") == ("<p>x</p>", "")
