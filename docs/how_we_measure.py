@@ -662,9 +662,9 @@ record(
 # ## What we do not know
 #
 # - **A forger.** A record is sealed, and what stands in it several times must agree: samples and quantiles, errors and
-#   what is allowed, dates and commits. So must what was kept beside it when it was made. That keeps accidents out.
-#   Somebody who knows this project and means it can still write a record that agrees with itself. Against that there
-#   is one remedy, and it is yours: run the command beside a number again.
+#   what is allowed, its date, and its commit, which must hold every file as it ran. So must what was kept beside it
+#   when it was made. That keeps accidents out. Somebody who knows this project and means it can still write a record
+#   that agrees with itself. Against that there is one remedy, and it is yours: run the command beside a number again.
 # - **Few cards.** These are the numbers of one card of its kind, in one machine. Another one of the same
 #   model may be a little better or worse. How much, we learn with every run; [the ledger](numbers.md) says what
 #   we know so far.

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from test_values import measurement
 
-from course_site.records.consistent import NOT_CHECKED, doubt_of_commit, doubts
+from course_site.records.consistent import NOT_CHECKED, doubt_of_commit, doubts, is_lost
+from course_site.records.digest import file_digest
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -63,7 +64,10 @@ def test_the_folder_the_date_and_the_card():
     assert said({}, date="soon") == ["its date is none: 'soon'"]
 
 
-def test_a_commit_is_known_and_older_than_its_record(tmp_path):
+@pytest.fixture
+def history(tmp_path):
+    """A repository, and a function that runs git in it."""
+
     def git(*arguments):
         who = ("-c", "user.name=a", "-c", "user.email=a@b")
         done = subprocess.run(
@@ -71,18 +75,63 @@ def test_a_commit_is_known_and_older_than_its_record(tmp_path):
         )
         return done.stdout.strip()
 
-    assert doubt_of_commit(tmp_path / "..", "0" * 40, "2026-11-21T10:00:00+00:00") == NOT_CHECKED
     git("init", "-q")
     git("commit", "-q", "--allow-empty", "-m", "one")
-    commit = git("rev-parse", "HEAD")
-    assert doubt_of_commit(tmp_path, commit, "2999-01-01T00:00:00+00:00") == ""
+    return git
+
+
+LATER = "2999-01-01T00:00:00+00:00"
+
+
+def test_a_commit_is_known_and_older_than_its_record(tmp_path, history):
+    assert doubt_of_commit(tmp_path / "..", "0" * 40, "2026-11-21T10:00:00+00:00", {}) == NOT_CHECKED
+    commit = history("rev-parse", "HEAD")
+    assert doubt_of_commit(tmp_path, commit, LATER, {}) == ""
     assert (
-        doubt_of_commit(tmp_path, commit, "2001-01-01T00:00:00+00:00")
+        doubt_of_commit(tmp_path, commit, "2001-01-01T00:00:00+00:00", {})
         == f"it was made before the commit it names, {commit[:12]}"
     )
-    option = doubt_of_commit(tmp_path, "--output=published", "2999-01-01T00:00:00+00:00")
+    option = doubt_of_commit(tmp_path, "--output=published", LATER, {})
     assert option == "it names no commit: '--output=published'"
     assert not (tmp_path / "published").exists()
-    strange = "0123456789ab" + "0" * 28
-    said = doubt_of_commit(tmp_path, strange, "2999-01-01T00:00:00+00:00")
-    assert said == "it names the commit 0123456789ab, which this repository does not have"
+
+
+def test_the_commit_of_a_record_holds_every_file_as_it_ran(tmp_path, history):
+    before = history("rev-parse", "HEAD")
+    (tmp_path / "a kernel.py").write_bytes(b"x = 1\r\n")
+    (tmp_path / "text.txt").write_bytes(b"one\ntwo")
+    history("add", ".")
+    history("commit", "-qm", "two")
+    ran = {name: file_digest(tmp_path / name) for name in ("a kernel.py", "text.txt")}
+    commit = history("rev-parse", "HEAD")
+    assert doubt_of_commit(tmp_path, commit, LATER, ran) == ""
+    assert doubt_of_commit(tmp_path, commit, LATER, {**ran, "gone.py": "0"}).endswith(
+        "gone.py is not as it ran"
+    )
+    (tmp_path / "a kernel.py").write_text("x = 1  # a comment is no meaning\n")
+    history("commit", "-qam", "three")
+    assert doubt_of_commit(tmp_path, history("rev-parse", "HEAD"), LATER, ran) == ""
+    (tmp_path / "a kernel.py").write_text("x = 2\n")
+    history("commit", "-qam", "four")
+    said = doubt_of_commit(tmp_path, history("rev-parse", "HEAD"), LATER, ran)
+    assert said.endswith("where a kernel.py is not as it ran")
+    assert doubt_of_commit(tmp_path, commit, LATER, ran) == "", (
+        "it is the commit that is asked, not the newest"
+    )
+    assert "a kernel.py" in doubt_of_commit(tmp_path, before, LATER, ran)
+
+
+def test_where_the_commit_is_lost_the_last_one_must_hold_what_ran(tmp_path, history):
+    (tmp_path / "kernel.py").write_text("x = 1\n")
+    history("add", ".")
+    history("commit", "-qm", "squashed")
+    ran = {"kernel.py": file_digest(tmp_path / "kernel.py")}
+    lost, known = "0123456789ab" + "0" * 28, history("rev-parse", "HEAD")
+    assert is_lost(tmp_path, lost)
+    assert not is_lost(tmp_path, known)
+    assert not is_lost(tmp_path, "unknown")
+    assert doubt_of_commit(tmp_path, lost, LATER, ran) == ""
+    said = doubt_of_commit(tmp_path, lost, LATER, {"kernel.py": "0" * 32})
+    assert said == (
+        "it names the commit 0123456789ab, which this repository does not have, nor kernel.py as it ran"
+    )

@@ -165,6 +165,12 @@ def test_the_stamp_stands_under_the_title(tmp_path, monkeypatch):
     head = page.inlined().split("The tuned kernel")[0]
     assert head.startswith("# Flash\n")
     assert "Measured on NVIDIA H200 · 21 Nov 2026 · CUDA 13.0 · PyTorch 2.11 · Triton 3.6 · ran 1 s" in head
+    assert "not in this history" not in head, "without git nobody can tell"
+    monkeypatch.setattr("course_site.site.ledger.is_lost", lambda root, commit: True)
+    assert (
+        "not in this history; every file that ran is in it"
+        in render(repository(tmp_path / "b", monkeypatch))[1].inlined()
+    )
 
 
 def test_the_minutes_stand_under_the_stamp_and_not_on_a_page_of_lists(tmp_path, monkeypatch):

@@ -6,22 +6,24 @@ a record several times must agree. It makes a forgery work, and does not make it
 
 from __future__ import annotations
 
-import functools
+import io
 import re
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
 from course_site.numbers.values import walk_leaves
+from course_site.records.digest import digest_of
 from course_site.records.record import Record
 
 EXACT = 1e-3  # of quantiles and the samples they are of
 THINNED = 0.05  # of the median, where a part of the samples is kept
 NOT_CHECKED = "not checked"
+COMMIT = re.compile(r"[0-9a-f]{40}")  # git would take other things for options
 
 
 def doubts(record: Record, slug: str, now: datetime | None = None) -> Iterator[str]:
@@ -60,25 +62,62 @@ def _of_measurement(leaf: dict[str, Any]) -> Iterator[str]:
         yield f"its error {leaf['error']:.3g} is above what is allowed, {leaf['allowed']:.3g}"
 
 
-@functools.lru_cache(maxsize=64)
-def doubt_of_commit(root: Path, commit: str, date: str) -> str:
-    """What speaks against the commit a record names; empty if nothing does, NOT_CHECKED without its history."""
-    if _git(root, "rev-parse", "--is-shallow-repository") != "false":
+def doubt_of_commit(root: Path, commit: str, date: str, manifest: dict[str, str]) -> str:
+    """What speaks against the commit a record names; empty if nothing does, NOT_CHECKED without its history.
+
+    Where the repository does not have the commit (`is_lost`) its last one must hold every file as it ran.
+
+    Args:
+        root: the repository.
+        commit: forty hexadecimal digits.
+        date: when the record was made, in ISO 8601.
+        manifest: the files that ran, each with the hash of its meaning.
+    """
+    if not _whole(root):
         return NOT_CHECKED
-    if not re.fullmatch(r"[0-9a-f]{40}", commit):  # git would take other things for options
+    if not COMMIT.fullmatch(commit):
         return f"it names no commit: {commit[:40]!r}"
-    made = _git(root, "log", "-1", "--format=%cI", commit, "--")
-    if not made:
-        return f"it names the commit {commit[:12]}, which this repository does not have"
-    if datetime.fromisoformat(made) > datetime.fromisoformat(date):
+    lost = is_lost(root, commit)
+    other = next(_others(root, "HEAD" if lost else commit, manifest), None)
+    if other and lost:
+        return (
+            f"it names the commit {commit[:12]}, which this repository does not have, nor {other} as it ran"
+        )
+    if other:
+        return f"it names the commit {commit[:12]}, where {other} is not as it ran"
+    made = "" if lost else _git(root, "log", "-1", "--format=%cI", commit, "--").decode().strip()
+    if made and datetime.fromisoformat(made) > datetime.fromisoformat(date):
         return f"it was made before the commit it names, {commit[:12]}"
     return ""
 
 
-def _git(root: Path, *arguments: str) -> str:
+def is_lost(root: Path, commit: str) -> bool:
+    """True where a repository with all of its history lacks a commit: that of a branch since squashed or rebased."""
+    if not COMMIT.fullmatch(commit) or not _whole(root):
+        return False
+    return not _git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
+
+
+def _whole(root: Path) -> bool:
+    return _git(root, "rev-parse", "--is-shallow-repository").strip() == b"false"
+
+
+def _others(root: Path, commit: str, manifest: dict[str, str]) -> Iterator[str]:
+    """What of a manifest has another meaning in a commit, or is not in it."""
+    answer = io.BytesIO(
+        _git(root, "cat-file", "--batch", told="".join(f"{commit}:./{path}\n" for path in manifest).encode())
+    )
+    for path, digest in manifest.items():
+        size = answer.readline().split()[-1]  # or "missing"
+        data = answer.read(int(size) + 1)[:-1] if size.isdigit() else None
+        if data is None or digest_of(PurePath(path), data) != digest:
+            yield path
+
+
+def _git(root: Path, *arguments: str, told: bytes = b"") -> bytes:
     """What git answers; empty where there is no git, no repository or no answer."""
     try:
-        done = subprocess.run(("git", *arguments), cwd=root, capture_output=True, text=True, check=False)
+        done = subprocess.run(("git", *arguments), cwd=root, input=told, capture_output=True, check=False)
     except OSError:
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+        return b""
+    return done.stdout if done.returncode == 0 else b""

@@ -14,7 +14,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 CUDA_SUFFIXES = frozenset({".cu", ".cuh", ".cpp", ".h", ".hpp"})
@@ -33,13 +33,23 @@ def file_digest(path: Path) -> str:
 
     Anything else is hashed byte by byte.
     """
+    return digest_of(path, path.read_bytes())
+
+
+def digest_of(path: PurePath, data: bytes) -> str:
+    """`file_digest` of what a file of this name holds or once held, wherever that lies now."""
     if path.suffix == ".py":
-        return code_digest(path.read_text(encoding="utf-8"))
+        return code_digest(_text(data))
     if path.suffix in CUDA_SUFFIXES:
-        return cuda_digest(path.read_text(encoding="utf-8"))
+        return cuda_digest(_text(data))
     if path.name == "lab.toml":
-        return lab_digest(path.read_text(encoding="utf-8"))
-    return _hash(path.read_bytes())
+        return lab_digest(_text(data))
+    return _hash(data)
+
+
+def _text(data: bytes) -> str:
+    """As Python reads a text file, on every system."""
+    return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 
 @functools.lru_cache(maxsize=4096)  # a page that is served is checked again after every edit

@@ -295,7 +295,8 @@ def _check_record(course: Course, path: Path, record: Record) -> None:
     for doubt in filter(None, (*doubts(record, slug), *beside)):
         course.problem(place, f"{doubt}; {again}")
     if path.is_relative_to(course.root / "records" / course.reference):
-        doubt = doubt_of_commit(course.root, str(provenance["commit"]), str(provenance["date"]))
+        named = str(provenance["commit"]), str(provenance["date"])
+        doubt = doubt_of_commit(course.root, *named, record.meta["manifest"])
         if doubt and doubt != NOT_CHECKED:
             course.problem(place, f"{doubt}; {again}")
 

@@ -10,6 +10,7 @@ from typing import Any
 from course_site.numbers.spread import CARDS_ENOUGH, SHORT_US, UNSEEN_COMMON
 from course_site.numbers.values import ExpressionError, Result, evaluate, walk_leaves
 from course_site.pages.page import Page
+from course_site.records.consistent import is_lost
 from course_site.records.record import Record
 from course_site.site.course import Course
 
@@ -51,6 +52,8 @@ def stamp_html(course: Course, page: Page, record: Record) -> str:
         f"PyTorch {edition['torch']} · Triton {edition['triton']} · ran {duration_words(record.seconds)}"
     )
     commit = str(p["commit"])[:12] + (" plus uncommitted changes" if p.get("dirty") else "")
+    if is_lost(course.root, str(p["commit"])):
+        commit += " (not in this history; every file that ran is in it)"
     rows = {
         "GPU": p["gpu"],
         "Driver": p["driver"],
