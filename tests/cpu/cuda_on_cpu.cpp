@@ -22,14 +22,17 @@ struct Fiber {
   Place place;
   bool begun = false, done = false;
   Waits waits = Waits::no;
+  Event *event = nullptr;
   std::vector<std::vector<Copy>> groups;  // asynchronous copies that are on their way, the oldest first
   std::vector<Copy> open;                 // those of no group yet
 };
 constexpr std::size_t STACK = 1 << 16;
 unsigned current;
-alignas(128) char dynamic_shared[MOST_SHARED + 16];
-std::size_t shared_bytes;
+alignas(1024) char dynamic_shared[MOST_SHARED + 1024];
+std::size_t shared_base, shared_bytes;
 int fill;
+unsigned rank, blocks_in_cluster = 1;
+Hooks hooks;
 
 static std::vector<Fiber> all;
 static jmp_buf home;
@@ -56,6 +59,12 @@ Shared::Shared(void *memory, std::size_t bytes) {
 void wait(Waits where) {
   all[current].waits = where;
   if (_setjmp(all[current].place_in_code) == 0) _longjmp(home, 1);
+}
+
+void wait_for(Event &event) {
+  if (event.ready()) return;
+  all[current].event = &event;
+  wait(Waits::for_event);
 }
 
 static void run_one() {
@@ -98,34 +107,91 @@ static void begin_block() {
   votes.assign(count, 0);
   for (unsigned t = 0; t < count; t++)
     all[t].place = {t % blockDim.x, t / blockDim.x % blockDim.y, t / blockDim.x / blockDim.y};
+  if (hooks.begin) hooks.begin();
 }
 
-// Runs the block as far as it gets; true if it waits for the other blocks.
-static bool run_block() {
+static bool goes_on(Fiber &fiber) {
+  if (fiber.waits == Waits::for_event && fiber.event->ready()) fiber.waits = Waits::no;
+  return !fiber.done && fiber.waits == Waits::no;
+}
+
+static bool any_goes_on() {
+  for (auto &fiber : all)
+    if (!fiber.done && goes_on(fiber)) return true;
+  return false;
+}
+
+// Runs the block as far as it gets.
+static bool go_on_with_block() {
   const unsigned count = blockDim.x * blockDim.y * blockDim.z;
+  bool moved = false;
   do {
     for (unsigned first = 0, last; first < count; first = last) {
       last = min(first + 32, count);
       do {
         for (current = first; current < last; current++) {
-          if (all[current].done || all[current].waits != Waits::no) continue;
+          if (!goes_on(all[current])) continue;
           threadIdx = all[current].place;
           go_on();
+          moved = true;
         }
       } while (open_barrier(Waits::at_warp, first, last));
     }
-  } while (open_barrier(Waits::at_block, 0, count));
-  unsigned left = 0;
-  for (const auto &fiber : all) {
-    if (fiber.waits == Waits::at_grid) return true;
-    left += !fiber.done;
+  } while (first_fault.empty() && (open_barrier(Waits::at_block, 0, count) || any_goes_on()));
+  return moved;
+}
+
+static unsigned ended() {
+  unsigned count = 0;
+  for (const auto &fiber : all) count += fiber.done;
+  return count;
+}
+
+// Who waits for what: threads that wait for the same are told together.
+static std::string who_waits() {
+  std::string text;
+  for (std::size_t first = 0, last, told = 0; first < all.size(); first = last) {
+    auto says = [](const Fiber &fiber) -> std::string {
+      if (fiber.done) return "";
+      if (fiber.waits == Waits::at_warp) return "the rest of their warp";
+      if (fiber.waits == Waits::at_block) return "the rest of their block at __syncthreads";
+      char line[200] = "";
+      if (fiber.waits == Waits::for_event) fiber.event->says(line, sizeof line);
+      return line;
+    };
+    const std::string what = says(all[first]);
+    for (last = first + 1; last < all.size() && says(all[last]) == what; last++) {
+    }
+    if (what.empty() || told++ == 8) continue;
+    text += (text.empty() ? "" : "; ") + std::string("threads ") + std::to_string(first) + " to " + std::to_string(last - 1);
+    if (blocks_in_cluster > 1) text += " of block " + std::to_string(rank) + " of the cluster";
+    text += " wait for " + what;
   }
+  return text;
+}
+
+static void end_block() {
+  unsigned left = all.size() - ended();
+  bool events = false;
+  for (const auto &fiber : all) events |= !fiber.done && fiber.waits == Waits::for_event;
+  if (events) blame(("deadlock: " + who_waits()).c_str());
   if (left > 0) blame((std::to_string(left) + " threads wait at a barrier for others that never come").c_str());
-  const char *rest = dynamic_shared + shared_bytes;
-  const std::size_t bytes = sizeof dynamic_shared - shared_bytes;
+  if (left == 0 && hooks.end) hooks.end();
+  const char *rest = dynamic_shared + shared_base + shared_bytes;
+  const std::size_t bytes = sizeof dynamic_shared - shared_base - shared_bytes;
   // All the same, if the first is right and each is like its neighbour.
   if (rest[0] != static_cast<char>(fill) || std::memcmp(rest, rest + 1, bytes - 1) != 0)
     blame("written past the dynamic shared memory asked for");
+}
+
+// Runs a block that is alone in its cluster; true if it waits for the other blocks of the grid.
+static bool run_block() {
+  do {
+    go_on_with_block();
+  } while (first_fault.empty() && hooks.stuck && hooks.stuck());
+  for (const auto &fiber : all)
+    if (fiber.waits == Waits::at_grid) return true;
+  end_block();
   return false;
 }
 
@@ -135,6 +201,8 @@ struct Parked {
   std::vector<Fiber> fibers = std::move(all);
   std::vector<std::unique_ptr<char[]>> held = std::move(stacks);
   std::vector<std::vector<char>> shared;
+  std::vector<float> hands = handed;
+  std::vector<int> said = votes;
   Parked() {
     stacks.clear();
     for (auto [memory, bytes] : declared)
@@ -148,10 +216,56 @@ struct Parked {
     for (std::size_t i = 0; i < declared.size(); i++)
       std::memcpy(declared[i].first, shared[i].data(), declared[i].second);
     std::memcpy(dynamic_shared, shared.back().data(), sizeof dynamic_shared);
+    handed = std::move(hands);
+    votes = std::move(said);
     for (auto &fiber : all)
       if (fiber.waits == Waits::at_grid) fiber.waits = Waits::no;
   }
 };
+
+// Blocks whose turn has passed; the one that runs has left its place empty.
+static std::vector<std::unique_ptr<Parked>> turns;
+
+static void turn_to(unsigned next) {
+  if (next == rank) return;
+  turns[rank] = std::make_unique<Parked>();
+  rank = next;
+  turns[rank]->back();
+  turns[rank].reset();
+  if (hooks.comes_back) hooks.comes_back();
+}
+
+unsigned ended_in_cluster() {
+  unsigned count = ended();
+  for (const auto &block : turns)
+    for (std::size_t t = 0; block && t < block->fibers.size(); t++) count += block->fibers[t].done;
+  return count;
+}
+
+static void run_cluster() {
+  turns.clear();
+  turns.resize(blocks_in_cluster);
+  for (rank = 0;; rank++, blockIdx.x++) {
+    begin_block();
+    if (rank + 1 == blocks_in_cluster) break;
+    turns[rank] = std::make_unique<Parked>();
+  }
+  for (bool moved = true; moved && first_fault.empty();) {
+    moved = false;
+    for (unsigned r = 0; r < blocks_in_cluster && first_fault.empty(); r++) turn_to(r), moved |= go_on_with_block();
+    for (unsigned r = 0; r < blocks_in_cluster && !moved && first_fault.empty(); r++) turn_to(r), moved = hooks.stuck && hooks.stuck();
+  }
+  std::string waits;
+  for (unsigned r = 0; r < blocks_in_cluster; r++) {
+    turn_to(r);
+    const std::string here = who_waits();
+    waits += (waits.empty() || here.empty() ? "" : "; ") + here;
+  }
+  if (!waits.empty()) blame(("deadlock: " + waits).c_str());
+  for (unsigned r = 0; r < blocks_in_cluster; r++) turn_to(r), end_block();
+  turns.clear();
+  rank = 0;
+}
 
 static void run_all(void (*kernel)(void **), void **held) {
   body = kernel;
@@ -160,6 +274,11 @@ static void run_all(void (*kernel)(void **), void **held) {
   for (blockIdx.z = 0; blockIdx.z < gridDim.z; blockIdx.z++)
     for (blockIdx.y = 0; blockIdx.y < gridDim.y; blockIdx.y++)
       for (blockIdx.x = 0; blockIdx.x < gridDim.x && first_fault.empty(); blockIdx.x++) {
+        rank = 0;
+        if (blocks_in_cluster > 1) {
+          run_cluster();  // and goes on to the last of its blocks
+          continue;
+        }
         begin_block();
         if (run_block()) parked.emplace_back();
       }

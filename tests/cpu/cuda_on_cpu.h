@@ -19,6 +19,7 @@
 #define __shared__ static
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
+#define __grid_constant__
 #ifndef SHARED_FILL
 #define SHARED_FILL 0x7f
 #endif
@@ -50,16 +51,36 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 extern Place gridDim, blockDim, blockIdx, threadIdx;
 
 namespace fibers {
-enum class Waits { no, at_block, at_warp, at_grid };
+enum class Waits { no, at_block, at_warp, at_grid, for_event };
 constexpr std::size_t MOST_SHARED = 227 * 1024;
 extern unsigned current;                          // the thread that runs, by its number in the block
-extern char dynamic_shared[MOST_SHARED + 16];
+extern char dynamic_shared[MOST_SHARED + 1024];
+extern std::size_t shared_base;                   // where in it the kernel's begins
 extern std::size_t shared_bytes;                  // of dynamic shared memory, asked for at the launch
 extern int fill;                                  // SHARED_FILL of this kernel
 
 void blame(const char *what);                     // a card would not have put up with this; the first thing counts
 const char *fault();                              // that thing, or nothing
 void wait(Waits where);
+
+// What a thread waits for that is no barrier of the whole block or warp; it lies on that thread's stack.
+struct Event {
+  virtual bool ready() = 0;
+  virtual void says(char *text, std::size_t room) = 0;  // what it is, for the report of a deadlock
+};
+void wait_for(Event &event);
+
+// Blocks of a cluster take turns, each as far as it gets. What other files keep for each of them hangs in here.
+extern unsigned rank, blocks_in_cluster;
+struct Hooks {
+  void (*begin)();     // a block begins
+  void (*comes_back)();  // a block goes on after another one of its cluster
+  bool (*stuck)();     // no thread of the cluster can go on: do for this block what was put off; whether there was anything
+  void (*end)();       // all threads of the block have ended
+};
+extern Hooks hooks;
+unsigned ended_in_cluster();  // threads
+
 void run(void (*body)(void **), void **arguments);  // the whole grid
 
 // What a kernel declares as __shared__: cuda_on_cpu.py puts one of these behind each declaration.

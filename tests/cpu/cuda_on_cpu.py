@@ -17,6 +17,7 @@ import torch
 from course_kernels.cuda.includes import SHARED
 
 SHIM, RUNTIME = Path(__file__).with_suffix(".h"), Path(__file__).with_suffix(".cpp")
+HOPPER = Path(__file__).with_name("hopper_on_cpu.cpp")  # for kernels that include a header of cuda/hopper/
 # Shared memory in a template is one object for the whole process, unless the last of these says otherwise.
 FLAGS = ("-std=c++17", "-O1", "-w", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique")
 # An index that leaves an array is told to a function of cuda_on_cpu.cpp, instead of g++'s own.
@@ -24,11 +25,15 @@ CHECKED = "-fsanitize=bounds"
 STAND_INS = Path(__file__).with_name("stand_ins")  # headers that a CPU has its own version of
 ENTRY = """
 extern "C" __attribute__((visibility("default")))
-const char *entry(const unsigned *grid, const unsigned *block, unsigned shared_bytes, void **arguments) {
+const char *entry(const unsigned *grid, const unsigned *block, unsigned shared_bytes, unsigned cluster,
+                  void **arguments) {
   if (block[0] * block[1] * block[2] > LAUNCH_BOUND) return "more threads than its launch bound allows";
   gridDim = {grid[0], grid[1], grid[2]};
   blockDim = {block[0], block[1], block[2]};
   fibers::shared_bytes = shared_bytes;
+  fibers::shared_base = SHARED_BASE;
+  fibers::blocks_in_cluster = cluster;
+  if (grid[0] % cluster) return "a grid that is no multiple of its cluster";
   fibers::fill = SHARED_FILL;
   fibers::launch(KERNEL, arguments);
   return fibers::fault();
@@ -36,20 +41,30 @@ const char *entry(const unsigned *grid, const unsigned *block, unsigned shared_b
 """
 # extern __shared__ float tile[];   and   __shared__ alignas(16) float a[8][128], b[8][128];
 SHARED_MEMORY = re.compile(
-    r"(extern\s+)?__shared__\s+(?:(?:__align__|alignas)\(\w+\)\s+)?([\w:]+)\s+([^;()={}]+);"
+    r"(extern\s+)?__shared__\s+(?:(?:__align__|alignas)\((\w+)\)\s+)?([\w:]+)\s+([^;()={}]+);"
 )
 
 
 def _on_cpu(declaration):
     """The same names for memory of the CPU, in the same line."""
-    dynamic, kind, names = declaration.groups()
+    dynamic, _, kind, names = declaration.groups()
     if dynamic:
         name = names.partition("[")[0]
-        return f"{kind} *{name} = reinterpret_cast<{kind} *>(fibers::dynamic_shared);"
+        return f"{kind} *{name} = reinterpret_cast<{kind} *>(fibers::dynamic_shared + fibers::shared_base);"
     text = f"alignas(128) static {kind} {names};"
     for name in re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:,|$)", names):
         text += f" static fibers::Shared declared_{name}(&{name}, sizeof {name});"
     return text
+
+
+def _shared_base(text):
+    """Where dynamic shared memory begins: at a multiple of what the kernel asks for, and of nothing more.
+
+    Only the copy engine and wgmma ask for more than 16 bytes, and only their kernels are tried like that.
+    """
+    dynamic = [found for found in SHARED_MEMORY.finditer(text) if found[1]] if "hopper/" in text else []
+    asked = max((int(found[2]) if (found[2] or "").isdigit() else 16 for found in dynamic), default=1024)
+    return asked % 1024
 
 
 @functools.cache
@@ -61,6 +76,16 @@ def made_ready(gxx):
     runtime = Path(folder.name, "runtime.o")
     subprocess.run([gxx, *FLAGS, "-O2", "-c", str(RUNTIME), "-o", str(runtime)], check=True)
     return folder, shim, runtime
+
+
+@functools.cache
+def hopper(gxx):
+    """The machine of Hopper's instructions, compiled."""
+    folder, _, _ = made_ready(gxx)
+    program = Path(folder.name, "hopper.o")
+    how = ("-O3", f"-I{HOPPER.parent}")
+    subprocess.run([gxx, *FLAGS, *how, "-c", str(HOPPER), "-o", str(program)], check=True)
+    return program
 
 
 _kept = []  # folders of libraries; gone at the end
@@ -76,7 +101,8 @@ def _library(gxx, text, flags):
     library = name.with_suffix(".so")
     program = name.with_suffix(".o")
     subprocess.run([gxx, *FLAGS, CHECKED, *flags, "-c", str(name), "-o", str(program)], check=True)
-    subprocess.run([gxx, "-shared", str(program), str(runtime), "-o", str(library)], check=True)
+    parts = [program, runtime, *([hopper(gxx)] if "hopper/" in text else [])]
+    subprocess.run([gxx, "-shared", *map(str, parts), "-o", str(library)], check=True)
     return library
 
 
@@ -95,6 +121,11 @@ LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 PAGE = mmap.PAGESIZE
 
 
+def _tensor_of(arg):
+    """The tensor that an argument leads to: itself, or that of a tensor map (hopper_on_cpu.py)."""
+    return arg if isinstance(arg, torch.Tensor) else getattr(arg, "tensor", None)
+
+
 @contextlib.contextmanager
 def fenced(args):
     """The tensors among the arguments, copied to where the system stops whoever reads or writes beside them.
@@ -103,7 +134,7 @@ def fenced(args):
     touched, nor the one before its first. Hands out the address of a tensor there; at the end all is copied back.
     """
     places, regions = {}, []
-    for tensor in (a for a in args if isinstance(a, torch.Tensor)):
+    for tensor in (t for t in map(_tensor_of, args) if t is not None):
         storage = tensor.untyped_storage()
         if storage.data_ptr() in places or not storage.nbytes():
             continue
@@ -137,18 +168,23 @@ def fenced(args):
 
 
 def build(folder, source, kernel, defines=None, text=None):
-    """A function launch(grid, block, *args, shared_bytes=0) for one kernel; `text` replaces the file's own.
+    """A function launch(grid, block, *args, shared_bytes=0, cluster=1) for one kernel; `text` replaces the file's own.
 
-    It raises RuntimeError where a card would hang or fault: threads that wait for ever, shared memory past its end.
+    A cluster is of so many neighbours along x. It raises RuntimeError where a card would hang or fault: threads that wait for ever, shared memory past its end.
     """
     gxx = shutil.which("g++") or pytest.skip("needs g++")
     text = source.read_text() if text is None else text
+    base = _shared_base(text)
     text = SHARED_MEMORY.sub(_on_cpu, text)
     # A launch with more threads than a kernel was compiled for fails on a card.
-    bound = re.search(rf"__launch_bounds__\s*\(([^,()]+)[^()]*\)\s*{kernel}\s*\(", text)
-    defines = {"LAUNCH_BOUND": f"unsigned({bound[1] if bound else 1024})", **(defines or {})}
+    bound = re.search(rf"__launch_bounds__\s*\(([^,()]+)[^()]*\)\s*(?:void\s+)?{kernel}\s*\(", text)
+    defines = {
+        "LAUNCH_BOUND": f"unsigned({bound[1] if bound else 1024})",
+        "SHARED_BASE": base,
+        **(defines or {}),
+    }
     macros = [f"-D{n}={v}" for n, v in {"KERNEL": kernel, **defines}.items()]
-    where = [f"-I{where}" for where in (STAND_INS, source.parent, SHARED)]
+    where = [f"-I{where}" for where in (STAND_INS, source.parent, SHARED, SHIM.parent)]
     library = folder / f"{kernel}.so"  # a file of its own, so that its static memory is its own
     shutil.copy(_library(gxx, f"{text}\n{ENTRY}", (*where, *macros)), library)
     entry = ctypes.CDLL(str(library)).entry
@@ -160,18 +196,24 @@ def build(folder, source, kernel, defines=None, text=None):
         np.float32: ctypes.c_float,
     }
 
-    def launch(grid, block, *args, shared_bytes=0):
-        with fenced(args) as address_of:
-            run(grid, block, args, address_of, shared_bytes)
+    def held_of(arg, address_of):
+        tensor = _tensor_of(arg)
+        if tensor is None:
+            return kinds[type(arg)](arg)
+        if tensor is arg:
+            return ctypes.c_void_p(address_of(arg))
+        return ctypes.create_string_buffer(arg.encoded(address_of(tensor)))
 
-    def run(grid, block, args, address_of, shared_bytes):
-        held = [
-            ctypes.c_void_p(address_of(a)) if isinstance(a, torch.Tensor) else kinds[type(a)](a) for a in args
-        ]
+    def launch(grid, block, *args, shared_bytes=0, cluster=1):
+        with fenced(args) as address_of:
+            run(grid, block, [held_of(a, address_of) for a in args], shared_bytes, cluster)
+
+    def run(grid, block, held, shared_bytes, cluster):
         triple = ctypes.c_uint * 3
         sizes = [(*s, 1, 1, 1)[:3] if isinstance(s, tuple) else (s, 1, 1) for s in (grid, block)]
         pointers = (ctypes.c_void_p * len(held))(*(ctypes.addressof(h) for h in held))
-        fault = entry(triple(*sizes[0]), triple(*sizes[1]), ctypes.c_uint(shared_bytes), pointers)
+        numbers = (ctypes.c_uint(shared_bytes), ctypes.c_uint(cluster))
+        fault = entry(triple(*sizes[0]), triple(*sizes[1]), *numbers, pointers)
         if fault:
             raise RuntimeError(f"{kernel}: {fault.decode()}")
 
