@@ -19,11 +19,16 @@ from course_kernels.gemm import (
     k10_persistent,
     k11_cluster,
     k12_stored,
+    k13_by_size,
+    k14_tuned,
+    plans,
 )
+from course_kernels.gemm.plans import SHAPES, Plan, plan_of
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
 RUNGS = [k06_tma, k07_wide, k08_roles, k09_registers, k10_persistent, k11_cluster, k12_stored]
+BY_PLAN = [k13_by_size, k14_tuned]
 # Less than a tile and than a step; ragged tiles each way, and more steps than stages.
 SIZES = [(1, 8, 8), (130, 264, 328)]
 
@@ -40,12 +45,13 @@ def run(tmp_path_factory):
                 built[key] = prepare_in(tmp_path_factory.mktemp(name))(path, name, text=text, **how)
             return built[key]
 
-        by_tma._prepared.cache_clear()
-        by_tma.multiprocessors.cache_clear()
+        for kept in (by_tma._prepared, by_tma.multiprocessors, plans._tiles, plans._adding):
+            kept.cache_clear()
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("TRITON_INTERPRET", "1")  # tensors on the CPU are welcome
-            patch.setattr(by_tma, "prepare", prepare)
-            patch.setattr(by_tma, "tensor_map", tensor_map)
+            for module in (by_tma, plans):
+                patch.setattr(module, "prepare", prepare)
+                patch.setattr(module, "tensor_map", tensor_map)
             patch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
             patch.setattr(
                 torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=3)
@@ -76,3 +82,275 @@ def test_a_rung_is_right(run, kernel, M, N, K):
     a, b = inputs(M, N, K)
 
     assert error_of(run(kernel.gemm, a, b), a, b) <= 2.0**-8
+
+
+PLANS = [
+    Plan(shape, group=2, splits=splits, grid=blocks * shape.cluster)
+    for shape, splits, blocks in zip(SHAPES, (1, 3, 1, 1, 2, 1), (1, 2, 1, 3, 2, 2), strict=True)
+]
+
+
+@pytest.mark.parametrize(("M", "N", "K"), [(1, 8, 136), (321, 520, 328)])
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.shape.BM}x{plan.shape.BN}in{plan.splits}")
+@pytest.mark.parametrize("kernel", BY_PLAN, ids=name_of)
+def test_every_plan_is_right(run, kernel, plan, M, N, K):
+    a, b = inputs(M, N, K)
+    if (PLANS.index(plan) + BY_PLAN.index(kernel)) % 2:
+        b = b.t().contiguous().t()  # as [N, K]
+
+    assert error_of(run(partial(kernel.gemm, plan=plan), a, b), a, b) <= 2.0**-8
+
+
+def test_float16_goes_the_same_way(run):
+    a, b = inputs(130, 264, 200, "float16")
+
+    for kernel in (k08_roles, k14_tuned):
+        assert error_of(run(kernel.gemm, a, b), a, b) <= 2.0**-11
+
+
+def test_what_is_not_a_number_stays_where_it_is(run):
+    a, b = inputs(130, 264, 72)
+    a[129, 71], b[71, 263] = float("nan"), float("inf")  # beside what comes as zeros
+    c = run(k14_tuned.gemm, a, b)
+
+    assert c[129].isnan().all()
+    assert not c[:129, 263].isfinite().any()
+    assert c[:129, :263].isfinite().all()
+
+
+# Where, what is changed, and what must be said; nothing where the answer is wrong.
+FAULTS = {
+    "k06: nobody waits for the bytes": (k06_tma, r"wait\(&full\[step % STAGES\], [^;]*;", "", ""),
+    "k06: one barrier for all steps": (k06_tma, r"step / STAGES & 1\)", "0)", ""),
+    "k06: a tile asked for while it is read": (
+        k06_tma,
+        r"__syncthreads\(\);          // and",
+        "ask(step + STAGES); //",
+        "",
+    ),
+    "k06: fewer bytes announced than come": (k06_tma, r"\(there, STAGE_BYTES\)", "(there, A_BYTES)", ""),
+    "k07: both warpgroups on the same rows": (
+        k07_wide,
+        r"k_major\(a \+ warpgroup \* PANEL_BYTES\)",
+        "k_major(a)",
+        "",
+    ),
+    "k07: products read before they are done": (k07_wide, r"wgmma_wait<0>\(d\);", "", ""),
+    "k08: a stage given back before it was read": (
+        k08_roles,
+        r"wgmma_wait<0>\(d\);(\s+)(if .*?;)(\s+)}",
+        r"\2\1wgmma_wait<0>(d);\3}",
+        "",
+    ),
+    "k08: one consumer never gives back": (
+        k08_roles,
+        r"threadIdx.x % 128 == 0\) arrive",
+        "threadIdx.x == 128) arrive",
+        "wait",
+    ),
+    "k08: the producer waits for nobody": (k08_roles, r"wait\(&empty\[s\], [^;]*;", "", ""),
+    "k10: every tile begins the ring anew": (
+        k10_persistent,
+        r"(region_)?for \(int step = 0; step < steps; step\+\+, at\+\+\) \{\n          const int s",
+        r"at = 0; for (int step = 0; step < steps; step++, at++) {\n          const int s",
+        "",
+    ),
+    "k11: both blocks ask for the same half": (
+        k11_cluster,
+        r"p = rank \* MINE; p < \(rank \+ 1\)",
+        "p = 0; p < (0 + 1)",
+        "",
+    ),
+    "k11: nobody tells the other block": (
+        k11_cluster,
+        r"< CLUSTER\) arrive_remote\(&empty\[s\], threadIdx.x % 128\)",
+        "== 0) arrive(&empty[s])",
+        "wait",
+    ),
+    "k12: no fence before the panel leaves": (k12_stored, r"fence_async\(\);", "", ""),
+    "k12: a panel written before it has left": (
+        k12_stored,
+        r"wait_until_read<C_PANELS - 1>",
+        "wait_until_read<C_PANELS>",
+        "",
+    ),
+    "k12: no swizzle": (k12_stored, r"swizzled\((row \* ROW_BYTES[^)]*)\)", r"(\1)", ""),
+    "k13: parts overlap": (
+        k13_by_size,
+        r"steps \* \(split \+ 1\) / splits",
+        "steps * (split + 1) / splits + 1",
+        "",
+    ),
+    "k13: a tile twice, going back": (k13_by_size, r"tiles_n - 1 - column", "tiles_n - 2 - column", ""),
+    "k14: the stage under way is given back": (k14_tuned, r"give_back\(at - GO_ON\);", "give_back(at);", ""),
+    "k14: the last stage of a tile is kept": (k14_tuned, r"if \(GO_ON\) give_back\(at - 1\);", "", "wait"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_seen(run, fault):
+    kernel, pattern, replacement, says = FAULTS[fault]
+    text, count = re.subn(pattern, replacement, kernel.SOURCE.read_text(), flags=re.DOTALL)
+    assert count >= 1
+    a, b = inputs(260 if kernel in BY_PLAN else 130, 520, 520)
+    plan = (
+        {"plan": Plan(SHAPES[0], group=1, splits=1 + ("parts" in fault), grid=2)} if kernel in BY_PLAN else {}
+    )
+    try:
+        seen = "" if error_of(run(partial(kernel.gemm, **plan), a, b, text), a, b) <= 0.1 else "wrong"
+    except RuntimeError as fault_seen:
+        seen = str(fault_seen)
+
+    assert seen
+    assert says in seen
+
+
+# --- the launchers ------------------------------------------------------------------------------------
+
+
+def refused(run, error, line, function, a, b):
+    with pytest.raises(error, match=re.escape(line)):
+        run(function, a, b)
+
+
+@pytest.mark.parametrize("kernel", [*RUNGS, *BY_PLAN], ids=name_of)
+def test_what_is_refused(run, kernel):
+    a = torch.zeros(8, 16, dtype=torch.bfloat16)
+    b = torch.zeros(16, 24, dtype=torch.bfloat16)
+    shifted = torch.zeros(8 * 16 + 1, dtype=torch.bfloat16)[1:].view(8, 16)
+
+    assert kernel.supports(Workload.of("float16", M=1, N=8, K=16))
+    for w in ({"M": 8, "N": 8, "K": 12}, {"M": 8, "N": 12, "K": 8}):
+        assert not kernel.supports(Workload.of("bfloat16", **w))
+    assert not kernel.supports(Workload.of("float32", M=8, N=8, K=8))
+    for error, line, *wrong in (
+        (TypeError, "a: expected bfloat16 or float16, got float32", a.float(), b.float()),
+        (TypeError, "b: expected bfloat16, got float16", a, b.half()),
+        (ValueError, "b: expected (K, N) with K=16, got (8, 24)", a, b[:8]),
+        (ValueError, "a: expected contiguous (M, K), got strides (1, 8)", a.t().contiguous().t(), b),
+        (
+            ValueError,
+            "K: expected a multiple of 8, for the copy engine, got 12",
+            a[:, :12].contiguous(),
+            b[:12],
+        ),
+        (ValueError, "N: expected a multiple of 8, for the copy engine, got 20", a, b[:, :20].contiguous()),
+        (ValueError, "a: expected an address divisible by 16, got one 2 bytes past it", shifted, b),
+        (ValueError, "a: expected (M, K) with no empty dimension, got (0, 16)", a[:0], b),
+    ):
+        refused(run, error, line, kernel.gemm, *wrong)
+
+
+def test_a_transposed_b_is_refused_where_nobody_takes_it(run):
+    a, b = inputs(8, 16, 24)
+    b = b.t().contiguous().t()
+
+    refused(run, ValueError, "b: expected contiguous (K, N), got strides (1, 24)", k12_stored.gemm, a, b)
+    refused(run, ValueError, "b: expected contiguous (K, N)", k14_tuned.gemm, a, torch.zeros(32, 16, dtype=b.dtype)[::2][:, :].repeat(2, 1)[:48:2])
+    refused(
+        run,
+        ValueError,
+        "b.t(): expected (N, K) with K=24, got (16, 16)",
+        k14_tuned.gemm,
+        a,
+        b[:16].t().contiguous().t(),
+    )
+
+
+def test_more_parts_than_steps_are_refused(run):
+    plan = Plan(SHAPES[0], group=1, splits=2, grid=2)
+
+    refused(
+        run,
+        ValueError,
+        "plan: expected 1 to 1 parts of K=64, got 2",
+        partial(k14_tuned.gemm, plan=plan),
+        *inputs(8, 8, 64),
+    )
+
+
+def test_only_hopper_is_served(monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 0))
+    by_tma.multiprocessors.cache_clear()
+    for kernel in (k06_tma, k14_tuned):
+        with pytest.raises(ValueError, match=re.escape("capability 9.0 (Hopper, for wgmma), got 8.0")):
+            kernel.gemm(*inputs(8, 8, 8))
+
+
+@pytest.mark.parametrize("M", [1, 64, 130, 1000, 4096, 20000])
+@pytest.mark.parametrize("N", [8, 256, 1000, 8192])
+@pytest.mark.parametrize("K", [8, 512, 4104, 65536])
+def test_a_plan_fits_its_size_and_the_card(M, N, K):
+    plan = plan_of(M, N, K, 132)
+    shape = plan.shape
+    tiles = -(-M // (shape.BM * shape.CLUSTER_M)) * -(-N // (shape.BN * shape.CLUSTER_N))
+
+    assert plan is plan_of(M, N, K, 132)
+    assert plan.grid % shape.cluster == 0
+    assert 0 < plan.grid <= min(132, tiles * plan.splits * shape.cluster)
+    assert 1 <= plan.splits <= -(-K // 64)
+    assert plan.group >= 1
+    assert shape.shared_bytes <= 227 * 1024
+
+
+def test_large_sizes_take_large_tiles_and_few_tiles_are_shared():
+    assert {plan_of(N, N, N, 132).shape.BM * plan_of(N, N, N, 132).shape.BN for N in (2048, 4096, 8192)} == {
+        128 * 256
+    }
+    assert plan_of(8192, 8192, 8192, 132).group == 8
+    assert plan_of(8192, 8192, 8192, 132).splits == 1
+    assert plan_of(64, 512, 65536, 132).splits > 4
+
+
+# --- machine code -------------------------------------------------------------------------------------
+
+# Of a thread that multiplies: products of a step, and columns of each.
+PRODUCTS = {"k06_tma": (8, 128), "k09_registers": (4, 256)}
+
+
+def instructions_of(kernel, **defines):
+    pytest.importorskip("cuda.core")
+    return sass(compile_cubin(kernel.SOURCE, "sm_90a", defines))
+
+
+def count(pattern, text):
+    return len(re.findall(rf"\b{pattern}\b", text))
+
+
+@pytest.mark.parametrize("kernel", [*RUNGS, *BY_PLAN], ids=name_of)
+def test_a_rung_has_the_instructions_that_it_claims(kernel):
+    name = name_of(kernel)
+    text = instructions_of(kernel)
+    products, columns = PRODUCTS.get(name, (4, 256))
+
+    assert count(rf"HGMMA\.64x{columns}x16\.F32\.BF16 \S+, gdesc\[\S+\]\.tnspB", text) == products
+    assert count(r"UTMALDG\.2D", text) > 0
+    assert count(r"LDL|STL", text) == 0
+    assert (count(r"UTMALDG\.2D\.MULTICAST", text) > 0) == (name >= "k11")
+    assert (count("USETMAXREG", text) > 0) == (name >= "k09")
+    assert (count(r"UTMASTG\.2D", text) > 0) == (name >= "k12")
+    assert (count("STSM", text) > 0) == (name >= "k12")
+    # One wait behind the loop, where products go on from step to step another in it; else the compiler put some in.
+    assert count(r"WARPGROUP\.DEPBAR\.LE", text) == (2 if name in ("k06_tma", "k07_wide", "k14_tuned") else 1)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape.BM}x{shape.BN}")
+def test_no_shape_spills(shape):
+    text = instructions_of(k14_tuned, **shape.defines, TRANSPOSED=1)
+
+    assert count(r"LDL|STL", text) == 0
+    assert count("HGMMA", text) == 4 * shape.BM // 64 // shape.CONSUMERS
+    assert "tnspB" not in text
+
+
+def test_wide_tiles_need_the_registers_and_one_consumer_spills():
+    assert count(r"LDL|STL", instructions_of(k09_registers, WIDE=1)) == 0
+    assert count(r"LDL|STL", instructions_of(k09_registers, CONSUMERS=1)) > 100
+
+
+@pytest.mark.parametrize("function", [k09_registers.wide, k09_registers.one_consumer], ids=name_of)
+def test_the_other_ways_of_kernel_9_are_right(run, function):
+    a, b = inputs(260, 200, 328)
+
+    assert error_of(run(function, a, b), a, b) <= 2.0**-8

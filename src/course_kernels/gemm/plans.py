@@ -1,0 +1,207 @@
+"""Which tile, cluster and order kernels 13 and 14 take for a size, and their launch.
+
+Contract  problem.py
+Source    CUTLASS, Efficient GEMM: tiles, threadblock swizzle, split-K
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from course_kernels.arguments import check_size, check_tensor
+from course_kernels.cuda.alignment import check_address
+from course_kernels.cuda.prepared import Prepared, prepare, tensor_map
+from course_kernels.gemm.arguments import MAX_SIZE, SIXTEEN_BITS
+from course_kernels.gemm.by_tma import BK, ROW_BYTES, check_rows, multiprocessors
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A way to cut C, as the macros of the sources say it.
+
+    Attributes:
+        BM, BN: the tile of C that a block makes at once.
+        STAGES: pairs of tiles of A and B in shared memory.
+        CONSUMERS: warpgroups that multiply.
+        CLUSTER_M, CLUSTER_N: blocks that share what they fetch of B, or of A.
+        C_PANELS: places of 64 x 64 for C, of a consumer.
+        clocks: of a step of 64 in k, about: 128 x 256 keep the tensor cores busy for 1024, and a small tile waits for L2.
+    """
+
+    BM: int
+    BN: int
+    STAGES: int
+    CONSUMERS: int
+    CLUSTER_M: int
+    CLUSTER_N: int
+    C_PANELS: int
+    clocks: int
+
+    @property
+    def cluster(self) -> int:
+        return self.CLUSTER_M * self.CLUSTER_N
+
+    @property
+    def threads(self) -> int:
+        return (1 + self.CONSUMERS) * 128
+
+    @property
+    def shared_bytes(self) -> int:
+        tiles = self.STAGES * ((self.BM + self.BN) * ROW_BYTES + 16)
+        return tiles + self.CONSUMERS * self.C_PANELS * 64 * ROW_BYTES
+
+    @property
+    def defines(self) -> dict[str, int]:
+        names = ("BM", "BN", "STAGES", "CONSUMERS", "CLUSTER_M", "CLUSTER_N", "C_PANELS")
+        return {name: getattr(self, name) for name in names}
+
+
+# The large ones read least for what they make. The low and the narrow one waste least on the edge of a long C; the small
+# ones are for a C that has too few large tiles for all multiprocessors.
+SHAPES = (
+    Shape(128, 256, STAGES=4, CONSUMERS=2, CLUSTER_M=2, CLUSTER_N=1, C_PANELS=2, clocks=1024),
+    Shape(256, 128, STAGES=4, CONSUMERS=2, CLUSTER_M=1, CLUSTER_N=2, C_PANELS=2, clocks=1040),
+    Shape(128, 128, STAGES=6, CONSUMERS=2, CLUSTER_M=2, CLUSTER_N=1, C_PANELS=2, clocks=600),
+    Shape(64, 256, STAGES=5, CONSUMERS=1, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=2, clocks=720),
+    Shape(64, 128, STAGES=8, CONSUMERS=1, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=2, clocks=430),
+    Shape(128, 64, STAGES=8, CONSUMERS=2, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=1, clocks=430),
+)
+OF_A_TILE = 2000  # clocks until the first products, and behind the last
+OF_PARTS = 8000  # clocks of the second kernel that adds the parts, with its start
+PARTS_BYTES = 2000  # a clock: parts are written and read once, most often in L2
+MOST_PARTS = 16
+LEAST_STEPS = 8  # of a part: a shorter one is over before its ring is full
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a launch needs besides tensors: the shape, tiles that are walked together in height, parts of a tile, blocks."""
+
+    shape: Shape
+    group: int
+    splits: int
+    grid: int
+
+
+@functools.lru_cache(maxsize=4096)
+def plan_of(M: int, N: int, K: int, multiprocessors: int) -> Plan:
+    """The plan that should end first, by the clocks above; the same answer for the same size on the same card."""
+    steps = -(-K // BK)
+    clocks, plan = math.inf, None
+    for shape in SHAPES:
+        clusters = max(multiprocessors // shape.cluster, 1)
+        tiles = -(-M // (shape.BM * shape.CLUSTER_M)) * -(-N // (shape.BN * shape.CLUSTER_N))
+        for splits in range(1, max(min(MOST_PARTS, steps // LEAST_STEPS), 1) + 1):
+            rounds = -(-tiles * splits // clusters)
+            needs = rounds * (-(-steps // splits) * shape.clocks + OF_A_TILE)
+            if splits > 1:
+                needs += OF_PARTS + 8 * M * N * splits // PARTS_BYTES
+            if needs < clocks:
+                group = group_of(shape, clusters)
+                grid = min(tiles * splits, clusters) * shape.cluster
+                clocks, plan = needs, Plan(shape, group, splits, grid)
+    assert plan is not None
+    return plan
+
+
+def group_of(shape: Shape, clusters: int) -> int:
+    """Tiles of clusters one below the other that are walked together: what runs at once is then about as high as wide."""
+    high, wide = shape.BM * shape.CLUSTER_M, shape.BN * shape.CLUSTER_N
+    return max(1, round(math.sqrt(clusters * wide / high)))
+
+
+def gemm_by_plan(
+    source: Path, kernel: str, a: torch.Tensor, b: torch.Tensor, plan: Plan | None = None
+) -> torch.Tensor:
+    """The product a @ b, cut as its size wants it; sums in float32.
+
+    Args:
+        source: the `.cu` file.
+        kernel: its name there.
+        a: (M, K) bfloat16 or float16, contiguous, K a multiple of 8, M and K <= 2**30.
+        b: (K, N), the same type, contiguous, or the transpose of a contiguous (N, K); N a multiple of 8, N <= 2**30.
+        plan: how to cut it; without it, what suits the size.
+    Returns:
+        (M, N), the same type; every element is rounded to it once, and comes out the same bit for bit in every call.
+    Raises:
+        TypeError: a is of another type, or b of another than a.
+        ValueError: shapes that do not fit each other or are too long, K or N no multiple of 8, another layout, an address
+            that is no multiple of 16 bytes, a plan with more parts than K has steps, not on the current GPU, or one of
+            another compute capability than 9.0.
+    """
+    transposed = (
+        isinstance(b, torch.Tensor) and b.dim() == 2 and not b.is_contiguous() and b.t().is_contiguous()
+    )
+    sizes: dict[str, int] = {}
+    check_tensor("a", a, "MK", sizes, dtypes=SIXTEEN_BITS)
+    if transposed:
+        b = b.t()
+        check_tensor("b.t()", b, "NK", sizes, dtypes=(a.dtype,), device=a.device)
+    else:
+        check_tensor("b", b, "KN", sizes, dtypes=(a.dtype,), device=a.device)
+    M, N, K = sizes["M"], sizes["N"], sizes["K"]
+    for name, letter in (("a", "M"), ("a", "K"), ("b", "N")):
+        check_size(name, letter, sizes[letter], MAX_SIZE)
+    check_rows("K", K)
+    check_rows("N", N)
+    check_address("a", a)
+    check_address("b", b)
+    device = a.get_device()
+    plan = plan or plan_of(M, N, K, multiprocessors(device))
+    shape = plan.shape
+    if not 1 <= plan.splits <= -(-K // BK):
+        raise ValueError(f"plan: expected 1 to {-(-K // BK)} parts of K={K}, got {plan.splits}")
+
+    c = torch.empty((M, N), dtype=a.dtype, device=a.device)
+    split, float16 = plan.splits > 1, a.dtype is torch.float16
+    partial = torch.empty((plan.splits, M, N), dtype=torch.float32, device=a.device) if split else None
+    _tiles(device, source, kernel, shape, transposed, split, float16)(
+        plan.grid,
+        tensor_map(a, (shape.BM // shape.CLUSTER_N, BK)),
+        tensor_map(b, (shape.BN // shape.CLUSTER_M, BK) if transposed else (BK, 64)),
+        tensor_map(c, (64, 64)),
+        partial,
+        M,
+        N,
+        K,
+        plan.group,
+        plan.splits,
+    )
+    if partial is not None:
+        _adding(device, source, float16)(-(-M * N // 1024), partial, c, M * N, plan.splits)
+    return c
+
+
+@functools.cache
+def _tiles(
+    device: int, source: Path, kernel: str, shape: Shape, transposed: bool, split: bool, float16: bool
+) -> Prepared:
+    """The kernel that multiplies, ready for the current GPU, which is `device`."""
+    more = {"TRANSPOSED": int(transposed), "SPLIT": int(split), "FLOAT16": int(float16)}
+    return prepare(
+        source,
+        kernel,
+        block=shape.threads,
+        shared_bytes=shape.shared_bytes,
+        cluster=shape.cluster,
+        defines={**shape.defines, **more},
+        before_the_last_grid_ended=EARLY[source.stem],
+    )
+
+
+@functools.cache
+def _adding(device: int, source: Path, float16: bool) -> Prepared:
+    """The kernel that adds the parts."""
+    early = EARLY[source.stem]
+    return prepare(
+        source, "add_parts", block=256, defines={"FLOAT16": int(float16)}, before_the_last_grid_ended=early
+    )
+
+
+# Whose grid may begin while the last one of the stream still runs: its source waits for that one itself.
+EARLY = {"k13_by_size": False, "k14_tuned": True}
