@@ -42,8 +42,13 @@ WORKLOADS = {
     "transpose": [Workload.of("float32", M=37, N=70)],
     "vector_add": [Workload.of("float32", N=5003)],
 }
-# What a CPU cannot be made to do in this way: Hopper's own instructions, which tests/gpu runs.
-NOT_HERE = {"gemm/k04_wgmma", "attention/k04_specialised"}
+# What a CPU cannot be made to do in this way: Hopper's own instructions, which tests/gpu runs, and of kernels with
+# cuda/hopper/ the tests beside.
+NOT_HERE = {"gemm/k04_wgmma", "attention/k04_specialised"} | {
+    f"{path.parent.name}/{path.stem}"
+    for path in ROOT.glob("*/k[0-9][0-9]_*.cu")
+    if '#include "hopper/' in path.read_text()
+}
 KERNELS = {
     name: import_module(f"course_kernels.{name.replace('/', '.')}")
     for path in sorted(ROOT.glob("*/k[0-9][0-9]_*.py"))

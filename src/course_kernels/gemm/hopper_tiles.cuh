@@ -26,8 +26,8 @@ struct Tile {
   int m, n;  // its first row and column of C
 };
 
-// The tiles of C, `high` x `wide`, in the order in which blocks take them: down a column of `group` tiles, then the next
-// column. Blocks that run together then share few strips of A and of B, and these stay in L2.
+// The tiles of C, `high` x `wide`, in the order in which blocks take them: down a column of `group` tiles, then the
+// next column. Blocks that run together then share few strips of A and of B, and these stay in L2.
 __device__ inline Tile tile_at(int number, int tiles_m, int tiles_n, int group, int high, int wide) {
   const int first = number / (group * tiles_n) * group, place = number % (group * tiles_n);
   const int height = min(group, tiles_m - first);  // the last group may be lower

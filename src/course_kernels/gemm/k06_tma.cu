@@ -1,12 +1,14 @@
 // Matrix multiply, kernel 6: the copy engine brings the tiles. One thread asks, and the bytes say when they are there.
 //
 // Contract  problem.py      Launcher  k06_tma.py      Instructions  ../cuda/hopper
-// Idea      one thread asks the copy engine (TMA) for a tile, with its place in the tensor; a barrier in shared memory
-//           (an mbarrier) counts the bytes that arrive. The swizzle and the zeros past the edges are the engine's work
+// Idea      one thread asks the copy engine (TMA) for a tile, with its place in the tensor; a barrier in shared
+//           memory (an mbarrier) counts the bytes that arrive. The swizzle and the zeros past the edges are the
+//           engine's work
 // Against   k04_wgmma, where every thread works out addresses and copies 16 bytes at a time
-// Cost      a block reads 128 rows of A and 128 columns of B to make 128 x 128 of C; two blocks share a multiprocessor
-// Limits    Hopper (sm_90a) only; K and N are multiples of 8, for the engine wants rows of 16 bytes. Everybody waits for
-//           everybody in every step
+// Cost      a block reads 128 rows of A and 128 columns of B to make 128 x 128 of C; two blocks share a
+//           multiprocessor
+// Limits    Hopper (sm_90a) only; K and N are multiples of 8, for the engine wants rows of whole 16 bytes. In every
+//           step everybody waits for everybody
 // Next      k07_wide: more work for every byte
 // Source    PTX ISA, cp.async.bulk.tensor and mbarrier; Shankhdhar 2024, Outperforming cuBLAS on H100
 

@@ -1,12 +1,12 @@
 // Matrix multiply, kernel 7: the widest product. Two warpgroups multiply 64 rows each by the same 256 columns.
 //
 // Contract  problem.py      Launcher  k07_wide.py      Instructions  ../cuda/hopper
-// Idea      a tile of 128 x 256, and the widest product there is: an instruction reads 64 rows of A and 256 columns of B
-//           from shared memory, so 80 bytes a clock instead of 96; and what comes from L2 is used more often
+// Idea      a tile of 128 x 256, and the widest product there is. An instruction reads its 64 rows of A for 256
+//           columns and not for 128, and a step brings half as much again for twice the products
 // Against   k06_tma, whose tiles are 128 x 128
 // Cost      a block reads 128 rows of A and 256 columns of B to make 128 x 256 of C; one block a multiprocessor
-// Limits    Hopper (sm_90a) only; K and N are multiples of 8. Both warpgroups, and the thread that asks, still wait for
-//           each other in every step
+// Limits    Hopper (sm_90a) only; K and N are multiples of 8. Both warpgroups, and the thread that asks, still wait
+//           for each other in every step
 // Next      k08_roles: nobody waits for who has nothing to tell them
 // Source    PTX ISA, wgmma; Shankhdhar 2024, Outperforming cuBLAS on H100
 

@@ -1,15 +1,17 @@
 // Matrix multiply, kernel 8: roles. One thread asks for tiles, two warpgroups multiply; barriers go between them.
 //
 // Contract  problem.py      Launcher  k08_roles.py      Instructions  ../cuda/hopper
-// Idea      a producer and two consumers share a ring of stages. `full[s]` tells consumers that the tiles of stage s are
-//           there, `empty[s]` tells the producer that nobody reads them any more. The producer runs as far ahead as the
-//           ring is long, and the consumers need not keep step with each other
+// Idea      a producer and two consumers share a ring of stages. `full[s]` tells consumers that the tiles of stage s
+//           are there, `empty[s]` tells the producer that nobody reads them any more. The producer runs as far ahead
+//           as the ring is long, and the consumers need not keep step with each other
 // Against   k07_wide, where all threads meet in every step, also those with nothing to tell each other
-// Cost      a block reads 128 rows of A and 256 columns of B to make 128 x 256 of C; a warpgroup for one thread that asks
-// Limits    Hopper (sm_90a) only; K and N are multiples of 8. While a consumer waits for its products it asks for none;
-//           the other one's fill the gap
+// Cost      a block reads 128 rows of A and 256 columns of B to make 128 x 256 of C; a warpgroup for one thread that
+//           asks
+// Limits    Hopper (sm_90a) only; K and N are multiples of 8. While a consumer waits for its products it asks for
+//           none; the other one's fill the gap
 // Next      k09_registers: the producer needs hardly any
-// Source    PTX ISA, mbarrier; CUTLASS, Efficient GEMM, warp specialisation; Shankhdhar 2024, Outperforming cuBLAS on H100
+// Source    PTX ISA, mbarrier; CUTLASS, Efficient GEMM, warp specialisation; Shankhdhar 2024, Outperforming cuBLAS on
+//           H100
 
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"

@@ -2,12 +2,13 @@
 //
 // Contract  problem.py      Launcher  k09_registers.py      Instructions  ../cuda/hopper
 // Idea      a block gets the same number of registers for each of its threads. The producer gives its own back, the
-//           consumers take them (setmaxnreg): 240 each instead of 168
+//           consumers take them (setmaxnreg): 232 each instead of 168
 // Against   k08_roles, where the thread that asks holds as many as those with 128 sums
 // Cost      as k08_roles
-// Limits    Hopper (sm_90a) only; K and N are multiples of 8. 168 registers hold 128 sums and little else; with the rest a
-//           consumer may have more sums than that: WIDE makes its tile 128 x 192. CONSUMERS=1 gives one warpgroup all 256
-//           sums of a row of the tile: more than a thread can have, so they spill, to be looked at once
+// Limits    Hopper (sm_90a) only; K and N are multiples of 8. 168 registers hold 128 sums and little else; with the
+//           rest a consumer may have more sums than that: WIDE makes its tile 128 x 192. CONSUMERS=1 gives one
+//           warpgroup all 256 sums of a row of the tile: more than a thread can have, so they spill, to be looked at
+//           once
 // Next      k10_persistent: a block does more than one tile
 // Source    PTX ISA, setmaxnreg; Shankhdhar 2024, Outperforming cuBLAS on H100
 

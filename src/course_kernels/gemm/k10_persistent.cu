@@ -1,9 +1,9 @@
 // Matrix multiply, kernel 10: blocks that stay. As many as there are multiprocessors, each walks over many tiles.
 //
 // Contract  problem.py      Launcher  k10_persistent.py      Instructions  ../cuda/hopper
-// Idea      the ring goes on from tile to tile: while the consumers write one tile of C, the producer already fetches the
-//           next one's operands. And the order is ours: at any time the tiles under way lie close together, so their
-//           strips of A and B are in L2
+// Idea      the ring goes on from tile to tile: while the consumers write one tile of C, the producer already fetches
+//           the next one's operands. And the order is ours: at any time the tiles under way lie close together, so
+//           their strips of A and B are in L2
 // Against   k09_registers, where a block ends with its tile, and the next one starts with an empty ring
 // Cost      a tile reads 128 rows of A and 256 columns of B to make 128 x 256 of C
 // Limits    Hopper (sm_90a) only; K and N are multiples of 8. Tiles that no whole number of rounds holds leave some

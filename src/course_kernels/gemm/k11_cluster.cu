@@ -1,12 +1,13 @@
 // Matrix multiply, kernel 11: clusters. Two blocks, one tile below the other, fetch B once for both.
 //
 // Contract  problem.py      Launcher  k11_cluster.py      Instructions  ../cuda/hopper
-// Idea      two neighbouring multiprocessors work on tiles with the same columns. Each asks for half of B's tile, and the
-//           copy engine delivers it to both (multicast): a block takes 32 KiB from L2 in a step instead of 48
+// Idea      two neighbouring multiprocessors work on tiles with the same columns. Each asks for two of the four panels of
+//           B, and the copy engine delivers them to both (multicast): a block takes 32 KiB from L2 in a step, not 48
 // Against   k10_persistent, where each block fetches all of its own
 // Cost      two blocks read 256 rows of A and 256 columns of B to make 256 x 256 of C
-// Limits    Hopper (sm_90a) only; K and N are multiples of 8. A stage is free when the consumers of both blocks say so:
-//           the two keep step with each other. An odd number of tiles from top to bottom leaves one half at work for nothing
+// Limits    Hopper (sm_90a) only; K and N are multiples of 8. A stage is free when the consumers of both blocks say
+//           so: the two keep step with each other. An odd number of tiles from top to bottom leaves one half at work
+//           for nothing
 // Next      k12_stored: C leaves while the next tile is multiplied
 // Source    PTX ISA, cp.async.bulk.tensor with .multicast::cluster; Shankhdhar 2024, Outperforming cuBLAS on H100
 

@@ -1,13 +1,13 @@
 // Matrix multiply, kernel 12: C leaves by the copy engine, too, while the next tile is multiplied.
 //
 // Contract  problem.py      Launcher  k12_stored.py      Instructions  ../cuda/hopper
-// Idea      a consumer rounds 64 columns of its sums, puts them into shared memory (stmatrix, as the swizzle wants it) and
-//           one thread asks the copy engine to store that panel. Nobody waits for memory: a panel's place is written again
-//           two panels later, most often in the next tile
+// Idea      a consumer rounds 64 columns of its sums, puts them into shared memory (stmatrix, as the swizzle wants
+//           it) and one thread asks the copy engine to store that panel. Nobody waits for memory: a panel's place is
+//           written again two panels later, most often in the next tile
 // Against   k11_cluster, whose threads write pairs of 4 bytes and wait for their turn at the memory in every tile
 // Cost      as k11_cluster, and 32 KiB of shared memory for C
-// Limits    Hopper (sm_90a) only; K and N are multiples of 8. Rounding and stmatrix still take the consumer's time; the
-//           other consumer multiplies meanwhile if it is not at the same place
+// Limits    Hopper (sm_90a) only; K and N are multiples of 8. Rounding and stmatrix still take the consumer's time;
+//           the other consumer multiplies meanwhile if it is not at the same place
 // Next      k13_by_size: another tile for another size
 // Source    PTX ISA, stmatrix and cp.async.bulk.tensor; Shankhdhar 2024, Outperforming cuBLAS on H100
 

@@ -1,12 +1,12 @@
 // Matrix multiply, kernel 13: another tile for another size, in an order that turns back at its ends.
 //
 // Contract  problem.py      Launcher  k13_by_size.py, plans.py      Instructions  ../cuda/hopper
-// Idea      tile, cluster and order are macros and arguments, chosen by M, N and K. Groups of tiles are as high as what
-//           runs together is wide, and every second group is walked back, so that it begins with columns that L2 still
-//           has. Where there are few tiles and K is long, several blocks share a tile: each sums a part of K
+// Idea      tile, cluster and order are macros and arguments, chosen by M, N and K. Groups of tiles are as high as
+//           what runs together is wide, and every second group is walked back, so that it begins with columns that L2
+//           still has. Where there are few tiles and K is long, several blocks share a tile: each sums a part of K
 // Against   k12_stored, which cuts every size into 256 x 256 for two blocks, and walks all groups one way
-// Cost      128 x 256 and 256 x 128 as k12_stored; smaller tiles read more for what they make. A tile in `splits` parts
-//           writes and reads 4 * splits bytes more for each element of C
+// Cost      128 x 256 and 256 x 128 as k12_stored; smaller tiles read more for what they make. A tile in `splits`
+//           parts writes and reads 4 * splits bytes more for each element of C
 // Limits    Hopper (sm_90a) only; K and N are multiples of 8. B may lie as [K, N] or as [N, K]
 // Next      k14_tuned: what is left
 // Source    CUTLASS, Efficient GEMM: threadblock swizzle, split-K; Shankhdhar 2024, Outperforming cuBLAS on H100
@@ -69,7 +69,8 @@ __device__ inline void bring(char *to, const TensorMap &map, Barrier *full, int 
   }
 }
 
-__device__ inline void fetch(char *a, Barrier *full, const TensorMap &a_map, const TensorMap &b_map, int m, int n, int k) {
+__device__ inline void fetch(char *a, Barrier *full, const TensorMap &a_map, const TensorMap &b_map, int m, int n,
+                             int k) {
   char *b = a + A_BYTES;
   const int rank = CLUSTER > 1 ? cluster_rank() : 0;
   const int of_a = CLUSTER_N > 1 ? rank : 0, of_b = CLUSTER_M > 1 ? rank : 0;  // which half is mine to ask for

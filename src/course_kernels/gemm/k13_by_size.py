@@ -1,4 +1,4 @@
-"""Matrix multiply, kernel 13: the launcher of k13_by_size.cu. Read that file first, and plans.py for which tile is taken.
+"""Matrix multiply, kernel 13: the launcher of k13_by_size.cu. Read that file, and plans.py.
 
 Contract  problem.py
 """

@@ -1,9 +1,10 @@
 // Matrix multiply, kernel 14: what is left. Products that do not stop between steps, hints for L2, an early start.
 //
 // Contract  problem.py      Launcher  k14_tuned.py, plans.py      Instructions  ../cuda/hopper
-// Idea      three small things. A consumer asks for the products of a step while those of the step before still run, and
-//           gives back the stage behind. C is not read again here, so L2 is told to let it go first, and keeps A and B.
-//           And a grid may begin while the last one of the stream ends: its barriers and maps are ready when it may read
+// Idea      three small things. A consumer asks for the products of a step while those of the step before still run,
+//           and gives back the stage behind. C is not read again here, so L2 is told to let it go first, and keeps A
+//           and B. And a grid may begin while the last one of the stream ends: its barriers and maps are ready when
+//           it may read
 // Against   k13_by_size, whose consumers wait for their products at the end of every step
 // Cost      as k13_by_size; a stage stays taken for one step longer
 // Limits    Hopper (sm_90a) only; K and N are multiples of 8. B may lie as [K, N] or as [N, K]
@@ -80,7 +81,8 @@ __device__ inline void bring(char *to, const TensorMap &map, Barrier *full, int 
   }
 }
 
-__device__ inline void fetch(char *a, Barrier *full, const TensorMap &a_map, const TensorMap &b_map, int m, int n, int k) {
+__device__ inline void fetch(char *a, Barrier *full, const TensorMap &a_map, const TensorMap &b_map, int m, int n,
+                             int k) {
   char *b = a + A_BYTES;
   const int rank = CLUSTER > 1 ? cluster_rank() : 0;
   const int of_a = CLUSTER_N > 1 ? rank : 0, of_b = CLUSTER_M > 1 ? rank : 0;  // which half is mine to ask for

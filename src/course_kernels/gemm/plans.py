@@ -30,7 +30,7 @@ class Shape:
         CONSUMERS: warpgroups that multiply.
         CLUSTER_M, CLUSTER_N: blocks that share what they fetch of B, or of A.
         C_PANELS: places of 64 x 64 for C, of a consumer.
-        clocks: of a step of 64 in k, about: 128 x 256 keep the tensor cores busy for 1024, and a small tile waits for L2.
+        clocks: of a step of 64 in k, about. 128 x 256 keep the tensor cores busy for 1024; a small tile waits for L2.
     """
 
     BM: int
@@ -44,25 +44,29 @@ class Shape:
 
     @property
     def cluster(self) -> int:
+        """Blocks of a cluster."""
         return self.CLUSTER_M * self.CLUSTER_N
 
     @property
     def threads(self) -> int:
+        """Threads of a block."""
         return (1 + self.CONSUMERS) * 128
 
     @property
     def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block: the stages, two barriers each, and the panels of C."""
         tiles = self.STAGES * ((self.BM + self.BN) * ROW_BYTES + 16)
         return tiles + self.CONSUMERS * self.C_PANELS * 64 * ROW_BYTES
 
     @property
     def defines(self) -> dict[str, int]:
+        """The macros of the sources."""
         names = ("BM", "BN", "STAGES", "CONSUMERS", "CLUSTER_M", "CLUSTER_N", "C_PANELS")
         return {name: getattr(self, name) for name in names}
 
 
-# The large ones read least for what they make. The low and the narrow one waste least on the edge of a long C; the small
-# ones are for a C that has too few large tiles for all multiprocessors.
+# The large ones read least for what they make. The low and the narrow ones waste least at the edge of a long C, and the
+# small ones are for a C that has too few large tiles for all multiprocessors.
 SHAPES = (
     Shape(128, 256, STAGES=4, CONSUMERS=2, CLUSTER_M=2, CLUSTER_N=1, C_PANELS=2, clocks=1024),
     Shape(256, 128, STAGES=4, CONSUMERS=2, CLUSTER_M=1, CLUSTER_N=2, C_PANELS=2, clocks=1040),
@@ -80,7 +84,14 @@ LEAST_STEPS = 8  # of a part: a shorter one is over before its ring is full
 
 @dataclass(frozen=True)
 class Plan:
-    """What a launch needs besides tensors: the shape, tiles that are walked together in height, parts of a tile, blocks."""
+    """What a launch needs besides tensors.
+
+    Attributes:
+        shape: the tile of C, and how it is made.
+        group: tiles of clusters, one below the other, that are walked together.
+        splits: parts of K that a tile is made of.
+        grid: blocks.
+    """
 
     shape: Shape
     group: int
@@ -110,7 +121,7 @@ def plan_of(M: int, N: int, K: int, multiprocessors: int) -> Plan:
 
 
 def group_of(shape: Shape, clusters: int) -> int:
-    """Tiles of clusters one below the other that are walked together: what runs at once is then about as high as wide."""
+    """So many tiles of clusters one below the other that what runs at once is about as high as wide."""
     high, wide = shape.BM * shape.CLUSTER_M, shape.BN * shape.CLUSTER_N
     return max(1, round(math.sqrt(clusters * wide / high)))
 
@@ -130,9 +141,9 @@ def gemm_by_plan(
         (M, N), the same type; every element is rounded to it once, and comes out the same bit for bit in every call.
     Raises:
         TypeError: a is of another type, or b of another than a.
-        ValueError: shapes that do not fit each other or are too long, K or N no multiple of 8, another layout, an address
-            that is no multiple of 16 bytes, a plan with more parts than K has steps, not on the current GPU, or one of
-            another compute capability than 9.0.
+        ValueError: shapes that do not fit each other or are too long, K or N no multiple of 8, another layout, an
+            address that is no multiple of 16 bytes, a plan with more parts than K has steps, not on the current GPU,
+            or one of another compute capability than 9.0.
     """
     transposed = (
         isinstance(b, torch.Tensor) and b.dim() == 2 and not b.is_contiguous() and b.t().is_contiguous()

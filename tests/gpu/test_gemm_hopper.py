@@ -1,0 +1,183 @@
+"""The GEMM ladder on Hopper's own instructions, on the card: ugly sizes, every plan, the same bits again, no hang."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from course_kernels.gemm import (
+    k06_tma,
+    k07_wide,
+    k08_roles,
+    k09_registers,
+    k10_persistent,
+    k11_cluster,
+    k12_stored,
+    k13_by_size,
+    k14_tuned,
+)
+from course_kernels.gemm.plans import SHAPES, plan_of
+from course_kernels.gemm.problem import PROBLEM as GEMM
+from course_kernels.measure.check import checked_error
+from course_kernels.problem import Workload, worst_error
+
+GROUPS = ("gemm_hopper",)
+RUNGS = [
+    k06_tma,
+    k07_wide,
+    k08_roles,
+    k09_registers,
+    k10_persistent,
+    k11_cluster,
+    k12_stored,
+    k13_by_size,
+    k14_tuned,
+]
+BY_PLAN = [k13_by_size, k14_tuned]
+# Rounding once to nearest is off by half a step; some additions in float32 come on top.
+ROUNDED_ONCE = {"bfloat16": 2.0**-8 + 2.0**-14, "float16": 2.0**-11 + 2.0**-14}
+
+# One step, one tile, an edge in each direction, one number past a tile and one before it, long and thin each way.
+UGLY = [
+    *((M, N, K) for M in (1, 63, 65, 129, 257) for N in (8, 72, 264) for K in (8, 200)),
+    *((M, 520, K) for M in (127, 128, 255, 256, 385) for K in (64, 72, 1032)),
+    *((1000, N, 1000) for N in (120, 128, 136, 1000)),
+    *((64, N, K) for N in (8, 4104) for K in (8, 4104, 16384)),
+    (4100, 8, 72),
+    (20000, 8, 8),
+    (8, 20000, 8),
+    (2048, 2048, 64),
+    (5000, 4104, 200),
+]
+
+
+def name_of(x):
+    return x.__name__.rpartition(".")[2] if hasattr(x, "__name__") else None
+
+
+def generator():
+    return torch.Generator("cuda").manual_seed(0)
+
+
+def inputs(M, N, K, dtype="bfloat16"):
+    return GEMM.make_inputs(Workload.of(dtype, M=M, N=N, K=K), generator(), "cuda")
+
+
+def as_n_k(b):
+    """The same matrix, and it lies as [N, K]."""
+    return b.t().contiguous().t()
+
+
+def test_there_are_sixty_sizes():
+    assert len(set(UGLY)) == len(UGLY) == 60
+
+
+@pytest.mark.parametrize("kernel", RUNGS, ids=name_of)
+@pytest.mark.parametrize("dtype", ROUNDED_ONCE)
+def test_every_size_is_right_and_rounded_once(kernel, dtype):
+    wrong = {}
+    for M, N, K in UGLY:
+        error = checked_error(kernel, Workload.of(dtype, M=M, N=N, K=K), generator())
+        if not error <= ROUNDED_ONCE[dtype]:
+            wrong[M, N, K] = error
+
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("kernel", BY_PLAN, ids=name_of)
+def test_every_size_is_right_where_b_lies_as_n_k(kernel):
+    wrong = {}
+    for M, N, K in UGLY:
+        a, b = inputs(M, N, K)
+        error = worst_error(kernel.gemm(a, as_n_k(b)), GEMM.reference(a, b))
+        if not error <= ROUNDED_ONCE["bfloat16"]:
+            wrong[M, N, K] = error
+
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("kernel", BY_PLAN, ids=name_of)
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape.BM}x{shape.BN}")
+@pytest.mark.parametrize("splits", [1, 3])
+def test_every_plan_is_right(kernel, shape, splits):
+    M, N, K = 1000, 2056, 1160
+    a, b = inputs(M, N, K)
+    truth = GEMM.reference(a, b)
+    for blocks in (1, 7, 132 // shape.cluster):
+        plan = replace(plan_of(M, N, K, 132), shape=shape, splits=splits, grid=blocks * shape.cluster)
+        for layout in (b, as_n_k(b)):
+            assert worst_error(kernel.gemm(a, layout, plan=plan), truth) <= ROUNDED_ONCE["bfloat16"]
+
+
+@pytest.mark.parametrize("function", [k09_registers.wide, k09_registers.one_consumer], ids=name_of)
+def test_the_other_ways_of_kernel_9_are_right(function):
+    a, b = inputs(1000, 1000, 1000)
+
+    assert worst_error(function(a, b), GEMM.reference(a, b)) <= ROUNDED_ONCE["bfloat16"]
+
+
+@pytest.mark.parametrize("kernel", RUNGS, ids=name_of)
+@pytest.mark.parametrize(("M", "N", "K"), [(4096, 4096, 512), (1000, 1000, 1000), (64, 512, 16384)])
+def test_the_same_bits_in_every_call(kernel, M, N, K):
+    a, b = inputs(M, N, K)
+    first = kernel.gemm(a, b)
+
+    assert all(torch.equal(kernel.gemm(a, b), first) for _ in range(50))
+
+
+@pytest.mark.parametrize("kernel", RUNGS, ids=name_of)
+def test_ten_thousand_launches_end(kernel):
+    a, b = inputs(260, 520, 328)
+    first = kernel.gemm(a, b)
+    for _ in range(10_000):
+        last = kernel.gemm(a, b)
+    torch.cuda.synchronize()
+
+    assert torch.equal(last, first)
+
+
+def test_a_grid_that_begins_early_waits_for_what_it_reads():
+    """Each product reads what the one before wrote, and the room of the one before that is written again."""
+    step = torch.linalg.qr(torch.randn(512, 512, device="cuda", generator=generator()))[0].bfloat16()
+    start = inputs(1024, 512, 512)[0]
+
+    def walk(wait):
+        x = start
+        for n in range(200):
+            x = k14_tuned.gemm(x, step if n % 2 else as_n_k(step))
+            if wait:
+                torch.cuda.synchronize()
+        return x
+
+    assert torch.equal(walk(False), walk(True))
+    assert walk(False).float().std() > 0.1
+
+
+def test_parts_wait_for_parts_and_streams_do_not_meet():
+    a, b = inputs(64, 512, 16384)
+    truth = k14_tuned.gemm(a, b)
+    streams = [torch.cuda.Stream() for _ in range(4)]
+    torch.cuda.synchronize()
+    found = []
+    for n in range(400):
+        with torch.cuda.stream(streams[n % 4]):
+            found.append(
+                torch.equal(k14_tuned.gemm(a, b), truth) if n % 16 == 0 else k14_tuned.gemm(a, b) is not None
+            )
+    torch.cuda.synchronize()
+
+    assert all(found)
+
+
+def test_a_captured_launch_is_right_on_new_numbers():
+    a, b = inputs(1000, 1000, 1000)
+    k14_tuned.gemm(a, b)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        c = k14_tuned.gemm(a, b)
+    a.copy_(torch.randn(a.shape, device="cuda"))
+    graph.replay()
+    torch.cuda.synchronize()
+
+    assert worst_error(c, GEMM.reference(a, b)) <= ROUNDED_ONCE["bfloat16"]
