@@ -65,7 +65,7 @@ def of_hopper(path):
 
 def arches_for(path, defines):
     if of_hopper(path):
-        return ("sm_80", "sm_90a", "sm_100a")
+        return ("sm_80", "sm_90a")
     stages = sorted(path.parent.glob("stage*.cu"))
     if path in stages[:-1]:
         return OLDEST_AND_OURS

@@ -1,8 +1,8 @@
 // Matrix multiply, kernel 11: clusters. Two blocks, one tile below the other, fetch B once for both.
 //
 // Contract  problem.py      Launcher  k11_cluster.py      Instructions  ../cuda/hopper
-// Idea      two neighbouring multiprocessors work on tiles with the same columns. Each asks for two of the four panels of
-//           B, and the copy engine delivers them to both (multicast): a block takes 32 KiB from L2 in a step, not 48
+// Idea      two neighbouring multiprocessors work on tiles with the same columns. Each asks for two of the four panels
+//           of B, and the copy engine delivers them to both (multicast): a block takes 32 KiB from L2 in a step, not 48
 // Against   k10_persistent, where each block fetches all of its own
 // Cost      two blocks read 256 rows of A and 256 columns of B to make 256 x 256 of C
 // Limits    Hopper (sm_90a) only; K and N are multiples of 8. A stage is free when the consumers of both blocks say
@@ -85,7 +85,8 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_cluster(
         }
         wgmma_commit();
         wgmma_wait<0>(d);
-        if (threadIdx.x % 128 < CLUSTER) arrive_remote(&empty[s], threadIdx.x % 128);  // both producers wait for it
+        const int thread = threadIdx.x % 128;
+        if (thread < CLUSTER) arrive_remote_after_reading(&empty[s], thread);  // one for each producer
       }
       write(d, C, M, N, tile.m + rank * BM + (warpgroup - 1) * 64, tile.n);
     }

@@ -94,7 +94,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_stored(
         }
         wgmma_commit();
         wgmma_wait<0>(d);
-        if (thread < CLUSTER) arrive_remote(&empty[s], thread);
+        if (thread < CLUSTER) arrive_remote_after_reading(&empty[s], thread);
       }
 
       // region store

@@ -154,7 +154,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_by_size(
 #pragma unroll
         for (int r = 0; r < STRIPS; r++) wgmma_wait<0>(d[r]);
         if (CLUSTER > 1) {
-          if (thread < CLUSTER) arrive_remote(&empty[s], thread);
+          if (thread < CLUSTER) arrive_remote_after_reading(&empty[s], thread);
         } else {
           if (thread == 0) arrive(&empty[s]);
         }

@@ -151,7 +151,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_tuned(
     float d[STRIPS][BN / 2];
     auto give_back = [&](unsigned step) {
       if (CLUSTER > 1) {
-        if (thread < CLUSTER) arrive_remote(&empty[step % STAGES], thread);
+        if (thread < CLUSTER) arrive_remote_after_reading(&empty[step % STAGES], thread);
       } else {
         if (thread == 0) arrive(&empty[step % STAGES]);
       }

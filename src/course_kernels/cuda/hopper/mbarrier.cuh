@@ -52,6 +52,12 @@ __device__ inline void arrive_remote(Barrier *b, unsigned rank) {
                : "memory");
 }
 
+// The same by a thread that has only read: what it wrote need not be there for the other block. Else every arrival waits
+// for all of the thread's memory, up to L2.
+__device__ inline void arrive_remote_after_reading(Barrier *b, unsigned rank) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(address_in_cluster(b, rank)) : "memory");
+}
+
 // Whether the phase has ended. The hardware may wait a moment before it says no.
 __device__ inline bool try_wait(Barrier *b, unsigned parity) {
   unsigned ended;
