@@ -67,6 +67,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_cluster(
         }
       }
     }
+    __syncwarp();  // the warp is whole again, as the barrier at the end wants it
   } else {
     registers_up<232>();
     float d[BN / 2];

@@ -74,6 +74,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_stored(
         }
       }
     }
+    __syncwarp();  // the warp is whole again, as the barrier at the end wants it
   } else {
     registers_up<232>();
     const int thread = threadIdx.x % 128, row = thread / 32 * 16 + thread % 16;  // the row that stmatrix wants of me
