@@ -19,7 +19,7 @@ from course_kernels.cuda.includes import SHARED
 SHIM, RUNTIME = Path(__file__).with_suffix(".h"), Path(__file__).with_suffix(".cpp")
 HOPPER = Path(__file__).with_name("hopper_on_cpu.cpp")  # for kernels that include a header of cuda/hopper/
 # Shared memory in a template is one object for the whole process, unless the last of these says otherwise.
-FLAGS = ("-std=c++17", "-O1", "-w", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique")
+FLAGS = ("-std=c++17", "-O1", "-w", "-Wno-psabi", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique")
 # An index that leaves an array is told to a function of cuda_on_cpu.cpp, instead of g++'s own.
 CHECKED = "-fsanitize=bounds"
 STAND_INS = Path(__file__).with_name("stand_ins")  # headers that a CPU has its own version of

@@ -1,7 +1,9 @@
 """Kernels of cuda/hopper/ on the CPU: what stands in for `prepare` and `tensor_map` of cuda/prepared.py."""
 
 import struct
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -55,10 +57,12 @@ def prepare_in(folder):
     def prepare(path, name, *, block, shared_bytes=0, cluster=1, defines=None, text=None, **_):
         text = path.read_text() if text is None else text
         (kernel,) = (k for k in kernels_of(text, defines) if k.name == name)
-        launch = build(folder, path, name, defines, text)
+        launch = build(Path(tempfile.mkdtemp(dir=folder)), path, name, defines, text)
 
         def call(grid, *args):
             assert len(args) == len(kernel.parameters), f"{kernel}: got {len(args)} arguments"
+            nothing = torch.empty(0)
+            args = [nothing if a is None else a for a in args]
             held = [
                 a if hasattr(a, "dtype") or isinstance(a, TensorMap) else getattr(np, p.number)(a)
                 for a, p in zip(args, kernel.parameters, strict=True)
