@@ -129,8 +129,10 @@ inline float __uint_as_float(unsigned x) { return same_bits<float>(x); }
 inline int __float_as_int(float x) { return same_bits<int>(x); }
 
 // Fibers change places at barriers and shuffles only, so nobody comes between.
-inline float atomicAdd(float *to, float x) {
-  const float before = *to;
+template <class T>
+T atomicAdd(T *to, T x) {
+  const T before = *to;
   *to += x;
   return before;
 }
+inline void __threadfence() {}
