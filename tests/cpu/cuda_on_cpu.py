@@ -170,7 +170,8 @@ def fenced(args):
 def build(folder, source, kernel, defines=None, text=None):
     """A function launch(grid, block, *args, shared_bytes=0, cluster=1) for one kernel; `text` replaces the file's own.
 
-    A cluster is of so many neighbours along x. It raises RuntimeError where a card would hang or fault: threads that wait for ever, shared memory past its end.
+    A cluster is of so many neighbours along x. It raises RuntimeError where a card would hang or fault: threads that
+    wait for ever, shared memory past its end.
     """
     gxx = shutil.which("g++") or pytest.skip("needs g++")
     text = source.read_text() if text is None else text

@@ -295,6 +295,10 @@ static void come(unsigned rank, unsigned barrier, const Load &load) {
   Mbarrier *b = barrier_at(barrier | (rank + 1) * RANK);
   if (!b) return;
   if (!b->shown) return blame("the copy engine meets an mbarrier before fence_barrier_init");
+  for (const auto &[address, other] : blocks[rank].barriers)
+    for (const Load &earlier : other.coming)
+      if (earlier.to < load.to + load.bytes && load.to < earlier.to + earlier.bytes)
+        return fault("a copy to shared address 0x%x, where an earlier one has not come yet", load.to);
   if (rank == fibers::rank) poison(load.to, load.bytes);
   else blocks[rank].awaited.emplace_back(load.to, load.bytes);
   b->coming.push_back(load);
@@ -501,6 +505,9 @@ static void begin_product(Asked &asked) {
     for (unsigned i = 0; i < k; i++) asked.b[i * p.n + n] = number(&asked.raw_b[n * 32 + i * bytes], p.numbers);
 }
 
+// A NaN that becomes another one as soon as somebody reckons with it.
+constexpr std::uint32_t TAKEN = 0xffbfffff;
+
 static unsigned row_of(unsigned thread, unsigned i) { return thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8; }
 static unsigned column_of(unsigned thread, unsigned i) { return i / 4 * 8 + thread % 4 * 2 + i % 2; }
 
@@ -535,7 +542,7 @@ void product(float *d, const Product &p, const unsigned *a) {
     if (!same && me().fences <= (before != me().finished.end() ? before->second.first : 0))
       return blame("sums that threads have written go to a product without wgmma_fence");
     found = me().sums.emplace(d, Sums{std::vector<float>(d, d + count)}).first;
-    std::memset(d, 0xff, count * 4);
+    for (unsigned i = 0; i < count; i++) std::memcpy(&d[i], &TAKEN, 4);
   } else if (found->second.numbers.size() != count) {
     return blame("sums of one width in a product of another, before a wait");
   }
@@ -571,7 +578,7 @@ static void run(Asked &asked, unsigned first_thread) {
     for (unsigned i = 0; i < count; i++) {
       std::uint32_t bits;
       std::memcpy(&bits, &registers[i], 4);
-      if (bits != ~0u) return blame("sums were written while a product was under way");
+      if (bits != TAKEN) return blame("sums were written while a product was under way");
     }
     std::memcpy(registers, sums.numbers.data(), count * 4);
     thread.finished[registers] = {thread.fences, std::move(sums.numbers)};

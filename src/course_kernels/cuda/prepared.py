@@ -1,7 +1,7 @@
 """A kernel made ready once, and launched for little: clusters, tensor maps, and a start before the last grid has ended.
 
-`launch` in launch.py builds what the driver wants anew at every call, which is easy to read and takes longer than a
-small kernel runs. Here all that stays the same is written down once; a call fills in addresses, numbers, grid and stream.
+`launch` in launch.py builds what the driver wants anew at every call, which is easy to read. Here all that stays the
+same is written down once, and a call fills in addresses, numbers, grid and stream.
 
     @functools.cache
     def _kernel(device: int) -> Prepared:
@@ -68,7 +68,7 @@ class Driver:
             # PyDLL keeps Python's lock: letting it go and taking it back would cost as much as the rest of a call.
             return ctypes.PyDLL("libcuda.so.1")
         except OSError as error:
-            raise CudaMissingError(f"libcuda.so.1: {error}; it comes with NVIDIA's driver") from None
+            raise CudaMissingError(f"{error}; it comes with NVIDIA's driver") from None
 
     def _function(self, name: str, *takes: Any) -> Any:
         function = getattr(self._library, name)
@@ -92,15 +92,18 @@ class Driver:
         return device, torch._C._cuda_getCurrentRawStream(device)
 
     def load(self, path: Path, name: str, defines: Mapping[str, str | int] | None) -> int:
+        """The handle of a compiled kernel (CUkernel, which cuLaunchKernelEx takes for a CUfunction)."""
         return int(load_kernel(path, name, defines).handle)
 
     def set_attribute(self, attribute: int, value: int, kernel: int, device: int) -> int:
+        """cuKernelSetAttribute; its error, 0 for none."""
         ask = self._function(
             "cuKernelSetAttribute", ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_int
         )
         return int(ask(attribute, value, kernel, device))
 
     def name_of(self, error: int) -> str:
+        """The driver's own name of an error."""
         name = ctypes.c_char_p()
         self._function("cuGetErrorName", ctypes.c_int, ctypes.c_void_p)(error, ctypes.addressof(name))
         return (name.value or f"error {error}".encode()).decode()
@@ -168,7 +171,7 @@ class Prepared:
                 elif value is None:
                     values.append(0)
                 elif value.get_device() != device:
-                    raise self._fault(args, device)
+                    raise ValueError
                 else:
                     values.append(value.data_ptr())
             x, y, z = (grid, 1, 1) if isinstance(grid, int) else grid
@@ -176,7 +179,7 @@ class Prepared:
                 self._values.pack_into(self._memory, self._at, *values)
                 _CONFIG.pack_into(self._config, self._config_at, x, y, z, *self._fixed, stream)
                 error = self._launch(*self._asked)
-        except (AttributeError, struct.error, TypeError):
+        except (AttributeError, OverflowError, TypeError, ValueError, struct.error):
             raise self._fault(args, device, grid) from None
         if error:
             raise RuntimeError(
@@ -273,8 +276,8 @@ def tensor_map(x: torch.Tensor, box: tuple[int, ...], swizzle: int = 128, *, pro
     Args:
         x: two to five dimensions; the last has stride 1, the others strides of a multiple of 16 bytes, in any order.
         box: what one copy moves: elements in each dimension, at most 256.
-        swizzle: 128, 64 or 32: bytes of a row in shared memory among which pieces of 16 change places, and the most
-            that the box's last dimension may have; 0 for none.
+        swizzle: 128, 64 or 32: bytes of a row in shared memory among which pieces of 16 change places, and as many as
+            the box has in its last dimension; 0 for none.
         promotion: bytes that L2 fetches at least: 256, 128, 64, or 0 for what is asked.
     Raises:
         TypeError: a dtype that the engine does not know.
@@ -309,9 +312,11 @@ def check_map(x: torch.Tensor, box: tuple[int, ...], swizzle: int = 128, promoti
         raise ValueError(
             f"tensor_map: box: expected {x.dim()} numbers from 1 to 256, the last of a multiple of 16 bytes, got {box}"
         )
-    if swizzle and box[-1] * size > swizzle:
+    if (
+        swizzle and box[-1] * size != swizzle
+    ):  # a narrower one is allowed, and where its rows then lie is told nowhere
         raise ValueError(
-            f"tensor_map: box: at most {swizzle} bytes in the last dimension, as the swizzle, got {box[-1] * size}"
+            f"tensor_map: box: expected {swizzle} bytes in the last dimension, as the swizzle, got {box[-1] * size}"
         )
     if 0 in x.shape or x.stride(-1) != 1:
         raise ValueError(

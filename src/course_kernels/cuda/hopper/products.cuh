@@ -54,7 +54,7 @@ constexpr bool same = false;
 template <class A>
 constexpr bool same<A, A> = true;
 
-template <int N>
+template <int COLUMNS>
 struct Product;
 
 #define HELD_8_FROM(d, i) \
@@ -155,17 +155,17 @@ PRODUCT(256, 128, "%128", "%129", "%130", "%131", "%132", "%133", "%134")
 #undef HELD_8_FROM
 }  // namespace wgmma
 
-// d [64, N] = A @ B, added to d unless `add` is false. N is a multiple of 16, k what T says (32 bytes); A and B lie in
+// d [64, N] = A @ B, added to d unless `add` is false. N is COLUMNS, a multiple of 16; k what T says (32 bytes); A and B lie in
 // shared memory, each the way that its Major says. With `add` a constant the compiler leaves out the question.
-template <int N, class T = Bf16x16, Major B_MAJOR = Major::k, Major A_MAJOR = Major::k>
-__device__ inline void products(float (&d)[N / 2], Descriptor a, Descriptor b, bool add = true) {
+template <int COLUMNS, class T = Bf16x16, Major B_MAJOR = Major::k, Major A_MAJOR = Major::k>
+__device__ inline void products(float (&d)[COLUMNS / 2], Descriptor a, Descriptor b, bool add = true) {
   static_assert(!wgmma::same<T, E4m3x32> || (B_MAJOR == Major::k && A_MAJOR == Major::k), "8-bit numbers: K-major only");
-  wgmma::Product<N>::template shared<T, A_MAJOR == Major::mn, B_MAJOR == Major::mn>(d, a, b, add);
+  wgmma::Product<COLUMNS>::template shared<T, A_MAJOR == Major::mn, B_MAJOR == Major::mn>(d, a, b, add);
 }
 
 // The same, and this thread's part of A [64, k] lies in four registers.
-template <int N, class T = Bf16x16, Major B_MAJOR = Major::k>
-__device__ inline void products(float (&d)[N / 2], const unsigned (&a)[4], Descriptor b, bool add = true) {
+template <int COLUMNS, class T = Bf16x16, Major B_MAJOR = Major::k>
+__device__ inline void products(float (&d)[COLUMNS / 2], const unsigned (&a)[4], Descriptor b, bool add = true) {
   static_assert(!wgmma::same<T, E4m3x32> || B_MAJOR == Major::k, "8-bit numbers: K-major only");
-  wgmma::Product<N>::template registers<T, B_MAJOR == Major::mn>(d, a, b, add);
+  wgmma::Product<COLUMNS>::template registers<T, B_MAJOR == Major::mn>(d, a, b, add);
 }

@@ -24,11 +24,11 @@ void wgmma_wait(float (&...d)[R]) {
   hopper::wait_for_products(LEFT);
 }
 
-template <int N, class T = Bf16x16, Major B_MAJOR = Major::k, Major A_MAJOR = Major::k>
-void products(float (&d)[N / 2], Descriptor a, Descriptor b, bool add = true) {
-  hopper::product(d, {T::KIND, N, false, A_MAJOR == Major::mn, B_MAJOR == Major::mn, add, a, b}, nullptr);
+template <int COLUMNS, class T = Bf16x16, Major B_MAJOR = Major::k, Major A_MAJOR = Major::k>
+void products(float (&d)[COLUMNS / 2], Descriptor a, Descriptor b, bool add = true) {
+  hopper::product(d, {T::KIND, COLUMNS, false, A_MAJOR == Major::mn, B_MAJOR == Major::mn, add, a, b}, nullptr);
 }
-template <int N, class T = Bf16x16, Major B_MAJOR = Major::k>
-void products(float (&d)[N / 2], const unsigned (&a)[4], Descriptor b, bool add = true) {
-  hopper::product(d, {T::KIND, N, true, false, B_MAJOR == Major::mn, add, 0, b}, a);
+template <int COLUMNS, class T = Bf16x16, Major B_MAJOR = Major::k>
+void products(float (&d)[COLUMNS / 2], const unsigned (&a)[4], Descriptor b, bool add = true) {
+  hopper::product(d, {T::KIND, COLUMNS, true, false, B_MAJOR == Major::mn, add, 0, b}, a);
 }
