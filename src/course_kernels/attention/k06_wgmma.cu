@@ -14,12 +14,12 @@
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
 
-// What the launcher may ask for. HEAD: numbers of a row in shared memory. COLUMNS: of these, what a row has.
+// What the launcher may ask for. HEAD: numbers of a row in shared memory. HEAD_SIZE: of these, what a row has.
 #ifndef HEAD
 #define HEAD 128
 #endif
-#ifndef COLUMNS
-#define COLUMNS HEAD
+#ifndef HEAD_SIZE
+#define HEAD_SIZE HEAD
 #endif
 #ifndef BLOCK_N
 #define BLOCK_N 128  // keys of one step
@@ -309,7 +309,7 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
   auto multiply_keys = [&]() {
     const Descriptor keys = k_major(address_in_shared(shared.k[k.stage]));
 #pragma unroll
-    for (int i = 0; i < COLUMNS / 16; i++) {
+    for (int i = 0; i < HEAD_SIZE / 16; i++) {
       products<BLOCK_N, Type>(s, advance(q, i / 4 * Q_PANEL + i % 4 * 32), advance(keys, i / 4 * KV_PANEL + i % 4 * 32),
                               i != 0);
     }
@@ -443,7 +443,7 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
 #pragma unroll
         for (int j = 0; j < HEAD / 8; j++) {
           const int column = j * 8 + lane % 4 * 2;
-          if (r < work.rows && column < COLUMNS)
+          if (r < work.rows && column < HEAD_SIZE)
             *reinterpret_cast<unsigned *>(to + column) = rounded[j / 2][j % 2 * 2 + half];
         }
       }

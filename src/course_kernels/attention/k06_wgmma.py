@@ -21,7 +21,9 @@ DTYPES = (torch.bfloat16, torch.float16)
 SIZES = (64, 96, 128, 256)  # of a head; 96 lies in shared memory as 128, a quarter of it zeros
 PANEL = 64  # numbers of a row that lie together in shared memory: 128 bytes
 ROWS = 64  # of a warpgroup
-MOST_BYTES_TOGETHER = 2**25  # of K and V of the heads that run together, where the order is ours: well within L2
+MOST_BYTES_TOGETHER = (
+    2**25
+)  # of K and V of the heads that run together, where the order is ours: well within L2
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,9 @@ class Tile:
         rows, keys = self.consumers * ROWS * head * 2, self.block_n * head * 2
         place_of_answer = rows if self.own_place else 1024
         barriers = 8 * (2 * self.consumers + 4 * self.stages)
-        return rows + place_of_answer + 2 * self.stages * keys + barriers + 1024  # to begin where the swizzle does
+        return (
+            rows + place_of_answer + 2 * self.stages * keys + barriers + 1024
+        )  # to begin where the swizzle does
 
 
 # By the length of a row in shared memory.
@@ -114,8 +118,7 @@ def attend(
     """
     B, H, Nq, D = _checked(q, k, v, causal, window, begins)
     KV, Nk = k.shape[1], k.shape[2]
-    head = -(-D // PANEL) * PANEL if D <= 128 else D
-    head = 128 if D == 96 else head
+    head = -(-D // PANEL) * PANEL
     tile = tile or TILES[head]
     o = torch.empty_like(q)
     lse = torch.empty((B, H, Nq), dtype=torch.float32, device=q.device)
@@ -169,9 +172,20 @@ def attend(
 def _kernel(
     tile: Tile, head: int, D: int, float16: bool, causal: bool, window: bool, packed: bool, device: int
 ) -> Prepared:
-    defines = {
+    defines = defines_of(tile, head, D, float16, causal, window, packed)
+    threads = (tile.consumers + 1) * 128
+    return prepare(
+        SOURCE, "attention_wgmma", block=threads, shared_bytes=tile.shared_bytes(head), defines=defines
+    )
+
+
+def defines_of(
+    tile: Tile, head: int, D: int, float16: bool, causal: bool, window: bool, packed: bool
+) -> dict[str, int]:
+    """The macros of the kernel."""
+    return {
         "HEAD": head,
-        "COLUMNS": D,
+        "HEAD_SIZE": D,
         "BLOCK_N": tile.block_n,
         "STAGES": tile.stages,
         "CONSUMERS": tile.consumers,
@@ -185,10 +199,6 @@ def _kernel(
         "BY_HAND": tile.by_hand,
         "OWN_PLACE": int(tile.own_place),
     }
-    threads = (tile.consumers + 1) * 128
-    return prepare(
-        SOURCE, "attention_wgmma", block=threads, shared_bytes=tile.shared_bytes(head), defines=defines
-    )
 
 
 @functools.cache

@@ -152,11 +152,17 @@ def _checked(
     B, H, Nq, D = q.shape
     KV, Nk = k.shape[1], k.shape[2]
     if lse.dtype is not torch.float32 or lse.shape != q.shape[:3] or not lse.is_contiguous():
-        raise ValueError(f"lse: expected float32 of shape {(B, H, Nq)}, got {lse.dtype} of {tuple(lse.shape)}")
+        raise ValueError(
+            f"lse: expected float32 of shape {(B, H, Nq)}, got {lse.dtype} of {tuple(lse.shape)}"
+        )
     if o.shape != q.shape or do.shape != q.shape:
-        raise ValueError(f"o, do: expected q's shape {tuple(q.shape)}, got {tuple(o.shape)} and {tuple(do.shape)}")
+        raise ValueError(
+            f"o, do: expected q's shape {tuple(q.shape)}, got {tuple(o.shape)} and {tuple(do.shape)}"
+        )
     if k.shape != v.shape or k.shape[0] != B or k.shape[3] != D:
-        raise ValueError(f"k, v: expected ({B}, KV, Nk, {D}) for both, got {tuple(k.shape)} and {tuple(v.shape)}")
+        raise ValueError(
+            f"k, v: expected ({B}, KV, Nk, {D}) for both, got {tuple(k.shape)} and {tuple(v.shape)}"
+        )
     if D not in HEAD_SIZES:
         raise ValueError(f"q: expected D = 64 or 128, got D={D}")
     if KV == 0 or H % KV:
