@@ -59,7 +59,8 @@ def attention_backward(
     Args:
         q, o, do: (B, H, Nq, D) bfloat16 or float16, contiguous, D = 64 or 128, at addresses divisible by 16.
         k, v: (B, KV, Nk, D), the same type, contiguous; H is a multiple of KV, and neighbouring heads of q share one.
-        lse: (B, H, Nq) float32, contiguous: what the forward pass kept, a natural logarithm, -inf for a row without keys.
+        lse: (B, H, Nq) float32, contiguous: what the forward pass kept, a natural logarithm; -inf for a row without
+            keys.
         causal: row m sees keys up to m + Nk - Nq.
         deterministic: blocks of keys add to dq in one order, so the same call gives the same bits.
     Returns:
@@ -110,19 +111,24 @@ def attention_backward(
 def _kernels(
     D: int, float16: bool, causal: bool, deterministic: bool, device: int
 ) -> tuple[Prepared, Prepared, Prepared]:
-    defines = {
-        "HEAD": D,
-        "FLOAT16": int(float16),
-        "CAUSAL": int(causal),
-        "DETERMINISTIC": int(deterministic),
-        "STAGES": STAGES,
-    }
+    defines = defines_of(D, float16, causal, deterministic)
     begin = prepare(SOURCE, "attention_backward_begin", block=256, defines=defines)
     run = prepare(
         SOURCE, "attention_backward_wgmma", block=THREADS, shared_bytes=shared_bytes(D), defines=defines
     )
     end = prepare(SOURCE, "attention_backward_end", block=256, defines=defines)
     return begin, run, end
+
+
+def defines_of(D: int, float16: bool, causal: bool, deterministic: bool) -> dict[str, int]:
+    """The macros of the kernels."""
+    return {
+        "HEAD": D,
+        "FLOAT16": int(float16),
+        "CAUSAL": int(causal),
+        "DETERMINISTIC": int(deterministic),
+        "STAGES": STAGES,
+    }
 
 
 @functools.cache
