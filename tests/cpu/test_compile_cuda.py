@@ -64,6 +64,8 @@ def arches_for(path, defines):
         return OLDEST_AND_OURS
     if path.parent.name == "cuda":
         return OF_A_LAB
+    if '#include "hopper/' in path.read_text(encoding="utf-8"):
+        return ("sm_90a",)  # by its own words: TMA, roles and wgmma are that card's
     if DEFINES.get(path) is TILES:
         kinds = [arch for shape, arch in ONE_KIND if shape == defines]
         others = [arch for arch in ARCHES if arch not in {arch for _, arch in ONE_KIND}]
