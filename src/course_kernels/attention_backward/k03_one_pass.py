@@ -103,7 +103,8 @@ def end_kernel(dQ_sum, dQ, N, of_scores, D: tl.constexpr, ROWS: tl.constexpr):
 def bring_rows(x, head, first, N, ROWS: tl.constexpr, D: tl.constexpr, TMA: tl.constexpr):
     """Rows first to first + ROWS of one head, zeros past its end: [ROWS, D]."""
     if TMA:  # x is a descriptor of three dimensions: it ends where the head ends, never in the next one
-        rows = x.load([head, first, 0]).reshape(ROWS, D)
+        rows = x.load([head, first, 0])
+        rows = rows.reshape(ROWS, D)
     else:
         rows = load_rows(x, head, first, N, ROWS, D)
     return rows

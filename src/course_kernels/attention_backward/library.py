@@ -1,8 +1,8 @@
 """What torch offers for the backward pass of attention: a function for each back end of its attention; and autograd.
 
 All take what the problem's kernels take, and return dq, dk and dv. Those of the back ends call the operator that
-autograd would call, with the O and L that are given: nothing but the backward pass is in their time. A back end that does
-not take a workload raises RuntimeError; so does a torch that has another signature, in one line that names both.
+autograd would call, with the O and L that are given: nothing but the backward pass is in their time. A back end that
+does not take a workload raises RuntimeError; so does a torch that has another signature, in one line that names both.
 
 FlashAttention and the memory-efficient kernel have the heads inside, (B, N, H, D), and want O and dO so in memory. What
 lies otherwise is copied first, within their time: two tensors, where a backward pass reads five and writes three.
@@ -159,6 +159,7 @@ def sdpa_math(
             q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
             out = scaled_dot_product_attention(q, k, v, is_causal=causal)
             dq, dk, dv = torch.autograd.grad(out, (q, k, v), do)
-        return dq, dk, dv
+        # A multiply hands out what it wrote as it comes, turned: whoever reads a gradient next wants its rows.
+        return dq.contiguous(), dk.contiguous(), dv.contiguous()
     finally:
         torch.set_float32_matmul_precision(before)

@@ -35,8 +35,8 @@ MATH = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 # A kernel may round P and dS to the type before it multiplies them, and it gets an O that is rounded, which D[m] is
 # made from. Where dP - D[m] nearly cancels, dS is off by far more than its last bit, and the gradient of a key that
 # hangs on few rows is too: in bfloat16 the worst of many elements by 2**-6 or so. Scores and dP had better stay in
-# float32, since an exponent and a difference enlarge what is rounded there. float16 has three more bits. In float32 what
-# is left is the order of N additions, and what cancels; plain TF32 does not pass.
+# float32, since an exponent and a difference enlarge what is rounded there. float16 has three more bits. In float32
+# what is left is the order of N additions, and what cancels; plain TF32 does not pass.
 # An error is held against its element and the root mean square of the whole gradient, not of the row: the first causal
 # row of dQ is zero, and what a kernel has there is what rounding leaves of numbers that cancel. So the rows must be of
 # like size, see `make_inputs`. For the same reason no workload has N = 1, where dQ and dK are zero as a whole: the
