@@ -23,7 +23,9 @@ def hopper(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel, "prepare", prepare)
         patch.setattr(kernel, "tensor_map", tensor_map)
-        patch.setattr(kernel, "_is_hopper", lambda device: True)
+        patch.setattr(
+            kernel, "_is_hopper", lambda device: True
+        )  # and tensors on the CPU are taken: interpreted
         kernel._kernels.cache_clear()
         yield
         kernel._kernels.cache_clear()
@@ -88,11 +90,11 @@ def test_one_key_and_one_row(hopper):
 @pytest.mark.parametrize(
     ("name", "value", "error", "says"),
     [
-        ("k", torch.zeros(1, 1, 8, 64), TypeError, "k: expected bfloat16 or float16, one type for all"),
-        ("lse", torch.zeros(1, 1, 9), ValueError, r"lse: expected float32 of shape \(1, 1, 8\)"),
-        ("do", torch.zeros(1, 1, 9, 64).bfloat16(), ValueError, "o, do: expected q's shape"),
-        ("v", torch.zeros(1, 1, 9, 64).bfloat16(), ValueError, "k, v: expected"),
-        ("q", torch.zeros(1, 1, 64, 8).bfloat16().mT, ValueError, "q: expected four dimensions, contiguous"),
+        ("k", torch.zeros(1, 1, 8, 64), TypeError, "k: expected bfloat16, got float32"),
+        ("lse", torch.zeros(1, 1, 9), ValueError, r"lse: expected \(B, H, M\) with M=8, got \(1, 1, 9\)"),
+        ("do", torch.zeros(1, 1, 9, 64).bfloat16(), ValueError, "do: expected .* with M=8"),
+        ("v", torch.zeros(1, 1, 9, 64).bfloat16(), ValueError, "v: expected .* with N=8"),
+        ("q", torch.zeros(1, 1, 64, 8).bfloat16().mT, ValueError, "q: expected contiguous"),
     ],
 )
 def test_one_line_says_what_is_wrong(hopper, name, value, error, says):

@@ -224,10 +224,15 @@ def _checked(
         if not isinstance(tensor, torch.Tensor) or tensor.dtype not in DTYPES or tensor.dtype is not q.dtype:
             wanted = "bfloat16 or float16, one type for q, k and v"
             raise TypeError(f"{name}: expected {wanted}, got {getattr(tensor, 'dtype', tensor)!r}")
-        if tensor.dim() != 4 or tensor.device != q.device:
-            raise ValueError(
-                f"{name}: expected four dimensions, on {q.device}, got shape {tuple(tensor.shape)} on {tensor.device}"
-            )
+        if tensor.dim() != 4:
+            raise ValueError(f"{name}: expected four dimensions, got shape {tuple(tensor.shape)}")
+        if tensor.device != q.device:
+            raise ValueError(f"{name}: expected a tensor on {q.device}, got {tensor.device}")
+    if q.is_cuda and q.device.index != (here := torch.cuda.current_device()):
+        raise ValueError(
+            f"q: expected a tensor on cuda:{here}, the current GPU, got one on {q.device}: "
+            f"call torch.cuda.set_device({q.device.index}) first"
+        )
     B, H, Nq, D = q.shape
     KV, Nk = k.shape[1], k.shape[2]
     if k.shape != v.shape or k.shape[0] != B or k.shape[3] != D:

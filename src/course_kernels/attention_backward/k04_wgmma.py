@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from course_kernels.arguments import check_tensor
 from course_kernels.attention_backward.arguments import HEAD_SIZES, MAX_N
 from course_kernels.cuda.alignment import check_address
 from course_kernels.cuda.prepared import Prepared, prepare, tensor_map
@@ -73,8 +74,6 @@ def attention_backward(
     B, H, Nq, D = _checked(q, k, v, o, lse, do)
     KV, Nk = k.shape[1], k.shape[2]
     dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-    if q.numel() == 0 or Nk == 0:
-        return dq.zero_(), dk.zero_(), dv.zero_()
     device, step = q.get_device(), rows_of_step(D)
     blocks, heads = -(-Nq // step), B * H
     rows, scale = heads * blocks * step, 1 / sqrt(D)
@@ -145,33 +144,18 @@ def _checked(
     do: torch.Tensor,
 ) -> tuple[int, int, int, int]:
     """B, H, Nq and D of what `attention_backward` takes."""
-    given = {"q": q, "k": k, "v": v, "o": o, "do": do}
-    for name, tensor in given.items():
-        if tensor.dtype not in DTYPES or tensor.dtype is not q.dtype:
-            raise TypeError(f"{name}: expected bfloat16 or float16, one type for all, got {tensor.dtype}")
-        if tensor.dim() != 4 or not tensor.is_contiguous() or tensor.device != q.device:
-            raise ValueError(
-                f"{name}: expected four dimensions, contiguous, on {q.device}, got shape {tuple(tensor.shape)}, "
-                f"strides {tensor.stride()}, on {tensor.device}"
-            )
+    sizes: dict[str, int] = {}
+    check_tensor("q", q, "BHMD", sizes, dtypes=DTYPES)
+    for name, tensor, letters in (("k", k, "BGND"), ("v", v, "BGND"), ("o", o, "BHMD"), ("do", do, "BHMD")):
+        check_tensor(name, tensor, letters, sizes, dtypes=(q.dtype,), device=q.device)
+    check_tensor("lse", lse, "BHM", sizes, dtypes=(torch.float32,), device=q.device)
+    for name, tensor in (("q", q), ("k", k), ("v", v), ("o", o), ("do", do)):
         check_address(name, tensor)
     B, H, Nq, D = q.shape
     KV, Nk = k.shape[1], k.shape[2]
-    if lse.dtype is not torch.float32 or lse.shape != q.shape[:3] or not lse.is_contiguous():
-        raise ValueError(
-            f"lse: expected float32 of shape {(B, H, Nq)}, got {lse.dtype} of {tuple(lse.shape)}"
-        )
-    if o.shape != q.shape or do.shape != q.shape:
-        raise ValueError(
-            f"o, do: expected q's shape {tuple(q.shape)}, got {tuple(o.shape)} and {tuple(do.shape)}"
-        )
-    if k.shape != v.shape or k.shape[0] != B or k.shape[3] != D:
-        raise ValueError(
-            f"k, v: expected ({B}, KV, Nk, {D}) for both, got {tuple(k.shape)} and {tuple(v.shape)}"
-        )
     if D not in HEAD_SIZES:
         raise ValueError(f"q: expected D = 64 or 128, got D={D}")
-    if KV == 0 or H % KV:
+    if H % KV:
         raise ValueError(f"q, k: expected heads of q in groups of those of k, got {H} and {KV}")
     if max(Nq, Nk) > MAX_N:
         raise ValueError(f"q, k: expected at most {MAX_N} rows and keys, got {Nq} and {Nk}")
