@@ -3,7 +3,7 @@
 // Contract  problem.py      Launcher  k06_wgmma.py      Instructions  ../cuda/hopper
 // Idea      one thread keeps a ring of tiles of K and V full; two or three warpgroups multiply, each while its own last
 //           product still runs. A thread sums its own weights, and a row's threads meet once, at its end. The answer so
-//           far is repaired only when a maximum grew by a factor of 2**SLACK; a share of the exponentials is made by
+//           far is repaired only when a maximum grew by more than SLACK powers of two; a share of the exponentials is made by
 //           multiplications, where the unit for exponentials is what everybody waits for
 // Against   k04_specialised, the same roles in Gluon: its warpgroups meet for every sum and every tile they give back,
 //           and repair in every step
@@ -54,6 +54,9 @@
 #endif
 #ifndef BY_HAND
 #define BY_HAND 0  // of 16 exponentials, how many are made by multiplications
+#endif
+#ifndef ORDER
+#define ORDER 1  // of causal blocks: the longest first, heads together whose K and V fit in L2; else as they are numbered
 #endif
 #ifndef OWN_PLACE
 #define OWN_PLACE 1  // whether the answer has a place of its own in shared memory, else that of Q
@@ -120,7 +123,7 @@ struct Work {
   __device__ bool find(const Sizes &sizes, int number) {
     const int blocks = (sizes.Nq + BLOCK_M - 1) / BLOCK_M;
     int block;
-    if (CAUSAL) {
+    if (CAUSAL && ORDER) {
       // The longest rows first, of as many heads as L2 holds.
       const int all = sizes.B * sizes.H, of_group = sizes.heads_at_once * blocks;
       const int first = number / of_group * sizes.heads_at_once, heads = min(sizes.heads_at_once, all - first);
@@ -166,7 +169,7 @@ struct Work {
 
 // Which work is a block's in a round: to and fro, so that who got the longest gets the shortest next.
 __device__ inline int number_of(int round) {
-  const int place = CAUSAL && round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+  const int place = CAUSAL && ORDER && round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   return round * gridDim.x + place;
 }
 

@@ -38,6 +38,7 @@ class Tile:
         turns: whether the consumers hand the tensor cores to each other.
         slack: the power of two by which a maximum may grow before the answer is repaired; 0 to repair always.
         by_hand: of 16 exponentials, how many are made by multiplications.
+        order: whether causal blocks run the longest first, or as they are numbered.
         own_place: whether the answer has a place of its own in shared memory, else that of Q.
     """
 
@@ -48,6 +49,7 @@ class Tile:
     turns: bool = True
     slack: int = 8
     by_hand: int = 0
+    order: bool = True
     own_place: bool = True
 
     def shared_bytes(self, head: int) -> int:
@@ -197,6 +199,7 @@ def defines_of(
         "TURNS": int(tile.turns),
         "SLACK": tile.slack,
         "BY_HAND": tile.by_hand,
+        "ORDER": int(tile.order),
         "OWN_PLACE": int(tile.own_place),
     }
 
