@@ -329,7 +329,7 @@ class Grader:
 
             arrays = RemoteArrays(stranger, lists=self.door == "python")
             refused = self._try_sizes(self._refusal_of_arrays(arrays)) or self._weighed(arrays)
-            if refused:
+            if refused := refused or self._shared_out(arrays):
                 return refused
         else:
             if self.door == "cuda" and (why := stranger.ask({"not run": True}).get("why")):
@@ -428,6 +428,39 @@ class Grader:
             return None
         most = f"{self.lab.held_bytes / 1e6:.3g} MB is the most"
         return Verdict("holds too much", f"it holds {held / 1e6:.3g} MB at once, and {most}", self._size)
+
+    def _shared_out(self, function: Any) -> Verdict | None:
+        """What a right file is refused for whose programs do not have a block each; asked where a list fills several.
+
+        Some programs are left out. Who needs neither the first nor the others has not shared the work out between them.
+        """
+        most = self.lab.at_once
+        fills_several = [w for w in self.own if self.door == "numpy" and 0 < most < _count(w)]
+        if not fills_several:
+            return None
+        import numpy as np
+
+        from course_labs.check import is_right
+        from course_labs.remote import EVERY, FIRST, OTHERS
+
+        workload = min(fills_several, key=_count)
+        self._size = size_of(workload)
+        inputs = self.problem.make_inputs(workload, np.random.default_rng(0))
+
+        def run(programs: str) -> tuple[Any, int, bool]:
+            given = tuple(array.copy() for array in inputs)
+            return function.with_programs(programs, given, self.problem.options(workload))  # type: ignore[no-any-return]
+
+        _, started, returned = run(EVERY)
+        program, entry, numbers = self.lab.program, self.lab.entry[0], _count(workload)
+        if started < 1 or returned:
+            return advice.not_in_blocks(program, entry, started, self._size)
+        if started * most < numbers or 2 * started > numbers:
+            return advice.blocks_of_a_wrong_size(program, started, numbers, most, self._size)
+        for kept in (FIRST, OTHERS):
+            if is_right(self.problem, workload, inputs, run(kept)[0]):
+                return advice.not_its_own_block(program, started, kept, self._size)
+        return None
 
     def _refusal_of_arrays(self, function: Any) -> Callable[[Any, Any, int], Verdict | None]:
         from course_labs.check import WrongArray, check

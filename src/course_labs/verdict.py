@@ -19,6 +19,7 @@ NEXT = {
     "timed out": "does every loop end? Does the grid have as many programs as you meant?",
     "not yours": "write that part yourself; it is what the lab is about.",
     "holds too much": "bring one tile at a time: what you hold must not grow with the inputs.",
+    "not in blocks": "start one program for each block; its number says where its block begins.",
     "does not compile": "mend the first error first; the others often follow from it.",
     "wrong result": "return the output, and nothing else.",
     "wrong shape": "look at the line that makes the output.",

@@ -1070,10 +1070,14 @@ def test_a_program_has_few_numbers_before_it_at_once(tmp_path):
     ).replace('refuse = ["numpy.add"]', "")
     head = "import numpy as np\n\n\ndef vector_add(x, y):\n"
     blocks = """    for program in range(-(-len(x) // 3)):
-        i = program * 3 + np.arange(3)
-        i = i[i < len(x)]
-        z[i] = x[i] - (-y[i])
+        vector_add_program(program, x, y, z)
     return z
+
+
+def vector_add_program(program, x, y, z):
+    i = program * 3 + np.arange(3)
+    i = i[i < len(x)]
+    z[i] = x[i] - (-y[i])
 """
     room = "    z = np.full(len(x), np.nan, dtype=x.dtype)\n"
     actual = graded(
@@ -1098,7 +1102,8 @@ def test_a_program_has_few_numbers_before_it_at_once(tmp_path):
 
     assert {name: verdict.found for name, verdict in actual.items()} == {
         **dict.fromkeys(actual, "holds too much"),
-        **dict.fromkeys(("blocks", "positions", "views", "one_by_one"), "right"),
+        **dict.fromkeys(("blocks", "positions", "views"), "right"),
+        "one_by_one": "not in blocks",
     }
     assert actual["whole"].text.splitlines()[0] == (
         "refused on N=5 float32: holds too much: line 5 works on 5 numbers in one step, and 3 is the most"
