@@ -179,13 +179,15 @@ def test_the_minutes_stand_under_the_stamp_and_not_on_a_page_of_lists(tmp_path, 
     course, rendered = render(repository(tmp_path, monkeypatch, page))
     assert course.problems == []
     head, _, rest = rendered.inlined().partition("The tuned kernel")
-    assert head.rstrip().endswith("Core: 1 minute. With all that is folded: 2.\n{: .minutes }")
+    assert head.rstrip().endswith(
+        'Core: 1 minute. With all that is folded: 2.\n{: .minutes data-minutes="1" }'
+    )
     assert "## More {.beyond}" in rest
     assert "<summary>Beyond the core, 2 minutes</summary>" in rest
     listed = repository(
         tmp_path / "b", monkeypatch, page.replace("last paragraph", "last\n#\n# /// moved\n# ///\n#\n")
     )
-    assert "{: .minutes }" not in render(listed)[1].markdown
+    assert "{: .minutes" not in render(listed)[1].markdown
 
 
 ASKED = """/// predict | How fast?
