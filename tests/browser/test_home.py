@@ -80,6 +80,39 @@ def test_the_road_says_where_you_are_and_takes_it_along(browser: Browser, base: 
     context.close()
 
 
+def test_the_line_of_the_road_begins_where_home_s_road_begins(browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto((SITE / "index.html").as_uri())
+    drawn = page.locator(".whole-road a").evaluate_all(
+        "links => links.map(link => new URL(link.href.baseVal, document.baseURI).href)"
+    )
+    page.goto((SITE / L1).as_uri())
+    line = page.locator("nav.road").first
+    assert line.get_attribute("aria-label") == "You are here: L1 is stop 2 of 15"
+    assert line.locator("li a").evaluate_all("links => links.map(link => link.href)") == [
+        link for link in drawn if not link.endswith(L1)
+    ]
+    line.get_by_role("link", name="1st").click()
+    assert page.locator("nav.road .here").inner_text() == "1st"
+    page.close()
+
+
+def test_on_a_phone_commands_wrap_and_nothing_floats_over_the_text(browser: Browser) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    settled(page, (SITE / "set_up.html").as_uri())
+    commands = page.locator(".language-bash pre > code")
+    assert commands.count() > 3
+    assert (
+        commands.evaluate_all("all => all.filter(one => one.scrollWidth > one.clientWidth + 1).length") == 0
+    )
+    page.mouse.wheel(0, 3000)
+    page.wait_for_timeout(300)
+    page.mouse.wheel(0, -300)
+    page.wait_for_timeout(300)
+    assert not page.locator(".md-top").is_visible()
+    page.close()
+
+
 def test_a_missing_page_below_a_path_that_nobody_told_is_styled_and_leads_home(browser: Browser) -> None:
     def answer(route: Route) -> None:
         path = urlsplit(route.request.url).path
