@@ -90,7 +90,7 @@ NEXT_AFTER_TRITON = {
 }
 
 NEXT_OF_NO_PROGRAM = (
-    "write there what one program does with its block; the loop in {entry} starts it, once for each block."
+    "{program} is what one program does with its block; the loop in {entry} starts it, once for each block."
 )
 NEXT_OF_A_RETURN = "a program stores its own block and gives nothing back: no kernel can."
 NEXT_OF_ONE_EACH = "give each program a block: the places that BLOCK or TILE says, all of them in one step."
@@ -141,7 +141,12 @@ def not_in_blocks(program: str, entry: str, started: int, on: str) -> Verdict:
     if started > 0:
         return Verdict("not in blocks", f"{program} returns something", on, NEXT_OF_A_RETURN)
     what = f"{program} is never started" if started == 0 else f"your file defines no {program}"
-    return Verdict("not in blocks", f"right numbers, but {what}", on, NEXT_OF_NO_PROGRAM.format(entry=entry))
+    return Verdict(
+        "not in blocks",
+        f"right numbers, but {what}",
+        on,
+        NEXT_OF_NO_PROGRAM.format(program=program, entry=entry),
+    )
 
 
 def blocks_of_a_wrong_size(program: str, started: int, numbers: int, most: int, on: str) -> Verdict:
