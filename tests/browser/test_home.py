@@ -127,6 +127,17 @@ def test_on_a_phone_commands_wrap_and_nothing_floats_over_the_text(browser: Brow
     assert (
         commands.evaluate_all("all => all.filter(one => one.scrollWidth > one.clientWidth + 1).length") == 0
     )
+    # One that wraps goes on further right, and is not cut behind the dashes of an option.
+    wraps = page.locator(".language-bash .command", has_text="--door numpy").last
+    lines = wraps.evaluate(
+        """e => { const range = document.createRange(), lines = {}; range.selectNodeContents(e);
+          for (const box of range.getClientRects()) lines[Math.round(box.top)] ??= box.left;
+          return Object.values(lines); }"""
+    )
+    assert len(lines) > 1
+    assert lines[1] > lines[0] + 10
+    options = page.locator(".language-bash .option", has_text="--door")
+    assert options.evaluate_all("all => all.map(one => one.getClientRects().length)") == [1] * options.count()
     page.mouse.wheel(0, 3000)
     page.wait_for_timeout(300)
     page.mouse.wheel(0, -300)

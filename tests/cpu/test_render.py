@@ -709,6 +709,17 @@ def test_the_corner_of_a_table_is_no_head():
     assert lighten(head) == '<tr><td style="text-align: right;"></td><th>µs</th></tr>'
 
 
+def test_a_command_is_marked_as_one_line_and_its_options_as_words():
+    head = '<div class="language-bash highlight"><pre><span></span><code>'
+    body = 'nox -s grade -- a-b --door numpy\n<span class="s2">"one</span>\n<span class="s2">--two\nthree"</span>\n'
+    assert lighten(f"{head}{body}</code></pre></div>") == (
+        f'{head}<span class="command">nox <span class="option">-s</span> grade -- a-b '
+        '<span class="option">--door</span> numpy\n</span><span class="command"><span class="s2">"one</span>\n</span>'
+        '<span class="s2">--two\nthree"</span>\n</code></pre></div>'
+    )
+    assert lighten(body) == body
+
+
 def test_code_keeps_colours_only():
     assert lighten('<span class="kn">import</span><span class="w"> </span><span class="n">x</span>') == (
         '<span class="kn">import</span> x'

@@ -6,6 +6,8 @@ BLOCK = 1024  # numbers of one program
 
 def reduction_program(program, x, y, N):
     """Add up one share of x."""
+    if program > 0:
+        return
     total = 0.0
     for first in range(0, N, BLOCK):
         total += float(x[first : first + BLOCK].sum())
