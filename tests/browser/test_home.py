@@ -134,6 +134,8 @@ def test_on_a_phone_commands_wrap_and_nothing_floats_over_the_text(browser: Brow
           for (const box of range.getClientRects()) lines[Math.round(box.top)] ??= box.left;
           return Object.values(lines); }"""
     )
+    copied, typed = wraps.locator("xpath=..").evaluate("e => [e.innerText, e.textContent]")
+    assert copied.strip() == typed.strip()  # what the button copies: no line between two of a command
     assert len(lines) > 1
     assert lines[1] > lines[0] + 10
     options = page.locator(".language-bash .option", has_text="--door")

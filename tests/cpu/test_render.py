@@ -714,7 +714,7 @@ def test_a_command_is_marked_as_one_line_and_its_options_as_words():
     body = 'nox -s grade -- a-b --door numpy\n<span class="s2">"one</span>\n<span class="s2">--two\nthree"</span>\n'
     assert lighten(f"{head}{body}</code></pre></div>") == (
         f'{head}<span class="command">nox <span class="option">-s</span> grade -- a-b '
-        '<span class="option">--door</span> numpy\n</span><span class="command"><span class="s2">"one</span>\n</span>'
+        '<span class="option">--door</span> numpy</span>\n<span class="command"><span class="s2">"one</span></span>\n'
         '<span class="s2">--two\nthree"</span>\n</code></pre></div>'
     )
     assert lighten(body) == body

@@ -87,8 +87,8 @@ def lighten(content: str, terms: Mapping[str, Term] | None = None) -> str:
 def _line_by_line(commands: re.Match[str]) -> str:
     """Each command a span, so that one which wraps is seen to go on, and no option of it is cut behind its dashes."""
     lines = []
-    for line in commands["lines"].splitlines(keepends=True):
+    for line in commands["lines"].split("\n"):
         whole = line.count("<span") == line.count("</span")  # no string that goes on
         marked = _OPTION.sub(r'<span class="option">\g<0></span>', line)
-        lines.append(f'<span class="command">{marked}</span>' if whole else line)
-    return f"{commands['head']}{''.join(lines)}</code>"
+        lines.append(f'<span class="command">{marked}</span>' if whole and line else line)
+    return "".join([commands["head"], "\n".join(lines), "</code>"])
