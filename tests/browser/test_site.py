@@ -69,9 +69,7 @@ class Visit:
             self.faults.append(f"misses a file: {status} {url}")
 
     def failed(self, kind: str, url: str) -> None:
-        # A font's preload needs an origin, which a folder has not; the style fetches it again, and usable() looks.
-        if not (kind == "font" and url.startswith("file:")):
-            self.faults.append(f"misses a file: {url}")
+        self.faults.append(f"misses a {kind}: {url}")
 
     def check(self, what: str, find: Callable[[Page], list[str]]) -> None:
         """One question; that it could not be asked is a fault too, and the next is asked all the same."""

@@ -179,13 +179,15 @@ def test_the_minutes_stand_under_the_stamp_and_not_on_a_page_of_lists(tmp_path, 
     course, rendered = render(repository(tmp_path, monkeypatch, page))
     assert course.problems == []
     head, _, rest = rendered.inlined().partition("The tuned kernel")
-    assert head.rstrip().endswith("Core: 1 minute. With all that is folded: 2.\n{: .minutes }")
+    assert head.rstrip().endswith(
+        'Core: 1 minute. With all that is folded: 2.\n{: .minutes data-minutes="1" }'
+    )
     assert "## More {.beyond}" in rest
     assert "<summary>Beyond the core, 2 minutes</summary>" in rest
     listed = repository(
         tmp_path / "b", monkeypatch, page.replace("last paragraph", "last\n#\n# /// moved\n# ///\n#\n")
     )
-    assert "{: .minutes }" not in render(listed)[1].markdown
+    assert "{: .minutes" not in render(listed)[1].markdown
 
 
 ASKED = """/// predict | How fast?
@@ -705,6 +707,17 @@ def test_a_term_says_where_the_glossary_has_it_and_what_the_kitchen_calls_it():
 def test_the_corner_of_a_table_is_no_head():
     head = '<tr><th style="text-align: right;"></th><th>µs</th></tr>'
     assert lighten(head) == '<tr><td style="text-align: right;"></td><th>µs</th></tr>'
+
+
+def test_a_command_is_marked_as_one_line_and_its_options_as_words():
+    head = '<div class="language-bash highlight"><pre><span></span><code>'
+    body = 'nox -s grade -- a-b --door numpy\n<span class="s2">"one</span>\n<span class="s2">--two\nthree"</span>\n'
+    assert lighten(f"{head}{body}</code></pre></div>") == (
+        f'{head}<span class="command">nox <span class="option">-s</span> grade -- a-b '
+        '<span class="option">--door</span> numpy</span>\n<span class="command"><span class="s2">"one</span></span>\n'
+        '<span class="s2">--two\nthree"</span>\n</code></pre></div>'
+    )
+    assert lighten(body) == body
 
 
 def test_code_keeps_colours_only():
