@@ -11,8 +11,15 @@ from typing import Any
 from course_site.pages.glossary import Term
 from course_site.site.render.pace import Minutes
 
-_TERM = re.compile(r'<h[1-6].*?</h[1-6]>|<abbr title="(?P<title>[^"]*)">(?P<word>[^<]*)</abbr>', re.DOTALL)
+_TERM = re.compile(
+    r'<h[1-6].*?</h[1-6]>|<a\s.*?</a>|<abbr title="(?P<title>[^"]*)">(?P<word>[^<]*)</abbr>', re.DOTALL
+)
 _CORNER = re.compile(r"<th(?P<aligned>[^>]*)></th>")
+_UNITS = r"[KMGT]?i?B(?:/s)?|[kMGT]Hz|[GT]?FLOP(?:/s)?|[nµm]?s|W|m?J"
+_MEASURE = re.compile(
+    rf'(<a class="value"[^>]*>[^<]*</a>)\s+(?=(?:<abbr [^>]*>)?(?:{_UNITS})(?![\w/]))'
+)
+_MARK = re.compile(r'\s+(?=<sup id="fnref)')
 _PLAIN_TOKEN = re.compile(r'<span class="(?:n|o|p|w)">([^<]*)</span>')
 
 
@@ -52,10 +59,15 @@ class Rendered:
         return self.fill(self.markdown)
 
 
+def tied(content: str) -> str:
+    """A page's HTML in which no line begins with a value's unit, nor with the mark of a source."""
+    return _MARK.sub("", _MEASURE.sub("\\1\N{NO-BREAK SPACE}", content))
+
+
 def lighten(content: str, terms: Mapping[str, Term] | None = None) -> str:
     """A page's HTML without what no reader sees or needs.
 
-    A term is explained where it first stands and never in a heading; names, blanks and brackets of highlighted
+    A term is explained where it first stands, and never in a heading or in a link, which leads elsewhere; names, blanks and brackets of highlighted
     code have no colour of their own, so they need no element either. The corner above a column of names is head of
     nothing.
 
