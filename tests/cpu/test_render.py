@@ -705,6 +705,8 @@ def test_no_line_begins_with_a_unit_or_with_the_mark_of_a_source():
     assert tied(f"{value}\nTFLOP/s of {value} sums {mark}.") == f"{value}\u00a0TFLOP/s of {value} sums{mark}."
     unit = '<abbr title="a second">GB/s</abbr>'
     assert tied(f"{value} {unit}, {value} waves") == f"{value}\u00a0{unit}, {value} waves"
+    assert tied("<p>93.7\n% of <code>8 % 3</code></p>") == "<p>93.7\u00a0% of <code>8 % 3</code></p>"
+    assert tied("<math><mi>x</mi></math>, so") == '<span class="tied"><math><mi>x</mi></math>,</span> so'
 
 
 def test_a_term_says_where_the_glossary_has_it_and_what_the_kitchen_calls_it():

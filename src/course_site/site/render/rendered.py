@@ -20,6 +20,8 @@ _MEASURE = re.compile(
     rf'(<a class="value"[^>]*>[^<]*</a>)\s+(?=(?:<abbr [^>]*>)?(?:{_UNITS})(?![\w/]))'
 )
 _MARK = re.compile(r'\s+(?=<sup id="fnref)')
+_PERCENT = re.compile(r"<(?P<code>pre|code)\b.*?</(?P=code)>|(?<=\d)\s%", re.DOTALL)
+_FORMULA = re.compile(r"<math\b(?:(?!</math>).)*</math>[,.;:?!)]+", re.DOTALL)
 _PLAIN_TOKEN = re.compile(r'<span class="(?:n|o|p|w)">([^<]*)</span>')
 
 
@@ -60,8 +62,10 @@ class Rendered:
 
 
 def tied(content: str) -> str:
-    """A page's HTML in which no line begins with a value's unit, nor with the mark of a source."""
-    return _MARK.sub("", _MEASURE.sub("\\1\N{NO-BREAK SPACE}", content))
+    """A page's HTML in which no line begins with a unit, with the mark of a source, or with what ends a formula."""
+    content = _MARK.sub("", _MEASURE.sub("\\1\N{NO-BREAK SPACE}", content))
+    content = _PERCENT.sub(lambda found: found.group() if found["code"] else "\N{NO-BREAK SPACE}%", content)
+    return _FORMULA.sub(r'<span class="tied">\g<0></span>', content)
 
 
 def lighten(content: str, terms: Mapping[str, Term] | None = None) -> str:
