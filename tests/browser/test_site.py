@@ -298,6 +298,19 @@ def test_no_screen_is_so_wide_that_the_text_touches_its_edge(browser: Browser, b
     page.close()
 
 
+def test_the_head_of_a_step_is_as_wide_as_the_step(browser: Browser, base: str) -> None:
+    page = settled(
+        browser.new_page(viewport={"width": 1280, "height": 900}),
+        base + "handbook/01_the_machine/l1_map.html",
+    )
+    wide = page.evaluate(
+        "[...document.querySelectorAll('.step > h4')].map(h => h.parentElement.clientWidth - h.offsetWidth)"
+    )
+    assert len(wide) > 5
+    assert max(wide) <= 1
+    page.close()
+
+
 def test_the_dark_page_is_dark_and_the_toggle_turns_it(browser: Browser, base: str) -> None:
     page = browser.new_page(color_scheme="dark")
     settled(page, base + "index.html")

@@ -239,7 +239,8 @@ def _card(title: str, card: Card) -> str:
     sheet.y = first + step * rows + l2 + 6
     together = card.sms * in_sm + card.l2_mib * 1024
     sheet.prose(
-        f"The outlined SM is the one above. Equal areas hold equal bytes, {short(together / 1024)}\N{NO-BREAK SPACE}MiB in all."
+        "The outlined SM is the one above. Equal areas hold equal bytes, "
+        f"{short(together / 1024)}\N{NO-BREAK SPACE}MiB in all."
     )
 
     # The memory beside the chip, on a scale of its own, and everything on the chip once more on that scale.

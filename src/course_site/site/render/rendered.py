@@ -16,9 +16,7 @@ _TERM = re.compile(
 )
 _CORNER = re.compile(r"<th(?P<aligned>[^>]*)></th>")
 _UNITS = r"[KMGT]?i?B(?:/s)?|[kMGT]Hz|[GT]?FLOP(?:/s)?|[nµm]?s|W|m?J"
-_MEASURE = re.compile(
-    rf'(<a class="value"[^>]*>[^<]*</a>)\s+(?=(?:<abbr [^>]*>)?(?:{_UNITS})(?![\w/]))'
-)
+_MEASURE = re.compile(rf'(<a class="value"[^>]*>[^<]*</a>)\s+(?=(?:<abbr [^>]*>)?(?:{_UNITS})(?![\w/]))')
 _MARK = re.compile(r'\s+(?=<sup id="fnref)')
 _PERCENT = re.compile(r"<(?P<code>pre|code)\b.*?</(?P=code)>|(?<=\d)\s%", re.DOTALL)
 _FORMULA = re.compile(r"<math\b(?:(?!</math>).)*</math>[,.;:?!)]+", re.DOTALL)
@@ -71,9 +69,9 @@ def tied(content: str) -> str:
 def lighten(content: str, terms: Mapping[str, Term] | None = None) -> str:
     """A page's HTML without what no reader sees or needs.
 
-    A term is explained where it first stands, and never in a heading or in a link, which leads elsewhere; names, blanks and brackets of highlighted
-    code have no colour of their own, so they need no element either. The corner above a column of names is head of
-    nothing.
+    A term is explained where it first stands, and never in a heading or in a link, which leads elsewhere; names, blanks
+    and brackets of highlighted code have no colour of their own, so they need no element either. The corner above a
+    column of names is head of nothing.
 
     Args:
         terms: the words of the glossary by their definitions, which popover.js is told the place of.
