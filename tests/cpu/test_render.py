@@ -706,6 +706,8 @@ def test_no_line_begins_with_a_unit_or_with_the_mark_of_a_source():
     unit = '<abbr title="a second">GB/s</abbr>'
     assert tied(f"{value} {unit}, {value} waves") == f"{value}\u00a0{unit}, {value} waves"
     assert tied("<p>93.7\n% of <code>8 % 3</code></p>") == "<p>93.7\u00a0% of <code>8 % 3</code></p>"
+    moves = f'<figure class="chart explorable">{value} GB/s</figure>'
+    assert tied(moves) == moves
     assert tied("<math><mi>x</mi></math>, so") == '<span class="tied"><math><mi>x</mi></math>,</span> so'
 
 

@@ -20,6 +20,7 @@ _MEASURE = re.compile(rf'(<a class="value"[^>]*>[^<]*</a>)\s+(?=(?:<abbr [^>]*>)
 _MARK = re.compile(r'\s+(?=<sup id="fnref)')
 _PERCENT = re.compile(r"<(?P<code>pre|code)\b.*?</(?P=code)>|(?<=\d)\s%", re.DOTALL)
 _FORMULA = re.compile(r"<math\b(?:(?!</math>).)*</math>[,.;:?!)]+", re.DOTALL)
+_SCRIPTED = re.compile(r'(<figure class="chart explorable".*?</figure>)', re.DOTALL)
 _PLAIN_TOKEN = re.compile(r'<span class="(?:n|o|p|w)">([^<]*)</span>')
 
 
@@ -60,7 +61,15 @@ class Rendered:
 
 
 def tied(content: str) -> str:
-    """A page's HTML in which no line begins with a unit, with the mark of a source, or with what ends a formula."""
+    """A page's HTML in which no line begins with a unit, with the mark of a source, or with what ends a formula.
+
+    What a script writes anew stays as the script writes it.
+    """
+    parts = _SCRIPTED.split(content)
+    return "".join(part if n % 2 else _tied(part) for n, part in enumerate(parts))
+
+
+def _tied(content: str) -> str:
     content = _MARK.sub("", _MEASURE.sub("\\1\N{NO-BREAK SPACE}", content))
     content = _PERCENT.sub(lambda found: found.group() if found["code"] else "\N{NO-BREAK SPACE}%", content)
     return _FORMULA.sub(r'<span class="tied">\g<0></span>', content)
