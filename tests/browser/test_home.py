@@ -23,7 +23,7 @@ def test_the_first_screen_is_of_the_record() -> None:
     job = re.sub("<[^>]+>", "", race[: race.index("</p>")]).replace("&nbsp;", " ").replace("\xa0", " ")
     sides = [part.partition("=")[2] for part in naive["workload"].split(",")]
     assert f"{sides[1]} × {sides[2]} numbers, fp32, on one {naive['gpu']}" in job
-    shown = [re.sub("<[^>]+>", "", text) for text in re.findall("<b>(.*?)</b>", race)]
+    shown = [re.sub("<[^>]+>", "", text).replace("\xa0", " ") for text in re.findall("<b>(.*?)</b>", race)]
     assert shown == [f"{naive['value'] / 1000:.0f} ms", f"{library['value'] / 1000:.2f} ms"]
     widths = [float(width) for width in re.findall(r'<rect width="([\d.]+)"', race)]
     assert widths[1] / widths[0] == pytest.approx(library["value"] / naive["value"], abs=1e-3)

@@ -22,7 +22,7 @@ from course_site.site.ledger_pages import ledger_of
 from course_site.site.notebook import published_notebook
 from course_site.site.render.files import source_region
 from course_site.site.render.page import BLOCKS, render_course
-from course_site.site.render.rendered import lighten
+from course_site.site.render.rendered import lighten, tied
 
 
 def measurement(median_us, **more):
@@ -695,6 +695,22 @@ def test_a_term_is_explained_once_and_never_in_a_heading():
     term = '<abbr title="fast and small">L2</abbr>'
     page = f"<h2>The {term}</h2><p>{term} and {term}</p>"
     assert lighten(page) == f"<h2>The L2</h2><p>{term} and L2</p>"
+
+
+def test_a_term_in_a_link_leads_where_the_link_does():
+    term = '<abbr title="fast and small">L2</abbr>'
+    assert lighten(f'<p><a href="x">the {term}</a>, {term}</p>') == f'<p><a href="x">the L2</a>, {term}</p>'
+
+
+def test_no_line_begins_with_a_unit_or_with_the_mark_of_a_source():
+    value, mark = '<a class="value" href="x">67</a>', '<sup id="fnref:x"><a class="footnote-ref">1</a></sup>'
+    assert tied(f"{value}\nTFLOP/s of {value} sums {mark}.") == f"{value}\u00a0TFLOP/s of {value} sums{mark}."
+    unit = '<abbr title="a second">GB/s</abbr>'
+    assert tied(f"{value} {unit}, {value} waves") == f"{value}\u00a0{unit}, {value} waves"
+    assert tied("<p>93.7\n% of <code>8 % 3</code></p>") == "<p>93.7\u00a0% of <code>8 % 3</code></p>"
+    moves = f'<figure class="chart explorable">{value} GB/s</figure>'
+    assert tied(moves) == moves
+    assert tied("<math><mi>x</mi></math>, so") == '<span class="tied"><math><mi>x</mi></math>,</span> so'
 
 
 def test_a_term_says_where_the_glossary_has_it_and_what_the_kitchen_calls_it():
