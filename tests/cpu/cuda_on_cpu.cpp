@@ -163,7 +163,7 @@ static std::string who_waits() {
     for (last = first + 1; last < all.size() && says(all[last]) == what; last++) {
     }
     if (what.empty() || told++ == 8) continue;
-    text += (text.empty() ? "" : "; ") + std::string("threads ") + std::to_string(first) + " to " + std::to_string(last - 1);
+    text += (text.empty() ? "threads " : "; threads ") + std::to_string(first) + " to " + std::to_string(last - 1);
     if (blocks_in_cluster > 1) text += " of block " + std::to_string(rank) + " of the cluster";
     text += " wait for " + what;
   }
@@ -252,8 +252,14 @@ static void run_cluster() {
   }
   for (bool moved = true; moved && first_fault.empty();) {
     moved = false;
-    for (unsigned r = 0; r < blocks_in_cluster && first_fault.empty(); r++) turn_to(r), moved |= go_on_with_block();
-    for (unsigned r = 0; r < blocks_in_cluster && !moved && first_fault.empty(); r++) turn_to(r), moved = hooks.stuck && hooks.stuck();
+    for (unsigned r = 0; r < blocks_in_cluster && first_fault.empty(); r++) {
+      turn_to(r);
+      moved |= go_on_with_block();
+    }
+    for (unsigned r = 0; r < blocks_in_cluster && !moved && first_fault.empty(); r++) {
+      turn_to(r);
+      moved = hooks.stuck && hooks.stuck();
+    }
   }
   std::string waits;
   for (unsigned r = 0; r < blocks_in_cluster; r++) {

@@ -4,8 +4,9 @@
 // shuffle. A barrier opens when all threads of the block (of the warp) that have not ended stand at one, and a warp runs
 // as far as it can before the next one begins. So who passes a missing barrier runs ahead of its neighbours, every
 // time. Blocks run one after the other, unless they wait for each other (stand_ins/whole_grid.cuh): then each runs up to
-// that place, and goes on when all are there. Every byte of shared memory is SHARED_FILL when a block begins: 0x7f makes
-// large numbers, 0xff makes NaN.
+// that place, and goes on when all are there. The blocks of a cluster take turns, each as far as it can; hopper_on_cpu.h
+// says what else they wait for. Every byte of shared memory is SHARED_FILL when a block begins: 0x7f makes large numbers,
+// 0xff makes NaN.
 //
 // What does not depend on the kernel is in cuda_on_cpu.cpp, which is compiled once: hundreds of kernels include this.
 #include <cmath>
@@ -73,10 +74,10 @@ void wait_for(Event &event);
 // Blocks of a cluster take turns, each as far as it gets. What other files keep for each of them hangs in here.
 extern unsigned rank, blocks_in_cluster;
 struct Hooks {
-  void (*begin)();     // a block begins
+  void (*begin)();       // a block begins
   void (*comes_back)();  // a block goes on after another one of its cluster
-  bool (*stuck)();     // no thread of the cluster can go on: do for this block what was put off; whether there was anything
-  void (*end)();       // all threads of the block have ended
+  bool (*stuck)();       // nobody in the cluster can go on: do for this block what was put off, if there is anything
+  void (*end)();         // all threads of the block have ended
 };
 extern Hooks hooks;
 unsigned ended_in_cluster();  // threads

@@ -100,7 +100,9 @@ extern "C" __global__ __launch_bounds__(128, 1) void chained(const __grid_consta
   for (int i = 0; i < 4; i++) operand(p[i], s, i);
   wgmma_fence(o);
 #pragma unroll
-  for (int i = 0; i < 4; i++) products<64, Bf16x16, Major::mn>(o, p[i], advance(mn_major(v, 8192), i * 16 * 128), i > 0);
+  for (int i = 0; i < 4; i++) {
+    products<64, Bf16x16, Major::mn>(o, p[i], advance(mn_major(v, 8192), i * 16 * 128), i > 0);
+  }
   wgmma_commit();
   wgmma_wait<0>(o);
   write<64>(O, o);
@@ -110,7 +112,7 @@ extern "C" __global__ __launch_bounds__(128, 1) void chained(const __grid_consta
 // grid: 1      block: 128      dynamic shared memory: 4 * 8192 + 64
 extern "C" __global__ __launch_bounds__(128, 1) void moves(const __grid_constant__ TensorMap x_map,  // box [2, 4, 8]
                                                            const __grid_constant__ TensorMap y_map,  // the same box
-                                                           const __grid_constant__ TensorMap z_map,  // box [1, 2, 1, 4, 8]
+                                                           const __grid_constant__ TensorMap z_map,  // [1, 2, 1, 4, 8]
                                                            const __grid_constant__ TensorMap t_map,  // box [16, 16]
                                                            const float *from, float *to) {           // [64]
   extern __shared__ __align__(1024) char memory[];

@@ -238,8 +238,8 @@ void wait(void *p, unsigned parity) {
     bool ready() override { return ended(*b, parity); }
     void says(char *text, std::size_t room) override {
       std::snprintf(text, room,
-                    "parity %u of the mbarrier at shared address 0x%x (number %u, its phase %u: %u of %u arrivals and %ld "
-                    "bytes are missing)",
+                    "parity %u of the mbarrier at shared address 0x%x (number %u, its phase %u: %u of %u arrivals "
+                    "and %ld bytes are missing)",
                     parity & 1, address, b->number, b->phase, b->missing, b->count, b->bytes);
     }
   } phase;
@@ -337,10 +337,11 @@ static void land(const Load &load) {
 
 static Bytes tile_of(const Store &store, unsigned bytes) {
   Bytes data;
-  if (store.map.rank == 0) data.assign(fibers::dynamic_shared + store.from, fibers::dynamic_shared + store.from + bytes);
+  const char *written = fibers::dynamic_shared;
+  if (store.map.rank == 0) data.assign(written + store.from, written + store.from + bytes);
   else
     pieces(store.map, store.at, store.from, [&](long long, unsigned from, unsigned n) {
-      data.insert(data.end(), fibers::dynamic_shared + from, fibers::dynamic_shared + from + n);
+      data.insert(data.end(), written + from, written + from + n);
     });
   return data;
 }
@@ -476,7 +477,8 @@ static Bytes operand(unsigned long long d, unsigned rows, bool mn_major, unsigne
   const unsigned row = d >> 62 ? 256 >> (d >> 62) : 0, k = 32 / bytes;
   Bytes raw(rows * 32);
   if (row == 0) return blame("a descriptor without a swizzle"), raw;
-  if (start >> 7 & (row / 16 - 1)) return fault("a matrix begins amid the swizzle's pattern, at shared address 0x%x", start), raw;
+  if (start >> 7 & (row / 16 - 1))
+    return fault("a matrix begins amid the swizzle's pattern, at shared address 0x%x", start), raw;
   for (unsigned r = 0; r < rows; r++)
     for (unsigned i = 0; i < k; i++) {
       const unsigned across = row / bytes;  // numbers of a panel's row
@@ -628,13 +630,15 @@ void named_barrier(int id, int threads, bool waits) {
     int id;
     bool ready() override { return barrier->round != round; }
     void says(char *text, std::size_t room) override {
-      std::snprintf(text, room, "named barrier %d, where %d of %d threads have arrived", id, barrier->arrived, barrier->threads);
+      std::snprintf(text, room, "named barrier %d, where %d of %d threads have arrived", id, barrier->arrived,
+                    barrier->threads);
     }
   } round;
   if (id < 1 || id > 15 || threads % 32 || threads <= 0) return fault("named barrier %u of %u threads", id, threads);
   Named &barrier = here().named[id];
   if (barrier.arrived == 0) barrier.threads = threads;
-  if (barrier.threads != threads) return fault("named barrier %u: once of %u threads, once of %u", id, barrier.threads, threads);
+  if (barrier.threads != threads)
+    return fault("named barrier %u: once of %u threads, once of %u", id, barrier.threads, threads);
   round.barrier = &barrier, round.round = barrier.round, round.id = id;
   if (++barrier.arrived == threads) barrier.arrived = 0, barrier.round++;
   if (waits) fibers::wait_for(round);
@@ -698,7 +702,8 @@ static void end() {
     if (!thread.sums.empty()) return blame("a block ends while products are under way");
   }
   for (auto &[address, b] : here().barriers)
-    if (!b.coming.empty()) return fault("a block ends while a copy is coming to the mbarrier at shared address 0x%x", address);
+    if (!b.coming.empty())
+      return fault("a block ends while a copy is coming to the mbarrier at shared address 0x%x", address);
 }
 
 static const bool ready = [] {

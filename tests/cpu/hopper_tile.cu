@@ -1,8 +1,8 @@
 // A matrix multiply with everything that cuda/hopper/ has, for its tests: small, whole, and not tuned.
 //
 // Contract  C = A @ B in bfloat16, sums in float32
-// Idea      one thread asks the copy engine for tiles, two warpgroups multiply; a ring of mbarriers goes between them. With
-//           CLUSTER 2 two blocks, one below the other, bring half of B each, and each half to both
+// Idea      one thread asks the copy engine for tiles, two warpgroups multiply; a ring of mbarriers goes between them.
+//           With CLUSTER 2 two blocks, one below the other, bring half of B each, and each half to both
 
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
@@ -61,7 +61,9 @@ extern "C" __global__ __launch_bounds__(384, 1) void hopper_tile(
           if (CLUSTER > 1) {
             load_tile_multicast(b + rank * PANEL_BYTES, b_map, &full[s], 3, n + rank * 64, k * BK);
           } else {
-            for (int p = 0; p < 2; p++) load_tile(b + p * PANEL_BYTES, b_map, &full[s], evict_last(), n + p * 64, k * BK);
+            for (int p = 0; p < 2; p++) {
+              load_tile(b + p * PANEL_BYTES, b_map, &full[s], evict_last(), n + p * 64, k * BK);
+            }
           }
         }
       }

@@ -1,4 +1,4 @@
-"""cuda/hopper/: kernels with everything in it are right on the CPU's stand-in, faults are seen, the SASS is Hopper's."""
+"""cuda/hopper/: kernels that use all of it are right on the CPU, faults are seen, and the SASS is Hopper's."""
 
 import re
 from pathlib import Path

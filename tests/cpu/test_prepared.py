@@ -1,4 +1,4 @@
-"""A prepared launch hands the driver the right bytes, and says in one line what it cannot pass. The driver is a fake."""
+"""A prepared launch hands the driver the right bytes, and says in one line what it cannot pass."""
 
 import ctypes
 import struct

@@ -2,8 +2,8 @@
 //
 // Contract  a phase ends when as many arrivals as `barrier_init` said have come and no announced byte is missing; then
 //           the next one begins by itself. The phases are numbered from 0. wait(b, p) returns once the last phase of
-//           parity p has ended, so on a new barrier wait(b, 1) returns at once and wait(b, 0) waits for the first phase.
-//           What the arriving threads wrote before, and what the copy engine brought, is there for those who waited
+//           parity p has ended, so on a new barrier wait(b, 1) returns at once, and wait(b, 0) waits for phase 0. What
+//           the arriving threads wrote before, and what the copy engine brought, is there for those who waited
 // Limits    compute capability 9.0 and above. Who waits must not fall two phases behind: parities repeat
 // Source    PTX ISA, mbarrier
 #pragma once

@@ -1,13 +1,15 @@
 // Hopper's matrix instruction: 64 rows of A times N columns of B, by the 128 threads of a warpgroup, on its own.
 //
-// Contract  wgmma_fence; products; wgmma_commit closes them into a group; wgmma_wait<LEFT> until at most LEFT groups are
-//           under way. From the product to the wait the sums, A in registers and the tiles in shared memory are the
-//           tensor cores': nobody reads the sums, nobody writes any of them
+// Contract  wgmma_fence; products; wgmma_commit closes them into a group; wgmma_wait<LEFT> until at most LEFT groups
+//           are under way. From the product to the wait the sums, A in registers and the tiles in shared memory are
+//           the tensor cores': nobody reads the sums, nobody writes any of them
 // Layout    of the sums: row 16 * warp + lane / 4 (+ 8), column 8 * j + lane % 4 * 2 (+ 1) of the 64 x N lies in
-//           d[4 * j], (right of it) d[4 * j + 1], (eight rows below) d[4 * j + 2], d[4 * j + 3]; warp = threadIdx.x / 32 % 4.
-//           Of 16-bit A in registers: the same for 16 columns, two neighbours in a register. So the sums of one product,
-//           rounded in pairs, are the A of the next (attention's P): `operand`, no shuffle. 8-bit A has another layout
-// Limits    sm_90a. Sums are float32. A warpgroup is four warps, the first's number divisible by four; all 128 threads call
+//           d[4 * j], (right of it) d[4 * j + 1], (eight rows below) d[4 * j + 2], d[4 * j + 3]; warp is
+//           threadIdx.x / 32 % 4. Of 16-bit A in registers: the same for 16 columns, two neighbours in a register. So
+//           the sums of one product, rounded in pairs, are the A of the next (attention's P): `operand`, no shuffle.
+//           8-bit A has another layout
+// Limits    sm_90a. Sums are float32. A warpgroup is four warps, the first's number divisible by four; all its threads
+//           call
 // Source    PTX ISA, Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions
 #pragma once
 
@@ -57,8 +59,9 @@ constexpr bool same<A, A> = true;
 template <int COLUMNS>
 struct Product;
 
-#define HELD_8_FROM(d, i) \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define HELD_8_FROM(d, i)                                                                     \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
+      "+f"(d[i + 6]), "+f"(d[i + 7])
 
 #define NUMBERS_8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define NUMBERS_16 NUMBERS_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
@@ -96,41 +99,42 @@ struct Product;
 
 // PTX wants to know by a predicate whether the product is added to d or takes its place.
 #define ASK(WHAT, NUMBERS, OPERANDS, ADD, TAIL) \
-  "{\n.reg .pred p;\nsetp.ne.b32 p, " ADD ", 0;\nwgmma.mma_async.sync.aligned." WHAT " {" NUMBERS "}, " OPERANDS ", p, 1, 1" TAIL ";\n}"
+  "{\n.reg .pred p;\nsetp.ne.b32 p, " ADD ", 0;\nwgmma.mma_async.sync.aligned." WHAT " {" NUMBERS "}, " OPERANDS \
+  ", p, 1, 1" TAIL ";\n}"
 
 // Operands come after the R sums, so their numbers differ from N to N: O0 is %R, O1 the next.
-#define PRODUCT(N, R, O0, O1, O2, O3, O4, O5, O6)                                                                        \
-  template <>                                                                                                           \
-  struct Product<N> {                                                                                                   \
-    template <class T, int A_TRANSPOSED, int B_TRANSPOSED>                                                              \
-    __device__ static void shared(float (&d)[R], Descriptor a, Descriptor b, int add) {                                 \
-      if constexpr (same<T, Bf16x16>)                                                                                   \
-        asm volatile(ASK("m64n" #N "k16.f32.bf16.bf16", NUMBERS_##R, O0 ", " O1, O2, ", " O3 ", " O4)                   \
-                     : HELD_##R(d) : "l"(a), "l"(b), "r"(add), "n"(A_TRANSPOSED), "n"(B_TRANSPOSED));                   \
-      else if constexpr (same<T, F16x16>)                                                                               \
-        asm volatile(ASK("m64n" #N "k16.f32.f16.f16", NUMBERS_##R, O0 ", " O1, O2, ", " O3 ", " O4)                     \
-                     : HELD_##R(d) : "l"(a), "l"(b), "r"(add), "n"(A_TRANSPOSED), "n"(B_TRANSPOSED));                   \
-      else                                                                                                              \
-        asm volatile(ASK("m64n" #N "k32.f32.e4m3.e4m3", NUMBERS_##R, O0 ", " O1, O2, "")                                \
-                     : HELD_##R(d) : "l"(a), "l"(b), "r"(add));                                                         \
-    }                                                                                                                   \
-    template <class T, int B_TRANSPOSED>                                                                                \
-    __device__ static void registers(float (&d)[R], const unsigned (&a)[4], Descriptor b, int add) {                    \
-      if constexpr (same<T, Bf16x16>)                                                                                   \
-        asm volatile(ASK("m64n" #N "k16.f32.bf16.bf16", NUMBERS_##R, "{" O0 ", " O1 ", " O2 ", " O3 "}, " O4, O5,       \
-                         ", " O6)                                                                                       \
-                     : HELD_##R(d)                                                                                      \
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"(B_TRANSPOSED));                \
-      else if constexpr (same<T, F16x16>)                                                                               \
-        asm volatile(ASK("m64n" #N "k16.f32.f16.f16", NUMBERS_##R, "{" O0 ", " O1 ", " O2 ", " O3 "}, " O4, O5,         \
-                         ", " O6)                                                                                       \
-                     : HELD_##R(d)                                                                                      \
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"(B_TRANSPOSED));                \
-      else                                                                                                              \
-        asm volatile(ASK("m64n" #N "k32.f32.e4m3.e4m3", NUMBERS_##R, "{" O0 ", " O1 ", " O2 ", " O3 "}, " O4, O5, "")   \
-                     : HELD_##R(d)                                                                                      \
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));                                   \
-    }                                                                                                                   \
+#define PRODUCT(N, R, O0, O1, O2, O3, O4, O5, O6)                                                                      \
+  template <>                                                                                                          \
+  struct Product<N> {                                                                                                  \
+    template <class T, int A_TRANSPOSED, int B_TRANSPOSED>                                                             \
+    __device__ static void shared(float (&d)[R], Descriptor a, Descriptor b, int add) {                                \
+      if constexpr (same<T, Bf16x16>)                                                                                  \
+        asm volatile(ASK("m64n" #N "k16.f32.bf16.bf16", NUMBERS_##R, O0 ", " O1, O2, ", " O3 ", " O4)                  \
+                     : HELD_##R(d) : "l"(a), "l"(b), "r"(add), "n"(A_TRANSPOSED), "n"(B_TRANSPOSED));                  \
+      else if constexpr (same<T, F16x16>)                                                                              \
+        asm volatile(ASK("m64n" #N "k16.f32.f16.f16", NUMBERS_##R, O0 ", " O1, O2, ", " O3 ", " O4)                    \
+                     : HELD_##R(d) : "l"(a), "l"(b), "r"(add), "n"(A_TRANSPOSED), "n"(B_TRANSPOSED));                  \
+      else                                                                                                             \
+        asm volatile(ASK("m64n" #N "k32.f32.e4m3.e4m3", NUMBERS_##R, O0 ", " O1, O2, "")                               \
+                     : HELD_##R(d) : "l"(a), "l"(b), "r"(add));                                                        \
+    }                                                                                                                  \
+    template <class T, int B_TRANSPOSED>                                                                               \
+    __device__ static void registers(float (&d)[R], const unsigned (&a)[4], Descriptor b, int add) {                   \
+      if constexpr (same<T, Bf16x16>)                                                                                  \
+        asm volatile(ASK("m64n" #N "k16.f32.bf16.bf16", NUMBERS_##R, "{" O0 ", " O1 ", " O2 ", " O3 "}, " O4, O5,      \
+                         ", " O6)                                                                                      \
+                     : HELD_##R(d)                                                                                     \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"(B_TRANSPOSED));               \
+      else if constexpr (same<T, F16x16>)                                                                              \
+        asm volatile(ASK("m64n" #N "k16.f32.f16.f16", NUMBERS_##R, "{" O0 ", " O1 ", " O2 ", " O3 "}, " O4, O5,        \
+                         ", " O6)                                                                                      \
+                     : HELD_##R(d)                                                                                     \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"(B_TRANSPOSED));               \
+      else                                                                                                             \
+        asm volatile(ASK("m64n" #N "k32.f32.e4m3.e4m3", NUMBERS_##R, "{" O0 ", " O1 ", " O2 ", " O3 "}, " O4, O5, "")  \
+                     : HELD_##R(d)                                                                                     \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));                                  \
+    }                                                                                                                  \
   };
 
 PRODUCT(16, 8, "%8", "%9", "%10", "%11", "%12", "%13", "%14")
@@ -155,17 +159,17 @@ PRODUCT(256, 128, "%128", "%129", "%130", "%131", "%132", "%133", "%134")
 #undef HELD_8_FROM
 }  // namespace wgmma
 
-// d [64, N] = A @ B, added to d unless `add` is false. N is COLUMNS, a multiple of 16; k what T says (32 bytes); A and B lie in
-// shared memory, each the way that its Major says. With `add` a constant the compiler leaves out the question.
+// d [64, N] = A @ B, added to d unless `add` is false. N is COLUMNS, a multiple of 16; k what T says (32 bytes). A and B
+// lie in shared memory, each the way that its Major says. With `add` a constant the compiler leaves out the question.
 template <int COLUMNS, class T = Bf16x16, Major B_MAJOR = Major::k, Major A_MAJOR = Major::k>
 __device__ inline void products(float (&d)[COLUMNS / 2], Descriptor a, Descriptor b, bool add = true) {
-  static_assert(!wgmma::same<T, E4m3x32> || (B_MAJOR == Major::k && A_MAJOR == Major::k), "8-bit numbers: K-major only");
+  static_assert(!wgmma::same<T, E4m3x32> || (B_MAJOR == Major::k && A_MAJOR == Major::k), "8 bits: K-major");
   wgmma::Product<COLUMNS>::template shared<T, A_MAJOR == Major::mn, B_MAJOR == Major::mn>(d, a, b, add);
 }
 
 // The same, and this thread's part of A [64, k] lies in four registers.
 template <int COLUMNS, class T = Bf16x16, Major B_MAJOR = Major::k>
 __device__ inline void products(float (&d)[COLUMNS / 2], const unsigned (&a)[4], Descriptor b, bool add = true) {
-  static_assert(!wgmma::same<T, E4m3x32> || B_MAJOR == Major::k, "8-bit numbers: K-major only");
+  static_assert(!wgmma::same<T, E4m3x32> || B_MAJOR == Major::k, "8 bits: K-major");
   wgmma::Product<COLUMNS>::template registers<T, B_MAJOR == Major::mn>(d, a, b, add);
 }

@@ -3,8 +3,8 @@
 // Contract  a load counts its bytes on an mbarrier, also those past the tensor's edges, which come as zeros; a store
 //           leaves out what lies past them. Stores and reductions are of this thread's bulk groups: `close_bulk_group`
 //           ends one, and the thread that asked waits. A coordinate counts elements, the innermost dimension first
-// Limits    compute capability 9.0 and above. Shared addresses are multiples of 128 bytes (for a swizzle of 128 bytes of
-//           1024, of 64 bytes of 512, of 32 bytes of 256); of copies in one dimension, addresses and bytes of 16
+// Limits    compute capability 9.0 and above. A tile's shared address is a multiple of 128 bytes (for a swizzle of 128
+//           bytes of 1024, of 64 of 512, of 32 of 256); of copies in one dimension, addresses and bytes of 16
 // Source    PTX ISA, cp.async.bulk, cp.async.bulk.tensor, cp.reduce.async.bulk and createpolicy; CUDA driver API,
 //           cuTensorMapEncodeTiled
 #pragma once
@@ -37,7 +37,9 @@ __device__ inline CachePolicy evict_last() {
 }
 
 // Fetch the map itself, so that the first copy does not wait for it.
-__device__ inline void prefetch(const TensorMap &map) { asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
+__device__ inline void prefetch(const TensorMap &map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
 
 // One instruction, for two to five coordinates. The operands: %0 the shared address, %1 the map, %2 the barrier, %3 the
 // mask of blocks, %4 the policy, %5 and on the coordinates; a form names those it has.
@@ -124,11 +126,10 @@ __device__ inline void load_bytes(void *to, const void *from, unsigned bytes, Ba
 }
 
 __device__ inline void load_bytes(void *to, const void *from, unsigned bytes, Barrier *b, CachePolicy policy) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
-          address_in_shared(to)),
-      "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(address_in_shared(b)), "l"(policy.bits)
-      : "memory");
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], "
+               "%4;" ::"r"(address_in_shared(to)),
+               "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(address_in_shared(b)), "l"(policy.bits)
+               : "memory");
 }
 
 __device__ inline void store_bytes(void *to, const void *from, unsigned bytes) {

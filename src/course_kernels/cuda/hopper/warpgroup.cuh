@@ -10,8 +10,8 @@
 // --- roles ----------------------------------------------------------------------------------------
 
 // Registers of each thread from here on: a multiple of 8, from 24 to 256. All warps of a warpgroup call it. Up waits
-// until others have given as many back. The kernel needs __launch_bounds__(threads, 1), and each role is one branch of a
-// single if.
+// until others have given as many back. The kernel needs __launch_bounds__(threads, 1), and each role is one branch of
+// a single if.
 template <int REGISTERS>
 __device__ inline void registers_up() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
@@ -67,7 +67,7 @@ __device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acqui
 // The next grid of the stream may begin once all blocks have said this or ended. It does not see their results by that.
 __device__ inline void let_next_grid_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
-// Until the grid before this one has ended and what it wrote is there. Nothing it wrote, or reads, may be touched before.
+// Until the grid before this one has ended and what it wrote is there. Nothing it writes or reads is touched before.
 __device__ inline void wait_for_last_grid() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 // --- numbers --------------------------------------------------------------------------------------
@@ -108,9 +108,9 @@ __device__ inline void operand(unsigned (&a)[4], const float (&d)[R], int step) 
   for (int i = 0; i < 4; i++) a[i] = rounded_pair<T>(d[8 * step + 2 * i], d[8 * step + 2 * i + 1]);
 }
 
-// Four 8 x 8 matrices of 16-bit numbers to shared memory, by a warp. Lane l names 16 bytes, where row l % 8 of matrix l / 8
-// is to lie. Of matrix i it gives, in held[i], the numbers 2 * (l % 4) and the next of row l / 4: what `rounded_pair` makes
-// of sums. Threads write here: `fence_async` before the copy engine takes it.
+// Four 8 x 8 matrices of 16-bit numbers to shared memory, by a warp. Lane l names 16 bytes, where row l % 8 of matrix
+// l / 8 is to lie. Of matrix i it gives, in held[i], the numbers 2 * (l % 4) and the next of row l / 4: what
+// `rounded_pair` makes of sums. Threads write here: `fence_async` before the copy engine takes it.
 __device__ inline void store_matrices(void *row, const unsigned (&held)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address_in_shared(row)),
                "r"(held[0]), "r"(held[1]), "r"(held[2]), "r"(held[3])
