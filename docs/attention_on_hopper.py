@@ -2,7 +2,7 @@
 # id: attention
 # title: Attention, as far as it goes
 # section: Make the model fast
-# order: 85
+# order: 95
 # description: FlashAttention's ideas one by one, each switched off in our own kernel and timed; the backward pass; and the strongest public kernels beside it.
 # needs: [capability 9.0]
 # ---
@@ -414,12 +414,7 @@ record(
 )
 
 # %% [markdown]
-# ## The whole of it
-#
-# Read it once you have read everything else. The producer, the consumer, and what both agree on.
-#
-# /// source | src/course_kernels/attention/k06_wgmma.cu
-# ///
+# ## Your turn
 #
 # /// exercise | A switch of your own
 # Turn one switch that this page did not: 176 keys a step instead of 128 (`block_n=176, own_place=False`), or a ring of one place less. First say what you expect, and from which stove.
@@ -430,3 +425,11 @@ record(
 # ///
 #
 # **You can now** name what attention waits for on this card, switch it on and off, and read a race with the losses in it. Which counter shows which wait is the next lecture's business.
+
+# %% [markdown]
+# ## The whole of it {.beyond}
+#
+# Read it once you have read everything else. The producer, the consumer, and what both agree on.
+#
+# /// source | src/course_kernels/attention/k06_wgmma.cu
+# ///
