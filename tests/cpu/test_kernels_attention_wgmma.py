@@ -115,7 +115,7 @@ def test_other_heads(hopper, D):
     ("D", "tile"),
     [
         (64, Tile(consumers=3, block_n=128, stages=2, turns=False, slack=0, by_hand=4, order=False)),
-        (128, Tile(consumers=2, block_n=176, stages=2, own_place=False)),
+        (128, Tile(consumers=2, block_n=176, stages=2, cluster=2, own_place=False)),
     ],
 )
 def test_every_idea_can_be_left_out(hopper, D, tile):

@@ -102,6 +102,8 @@ IDEAS = [
     (128, Tile(consumers=2, block_n=128, stages=2, overlap=False)),
     (128, Tile(consumers=2, block_n=128, stages=2, turns=False)),
     (128, Tile(consumers=2, block_n=176, stages=2, own_place=False)),
+    (128, Tile(consumers=2, block_n=128, stages=2, cluster=2)),
+    (64, Tile(consumers=3, block_n=128, stages=4, cluster=2)),
 ]
 
 

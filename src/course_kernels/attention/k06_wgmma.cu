@@ -58,6 +58,9 @@
 #ifndef ORDER
 #define ORDER 1  // of causal blocks: the longest first, heads together whose K and V fit in L2; else as they are numbered
 #endif
+#ifndef CLUSTER
+#define CLUSTER 1  // blocks of neighbouring rows, each of which brings its share of a tile of K or V to all of them
+#endif
 #ifndef OWN_PLACE
 #define OWN_PLACE 1  // whether the answer has a place of its own in shared memory, else that of Q
 #endif
@@ -74,6 +77,8 @@ constexpr int BLOCK_M = CONSUMERS * ROWS;
 constexpr int THREADS = (CONSUMERS + 1) * 128;
 constexpr int PANELS = HEAD / 64;  // a tile lies in panels of 64 numbers, 128 bytes: what the swizzle takes
 constexpr unsigned Q_PANEL = ROWS * 128, KV_PANEL = BLOCK_N * 128;
+constexpr int SHARE = BLOCK_N / CLUSTER;  // keys of a tile that a block brings
+static_assert(SHARE % 8 == 0 && !(CLUSTER > 1 && PACKED), "shares of whole swizzles, and rows of one sequence");
 constexpr unsigned Q_BYTES = PANELS * Q_PANEL, KV_BYTES = PANELS * KV_PANEL;
 // Registers: a multiprocessor has 65536. The producer computes addresses only.
 constexpr int PRODUCER_REGISTERS = CONSUMERS == 2 ? 24 : 32, CONSUMER_REGISTERS = CONSUMERS == 2 ? 240 : 160;
@@ -112,7 +117,14 @@ struct Sizes {
   const int *q_begins, *k_begins;  // PACKED: B + 1 places each, the last is where all end
 };
 
-// One block of rows of one head, and the tiles of keys that it meets, from the last to the first.
+// How many blocks of rows a head has; with clusters, how many of those.
+__device__ inline int clusters_of(const Sizes &sizes) {
+  constexpr int ROWS_OF_ALL = CLUSTER * BLOCK_M;
+  return (sizes.Nq + ROWS_OF_ALL - 1) / ROWS_OF_ALL;
+}
+
+// One block of rows of one head, and the tiles of keys that it meets, from the last to the first. The blocks of a cluster
+// meet the same tiles.
 struct Work {
   int batch, head, first_row, rows, keys, q_begin, k_begin;
   int begin, end;            // tiles of keys
@@ -121,7 +133,7 @@ struct Work {
 
   // False where there is nothing at this number.
   __device__ bool find(const Sizes &sizes, int number) {
-    const int blocks = (sizes.Nq + BLOCK_M - 1) / BLOCK_M;
+    const int blocks = clusters_of(sizes);
     int block;
     if (CAUSAL && ORDER) {
       // The longest rows first, of as many heads as L2 holds.
@@ -136,7 +148,8 @@ struct Work {
     }
     batch = head / sizes.H;
     head = head % sizes.H;
-    first_row = block * BLOCK_M;
+    const int first_of_all = block * CLUSTER * BLOCK_M, last_of_all = first_of_all + CLUSTER * BLOCK_M - 1;
+    first_row = first_of_all + (CLUSTER > 1 ? cluster_rank() * BLOCK_M : 0);
     q_begin = k_begin = 0;
     rows = sizes.Nq;
     keys = sizes.Nk;
@@ -151,12 +164,12 @@ struct Work {
     sees = keys - rows + (WINDOW ? sizes.right : 0);
     int first_key = 0, end_key = keys, all_see_to = keys, all_see_from = 0;
     if (CAUSAL || WINDOW) {
-      end_key = min(keys, last_row + sees + 1);
+      end_key = min(keys, last_of_all + sees + 1);
       all_see_to = min(keys, first_row + sees + 1);
     }
     if (WINDOW) {
       const int back = sizes.left + sizes.right;
-      first_key = max(0, first_row + sees - back);
+      first_key = max(0, first_of_all + sees - back);
       all_see_from = max(0, last_row + sees - back);
     }
     begin = first_key / BLOCK_N;
@@ -167,13 +180,18 @@ struct Work {
   }
 };
 
+__device__ inline int all_work(const Sizes &sizes) { return clusters_of(sizes) * sizes.H * sizes.B; }
+
 // Which work is a block's in a round: to and fro, so that who got the longest gets the shortest next.
 __device__ inline int number_of(int round) {
-  const int place = CAUSAL && ORDER && round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
-  return round * gridDim.x + place;
+  const int all = gridDim.x / CLUSTER, mine = blockIdx.x / CLUSTER;
+  return round * all + (CAUSAL && ORDER && round % 2 ? all - 1 - mine : mine);
 }
 
-__device__ inline int all_work(const Sizes &sizes) { return (sizes.Nq + BLOCK_M - 1) / BLOCK_M * sizes.H * sizes.B; }
+__device__ inline int rounds_of(const Sizes &sizes) {
+  const int all = gridDim.x / CLUSTER;
+  return (all_work(sizes) + all - 1) / all;
+}
 
 // --- the producer -----------------------------------------------------------
 
@@ -185,24 +203,39 @@ __device__ inline void fetch(char *to, unsigned panel_bytes, const TensorMap &ma
   for (int p = 0; p < PANELS; p++) load_tile(to + p * panel_bytes, map, full, p * 64, row, head, batch);
 }
 
+// The same of K or V, where each block of a cluster brings its share to all.
+__device__ inline void fetch_share(char *to, const TensorMap &map, Barrier *full, int row, int head, int batch) {
+  const int rank = CLUSTER > 1 ? cluster_rank() : 0;
+  arrive_and_expect_bytes(full, KV_BYTES);
+#pragma unroll
+  for (int p = 0; p < PANELS; p++) {
+    char *share = to + p * KV_PANEL + rank * SHARE * 128;
+    if (CLUSTER > 1) {
+      load_tile_multicast(share, map, full, (1 << CLUSTER) - 1, p * 64, row + rank * SHARE, head, batch);
+    } else {
+      load_tile(share, map, full, p * 64, row, head, batch);
+    }
+  }
+}
+
 __device__ inline void produce(Shared &shared, const TensorMap &q_map, const TensorMap &k_map, const TensorMap &v_map,
                                const Sizes &sizes) {
   Ring k, v;
   unsigned q_parity = 0;
-  const int all = all_work(sizes);
-  for (int round = 0; round * gridDim.x < all; round++) {
+  const int all = all_work(sizes), rounds = rounds_of(sizes);
+  for (int round = 0; round < rounds; round++) {
     Work work;
     if (number_of(round) >= all || !work.find(sizes, number_of(round)) || work.begin >= work.end) continue;
     const int kv_head = work.head / sizes.group, q_batch = PACKED ? 0 : work.batch;
     auto fetch_k = [&](int tile) {
       // A fresh barrier counts as having turned once already: the first pass over the ring does not wait.
       wait(&shared.k_empty[k.stage], k.parity ^ 1);
-      fetch(shared.k[k.stage], KV_PANEL, k_map, &shared.k_full[k.stage], work.k_begin + tile * BLOCK_N, kv_head, q_batch);
+      fetch_share(shared.k[k.stage], k_map, &shared.k_full[k.stage], work.k_begin + tile * BLOCK_N, kv_head, q_batch);
       k.next();
     };
     auto fetch_v = [&](int tile) {
       wait(&shared.v_empty[v.stage], v.parity ^ 1);
-      fetch(shared.v[v.stage], KV_PANEL, v_map, &shared.v_full[v.stage], work.k_begin + tile * BLOCK_N, kv_head, q_batch);
+      fetch_share(shared.v[v.stage], v_map, &shared.v_full[v.stage], work.k_begin + tile * BLOCK_N, kv_head, q_batch);
       v.next();
     };
     for (int w = 0; w < CONSUMERS; w++) {
@@ -301,7 +334,8 @@ __device__ inline void repair_answer(float (&o)[HEAD / 2], const float (&repair)
 
 __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *answer, float *lse, const Sizes &sizes,
                                int w) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, all = all_work(sizes);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+  const int all = all_work(sizes), rounds = rounds_of(sizes);
   const Descriptor q = k_major(address_in_shared(shared.q[w]));
   Ring k, v;
   unsigned q_parity = 0;
@@ -329,6 +363,14 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
   auto give_back = [&](Barrier *empty) {
     if (lane == 0) arrive(empty);
   };
+  // To all who bring a part of it.
+  auto give_back_to_all = [&](Barrier *empty) {
+    if (CLUSTER == 1) {
+      if (lane == 0) arrive(empty);
+    } else {
+      if (lane < CLUSTER) arrive_remote(empty, lane);
+    }
+  };
   auto make_operand = [&]() {
 #pragma unroll
     for (int i = 0; i < BLOCK_N / 16; i++) operand<Type>(weights[i], s, i);
@@ -340,7 +382,7 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
     if (TURNS) named_barrier_arrive(1 + (w + 1) % CONSUMERS, 256);
   };
 
-  for (int round = 0; round * gridDim.x < all; round++) {
+  for (int round = 0; round < rounds; round++) {
     Work work;
     if (number_of(round) >= all || !work.find(sizes, number_of(round))) continue;
     const int first_row = work.first_row + w * ROWS, row = first_row + warp * 16 + lane / 4;
@@ -367,7 +409,7 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
           if (!OVERLAP) your_turn();
           wgmma_wait<0>(s);
         }
-        give_back(&shared.k_empty[k.stage]);
+        give_back_to_all(&shared.k_empty[k.stage]);
         k.next();
         if (masked) mask(s, work, sizes, row, tile);
         softmax(s, rows, repair, sizes.scale);
@@ -376,7 +418,7 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
           // It moves nothing across a branch, and this is one: long over, it costs a look.
           wait(&shared.q_full[w], q_parity ^ 1);
           wgmma_wait<0>(o);
-          give_back(&shared.v_empty[v.stage]);
+          give_back_to_all(&shared.v_empty[v.stage]);
           v.next();
         }
         make_operand();
@@ -386,7 +428,7 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
           wgmma_fence(o);
           multiply_values(!first);
           wgmma_wait<0>(o);
-          give_back(&shared.v_empty[v.stage]);
+          give_back_to_all(&shared.v_empty[v.stage]);
           v.next();
         }
       };
@@ -401,7 +443,7 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
         wgmma_fence(o);
         multiply_values(work.end - work.begin > 1);
         wgmma_wait<0>(o);
-        give_back(&shared.v_empty[v.stage]);
+        give_back_to_all(&shared.v_empty[v.stage]);
         v.next();
       }
     } else {
@@ -482,10 +524,10 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
 
 // --- both -------------------------------------------------------------------
 
-// grid: at most the multiprocessors      block: THREADS      dynamic shared memory: sizeof(Shared) + 1024
+// grid: at most the multiprocessors, a multiple of CLUSTER      block: THREADS      dynamic shared memory: sizeof(Shared) + 1024
 extern "C" __global__ __launch_bounds__(THREADS, 1) void attention_wgmma(
     const __grid_constant__ TensorMap q_map,  // [B, H, Nq, D], box 64 x 64; PACKED: [1, H, all rows, D]
-    const __grid_constant__ TensorMap k_map,  // [B, H / group, Nk, D], box BLOCK_N x 64
+    const __grid_constant__ TensorMap k_map,  // [B, H / group, Nk, D], box SHARE x 64
     const __grid_constant__ TensorMap v_map,  // as K
     const __grid_constant__ TensorMap o_map,  // as Q, box 16 x 64
     Half *answer,                             // as Q
@@ -510,13 +552,18 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void attention_wgmma(
     for (int i = 0; i < STAGES; i++) {
       barrier_init(&shared.k_full[i], 1);
       barrier_init(&shared.v_full[i], 1);
-      barrier_init(&shared.k_empty[i], CONSUMERS * 4);
-      barrier_init(&shared.v_empty[i], CONSUMERS * 4);
+      barrier_init(&shared.k_empty[i], CLUSTER * CONSUMERS * 4);
+      barrier_init(&shared.v_empty[i], CLUSTER * CONSUMERS * 4);
     }
     fence_barrier_init();
     fence_async();
   }
-  __syncthreads();
+  if (CLUSTER > 1) {
+    cluster_arrive();
+    cluster_wait();
+  } else {
+    __syncthreads();
+  }
   const int warpgroup = same_in_warp(threadIdx.x / 128);
   if (warpgroup == 0) {
     registers_down<PRODUCER_REGISTERS>();
@@ -524,5 +571,10 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void attention_wgmma(
   } else {
     registers_up<CONSUMER_REGISTERS>();
     consume(shared, o_map, answer, lse, sizes, warpgroup - 1);
+  }
+  if (CLUSTER > 1) {  // nobody's shared memory goes while another one still arrives there
+    __syncwarp();
+    cluster_arrive();
+    cluster_wait();
   }
 }

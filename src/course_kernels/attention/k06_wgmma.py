@@ -39,6 +39,7 @@ class Tile:
         slack: the power of two by which a maximum may grow before the answer is repaired; 0 to repair always.
         by_hand: of 16 exponentials, how many are made by multiplications.
         order: whether causal blocks run the longest first, or as they are numbered.
+        cluster: blocks of neighbouring rows that bring tiles of K and V to each other.
         own_place: whether the answer has a place of its own in shared memory, else that of Q.
     """
 
@@ -50,6 +51,7 @@ class Tile:
     slack: int = 8
     by_hand: int = 0
     order: bool = True
+    cluster: int = 1
     own_place: bool = True
 
     def shared_bytes(self, head: int) -> int:
@@ -122,6 +124,8 @@ def attend(
     KV, Nk = k.shape[1], k.shape[2]
     head = -(-D // PANEL) * PANEL
     tile = tile or TILES[head]
+    if tile.cluster > 1 and begins is not None:
+        raise ValueError("tile: expected cluster=1 with packed sequences")
     o = torch.empty_like(q)
     lse = torch.empty((B, H, Nq), dtype=torch.float32, device=q.device)
     if q.numel() == 0:
@@ -134,7 +138,7 @@ def attend(
     if begins is not None:
         q_begins, k_begins, rows, keys = begins
         sequences = len(q_begins) - 1
-    blocks = -(-rows // (tile.consumers * ROWS)) * H * sequences
+    clusters = -(-rows // (tile.cluster * tile.consumers * ROWS)) * H * sequences
     group = H // KV
     together = max(1, MOST_BYTES_TOGETHER // (keys * D * 4)) * group
     device = q.get_device()
@@ -143,10 +147,10 @@ def attend(
     )
     left, right = window or (0, 0)
     kernel(
-        min(blocks, _multiprocessors(device)),
+        tile.cluster * min(clusters, _multiprocessors(device) // tile.cluster),
         tensor_map(q, (1, 1, ROWS, PANEL)),
-        tensor_map(k, (1, 1, tile.block_n, PANEL)),
-        tensor_map(v, (1, 1, tile.block_n, PANEL)),
+        tensor_map(k, (1, 1, tile.block_n // tile.cluster, PANEL)),
+        tensor_map(v, (1, 1, tile.block_n // tile.cluster, PANEL)),
         tensor_map(o, (1, 1, 16, PANEL)),
         o,
         lse,
@@ -177,7 +181,12 @@ def _kernel(
     defines = defines_of(tile, head, D, float16, causal, window, packed)
     threads = (tile.consumers + 1) * 128
     return prepare(
-        SOURCE, "attention_wgmma", block=threads, shared_bytes=tile.shared_bytes(head), defines=defines
+        SOURCE,
+        "attention_wgmma",
+        block=threads,
+        shared_bytes=tile.shared_bytes(head),
+        cluster=tile.cluster,
+        defines=defines,
     )
 
 
@@ -200,6 +209,7 @@ def defines_of(
         "SLACK": tile.slack,
         "BY_HAND": tile.by_hand,
         "ORDER": int(tile.order),
+        "CLUSTER": tile.cluster,
         "OWN_PLACE": int(tile.own_place),
     }
 
