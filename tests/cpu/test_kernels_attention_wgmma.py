@@ -8,7 +8,7 @@ import torch
 from hopper_on_cpu import prepare_in, tensor_map
 
 from course_kernels.attention import k06_wgmma as kernel
-from course_kernels.attention import truth
+from course_kernels.attention import truth, tune
 from course_kernels.attention.k06_wgmma import TILES, Tile, attend
 from course_kernels.attention.problem import MAX_ERROR, PROBLEM
 from course_kernels.cuda.compile import compile_cubin
@@ -223,3 +223,17 @@ def test_the_softmax_runs_beside_the_product(head, causal):
         exponentials = TILES[head].block_n // 2
         assert len(between) == 2, "two loops, with a mask and without"
         assert all(found > 0.7 * exponentials for found in between)
+
+
+# --- what may be tuned ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("D", tune.CANDIDATES)
+def test_what_is_tuned_fits_and_has_a_name_of_its_own(D):
+    names = [tune.name_of(tile) for tile in tune.CANDIDATES[D]]
+    assert len(set(names)) == len(names)
+    assert tune.name_of(TILES[D]) in names
+    for tile in tune.CANDIDATES[D]:
+        assert tile.shared_bytes(D) <= 227 * 1024, "the most that a block of Hopper can have"
+        assert tile.block_n % 16 == 0
+        assert tile.block_n // tile.cluster % 8 == 0
