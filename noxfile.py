@@ -1,6 +1,7 @@
 """The only door: `nox -s docs` builds the site, `nox -s tests` tests, `nox -l` lists the rest."""
 
 import hashlib
+import logging
 import os
 import shutil
 import subprocess
@@ -19,6 +20,8 @@ nox.needs_version = ">=2024.4.15"
 nox.options.sessions = ["docs"]
 nox.options.reuse_existing_virtualenvs = True
 nox.options.error_on_external_run = False
+# nox looks for uv whatever the backend, and says so when there is none: no reader's first line should be that.
+logging.getLogger("nox").addFilter(lambda record: record.getMessage() != "uv binary not found.")
 
 # torch and triton that pair up, and the last triton whose interpreter is right where the tests use it.
 PINNED = ("torch==2.13.0", "triton==3.7.1")

@@ -21,6 +21,9 @@
 #
 # You need Python. You need no CUDA. No GPU at hand? Read on all the same: everything below was run for you, and
 # [the lab](#type-it-yourself) can be typed without one. [What else you can do then](#no-gpu-or-another-one) stands near the end.
+#
+# /// key
+# ///
 
 # %% [markdown]
 # ## A recipe for one cook
@@ -200,6 +203,9 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # its own numbers, neighbours read neighbours, and nothing is needed twice. Keep the hall full, and that is
 # all there is to it. The two kernels fill them differently, though. Look again in a moment.
 # ///
+#
+# The same floor in Python. Most cells that only write numbers down stand folded here; this one stands open, for the
+# two lines in its middle are the sum that you just did by hand.
 
 # %% tags=["show"]
 from course_kernels.measure import quantity, record

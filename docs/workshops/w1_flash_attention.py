@@ -963,7 +963,8 @@ record(
 # counter; and say what percent of peak you are at, and where the rest goes.
 #
 # **Where this leads.** The matrix-multiply ladder teaches your loop to read shared memory less often. The
-# Hopper workshop opens the toolbox for fetching specialists and ping-pong. And how far you have come: from Ann's
+# Hopper workshop opens the toolbox for fetching specialists and ping-pong. How far it goes on this card, idea by idea, and the way back
+# through it: [Attention, as far as it goes](../attention_on_hopper.py). And how far you have come: from Ann's
 # receipt to this loop in [one picture](../lectures/l8_attention.py#one-query-by-hand). How clock, checks and counters
 # work: [how every number here is measured](../how_we_measure.py). Each number with its spread:
 # [the ledger](../numbers.md).

@@ -52,12 +52,12 @@
 #
 # | it says | exit code | your answer |
 # |---|---:|---|
-# | *right* | 0 | "Which number would you change to make it wrong?" |
+# | *right: correct on every size tried* | 0 | "Which number would you change to make it wrong?" |
 # | *refused on … : …* | 1 | "Read me the line. And the one after *next*." |
 # | a slip in the command | 2 | "What does it say is missing?" |
 # | *compiled …, not run* | 3 | "Good. Come to the card with it." |
 #
-# Behind the verdict stands a line that begins with *alone*: every lab ends with a task whose code is on no page, in the same file. It takes nothing from a lab
+# Behind the verdict stands a line that begins with *alone* and says what is next: every lab ends with a task whose code is on no page, in the same file. It takes nothing from a lab
 # that is right until somebody begins it; then it is refused like any other. Give it to the pairs that are done first, and give no hint.
 #
 # It is a tutor, not a jail. It notices the shortcuts that tempt. Do not grade files of strangers with it.

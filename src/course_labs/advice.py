@@ -89,6 +89,14 @@ NEXT_AFTER_TRITON = {
     "Cannot access global variable": "give it to the kernel as an argument, of the kind tl.constexpr if it is fixed.",
 }
 
+NEXT_OF_NO_PROGRAM = (
+    "{program} is what one program does with its block; the loop in {entry} starts it, once for each block."
+)
+NEXT_OF_A_RETURN = "a program stores its own block and gives nothing back: no kernel can."
+NEXT_OF_ONE_EACH = "give each program a block: the places that BLOCK or TILE says, all of them in one step."
+NEXT_OF_FEW_PROGRAMS = "start one program for each block; its number says where its block begins."
+NEXT_OF_ANOTHERS_BLOCK = "each program does its own block and no more; its number says where that begins."
+
 NUMPYS_ADVICE = ". Use a.any() or a.all()"  # what a mask never wants
 
 
@@ -121,6 +129,45 @@ def advice_after(said: str, door: str = "") -> str:
     """What to try after an error that has advice of its own; empty after any other."""
     known = NEXT_AFTER | (NEXT_AFTER_TRITON if door == "triton" else {})
     return next((advice for sign, advice in known.items() if sign in said), "")
+
+
+def not_in_blocks(program: str, entry: str, started: int, on: str) -> Verdict:
+    """The verdict on right numbers that no program has written.
+
+    Args:
+        program: the function that says what one program does.
+        started: how often it was called; -1 if there is no such function.
+    """
+    if started > 0:
+        return Verdict("not in blocks", f"{program} returns something", on, NEXT_OF_A_RETURN)
+    what = f"{program} is never started" if started == 0 else f"your file defines no {program}"
+    return Verdict(
+        "not in blocks",
+        f"right numbers, but {what}",
+        on,
+        NEXT_OF_NO_PROGRAM.format(program=program, entry=entry),
+    )
+
+
+def blocks_of_a_wrong_size(program: str, started: int, numbers: int, most: int, on: str) -> Verdict:
+    """The verdict on right numbers by too many programs, or by too few.
+
+    Args:
+        most: numbers that one program may have for its own.
+    """
+    if 2 * started > numbers:
+        why = f"right numbers, but {program} is started {started} times for {numbers} numbers: that is no block each"
+        return Verdict("not in blocks", why, on, NEXT_OF_ONE_EACH)
+    times = "once" if started == 1 else f"{started} times"
+    why = f"right numbers, but {program} is started {times} for {numbers} numbers; a block has {most} at most"
+    return Verdict("not in blocks", why, on, NEXT_OF_FEW_PROGRAMS)
+
+
+def not_its_own_block(program: str, started: int, kept: str, on: str) -> Verdict:
+    """The verdict on right numbers for which the programs that were kept are enough: `first` or `others`."""
+    what = "does all of them" if kept == "first" else "is not needed for any"
+    why = f"right numbers, but the first of {started} calls of {program} {what}"
+    return Verdict("not in blocks", why, on, NEXT_OF_ANOTHERS_BLOCK)
 
 
 def wrong(why: str, on: str, door: str) -> Verdict:

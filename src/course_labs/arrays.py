@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ import numpy as np
 from course_judge.layout import Place
 from course_judge.memory import taken
 from course_judge.watch import Watch
-from course_labs.remote import array_at
+from course_labs.remote import EVERY, FIRST, array_at
 
 
 def _words(text: str) -> frozenset[str]:
@@ -302,11 +304,49 @@ def _weighed() -> Iterator[list[int]]:
         tracemalloc.stop()
 
 
+class Programs:
+    """The function of a student's that says what one program does: counts its calls, and leaves some out.
+
+    Attributes:
+        started: how often it was called in the last call of theirs; -1 where the file has no such function.
+        returned: true if it gave something back.
+    """
+
+    def __init__(self, module: ModuleType, name: str) -> None:
+        """
+        Args:
+            module: the student's file, which calls the function by its name.
+        """
+        self.started, self.returned = -1, False
+        self._runs = EVERY
+        plain = getattr(module, name, None)
+        if not callable(plain):
+            return
+
+        @functools.wraps(plain)
+        def counted(*args: Any, **keywords: Any) -> Any:
+            first, self.started = self.started == 0, self.started + 1
+            if self._runs == EVERY or first is (self._runs == FIRST):
+                result = plain(*args, **keywords)
+                self.returned = self.returned or result is not None
+                return result
+            return None
+
+        self.started = 0
+        setattr(module, name, counted)
+
+    def begin(self, runs: str) -> None:
+        """What follows is one call, in which every program runs, the first alone, or all the others."""
+        self._runs = runs
+        if self.started >= 0:
+            self.started, self.returned = 0, False
+
+
 class ArrayAnswers:
     """Answers questions with a function over arrays, whose numbers lie in shared memory."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
+    def __init__(self, function: Callable[..., Any], programs: Programs) -> None:
+        self._function, self._programs = function, programs
         self._memory: Any = None
         self._inputs: dict[Place, np.ndarray] = {}
         self._kept: list[np.ndarray] = []  # the answers that the grader has not let go of
@@ -319,6 +359,7 @@ class ArrayAnswers:
             return {}
         call = message["call"]
         inputs = [self._input(Place.from_json(place)) for place in call["inputs"]]
+        self._programs.begin(call["runs"])
         weighed = _weighed() if call.get("weigh") else contextlib.nullcontext([0])
         with np.errstate(all="ignore"), weighed as held:  # planted values make NaN on purpose
             result = self._function(*inputs, **call["options"])
@@ -330,7 +371,8 @@ class ArrayAnswers:
                 at += -(-out.nbytes // 16) * 16
         if call["keep"]:
             self._kept = [out for out in outputs if isinstance(out, np.ndarray)]
-        return {"outputs": told, "held": held[0]}
+        programs = {"started": self._programs.started, "returned": self._programs.returned}
+        return {"outputs": told, "held": held[0], **programs}
 
     def _input(self, place: Place) -> np.ndarray:
         """The same object for the same place: who keeps an answer for an array meets that array again."""

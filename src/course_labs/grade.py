@@ -54,6 +54,7 @@ MODULES = {
 }
 INTERPRETED = ("triton.runtime.interpreter", "course_judge.interpreter")
 NO_GPU = "this machine has no GPU"
+CORRECT = "correct on every size tried"
 LIBRARY_SECONDS = 0.3
 DRAWN_MOST = 4096  # all dimensions of a size multiplied, where an interpreter or a loop walks over them
 COMPILE_SECONDS = 20.0
@@ -291,7 +292,7 @@ class Grader:
             return verdict
         alone = self.alone._own_verdict(file, seconds)
         if alone.found == "function missing" and not self.alone._is_begun(file):
-            alone = Verdict(NOT_BEGUN, f"your file defines no {self.alone.lab.entry[0]}")
+            alone = Verdict(NOT_BEGUN, f"add {self.alone.lab.entry[0]} to your file")
         return dataclasses.replace(verdict, alone=alone)
 
     def _is_begun(self, file: Path) -> bool:
@@ -329,7 +330,7 @@ class Grader:
 
             arrays = RemoteArrays(stranger, lists=self.door == "python")
             refused = self._try_sizes(self._refusal_of_arrays(arrays)) or self._weighed(arrays)
-            if refused:
+            if refused := refused or self._shared_out(arrays):
                 return refused
         else:
             if self.door == "cuda" and (why := stranger.ask({"not run": True}).get("why")):
@@ -347,9 +348,10 @@ class Grader:
             if self._compile and (said := self._compiled(file, stranger)):
                 return Verdict("does not compile", said, next=self._after_compiling(said))
         if self.gpu:
-            return Verdict(RIGHT, "no speed claim: this task is not timed")
+            return Verdict(RIGHT, f"{CORRECT}; no speed claim: this task is not timed")
         road = {"numpy": "NumPy", "python": "Python"}.get(self.door)
-        return Verdict(RIGHT, f"no speed claim: {f'{road} runs on the CPU' if self.has_gpu else NO_GPU}")
+        why = f"{road} runs on the CPU" if self.has_gpu else NO_GPU
+        return Verdict(RIGHT, f"{CORRECT}; no speed claim: {why}")
 
     # --- sizes -------------------------------------------------------------------------------------
 
@@ -429,6 +431,39 @@ class Grader:
         most = f"{self.lab.held_bytes / 1e6:.3g} MB is the most"
         return Verdict("holds too much", f"it holds {held / 1e6:.3g} MB at once, and {most}", self._size)
 
+    def _shared_out(self, function: Any) -> Verdict | None:
+        """What a right file is refused for whose programs do not have a block each; asked where a list fills several.
+
+        Some programs are left out. Who needs neither the first nor the others has not shared the work out between them.
+        """
+        most = self.lab.at_once
+        fills_several = [w for w in self.own if self.door == "numpy" and 0 < most < _count(w)]
+        if not fills_several:
+            return None
+        import numpy as np
+
+        from course_labs.check import is_right
+        from course_labs.remote import EVERY, FIRST, OTHERS
+
+        workload = min(fills_several, key=_count)
+        self._size = size_of(workload)
+        inputs = self.problem.make_inputs(workload, np.random.default_rng(0))
+
+        def run(programs: str) -> tuple[Any, int, bool]:
+            given = tuple(array.copy() for array in inputs)
+            return function.with_programs(programs, given, self.problem.options(workload))  # type: ignore[no-any-return]
+
+        _, started, returned = run(EVERY)
+        program, entry, numbers = self.lab.program, self.lab.entry[0], _count(workload)
+        if started < 1 or returned:
+            return advice.not_in_blocks(program, entry, started, self._size)
+        if started * most < numbers or 2 * started > numbers:
+            return advice.blocks_of_a_wrong_size(program, started, numbers, most, self._size)
+        for kept in (FIRST, OTHERS):
+            if is_right(self.problem, workload, inputs, run(kept)[0]):
+                return advice.not_its_own_block(program, started, kept, self._size)
+        return None
+
     def _refusal_of_arrays(self, function: Any) -> Callable[[Any, Any, int], Verdict | None]:
         from course_labs.check import WrongArray, check
 
@@ -475,7 +510,7 @@ class Grader:
         except WrongResult as error:
             return advice.wrong(error.why, self._size, self.door)
         except NoTime as error:
-            return Verdict(RIGHT, f"no speed claim: {error}")
+            return Verdict(RIGHT, f"{CORRECT}; no speed claim: {error}")
         lines: tuple[str, ...] = ()
         if self.lab.beside:
             try:
@@ -483,9 +518,9 @@ class Grader:
                     {"it": competitor_named(self.lab.beside)}, workload, seconds=LIBRARY_SECONDS
                 )["it"]
             except SensorsUnavailable as error:
-                return Verdict(RIGHT, f"no speed claim: {str(error).splitlines()[0]}")
+                return Verdict(RIGHT, f"{CORRECT}; no speed claim: {str(error).splitlines()[0]}")
             lines = (f"the library's {self.lab.beside}: {library.median_us:.1f} µs{of_peak(library)}",)
-        return Verdict(RIGHT, timed.text(self._size), lines=lines)
+        return Verdict(RIGHT, f"{CORRECT}; {timed.text(self._size)}", lines=lines)
 
     def _compiled(self, file: Path, stranger: Stranger) -> str:
         """What the compiler for a card refuses a right file for; empty where it takes it, or does not answer."""
@@ -524,7 +559,8 @@ class Grader:
                 )
             if not agrees(got, expected, case.get("within", 1e-6)):
                 return Verdict("wrong", text, self._size, advice.NEXT_BY_HAND)
-        return Verdict(RIGHT, f"{len(self.cases)} cases; no speed claim: this lab is done by hand")
+        why = f"correct in all {len(self.cases)} cases; no speed claim: this lab is done by hand"
+        return Verdict(RIGHT, why)
 
 
 def _count(workload: Any) -> int:

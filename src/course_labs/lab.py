@@ -87,7 +87,8 @@ class Lab:
         longest: the longest axis of an array that a student may make (door numpy); 0 for any.
         held_on, held_bytes: a workload, and the most bytes that a right file may hold at once on it beside its
             inputs, of every type (door numpy); empty for any.
-        at_once: the most numbers that one step of a student's may read, work out or write (door numpy); 0 for any.
+        at_once: the most numbers that one step of a student's may read, work out or write (door numpy), and that one
+            program may have for its own; 0 for any.
         doors: door to what the grader prints for its starter; the first is the default.
         on_gpu: door to what the grader prints on a GPU for the starter and after each stage; empty texts
             where that is what it prints without one.
@@ -126,6 +127,11 @@ class Lab:
     is_alone: bool = False
     held_on: str = ""
     held_bytes: int = 0
+
+    @property
+    def program(self) -> str:
+        """The function that says, behind the door numpy, what one program does."""
+        return f"{self.entry[0]}_program"
 
     def solution(self, door: str) -> Path:
         """The answer with the function of the last task added: a file that stands on no page."""

@@ -16,6 +16,7 @@ from course_judge.host import Broken, Stranger
 from course_judge.layout import Layout, Place, span_of
 from course_judge.memory import made
 
+EVERY, FIRST, OTHERS = "every", "first", "others"  # the programs that run in a call
 ROOM_BYTES = 2**26  # for answers; a page that nobody writes to takes no memory
 
 
@@ -47,8 +48,27 @@ class RemoteArrays:
         self.begin()
         return int(self._asked(inputs, options, weigh=True)[1].get("held", 0))
 
+    def with_programs(
+        self, runs: str, inputs: Sequence[np.ndarray], options: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], int, bool]:
+        """One call in which only some of its programs run.
+
+        Args:
+            runs: `EVERY`, `FIRST` for the first alone, or `OTHERS` for all but that one.
+        Returns:
+            The outputs, how many programs were started, -1 if the file has no function for them, and whether one gave
+            something back.
+        """
+        self.begin()
+        outputs, told = self._asked(inputs, options, runs=runs)
+        return outputs, int(told.get("started", -1)), bool(told.get("returned"))
+
     def _asked(
-        self, inputs: Sequence[np.ndarray], options: Mapping[str, Any], weigh: bool = False
+        self,
+        inputs: Sequence[np.ndarray],
+        options: Mapping[str, Any],
+        weigh: bool = False,
+        runs: str = EVERY,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         places = self._share(inputs)
         for place, array in zip(places, inputs, strict=True):
@@ -57,6 +77,7 @@ class RemoteArrays:
             "inputs": [place.as_json() for place in places],
             "options": dict(options),
             "weigh": weigh,
+            "runs": runs,
             "room": self._room,
             "keep": self._calls == 0,
         }

@@ -19,6 +19,7 @@ NEXT = {
     "timed out": "does every loop end? Does the grid have as many programs as you meant?",
     "not yours": "write that part yourself; it is what the lab is about.",
     "holds too much": "bring one tile at a time: what you hold must not grow with the inputs.",
+    "not in blocks": "start one program for each block; its number says where its block begins.",
     "does not compile": "mend the first error first; the others often follow from it.",
     "wrong result": "return the output, and nothing else.",
     "wrong shape": "look at the line that makes the output.",
@@ -72,7 +73,7 @@ class Verdict:
 
     Attributes:
         found: `RIGHT`, `NOT_RUN`, or the property that failed, a key of `NEXT`.
-        why: what exactly is wrong; for a right file, the clause about its speed.
+        why: what exactly is wrong; for a right file, what was tried, and the clause about its speed.
         on: the smallest size it shows on; empty where no size was tried.
         next: a step to try, where the usual one does not fit.
         lines: further lines, such as the time and the percent of peak.
@@ -95,15 +96,25 @@ class Verdict:
             return REFUSED
         return {RIGHT: PASSED, NOT_BEGUN: PASSED, NOT_RUN: UNGRADED}.get(self.found, REFUSED)
 
+    def _good(self, right: str) -> str:
+        heads = {RIGHT: f"{right}: {self.why}", NOT_BEGUN: f"next, the lab's last task: {self.why}"}
+        return heads.get(self.found, self.why)
+
+    def _last(self) -> list[str]:
+        """What is said of the last task: what to do next, or that nothing is left to do."""
+        if self.alone is None:
+            return []
+        if self.alone.found == RIGHT:
+            return [
+                "\n".join([f"alone: {self.alone._good('right, and the lab is done')}", *self.alone.lines])
+            ]
+        return [f"alone: {self.alone.text}"]
+
     @property
     def text(self) -> str:
         """What the student reads."""
         if self.found in (RIGHT, NOT_RUN, NOT_BEGUN):
-            head = {RIGHT: f"right; {self.why}", NOT_BEGUN: f"not begun: {self.why}"}.get(
-                self.found, self.why
-            )
-            last = [f"alone: {self.alone.text}"] if self.alone else []
-            return "\n".join([head, *self.lines, *last])
+            return "\n".join([self._good("right"), *self.lines, *self._last()])
         where = f" on {self.on}" if self.on else ""
         what = f"{self.found}: {self.why}" if self.why else self.found
         return "\n".join([f"refused{where}: {what}", *self.lines, f"next: {self.next or NEXT[self.found]}"])

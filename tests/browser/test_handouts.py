@@ -135,6 +135,13 @@ def test_an_answer_is_told_from_a_given_by_its_colour(paper, laid_out):
     assert paper.evaluate("document.querySelectorAll('.handout:not(.solved) .solved').length") == 0
 
 
+def test_what_is_written_on_is_lighter_than_what_is_written(paper, laid_out):
+    opened(paper, laid_out, "w4")
+    ask = "of => [...document.querySelectorAll(of)].map(e => getComputedStyle(e).stroke)"
+    assert set(paper.evaluate(ask, ".handout svg.ground path")) == {"rgb(187, 187, 187)"}
+    assert set(paper.evaluate(ask, ".handout svg.paper path.fine")) == {"rgb(153, 153, 153)"}
+
+
 def chromium() -> str:
     return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome") or ""
 

@@ -23,7 +23,7 @@ def test_the_first_screen_is_of_the_record() -> None:
     job = re.sub("<[^>]+>", "", race[: race.index("</p>")]).replace("&nbsp;", " ").replace("\xa0", " ")
     sides = [part.partition("=")[2] for part in naive["workload"].split(",")]
     assert f"{sides[1]} × {sides[2]} numbers, fp32, on one {naive['gpu']}" in job
-    shown = [re.sub("<[^>]+>", "", text) for text in re.findall("<b>(.*?)</b>", race)]
+    shown = [re.sub("<[^>]+>", "", text).replace("\xa0", " ") for text in re.findall("<b>(.*?)</b>", race)]
     assert shown == [f"{naive['value'] / 1000:.0f} ms", f"{library['value'] / 1000:.2f} ms"]
     widths = [float(width) for width in re.findall(r'<rect width="([\d.]+)"', race)]
     assert widths[1] / widths[0] == pytest.approx(library["value"] / naive["value"], abs=1e-3)
@@ -78,6 +78,74 @@ def test_the_road_says_where_you_are_and_takes_it_along(browser: Browser, base: 
     expect(page.locator(".where .said")).to_have_text("This file is not one that this course has saved.")
     is_shown()
     context.close()
+
+
+def test_the_line_of_the_road_begins_where_home_s_road_begins(browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto((SITE / "index.html").as_uri())
+    drawn = page.locator(".whole-road a").evaluate_all(
+        "links => links.map(link => new URL(link.href.baseVal, document.baseURI).href)"
+    )
+    page.goto((SITE / L1).as_uri())
+    line = page.locator("nav.road").first
+    assert line.get_attribute("aria-label") == "You are here: L1 is stop 2 of 15"
+    assert line.locator("li a").evaluate_all("links => links.map(link => link.href)") == [
+        link for link in drawn if not link.endswith(L1)
+    ]
+    line.get_by_role("link", name="1st").click()
+    assert page.locator("nav.road .here").inner_text() == "1st"
+    page.close()
+
+
+def test_fonts_are_preloaded_where_there_is_an_origin(browser: Browser, base: str) -> None:
+    """From a folder a preload fails, and the console says so; test_site.py looks at that on every page."""
+    for name in (L1, "handbook/run/l1.html"):
+        page = browser.new_page()
+        for root, preloaded in ((base, True), (SITE.as_uri() + "/", False)):
+            page.goto(root + name)
+            fonts = page.locator("link[rel=preload][as=font]")
+            assert (fonts.count() >= 2) is preloaded
+            for address in fonts.evaluate_all("links => links.map(link => link.getAttribute('href'))"):
+                assert (SITE / name).parent.joinpath(address).resolve().is_file()
+        page.close()
+
+
+def test_the_page_that_is_read_first_has_the_key_to_the_marks(browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto((SITE / "index.html").as_uri())
+    begin = page.locator(".hero .md-button--primary").get_attribute("href")
+    page.goto((SITE / begin).as_uri())
+    assert page.locator(".key li").count() == 3
+    page.close()
+
+
+def test_on_a_phone_commands_wrap_and_nothing_floats_over_the_text(browser: Browser) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    settled(page, (SITE / "set_up.html").as_uri())
+    commands = page.locator(".language-bash pre > code")
+    assert commands.count() > 3
+    assert (
+        commands.evaluate_all("all => all.filter(one => one.scrollWidth > one.clientWidth + 1).length") == 0
+    )
+    # One that wraps goes on further right, and is not cut behind the dashes of an option.
+    wraps = page.locator(".language-bash .command", has_text="--door numpy").last
+    lines = wraps.evaluate(
+        """e => { const range = document.createRange(), lines = {}; range.selectNodeContents(e);
+          for (const box of range.getClientRects()) lines[Math.round(box.top)] ??= box.left;
+          return Object.values(lines); }"""
+    )
+    copied, typed = wraps.locator("xpath=..").evaluate("e => [e.innerText, e.textContent]")
+    assert copied.strip() == typed.strip()  # what the button copies: no line between two of a command
+    assert len(lines) > 1
+    assert lines[1] > lines[0] + 10
+    options = page.locator(".language-bash .option", has_text="--door")
+    assert options.evaluate_all("all => all.map(one => one.getClientRects().length)") == [1] * options.count()
+    page.mouse.wheel(0, 3000)
+    page.wait_for_timeout(300)
+    page.mouse.wheel(0, -300)
+    page.wait_for_timeout(300)
+    assert not page.locator(".md-top").is_visible()
+    page.close()
 
 
 def test_a_missing_page_below_a_path_that_nobody_told_is_styled_and_leads_home(browser: Browser) -> None:

@@ -151,12 +151,46 @@ def test_without_script_and_on_paper_only_the_answer_is_folded(
     assert not page.locator(".cover").first.is_visible()
 
 
+def test_a_page_counts_as_read_at_its_end_and_not_before_its_time(context: BrowserContext, base: str) -> None:
+    """A hurried look at the end is none; nor are its minutes, with the end unseen; two visits add up."""
+
+    def is_read() -> bool:
+        return bool(page.evaluate("PercentOfPeak.progress.counts().finished"))
+
+    page = context.new_page()
+    page.clock.install()
+    visit(page, base + "start_here.html")
+    due = int(page.locator("p.minutes[data-minutes]").first.get_attribute("data-minutes")) * 60 / 4
+    says = page.locator(".md-content .counts")
+    page.clock.run_for(1000 * (due - 10))
+    end = page.locator(".md-content__inner > :is(.footnote, .origin)").first
+    end.scroll_into_view_if_needed()
+    page.clock.run_for(2000)
+    expect(says).to_contain_text("a quarter of its minutes")
+    assert not is_read()
+    visit(page, base + "start_here.html")
+    page.clock.run_for(1000 * (due + 10))
+    assert not is_read()  # now the time is there, and the end was not seen in this visit
+    end.scroll_into_view_if_needed()
+    expect(says).to_have_text("This page counts as read.")
+    assert is_read()
+
+
+def test_a_page_counts_as_read_with_all_its_predictions_called(context: BrowserContext, base: str) -> None:
+    page = visit(context.new_page(), base + "start_here.html")
+    boxes = page.locator(".predict[id]")
+    for number in range(boxes.count()):
+        assert page.evaluate("PercentOfPeak.progress.counts().finished") == 0
+        wrong_call(page, f"#{boxes.nth(number).get_attribute('id')}")
+    expect(page.locator(".md-content .counts")).to_have_text("This page counts as read.")
+    assert page.evaluate("PercentOfPeak.progress.counts().finished") == 1
+
+
 def test_progress_is_carried_to_another_device_and_forgotten(context: BrowserContext, base: str) -> None:
     page = visit(context.new_page(), base + "start_here.html")
     page.locator(".lab[data-lab] .done input").first.check()
     lab = page.locator(".lab[data-lab]").first.get_attribute("data-lab")
-    page.locator(".md-content__inner > :is(.footnote, .origin)").first.scroll_into_view_if_needed()
-    page.wait_for_function("PercentOfPeak.progress.counts().finished === 1")
+    page.evaluate("PercentOfPeak.progress.finish('start_here.html')")
     saved = page.evaluate("PercentOfPeak.progress.export()")
     assert set(json.loads(saved)) == {"course", "version", "pages", "predictions", "labs"}
     page.evaluate("PercentOfPeak.progress.clear()")

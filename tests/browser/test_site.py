@@ -69,9 +69,7 @@ class Visit:
             self.faults.append(f"misses a file: {status} {url}")
 
     def failed(self, kind: str, url: str) -> None:
-        # A font's preload needs an origin, which a folder has not; the style fetches it again, and usable() looks.
-        if not (kind == "font" and url.startswith("file:")):
-            self.faults.append(f"misses a file: {url}")
+        self.faults.append(f"misses a {kind}: {url}")
 
     def check(self, what: str, find: Callable[[Page], list[str]]) -> None:
         """One question; that it could not be asked is a fault too, and the next is asked all the same."""
@@ -281,6 +279,34 @@ def test_a_page_on_a_phone_from_a_folder(browser: Browser, base: str, page_name:
     visit.check("scrolls sideways", wide)
     visit.check("a figure's letters", figures.faults)
     visit.end(page_name)
+
+
+def test_no_screen_is_so_wide_that_the_text_touches_its_edge(browser: Browser, base: str) -> None:
+    """Between a phone, whose margins are its own, and a desk, whose columns keep the text apart."""
+    page = browser.new_page()
+    for name in ("index.html", "set_up.html"):
+        settled(page, base + name)
+        for width in (390, 720, 768, 800, 1024):
+            page.set_viewport_size({"width": width, "height": 900})
+            left, right = page.evaluate(
+                """() => { const b = document.querySelector('.md-content__inner').getBoundingClientRect();
+                           return [b.left, innerWidth - b.right]; }"""
+            )
+            assert min(left, right) >= 12, (name, width, left, right)
+    page.close()
+
+
+def test_the_head_of_a_step_is_as_wide_as_the_step(browser: Browser, base: str) -> None:
+    page = settled(
+        browser.new_page(viewport={"width": 1280, "height": 900}),
+        base + "handbook/01_the_machine/l1_map.html",
+    )
+    wide = page.evaluate(
+        "[...document.querySelectorAll('.step > h4')].map(h => h.parentElement.clientWidth - h.offsetWidth)"
+    )
+    assert len(wide) > 5
+    assert max(wide) <= 1
+    page.close()
 
 
 def test_the_dark_page_is_dark_and_the_toggle_turns_it(browser: Browser, base: str) -> None:

@@ -112,10 +112,28 @@ inline void __syncwarp(unsigned = ~0u) { fibers::wait(fibers::Waits::at_warp); }
 int __syncthreads_or(int mine);  // a barrier at which every thread learns whether any of them said yes
 float __shfl_xor_sync(unsigned, float x, int mask);
 float __shfl_down_sync(unsigned, float x, unsigned step);
+inline int __any_sync(unsigned mask, int mine) {
+  float found = mine != 0;
+  for (int step = 16; step; step /= 2) found += __shfl_xor_sync(mask, found, step);
+  return found != 0;
+}
+
+// The bits of one type as another.
+template <class To, class From>
+To same_bits(From x) {
+  To y;
+  std::memcpy(&y, &x, sizeof y);
+  return y;
+}
+inline float __int_as_float(int x) { return same_bits<float>(x); }
+inline float __uint_as_float(unsigned x) { return same_bits<float>(x); }
+inline int __float_as_int(float x) { return same_bits<int>(x); }
 
 // Fibers change places at barriers and shuffles only, so nobody comes between.
-inline float atomicAdd(float *to, float x) {
-  const float before = *to;
+template <class T>
+T atomicAdd(T *to, T x) {
+  const T before = *to;
   *to += x;
   return before;
 }
+inline void __threadfence() {}

@@ -61,6 +61,8 @@ def prepare_in(folder):
 
         def call(grid, *args):
             assert len(args) == len(kernel.parameters), f"{kernel}: got {len(args)} arguments"
+            nothing = torch.empty(0)
+            args = [nothing if a is None else a for a in args]
             held = [
                 a if hasattr(a, "dtype") or isinstance(a, TensorMap) else getattr(np, p.number)(a)
                 for a, p in zip(args, kernel.parameters, strict=True)

@@ -58,19 +58,14 @@ OF_A_LAB = ("sm_75", "sm_80", "sm_90a", "sm_120")
 ONE_KIND = [(shape.defines, arch_of(capability)) for capability, shape in tiles.BY_CAPABILITY.items()]
 
 
-def of_hopper(path):
-    """Whether a source asks for Hopper's own instructions, which no other card has."""
-    return '#include "hopper/' in path.read_text()
-
-
 def arches_for(path, defines):
-    if of_hopper(path):
-        return ("sm_80", "sm_90a")
     stages = sorted(path.parent.glob("stage*.cu"))
     if path in stages[:-1]:
         return OLDEST_AND_OURS
     if path.parent.name == "cuda":
         return OF_A_LAB
+    if '#include "hopper/' in path.read_text(encoding="utf-8"):
+        return ("sm_90a",)  # by its own words: TMA, roles and wgmma are that card's
     if DEFINES.get(path) is TILES:
         kinds = [arch for shape, arch in ONE_KIND if shape == defines]
         others = [arch for arch in ARCHES if arch not in {arch for _, arch in ONE_KIND}]
@@ -100,7 +95,7 @@ def can_compile(path, defines, arch):
     name = path.relative_to(ROOT).with_suffix("").as_posix()
     if name.endswith(tuple(PREDICT_FIRST)):
         return False
-    if name == "gemm/k04_wgmma" or of_hopper(path) or (path == tensor.SOURCE and "MMA" not in defines):
+    if name == "gemm/k04_wgmma" or (path == tensor.SOURCE and "MMA" not in defines):
         return arch == "sm_90a"
     return arch != "sm_75" or name not in SINCE_8_0
 

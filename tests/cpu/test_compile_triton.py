@@ -129,6 +129,43 @@ def test_the_last_program_is_found_by_one_atomic(compiled):
         assert "ATOMG" not in compiled[f"decode_attention-k01-2-4-128-{capability}"]
 
 
+BACKWARD = [("keys", 2, 128), ("rows", 2, 128), ("one_pass", 2, 128), ("one_pass", 2, 64)]
+
+
+@pytest.mark.parametrize(("which", "element_bytes", "D"), BACKWARD)
+def test_attention_backward_on_hopper_multiplies_by_warpgroup_and_spills_little(
+    compiled, which, element_bytes, D
+):
+    result = compiled[f"attention_backward-{which}-{element_bytes}-{D}-90"]
+
+    assert result["HGMMA"] > 0
+    assert "HMMA" not in result  # no tile that a warpgroup is too large for
+    # Two sums of 128 x 128, and S, dP and a part of dQ beside them, are more than 255 registers of 256 threads.
+    assert result.get("LDL", 0) <= (80 if which == "one_pass" and D == 128 else 16)
+
+
+def test_hopper_adds_to_dq_by_the_copy_engine_and_older_cards_by_atomics(compiled):
+    for D in (64, 128):
+        hopper = compiled[f"attention_backward-one_pass-2-{D}-90"]
+
+        assert hopper["UTMAREDG"] == 2  # on the diagonal, and past it
+        assert hopper["UTMALDG"] > 0
+        assert {"LDG", "RED", "REDG", "ATOMG"}.isdisjoint(hopper)
+    for element_bytes in (2, 4):
+        older = compiled[f"attention_backward-one_pass-{element_bytes}-128-89"]
+
+        assert older["RED"] > 0
+        assert older["HMMA"] > 0
+
+
+def test_nobody_shares_a_sum_in_the_teaching_kernel(compiled):
+    for which in ("keys", "rows"):
+        for capability in (89, 90):
+            result = compiled[f"attention_backward-{which}-2-128-{capability}"]
+
+            assert {"RED", "REDG", "ATOMG", "UTMAREDG"}.isdisjoint(result)
+
+
 def test_wider_groups_and_fp32_fit_a_step_of_decoding(compiled):
     for name in ("k02-2-64-128", "k02-4-4-128"):
         result = compiled[f"decode_attention-{name}-90"]

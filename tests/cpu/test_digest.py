@@ -168,7 +168,7 @@ text = "all of it"
 [stage.numpy]
 type = "x + y"
 prints = "right"
-on_gpu = "right; fast"
+on_gpu = "right: fast"
 """
 
 
@@ -186,7 +186,7 @@ on_gpu = "right; fast"
         LAB.replace('"x + y"', '"y + x"'),
         LAB.replace("problem", "# a comment\nproblem"),
         LAB.replace('answer = "because"\n', ""),
-        LAB.replace('prints = "right"\non_gpu = "right; fast"', 'on_gpu = "right; fast"\nprints = "right"'),
+        LAB.replace('prints = "right"\non_gpu = "right: fast"', 'on_gpu = "right: fast"\nprints = "right"'),
     ],
 )
 def test_prose_of_a_lab_does_not_count(same):

@@ -23,6 +23,9 @@ LOW = {"M": 1, "N": 129, "K": 40}  # one row takes all hard values
 EVEN = {"M": 132, "N": 136, "K": 136}  # whole vectors
 WORKLOADS = {
     "attention": [Workload.of("float32", B=1, H=2, N=70, D=64, causal=causal) for causal in (False, True)],
+    "attention_backward": [
+        Workload.of("float32", B=1, H=1, N=40, D=64, causal=causal) for causal in (False, True)
+    ],
     "bank_conflicts": [Workload.of("float32", N=1025, S=7)],
     "bias_gelu": [Workload.of(dtype, M=5, N=40) for dtype in ("float32", "bfloat16")],
     "bytes_in_flight": [Workload.of("float32", N=5003, V=4, R=2)],

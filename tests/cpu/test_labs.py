@@ -130,7 +130,7 @@ def test_a_snapshot_is_told_what_the_lab_says(name, door, stage):
 
     assert same_lines(lab.prints(door, stage), verdict.text), verdict.text
     if door != "cuda":
-        right = lab.prints(door, stage).startswith("right; ")  # a later stage may only make it faster
+        right = lab.prints(door, stage).startswith("right: ")  # a later stage may only make it faster
         assert verdict.code == (0 if right else 1)
         assert ("\nnext: " in verdict.text) is not right
         assert right or stage < len(lab.stages)
@@ -168,7 +168,7 @@ STILL_RIGHT = [
     for name, lab in LABS.items()
     for door in lab.doors
     for stage in range(1, len(lab.stages) + 1)
-    if said(lab, door, stage).startswith("right;") and said(lab, door, stage - 1).startswith("right;")
+    if said(lab, door, stage).startswith("right: ") and said(lab, door, stage - 1).startswith("right: ")
 ]
 
 
@@ -217,7 +217,7 @@ def test_a_last_task_is_right_in_its_solution_and_not_begun_in_the_answer(name, 
         assert (answer.code, solved.code, solved.alone.found) == (3, 3, NOT_RUN)
     else:
         assert (answer.code, solved.code, solved.alone.found) == (0, 0, RIGHT)
-        assert solved.text.splitlines()[-1].startswith("alone: right; ")
+        assert solved.text.splitlines()[-1].startswith("alone: right, and the lab is done: ")
 
 
 @pytest.mark.parametrize("name", WITH_ALONE)
@@ -303,8 +303,9 @@ def test_a_last_task_that_ends_its_process_leaves_the_lab_right(tmp_path, body, 
     (found,) = grade(dataclasses.replace(FIRST, seconds=8), [file], environment=NO_GPU)
 
     assert found.text.splitlines()[:2] == [
-        "right; no speed claim: this machine has no GPU", f"alone: refused on {size}: {said}"
-    ]  # fmt: skip
+        "right: correct on every size tried; no speed claim: this machine has no GPU",
+        f"alone: refused on {size}: {said}",
+    ]
     assert found.code == 1
 
 
@@ -350,7 +351,10 @@ def test_a_door_that_needs_no_card_leaves_a_card_alone():
 
     assert not grader.gpu
     found = grader.verdict(lab.snapshot("numpy", len(lab.stages)), 60)
-    assert found.text.splitlines()[0] == "right; no speed claim: NumPy runs on the CPU"
+    assert (
+        found.text.splitlines()[0]
+        == "right: correct on every size tried; no speed claim: NumPy runs on the CPU"
+    )
 
 
 def test_no_wrong_answer_is_without_a_lab():
@@ -783,9 +787,9 @@ def test_a_file_that_never_ends_is_ended_with_all_it_started(tmp_path):
     actual = list(grade_each(tasks, environment=NO_GPU))
 
     assert [verdict.text.splitlines()[0] for verdict in actual] == [
-        "right; no speed claim: this machine has no GPU",
+        "right: correct on every size tried; no speed claim: this machine has no GPU",
         "refused on N=1 float32: timed out: it ran for 4 s and was ended",
-        "right; no speed claim: this machine has no GPU",
+        "right: correct on every size tried; no speed claim: this machine has no GPU",
     ]
     assert not is_alive(int(actual[1].printed))
 
@@ -857,7 +861,7 @@ def test_a_cuda_file_is_compiled_and_not_called_right(tmp_path):
 
     assert actual["good"].text.splitlines() == [
         "compiled for sm_90a, not run: this machine has no GPU",
-        "alone: not begun: your file defines no pair_sums",
+        "alone: next, the lab's last task: add pair_sums to your file",
     ]
     assert actual["good"].code == 3
     assert actual["undefined"].text.startswith(
@@ -953,7 +957,9 @@ def test_a_numpy_door_watches_arrays(tmp_path):
         "number": "wrong result",
         "double": "not yours",
     }
-    assert actual["right"].text == "right; no speed claim: this machine has no GPU"
+    assert (
+        actual["right"].text == "right: correct on every size tried; no speed claim: this machine has no GPU"
+    )
 
 
 def test_what_a_student_holds_must_not_grow_with_the_inputs(tmp_path):
@@ -1070,10 +1076,14 @@ def test_a_program_has_few_numbers_before_it_at_once(tmp_path):
     ).replace('refuse = ["numpy.add"]', "")
     head = "import numpy as np\n\n\ndef vector_add(x, y):\n"
     blocks = """    for program in range(-(-len(x) // 3)):
-        i = program * 3 + np.arange(3)
-        i = i[i < len(x)]
-        z[i] = x[i] - (-y[i])
+        vector_add_program(program, x, y, z)
     return z
+
+
+def vector_add_program(program, x, y, z):
+    i = program * 3 + np.arange(3)
+    i = i[i < len(x)]
+    z[i] = x[i] - (-y[i])
 """
     room = "    z = np.full(len(x), np.nan, dtype=x.dtype)\n"
     actual = graded(
@@ -1098,7 +1108,8 @@ def test_a_program_has_few_numbers_before_it_at_once(tmp_path):
 
     assert {name: verdict.found for name, verdict in actual.items()} == {
         **dict.fromkeys(actual, "holds too much"),
-        **dict.fromkeys(("blocks", "positions", "views", "one_by_one"), "right"),
+        **dict.fromkeys(("blocks", "positions", "views"), "right"),
+        "one_by_one": "not in blocks",
     }
     assert actual["whole"].text.splitlines()[0] == (
         "refused on N=5 float32: holds too much: line 5 works on 5 numbers in one step, and 3 is the most"
@@ -1154,7 +1165,7 @@ def test_other_ways_to_walk_along_the_tiles_are_right_too(tmp_path):
     actual = graded(tmp_path, lab, **texts)
 
     assert {name: verdict.text.splitlines()[0] for name, verdict in actual.items()} == dict.fromkeys(
-        texts, "right; no speed claim: this machine has no GPU"
+        texts, "right: correct on every size tried; no speed claim: this machine has no GPU"
     )
 
 
@@ -1199,7 +1210,7 @@ def attention(q, k, v, *, causal=False):
     actual = graded(tmp_path, lab, **texts)
 
     assert {name: verdict.text.splitlines()[0] for name, verdict in actual.items()} == dict.fromkeys(
-        texts, "right; no speed claim: this machine has no GPU"
+        texts, "right: correct on every size tried; no speed claim: this machine has no GPU"
     )
 
 
@@ -1351,7 +1362,7 @@ def test_who_has_begun_two_doors_is_told_which_file_is_graded(tmp_path, capsys):
     (tmp_path / "my_labs").mkdir()
     answers = {"sums.py": "return x - (-y)", "sums_python.py": "return [a + b for a, b in zip(x, y)]"}
     told = "my_labs/sums.py is graded; the other:  nox -s grade -- sums my_labs/sums_python.py"
-    right = "right; no speed claim: this machine has no GPU"
+    right = "right: correct on every size tried; no speed claim: this machine has no GPU"
 
     def lines(*more):
         assert main(["grade", "sums", *more], tmp_path) == 0
@@ -1806,7 +1817,7 @@ def test_a_missing_snapshot_and_a_name_taken_twice_are_found(tmp_path):
     [
         ("right", "right\nmore", True),
         ("right\nmore", "right", False),
-        ("right", "right; more", False),
+        ("right", "right: more", False),
         ("wrong: … got …", "wrong: expected 1, got 2", True),
         ("a … b … c", "a 1 b 2 c", True),
         ("a … b … c", "a 1 c", False),
@@ -1933,26 +1944,26 @@ def test_a_hint_lies_inside_the_one_before():
 @pytest.mark.parametrize(
     ("verdict", "code", "said"),
     [
-        (Verdict("right", "fast", "N=1", "", ("a", "b")), 0, "right; fast\na\nb"),
+        (Verdict("right", "fast", "N=1", "", ("a", "b")), 0, "right: fast\na\nb"),
         (
             Verdict("right", "fast", alone=Verdict("not begun", "no f")),
             0,
-            "right; fast\nalone: not begun: no f",
+            "right: fast\nalone: next, the lab's last task: no f",
         ),
         (
             Verdict("right", "fast", lines=("a",), alone=Verdict("right", "b")),
             0,
-            "right; fast\na\nalone: right; b",
+            "right: fast\na\nalone: right, and the lab is done: b",
         ),
         (
             Verdict("right", "fast", alone=Verdict("wrong", "b", "N=1", "c")),
             1,
-            "right; fast\nalone: refused on N=1: wrong: b\nnext: c",
+            "right: fast\nalone: refused on N=1: wrong: b\nnext: c",
         ),
         (
             Verdict("not run", "compiled", alone=Verdict("not begun", "no f")),
             3,
-            "compiled\nalone: not begun: no f",
+            "compiled\nalone: next, the lab's last task: no f",
         ),
         (
             Verdict("not run", "compiled", alone=Verdict("function missing", "b", next="c")),
@@ -2294,8 +2305,8 @@ def test_a_door_that_needs_no_torch_is_graded_where_there_is_none(bare_python, n
 
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("right; ")
-    assert not lab.alone or lines[-1].startswith("alone: right; ")
+    assert lines[0].startswith("right: ")
+    assert not lab.alone or lines[-1].startswith("alone: right, and the lab is done: ")
     assert (
         time.monotonic() - began < 20
     )  # about a second on an idle machine; importing torch alone takes more

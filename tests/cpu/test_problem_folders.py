@@ -20,6 +20,7 @@ PROBLEMS = {name: import_module(f"course_kernels.{name}.problem").PROBLEM for na
 KERNELS = sorted(p for p in ROOT.glob("*/k[0-9][0-9]_*.py"))
 HEAD = ("Contract", "Idea", "Source")
 TYPES = {
+    "attention_backward": {torch.bfloat16, torch.float32},
     "decode_attention": {torch.bfloat16, torch.int32},
     "gemm_fp8": {torch.float8_e4m3fn, torch.float32},
 }  # of inputs, where the workload names that of the answer
@@ -51,13 +52,14 @@ def test_inputs_and_truth_fit_the_declared_bytes(name):
     w = min(problem.check_on, key=lambda w: problem.reads_bytes(w) + problem.flops(w))
     inputs = problem.make_inputs(w, torch.Generator().manual_seed(0), "cpu")
     again = problem.make_inputs(w, torch.Generator().manual_seed(0), "cpu")
-    truth = problem.reference(*inputs, **problem.options(w))
+    truths = problem.reference(*inputs, **problem.options(w))
+    truths = truths if isinstance(truths, tuple) else (truths,)
 
     assert {x.dtype for x in inputs} == TYPES.get(name, {w.torch_dtype})
     assert all(torch.equal(x.float(), y.float()) for x, y in zip(inputs, again, strict=True))
     assert sum(x.numel() * x.element_size() for x in inputs) == problem.reads_bytes(w)
-    assert truth.dtype is torch.float64
-    assert truth.numel() * BYTES_OF[w.dtype] == problem.writes_bytes(w)
+    assert {truth.dtype for truth in truths} == {torch.float64}
+    assert sum(truth.numel() for truth in truths) * BYTES_OF[w.dtype] == problem.writes_bytes(w)
 
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda p: f"{p.parent.name}/{p.stem}")

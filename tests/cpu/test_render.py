@@ -22,7 +22,7 @@ from course_site.site.ledger_pages import ledger_of
 from course_site.site.notebook import published_notebook
 from course_site.site.render.files import source_region
 from course_site.site.render.page import BLOCKS, render_course
-from course_site.site.render.rendered import lighten
+from course_site.site.render.rendered import lighten, tied
 
 
 def measurement(median_us, **more):
@@ -179,13 +179,15 @@ def test_the_minutes_stand_under_the_stamp_and_not_on_a_page_of_lists(tmp_path, 
     course, rendered = render(repository(tmp_path, monkeypatch, page))
     assert course.problems == []
     head, _, rest = rendered.inlined().partition("The tuned kernel")
-    assert head.rstrip().endswith("Core: 1 minute. With all that is folded: 2.\n{: .minutes }")
+    assert head.rstrip().endswith(
+        'Core: 1 minute. With all that is folded: 2.\n{: .minutes data-minutes="1" }'
+    )
     assert "## More {.beyond}" in rest
     assert "<summary>Beyond the core, 2 minutes</summary>" in rest
     listed = repository(
         tmp_path / "b", monkeypatch, page.replace("last paragraph", "last\n#\n# /// moved\n# ///\n#\n")
     )
-    assert "{: .minutes }" not in render(listed)[1].markdown
+    assert "{: .minutes" not in render(listed)[1].markdown
 
 
 ASKED = """/// predict | How fast?
@@ -695,6 +697,22 @@ def test_a_term_is_explained_once_and_never_in_a_heading():
     assert lighten(page) == f"<h2>The L2</h2><p>{term} and L2</p>"
 
 
+def test_a_term_in_a_link_leads_where_the_link_does():
+    term = '<abbr title="fast and small">L2</abbr>'
+    assert lighten(f'<p><a href="x">the {term}</a>, {term}</p>') == f'<p><a href="x">the L2</a>, {term}</p>'
+
+
+def test_no_line_begins_with_a_unit_or_with_the_mark_of_a_source():
+    value, mark = '<a class="value" href="x">67</a>', '<sup id="fnref:x"><a class="footnote-ref">1</a></sup>'
+    assert tied(f"{value}\nTFLOP/s of {value} sums {mark}.") == f"{value}\u00a0TFLOP/s of {value} sums{mark}."
+    unit = '<abbr title="a second">GB/s</abbr>'
+    assert tied(f"{value} {unit}, {value} waves") == f"{value}\u00a0{unit}, {value} waves"
+    assert tied("<p>93.7\n% of <code>8 % 3</code></p>") == "<p>93.7\u00a0% of <code>8 % 3</code></p>"
+    moves = f'<figure class="chart explorable">{value} GB/s</figure>'
+    assert tied(moves) == moves
+    assert tied("<math><mi>x</mi></math>, so") == '<span class="tied"><math><mi>x</mi></math>,</span> so'
+
+
 def test_a_term_says_where_the_glossary_has_it_and_what_the_kitchen_calls_it():
     terms = {"fast & small": Term("l2", "L2", "fast & small", kitchen="the hall")}
     page = '<p><abbr title="fast &amp; small">L2</abbr> of <abbr title="other">X</abbr></p>'
@@ -705,6 +723,17 @@ def test_a_term_says_where_the_glossary_has_it_and_what_the_kitchen_calls_it():
 def test_the_corner_of_a_table_is_no_head():
     head = '<tr><th style="text-align: right;"></th><th>µs</th></tr>'
     assert lighten(head) == '<tr><td style="text-align: right;"></td><th>µs</th></tr>'
+
+
+def test_a_command_is_marked_as_one_line_and_its_options_as_words():
+    head = '<div class="language-bash highlight"><pre><span></span><code>'
+    body = 'nox -s grade -- a-b --door numpy\n<span class="s2">"one</span>\n<span class="s2">--two\nthree"</span>\n'
+    assert lighten(f"{head}{body}</code></pre></div>") == (
+        f'{head}<span class="command">nox <span class="option">-s</span> grade -- a-b '
+        '<span class="option">--door</span> numpy</span>\n<span class="command"><span class="s2">"one</span></span>\n'
+        '<span class="s2">--two\nthree"</span>\n</code></pre></div>'
+    )
+    assert lighten(body) == body
 
 
 def test_code_keeps_colours_only():

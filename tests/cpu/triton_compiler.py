@@ -15,6 +15,8 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
 
 from course_kernels.attention import k03_flash, k04_specialised
+from course_kernels.attention_backward import k02_teaching as backward_teaching
+from course_kernels.attention_backward import k03_one_pass as backward_one_pass
 from course_kernels.decode_attention import k01_one_program, k02_split
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
@@ -23,7 +25,9 @@ from course_kernels.vector_add import k02_triton
 
 CAPABILITIES = (80, 89, 90, 100, 120)
 SHORT = {2: "bf16", 4: "fp32"}
-OF_INTEREST = r"\b(USETMAXREG|HGMMA|QGMMA|UTCHMMA|HMMA|UTMALDG|UTMASTG|LDGSTS|LDG|LDL|STL|ATOMG)\b"
+OF_INTEREST = (
+    r"\b(USETMAXREG|HGMMA|QGMMA|UTCHMMA|HMMA|UTMALDG|UTMASTG|UTMAREDG|LDGSTS|LDG|LDL|STL|ATOMG|RED|REDG)\b"
+)
 WIDE = "LDGSTS.E.BYPASS.128"  # 16 bytes from memory to shared memory, past L1
 
 
@@ -123,6 +127,35 @@ def decode_attention(capability, kernel, element_bytes, share, D):
     return compiled(kernel, types, constants, capability, **options)
 
 
+def attention_backward(capability, which, element_bytes, D, causal):
+    """A kernel of attention's backward pass, with the tile that such a card would get: of keys, of rows, or in one."""
+    module = backward_one_pass if which == "one_pass" else backward_teaching
+    cut = (module.HOPPER if capability == 90 else module.GENERIC)[element_bytes, D]
+    constants = {"D": D, "CAUSAL": causal, "PRECISION": "tf32x3" if element_bytes == 4 else "tf32"}
+    if which == "one_pass":
+        kernel, tile, tma = module.one_pass_kernel, cut, cut.tma
+        constants |= {"KEYS": tile.keys, "ROWS": tile.rows, "SHORT": False, "TMA": tma}
+    elif which == "keys":
+        kernel, tile, tma = module.keys_kernel, cut[0], False
+        constants |= {"KEYS": tile.owned, "ROWS": tile.passing}
+    else:
+        kernel, tile, tma = module.rows_kernel, cut[1], False
+        constants |= {"ROWS": tile.owned, "KEYS": tile.passing}
+    short, keys, rows = SHORT[element_bytes], constants["KEYS"], constants["ROWS"]
+    blocks = {
+        "Q": (short, rows),
+        "K": (short, keys),
+        "V": (short, keys),
+        "dO": (short, rows),
+        "dQ_sum": ("fp32", rows),
+    }
+    types = {n: f"tensordesc<{t}[1, {r}, {D}]>" if tma else f"*{t}" for n, (t, r) in blocks.items()}
+    types |= dict.fromkeys(("dQ", "dK", "dV"), f"*{short}") | dict.fromkeys(("lse_ptr", "delta_ptr"), "*fp32")
+    types |= dict.fromkeys(("scale", "log2_e", "of_scores"), "fp32") | {"N": "i32"}
+    types = {n: t for n, t in types.items() if n in kernel.arg_names}
+    return compiled(kernel, types, constants, capability, num_warps=tile.warps, num_stages=tile.stages)
+
+
 def specialised(D, causal):
     """The attention kernel whose warps have roles, for Hopper."""
     tile = k04_specialised.TILES[D]
@@ -163,6 +196,18 @@ if __name__ == "__main__":
     ):
         name = f"decode_attention-k02-{element_bytes}-{share}-{D}-90"
         results[name] = decode_attention(90, k02_split.split_kernel, element_bytes, share, D)
+    for which, element_bytes, D, capability in (
+        ("keys", 2, 128, 90),
+        ("rows", 2, 128, 90),
+        ("one_pass", 2, 128, 90),
+        ("one_pass", 2, 64, 90),
+        ("keys", 2, 128, 89),
+        ("rows", 2, 128, 89),
+        ("one_pass", 2, 128, 89),
+        ("one_pass", 4, 128, 89),
+    ):
+        name = f"attention_backward-{which}-{element_bytes}-{D}-{capability}"
+        results[name] = attention_backward(capability, which, element_bytes, D, True)
     for D, causal in ((128, False), (64, True), (64, False)):
         name = f"attention-2-{D}-{'causal' if causal else 'full'}-90"
         results[name] = attention(90, 2, D, causal)

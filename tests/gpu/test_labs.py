@@ -109,8 +109,8 @@ def test_a_snapshot_is_told_what_the_lab_says(verdict_on, name, door, stage):
     expected = lab.on_gpu[door][stage] or lab.prints(door, stage)
     lines = verdict.text.splitlines()
 
-    if stage == len(lab.stages) or expected.startswith("right; "):
-        assert re.fullmatch(rf"right; \S.* takes {speed()}", lines[0])
+    if stage == len(lab.stages) or expected.startswith("right: "):
+        assert re.fullmatch(rf"right: correct on every size tried; \S.* takes {speed()}", lines[0])
         if lab.alone and stage == len(lab.stages):
             assert lines[-1] == f"alone: {lab.alone.doors[door]}"
         if lab.beside:
@@ -128,7 +128,10 @@ def test_a_last_task_is_right_in_its_solution(verdict_on, name, door, solved):
 
     assert verdict.code == 0, verdict.text
     timed = rf"\S.* takes {speed()}" if lab.alone.time else "no speed claim: this task is not timed"
-    assert re.fullmatch(rf"alone: right; {timed}", verdict.text.splitlines()[-1])
+    assert re.fullmatch(
+        rf"alone: right, and the lab is done: correct on every size tried; {timed}",
+        verdict.text.splitlines()[-1],
+    )
 
 
 @pytest.mark.parametrize(("name", "file", "found", "said"), WRONG)

@@ -6,6 +6,7 @@
   var course = window.PercentOfPeak, progress = course.progress, words = course.words.predict;
   var root = document.documentElement, here = progress.address(location.href);
   var AT_ONCE = 3; /* so many come back at the head of one page */
+  var SHARE = 1 / 4, EVERY = 5; /* of a page's minutes, before its end counts; seconds between two looks at the clock */
   var FINDS = "onbeforematch" in HTMLElement.prototype; /* find-in-page looks into what is hidden, and opens it */
   var asked = {}, covers = [], isPrinting = false, isReady = false;
   root.classList.add("asks");
@@ -217,11 +218,37 @@
     if (!line) {
       line = make("p", "tally");
       line.setAttribute("role", "status");
-      if (end()) end().before(line);
+      if (end()) (document.querySelector(".md-content .counts") || end()).before(line);
       else document.querySelector(".md-content__inner").append(line);
     }
     var right = made.filter(function (one) { return one.made.right; }).length;
     line.textContent = words.tally(right, made.length, all.length) + (right < made.length ? " " + words.comesBack : "");
+  }
+
+  /* A page counts as read once its end was seen and a share of its minutes went by in sight, in one visit or in several;
+     or once every prediction on it was called. */
+  function reading(minutes) {
+    var line = make("p", "counts"), sawTheEnd = false;
+    line.setAttribute("role", "status");
+    end().before(line);
+    progress.open(here, title());
+    function look() {
+      var page = progress.page(here), all = Object.values(asked);
+      if (!page) return; /* all was forgotten, in another tab */
+      var called = all.length && all.every(function (one) { return one.made && one.made.right !== null; });
+      if (!page.finished && (called || sawTheEnd && page.seconds >= 60 * minutes * SHARE)) return progress.finish(here);
+      var text = page.finished ? words.isRead : words.counts(all.length);
+      if (line.textContent !== text) line.textContent = text;
+    }
+    progress.changed(look);
+    new IntersectionObserver(function (entries) {
+      sawTheEnd = sawTheEnd || entries.some(function (entry) { return entry.isIntersecting; });
+      look();
+    }).observe(end());
+    setInterval(function () {
+      if (document.visibilityState === "visible" && !(progress.page(here) || {}).finished) progress.spend(here, EVERY);
+    }, 1000 * EVERY);
+    look();
   }
 
   function missed() {
@@ -327,11 +354,8 @@
     isReady = true;
     tally();
     arrive(true);
-    if (!document.querySelector(".md-content p.minutes") || !end()) return; /* a page to look things up in */
-    progress.open(here, title());
-    new IntersectionObserver(function (entries) {
-      if (entries.some(function (entry) { return entry.isIntersecting; })) progress.finish(here);
-    }).observe(end());
+    var minutes = document.querySelector(".md-content p.minutes[data-minutes]");
+    if (minutes && end()) reading(+minutes.dataset.minutes); /* any other is a page to look things up in */
   });
   window.addEventListener("hashchange", function () { arrive(false); });
   window.addEventListener("beforeprint", function () { isPrinting = true; });

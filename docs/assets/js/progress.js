@@ -4,8 +4,8 @@
      .isKept             false where the browser keeps nothing (a private window may forbid it): then it lasts as long
                          as the page is open
      .address(link)      what names a page: its address below the site's root, without query and #, "lectures/l3_memory.html"
-     .page(address)      {title, opened, finished} of a page that was opened, or null; `finished` is "" until its end
-                         was seen; dates are ISO 8601
+     .page(address)      {title, opened, finished, seconds} of a page that was opened, or null; `finished` is "" until it
+                         counts as read, see predict.js; `seconds` is how long it was in sight; dates are ISO 8601
      .pages()            the same for all of them, by address, a copy
      .prediction(key)    null, or what was called; `key` is "ADDRESS#ID". `right` is true, false, or null where the reader
                          asked to be shown the answer; `page` and `question` are texts, `choices` are texts, `chosen` and
@@ -14,7 +14,8 @@
      .predictions()      all of them, by key, a copy
      .lab(name)          the date on which a lab was ticked, or ""
      .counts()           {opened, finished, predicted, right, labs}; `predicted` leaves out what was only shown
-     .open(address, title)  .finish(address)  .predict(key, what)  .tick(name, isDone)     write it down
+     .open(address, title)  .spend(address, seconds)  .finish(address)  .predict(key, what)  .tick(name, isDone)   write it
+                         down; what is spent is added to what was
      .export()           all of it as JSON, a text;  .save() hands it to the reader as a file
      .import(text)       adds what such a file knows; what is kept here stays. Throws an Error that can be shown
      .clear()            forgets everything
@@ -136,8 +137,14 @@
     open: function (address, title) {
       change(function (all) {
         var known = own(all.pages, address);
-        all.pages[address] = { title: title, opened: known ? known.opened : now(), finished: known ? known.finished : "" };
+        all.pages[address] = {
+          title: title, opened: known ? known.opened : now(), finished: known ? known.finished : "", seconds: known && +known.seconds || 0
+        };
       });
+    },
+    spend: function (address, seconds) {
+      if (!own(read().pages, address)) return;
+      change(function (all) { all.pages[address].seconds = (+all.pages[address].seconds || 0) + seconds; });
     },
     finish: function (address) {
       var known = own(read().pages, address);

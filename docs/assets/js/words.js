@@ -145,9 +145,14 @@ PercentOfPeak.words = {
     tally: function (right, made, all) {
       return "You called " + right + " of " + made + " right" + (made < all ? "; this page has " + all + "." : ".");
     },
-    comesBack: "What you missed comes back once, on the next page you read.",
-    again: "A question that you missed",
-    missedOn: "You missed this one on",
+    comesBack: "What you missed comes back once, on the next page you read: a second look is what makes it stay.",
+    counts: function (predictions) {
+      return "This page counts as read once you have seen its end and spent a quarter of its minutes on it" +
+        (predictions ? ", or called all its predictions." : ".");
+    },
+    isRead: "This page counts as read.",
+    again: "A question that comes back",
+    missedOn: "Here it is once more, with what you know by now: a question from",
     ofMissed: function (number, all) { return "This is " + number + " of " + all + "."; },
     rightNow: "Right, this time.",
     wrongAgain: "It is: {choice}. The page behind the link above says why.",
@@ -168,7 +173,7 @@ PercentOfPeak.words = {
     right: function (right, made) { return right + " of " + made + " predictions right"; },
     kept: "This is kept in your browser and sent nowhere.",
     notKept: "Your browser keeps nothing here: save it as a file before you close the page.",
-    none: "What you read, predict and type is drawn on this road. It is kept in your browser and sent nowhere.",
+    none: "What you read, predict and type is drawn on this road. A page counts as read at its end, after a quarter of its minutes, or with all its predictions called. It is kept in your browser and sent nowhere.",
     save: "Save as a file",
     load: "Read a file",
     loaded: "Read. What was here before is still here.",

@@ -125,11 +125,12 @@ class _Sheet:
 
     def text(
         self, x: float, y: float, text: str, color: str = INK, size: float = SMALL, middle: bool = False,
-        bold: bool = False,
+        bold: bool = False, inside: bool = False,
     ) -> None:  # fmt: skip
-        """One line of text, y its baseline."""
+        """One line of text, y its baseline; `inside` a box of its own, where no halo must keep lines off it."""
         style = f"font-size:{letters(size)};fill:{CSS[color]}" + (";font-weight:600" if bold else "")
         style += ";text-anchor:middle" if middle else ""
+        style += ";stroke:none" if inside else ""
         self.parts.append(f'<text x="{x:.5g}" y="{y:.5g}" style="{style}">{html.escape(text)}</text>')
 
     def prose(self, text: str, bold: bool = False) -> None:
@@ -207,12 +208,12 @@ def _card(title: str, card: Card) -> str:
         sheet.shape(_rect(x, top + 17, width, rise * (lanes // across)), cells, tip=tip)
         sheet.shape(_rect(x, y_registers, width, registers), **registers_look)
         sheet.text(middle, top + 12, f"{lanes} lanes", middle=True)
-        sheet.text(middle, y_registers + registers / 2 - 2, "registers", middle=True)
+        sheet.text(middle, y_registers + registers / 2 - 2, "registers", middle=True, inside=True)
         text = f"{short(card.registers_kib / card.quarters)} KiB"
-        sheet.text(middle, y_registers + registers / 2 + 10, text, middle=True)
+        sheet.text(middle, y_registers + registers / 2 + 10, text, middle=True, inside=True)
     sheet.shape(_rect(6, y_shared, inside, shared), **shared_look)
     text = f"shared memory, up to {short(card.shared_kib)} KiB"
-    sheet.text(WIDTH / 2, y_shared + shared / 2 + 3, text, middle=True)
+    sheet.text(WIDTH / 2, y_shared + shared / 2 + 3, text, middle=True, inside=True)
     sheet.shape(_rect(0.5, top, WIDTH - 1, bottom - top), stroke=INK, stroke_width=0.9)
 
     # The chip: every multiprocessor with its registers and its shared memory, the L2 cache between the rows.
@@ -233,12 +234,13 @@ def _card(title: str, card: Card) -> str:
     y_l2 = first + step * upper + 2
     sheet.shape(_rect(0.5, y_l2, WIDTH - 1, l2), COLOURS[4], COLOURS[4], fill_opacity=0.14, stroke_width=1.4)
     if l2 > LINE:
-        sheet.text(WIDTH / 2, y_l2 + l2 / 2 + 3, "L2 cache", middle=True)
+        sheet.text(WIDTH / 2, y_l2 + l2 / 2 + 3, "L2 cache", middle=True, inside=True)
     sheet.shape(_rect(0.8, first + 0.8, side, side), stroke=INK, stroke_width=1.6)
     sheet.y = first + step * rows + l2 + 6
     together = card.sms * in_sm + card.l2_mib * 1024
     sheet.prose(
-        f"The outlined SM is the one above. Equal areas hold equal bytes, {short(together / 1024)} MiB in all."
+        "The outlined SM is the one above. Equal areas hold equal bytes, "
+        f"{short(together / 1024)}\N{NO-BREAK SPACE}MiB in all."
     )
 
     # The memory beside the chip, on a scale of its own, and everything on the chip once more on that scale.

@@ -406,9 +406,9 @@ def letters(size: float) -> str:
 
 
 def wrap(text: str, room: float, size: float = SMALL, bold: bool = False) -> list[str]:
-    """Text in lines that are no wider than the room."""
+    """Text in lines that are no wider than the room; a no-break space is none to break at."""
     lines: list[str] = []
-    for word in text.split():
+    for word in re.split(r"[ \n]+", text.strip(" \n")):
         if lines and text_width(f"{lines[-1]} {word}", size, bold) <= room:
             lines[-1] += f" {word}"
         else:

@@ -15,7 +15,7 @@ def option(lab: Lab, door: str) -> str:
 def said(lab: Lab, door: str, stage: int) -> str:
     """What the grader says after a stage, on a machine that can run it."""
     if door == "cuda" and stage == len(lab.stages):
-        return "right; …"
+        return "right: …"
     return lab.on_gpu[door][stage] or lab.prints(door, stage)
 
 

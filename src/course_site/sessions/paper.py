@@ -15,6 +15,7 @@ WIDTH = 186.0  # of a page between its margins
 _LEFT, _RIGHT, _TOP, _BOTTOM = 17.0, 7.0, 3.0, 12.0
 _LETTER, _ABOVE = 1.5, 2.5  # of a name in millimetres: a letter's width, and how far it rises over its foot
 _ARM = 1.6  # of a cross
+_GRID = ((0.12, "fine"), (0.35, ""))  # a line of squared paper, and one with a number
 _Place = tuple[float, float]
 
 
@@ -83,11 +84,11 @@ def axes(
 
     drawn = []
     for number, labelled in x.ticks():
-        drawn.append(_line(px(number), _TOP, px(number), _TOP + rise, 0.35 if labelled else 0.12))
+        drawn.append(_line(px(number), _TOP, px(number), _TOP + rise, *_GRID[labelled]))
         if labelled:
             drawn.append(_text(px(number), _TOP + rise + 4.2, _number(number, x.is_log), "middle"))
     for number, labelled in y.ticks():
-        drawn.append(_line(_LEFT, py(number), _LEFT + inside, py(number), 0.35 if labelled else 0.12))
+        drawn.append(_line(_LEFT, py(number), _LEFT + inside, py(number), *_GRID[labelled]))
         if labelled:
             drawn.append(_text(_LEFT - 1.2, py(number) + 1.2, _number(number, y.is_log), "end"))
     drawn.append(_text(_LEFT + inside / 2, height - 1.6, x.title, "middle"))

@@ -41,7 +41,7 @@ from course_site.site.notebook import published_notebook
 from course_site.site.quiet import quieten
 from course_site.site.render import behind
 from course_site.site.render.page import render_course
-from course_site.site.render.rendered import Rendered, lighten
+from course_site.site.render.rendered import Rendered, lighten, tied
 
 log = logging.getLogger("mkdocs.hooks.course")
 quieten()
@@ -326,7 +326,8 @@ def on_page_content(content: str, page: SitePage, config: MkDocsConfig, files: F
     if source is None:
         return content
     light = lighten(content, glossary.by_definition(_build.course.terms))
-    return _build.rendered[source.id].fill(light).replace(ledger_pages.TOKEN, _build.ledger.index)
+    filled = _build.rendered[source.id].fill(light).replace(ledger_pages.TOKEN, _build.ledger.index)
+    return tied(filled)
 
 
 @event_priority(-100)

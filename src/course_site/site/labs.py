@@ -116,9 +116,13 @@ def _printed(lab: Lab, door: str, stage: int) -> str:
     text, note = said(lab, door, stage), ""
     if door == "cuda" and stage == len(lab.stages):
         note = "with the time and the percent of peak."
-    elif door not in ON_THE_CPU and text.startswith("right; no speed claim: this machine has no GPU"):
+    elif (
+        door not in ON_THE_CPU
+        and text.startswith("right: ")
+        and text.endswith("; no speed claim: this machine has no GPU")
+    ):
         note = "On a GPU the time and the percent of peak stand there."
-    if stage and text.startswith("right;") and said(lab, door, stage - 1).startswith("right;"):
+    if stage and text.startswith("right: ") and said(lab, door, stage - 1).startswith("right: "):
         note = (
             f"It said so after stage {stage - 1} too: this stage changes the speed, not the numbers. {note}"
         )

@@ -90,6 +90,17 @@ __device__ inline unsigned rounded_pair(float first, float second) {
   return both;
 }
 
+// One of these two again, the second or the first.
+template <class T = Bf16x16>
+__device__ inline float unpacked(unsigned both, bool second) {
+  if constexpr (wgmma::same<T, Bf16x16>) return __uint_as_float(second ? both & 0xffff0000 : both << 16);
+  float x;
+  asm("{\n.reg .b16 lower, upper;\nmov.b32 {lower, upper}, %1;\ncvt.f32.f16 %0, lower;\n}"
+      : "=f"(x)
+      : "r"(second ? both >> 16 : both));
+  return x;
+}
+
 // Columns 16 * step to 16 * step + 15 of the sums d, as the A of another product: see the layout in products.cuh.
 template <class T = Bf16x16, int R>
 __device__ inline void operand(unsigned (&a)[4], const float (&d)[R], int step) {

@@ -16,6 +16,7 @@ from course_site.pages.page import Cell, Page
 from course_site.sessions import road
 from course_site.site import ledger
 from course_site.site.course import Course
+from course_site.site.navigation import STEP, students_road
 from course_site.site.render import (
     beyond,
     exercises,
@@ -165,7 +166,7 @@ def _minutes(writer: Writer, markdown: str) -> str:
     pages = {page.path.as_posix(): page for page in writer.course.pages}
     rule = address_from(path, pages)(RULE) if path != RULE.partition("#")[0] else f"#{RULE.partition('#')[2]}"
     link = f' <a href="{rule}">How we count</a>' if rule else ""
-    return f"{pace.in_words(shown, hidden)}{link}\n{{: .minutes }}"
+    return f'{pace.in_words(shown, hidden)}{link}\n{{: .minutes data-minutes="{shown.whole}" }}'
 
 
 def _fits_its_session(writer: Writer) -> None:
@@ -220,14 +221,25 @@ def _with_stamp(writer: Writer, markdown: str, minutes: str, opening: str) -> st
 
 
 def _road(writer: Writer) -> str:
-    """Where this page stands in the course, if it is a session's."""
-    maps = writer.course.maps
-    place = road.place_of(writer.page.path.as_posix(), maps.sessions)
-    if place is None:
+    """Where this page stands in the course, if it is a session's, or one that students meet before the first."""
+    maps, path = writer.course.maps, writer.page.path.as_posix()
+    place = road.place_of(path, maps.sessions)
+    first = [page.path.as_posix() for page in _before_the_sessions(writer.course)]
+    if place is None and path not in first:
         return ""
+    here, view = place or (None, "student_page")
     pages = {page.path.as_posix(): page for page in writer.course.pages}
-    address = address_from(writer.page.path.as_posix(), pages)
-    return road.road_html(*place, maps.road, maps.sessions, address)
+    address = address_from(path, pages)
+    before = tuple((pages[one].title, "" if one == path else address(one) or "") for one in first)
+    return road.road_html(
+        here, view, maps.road, maps.sessions, address, before if view == "student_page" else ()
+    )
+
+
+def _before_the_sessions(course: Course) -> list[Page]:
+    """The students' pages at the head of the road, as the home page draws it."""
+    stops = [stop for _, half in students_road(course) for stop in half]
+    return [stop.page for stop in stops if stop.page and not stop.session and stop.order < STEP]
 
 
 def _stamp(writer: Writer) -> str:

@@ -93,6 +93,10 @@ def before(writer: Writer, session: Session) -> str:
     words = (
         "**Bring along.** Questions of earlier sessions. Answer in your head, or on paper, before you unfold."
     )
+    spoken = [earlier.title for earlier, _ in found if not earlier.stop]
+    if spoken:  # a session before the road has no page for students
+        home = _say(writer, "[the home page](docs/index.md)")
+        words += f" You read alone? *{spoken[0]}* is how a class begins; what it says stands on {home}."
     return div("asked bring", "\n\n".join([words, *asked]))
 
 

@@ -11,8 +11,20 @@ from typing import Any
 from course_site.pages.glossary import Term
 from course_site.site.render.pace import Minutes
 
-_TERM = re.compile(r'<h[1-6].*?</h[1-6]>|<abbr title="(?P<title>[^"]*)">(?P<word>[^<]*)</abbr>', re.DOTALL)
+_TERM = re.compile(
+    r'<h[1-6].*?</h[1-6]>|<a\s.*?</a>|<abbr title="(?P<title>[^"]*)">(?P<word>[^<]*)</abbr>', re.DOTALL
+)
+_COMMANDS = re.compile(
+    r'(?P<head><div class="language-bash\b[^>]*><pre><span></span><code>)(?P<lines>.*?)</code>', re.DOTALL
+)
+_OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*(?![^<]*>)")
 _CORNER = re.compile(r"<th(?P<aligned>[^>]*)></th>")
+_UNITS = r"[KMGT]?i?B(?:/s)?|[kMGT]Hz|[GT]?FLOP(?:/s)?|[nµm]?s|W|m?J"
+_MEASURE = re.compile(rf'(<a class="value"[^>]*>[^<]*</a>)\s+(?=(?:<abbr [^>]*>)?(?:{_UNITS})(?![\w/]))')
+_MARK = re.compile(r'\s+(?=<sup id="fnref)')
+_PERCENT = re.compile(r"<(?P<code>pre|code)\b.*?</(?P=code)>|(?<=\d)\s%", re.DOTALL)
+_FORMULA = re.compile(r"<math\b(?:(?!</math>).)*</math>[,.;:?!)]+", re.DOTALL)
+_SCRIPTED = re.compile(r'(<figure class="chart explorable".*?</figure>)', re.DOTALL)
 _PLAIN_TOKEN = re.compile(r'<span class="(?:n|o|p|w)">([^<]*)</span>')
 
 
@@ -52,12 +64,27 @@ class Rendered:
         return self.fill(self.markdown)
 
 
+def tied(content: str) -> str:
+    """A page's HTML in which no line begins with a unit, with the mark of a source, or with what ends a formula.
+
+    What a script writes anew stays as the script writes it.
+    """
+    parts = _SCRIPTED.split(content)
+    return "".join(part if n % 2 else _tied(part) for n, part in enumerate(parts))
+
+
+def _tied(content: str) -> str:
+    content = _MARK.sub("", _MEASURE.sub("\\1\N{NO-BREAK SPACE}", content))
+    content = _PERCENT.sub(lambda found: found.group() if found["code"] else "\N{NO-BREAK SPACE}%", content)
+    return _FORMULA.sub(r'<span class="tied">\g<0></span>', content)
+
+
 def lighten(content: str, terms: Mapping[str, Term] | None = None) -> str:
     """A page's HTML without what no reader sees or needs.
 
-    A term is explained where it first stands and never in a heading; names, blanks and brackets of highlighted
-    code have no colour of their own, so they need no element either. The corner above a column of names is head of
-    nothing.
+    A term is explained where it first stands, and never in a heading or in a link, which leads elsewhere; names, blanks
+    and brackets of highlighted code have no colour of their own, so they need no element either. The corner above a
+    column of names is head of nothing. And commands that wrap on a phone have their lines marked.
 
     Args:
         terms: the words of the glossary by their definitions, which popover.js is told the place of.
@@ -77,4 +104,14 @@ def lighten(content: str, terms: Mapping[str, Term] | None = None) -> str:
         return match.group().replace("<abbr", f'<abbr data-term="{term.key}"{kitchen}', 1)
 
     light = _PLAIN_TOKEN.sub(r"\1", _TERM.sub(once, content))
-    return _CORNER.sub(r"<td\g<aligned>></td>", light)
+    return _COMMANDS.sub(_line_by_line, _CORNER.sub(r"<td\g<aligned>></td>", light))
+
+
+def _line_by_line(commands: re.Match[str]) -> str:
+    """Each command a span, so that one which wraps is seen to go on, and no option of it is cut behind its dashes."""
+    lines = []
+    for line in commands["lines"].split("\n"):
+        whole = line.count("<span") == line.count("</span")  # no string that goes on
+        marked = _OPTION.sub(r'<span class="option">\g<0></span>', line)
+        lines.append(f'<span class="command">{marked}</span>' if whole and line else line)
+    return "".join([commands["head"], "\n".join(lines), "</code>"])

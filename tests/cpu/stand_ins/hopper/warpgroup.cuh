@@ -32,6 +32,11 @@ unsigned rounded_pair(float first, float second) {
   if (T::KIND == hopper::bf16) return Bf16::pair(first, second);
   return Fp16::pair(first, second);
 }
+template <class T = Bf16x16>
+float unpacked(unsigned both, bool second) {
+  const unsigned short bits = second ? both >> 16 : both;
+  return T::KIND == hopper::bf16 ? __uint_as_float(unsigned(bits) << 16) : float(same_bits<_Float16>(bits));
+}
 template <class T = Bf16x16, int R>
 void operand(unsigned (&a)[4], const float (&d)[R], int step) {
   for (int i = 0; i < 4; i++) a[i] = rounded_pair<T>(d[8 * step + 2 * i], d[8 * step + 2 * i + 1]);

@@ -1,0 +1,435 @@
+# ---
+# id: attention
+# title: Attention, as far as it goes
+# section: Make the model fast
+# order: 95
+# description: FlashAttention's ideas one by one, each switched off in our own kernel and timed; the backward pass; and the strongest public kernels beside it.
+# needs: [capability 9.0]
+# ---
+
+# %% [markdown]
+# # Attention, as far as it goes
+#
+# By the end of this page you can
+#
+# - name the four ideas that keep a card's multipliers busy, and say what each of them waits for no longer;
+# - forecast what a kernel loses without one of them, and check it: each has a switch;
+# - follow the backward pass, five multiplies where the forward has two, and say why one of its three answers is the hard one;
+# - say what a call costs before the GPU has done anything.
+#
+# This is the page behind [the workshop on FlashAttention](workshops/w1_flash_attention.py). There you wrote the loop, and met a sister of it with
+# specialists. Here stands the third of the family, [k06_wgmma](#the-whole-of-it), in CUDA C++: every wait, every register and
+# every byte of shared memory in it is ours. Nobody types it. You take it apart.
+
+# %% [markdown]
+# ## Two stoves, one cook
+#
+# In every table of this kitchen there are two stoves. The **tensor cores** multiply. The **special-function units** take exponentials.
+# One step of the loop takes 128 rows of Q past 128 keys. What does each stove have to do?
+#
+# The multiply: two products, each $2 \cdot 128 \cdot 128 \cdot d$ operations. The exponentials: $128 \cdot 128$ of them, whatever d is.
+# Set the card's two rates side by side, as the authors of FlashAttention-3 do [^shah2024], and divide.
+#
+# /// predict | With d = 64 instead of 128, which stove is the busier one?
+# - [stoves.d64.exponentials < 0.9 * stoves.d64.products] The multiply, as before
+# - [0.9 * stoves.d64.products <= stoves.d64.exponentials <= 1.1 * stoves.d64.products] Both the same
+# - [stoves.d64.exponentials > 1.1 * stoves.d64.products] The exponentials
+# /// reveal
+# There is less to multiply, and as many exponentials: {{ stoves.d64.exponentials / stoves.d64.products:.2f }} of its time at d = 64, and
+# {{ stoves.d128.exponentials / stoves.d128.products:.2f }} at d = 128. If one cook serves both stoves in turn, the tensor cores are cold for
+# {{ 1 - stoves.d128.products / (stoves.d128.products + stoves.d128.exponentials):.0%}} of the time at d = 128, for
+# {{ 1 - stoves.d64.products / (stoves.d64.products + stoves.d64.exponentials):.0%}} at d = 64.
+# ///
+
+# %% tags=["fold"]
+from course_kernels.measure import quantity, record
+
+MATMUL_PER_S, EXP_PER_S = (
+    989e12,
+    3.9e12,
+)  # an H100 SXM, as the FlashAttention-3 paper has them
+
+
+def stoves(d, rows=128, keys=128):
+    """Seconds of one step on each kind of unit, were the whole card at it."""
+    return {
+        "products": quantity(4 * rows * keys * d / MATMUL_PER_S, "s"),
+        "exponentials": quantity(rows * keys / EXP_PER_S, "s"),
+    }
+
+
+record(stoves={"d64": stoves(64), "d128": stoves(128)})
+
+# %% [markdown]
+# So the whole art is one sentence: **never let a stove go cold.** Four ideas, in the order in which they came.
+#
+# 1. **Somebody else fetches.** One thread asks the copy engine for tiles of K and V and keeps a ring of them full. Those who cook never go to the
+#    hall [^shah2024].
+# 2. **While mine boils, I cut.** A warpgroup begins the product of this step's queries and keys, and the product of the *last* step's weights and values, and
+#    takes its exponentials while the second one still runs.
+# 3. **You boil while I cut.** Two warpgroups hand the tensor cores to each other, so that their softmaxes do not fall on the same moment.
+# 4. **Do not wash what is clean.** The repair of the plate, $e^{m_\text{old} - m_\text{new}}$, is multiplied into d numbers of every row in every step, and nearly always it
+#    is 1. FlashAttention-4 repairs only when the maximum has grown by much, in its kernel for Blackwell [^dao-repo]; we do so on Hopper.
+#
+# The fourth wants a second look, for it seems to change the sum. It does not. The notes on the sleeve are weighed against *some* number m; that it is the largest so
+# far only keeps the exponentials from overflowing. As long as the true maximum is at most eight powers of two away, nothing overflows. At the end
+# both sum and plate are off by the same amount, and the division takes it out.
+#
+# How often would you wash in vain? Draw scores like those of this page, 16384 to a row, and let them pass 128 at a time.
+#
+# /// predict | In 128 steps, how often does a row's maximum grow at all, and how often by more than eight powers of two?
+# - [repairs.any > 20] More than 20 times; a few times
+# - [repairs.any <= 20 and repairs.large < 1] A few times; hardly ever after the first step
+# - [repairs.any <= 20 and repairs.large >= 1] A few times; about as often
+# /// reveal
+# {{ repairs.any:.1f }} times in 128 steps, and {{ repairs.large:.2f }} times by that much. Everything else is washing what is clean.
+# ///
+
+# %%
+import numpy as np
+
+SLACK = 8  # powers of two
+scores = np.random.default_rng(0).standard_normal(
+    (1000, 128, 128)
+)  # rows, steps, keys
+weights = scores * np.log2(np.e)  # in powers of two
+reached = np.maximum.accumulate(weights.max(axis=2), axis=1)
+grew = np.diff(reached, axis=1) > 0
+
+held, repaired = reached[:, 0].copy(), np.zeros(len(reached))
+for step in range(1, reached.shape[1]):
+    wash = reached[:, step] > held + SLACK
+    held = np.where(wash, reached[:, step], held)
+    repaired += wash
+record(
+    repairs={
+        "any": quantity(float(grew.sum(1).mean())),
+        "large": quantity(float(repaired.mean())),
+    }
+)
+
+# %% [markdown]
+# ## One idea at a time
+#
+# Each idea is a switch of our kernel. All of these compute the same answer; each was checked before it was timed.
+#
+# /// predict | Without ideas 2 and 3, roles alone: what share of the full speed is left at d = 128?
+# - [ideas.d128.roles.tflops < 0.75 * ideas.d128.all.tflops] Less than three quarters
+# - [0.75 * ideas.d128.all.tflops <= ideas.d128.roles.tflops < 0.9 * ideas.d128.all.tflops] Between three quarters and nine tenths
+# - [ideas.d128.roles.tflops >= 0.9 * ideas.d128.all.tflops] More than nine tenths
+# /// reveal
+# {{ ideas.d128.roles.tflops / ideas.d128.all.tflops:.0%}} of it at d = 128, {{ ideas.d64.roles.tflops / ideas.d64.all.tflops:.0%}} at d = 64.
+#
+# /// table
+# columns: ["TFLOP/s, N = 16384, full", "d = 128", "d = 64"]
+# rows:
+#   - ["k03: no roles", "{{ ideas.d128.flash.tflops:.0f }}", "{{ ideas.d64.flash.tflops:.0f }}"]
+#   - ["roles, nothing else", "{{ ideas.d128.roles.tflops:.0f }}", "{{ ideas.d64.roles.tflops:.0f }}"]
+#   - ["and *you boil while I cut*", "{{ ideas.d128.turns.tflops:.0f }}", "{{ ideas.d64.turns.tflops:.0f }}"]
+#   - ["or *while mine boils, I cut*", "{{ ideas.d128.overlap.tflops:.0f }}", "{{ ideas.d64.overlap.tflops:.0f }}"]
+#   - ["both, a repair in every step", "{{ ideas.d128.repaired.tflops:.0f }}", "{{ ideas.d64.repaired.tflops:.0f }}"]
+#   - ["all four", "{{ ideas.d128.all.tflops:.0f }}", "{{ ideas.d64.all.tflops:.0f }}"]
+#   - ["and a quarter of the exponentials by hand", "{{ ideas.d128.by_hand.tflops:.0f }}", "{{ ideas.d64.by_hand.tflops:.0f }}"]
+# caption: One kernel, its switches on and off; in the same rounds, on the same inputs.
+# ///
+# ///
+#
+# The last row is one more idea, and FlashAttention-4's on Blackwell as well [^dao-repo]: where the special-function units are the bottleneck, make some of the exponentials from
+# multiplications. $2^x$ is a shift by the whole part of x times a polynomial in the rest. Three multiply-adds suffice, since the weights are rounded
+# to eight bits next.
+
+# %%
+from dataclasses import replace
+
+from course_kernels.attention import k03_flash, k06_wgmma
+from course_kernels.measure import compare
+from course_kernels.problem import Workload
+
+
+def with_tile(**changes):
+    """Our kernel with some of its switches turned."""
+
+    def attention(q, k, v, *, causal=False):
+        tile = replace(k06_wgmma.TILES[q.shape[3]], **changes)
+        return k06_wgmma.attend(q, k, v, causal=causal, tile=tile)[0]
+
+    return attention
+
+
+VARIANTS = {
+    "flash": k03_flash,
+    "roles": with_tile(overlap=False, turns=False, slack=0, by_hand=0),
+    "turns": with_tile(overlap=False, turns=True, slack=0, by_hand=0),
+    "overlap": with_tile(overlap=True, turns=False, slack=0, by_hand=0),
+    "repaired": with_tile(overlap=True, turns=True, slack=0, by_hand=0),
+    "all": with_tile(overlap=True, turns=True, slack=8, by_hand=0),
+    "by_hand": with_tile(overlap=True, turns=True, slack=8, by_hand=4),
+}
+
+
+def long(D, causal):
+    """One sequence of 16384, the width of the model kept: 16 heads of 128 numbers or 32 of 64."""
+    return Workload.of("bfloat16", B=1, H=2048 // D, N=16384, D=D, causal=causal)
+
+
+record(
+    ideas={
+        f"d{D}": compare(VARIANTS, long(D, False), seconds=0.4) for D in (128, 64)
+    }
+)
+
+# %% [markdown]
+# ## Who is seated last
+#
+# Causal rows have unequal work: the first block of 128 rows meets one tile of keys, the last one all of them. Whoever is seated last decides when the kitchen closes.
+#
+# /// predict | The longest blocks first, or as they are numbered, the shortest first: what is the difference?
+# - [order.longest.tflops < 1.03 * order.numbered.tflops] None to speak of
+# - [1.03 * order.numbered.tflops <= order.longest.tflops < 1.15 * order.numbered.tflops] Between 3 and 15 in a hundred
+# - [order.longest.tflops >= 1.15 * order.numbered.tflops] More than that
+# /// reveal
+# {{ order.longest.tflops:.0f }} TFLOP/s with the longest first, {{ order.numbered.tflops:.0f }} as they are numbered. A long block that begins last keeps
+# one table busy while all others are swept. And the order has a second half: heads whose keys and values fit in L2 together run together.
+# ///
+
+# %%
+ORDERS = {"longest": with_tile(order=True), "numbered": with_tile(order=False)}
+record(order=compare(ORDERS, long(128, True), seconds=0.3))
+
+# %% [markdown]
+# ## The race
+#
+# Now against the strongest there is. cuDNN, as PyTorch carries it. FlashAttention-3, as FlashInfer carries it, and FlashAttention-4 from its own repository,
+# {{ peers.words }}. One card, one set of inputs, in turns.
+#
+# /// predict | At N = 16384, d = 128, full: where does a kernel of a few hundred lines end up against cuDNN?
+# - [best_over_cudnn.d128.full < 0.95] Behind it
+# - [0.95 <= best_over_cudnn.d128.full < 1.05] Level with it
+# - [best_over_cudnn.d128.full >= 1.05] Ahead of it
+# /// reveal
+# {{ best_over_cudnn.d128.full:.2f }} times its speed; causal {{ best_over_cudnn.d128.causal:.2f }}; at d = 64
+# {{ best_over_cudnn.d64.full:.2f }} and {{ best_over_cudnn.d64.causal:.2f }}.
+#
+# /// define | best_over_cudnn.d128.full = race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.cudnn.tflops
+# unit: ×
+# what: k06_wgmma over SDPA cuDNN, N = 16384, d = 128, bf16, full
+# ///
+#
+# /// define | best_over_cudnn.d128.causal = race.d128.causal.n16384.wgmma.tflops / race.d128.causal.n16384.cudnn.tflops
+# unit: ×
+# what: k06_wgmma over SDPA cuDNN, N = 16384, d = 128, bf16, causal
+# ///
+#
+# /// define | best_over_cudnn.d64.full = race.d64.full.n16384.wgmma.tflops / race.d64.full.n16384.cudnn.tflops
+# unit: ×
+# what: k06_wgmma over SDPA cuDNN, N = 16384, d = 64, bf16, full
+# ///
+#
+# /// define | best_over_cudnn.d64.causal = race.d64.causal.n16384.wgmma.tflops / race.d64.causal.n16384.cudnn.tflops
+# unit: ×
+# what: k06_wgmma over SDPA cuDNN, N = 16384, d = 64, bf16, causal
+# ///
+#
+# /// table
+# columns: ["TFLOP/s", "d = 128, full", "causal", "d = 64, full", "causal"]
+# rows:
+#   - ["**k06_wgmma**, N = 1024", "{{ race.d128.full.n1024.wgmma.tflops:.0f }}", "{{ race.d128.causal.n1024.wgmma.tflops:.0f }}",
+#      "{{ race.d64.full.n1024.wgmma.tflops:.0f }}", "{{ race.d64.causal.n1024.wgmma.tflops:.0f }}"]
+#   - ["SDPA cuDNN, N = 1024", "{{ race.d128.full.n1024.cudnn.tflops:.0f }}", "{{ race.d128.causal.n1024.cudnn.tflops:.0f }}",
+#      "{{ race.d64.full.n1024.cudnn.tflops:.0f }}", "{{ race.d64.causal.n1024.cudnn.tflops:.0f }}"]
+#   - ["**k06_wgmma**, N = 4096", "{{ race.d128.full.n4096.wgmma.tflops:.0f }}", "{{ race.d128.causal.n4096.wgmma.tflops:.0f }}",
+#      "{{ race.d64.full.n4096.wgmma.tflops:.0f }}", "{{ race.d64.causal.n4096.wgmma.tflops:.0f }}"]
+#   - ["SDPA cuDNN, N = 4096", "{{ race.d128.full.n4096.cudnn.tflops:.0f }}", "{{ race.d128.causal.n4096.cudnn.tflops:.0f }}",
+#      "{{ race.d64.full.n4096.cudnn.tflops:.0f }}", "{{ race.d64.causal.n4096.cudnn.tflops:.0f }}"]
+#   - ["**k06_wgmma**, N = 16384", "{{ race.d128.full.n16384.wgmma.tflops:.0f }}", "{{ race.d128.causal.n16384.wgmma.tflops:.0f }}",
+#      "{{ race.d64.full.n16384.wgmma.tflops:.0f }}", "{{ race.d64.causal.n16384.wgmma.tflops:.0f }}"]
+#   - ["SDPA cuDNN, N = 16384", "{{ race.d128.full.n16384.cudnn.tflops:.0f }}", "{{ race.d128.causal.n16384.cudnn.tflops:.0f }}",
+#      "{{ race.d64.full.n16384.cudnn.tflops:.0f }}", "{{ race.d64.causal.n16384.cudnn.tflops:.0f }}"]
+# caption: B · N = 16384, 16 heads of 128 or 32 of 64. Causal counts half of the operations.
+# ///
+# ///
+#
+# /// when | peers.fa4 == 1
+# And FlashAttention-4, from which two of the ideas are: {{ race.d128.full.n16384.fa4.tflops:.0f }} TFLOP/s full and
+# {{ race.d128.causal.n16384.fa4.tflops:.0f }} causal at d = 128, {{ race.d64.full.n16384.fa4.tflops:.0f }} and {{ race.d64.causal.n16384.fa4.tflops:.0f }} at d = 64.
+# /// otherwise
+# FlashAttention-4, from which two of the ideas are, was **not raced** in this run: it was not installed.
+# ///
+#
+# /// when | peers.fa3 == 1
+# FlashAttention-3, as FlashInfer carries it: {{ race.d128.full.n16384.fa3.tflops:.0f }} full, {{ race.d128.causal.n16384.fa3.tflops:.0f }} causal at d = 128.
+# /// otherwise
+# Nor was FlashAttention-3: FlashInfer, which carries it, was not installed.
+# ///
+
+# %%
+from course_kernels.attention import k04_specialised, library, peers
+from course_kernels.measure import text
+
+INSTALLED = peers.installed()
+RACERS = {
+    "wgmma": k06_wgmma,
+    "specialised": k04_specialised,
+    "cudnn": library.sdpa_cudnn,
+    "sdpa_flash": library.sdpa_flash,
+    **{name: peer for name, peer in INSTALLED.items() if name == "fa4"},
+}
+
+
+def race(N, D, causal):
+    """Everybody in turns. FlashInfer takes one sequence only."""
+    w = Workload.of("bfloat16", B=16384 // N, H=2048 // D, N=N, D=D, causal=causal)
+    kernels = RACERS | (
+        {"fa3": INSTALLED["fa3"]} if N == 16384 and "fa3" in INSTALLED else {}
+    )
+    return compare(kernels, w, seconds=0.5 if N == 16384 else 0.15)
+
+
+record(
+    peers={
+        "fa3": quantity(int("fa3" in INSTALLED)),
+        "fa4": quantity(int("fa4" in INSTALLED)),
+        "words": text(peers.in_words()),
+    },
+    race={
+        f"d{D}": {
+            name: {f"n{N}": race(N, D, causal) for N in (1024, 4096, 16384)}
+            for name, causal in (("full", False), ("causal", True))
+        }
+        for D in (128, 64)
+    },
+)
+
+# %% [markdown]
+# ## The way back
+#
+# To learn, a model needs the way back: what does the loss say to Q, K and V, once it is known what it says to the output? Nobody kept the square. So it is
+# made again, tile by tile, from Q, K and one number for each row, the log-sum-exp L that the forward pass left. Then come five products where the forward pass had two:
+#
+# $$S = QK^\top, \quad dP = dO\,V^\top, \quad dV = P^\top dO, \quad dK = dS^\top Q, \quad dQ = dS\,K$$
+#
+# with $P = e^{S - L}$ and $dS = P \circ (dP - D)$, where $D$ is one number for each row, the sum of $dO \circ O$.
+#
+# Look at who owns what. A block that owns some *keys* has all it needs for their dK and dV: every row passes by, and the sums stay in its registers. But dQ belongs to the
+# *rows*, and every block of keys has a part of it. Somebody must add up: either a second kernel makes S and dP once more, seven products instead of five, or all blocks
+# add to one sum in L2.
+#
+# Our kernel writes its tiles with the keys down and the rows across, the wrong way round at first sight. So P and dS come out of the tensor cores just as the next product
+# wants its left operand, and never leave the registers. Only dS must be shown to the other warpgroup, through shared memory, for dQ.
+#
+# /// predict | Five products against two. How does the backward pass do against PyTorch's FlashAttention-2?
+# - [bwd_over_sdpa_flash.full < 1.1] About as fast
+# - [1.1 <= bwd_over_sdpa_flash.full < 1.5] A quarter or a third faster
+# - [bwd_over_sdpa_flash.full >= 1.5] Half as fast again, or more
+# /// reveal
+# {{ bwd_over_sdpa_flash.full:.2f }} times its speed full, {{ bwd_over_sdpa_flash.causal:.2f }} causal, at d = 128.
+#
+# /// define | bwd_over_sdpa_flash.full = backward.d128.full.wgmma.tflops / backward.d128.full.sdpa_flash.tflops
+# unit: ×
+# what: backward, k04_wgmma over SDPA flash, N = 16384, d = 128, bf16, full
+# ///
+#
+# /// define | bwd_over_sdpa_flash.causal = backward.d128.causal.wgmma.tflops / backward.d128.causal.sdpa_flash.tflops
+# unit: ×
+# what: backward, k04_wgmma over SDPA flash, N = 16384, d = 128, bf16, causal
+# ///
+#
+# /// table
+# columns: ["TFLOP/s, N = 16384", "d = 128, full", "causal", "d = 64, full", "causal"]
+# rows:
+#   - ["**k04_wgmma**", "{{ backward.d128.full.wgmma.tflops:.0f }}", "{{ backward.d128.causal.wgmma.tflops:.0f }}",
+#      "{{ backward.d64.full.wgmma.tflops:.0f }}", "{{ backward.d64.causal.wgmma.tflops:.0f }}"]
+#   - ["the same, always in one order", "{{ backward.d128.full.in_order.tflops:.0f }}", "{{ backward.d128.causal.in_order.tflops:.0f }}",
+#      "{{ backward.d64.full.in_order.tflops:.0f }}", "{{ backward.d64.causal.in_order.tflops:.0f }}"]
+#   - ["k03, in Triton", "{{ backward.d128.full.one_pass.tflops:.0f }}", "{{ backward.d128.causal.one_pass.tflops:.0f }}",
+#      "{{ backward.d64.full.one_pass.tflops:.0f }}", "{{ backward.d64.causal.one_pass.tflops:.0f }}"]
+#   - ["SDPA cuDNN", "{{ backward.d128.full.cudnn.tflops:.0f }}", "{{ backward.d128.causal.cudnn.tflops:.0f }}",
+#      "{{ backward.d64.full.cudnn.tflops:.0f }}", "{{ backward.d64.causal.cudnn.tflops:.0f }}"]
+#   - ["SDPA flash", "{{ backward.d128.full.sdpa_flash.tflops:.0f }}", "{{ backward.d128.causal.sdpa_flash.tflops:.0f }}",
+#      "{{ backward.d64.full.sdpa_flash.tflops:.0f }}", "{{ backward.d64.causal.sdpa_flash.tflops:.0f }}"]
+# caption: Two and a half times the operations of the forward pass, causal half of that. dQ's own two small kernels are in our time.
+# ///
+# ///
+#
+# *In one order* is for those who must get the same bits twice. Sums of floats depend on their order, and who adds first is a matter of microseconds. So each block of keys waits
+# for its turn. The waiting is cheap where blocks arrive one behind the other anyway, and dear where they all come at once.
+
+# %%
+from functools import partial
+
+from course_kernels.attention_backward import k03_one_pass, k04_wgmma
+from course_kernels.attention_backward import library as backward_library
+
+BACKWARD = {
+    "wgmma": k04_wgmma,
+    "in_order": partial(k04_wgmma.attention_backward, deterministic=True),
+    "one_pass": k03_one_pass,
+    "cudnn": backward_library.sdpa_cudnn,
+    "sdpa_flash": backward_library.sdpa_flash,
+}
+record(
+    backward={
+        f"d{D}": {
+            name: compare(BACKWARD, long(D, causal), seconds=0.4)
+            for name, causal in (("full", False), ("causal", True))
+        }
+        for D in (128, 64)
+    }
+)
+
+# %% [markdown]
+# ## Before the first tick
+#
+# A kernel that is called must first be *called*: Python looks at the arguments, describes them to the driver, and puts the launch into a queue. While the card is busy with something long, nobody
+# sees it. With one short sequence everybody does.
+#
+# /// predict | One sequence of 512, 16 heads. What takes longer: the kernel, or calling it from Triton's Gluon?
+# - [calls.specialised.us > 1.1 * calls.specialised.host_us] The kernel
+# - [calls.specialised.us < 0.9 * calls.specialised.host_us] The call
+# - [0.9 * calls.specialised.host_us <= calls.specialised.us <= 1.1 * calls.specialised.host_us] About the same
+# /// reveal
+# The card needs {{ calls.specialised.us:.0f }} µs and the call {{ calls.specialised.host_us:.0f }} µs. Ours writes down once what stays the same, and at a call fills in addresses, numbers and
+# the stream: {{ calls.wgmma.host_us:.0f }} µs, with {{ calls.wgmma.us:.0f }} µs on the card. cuDNN through PyTorch: {{ calls.cudnn.host_us:.0f }} µs and
+# {{ calls.cudnn.us:.0f }} µs.
+# ///
+#
+# /// exercise | Where it shows
+# A model with 32 layers calls attention once in each. At which length of the kernel does the call of Gluon stop to matter, and what else hides it?
+# /// answer
+# As soon as the kernels between two calls take longer than a call: then the host runs ahead, and the queue hides it. And a CUDA graph hides it altogether, since
+# nobody calls: [one token](one_token.py) shows what that is worth.
+# ///
+
+# %%
+record(
+    calls=compare(
+        {
+            "wgmma": k06_wgmma,
+            "specialised": k04_specialised,
+            "cudnn": library.sdpa_cudnn,
+        },
+        Workload.of("bfloat16", B=1, H=16, N=512, D=128, causal=False),
+        seconds=0.2,
+    )
+)
+
+# %% [markdown]
+# ## Your turn
+#
+# /// exercise | A switch of your own
+# Turn one switch that this page did not: 176 keys a step instead of 128 (`block_n=176, own_place=False`), or a ring of one place less. First say what you expect, and from which stove.
+# Then race it: `course_kernels.attention.k06_wgmma.attend(q, k, v, tile=…)`.
+# /// answer
+# More keys a step: fewer steps, so fewer waits for each other, and more registers, so less room to work ahead. Fewer places: a fetch that is late is felt at once. What you see is the sum
+# of both, and the reason to write a forecast down first.
+# ///
+#
+# **You can now** name what attention waits for on this card, switch it on and off, and read a race with the losses in it. Which counter shows which wait is the next lecture's business.
+
+# %% [markdown]
+# ## The whole of it {.beyond}
+#
+# Read it once you have read everything else. The producer, the consumer, and what both agree on.
+#
+# /// source | src/course_kernels/attention/k06_wgmma.cu
+# ///

@@ -1,0 +1,164 @@
+"""Attention backward, kernel 4: the launcher of k04_wgmma.cu. Read that file first.
+
+Contract  problem.py; heads of q may share those of k and v, and there may be more keys than rows or fewer
+"""
+
+from __future__ import annotations
+
+import functools
+from math import e, log2, sqrt
+from pathlib import Path
+
+import torch
+
+from course_kernels.arguments import check_tensor
+from course_kernels.attention_backward.arguments import HEAD_SIZES, MAX_N
+from course_kernels.cuda.alignment import check_address
+from course_kernels.cuda.prepared import Prepared, prepare, tensor_map
+from course_kernels.problem import Workload
+
+SOURCE = Path(__file__).with_suffix(".cu")
+DTYPES = (torch.bfloat16, torch.float16)
+PANEL = 64  # numbers of a row that lie together in shared memory: 128 bytes
+KEYS = 128  # of a block
+STAGES = 2
+THREADS = 384
+
+
+def supports(w: Workload) -> bool:
+    """Whether this kernel takes a workload: bfloat16 or float16, D = 64 or 128."""
+    return w.dtype in ("bfloat16", "float16") and w.D in HEAD_SIZES
+
+
+def rows_of_step(D: int) -> int:
+    """Rows of Q of one step, so that dQ of a step is 64 x 64 numbers for each of two warpgroups."""
+    return 128 if D == 64 else 64
+
+
+def shared_bytes(D: int) -> int:
+    """Of a block."""
+    rows, keys = rows_of_step(D), KEYS * D * 2
+    tiles = 2 * keys + 2 * STAGES * rows * D * 2  # K, V, and rings of Q and dO
+    sums = 2 * rows * KEYS * 2 + rows * D * 4  # dS twice, and dQ
+    barriers = 8 * (3 + 4 * STAGES)
+    return tiles + sums + 2 * STAGES * rows * 4 + barriers + 1024  # to begin where the swizzle does
+
+
+def attention_backward(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    o: torch.Tensor,
+    lse: torch.Tensor,
+    do: torch.Tensor,
+    *,
+    causal: bool = False,
+    deterministic: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The gradients of attention.
+
+    Args:
+        q, o, do: (B, H, Nq, D) bfloat16 or float16, contiguous, D = 64 or 128, at addresses divisible by 16.
+        k, v: (B, KV, Nk, D), the same type, contiguous; H is a multiple of KV, and neighbouring heads of q share one.
+        lse: (B, H, Nq) float32, contiguous: what the forward pass kept, a natural logarithm; -inf for a row without
+            keys.
+        causal: row m sees keys up to m + Nk - Nq.
+        deterministic: blocks of keys add to dq in one order, so the same call gives the same bits.
+    Returns:
+        dq, dk, dv: as q, k and v.
+    Raises:
+        TypeError: another type, or different ones.
+        ValueError: shapes that do not fit, a size out of range, not contiguous, or an address between two vectors.
+        RuntimeError: a GPU that is no Hopper.
+    """
+    B, H, Nq, D = _checked(q, k, v, o, lse, do)
+    KV, Nk = k.shape[1], k.shape[2]
+    dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+    device, step = q.get_device(), rows_of_step(D)
+    blocks, heads = -(-Nq // step), B * H
+    rows, scale = heads * blocks * step, 1 / sqrt(D)
+    floats = torch.empty(rows * (D + 2), dtype=torch.float32, device=q.device)
+    sums, of_rows, delta = floats[: rows * D], floats[rows * D : rows * (D + 1)], floats[rows * (D + 1) :]
+    turns = torch.zeros(heads * blocks, dtype=torch.int32, device=q.device) if deterministic else None
+    begin, run, end = _kernels(D, q.dtype is torch.float16, causal, deterministic, device)
+    begin(-(-rows // 8), o, do, lse, of_rows, delta, sums, Nq, blocks, heads)
+    run(
+        (-(-Nk // KEYS), KV, B),
+        tensor_map(q, (1, 1, step, PANEL)),
+        tensor_map(k, (1, 1, KEYS, PANEL)),
+        tensor_map(v, (1, 1, KEYS, PANEL)),
+        tensor_map(do, (1, 1, step, PANEL)),
+        tensor_map(dk, (1, 1, 16, PANEL)),
+        tensor_map(dv, (1, 1, 16, PANEL)),
+        of_rows,
+        delta,
+        sums,
+        turns,
+        H,
+        H // KV,
+        Nq,
+        Nk,
+        blocks,
+        scale,
+        log2(e) * scale,
+    )
+    end(rows * D // 1024, sums, dq, Nq, blocks, scale)
+    return dq, dk, dv
+
+
+@functools.cache
+def _kernels(
+    D: int, float16: bool, causal: bool, deterministic: bool, device: int
+) -> tuple[Prepared, Prepared, Prepared]:
+    defines = defines_of(D, float16, causal, deterministic)
+    begin = prepare(SOURCE, "attention_backward_begin", block=256, defines=defines)
+    run = prepare(
+        SOURCE, "attention_backward_wgmma", block=THREADS, shared_bytes=shared_bytes(D), defines=defines
+    )
+    end = prepare(SOURCE, "attention_backward_end", block=256, defines=defines)
+    return begin, run, end
+
+
+def defines_of(D: int, float16: bool, causal: bool, deterministic: bool) -> dict[str, int]:
+    """The macros of the kernels."""
+    return {
+        "HEAD": D,
+        "FLOAT16": int(float16),
+        "CAUSAL": int(causal),
+        "DETERMINISTIC": int(deterministic),
+        "STAGES": STAGES,
+    }
+
+
+@functools.cache
+def _is_hopper(device: torch.device) -> bool:
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) == (9, 0)
+
+
+def _checked(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    o: torch.Tensor,
+    lse: torch.Tensor,
+    do: torch.Tensor,
+) -> tuple[int, int, int, int]:
+    """B, H, Nq and D of what `attention_backward` takes."""
+    sizes: dict[str, int] = {}
+    check_tensor("q", q, "BHMD", sizes, dtypes=DTYPES)
+    for name, tensor, letters in (("k", k, "BGND"), ("v", v, "BGND"), ("o", o, "BHMD"), ("do", do, "BHMD")):
+        check_tensor(name, tensor, letters, sizes, dtypes=(q.dtype,), device=q.device)
+    check_tensor("lse", lse, "BHM", sizes, dtypes=(torch.float32,), device=q.device)
+    for name, tensor in (("q", q), ("k", k), ("v", v), ("o", o), ("do", do)):
+        check_address(name, tensor)
+    B, H, Nq, D = q.shape
+    KV, Nk = k.shape[1], k.shape[2]
+    if D not in HEAD_SIZES:
+        raise ValueError(f"q: expected D = 64 or 128, got D={D}")
+    if H % KV:
+        raise ValueError(f"q, k: expected heads of q in groups of those of k, got {H} and {KV}")
+    if max(Nq, Nk) > MAX_N:
+        raise ValueError(f"q, k: expected at most {MAX_N} rows and keys, got {Nq} and {Nk}")
+    if not _is_hopper(q.device):
+        raise RuntimeError(f"q: expected a Hopper GPU (compute capability 9.0), got {q.device}")
+    return B, H, Nq, D

@@ -1,0 +1,239 @@
+"""Attention for Hopper on the CPU's stand-in: every flag and every idea's switch, and what the assembler made of it."""
+
+import re
+from itertools import pairwise
+
+import pytest
+import torch
+from hopper_on_cpu import prepare_in, tensor_map
+
+from course_kernels.attention import k06_wgmma as kernel
+from course_kernels.attention import truth, tune
+from course_kernels.attention.k06_wgmma import TILES, Tile, attend
+from course_kernels.attention.problem import MAX_ERROR, PROBLEM
+from course_kernels.cuda.compile import compile_cubin
+from course_kernels.cuda.disassemble import sass
+from course_kernels.problem import Workload, worst_error
+
+SOURCE = kernel.SOURCE.read_text(encoding="utf-8")
+IS_HOPPER = kernel._is_hopper
+
+
+@pytest.fixture(scope="module")
+def hopper(tmp_path_factory):
+    """hopper(multiprocessors, text) stands in for the card; the text replaces the kernel's file."""
+    prepare = prepare_in(tmp_path_factory.mktemp("attention"))
+    with pytest.MonkeyPatch.context() as patch:
+        of = {"multiprocessors": 3, "text": None}
+
+        def card(multiprocessors=3, text=None):
+            of.update(multiprocessors=multiprocessors, text=text)
+            kernel._kernel.cache_clear() if text else None
+
+        patch.setattr(
+            kernel, "prepare", lambda path, name, **how: prepare(path, name, text=of["text"], **how)
+        )
+        patch.setattr(kernel, "tensor_map", tensor_map)
+        patch.setattr(kernel, "_is_hopper", lambda device: True)
+        patch.setattr(kernel, "_multiprocessors", lambda device: of["multiprocessors"])
+        kernel._kernel.cache_clear()
+        yield card
+        kernel._kernel.cache_clear()
+
+
+def drawn(H, KV, Nq, Nk, D, B=1, dtype=torch.bfloat16, large=1.0):
+    draw = torch.Generator().manual_seed(Nq + Nk + D)
+    shapes = ((B, H, Nq, D), (B, KV, Nk, D), (B, KV, Nk, D))
+    q, k, v = (torch.randn(shape, generator=draw) for shape in shapes)
+    return (large * q).to(dtype), k.to(dtype), v.to(dtype)
+
+
+def holds(found, true, dtype):
+    (o, lse), (true_o, true_lse) = found, true
+    assert worst_error(o, true_o, rows_apart=True) <= MAX_ERROR[str(dtype).removeprefix("torch.")]
+    assert torch.equal(lse.isinf(), true_lse.isinf())
+    assert torch.equal(o.double()[true_lse.isinf()], true_o[true_lse.isinf()]), "a row without keys is zeros"
+    there = true_lse.isfinite()
+    torch.testing.assert_close(lse[there].double(), true_lse[there], rtol=1e-4, atol=1e-4)
+
+
+def asked(H, KV, Nq, Nk, D, tile=None, B=1, dtype=torch.bfloat16, large=1.0, **how):
+    q, k, v = drawn(H, KV, Nq, Nk, D, B, dtype, large)
+    holds(attend(q, k, v, tile=tile, **how), truth.attend(q, k, v, **how), dtype)
+
+
+# --- the answer -------------------------------------------------------------------------------------------
+
+
+def test_all_keys_and_a_last_tile_that_is_short(hopper):
+    hopper(2)
+    asked(2, 1, 200, 420, 128, B=2)
+    hopper(5)
+    asked(3, 3, 1, 17, 128)
+    asked(1, 1, 127, 1, 128)
+
+
+def test_large_scores_and_equal_ones(hopper):
+    hopper()
+    asked(1, 1, 130, 400, 128, large=40.0)
+    q, k, v = (torch.full((1, 1, 130, 128), x, dtype=torch.bfloat16) for x in (0.5, 0.25, 3.0))
+    o, lse = attend(q, k, v)
+    assert torch.equal(o, v)
+    torch.testing.assert_close(lse, truth.attend(q, k, v)[1].float())
+
+
+@pytest.mark.parametrize(("Nq", "Nk"), [(300, 300), (1, 500), (200, 420), (400, 100), (17, 17)])
+def test_causal_is_counted_from_the_end(hopper, Nq, Nk):
+    hopper(4)
+    asked(4, 2, Nq, Nk, 128, causal=True)
+
+
+@pytest.mark.parametrize("window", [(70, 30), (0, 0), (1000, 1000)])
+def test_a_window_in_float16_where_heads_share(hopper, window):
+    hopper()
+    asked(6, 2, 300, 500, 64, dtype=torch.float16, window=window)
+
+
+def test_sequences_one_behind_the_other(hopper):
+    hopper(4)
+    lengths, keys = [1, 200, 0, 64, 300], [17, 200, 40, 1, 0]
+    q, k, v = drawn(2, 1, sum(lengths), sum(keys), 64)
+    begins = [
+        torch.tensor([0, *(sum(of[: i + 1]) for i in range(5))], dtype=torch.int32) for of in (lengths, keys)
+    ]
+    found = attend(q, k, v, causal=True, begins=(*begins, max(lengths), max(keys)))
+    holds(found, truth.attend_packed(q, k, v, *begins, causal=True), torch.bfloat16)
+
+
+@pytest.mark.parametrize("D", [96, 256])
+def test_other_heads(hopper, D):
+    hopper()
+    asked(2, 1, 200, 300, D, dtype=torch.float16)
+
+
+@pytest.mark.parametrize(
+    ("D", "tile"),
+    [
+        (64, Tile(consumers=3, block_n=128, stages=2, turns=False, slack=0, by_hand=4, order=False)),
+        (128, Tile(consumers=2, block_n=176, stages=2, cluster=2, own_place=False)),
+    ],
+)
+def test_every_idea_can_be_left_out(hopper, D, tile):
+    hopper(2)
+    asked(2, 2, 400, 420, D, tile, causal=True)
+
+
+# Each makes an answer wrong, or is told: so that what the tests above see is known.
+FAULTS = {
+    "the answer is not repaired": (r"if \(!first\) repair_answer\(o, repair\);", ""),
+    "a tile is given back before it is read": (
+        r"(multiply_values\(tile != work.end - 2\);)",
+        r"give_back(&shared.v_empty[v.stage]); \1",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_seen(hopper, fault):
+    broken, times = re.subn(*FAULTS[fault], SOURCE)
+    assert times == 1
+    q, k, v = drawn(1, 1, 128, 1000, 64)
+    k *= torch.linspace(3, 0.1, 1000)[:, None].bfloat16()  # met from the last to the first: the maximum grows
+    hopper(1, broken)
+    try:
+        with pytest.raises((AssertionError, RuntimeError)):
+            holds(attend(q, k, v), truth.attend(q, k, v), torch.bfloat16)
+    finally:
+        hopper()
+        kernel._kernel.cache_clear()
+
+
+# --- what is refused --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"q": (1, 2, 8, 64), "k": (1, 2, 8, 64), "dtype": torch.float32}, TypeError, "q: expected bfloat16 or"),
+        ({"q": (2, 8, 64), "k": (1, 2, 8, 64)}, ValueError, "q: expected four dimensions"),
+        ({"q": (1, 2, 8, 80), "k": (1, 2, 8, 80)}, ValueError, "expected D = 64, 96, 128 or 256, got D=80"),
+        ({"q": (1, 3, 8, 64), "k": (1, 2, 8, 64)}, ValueError, "in groups of those of k, got 3 and 2"),
+        ({"q": (1, 2, 8, 64), "k": (2, 2, 8, 64)}, ValueError, r"k, v: expected \(1, KV, Nk, 64\)"),
+        ({"q": (1, 2, 8, 64), "k": (1, 2, 8, 64), "window": (-1, 0)}, ValueError, "window: expected left and right"),
+        (
+            {"q": (1, 2, 8, 64), "k": (1, 2, 8, 64), "window": (1, 1), "causal": True},
+            ValueError,
+            "right 0 with causal",
+        ),
+    ],
+)  # fmt: skip
+def test_one_line_says_what_is_wrong(hopper, change, error, says):
+    how = dict(change)
+    q, k = (torch.zeros(how.pop(name), dtype=how.get("dtype", torch.bfloat16)) for name in "qk")
+    how.pop("dtype", None)
+    with pytest.raises(error, match=says) as caught:
+        attend(q, k, k, **how)
+    assert "\n" not in str(caught.value)
+
+
+def test_nothing_to_do(hopper):
+    q, k, v = drawn(2, 1, 5, 0, 64)
+    o, lse = attend(q, k, v)
+    assert not o.any()
+    assert (lse == -torch.inf).all()
+    assert attend(*drawn(2, 1, 0, 5, 64))[0].shape == (1, 2, 0, 64)
+
+
+def test_another_gpu_is_refused(hopper, monkeypatch):
+    monkeypatch.setattr(kernel, "_is_hopper", IS_HOPPER)
+    q, k, v = drawn(2, 1, 5, 5, 64)
+    with pytest.raises(RuntimeError, match="expected a Hopper GPU"):
+        attend(q, k, v)
+
+
+def test_it_takes_what_the_problem_asks_of_16_bits():
+    taken = {(w.dtype, w.D) for w in PROBLEM.check_on if kernel.supports(w)}
+    assert taken == {(dtype, D) for dtype in ("bfloat16", "float16") for D in (64, 128)}
+    assert not kernel.supports(Workload.of("bfloat16", B=1, H=1, N=8, D=96))
+
+
+# --- what the assembler made of it ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("head", "causal"), [(64, True), (128, False), (256, True)])
+def test_the_softmax_runs_beside_the_product(head, causal):
+    """Between the wait for the scores and the wait for the answer lie the exponentials, or nothing overlaps."""
+    defines = kernel.defines_of(TILES[head], head, head, False, causal, False, False)
+    text = sass(compile_cubin(kernel.SOURCE, "sm_90a", defines))
+    instructions = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+ )?([A-Z][\w.]*)(.*?);", text)
+    names = [name for name, _ in instructions]
+    assert {"UTMALDG.4D", "UTMASTG.4D"} <= set(names)
+    assert not {"LDL", "STL"} & {name.partition(".")[0] for name in names}
+    waits = [i for i, (name, rest) in enumerate(instructions) if name == "WARPGROUP.DEPBAR.LE"]
+    products = sum(name.startswith("HGMMA") for name in names)
+    assert len(waits) < products / 4, (
+        "a wait behind every product: the assembler gave up on running them together"
+    )
+    between = [
+        sum(name == "MUFU.EX2" for name in names[a:b])
+        for a, b in pairwise(waits)
+        if instructions[a][1].split()[-1] == "0x1" and instructions[b][1].split()[-1] == "0x0"
+    ]
+    if TILES[head].overlap:
+        exponentials = TILES[head].block_n // 2
+        assert len(between) == 2, "two loops, with a mask and without"
+        assert all(found > 0.7 * exponentials for found in between)
+
+
+# --- what may be tuned ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("D", tune.CANDIDATES)
+def test_what_is_tuned_fits_and_has_a_name_of_its_own(D):
+    names = [tune.name_of(tile) for tile in tune.CANDIDATES[D]]
+    assert len(set(names)) == len(names)
+    assert tune.name_of(TILES[D]) in names
+    for tile in tune.CANDIDATES[D]:
+        assert tile.shared_bytes(D) <= 227 * 1024, "the most that a block of Hopper can have"
+        assert tile.block_n % 16 == 0
+        assert tile.block_n // tile.cluster % 8 == 0
