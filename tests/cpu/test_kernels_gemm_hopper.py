@@ -33,6 +33,10 @@ BY_PLAN = [k13_by_size, k14_tuned]
 SIZES = [(1, 8, 8), (130, 264, 328)]
 
 
+def full_of_nan(*size, **how):
+    return torch.full(size[0] if isinstance(size[0], tuple) else size, float("nan"), **how)
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """run(function, a, b, text=...) -> a @ b, its memory full of NaN before."""
@@ -56,7 +60,7 @@ def run(tmp_path_factory):
             patch.setattr(
                 torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=3)
             )
-            patch.setattr(torch, "empty", lambda *size, **how: torch.full(*size, float("nan"), **how))
+            patch.setattr(torch, "empty", full_of_nan)
             return function(a, b)
 
     return run
