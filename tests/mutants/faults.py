@@ -78,8 +78,8 @@ AREAS = {
             f"{KERNELS}/{problem}/{pattern}"
             for problem in (
                 "attention", "attention_backward", "bank_conflicts", "bias_gelu", "bytes_in_flight", "copy",
-                "decode_attention", "divergence", "fused_multiply_add", "gemm", "gemm_fp8", "grey", "reduction", "sgemm",
-                "softmax", "strided_read", "transpose", "vector_add",
+                "decode_attention", "divergence", "fused_multiply_add", "gemm", "gemm_fp8", "grey", "reduction",
+                "sgemm", "softmax", "strided_read", "transpose", "vector_add",
             )
             for pattern in ("k*.cu", "k*.py", "by_*.py", "arguments.py", "tiles.py")
         ),
