@@ -166,6 +166,19 @@ def test_nobody_shares_a_sum_in_the_teaching_kernel(compiled):
             assert {"RED", "REDG", "ATOMG", "UTMAREDG"}.isdisjoint(result)
 
 
+def test_attention_over_packed_sequences_copies_ahead_and_spills_nothing(compiled):
+    hopper, older, widest = (
+        compiled[f"attention_general-{name}"] for name in ("2-96-90", "2-256-89", "4-256-89")
+    )
+
+    assert hopper["HGMMA"] > 0
+    assert older["HMMA"] > 0
+    for result in (hopper, older):
+        assert result["LDGSTS"] == result["LDGSTS.E.BYPASS.128"] > 0
+        assert result.get("LDL", 0) + result.get("STL", 0) == 0
+    assert widest.get("LDL", 0) < 60  # 256 columns of float32, each split in two
+
+
 def test_wider_groups_and_fp32_fit_a_step_of_decoding(compiled):
     for name in ("k02-2-64-128", "k02-4-4-128"):
         result = compiled[f"decode_attention-{name}-90"]
