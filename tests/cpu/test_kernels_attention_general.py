@@ -42,7 +42,7 @@ def packed(lengths, H=2, KV=1, D=64, dtype=torch.float32, seed=0):
 # --- the answer -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(10))
 def test_arguments_at_random(seed):
     draw = torch.Generator().manual_seed(seed)
 

@@ -211,7 +211,7 @@ if __name__ == "__main__":
     ):
         name = f"decode_attention-k02-{element_bytes}-{share}-{D}-90"
         results[name] = decode_attention(90, k02_split.split_kernel, element_bytes, share, D)
-    for element_bytes, D, capability in ((2, 96, 90), (2, 256, 89), (4, 256, 89)):
+    for element_bytes, D, capability in ((2, 96, 90), (4, 256, 89)):
         name = f"attention_general-{element_bytes}-{D}-{capability}"
         results[name] = attention_general(capability, element_bytes, D)
     for which, element_bytes, D, capability in (
@@ -219,9 +219,6 @@ if __name__ == "__main__":
         ("rows", 2, 128, 90),
         ("one_pass", 2, 128, 90),
         ("one_pass", 2, 64, 90),
-        ("keys", 2, 128, 89),
-        ("rows", 2, 128, 89),
-        ("one_pass", 2, 128, 89),
         ("one_pass", 4, 128, 89),
     ):
         name = f"attention_backward-{which}-{element_bytes}-{D}-{capability}"
