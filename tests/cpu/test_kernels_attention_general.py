@@ -84,6 +84,16 @@ def test_masks_may_be_cut_anywhere(block_m, block_n):
     assert worst_error(out, reference_with_lse(*inputs, **masks)[0], rows_apart=True) <= 2.0**-15
 
 
+@pytest.mark.parametrize("window", [None, 16, 17])
+def test_no_key_at_the_edge_of_a_step_is_left_out(window):
+    """The last key that a block sees begins a step of its own, or the first one ends one."""
+    inputs, masks = packed([(48, 48), (32, 33), (16, 17)]), {"causal": True, "window": window}
+    tile = k01_teaching.Tile(16, 16, warps=4, stages=1)
+    out, _ = k01_teaching.attention_general_with_lse(*inputs, longest=48, **masks, tile=tile)
+
+    assert worst_error(out, reference_with_lse(*inputs, **masks)[0], rows_apart=True) <= 2.0**-15
+
+
 def test_a_query_that_sees_no_key_is_answered_by_zeros():
     q, k, v, *starts = packed([(5, 3), (4, 0), (2, 2)])
     out, lse = k01_teaching.attention_general_with_lse(q, k, v, *starts, longest=5, causal=True)

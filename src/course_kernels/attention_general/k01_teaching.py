@@ -84,9 +84,8 @@ def attention_general_kernel(
     at_q, there = rows_of(Q, first_q, first_row, queries, head, heads, BLOCK_M, D, COLUMNS)
     q = tl.load(at_q, mask=there, other=0.0)
     row = first_row + tl.arange(0, BLOCK_M)
-    position = (
-        row + keys - queries
-    )  # the key that each stands at; below 0 where there are fewer keys than queries
+    # The key that each stands at; below 0 where there are fewer keys than queries.
+    position = row + keys - queries
     # The last row sees furthest, the first one back: what none of them sees is not even brought.
     last = tl.minimum(first_row + BLOCK_M + keys - queries, keys) if CAUSAL else keys
     first = tl.maximum(first_row + keys - queries - window, 0) // BLOCK_N * BLOCK_N if WINDOW else 0
