@@ -51,6 +51,7 @@ NOT_HERE = {
     "gemm/k04_wgmma",
     "attention/k04_specialised",
     "attention/k06_wgmma",
+    "attention_general/k02_wgmma",
     "attention_backward/k04_wgmma",
 }
 KERNELS = {
