@@ -5,8 +5,8 @@ Idea      one thread brings tiles of K and V by the copy engine, two or three wa
           within a block of rows, threads write for themselves, and the next sequence is left alone
 Against   k01_teaching: no roles, and a mask on every tile
 Cost      as k01_teaching, with 128 rows or more to a block
-Limits    Hopper only, bfloat16 and float16. Past the end of a sequence its block of keys reads those of the next one and
-          gives them no weight: an infinity or NaN there would still reach the answer, as zero times that
+Limits    Hopper only, bfloat16 and float16. Past the end of a sequence its block of keys reads those of the next one
+          and gives them no weight: an infinity or NaN there would still reach the answer, as zero times that
 Source    Shah et al. 2024, arXiv:2407.08608
 """
 
