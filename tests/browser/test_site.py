@@ -1,12 +1,15 @@
 """The built site in a real Chromium: alone on its host, whole on a phone, open to all, usable without a server.
 
-To open a page costs more than most questions to it. So each page is opened twice, and asked everything there: at a desk
-from a server, and on a phone from a folder. Each test tells all that is wrong with its page, not the first of it.
+To open a page costs more than most questions to it. So each page is opened once, from a server, and asked everything
+there: at a desk, and then as narrow as a phone. From a folder it is opened a second time where it has a script that no
+other page has, and of the rest where it stands for its kind. Each test tells all that is wrong with its page, not the
+first of it.
 """
 
 from __future__ import annotations
 
 import gzip
+import re
 import urllib.parse
 from collections.abc import Callable
 from functools import cache
@@ -16,7 +19,7 @@ from typing import Literal
 import axe
 import figures
 import pytest
-from conftest import SITE, pages_of, quiet, settled
+from conftest import SITE, each_kind, pages_of, quiet, settled
 from playwright.sync_api import Browser, Error, Page, expect
 
 # All that a page asks for before anybody touches it, each file with gzip, but for what is packed already.
@@ -221,9 +224,26 @@ def test_a_page_at_a_desk(browser: Browser, base: str, page_name: str) -> None:
     visit.check("axe, light", axe.faults)
     visit.check("axe, dark", in_the_dark)
     visit.check("print", prints)
-    visit.check("a fold does not open by keyboard", folds)  # last but one, as it leaves the folds open
+    visit.check("a fold does not open by keyboard", folds)  # late, as it leaves the folds open
     visit.check("a figure's letters", figures.faults)
+    visit.check("on a phone", narrow)
     visit.end(page_name)
+
+
+PHONE = {"width": 390, "height": 844}
+
+
+def narrow(page: Page) -> list[str]:
+    """The same page in the width of a phone, as one that is turned."""
+    page.set_viewport_size(PHONE)
+    quiet(page)
+    asked = {
+        "mathematics": mathematics,
+        "scrolls out of the keyboard's reach": out_of_reach,
+        "scrolls sideways": wide,
+        "a figure's letters": figures.faults,
+    }
+    return [f"{what}: {fault}" for what, find in asked.items() for fault in find(page)]
 
 
 def usable(page: Page) -> list[str]:
@@ -262,51 +282,26 @@ def wide(page: Page) -> list[str]:
     return ([f"the page is {width} px wide, not 390"] if width != 390 else []) + found
 
 
-def test_a_page_on_a_phone_from_a_folder(browser: Browser, base: str, page_name: str) -> None:
-    """From a folder, as nothing in the styles asks where a page comes from, and so one visit answers for both."""
-    served = page_name == "404.html"  # only a server shows it
-    visit = Visit(
-        browser,
-        base + page_name if served else (SITE / page_name).as_uri(),
-        (base,) if served else ("file:",),
-        viewport={"width": 390, "height": 844},
-        offline=not served,
-    )
-    if not served:
-        visit.check("usable from a folder", usable)
+def of_a_folder() -> list[str]:
+    """One page for each set of scripts and styles that pages ask for, the longest of them."""
+    kinds: dict[tuple[str, ...], str] = {}
+    for name in sorted(each_kind(pages_of(SITE)), key=lambda name: -(SITE / name).stat().st_size):
+        text = (SITE / name).read_text(encoding="utf-8")
+        asked = re.findall(r'<(?:script|link)\b[^>]*?(?:src|href)="(?:[^":]*/)?([\w.-]+\.(?:js|css))', text)
+        # The facts of a page are a file of its own, and the same for every one.
+        kinds.setdefault(tuple(sorted(x for x in set(asked) if not x.endswith(".values.js"))), name)
+    return sorted(name for name in kinds.values() if name != "404.html")  # which only a server shows
+
+
+@pytest.mark.parametrize("name", of_a_folder())
+def test_a_page_on_a_phone_from_a_folder(browser: Browser, name: str) -> None:
+    visit = Visit(browser, (SITE / name).as_uri(), ("file:",), viewport=PHONE, offline=True)
+    visit.check("usable from a folder", usable)
     visit.check("mathematics", mathematics)
     visit.check("scrolls out of the keyboard's reach", out_of_reach)
     visit.check("scrolls sideways", wide)
     visit.check("a figure's letters", figures.faults)
-    visit.end(page_name)
-
-
-def test_no_screen_is_so_wide_that_the_text_touches_its_edge(browser: Browser, base: str) -> None:
-    """Between a phone, whose margins are its own, and a desk, whose columns keep the text apart."""
-    page = browser.new_page()
-    for name in ("index.html", "set_up.html"):
-        settled(page, base + name)
-        for width in (390, 720, 768, 800, 1024):
-            page.set_viewport_size({"width": width, "height": 900})
-            left, right = page.evaluate(
-                """() => { const b = document.querySelector('.md-content__inner').getBoundingClientRect();
-                           return [b.left, innerWidth - b.right]; }"""
-            )
-            assert min(left, right) >= 12, (name, width, left, right)
-    page.close()
-
-
-def test_the_head_of_a_step_is_as_wide_as_the_step(browser: Browser, base: str) -> None:
-    page = settled(
-        browser.new_page(viewport={"width": 1280, "height": 900}),
-        base + "handbook/01_the_machine/l1_map.html",
-    )
-    wide = page.evaluate(
-        "[...document.querySelectorAll('.step > h4')].map(h => h.parentElement.clientWidth - h.offsetWidth)"
-    )
-    assert len(wide) > 5
-    assert max(wide) <= 1
-    page.close()
+    visit.end(name)
 
 
 def test_the_dark_page_is_dark_and_the_toggle_turns_it(browser: Browser, base: str) -> None:

@@ -222,7 +222,7 @@ class TestProperties:
 @INTERPRETED
 def test_programs_in_any_order_stay_in_their_memory_and_keep_what_they_own(kernel, causal):
     """k02: no bit changes. k03: dK and dV have an owner; dQ is added to by whoever comes."""
-    inputs = inputs_of(workload(N=100, causal=causal))
+    inputs = inputs_of(workload(N=80, causal=causal))
     first = kernel.attention_backward(*inputs, causal=causal)
     changed = []
     for seed in range(2):

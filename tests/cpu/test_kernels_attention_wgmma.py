@@ -11,6 +11,9 @@ from course_kernels.attention import k06_wgmma as kernel
 from course_kernels.attention import truth, tune
 from course_kernels.attention.k06_wgmma import TILES, Tile, attend
 from course_kernels.attention.problem import MAX_ERROR, PROBLEM
+from course_kernels.attention_general import k02_wgmma
+from course_kernels.attention_general.problem import PROBLEM as GENERAL
+from course_kernels.attention_general.problem import reference_with_lse
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.problem import Workload, worst_error
@@ -48,8 +51,10 @@ def drawn(H, KV, Nq, Nk, D, B=1, dtype=torch.bfloat16, large=1.0):
     return (large * q).to(dtype), k.to(dtype), v.to(dtype)
 
 
-def holds(found, true, dtype):
+def holds(found, true, dtype, rows=lambda x: x):
+    """`rows`: the answer with its dimensions as the log-sum-exp has them."""
     (o, lse), (true_o, true_lse) = found, true
+    o, true_o = rows(o), rows(true_o)
     assert worst_error(o, true_o, rows_apart=True) <= MAX_ERROR[str(dtype).removeprefix("torch.")]
     assert torch.equal(lse.isinf(), true_lse.isinf())
     assert torch.equal(o.double()[true_lse.isinf()], true_o[true_lse.isinf()]), "a row without keys is zeros"
@@ -103,6 +108,18 @@ def test_sequences_one_behind_the_other(hopper):
     ]
     found = attend(q, k, v, causal=True, begins=(*begins, max(lengths), max(keys)))
     holds(found, truth.attend_packed(q, k, v, *begins, causal=True), torch.bfloat16)
+
+
+def test_the_same_by_the_contract_of_general_attention(hopper):
+    hopper(3)
+    w = Workload.of("bfloat16", B=5, H=4, KV=2, N=150, D=64, W=60, causal=True)
+    inputs = GENERAL.make_inputs(w, torch.Generator().manual_seed(0), "cpu")
+    masks = {"causal": True, "window": 60}
+    out, lse = k02_wgmma.attention_general_with_lse(*inputs, longest=150, **masks)
+    truth, true_lse = reference_with_lse(*inputs, **masks)
+
+    assert out.is_contiguous()
+    holds((out, lse), (truth, true_lse), torch.bfloat16, rows=lambda x: x.transpose(0, 1))
 
 
 @pytest.mark.parametrize("D", [96, 256])

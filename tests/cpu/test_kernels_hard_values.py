@@ -26,6 +26,7 @@ WORKLOADS = {
     "attention_backward": [
         Workload.of("float32", B=1, H=1, N=40, D=64, causal=causal) for causal in (False, True)
     ],
+    "attention_general": [Workload.of("float32", B=5, H=2, KV=1, N=20, D=64, causal=True, W=7)],
     "bank_conflicts": [Workload.of("float32", N=1025, S=7)],
     "bias_gelu": [Workload.of(dtype, M=5, N=40) for dtype in ("float32", "bfloat16")],
     "bytes_in_flight": [Workload.of("float32", N=5003, V=4, R=2)],

@@ -17,6 +17,7 @@ from triton.experimental.gluon._runtime import GluonASTSource
 from course_kernels.attention import k03_flash, k04_specialised
 from course_kernels.attention_backward import k02_teaching as backward_teaching
 from course_kernels.attention_backward import k03_one_pass as backward_one_pass
+from course_kernels.attention_general import k01_teaching as general
 from course_kernels.decode_attention import k01_one_program, k02_split
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
@@ -156,6 +157,20 @@ def attention_backward(capability, which, element_bytes, D, causal):
     return compiled(kernel, types, constants, capability, num_warps=tile.warps, num_stages=tile.stages)
 
 
+def attention_general(capability, element_bytes, D):
+    """Attention over packed sequences, causal and with a window."""
+    columns = triton.next_power_of_2(D)
+    tile = general.TILES[element_bytes, columns]
+    types = dict.fromkeys("QKVO", f"*{SHORT[element_bytes]}") | {"lse_ptr": "*fp32"}
+    types |= dict.fromkeys(("starts_q", "starts_k"), "*i32") | dict.fromkeys(("scale", "ln_2"), "fp32")
+    types |= dict.fromkeys(("T", "heads", "kv_heads", "window"), "i32")
+    constants = {"D": D, "COLUMNS": columns, "CAUSAL": True, "WINDOW": True}
+    constants |= {"BLOCK_M": tile.block_m, "BLOCK_N": tile.block_n}
+    constants["PRECISION"] = "tf32x3" if element_bytes == 4 else "tf32"
+    options = {"num_warps": tile.warps, "num_stages": tile.stages}
+    return compiled(general.attention_general_kernel, types, constants, capability, **options)
+
+
 def specialised(D, causal):
     """The attention kernel whose warps have roles, for Hopper."""
     tile = k04_specialised.TILES[D]
@@ -196,14 +211,14 @@ if __name__ == "__main__":
     ):
         name = f"decode_attention-k02-{element_bytes}-{share}-{D}-90"
         results[name] = decode_attention(90, k02_split.split_kernel, element_bytes, share, D)
+    for element_bytes, D, capability in ((2, 96, 90), (4, 256, 89)):
+        name = f"attention_general-{element_bytes}-{D}-{capability}"
+        results[name] = attention_general(capability, element_bytes, D)
     for which, element_bytes, D, capability in (
         ("keys", 2, 128, 90),
         ("rows", 2, 128, 90),
         ("one_pass", 2, 128, 90),
         ("one_pass", 2, 64, 90),
-        ("keys", 2, 128, 89),
-        ("rows", 2, 128, 89),
-        ("one_pass", 2, 128, 89),
         ("one_pass", 4, 128, 89),
     ):
         name = f"attention_backward-{which}-{element_bytes}-{D}-{capability}"

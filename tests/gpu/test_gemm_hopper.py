@@ -21,7 +21,7 @@ from course_kernels.gemm.problem import PROBLEM as GEMM
 from course_kernels.measure.check import checked_error
 from course_kernels.problem import Workload, worst_error
 
-GROUPS = ("gemm_hopper",)
+GROUPS = ("gemm",)
 RUNGS = [
     k06_tma,
     k07_wide,

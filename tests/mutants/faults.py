@@ -77,9 +77,10 @@ AREAS = {
         tuple(
             f"{KERNELS}/{problem}/{pattern}"
             for problem in (
-                "attention", "attention_backward", "bank_conflicts", "bias_gelu", "bytes_in_flight", "copy",
-                "decode_attention", "divergence", "fused_multiply_add", "gemm", "gemm_fp8", "grey", "reduction", "sgemm",
-                "softmax", "strided_read", "transpose", "vector_add",
+                "attention", "attention_backward", "attention_general", "bank_conflicts", "bias_gelu",
+                "bytes_in_flight", "copy",
+                "decode_attention", "divergence", "fused_multiply_add", "gemm", "gemm_fp8", "grey", "reduction",
+                "sgemm", "softmax", "strided_read", "transpose", "vector_add",
             )
             for pattern in ("k*.cu", "k*.py", "by_*.py", "arguments.py", "tiles.py")
         ),
@@ -95,7 +96,8 @@ AREAS = {
             **{
                 f"*/{name}/*": _problem(name)
                 for name in (
-                    "attention_backward", "bank_conflicts", "bias_gelu", "bytes_in_flight", "decode_attention",
+                    "attention_backward", "attention_general", "bank_conflicts", "bias_gelu", "bytes_in_flight",
+                    "decode_attention",
                     "divergence", "fused_multiply_add", "gemm", "grey", "reduction", "sgemm", "strided_read",
                     "transpose",
                 )

@@ -3,7 +3,7 @@
 Contract  problem.py
 Idea      the log-sum-exp L of a row is all that a tile of P needs: P = exp(S - L). One kernel owns a block of keys,
           lets the rows pass by and sums dK and dV; another owns a block of rows, lets the keys pass by and sums dQ
-Against   k01_materialised, whose matrices cross memory sixteen times
+Against   k01_materialised, whose matrices cross memory 18 times
 Cost      seven products of tiles where five are needed: both kernels make S and dP. Nobody shares a sum, so no atomics,
           and the same bits every time
 Limits    tiles come by loads of the threads; float32 takes three TF32 products for one
