@@ -319,8 +319,8 @@ record(
 #
 # /// predict | Five products against two. How does the backward pass do against PyTorch's FlashAttention-2?
 # - [bwd_over_sdpa_flash.full < 1.1] About as fast
-# - [1.1 <= bwd_over_sdpa_flash.full < 1.5] A quarter or a third faster
-# - [bwd_over_sdpa_flash.full >= 1.5] Half as fast again, or more
+# - [1.1 <= bwd_over_sdpa_flash.full < 1.5] Somewhat faster, not one and a half times
+# - [bwd_over_sdpa_flash.full >= 1.5] Faster than that
 # /// reveal
 # {{ bwd_over_sdpa_flash.full:.2f }} times its speed full, {{ bwd_over_sdpa_flash.causal:.2f }} causal, at d = 128.
 #
@@ -347,7 +347,7 @@ record(
 #      "{{ backward.d64.full.cudnn.tflops:.0f }}", "{{ backward.d64.causal.cudnn.tflops:.0f }}"]
 #   - ["SDPA flash", "{{ backward.d128.full.sdpa_flash.tflops:.0f }}", "{{ backward.d128.causal.sdpa_flash.tflops:.0f }}",
 #      "{{ backward.d64.full.sdpa_flash.tflops:.0f }}", "{{ backward.d64.causal.sdpa_flash.tflops:.0f }}"]
-# caption: Two and a half times the operations of the forward pass, causal half of that. dQ's own two small kernels are in our time.
+# caption: Five products of 2 · N · N · d operations a head; causal needs every second of them. The small kernels before and after are in our time.
 # ///
 # ///
 #

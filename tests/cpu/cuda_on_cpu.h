@@ -128,6 +128,7 @@ To same_bits(From x) {
 inline float __int_as_float(int x) { return same_bits<float>(x); }
 inline float __uint_as_float(unsigned x) { return same_bits<float>(x); }
 inline int __float_as_int(float x) { return same_bits<int>(x); }
+inline unsigned __float_as_uint(float x) { return same_bits<unsigned>(x); }
 
 // Fibers change places at barriers and shuffles only, so nobody comes between.
 template <class T>

@@ -7,8 +7,9 @@ import pytest
 import torch
 from hopper_on_cpu import prepare_in, tensor_map
 
+from course_kernels import tune_attention as tune
 from course_kernels.attention import k06_wgmma as kernel
-from course_kernels.attention import truth, tune
+from course_kernels.attention import truth
 from course_kernels.attention.k06_wgmma import TILES, Tile, attend
 from course_kernels.attention.problem import MAX_ERROR, PROBLEM
 from course_kernels.attention_general import k02_wgmma

@@ -13,16 +13,13 @@ from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.problem import Workload, worst_error
 
-# What the CPU has no word for: the special-function unit, the bits of a float, two bf16 numbers in a word.
+# What the CPU has no word for: the special-function unit, and two bf16 numbers in a word.
 STAND_INS = {
     'asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));': "y = 1.0f / x;",
     'asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));': "y = exp2f(x);",
     'asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));': "both = both_of(high, low);",
 }
 HEAD = """
-#include <cstring>
-inline float __uint_as_float(unsigned bits) { float x; std::memcpy(&x, &bits, 4); return x; }
-inline unsigned __float_as_uint(float x) { unsigned bits; std::memcpy(&bits, &x, 4); return bits; }
 inline unsigned rounded(float x) {
   const unsigned bits = __float_as_uint(x);
   return (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;

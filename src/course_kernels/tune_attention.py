@@ -1,6 +1,6 @@
 """Which tile of k06_wgmma is the fastest on this card, by length and mask.
 
-python -m course_kernels.attention.tune 128 64
+python -m course_kernels.tune_attention 128 64
 
 Each candidate is checked before it is timed, all in turns, as on a page. What is best goes into TILES by hand: a table
 that chose for itself would be another one on every card, and a page could not say what it ran.
@@ -71,7 +71,7 @@ def with_tile(tile: Tile) -> Callable[..., torch.Tensor]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table for every length and mask, the fastest first."""
     parser = argparse.ArgumentParser(
-        prog="python -m course_kernels.attention.tune", description=__doc__.partition("\n")[0]
+        prog="python -m course_kernels.tune_attention", description=__doc__.partition("\n")[0]
     )
     parser.add_argument("D", nargs="*", type=int, default=list(CANDIDATES), choices=list(CANDIDATES))
     parser.add_argument("--seconds", type=float, default=0.1, help="time to sample for each tile")
