@@ -48,7 +48,7 @@ WORKLOADS = {
 }
 # What a CPU cannot be made to do in this way: Hopper's own instructions, which tests/gpu runs, and of kernels with
 # cuda/hopper/ the tests beside.
-NOT_HERE = {"gemm/k04_wgmma", "attention/k04_specialised", "attention_general/k02_wgmma"} | {
+NOT_HERE = {"gemm/k04_wgmma", "attention/k04_specialised"} | {
     f"{path.parent.name}/{path.stem}"
     for path in ROOT.glob("*/k[0-9][0-9]_*.cu")
     if '#include "hopper/' in path.read_text()
