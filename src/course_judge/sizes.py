@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 
@@ -56,6 +57,7 @@ def _turned(problem: Problem, workloads: Sequence[Workload], w: Workload, free: 
     dims = w.dims
     names = [name for name in dims if name in free]
     turned = dict(zip(names, [dims[name] for name in reversed(names)], strict=True))
+    turned = {name: _in_steps(size, _step(workloads, name)) for name, size in turned.items()}
     named = (*workloads, *problem.check_on)
     too_large = any(
         size > max(other.dims[name] for other in named if name in other.dims) for name, size in turned.items()
@@ -73,10 +75,20 @@ def _one(
             most = max(w.dims[name] for w in workloads if name in w.dims)
             # As likely between 10 and 100 as between 100 and 1000.
             size = int(2 ** draw.uniform(0, max(most, 2).bit_length()))
-            dims[name] = min(max(size, LEAST if most > LEAST else 1), most)
+            size = min(max(size, LEAST if most > LEAST else 1), most)
+            dims[name] = _in_steps(size, _step(workloads, name))
     for name, other in MULTIPLES.get(problem.name, {}).items():
         dims[name] = max(1, dims[name] // dims[other]) * dims[other]
     return Workload.of(like.dtype, **dims)
+
+
+def _step(workloads: Sequence[Workload], name: str) -> int:
+    """What divides every announced size of a dimension: a copy engine that moves 16 bytes asks for multiples of 8."""
+    return math.gcd(*(w.dims[name] for w in workloads if name in w.dims))
+
+
+def _in_steps(size: int, step: int) -> int:
+    return max(step, size // step * step)
 
 
 def _free(problem: Problem, workloads: Sequence[Workload]) -> list[str]:
