@@ -68,7 +68,16 @@ def test_what_is_folded_stays_folded_unless_its_reader_unfolded_it(lecture: Page
 
 
 def test_answers_stand_at_the_end_where_they_are_wanted_and_go_back(lecture: Page) -> None:
-    state = "document.querySelector('.md-content').innerHTML"
+    # Attributes in one order: a box that scrolls is marked again when it has its width back.
+    state = """() => {
+      const content = document.querySelector('.md-content').cloneNode(true);
+      for (const e of content.querySelectorAll('*')) {
+        const all = [...e.attributes].sort((a, b) => a.name < b.name ? -1 : 1);
+        all.forEach(a => e.removeAttribute(a.name));
+        all.forEach(a => e.setAttribute(a.name, a.value));
+      }
+      return content.innerHTML;
+    }"""
     before = lecture.evaluate(state)
     look = """() => {
       const appendix = document.querySelector('.answers-on-paper');

@@ -290,9 +290,9 @@ def test_wrong_lines_and_records_of_doubt_stop_the_build(repository, edit):
 
 
 def test_what_is_found_in_the_finished_pages_stops_the_build(repository, edit):
-    """Links, and numbers that came by a setting, a template, a note on a source, a page of HTML: when every page is there.
+    """Links, and numbers that came by a setting, a template, a note on a source, a page of HTML.
 
-    That is after all that the records and the words must hold to.
+    Every page is there then: that is after all that the records and the words must hold to.
     """
     links = ("nowhere.py", "../start_here.py#no-such-place")
     edit(W1, LAST, "".join(f"# See [the other page]({link}).\n#\n" for link in links) + LAST)
