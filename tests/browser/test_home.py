@@ -97,19 +97,6 @@ def test_the_line_of_the_road_begins_where_home_s_road_begins(browser: Browser) 
     page.close()
 
 
-def test_fonts_are_preloaded_where_there_is_an_origin(browser: Browser, base: str) -> None:
-    """From a folder a preload fails, and the console says so; test_site.py looks at that on every page."""
-    for name in (L1, "handbook/run/l1.html"):
-        page = browser.new_page()
-        for root, preloaded in ((base, True), (SITE.as_uri() + "/", False)):
-            page.goto(root + name)
-            fonts = page.locator("link[rel=preload][as=font]")
-            assert (fonts.count() >= 2) is preloaded
-            for address in fonts.evaluate_all("links => links.map(link => link.getAttribute('href'))"):
-                assert (SITE / name).parent.joinpath(address).resolve().is_file()
-        page.close()
-
-
 def test_the_page_that_is_read_first_has_the_key_to_the_marks(browser: Browser) -> None:
     page = browser.new_page()
     page.goto((SITE / "index.html").as_uri())
