@@ -289,13 +289,15 @@ def test_wrong_lines_and_records_of_doubt_stop_the_build(repository, edit):
     refused(repository, *said)
 
 
-def test_what_is_found_in_the_finished_pages_stops_the_build(repository, edit):
-    """Links, and numbers that came by a setting, a template, a note on a source, a page of HTML.
-
-    Every page is there then: that is after all that the records and the words must hold to.
-    """
+def test_links_that_lead_nowhere_stop_the_build(repository, edit):
+    """Links are followed when every page is there: after all that the records and the words must hold to."""
     links = ("nowhere.py", "../start_here.py#no-such-place")
     edit(W1, LAST, "".join(f"# See [the other page]({link}).\n#\n" for link in links) + LAST)
+    refused(repository, *((W1.removeprefix("docs/"), link.partition("#")[2] or link) for link in links))
+
+
+def test_a_number_that_comes_in_beside_the_pages_stops_the_build(repository, edit):
+    """By a setting, a template, a note on a source, a page of HTML: what a reader sees is read once, at the end."""
     edit("mkdocs.yml", "site_name: Percent of Peak", "site_name: Peak, 411 TFLOP/s")
     edit(
         "overrides/404.html",
@@ -315,7 +317,6 @@ def test_what_is_found_in_the_finished_pages_stops_the_build(repository, edit):
             ("typed number '413 GB/s'", "more places)"),
             ("typed number '414 TFLOP/s'", "more places)"),
             ("plain.html", "typed number '415 GB/s'"),
-            *((W1.removeprefix("docs/"), link.partition("#")[2] or link) for link in links),
         )
     finally:
         (repository / "docs/plain.html").unlink()
