@@ -19,9 +19,6 @@ ANY_FROM = 17
 # rounding is then large beside it. What happens at 1 the announced sizes ask, with numbers of which that is known.
 LEAST = 8
 
-# So many sizes that all have a divisor have it by no accident.
-ENOUGH_FOR_A_RULE = 4
-
 # Dimensions that must be a multiple of another.
 MULTIPLES = {"strided_read": {"N": "S"}}
 
@@ -86,12 +83,12 @@ def _one(
 
 
 def _step(workloads: Sequence[Workload], name: str) -> int:
-    """What divides every announced size of a dimension, if there are enough of them for that to be a rule.
+    """What divides every announced size of a dimension, if there are several.
 
     A kernel that moves 16 bytes at a time takes multiples of 8 alone, and only those are then announced.
     """
     sizes = {w.dims[name] for w in workloads if name in w.dims}
-    return math.gcd(*sizes) if len(sizes) >= ENOUGH_FOR_A_RULE else 1
+    return math.gcd(*sizes) if len(sizes) > 1 else 1
 
 
 def _in_steps(size: int, step: int) -> int:
