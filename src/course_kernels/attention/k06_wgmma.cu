@@ -363,12 +363,12 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
   auto give_back = [&](Barrier *empty) {
     if (lane == 0) arrive(empty);
   };
-  // To all who bring a part of it.
+  // To all who bring a part of it. It was only read, so nothing need be seen by them.
   auto give_back_to_all = [&](Barrier *empty) {
     if (CLUSTER == 1) {
       if (lane == 0) arrive(empty);
     } else {
-      if (lane < CLUSTER) arrive_remote(empty, lane);
+      if (lane < CLUSTER) arrive_remote_after_reading(empty, lane);
     }
   };
   auto make_operand = [&]() {
