@@ -41,11 +41,17 @@ def drawn(
         ValueError: no dimension may have another size.
     """
     free = [name for name in _free(problem, workloads) if name not in fixed]
+    square: Workload | None = None
     for _ in range(1000):
         found = _one(problem, workloads, free, draw)
         turned = _turned(problem, workloads, found, free)
         if all(w not in workloads and _is_small(problem, w) for w in (found, turned)):
-            return (found,) if turned == found else (found, turned)
+            sizes = [found.dims[name] for name in free if name in found.dims]
+            if len(sizes) == 1 or len(set(sizes)) > 1:
+                return (found,) if turned == found else (found, turned)
+            square = found  # on which whoever takes rows for columns is right
+    if square:
+        return (square,)
     raise ValueError(f"{problem.name}: no size could be drawn that is none of those announced")
 
 
@@ -74,9 +80,9 @@ def _one(
         if name in dims:
             most = max(w.dims[name] for w in workloads if name in w.dims)
             # As likely between 10 and 100 as between 100 and 1000.
-            size = int(2 ** draw.uniform(0, max(most, 2).bit_length()))
-            size = min(max(size, LEAST if most > LEAST else 1), most)
-            dims[name] = _in_steps(size, _step(workloads, name))
+            least = LEAST if most > LEAST else 1
+            size = int(2 ** draw.uniform(math.log2(least), math.log2(most + 1)))
+            dims[name] = _in_steps(min(size, most), _step(workloads, name))
     for name, other in MULTIPLES.get(problem.name, {}).items():
         dims[name] = max(1, dims[name] // dims[other]) * dims[other]
     return Workload.of(like.dtype, **dims)

@@ -264,6 +264,14 @@ def test_a_tall_size_is_drawn_with_every_wide_one():
         assert shapes[-1] == shapes[0][::-1]
 
 
+def test_no_size_is_square_where_another_can_be_drawn():
+    """Who is right on squares alone would pass on one: all announced sizes of this problem are square."""
+    for seed in range(2000):
+        shapes = [(w.M, w.N) for w in drawn(SCALE, SCALE.check_on, random.Random(seed))]
+        assert any(M > N for M, N in shapes), shapes
+        assert any(M < N for M, N in shapes), shapes
+
+
 # So many random sizes of each problem, 102 altogether: one of its right strangers and one of its wrong ones in turn.
 # With SEEDS=200 in the environment every stranger gets 200 sizes of its problem.
 SIZES = 34

@@ -60,7 +60,10 @@ def code_digest(source: str) -> str:
     except SyntaxError:  # a cell with IPython magic
         lines = [line.rstrip() for line in source.splitlines() if line.strip()]
         return _hash("\n".join(lines).encode())
-    return _hash("".join(_walk(tree, _never_returning(tree))).encode())
+    pieces: list[str] = []
+    refusing = _never_returning(tree) if "NoReturn" in source else frozenset()
+    _write(pieces, tree, refusing)
+    return _hash("".join(pieces).encode())
 
 
 @functools.lru_cache(maxsize=4096)
@@ -109,34 +112,34 @@ def _is_refusal(call: ast.Call, refusing: frozenset[str]) -> bool:
     return isinstance(function, ast.Name) and function.id in refusing
 
 
-def _walk(
-    node: object, refusing: frozenset[str], speaks: bool = False, *, raised: bool = False
-) -> Iterator[str]:
-    """The tree as text.
+def _write(
+    out: list[str], node: object, refusing: frozenset[str], speaks: bool = False, raised: bool = False
+) -> None:
+    """The tree as text, in pieces.
 
     Args:
+        out: where the pieces go.
         node: a node of the tree, a list of them, or what a field holds.
         refusing: functions that only ever raise.
         speaks: this is part of what an error is told; its strings are words and no meaning.
         raised: this is what a `raise` raises; which error it is has a meaning, what it says has none.
     """
     if isinstance(node, list):
-        yield "["
+        out.append("[")
         for item in node:
-            yield from _walk(item, refusing, speaks)
-            yield ","
-        yield "]"
+            _write(out, item, refusing, speaks)
+            out.append(",")
+        out.append("]")
         return
     if speaks and (
         isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
     ):
-        yield "words"
+        out.append("words")
         return
     if not isinstance(node, ast.AST):
-        yield ascii(node)
+        out.append(ascii(node))
         return
-    yield type(node).__name__
-    yield "("
+    out += (type(node).__name__, "(")
     for field, value in ast.iter_fields(node):
         if field in _IGNORED_FIELDS or value is None or value == []:
             continue
@@ -146,16 +149,11 @@ def _walk(
             # Some versions leave an empty string between two fields of an f-string.
             value = [v for v in value if not (isinstance(v, ast.Constant) and v.value == "")]
         refuses = isinstance(node, ast.Call) and (raised or _is_refusal(node, refusing))
-        yield field
-        yield "="
-        yield from _walk(
-            value,
-            refusing,
-            speaks or (refuses and field in ("args", "keywords")),
-            raised=isinstance(node, ast.Raise) and field == "exc",
-        )
-        yield ";"
-    yield ")"
+        out += (field, "=")
+        says = speaks or (refuses and field in ("args", "keywords"))
+        _write(out, value, refusing, says, isinstance(node, ast.Raise) and field == "exc")
+        out.append(";")
+    out.append(")")
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
