@@ -8,6 +8,7 @@ give a claim its confidence and every derived number its spread. Measurements of
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -366,6 +367,7 @@ class Expression:
             raise BadExpression(f"{self.text!r} cannot be computed: {error}") from None
 
 
+@functools.lru_cache(maxsize=8192)  # lists, maps and figures ask for the same ones again and again
 def parse(text: str) -> Expression:
     """Check an expression against the whitelist.
 

@@ -26,6 +26,7 @@ from course_site.records.record import Record, RecordError, record_path, stale_r
 from course_site.sessions import checks
 from course_site.site.about import FILE as SETTINGS
 from course_site.site.about import About, AboutError, about
+from course_site.site.kept import KEPT
 
 GPU_TESTS = "tests/gpu"  # in records/waiting.toml: all groups of them; tests/gpu/<group> is one
 
@@ -168,6 +169,7 @@ def load_course(root: Path, slug: str | None = None, *, draft: bool = False, reb
         draft: stale pages are shown without numbers and are no problem.
         rebuilt: see `Course`.
     """
+    KEPT.read(root)
     chosen = settings(root)
     reference = chosen["tool"]["course"]["reference"]
     course = Course(root, slug or reference, reference, draft, rebuilt)

@@ -76,7 +76,6 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     root = Path(config.config_file_path).parent
     draft = os.environ.get("COURSE_DRAFT") == "1"
     rebuilt = os.environ.get("COURSE_REBUILT") == "1"
-    KEPT.read(root)
     course = load_course(root, os.environ.get("COURSE_EDITION"), draft=draft, rebuilt=rebuilt)
     _build.course = course
     _build.rendered = render_course(course)
