@@ -4,6 +4,7 @@ The build lists all that it finds at once, so faults that do not hide one anothe
 ten seconds, and each fault has a line of its own to be found by.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -214,32 +215,7 @@ WORDS = [
 ]
 
 
-def test_words_and_looks_need_no_gpu(repository, edit):
-    for name, old, new in WORDS:
-        edit(name, old, new)
-    # A file that a cell made is published beside the page that links it.
-    made = "workshops/w1_flash_attention.artifacts/made.txt"
-    edit(f"{RECORDS}/docs/{made}", "", "by a cell")
-    edit(
-        W1_RECORD,
-        lambda _: reseal(
-            repository,
-            W1_RECORD,
-            lambda notebook: notebook["metadata"]["course"].update(
-                artifacts=stated({"made.txt": b"by a cell"})
-            ),
-        ),
-    )
-    edit(W1, "# **You can now**", "# Take [what it made](artifact:made.txt).\n#\n# **You can now**")
-    (repository / "site" / "previous").write_text("to be replaced")
-    done = build(repository)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert not (repository / "site" / "previous").exists()
-    assert (repository / "site" / made).read_text() == "by a cell"
-    assert (
-        f'href="{made.split("/")[1]}/made.txt"'
-        in (repository / "site" / W1[5:-3]).with_suffix(".html").read_text()
-    )
+MADE = "workshops/w1_flash_attention.artifacts/made.txt"
 
 
 # --- a page that says too much, a record that cannot be trusted ----------------------------------------
@@ -327,8 +303,8 @@ def test_a_number_that_comes_in_beside_the_pages_stops_the_build(repository, edi
 B200 = {"gpu": "NVIDIA B200", "slug": "nvidia-b200"}
 
 
-@pytest.fixture
-def of_a_b200(repository):
+@contextlib.contextmanager
+def records_of_a_b200(repository):
     """The records as a card of another kind would have left them; how fast it would be does not matter here."""
     theirs = repository / "records" / B200["slug"]
 
@@ -359,17 +335,39 @@ def shown_in(site, name):
     return next(value for value in values if value["name"] == name and value["kind"] == "shown")
 
 
-def test_the_edition_of_another_card_is_built_in_its_own_name(repository, of_a_b200):
-    code = f"from pathlib import Path; from course_site.site.build import build; build(Path(), {of_a_b200!r})"
-    env = {**os.environ, "PYTHONPATH": str(repository / "src"), "NO_MKDOCS_2_WARNING": "1"}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=repository, env=env, capture_output=True, text=True, check=False)
+def test_words_and_looks_need_no_gpu_and_another_card_has_its_own_edition(repository, edit):
+    """One build for both: whether a record covers a file is asked in every edition alike."""
+    for name, old, new in WORDS:
+        edit(name, old, new)
+    # A file that a cell made is published beside the page that links it.
+    edit(f"{RECORDS}/docs/{MADE}", "", "by a cell")
+    edit(
+        W1_RECORD,
+        lambda _: reseal(
+            repository,
+            W1_RECORD,
+            lambda notebook: notebook["metadata"]["course"].update(
+                artifacts=stated({"made.txt": b"by a cell"})
+            ),
+        ),
+    )
+    edit(W1, "# **You can now**", "# Take [what it made](artifact:made.txt).\n#\n# **You can now**")
+    (repository / "site" / "previous").write_text("to be replaced")
+    with records_of_a_b200(repository) as slug:
+        code = f"from pathlib import Path; from course_site.site.build import build; build(Path(), {slug!r})"
+        env = {**os.environ, "PYTHONPATH": str(repository / "src"), "NO_MKDOCS_2_WARNING": "1"}
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, cwd=repository, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+    site = repository / "site"
+    assert not (site / "previous").exists()
+    assert (site / MADE).read_text() == "by a cell"
+    assert f'href="{MADE.split("/")[1]}/made.txt"' in (site / W1[5:-3]).with_suffix(".html").read_text()
     for page in ("start_here", "lectures/l5_the_top_of_the_ladder", "workshops/w1_flash_attention"):
-        text = (repository / f"site/{page}.html").read_text(encoding="utf-8")
-        assert "NVIDIA B200" in text
+        assert "NVIDIA B200" in (site / f"{page}.html").read_text(encoding="utf-8")
     # The same bytes in the same time are a smaller part of a wider road.
-    of_peak = shown_in(repository / "site", "measured: copy.gib4.torch.of_peak")
+    of_peak = shown_in(site, "measured: copy.gib4.torch.of_peak")
     share = Record.load(repository / f"{RECORDS}/docs/how_we_measure.ipynb").names["copy"]["gib4"]["torch"]
     rate = 2 * 4 * 2**30 / share["quantiles_us"]["0.5"] / 1e3
     assert of_peak["gpu"] == "NVIDIA B200"

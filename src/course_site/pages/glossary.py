@@ -149,9 +149,14 @@ def abbreviations(markdown: str, terms: Iterable[Term]) -> str:
     for term in terms:
         if term.hover:
             for form in term.forms:
-                if form in prose and re.search(rf"(?<!\w){re.escape(form)}(?!\w)", prose):
+                if form in prose and _as_a_word(form).search(prose):
                     lines.append(f"*[{form}]: {_spoken(term.short)}")
     return "\n".join(lines)
+
+
+@functools.cache  # there are more of them than `re` remembers
+def _as_a_word(form: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(form)}(?!\w)")
 
 
 def by_definition(terms: Iterable[Term]) -> dict[str, Term]:

@@ -12,6 +12,7 @@ from course_site.numbers import lint
 from course_site.pages.fences import fenced
 from course_site.pages.page import Cell
 from course_site.records.record import MIME
+from course_site.site.kept import KEPT, digest
 from course_site.site.render.exercises import covered
 from course_site.site.render.writer import Writer, details
 
@@ -25,8 +26,14 @@ def code_cell(writer: Writer, cell: Cell, outputs: list[dict[str, Any]], answers
     Args:
         answers: the names of the predictions that these outputs answer.
     """
-    for finding in lint.lint_python(cell.source, strings=True, keys=writer.course.sources):
-        writer.problem(f"typed number {finding.excerpt!r} in a code cell: {finding.why}")
+    keys = writer.course.sources
+    name = digest("cell", cell.source, sorted(keys))
+    if not KEPT.is_clean(name):
+        found = lint.lint_python(cell.source, strings=True, keys=keys)
+        for finding in found:
+            writer.problem(f"typed number {finding.excerpt!r} in a code cell: {finding.why}")
+        if not found:
+            KEPT.clean(name)
     writer.out.cells.append(("code", (cell, outputs)))
     results = [_output(writer, output) for output in outputs]
     shown = "\n\n".join(result for result in results if result)
