@@ -6,7 +6,9 @@ Contract  problem.py; `attend` takes what models ask for besides
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import cycle
 from math import e, log2, sqrt
 from pathlib import Path
 
@@ -21,6 +23,7 @@ DTYPES = (torch.bfloat16, torch.float16)
 SIZES = (64, 96, 128, 256)  # of a head; 96 lies in shared memory as 128, a quarter of it zeros
 PANEL = 64  # numbers of a row that lie together in shared memory: 128 bytes
 ROWS = 64  # of a warpgroup
+COUNTERS = 1024  # of a device: no two calls that run at once share one
 MOST_BYTES_TOGETHER = (
     2**25
 )  # of K and V of the heads that run together, where the order is ours: well within L2
@@ -31,7 +34,7 @@ class Tile:
     """How the work is cut, and which ideas are in.
 
     Attributes:
-        consumers: warpgroups that compute, of 64 query rows each: two or three.
+        consumers: warpgroups that compute, of 64 query rows each: two, three or four.
         block_n: keys of one step, a multiple of 16.
         stages: tiles of K, and of V, in shared memory at once.
         overlap: whether the product with V of one step runs beside the softmax of the next.
@@ -39,6 +42,8 @@ class Tile:
         slack: the power of two by which a maximum may grow before the answer is repaired; 0 to repair always.
         by_hand: of 16 exponentials, how many are made by multiplications.
         order: whether causal blocks run the longest first, or as they are numbered.
+        asks: whether a block that is done asks for its next work, where works are of unequal length (causal, packed).
+            Else each has its own from the beginning. Clusters never ask.
         cluster: blocks of neighbouring rows that bring tiles of K and V to each other.
         own_place: whether the answer has a place of its own in shared memory, else that of Q.
     """
@@ -51,6 +56,7 @@ class Tile:
     slack: int = 8
     by_hand: int = 0
     order: bool = True
+    asks: bool = True
     cluster: int = 1
     own_place: bool = True
 
@@ -59,17 +65,36 @@ class Tile:
         rows, keys = self.consumers * ROWS * head * 2, self.block_n * head * 2
         place_of_answer = rows if self.own_place else 1024
         barriers = 8 * (2 * self.consumers + 4 * self.stages)
-        return (
-            rows + place_of_answer + 2 * self.stages * keys + barriers + 1024
-        )  # to begin where the swizzle does
+        numbers = 8 * ((self.consumers + 1) // 2)
+        rest = barriers + numbers + 1024  # to begin where the swizzle does
+        return rows + place_of_answer + 2 * self.stages * keys + rest
 
 
-# By the length of a row in shared memory.
-TILES = {
-    64: Tile(consumers=3, block_n=128, stages=4),
-    128: Tile(consumers=2, block_n=128, stages=2),
-    256: Tile(consumers=2, block_n=80, stages=2, overlap=False, own_place=False),
-}
+LONG = (
+    8192  # keys: from here on, more of them in a step are worth the place that the answer then shares with Q
+)
+
+
+def tile_for(head: int, causal: bool, keys: int) -> Tile:
+    """The tile that `attend` takes where none is given: what `tune_attention` found best on an H200.
+
+    Args:
+        head: of a row in shared memory: 64, 128 or 256.
+        causal: whether rows see keys up to their own place only.
+        keys: of one sequence, the longest.
+    """
+    if head == 64:
+        return FEW_BY_HAND if not causal else SHORT_ROWS
+    if head == 128:
+        return MANY_KEYS if keys >= LONG else SOME_KEYS
+    return LONG_ROWS
+
+
+SHORT_ROWS = Tile(consumers=3, block_n=128, stages=4)
+FEW_BY_HAND = Tile(consumers=3, block_n=128, stages=4, by_hand=2)
+SOME_KEYS = Tile(consumers=2, block_n=128, stages=2)
+MANY_KEYS = Tile(consumers=2, block_n=176, stages=2, own_place=False)
+LONG_ROWS = Tile(consumers=2, block_n=80, stages=2, overlap=False, own_place=False)
 
 
 def supports(w: Workload) -> bool:
@@ -111,7 +136,7 @@ def attend(
         window: left and right, at least 0; with `causal`, right is 0.
         begins: for sequences of different lengths, one behind the other, B = 1: where each begins in q, where each
             begins in k and v, both int32 with one more number for the end, and the most rows and keys of one.
-        tile: how to cut the work; without it, the tile for this D.
+        tile: how to cut the work; without it, that of `tile_for`.
     Returns:
         q's shape and type: every row a weighted mean of rows of v.
         (B, H, Nq) float32: the natural logarithm of the sum of exp(score) over the keys a row sees.
@@ -123,7 +148,7 @@ def attend(
     B, H, Nq, D = _checked(q, k, v, causal, window, begins)
     KV, Nk = k.shape[1], k.shape[2]
     head = -(-D // PANEL) * PANEL
-    tile = tile or TILES[head]
+    tile = tile or tile_for(head, causal, Nk if begins is None else begins[3])
     if tile.cluster > 1 and begins is not None:
         raise ValueError("tile: expected cluster=1 with packed sequences")
     o = torch.empty_like(q)
@@ -140,7 +165,9 @@ def attend(
         sequences = len(q_begins) - 1
     clusters = -(-rows // (tile.cluster * tile.consumers * ROWS)) * H * sequences
     group = H // KV
-    together = max(1, MOST_BYTES_TOGETHER // (keys * D * 4)) * group
+    asks = _asks(tile, causal, begins is not None)
+    # Where nobody asks, only one falling line from the longest to the shortest makes all have equal shares.
+    together = max(1, MOST_BYTES_TOGETHER // (keys * D * 4)) * group if asks else H * sequences
     device = q.get_device()
     kernel = _kernel(
         tile, head, D, q.dtype is torch.float16, causal, window is not None, begins is not None, device
@@ -156,6 +183,7 @@ def attend(
         lse,
         q_begins,
         k_begins,
+        next(_counters(device)) if asks else None,
         sequences,
         H,
         group,
@@ -209,9 +237,23 @@ def defines_of(
         "SLACK": tile.slack,
         "BY_HAND": tile.by_hand,
         "ORDER": int(tile.order),
+        "ASKS": int(_asks(tile, causal, packed)),
         "CLUSTER": tile.cluster,
         "OWN_PLACE": int(tile.own_place),
     }
+
+
+def _asks(tile: Tile, causal: bool, packed: bool) -> bool:
+    return tile.asks and tile.cluster == 1 and (causal or packed)
+
+
+@functools.cache
+def _counters(device: int) -> Iterator[torch.Tensor]:
+    """Zeros, one after the other and then from the beginning: of calls on several streams each has its own."""
+    zeros = torch.zeros(COUNTERS, dtype=torch.int32, device=device if device >= 0 else "cpu")
+    if zeros.is_cuda:
+        torch.cuda.current_stream(device).synchronize()  # whatever stream the next call is on
+    return cycle(zeros.unbind())
 
 
 @functools.cache
