@@ -19,15 +19,24 @@ IS_HOPPER = kernel._is_hopper
 
 @pytest.fixture(scope="module")
 def hopper(tmp_path_factory):
+    """hopper(text) replaces the kernel's file, hopper() puts it back."""
     prepare = prepare_in(tmp_path_factory.mktemp("backward"))
+    of = {"text": None}
+
+    def card(text=None):
+        of.update(text=text)
+        kernel._kernels.cache_clear()
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel, "prepare", prepare)
+        patch.setattr(
+            kernel, "prepare", lambda path, name, **how: prepare(path, name, text=of["text"], **how)
+        )
         patch.setattr(kernel, "tensor_map", tensor_map)
         patch.setattr(
             kernel, "_is_hopper", lambda device: True
         )  # and tensors on the CPU are taken: interpreted
         kernel._kernels.cache_clear()
-        yield
+        yield card
         kernel._kernels.cache_clear()
 
 
@@ -68,6 +77,37 @@ def test_causal_in_float16_where_heads_share(hopper, Nq, Nk):
 
 def test_large_scores(hopper):
     asked(1, 1, 130, 200, 128, large=6.0)
+
+
+def by_flash_attention_2(q, k, v, o, lse, do):
+    """Its roundings, in float32: P where it meets dO, and dS, which is made of the P that was not rounded."""
+    q, k, v, o, do = (x.float() for x in (q, k, v, o, do))
+    weights = (q @ k.mT / q.shape[-1] ** 0.5 - lse[..., None]).exp()
+    ds = weights * (do @ v.mT - (o * do).sum(-1, keepdim=True))
+    rounded, ds = weights.bfloat16().float(), ds.bfloat16().float() / q.shape[-1] ** 0.5
+    return tuple(x.bfloat16() for x in (ds @ k, ds.mT @ q, rounded.mT @ do))
+
+
+ROUNDED = (
+    r"= s\[4 \* j \+ e\] \* \(dp",
+    "= unpacked<Type>(p[i][j % 2 * 2 + e / 2], e % 2) * (dp",
+)
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "dS of a rounded P"])
+@pytest.mark.parametrize("D", [64, 128])
+def test_no_less_exact_than_flash_attention_2(hopper, D, whole):
+    text, times = re.subn(*ROUNDED, kernel.SOURCE.read_text(encoding="utf-8"))
+    assert times == 1
+    inputs, true = drawn(1, 1, 256, 256, D, causal=False, large=3.0)
+    hopper() if whole else hopper(text)
+    ours = kernel.attention_backward(*inputs)
+    hopper()
+    exact = [
+        (a.double() - x).norm() <= 1.02 * (b.double() - x).norm()
+        for a, b, x in zip(ours, by_flash_attention_2(*inputs), true, strict=True)
+    ]
+    assert exact == [whole, whole, True]
 
 
 def test_in_one_order_the_bits_are_the_same(hopper):
