@@ -14,7 +14,7 @@ from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.problem import worst_error
 
-IS_HOPPER = kernel._is_hopper
+IS_HOPPER = kernel.is_hopper
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +25,7 @@ def hopper(tmp_path_factory):
 
     def card(text=None):
         of.update(text=text)
+        kernel._CHECKED.clear()
         kernel._kernels.cache_clear()
 
     with pytest.MonkeyPatch.context() as patch:
@@ -33,7 +34,7 @@ def hopper(tmp_path_factory):
         )
         patch.setattr(kernel, "tensor_map", tensor_map)
         patch.setattr(
-            kernel, "_is_hopper", lambda device: True
+            kernel, "is_hopper", lambda device: True
         )  # and tensors on the CPU are taken: interpreted
         kernel._kernels.cache_clear()
         yield card
@@ -145,8 +146,34 @@ def test_one_line_says_what_is_wrong(hopper, name, value, error, says):
     assert "\n" not in str(caught.value)
 
 
+def test_no_tensor_is_refused_in_one_line(hopper):
+    (q, k, v, o, _, do), _ = drawn(1, 1, 8, 8, 64, causal=False)
+    with pytest.raises(TypeError, match=r"lse: expected a torch\.Tensor, got str"):
+        kernel.attention_backward(q, k, v, o, "lse", do)
+
+
+def test_what_was_let_through_is_known_by_all_that_was_looked_at(hopper):
+    """A call like the last one is not looked at again; one that differs in anything is."""
+    hopper()
+    inputs, _ = drawn(1, 1, 8, 8, 64, causal=False)
+    for _ in range(2):
+        kernel.attention_backward(*inputs)
+    assert len(kernel._CHECKED) == 1
+    for i, x in enumerate(inputs):
+        others = [x.double(), x[:, :, 1:]]
+        if x.dim() == 4:
+            beside = torch.zeros(x.numel() + 1, dtype=x.dtype)[1:].view(
+                x.shape
+            )  # not at a multiple of 16 bytes
+            others += [x.mT.contiguous().mT, beside]
+        for other in others:
+            with pytest.raises((TypeError, ValueError)):
+                kernel.attention_backward(*inputs[:i], other, *inputs[i + 1 :])
+
+
 def test_another_gpu_is_refused(hopper, monkeypatch):
-    monkeypatch.setattr(kernel, "_is_hopper", IS_HOPPER)
+    hopper()
+    monkeypatch.setattr(kernel, "is_hopper", IS_HOPPER)
     with pytest.raises(RuntimeError, match="expected a Hopper GPU"):
         kernel.attention_backward(*drawn(1, 1, 8, 8, 64, causal=False)[0])
 

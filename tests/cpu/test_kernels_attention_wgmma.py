@@ -20,7 +20,7 @@ from course_kernels.cuda.disassemble import sass
 from course_kernels.problem import Workload, worst_error
 
 SOURCE = kernel.SOURCE.read_text(encoding="utf-8")
-IS_HOPPER = kernel._is_hopper
+IS_HOPPER = kernel.is_hopper
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +32,14 @@ def hopper(tmp_path_factory):
 
         def card(multiprocessors=3, text=None):
             of.update(multiprocessors=multiprocessors, text=text)
+            kernel._CALLS.clear()
             kernel._kernel.cache_clear() if text else None
 
         patch.setattr(
             kernel, "prepare", lambda path, name, **how: prepare(path, name, text=of["text"], **how)
         )
         patch.setattr(kernel, "tensor_map", tensor_map)
-        patch.setattr(kernel, "_is_hopper", lambda device: True)
+        patch.setattr(kernel, "is_hopper", lambda device: True)
         patch.setattr(kernel, "_multiprocessors", lambda device: of["multiprocessors"])
         kernel._kernel.cache_clear()
         yield card
@@ -261,10 +262,45 @@ def test_nothing_to_do(hopper):
 
 
 def test_another_gpu_is_refused(hopper, monkeypatch):
-    monkeypatch.setattr(kernel, "_is_hopper", IS_HOPPER)
+    hopper()
+    monkeypatch.setattr(kernel, "is_hopper", IS_HOPPER)
     q, k, v = drawn(2, 1, 5, 5, 64)
     with pytest.raises(RuntimeError, match="expected a Hopper GPU"):
         attend(q, k, v)
+
+
+def test_no_tensor_is_refused_in_one_line(hopper):
+    q, _, v = drawn(2, 1, 5, 5, 64)
+    with pytest.raises(TypeError, match="k: expected bfloat16 or float16, one type for q, k and v, got 'k'"):
+        attend(q, "k", v)
+
+
+def test_what_was_let_through_is_known_by_all_that_was_looked_at(hopper):
+    """A call like the last one is not looked at again; one that differs in anything is."""
+    hopper()
+    q, k, v = drawn(2, 2, 40, 40, 64)
+    attend(q, k, v)
+    assert len(kernel._CALLS) == 1
+    holds(attend(k, q, v), truth.attend(k, q, v), torch.bfloat16)
+    assert len(kernel._CALLS) == 1
+    for other, error in (
+        ((q, k, v.half()), TypeError),
+        ((q.float(), k.float(), v.float()), TypeError),
+        ((q[:, :, :, :32], k[:, :, :, :32], v[:, :, :, :32]), ValueError),
+        ((q, k.expand(2, 2, 40, 64), v), ValueError),
+        ((q, k, v[:, :, 1:]), ValueError),
+    ):
+        with pytest.raises(error):
+            attend(*other)
+    with pytest.raises(ValueError, match="window"):
+        attend(q, k, v, causal=True, window=(1, 1))
+    assert len(kernel._CALLS) == 1
+    across = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v))
+    holds(attend(*across), truth.attend(q, k, v), torch.bfloat16)
+    asked(2, 2, 40, 40, 64, causal=True)
+    asked(2, 2, 40, 40, 64, window=(3, 4))
+    asked(2, 2, 40, 40, 64, tile=Tile(consumers=2, block_n=64, stages=2))
+    assert len(kernel._CALLS) == 5
 
 
 def test_it_takes_what_the_problem_asks_of_16_bits():

@@ -8,13 +8,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, repeat
 from math import e, log2, sqrt
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
 from course_kernels.attention.arguments import HEAD_SIZES, MAX_N
+from course_kernels.cuda.hopper_card import is_hopper
 from course_kernels.cuda.prepared import Prepared, prepare, tensor_map
 from course_kernels.problem import Workload
 
@@ -23,6 +25,7 @@ DTYPES = (torch.bfloat16, torch.float16)
 SIZES = (64, 96, 128, 256)  # of a head; 96 lies in shared memory as 128, a quarter of it zeros
 PANEL = 64  # numbers of a row that lie together in shared memory: 128 bytes
 ROWS = 64  # of a warpgroup
+CALLS_KEPT = 4096  # layouts: a program that never asks twice for the same must not fill the memory
 COUNTERS = 1024  # of a device: no two calls that run at once share one
 MOST_BYTES_TOGETHER = (
     2**25
@@ -70,13 +73,11 @@ class Tile:
         return rows + place_of_answer + 2 * self.stages * keys + rest
 
 
-LONG = (
-    8192  # keys: from here on, more of them in a step are worth the place that the answer then shares with Q
-)
+LONG = 8192  # keys: from here on a step takes more of them, and the answer has no place of its own
 
 
 def tile_for(head: int, causal: bool, keys: int) -> Tile:
-    """The tile that `attend` takes where none is given: what `tune_attention` found best on an H200.
+    """The tile that `attend` takes where none is given, as `tune_attention` found it on an H200.
 
     Args:
         head: of a row in shared memory: 64, 128 or 256.
@@ -145,61 +146,102 @@ def attend(
         ValueError: shapes that do not fit, a size out of range, strides that the copy engine does not take.
         RuntimeError: a GPU that is no Hopper.
     """
-    B, H, Nq, D = _checked(q, k, v, causal, window, begins)
-    KV, Nk = k.shape[1], k.shape[2]
-    head = -(-D // PANEL) * PANEL
-    tile = tile or tile_for(head, causal, Nk if begins is None else begins[3])
-    if tile.cluster > 1 and begins is not None:
-        raise ValueError("tile: expected cluster=1 with packed sequences")
+    layout: tuple[object, ...]
+    try:
+        layout = (
+            *(q.shape, q.stride(), q.dtype, q.get_device(), k.shape, k.stride(), k.dtype, k.get_device()),
+            *(v.shape, v.stride(), v.dtype, v.get_device(), causal, window and tuple(window), tile),
+        )
+    except AttributeError:  # not a tensor: told below
+        layout = ()
+    # Of packed sequences the lengths change from call to call.
+    call = _CALLS.get(layout) if begins is None else None
+    if call is None:
+        _check(q, k, v, causal, window, begins, tile)
     o = torch.empty_like(q)
-    lse = torch.empty((B, H, Nq), dtype=torch.float32, device=q.device)
-    if q.numel() == 0:
-        return o, lse
-    if Nk == 0:
+    lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
+    if call is None:
+        call = _call(q, k, o, lse, causal, window, begins, tile)
+        if begins is None:
+            if len(_CALLS) >= CALLS_KEPT:
+                _CALLS.clear()
+            _CALLS[layout] = call
+    if call.kernel is None:
         return o.zero_(), lse.fill_(-torch.inf)
-
-    rows, keys, sequences = Nq, Nk, B
-    q_begins = k_begins = None
-    if begins is not None:
-        q_begins, k_begins, rows, keys = begins
-        sequences = len(q_begins) - 1
-    clusters = -(-rows // (tile.cluster * tile.consumers * ROWS)) * H * sequences
-    group = H // KV
-    asks = _asks(tile, causal, begins is not None)
-    # Where nobody asks, only one falling line from the longest to the shortest makes all have equal shares.
-    together = max(1, MOST_BYTES_TOGETHER // (keys * D * 4)) * group if asks else H * sequences
-    device = q.get_device()
-    kernel = _kernel(
-        tile, head, D, q.dtype is torch.float16, causal, window is not None, begins is not None, device
-    )
-    left, right = window or (0, 0)
-    kernel(
-        tile.cluster * min(clusters, _multiprocessors(device) // tile.cluster),
+    call.kernel(
+        call.grid,
         tensor_map(q, (1, 1, ROWS, PANEL)),
-        tensor_map(k, (1, 1, tile.block_n // tile.cluster, PANEL)),
-        tensor_map(v, (1, 1, tile.block_n // tile.cluster, PANEL)),
+        tensor_map(k, call.box_of_keys),
+        tensor_map(v, call.box_of_keys),
         tensor_map(o, (1, 1, 16, PANEL)),
         o,
         lse,
-        q_begins,
-        k_begins,
-        next(_counters(device)) if asks else None,
-        sequences,
-        H,
-        group,
-        rows,
-        keys,
-        left,
-        0 if causal else right,
-        min(together, H * sequences),
-        log2(e) / sqrt(D),
-        o.stride(2),
-        o.stride(1),
-        0 if begins else o.stride(0),
-        lse.stride(1),
-        0 if begins else lse.stride(0),
+        begins[0] if begins else None,
+        begins[1] if begins else None,
+        next(call.counters),
+        *call.numbers,
     )
     return o, lse
+
+
+class _Call(NamedTuple):
+    """What stays the same from call to call, while layouts and arguments do."""
+
+    kernel: Prepared | None  # None: no rows, or no keys
+    grid: int
+    box_of_keys: tuple[int, ...]
+    counters: Iterator[torch.Tensor | None]
+    numbers: tuple[int | float, ...]
+
+
+_CALLS: dict[tuple[object, ...], _Call] = {}
+
+
+def _call(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    o: torch.Tensor,
+    lse: torch.Tensor,
+    causal: bool,
+    window: tuple[int, int] | None,
+    begins: tuple[torch.Tensor, torch.Tensor, int, int] | None,
+    tile: Tile | None,
+) -> _Call:
+    """Of what `_check` has let through."""
+    (sequences, H, rows, D), (KV, keys) = q.shape, k.shape[1:3]
+    if q.numel() == 0 or keys == 0:
+        return _Call(None, 0, (), repeat(None), ())
+    if begins is not None:
+        sequences, rows, keys = len(begins[0]) - 1, *begins[2:]
+    head, packed, device = -(-D // PANEL) * PANEL, begins is not None, q.get_device()
+    tile = tile or tile_for(head, causal, keys)
+    clusters = -(-rows // (tile.cluster * tile.consumers * ROWS)) * H * sequences
+    asks = _asks(tile, causal, packed)
+    # Where nobody asks, only one falling line from the longest to the shortest makes all have equal shares.
+    together = max(1, MOST_BYTES_TOGETHER // (keys * D * 4)) * (H // KV) if asks else H * sequences
+    left, right = window or (0, 0)
+    return _Call(
+        _kernel(tile, head, D, q.dtype is torch.float16, causal, window is not None, packed, device),
+        tile.cluster * min(clusters, _multiprocessors(device) // tile.cluster),
+        (1, 1, tile.block_n // tile.cluster, PANEL),
+        _counters(device) if asks else repeat(None),
+        (
+            sequences,
+            H,
+            H // KV,
+            rows,
+            keys,
+            left,
+            0 if causal else right,
+            min(together, H * sequences),
+            log2(e) / sqrt(D),
+            o.stride(2),
+            o.stride(1),
+            0 if packed else o.stride(0),
+            lse.stride(1),
+            0 if packed else lse.stride(0),
+        ),
+    )
 
 
 @functools.cache
@@ -248,7 +290,7 @@ def _asks(tile: Tile, causal: bool, packed: bool) -> bool:
 
 
 @functools.cache
-def _counters(device: int) -> Iterator[torch.Tensor]:
+def _counters(device: int) -> Iterator[torch.Tensor | None]:
     """Zeros, one after the other and then from the beginning: of calls on several streams each has its own."""
     zeros = torch.zeros(COUNTERS, dtype=torch.int32, device=device if device >= 0 else "cpu")
     if zeros.is_cuda:
@@ -261,20 +303,16 @@ def _multiprocessors(device: int) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
-@functools.cache
-def _is_hopper(device: torch.device) -> bool:
-    return device.type == "cuda" and torch.cuda.get_device_capability(device) == (9, 0)
-
-
-def _checked(
+def _check(
     q: torch.Tensor,
     k: torch.Tensor,
     v: torch.Tensor,
     causal: bool,
     window: tuple[int, int] | None,
     begins: tuple[torch.Tensor, torch.Tensor, int, int] | None,
-) -> tuple[int, int, int, int]:
-    """B, H, Nq and D of what `attend` takes."""
+    tile: Tile | None,
+) -> None:
+    """What `attend` refuses, but for what `tensor_map` does."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if not isinstance(tensor, torch.Tensor) or tensor.dtype not in DTYPES or tensor.dtype is not q.dtype:
             wanted = "bfloat16 or float16, one type for q, k and v"
@@ -313,6 +351,7 @@ def _checked(
                     f"begins: expected one int32 for each sequence of {name} and one for the end, "
                     f"got {places.dtype} of shape {tuple(places.shape)}"
                 )
-    if not _is_hopper(q.device):
+    if tile is not None and tile.cluster > 1 and begins is not None:
+        raise ValueError("tile: expected cluster=1 with packed sequences")
+    if not is_hopper(q.device):
         raise RuntimeError(f"q: expected a Hopper GPU (compute capability 9.0), got {q.device}")
-    return B, H, Nq, D
