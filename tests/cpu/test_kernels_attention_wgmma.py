@@ -208,21 +208,32 @@ def test_without_a_question_every_block_has_its_own_work(hopper):
 
 # Each makes an answer wrong, or is told: so that what the tests above see is known.
 FAULTS = {
-    "the answer is not repaired": (r"if \(!first && repairs\) repair_answer\(o, repair\);", ""),
+    "the answer is not repaired": (r"if \(!first && repairs\) repair_answer\(o, repair\);", "", False),
     "a tile is given back before it is read": (
-        r"(multiply_values\(tile != work.end - 2\);)",
+        r"(multiply_values\(tile != end - 2\);)",
         r"give_back(&shared.v_empty[v.stage]); \1",
+        False,
     ),
+    "a tile that some rows see is given back by all": (
+        r"\(max\(sees_to, 0\) \+ BLOCK_N - 1\) / BLOCK_N",
+        "max(sees_to, 0) / BLOCK_N",
+        True,
+    ),
+    "who has no rows keeps his turn": (r"(if \(!OVERLAP \|\| tile < work.end - 1)\)", r"\1 && !w)", False),
+    "who comes in later keeps his turn": (r"if \(OVERLAP && end < work.end\)", "if (false)", True),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_seen(broken, fault):
-    q, k, v = drawn(1, 1, 128, 1000, 64)
-    k *= torch.linspace(3, 0.1, 1000)[:, None].bfloat16()  # met from the last to the first: the maximum grows
-    broken(1, *FAULTS[fault])
+    pattern, by, causal = FAULTS[fault]
+    q, k, v = drawn(1, 1, 400 if causal else 128, 400 if causal else 1000, 64)
+    k *= torch.linspace(3, 0.1, k.shape[2])[
+        :, None
+    ].bfloat16()  # met from the last to the first: the maximum grows
+    broken(1, pattern, by)
     with pytest.raises((AssertionError, RuntimeError)):
-        holds(attend(q, k, v), truth.attend(q, k, v), torch.bfloat16)
+        holds(attend(q, k, v, causal=causal), truth.attend(q, k, v, causal=causal), torch.bfloat16)
 
 
 # --- what is refused --------------------------------------------------------------------------------------
@@ -384,7 +395,7 @@ def test_the_softmax_runs_beside_the_product(head, causal):
     if tile.overlap:
         exponentials = tile.block_n // 2 * (16 - tile.by_hand) // 16
         assert len(between) == 2, "two loops, with a mask and without"
-        assert all(found > 0.7 * exponentials for found in between)
+        assert all(found >= exponentials for found in between)
 
 
 # --- what may be tuned ------------------------------------------------------------------------------------

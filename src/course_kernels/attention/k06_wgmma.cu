@@ -235,18 +235,21 @@ __device__ inline void produce(Shared &shared, const TensorMap &q_map, const Ten
     wait(&shared.q_empty[w], q_parity ^ 1);
     if (ASKS) shared.number[w] = number;
   };
+  // A number without rows: nothing to do, or no more of it. Where each block has its own, nobody need be told.
+  auto tell_all = [&](int number) {
+    for (int w = 0; w < (ASKS ? CONSUMERS : 0); w++) {
+      tell(w, number);
+      arrive(&shared.q_full[w]);
+    }
+    if (ASKS) q_parity ^= 1;
+  };
   int next;
   for (int number = number_of(0), round = 1; number < all; number = next, round++) {
     // Asked for long before it is needed. There are as many questions as works, and the last one makes it zero again.
     next = ASKS ? static_cast<int>(gridDim.x + atomicInc(sizes.asked, all - 1)) : number_of(round);
     Work work;
     if (!work.find(sizes, number) || work.begin >= work.end) {
-      if (!ASKS) continue;
-      for (int w = 0; w < CONSUMERS; w++) {
-        tell(w, number);
-        arrive(&shared.q_full[w]);
-      }
-      q_parity ^= 1;
+      tell_all(number);
       continue;
     }
     const int kv_head = work.head / sizes.group, q_batch = PACKED ? 0 : work.batch;
@@ -275,11 +278,7 @@ __device__ inline void produce(Shared &shared, const TensorMap &q_map, const Ten
     }
     if (OVERLAP) fetch_v(work.begin);
   }
-  const int told = ASKS ? CONSUMERS : 0;
-  for (int w = 0; w < told; w++) {
-    tell(w, all);
-    arrive(&shared.q_full[w]);
-  }
+  tell_all(all);
 }
 
 // --- a consumer -------------------------------------------------------------
@@ -303,19 +302,29 @@ struct Rows {
   float sum[2];  // of the weights in this thread's columns
 };
 
-// Minus infinity where a row does not see a key of the tile.
+// How many of a thread's columns of a tile, 0, 1, 8, 9, 16 …, lie before a column.
+__device__ inline int columns_before(int column) {
+  column = min(max(column, 0), BLOCK_N);
+  return column / 8 * 2 + min(column % 8, 2);
+}
+
+// Minus infinity where a row does not see a key of the tile. What it sees is a word or two of bits, so that a look at a
+// bit is all that a score needs.
 __device__ inline void mask(float (&s)[BLOCK_N / 2], const Work &work, const Sizes &sizes, int row, int tile) {
   const int column = tile * BLOCK_N + threadIdx.x % 4 * 2;
 #pragma unroll
   for (int half = 0; half < 2; half++) {
-    const int last = CAUSAL || WINDOW ? min(work.keys - 1, row + half * 8 + work.sees) : work.keys - 1;
-    const int first = WINDOW ? row + half * 8 + work.sees - sizes.left - sizes.right : 0;
+    const int end = CAUSAL || WINDOW ? min(work.keys, row + half * 8 + work.sees + 1) : work.keys;
+    const int begin = WINDOW ? row + half * 8 + work.sees - sizes.left - sizes.right : 0;
+    const int to = columns_before(end - column), from = WINDOW ? columns_before(begin - column) : 0;
 #pragma unroll
-    for (int j = 0; j < BLOCK_N / 8; j++) {
+    for (int word = 0; word < BLOCK_N / 4; word += 32) {
+      unsigned bits = to <= word ? 0 : 0xffffffffu >> max(32 + word - to, 0);
+      if (WINDOW) bits &= from <= word ? 0xffffffffu : from >= word + 32 ? 0 : 0xffffffffu << (from - word);
 #pragma unroll
-      for (int e = 0; e < 2; e++) {
-        const int key = column + j * 8 + e;
-        if (key > last || (WINDOW && key < first)) s[4 * j + 2 * half + e] = -infinity();
+      for (int i = word; i < min(word + 32, BLOCK_N / 4); i++) {
+        float &x = s[4 * (i / 2) + 2 * half + i % 2];
+        x = bits >> (i - word) & 1 ? x : -infinity();
       }
     }
   }
@@ -432,25 +441,29 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
     Rows rows = {{-infinity(), -infinity()}, {0, 0}};
     float repair[2];
 
-    if (keys && (first_row >= work.rows || first_row + ROWS <= 0)) {
-      // Rows to spare only: tiles and turns are handed on.
-      for (int tile = work.end - 1; tile >= work.begin; tile--) {
-        wait(&shared.k_full[k.stage], k.parity);
-        give_back_to_all(&shared.k_empty[k.stage]);
-        k.next();
-        if (!OVERLAP || tile < work.end - 1) {
-          my_turn();
-          your_turn();
-        }
-        wait(&shared.v_full[v.stage], v.parity);
-        give_back_to_all(&shared.v_empty[v.stage]);
-        v.next();
+    // Tiles that none of our rows sees come first, and all of them where the block has rows to spare only: they are given
+    // back as they come, and so are our turns.
+    const bool spare = first_row >= work.rows || first_row + ROWS <= 0;
+    const int sees_to = CAUSAL || WINDOW ? min(work.keys, first_row + ROWS + work.sees) : work.keys;
+    const int end = !keys || spare ? work.begin : min(work.end, max(work.begin, (max(sees_to, 0) + BLOCK_N - 1) / BLOCK_N));
+    for (int tile = work.end - 1; tile >= end; tile--) {
+      wait(&shared.k_full[k.stage], k.parity);
+      give_back_to_all(&shared.k_empty[k.stage]);
+      k.next();
+      if (!OVERLAP || tile < work.end - 1) {
+        my_turn();
+        your_turn();
       }
-      give_back(&shared.q_empty[w]);
-      continue;
+      wait(&shared.v_full[v.stage], v.parity);
+      give_back_to_all(&shared.v_empty[v.stage]);
+      v.next();
     }
-    if (keys) {
-      int tile = work.end - 1;
+    if (work.begin < end) {
+      if (OVERLAP && end < work.end) {
+        my_turn();
+        your_turn();
+      }
+      int tile = end - 1;
       // One step: the scores of a tile, and the product of weights and values; with OVERLAP those of the tile before.
       auto step = [&](bool masked, bool first) {
         wait(&shared.k_full[k.stage], k.parity);
@@ -460,7 +473,7 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
         if (OVERLAP && !first) {
           wait(&shared.v_full[v.stage], v.parity);
           wgmma_fence(o);
-          multiply_values(tile != work.end - 2);
+          multiply_values(tile != end - 2);
           your_turn();
           wgmma_wait<1>(s);
         } else {
@@ -473,8 +486,9 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
         const bool repairs = softmax(s, rows, repair, sizes.scale);
         if (OVERLAP && !first) {
           // First the softmax, then the wait: the assembler would do it the other way round, and nothing would overlap.
-          // It moves nothing across a branch, and this is one: long over, it costs a look.
-          wait(&shared.q_full[w], q_parity ^ 1);
+          // This is a branch that hangs on all exponentials, since it looks at their sums. No sum is below zero, and the
+          // phase is long over: it costs a look.
+          wait(&shared.q_full[w], q_parity ^ 1 ^ (rows.sum[0] + rows.sum[1] < 0));
           wgmma_wait<0>(o);
           give_back_to_all(&shared.v_empty[v.stage]);
           v.next();
@@ -500,12 +514,13 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
       if (OVERLAP) {
         wait(&shared.v_full[v.stage], v.parity);
         wgmma_fence(o);
-        multiply_values(work.end - work.begin > 1);
+        multiply_values(end - work.begin > 1);
         wgmma_wait<0>(o);
         give_back_to_all(&shared.v_empty[v.stage]);
         v.next();
       }
     } else {
+      if (keys && OWN_PLACE) give_back(&shared.q_empty[w]);
 #pragma unroll
       for (int i = 0; i < HEAD / 2; i++) o[i] = 0;
     }
@@ -537,7 +552,7 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
 
     // The copy engine writes whole boxes, and leaves out what lies outside the rows of the tensor. Of packed sequences
     // the next one begins there, and a block without keys has no place: these threads write for themselves.
-    const bool by_threads = !keys || (PACKED && first_row + ROWS > work.rows);
+    const bool by_threads = work.begin >= end || (PACKED && first_row + ROWS > work.rows);
     if (by_threads) {
 #pragma unroll
       for (int half = 0; half < 2; half++) {
