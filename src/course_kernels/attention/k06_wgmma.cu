@@ -135,9 +135,8 @@ __device__ inline int clusters_of(const Sizes &sizes) {
 // meet the same tiles.
 struct Work {
   int batch, head, first_row, rows, keys, q_begin, k_begin;
-  int begin, end;            // tiles of keys
-  int clear_from, clear_to;  // of these, where every row sees every key
-  int sees;                  // row r sees keys up to r + sees; WINDOW: less r + sees - left - right
+  int begin, end;  // tiles of keys
+  int sees;        // row r sees keys up to r + sees; WINDOW: from r + sees - left - right on
 
   // False where there is nothing at this number.
   __device__ bool find(const Sizes &sizes, int number) {
@@ -171,22 +170,11 @@ struct Work {
       keys = sizes.k_begins[batch + 1] - k_begin;
       if (first_row >= rows) return false;
     }
-    const int last_row = first_row + BLOCK_M - 1;
     sees = keys - rows + (WINDOW ? sizes.right : 0);
-    int first_key = 0, end_key = keys, all_see_to = keys, all_see_from = 0;
-    if (CAUSAL || WINDOW) {
-      end_key = min(keys, last_of_all + sees + 1);
-      all_see_to = min(keys, first_row + sees + 1);
-    }
-    if (WINDOW) {
-      const int back = sizes.left + sizes.right;
-      first_key = max(0, first_of_all + sees - back);
-      all_see_from = max(0, last_row + sees - back);
-    }
+    const int end_key = CAUSAL || WINDOW ? min(keys, last_of_all + sees + 1) : keys;
+    const int first_key = WINDOW ? max(0, first_of_all + sees - sizes.left - sizes.right) : 0;
     begin = first_key / BLOCK_N;
     end = end_key > first_key ? (end_key + BLOCK_N - 1) / BLOCK_N : begin;
-    clear_to = max(all_see_to, 0) / BLOCK_N;
-    clear_from = (all_see_from + BLOCK_N - 1) / BLOCK_N;
     return true;
   }
 };
@@ -446,6 +434,11 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
     const bool spare = first_row >= work.rows || first_row + ROWS <= 0;
     const int sees_to = CAUSAL || WINDOW ? min(work.keys, first_row + ROWS + work.sees) : work.keys;
     const int end = !keys || spare ? work.begin : min(work.end, max(work.begin, (max(sees_to, 0) + BLOCK_N - 1) / BLOCK_N));
+    // From clear_from to clear_to every row of ours sees every key.
+    const int all_see_to = CAUSAL || WINDOW ? min(work.keys, first_row + work.sees + 1) : work.keys;
+    const int clear_to = max(work.begin, max(all_see_to, 0) / BLOCK_N);
+    const int all_see_from = WINDOW ? first_row + ROWS - 1 + work.sees - sizes.left - sizes.right : 0;
+    const int clear_from = max(work.begin, (max(all_see_from, 0) + BLOCK_N - 1) / BLOCK_N);
     for (int tile = work.end - 1; tile >= end; tile--) {
       wait(&shared.k_full[k.stage], k.parity);
       give_back_to_all(&shared.k_empty[k.stage]);
@@ -506,8 +499,8 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
         }
       };
       step(true, true);
-      for (tile--; tile >= max(work.clear_to, work.begin); tile--) step(true, false);
-      for (; tile >= max(work.clear_from, work.begin); tile--) step(false, false);
+      for (tile--; tile >= clear_to; tile--) step(true, false);
+      for (; tile >= clear_from; tile--) step(false, false);
       if (WINDOW)
         for (; tile >= work.begin; tile--) step(true, false);
       if (OWN_PLACE) give_back(&shared.q_empty[w]);
