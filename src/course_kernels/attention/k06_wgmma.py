@@ -73,6 +73,11 @@ class Tile:
         return rows + place_of_answer + 2 * self.stages * keys + rest
 
 
+SHORT_ROWS = Tile(consumers=3, block_n=128, stages=4)
+FEW_BY_HAND = Tile(consumers=3, block_n=128, stages=4, by_hand=2)
+SOME_KEYS = Tile(consumers=2, block_n=128, stages=2)
+MANY_KEYS = Tile(consumers=2, block_n=176, stages=2, own_place=False)
+LONG_ROWS = Tile(consumers=2, block_n=80, stages=2, overlap=False, own_place=False)
 LONG = 8192  # keys: from here on a step takes more of them, and the answer has no place of its own
 
 
@@ -85,17 +90,10 @@ def tile_for(head: int, causal: bool, keys: int) -> Tile:
         keys: of one sequence, the longest.
     """
     if head == 64:
-        return FEW_BY_HAND if not causal else SHORT_ROWS
+        return SHORT_ROWS if causal else FEW_BY_HAND
     if head == 128:
         return MANY_KEYS if keys >= LONG else SOME_KEYS
     return LONG_ROWS
-
-
-SHORT_ROWS = Tile(consumers=3, block_n=128, stages=4)
-FEW_BY_HAND = Tile(consumers=3, block_n=128, stages=4, by_hand=2)
-SOME_KEYS = Tile(consumers=2, block_n=128, stages=2)
-MANY_KEYS = Tile(consumers=2, block_n=176, stages=2, own_place=False)
-LONG_ROWS = Tile(consumers=2, block_n=80, stages=2, overlap=False, own_place=False)
 
 
 def supports(w: Workload) -> bool:
