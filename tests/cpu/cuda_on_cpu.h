@@ -137,4 +137,9 @@ T atomicAdd(T *to, T x) {
   *to += x;
   return before;
 }
+inline unsigned atomicInc(unsigned *to, unsigned most) {
+  const unsigned before = *to;
+  *to = before >= most ? 0 : before + 1;
+  return before;
+}
 inline void __threadfence() {}

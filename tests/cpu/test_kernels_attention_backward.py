@@ -443,6 +443,22 @@ def test_a_back_end_takes_what_it_is_called_with(function):
     assert torch.are_deterministic_algorithms_enabled() == before
 
 
+def test_cudnn_is_handed_the_log_sum_exp_as_its_forward_pass_leaves_it(monkeypatch):
+    """The operator's shapes are looked at on a card only: cuDNN refuses another one there."""
+    x = torch.empty(2, 3, 70, 64, dtype=torch.bfloat16, device="meta")
+    left = torch.ops.aten._scaled_dot_product_cudnn_attention(x, x, x, None, True)[1]
+    given = []
+
+    def backward(*arguments):
+        given.extend(arguments)
+        return x, x, x
+
+    monkeypatch.setattr(library, "operator", lambda name, arguments: backward)
+    library.sdpa_cudnn(x, x, x, x, torch.empty(2, 3, 70, device="meta"), x)
+
+    assert given[library.CUDNN.split().index("logsumexp")].shape == left.shape == (2, 3, 70, 1)
+
+
 def test_another_signature_is_one_line():
     library.operator.cache_clear()
     name = "_scaled_dot_product_flash_attention_backward"

@@ -14,20 +14,30 @@ from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.problem import worst_error
 
-IS_HOPPER = kernel._is_hopper
+IS_HOPPER = kernel.is_hopper
 
 
 @pytest.fixture(scope="module")
 def hopper(tmp_path_factory):
+    """hopper(text) replaces the kernel's file, hopper() puts it back."""
     prepare = prepare_in(tmp_path_factory.mktemp("backward"))
+    of = {"text": None}
+
+    def card(text=None):
+        of.update(text=text)
+        kernel._CHECKED.clear()
+        kernel._kernels.cache_clear()
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel, "prepare", prepare)
+        patch.setattr(
+            kernel, "prepare", lambda path, name, **how: prepare(path, name, text=of["text"], **how)
+        )
         patch.setattr(kernel, "tensor_map", tensor_map)
         patch.setattr(
-            kernel, "_is_hopper", lambda device: True
+            kernel, "is_hopper", lambda device: True
         )  # and tensors on the CPU are taken: interpreted
         kernel._kernels.cache_clear()
-        yield
+        yield card
         kernel._kernels.cache_clear()
 
 
@@ -70,6 +80,37 @@ def test_large_scores(hopper):
     asked(1, 1, 130, 200, 128, large=6.0)
 
 
+def by_flash_attention_2(q, k, v, o, lse, do):
+    """Its roundings, in float32: P where it meets dO, and dS, which is made of the P that was not rounded."""
+    q, k, v, o, do = (x.float() for x in (q, k, v, o, do))
+    weights = (q @ k.mT / q.shape[-1] ** 0.5 - lse[..., None]).exp()
+    ds = weights * (do @ v.mT - (o * do).sum(-1, keepdim=True))
+    rounded, ds = weights.bfloat16().float(), ds.bfloat16().float() / q.shape[-1] ** 0.5
+    return tuple(x.bfloat16() for x in (ds @ k, ds.mT @ q, rounded.mT @ do))
+
+
+ROUNDED = (
+    r"= s\[4 \* j \+ e\] \* \(dp",
+    "= unpacked<Type>(p[i][j % 2 * 2 + e / 2], e % 2) * (dp",
+)
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "dS of a rounded P"])
+@pytest.mark.parametrize("D", [64, 128])
+def test_no_less_exact_than_flash_attention_2(hopper, D, whole):
+    text, times = re.subn(*ROUNDED, kernel.SOURCE.read_text(encoding="utf-8"))
+    assert times == 1
+    inputs, true = drawn(1, 1, 256, 256, D, causal=False, large=3.0)
+    hopper() if whole else hopper(text)
+    ours = kernel.attention_backward(*inputs)
+    hopper()
+    exact = [
+        (a.double() - x).norm() <= 1.02 * (b.double() - x).norm()
+        for a, b, x in zip(ours, by_flash_attention_2(*inputs), true, strict=True)
+    ]
+    assert exact == [whole, whole, True]
+
+
 def test_in_one_order_the_bits_are_the_same(hopper):
     first, second = (asked(2, 1, 300, 400, 128, causal=True, deterministic=True, B=2) for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
@@ -105,8 +146,34 @@ def test_one_line_says_what_is_wrong(hopper, name, value, error, says):
     assert "\n" not in str(caught.value)
 
 
+def test_no_tensor_is_refused_in_one_line(hopper):
+    (q, k, v, o, _, do), _ = drawn(1, 1, 8, 8, 64, causal=False)
+    with pytest.raises(TypeError, match=r"lse: expected a torch\.Tensor, got str"):
+        kernel.attention_backward(q, k, v, o, "lse", do)
+
+
+def test_what_was_let_through_is_known_by_all_that_was_looked_at(hopper):
+    """A call like the last one is not looked at again; one that differs in anything is."""
+    hopper()
+    inputs, _ = drawn(1, 1, 8, 8, 64, causal=False)
+    for _ in range(2):
+        kernel.attention_backward(*inputs)
+    assert len(kernel._CHECKED) == 1
+    for i, x in enumerate(inputs):
+        others = [x.double(), x[:, :, 1:]]
+        if x.dim() == 4:
+            beside = torch.zeros(x.numel() + 1, dtype=x.dtype)[1:].view(
+                x.shape
+            )  # not at a multiple of 16 bytes
+            others += [x.mT.contiguous().mT, beside]
+        for other in others:
+            with pytest.raises((TypeError, ValueError)):
+                kernel.attention_backward(*inputs[:i], other, *inputs[i + 1 :])
+
+
 def test_another_gpu_is_refused(hopper, monkeypatch):
-    monkeypatch.setattr(kernel, "_is_hopper", IS_HOPPER)
+    hopper()
+    monkeypatch.setattr(kernel, "is_hopper", IS_HOPPER)
     with pytest.raises(RuntimeError, match="expected a Hopper GPU"):
         kernel.attention_backward(*drawn(1, 1, 8, 8, 64, causal=False)[0])
 

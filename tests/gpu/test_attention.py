@@ -99,6 +99,8 @@ IDEAS = [
     (64, Tile(consumers=3, block_n=128, stages=4, by_hand=4)),
     (64, Tile(consumers=3, block_n=128, stages=2, turns=False, slack=0)),
     (64, Tile(consumers=2, block_n=192, stages=2)),
+    (64, Tile(consumers=4, block_n=80, stages=4, by_hand=2)),
+    (64, Tile(consumers=3, block_n=128, stages=4, asks=False)),
     (128, Tile(consumers=2, block_n=128, stages=2, overlap=False)),
     (128, Tile(consumers=2, block_n=128, stages=2, turns=False)),
     (128, Tile(consumers=2, block_n=176, stages=2, own_place=False)),
@@ -113,6 +115,29 @@ def test_every_idea_can_be_left_out(D, tile, causal):
     q, k, v = drawn((2, 3, 1500, D), 3, 1500, torch.bfloat16, 0)
 
     holds(attend(q, k, v, causal=causal, tile=tile), truth.attend(q, k, v, causal=causal), torch.bfloat16)
+
+
+def test_who_asks_for_work_is_alone_with_his_counter():
+    """Two streams at once, more work than blocks; and a CUDA graph, which plays the same call again and again."""
+    q, k, v = drawn((2, 16, 1500, 64), 16, 1500, torch.bfloat16, 0)
+    first, _ = attend(q, k, v, causal=True)
+    streams = torch.cuda.Stream(), torch.cuda.Stream()
+    torch.cuda.synchronize()
+    found = []
+    for _ in range(50):
+        for stream in streams:
+            with torch.cuda.stream(stream):
+                found.append(attend(q, k, v, causal=True)[0])
+    torch.cuda.synchronize()
+    assert all(torch.equal(o, first) for o in found)
+
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        again, _ = attend(q, k, v, causal=True)
+    for _ in range(20):
+        again.zero_()
+        graph.replay()
+        assert torch.equal(again, first)
 
 
 @pytest.mark.parametrize(("D", "causal"), [(64, True), (128, False)])

@@ -40,7 +40,11 @@ def test_any_arguments(seed):
     inputs, true = drawn(draw.choice([1, 2]), H, KV, Nq, Nk, D, dtype, causal, seed)
     found = k04_wgmma.attention_backward(*inputs, causal=causal, deterministic=deterministic)
 
-    for gradient, exact in zip(found, true, strict=True):
+    # A row that sees no key has no gradient, and says nothing of the size of the others: where nearly all rows are
+    # such, elements near zero would be held to less than the rounding of dS makes, in whatever kernel.
+    sees = inputs[4].isfinite()
+    assert not found[0][~sees].any()
+    for gradient, exact in ((found[0][sees], true[0][sees]), (found[1], true[1]), (found[2], true[2])):
         assert worst_error(gradient, exact) <= MAX_ERROR[str(dtype).removeprefix("torch.")]
 
 

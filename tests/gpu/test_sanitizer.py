@@ -34,7 +34,16 @@ from course_kernels.cuda.signature import kernels_of
 from course_kernels.mishaps.run import ABSENT, API_ERRORS, HOST_CALLS, RULER, SANITIZER, SOURCES, watch
 from course_kernels.problem import Problem, Workload, worst_error
 
-GROUPS = ("attention", "bank_conflicts", "gemm", "microbenchmarks", "reduction", "sgemm", "transpose")
+GROUPS = (
+    "attention",
+    "attention_backward",
+    "bank_conflicts",
+    "gemm",
+    "microbenchmarks",
+    "reduction",
+    "sgemm",
+    "transpose",
+)
 ROOT = Path(course_kernels.__file__).parent
 TOOLS = ("memcheck", "synccheck", "racecheck")
 LIMIT_S = 200.0  # of one process, beside others; a barrier that somebody never comes to ends here
@@ -75,6 +84,8 @@ WGMMA = (
 )
 GLOBAL = "blocks that meet in global memory: racecheck looks at shared memory only"
 UNSEEN = {
+    ("racecheck", "attention/k06_wgmma"): WGMMA,
+    ("racecheck", "attention_backward/k04_wgmma"): WGMMA,
     ("racecheck", "gemm/k04_wgmma"): WGMMA,
     ("racecheck", "microbenchmarks/tensor"): WGMMA,
     ("racecheck", "microbenchmarks/bandwidth"): GLOBAL,
@@ -197,7 +208,7 @@ def workloads_of(name: str) -> list[Workload]:
 
 
 def _numbers(problem: Problem, w: Workload) -> tuple[int, int]:
-    scores = w.B * w.H * w.N * w.N if problem.name == "attention" else 0
+    scores = w.B * w.H * w.N * w.N if problem.name.startswith("attention") else 0
     return problem.reads_bytes(w) // w.element_bytes, scores
 
 
@@ -434,7 +445,8 @@ def error_of(call: Call) -> float:
                 module.SOURCE = planted(module.SOURCE, call, Path(folder))
             out = getattr(module, problem.name)(*on_the_card, **options)
     torch.cuda.synchronize()
-    error = worst_error(out.cpu(), problem.reference(*inputs, **options), rows_apart=problem.rows_apart)
+    out = out.cpu() if isinstance(out, torch.Tensor) else [x.cpu() for x in out]
+    error = worst_error(out, problem.reference(*inputs, **options), rows_apart=problem.rows_apart)
     return error / problem.max_error(w) if error else 0.0
 
 

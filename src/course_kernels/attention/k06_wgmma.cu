@@ -3,8 +3,9 @@
 // Contract  problem.py      Launcher  k06_wgmma.py      Instructions  ../cuda/hopper
 // Idea      one thread keeps a ring of tiles of K and V full; two or three warpgroups multiply, each while its own last
 //           product still runs. A thread sums its own weights, and a row's threads meet once, at its end. The answer so
-//           far is repaired only when a maximum grew by more than SLACK powers of two; a share of the exponentials is made by
-//           multiplications, where the unit for exponentials is what everybody waits for
+//           far is repaired only when a maximum grew by more than SLACK powers of two, or when its weight is much of the
+//           row's sum; a share of the exponentials is made by multiplications, where the unit for exponentials is what
+//           everybody waits for. Causal blocks are of unequal length: who is done asks for the next
 // Against   k04_specialised, the same roles in Gluon: its warpgroups meet for every sum and every tile they give back,
 //           and repair in every step
 // Cost      a block reads K and V once for CONSUMERS * 64 rows of Q
@@ -28,7 +29,7 @@
 #define STAGES 2  // tiles of K, and of V, in shared memory at once
 #endif
 #ifndef CONSUMERS
-#define CONSUMERS 2  // warpgroups that multiply
+#define CONSUMERS 2  // warpgroups that multiply, two to four
 #endif
 #ifndef FLOAT16
 #define FLOAT16 0
@@ -58,6 +59,9 @@
 #ifndef ORDER
 #define ORDER 1  // of causal blocks: the longest first, heads together whose K and V fit in L2; else as they are numbered
 #endif
+#ifndef ASKS
+#define ASKS 0  // a block that is done asks a counter for its next work; else each has its own from the beginning
+#endif
 #ifndef CLUSTER
 #define CLUSTER 1  // blocks of neighbouring rows, each of which brings its share of a tile of K or V to all of them
 #endif
@@ -79,9 +83,11 @@ constexpr int PANELS = HEAD / 64;  // a tile lies in panels of 64 numbers, 128 b
 constexpr unsigned Q_PANEL = ROWS * 128, KV_PANEL = BLOCK_N * 128;
 constexpr int SHARE = BLOCK_N / CLUSTER;  // keys of a tile that a block brings
 static_assert(SHARE % 8 == 0 && !(CLUSTER > 1 && PACKED), "shares of whole swizzles, and rows of one sequence");
+static_assert(!(CLUSTER > 1 && ASKS), "one block asks for itself");
 constexpr unsigned Q_BYTES = PANELS * Q_PANEL, KV_BYTES = PANELS * KV_PANEL;
 // Registers: a multiprocessor has 65536. The producer computes addresses only.
-constexpr int PRODUCER_REGISTERS = CONSUMERS == 2 ? 24 : 32, CONSUMER_REGISTERS = CONSUMERS == 2 ? 240 : 160;
+constexpr int PRODUCER_REGISTERS = CONSUMERS == 2 ? 24 : 32;
+constexpr int CONSUMER_REGISTERS = CONSUMERS == 2 ? 240 : CONSUMERS == 3 ? 160 : 120;
 
 __device__ inline float infinity() { return __int_as_float(0x7f800000); }
 
@@ -92,6 +98,7 @@ struct Shared {
   char v[STAGES][KV_BYTES];
   Barrier q_full[CONSUMERS], q_empty[CONSUMERS];
   Barrier k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
+  int number[CONSUMERS];  // ASKS: of the work, told with its rows of Q
 };
 
 // Where in a ring we are. The parity is that of the phase which fills this place.
@@ -115,6 +122,7 @@ struct Sizes {
   float scale;                // 1 / sqrt(D), times log2(e)
   long long o_row, o_head, o_batch, lse_head, lse_batch;
   const int *q_begins, *k_begins;  // PACKED: B + 1 places each, the last is where all end
+  unsigned *asked;                 // ASKS: how often; zero before and after
 };
 
 // How many blocks of rows a head has; with clusters, how many of those.
@@ -127,9 +135,8 @@ __device__ inline int clusters_of(const Sizes &sizes) {
 // meet the same tiles.
 struct Work {
   int batch, head, first_row, rows, keys, q_begin, k_begin;
-  int begin, end;            // tiles of keys
-  int clear_from, clear_to;  // of these, where every row sees every key
-  int sees;                  // row r sees keys up to r + sees; WINDOW: less r + sees - left - right
+  int begin, end;  // tiles of keys
+  int sees;        // row r sees keys up to r + sees; WINDOW: from r + sees - left - right on
 
   // False where there is nothing at this number.
   __device__ bool find(const Sizes &sizes, int number) {
@@ -148,7 +155,10 @@ struct Work {
     }
     batch = head / sizes.H;
     head = head % sizes.H;
-    const int first_of_all = block * CLUSTER * BLOCK_M, last_of_all = first_of_all + CLUSTER * BLOCK_M - 1;
+    // The last causal rows see all keys, the first hardly any: if a block has rows to spare, the first one has them, in
+    // front of row 0. Of packed sequences another one lies there.
+    const int spare = CAUSAL && !PACKED ? blocks * CLUSTER * BLOCK_M - sizes.Nq : 0;
+    const int first_of_all = block * CLUSTER * BLOCK_M - spare, last_of_all = first_of_all + CLUSTER * BLOCK_M - 1;
     first_row = first_of_all + (CLUSTER > 1 ? cluster_rank() * BLOCK_M : 0);
     q_begin = k_begin = 0;
     rows = sizes.Nq;
@@ -160,37 +170,22 @@ struct Work {
       keys = sizes.k_begins[batch + 1] - k_begin;
       if (first_row >= rows) return false;
     }
-    const int last_row = first_row + BLOCK_M - 1;
     sees = keys - rows + (WINDOW ? sizes.right : 0);
-    int first_key = 0, end_key = keys, all_see_to = keys, all_see_from = 0;
-    if (CAUSAL || WINDOW) {
-      end_key = min(keys, last_of_all + sees + 1);
-      all_see_to = min(keys, first_row + sees + 1);
-    }
-    if (WINDOW) {
-      const int back = sizes.left + sizes.right;
-      first_key = max(0, first_of_all + sees - back);
-      all_see_from = max(0, last_row + sees - back);
-    }
+    const int end_key = CAUSAL || WINDOW ? min(keys, last_of_all + sees + 1) : keys;
+    const int first_key = WINDOW ? max(0, first_of_all + sees - sizes.left - sizes.right) : 0;
     begin = first_key / BLOCK_N;
     end = end_key > first_key ? (end_key + BLOCK_N - 1) / BLOCK_N : begin;
-    clear_to = max(all_see_to, 0) / BLOCK_N;
-    clear_from = (all_see_from + BLOCK_N - 1) / BLOCK_N;
     return true;
   }
 };
 
 __device__ inline int all_work(const Sizes &sizes) { return clusters_of(sizes) * sizes.H * sizes.B; }
 
-// Which work is a block's in a round: to and fro, so that who got the longest gets the shortest next.
+// Which work is a block's in a round, where it is not asked for: to and fro, so that who got the longest gets the shortest
+// next. From the number of all works on there is none.
 __device__ inline int number_of(int round) {
   const int all = gridDim.x / CLUSTER, mine = blockIdx.x / CLUSTER;
   return round * all + (CAUSAL && ORDER && round % 2 ? all - 1 - mine : mine);
-}
-
-__device__ inline int rounds_of(const Sizes &sizes) {
-  const int all = gridDim.x / CLUSTER;
-  return (all_work(sizes) + all - 1) / all;
 }
 
 // --- the producer -----------------------------------------------------------
@@ -222,10 +217,29 @@ __device__ inline void produce(Shared &shared, const TensorMap &q_map, const Ten
                                const Sizes &sizes) {
   Ring k, v;
   unsigned q_parity = 0;
-  const int all = all_work(sizes), rounds = rounds_of(sizes);
-  for (int round = 0; round < rounds; round++) {
+  const int all = all_work(sizes);
+  // To a warpgroup, once it has given back what it had.
+  auto tell = [&](int w, int number) {
+    wait(&shared.q_empty[w], q_parity ^ 1);
+    if (ASKS) shared.number[w] = number;
+  };
+  // A number without rows: nothing to do, or no more of it. Where each block has its own, nobody need be told.
+  auto tell_all = [&](int number) {
+    for (int w = 0; w < (ASKS ? CONSUMERS : 0); w++) {
+      tell(w, number);
+      arrive(&shared.q_full[w]);
+    }
+    if (ASKS) q_parity ^= 1;
+  };
+  int next;
+  for (int number = number_of(0), round = 1; number < all; number = next, round++) {
+    // Asked for long before it is needed. There are as many questions as works, and the last one makes it zero again.
+    next = ASKS ? static_cast<int>(gridDim.x + atomicInc(sizes.asked, all - 1)) : number_of(round);
     Work work;
-    if (number_of(round) >= all || !work.find(sizes, number_of(round)) || work.begin >= work.end) continue;
+    if (!work.find(sizes, number) || work.begin >= work.end) {
+      tell_all(number);
+      continue;
+    }
     const int kv_head = work.head / sizes.group, q_batch = PACKED ? 0 : work.batch;
     auto fetch_k = [&](int tile) {
       // A fresh barrier counts as having turned once already: the first pass over the ring does not wait.
@@ -239,7 +253,7 @@ __device__ inline void produce(Shared &shared, const TensorMap &q_map, const Ten
       v.next();
     };
     for (int w = 0; w < CONSUMERS; w++) {
-      wait(&shared.q_empty[w], q_parity ^ 1);
+      tell(w, number);
       fetch(shared.q[w], Q_PANEL, q_map, &shared.q_full[w], work.q_begin + work.first_row + w * ROWS, work.head, q_batch);
       if (w == 0) fetch_k(work.end - 1);  // what the first warpgroup begins with
     }
@@ -252,6 +266,7 @@ __device__ inline void produce(Shared &shared, const TensorMap &q_map, const Ten
     }
     if (OVERLAP) fetch_v(work.begin);
   }
+  tell_all(all);
 }
 
 // --- a consumer -------------------------------------------------------------
@@ -271,30 +286,42 @@ __device__ inline float power_by_hand(float x) {
 
 // What a thread knows of its two rows: of 16 rows of a warp, lane / 4 and eight below it.
 struct Rows {
-  float top[2];  // the scores that exponents count from: within 2**SLACK of the largest so far
+  float top[2];  // the scores that exponents count from: no weight is above 2**SLACK
   float sum[2];  // of the weights in this thread's columns
 };
 
-// Minus infinity where a row does not see a key of the tile.
+// How many of a thread's columns of a tile, 0, 1, 8, 9, 16 …, lie before a column.
+__device__ inline int columns_before(int column) {
+  column = min(max(column, 0), BLOCK_N);
+  return column / 8 * 2 + min(column % 8, 2);
+}
+
+// Minus infinity where a row does not see a key of the tile. What it sees is a word or two of bits, so that a look at a
+// bit is all that a score needs.
 __device__ inline void mask(float (&s)[BLOCK_N / 2], const Work &work, const Sizes &sizes, int row, int tile) {
   const int column = tile * BLOCK_N + threadIdx.x % 4 * 2;
 #pragma unroll
   for (int half = 0; half < 2; half++) {
-    const int last = CAUSAL || WINDOW ? min(work.keys - 1, row + half * 8 + work.sees) : work.keys - 1;
-    const int first = WINDOW ? row + half * 8 + work.sees - sizes.left - sizes.right : 0;
+    const int end = CAUSAL || WINDOW ? min(work.keys, row + half * 8 + work.sees + 1) : work.keys;
+    const int begin = WINDOW ? row + half * 8 + work.sees - sizes.left - sizes.right : 0;
+    const int to = columns_before(end - column), from = WINDOW ? columns_before(begin - column) : 0;
 #pragma unroll
-    for (int j = 0; j < BLOCK_N / 8; j++) {
+    for (int word = 0; word < BLOCK_N / 4; word += 32) {
+      unsigned bits = to <= word ? 0 : 0xffffffffu >> max(32 + word - to, 0);
+      if (WINDOW) bits &= from <= word ? 0xffffffffu : from >= word + 32 ? 0 : 0xffffffffu << (from - word);
 #pragma unroll
-      for (int e = 0; e < 2; e++) {
-        const int key = column + j * 8 + e;
-        if (key > last || (WINDOW && key < first)) s[4 * j + 2 * half + e] = -infinity();
+      for (int i = word; i < min(word + 32, BLOCK_N / 4); i++) {
+        float &x = s[4 * (i / 2) + 2 * half + i % 2];
+        x = bits >> (i - word) & 1 ? x : -infinity();
       }
     }
   }
 }
 
-// Scores to weights, in place. `repair` is what the answer so far must be multiplied by.
-__device__ inline void softmax(float (&s)[BLOCK_N / 2], Rows &rows, float (&repair)[2], float scale) {
+// Scores to weights, in place. `repair` is what the answer so far must be multiplied by; false if that is 1 in the whole
+// warp.
+__device__ inline bool softmax(float (&s)[BLOCK_N / 2], Rows &rows, float (&repair)[2], float scale) {
+  bool any = false;
 #pragma unroll
   for (int half = 0; half < 2; half++) {
     float top = rows.top[half];
@@ -302,9 +329,16 @@ __device__ inline void softmax(float (&s)[BLOCK_N / 2], Rows &rows, float (&repa
     for (int j = 0; j < BLOCK_N / 8; j++) top = fmaxf(top, fmaxf(s[4 * j + 2 * half], s[4 * j + 2 * half + 1]));
     top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));  // four threads share a row
     top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
-    const bool stays = (top - rows.top[half]) * scale <= SLACK;  // false where both are -inf, too: NaN
-    repair[half] = stays ? 1.f : top == -infinity() ? 1.f : power_of_2((rows.top[half] - top) * scale);
-    rows.top[half] = stays ? rows.top[half] : top;
+    // One over the weight of the new maximum. Where both are -inf, NaN, of which fminf takes the other.
+    const float less = power_of_2(fminf((rows.top[half] - top) * scale, 0.f));
+    // The weights are rounded before they meet V, and their sum is not. That shows where one weight is much of its row's
+    // sum, unless it is exactly 1: so such a one becomes what the exponents count from. All rows of a warp or none.
+    // No && here: it would make branches, and nothing is moved across one.
+    const bool heavy = (top > rows.top[half]) & ((less < 1.f / (1 << SLACK)) | (rows.sum[half] * less <= 1));
+    const bool moves = SLACK == 0 || __any_sync(0xffffffffu, heavy);
+    any |= moves;
+    repair[half] = moves ? less : 1.f;
+    rows.top[half] = moves ? top : rows.top[half];
     // A row that has seen no key yet: all of its weights are 2**-inf.
     const float zero = rows.top[half] == -infinity() ? 0.f : rows.top[half] * scale;
     float sum = 0;
@@ -320,11 +354,10 @@ __device__ inline void softmax(float (&s)[BLOCK_N / 2], Rows &rows, float (&repa
     }
     rows.sum[half] = rows.sum[half] * repair[half] + sum;
   }
+  return any;
 }
 
 __device__ inline void repair_answer(float (&o)[HEAD / 2], const float (&repair)[2]) {
-  // With SLACK, hardly ever after the first tiles: a look costs less than HEAD / 2 multiplications.
-  if (SLACK && !__any_sync(0xffffffffu, repair[0] != 1.f || repair[1] != 1.f)) return;
 #pragma unroll
   for (int j = 0; j < HEAD / 8; j++) {
 #pragma unroll
@@ -335,7 +368,7 @@ __device__ inline void repair_answer(float (&o)[HEAD / 2], const float (&repair)
 __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *answer, float *lse, const Sizes &sizes,
                                int w) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-  const int all = all_work(sizes), rounds = rounds_of(sizes);
+  const int all = all_work(sizes);
   const Descriptor q = k_major(address_in_shared(shared.q[w]));
   Ring k, v;
   unsigned q_parity = 0;
@@ -382,17 +415,48 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
     if (TURNS) named_barrier_arrive(1 + (w + 1) % CONSUMERS, 256);
   };
 
-  for (int round = 0; round < rounds; round++) {
+  for (int round = 0;; round++) {
+    if (ASKS) wait(&shared.q_full[w], q_parity);
+    const int number = ASKS ? same_in_warp(shared.number[w]) : number_of(round);
+    if (number >= all) break;
     Work work;
-    if (number_of(round) >= all || !work.find(sizes, number_of(round))) continue;
+    const bool found = work.find(sizes, number), keys = found && work.begin < work.end;
+    if (!ASKS && keys) wait(&shared.q_full[w], q_parity);
+    if (ASKS || keys) q_parity ^= 1;
+    if (ASKS && !keys) give_back(&shared.q_empty[w]);
+    if (!found) continue;
     const int first_row = work.first_row + w * ROWS, row = first_row + warp * 16 + lane / 4;
     Rows rows = {{-infinity(), -infinity()}, {0, 0}};
     float repair[2];
 
-    if (work.begin < work.end) {
-      wait(&shared.q_full[w], q_parity);
-      q_parity ^= 1;
-      int tile = work.end - 1;
+    // Tiles that none of our rows sees come first, and all of them where the block has rows to spare only: they are given
+    // back as they come, and so are our turns.
+    const bool spare = first_row >= work.rows || first_row + ROWS <= 0;
+    const int sees_to = CAUSAL || WINDOW ? min(work.keys, first_row + ROWS + work.sees) : work.keys;
+    const int end = !keys || spare ? work.begin : min(work.end, max(work.begin, (max(sees_to, 0) + BLOCK_N - 1) / BLOCK_N));
+    // From clear_from to clear_to every row of ours sees every key.
+    const int all_see_to = CAUSAL || WINDOW ? min(work.keys, first_row + work.sees + 1) : work.keys;
+    const int clear_to = max(work.begin, max(all_see_to, 0) / BLOCK_N);
+    const int all_see_from = WINDOW ? first_row + ROWS - 1 + work.sees - sizes.left - sizes.right : 0;
+    const int clear_from = max(work.begin, (max(all_see_from, 0) + BLOCK_N - 1) / BLOCK_N);
+    for (int tile = work.end - 1; tile >= end; tile--) {
+      wait(&shared.k_full[k.stage], k.parity);
+      give_back_to_all(&shared.k_empty[k.stage]);
+      k.next();
+      if (!OVERLAP || tile < work.end - 1) {
+        my_turn();
+        your_turn();
+      }
+      wait(&shared.v_full[v.stage], v.parity);
+      give_back_to_all(&shared.v_empty[v.stage]);
+      v.next();
+    }
+    if (work.begin < end) {
+      if (OVERLAP && end < work.end) {
+        my_turn();
+        your_turn();
+      }
+      int tile = end - 1;
       // One step: the scores of a tile, and the product of weights and values; with OVERLAP those of the tile before.
       auto step = [&](bool masked, bool first) {
         wait(&shared.k_full[k.stage], k.parity);
@@ -402,7 +466,7 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
         if (OVERLAP && !first) {
           wait(&shared.v_full[v.stage], v.parity);
           wgmma_fence(o);
-          multiply_values(tile != work.end - 2);
+          multiply_values(tile != end - 2);
           your_turn();
           wgmma_wait<1>(s);
         } else {
@@ -412,17 +476,19 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
         give_back_to_all(&shared.k_empty[k.stage]);
         k.next();
         if (masked) mask(s, work, sizes, row, tile);
-        softmax(s, rows, repair, sizes.scale);
+        const bool repairs = softmax(s, rows, repair, sizes.scale);
         if (OVERLAP && !first) {
           // First the softmax, then the wait: the assembler would do it the other way round, and nothing would overlap.
-          // It moves nothing across a branch, and this is one: long over, it costs a look.
-          wait(&shared.q_full[w], q_parity ^ 1);
+          // This is a branch that hangs on all exponentials, since it looks at their sums. No sum is below zero, and the
+          // phase is long over: it costs a look.
+          wait(&shared.q_full[w], q_parity ^ 1 ^ (rows.sum[0] + rows.sum[1] < 0));
           wgmma_wait<0>(o);
           give_back_to_all(&shared.v_empty[v.stage]);
           v.next();
         }
         make_operand();
-        if (!first) repair_answer(o, repair);
+        // With SLACK, hardly ever after the first tiles: a look costs less than HEAD / 2 multiplications.
+        if (!first && repairs) repair_answer(o, repair);
         if (!OVERLAP) {
           wait(&shared.v_full[v.stage], v.parity);
           wgmma_fence(o);
@@ -433,20 +499,21 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
         }
       };
       step(true, true);
-      for (tile--; tile >= max(work.clear_to, work.begin); tile--) step(true, false);
-      for (; tile >= max(work.clear_from, work.begin); tile--) step(false, false);
+      for (tile--; tile >= clear_to; tile--) step(true, false);
+      for (; tile >= clear_from; tile--) step(false, false);
       if (WINDOW)
         for (; tile >= work.begin; tile--) step(true, false);
       if (OWN_PLACE) give_back(&shared.q_empty[w]);
       if (OVERLAP) {
         wait(&shared.v_full[v.stage], v.parity);
         wgmma_fence(o);
-        multiply_values(work.end - work.begin > 1);
+        multiply_values(end - work.begin > 1);
         wgmma_wait<0>(o);
         give_back_to_all(&shared.v_empty[v.stage]);
         v.next();
       }
     } else {
+      if (keys && OWN_PLACE) give_back(&shared.q_empty[w]);
 #pragma unroll
       for (int i = 0; i < HEAD / 2; i++) o[i] = 0;
     }
@@ -460,7 +527,7 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
       const bool sees = rows.top[half] > -infinity();
       repair[half] = sees ? 1 / sum : 0.f;
       const int r = row + half * 8;
-      if (lane % 4 == 0 && r < work.rows) {
+      if (lane % 4 == 0 && r >= 0 && r < work.rows) {
         // top counts powers of two times the scale; the log-sum-exp is a natural logarithm.
         lse[work.batch * sizes.lse_batch + work.head * sizes.lse_head + work.q_begin + r] =
             sees ? (rows.top[half] * sizes.scale + log2f(sum)) * 0.69314718056f : -infinity();
@@ -476,9 +543,9 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
       }
     }
 
-    // The copy engine writes whole boxes, and leaves out what lies past the last row of the tensor. Of packed sequences
+    // The copy engine writes whole boxes, and leaves out what lies outside the rows of the tensor. Of packed sequences
     // the next one begins there, and a block without keys has no place: these threads write for themselves.
-    const bool by_threads = work.begin >= work.end || (PACKED && first_row + ROWS > work.rows);
+    const bool by_threads = work.begin >= end || (PACKED && first_row + ROWS > work.rows);
     if (by_threads) {
 #pragma unroll
       for (int half = 0; half < 2; half++) {
@@ -488,11 +555,11 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
 #pragma unroll
         for (int j = 0; j < HEAD / 8; j++) {
           const int column = j * 8 + lane % 4 * 2;
-          if (r < work.rows && column < HEAD_SIZE)
+          if (r >= 0 && r < work.rows && column < HEAD_SIZE)
             *reinterpret_cast<unsigned *>(to + column) = rounded[j / 2][j % 2 * 2 + half];
         }
       }
-      if (!OWN_PLACE && work.begin < work.end) give_back(&shared.q_empty[w]);
+      if (!OWN_PLACE && keys) give_back(&shared.q_empty[w]);
       continue;
     }
     char *place = (OWN_PLACE ? shared.o[w] : shared.q[w]) + warp * 16 * 128;
@@ -532,11 +599,13 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void attention_wgmma(
     const __grid_constant__ TensorMap o_map,  // as Q, box 16 x 64
     Half *answer,                             // as Q
     float *lse,                               // [B, H, Nq]; PACKED: [H, all rows]
-    const int *q_begins, const int *k_begins, int B, int H, int group, int Nq, int Nk, int left, int right,
+    const int *q_begins, const int *k_begins,
+    unsigned *asked,  // ASKS: a zero, which nobody else uses meanwhile; it is zero again afterwards
+    int B, int H, int group, int Nq, int Nk, int left, int right,
     int heads_at_once, float scale, long long o_row, long long o_head, long long o_batch, long long lse_head,
     long long lse_batch) {
-  const Sizes sizes = {B,     H,     group,  Nq,      Nk,       left,      right,    heads_at_once,
-                       scale, o_row, o_head, o_batch, lse_head, lse_batch, q_begins, k_begins};
+  const Sizes sizes = {B,     H,     group,  Nq,      Nk,       left,      right,    heads_at_once, scale,
+                       o_row, o_head, o_batch, lse_head, lse_batch, q_begins, k_begins, asked};
   extern __shared__ char memory[];
   // The swizzle looks at address bits 7 to 9, so a panel must begin where they are zero.
   Shared &shared = *reinterpret_cast<Shared *>(memory + (1024 - address_in_shared(memory) % 1024) % 1024);

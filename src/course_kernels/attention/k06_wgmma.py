@@ -6,13 +6,17 @@ Contract  problem.py; `attend` takes what models ask for besides
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import cycle, repeat
 from math import e, log2, sqrt
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
 from course_kernels.attention.arguments import HEAD_SIZES, MAX_N
+from course_kernels.cuda.hopper_card import is_hopper
 from course_kernels.cuda.prepared import Prepared, prepare, tensor_map
 from course_kernels.problem import Workload
 
@@ -21,6 +25,8 @@ DTYPES = (torch.bfloat16, torch.float16)
 SIZES = (64, 96, 128, 256)  # of a head; 96 lies in shared memory as 128, a quarter of it zeros
 PANEL = 64  # numbers of a row that lie together in shared memory: 128 bytes
 ROWS = 64  # of a warpgroup
+CALLS_KEPT = 4096  # layouts: a program that never asks twice for the same must not fill the memory
+COUNTERS = 1024  # of a device: no two calls that run at once share one
 MOST_BYTES_TOGETHER = (
     2**25
 )  # of K and V of the heads that run together, where the order is ours: well within L2
@@ -31,7 +37,7 @@ class Tile:
     """How the work is cut, and which ideas are in.
 
     Attributes:
-        consumers: warpgroups that compute, of 64 query rows each: two or three.
+        consumers: warpgroups that compute, of 64 query rows each: two, three or four.
         block_n: keys of one step, a multiple of 16.
         stages: tiles of K, and of V, in shared memory at once.
         overlap: whether the product with V of one step runs beside the softmax of the next.
@@ -39,6 +45,8 @@ class Tile:
         slack: the power of two by which a maximum may grow before the answer is repaired; 0 to repair always.
         by_hand: of 16 exponentials, how many are made by multiplications.
         order: whether causal blocks run the longest first, or as they are numbered.
+        asks: whether a block that is done asks for its next work, where works are of unequal length (causal, packed).
+            Else each has its own from the beginning. Clusters never ask.
         cluster: blocks of neighbouring rows that bring tiles of K and V to each other.
         own_place: whether the answer has a place of its own in shared memory, else that of Q.
     """
@@ -51,6 +59,7 @@ class Tile:
     slack: int = 8
     by_hand: int = 0
     order: bool = True
+    asks: bool = True
     cluster: int = 1
     own_place: bool = True
 
@@ -59,17 +68,32 @@ class Tile:
         rows, keys = self.consumers * ROWS * head * 2, self.block_n * head * 2
         place_of_answer = rows if self.own_place else 1024
         barriers = 8 * (2 * self.consumers + 4 * self.stages)
-        return (
-            rows + place_of_answer + 2 * self.stages * keys + barriers + 1024
-        )  # to begin where the swizzle does
+        numbers = 8 * ((self.consumers + 1) // 2)
+        rest = barriers + numbers + 1024  # to begin where the swizzle does
+        return rows + place_of_answer + 2 * self.stages * keys + rest
 
 
-# By the length of a row in shared memory.
-TILES = {
-    64: Tile(consumers=3, block_n=128, stages=4),
-    128: Tile(consumers=2, block_n=128, stages=2),
-    256: Tile(consumers=2, block_n=80, stages=2, overlap=False, own_place=False),
-}
+SHORT_ROWS = Tile(consumers=3, block_n=128, stages=4)
+FEW_BY_HAND = Tile(consumers=3, block_n=128, stages=4, by_hand=2)
+SOME_KEYS = Tile(consumers=2, block_n=128, stages=2)
+MANY_KEYS = Tile(consumers=2, block_n=176, stages=2, own_place=False)
+LONG_ROWS = Tile(consumers=2, block_n=80, stages=2, overlap=False, own_place=False)
+LONG = 8192  # keys: from here on a step takes more of them, and the answer has no place of its own
+
+
+def tile_for(head: int, causal: bool, keys: int) -> Tile:
+    """The tile that `attend` takes where none is given, as `tune_attention` found it on an H200.
+
+    Args:
+        head: of a row in shared memory: 64, 128 or 256.
+        causal: whether rows see keys up to their own place only.
+        keys: of one sequence, the longest.
+    """
+    if head == 64:
+        return SHORT_ROWS if causal else FEW_BY_HAND
+    if head == 128:
+        return MANY_KEYS if keys >= LONG else SOME_KEYS
+    return LONG_ROWS
 
 
 def supports(w: Workload) -> bool:
@@ -111,7 +135,7 @@ def attend(
         window: left and right, at least 0; with `causal`, right is 0.
         begins: for sequences of different lengths, one behind the other, B = 1: where each begins in q, where each
             begins in k and v, both int32 with one more number for the end, and the most rows and keys of one.
-        tile: how to cut the work; without it, the tile for this D.
+        tile: how to cut the work; without it, that of `tile_for`.
     Returns:
         q's shape and type: every row a weighted mean of rows of v.
         (B, H, Nq) float32: the natural logarithm of the sum of exp(score) over the keys a row sees.
@@ -120,58 +144,102 @@ def attend(
         ValueError: shapes that do not fit, a size out of range, strides that the copy engine does not take.
         RuntimeError: a GPU that is no Hopper.
     """
-    B, H, Nq, D = _checked(q, k, v, causal, window, begins)
-    KV, Nk = k.shape[1], k.shape[2]
-    head = -(-D // PANEL) * PANEL
-    tile = tile or TILES[head]
-    if tile.cluster > 1 and begins is not None:
-        raise ValueError("tile: expected cluster=1 with packed sequences")
+    layout: tuple[object, ...]
+    try:
+        layout = (
+            *(q.shape, q.stride(), q.dtype, q.get_device(), k.shape, k.stride(), k.dtype, k.get_device()),
+            *(v.shape, v.stride(), v.dtype, v.get_device(), causal, window and tuple(window), tile),
+        )
+    except AttributeError:  # not a tensor: told below
+        layout = ()
+    # Of packed sequences the lengths change from call to call.
+    call = _CALLS.get(layout) if begins is None else None
+    if call is None:
+        _check(q, k, v, causal, window, begins, tile)
     o = torch.empty_like(q)
-    lse = torch.empty((B, H, Nq), dtype=torch.float32, device=q.device)
-    if q.numel() == 0:
-        return o, lse
-    if Nk == 0:
+    lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
+    if call is None:
+        call = _call(q, k, o, lse, causal, window, begins, tile)
+        if begins is None:
+            if len(_CALLS) >= CALLS_KEPT:
+                _CALLS.clear()
+            _CALLS[layout] = call
+    if call.kernel is None:
         return o.zero_(), lse.fill_(-torch.inf)
-
-    rows, keys, sequences = Nq, Nk, B
-    q_begins = k_begins = None
-    if begins is not None:
-        q_begins, k_begins, rows, keys = begins
-        sequences = len(q_begins) - 1
-    clusters = -(-rows // (tile.cluster * tile.consumers * ROWS)) * H * sequences
-    group = H // KV
-    together = max(1, MOST_BYTES_TOGETHER // (keys * D * 4)) * group
-    device = q.get_device()
-    kernel = _kernel(
-        tile, head, D, q.dtype is torch.float16, causal, window is not None, begins is not None, device
-    )
-    left, right = window or (0, 0)
-    kernel(
-        tile.cluster * min(clusters, _multiprocessors(device) // tile.cluster),
+    call.kernel(
+        call.grid,
         tensor_map(q, (1, 1, ROWS, PANEL)),
-        tensor_map(k, (1, 1, tile.block_n // tile.cluster, PANEL)),
-        tensor_map(v, (1, 1, tile.block_n // tile.cluster, PANEL)),
+        tensor_map(k, call.box_of_keys),
+        tensor_map(v, call.box_of_keys),
         tensor_map(o, (1, 1, 16, PANEL)),
         o,
         lse,
-        q_begins,
-        k_begins,
-        sequences,
-        H,
-        group,
-        rows,
-        keys,
-        left,
-        0 if causal else right,
-        min(together, H * sequences),
-        log2(e) / sqrt(D),
-        o.stride(2),
-        o.stride(1),
-        0 if begins else o.stride(0),
-        lse.stride(1),
-        0 if begins else lse.stride(0),
+        begins[0] if begins else None,
+        begins[1] if begins else None,
+        next(call.counters),
+        *call.numbers,
     )
     return o, lse
+
+
+class _Call(NamedTuple):
+    """What stays the same from call to call, while layouts and arguments do."""
+
+    kernel: Prepared | None  # None: no rows, or no keys
+    grid: int
+    box_of_keys: tuple[int, ...]
+    counters: Iterator[torch.Tensor | None]
+    numbers: tuple[int | float, ...]
+
+
+_CALLS: dict[tuple[object, ...], _Call] = {}
+
+
+def _call(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    o: torch.Tensor,
+    lse: torch.Tensor,
+    causal: bool,
+    window: tuple[int, int] | None,
+    begins: tuple[torch.Tensor, torch.Tensor, int, int] | None,
+    tile: Tile | None,
+) -> _Call:
+    """Of what `_check` has let through."""
+    (sequences, H, rows, D), (KV, keys) = q.shape, k.shape[1:3]
+    if q.numel() == 0 or keys == 0:
+        return _Call(None, 0, (), repeat(None), ())
+    if begins is not None:
+        sequences, rows, keys = len(begins[0]) - 1, *begins[2:]
+    head, packed, device = -(-D // PANEL) * PANEL, begins is not None, q.get_device()
+    tile = tile or tile_for(head, causal, keys)
+    clusters = -(-rows // (tile.cluster * tile.consumers * ROWS)) * H * sequences
+    asks = _asks(tile, causal, packed)
+    # Where nobody asks, only one falling line from the longest to the shortest makes all have equal shares.
+    together = max(1, MOST_BYTES_TOGETHER // (keys * D * 4)) * (H // KV) if asks else H * sequences
+    left, right = window or (0, 0)
+    return _Call(
+        _kernel(tile, head, D, q.dtype is torch.float16, causal, window is not None, packed, device),
+        tile.cluster * min(clusters, _multiprocessors(device) // tile.cluster),
+        (1, 1, tile.block_n // tile.cluster, PANEL),
+        _counters(device) if asks else repeat(None),
+        (
+            sequences,
+            H,
+            H // KV,
+            rows,
+            keys,
+            left,
+            0 if causal else right,
+            min(together, H * sequences),
+            log2(e) / sqrt(D),
+            o.stride(2),
+            o.stride(1),
+            0 if packed else o.stride(0),
+            lse.stride(1),
+            0 if packed else lse.stride(0),
+        ),
+    )
 
 
 @functools.cache
@@ -209,9 +277,23 @@ def defines_of(
         "SLACK": tile.slack,
         "BY_HAND": tile.by_hand,
         "ORDER": int(tile.order),
+        "ASKS": int(_asks(tile, causal, packed)),
         "CLUSTER": tile.cluster,
         "OWN_PLACE": int(tile.own_place),
     }
+
+
+def _asks(tile: Tile, causal: bool, packed: bool) -> bool:
+    return tile.asks and tile.cluster == 1 and (causal or packed)
+
+
+@functools.cache
+def _counters(device: int) -> Iterator[torch.Tensor | None]:
+    """Zeros, one after the other and then from the beginning: of calls on several streams each has its own."""
+    zeros = torch.zeros(COUNTERS, dtype=torch.int32, device=device if device >= 0 else "cpu")
+    if zeros.is_cuda:
+        torch.cuda.current_stream(device).synchronize()  # whatever stream the next call is on
+    return cycle(zeros.unbind())
 
 
 @functools.cache
@@ -219,20 +301,16 @@ def _multiprocessors(device: int) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
-@functools.cache
-def _is_hopper(device: torch.device) -> bool:
-    return device.type == "cuda" and torch.cuda.get_device_capability(device) == (9, 0)
-
-
-def _checked(
+def _check(
     q: torch.Tensor,
     k: torch.Tensor,
     v: torch.Tensor,
     causal: bool,
     window: tuple[int, int] | None,
     begins: tuple[torch.Tensor, torch.Tensor, int, int] | None,
-) -> tuple[int, int, int, int]:
-    """B, H, Nq and D of what `attend` takes."""
+    tile: Tile | None,
+) -> None:
+    """What `attend` refuses, but for what `tensor_map` does."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if not isinstance(tensor, torch.Tensor) or tensor.dtype not in DTYPES or tensor.dtype is not q.dtype:
             wanted = "bfloat16 or float16, one type for q, k and v"
@@ -271,6 +349,7 @@ def _checked(
                     f"begins: expected one int32 for each sequence of {name} and one for the end, "
                     f"got {places.dtype} of shape {tuple(places.shape)}"
                 )
-    if not _is_hopper(q.device):
+    if tile is not None and tile.cluster > 1 and begins is not None:
+        raise ValueError("tile: expected cluster=1 with packed sequences")
+    if not is_hopper(q.device):
         raise RuntimeError(f"q: expected a Hopper GPU (compute capability 9.0), got {q.device}")
-    return B, H, Nq, D

@@ -22,6 +22,7 @@ import triton
 import triton.language as tl
 
 from course_kernels.attention_backward.arguments import HEAD_SIZES, heads_of
+from course_kernels.cuda.hopper_card import is_hopper
 from course_kernels.problem import Workload
 
 # How tl.dot multiplies. Plain TF32 would keep 11 bits of a float32; three products of split numbers keep 21.
@@ -225,11 +226,6 @@ def rows_kernel(
 # --- on the host -------------------------------------------------------------
 
 
-def on_hopper(q: torch.Tensor) -> bool:
-    """Whether a tensor lies on a card of compute capability 9.0; false in the interpreter."""
-    return q.is_cuda and torch.cuda.get_device_capability(q.device) == (9, 0)
-
-
 def supports(w: Workload) -> bool:
     """Whether this kernel takes a workload: bfloat16, float16 or float32, D = 64 or 128."""
     return w.dtype in ("bfloat16", "float16", "float32") and w.D in HEAD_SIZES
@@ -260,7 +256,7 @@ def attention_backward(
         TypeError, ValueError: see `heads_of`.
     """
     heads, N, D = heads_of(q, k, v, o, lse, do, tuple(PRECISION))
-    of_keys, of_rows = tiles or (HOPPER if on_hopper(q) else GENERIC)[q.element_size(), D]
+    of_keys, of_rows = tiles or (HOPPER if is_hopper(q.device) else GENERIC)[q.element_size(), D]
     delta = torch.empty_like(lse)
     dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
     delta_kernel[triton.cdiv(N, ROWS_OF_DELTA), heads](o, do, delta, N, D=D, ROWS=ROWS_OF_DELTA)

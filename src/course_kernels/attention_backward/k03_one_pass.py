@@ -27,10 +27,10 @@ from course_kernels.attention_backward.k02_teaching import (
     PRECISION,
     load_numbers,
     load_rows,
-    on_hopper,
     places_of,
     weigh,
 )
+from course_kernels.cuda.hopper_card import is_hopper
 from course_kernels.problem import Workload
 
 
@@ -210,7 +210,7 @@ def attention_backward(
     if deterministic:
         raise ValueError("deterministic: expected False, this kernel adds in no order; k02_teaching has one")
     heads, N, D = heads_of(q, k, v, o, lse, do, tuple(PRECISION))
-    tile = tile or (HOPPER if on_hopper(q) else GENERIC)[q.element_size(), D]
+    tile = tile or (HOPPER if is_hopper(q.device) else GENERIC)[q.element_size(), D]
     delta = torch.empty_like(lse)
     dq_sum = torch.empty(q.shape, dtype=torch.float32, device=q.device)
     dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))

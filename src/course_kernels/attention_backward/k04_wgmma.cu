@@ -235,28 +235,23 @@ __device__ inline void multiply(Shared &shared, const TensorMap &dk_map, const T
           }
         }
       }
-#pragma unroll
-      for (int i = 0; i < BLOCK_M / 16; i++) operand<Type>(p[i], s, i);
+      // 16 rows after the other: their part of dV, and beside it dS, from P before it was rounded. So P, dP and what is
+      // made of them are never whole in the registers at once.
+      wgmma_wait<0>(dp);
       wgmma_fence(dv);
 #pragma unroll
-      for (int i = 0; i < BLOCK_M / 16; i++)
+      for (int i = 0; i < BLOCK_M / 16; i++) {
+        operand<Type>(p[i], s, i);
         products<HEAD, Type, Major::mn>(dv, p[i], mn_major(d_o + i * 16 * 128, ROW_PANEL));
-      wgmma_commit();
-
-      // dS, beside the product for dV.
-      wgmma_wait<1>(dp);
+        if (i == BLOCK_M / 16 - 1) wgmma_commit();
 #pragma unroll
-      for (int j = 0; j < BLOCK_M / 8; j++) {
-        const float2 of_rows = *reinterpret_cast<const float2 *>(delta + j * 8);
+        for (int j = 2 * i; j < 2 * i + 2; j++) {
+          const float2 of_rows = *reinterpret_cast<const float2 *>(delta + j * 8);
 #pragma unroll
-        for (int e = 0; e < 4; e++) {
-          // Where registers are short, P as it was rounded.
-          const float weight = HEAD == 64 ? unpacked<Type>(p[j / 2][j % 2 * 2 + e / 2], e % 2) : s[4 * j + e];
-          dp[4 * j + e] = weight * (dp[4 * j + e] - (e % 2 ? of_rows.y : of_rows.x));
+          for (int e = 0; e < 4; e++) dp[4 * j + e] = s[4 * j + e] * (dp[4 * j + e] - (e % 2 ? of_rows.y : of_rows.x));
         }
+        operand<Type>(ds[i], dp, i);
       }
-#pragma unroll
-      for (int i = 0; i < BLOCK_M / 16; i++) operand<Type>(ds[i], dp, i);
 
       // To both warpgroups. Two places, in turns: at the next meeting everybody has multiplied what lies here.
       char *place = shared.ds[block % 2];

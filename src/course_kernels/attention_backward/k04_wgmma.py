@@ -14,6 +14,7 @@ import torch
 from course_kernels.arguments import check_tensor
 from course_kernels.attention_backward.arguments import HEAD_SIZES, MAX_N
 from course_kernels.cuda.alignment import check_address
+from course_kernels.cuda.hopper_card import is_hopper
 from course_kernels.cuda.prepared import Prepared, prepare, tensor_map
 from course_kernels.problem import Workload
 
@@ -23,6 +24,7 @@ PANEL = 64  # numbers of a row that lie together in shared memory: 128 bytes
 KEYS = 128  # of a block
 STAGES = 2
 THREADS = 384
+LAYOUTS_KEPT = 4096  # a program that never asks twice for the same must not fill the memory
 
 
 def supports(w: Workload) -> bool:
@@ -71,14 +73,25 @@ def attention_backward(
         ValueError: shapes that do not fit, a size out of range, not contiguous, or an address between two vectors.
         RuntimeError: a GPU that is no Hopper.
     """
-    B, H, Nq, D = _checked(q, k, v, o, lse, do)
-    KV, Nk = k.shape[1], k.shape[2]
+    given = (q, k, v, o, lse, do)
+    try:
+        layout = tuple(
+            [(x.shape, x.dtype, x.is_contiguous(), x.get_device(), x.data_ptr() % 16) for x in given]
+        )
+    except AttributeError:  # not a tensor: told below
+        layout = ()
+    if layout not in _CHECKED:
+        _check(*given)
+        if len(_CHECKED) >= LAYOUTS_KEPT:
+            _CHECKED.clear()
+        _CHECKED.add(layout)
+    (B, H, Nq, D), (KV, Nk) = q.shape, k.shape[1:3]
     dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
     device, step = q.get_device(), rows_of_step(D)
     blocks, heads = -(-Nq // step), B * H
     rows, scale = heads * blocks * step, 1 / sqrt(D)
     floats = torch.empty(rows * (D + 2), dtype=torch.float32, device=q.device)
-    sums, of_rows, delta = floats[: rows * D], floats[rows * D : rows * (D + 1)], floats[rows * (D + 1) :]
+    sums, of_rows, delta = floats.split_with_sizes((rows * D, rows, rows))
     turns = torch.zeros(heads * blocks, dtype=torch.int32, device=q.device) if deterministic else None
     begin, run, end = _kernels(D, q.dtype is torch.float16, causal, deterministic, device)
     begin(-(-rows // 8), o, do, lse, of_rows, delta, sums, Nq, blocks, heads)
@@ -106,6 +119,11 @@ def attention_backward(
     return dq, dk, dv
 
 
+_CHECKED: set[tuple[object, ...]] = (
+    set()
+)  # layouts that were let through: whoever comes again is not asked again
+
+
 @functools.cache
 def _kernels(
     D: int, float16: bool, causal: bool, deterministic: bool, device: int
@@ -130,20 +148,15 @@ def defines_of(D: int, float16: bool, causal: bool, deterministic: bool) -> dict
     }
 
 
-@functools.cache
-def _is_hopper(device: torch.device) -> bool:
-    return device.type == "cuda" and torch.cuda.get_device_capability(device) == (9, 0)
-
-
-def _checked(
+def _check(
     q: torch.Tensor,
     k: torch.Tensor,
     v: torch.Tensor,
     o: torch.Tensor,
     lse: torch.Tensor,
     do: torch.Tensor,
-) -> tuple[int, int, int, int]:
-    """B, H, Nq and D of what `attention_backward` takes."""
+) -> None:
+    """What `attention_backward` refuses."""
     sizes: dict[str, int] = {}
     check_tensor("q", q, "BHMD", sizes, dtypes=DTYPES)
     for name, tensor, letters in (("k", k, "BGND"), ("v", v, "BGND"), ("o", o, "BHMD"), ("do", do, "BHMD")):
@@ -151,14 +164,12 @@ def _checked(
     check_tensor("lse", lse, "BHM", sizes, dtypes=(torch.float32,), device=q.device)
     for name, tensor in (("q", q), ("k", k), ("v", v), ("o", o), ("do", do)):
         check_address(name, tensor)
-    B, H, Nq, D = q.shape
-    KV, Nk = k.shape[1], k.shape[2]
+    (_, H, Nq, D), (KV, Nk) = q.shape, k.shape[1:3]
     if D not in HEAD_SIZES:
         raise ValueError(f"q: expected D = 64 or 128, got D={D}")
     if H % KV:
         raise ValueError(f"q, k: expected heads of q in groups of those of k, got {H} and {KV}")
     if max(Nq, Nk) > MAX_N:
         raise ValueError(f"q, k: expected at most {MAX_N} rows and keys, got {Nq} and {Nk}")
-    if not _is_hopper(q.device):
+    if not is_hopper(q.device):
         raise RuntimeError(f"q: expected a Hopper GPU (compute capability 9.0), got {q.device}")
-    return B, H, Nq, D

@@ -114,7 +114,8 @@ def sdpa_cudnn(
     """cuDNN's fused attention: bfloat16 and float16."""
     backward = operator("_scaled_dot_product_cudnn_attention_backward", CUDNN)
     N = q.shape[2]
-    dq, dk, dv = backward(do, q, k, v, o, lse, *no_dropout(q), None, None, None, N, N, 0.0, causal)
+    column = lse.unsqueeze(-1)  # of four dimensions, as its forward pass leaves it
+    dq, dk, dv = backward(do, q, k, v, o, column, *no_dropout(q), None, None, None, N, N, 0.0, causal)
     return dq, dk, dv
 
 
