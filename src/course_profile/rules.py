@@ -20,6 +20,11 @@ SECTOR_BYTES = 32
 # reaches. Our own plain copies, which do nothing but move bytes, stand just below and above it.
 NEAR_PEAK = 0.9
 
+# Of the card's time, what the host needs for one call. Where the card waits for it, the two are all but the same.
+HOST = 0.8
+# Of a call's time, what its kernels are busy for: below it the card mostly waits between them.
+BETWEEN = 0.5
+
 # Four bytes for each of 32 lanes are 4 sectors, sixteen are 16: what needs more than 16 leaves some of each unused,
 # whatever its type. With less, the counter of used bytes must say so too.
 MOST_SECTORS = 16.0
@@ -94,6 +99,7 @@ class Rule:
         title: the cause, as a clause.
         threshold: when the rule speaks, and why there.
         source: a key of docs/bibliography.toml; empty where the threshold comes from our own records.
+        counter: what must move when the cause is cured.
         next: what to try.
         page: the heading that teaches it.
         asks: what it reads; gives None where it keeps silent.
@@ -103,6 +109,7 @@ class Rule:
     title: str
     threshold: str
     source: str
+    counter: str
     next: str
     page: str
     asks: Callable[[Reading], Evidence | None]
@@ -179,11 +186,11 @@ UNITS = {
 def launch(reading: Reading) -> Evidence | None:
     """The host takes longer to order the work than the card to do it."""
     time_us, host_us = reading.known("time_us"), reading.known("host_us")
-    if host_us >= time_us:
-        line = f"an order costs the host {host_us:.1f} µs, and the card does it in {time_us:.1f} µs"
-        return Evidence(1 - _least(reading, time_us) / host_us, line)
+    if host_us >= HOST * time_us:
+        line = f"a call costs the host {host_us:.1f} µs, and takes {time_us:.1f} µs"
+        return Evidence(max(0.0, 1 - _least(reading, time_us) / max(host_us, time_us)), line)
     # A call of many kernels, which the host cannot order as fast as the card finishes them.
-    if reading.launches > 1 and reading.kernels_us is not None and reading.kernels_us < time_us / 2:
+    if reading.launches > 1 and reading.kernels_us is not None and reading.kernels_us < BETWEEN * time_us:
         line = (
             f"{reading.launches} kernels are busy for {reading.kernels_us:.1f} µs of the {time_us:.1f} µs "
             "that the call takes"
@@ -340,8 +347,9 @@ FAULTS = (
     Rule(
         "launch-bound",
         "the host orders work more slowly than the card does it",
-        "the host's part of a call is as long as the card's, or half of the call is spent between its kernels",
+        f"the host's part of a call is {HOST:.0%} of its time, or its kernels are busy for less than {BETWEEN:.0%} of it",
         "",
+        "host_us",
         "give each launch more to do: fuse the kernels, take a whole batch at once, or write the orders once, as a graph",
         "docs/lectures/l2_the_cuda_model.py#what-a-launch-costs",
         launch,
@@ -352,6 +360,7 @@ FAULTS = (
         f"more than {MOST_SECTORS:.0f} sectors a request, as many as the widest access can use; or "
         f"{MANY_SECTORS:.0f} of which half is unused",
         "nvidia-sectors",
+        r.LOAD_SECTORS,
         "let threadIdx.x run along the dimension that lies together in memory, or turn a tile in shared memory",
         "docs/lectures/l3_memory.py#ask-for-neighbours",
         uncoalesced,
@@ -361,6 +370,7 @@ FAULTS = (
         "lanes of a warp want different words of the same bank",
         f"{EXTRA_TURNS:.0%} of the turns of shared memory are extra ones, and there is a turn in every fourth cycle",
         "nvidia-wavefronts",
+        r.CONFLICTS,
         "pad the rows of the tile by one word, or swizzle the columns",
         "docs/lectures/l3_memory.py#thirty-two-windows",
         bank_conflicts,
@@ -370,6 +380,7 @@ FAULTS = (
         "values go to local memory because registers are not enough, or because an array is indexed at run time",
         f"a sector of local memory for every {1 / SPILLED:.0f} of global memory",
         "",
+        r.LOCAL_LOADS,
         "hold less in a thread: a smaller tile, more threads, loops that unroll fully; look for STL in the machine code",
         "docs/lectures/l5_the_top_of_the_ladder.py#which-shape",
         spills,
@@ -379,6 +390,7 @@ FAULTS = (
         "lanes of one warp take different ways, one way after the other",
         f"at most {LANES:.0f} of 32 lanes in an instruction, and the issue slots are in use",
         "",
+        r.LANES,
         "sort the work so that the lanes of a warp take the same way, or replace the branch by arithmetic",
         "docs/lectures/l2_the_cuda_model.py#a-warp-at-a-fork",
         divergence,
@@ -389,6 +401,7 @@ FAULTS = (
         f"one slice of L2 does {ONE_SLICE:.0%} of them, and at {ADDITION_NS} ns each they take {IN_LINE:.0%} of the time, "
         "or nothing else of the card is busy",
         "harris2007",
+        r.REDUCED_IN_ONE,
         "add up in registers and in shared memory first, and send one sum a block, of few blocks",
         "docs/lectures/l3_memory.py#one-number-from-many",
         atomics,
@@ -398,6 +411,7 @@ FAULTS = (
         "most multiprocessors stand idle while the last blocks run",
         f"an SM has work for less than {SMS_AT_WORK:.0%} of the time, and the last wave is not full",
         "",
+        r.SMS_BUSY,
         "smaller blocks, or as many as fit at once with a loop over the rest",
         "docs/lectures/l5_the_top_of_the_ladder.py#12-nobody-idles-at-the-end",
         tail,
@@ -407,6 +421,7 @@ FAULTS = (
         "the same bytes are fetched again and again",
         f"{MOVED_AGAIN:g} times the least bytes moved, and device memory is half busy or more",
         "",
+        "dram__bytes_read.sum",
         "keep what is used twice: in registers, in a tile of shared memory, or by fusing with what comes next",
         "docs/lectures/l3_memory.py#do-it-while-you-hold-it",
         moved_again,
@@ -419,6 +434,7 @@ WAITS = (
         "too few bytes are under way to keep memory busy",
         f"half of all waiting is for memory, which is less than {ROOM_LEFT:.0%} busy",
         "little1961",
+        r.DRAM_BUSY,
         "ask for more before you use the first: wider loads, several for each thread, more warps",
         "docs/lectures/l3_memory.py#how-many-must-be-walking",
         in_flight,
@@ -428,6 +444,7 @@ WAITS = (
         "warps wait for the slowest of their block",
         "half of all waiting is at barriers",
         "",
+        r.STALL.format("barrier"),
         "fewer barriers: shuffles within a warp, two buffers in place of one, smaller blocks",
         "docs/lectures/l5_the_top_of_the_ladder.py#9-fetch-while-you-multiply",
         _waits_for("barrier"),
@@ -437,6 +454,7 @@ WAITS = (
         "so many accesses to memory are asked for that their queue is full",
         "half of all waiting is to hand an access to the queue of global or local memory",
         "",
+        r.STALL.format("lg_throttle"),
         "fewer and wider accesses: sixteen bytes in each, and values kept that are asked for twice",
         "docs/lectures/l4_the_gemm_ladder.py#rung-2-stand-side-by-side",
         _waits_for("lg_throttle"),
@@ -446,6 +464,7 @@ WAITS = (
         "warps wait for shared memory, or for room in its queue",
         "half of all waiting is for the answer of shared memory, or to ask it",
         "",
+        r.STALL.format("short_scoreboard"),
         "use each loaded word more often: a larger tile in registers, sixteen bytes in every access",
         "docs/lectures/l4_the_gemm_ladder.py#rung-5-both-hands-full",
         _waits_for("short_scoreboard", "mio_throttle"),
@@ -455,6 +474,7 @@ WAITS = (
         "the unit that computes is taken",
         "half of all waiting is for a free arithmetic unit",
         "",
+        r.STALL.format("math_pipe_throttle"),
         "cheaper operations, or tensor cores where it is a multiply",
         "docs/lectures/l6_tensor_cores.py#the-climb",
         _waits_for("math_pipe_throttle"),
@@ -464,6 +484,7 @@ WAITS = (
         "each instruction waits for the one before it",
         "half of all waiting is the fixed time of the instruction before",
         "volkov2010",
+        r.STALL.format("wait"),
         "several sums side by side in a thread, or more warps",
         "docs/lectures/l1_what_a_gpu_is.py#one-long-chain",
         _waits_for("wait"),
