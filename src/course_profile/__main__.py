@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="nox -s profile --",
-        description="Say what a kernel of your own waits for: its time, its counters, and the rule that names the cause.",
+        description="Say what a kernel of your own waits for: time, counters, and the rule that names the cause.",
     )
     parser.add_argument("file", metavar="FILE[:function]", help="a .py or a .cu")
     parser.add_argument(

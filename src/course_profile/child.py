@@ -28,7 +28,6 @@ WITHOUT_A_CARD = "sm_90a"  # what a `.cu` is compiled for: the card that this co
 
 def main(verb: str, request: Path, answer: Path) -> int:
     """Do what is asked; write to `answer` how it went."""
-    sys.stdout = sys.stderr  # ncu writes its table to the same standard output
     asked = json.loads(request.read_text())
     subject = Subject.from_json(asked["subject"])
     told: dict[str, Any]
@@ -98,7 +97,9 @@ def _timed(competitor: Competitor, workload: Workload, seconds: float) -> dict[s
         raise Unusable(str(error)) from None
 
 
-CALLS = 8  # in a row, without a wait: few enough that the card's queue does not fill, and the host waits for it
+CALLS = (
+    8  # in a row, without a wait: few enough that the card's queue does not fill, and the host waits for it
+)
 
 
 def _ordered(competitor: Competitor, workload: Workload) -> float:
@@ -216,4 +217,5 @@ def call(subject: Subject, asked: dict[str, Any]) -> dict[str, Any]:
 VERBS: dict[str, Callable[[Subject, dict[str, Any]], dict[str, Any]]] = {"look": look, "call": call}
 
 if __name__ == "__main__":
+    sys.stdout = sys.stderr  # ncu writes its table to the same standard output
     sys.exit(main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])))

@@ -33,17 +33,22 @@ def roofline(profile: Profile) -> str:
         return LEFT + (log10(value) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
 
     def y(value: float) -> float:
-        return HEIGHT - BOTTOM - (log10(max(value, 10.0**floor)) - floor) / (top - floor) * (
-            HEIGHT - TOP - BOTTOM
+        return (
+            HEIGHT
+            - BOTTOM
+            - (log10(max(value, 10.0**floor)) - floor) / (top - floor) * (HEIGHT - TOP - BOTTOM)
         )
 
     roof = min(peak, x_of * tera_a_byte)
     reached = roof * reading.of_peak if reading.of_peak is not None else None
     said = f"{profile.subject.name}: {profile.intensity:.3g} operations a byte"
-    said += f", {reading.of_peak:.1%} of the roof above it" if reading.of_peak is not None else ", not measured"
+    said += (
+        f", {reading.of_peak:.1%} of the roof above it" if reading.of_peak is not None else ", not measured"
+    )
     begin = max(10**low, 10**floor / tera_a_byte)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(said)}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="{escape(said)}">',
         f"<title>{escape(said)}</title><style>{STYLE}</style>",
     ]
     for power in range(low, high + 1):

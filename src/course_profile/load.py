@@ -120,7 +120,10 @@ def _as_the_table(subject: Subject, workload: Workload, starts: Starts) -> Calla
         block = tuple(value(part, sizes, f"{where} block") for part in table["block"])
         shared = value(table.get("shared_bytes", 0), sizes, f"{where} shared_bytes")
         starts(
-            grid, block, *_arguments(kernel, subject, [*inputs, *outputs], sizes, options), shared_bytes=shared
+            grid,
+            block,
+            *_arguments(kernel, subject, [*inputs, *outputs], sizes, options),
+            shared_bytes=shared,
         )
         return outputs if len(outputs) > 1 else outputs[0]
 

@@ -17,6 +17,7 @@ DRAM_BUSY = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
 ISSUE = "smsp__issue_active.avg.pct_of_peak_sustained_active"
 WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
 SMS_BUSY = "sm__cycles_active.avg.pct_of_peak_sustained_elapsed"
+TENSOR = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
 INSTRUCTIONS = "smsp__inst_executed.sum"
 LANES = "smsp__thread_inst_executed_per_inst_executed.ratio"
 
@@ -74,13 +75,17 @@ REASONS = (
 )
 
 METRICS = (
-    *(TIME, SM_BUSY, MEMORY_BUSY, DRAM_BUSY, ISSUE, WARPS, SMS_BUSY, INSTRUCTIONS, LANES),
+    *(TIME, SM_BUSY, MEMORY_BUSY, DRAM_BUSY, ISSUE, WARPS, SMS_BUSY, TENSOR, INSTRUCTIONS, LANES),
     *(LOAD_REQUESTS, LOAD_SECTORS, STORE_REQUESTS, STORE_SECTORS, LOAD_USED, STORE_USED),
     *(CONFLICTS, STORE_CONFLICTS, TURNS, STORE_TURNS, LOCAL_LOADS, LOCAL_STORES),
     *(REDUCED, REDUCED_IN_ONE, ATOMICS, ATOMICS_IN_ONE),
     *(GRID, BLOCK, REGISTERS, SHARED, WAVES, *LIMITS.values()),
     *map(STALL.format, REASONS),
 )
+
+
+# Shares of a few reasons are no shares of all waiting: a largest one needs so many to be the largest of.
+ENOUGH_REASONS = 7
 
 
 class NotCounted(Exception):
@@ -172,11 +177,11 @@ class Reading:
         """The largest of them, and its share.
 
         Raises:
-            NotCounted: none is counted.
+            NotCounted: not enough of them are counted.
         """
-        for reason, share in self.stalls.items():
-            return reason, share
-        raise NotCounted("stall reasons")
+        if sum(STALL.format(reason) in self.counters for reason in REASONS) < ENOUGH_REASONS:
+            raise NotCounted("stall reasons")
+        return next(iter(self.stalls.items()), ("", 0.0))
 
     @property
     def occupancy_limit(self) -> tuple[str, int]:
@@ -203,4 +208,4 @@ class Reading:
         strange = sorted(set(data) - {f.name for f in fields(cls)})
         if strange:
             raise ValueError(f"a reading has no {strange[0]!r}")
-        return cls(**data)
+        return cls(**{**data, "missing": tuple(data.get("missing", ()))})

@@ -177,6 +177,7 @@ UNITS = {
     "device memory": r.DRAM_BUSY,
     "the way to memory and its caches": r.MEMORY_BUSY,
     "a unit of the multiprocessors": r.SM_BUSY,
+    "the tensor core": r.TENSOR,
 }
 
 
@@ -206,16 +207,16 @@ def _least(reading: Reading, time_us: float) -> float:
 
 def uncoalesced(reading: Reading) -> Evidence | None:
     """Requests bring sectors of which most bytes are for nobody."""
+    if r.LOAD_SECTORS not in reading.counters and r.STORE_SECTORS not in reading.counters:
+        raise NotCounted(r.LOAD_SECTORS)
     worst: tuple[float, str] | None = None
     wasted = total = 0.0
-    asked = False
     for what, requests, sectors, used in (
         ("load", r.LOAD_REQUESTS, r.LOAD_SECTORS, r.LOAD_USED),
         ("store", r.STORE_REQUESTS, r.STORE_SECTORS, r.STORE_USED),
     ):
-        if not reading[requests]:
+        if not reading.counters.get(requests) or sectors not in reading.counters:
             continue
-        asked = True
         a_request = reading[sectors] / reading[requests]
         # Lanes that share an address use more bytes of a sector than it has.
         bytes_used = min(reading.counters.get(used, SECTOR_BYTES), SECTOR_BYTES)
@@ -226,9 +227,11 @@ def uncoalesced(reading: Reading) -> Evidence | None:
             wasted += unused * reading[sectors]
             if worst is None or a_request > worst[0]:
                 worst = a_request, what
-    if not asked or worst is None or wasted * SECTOR_BYTES < WASTED * (reading.least_bytes or 0):
+    if worst is None or wasted * SECTOR_BYTES < WASTED * (reading.least_bytes or 0):
         return None
-    return Evidence(wasted / total, f"a {worst[1]} request of a warp moves {worst[0]:.1f} sectors of 32 bytes")
+    return Evidence(
+        wasted / total, f"a {worst[1]} request of a warp moves {worst[0]:.1f} sectors of 32 bytes"
+    )
 
 
 def bank_conflicts(reading: Reading) -> Evidence | None:
@@ -334,7 +337,7 @@ def _waits_for(*reasons: str) -> Callable[[Reading], Evidence | None]:
 def in_flight(reading: Reading) -> Evidence | None:
     """Too few bytes are under way: warps wait for memory, and memory for warps."""
     evidence = _waits_for("long_scoreboard")(reading)
-    if evidence is None or reading[r.DRAM_BUSY] >= 100 * ROOM_LEFT:
+    if evidence is None or reading.bound == "compute" or reading[r.DRAM_BUSY] >= 100 * ROOM_LEFT:
         return None
     limit = ""
     if reading[r.WARPS] < 50:
@@ -343,14 +346,20 @@ def in_flight(reading: Reading) -> Evidence | None:
     return Evidence(evidence.share, line)
 
 
+def no_reuse(reading: Reading) -> Evidence | None:
+    """Arithmetic should bind, and warps wait for memory: each number is fetched for one use."""
+    evidence = _waits_for("long_scoreboard")(reading)
+    return evidence if reading.bound == "compute" else None
+
+
 FAULTS = (
     Rule(
         "launch-bound",
         "the host orders work more slowly than the card does it",
-        f"the host's part of a call is {HOST:.0%} of its time, or its kernels are busy for less than {BETWEEN:.0%} of it",
+        f"the host needs {HOST:.0%} of a call's time for it, or its kernels are busy for less than {BETWEEN:.0%}",
         "",
         "host_us",
-        "give each launch more to do: fuse the kernels, take a whole batch at once, or write the orders once, as a graph",
+        "give each launch more to do: fuse kernels, take a whole batch at once, or write the orders once, as a graph",
         "docs/lectures/l2_the_cuda_model.py#what-a-launch-costs",
         launch,
     ),
@@ -381,7 +390,7 @@ FAULTS = (
         f"a sector of local memory for every {1 / SPILLED:.0f} of global memory",
         "",
         r.LOCAL_LOADS,
-        "hold less in a thread: a smaller tile, more threads, loops that unroll fully; look for STL in the machine code",
+        "hold less in a thread: a smaller tile, more threads, loops that unroll fully; STL in the machine code is a spill",
         "docs/lectures/l5_the_top_of_the_ladder.py#which-shape",
         spills,
     ),
@@ -398,8 +407,8 @@ FAULTS = (
     Rule(
         "atomics",
         "many additions to one address, one after the other",
-        f"one slice of L2 does {ONE_SLICE:.0%} of them, and at {ADDITION_NS} ns each they take {IN_LINE:.0%} of the time, "
-        "or nothing else of the card is busy",
+        f"one slice of L2 does {ONE_SLICE:.0%} of them, and at {ADDITION_NS} ns each they take {IN_LINE:.0%} of the "
+        "time, or nothing else of the card is busy",
         "harris2007",
         r.REDUCED_IN_ONE,
         "add up in registers and in shared memory first, and send one sum a block, of few blocks",
@@ -438,6 +447,16 @@ WAITS = (
         "ask for more before you use the first: wider loads, several for each thread, more warps",
         "docs/lectures/l3_memory.py#how-many-must-be-walking",
         in_flight,
+    ),
+    Rule(
+        "no reuse",
+        "arithmetic should bind, and each number is fetched for one use",
+        "half of all waiting is for memory, where the floor is set by arithmetic",
+        "",
+        r.STALL.format("long_scoreboard"),
+        "use each loaded number more often: a tile in shared memory, and then one in registers",
+        "docs/lectures/l4_the_gemm_ladder.py#rung-3-carry-a-tile-into-shared-memory",
+        no_reuse,
     ),
     Rule(
         "barriers",

@@ -29,7 +29,9 @@ SOURCES = Path(__file__).resolve().parents[1]
 LIMIT_S = 600.0
 ATTEMPTS = 6  # with fewer counters each time: as many as a profiler may lack before something else is wrong
 NO_GPU = "no GPU: nothing is timed or counted; what the sources and the compiler say is shown"
-NO_NCU = "no `ncu` on PATH: no counters; install Nsight Compute with the CUDA toolkit, or add its folder to PATH"
+NO_NCU = (
+    "no `ncu` on PATH: no counters; install Nsight Compute with the CUDA toolkit, or add its folder to PATH"
+)
 
 
 class Wrong(Exception):

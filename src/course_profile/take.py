@@ -140,7 +140,9 @@ def _defined(file: Path) -> list[str]:
     try:
         text = file.read_text(encoding="utf-8")
         if file.suffix == ".cu":
-            return [kernel.name for kernel in kernels_of(text) if kernel.is_extern_c and not kernel.is_template]
+            return [
+                kernel.name for kernel in kernels_of(text) if kernel.is_extern_c and not kernel.is_template
+            ]
         return [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
     except UnicodeDecodeError as error:
         raise Unusable(f"{file.name}: not UTF-8 text, at byte {error.start}: save it as UTF-8") from None
