@@ -390,7 +390,7 @@ FAULTS = (
         f"a sector of local memory for every {1 / SPILLED:.0f} of global memory",
         "",
         r.LOCAL_LOADS,
-        "hold less in a thread: a smaller tile, more threads, loops that unroll fully; STL in the machine code is a spill",
+        "hold less in a thread: smaller tiles, more threads, full unrolling; STL in the machine code is a spill",
         "docs/lectures/l5_the_top_of_the_ladder.py#which-shape",
         spills,
     ),

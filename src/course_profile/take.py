@@ -32,7 +32,7 @@ OWN = {
     "reads_bytes": (int, str),
     "writes_bytes": (int, str),
 }
-KEYS = NAMES | LAUNCH | OWN
+KEYS: dict[str, Any] = {**NAMES, **LAUNCH, **OWN}
 
 
 @dataclass(frozen=True)
