@@ -352,6 +352,27 @@ def no_reuse(reading: Reading) -> Evidence | None:
     return evidence if reading.bound == "compute" else None
 
 
+def cache_traffic(reading: Reading) -> Evidence | None:
+    """Caches or shared memory are full, and device memory is not: the same words are asked for again and again."""
+    memory, dram = reading[r.MEMORY_BUSY], reading[r.DRAM_BUSY]
+    at_its_roof = reading.counters.get(r.TENSOR, 0.0) >= 100 * FULL
+    if memory < 100 * FULL or dram >= 100 * ROOM_LEFT or at_its_roof:
+        return None
+    line = f"L1, shared memory or L2 is {memory:.0f} % busy, and device memory {dram:.0f} %"
+    return Evidence((memory - dram) / 100, line)
+
+
+def arithmetic(reading: Reading) -> Evidence | None:
+    """The unit that computes is taken, by more work than the floor knows of."""
+    busy, dram = reading[r.SM_BUSY], reading[r.DRAM_BUSY]
+    # What a full L1 hands back counts as the work of a multiprocessor too.
+    busiest = busy > reading[r.MEMORY_BUSY]
+    if reading.bound == "memory" and busiest and busy >= 100 * FULL and dram < 100 * ROOM_LEFT:
+        line = f"a unit of the multiprocessors is {busy:.0f} % busy, where the floor is set by memory"
+        return Evidence((busy - dram) / 100, line)
+    return _waits_for("math_pipe_throttle")(reading)
+
+
 FAULTS = (
     Rule(
         "launch-bound",
@@ -459,6 +480,16 @@ WAITS = (
         no_reuse,
     ),
     Rule(
+        "cache traffic",
+        "caches and shared memory carry each word many times",
+        f"L1, shared memory or L2 is {FULL:.0%} busy, and device memory less than {ROOM_LEFT:.0%}",
+        "",
+        r.MEMORY_BUSY,
+        "use each loaded word more often: keep it in registers, and take sixteen bytes in every access",
+        "docs/lectures/l4_the_gemm_ladder.py#rung-5-both-hands-full",
+        cache_traffic,
+    ),
+    Rule(
         "barriers",
         "warps wait for the slowest of their block",
         "half of all waiting is at barriers",
@@ -491,12 +522,12 @@ WAITS = (
     Rule(
         "arithmetic",
         "the unit that computes is taken",
-        "half of all waiting is for a free arithmetic unit",
+        f"half of all waiting is for an arithmetic unit; or one is {FULL:.0%} busy, where memory sets the floor",
         "",
         r.STALL.format("math_pipe_throttle"),
-        "cheaper operations, or tensor cores where it is a multiply",
+        "cheaper operations: float for double, a table, fewer divisions; tensor cores where it is a multiply",
         "docs/lectures/l6_tensor_cores.py#the-climb",
-        _waits_for("math_pipe_throttle"),
+        arithmetic,
     ),
     Rule(
         "one chain",

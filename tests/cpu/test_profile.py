@@ -216,6 +216,10 @@ EDGES = {
         {"more": waiting("long_scoreboard", 0.51), "bound": "compute"},
         {"more": waiting("long_scoreboard", 0.49), "bound": "compute"},
     ),
+    "cache traffic": (
+        {"more": {r.MEMORY_BUSY: 81, r.DRAM_BUSY: 69}},
+        {"more": {r.MEMORY_BUSY: 79, r.DRAM_BUSY: 69}},
+    ),
     "barriers": ({"more": waiting("barrier", 0.51)}, {"more": waiting("barrier", 0.49)}),
     "memory queue": ({"more": waiting("lg_throttle", 0.51)}, {"more": waiting("lg_throttle", 0.49)}),
     "shared memory": (
@@ -224,7 +228,7 @@ EDGES = {
     ),
     "arithmetic": (
         {"more": waiting("math_pipe_throttle", 0.51)},
-        {"more": waiting("math_pipe_throttle", 0.51) | {r.SM_BUSY: 81}},
+        {"more": waiting("math_pipe_throttle", 0.51) | {r.SM_BUSY: 81}, "bound": "compute"},
     ),
     "one chain": ({"more": waiting("wait", 0.51)}, {"more": waiting("wait", 0.49)}),
 }
@@ -272,6 +276,10 @@ def names_elsewhere():
         "full waves": made_up({r.SMS_BUSY: 70, r.WAVES: 1.75}),
         "half a wave": made_up({r.SMS_BUSY: 70, r.WAVES: 1.73}),
         "few blocks": made_up({r.SMS_BUSY: 70, r.WAVES: 1.0, r.GRID: 131}),
+        "tensor cores first": made_up({r.MEMORY_BUSY: 85, r.TENSOR: 90}),
+        "double": made_up({r.SM_BUSY: 81, r.DRAM_BUSY: 69}),
+        "a full L1": made_up({r.SM_BUSY: 85, r.MEMORY_BUSY: 86}),
+        "at both roofs": made_up({r.SM_BUSY: 81, r.DRAM_BUSY: 71}),
         "resting": made_up({r.DRAM_BUSY: 49}, read_bytes=300e6),
         "between": made_up(launches=64, kernels_us=490.0),
         "busy": made_up(launches=64, kernels_us=510.0),
@@ -298,6 +306,10 @@ ELSEWHERE = {
     "full waves": "",
     "half a wave": "tail wave",
     "few blocks": "tail wave",
+    "tensor cores first": "",
+    "double": "arithmetic",
+    "a full L1": "cache traffic",
+    "at both roofs": "",
     "resting": "",
     "between": "launch-bound",
     "busy": "",

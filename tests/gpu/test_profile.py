@@ -23,10 +23,14 @@ KERNELS = ROOT / "src" / "course_kernels"
 SECONDS = 0.3
 
 PLANTED = {
-    file.name: file.read_text(encoding="utf-8").splitlines()[0].partition("planted: ")[2]
-    for file in sorted(FOLDER.iterdir())
+    file.relative_to(FOLDER).as_posix(): file.read_text(encoding="utf-8")
+    .splitlines()[0]
+    .partition("planted: ")[2]
+    for file in sorted(FOLDER.rglob("*"))
     if file.suffix in (".cu", ".py")
 }
+LAB = [name for name in PLANTED if name.startswith("lab/")]
+ENOUGH = 5  # of the lab's six
 
 # Kernels of the library with nothing to be named: well made, whatever percent of peak they reach.
 SOUND = {
@@ -53,12 +57,20 @@ def looked_at(file, record_property, size=""):
     return found, diagnosis
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", [name for name in PLANTED if name not in LAB])
 def test_a_planted_bottleneck_is_named(name, record_property):
     found, diagnosis = looked_at(FOLDER / name, record_property)
 
     assert diagnosis.name == PLANTED[name]
     assert found.reading.counted_bytes is not None
+
+
+def test_the_labs_bottlenecks_are_named(record_property):
+    named = {name: looked_at(FOLDER / name, record_property)[1].name for name in LAB}
+    record_property("named", json.dumps(named))
+
+    assert len(LAB) == 6
+    assert sum(named[name] == PLANTED[name] for name in LAB) >= ENOUGH, named
 
 
 @pytest.mark.parametrize("name", SOUND)
