@@ -13,10 +13,9 @@ from course_labs.lab import LabError
 from course_profile.drawing import roofline
 from course_profile.report import ask, report
 from course_profile.rules import diagnose
-from course_profile.run import Wrong, profile
 from course_profile.show import as_json, table
 from course_profile.take import take
-from course_profile.unusable import Unusable
+from course_profile.unusable import Unusable, Wrong
 
 LONGEST_S = 600.0
 REFUSED, USAGE = 1, 2
@@ -31,6 +30,8 @@ def main(arguments: list[str]) -> int:
             if not path.resolve().parent.is_dir():
                 raise Unusable(f"{path}: there is no folder {path.parent}; make it first")
         forecast = ask(_asked) if options.report else None
+        from course_profile.run import profile  # it takes seconds to load, and a slip needs none of it
+
         found = profile(subject, gpu=options.gpu, seconds=options.seconds)
         diagnosis = diagnose(found.reading)
         if options.svg:

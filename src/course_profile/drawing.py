@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from math import log10
 
-from course_profile.run import Profile
+from course_profile.profile import Profile
 
 WIDTH, HEIGHT = 480, 320
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 16, 48

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from course_profile.profile import Profile
 from course_profile.reading import ISSUE, NotCounted
 from course_profile.rules import Diagnosis
-from course_profile.run import Profile
 from course_profile.show import bytes_of, floor_of, host_of, places_of, time_of, waits_of
 from course_profile.unusable import Unusable
 

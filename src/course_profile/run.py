@@ -16,14 +16,15 @@ from typing import Any
 from course_kernels.measure.counters import READ, WRITE, CountersUnavailable, parse, split_jobs, why
 from course_kernels.measure.derive import derive
 from course_kernels.measure.leaves import Measurement
-from course_kernels.measure.machine import MACHINES, Machine, machine_for
+from course_kernels.measure.machine import MACHINES, machine_for
 from course_kernels.measure.roofline import bound, floor_us
 from course_kernels.problem import Workload
 from course_profile import reading as r
 from course_profile.occupancy import Occupancy, occupancy
+from course_profile.profile import Profile
 from course_profile.reading import METRICS, Reading
 from course_profile.take import Subject
-from course_profile.unusable import Unusable
+from course_profile.unusable import Unusable, Wrong
 
 SOURCES = Path(__file__).resolve().parents[1]
 LIMIT_S = 600.0
@@ -32,47 +33,6 @@ NO_GPU = "no GPU: nothing is timed or counted; what the sources and the compiler
 NO_NCU = (
     "no `ncu` on PATH: no counters; install Nsight Compute with the CUDA toolkit, or add its folder to PATH"
 )
-
-
-class Wrong(Exception):
-    """The kernel's answer is wrong, or it does not compile: there is nothing to profile. One line."""
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What was found out of one kernel.
-
-    Attributes:
-        subject: what was asked for.
-        workload: the size.
-        formula: what it computes.
-        reading: clock, counters and launch.
-        machine: the data sheet; without a GPU, and for a card we have no source for, that of the reference card.
-        gpu: the card's name; empty where there is none.
-        math: the arithmetic that counts.
-        places: occupancy, worked out from what the compiler says; None where that is not known.
-        checked: what the answer was held against.
-        spread: between the medians of the blocks, of the time; None where nothing was timed.
-        missing: lines that say what could not be done, and why.
-    """
-
-    subject: Subject
-    workload: Workload
-    formula: str
-    reading: Reading
-    machine: Machine
-    gpu: str = ""
-    math: str = "fp32"
-    places: Occupancy | None = None
-    checked: str = ""
-    spread: float | None = None
-    missing: tuple[str, ...] = ()
-
-    @property
-    def intensity(self) -> float:
-        """Operations for each byte that must move."""
-        least = self.reading.least_bytes or 1
-        return (self.reading.flops or 0) / least
 
 
 @dataclass(frozen=True)

@@ -599,6 +599,19 @@ def test_a_launch_that_does_not_fit_the_kernel_is_one_line(given, wanted, here, 
     assert wanted in capsys.readouterr().err
 
 
+def test_nox_hands_on_the_exit_code_and_says_nothing_more():
+    done = subprocess.run(
+        [sys.executable, "-m", "nox", "--no-venv", "-s", "profile", "--", "nothing.cu"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == f"there is no file nothing.cu; you are in {ROOT}"
+
+
 def test_a_size_that_the_problem_does_not_have_is_one_line(here, capsys):
     assert command.main([str(PLANTED / "launch_bound.py"), "--size", "dtype=float32,M=3"]) == 2
     assert capsys.readouterr().err == "size 'dtype=float32,M=3': vector_add has N\n"
