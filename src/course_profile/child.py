@@ -1,6 +1,7 @@
 """The process that runs a student's file: checks it, times it, and makes the one call that the profiler looks at.
 
-`look` needs no profiler; `call` is started by ncu. Both read a request and write an answer, as files.
+`look` needs no profiler; `call` is started by ncu. Both read a request and write an answer, as files. A request may
+hold several kernels: to load torch takes longer than most of what is asked here.
 """
 
 from __future__ import annotations
@@ -29,16 +30,19 @@ WITHOUT_A_CARD = "sm_90a"  # what a `.cu` is compiled for: the card that this co
 def main(verb: str, request: Path, answer: Path) -> int:
     """Do what is asked; write to `answer` how it went."""
     asked = json.loads(request.read_text())
-    subject = Subject.from_json(asked["subject"])
-    told: dict[str, Any]
-    try:
-        told = VERBS[verb](subject, asked)
-    except Unusable as error:
-        told = {"unusable": str(error)}
-    except Refused as refused:
-        told = {"refused": str(refused)}
-    except BaseException as error:  # exit() included: whatever it is, it was the student's file
-        told = {"unusable": f"{subject.file.name}: {crash(error, subject.file)['why']}"}
+    told: dict[str, Any] = {"each": []}
+    subjects = [Subject.from_json(one) for one in asked["subjects"]]
+    for subject in subjects:
+        try:
+            told["each"].append(VERBS[verb](subject, asked))
+        except Unusable as error:
+            told = {"unusable": str(error)}
+        except Refused as refused:
+            told = {"refused": str(refused)}
+        except BaseException as error:  # exit() included: whatever it is, it was the student's file
+            told = {"unusable": f"{subject.file.name}: {crash(error, subject.file)['why']}"}
+        if "each" not in told:
+            break
     temporary = answer.with_suffix(".part")
     temporary.write_text(json.dumps(told))
     os.replace(temporary, answer)

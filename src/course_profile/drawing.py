@@ -8,7 +8,7 @@ from math import log10
 from course_profile.profile import Profile
 
 WIDTH, HEIGHT = 480, 320
-LEFT, RIGHT, TOP, BOTTOM = 64, 16, 16, 48
+LEFT, RIGHT, TOP, BOTTOM = 64, 28, 16, 48
 DECADES = (-3, 4)  # operations a byte, as powers of ten
 STYLE = """
   svg { --ink: #222; --quiet: #767676; --mine: #b3261e; background: #fff; font: 12px sans-serif; }

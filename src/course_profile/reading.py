@@ -27,6 +27,8 @@ STORE_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"
 STORE_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
 LOAD_USED = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio"
 STORE_USED = "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio"
+# What goes past L1.
+FROM_L2, TO_L2 = "lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_sectors_srcunit_tex_op_write.sum"
 
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"
 STORE_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"
@@ -76,7 +78,7 @@ REASONS = (
 
 METRICS = (
     *(TIME, SM_BUSY, MEMORY_BUSY, DRAM_BUSY, ISSUE, WARPS, SMS_BUSY, TENSOR, INSTRUCTIONS, LANES),
-    *(LOAD_REQUESTS, LOAD_SECTORS, STORE_REQUESTS, STORE_SECTORS, LOAD_USED, STORE_USED),
+    *(LOAD_REQUESTS, LOAD_SECTORS, STORE_REQUESTS, STORE_SECTORS, LOAD_USED, STORE_USED, FROM_L2, TO_L2),
     *(CONFLICTS, STORE_CONFLICTS, TURNS, STORE_TURNS, LOCAL_LOADS, LOCAL_STORES),
     *(REDUCED, REDUCED_IN_ONE, ATOMICS, ATOMICS_IN_ONE),
     *(GRID, BLOCK, REGISTERS, SHARED, WAVES, *LIMITS.values()),

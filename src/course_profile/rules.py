@@ -1,8 +1,8 @@
 """The rules: each reads a few counters and names one cause, or keeps silent.
 
 Two kinds. A fault is something that a counter shows by itself: sectors that nobody wanted, lanes that sleep. A wait is
-what the warps spend their time on, which is a symptom; waits are asked only where no fault was found, and only where
-no unit of the card is full. Thresholds err on the side of silence: a wrong name costs its reader a day.
+what the warps spend their time on, or what the card is full of, which is a symptom: waits are asked only where no fault
+was found. Thresholds err on the side of silence: a wrong name costs its reader a day.
 """
 
 from __future__ import annotations
@@ -159,7 +159,8 @@ def diagnose(reading: Reading) -> Diagnosis:
             if evidence:
                 found.append(Finding(rule, evidence))
         if found:
-            found.sort(key=lambda finding: -finding.evidence.share)
+            # What goes on in a kernel does not matter while the card waits for the host.
+            found.sort(key=lambda finding: (finding.rule.asks is not launch, -finding.evidence.share))
             return Diagnosis(tuple(found), tuple(silent))
     return Diagnosis((), tuple(silent), _why_silent(reading, silent))
 
@@ -227,11 +228,21 @@ def uncoalesced(reading: Reading) -> Evidence | None:
             wasted += unused * reading[sectors]
             if worst is None or a_request > worst[0]:
                 worst = a_request, what
-    if worst is None or wasted * SECTOR_BYTES < WASTED * (reading.least_bytes or 0):
+    if worst is None or not _is_felt(reading, wasted * SECTOR_BYTES):
         return None
     return Evidence(
         wasted / total, f"a {worst[1]} request of a warp moves {worst[0]:.1f} sectors of 32 bytes"
     )
+
+
+def _is_felt(reading: Reading, wasted_bytes: float) -> bool:
+    """False where L1 picks up what one request leaves lying, and is not full of it either."""
+    least = reading.least_bytes or 0
+    if r.FROM_L2 in reading.counters:
+        past_l1 = SECTOR_BYTES * (reading[r.FROM_L2] + reading.counters.get(r.TO_L2, 0.0))
+        full = reading.counters.get(r.MEMORY_BUSY, 0.0) >= 100 * FULL
+        return past_l1 >= (1 + WASTED) * least or (full and reading[r.DRAM_BUSY] < 100 * ROOM_LEFT)
+    return wasted_bytes >= WASTED * least
 
 
 def bank_conflicts(reading: Reading) -> Evidence | None:
@@ -287,7 +298,8 @@ def atomics(reading: Reading) -> Evidence | None:
             continue
         share = min(reading[busiest] * ADDITION_NS / reading[r.TIME], 1.0)
         idle = 1 - max(reading[r.DRAM_BUSY], reading[r.SM_BUSY]) / 100
-        if share >= IN_LINE or idle >= 1 - IDLE:
+        # The lanes of a warp may be counted as one; the line is as long as if they were not.
+        if share >= IN_LINE or (WARP * share >= IN_LINE and idle >= 1 - IDLE):
             line = f"one slice of L2 does {reading[busiest] / reading[total]:.0%} of the {reading[total]:.3g} additions"
             return Evidence(max(share, idle), line)
     return None
@@ -305,6 +317,9 @@ def tail(reading: Reading) -> Evidence | None:
     return Evidence(1 - busy, f"{blocks}, and an SM has work for {busy:.0%} of the time")
 
 
+# --- waits --------------------------------------------------------------------------------------
+
+
 def moved_again(reading: Reading) -> Evidence | None:
     """The same bytes cross the way to memory more than once."""
     least, counted = reading.least_bytes, reading.counted_bytes
@@ -314,9 +329,6 @@ def moved_again(reading: Reading) -> Evidence | None:
         return None
     line = f"{counted / 1e6:.1f} MB moved where {least / 1e6:.1f} MB must"
     return Evidence((1 - least / counted) * reading[r.DRAM_BUSY] / 100, line)
-
-
-# --- waits --------------------------------------------------------------------------------------
 
 
 def _is_full(reading: Reading) -> bool:
@@ -446,6 +458,9 @@ FAULTS = (
         "docs/lectures/l5_the_top_of_the_ladder.py#12-nobody-idles-at-the-end",
         tail,
     ),
+)
+
+WAITS = (
     Rule(
         "too many bytes",
         "the same bytes are fetched again and again",
@@ -456,9 +471,6 @@ FAULTS = (
         "docs/lectures/l3_memory.py#do-it-while-you-hold-it",
         moved_again,
     ),
-)
-
-WAITS = (
     Rule(
         "bytes in flight",
         "too few bytes are under way to keep memory busy",

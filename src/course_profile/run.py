@@ -44,24 +44,31 @@ class _Cost:
 
 
 def profile(subject: Subject, *, gpu: bool, seconds: float = 1.0) -> Profile:
-    """Check, time and count one kernel, as far as this machine can.
+    """Check, time and count one kernel, as far as this machine can; see `profile_each`."""
+    return profile_each([subject], gpu=gpu, seconds=seconds)[0]
+
+
+def profile_each(subjects: Sequence[Subject], *, gpu: bool, seconds: float = 1.0) -> list[Profile]:
+    """Check, time and count several kernels, in two processes for all of them.
 
     Args:
+        subjects: kernels that may share a process.
         gpu: whether there is a card.
-        seconds: time to sample.
+        seconds: time to sample, for each.
     Raises:
-        Unusable: it cannot be run.
-        Wrong: its answer is wrong.
+        Unusable: one cannot be run.
+        Wrong: the answer of one is wrong.
     """
-    told = _ask("look", subject, {"gpu": gpu, "seconds": seconds}, environment(gpu))
-    found = looked(subject, told)
+    told = _ask("look", subjects, {"gpu": gpu, "seconds": seconds}, environment(gpu))
+    found = [looked(subject, one) for subject, one in zip(subjects, told["each"], strict=True)]
     if not gpu:
         return found
     try:
-        launches, missing = counted(subject)
+        groups, missing = counted(subjects)
     except CountersUnavailable as error:
-        return replace(found, missing=(*found.missing, str(error).removeprefix("counters: ")))
-    return with_counters(found, launches, missing)
+        line = str(error).removeprefix("counters: ")
+        return [replace(one, missing=(*one.missing, line)) for one in found]
+    return [with_counters(one, launches, missing) for one, launches in zip(found, groups, strict=True)]
 
 
 def environment(gpu: bool) -> dict[str, str]:
@@ -138,7 +145,7 @@ def _places(told: Mapping[str, Any]) -> Occupancy | None:
 
 def _ask(
     verb: str,
-    subject: Subject,
+    subjects: Sequence[Subject],
     asked: Mapping[str, Any],
     more: Mapping[str, str],
     before: Sequence[str] = (),
@@ -151,7 +158,7 @@ def _ask(
     """
     with tempfile.TemporaryDirectory(prefix="course-profile-") as folder:
         request, answer = Path(folder, "request.json"), Path(folder, "answer.json")
-        request.write_text(json.dumps({"subject": subject.as_json(), **asked}))
+        request.write_text(json.dumps({"subjects": [one.as_json() for one in subjects], **asked}))
         path = os.pathsep.join(filter(None, [str(SOURCES), os.environ.get("PYTHONPATH")]))
         command = [
             *before,
@@ -162,12 +169,12 @@ def _ask(
                 command,
                 capture_output=True,
                 text=True,
-                timeout=LIMIT_S,
+                timeout=LIMIT_S * len(subjects),
                 env={**os.environ, **more, "PYTHONPATH": path},
             )
         except subprocess.TimeoutExpired:
             raise Unusable(
-                f"{subject.file.name}: it did not end within {LIMIT_S:.0f} s; take a smaller --size"
+                f"{subjects[0].file.name}: it did not end within {LIMIT_S:.0f} s; take a smaller --size"
             ) from None
         except OSError as error:
             raise Unusable(f"{command[0]} does not start: {error.strerror}") from None
@@ -181,15 +188,15 @@ def _ask(
         raise Unusable(told["unusable"])
     if not told and not before:
         last = next((line for line in reversed(output.splitlines()) if line.strip()), "it said nothing")
-        raise Unusable(f"{subject.file.name}: its process ended in the middle: {last.strip()[:200]}")
+        raise Unusable(f"{subjects[0].file.name}: its process ended in the middle: {last.strip()[:200]}")
     return told
 
 
 # --- with one -----------------------------------------------------------------------------------
 
 
-def counted(subject: Subject) -> tuple[list[Any], tuple[str, ...]]:
-    """Every kernel that one call launches with its counters, and the counters that this profiler does not have.
+def counted(subjects: Sequence[Subject]) -> tuple[list[list[Any]], tuple[str, ...]]:
+    """Every kernel that one call of each launches with its counters, and the counters that this profiler lacks.
 
     Raises:
         CountersUnavailable: no ncu, no permission, no kernel.
@@ -200,13 +207,15 @@ def counted(subject: Subject) -> tuple[list[Any], tuple[str, ...]]:
     wanted = [READ, WRITE, *METRICS]
     for _ in range(ATTEMPTS):
         printed: list[str] = []
-        told = _ask("call", subject, {}, {}, command_of(wanted), printed)
+        told = _ask("call", subjects, {}, {}, command_of(wanted), printed)
         unknown = unknown_metrics(printed[0], wanted)
-        if told.get("done") and not unknown:
+        if told.get("each") and not unknown:
             # What a counter cannot tell of a kernel is an empty cell, and no number.
             launches = parse(printed[0].replace('"n/a"', '""'), wanted)
             if launches:
-                return split_jobs(launches, 1)[0], tuple(name for name in METRICS if name not in wanted)
+                return split_jobs(launches, len(subjects)), tuple(
+                    name for name in METRICS if name not in wanted
+                )
         if not unknown:
             raise CountersUnavailable(why(printed[0]))
         wanted = [name for name in wanted if name not in unknown]

@@ -252,6 +252,10 @@ def test_a_rule_speaks_past_its_threshold_and_not_before():
     assert names_at_the_edges() == AT_THE_EDGES
 
 
+# Three loads of 12 bytes apart: each request leaves two thirds lying, for the next two.
+LEFT_LYING = {r.LOAD_SECTORS: 12e6, r.LOAD_USED: 10.7, r.TO_L2: 4e6}
+
+
 # Further edges, of constants that the pairs above leave alone.
 def names_elsewhere():
     cases = {
@@ -265,14 +269,19 @@ def names_elsewhere():
         "hidden": made_up({r.LOAD_SECTORS: 8.2e6, r.LOAD_USED: 16}, least_read_bytes=422_000_000),
         "in sight": made_up({r.LOAD_SECTORS: 8.2e6, r.LOAD_USED: 16}, least_read_bytes=372_000_000),
         "too many": made_up({r.LOAD_SECTORS: 24e6, r.LOAD_USED: 32}),
+        "L1 catches it": made_up(LEFT_LYING | {r.FROM_L2: 5.9e6}),
+        "past L1 too": made_up(LEFT_LYING | {r.FROM_L2: 6.1e6}),
+        "L1 is full of it": made_up(LEFT_LYING | {r.FROM_L2: 4e6, r.MEMORY_BUSY: 81, r.DRAM_BUSY: 69}),
+        "memory is": made_up(LEFT_LYING | {r.FROM_L2: 4e6, r.MEMORY_BUSY: 81, r.DRAM_BUSY: 71}),
         "rare turns": made_up({r.TURNS: 0.24 * TURNS, r.CONFLICTS: 0.2 * TURNS}),
         "turns": made_up({r.TURNS: 0.26 * TURNS, r.CONFLICTS: 0.2 * TURNS}),
         "sleeping": made_up({r.LANES: 4, r.ISSUE: 24}),
         "at work": made_up({r.LANES: 4, r.ISSUE: 26}),
         "spread": made_up({r.REDUCED: 1e6, r.REDUCED_IN_ONE: 2.9e5}),
         "in one": made_up({r.REDUCED: 1e6, r.REDUCED_IN_ONE: 3.1e5}),
-        "idle": made_up({r.REDUCED: 100, r.REDUCED_IN_ONE: 90, r.DRAM_BUSY: 29, r.SM_BUSY: 5}),
-        "not idle": made_up({r.REDUCED: 100, r.REDUCED_IN_ONE: 90, r.DRAM_BUSY: 31, r.SM_BUSY: 5}),
+        "idle": made_up({r.REDUCED: 6e3, r.REDUCED_IN_ONE: 5e3, r.DRAM_BUSY: 29, r.SM_BUSY: 5}),
+        "not idle": made_up({r.REDUCED: 6e3, r.REDUCED_IN_ONE: 5e3, r.DRAM_BUSY: 31, r.SM_BUSY: 5}),
+        "a short line": made_up({r.REDUCED: 6e3, r.REDUCED_IN_ONE: 4.8e3, r.DRAM_BUSY: 29, r.SM_BUSY: 5}),
         "full waves": made_up({r.SMS_BUSY: 70, r.WAVES: 1.75}),
         "half a wave": made_up({r.SMS_BUSY: 70, r.WAVES: 1.73}),
         "few blocks": made_up({r.SMS_BUSY: 70, r.WAVES: 1.0, r.GRID: 131}),
@@ -295,6 +304,10 @@ ELSEWHERE = {
     "hidden": "",
     "in sight": "uncoalesced",
     "too many": "uncoalesced",
+    "L1 catches it": "",
+    "past L1 too": "uncoalesced",
+    "L1 is full of it": "uncoalesced",
+    "memory is": "",
     "rare turns": "",
     "turns": "bank conflicts",
     "sleeping": "",
@@ -303,6 +316,7 @@ ELSEWHERE = {
     "in one": "atomics",
     "idle": "atomics",
     "not idle": "",
+    "a short line": "",
     "full waves": "",
     "half a wave": "tail wave",
     "few blocks": "tail wave",
@@ -340,6 +354,12 @@ def test_near_its_peak_nothing_is_obvious_whatever_the_counters_say():
 
     assert diagnose(made_up(ugly, of_peak=0.92)).said == "nothing obvious: it reaches 92.0% of peak"
     assert len(diagnose(made_up(ugly, of_peak=0.89)).findings) == 3
+
+
+def test_a_card_that_waits_for_the_host_waits_for_nothing_else():
+    found = diagnose(made_up({r.SMS_BUSY: 5, r.GRID: 4, r.WAVES: 0.01}, host_us=990.0))
+
+    assert [finding.rule.name for finding in found.findings] == ["launch-bound", "tail wave"]
 
 
 def test_a_full_unit_is_no_wait_and_is_said():
@@ -627,7 +647,7 @@ metrics = sys.argv[sys.argv.index("--metrics") + 1].split(",")
 if "{unknown}" in metrics:
     print("==ERROR== Failed to find metric {unknown}")
     sys.exit(1)
-open(sys.argv[-1], "w").write(json.dumps({{"done": True}}))
+open(sys.argv[-1], "w").write(json.dumps({{"each": [{{"done": True}}]}}))
 print("==PROF== Connected")
 print(",".join(f'"{{name}}"' for name in ["ID", "Kernel Name", *metrics]))
 print(",".join('""' if name in ("ID", "Kernel Name") else '"ns"' if "duration" in name else '"byte"'
@@ -661,7 +681,7 @@ def without_counters():
 
 
 def test_a_counter_that_ncu_does_not_know_is_left_out_and_named(ncu):
-    launches, missing = counted(SUBJECT)
+    (launches,), missing = counted([SUBJECT])
     found = with_counters(without_counters(), launches, missing)
 
     assert missing == (r.LANES,)
@@ -677,7 +697,7 @@ def test_a_counter_that_ncu_does_not_know_is_left_out_and_named(ncu):
 def test_without_ncu_it_is_said_in_one_line(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(run.CountersUnavailable) as said:
-        counted(SUBJECT)
+        counted([SUBJECT])
     assert str(said.value) == run.NO_NCU
 
 

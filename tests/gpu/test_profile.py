@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from course_profile import __main__ as command
 from course_profile import child  # noqa: F401  loaded by its name, and part of what is tested
 from course_profile.reading import METRICS, REASONS, STALL
 from course_profile.rules import NEAR_PEAK, diagnose
-from course_profile.run import profile
+from course_profile.run import profile_each
 from course_profile.take import take
 
 GROUPS = ("profile",)
@@ -32,42 +33,48 @@ PLANTED = {
 LAB = [name for name in PLANTED if name.startswith("lab/")]
 ENOUGH = 5  # of the lab's six
 
+# At the size that its problem times, this one is at its roof.
+AT_ITS_ROOF = "reduction/k04_vectorised.py"
 # Kernels of the library with nothing to be named: well made, whatever percent of peak they reach.
-SOUND = {
-    "copy/k01_vectorised.py": "",
-    "transpose/k05_vectorised.py": "",
-    "bias_gelu/k01_fused.py": "",
-    "grey/k01_pixels.py": "",
-    "reduction/k05_triton.py": "",
-    "sgemm/k11_register_banks.py": "",
-}
-# At the size that its page times, this one is at its roof.
-AT_ITS_ROOF = "reduction/k04_vectorised.py", "dtype=float32,N=268435456"
+SOUND = (
+    "copy/k01_vectorised.py",
+    "transpose/k05_vectorised.py",
+    "bias_gelu/k01_fused.py",
+    "grey/k01_pixels.py",
+    "sgemm/k11_register_banks.py",
+    AT_ITS_ROOF,
+)
 
 
-def looked_at(file, record_property, size=""):
-    """What the profiler says of a file; the record keeps it."""
-    found = profile(take(str(file), size=size), gpu=True, seconds=SECONDS)
+@functools.cache
+def profiles():
+    """Every kernel of this file, by its name: all of them in two processes."""
+    files = {
+        **{name: FOLDER / name for name in PLANTED},
+        **{name: KERNELS / name for name in SOUND},
+    }
+    subjects = [take(str(file)) for file in files.values()]
+    return dict(zip(files, profile_each(subjects, gpu=True, seconds=SECONDS), strict=True))
+
+
+def said_of(name, record_property):
+    """What the rules say of one; the record keeps it, and what they read."""
+    found = profiles()[name]
     diagnosis = diagnose(found.reading)
     record_property("bottleneck", diagnosis.name or diagnosis.said)
-    record_property(
-        "counted", json.dumps({f.rule.name: f.evidence.line for f in diagnosis.findings}, ensure_ascii=False)
-    )
-    record_property("missing", json.dumps(found.reading.missing))
-    return found, diagnosis
+    record_property("reading", json.dumps(found.reading.as_json()))
+    return diagnosis
 
 
 @pytest.mark.parametrize("name", [name for name in PLANTED if name not in LAB])
 def test_a_planted_bottleneck_is_named(name, record_property):
-    found, diagnosis = looked_at(FOLDER / name, record_property)
-
-    assert diagnosis.name == PLANTED[name]
-    assert found.reading.counted_bytes is not None
+    assert said_of(name, record_property).name == PLANTED[name]
 
 
 def test_the_labs_bottlenecks_are_named(record_property):
-    named = {name: looked_at(FOLDER / name, record_property)[1].name for name in LAB}
+    named = {name: diagnose(profiles()[name].reading).name for name in LAB}
     record_property("named", json.dumps(named))
+    record_property("readings", json.dumps({name: profiles()[name].reading.as_json() for name in LAB}))
 
     assert len(LAB) == 6
     assert sum(named[name] == PLANTED[name] for name in LAB) >= ENOUGH, named
@@ -75,23 +82,21 @@ def test_the_labs_bottlenecks_are_named(record_property):
 
 @pytest.mark.parametrize("name", SOUND)
 def test_a_sound_kernel_has_no_false_name(name, record_property):
-    _, diagnosis = looked_at(KERNELS / name, record_property, SOUND[name])
+    diagnosis = said_of(name, record_property)
 
     assert diagnosis.name == ""
     assert diagnosis.said.startswith("nothing obvious")
 
 
 def test_near_the_peak_nothing_is_obvious(record_property):
-    name, size = AT_ITS_ROOF
+    diagnosis = said_of(AT_ITS_ROOF, record_property)
 
-    found, diagnosis = looked_at(KERNELS / name, record_property, size)
-
-    assert found.reading.of_peak >= NEAR_PEAK
+    assert profiles()[AT_ITS_ROOF].reading.of_peak >= NEAR_PEAK
     assert diagnosis.said.startswith("nothing obvious: it reaches")
 
 
-def test_every_counter_that_a_rule_reads_is_there(record_property):
-    found, _ = looked_at(FOLDER / "bytes_in_flight.cu", record_property)
+def test_every_counter_that_a_rule_reads_is_there():
+    found = profiles()["bytes_in_flight.cu"]
 
     assert set(METRICS) - set(found.reading.counters) <= {STALL.format(reason) for reason in REASONS}
     assert len([reason for reason in REASONS if STALL.format(reason) in found.reading.counters]) >= 14
