@@ -30,9 +30,14 @@ def main(arguments: list[str]) -> int:
             if not path.resolve().parent.is_dir():
                 raise Unusable(f"{path}: there is no folder {path.parent}; make it first")
         forecast = ask(_asked) if options.report else None
-        from course_profile.run import profile  # it takes seconds to load, and a slip needs none of it
+        recorded = options.counted.read_text(encoding="utf-8") if options.counted else ""
+        from course_profile.run import (
+            profile,
+            with_recorded,
+        )  # it takes seconds to load, and a slip needs none of it
 
-        found = profile(subject, gpu=options.gpu, seconds=options.seconds)
+        found = profile(subject, gpu=options.gpu and not recorded, seconds=options.seconds)
+        found = with_recorded(found, recorded) if recorded else found
         diagnosis = diagnose(found.reading)
         if options.svg:
             write(options.svg, roofline(found))
@@ -78,6 +83,12 @@ def _options() -> argparse.ArgumentParser:
         help="ask for your forecast, and write the page on your kernel beside it",
     )
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    parser.add_argument(
+        "--counted",
+        type=Path,
+        metavar="PATH",
+        help="take time and counters from what --json printed on a card",
+    )
     parser.add_argument("--svg", type=Path, metavar="PATH", help="write a roofline with your kernel on it")
     parser.add_argument("--seconds", type=_seconds, default=1.0, help="time to sample")
     parser.add_argument("--gpu", action="store_true", help=argparse.SUPPRESS)

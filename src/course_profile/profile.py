@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from course_kernels.measure.machine import Machine
 from course_kernels.problem import Workload
@@ -24,6 +26,8 @@ class Profile:
         gpu: the card's name; empty where there is none.
         math: the arithmetic that counts.
         places: occupancy, worked out from what the compiler says; None where that is not known.
+        launch: grid, block and dynamic shared memory of a `.cu`; empty where that is not known.
+        resources: registers, static shared memory and local memory that the compiler gave it; empty where not known.
         checked: what the answer was held against.
         spread: between the medians of the blocks, of the time; None where nothing was timed.
         missing: lines that say what could not be done, and why.
@@ -37,6 +41,8 @@ class Profile:
     gpu: str = ""
     math: str = "fp32"
     places: Occupancy | None = None
+    launch: Sequence[Any] = ()
+    resources: Sequence[int] = ()
     checked: str = ""
     spread: float | None = None
     missing: tuple[str, ...] = ()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -128,6 +131,8 @@ def looked(subject: Subject, told: Mapping[str, Any]) -> Profile:
         gpu=gpu,
         math=cost.math,
         places=_places(told),
+        launch=told.get("launch") or (),
+        resources=told.get("resources") or (),
         checked=checked,
         spread=spread,
         missing=tuple(missing),
@@ -165,20 +170,13 @@ def _ask(
             *(sys.executable, "-m", "course_profile.child", verb, str(request), str(answer)),
         ]
         try:
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                timeout=LIMIT_S * len(subjects),
-                env={**os.environ, **more, "PYTHONPATH": path},
-            )
+            output = _said_by(command, {**os.environ, **more, "PYTHONPATH": path}, LIMIT_S * len(subjects))
         except subprocess.TimeoutExpired:
             raise Unusable(
                 f"{subjects[0].file.name}: it did not end within {LIMIT_S:.0f} s; take a smaller --size"
             ) from None
         except OSError as error:
             raise Unusable(f"{command[0]} does not start: {error.strerror}") from None
-        output = done.stdout + "\n" + done.stderr
         if printed is not None:
             printed.append(output)
         told: dict[str, Any] = json.loads(answer.read_text()) if answer.exists() else {}
@@ -190,6 +188,27 @@ def _ask(
         last = next((line for line in reversed(output.splitlines()) if line.strip()), "it said nothing")
         raise Unusable(f"{subjects[0].file.name}: its process ended in the middle: {last.strip()[:200]}")
     return told
+
+
+def _said_by(command: Sequence[str], environment: Mapping[str, str], limit_s: float) -> str:
+    """What a process prints until it ends. Where its time is up first, it ends with all that it has started."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+    try:
+        out, errors = process.communicate(timeout=limit_s)
+    except BaseException:  # Ctrl-C too: it goes to this group alone
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    return f"{out}\n{errors}"
 
 
 # --- with one -----------------------------------------------------------------------------------
@@ -242,7 +261,9 @@ def with_counters(found: Profile, launches: Sequence[Any], missing: Sequence[str
     """The profile with what ncu counted: the kernel that ran longest, and the bytes of all."""
     times = [_nanoseconds(launch) for launch in launches]
     longest = launches[max(range(len(launches)), key=lambda n: times[n])]
-    counters = {name: value for name, (value, _) in longest.metrics.items() if name in METRICS}
+    # A ratio of nothing to nothing is no number.
+    known = {name: value for name, (value, _) in longest.metrics.items() if math.isfinite(value)}
+    counters = {name: value for name, value in known.items() if name in METRICS}
     if r.TIME in counters:
         counters[r.TIME] = _nanoseconds(longest)
     absent = tuple(dict.fromkeys([*missing, *(name for name in METRICS if name not in counters)]))
@@ -272,3 +293,23 @@ def _sum(launches: Sequence[Any], metric: str) -> float | None:
     if not all(metric in launch.metrics for launch in launches):
         return None
     return float(sum(launch.metrics[metric][0] for launch in launches))
+
+
+def with_recorded(found: Profile, text: str) -> Profile:
+    """The profile with a reading that was taken on a card before, as `--json` printed it.
+
+    Raises:
+        Unusable: it is none, or one of another kernel or size.
+    """
+    try:
+        told = json.loads(text)
+        reading = Reading.from_json(told["reading"])
+        of = told["function"], Workload.from_json(told["workload"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise Unusable(f"no reading in it, as --json prints one: {type(error).__name__}: {error}") from None
+    if of != (found.subject.function, found.workload):
+        raise Unusable(f"the reading is of {of[0]} on {of[1].label}, not of {found.workload.label}")
+    line = (
+        f"time and counters are recorded ones, of {told.get('gpu')}, and may be of another text of the file"
+    )
+    return replace(found, reading=reading, missing=(line,))

@@ -50,6 +50,7 @@ def rows(profile: Profile) -> list[tuple[str, str]]:
     found = [("computes", profile.formula), ("answer", profile.checked)]
     found += [("time", time_of(profile)), ("floor", floor_of(profile))]
     found += [("bytes", bytes_of(profile)), ("waits for", waits_of(profile))]
+    found += [("blocks", blocks_of(profile)), ("compiled", resources_of(profile))]
     found += [("occupancy", places_of(profile)), ("host", host_of(profile))]
     return [(name, what) for name, what in found if what]
 
@@ -104,6 +105,27 @@ def places_of(profile: Profile) -> str:
         limiter, blocks = profile.places.limiter, profile.places.blocks
         taken = f"at most {profile.places.share:.0%} of the places for warps; "
     return f"{taken}{blocks} blocks on a multiprocessor, by {limiter}"
+
+
+def blocks_of(profile: Profile) -> str:
+    """The launch of a `.cu`, and how often it fills the card."""
+    if not profile.launch:
+        return ""
+    grid, block, _ = profile.launch
+    blocks, threads = grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]
+    sms = profile.reading.sms or (profile.machine.multiprocessors and profile.machine.multiprocessors.count)
+    waves = ""
+    if sms and profile.places and profile.places.blocks:
+        waves = f"; {blocks / (sms * profile.places.blocks):.2f} waves on {sms} multiprocessors"
+    return f"{blocks} of {threads} threads{waves}"
+
+
+def resources_of(profile: Profile) -> str:
+    """What the compiler gave a `.cu`."""
+    if not profile.resources:
+        return ""
+    registers, shared, local = profile.resources
+    return f"{registers} registers a thread, {shared} bytes of static shared memory, {local} of local memory"
 
 
 def host_of(profile: Profile) -> str:

@@ -512,13 +512,12 @@ def test_a_formula_is_worked_out_and_nothing_else_is():
 def here(monkeypatch):
     """The process that runs a file is this one: it takes seconds to load torch again."""
 
-    def run_here(arguments, **keywords):
+    def run_here(arguments, environment, limit_s):
         at = arguments.index("course_profile.child")
         child.main(arguments[at + 1], *map(Path, arguments[at + 2 : at + 4]))
-        return subprocess.CompletedProcess(arguments, 0, "", "")
+        return ""
 
-    monkeypatch.setattr(run.subprocess, "run", run_here)
-    monkeypatch.setattr(sys, "stdout", sys.stdout)  # the child changes it
+    monkeypatch.setattr(run, "_said_by", run_here)
 
 
 def write(folder, name, text):
@@ -535,6 +534,38 @@ def test_without_a_card_the_answer_is_checked_and_the_rest_is_said_to_be_missing
     assert "missing" in said
     assert run.NO_GPU in said
     assert "no rule could be asked" in said
+
+
+def test_recorded_counters_are_taken_where_no_card_is(here, tmp_path, capsys):
+    file = PLANTED / "launch_bound.py"
+    told = as_json(profile_of(made_up(host_us=990.0)), diagnose(made_up()))
+    told |= {"function": "vector_add", "workload": Workload.of("float32", N=262144).as_json()}
+    kept = write(tmp_path, "kept.json", json.dumps(told))
+
+    assert command.main([str(file), "--counted", str(kept)]) == 0
+    said = capsys.readouterr().out
+    assert "bottleneck: launch-bound" in said
+    assert "time and counters are recorded ones, of NVIDIA H200" in said
+    for text, wanted in (
+        ("{", "no reading in it"),
+        ("[]", "no reading in it"),
+        (json.dumps(told | {"function": "copy"}), "the reading is of copy on N262144-float32"),
+    ):
+        kept.write_text(text)
+        assert command.main([str(file), "--counted", str(kept)]) == 2
+        assert wanted in capsys.readouterr().err
+    assert command.main([str(file), "--counted", str(tmp_path / "gone.json")]) == 2
+    assert capsys.readouterr().err.endswith("gone.json: No such file or directory\n")
+
+
+def test_what_a_process_started_is_gone_when_its_time_is_up(tmp_path):
+    seen = tmp_path / "seen"
+    begin = "import subprocess, time; started = subprocess.Popen(['sleep', '60'])"
+    code = f"{begin}; open({str(seen)!r}, 'w').write(str(started.pid)); time.sleep(60)"
+    with pytest.raises(subprocess.TimeoutExpired):
+        run._said_by([sys.executable, "-c", code], dict(os.environ), 0.5)
+    process = Path(f"/proc/{seen.read_text()}/stat")
+    assert not process.exists() or process.read_text().split()[2] == "Z"
 
 
 def test_a_wrong_answer_is_refused(here, tmp_path, capsys):
