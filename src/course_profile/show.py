@@ -116,7 +116,7 @@ def blocks_of(profile: Profile) -> str:
     sms = profile.reading.sms or (profile.machine.multiprocessors and profile.machine.multiprocessors.count)
     waves = ""
     if sms and profile.places and profile.places.blocks:
-        waves = f"; {blocks / (sms * profile.places.blocks):.2f} waves on {sms} multiprocessors"
+        waves = f"; {blocks / (sms * profile.places.blocks):.3f} waves on {sms} multiprocessors"
     return f"{blocks} of {threads} threads{waves}"
 
 

@@ -711,6 +711,36 @@ def without_counters():
     return looked(SUBJECT, told)
 
 
+def test_a_measured_time_has_its_share_of_the_floor():
+    names = Record.load(ROOT / "records/nvidia-h200/docs/lectures/l3_memory.ipynb").names
+    leaf = names["copy"]["ours"]
+    cost = {key: leaf[key] for key in ("reads_bytes", "writes_bytes", "flops", "math")}
+    told = {"workload": leaf["workload"], "formula": "y = x", "gpu": "NVIDIA H200", "sms": 132} | cost
+
+    found = looked(SUBJECT, told | {"measurement": leaf, "host_us": 5.0})
+
+    assert found.reading.time_us == leaf["quantiles_us"]["0.5"]
+    assert found.reading.host_us == 5.0
+    assert found.reading.of_peak == pytest.approx(0.86, abs=0.02)
+    assert found.reading.bound == "memory"
+    assert found.missing == ()
+    assert found.checked.startswith("right: a scaled error of 0.0e+00")
+    # A card without a data sheet has no floor, and says so.
+    other = looked(SUBJECT, told | {"measurement": leaf, "gpu": "NVIDIA GeForce GTX 1080"})
+    assert (other.reading.floor_us, other.reading.of_peak) == (None, None)
+    assert other.missing[0].startswith("no data sheet of NVIDIA GeForce GTX 1080")
+
+
+def test_no_number_is_no_counter():
+    launch = SimpleNamespace(name="k", metrics={r.LANES: (float("nan"), ""), r.TIME: (2e-6, "s")})
+
+    found = with_counters(without_counters(), [launch])
+
+    assert found.reading.counters == {r.TIME: 2000.0}
+    assert found.reading.counted_bytes is None
+    assert json.dumps(as_json(found, diagnose(found.reading)), allow_nan=False)
+
+
 def test_a_counter_that_ncu_does_not_know_is_left_out_and_named(ncu):
     (launches,), missing = counted([SUBJECT])
     found = with_counters(without_counters(), launches, missing)
