@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 REGISTERS = 65536  # of one multiprocessor, on every generation here
 WARP = 32
-WARPS_TOGETHER = 4  # a block's warps are given their registers in fours
-REGISTERS_TOGETHER = 256  # and each of them in steps of so many
+PARTS = 4  # each with a fourth of the registers, for the warps of its own scheduler
+REGISTERS_TOGETHER = 256  # a warp is given registers in steps of so many
 RESERVED_SHARED = 1024  # bytes that the system takes of each block
 SHARED_TOGETHER = 128
 
@@ -73,11 +73,10 @@ def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> Occ
     if card is None:
         return None
     warps = -(-threads // WARP)
-    given = -(-warps // WARPS_TOGETHER) * WARPS_TOGETHER
     of_a_warp = -(-max(registers, 1) * WARP // REGISTERS_TOGETHER) * REGISTERS_TOGETHER
     shared = -(-(shared_bytes + RESERVED_SHARED) // SHARED_TOGETHER) * SHARED_TOGETHER
     limits = {
-        "registers": REGISTERS // (of_a_warp * given),
+        "registers": REGISTERS // PARTS // of_a_warp * PARTS // warps,
         "shared memory": card.shared_bytes // shared,
         "warps": card.warps // warps,
         "blocks": card.blocks,

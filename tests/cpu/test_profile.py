@@ -129,6 +129,29 @@ def test_occupancy_is_what_was_counted():
         assert 100 * places.share == pytest.approx(counters[r.WARPS], abs=3)
 
 
+# By hand: 64 warps, 32 blocks, 65536 registers in steps of 256 a warp, 228 KiB of which each block costs one more.
+@pytest.mark.parametrize(
+    ("threads", "registers", "shared", "blocks", "limiter"),
+    [
+        (1024, 32, 0, 2, "registers and warps"),
+        (1024, 33, 0, 1, "registers"),
+        (256, 40, 0, 6, "registers"),
+        (33, 16, 0, 32, "warps and blocks"),
+        (32, 16, 0, 32, "blocks"),
+        (32, 168, 0, 12, "registers"),  # 5376 a warp: three in a part, twelve in all
+        (128, 16, 48 * 1024, 4, "shared memory"),
+        (128, 16, 45 * 1024 - 512, 5, "shared memory"),
+        (96, 255, 0, 2, "registers"),  # two warps of 8192 in each of four parts
+    ],
+)
+def test_occupancy_by_hand(threads, registers, shared, blocks, limiter):
+    places = occupancy("sm_90a", threads, registers, shared)
+
+    assert (places.blocks, places.limiter) == (blocks, limiter)
+    assert places.share == blocks * -(-threads // 32) / 64
+    assert occupancy("sm_35", threads, registers, shared) is None
+
+
 # --- made-up readings: no card has told these -----------------------------------------------------
 
 CALM = {
@@ -388,6 +411,16 @@ def test_a_rule_without_its_counter_is_not_asked_and_says_what_it_lacks():
     }
     assert found.said.endswith("of those that could be asked")
     assert diagnose(Reading()).said == "no rule could be asked: nothing was counted"
+
+
+def test_what_limits_the_blocks_is_named():
+    limits = dict(zip(r.LIMITS.values(), (4, 2, 8, 32), strict=True))
+
+    assert made_up(limits).occupancy_limit == ("shared memory", 2)
+    assert made_up(limits | {r.LIMITS["warps"]: 2}).occupancy_limit == ("shared memory and warps", 2)
+    found = profile_of(made_up(limits | {r.WARPS: 24.0}))
+    wanted = "24 % of the places for warps taken; 2 blocks on a multiprocessor, by shared memory"
+    assert wanted in table(found, diagnose(found.reading))
 
 
 def test_a_reading_comes_back_as_it_was():
