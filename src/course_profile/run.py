@@ -68,7 +68,7 @@ def profile_each(subjects: Sequence[Subject], *, gpu: bool, seconds: float = 1.0
         return found
     try:
         groups, missing = counted(subjects)
-    except CountersUnavailable as error:
+    except (CountersUnavailable, Unusable) as error:  # it was timed: that much is shown
         line = str(error).removeprefix("counters: ")
         return [replace(one, missing=(*one.missing, line)) for one in found]
     return [with_counters(one, launches, missing) for one, launches in zip(found, groups, strict=True)]

@@ -733,18 +733,20 @@ def ncu(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
 
 
+TOLD = {
+    "workload": Workload.of("float32", N=1000).as_json(),
+    "reads_bytes": 4000,
+    "writes_bytes": 4000,
+    "flops": 0,
+    "math": "fp32",
+    "formula": "y = x",
+    "gpu": "NVIDIA H200",
+    "sms": 132,
+}
+
+
 def without_counters():
-    told = {
-        "workload": Workload.of("float32", N=1000).as_json(),
-        "reads_bytes": 4000,
-        "writes_bytes": 4000,
-        "flops": 0,
-        "math": "fp32",
-        "formula": "y = x",
-        "gpu": "NVIDIA H200",
-        "sms": 132,
-    }
-    return looked(SUBJECT, told)
+    return looked(SUBJECT, TOLD)
 
 
 def test_a_measured_time_has_its_share_of_the_floor():
@@ -789,6 +791,21 @@ def test_a_counter_that_ncu_does_not_know_is_left_out_and_named(ncu):
     assert found.reading.counted_bytes == 14000
     assert set(found.reading.missing) == {r.LANES, r.WAVES}
     assert f"not counted on this card: {r.LANES} and 1 more" in found.missing[-1]
+
+
+def test_what_fails_under_the_profiler_alone_leaves_the_time(monkeypatch):
+    def ask(verb, *rest):
+        if verb == "call":
+            raise Unusable("mine.py: OutOfMemoryError: no room")
+        return {"each": [TOLD]}
+
+    monkeypatch.setattr(run, "_ask", ask)
+    monkeypatch.setattr(run.shutil, "which", lambda name: name)
+
+    found = run.profile(SUBJECT, gpu=True)
+
+    assert found.missing == ("mine.py: OutOfMemoryError: no room",)
+    assert found.reading.least_bytes == 8000
 
 
 def test_without_ncu_it_is_said_in_one_line(monkeypatch):
