@@ -77,8 +77,9 @@ def competitor_of(
             raise Unusable(f"{subject.file.name} defines no function {subject.function}")
         return Competitor(subject.name, problem, function)
     starts = starts or _on_the_card(subject)
-    function = _as_the_lab(subject, starts) if subject.launcher else _as_the_table(subject, workload, starts)
-    return Competitor(subject.name, problem, function)
+    if subject.launcher:
+        return Competitor(subject.name, problem, _as_the_lab(subject, starts))
+    return Competitor(subject.name, problem, _as_the_table(subject, problem, workload, starts))
 
 
 def _on_the_card(subject: Subject) -> Starts:
@@ -107,24 +108,34 @@ def _as_the_lab(subject: Subject, starts: Starts) -> Callable[..., Any]:
 # --- a kernel whose table says how it is launched -----------------------------------------------
 
 
-def _as_the_table(subject: Subject, workload: Workload, starts: Starts) -> Callable[..., Any]:
-    kernel = _signature(subject)
+def _as_the_table(
+    subject: Subject, problem: Problem, workload: Workload, starts: Starts
+) -> Callable[..., Any]:
+    # All that can be worked out is worked out here: what a call costs the host is measured.
     table, sizes = subject.table, _dims(workload)
     where = f'["{subject.file.name}"]'
 
+    def values(key: str) -> tuple[int, ...]:
+        return tuple(value(part, sizes, f"{where} {key}") for part in table[key])
+
+    grid, block = values("grid"), values("block")
+    shapes = [[value(part, sizes, f"{where} outputs") for part in shape] for shape in table["outputs"]]
+    shared = value(table.get("shared_bytes", 0), sizes, f"{where} shared_bytes")
+    make = torch.zeros if table.get("zero", False) else torch.empty
+    kernel = _signature(subject)
+    numbers = _numbers(kernel, subject, {**sizes, **problem.options(workload)})
+
     def function(*inputs: torch.Tensor, **options: Any) -> Any:
-        make = torch.zeros if table.get("zero", False) else torch.empty
-        shapes = [[value(part, sizes, f"{where} outputs") for part in shape] for shape in table["outputs"]]
         outputs = tuple(make(shape, dtype=inputs[0].dtype, device=inputs[0].device) for shape in shapes)
-        grid = tuple(value(part, sizes, f"{where} grid") for part in table["grid"])
-        block = tuple(value(part, sizes, f"{where} block") for part in table["block"])
-        shared = value(table.get("shared_bytes", 0), sizes, f"{where} shared_bytes")
-        starts(
-            grid,
-            block,
-            *_arguments(kernel, subject, [*inputs, *outputs], sizes, options),
-            shared_bytes=shared,
-        )
+        tensors = [*inputs, *outputs]
+        if len(tensors) != numbers.count(None):
+            raise Unusable(
+                f"{subject.file.name}: {kernel.name} takes {numbers.count(None)} addresses, and there are "
+                f"{len(tensors)} tensors: the inputs, and then the outputs"
+            )
+        left = iter(tensors)
+        arguments = [next(left) if number is None else number for number in numbers]
+        starts(grid, block, *arguments, shared_bytes=shared)
         return outputs if len(outputs) > 1 else outputs[0]
 
     return function
@@ -138,28 +149,15 @@ def _signature(subject: Subject) -> Kernel:
     return found[-1]
 
 
-def _arguments(
-    kernel: Kernel, subject: Subject, tensors: list[torch.Tensor], sizes: Mapping[str, int], options: Any
-) -> list[Any]:
-    """One for each parameter: the inputs and then the outputs for addresses, a size or an option for a number."""
-    pointers = [p for p in kernel.parameters if p.pointer]
-    if len(pointers) != len(tensors):
-        raise Unusable(
-            f"{subject.file.name}: {kernel.name} takes {len(pointers)} addresses, and there are {len(tensors)} "
-            "tensors: the inputs, and then the outputs"
-        )
-    left = iter(tensors)
+def _numbers(kernel: Kernel, subject: Subject, given: Mapping[str, Any]) -> list[Any]:
+    """For each parameter of a kernel its number, a size or an option of its name; None for an address."""
     found: list[Any] = []
     for parameter in kernel.parameters:
-        if parameter.pointer:
-            found.append(next(left))
-            continue
-        given = {**sizes, **options}
-        if parameter.name not in given or not hasattr(np, parameter.number):
+        if not parameter.pointer and (parameter.name not in given or not hasattr(np, parameter.number)):
             raise Unusable(
                 f"{subject.file.name}: {kernel.name}: nothing is called {parameter.name}; there are {', '.join(given)}"
             )
-        found.append(getattr(np, parameter.number)(given[parameter.name]))
+        found.append(None if parameter.pointer else getattr(np, parameter.number)(given[parameter.name]))
     return found
 
 

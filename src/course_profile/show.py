@@ -140,7 +140,7 @@ def host_of(profile: Profile) -> str:
 def as_json(profile: Profile, diagnosis: Diagnosis) -> dict[str, Any]:
     """The same, as plain data."""
     return {
-        "file": str(profile.subject.file),
+        "file": profile.subject.file.name,
         "function": profile.subject.function,
         "problem": profile.subject.problem,
         "workload": profile.workload.as_json(),
