@@ -299,9 +299,11 @@ def atomics(reading: Reading) -> Evidence | None:
         share = min(reading[busiest] * ADDITION_NS / reading[r.TIME], 1.0)
         idle = 1 - max(reading[r.DRAM_BUSY], reading[r.SM_BUSY]) / 100
         # The lanes of a warp may be counted as one; the line is as long as if they were not.
-        if share >= IN_LINE or (WARP * share >= IN_LINE and idle >= 1 - IDLE):
+        if share < IN_LINE and WARP * share >= IN_LINE and idle >= 1 - IDLE:
+            share = idle
+        if share >= IN_LINE:
             line = f"one slice of L2 does {reading[busiest] / reading[total]:.0%} of the {reading[total]:.3g} additions"
-            return Evidence(max(share, idle), line)
+            return Evidence(share, line)
     return None
 
 

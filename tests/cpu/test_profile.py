@@ -277,6 +277,28 @@ def test_a_rule_speaks_past_its_threshold_and_not_before():
     assert names_at_the_edges() == AT_THE_EDGES
 
 
+# What each cause costs at most, of the time, just past its threshold; by hand.
+SHARES = {
+    "launch-bound": 0.0,  # the card is busy all the time
+    "uncoalesced": 0.75 * 16.5 / 20.5,
+    "bank conflicts": 0.17,
+    "spills": 0.9 / 8.9,
+    "divergence": 0.4 * 12.5 / 32,
+    "atomics": 0.323,
+    "tail wave": 0.16,
+    "too many bytes": 0.5 * 132 / 388,
+    "cache traffic": 0.12,
+    **dict.fromkeys(("bytes in flight", "no reuse", "barriers", "memory queue", "shared memory"), 0.6 * 0.51),
+    **dict.fromkeys(("arithmetic", "one chain"), 0.6 * 0.51),
+}
+
+
+def test_what_a_cause_costs_is_worked_out():
+    found = {rule: diagnose(made_up(**edge)).findings[0].evidence.share for rule, (edge, _) in EDGES.items()}
+
+    assert found == pytest.approx(SHARES)
+
+
 # Three loads of 12 bytes apart: each request leaves two thirds lying, for the next two.
 LEFT_LYING = {r.LOAD_SECTORS: 12e6, r.LOAD_USED: 10.7, r.TO_L2: 4e6}
 
