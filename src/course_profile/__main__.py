@@ -26,9 +26,11 @@ def main(arguments: list[str]) -> int:
     options = _options().parse_intermixed_args(arguments)
     try:
         subject = take(options.file, options.problem, options.size)
-        for path in filter(None, [options.svg]):
-            if not path.resolve().parent.is_dir():
-                raise Unusable(f"{path}: there is no folder {path.parent}; make it first")
+        if options.svg and not options.svg.resolve().parent.is_dir():
+            raise Unusable(f"{options.svg}: there is no folder {options.svg.parent}; make it first")
+        path = subject.file.with_name(f"{subject.file.stem}_report.md")
+        if options.report and path.exists():
+            raise Unusable(f"{path} is there already, and you may have written into it: rename it first")
         forecast = ask(_asked) if options.report else None
         recorded = options.counted.read_text(encoding="utf-8") if options.counted else ""
         from course_profile.run import (
@@ -42,7 +44,6 @@ def main(arguments: list[str]) -> int:
         if options.svg:
             write(options.svg, roofline(found))
         if forecast:
-            path = subject.file.with_name(f"{subject.file.stem}_report.md")
             write(path, report(found, diagnosis, forecast))
     except (Unusable, LabError) as error:
         print(error, file=sys.stderr)

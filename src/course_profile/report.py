@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from course_profile.profile import Profile
 from course_profile.reading import ISSUE, NotCounted
-from course_profile.rules import Diagnosis
+from course_profile.rule import Diagnosis
 from course_profile.show import bytes_of, floor_of, host_of, places_of, time_of, waits_of
 from course_profile.unusable import Unusable
 
@@ -55,6 +55,7 @@ def report(profile: Profile, diagnosis: Diagnosis, forecast: Forecast) -> str:
     sections = {
         "What it does": [
             f"`{profile.subject.name}` on {profile.workload.label}: {profile.formula}",
+            "",
             f"*{QUESTIONS['belief']} {told['belief']}.*",
         ],
         "Forecast": [

@@ -23,7 +23,7 @@ from course_kernels.measure.machine import machine_for
 from course_kernels.measure.roofline import bound
 from course_kernels.problem import Workload
 from course_profile import __main__ as command
-from course_profile import child, rules, run
+from course_profile import child, limits, run
 from course_profile import reading as r
 from course_profile.drawing import roofline
 from course_profile.formula import value
@@ -383,7 +383,7 @@ def test_a_rule_asks_whether_it_matters():
 
 CONSTANTS = sorted(
     name
-    for name, number in vars(rules).items()
+    for name, number in vars(limits).items()
     if name.isupper() and isinstance(number, float) and name not in ("NEAR_PEAK", "SM_HZ")
 )
 
@@ -391,7 +391,7 @@ CONSTANTS = sorted(
 @pytest.mark.parametrize("name", CONSTANTS)
 @pytest.mark.parametrize("factor", [0.6, 1.6])
 def test_a_wrong_threshold_is_noticed(name, factor, monkeypatch):
-    monkeypatch.setattr(rules, name, getattr(rules, name) * factor)
+    monkeypatch.setattr(limits, name, getattr(limits, name) * factor)
 
     assert (names_at_the_edges(), names_elsewhere()) != (AT_THE_EDGES, ELSEWHERE)
 
@@ -901,6 +901,9 @@ def test_the_report_asks_first_and_has_the_five_headings(here, tmp_path, monkeyp
     assert "Bytes that must move, each once: 3145728" in text
     assert "the report: " in capsys.readouterr().out
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".part"] == []
+    # What was written into it is not lost.
+    assert command.main([str(mine), "--report"]) == 2
+    assert "mine_report.md is there already" in capsys.readouterr().err
 
 
 def test_the_headings_are_those_of_the_sheet():

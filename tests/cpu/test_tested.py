@@ -171,7 +171,7 @@ EDITS = {
     "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"measure", "profile"}),
     "what the check says": (f"{KERNELS}/measure/complaints.py", "", "X = 1\n", set()),
     "the judge's limits": ("src/course_judge/limits.py", "", "X = 1\n", LABS | {"judge", "profile"}),
-    "a rule of the profiler": ("src/course_profile/rules.py", "", "X = 1\n", {"profile"}),
+    "a rule of the profiler": ("src/course_profile/waits.py", "", "X = 1\n", {"profile"}),
     "what the profiler runs a file by": ("src/course_profile/load.py", "", "X = 1\n", {"profile"}),
     "a planted kernel": ("tests/profile/spills.cu", "", "int x;\n", {"profile"}),
     "one of the lab's": ("tests/profile/lab/barriers.cu", "", "int x;\n", {"profile"}),
