@@ -120,6 +120,14 @@ def test_the_rules_name_what_the_records_show_and_nothing_else(page):
     assert {name: found for name, found in actual.items() if found} == SHOWN[page]
 
 
+def test_an_addition_to_one_address_takes_what_the_record_says():
+    names = Record.load(ROOT / "records/nvidia-h200/docs/lectures/l3_memory.ipynb").names
+    tree = names["sums"]["tree"]
+    additions = tree["workload"]["dims"]["N"] / 256  # one for each block
+
+    assert 1e3 * tree["quantiles_us"]["0.5"] / additions == pytest.approx(limits.ADDITION_NS, rel=0.05)
+
+
 def test_occupancy_is_what_was_counted():
     calls = recorded("l4_the_gemm_ladder")
     for name, threads in (("register_tile", 256), ("naive", 1024)):
