@@ -83,7 +83,11 @@ def run_to_its_end(session: nox.Session, *arguments: str) -> None:
             break
         except KeyboardInterrupt:
             continue  # it got the same signal, and is keeping its finished records
-    if code == 1 and session.name not in ("grade", "judge"):  # a refusal has said all there is to say
+    if code == 1 and session.name not in (
+        "grade",
+        "judge",
+        "profile",
+    ):  # a refusal has said all there is to say
         session.error("failed, see above")
     if code:
         sys.exit(code)
@@ -141,6 +145,14 @@ def judge(session: nox.Session) -> None:
     gpu = has_gpu(session)
     install(session, "measure,cuda13", *(() if gpu else PINNED))
     run_to_its_end(session, "-m", "course_judge", *(["--gpu"] if gpu else []), *session.posargs)
+
+
+@nox.session
+def profile(session: nox.Session) -> None:
+    """Say what your kernel waits for: `-- FILE[:function]`, `--hint` for what to try, `--report` for the page on it."""
+    gpu = has_gpu(session)
+    install(session, "measure,cuda13", *(() if gpu else PINNED))
+    run_to_its_end(session, "-m", "course_profile", *(["--gpu"] if gpu else []), *session.posargs)
 
 
 @nox.session

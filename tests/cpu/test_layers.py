@@ -1,4 +1,4 @@
-"""The arrows between the parts: problem <- measure <- page -> site, measure <- judge <- labs <- site.
+"""The arrows: problem <- measure <- page -> site, measure <- judge <- labs <- site, and labs <- profile.
 
 The models stand beside the judge, and only pages call them. None points back.
 
@@ -16,7 +16,13 @@ import pytest
 import course_labs
 
 GRAPH = grimp.build_graph(
-    "course_kernels", "course_models", "course_judge", "course_labs", "course_site", cache_dir=None
+    "course_kernels",
+    "course_models",
+    "course_judge",
+    "course_labs",
+    "course_profile",
+    "course_site",
+    cache_dir=None,
 )
 PROBLEMS = sorted(
     m.removesuffix(".problem") for m in GRAPH.modules if m.count(".") == 2 and m.endswith(".problem")
@@ -105,6 +111,16 @@ def test_the_labs_know_no_problem_and_no_site():
     imported = imports_of("course_labs")
     assert not {m for m in imported if m.startswith("course_site")}
     assert not {m for m in imported for problem in PROBLEMS if m == problem or m.startswith(problem + ".")}
+
+
+def test_the_profiler_knows_no_problem_and_no_site_and_nobody_knows_it():
+    # A problem is named beside the file, and loaded by that name.
+    imported = imports_of("course_profile")
+    assert {m.split(".")[0] for m in imported} == {"course_kernels", "course_judge", "course_labs"}
+    assert not {m for m in imported for problem in PROBLEMS if m == problem or m.startswith(problem + ".")}
+    importers = {m for m in GRAPH.modules for target in GRAPH.find_modules_directly_imported_by(m)
+                 if target.split(".")[0] == "course_profile"}  # fmt: skip
+    assert {m.split(".")[0] for m in importers} == {"course_profile"}
 
 
 def test_the_site_knows_of_the_labs_only_what_they_are():

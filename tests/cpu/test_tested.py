@@ -23,7 +23,7 @@ CARD = {"gpu": "NVIDIA H200", "cuda": "13.0", "torch": "2.11.0", "triton": "3.6.
 def tree(tmp_path_factory):
     """A copy of all that GPU tests depend on."""
     root = tmp_path_factory.mktemp("copy")
-    for folder in ("src", "tests/gpu", "tests/judge", "tests/labs"):
+    for folder in ("src", "tests/gpu", "tests/judge", "tests/labs", "tests/profile"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(includes, "SHARED", root / KERNELS / "cuda")  # as if it ran from the copy
@@ -87,6 +87,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
         "microbenchmarks",
         "mishaps",
         "models",
+        "profile",
     }
 
 
@@ -158,13 +159,23 @@ EDITS = {
         f"{KERNELS}/measure/check.py",
         "",
         "X = 1\n",
-        PROBLEMS | LABS | {"judge", "measure", "models"},
+        PROBLEMS | LABS | {"judge", "measure", "models", "profile"},
     ),
-    "the clock": (f"{KERNELS}/measure/clock.py", "", "X = 1\n", LABS | {"judge", "measure", "models"}),
-    "the counters": (f"{KERNELS}/measure/counters.py", "", "X = 1\n", {"measure"}),
-    "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"measure"}),
+    "the clock": (
+        f"{KERNELS}/measure/clock.py",
+        "",
+        "X = 1\n",
+        LABS | {"judge", "measure", "models", "profile"},
+    ),
+    "the counters": (f"{KERNELS}/measure/counters.py", "", "X = 1\n", {"measure", "profile"}),
+    "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"measure", "profile"}),
     "what the check says": (f"{KERNELS}/measure/complaints.py", "", "X = 1\n", set()),
-    "the judge's limits": ("src/course_judge/limits.py", "", "X = 1\n", LABS | {"judge"}),
+    "the judge's limits": ("src/course_judge/limits.py", "", "X = 1\n", LABS | {"judge", "profile"}),
+    "a rule of the profiler": ("src/course_profile/waits.py", "", "X = 1\n", {"profile"}),
+    "what the profiler runs a file by": ("src/course_profile/load.py", "", "X = 1\n", {"profile"}),
+    "a planted kernel": ("tests/profile/spills.cu", "", "int x;\n", {"profile"}),
+    "one of the lab's": ("tests/profile/lab/barriers.cu", "", "int x;\n", {"profile"}),
+    "how it is launched": ("tests/profile/profile.toml", "264", "528", {"profile"}),
     "what the cheats are given": (f"{KERNELS}/refusals/problem.py", "", "X = 1\n", {"judge", "measure"}),
     "a cheat": ("tests/judge/cheats/zeros.py", "", "X = 1\n", {"judge"}),
     "the grader": ("src/course_labs/grade.py", "", "X = 1\n", LABS),
@@ -228,12 +239,13 @@ def test_what_is_only_written_about_a_folder_makes_nothing_stale(tree, edit, fre
 
 
 def test_what_measures_is_in_the_clock_s_chain_and_no_problem_imports_it(fresh):
-    """The judge, the labs and the model are timed; a problem's tests only check."""
+    """The judge, the labs, the model and what is profiled are timed; a problem's tests only check."""
     clock = f"{KERNELS}/measure/clock.py"
     assert {group for group, files in fresh.items() if clock in files} == LABS | {
         "judge",
         "measure",
         "models",
+        "profile",
     }
 
 

@@ -30,6 +30,7 @@ PACKAGES = (
     "course_models",
     "course_judge",
     "course_labs",
+    "course_profile",
 )  # the site touches no sample and no answer
 # What a test file may write in GROUPS instead of names.
 EVERY_PROBLEM, EVERY_LAB = "every problem", "every lab"
