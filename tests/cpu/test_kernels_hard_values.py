@@ -22,6 +22,7 @@ ODD = {"M": 33, "N": 65, "K": 17}  # nothing divides anything
 LOW = {"M": 1, "N": 129, "K": 40}  # one row takes all hard values
 EVEN = {"M": 132, "N": 136, "K": 136}  # whole vectors
 WORKLOADS = {
+    "add_norm": [Workload.of("float32", M=5, N=97)],
     "attention": [Workload.of("float32", B=1, H=2, N=70, D=64, causal=causal) for causal in (False, True)],
     "attention_backward": [
         Workload.of("float32", B=1, H=1, N=40, D=64, causal=causal) for causal in (False, True)
