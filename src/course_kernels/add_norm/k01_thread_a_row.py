@@ -16,5 +16,8 @@ THREADS = 128  # of a block
 
 
 def add_norm(x: torch.Tensor, r: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
-    """The rows of x + r, normalised and weighed by g; a thread takes a row. (M, N), (M, N), (N,) to (M, N), see `add_norm_by_rows`."""
+    """The rows of x + r, normalised and weighed by g; a thread takes a row.
+
+    x, r (M, N) and g (N,) float32 to (M, N) float32; errors are those of `add_norm_by_rows`.
+    """
     return add_norm_by_rows(SOURCE, "add_norm_thread_a_row", THREADS, THREADS, x, r, g)

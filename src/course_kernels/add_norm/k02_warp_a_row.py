@@ -16,5 +16,8 @@ ROWS = 8  # of a block, a warp for each
 
 
 def add_norm(x: torch.Tensor, r: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
-    """The rows of x + r, normalised and weighed by g; a warp takes a row. (M, N), (M, N), (N,) to (M, N), see `add_norm_by_rows`."""
+    """The rows of x + r, normalised and weighed by g; a warp takes a row.
+
+    x, r (M, N) and g (N,) float32 to (M, N) float32; errors are those of `add_norm_by_rows`.
+    """
     return add_norm_by_rows(SOURCE, "add_norm_warp_a_row", ROWS, 32 * ROWS, x, r, g)
