@@ -4,7 +4,7 @@ import pytest
 
 from course_kernels.measure import reports
 from course_kernels.measure.counters import CountersUnavailable
-from course_kernels.measure.reports import private_words, scrubbed
+from course_kernels.measure.reports import private_words, read_seen, scrubbed
 
 HOST, HOME = "node-17.cluster.example", "/home/ada"
 # Made up, in the manner of such a file: lengths, texts between bytes, a text in UTF-16.
@@ -52,3 +52,29 @@ def test_without_ncu_it_says_so(monkeypatch):
     monkeypatch.setattr(reports.shutil, "which", lambda name: None)
     with pytest.raises(CountersUnavailable, match="not on PATH"):
         reports.take_report(k01_thread_a_row, PROBLEM.check_on[0])
+
+
+SAID = """==PROF== Connected to process 7
+==PROF== Profiling "add_norm_warp_a_row" - 0: 0%....50%....100% - 3 passes
+"ID","Kernel Name","dram__bytes_read.sum"
+"","","byte"
+"0","add_norm_warp_a_row","1048576"
+"""
+
+
+def test_what_ncu_said_of_one_kernel_is_read():
+    seen = read_seen(SAID, ["dram__bytes_read.sum"])
+
+    assert seen.passes == 3
+    assert seen.of("dram__bytes_read.sum") == 2**20
+
+
+@pytest.mark.parametrize("fault", ["no kernel", "no passes", "no metric"])
+def test_what_is_missing_is_named(fault):
+    said = {
+        "no kernel": SAID.rpartition('"0"')[0],
+        "no passes": SAID.replace(" - 3 passes", ""),
+        "no metric": SAID.replace("bytes_read", "bytes_write"),
+    }[fault]
+    with pytest.raises(CountersUnavailable, match="expected one kernel|has no dram__bytes_read"):
+        read_seen(said, ["dram__bytes_read.sum"])

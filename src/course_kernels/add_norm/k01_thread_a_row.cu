@@ -8,7 +8,7 @@
 // Next      k02_warp_a_row.cu
 // Source    Ba, Kiros and Hinton, Layer Normalization, 2016
 
-constexpr int THREADS = 128;  // and rows, of one block
+constexpr int THREADS = 64;  // and rows, of one block: 8192 rows reach nearly every multiprocessor
 
 // grid: ceil(M / THREADS)      block: THREADS threads
 extern "C" __global__ void __launch_bounds__(THREADS)
