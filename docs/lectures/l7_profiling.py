@@ -115,11 +115,10 @@ race = compare(
 record(race=race)
 
 # %% tags=["fold"]
-from course_kernels.measure import count_many
-from course_kernels.vector_add import k01_cuda as adding
 from course_kernels.fused_multiply_add import k01_chains
-from course_kernels.fused_multiply_add.problem import PROBLEM as CHAINS
+from course_kernels.measure import count_many
 from course_kernels.problem import Workload
+from course_kernels.vector_add import k01_cuda as adding
 
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
@@ -349,10 +348,11 @@ record(
 # And why too few? By hand: a block keeps a row of 64 KiB, so three blocks fit, with three warps each. Nine of 64 warps.
 #
 # /// exercise | Enough for the hall? | 3 minutes
-# [Little's rule](l3_memory.py#how-many-must-be-walking): bytes under way = bandwidth × latency. Say 24 bytes a nanosecond must arrive at each multiprocessor, and a trip takes 650 nanoseconds under load.
+# [Little's rule](l3_memory.py#how-many-must-be-walking): bytes under way = bandwidth × latency. By the data sheet each multiprocessor has a share of {{ l3.card.bandwidth / l3.card.sms:.1f }} GB/s, and a trip to an HBM that has nothing else to do takes {{ l3.hop.hbm / l3.card.clock * 1e3:.0f }} ns.
 # How many bytes must be under way? Nine warps, and each thread has about ten loads of four bytes out at once: is that enough, if half of the time they add up or write?
 # /// answer
-# 24 × 650 = 15 600 bytes. 9 × 32 × 10 × 4 = 11 520 while all of them fetch, and about half of that on average. Not enough. It is a rough sum, and it says where to look.
+# GB in a second are bytes in a nanosecond: multiply the two, and take two thirds, since a third of what moves is written. 9 × 32 × 10 × 4 = 11520 bytes are under way while all of them fetch, and about half of that on average. That is too close, and a full HBM
+# answers later than an idle one. It is a rough sum, and it says where to look.
 # ///
 #
 # The cure: the row must live where there is more room for those who fetch it. A multiprocessor has 256 KiB of registers. Give the row to 512 threads, 32 numbers each, and two such blocks fit.
@@ -410,7 +410,7 @@ record(
 # /// exercise | Whose turn is it? | 2 minutes
 # After the oven was halved: which part do you look at next, and what is the most that a perfect one would gain?
 # /// answer
-# Oven and sink take three hours each now, of seven. Either of them, gone altogether, leaves four: 7 / 4 = 1.75 times. You choose by what is easier, and not by habit.
+# Oven and sink take three hours each now, of seven. Either of them, gone altogether, leaves four hours. You choose by what is easier, and not by habit.
 # ///
 #
 # ### Gaps between the kernels
@@ -426,7 +426,7 @@ record(
 # {{ step.plain.share:.0%}}, while this profiler looks on.
 #
 # /// chart | trace
-# title: A quarter of a millisecond in the middle of a step
+# title: A window in the middle of a step
 # trace: lanes.plain
 # x: t_us
 # x_label: microseconds
@@ -566,7 +566,7 @@ record(
 #
 # ## Four kinds of bound
 #
-# Put what you have seen into one table. Whatever a kernel is, it waits for one of four things, and two percentages and a clock tell which.
+# Put what you have seen into one table. Whatever a kernel is, it waits for one of four things. What HBM does, what the SMs do and a look at the clock tell which.
 #
 # /// table
 # columns: [bound, a kernel that shows it, "HBM busy", "SMs busy", "what to do"]
@@ -657,7 +657,7 @@ record(
 # /// exercise | What would you leave out? | 3 minutes
 # Take the kernel of the second turn, with its three walks. Which experiment would have shown, without a counter, that the walks go to HBM each time?
 # /// answer
-# Leave the second walk out and take any number for the spread. Two walks are left of three: if they go to HBM, of 7 matrices that move 5 are left, and the time falls by two sevenths. If the second walk came from
+# Leave the second walk out and take any number for the spread. Two walks are left of three: if they go to HBM, five matrices move where seven did, and the clock shows it. If the second walk came from
 # a cache, next to nothing changes.
 # ///
 
@@ -673,9 +673,14 @@ record(
 # `nox -s profile -- my_labs/mine.py:my_kernel` fills in what a machine can: it asks for your forecast, and then shows time, percent of peak, bytes against the least, and the largest waits. What to try next it
 # says behind `--hint`, and only there.
 #
+# ### Three tests for any report
+#
+# Before you believe a report, your own first, put three questions to it. Was *every* element of the answer [checked](../how_we_measure.py#first-taste-then-time) against the truth, before any clock ran? Does the time lie above the **floor**? And were two kernels
+# run **in turns**, with the spread beside the difference? A report that passes all three may still be wrong. One that fails a single one is.
+#
 # /// exercise | Read a report | 5 minutes
-# A friend shows you four lines. *(a) HBM 91 %, bytes counted are those by hand. (b) HBM 88 %, bytes counted are twice those by hand. (c) HBM 30 %, SMs 20 %, occupancy 12 %, long scoreboard. (d) HBM 2 %, SMs 1 %, and the whole program
-# takes ten times what the kernels add up to.* One sentence for each: what next?
+# A friend shows you four lines. *(a) HBM is nearly full; bytes counted are those by hand. (b) HBM is nearly full; a second matrix of bytes was counted for each one by hand. (c) Neither HBM nor the SMs are half full, few warps are there, and
+# they wait on the long scoreboard. (d) Both stand nearly still, and the program goes on long after its kernels add up.* One sentence for each: what next?
 # /// answer
 # (a) Done: ask whether it must run at all, or fuse it. (b) Something is carried twice: keep it on chip. (c) Too few bytes under way: what keeps the others out, registers or shared memory? (d) The card waits for orders: fuse, or a graph.
 # ///

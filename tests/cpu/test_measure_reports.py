@@ -76,5 +76,5 @@ def test_what_is_missing_is_named(fault):
         "no passes": SAID.replace(" - 3 passes", ""),
         "no metric": SAID.replace("bytes_read", "bytes_write"),
     }[fault]
-    with pytest.raises(CountersUnavailable, match="expected one kernel|has no dram__bytes_read"):
+    with pytest.raises(CountersUnavailable, match=r"expected one kernel|has no dram__bytes_read"):
         read_seen(said, ["dram__bytes_read.sum"])
