@@ -635,7 +635,7 @@ record(
 # With emptied caches it reads {{ caches.emptied_mb:.1f }} MB from HBM, with caches as they are {{ caches.left_mb:.1f }}.
 # ///
 #
-# /// claim | replay.many > replay.few
+# /// when | replay.many > replay.few
 # And replay: for two counters the profiler ran the kernel {{ replay.few:.0f }} times, for all those of this page {{ replay.many:.0f }} times. So take *counts* from a profiler, and *times* from a clock.
 # /// otherwise
 # For two counters the profiler ran the kernel {{ replay.few:.0f }} times, for all those of this page {{ replay.many:.0f }} times.
