@@ -380,10 +380,10 @@ record(
 # title: Three turns of the loop
 # y_label: "% of peak"
 # steps:
-#   - {name: race.thread.of_peak, label: a thread a row}
-#   - {name: race.warp.of_peak, label: a warp a row}
-#   - {name: race.chip.of_peak, label: row on chip}
-#   - {name: race.registers.of_peak, label: row in registers}
+#   - {name: 100 * race.thread.of_peak, label: a thread a row}
+#   - {name: 100 * race.warp.of_peak, label: a warp a row}
+#   - {name: 100 * race.chip.of_peak, label: row on chip}
+#   - {name: 100 * race.registers.of_peak, label: row in registers}
 # alt: "Percent of peak of four kernels: {{ race.thread.of_peak:.0%}}, {{ race.warp.of_peak:.0%}}, {{ race.chip.of_peak:.0%}}, {{ race.registers.of_peak:.0%}}."
 # ///
 #
