@@ -366,7 +366,7 @@ record(
 # Occupancy: {{ warps.chip:.0%}} before, {{ warps.registers:.0%}} after. Time: {{ race.chip.us:.0f }} and {{ race.registers.us:.0f }} µs.
 # ///
 #
-# /// claim | warps.warp > warps.registers and race.registers.us < race.warp.us
+# /// claim | warps.warp > 1.2 * warps.registers and race.registers.us < 0.8 * race.warp.us
 # And mind the trap. *More occupancy is better*, somebody says. The kernel of the second turn had {{ warps.warp:.0%}}, more than the last one, and is slower. Occupancy is no goal. Bytes under way are.
 # /// otherwise
 # Occupancy is no goal: the kernel of the second turn has {{ warps.warp:.0%}}, the last one {{ warps.registers:.0%}}.
@@ -405,7 +405,7 @@ record(
 # ## Where does the time go?
 #
 # All this was about one kernel. A program has many, and the first question is which of them anybody waits for. A shift of ten hours: six at the oven, three at the sink, one at the till. Halve the oven, and the shift is
-# seven: 10 / 7 = 1.43 times. Buy an oven that takes no time at all, and four are left: 10 / 4 = 2.5 times, and nothing in the world makes it more [^amdahl1967].
+# seven, so you gain 10 / 7. Buy an oven that takes no time at all, and four are left: 10 / 4 = 2.5, and nothing in the world makes it more [^amdahl1967].
 #
 # /// exercise | Whose turn is it? | 2 minutes
 # After the oven was halved: which part do you look at next, and what is the most that a perfect one would gain?
