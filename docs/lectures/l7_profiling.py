@@ -502,7 +502,8 @@ def lanes(orders, kernels):
 
     def up(spans):
         return [
-            float(any(a <= begin + t - 5e-4 < b for a, b in spans)) for t in times
+            float(any(a <= begin + max(0.0, t - 5e-4) < b for a, b in spans))
+            for t in times
         ]
 
     near = [

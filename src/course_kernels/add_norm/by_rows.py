@@ -43,12 +43,12 @@ def add_norm_by_rows(
         (M, N) float32.
     Raises:
         TypeError: one of them is not float32.
-        ValueError: one is not contiguous, of another shape, too large, or not on the current GPU.
+        ValueError: one is not contiguous, of another shape, too large, or not on the current GPU, as x is.
     """
     sizes: dict[str, int] = {}
     check_tensor("x", x, "MN", sizes, dtypes=(torch.float32,))
-    check_tensor("r", r, "MN", sizes, dtypes=(torch.float32,))
-    check_tensor("g", g, "N", sizes, dtypes=(torch.float32,))
+    check_tensor("r", r, "MN", sizes, dtypes=(torch.float32,), device=x.device)
+    check_tensor("g", g, "N", sizes, dtypes=(torch.float32,), device=x.device)
     M, N = sizes["M"], sizes["N"]
     check_size("x", "M", M, MAX_M)
     check_size("x", "N", N, MAX_N)
