@@ -693,5 +693,6 @@ record(
 #
 # Take one sentence along. *A counter answers a question. Bring one.*
 #
-# **Where this leads.** The first half is closed: you can make a multiply fast, and prove it. What comes now is larger than one kernel, and it is taken apart by the same loop: [attention](l8_attention.py) first. How the clock and the
+# **Where this leads.** The first half is closed: you can make a multiply fast, and prove it. What comes now is larger than one kernel, and it is taken apart by the same loop. Who walks alone goes on with
+# [attention](l8_attention.py). A cohort has attention and W1 behind it, and a kernel of its own from there to put under the glass; for it, [one token](../one_token.py) leads on. How the clock and the
 # counters on this page work: [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).
