@@ -700,10 +700,36 @@ show("endless_loop", mended=True)
 # | right with one block size, wrong with another | a missing barrier, or a size typed in twice | `racecheck`; one constant |
 # | NaN | 0/0, inf − inf, exp of something large | the first number that is not finite |
 # | it never ends | a loop, or a barrier that not everyone reaches | a time limit; at every barrier, ask who does not come |
-# | right, but slow | no error at all | [the measuring page](how_we_measure.py), and the profiler |
+# | right, but slow | no error at all | [the chart below](#right-but-slow) |
 #
 # On the machine that made this page the sanitizer says of itself: *{{ sanitizer }}*. Where it is missing, everything but its
 # own lines still works.
+#
+# ### Right, but slow
+#
+# No message will come. Six questions, from the top. Each has one number that answers it, and each answer leads to where the cure is taught.
+#
+# /// figure | docs/assets/figures/right_but_slow.svg
+# alt: >-
+#   Six questions below each other; a yes leads to the right, a no down. Has the card gaps? Launches: fuse, or a graph. Is HBM nearly full, and the bytes the least? Memory, at its roof: fuse, or leave it. Is HBM nearly full, and
+#   the bytes are more? Memory, in vain: neighbours, or keep it on chip. Are the SMs nearly full? Arithmetic: other units, or less. Do warps wait on the long scoreboard? Latency: more under way. For another reason? What it
+#   names: the dictionary.
+# caption: The table has the same leaves, with the lessons that cure them.
+# ///
+#
+# | you see | it is bound by | what to do, and where it is taught |
+# |---|---|---|
+# | the card has gaps, the host writes orders | launches | [fuse](lectures/l3_memory.py#do-it-while-you-hold-it), or [a graph](lectures/l7_profiling.py#gaps-between-the-kernels) |
+# | HBM nearly full, bytes counted are the least | memory, at its roof | done: fuse it, or leave it. [Before you leave the cafeteria](lectures/l3_memory.py#before-you-leave-the-cafeteria) |
+# | HBM nearly full, many sectors a request | memory, boxes half empty | [ask for neighbours](lectures/l3_memory.py#ask-for-neighbours) |
+# | HBM nearly full, more bytes than the least | memory, carried twice | [keep it on chip](lectures/l7_profiling.py#the-second-turn-is-the-road-full-of-the-right-things); [stand side by side](lectures/l4_the_gemm_ladder.py#rung-2-stand-side-by-side) |
+# | the SMs nearly full | arithmetic | [two factors](lectures/l5_the_top_of_the_ladder.py#every-other-instruction-costs-a-multiply-add); [tensor cores](lectures/l6_tensor_cores.py#the-climb) |
+# | neither full, long scoreboard | latency of HBM | [how many must be walking](lectures/l3_memory.py#how-many-must-be-walking) |
+# | neither full, short scoreboard or MIO throttle | shared memory | [thirty-two windows](lectures/l3_memory.py#thirty-two-windows) |
+# | neither full, another reason | what it names | [the dictionary of stall reasons](stall_reasons.py#all-at-a-glance) |
+# | neither full, some SMs are done early | too few blocks, or a tail | [nobody idles at the end](lectures/l5_the_top_of_the_ladder.py#12-nobody-idles-at-the-end) |
+#
+# No counters? [Leave a stage out, or do it twice](lectures/l7_profiling.py#without-counters).
 #
 # ### In this order
 #

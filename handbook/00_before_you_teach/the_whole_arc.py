@@ -94,7 +94,7 @@ record(
 # *How do we talk to it?* Grids, blocks, warps, threads ([L2](../../docs/lectures/l2_the_cuda_model.py)). *Why do they wait?* Because the cooks are quick and
 # the pantry is far ([L3](../../docs/lectures/l3_memory.py)). With that in hand the climb begins: one kernel, one idea, one measured step, again and again
 # ([L4](../../docs/lectures/l4_the_gemm_ladder.py), [L5](../../docs/lectures/l5_the_top_of_the_ladder.py)). Then another machine for the same job
-# ([L6](../../docs/lectures/l6_tensor_cores.py)), and a way to look into any kernel, not only ours (L7, still to come).
+# ([L6](../../docs/lectures/l6_tensor_cores.py)), and a way to look into any kernel, not only ours ([L7](../../docs/lectures/l7_profiling.py)).
 #
 # /// callout | metaphor
 # A house is renovated, one weekend at a time. It begins as a shack. First the plumbing: neighbours fetch together. Then a pantry near the

@@ -189,6 +189,6 @@ record(
 # - what warps wait for, with a cure for each wait;
 # - three lies of a timing, and the test that catches each.
 #
-# **Where this leads.** The students' page is still to come. The counters stand in
+# **Where this leads.** [The students' page](../../docs/lectures/l7_profiling.py) has three turns of the loop, each cause named by a counter. More counters stand in
 # [the top of the ladder](../../docs/lectures/l5_the_top_of_the_ladder.py) and in [tensor cores](../../docs/lectures/l6_tensor_cores.py), the stopwatch in
 # [how every number here is measured](../../docs/how_we_measure.py).

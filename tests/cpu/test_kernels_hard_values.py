@@ -22,6 +22,7 @@ ODD = {"M": 33, "N": 65, "K": 17}  # nothing divides anything
 LOW = {"M": 1, "N": 129, "K": 40}  # one row takes all hard values
 EVEN = {"M": 132, "N": 136, "K": 136}  # whole vectors
 WORKLOADS = {
+    "add_norm": [Workload.of("float32", M=5, N=97)],
     "attention": [Workload.of("float32", B=1, H=2, N=70, D=64, causal=causal) for causal in (False, True)],
     "attention_backward": [
         Workload.of("float32", B=1, H=1, N=40, D=64, causal=causal) for causal in (False, True)
@@ -47,8 +48,8 @@ WORKLOADS = {
     "vector_add": [Workload.of("float32", N=5003)],
 }
 # What a CPU cannot be made to do in this way: Hopper's own instructions, which tests/gpu runs, and of kernels with
-# cuda/hopper/ the tests beside.
-NOT_HERE = {"gemm/k04_wgmma", "attention/k04_specialised"} | {
+# cuda/hopper/ the tests beside; naps, fences and constant memory, for which test_kernels_detours has stand-ins.
+NOT_HERE = {"gemm/k04_wgmma", "attention/k04_specialised", "detours/k01_detours"} | {
     f"{path.parent.name}/{path.stem}"
     for path in ROOT.glob("*/k[0-9][0-9]_*.cu")
     if '#include "hopper/' in path.read_text()

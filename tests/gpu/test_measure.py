@@ -386,3 +386,23 @@ def test_a_measurement_is_plain_json():
     measured = measure(k01_vectorised, Workload.of("float32", N=2**20), seconds=0.05)
 
     assert leaf_from_json(json.loads(json.dumps(measured.as_json(), allow_nan=False))) == measured
+
+
+# --- what the profiler says of itself -------------------------------------------------------------
+
+
+def test_a_report_names_nobody_and_a_profiler_empties_caches():
+    from course_kernels.add_norm import k04_row_in_registers
+    from course_kernels.measure.reports import count_with, private_words, take_report
+
+    w = Workload.of("float32", M=128, N=16384)  # fits into L2
+    report = take_report(k04_row_in_registers, w)
+    read = "dram__bytes_read.sum"
+    emptied, left = (
+        count_with(k04_row_in_registers, w, [read], ["--cache-control", how]) for how in ("all", "none")
+    )
+
+    assert len(report) > 10_000
+    assert [word for word in private_words() if len(word) >= 4 and word.encode() in report] == []
+    assert emptied.passes >= 1
+    assert emptied.of(read) > 2 * left.of(read)

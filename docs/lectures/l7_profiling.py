@@ -1,0 +1,698 @@
+# ---
+# id: l7
+# title: Profiling
+# description: Guess, code, profile, read the percentage, and again. Three turns of the loop on a kernel you have not seen, each cause read from a counter before it is cured.
+# needs: [gpu, counters]
+# ---
+
+# %% [markdown]
+# # Profiling
+#
+# By the end of this page you can
+#
+# - write a forecast before you open a profiler: bytes, operations, the floor, and one sentence about what your kernel waits for;
+# - go round the loop on a kernel that you have never seen: name the cause from a counter, cure it, and see the same counter move;
+# - read five counters, and say which question each of them answers;
+# - say where the time of a whole program goes, and which of four bounds a kernel stands under;
+# - do most of this without any counter, and say what a profiler changes about what it looks at.
+#
+# **The headline: {{ race.registers.of_peak:.0%}} of peak, from {{ race.thread.of_peak:.0%}}.** One job, three turns of the loop, and no turn began with an
+# idea. Each began with a number that was wrong.
+
+# %% [markdown]
+# ## The loop
+#
+# You have climbed a ladder that somebody had built. Each rung had a name, and you knew that it would help. At work there is no ladder. There is a kernel, and
+# it is slow. What do you do? You go round:
+#
+# > guess → code → **profile** → read the percentage → and again.
+#
+# /// figure | docs/assets/figures/arc_loop.svg
+# alt: "The loop as a ring of four words with arrows. Guess, code, profile, read the percent, and back to guess."
+# caption: The loop of day one. Today is its third word.
+# ///
+#
+# Its first word is the one that is left out most often. A *profiler* is a program that runs your kernel and reads the card's own tallies, its **counters**.
+# It has hundreds of them. Who brings no question reads all of them, and finds something odd in each. Who brings a guess reads one. So here is the rule of this page:
+#
+# **The sentence comes first, in ink: *I believe it waits for …, so this counter will say …* Then you look.**
+#
+# A guess that comes true has cost you a minute. One that does not has taught you something about *your* kernel that no book could know.
+#
+# ## The kernel you have not seen
+#
+# Between two layers of a transformer stands a small step. What the layer made, x, is added to what went past it, r. Then every row of the sum gets a mean of 0 and
+# a spread of 1, and each column a weight g:
+#
+# $$
+# s = x + r \qquad y_{mn} = g_n \cdot \frac{s_{mn} - \operatorname{mean}(s_m)}{\sqrt{\operatorname{var}(s_m) + \varepsilon}}
+# $$
+#
+# It is called *add and norm*. Rows have nothing to do with each other. The job: 8192 rows of 16384 numbers, in fp32.
+#
+# Here is how somebody wrote it, in an honest hour. A thread takes a row and walks along it three times: for the mean, for the spread, and to write.
+#
+# /// source | src/course_kernels/add_norm/k01_thread_a_row.cu
+# ///
+
+# %% [markdown]
+# ## Forecast before you look
+#
+# Three numbers with a pencil. Which **bytes** must move, each once? How many **operations**? And the **floor**: the larger of two times, bytes over bandwidth and
+# operations over peak.
+#
+# /// exercise | The forecast | 4 minutes
+# x, r and y have 8192 × 16384 numbers of four bytes each; g is next to nothing. For each number of s: add, add it up, subtract, multiply and add, two multiplies. Which roof
+# binds? And how many bytes does the kernel above *ask* for, with its three walks?
+# /// answer
+# 134 million numbers. Three matrices of 537 MB: 1.61 GB. Seven operations for twelve bytes: far left of the ridge, so bytes bind. The kernel asks for x and r three times each and writes y
+# once: seven matrices where three would do. Whether the caches catch some of that is a question for a counter.
+# ///
+
+# %%
+from course_kernels.add_norm import (
+    k01_thread_a_row,
+    k02_warp_a_row,
+    k03_row_on_chip,
+    k04_row_in_registers,
+    library,
+)
+from course_kernels.add_norm.problem import PROBLEM
+from course_kernels.measure import quantity, record
+
+(job,) = PROBLEM.time_on
+least = PROBLEM.reads_bytes(job) + PROBLEM.writes_bytes(job)
+
+record(
+    hand={
+        "gb": quantity(least / 1e9, "GB"),
+        "read_gb": quantity(PROBLEM.reads_bytes(job) / 1e9, "GB"),
+        "intensity": quantity(PROBLEM.flops(job) / least, "FLOP/B"),
+        "asked": quantity(7 / 3),  # matrices it asks for, over those it must
+    }
+)
+
+# %% [markdown]
+# {{ hand.gb:.2f }} GB at the least, and {{ hand.intensity:.2f }} operations for each byte. Nobody will ever do this job faster than HBM hands out those bytes.
+#
+# First the answer is checked, then the clock runs: all four kernels of this page and PyTorch's own, in turns, on the same inputs.
+
+# %% tags=["fold"]
+from course_kernels.measure import compare
+
+race = compare(
+    {
+        "thread": k01_thread_a_row,
+        "warp": k02_warp_a_row,
+        "chip": k03_row_on_chip,
+        "registers": k04_row_in_registers,
+        "eager": library.eager,
+        "compiled": library.compiled,
+    },
+    job,
+    seconds=0.3,
+)
+record(race=race)
+
+# %% tags=["fold"]
+from course_kernels.fused_multiply_add import k01_chains
+from course_kernels.measure import count_many
+from course_kernels.problem import Workload
+from course_kernels.vector_add import k01_cuda as adding
+
+REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+MEMORY = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
+ARITHMETIC = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
+ISSUE = "smsp__issue_active.avg.pct_of_peak_sustained_active"
+TIME = "gpu__time_duration.sum"
+STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+REASONS = (
+    "long_scoreboard",
+    "short_scoreboard",
+    "barrier",
+    "lg_throttle",
+    "mio_throttle",
+    "math_pipe_throttle",
+    "wait",
+    "not_selected",
+)
+METRICS = (
+    *(REQUESTS, SECTORS, MEMORY, ARITHMETIC, WARPS, ISSUE, TIME),
+    *map(STALL.format, REASONS),
+)
+full_card = Workload.of("float32", N=132 * 2048, C=8, K=8192)
+one_chain = Workload.of(
+    "float32", N=132 * 128, C=1, K=8192
+)  # a warp for a scheduler
+JOBS = {
+    "thread": (k01_thread_a_row, job),
+    "warp": (k02_warp_a_row, job),
+    "chip": (k03_row_on_chip, job),
+    "registers": (k04_row_in_registers, job),
+    "arithmetic": (k01_chains, full_card),
+    "latency": (k01_chains, one_chain),
+    "launch": (adding, Workload.of("float32", N=1024)),
+}
+tallies = dict(zip(JOBS, count_many(list(JOBS.values()), METRICS), strict=True))
+
+
+def told(name, metric, scale=1.0):
+    """One counter of the one kernel of a job, as a number to record."""
+    (kernel,) = tallies[name].kernels
+    return quantity(kernel["metrics"][metric]["value"] * scale, how="counted")
+
+
+def of_each(metric, scale=1.0):
+    """The same counter of every job."""
+    return {name: told(name, metric, scale) for name in JOBS}
+
+
+record(
+    counted=tallies,
+    sectors={
+        name: quantity(
+            told(name, SECTORS).value / told(name, REQUESTS).value,
+            how="counted",
+        )
+        for name in ("thread", "warp", "chip", "registers")
+    },
+    memory=of_each(MEMORY, 0.01),
+    arithmetic=of_each(ARITHMETIC, 0.01),
+    warps=of_each(WARPS, 0.01),
+    issue=of_each(ISSUE, 0.01),
+    stall={
+        name: {reason: told(name, STALL.format(reason)) for reason in REASONS}
+        for name in JOBS
+    },
+    stopwatch_of={
+        name: quantity(
+            tallies[name].kernels[0]["metrics"][TIME]["value"]
+            * (
+                1e6
+                if tallies[name].kernels[0]["metrics"][TIME]["unit"] == "s"
+                else 1e-3
+            ),
+            "µs",
+            "counted",
+        )
+        for name in ("thread", "warp", "chip", "registers")
+    },
+)
+
+# %% tags=["fold"]
+from course_kernels.measure import artifact
+from course_kernels.measure.reports import private_words, scrubbed, take_report
+
+small = Workload.of("float32", M=1056, N=16384)  # past L2, and quick to replay
+record(
+    report={
+        "thread": artifact(
+            "turn_1_before.ncu-rep", take_report(k01_thread_a_row, small)
+        ),
+        "warp": artifact(
+            "turn_1_after.ncu-rep", take_report(k02_warp_a_row, small)
+        ),
+        "chip": artifact(
+            "turn_2_after.ncu-rep", take_report(k03_row_on_chip, small)
+        ),
+        "registers": artifact(
+            "turn_3_after.ncu-rep", take_report(k04_row_in_registers, small)
+        ),
+    }
+)
+
+# %% [markdown]
+# ## The first turn: whom do lanes stand beside?
+#
+# Percent of peak of the kernel above: **{{ race.thread.of_peak:.1%}}**. Why? Look once more at its index. Lane 0 reads number 0 of row 0, lane 1 number 0 of row 1. In memory they
+# are a whole row apart.
+#
+# Recall a word of [the memory lecture](l3_memory.py#ask-for-neighbours). Memory is carried in **sectors** of 32 bytes. A load of one warp is a *request*, and the
+# counter tells how many sectors each request touched. Thirty-two neighbours in fp32 touch four. In the kernel's last walk all lanes also read the same number of g: one sector.
+#
+# /// predict | On average over all its loads, x and r three times each and g once: how many sectors does a request touch?
+# - [sectors.thread < 8] About 4
+# - [8 <= sectors.thread < 20] About 16
+# - [sectors.thread >= 20] More than 20
+# /// reveal
+# **{{ sectors.thread:.1f }}.** By hand: six requests that touch 32 and one that touches 1, (6 · 32 + 1) / 7 = 27.6.
+# ///
+#
+# The guess has a counter, and the counter agrees. Now the cure has a direction: *lanes must stand beside each other*. A warp takes the row.
+#
+# /// diff | src/course_kernels/add_norm/k01_thread_a_row.cu | src/course_kernels/add_norm/k02_warp_a_row.cu
+# ///
+#
+# /// chart | bars
+# title: Sectors that one request touches
+# x_label: sectors
+# bars:
+#   - {name: sectors.thread, label: a thread a row}
+#   - {name: sectors.warp, label: a warp a row}
+# alt: "Sectors of a request: {{ sectors.thread:.1f }} where a thread takes a row, {{ sectors.warp:.1f }} where a warp does."
+# ///
+#
+# /// claim | sectors.thread > 26 and sectors.warp < 5 and race.warp.us < 0.6 * race.thread.us
+# The same counter, after the cure: {{ sectors.warp:.1f }}. And the clock: {{ race.thread.us:.0f }} µs before, {{ race.warp.us:.0f }} µs now, or
+# {{ race.thread.us / race.warp.us:.1f }} times as quick. Both had to move. A counter that moves while the clock stands still was not the cause; a clock that moves while the counter stands still was luck.
+# /// otherwise
+# Sectors of a request: {{ sectors.thread:.1f }} before, {{ sectors.warp:.1f }} after. Time: {{ race.thread.us:.0f }} µs and {{ race.warp.us:.0f }} µs.
+# ///
+#
+# To look for yourself: the reports [before](artifact:turn_1_before.ncu-rep) and [after](artifact:turn_1_after.ncu-rep) open in Nsight Compute. They are of fewer
+# rows, and what named our machine is blotted out.
+#
+# /// exercise | Two things changed | 3 minutes
+# With a warp for each row there are also 32 times as many threads. So perhaps it was not the sectors, but that there were too few to wait at the same time. How would you find out?
+# /// answer
+# Change one of the two alone. For instance, a warp a row whose lanes each take a *stretch* of the row: as many threads, and no neighbours. If it is as slow as the first kernel, the sectors were the
+# cause. Such a twin is half an hour of work, and it proves more than any counter.
+# ///
+
+# %% [markdown]
+# ## The second turn: is the road full of the right things?
+#
+# Read the percentage: {{ race.warp.of_peak:.0%}}. Better, and still far from what a copy reaches. So, the next guess. The profiler has a page for it, *speed of light*: how much of what
+# HBM can carry at most did it carry, and how much of what the SMs can do at most did they do? Two percentages. The larger one is the road that is full.
+#
+# /// predict | Your kernel reaches {{ race.warp.of_peak:.0%}} of the floor's speed. How busy is HBM while it runs?
+# - [memory.warp < 0.65] About as busy as that
+# - [0.65 <= memory.warp] Much busier: the road is nearly full
+# /// reveal
+# HBM is at **{{ memory.warp:.0%}}** of what it can carry, the SMs at {{ arithmetic.warp:.0%}}.
+#
+# Stop here for a moment, for this is where reports go wrong. *"Memory {{ memory.warp:.0%}}, so it is at its roof, so it is done."* The road may be full. The question is what is on it.
+# ///
+#
+# Hold two numbers against each other: the bytes that were **counted**, and the least that you worked out **by hand**.
+#
+# /// chart | bars
+# title: Bytes read from HBM
+# x_label: GB
+# bars:
+#   - {name: hand.read_gb, label: by hand}
+#   - {name: counted.warp.read_bytes / 1e9, label: a warp a row}
+#   - {name: counted.chip.read_bytes / 1e9, label: the row on chip}
+# alt: "Gigabytes read from HBM: by hand {{ hand.read_gb:.2f }}, by the warp kernel {{ counted.warp.read_bytes / 1e9:.2f }}, with the row on chip {{ counted.chip.read_bytes / 1e9:.2f }}."
+# ///
+#
+# Three walks along the row, and each walk goes to HBM again. Why did no cache help? By hand: 8192 warps are under way at once, each with its two rows of 64 KiB. That is 1 GiB, and
+# L2 holds {{ l3.card.l2 / 1048576:.0f }} MiB. When a warp comes back to the beginning of its row, it is long gone.
+#
+# So the cause has a name: *the same bytes, carried three times*. The cure: carry them once, and keep the sum x + r on chip. A row is 64 KiB; the shared memory of a multiprocessor has room for three.
+#
+# /// diff | src/course_kernels/add_norm/k02_warp_a_row.cu | src/course_kernels/add_norm/k03_row_on_chip.cu
+# ///
+#
+# /// claim | counted.warp.read_bytes > 2.2 * hand.read_gb * 1e9 and counted.chip.read_bytes < 1.15 * hand.read_gb * 1e9 and race.chip.us < 0.95 * race.warp.us
+# Before: {{ counted.warp.read_bytes / 1e9:.2f }} GB read, where {{ hand.read_gb:.2f }} would do. After: {{ counted.chip.read_bytes / 1e9:.2f }}. The time went from {{ race.warp.us:.0f }} to
+# {{ race.chip.us:.0f }} µs. *A full road is a fact about the road. Whether the job needs that road is a fact about you.*
+# /// otherwise
+# Read before: {{ counted.warp.read_bytes / 1e9:.2f }} GB, after: {{ counted.chip.read_bytes / 1e9:.2f }}. The time: {{ race.warp.us:.0f }} and {{ race.chip.us:.0f }} µs.
+# ///
+#
+# The [report of this kernel](artifact:turn_2_after.ncu-rep), to open yourself.
+
+# %% [markdown]
+# ## The third turn: what do the warps wait for?
+#
+# {{ race.chip.of_peak:.0%}} of peak, and not a byte too many. HBM is busy {{ memory.chip:.0%}} of the time. So the road has gaps now, and the question is a new one: who should have been walking, and was not?
+#
+# Two more counters. At each tick, a scheduler looks for a warp that can go on. One that cannot has a reason, its **stall reason**, and the card keeps the tally: how many warps wait for each reason, on average,
+# whenever an instruction is issued. And **occupancy**: of the 64 warps that a multiprocessor could hold, how many were there?
+#
+# /// predict | What do the warps of this kernel wait for most?
+# - [stall.chip.long_scoreboard >= max(stall.chip.short_scoreboard, stall.chip.barrier, stall.chip.wait)] HBM or L2: *long scoreboard*
+# - [stall.chip.short_scoreboard > max(stall.chip.long_scoreboard, stall.chip.barrier, stall.chip.wait)] Shared memory: *short scoreboard*
+# - [stall.chip.barrier > max(stall.chip.long_scoreboard, stall.chip.short_scoreboard, stall.chip.wait)] Each other: *barrier*
+# - [stall.chip.wait > max(stall.chip.long_scoreboard, stall.chip.short_scoreboard, stall.chip.barrier)] A fixed few ticks: *wait*
+# /// reveal
+# *Long scoreboard* stands at {{ stall.chip.long_scoreboard:.2f }}, short scoreboard at {{ stall.chip.short_scoreboard:.2f }}, barrier at {{ stall.chip.barrier:.2f }}, wait at {{ stall.chip.wait:.2f }}.
+#
+# /// table
+# turned: true
+# columns: [kernel, long scoreboard, short scoreboard, barrier, wait, "occupancy", "HBM busy"]
+# rows:
+#   - ["a warp a row", "{{ stall.warp.long_scoreboard:.2f }}", "{{ stall.warp.short_scoreboard:.2f }}", "{{ stall.warp.barrier:.2f }}", "{{ stall.warp.wait:.2f }}", "{{ warps.warp:.0%}}", "{{ memory.warp:.0%}}"]
+#   - ["the row on chip", "{{ stall.chip.long_scoreboard:.2f }}", "{{ stall.chip.short_scoreboard:.2f }}", "{{ stall.chip.barrier:.2f }}", "{{ stall.chip.wait:.2f }}", "{{ warps.chip:.0%}}", "{{ memory.chip:.0%}}"]
+#   - ["the row in registers", "{{ stall.registers.long_scoreboard:.2f }}", "{{ stall.registers.short_scoreboard:.2f }}", "{{ stall.registers.barrier:.2f }}", "{{ stall.registers.wait:.2f }}", "{{ warps.registers:.0%}}", "{{ memory.registers:.0%}}"]
+# caption: Warps that wait, on average, whenever a scheduler issues an instruction.
+# ///
+# ///
+#
+# Read the first row too. The kernel before waited for HBM as well, and *there the road was full*. So a stall reason alone condemns nothing: warps that wait for HBM are what a kernel at its roof looks like. It condemns
+# only beside a road that is not full. Then it says: too few are under way.
+#
+# And why too few? By hand: a block keeps a row of 64 KiB, so three blocks fit, with three warps each. Nine of 64 warps.
+#
+# /// exercise | Enough for the hall? | 3 minutes
+# [Little's rule](l3_memory.py#how-many-must-be-walking): bytes under way = bandwidth × latency. By the data sheet each multiprocessor has a share of {{ l3.card.bandwidth / l3.card.sms:.1f }} GB/s, and a trip to an HBM that has nothing else to do takes {{ l3.hop.hbm / l3.card.clock * 1e3:.0f }} ns.
+# How many bytes must be under way? Nine warps, and each thread has about ten loads of four bytes out at once: is that enough, if half of the time they add up or write?
+# /// answer
+# GB in a second are bytes in a nanosecond: multiply the two, and take two thirds, since a third of what moves is written. 9 × 32 × 10 × 4 = 11520 bytes are under way while all of them fetch, and about half of that on average. That is too close, and a full HBM
+# answers later than an idle one. It is a rough sum, and it says where to look.
+# ///
+#
+# The cure: the row must live where there is more room for those who fetch it. A multiprocessor has 256 KiB of registers. Give the row to 512 threads, 32 numbers each, and two such blocks fit.
+#
+# /// diff | src/course_kernels/add_norm/k03_row_on_chip.cu | src/course_kernels/add_norm/k04_row_in_registers.cu
+# ///
+#
+# /// claim | warps.chip < 0.2 and warps.registers > 2 * warps.chip and memory.registers > 1.05 * memory.chip and race.registers.us < 0.95 * race.chip.us
+# Occupancy before: {{ warps.chip:.0%}}. After: {{ warps.registers:.0%}}. HBM was busy {{ memory.chip:.0%}} of the time, and now {{ memory.registers:.0%}}. The clock: {{ race.chip.us:.0f }} µs, and now {{ race.registers.us:.0f }}.
+# /// otherwise
+# Occupancy: {{ warps.chip:.0%}} before, {{ warps.registers:.0%}} after. Time: {{ race.chip.us:.0f }} and {{ race.registers.us:.0f }} µs.
+# ///
+#
+# /// claim | warps.warp > 1.2 * warps.registers and race.registers.us < 0.8 * race.warp.us
+# And mind the trap. *More occupancy is better*, somebody says. The kernel of the second turn had {{ warps.warp:.0%}}, more than the last one, and is slower. Occupancy is no goal. Bytes under way are.
+# /// otherwise
+# Occupancy is no goal: the kernel of the second turn has {{ warps.warp:.0%}}, the last one {{ warps.registers:.0%}}.
+# ///
+#
+# The [report of the last kernel](artifact:turn_3_after.ncu-rep).
+#
+# ### Where the loop ends
+#
+# /// chart | staircase
+# title: Three turns of the loop
+# y_label: "% of peak"
+# steps:
+#   - {name: 100 * race.thread.of_peak, label: a thread a row}
+#   - {name: 100 * race.warp.of_peak, label: a warp a row}
+#   - {name: 100 * race.chip.of_peak, label: row on chip}
+#   - {name: 100 * race.registers.of_peak, label: row in registers}
+# alt: "Percent of peak of four kernels: {{ race.thread.of_peak:.0%}}, {{ race.warp.of_peak:.0%}}, {{ race.chip.of_peak:.0%}}, {{ race.registers.of_peak:.0%}}."
+# ///
+#
+# /// table
+# columns: [add and norm, "time, µs", "% of peak"]
+# rows:
+#   - [a thread a row, "{{ race.thread.us:.0f }}", "{{ race.thread.of_peak:.1%}}"]
+#   - [a warp a row, "{{ race.warp.us:.0f }}", "{{ race.warp.of_peak:.1%}}"]
+#   - [the row on chip, "{{ race.chip.us:.0f }}", "{{ race.chip.of_peak:.1%}}"]
+#   - ["**the row in registers**", "{{ race.registers.us:.0f }}", "**{{ race.registers.of_peak:.1%}}**"]
+#   - ["PyTorch, as one writes it", "{{ race.eager.us:.0f }}", "{{ race.eager.of_peak:.1%}}"]
+#   - [torch.compile, "{{ race.compiled.us:.0f }}", "{{ race.compiled.of_peak:.1%}}"]
+# ///
+#
+# When do you stop? When the percentage is that of the best that can be had: a plain copy reaches {{ l3.copy.ours.tb_per_s:.2f }} TB/s on this card, and this kernel {{ race.registers.tb_per_s:.2f }}. Then *this kernel* is done, and
+# the next question is whether it must run at all.
+
+# %% [markdown]
+# ## Where does the time go?
+#
+# All this was about one kernel. A program has many, and the first question is which of them anybody waits for. A shift of ten hours: six at the oven, three at the sink, one at the till. Halve the oven, and the shift is
+# seven, so you gain 10 / 7. Buy an oven that takes no time at all, and four are left: 10 / 4 = 2.5, and nothing in the world makes it more [^amdahl1967].
+#
+# /// exercise | Whose turn is it? | 2 minutes
+# After the oven was halved: which part do you look at next, and what is the most that a perfect one would gain?
+# /// answer
+# Oven and sink take three hours each now, of seven. Either of them, gone altogether, leaves four hours. You choose by what is easier, and not by habit.
+# ///
+#
+# ### Gaps between the kernels
+#
+# Now a whole program: one step of [the model with 8 billion weights](../one_token.py), which writes one token. PyTorch's own profiler notes two things: when the host wrote an order, and when the card worked. Draw
+# one above the other.
+#
+# /// predict | A step of the plain model, hundreds of small kernels. In which share of its time does the card work?
+# - [step.plain.share < 0.5] Less than half
+# - [0.5 <= step.plain.share < 0.9] More than half
+# - [step.plain.share >= 0.9] Nearly all of it
+# /// reveal
+# {{ step.plain.share:.0%}}, while this profiler looks on.
+#
+# /// chart | trace
+# title: A window in the middle of a step
+# trace: lanes.plain
+# x: t_us
+# x_label: microseconds
+# panels:
+#   - {column: host, y_label: writes an order, label: the host}
+#   - {column: card, y_label: at work, label: the card}
+# alt: "Two lanes over time, each either up or down. Above, the host writes one order after the other. Below, the card works in short pieces with gaps between them. Over the whole step the card works for {{ step.plain.share:.0%}} of the time."
+# caption: Up is busy. Every gap below is a card that has done what it was told.
+# ///
+# ///
+
+# %% tags=["fold"]
+import gzip
+import tempfile
+from pathlib import Path
+
+import torch
+from course_kernels.measure import trace
+from course_models import bench
+from course_models.graph import CapturedDecode
+from torch.autograd import DeviceType
+from torch.profiler import ProfilerActivity, profile
+
+WINDOW_US = 250.0
+
+
+def watched(step):
+    """What PyTorch's profiler saw of one step: orders of the host, kernels of the card, and the whole trace."""
+    step()
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+        step()
+        torch.cuda.synchronize()
+    orders, kernels = [], []
+    for event in seen.events():
+        span = event.time_range.start, event.time_range.end
+        if event.device_type == DeviceType.CUDA and not event.is_user_annotation:
+            kernels.append(span)
+        elif event.name.startswith(
+            ("cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch")
+        ):
+            orders.append(span)
+    if not kernels or not orders:
+        raise RuntimeError("the profiler saw no kernel, or no order")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "trace.json")
+        seen.export_chrome_trace(str(file))
+        whole = scrubbed(file.read_bytes(), private_words())
+    return sorted(orders), sorted(kernels), gzip.compress(whole, mtime=0)
+
+
+def busy(spans, begin, end):
+    """How long at least one of the spans was under way, between two times."""
+    total, done = 0.0, begin
+    for start, stop in spans:
+        start, stop = max(start, done), min(stop, end)
+        total += max(0.0, stop - start)
+        done = max(done, stop)
+    return total
+
+
+def lanes(orders, kernels):
+    """Two lines that are up where there is work, over a window in the middle of the step."""
+    begin = kernels[len(kernels) // 2][0]
+    edges = {0.0, WINDOW_US}
+    for spans in (orders, kernels):
+        for span in spans:
+            # Two points at an edge, so that the line goes straight up.
+            for t in span:
+                if 0 < t - begin < WINDOW_US:
+                    edges |= {t - begin, t - begin + 1e-3}
+    times = sorted(edges)
+
+    def up(spans):
+        return [
+            float(any(a <= begin + max(0.0, t - 5e-4) < b for a, b in spans))
+            for t in times
+        ]
+
+    near = [
+        [s for s in spans if s[1] > begin - 1 and s[0] < begin + WINDOW_US + 1]
+        for spans in (orders, kernels)
+    ]
+    return trace({"t_us": times, "host": up(near[0]), "card": up(near[1])})
+
+
+def told_of(orders, kernels):
+    """Numbers of a step: kernels, orders, from the first kernel to the last, and how much of that the card works."""
+    begin, end = kernels[0][0], max(stop for _, stop in kernels)
+    return {
+        "kernels": quantity(len(kernels), how="counted"),
+        "orders": quantity(len(orders), how="counted"),
+        "us": quantity(end - begin, "µs", "timed"),
+        "share": quantity(busy(kernels, begin, end) / (end - begin), how="timed"),
+    }
+
+
+model = bench.subject()
+token = torch.zeros(1, dtype=torch.int64, device="cuda")
+cache = bench.filled_cache(model, batch=1)
+plain_step = watched(lambda: model.decode(token, cache))
+captured = CapturedDecode(model, cache)
+graph_step = watched(lambda: captured(token, cache))
+
+record(
+    step={"plain": told_of(*plain_step[:2]), "graph": told_of(*graph_step[:2])},
+    lanes={"plain": lanes(*plain_step[:2]), "graph": lanes(*graph_step[:2])},
+    trace_of={
+        "plain": artifact("decode_step.json.gz", plain_step[2]),
+        "graph": artifact("decode_step_graph.json.gz", graph_step[2]),
+    },
+)
+
+# %% [markdown]
+# The whole step, to walk about in: [the trace](artifact:decode_step.json.gz) opens in Perfetto, or in the browser at `chrome://tracing`.
+#
+# Why the gaps? An order [costs the host some microseconds](l2_the_cuda_model.py#what-a-launch-costs): {{ l2.order.torch.us:.1f }} µs for PyTorch on our machine. A kernel that is done sooner leaves the card idle until the next order
+# comes. It is **drowning in launches**. Two cures: *fuse*, so that there are fewer kernels; or write all orders once, on one sheet, and hand in the sheet. That sheet is a **CUDA graph**.
+#
+# /// chart | trace
+# title: The same model, its orders on one sheet
+# trace: lanes.graph
+# x: t_us
+# x_label: microseconds
+# panels:
+#   - {column: host, y_label: writes an order, label: the host}
+#   - {column: card, y_label: at work, label: the card}
+# alt: "Two lanes over time. Above, the host has nothing to do. Below, the card works with hardly a gap: over the whole step for {{ step.graph.share:.0%}} of the time."
+# ///
+#
+# /// claim | step.graph.share > step.plain.share and step.graph.us < 0.9 * step.plain.us and step.graph.orders < 0.05 * step.plain.orders
+# {{ step.plain.orders:.0f}} orders became {{ step.graph.orders:.0f}}. The card works for {{ step.graph.share:.0%}} of the time instead of {{ step.plain.share:.0%}}, and the step takes {{ step.graph.us / 1e3:.1f}} ms instead of
+# {{ step.plain.us / 1e3:.1f}}. No kernel was touched. ([The trace](artifact:decode_step_graph.json.gz) of it.)
+# /// otherwise
+# {{ step.plain.orders:.0f}} orders became {{ step.graph.orders:.0f}}; the card works for {{ step.plain.share:.0%}} and {{ step.graph.share:.0%}} of the time.
+# ([The trace](artifact:decode_step_graph.json.gz) of it.)
+# ///
+#
+# ## Four kinds of bound
+#
+# Put what you have seen into one table. Whatever a kernel is, it waits for one of four things. What HBM does, what the SMs do and a look at the clock tell which.
+#
+# /// table
+# columns: [bound, a kernel that shows it, "HBM busy", "SMs busy", "what to do"]
+# rows:
+#   - [memory, "add and norm, the last one", "{{ memory.registers:.0%}}", "{{ arithmetic.registers:.0%}}", carry less]
+#   - [compute, "multiply-adds, eight chains a thread", "{{ memory.arithmetic:.0%}}", "{{ arithmetic.arithmetic:.0%}}", "compute less, or on tensor cores"]
+#   - [latency, "multiply-adds, one chain, one warp a scheduler", "{{ memory.latency:.0%}}", "{{ arithmetic.latency:.0%}}", "more at once"]
+#   - [launch, "adding two lists of 1024 numbers", "{{ memory.launch:.0%}}", "{{ arithmetic.launch:.0%}}", "fewer, larger orders"]
+# ///
+#
+# /// claim | memory.registers > 0.7 and arithmetic.registers < memory.registers and arithmetic.arithmetic > 0.7 and memory.arithmetic < 0.2 and max(arithmetic.latency, memory.latency) < 0.5 and max(arithmetic.launch, memory.launch) < 0.2
+# Memory: one road full. Compute: the other. Latency: neither, and yet the card is at work all the time, on a chain in which each step waits for the last. Launch: neither, and the kernel is over before the next order is
+# written. *Both low* is the case in which most reports give up, and it has two causes. The timeline keeps them apart.
+# /// otherwise
+# HBM and the SMs, busy: {{ memory.registers:.0%}} and {{ arithmetic.registers:.0%}}, {{ memory.arithmetic:.0%}} and {{ arithmetic.arithmetic:.0%}}, {{ memory.latency:.0%}} and {{ arithmetic.latency:.0%}}, {{ memory.launch:.0%}} and {{ arithmetic.launch:.0%}}.
+# ///
+#
+# What each wait is called, and a small kernel that makes it the largest: [the dictionary of stalls](../stall_reasons.py). From a symptom to a lesson: [the chart](../when_it_goes_wrong.py#right-but-slow).
+
+# %% [markdown]
+# ## What the glass changes {.beyond}
+#
+# A profiler is no window. It can read a few counters at a time, so it runs your kernel several times over and puts memory back in between: **replay**. It empties the caches before each of those runs. And unless it is told
+# otherwise it holds the clock at a fixed rate [^nvidia-ncu-guide]. All of ours run with `--clock-control none`, so that the card is the one you time.
+#
+# /// table
+# columns: [add and norm, "our clock, µs", "the profiler's, µs"]
+# rows:
+#   - [a warp a row, "{{ race.warp.us:.0f }}", "{{ stopwatch_of.warp:.0f }}"]
+#   - [the row on chip, "{{ race.chip.us:.0f }}", "{{ stopwatch_of.chip:.0f }}"]
+#   - [the row in registers, "{{ race.registers.us:.0f }}", "{{ stopwatch_of.registers:.0f }}"]
+# caption: Large kernels, whose data no cache can hold. There the two clocks have little to disagree about.
+# ///
+#
+# How much does emptying the caches matter? Take a job that fits into L2, run it once to warm it, and count what it reads from HBM: once as the profiler comes, and once with `--cache-control none`.
+
+# %% tags=["fold"]
+from course_kernels.measure.reports import count_with
+
+tiny = Workload.of("float32", M=128, N=16384)  # 8 MB for each matrix: fits into L2
+READ = "dram__bytes_read.sum"
+emptied = count_with(
+    k04_row_in_registers, tiny, [READ, TIME], ["--cache-control", "all"]
+)
+left = count_with(
+    k04_row_in_registers, tiny, [READ, TIME], ["--cache-control", "none"]
+)
+once = count_with(k04_row_in_registers, tiny, METRICS, ["--cache-control", "all"])
+record(
+    caches={
+        "emptied_mb": quantity(emptied.of(READ) / 1e6, "MB", "counted"),
+        "left_mb": quantity(left.of(READ) / 1e6, "MB", "counted"),
+        "least_mb": quantity(PROBLEM.reads_bytes(tiny) / 1e6, "MB"),
+    },
+    replay={
+        "few": quantity(emptied.passes, how="counted"),
+        "many": quantity(once.passes, how="counted"),
+    },
+)
+
+# %% [markdown]
+# /// claim | caches.emptied_mb > 0.8 * caches.least_mb and caches.left_mb < 0.5 * caches.emptied_mb
+# The least is {{ caches.least_mb:.1f }} MB. With emptied caches it reads {{ caches.emptied_mb:.1f }} MB from HBM, with caches as they are {{ caches.left_mb:.1f }}. Both are true, of two different situations. Which is yours? Ask what
+# ran before your kernel.
+# /// otherwise
+# With emptied caches it reads {{ caches.emptied_mb:.1f }} MB from HBM, with caches as they are {{ caches.left_mb:.1f }}.
+# ///
+#
+# /// when | replay.many > replay.few
+# And replay: for two counters the profiler ran the kernel {{ replay.few:.0f }} times, for all those of this page {{ replay.many:.0f }} times. So take *counts* from a profiler, and *times* from a clock.
+# /// otherwise
+# For two counters the profiler ran the kernel {{ replay.few:.0f }} times, for all those of this page {{ replay.many:.0f }} times.
+# ///
+
+# %% [markdown]
+# ## Without counters
+#
+# On shared machines the counters are often locked [^nvidia-counters], and on others there is no `ncu`. You still have the clock, the pencil, the machine code, and *experiments*. The best of them: leave a stage out, or do it twice, and
+# see whether anybody misses it.
+#
+# - **Leave the arithmetic out.** Copy in, copy out. As slow as before? Then it waits for bytes.
+# - **Leave the loads out.** Make the numbers up from the index. As slow as before? Then it does not wait for bytes.
+# - **Do a stage twice.** The time that is added is what the stage costs *where it stands*. Nothing added? Nobody waited for it.
+# - **Fewer threads, more threads.** No change over a wide range? It is at a roof.
+#
+# The answers of such a kernel are wrong, on purpose; so they are timed and never used. And mind the compiler: what nobody reads it takes out, and then you time nothing. Look into the machine code whether the stage is still there.
+#
+# /// exercise | What would you leave out? | 3 minutes
+# Take the kernel of the second turn, with its three walks. Which experiment would have shown, without a counter, that the walks go to HBM each time?
+# /// answer
+# Leave the second walk out and take any number for the spread. Two walks are left of three: if they go to HBM, five matrices move where seven did, and the clock shows it. If the second walk came from
+# a cache, next to nothing changes.
+# ///
+
+# %% [markdown]
+# ## The next thing to try
+#
+# Now your own kernel. One page, five headings: *what it does*, *forecast*, *measured*, *counted*, *next*. The forecast is in ink before anything runs. Under *next* stand three short lines, and they are the whole craft:
+#
+# > one change → one counter that must move → if it does not, then …
+#
+# Can your neighbour say which counter? Then it is a plan. If not, it is a wish.
+#
+# `nox -s profile -- my_labs/mine.py:my_kernel` fills in what a machine can: it asks for your forecast, and then shows time, percent of peak, bytes against the least, and the largest waits. What to try next it
+# says behind `--hint`, and only there.
+#
+# ### Three tests for any report
+#
+# Before you believe a report, your own first, put three questions to it. Was *every* element of the answer [checked](../how_we_measure.py#first-taste-then-time) against the truth, before any clock ran? Does the time lie above the **floor**? And were two kernels
+# run **in turns**, with the spread beside the difference? A report that passes all three may still be wrong. One that fails a single one is.
+#
+# /// exercise | Read a report | 5 minutes
+# A friend shows you four lines. *(a) HBM is nearly full; bytes counted are those by hand. (b) HBM is nearly full; a second matrix of bytes was counted for each one by hand. (c) Neither HBM nor the SMs are half full, few warps are there, and
+# they wait on the long scoreboard. (d) Both stand nearly still, and the program goes on long after its kernels add up.* One sentence for each: what next?
+# /// answer
+# (a) Done: ask whether it must run at all, or fuse it. (b) Something is carried twice: keep it on chip. (c) Too few bytes under way: what keeps the others out, registers or shared memory? (d) The card waits for orders: fuse, or a graph.
+# ///
+
+# %% [markdown]
+# ## Before you leave
+#
+# **You can now** write a forecast in ink, name a cause from one counter, cure it and watch the same counter move; say when a full road is a good sign and when not; find the gaps of a program; and tell four bounds apart.
+#
+# Take one sentence along. *A counter answers a question. Bring one.*
+#
+# **Where this leads.** The first half is closed: you can make a multiply fast, and prove it. What comes now is larger than one kernel, and it is taken apart by the same loop. Who walks alone goes on with
+# [attention](l8_attention.py). A cohort has attention and W1 behind it, and a kernel of its own from there to put under the glass; for it, [one token](../one_token.py) leads on. How the clock and the
+# counters on this page work: [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).

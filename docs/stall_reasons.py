@@ -1,0 +1,350 @@
+# ---
+# id: stalls
+# title: A dictionary of stall reasons
+# nav: What warps wait for
+# section: Beside the road
+# order: 5
+# description: Fourteen reasons for which a warp waits, each with a kernel of a few lines that makes it the largest one.
+# needs: [gpu, counters]
+# ---
+
+# %% [markdown]
+# # A dictionary of stall reasons
+#
+# At each tick a scheduler picks one of its warps that can go on. A warp that cannot has a reason, and the card keeps the tally. This page is to look things up in: what a reason
+# means, a kernel of a few lines whose warps wait for hardly anything else, and what to try. [The lecture on profiling](lectures/l7_profiling.py#the-third-turn-what-do-the-warps-wait-for)
+# shows how to use it.
+#
+# Two warnings before you look anything up.
+#
+# - **A stall is no fault.** In a kernel at its roof nearly all warps wait. Ask first whether a road is full.
+# - **The number counts warps.** *How many warps wait for this reason, on average, whenever an instruction is issued.* A kernel with few warps has small numbers and may be in deep trouble.
+#
+# Each kernel below is a copy by a detour: y is x, whatever happens between, so the answer is checked like any other. They stand in one file, `src/course_kernels/detours/k01_detours.cu`, and each was read three times.
+# By its name in the counters: `smsp__average_warps_issue_stalled_REASON_per_issue_active.ratio`.
+
+# %% tags=["fold"]
+from course_kernels.detours import k01_detours
+from course_kernels.detours.problem import NAMES, job
+from course_kernels.measure import count_many, quantity, record, samples
+
+STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+ALSO = (
+    "dispatch_stall",
+    "tex_throttle",
+    "misc",
+    "gmma",
+)  # seen by the card, made by no kernel here
+METRICS = [STALL.format(reason) for reason in (*NAMES, *ALSO)]
+READINGS = 3
+seen = count_many(
+    [(k01_detours, job(name)) for name in NAMES for _ in range(READINGS)], METRICS
+)
+readings = {
+    name: seen[i * READINGS : (i + 1) * READINGS] for i, name in enumerate(NAMES)
+}
+
+
+def value(counted, reason):
+    """Warps that wait for a reason, in one reading of one detour."""
+    (kernel,) = counted.kernels
+    return kernel["metrics"][STALL.format(reason)]["value"]
+
+
+def others(counted, name):
+    """The same for every reason but one."""
+    return [value(counted, other) for other in (*NAMES, *ALSO) if other != name]
+
+
+def share(counted, name):
+    """One reason's part of all that wait."""
+    return value(counted, name) / (
+        value(counted, name) + sum(others(counted, name))
+    )
+
+
+record(
+    own={
+        name: samples([value(c, name) for c in readings[name]], "1")
+        for name in NAMES
+    },
+    # Of all that wait, in the reading of the three in which it is least.
+    least={
+        name: quantity(min(share(c, name) for c in readings[name]), how="counted")
+        for name in NAMES
+    },
+    next={
+        name: samples([max(others(c, name)) for c in readings[name]], "1")
+        for name in NAMES
+    },
+)
+
+# %% [markdown]
+# ## All at a glance
+#
+# /// table
+# columns: [detour, "its own reason, warps", "the largest other one, warps", "its part of all waiting, at least"]
+# rows:
+#   - ["[long_scoreboard](#long_scoreboard)", "{{ own.long_scoreboard:.2f }}", "{{ next.long_scoreboard:.2f }}", "{{ least.long_scoreboard:.0%}}"]
+#   - ["[short_scoreboard](#short_scoreboard)", "{{ own.short_scoreboard:.2f }}", "{{ next.short_scoreboard:.2f }}", "{{ least.short_scoreboard:.0%}}"]
+#   - ["[barrier](#barrier)", "{{ own.barrier:.2f }}", "{{ next.barrier:.2f }}", "{{ least.barrier:.0%}}"]
+#   - ["[mio_throttle](#mio_throttle)", "{{ own.mio_throttle:.2f }}", "{{ next.mio_throttle:.2f }}", "{{ least.mio_throttle:.0%}}"]
+#   - ["[lg_throttle](#lg_throttle)", "{{ own.lg_throttle:.2f }}", "{{ next.lg_throttle:.2f }}", "{{ least.lg_throttle:.0%}}"]
+#   - ["[math_pipe_throttle](#math_pipe_throttle)", "{{ own.math_pipe_throttle:.2f }}", "{{ next.math_pipe_throttle:.2f }}", "{{ least.math_pipe_throttle:.0%}}"]
+#   - ["[wait](#wait)", "{{ own.wait:.2f }}", "{{ next.wait:.2f }}", "{{ least.wait:.0%}}"]
+#   - ["[not_selected](#not_selected)", "{{ own.not_selected:.2f }}", "{{ next.not_selected:.2f }}", "{{ least.not_selected:.0%}}"]
+#   - ["[branch_resolving](#branch_resolving)", "{{ own.branch_resolving:.2f }}", "{{ next.branch_resolving:.2f }}", "{{ least.branch_resolving:.0%}}"]
+#   - ["[membar](#membar)", "{{ own.membar:.2f }}", "{{ next.membar:.2f }}", "{{ least.membar:.0%}}"]
+#   - ["[imc_miss](#imc_miss)", "{{ own.imc_miss:.2f }}", "{{ next.imc_miss:.2f }}", "{{ least.imc_miss:.0%}}"]
+#   - ["[no_instruction](#no_instruction)", "{{ own.no_instruction:.2f }}", "{{ next.no_instruction:.2f }}", "{{ least.no_instruction:.0%}}"]
+#   - ["[sleeping](#sleeping)", "{{ own.sleeping:.2f }}", "{{ next.sleeping:.2f }}", "{{ least.sleeping:.0%}}"]
+#   - ["[drain](#drain)", "{{ own.drain:.2f }}", "{{ next.drain:.2f }}", "{{ least.drain:.0%}}"]
+# caption: Medians of three readings. A warp that issues is not in any of them.
+# ///
+#
+# ## long_scoreboard
+#
+# A load from global or local memory is under way, and the next instruction wants what it brings. *Scoreboard* is the card's list of registers that somebody still writes to; *long*, since it takes hundreds of ticks.
+#
+# **A kernel that does little else.** A walk through memory in which each address is known when the load before is back.
+#
+# /// source | src/course_kernels/detours/k01_detours.cu#long_scoreboard
+# ///
+#
+# /// claim | least.long_scoreboard > 0.5
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.long_scoreboard:.2f }} warps, and {{ next.long_scoreboard:.2f }} for the next one.
+# /// otherwise
+# Here it stands at {{ own.long_scoreboard:.2f }}, and the largest other reason at {{ next.long_scoreboard:.2f }}.
+# ///
+#
+# **To try.** Is HBM full? Then this is what a kernel at its roof looks like. If not: more loads under way, from more threads or from each; or fetch ahead. [How many must be walking](lectures/l3_memory.py#how-many-must-be-walking).
+#
+# ## short_scoreboard
+#
+# An answer from shared memory, from a shuffle or from the special-function unit is under way.
+#
+# **A kernel that does little else.** The same walk in shared memory.
+#
+# /// source | src/course_kernels/detours/k01_detours.cu#short_scoreboard
+# ///
+#
+# /// claim | least.short_scoreboard > 0.5
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.short_scoreboard:.2f }} warps, and {{ next.short_scoreboard:.2f }} for the next one.
+# /// otherwise
+# Here it stands at {{ own.short_scoreboard:.2f }}, and the largest other reason at {{ next.short_scoreboard:.2f }}.
+# ///
+#
+# **To try.** Read more per trip: 16 bytes, and registers for what is used again. Look for [bank conflicts](lectures/l3_memory.py#thirty-two-windows) first.
+#
+# ## barrier
+#
+# The warp stands at a `__syncthreads()`, and others have not come.
+#
+# **A kernel that does little else.** One warp has work to do before each barrier, 31 wait for it.
+#
+# /// source | src/course_kernels/detours/k01_detours.cu#barrier
+# ///
+#
+# /// claim | least.barrier > 0.5
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.barrier:.2f }} warps, and {{ next.barrier:.2f }} for the next one.
+# /// otherwise
+# Here it stands at {{ own.barrier:.2f }}, and the largest other reason at {{ next.barrier:.2f }}.
+# ///
+#
+# **To try.** Fewer barriers, or smaller blocks: what a warp can settle by [shuffles](lectures/l3_memory.py#one-number-from-many) needs none. And share the work out evenly.
+#
+# ## mio_throttle
+#
+# The queue for orders to shared memory, shuffles and special functions is full. The warp could go on, and its order finds no room.
+#
+# **A kernel that does little else.** Stores to shared memory, one after the other, from 32 warps.
+#
+# /// source | src/course_kernels/detours/k01_detours.cu#mio_throttle
+# ///
+#
+# /// claim | least.mio_throttle > 0.5
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.mio_throttle:.2f }} warps, and {{ next.mio_throttle:.2f }} for the next one.
+# /// otherwise
+# Here it stands at {{ own.mio_throttle:.2f }}, and the largest other reason at {{ next.mio_throttle:.2f }}.
+# ///
+#
+# **To try.** Fewer and wider accesses; [both hands full](lectures/l4_the_gemm_ladder.py#rung-5-both-hands-full).
+#
+# ## lg_throttle
+#
+# The queue for orders to global and local memory is full.
+#
+# **A kernel that does little else.** Stores to global memory, one after the other, for which nobody waits.
+#
+# /// source | src/course_kernels/detours/k01_detours.cu#lg_throttle
+# ///
+#
+# /// claim | least.lg_throttle > 0.5
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.lg_throttle:.2f }} warps, and {{ next.lg_throttle:.2f }} for the next one.
+# /// otherwise
+# Here it stands at {{ own.lg_throttle:.2f }}, and the largest other reason at {{ next.lg_throttle:.2f }}.
+# ///
+#
+# **To try.** Wider and fewer accesses: [ask for neighbours](lectures/l3_memory.py#ask-for-neighbours), and 16 bytes at a time. Look for spilled registers, which go the same way.
+#
+# ## math_pipe_throttle
+#
+# The unit of arithmetic that the warp wants is taken.
+#
+# **A kernel that does little else.** Eight independent chains in fp64, in 32 warps.
+#
+# /// source | src/course_kernels/detours/k01_detours.cu#math_pipe_throttle
+# ///
+#
+# /// claim | least.math_pipe_throttle > 0.5
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.math_pipe_throttle:.2f }} warps, and {{ next.math_pipe_throttle:.2f }} for the next one.
+# /// otherwise
+# Here it stands at {{ own.math_pipe_throttle:.2f }}, and the largest other reason at {{ next.math_pipe_throttle:.2f }}.
+# ///
+#
+# **To try.** That unit is at its roof. Use another one, such as [the tensor cores](lectures/l6_tensor_cores.py#the-climb), a narrower type, or less arithmetic.
+#
+# ## wait
+#
+# A fixed few ticks, which the compiler has written into the instruction before. Every instruction has some.
+#
+# **A kernel that does little else.** One chain of multiply-adds, one warp for each scheduler.
+#
+# /// source | src/course_kernels/detours/k01_detours.cu#wait
+# ///
+#
+# /// claim | least.wait > 0.5
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.wait:.2f }} warps, and {{ next.wait:.2f }} for the next one.
+# /// otherwise
+# Here it stands at {{ own.wait:.2f }}, and the largest other reason at {{ next.wait:.2f }}.
+# ///
+#
+# **To try.** More that does not wait for each other: [more chains in a thread, or more warps](lectures/l1_what_a_gpu_is.py#one-long-chain).
+#
+# ## not_selected
+#
+# The warp could go on. Another one was chosen.
+#
+# **A kernel that does little else.** The same chain with eight warps for each scheduler.
+#
+# /// source | src/course_kernels/detours/k01_detours.cu#not_selected
+# ///
+#
+# /// claim | least.not_selected > 0.5
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.not_selected:.2f }} warps, and {{ next.not_selected:.2f }} for the next one.
+# /// otherwise
+# Here it stands at {{ own.not_selected:.2f }}, and the largest other reason at {{ next.not_selected:.2f }}.
+# ///
+#
+# **To try.** Nothing. The scheduler has more than enough to choose from; you may even take fewer warps and give each more registers. (Some tools do not count it as waiting.)
+#
+# ## branch_resolving
+#
+# A jump was taken, and where it leads is still being worked out.
+#
+# **A kernel that does little else.** A loop that takes one of eight ways in each round, by a number that changes.
+#
+# /// source | src/course_kernels/detours/k01_detours.cu#branch_resolving
+# ///
+#
+# /// claim | least.branch_resolving > 0.5
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.branch_resolving:.2f }} warps, and {{ next.branch_resolving:.2f }} for the next one.
+# /// otherwise
+# Here it stands at {{ own.branch_resolving:.2f }}, and the largest other reason at {{ next.branch_resolving:.2f }}.
+# ///
+#
+# **To try.** Unroll the loop; turn a short branch into arithmetic. [A warp at a fork](lectures/l2_the_cuda_model.py#a-warp-at-a-fork).
+#
+# ## membar
+#
+# The warp waits until its writes could be seen by all others: a fence.
+#
+# **A kernel that does little else.** A store and a `__threadfence()`, again and again.
+#
+# /// source | src/course_kernels/detours/k01_detours.cu#membar
+# ///
+#
+# /// claim | least.membar > 0.5
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.membar:.2f }} warps, and {{ next.membar:.2f }} for the next one.
+# /// otherwise
+# Here it stands at {{ own.membar:.2f }}, and the largest other reason at {{ next.membar:.2f }}.
+# ///
+#
+# **To try.** Fewer fences: one after many writes. A fence for the block, `__threadfence_block()`, where the reader is in the same block.
+#
+# ## imc_miss
+#
+# A constant that stands in the instruction's operands, or beside it, is not in the small cache for constants.
+#
+# **A kernel that does little else.** A thousand constants, each in a line of its own.
+#
+# /// source | src/course_kernels/detours/k01_detours.cu#imc_miss
+# ///
+#
+# /// claim | least.imc_miss > 0.5
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.imc_miss:.2f }} warps, and {{ next.imc_miss:.2f }} for the next one.
+# /// otherwise
+# Here it stands at {{ own.imc_miss:.2f }}, and the largest other reason at {{ next.imc_miss:.2f }}.
+# ///
+#
+# **To try.** Keep constants together and few; what differs from thread to thread does not belong there.
+#
+# ## no_instruction
+#
+# The next instruction has not arrived: a cache for instructions missed, or a jump went far away.
+#
+# **A kernel that does little else.** Four thousand instructions in a row without a loop.
+#
+# /// source | src/course_kernels/detours/k01_detours.cu#no_instruction
+# ///
+#
+# /// claim | least.no_instruction > 0.5
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.no_instruction:.2f }} warps, and {{ next.no_instruction:.2f }} for the next one.
+# /// otherwise
+# Here it stands at {{ own.no_instruction:.2f }}, and the largest other reason at {{ next.no_instruction:.2f }}.
+# ///
+#
+# **To try.** Unroll less. A kernel whose inner loop fits into the instruction cache does not know this wait.
+#
+# ## sleeping
+#
+# The warp asked to sleep: `__nanosleep`.
+#
+# **A kernel that does little else.** Sixteen naps.
+#
+# /// source | src/course_kernels/detours/k01_detours.cu#sleeping
+# ///
+#
+# /// claim | least.sleeping > 0.5
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.sleeping:.2f }} warps, and {{ next.sleeping:.2f }} for the next one.
+# /// otherwise
+# Here it stands at {{ own.sleeping:.2f }}, and the largest other reason at {{ next.sleeping:.2f }}.
+# ///
+#
+# **To try.** It stands in loops that wait for a flag. Ask whether the flag could be a barrier, or an mbarrier, which wakes up who waits.
+#
+# ## drain
+#
+# The warp is done, but its last stores have not been taken over yet.
+#
+# **A kernel that does little else.** Short blocks whose last act is a store of neighbours that lie eight apart.
+#
+# /// source | src/course_kernels/detours/k01_detours.cu#drain
+# ///
+#
+# /// claim | least.drain > 0.5
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.drain:.2f }} warps, and {{ next.drain:.2f }} for the next one.
+# /// otherwise
+# Here it stands at {{ own.drain:.2f }}, and the largest other reason at {{ next.drain:.2f }}.
+# ///
+#
+# **To try.** Stores of neighbours, and of 16 bytes; more work for each thread before it leaves.
+#
+# ## And the others
+#
+# - *dispatch*: the instruction was chosen, and could not be handed on. We met it on [the ladder](lectures/l5_the_top_of_the_ladder.py), where three registers of one instruction lay in one drawer.
+# - *tex throttle*: the queue for texture orders is full.
+# - *gmma*: the warp waits for a `wgmma` that is under way. On [the page about tensor cores](lectures/l6_tensor_cores.py#what-they-wait-for) you see when that is good.
+# - *misc*: none of these.
+#
+# What NVIDIA says of each stands in its guide [^nvidia-ncu-guide].
