@@ -671,8 +671,8 @@ record(
 #
 # Can your neighbour say which counter? Then it is a plan. If not, it is a wish.
 #
-# `nox -s profile -- my_labs/mine.py:my_kernel` fills in what a machine can: it asks for your forecast, and then shows time, percent of peak, bytes against the least, and the largest waits. What to try next it
-# says behind `--hint`, and only there.
+# `nox -s profile -- my_labs/mine.py:my_kernel --report` fills in what a machine can: it asks for your forecast, and then writes a page with time, percent of peak, bytes against the least, and the
+# largest waits. What to try next it says behind `--hint`, and only there.
 #
 # ### Three tests for any report
 #
