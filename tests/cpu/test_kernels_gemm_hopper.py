@@ -11,6 +11,7 @@ from hopper_on_cpu import prepare_in, tensor_map
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm import (
+    by_address,
     by_tma,
     k06_tma,
     k07_wide,
@@ -51,6 +52,7 @@ def run(tmp_path_factory):
 
         for kept in (by_tma._prepared, by_tma.multiprocessors, plans._tiles, plans._adding):
             kept.cache_clear()
+        by_address.forget()
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("TRITON_INTERPRET", "1")  # tensors on the CPU are welcome
             for module in (by_tma, plans):

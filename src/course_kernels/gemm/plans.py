@@ -13,10 +13,10 @@ from pathlib import Path
 
 import torch
 
-from course_kernels.arguments import check_size, check_tensor
 from course_kernels.cuda.alignment import check_address
-from course_kernels.cuda.prepared import Prepared, prepare, tensor_map
-from course_kernels.gemm.arguments import MAX_SIZE, SIXTEEN_BITS
+from course_kernels.cuda.prepared import Prepared, Written, prepare, tensor_map
+from course_kernels.gemm.arguments import sizes_of
+from course_kernels.gemm.by_address import Ready, multiply
 from course_kernels.gemm.by_tma import BK, ROW_BYTES, check_rows, multiprocessors
 
 
@@ -91,12 +91,14 @@ class Plan:
         group: tiles of clusters, one below the other, that are walked together.
         splits: parts of K that a tile is made of.
         grid: blocks.
+        switches: macros of the source that are to stand otherwise than there, as pairs.
     """
 
     shape: Shape
     group: int
     splits: int
     grid: int
+    switches: tuple[tuple[str, int], ...] = ()
 
 
 @functools.lru_cache(maxsize=4096)
@@ -145,55 +147,59 @@ def gemm_by_plan(
             address that is no multiple of 16 bytes, a plan with more parts than K has steps, not on the current GPU,
             or one of another compute capability than 9.0.
     """
-    transposed = (
-        isinstance(b, torch.Tensor) and b.dim() == 2 and not b.is_contiguous() and b.t().is_contiguous()
-    )
-    sizes: dict[str, int] = {}
-    check_tensor("a", a, "MK", sizes, dtypes=SIXTEEN_BITS)
-    if transposed:
-        b = b.t()
-        check_tensor("b.t()", b, "NK", sizes, dtypes=(a.dtype,), device=a.device)
-    else:
-        check_tensor("b", b, "KN", sizes, dtypes=(a.dtype,), device=a.device)
-    M, N, K = sizes["M"], sizes["N"], sizes["K"]
-    for name, letter in (("a", "M"), ("a", "K"), ("b", "N")):
-        check_size(name, letter, sizes[letter], MAX_SIZE)
-    check_rows("K", K)
-    check_rows("N", N)
-    check_address("a", a)
-    check_address("b", b)
-    device = a.get_device()
-    plan = plan or plan_of(M, N, K, multiprocessors(device))
-    shape = plan.shape
-    if not 1 <= plan.splits <= -(-K // BK):
-        raise ValueError(f"plan: expected 1 to {-(-K // BK)} parts of K={K}, got {plan.splits}")
 
-    c = torch.empty((M, N), dtype=a.dtype, device=a.device)
-    split, float16 = plan.splits > 1, a.dtype is torch.float16
-    partial = torch.empty((plan.splits, M, N), dtype=torch.float32, device=a.device) if split else None
-    _tiles(device, source, kernel, shape, transposed, split, float16)(
-        plan.grid,
-        tensor_map(a, (shape.BM // shape.CLUSTER_N, BK)),
-        tensor_map(b, (shape.BN // shape.CLUSTER_M, BK) if transposed else (BK, 64)),
-        tensor_map(c, (64, 64)),
-        partial,
-        M,
-        N,
-        K,
-        plan.group,
-        plan.splits,
-    )
-    if partial is not None:
-        _adding(device, source, float16)(-(-M * N // 1024), partial, c, M * N, plan.splits)
-    return c
+    def make(a: torch.Tensor, b: torch.Tensor) -> Ready:
+        transposed = (
+            isinstance(b, torch.Tensor)
+            and b.dim() == 2
+            and not b.is_contiguous()
+            and b.t().is_contiguous()
+        )
+        M, N, K = sizes_of(a, b, transposed=transposed)
+        check_rows("K", K)
+        check_rows("N", N)
+        check_address("a", a)
+        check_address("b", b)
+        device, float16 = a.get_device(), a.dtype is torch.float16
+        cut = plan or plan_of(M, N, K, multiprocessors(device))
+        shape, splits = cut.shape, cut.splits
+        if not 1 <= splits <= -(-K // BK):
+            raise ValueError(f"plan: expected 1 to {-(-K // BK)} parts of K={K}, got {splits}")
+        tiles = _tiles(device, source, kernel, shape, transposed, splits > 1, float16, cut.switches)
+        adding = _adding(device, source, float16) if splits > 1 else None
+
+        def write(
+            a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, parts: torch.Tensor | None
+        ) -> tuple[Written, ...]:
+            from_a = tensor_map(a, (shape.BM // shape.CLUSTER_N, BK))
+            from_b = (
+                tensor_map(b.t(), (shape.BN // shape.CLUSTER_M, BK)) if transposed else tensor_map(b, (BK, 64))
+            )
+            maps = from_a, from_b, tensor_map(c, (64, 64))
+            first = tiles.written(cut.grid, *maps, parts, M, N, K, cut.group, splits)
+            if adding is None:
+                return (first,)
+            return first, adding.written(-(-M * N // 1024), parts, c, M * N, splits)
+
+        return Ready(a, M, N, splits, tiles.current, write)
+
+    return multiply((kernel, plan), a, b, make)
 
 
 @functools.cache
 def _tiles(
-    device: int, source: Path, kernel: str, shape: Shape, transposed: bool, split: bool, float16: bool
+    device: int,
+    source: Path,
+    kernel: str,
+    shape: Shape,
+    transposed: bool,
+    split: bool,
+    float16: bool,
+    switches: tuple[tuple[str, int], ...],
 ) -> Prepared:
     """The kernel that multiplies, ready for the current GPU, which is `device`."""
     more = {"TRANSPOSED": int(transposed), "SPLIT": int(split), "FLOAT16": int(float16)}
+    more.update(switches)
     return prepare(
         source,
         kernel,

@@ -1,0 +1,102 @@
+"""Matrix multiply on Hopper, what a call costs the host: shapes are looked at once, and then only addresses.
+
+Contract  problem.py
+
+A product of 2048 x 2048 is over before a launcher in Python has looked at everything that a kernel can refuse. All of
+it follows from the shapes, the layout, the types and the GPU, so it is looked at when these come for the first time.
+What a call has of its own are addresses and the stream; a launch with the same of them again is given to the driver
+as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+import torch
+
+from course_kernels.arguments import check_tensor
+from course_kernels.cuda.alignment import check_address
+from course_kernels.cuda.prepared import Written
+
+KEPT = 1024  # launches of a shape, or shapes: an allocator without end must not fill the memory
+
+# (a, b, room for C, room for parts) -> the launches of one product, in their order
+Launches = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None], tuple[Written, ...]]
+
+
+class Ready:
+    """The product of two tensors that lie like these; every check that asks for no address has passed."""
+
+    def __init__(
+        self,
+        a: torch.Tensor,
+        M: int,
+        N: int,
+        splits: int,
+        current: Callable[[], tuple[int, int]],
+        write: Launches,
+    ) -> None:
+        self._size, self._strides, self._how = (M, N), (N, 1), {"dtype": a.dtype, "device": a.device}
+        self._parts = None
+        if splits > 1:
+            self._parts = ((splits, M, N), (M * N, N, 1), {"dtype": torch.float32, "device": a.device})
+        self._device, self._current, self._write = a.get_device(), current, write
+        self._written: dict[tuple[int, int, int, int, tuple[int, int]], tuple[Written, ...]] = {}
+
+    def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """a @ b.
+
+        Raises:
+            ValueError: an address that is no multiple of 16 bytes, or another current GPU than that of the tensors.
+            RuntimeError: the driver refused a launch.
+        """
+        where = self._current()
+        c = torch.empty_strided(self._size, self._strides, **self._how)
+        parts, at = None, 0
+        if self._parts is not None:
+            parts = torch.empty_strided(*self._parts[:2], **self._parts[2])
+            at = parts.data_ptr()
+        key = a.data_ptr(), b.data_ptr(), c.data_ptr(), at, where
+        launches = self._written.get(key)
+        if launches is None:
+            check_tensor("a", a, "MK", {}, dtypes=(a.dtype,), device=a.device)  # another GPU may be current by now
+            check_address("a", a)
+            check_address("b", b)
+            if len(self._written) >= KEPT:
+                self._written.clear()
+            launches = self._written[key] = self._write(a, b, c, parts)
+        for launch in launches:
+            error = launch.go()
+            if error:
+                raise launch.of.refused(error, launch.grid)
+        return c
+
+
+_READY: dict[Hashable, Ready] = {}
+
+
+def multiply(
+    kernel: Hashable, a: torch.Tensor, b: torch.Tensor, make: Callable[[torch.Tensor, torch.Tensor], Ready]
+) -> torch.Tensor:
+    """a @ b by what `make(a, b)` returned when tensors like these came for the first time.
+
+    Args:
+        kernel: what else the answer of `make` depends on.
+        a, b: the factors.
+        make: checks them, and refuses in one line what it cannot take.
+    """
+    try:
+        key = (kernel, a.shape, a.is_contiguous(), a.dtype, a.get_device(), b.shape, b.stride(), b.dtype, b.get_device())
+    except AttributeError:  # no tensors
+        return make(a, b)(a, b)
+    ready = _READY.get(key)
+    if ready is None:
+        if len(_READY) >= KEPT:
+            _READY.clear()
+        ready = _READY[key] = make(a, b)
+    return ready(a, b)
+
+
+def forget() -> None:
+    """Nothing is ready any more."""
+    _READY.clear()
