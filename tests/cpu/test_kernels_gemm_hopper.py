@@ -45,9 +45,10 @@ def run(tmp_path_factory):
 
     def run(function, a, b, text=None):
         def prepare(path, name, **how):
-            key = name, text, str(sorted(how.items(), key=str))
+            changed = text if path != plans.ADD_PARTS else None
+            key = name, changed, str(sorted(how.items(), key=str))
             if key not in built:
-                built[key] = prepare_in(tmp_path_factory.mktemp(name))(path, name, text=text, **how)
+                built[key] = prepare_in(tmp_path_factory.mktemp(name))(path, name, text=changed, **how)
             return built[key]
 
         for kept in (by_tma._prepared, by_tma.multiprocessors, plans._tiles, plans._adding):
@@ -94,6 +95,19 @@ PLANS = [
     Plan(shape, group=2, splits=splits, grid=blocks * shape.cluster)
     for shape, splits, blocks in zip(SHAPES, (1, 3, 1, 1, 2, 1), (1, 2, 1, 3, 2, 2), strict=True)
 ]
+# Every switch of k14 by itself and all together, with one tile, several, and none for some of the blocks.
+SWITCHED = [
+    Plan(SHAPES[0], group=1, splits=1, grid=2, switches=(("LATE", 1),)),
+    Plan(SHAPES[1], group=2, splits=1, grid=4, switches=(("LATE", 1), ("LAG", 1))),
+    Plan(SHAPES[2], group=2, splits=1, grid=64, switches=(("LATE", 1), ("HINTS", 0))),
+    Plan(SHAPES[3], group=2, splits=1, grid=2, switches=(("LATE", 1), ("LAG", 2))),
+    Plan(SHAPES[0], group=2, splits=2, grid=2, switches=(("LATE", 1), ("LAG", 3))),
+    Plan(SHAPES[0], group=1, splits=1, grid=2, switches=(("LAG", 2),)),
+]
+
+
+def name_of_plan(plan):
+    return "-".join((f"{plan.shape.BM}x{plan.shape.BN}", *(f"{n}{v}" for n, v in plan.switches)))
 
 
 @pytest.mark.parametrize(("M", "N", "K"), [(1, 8, 136), (321, 520, 328)])
@@ -105,6 +119,16 @@ def test_every_plan_is_right(run, kernel, plan, M, N, K):
         b = b.t().contiguous().t()  # as [N, K]
 
     assert error_of(run(partial(kernel.gemm, plan=plan), a, b), a, b) <= 2.0**-8
+
+
+@pytest.mark.parametrize(("M", "N", "K"), [(1, 8, 136), (321, 520, 584)])
+@pytest.mark.parametrize("plan", SWITCHED, ids=name_of_plan)
+def test_every_switch_is_right(run, plan, M, N, K):
+    a, b = inputs(M, N, K)
+    if SWITCHED.index(plan) % 2:
+        b = b.t().contiguous().t()  # as [N, K]
+
+    assert error_of(run(partial(k14_tuned.gemm, plan=plan), a, b), a, b) <= 2.0**-8
 
 
 def test_float16_goes_the_same_way(run):
@@ -188,19 +212,53 @@ FAULTS = {
         "",
     ),
     "k13: a tile twice, going back": (k13_by_size, r"tiles_n - 1 - column", "tiles_n - 2 - column", ""),
-    "k14: the stage under way is given back": (k14_tuned, r"give_back\(at - GO_ON\);", "give_back(at);", ""),
-    "k14: the last stage of a tile is kept": (k14_tuned, r"if \(GO_ON\) give_back\(at - 1\);", "", "wait"),
+    "k14: the stage under way is given back": (
+        k14_tuned,
+        r"(step > part.begin\) give_back\(&empty\[\()at - 1",
+        r"\1at",
+        "",
+    ),
+    "k14: the last stage of a tile is kept": (k14_tuned, r"(finish\(d\);)\s+give_back[^;]*;", r"\1", "wait"),
+    "k14: late: the sums are rounded before they are done": (
+        k14_tuned,
+        r"finish\(d\);(.*?)(last = part;)",
+        r"\1 finish(d); \2",
+        "",
+    ),
+    "k14: late: a panel written before it has left": (
+        k14_tuned,
+        r"wait_until_read<C_PANELS - 1>",
+        "wait_until_read<C_PANELS>",
+        "",
+    ),
+    "k14: late: the last tile stays": (k14_tuned, r"first < parts \?", "false ?", ""),
+    "k14: late: a panel in the other consumer's place": (
+        k14_tuned,
+        r"\(consumer \* STRIPS \+ p % STRIPS\)",
+        "(p % STRIPS)",
+        "",
+    ),
+    "k14: lag: nobody tells the second": (k14_tuned, r"named_barrier_arrive\(BEHIND, 256\)", "(void)0", "wait"),
 }
+
+
+def whole(source):
+    """Its text, with the header that kernels 13 and 14 share in its place."""
+    header = source.with_name("by_size.cuh").read_text()
+    return source.read_text().replace('#include "by_size.cuh"', header.replace("#pragma once", ""))
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_seen(run, fault):
     kernel, pattern, replacement, says = FAULTS[fault]
-    text, count = re.subn(pattern, replacement, kernel.SOURCE.read_text(), flags=re.DOTALL)
+    text, count = re.subn(pattern, replacement, whole(kernel.SOURCE), flags=re.DOTALL)
     assert count >= 1
     a, b = inputs(260 if kernel in BY_PLAN else 130, 520, 520)
+    switches = tuple((name.upper(), 1) for name in ("late", "lag") if f"{name}:" in fault)
     plan = (
-        {"plan": Plan(SHAPES[0], group=1, splits=1 + ("parts" in fault), grid=2)} if kernel in BY_PLAN else {}
+        {"plan": Plan(SHAPES[0], group=1, splits=1 + ("parts" in fault), grid=2, switches=switches)}
+        if kernel in BY_PLAN
+        else {}
     )
     try:
         seen = "" if error_of(run(partial(kernel.gemm, **plan), a, b, text), a, b) <= 0.1 else "wrong"

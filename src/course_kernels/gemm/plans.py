@@ -213,12 +213,16 @@ def _tiles(
 
 @functools.cache
 def _adding(device: int, source: Path, float16: bool) -> Prepared:
-    """The kernel that adds the parts."""
-    early = EARLY[source.stem]
+    """The kernel that adds the parts that `source` left."""
     return prepare(
-        source, "add_parts", block=256, defines={"FLOAT16": int(float16)}, before_the_last_grid_ended=early
+        ADD_PARTS,
+        "add_parts",
+        block=256,
+        defines={"FLOAT16": int(float16)},
+        before_the_last_grid_ended=EARLY[source.stem],
     )
 
 
+ADD_PARTS = Path(__file__).with_name("add_parts.cu")
 # Whose grid may begin while the last one of the stream still runs: its source waits for that one itself.
 EARLY = {"k13_by_size": False, "k14_tuned": True}
