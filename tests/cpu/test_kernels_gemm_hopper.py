@@ -238,7 +238,12 @@ FAULTS = {
         "(p % STRIPS)",
         "",
     ),
-    "k14: lag: nobody tells the second": (k14_tuned, r"named_barrier_arrive\(BEHIND, 256\)", "(void)0", "wait"),
+    "k14: lag: nobody tells the second": (
+        k14_tuned,
+        r"named_barrier_arrive\(BEHIND, 256\)",
+        "(void)0",
+        "wait",
+    ),
 }
 
 

@@ -116,7 +116,7 @@ driver = Driver()
 
 
 class _Room:
-    """Memory for one launch, as the driver reads it: arguments, where each lies, grid, stream, and what stays the same."""
+    """Memory for one launch, as the driver reads it: arguments, where each lies, grid, stream, and the rest."""
 
     def __init__(self, size: int, offsets: list[int], handle: int, listed: tuple[int, int]) -> None:
         self.values, self.values_at = _aligned(size)
@@ -200,10 +200,12 @@ class Prepared:
     def written(self, grid: int | tuple[int, int, int], *args: Any) -> Written:
         """This launch, written down for torch's current stream; it does not begin yet.
 
-        Whoever keeps it answers for the addresses in it: `written(…).go()` is the driver's own call, and looks at nothing.
+        Whoever keeps it answers for the addresses in it: its `go` is the driver's own call, and looks at nothing.
 
-        Args, Raises:
-            As for a call.
+        Args:
+            grid, args: as for a call.
+        Raises:
+            TypeError, ValueError: as for a call.
         """
         room = self._new_room()
         self._fill(room, grid, args)

@@ -59,7 +59,9 @@ class Ready:
         key = a.data_ptr(), b.data_ptr(), c.data_ptr(), at, where
         launches = self._written.get(key)
         if launches is None:
-            check_tensor("a", a, "MK", {}, dtypes=(a.dtype,), device=a.device)  # another GPU may be current by now
+            check_tensor(
+                "a", a, "MK", {}, dtypes=(a.dtype,), device=a.device
+            )  # another GPU may be current by now
             check_address("a", a)
             check_address("b", b)
             if len(self._written) >= KEPT:
@@ -86,7 +88,17 @@ def multiply(
         make: checks them, and refuses in one line what it cannot take.
     """
     try:
-        key = (kernel, a.shape, a.is_contiguous(), a.dtype, a.get_device(), b.shape, b.stride(), b.dtype, b.get_device())
+        key = (
+            kernel,
+            a.shape,
+            a.is_contiguous(),
+            a.dtype,
+            a.get_device(),
+            b.shape,
+            b.stride(),
+            b.dtype,
+            b.get_device(),
+        )
     except AttributeError:  # no tensors
         return make(a, b)(a, b)
     ready = _READY.get(key)

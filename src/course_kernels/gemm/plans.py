@@ -30,7 +30,8 @@ class Shape:
         CONSUMERS: warpgroups that multiply.
         CLUSTER_M, CLUSTER_N: blocks that share what they fetch of B, or of A.
         C_PANELS: places of 64 x 64 for C, of a consumer.
-        clocks: of a step of 64 in k, about. 128 x 256 keep the tensor cores busy for 1024; a small tile waits for L2.
+        clocks: of a step of 64 in k, about. 128 x 256 keep the tensor cores busy for 1024; a small tile waits for L2
+            or for shared memory.
     """
 
     BM: int
@@ -69,12 +70,16 @@ class Shape:
 # small ones are for a C that has too few large tiles for all multiprocessors.
 SHAPES = (
     Shape(128, 256, STAGES=4, CONSUMERS=2, CLUSTER_M=2, CLUSTER_N=1, C_PANELS=2, clocks=1024),
-    Shape(256, 128, STAGES=4, CONSUMERS=2, CLUSTER_M=1, CLUSTER_N=2, C_PANELS=2, clocks=1040),
-    Shape(128, 128, STAGES=6, CONSUMERS=2, CLUSTER_M=2, CLUSTER_N=1, C_PANELS=2, clocks=600),
-    Shape(64, 256, STAGES=5, CONSUMERS=1, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=2, clocks=720),
-    Shape(64, 128, STAGES=8, CONSUMERS=1, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=2, clocks=430),
-    Shape(128, 64, STAGES=8, CONSUMERS=2, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=1, clocks=430),
+    Shape(256, 128, STAGES=4, CONSUMERS=2, CLUSTER_M=1, CLUSTER_N=2, C_PANELS=2, clocks=1035),
+    Shape(128, 128, STAGES=6, CONSUMERS=2, CLUSTER_M=2, CLUSTER_N=1, C_PANELS=2, clocks=552),
+    Shape(64, 256, STAGES=5, CONSUMERS=1, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=2, clocks=559),
+    Shape(64, 128, STAGES=8, CONSUMERS=1, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=2, clocks=324),
+    Shape(128, 64, STAGES=8, CONSUMERS=2, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=1, clocks=447),
 )
+# Where the clocks come from: bursts of every shape at 4096 and 8192 on an H200. With 1024 clocks a step and OF_A_TILE
+# a tile, 128 x 256 gives the card's clock; by that clock, what is left of a shape's time at 4096 are its own steps.
+# The two sizes agree for the tiles of 64 x 256 and larger; the smallest ones wait for more than L2 at 8192, where no
+# plan takes them. Of tiles in parts nothing is known: at the sizes where they were tried, the host was the slower one.
 OF_A_TILE = 2000  # clocks until the first products, and behind the last
 OF_PARTS = 8000  # clocks of the second kernel that adds the parts, with its start
 PARTS_BYTES = 2000  # a clock: parts are written and read once, most often in L2
@@ -150,10 +155,7 @@ def gemm_by_plan(
 
     def make(a: torch.Tensor, b: torch.Tensor) -> Ready:
         transposed = (
-            isinstance(b, torch.Tensor)
-            and b.dim() == 2
-            and not b.is_contiguous()
-            and b.t().is_contiguous()
+            isinstance(b, torch.Tensor) and b.dim() == 2 and not b.is_contiguous() and b.t().is_contiguous()
         )
         M, N, K = sizes_of(a, b, transposed=transposed)
         check_rows("K", K)
@@ -173,7 +175,9 @@ def gemm_by_plan(
         ) -> tuple[Written, ...]:
             from_a = tensor_map(a, (shape.BM // shape.CLUSTER_N, BK))
             from_b = (
-                tensor_map(b.t(), (shape.BN // shape.CLUSTER_M, BK)) if transposed else tensor_map(b, (BK, 64))
+                tensor_map(b.t(), (shape.BN // shape.CLUSTER_M, BK))
+                if transposed
+                else tensor_map(b, (BK, 64))
             )
             maps = from_a, from_b, tensor_map(c, (64, 64))
             first = tiles.written(cut.grid, *maps, parts, M, N, K, cut.group, splits)
