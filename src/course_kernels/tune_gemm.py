@@ -71,6 +71,7 @@ MOST_SUMS_HELD = 128  # of a thread: half as many registers hold the tile before
 
 LAUNCHES = 8  # of a burst; the first is dropped
 REST_S, BLOCK_S, TIMED_S = 0.25, 2.0, 1.0
+CHUNK_US = 5e3  # of launches between two marks, two such chunks ahead of the card
 ROTATING_BYTES = 2**28  # inputs of one kernel alone: some times what L2 holds
 
 
@@ -206,7 +207,7 @@ def sustained(each: Candidate, inputs: Sequence[Factors]) -> tuple[float, Mappin
         mark.record()
         return mark
 
-    per_chunk = max(1, round(5e3 / max(min(each.median_us, 5e3), 1.0)))  # some 5 ms
+    per_chunk = max(1, round(CHUNK_US / max(min(each.median_us, CHUNK_US), 1.0)))
     torch.cuda.synchronize()
     began, marks = time.perf_counter(), [chunk(), chunk()]
     state: Mapping[str, Any] = {}

@@ -7,6 +7,7 @@
 // Next      nothing
 // Source    CUTLASS, Efficient GEMM: split-K
 
+#include "hopper/warpgroup.cuh"
 #include "hopper_tiles.cuh"
 
 // grid: ceil(size / 1024)      block: 256

@@ -31,30 +31,13 @@ def product_of(
         TypeError: a is of another type, or b of another than a.
         ValueError: shapes that do not fit each other or are too long, not contiguous, not on the current GPU.
     """
-    M, N, K = sizes_of(a, b, dtypes)
-    return torch.empty((M, N), dtype=a.dtype, device=a.device), M, N, K
-
-
-def sizes_of(
-    a: torch.Tensor,
-    b: torch.Tensor,
-    dtypes: tuple[torch.dtype, ...] = SIXTEEN_BITS,
-    transposed: bool = False,
-) -> tuple[int, int, int]:
-    """M, N, K of a product; `transposed`: b is the transpose of a contiguous (N, K).
-
-    Raises:
-        TypeError, ValueError: as `product_of`.
-    """
     sizes: dict[str, int] = {}
     check_tensor("a", a, "MK", sizes, dtypes=dtypes)
-    if transposed:
-        check_tensor("b.t()", b.t(), "NK", sizes, dtypes=(a.dtype,), device=a.device)
-    else:
-        check_tensor("b", b, "KN", sizes, dtypes=(a.dtype,), device=a.device)
+    check_tensor("b", b, "KN", sizes, dtypes=(a.dtype,), device=a.device)
     for name, letter in (("a", "M"), ("a", "K"), ("b", "N")):
         check_size(name, letter, sizes[letter], MAX_SIZE)
-    return sizes["M"], sizes["N"], sizes["K"]
+    M, N, K = sizes["M"], sizes["N"], sizes["K"]
+    return torch.empty((M, N), dtype=a.dtype, device=a.device), M, N, K
 
 
 def in_vectors(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -14,10 +14,12 @@ from collections.abc import Callable, Hashable
 
 import torch
 
-from course_kernels.arguments import check_tensor
+from course_kernels.arguments import check_size, check_tensor
 from course_kernels.cuda.alignment import check_address
 from course_kernels.cuda.prepared import Written
+from course_kernels.gemm.arguments import MAX_SIZE, SIXTEEN_BITS
 
+EIGHT = 8  # 16-bit numbers in the 16 bytes that the copy engine's rows are multiples of
 KEPT = 1024  # launches of a shape, or shapes: an allocator without end must not fill the memory
 
 # (a, b, room for C, room for parts) -> the launches of one product, in their order
@@ -72,6 +74,32 @@ class Ready:
             if error:
                 raise launch.of.refused(error, launch.grid)
         return c
+
+
+def sizes_of(a: torch.Tensor, b: torch.Tensor, transposed: bool = False) -> tuple[int, int, int]:
+    """M, N, K of a product that the copy engine brings; `transposed`: b is the transpose of a contiguous (N, K).
+
+    Raises:
+        TypeError: a is neither bfloat16 nor float16, or b is of another type than a.
+        ValueError: shapes that do not fit each other or are too long, not contiguous, not on the current GPU; K or N
+            no multiple of 8, an address none of 16 bytes.
+    """
+    sizes: dict[str, int] = {}
+    check_tensor("a", a, "MK", sizes, dtypes=SIXTEEN_BITS)
+    if transposed:
+        check_tensor("b.t()", b.t(), "NK", sizes, dtypes=(a.dtype,), device=a.device)
+    else:
+        check_tensor("b", b, "KN", sizes, dtypes=(a.dtype,), device=a.device)
+    for name, letter in (("a", "M"), ("a", "K"), ("b", "N")):
+        check_size(name, letter, sizes[letter], MAX_SIZE)
+    for letter in "KN":
+        if sizes[letter] % EIGHT:
+            raise ValueError(
+                f"{letter}: expected a multiple of {EIGHT}, for the copy engine, got {sizes[letter]}"
+            )
+    check_address("a", a)
+    check_address("b", b)
+    return sizes["M"], sizes["N"], sizes["K"]
 
 
 _READY: dict[Hashable, Ready] = {}

@@ -13,11 +13,9 @@ from pathlib import Path
 
 import torch
 
-from course_kernels.cuda.alignment import check_address
 from course_kernels.cuda.prepared import Prepared, Written, prepare, tensor_map
-from course_kernels.gemm.arguments import sizes_of
-from course_kernels.gemm.by_address import Ready, multiply
-from course_kernels.gemm.by_tma import BK, ROW_BYTES, check_rows, multiprocessors
+from course_kernels.gemm.by_address import Ready, multiply, sizes_of
+from course_kernels.gemm.by_tma import BK, ROW_BYTES, multiprocessors
 
 
 @dataclass(frozen=True)
@@ -76,8 +74,8 @@ SHAPES = (
     Shape(64, 128, STAGES=8, CONSUMERS=1, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=2, clocks=324),
     Shape(128, 64, STAGES=8, CONSUMERS=2, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=1, clocks=447),
 )
-# Where the clocks come from: bursts of every shape at 4096 and 8192 on an H200. With 1024 clocks a step and OF_A_TILE
-# a tile, 128 x 256 gives the card's clock; by that clock, what is left of a shape's time at 4096 are its own steps.
+# Where they come from: bursts of every shape at 4096 and 8192 on an H200. 128 x 256 at the tensor cores' own pace, with
+# OF_A_TILE a tile, gives the card's clock; by that clock, what is left of a shape's time at 4096 are its own steps.
 # The two sizes agree for the tiles of 64 x 256 and larger; the smallest ones wait for more than L2 at 8192, where no
 # plan takes them. Of tiles in parts nothing is known: at the sizes where they were tried, the host was the slower one.
 OF_A_TILE = 2000  # clocks until the first products, and behind the last
@@ -158,10 +156,6 @@ def gemm_by_plan(
             isinstance(b, torch.Tensor) and b.dim() == 2 and not b.is_contiguous() and b.t().is_contiguous()
         )
         M, N, K = sizes_of(a, b, transposed=transposed)
-        check_rows("K", K)
-        check_rows("N", N)
-        check_address("a", a)
-        check_address("b", b)
         device, float16 = a.get_device(), a.dtype is torch.float16
         cut = plan or plan_of(M, N, K, multiprocessors(device))
         shape, splits = cut.shape, cut.splits
