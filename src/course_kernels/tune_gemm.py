@@ -37,7 +37,7 @@ from course_kernels.gemm import (
     library,
 )
 from course_kernels.gemm.by_tma import multiprocessors
-from course_kernels.gemm.plans import SHAPES, Plan, Shape, group_of, plan_of
+from course_kernels.gemm.plans import SHAPES, Plan, Shape, ahead_of, group_of, plan_of
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.measure.check import poisoned_memory
 from course_kernels.measure.sensors import snapshot
@@ -107,7 +107,8 @@ def name_of(plan: Plan) -> str:
     s = plan.shape
     parts = f"{s.BM} x {s.BN}, {s.STAGES} stages, cluster {s.CLUSTER_M} x {s.CLUSTER_N}, group {plan.group}"
     split = (f"in {plan.splits}",) if plan.splits > 1 else ()
-    return ", ".join((parts, *split, *(f"{name}={value}" for name, value in plan.switches)))
+    ahead = (f"{plan.ahead} steps ahead",) if plan.ahead else ()
+    return ", ".join((parts, *split, *ahead, *(f"{name}={value}" for name, value in plan.switches)))
 
 
 def plans_of(M: int, N: int, K: int, sms: int) -> list[Plan]:
@@ -124,14 +125,16 @@ def plans_of(M: int, N: int, K: int, sms: int) -> list[Plan]:
     return list(found)
 
 
-def switched(plan: Plan) -> list[Plan]:
-    """The same plan with every setting of the switches that may bring something to it."""
+def switched(plan: Plan, M: int, N: int, K: int) -> list[Plan]:
+    """The same plan with every setting of the switches that may bring something to it, and with tiles begun ahead."""
     s = plan.shape
     late = (0, 1) if s.BM // s.CONSUMERS * s.BN // 128 <= MOST_SUMS_HELD and plan.splits == 1 else (0,)
     lags = (0, 1, 2) if s.CONSUMERS == 2 else (0,)
     settings = [(("LATE", x), ("LAG", y), ("HINTS", 1)) for x, y in product(late, lags)]
     settings += [(("LATE", x), ("LAG", 0), ("HINTS", 0)) for x in late]
-    return [replace(plan, switches=each) for each in settings]
+    ahead = ahead_of(plan, M, N, K)
+    begun = [replace(plan, switches=each, ahead=ahead) for each in settings[: len(late) * len(lags)] if ahead]
+    return [*(replace(plan, switches=each) for each in settings), *begun]
 
 
 def with_plan(plan: Plan) -> Candidate:
@@ -257,7 +260,7 @@ def race(N: int, layout: str, rounds: int, keep: int, sustain: bool) -> None:
     field = checked([with_plan(plan) for plan in plans.values()], a, b)
     burst(field, a, b, 2)
     field.sort(key=lambda each: each.median_us)
-    more = {name_of(p): p for each in field[:2] for p in switched(plans[each.name])}
+    more = {name_of(p): p for each in field[:2] for p in switched(plans[each.name], N, N, N)}
     turned = checked([with_plan(plan) for plan in more.values()], a, b)
     burst(turned, a, b, 2)
     field = sorted([*field, *turned], key=lambda each: each.median_us)[:keep]

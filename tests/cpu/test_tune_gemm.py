@@ -27,7 +27,7 @@ def test_what_is_tuned_fits_and_has_a_name_of_its_own(N):
         assert plan.shape.shared_bytes <= 227 * 1024
         assert 0 < plan.grid <= 132
         assert plan.grid % plan.shape.cluster == 0
-        turned = tune.switched(plan)
+        turned = tune.switched(plan, N, N, N)
         assert len({tune.name_of(each) for each in turned}) == len(turned)
 
 
@@ -36,7 +36,7 @@ def test_what_is_tuned_fits_and_has_a_name_of_its_own(N):
 )
 def test_what_is_tuned_compiles_without_spilling(shape):
     pytest.importorskip("cuda.core")
-    most = max(dict(plan.switches)["LATE"] for plan in tune.switched(Plan(shape, 1, 1, 2)))
+    most = max(dict(plan.switches)["LATE"] for plan in tune.switched(Plan(shape, 1, 1, 2), 1, 1, 1))
     text = sass(compile_cubin(k14_tuned.SOURCE, "sm_90a", {**shape.defines, "LATE": most}))
 
     assert "LDL" not in text

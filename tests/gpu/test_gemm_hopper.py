@@ -123,7 +123,7 @@ def test_every_switch_is_right(shape):
         a, b = inputs(M, N, K)
         truth = GEMM.reference(a, b)
         for grid in (2 * shape.cluster, 132 // shape.cluster * shape.cluster):
-            for plan in tune_gemm.switched(Plan(shape, 2, 1, grid)):
+            for plan in tune_gemm.switched(Plan(shape, 2, 1, grid), M, N, K):
                 for layout in (b, as_n_k(b)):
                     first = k14_tuned.gemm(a, layout, plan=plan)
                     if not worst_error(first, truth) <= ROUNDED_ONCE["bfloat16"]:

@@ -11,6 +11,7 @@ as it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from typing import Any
 
 import torch
 
@@ -34,16 +35,39 @@ class Ready:
         a: torch.Tensor,
         M: int,
         N: int,
-        splits: int,
         current: Callable[[], tuple[int, int]],
         write: Launches,
+        parts: tuple[int, int, int] | None = None,
+        kept: int = 0,
     ) -> None:
-        self._size, self._strides, self._how = (M, N), (N, 1), {"dtype": a.dtype, "device": a.device}
-        self._parts = None
-        if splits > 1:
-            self._parts = ((splits, M, N), (M * N, N, 1), {"dtype": torch.float32, "device": a.device})
-        self._device, self._current, self._write = a.get_device(), current, write
+        """
+        Args:
+            a: the first factor, for its type and GPU.
+            M, N: the product's size.
+            current: torch's current GPU and stream.
+            write: writes the launches down.
+            parts: the size of float32 numbers that a call needs between its launches.
+            kept: or so many numbers of float32 that a launch finds and leaves as zeros where it says so.
+        """
+        self._size, self._strides = (M, N), (N, 1)
+        self._how: dict[str, Any] = {"dtype": a.dtype, "device": a.device}
+        self._device, self._current, self._write = a.device, current, write
+        self._parts, self._kept = parts, kept
+        self._rooms: dict[tuple[int, int], torch.Tensor] = {}
         self._written: dict[tuple[int, int, int, int, tuple[int, int]], tuple[Written, ...]] = {}
+
+    def _room(self, where: tuple[int, int]) -> torch.Tensor:
+        """What a launch needs beside its factors and its result."""
+        if self._parts is not None:
+            return torch.empty(self._parts, dtype=torch.float32, device=self._device)
+        # Launches of a stream come one after the other, so they share one. Nobody knows beside whom a graph will run.
+        alone = torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+        room = None if alone else self._rooms.get(where)
+        if room is None:
+            room = torch.zeros(self._kept, dtype=torch.float32, device=self._device)
+            if not alone:
+                self._rooms[where] = room
+        return room
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """a @ b.
@@ -55,8 +79,8 @@ class Ready:
         where = self._current()
         c = torch.empty_strided(self._size, self._strides, **self._how)
         parts, at = None, 0
-        if self._parts is not None:
-            parts = torch.empty_strided(*self._parts[:2], **self._parts[2])
+        if self._parts is not None or self._kept:
+            parts = self._room(where)
             at = parts.data_ptr()
         key = a.data_ptr(), b.data_ptr(), c.data_ptr(), at, where
         launches = self._written.get(key)

@@ -40,8 +40,15 @@ struct Part {
   int m, n, begin, end, split;  // the block's tile, its steps of k, and which part of the tile these are
 };
 
-__device__ inline int parts_of(int M, int N, int splits) {
-  return ceil_div(M, BM * CLUSTER_M) * ceil_div(N, BN * CLUSTER_N) * splits;
+// What a cluster does in its turns, one after the other.
+struct Turns {
+  int mine, hop, all;  // the cluster's number, how many there are, and how many turns this one has
+};
+
+__device__ inline Turns turns_of(int M, int N, int splits) {
+  const int mine = blockIdx.x / CLUSTER, hop = gridDim.x / CLUSTER;
+  const int parts = ceil_div(M, BM * CLUSTER_M) * ceil_div(N, BN * CLUSTER_N) * splits;
+  return {mine, hop, mine < parts ? (parts - 1 - mine) / hop + 1 : 0};
 }
 
 // The cluster's tile, and of it the one of this block. Every second group of rows is walked from right to left.
@@ -150,4 +157,16 @@ __device__ inline void put_panel(char *place, Held held) {
     store_matrices(place + swizzled(row * ROW_BYTES + j * 32 + thread % 32 / 16 * 16), four);
   }
   fence_async();
+}
+
+// One thread of the consumer: that panel to C. FIRST: it is to leave L2 before A and B.
+template <int FIRST>
+__device__ inline void store_panel(const TensorMap &c_map, const char *place, const Part &part, int consumer, int p) {
+  const int n = part.n + p % WIDE * 64, m = part.m + (consumer * STRIPS + p / WIDE) * 64;
+  if (FIRST) {
+    store_tile(c_map, place, evict_first(), n, m);
+  } else {
+    store_tile(c_map, place, n, m);
+  }
+  close_bulk_group();
 }

@@ -106,7 +106,7 @@ def gemm_by_tma(
             maps = tensor_map(a, (shape.BM, BK)), tensor_map(b, (BK, 64))
             return (ready.written(grid, *maps, to, M, N, K),)
 
-        return Ready(a, M, N, 1, ready.current, write)
+        return Ready(a, M, N, ready.current, write)
 
     return multiply((kernel, defines), a, b, make)
 

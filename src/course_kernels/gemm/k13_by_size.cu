@@ -26,15 +26,15 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_by_size(
   char *c_panels = memory + STAGES * STAGE_BYTES;
   Barrier *full = reinterpret_cast<Barrier *>(c_panels + C_BYTES), *empty = full + STAGES;
   const int warpgroup = same_in_warp(threadIdx.x / 128);
-  const int first = blockIdx.x / CLUSTER, hop = gridDim.x / CLUSTER, parts = parts_of(M, N, splits);
+  const Turns turns = turns_of(M, N, splits);
   begin_ring(full, empty);
 
   unsigned at = 0;
   if (warpgroup == 0) {
     registers_down<40>();
     if (threadIdx.x == 0) {
-      for (int number = first; number < parts; number += hop) {
-        const Part part = part_at(number, M, N, K, group, splits);
+      for (int turn = 0; turn < turns.all; turn++) {
+        const Part part = part_at(turns.mine + turn * turns.hop, M, N, K, group, splits);
         for (int step = part.begin; step < part.end; step++, at++) {
           const int s = at % STAGES;
           wait(&empty[s], at / STAGES & 1 ^ 1);
@@ -48,8 +48,8 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_by_size(
     const int consumer = warpgroup - 1, thread = threadIdx.x % 128;
     char *mine = c_panels + consumer * C_PANELS * PANEL_BYTES;
     float d[STRIPS][BN / 2];
-    for (int number = first; number < parts; number += hop) {
-      const Part part = part_at(number, M, N, K, group, splits);
+    for (int turn = 0; turn < turns.all; turn++) {
+      const Part part = part_at(turns.mine + turn * turns.hop, M, N, K, group, splits);
       for (int step = part.begin; step < part.end; step++, at++) {
         const int s = at % STAGES;
         wait(&full[s], at / STAGES & 1);
@@ -71,10 +71,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_by_size(
           named_barrier_wait(warpgroup, 128);
           put_panel(place, [&](int j, unsigned (&four)[4]) { operand<Type>(four, d[r], p * 4 + j); });
           named_barrier_wait(warpgroup, 128);
-          if (thread == 0) {
-            store_tile(c_map, place, part.n + p * 64, m);
-            close_bulk_group();
-          }
+          if (thread == 0) store_panel<0>(c_map, place, part, consumer, r * WIDE + p);
         }
       }
     }

@@ -1,11 +1,12 @@
 // Matrix multiply, kernel 14: what is left. C leaves while the next tile is multiplied, hints for L2, an early start.
 //
-// Contract  problem.py      Launcher  k14_tuned.py, plans.py      Parts  by_size.cuh, add_parts.cu
+// Contract  problem.py      Launcher  k14_tuned.py, plans.py      Parts  by_size.cuh, begun.cuh
 // Idea      small things, each with its switch. LATE: a consumer rounds its sums into registers and asks for the next
 //           tile's products at once; a panel of C goes out behind each of their first steps. LAG: the second consumer
-//           begins some steps behind the first, so that they do not round at the same time. HINTS: C is not read again
-//           here, so L2 is told to let it go first. And a grid may begin while the last one of the stream ends: its
-//           barriers and maps are ready when it may read
+//           begins some steps behind the first, so that they do not round at the same time. BEGUN: who has no tile in
+//           the last round begins those of the others (begun.cuh). HINTS: C is not read again here, so L2 is told to
+//           let it go first. And a grid may begin while the last one of the stream ends: its barriers and maps are
+//           ready when it may read
 // Against   k13_by_size, whose two consumers store a tile at the same time, and nobody multiplies meanwhile
 // Cost      as k13_by_size; LATE takes half as many registers as there are sums
 // Limits    Hopper (sm_90a) only; K and N are multiples of 8. B may lie as [K, N] or as [N, K]
@@ -14,7 +15,7 @@
 
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
-#include "by_size.cuh"
+#include "begun.cuh"
 
 #ifndef HINTS
 #define HINTS 1  // C leaves L2 first
@@ -34,13 +35,14 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_tuned(
     const __grid_constant__ TensorMap a_map,  // [M, K], box BM / CLUSTER_N x 64
     const __grid_constant__ TensorMap b_map,  // [K, N], box 64 x 64; TRANSPOSED: [N, K], box BN / CLUSTER_M x 64
     const __grid_constant__ TensorMap c_map,  // [M, N], box 64 x 64
-    float *partial,                           // SPLIT: [splits, M, N]
-    int M, int N, int K, int group, int splits) {
+    float *partial,                           // SPLIT: [splits, M, N]; BEGUN: sums and flags, see begun.cuh
+    int M, int N, int K, int group, int splits, int ahead) {
   extern __shared__ __align__(1024) char memory[];
   char *c_panels = memory + STAGES * STAGE_BYTES;
   Barrier *full = reinterpret_cast<Barrier *>(c_panels + C_BYTES), *empty = full + STAGES;
   const int warpgroup = same_in_warp(threadIdx.x / 128);
-  const int first = blockIdx.x / CLUSTER, hop = gridDim.x / CLUSTER, parts = parts_of(M, N, splits);
+  Turns turns = turns_of(M, N, splits);
+  const Begun begun = begun_of(turns, M, N);
   if (threadIdx.x == 0) {
     prefetch(a_map);
     prefetch(b_map);
@@ -54,8 +56,8 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_tuned(
   if (warpgroup == 0) {
     registers_down<40>();
     if (threadIdx.x == 0) {
-      for (int number = first; number < parts; number += hop) {
-        const Part part = part_at(number, M, N, K, group, splits);
+      for (int turn = 0; turn < turns.all; turn++) {
+        const Part part = turn_at(turns, begun, turn, M, N, K, group, splits, ahead);
         for (int step = part.begin; step < part.end; step++, at++) {
           const int s = at % STAGES;
           wait(&empty[s], at / STAGES & 1 ^ 1);
@@ -71,11 +73,12 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_tuned(
     float d[STRIPS][BN / 2];
     unsigned held[PANELS][16];  // the tile before, rounded; without LATE, this one
 
+    // A lag wants a tile that is long enough for it: the first consumer never tells the second twice.
+    auto lags = [&](const Part &part) { return LAG && CONSUMERS == 2 && part.end - part.begin >= 2 * STAGES; };
     auto step_of = [&](const Part &part, int step) {
       wait(&full[at % STAGES], at / STAGES & 1);
       multiply(d, memory + at % STAGES * STAGE_BYTES, consumer, step > part.begin);
-      if (LAG && CONSUMERS == 2 && consumer == 0 && step - part.begin == LAG - 1 && part.end - part.begin >= 2 * STAGES)
-        named_barrier_arrive(BEHIND, 256);
+      if (consumer == 0 && step - part.begin == LAG - 1 && lags(part)) named_barrier_arrive(BEHIND, 256);
     };
     auto settle = [&](const Part &part, int step) {
       wgmma_wait<1>();  // the step before is done; this one goes on
@@ -89,15 +92,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_tuned(
         for (int i = 0; i < 4; i++) four[i] = held[p][j * 4 + i];
       });
       named_barrier_wait(warpgroup, 128);
-      if (thread == 0) {
-        const int n = part.n + p % WIDE * 64, m = part.m + (consumer * STRIPS + p / WIDE) * 64;
-        if (HINTS) {
-          store_tile(c_map, place, evict_first(), n, m);
-        } else {
-          store_tile(c_map, place, n, m);
-        }
-        close_bulk_group();
-      }
+      if (thread == 0) store_panel<HINTS>(c_map, place, part, consumer, p);
     };
     auto store_soon = [&](const Part &part, int p) {
       if (thread == 0) wait_until_read<C_PANELS - 1>();
@@ -105,14 +100,15 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_tuned(
     };
 
     Part last = {};
-    for (int number = first; number < parts; number += hop) {
-      const Part part = part_at(number, M, N, K, group, splits);
+    bool have = false;
+    for (int turn = 0; turn < turns.all; turn++) {
+      const Part part = turn_at(turns, begun, turn, M, N, K, group, splits, ahead);
       int step = part.begin;
-      if (LAG && CONSUMERS == 2 && consumer == 1 && part.end - part.begin >= 2 * STAGES) named_barrier_wait(BEHIND, 256);
+      if (consumer == 1 && lags(part)) named_barrier_wait(BEHIND, 256);
 #pragma unroll
       for (int p = 0; p < (LATE && !SPLIT ? PANELS : 0); p++) {
         if (step < part.end) step_of(part, step);
-        if (number != first) store_soon(last, p);
+        if (have) store_soon(last, p);
         if (step < part.end) settle(part, step++);
       }
       for (; step < part.end; step++) {
@@ -121,6 +117,11 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_tuned(
       }
       finish(d);
       give_back(&empty[(at - 1) % STAGES]);
+      if (BEGUN && part.split >= 0 && part.begin == 0) {
+        leave(d, left_at(partial, begun, part.split, consumer), consumer);
+        continue;
+      }
+      if (BEGUN && part.begin > 0) add_left(d, left_at(partial, begun, part.split, consumer), consumer);
 
 #pragma unroll
       for (int r = 0; r < STRIPS; r++) {
@@ -132,9 +133,10 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_tuned(
 #pragma unroll
       for (int p = 0; p < (LATE || SPLIT ? 0 : PANELS); p++) store_soon(part, p);
       last = part;
+      have = true;
     }
 #pragma unroll
-    for (int p = 0; p < (LATE && !SPLIT && first < parts ? PANELS : 0); p++) {
+    for (int p = 0; p < (LATE && !SPLIT && have ? PANELS : 0); p++) {
       // Nothing more is coming to the ring: panels for which there is no place of their own take this consumer's of A.
       if (p < C_PANELS) {
         store_soon(last, p);

@@ -58,6 +58,11 @@ class Shape:
         return tiles + self.CONSUMERS * self.C_PANELS * 64 * ROW_BYTES
 
     @property
+    def sums_of_a_consumer(self) -> int:
+        """Of a tile of C."""
+        return self.BM * self.BN // self.CONSUMERS
+
+    @property
     def defines(self) -> dict[str, int]:
         """The macros of the sources."""
         names = ("BM", "BN", "STAGES", "CONSUMERS", "CLUSTER_M", "CLUSTER_N", "C_PANELS")
@@ -79,6 +84,7 @@ SHAPES = (
 # The two sizes agree for the tiles of 64 x 256 and larger; the smallest ones wait for more than L2 at 8192, where no
 # plan takes them. Of tiles in parts nothing is known: at the sizes where they were tried, the host was the slower one.
 OF_A_TILE = 2000  # clocks until the first products, and behind the last
+OF_SUMS = 2500  # clocks of sums that one cluster leaves to another, for each of the two: a guess
 OF_PARTS = 8000  # clocks of the second kernel that adds the parts, with its start
 PARTS_BYTES = 2000  # a clock: parts are written and read once, most often in L2
 MOST_PARTS = 16
@@ -94,6 +100,8 @@ class Plan:
         group: tiles of clusters, one below the other, that are walked together.
         splits: parts of K that a tile is made of.
         grid: blocks.
+        ahead: steps of k that clusters without a tile in the last round do of every tile of it; 0 where each tile is
+            one cluster's. Only kernel 14 knows it.
         switches: macros of the source that are to stand otherwise than there, as pairs.
     """
 
@@ -101,6 +109,7 @@ class Plan:
     group: int
     splits: int
     grid: int
+    ahead: int = 0
     switches: tuple[tuple[str, int], ...] = ()
 
 
@@ -123,6 +132,24 @@ def plan_of(M: int, N: int, K: int, multiprocessors: int) -> Plan:
                 clocks, plan = needs, Plan(shape, group, splits, grid)
     assert plan is not None
     return plan
+
+
+def left_of(plan: Plan, M: int, N: int) -> int:
+    """Tiles of clusters in the last round, where it is a partial one and not the only one; else 0."""
+    shape, clusters = plan.shape, plan.grid // plan.shape.cluster
+    tiles = -(-M // (shape.BM * shape.CLUSTER_M)) * -(-N // (shape.BN * shape.CLUSTER_N))
+    return tiles % clusters if tiles > clusters and plan.splits == 1 else 0
+
+
+def ahead_of(plan: Plan, M: int, N: int, K: int) -> int:
+    """The steps to do ahead so that all clusters end at about the same time; 0 where that saves nothing."""
+    left, clusters, steps = left_of(plan, M, N), plan.grid // plan.shape.cluster, -(-K // BK)
+    if not left:
+        return 0
+    # begins * (ahead * clocks + OF_SUMS) = (steps - ahead) * clocks + OF_SUMS + OF_A_TILE
+    begins, clocks = -(-left // (clusters - left)), plan.shape.clocks or 1024
+    ahead = (steps * clocks + OF_A_TILE - (begins - 1) * OF_SUMS) // (clocks * (begins + 1))
+    return ahead if ahead * clocks > OF_SUMS else 0
 
 
 def group_of(shape: Shape, clusters: int) -> int:
@@ -161,7 +188,15 @@ def gemm_by_plan(
         shape, splits = cut.shape, cut.splits
         if not 1 <= splits <= -(-K // BK):
             raise ValueError(f"plan: expected 1 to {-(-K // BK)} parts of K={K}, got {splits}")
-        tiles = _tiles(device, source, kernel, shape, transposed, splits > 1, float16, cut.switches)
+        left = left_of(cut, M, N)
+        if cut.ahead and not (left and source.stem in AHEAD and 0 < cut.ahead < -(-K // BK)):
+            raise ValueError(
+                f"plan: ahead: expected 0, or fewer than the {-(-K // BK)} steps where the last of several rounds is "
+                f"partial, got {cut.ahead} with {left} tiles left"
+            )
+        macros = (*cut.switches, ("BEGUN", int(cut.ahead > 0))) if source.stem in AHEAD else cut.switches
+        more = (cut.ahead,) if source.stem in AHEAD else ()
+        tiles = _tiles(device, source, kernel, shape, transposed, splits > 1, float16, macros)
         adding = _adding(device, source, float16) if splits > 1 else None
 
         def write(
@@ -174,12 +209,14 @@ def gemm_by_plan(
                 else tensor_map(b, (BK, 64))
             )
             maps = from_a, from_b, tensor_map(c, (64, 64))
-            first = tiles.written(cut.grid, *maps, parts, M, N, K, cut.group, splits)
+            first = tiles.written(cut.grid, *maps, parts, M, N, K, cut.group, splits, *more)
             if adding is None:
                 return (first,)
             return first, adding.written(-(-M * N // 1024), parts, c, M * N, splits)
 
-        return Ready(a, M, N, splits, tiles.current, write)
+        size = (splits, M, N) if splits > 1 else None
+        kept = left * (shape.cluster * shape.CONSUMERS) * (shape.sums_of_a_consumer + 1) if cut.ahead else 0
+        return Ready(a, M, N, tiles.current, write, parts=size, kept=kept)
 
     return multiply((kernel, plan), a, b, make)
 
@@ -221,6 +258,7 @@ def _adding(device: int, source: Path, float16: bool) -> Prepared:
     )
 
 
+AHEAD = ("k14_tuned",)  # whose clusters may begin tiles for others
 ADD_PARTS = Path(__file__).with_name("add_parts.cu")
 # Whose grid may begin while the last one of the stream still runs: its source waits for that one itself.
 EARLY = {"k13_by_size": False, "k14_tuned": True}
