@@ -143,3 +143,7 @@ inline unsigned atomicInc(unsigned *to, unsigned most) {
   return before;
 }
 inline void __threadfence() {}
+template <class T>
+T __ldcg(const T *from) {
+  return *from;
+}

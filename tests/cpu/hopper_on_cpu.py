@@ -4,6 +4,7 @@ import struct
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -69,6 +70,9 @@ def prepare_in(folder):
             ]
             launch(grid, block, *held, shared_bytes=shared_bytes, cluster=cluster)
 
+        # It holds its tensors, so no address comes again, and every launch is written down anew.
+        call.written = lambda grid, *args: SimpleNamespace(go=lambda: call(grid, *args))
+        call.current = lambda: (-1, 0)
         return call
 
     return prepare

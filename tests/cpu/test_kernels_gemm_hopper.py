@@ -11,6 +11,7 @@ from hopper_on_cpu import prepare_in, tensor_map
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm import (
+    by_address,
     by_tma,
     k06_tma,
     k07_wide,
@@ -44,13 +45,15 @@ def run(tmp_path_factory):
 
     def run(function, a, b, text=None):
         def prepare(path, name, **how):
-            key = name, text, str(sorted(how.items(), key=str))
+            changed = text if path != plans.ADD_PARTS else None
+            key = name, changed, str(sorted(how.items(), key=str))
             if key not in built:
-                built[key] = prepare_in(tmp_path_factory.mktemp(name))(path, name, text=text, **how)
+                built[key] = prepare_in(tmp_path_factory.mktemp(name))(path, name, text=changed, **how)
             return built[key]
 
         for kept in (by_tma._prepared, by_tma.multiprocessors, plans._tiles, plans._adding):
             kept.cache_clear()
+        by_address.forget()
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("TRITON_INTERPRET", "1")  # tensors on the CPU are welcome
             for module in (by_tma, plans):
@@ -92,6 +95,19 @@ PLANS = [
     Plan(shape, group=2, splits=splits, grid=blocks * shape.cluster)
     for shape, splits, blocks in zip(SHAPES, (1, 3, 1, 1, 2, 1), (1, 2, 1, 3, 2, 2), strict=True)
 ]
+# Every switch of k14 by itself and all together, with one tile, several, and none for some of the blocks.
+SWITCHED = [
+    Plan(SHAPES[0], group=1, splits=1, grid=2, switches=(("LATE", 1),)),
+    Plan(SHAPES[1], group=2, splits=1, grid=4, switches=(("LATE", 1), ("LAG", 1))),
+    Plan(SHAPES[2], group=2, splits=1, grid=64, switches=(("LATE", 1), ("HINTS", 0))),
+    Plan(SHAPES[3], group=2, splits=1, grid=2, switches=(("LATE", 1), ("LAG", 2))),
+    Plan(SHAPES[0], group=2, splits=2, grid=2, switches=(("LATE", 1), ("LAG", 3))),
+    Plan(SHAPES[0], group=1, splits=1, grid=2, switches=(("LAG", 2),)),
+]
+
+
+def name_of_plan(plan):
+    return "-".join((f"{plan.shape.BM}x{plan.shape.BN}", *(f"{n}{v}" for n, v in plan.switches)))
 
 
 @pytest.mark.parametrize(("M", "N", "K"), [(1, 8, 136), (321, 520, 328)])
@@ -103,6 +119,16 @@ def test_every_plan_is_right(run, kernel, plan, M, N, K):
         b = b.t().contiguous().t()  # as [N, K]
 
     assert error_of(run(partial(kernel.gemm, plan=plan), a, b), a, b) <= 2.0**-8
+
+
+@pytest.mark.parametrize(("M", "N", "K"), [(1, 8, 136), (321, 520, 584)])
+@pytest.mark.parametrize("plan", SWITCHED, ids=name_of_plan)
+def test_every_switch_is_right(run, plan, M, N, K):
+    a, b = inputs(M, N, K)
+    if SWITCHED.index(plan) % 2:
+        b = b.t().contiguous().t()  # as [N, K]
+
+    assert error_of(run(partial(k14_tuned.gemm, plan=plan), a, b), a, b) <= 2.0**-8
 
 
 def test_float16_goes_the_same_way(run):
@@ -142,8 +168,8 @@ FAULTS = {
     "k07: products read before they are done": (k07_wide, r"wgmma_wait<0>\(d\);", "", ""),
     "k08: a stage given back before it was read": (
         k08_roles,
-        r"wgmma_wait<0>\(d\);(\s+)(if .*?;)(\s+)}",
-        r"\2\1wgmma_wait<0>(d);\3}",
+        r"step > 0 && (threadIdx.x % 128 == 0\) arrive\(&empty\[\()step - 1",
+        r"\1step",
         "",
     ),
     "k08: one consumer never gives back": (
@@ -167,8 +193,8 @@ FAULTS = {
     ),
     "k11: nobody tells the other block": (
         k11_cluster,
-        r"thread < CLUSTER\) arrive_remote_after_reading\(&empty\[s\], thread\)",
-        "thread == 0) arrive(&empty[s])",
+        r"thread < CLUSTER\)(.*?)arrive_remote_after_reading\((&empty[^,]*), thread\)",
+        r"thread == 0)\1arrive(\2)",
         "wait",
     ),
     "k12: no fence before the panel leaves": (k12_stored, r"fence_async\(\);", "", ""),
@@ -186,19 +212,58 @@ FAULTS = {
         "",
     ),
     "k13: a tile twice, going back": (k13_by_size, r"tiles_n - 1 - column", "tiles_n - 2 - column", ""),
-    "k14: the stage under way is given back": (k14_tuned, r"give_back\(at - GO_ON\);", "give_back(at);", ""),
-    "k14: the last stage of a tile is kept": (k14_tuned, r"if \(GO_ON\) give_back\(at - 1\);", "", "wait"),
+    "k14: the stage under way is given back": (
+        k14_tuned,
+        r"(step > part.begin\) give_back\(&empty\[\()at - 1",
+        r"\1at",
+        "",
+    ),
+    "k14: the last stage of a tile is kept": (k14_tuned, r"(finish\(d\);)\s+give_back[^;]*;", r"\1", "wait"),
+    "k14: late: the sums are rounded before they are done": (
+        k14_tuned,
+        r"finish\(d\);(.*?)(last = part;)",
+        r"\1 finish(d); \2",
+        "",
+    ),
+    "k14: late: a panel written before it has left": (
+        k14_tuned,
+        r"wait_until_read<C_PANELS - 1>",
+        "wait_until_read<C_PANELS>",
+        "",
+    ),
+    "k14: late: the last tile stays": (k14_tuned, r"first < parts \?", "false ?", ""),
+    "k14: late: a panel in the other consumer's place": (
+        k14_tuned,
+        r"\(consumer \* STRIPS \+ p % STRIPS\)",
+        "(p % STRIPS)",
+        "",
+    ),
+    "k14: lag: nobody tells the second": (
+        k14_tuned,
+        r"named_barrier_arrive\(BEHIND, 256\)",
+        "(void)0",
+        "wait",
+    ),
 }
+
+
+def whole(source):
+    """Its text, with the header that kernels 13 and 14 share in its place."""
+    header = source.with_name("by_size.cuh").read_text()
+    return source.read_text().replace('#include "by_size.cuh"', header.replace("#pragma once", ""))
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_seen(run, fault):
     kernel, pattern, replacement, says = FAULTS[fault]
-    text, count = re.subn(pattern, replacement, kernel.SOURCE.read_text(), flags=re.DOTALL)
+    text, count = re.subn(pattern, replacement, whole(kernel.SOURCE), flags=re.DOTALL)
     assert count >= 1
     a, b = inputs(260 if kernel in BY_PLAN else 130, 520, 520)
+    switches = tuple((name.upper(), 1) for name in ("late", "lag") if f"{name}:" in fault)
     plan = (
-        {"plan": Plan(SHAPES[0], group=1, splits=1 + ("parts" in fault), grid=2)} if kernel in BY_PLAN else {}
+        {"plan": Plan(SHAPES[0], group=1, splits=1 + ("parts" in fault), grid=2, switches=switches)}
+        if kernel in BY_PLAN
+        else {}
     )
     try:
         seen = "" if error_of(run(partial(kernel.gemm, **plan), a, b, text), a, b) <= 0.1 else "wrong"
@@ -344,16 +409,22 @@ def test_a_rung_has_the_instructions_that_it_claims(kernel):
     assert (count("STSM", text) > 0) == (name >= "k12")
     # A cluster waits for its memory when it meets and when it parts, and not in every step.
     assert count(r"MEMBAR\.ALL\.GPU", text) == (2 if name >= "k11" else 0)
-    # One wait behind the loop, where products go on from step to step another in it; else the compiler put some in.
-    assert count(r"WARPGROUP\.DEPBAR\.LE", text) == (2 if name in ("k06_tma", "k07_wide", "k14_tuned") else 1)
+    # Products go on from step to step: one wait in the loop, one behind it; else the compiler put some in.
+    assert count(r"WARPGROUP\.DEPBAR\.LE", text) == 2
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape.BM}x{shape.BN}")
-def test_no_shape_spills(shape):
-    text = instructions_of(k14_tuned, **shape.defines, TRANSPOSED=1)
+@pytest.mark.parametrize("late", [0, 1])
+def test_no_shape_spills(shape, late):
+    text = instructions_of(k14_tuned, **shape.defines, TRANSPOSED=1, LATE=late, LAG=late)
+    strips = shape.BM // 64 // shape.CONSUMERS
+    panels = strips * shape.BN // 64
 
     assert count(r"LDL|STL", text) == 0
-    assert count("HGMMA", text) == 4 * shape.BM // 64 // shape.CONSUMERS
+    # The first steps of a tile stand by themselves, a panel behind each; then the loop.
+    assert count("HGMMA", text) == 4 * strips * (1 + late * panels)
+    assert count(r"WARPGROUP\.DEPBAR\.LE", text) == 1 + strips + late * panels
+    assert count(r"BAR\.ARV", text) == late * (shape.CONSUMERS - 1) * (1 + panels)
     assert "tnspB" not in text
 
 

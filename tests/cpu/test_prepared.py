@@ -1,6 +1,7 @@
 """A prepared launch hands the driver the right bytes, and says in one line what it cannot pass."""
 
 import ctypes
+import re
 import struct
 from types import SimpleNamespace
 
@@ -144,6 +145,37 @@ def test_what_stays_the_same_is_asked_once(fake, path, arguments):
         ([32, 1, 1, 64, 2, 1, 200_000], 2),
     ]
     assert fake.launches[0].attributes == {4: b"\x10\0\0\0\1\0\0\0\1", 6: b"\1", 2: b"\1"}
+
+
+def test_a_launch_that_is_written_down_is_the_same_as_a_call(fake, path, arguments):
+    kernel = prepare(path, "f", block=384, cluster=2)
+    written = kernel.written(4, *arguments)
+    assert fake.launches == []
+    fake.stream = 0xE15E
+    kernel(8, *arguments[:1], 5, *arguments[2:])  # in a room of its own
+    assert [written.go(), written.go()] == [0, 0]
+    fake.stream = 0x5EED
+    kernel(4, *arguments)
+    _, first, second, called = fake.launches
+
+    assert first == second == called
+    assert (first.sizes[0], first.stream) == (4, 0x5EED)
+    assert (fake.launches[0].sizes[0], fake.launches[0].stream) == (8, 0xE15E)
+
+
+def test_a_written_launch_refuses_as_a_call_does(fake, path, arguments):
+    kernel = prepare(path, "f", block=384)
+    with pytest.raises(TypeError, match=r"^a\.cu: f: n: expected a number for int n, got None"):
+        kernel.written(1, arguments[0], None, *arguments[2:])
+    with pytest.raises(ValueError, match="grid: expected one positive number or three"):
+        kernel.written(-1, *arguments)
+    written = kernel.written(3, *arguments)
+    fake.error = 1
+
+    assert written.go() == 1
+    assert re.search(
+        r"refused the launch: CUDA_\w+; grid 3, block \(384, 1, 1\)", str(written.of.refused(1, 3))
+    )
 
 
 def test_no_tensor_is_no_address(fake, path, arguments):

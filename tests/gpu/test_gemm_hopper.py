@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from course_kernels import tune_gemm
 from course_kernels.gemm import (
+    heuristics,
     k06_tma,
     k07_wide,
     k08_roles,
@@ -16,7 +18,7 @@ from course_kernels.gemm import (
     k13_by_size,
     k14_tuned,
 )
-from course_kernels.gemm.plans import SHAPES, plan_of
+from course_kernels.gemm.plans import SHAPES, Plan, plan_of
 from course_kernels.gemm.problem import PROBLEM as GEMM
 from course_kernels.measure.check import checked_error
 from course_kernels.problem import Workload, worst_error
@@ -107,6 +109,71 @@ def test_every_plan_is_right(kernel, shape, splits):
         plan = replace(plan_of(M, N, K, 132), shape=shape, splits=splits, grid=blocks * shape.cluster)
         for layout in (b, as_n_k(b)):
             assert worst_error(kernel.gemm(a, layout, plan=plan), truth) <= ROUNDED_ONCE["bfloat16"]
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [*SHAPES, *tune_gemm.MORE_SHAPES],
+    ids=lambda s: f"{s.BM}x{s.BN}-{s.STAGES}-{s.CLUSTER_M}x{s.CLUSTER_N}",
+)
+def test_every_switch_is_right(shape):
+    """Less steps than stages, as many as the ring twice, and a long way; one tile a block, and many."""
+    wrong = []
+    for M, N, K in ((1000, 2056, 1160), (300, 520, 136), (2048, 1024, 512)):
+        a, b = inputs(M, N, K)
+        truth = GEMM.reference(a, b)
+        for grid in (2 * shape.cluster, 132 // shape.cluster * shape.cluster):
+            for plan in tune_gemm.switched(Plan(shape, 2, 1, grid), M, N, K):
+                for layout in (b, as_n_k(b)):
+                    first = k14_tuned.gemm(a, layout, plan=plan)
+                    if not worst_error(first, truth) <= ROUNDED_ONCE["bfloat16"]:
+                        wrong.append((M, N, K, grid, tune_gemm.name_of(plan)))
+                    elif not all(torch.equal(k14_tuned.gemm(a, layout, plan=plan), first) for _ in range(5)):
+                        wrong.append(("not the same again", M, N, K, grid, tune_gemm.name_of(plan)))
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("switches", [(("LATE", 1),), (("LAG", 2),), (("LATE", 1), ("LAG", 1))], ids=str)
+def test_ten_thousand_launches_end_with_every_switch(switches):
+    a, b = inputs(1030, 1032, 1032)
+    plan = Plan(SHAPES[0], 2, 1, 4, switches)
+    first = k14_tuned.gemm(a, b, plan=plan)
+    for _ in range(10_000):
+        last = k14_tuned.gemm(a, b, plan=plan)
+    torch.cuda.synchronize()
+
+    assert torch.equal(last, first)
+
+
+@pytest.mark.parametrize("kernel", [k12_stored, k14_tuned], ids=name_of)
+def test_a_launch_that_comes_again_reads_what_lies_there_now(kernel):
+    a, b = inputs(1000, 520, 328)
+    held = []
+    for n in range(6):
+        a.normal_(generator=generator().manual_seed(n))
+        truth = GEMM.reference(a, b)
+        c = kernel.gemm(a, b)
+        assert worst_error(c, truth) <= ROUNDED_ONCE["bfloat16"]
+        with torch.cuda.stream(torch.cuda.Stream()):
+            torch.cuda.current_stream().wait_stream(torch.cuda.default_stream())
+            other = kernel.gemm(a, b)
+            torch.cuda.current_stream().synchronize()
+        assert torch.equal(other, c)
+        held += [c] if n % 2 else []  # so that C lies where it lay, and elsewhere
+
+
+@pytest.mark.parametrize("dtype", ROUNDED_ONCE)
+def test_every_way_of_cublaslt_multiplies(dtype):
+    a, b = inputs(264, 520, 328, dtype)
+    truth = GEMM.reference(a, b)
+    for layout in (b, as_n_k(b)):
+        ways = heuristics.ways(a, layout)
+
+        assert len(ways) > 1
+        for way in ways:
+            # It may add parts up in 16 bits, as the problem allows the library.
+            assert worst_error(way(), truth) <= GEMM.max_error(Workload.of(dtype, M=1, N=1, K=1))
 
 
 @pytest.mark.parametrize("function", [k09_registers.wide, k09_registers.one_consumer], ids=name_of)

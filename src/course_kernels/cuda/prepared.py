@@ -9,6 +9,8 @@ same is written down once, and a call fills in addresses, numbers, grid and stre
 
     _kernel(a.get_device())(grid, tensor_map(a, (128, 64)), tensor_map(b, (64, 64)), c, M, N, K)
 
+A launch that comes again with the same addresses needs not even that: `written` gives it as the driver takes it.
+
 Source  CUDA driver API, cuLaunchKernelEx and cuTensorMapEncodeTiled
 """
 
@@ -19,7 +21,8 @@ import functools
 import re
 import struct
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +115,40 @@ class Driver:
 driver = Driver()
 
 
+class _Room:
+    """Memory for one launch, as the driver reads it: arguments, where each lies, grid, stream, and the rest."""
+
+    def __init__(self, size: int, offsets: list[int], handle: int, listed: tuple[int, int]) -> None:
+        self.values, self.values_at = _aligned(size)
+        start = ctypes.addressof(self.values) + self.values_at
+        self._pointers = (ctypes.c_uint64 * max(len(offsets), 1))(*(start + offset for offset in offsets))
+        self.config, self.config_at = _aligned(_CONFIG.size + _CONFIG_END.size)
+        _CONFIG_END.pack_into(self.config, self.config_at + _CONFIG.size, *listed)
+        self.asked = (
+            ctypes.addressof(self.config) + self.config_at,
+            handle,
+            ctypes.addressof(self._pointers),
+            None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A launch that is written down: nobody writes there again, so many threads may ask for it.
+
+    Attributes:
+        go: launches; the driver's error, 0 for none. What `of.refused(error, grid)` says of it is one line.
+        room: the memory that the driver reads.
+        of: the kernel.
+        grid: its blocks.
+    """
+
+    go: Callable[[], int]
+    room: _Room
+    of: Prepared
+    grid: int | tuple[int, int, int]
+
+
 class Prepared:
     """A kernel that is ready for launches on one GPU. Made by `prepare`."""
 
@@ -125,28 +162,22 @@ class Prepared:
         shared_bytes: int,
         attributes: list[bytes],
     ) -> None:
-        self._kernel, self._where, self._handle, self._device = kernel, where, handle, device
+        self._kernel, self._where, self._device = kernel, where, device
         self._fixed = (*block, shared_bytes)
         self._are_tensors = tuple(parameter.pointer for parameter in kernel.parameters)
         self._n = len(self._are_tensors)
-        self._current, self._launch = driver.current, driver.launch
-        self._lock = threading.Lock()  # backward runs in a thread of its own, and the memory below is one
+        self.current, self._launch = driver.current, driver.launch
+        self._lock = threading.Lock()  # backward runs in a thread of its own, and the room below is one
 
-        form, offsets = _form_of(where, kernel.parameters)
+        form, self._offsets = _form_of(where, kernel.parameters)
         self._values = struct.Struct(form)
-        self._memory, self._at = _aligned(self._values.size)
-        start = ctypes.addressof(self._memory) + self._at
-        self._pointers = (ctypes.c_uint64 * max(len(offsets), 1))(*(start + offset for offset in offsets))
         self._attributes = ctypes.create_string_buffer(b"".join(attributes))
-        self._config, self._config_at = _aligned(_CONFIG.size + _CONFIG_END.size)
-        listed = ctypes.addressof(self._attributes) if attributes else 0
-        _CONFIG_END.pack_into(self._config, self._config_at + _CONFIG.size, listed, len(attributes))
-        self._asked = (
-            ctypes.addressof(self._config) + self._config_at,
-            handle,
-            ctypes.addressof(self._pointers),
-            None,
-        )
+        self._listed = (ctypes.addressof(self._attributes) if attributes else 0, len(attributes))
+        self._handle = handle
+        self._room = self._new_room()
+
+    def _new_room(self) -> _Room:
+        return _Room(self._values.size, self._offsets, self._handle, self._listed)
 
     def __call__(self, grid: int | tuple[int, int, int], *args: Any) -> None:
         """Launch on torch's current stream; returns before the kernel has finished.
@@ -160,7 +191,29 @@ class Prepared:
             TypeError, ValueError: an argument is not what its parameter takes; a tensor, or torch, is on another GPU.
             RuntimeError: the driver refused the launch.
         """
-        device, stream = self._current()
+        with self._lock:
+            self._fill(self._room, grid, args)
+            error = self._launch(*self._room.asked)
+        if error:
+            raise self.refused(error, grid)
+
+    def written(self, grid: int | tuple[int, int, int], *args: Any) -> Written:
+        """This launch, written down for torch's current stream; it does not begin yet.
+
+        Whoever keeps it answers for the addresses in it: its `go` is the driver's own call, and looks at nothing.
+
+        Args:
+            grid, args: as for a call.
+        Raises:
+            TypeError, ValueError: as for a call.
+        """
+        room = self._new_room()
+        self._fill(room, grid, args)
+        return Written(functools.partial(self._launch, *room.asked), room, self, grid)
+
+    def _fill(self, room: _Room, grid: int | tuple[int, int, int], args: tuple[Any, ...]) -> None:
+        """Write down arguments, grid and stream."""
+        device, stream = self.current()
         if device != self._device or len(args) != self._n:
             raise self._fault(args, device)
         values: list[Any] = []
@@ -175,17 +228,17 @@ class Prepared:
                 else:
                     values.append(value.data_ptr())
             x, y, z = (grid, 1, 1) if isinstance(grid, int) else grid
-            with self._lock:
-                self._values.pack_into(self._memory, self._at, *values)
-                _CONFIG.pack_into(self._config, self._config_at, x, y, z, *self._fixed, stream)
-                error = self._launch(*self._asked)
+            self._values.pack_into(room.values, room.values_at, *values)
+            _CONFIG.pack_into(room.config, room.config_at, x, y, z, *self._fixed, stream)
         except (AttributeError, OverflowError, TypeError, ValueError, struct.error):
             raise self._fault(args, device, grid) from None
-        if error:
-            raise RuntimeError(
-                f"{self._where}: the driver refused the launch: {driver.name_of(error)}; grid {grid}, "
-                f"block {self._fixed[:3]}, shared memory {self._fixed[3]} bytes"
-            )
+
+    def refused(self, error: int, grid: Any) -> RuntimeError:
+        """What the driver said to a launch, in one line."""
+        return RuntimeError(
+            f"{self._where}: the driver refused the launch: {driver.name_of(error)}; grid {grid}, "
+            f"block {self._fixed[:3]}, shared memory {self._fixed[3]} bytes"
+        )
 
     def _fault(self, args: tuple[Any, ...], device: int, grid: Any = 1) -> Exception:
         """The one line that says what is wrong with a call."""

@@ -11,15 +11,13 @@ from pathlib import Path
 
 import torch
 
-from course_kernels.cuda.alignment import check_address
-from course_kernels.cuda.prepared import Prepared, prepare, tensor_map
+from course_kernels.cuda.prepared import Prepared, Written, prepare, tensor_map
 from course_kernels.gemm import arguments
-from course_kernels.gemm.arguments import product_of
+from course_kernels.gemm.by_address import EIGHT, Ready, multiply, sizes_of
 from course_kernels.problem import Workload
 
 BK = 64  # as in hopper_tiles.cuh: rows of 128 bytes
 ROW_BYTES = 128
-EIGHT = 8  # 16-bit numbers in the 16 bytes that the copy engine's rows are multiples of
 
 
 @dataclass(frozen=True)
@@ -52,16 +50,6 @@ class Shape:
 def supports(w: Workload) -> bool:
     """Whether the copy engine takes a workload: 16-bit types, K and N divisible by 8."""
     return arguments.supports(w) and w.N % EIGHT == 0 and w.K % EIGHT == 0
-
-
-def check_rows(letter: str, size: int) -> None:
-    """Refuse rows that do not begin at a multiple of 16 bytes.
-
-    Raises:
-        ValueError: they do not.
-    """
-    if size % EIGHT:
-        raise ValueError(f"{letter}: expected a multiple of {EIGHT}, for the copy engine, got {size}")
 
 
 @functools.cache
@@ -99,24 +87,28 @@ def gemm_by_tma(
     Returns:
         (M, N), the same type; every element is rounded to it once.
     Raises:
-        TypeError: see `product_of`.
-        ValueError: see `product_of`; K or N is no multiple of 8, an address none of 16 bytes, or a GPU of another
-            compute capability than 9.0.
+        TypeError: see `sizes_of`.
+        ValueError: see `sizes_of`; or a GPU of another compute capability than 9.0.
     """
-    c, M, N, K = product_of(a, b)
-    check_rows("K", K)
-    check_rows("N", N)
-    check_address("a", a)
-    check_address("b", b)
-    device = a.get_device()
-    most = multiprocessors(device)
 
-    tiles = -(-M // (shape.BM * shape.cluster)) * -(-N // shape.BN) * shape.cluster
-    grid = min(tiles, most // shape.cluster * shape.cluster) if shape.persistent else tiles
-    to = tensor_map(c, (64, 64)) if shape.c_panels else c
-    ready = _prepared(device, source, kernel, shape, (*defines, ("FLOAT16", int(a.dtype is torch.float16))))
-    ready(grid, tensor_map(a, (shape.BM, BK)), tensor_map(b, (BK, 64)), to, M, N, K)
-    return c
+    def make(a: torch.Tensor, b: torch.Tensor) -> Ready:
+        M, N, K = sizes_of(a, b)
+        most = multiprocessors(a.get_device())
+        tiles = -(-M // (shape.BM * shape.cluster)) * -(-N // shape.BN) * shape.cluster
+        grid = min(tiles, most // shape.cluster * shape.cluster) if shape.persistent else tiles
+        macros = (*defines, ("FLOAT16", int(a.dtype is torch.float16)))
+        ready = _prepared(a.get_device(), source, kernel, shape, macros)
+
+        def write(
+            a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, parts: torch.Tensor | None
+        ) -> tuple[Written, ...]:
+            to = tensor_map(c, (64, 64)) if shape.c_panels else c
+            maps = tensor_map(a, (shape.BM, BK)), tensor_map(b, (BK, 64))
+            return (ready.written(grid, *maps, to, M, N, K),)
+
+        return Ready(a, M, N, ready.current, write)
+
+    return multiply((kernel, defines), a, b, make)
 
 
 @functools.cache

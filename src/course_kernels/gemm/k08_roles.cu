@@ -7,9 +7,9 @@
 // Against   k07_wide, where all threads meet in every step, also those with nothing to tell each other
 // Cost      a block reads 128 rows of A and 256 columns of B to make 128 x 256 of C; a warpgroup for one thread that
 //           asks
-// Limits    Hopper (sm_90a) only; K and N are multiples of 8. While a consumer waits for its products it asks for
-//           none; the other one's fill the gap
-// Next      k09_registers: the producer needs hardly any
+// Limits    Hopper (sm_90a) only; K and N are multiples of 8. A stage is given back one step late, so that products
+//           need not stop between steps: of four stages one is being read, one is about to be given back
+// Next      k10_persistent: a block does more than one tile; aside, k09_registers: the producer needs hardly any
 // Source    PTX ISA, mbarrier; CUTLASS, Efficient GEMM, warp specialisation; Shankhdhar 2024, Outperforming cuBLAS on
 //           H100
 
@@ -70,9 +70,10 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_roles(
         products<BN, Type, Major::mn>(d, rows, columns, step + k > 0);
       }
       wgmma_commit();
-      wgmma_wait<0>(d);
-      if (threadIdx.x % 128 == 0) arrive(&empty[s]);
+      wgmma_wait<1>();  // my products of the step before are done, so I need that stage no more; these go on
+      if (step > 0 && threadIdx.x % 128 == 0) arrive(&empty[(step - 1) % STAGES]);
     }
+    wgmma_wait<0>(d);
     write(d, C, M, N, tile.m + (warpgroup - 1) * 64, tile.n);
   }
   // endregion

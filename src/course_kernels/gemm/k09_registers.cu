@@ -1,14 +1,14 @@
-// Matrix multiply, kernel 9: registers go to those who need them.
+// Matrix multiply, kernel 9, a side note: registers go to those who need them.
 //
 // Contract  problem.py      Launcher  k09_registers.py      Instructions  ../cuda/hopper
 // Idea      a block gets the same number of registers for each of its threads. The producer gives its own back, the
 //           consumers take them (setmaxnreg): 232 each instead of 168
 // Against   k08_roles, where the thread that asks holds as many as those with 128 sums
 // Cost      as k08_roles
-// Limits    Hopper (sm_90a) only; K and N are multiples of 8. 168 registers hold 128 sums and little else; with the
-//           rest a consumer may have more sums than that: WIDE makes its tile 128 x 192. CONSUMERS=1 gives one
-//           warpgroup all 256 sums of a row of the tile: more than a thread can have, so they spill, to be looked at
-//           once
+// Limits    Hopper (sm_90a) only; K and N are multiples of 8. A side note, since 168 registers hold 128 sums and what
+//           goes with them: nothing here waits for more. Who wants the rest is WIDE, whose consumers make 128 x 192, and
+//           k14_tuned, which keeps a rounded tile beside the next one's sums. CONSUMERS=1 gives one warpgroup all 256
+//           sums of a row of the tile: more than a thread can have, so they spill, to be looked at once
 // Next      k10_persistent: a block does more than one tile
 // Source    PTX ISA, setmaxnreg; Shankhdhar 2024, Outperforming cuBLAS on H100
 
@@ -81,10 +81,11 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_registers(
         }
       }
       wgmma_commit();
-#pragma unroll
-      for (int r = 0; r < STRIPS; r++) wgmma_wait<0>(d[r]);
-      if (threadIdx.x % 128 == 0) arrive(&empty[s]);
+      wgmma_wait<1>();
+      if (step > 0 && threadIdx.x % 128 == 0) arrive(&empty[(step - 1) % STAGES]);
     }
+#pragma unroll
+    for (int r = 0; r < STRIPS; r++) wgmma_wait<0>(d[r]);
 #pragma unroll
     for (int r = 0; r < STRIPS; r++) {
       write(d[r], C, M, N, tile.m + ((warpgroup - 1) * STRIPS + r) * 64, tile.n);

@@ -78,9 +78,11 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_persistent(
           products<BN, Type, Major::mn>(d, rows, columns, step + k > 0);
         }
         wgmma_commit();
-        wgmma_wait<0>(d);
-        if (threadIdx.x % 128 == 0) arrive(&empty[s]);
+        wgmma_wait<1>();
+        if (step > 0 && threadIdx.x % 128 == 0) arrive(&empty[(at - 1) % STAGES]);
       }
+      wgmma_wait<0>(d);
+      if (threadIdx.x % 128 == 0) arrive(&empty[(at - 1) % STAGES]);  // the next tile wants it
       write(d, C, M, N, tile.m + (warpgroup - 1) * 64, tile.n);
     }
   }

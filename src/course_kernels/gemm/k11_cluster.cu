@@ -70,6 +70,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_cluster(
     __syncwarp();  // the warp is whole again, as the barrier at the end wants it
   } else {
     registers_up<232>();
+    const int thread = threadIdx.x % 128;
     float d[BN / 2];
     for (int pair = first; pair < pairs_m * tiles_n; pair += hop) {
       const Tile tile = tile_at(pair, pairs_m, tiles_n, GROUP, CLUSTER * BM, BN);
@@ -85,10 +86,13 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_cluster(
           products<BN, Type, Major::mn>(d, rows, columns, step + k > 0);
         }
         wgmma_commit();
-        wgmma_wait<0>(d);
-        const int thread = threadIdx.x % 128;
-        if (thread < CLUSTER) arrive_remote_after_reading(&empty[s], thread);  // one for each producer
+        wgmma_wait<1>();
+        if (step > 0 && thread < CLUSTER) {  // one for each producer
+          arrive_remote_after_reading(&empty[(at - 1) % STAGES], thread);
+        }
       }
+      wgmma_wait<0>(d);
+      if (thread < CLUSTER) arrive_remote_after_reading(&empty[(at - 1) % STAGES], thread);
       write(d, C, M, N, tile.m + rank * BM + (warpgroup - 1) * 64, tile.n);
     }
   }

@@ -94,9 +94,11 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_stored(
           products<BN, Type, Major::mn>(d, rows, columns, step + k > 0);
         }
         wgmma_commit();
-        wgmma_wait<0>(d);
-        if (thread < CLUSTER) arrive_remote_after_reading(&empty[s], thread);
+        wgmma_wait<1>();
+        if (step > 0 && thread < CLUSTER) arrive_remote_after_reading(&empty[(at - 1) % STAGES], thread);
       }
+      wgmma_wait<0>(d);
+      if (thread < CLUSTER) arrive_remote_after_reading(&empty[(at - 1) % STAGES], thread);
 
       // region store
 #pragma unroll

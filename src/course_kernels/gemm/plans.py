@@ -13,11 +13,9 @@ from pathlib import Path
 
 import torch
 
-from course_kernels.arguments import check_size, check_tensor
-from course_kernels.cuda.alignment import check_address
-from course_kernels.cuda.prepared import Prepared, prepare, tensor_map
-from course_kernels.gemm.arguments import MAX_SIZE, SIXTEEN_BITS
-from course_kernels.gemm.by_tma import BK, ROW_BYTES, check_rows, multiprocessors
+from course_kernels.cuda.prepared import Prepared, Written, prepare, tensor_map
+from course_kernels.gemm.by_address import Ready, multiply, sizes_of
+from course_kernels.gemm.by_tma import BK, ROW_BYTES, multiprocessors
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,8 @@ class Shape:
         CONSUMERS: warpgroups that multiply.
         CLUSTER_M, CLUSTER_N: blocks that share what they fetch of B, or of A.
         C_PANELS: places of 64 x 64 for C, of a consumer.
-        clocks: of a step of 64 in k, about. 128 x 256 keep the tensor cores busy for 1024; a small tile waits for L2.
+        clocks: of a step of 64 in k, about. 128 x 256 keep the tensor cores busy for 1024; a small tile waits for L2
+            or for shared memory.
     """
 
     BM: int
@@ -59,6 +58,11 @@ class Shape:
         return tiles + self.CONSUMERS * self.C_PANELS * 64 * ROW_BYTES
 
     @property
+    def sums_of_a_consumer(self) -> int:
+        """Of a tile of C."""
+        return self.BM * self.BN // self.CONSUMERS
+
+    @property
     def defines(self) -> dict[str, int]:
         """The macros of the sources."""
         names = ("BM", "BN", "STAGES", "CONSUMERS", "CLUSTER_M", "CLUSTER_N", "C_PANELS")
@@ -69,13 +73,18 @@ class Shape:
 # small ones are for a C that has too few large tiles for all multiprocessors.
 SHAPES = (
     Shape(128, 256, STAGES=4, CONSUMERS=2, CLUSTER_M=2, CLUSTER_N=1, C_PANELS=2, clocks=1024),
-    Shape(256, 128, STAGES=4, CONSUMERS=2, CLUSTER_M=1, CLUSTER_N=2, C_PANELS=2, clocks=1040),
-    Shape(128, 128, STAGES=6, CONSUMERS=2, CLUSTER_M=2, CLUSTER_N=1, C_PANELS=2, clocks=600),
-    Shape(64, 256, STAGES=5, CONSUMERS=1, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=2, clocks=720),
-    Shape(64, 128, STAGES=8, CONSUMERS=1, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=2, clocks=430),
-    Shape(128, 64, STAGES=8, CONSUMERS=2, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=1, clocks=430),
+    Shape(256, 128, STAGES=4, CONSUMERS=2, CLUSTER_M=1, CLUSTER_N=2, C_PANELS=2, clocks=1035),
+    Shape(128, 128, STAGES=6, CONSUMERS=2, CLUSTER_M=2, CLUSTER_N=1, C_PANELS=2, clocks=552),
+    Shape(64, 256, STAGES=5, CONSUMERS=1, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=2, clocks=559),
+    Shape(64, 128, STAGES=8, CONSUMERS=1, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=2, clocks=324),
+    Shape(128, 64, STAGES=8, CONSUMERS=2, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=1, clocks=447),
 )
+# Where they come from: bursts of every shape at 4096 and 8192 on an H200. 128 x 256 at the tensor cores' own pace, with
+# OF_A_TILE a tile, gives the card's clock; by that clock, what is left of a shape's time at 4096 are its own steps.
+# The two sizes agree for the tiles of 64 x 256 and larger; the smallest ones wait for more than L2 at 8192, where no
+# plan takes them. Of tiles in parts nothing is known: at the sizes where they were tried, the host was the slower one.
 OF_A_TILE = 2000  # clocks until the first products, and behind the last
+OF_SUMS = 2500  # clocks of sums that one cluster leaves to another, for each of the two: a guess
 OF_PARTS = 8000  # clocks of the second kernel that adds the parts, with its start
 PARTS_BYTES = 2000  # a clock: parts are written and read once, most often in L2
 MOST_PARTS = 16
@@ -91,12 +100,17 @@ class Plan:
         group: tiles of clusters, one below the other, that are walked together.
         splits: parts of K that a tile is made of.
         grid: blocks.
+        ahead: steps of k that clusters without a tile in the last round do of every tile of it; 0 where each tile is
+            one cluster's. Only kernel 14 knows it.
+        switches: macros of the source that are to stand otherwise than there, as pairs.
     """
 
     shape: Shape
     group: int
     splits: int
     grid: int
+    ahead: int = 0
+    switches: tuple[tuple[str, int], ...] = ()
 
 
 @functools.lru_cache(maxsize=4096)
@@ -118,6 +132,24 @@ def plan_of(M: int, N: int, K: int, multiprocessors: int) -> Plan:
                 clocks, plan = needs, Plan(shape, group, splits, grid)
     assert plan is not None
     return plan
+
+
+def left_of(plan: Plan, M: int, N: int) -> int:
+    """Tiles of clusters in the last round, where it is a partial one and not the only one; else 0."""
+    shape, clusters = plan.shape, plan.grid // plan.shape.cluster
+    tiles = -(-M // (shape.BM * shape.CLUSTER_M)) * -(-N // (shape.BN * shape.CLUSTER_N))
+    return tiles % clusters if tiles > clusters and plan.splits == 1 else 0
+
+
+def ahead_of(plan: Plan, M: int, N: int, K: int) -> int:
+    """The steps to do ahead so that all clusters end at about the same time; 0 where that saves nothing."""
+    left, clusters, steps = left_of(plan, M, N), plan.grid // plan.shape.cluster, -(-K // BK)
+    if not left:
+        return 0
+    # begins * (ahead * clocks + OF_SUMS) = (steps - ahead) * clocks + OF_SUMS + OF_A_TILE
+    begins, clocks = -(-left // (clusters - left)), plan.shape.clocks or 1024
+    ahead = (steps * clocks + OF_A_TILE - (begins - 1) * OF_SUMS) // (clocks * (begins + 1))
+    return ahead if ahead * clocks > OF_SUMS else 0
 
 
 def group_of(shape: Shape, clusters: int) -> int:
@@ -145,55 +177,64 @@ def gemm_by_plan(
             address that is no multiple of 16 bytes, a plan with more parts than K has steps, not on the current GPU,
             or one of another compute capability than 9.0.
     """
-    transposed = (
-        isinstance(b, torch.Tensor) and b.dim() == 2 and not b.is_contiguous() and b.t().is_contiguous()
-    )
-    sizes: dict[str, int] = {}
-    check_tensor("a", a, "MK", sizes, dtypes=SIXTEEN_BITS)
-    if transposed:
-        b = b.t()
-        check_tensor("b.t()", b, "NK", sizes, dtypes=(a.dtype,), device=a.device)
-    else:
-        check_tensor("b", b, "KN", sizes, dtypes=(a.dtype,), device=a.device)
-    M, N, K = sizes["M"], sizes["N"], sizes["K"]
-    for name, letter in (("a", "M"), ("a", "K"), ("b", "N")):
-        check_size(name, letter, sizes[letter], MAX_SIZE)
-    check_rows("K", K)
-    check_rows("N", N)
-    check_address("a", a)
-    check_address("b", b)
-    device = a.get_device()
-    plan = plan or plan_of(M, N, K, multiprocessors(device))
-    shape = plan.shape
-    if not 1 <= plan.splits <= -(-K // BK):
-        raise ValueError(f"plan: expected 1 to {-(-K // BK)} parts of K={K}, got {plan.splits}")
 
-    c = torch.empty((M, N), dtype=a.dtype, device=a.device)
-    split, float16 = plan.splits > 1, a.dtype is torch.float16
-    partial = torch.empty((plan.splits, M, N), dtype=torch.float32, device=a.device) if split else None
-    _tiles(device, source, kernel, shape, transposed, split, float16)(
-        plan.grid,
-        tensor_map(a, (shape.BM // shape.CLUSTER_N, BK)),
-        tensor_map(b, (shape.BN // shape.CLUSTER_M, BK) if transposed else (BK, 64)),
-        tensor_map(c, (64, 64)),
-        partial,
-        M,
-        N,
-        K,
-        plan.group,
-        plan.splits,
-    )
-    if partial is not None:
-        _adding(device, source, float16)(-(-M * N // 1024), partial, c, M * N, plan.splits)
-    return c
+    def make(a: torch.Tensor, b: torch.Tensor) -> Ready:
+        transposed = (
+            isinstance(b, torch.Tensor) and b.dim() == 2 and not b.is_contiguous() and b.t().is_contiguous()
+        )
+        M, N, K = sizes_of(a, b, transposed=transposed)
+        device, float16 = a.get_device(), a.dtype is torch.float16
+        cut = plan or plan_of(M, N, K, multiprocessors(device))
+        shape, splits = cut.shape, cut.splits
+        if not 1 <= splits <= -(-K // BK):
+            raise ValueError(f"plan: expected 1 to {-(-K // BK)} parts of K={K}, got {splits}")
+        left = left_of(cut, M, N)
+        if cut.ahead and not (left and source.stem in AHEAD and 0 < cut.ahead < -(-K // BK)):
+            raise ValueError(
+                f"plan: ahead: expected 0, or fewer than the {-(-K // BK)} steps where the last of several rounds is "
+                f"partial, got {cut.ahead} with {left} tiles left"
+            )
+        macros = (*cut.switches, ("BEGUN", int(cut.ahead > 0))) if source.stem in AHEAD else cut.switches
+        more = (cut.ahead,) if source.stem in AHEAD else ()
+        tiles = _tiles(device, source, kernel, shape, transposed, splits > 1, float16, macros)
+        adding = _adding(device, source, float16) if splits > 1 else None
+
+        def write(
+            a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, parts: torch.Tensor | None
+        ) -> tuple[Written, ...]:
+            from_a = tensor_map(a, (shape.BM // shape.CLUSTER_N, BK))
+            from_b = (
+                tensor_map(b.t(), (shape.BN // shape.CLUSTER_M, BK))
+                if transposed
+                else tensor_map(b, (BK, 64))
+            )
+            maps = from_a, from_b, tensor_map(c, (64, 64))
+            first = tiles.written(cut.grid, *maps, parts, M, N, K, cut.group, splits, *more)
+            if adding is None:
+                return (first,)
+            return first, adding.written(-(-M * N // 1024), parts, c, M * N, splits)
+
+        size = (splits, M, N) if splits > 1 else None
+        kept = left * (shape.cluster * shape.CONSUMERS) * (shape.sums_of_a_consumer + 1) if cut.ahead else 0
+        return Ready(a, M, N, tiles.current, write, parts=size, kept=kept)
+
+    return multiply((kernel, plan), a, b, make)
 
 
 @functools.cache
 def _tiles(
-    device: int, source: Path, kernel: str, shape: Shape, transposed: bool, split: bool, float16: bool
+    device: int,
+    source: Path,
+    kernel: str,
+    shape: Shape,
+    transposed: bool,
+    split: bool,
+    float16: bool,
+    switches: tuple[tuple[str, int], ...],
 ) -> Prepared:
     """The kernel that multiplies, ready for the current GPU, which is `device`."""
     more = {"TRANSPOSED": int(transposed), "SPLIT": int(split), "FLOAT16": int(float16)}
+    more.update(switches)
     return prepare(
         source,
         kernel,
@@ -207,12 +248,17 @@ def _tiles(
 
 @functools.cache
 def _adding(device: int, source: Path, float16: bool) -> Prepared:
-    """The kernel that adds the parts."""
-    early = EARLY[source.stem]
+    """The kernel that adds the parts that `source` left."""
     return prepare(
-        source, "add_parts", block=256, defines={"FLOAT16": int(float16)}, before_the_last_grid_ended=early
+        ADD_PARTS,
+        "add_parts",
+        block=256,
+        defines={"FLOAT16": int(float16)},
+        before_the_last_grid_ended=EARLY[source.stem],
     )
 
 
+AHEAD = ("k14_tuned",)  # whose clusters may begin tiles for others
+ADD_PARTS = Path(__file__).with_name("add_parts.cu")
 # Whose grid may begin while the last one of the stream still runs: its source waits for that one itself.
 EARLY = {"k13_by_size": False, "k14_tuned": True}
