@@ -471,7 +471,7 @@ def run(*arguments, capsys):
     ("arguments", "said"),
     [
         (("nowhere.py", "--problem", "refusals"), "there is no file nowhere.py"),
-        ((__file__, "--problem", "nothing"), "no problem 'nothing'; there are attention, "),
+        ((__file__, "--problem", "nothing"), "no problem 'nothing'; there are add_norm, "),
         ((__file__, "--problem", "refusals", "--try", "M=3"), "expected a dtype"),
         ((__file__, "--problem", "refusals", "--try", "dtype=float32,N=3"), "refusals has M, N"),
         ((__file__, "--problem", "refusals", "--gpu"), "torch cannot use it"),

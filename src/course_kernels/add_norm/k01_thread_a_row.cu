@@ -24,11 +24,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   float sum = 0.0f;
   for (int n = 0; n < N; n++) sum += x[row + n] + r[row + n];
   const float mean = sum / N;
-  float squares = 0.0f;
+  float squared = 0.0f;
   for (int n = 0; n < N; n++) {
     const float off = x[row + n] + r[row + n] - mean;
-    squares += off * off;
+    squared += off * off;
   }
-  const float scale = 1.0f / sqrtf(squares / N + epsilon);
+  const float scale = 1.0f / sqrtf(squared / N + epsilon);
   for (int n = 0; n < N; n++) y[row + n] = g[n] * (x[row + n] + r[row + n] - mean) * scale;
 }

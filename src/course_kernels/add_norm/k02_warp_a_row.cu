@@ -32,11 +32,11 @@ extern "C" __global__ void __launch_bounds__(WARP *ROWS)
   float sum = 0.0f;
   for (int n = lane; n < N; n += WARP) sum += x[row + n] + r[row + n];
   const float mean = sum_of_warp(sum) / N;
-  float squares = 0.0f;
+  float squared = 0.0f;
   for (int n = lane; n < N; n += WARP) {
     const float off = x[row + n] + r[row + n] - mean;
-    squares += off * off;
+    squared += off * off;
   }
-  const float scale = 1.0f / sqrtf(sum_of_warp(squares) / N + epsilon);
+  const float scale = 1.0f / sqrtf(sum_of_warp(squared) / N + epsilon);
   for (int n = lane; n < N; n += WARP) y[row + n] = g[n] * (x[row + n] + r[row + n] - mean) * scale;
 }

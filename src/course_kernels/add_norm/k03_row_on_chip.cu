@@ -47,11 +47,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     sum += s;
   }
   const float mean = sum_of_block(sum, parts[0]) / N;
-  float squares = 0.0f;
+  float squared = 0.0f;
   for (int n = threadIdx.x; n < N; n += THREADS) {
     const float off = kept[n] - mean;
-    squares += off * off;
+    squared += off * off;
   }
-  const float scale = 1.0f / sqrtf(sum_of_block(squares, parts[1]) / N + epsilon);
+  const float scale = 1.0f / sqrtf(sum_of_block(squared, parts[1]) / N + epsilon);
   for (int n = threadIdx.x; n < N; n += THREADS) y[row + n] = g[n] * (kept[n] - mean) * scale;
 }

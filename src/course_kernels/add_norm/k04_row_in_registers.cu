@@ -56,13 +56,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
   for (int i = 0; i < HELD; i++) sum += s[i];
   const float mean = sum_of_block(sum, parts[0]) / N;
-  float squares = 0.0f;
+  float squared = 0.0f;
 #pragma unroll
   for (int i = 0; i < HELD; i++) {
     s[i] -= mean;
-    if (i * THREADS < mine) squares += s[i] * s[i];
+    if (i * THREADS < mine) squared += s[i] * s[i];
   }
-  const float scale = 1.0f / sqrtf(sum_of_block(squares, parts[1]) / N + epsilon);
+  const float scale = 1.0f / sqrtf(sum_of_block(squared, parts[1]) / N + epsilon);
 #pragma unroll
   for (int i = 0; i < HELD; i++) {
     if (i * THREADS < mine) y[i * THREADS] = g[i * THREADS] * s[i] * scale;
