@@ -106,7 +106,19 @@ SWITCHED = [
 ]
 
 
+# Six, eight and fifteen tiles of clusters: one left for four, three for two, three for one, and all switches at once.
+BEGUN = [
+    (321, 520, Plan(SHAPES[0], group=2, splits=1, grid=10, ahead=3)),
+    (321, 1000, Plan(SHAPES[0], group=1, splits=1, grid=10, ahead=9, switches=(("LATE", 1), ("LAG", 1)))),
+    (700, 520, Plan(SHAPES[2], group=2, splits=1, grid=8, ahead=1, switches=(("LATE", 1),))),
+    (130, 520, Plan(SHAPES[3], group=1, splits=1, grid=4, ahead=5, switches=(("HINTS", 0),))),
+    (260, 520, Plan(SHAPES[1], group=2, splits=1, grid=8, ahead=4, switches=(("LAG", 2),))),
+]
+
+
 def name_of_plan(plan):
+    if not isinstance(plan, Plan):
+        return None
     return "-".join((f"{plan.shape.BM}x{plan.shape.BN}", *(f"{n}{v}" for n, v in plan.switches)))
 
 
@@ -129,6 +141,24 @@ def test_every_switch_is_right(run, plan, M, N, K):
         b = b.t().contiguous().t()  # as [N, K]
 
     assert error_of(run(partial(k14_tuned.gemm, plan=plan), a, b), a, b) <= 2.0**-8
+
+
+@pytest.mark.parametrize(("M", "N", "plan"), BEGUN, ids=name_of_plan)
+def test_a_tile_that_another_has_begun_is_right(run, M, N, plan):
+    a, b = inputs(M, N, 584)
+
+    def twice(a, b):
+        return [k14_tuned.gemm(a, b, plan=plan) for _ in range(2)]
+
+    first, second = run(twice, a, b)
+    (ready,) = by_address._READY.values()
+    (room,) = ready._rooms.values()
+    flags = plans.left_of(plan, M, N) * plan.shape.cluster * plan.shape.CONSUMERS
+
+    assert error_of(first, a, b) <= 2.0**-8
+    assert torch.equal(first, second)
+    assert room[-flags:].view(torch.int32).eq(0).all()  # as it was found
+    assert room[:-flags].ne(0).any()
 
 
 def test_float16_goes_the_same_way(run):
@@ -231,11 +261,24 @@ FAULTS = {
         "wait_until_read<C_PANELS>",
         "",
     ),
-    "k14: late: the last tile stays": (k14_tuned, r"first < parts \?", "false ?", ""),
+    "k14: late: the last tile stays": (k14_tuned, r"have \?", "false ?", ""),
     "k14: late: a panel in the other consumer's place": (
         k14_tuned,
         r"\(consumer \* STRIPS \+ p % STRIPS\)",
         "(p % STRIPS)",
+        "",
+    ),
+    "k14: begun: the sums of the first steps are lost": (
+        k14_tuned,
+        r"if \(BEGUN && part\.begin > 0\)",
+        "if (false)",
+        "",
+    ),
+    "k14: begun: who goes on begins anew": (k14_tuned, r"part\.begin = ahead;", "part.begin = 0;", ""),
+    "k14: begun: both consumers leave their sums in one place": (
+        k14_tuned,
+        r"<long long>\(place\)",
+        "<long long>(place / 2 * 2)",
         "",
     ),
     "k14: lag: nobody tells the second": (
@@ -248,9 +291,12 @@ FAULTS = {
 
 
 def whole(source):
-    """Its text, with the header that kernels 13 and 14 share in its place."""
-    header = source.with_name("by_size.cuh").read_text()
-    return source.read_text().replace('#include "by_size.cuh"', header.replace("#pragma once", ""))
+    """Its text, with the headers that are of kernels 13 and 14 alone in their place."""
+    text = source.read_text()
+    for header in ("begun.cuh", "by_size.cuh"):
+        inside = source.with_name(header).read_text().replace("#pragma once", "")
+        text = text.replace(f'#include "{header}"', inside)
+    return text
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -258,10 +304,20 @@ def test_a_planted_fault_is_seen(run, fault):
     kernel, pattern, replacement, says = FAULTS[fault]
     text, count = re.subn(pattern, replacement, whole(kernel.SOURCE), flags=re.DOTALL)
     assert count >= 1
+    ahead = 3 if "begun:" in fault else 0
     a, b = inputs(260 if kernel in BY_PLAN else 130, 520, 520)
     switches = tuple((name.upper(), 1) for name in ("late", "lag") if f"{name}:" in fault)
     plan = (
-        {"plan": Plan(SHAPES[0], group=1, splits=1 + ("parts" in fault), grid=2, switches=switches)}
+        {
+            "plan": Plan(
+                SHAPES[0],
+                group=1,
+                splits=1 + ("parts" in fault),
+                grid=8 if ahead else 2,
+                ahead=ahead,
+                switches=switches,
+            )
+        }
         if kernel in BY_PLAN
         else {}
     )
@@ -345,6 +401,43 @@ def test_more_parts_than_steps_are_refused(run):
     )
 
 
+@pytest.mark.parametrize(
+    ("kernel", "ahead", "grid", "line"),
+    [
+        (
+            k14_tuned,
+            10,
+            8,
+            "plan: ahead: expected 0, or fewer than the 10 steps where the last of several rounds is",
+        ),
+        (k14_tuned, -1, 8, "got -1 with 2 tiles left"),
+        (k14_tuned, 3, 6, "got 3 with 0 tiles left"),  # two whole rounds
+        (k14_tuned, 3, 12, "got 3 with 0 tiles left"),  # one
+        (k13_by_size, 3, 8, "got 3 with 2 tiles left"),  # it cannot
+    ],
+)
+def test_steps_ahead_that_cannot_be_are_refused(run, kernel, ahead, grid, line):
+    plan = Plan(SHAPES[0], group=1, splits=1, grid=grid, ahead=ahead)
+
+    refused(run, ValueError, line, partial(kernel.gemm, plan=plan), *inputs(321, 520, 584))
+
+
+@pytest.mark.parametrize("N", [2048, 4096, 8192, 5000])
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape.BM}x{shape.BN}")
+def test_steps_ahead_leave_nobody_much_longer_than_the_others(N, shape):
+    clusters, steps = 132 // shape.cluster, -(-N // 64)
+    plan = Plan(shape, 8, 1, clusters * shape.cluster)
+    ahead, left = plans.ahead_of(plan, N, N, N), plans.left_of(plan, N, N)
+    if not ahead:
+        return
+    begins = -(-left // (clusters - left))
+    of_beginners = begins * (ahead * shape.clocks + plans.OF_SUMS)
+    of_owners = (steps - ahead) * shape.clocks + plans.OF_SUMS + plans.OF_A_TILE
+
+    assert 0 <= of_owners - of_beginners <= (begins + 1) * shape.clocks
+    assert of_owners < steps * shape.clocks + plans.OF_A_TILE
+
+
 def test_only_hopper_is_served(monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 0))
@@ -414,9 +507,12 @@ def test_a_rung_has_the_instructions_that_it_claims(kernel):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape.BM}x{shape.BN}")
-@pytest.mark.parametrize("late", [0, 1])
-def test_no_shape_spills(shape, late):
-    text = instructions_of(k14_tuned, **shape.defines, TRANSPOSED=1, LATE=late, LAG=late)
+@pytest.mark.parametrize(
+    ("late", "lag", "begun", "transposed"),
+    [(0, 0, 0, 1), (0, 0, 1, 0), (1, 0, 0, 0), (1, 0, 1, 0), (1, 1, 0, 1), (1, 1, 1, 1)],
+)
+def test_no_shape_spills(shape, late, lag, begun, transposed):
+    text = instructions_of(k14_tuned, **shape.defines, TRANSPOSED=transposed, LATE=late, LAG=lag, BEGUN=begun)
     strips = shape.BM // 64 // shape.CONSUMERS
     panels = strips * shape.BN // 64
 
@@ -424,8 +520,8 @@ def test_no_shape_spills(shape, late):
     # The first steps of a tile stand by themselves, a panel behind each; then the loop.
     assert count("HGMMA", text) == 4 * strips * (1 + late * panels)
     assert count(r"WARPGROUP\.DEPBAR\.LE", text) == 1 + strips + late * panels
-    assert count(r"BAR\.ARV", text) == late * (shape.CONSUMERS - 1) * (1 + panels)
-    assert "tnspB" not in text
+    assert count(r"BAR\.ARV", text) == lag * (shape.CONSUMERS - 1) * (1 + late * panels)
+    assert ("tnspB" in text) != bool(transposed)
 
 
 def test_wide_tiles_need_the_registers_and_one_consumer_spills():

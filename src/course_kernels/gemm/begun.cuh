@@ -71,7 +71,10 @@ __device__ inline void leave(const float (&d)[STRIPS][BN / 2], Left to, int cons
   if (thread == 0) *to.flag = 1;
 }
 
-__device__ inline void add_left(float (&d)[STRIPS][BN / 2], Left from, int consumer) {
+// The sums that were left and mine, added and rounded. Mine stay as they are: sums that threads write in a branch would
+// make the compiler wait behind every product.
+__device__ inline void add_left(unsigned (&held)[PANELS][16], const float (&d)[STRIPS][BN / 2], Left from,
+                                int consumer) {
   const int thread = threadIdx.x % 128;
   if (thread == 0) {
     while (*from.flag == 0) {
@@ -85,10 +88,9 @@ __device__ inline void add_left(float (&d)[STRIPS][BN / 2], Left from, int consu
 #pragma unroll
     for (int i = 0; i < BN / 8; i++) {
       const float4 four = __ldcg(from.sums + (r * (BN / 8) + i) * 128 + thread);  // from L2: another block wrote it
-      d[r][4 * i] += four.x;
-      d[r][4 * i + 1] += four.y;
-      d[r][4 * i + 2] += four.z;
-      d[r][4 * i + 3] += four.w;
+      unsigned *to = &held[r * WIDE + i / 8][i % 8 * 2];
+      to[0] = rounded_pair<Type>(d[r][4 * i] + four.x, d[r][4 * i + 1] + four.y);
+      to[1] = rounded_pair<Type>(d[r][4 * i + 2] + four.z, d[r][4 * i + 3] + four.w);
     }
   }
 }

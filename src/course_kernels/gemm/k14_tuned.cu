@@ -27,6 +27,7 @@
 #define LAG 0  // steps that the second consumer begins behind the first, in a tile of 2 * STAGES steps or more
 #endif
 constexpr int BEHIND = 3;  // the named barrier of LAG: the consumers' own are 1 and 2
+constexpr int MORE = LATE && BEGUN ? 8 : 0;  // registers of a consumer: a tile held, sums, and those that are added
 static_assert(LAG < STAGES, "the first consumer gets no further than the ring without the second");
 static_assert(!LATE || WIDE <= STAGES, "the last tile's panels find a place each");
 
@@ -54,7 +55,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_tuned(
 
   unsigned at = 0;
   if (warpgroup == 0) {
-    registers_down<40>();
+    registers_down<40 - MORE * 2>();
     if (threadIdx.x == 0) {
       for (int turn = 0; turn < turns.all; turn++) {
         const Part part = turn_at(turns, begun, turn, M, N, K, group, splits, ahead);
@@ -67,7 +68,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_tuned(
     }
     __syncwarp();  // the warp is whole again, as the barrier at the end wants it
   } else {
-    registers_up<232>();
+    registers_up<232 + MORE>();
     const int consumer = warpgroup - 1, thread = threadIdx.x % 128;
     char *mine = c_panels + consumer * C_PANELS * PANEL_BYTES;
     float d[STRIPS][BN / 2];
@@ -121,14 +122,16 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_tuned(
         leave(d, left_at(partial, begun, part.split, consumer), consumer);
         continue;
       }
-      if (BEGUN && part.begin > 0) add_left(d, left_at(partial, begun, part.split, consumer), consumer);
-
+      if (BEGUN && part.begin > 0) {
+        add_left(held, d, left_at(partial, begun, part.split, consumer), consumer);
+      } else {
 #pragma unroll
-      for (int r = 0; r < STRIPS; r++) {
-        const int m = part.m + (consumer * STRIPS + r) * 64;
-        if (SPLIT) write_floats(d[r], partial + static_cast<long long>(part.split) * M * N, M, N, m, part.n);
+        for (int r = 0; r < STRIPS; r++) {
+          const int m = part.m + (consumer * STRIPS + r) * 64;
+          if (SPLIT) write_floats(d[r], partial + static_cast<long long>(part.split) * M * N, M, N, m, part.n);
 #pragma unroll
-        for (int i = 0; i < BN / 4; i++) held[r * WIDE + i / 16][i % 16] = rounded_pair<Type>(d[r][2 * i], d[r][2 * i + 1]);
+          for (int i = 0; i < BN / 4; i++) held[r * WIDE + i / 16][i % 16] = rounded_pair<Type>(d[r][2 * i], d[r][2 * i + 1]);
+        }
       }
 #pragma unroll
       for (int p = 0; p < (LATE || SPLIT ? 0 : PANELS); p++) store_soon(part, p);
