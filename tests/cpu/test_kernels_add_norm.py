@@ -80,11 +80,11 @@ FAULTS = {
     "no barrier": (k03_row_on_chip, "__syncthreads();", ""),
     "one room for both sums": (
         k03_row_on_chip,
-        "sum_of_block(squares, parts[1])",
-        "sum_of_block(squares, parts[0])",
+        "sum_of_block(squared, parts[1])",
+        "sum_of_block(squared, parts[0])",
     ),
     "no barrier between warps": (k04_row_in_registers, "__syncthreads();", ""),
-    "what is past the end has a spread": (k04_row_in_registers, "if (i * THREADS < mine) squares", "squares"),
+    "what is past the end has a spread": (k04_row_in_registers, "if (i * THREADS < mine) squared", "squared"),
     "no epsilon": (k02_warp_a_row, "+ epsilon", ""),
 }
 
