@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import sys
 from pathlib import Path
 
+from course_kernels.measure.artifacts import write
 from course_labs.lab import LabError
 from course_profile.drawing import roofline
 from course_profile.report import ask, report
@@ -42,9 +42,9 @@ def main(arguments: list[str]) -> int:
         found = with_recorded(found, recorded) if recorded else found
         diagnosis = diagnose(found.reading)
         if options.svg:
-            write(options.svg, roofline(found))
+            write(options.svg.parent, options.svg.name, roofline(found).encode())
         if forecast:
-            write(path, report(found, diagnosis, forecast))
+            write(path.parent, path.name, report(found, diagnosis, forecast).encode())
     except (Unusable, LabError) as error:
         print(error, file=sys.stderr)
         return USAGE
@@ -112,16 +112,6 @@ def _asked(question: str) -> str:
     """Ask on the terminal; standard output stays what was asked for."""
     print(question, end="", flush=True, file=sys.stderr)
     return input()
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file, to a temporary name first."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -944,15 +944,17 @@ def test_the_roofline_is_an_svg_that_stands_alone(of_peak):
     assert "prefers-color-scheme" in drawn
 
 
-def test_a_half_written_file_never_has_the_name(tmp_path, monkeypatch):
+def test_a_half_written_file_never_has_the_name(here, tmp_path, monkeypatch, capsys):
     path = write(tmp_path, "x.svg", "the old one")
 
-    def full(*given):
-        raise OSError(28, "No space left on device", str(path))
+    def full(source, target, *, rename=os.replace):
+        if target == path:
+            raise OSError(28, "No space left on device", str(path))
+        rename(source, target)
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match="No space"):
-        command.write(path, "new")
+    assert command.main([str(PLANTED / "launch_bound.py"), "--svg", str(path)]) == 2
+    assert capsys.readouterr().err == f"{path}: No space left on device\n"
     assert [p.name for p in tmp_path.iterdir()] == ["x.svg"]
     assert path.read_text() == "the old one"
 

@@ -8,12 +8,7 @@ import torch
 from course_kernels import tune_gemm
 from course_kernels.gemm import (
     heuristics,
-    k06_tma,
-    k07_wide,
-    k08_roles,
     k09_registers,
-    k10_persistent,
-    k11_cluster,
     k12_stored,
     k13_by_size,
     k14_tuned,
@@ -22,19 +17,9 @@ from course_kernels.gemm.plans import SHAPES, Plan, plan_of
 from course_kernels.gemm.problem import PROBLEM as GEMM
 from course_kernels.measure.check import checked_error
 from course_kernels.problem import Workload, worst_error
+from course_kernels.tune_gemm import RUNGS
 
 GROUPS = ("gemm",)
-RUNGS = [
-    k06_tma,
-    k07_wide,
-    k08_roles,
-    k09_registers,
-    k10_persistent,
-    k11_cluster,
-    k12_stored,
-    k13_by_size,
-    k14_tuned,
-]
 BY_PLAN = [k13_by_size, k14_tuned]
 # Rounding once to nearest is off by half a step; some additions in float32 come on top.
 ROUNDED_ONCE = {"bfloat16": 2.0**-8 + 2.0**-14, "float16": 2.0**-11 + 2.0**-14}
