@@ -155,9 +155,9 @@ struct Work {
     }
     batch = head / sizes.H;
     head = head % sizes.H;
-    // The last causal rows see all keys, the first hardly any: if a block has rows to spare, the first one has them, in
-    // front of row 0. Of packed sequences another one lies there.
-    const int spare = CAUSAL && !PACKED ? blocks * CLUSTER * BLOCK_M - sizes.Nq : 0;
+    // The last causal rows see all keys, the first hardly any: where all blocks together have whole warpgroups to spare,
+    // the first block has them, in front of row 0. Of packed sequences another one lies there.
+    const int spare = CAUSAL && !PACKED ? (blocks * CLUSTER * BLOCK_M - sizes.Nq) / ROWS * ROWS : 0;
     const int first_of_all = block * CLUSTER * BLOCK_M - spare, last_of_all = first_of_all + CLUSTER * BLOCK_M - 1;
     first_row = first_of_all + (CLUSTER > 1 ? cluster_rank() * BLOCK_M : 0);
     q_begin = k_begin = 0;
@@ -254,7 +254,9 @@ __device__ inline void produce(Shared &shared, const TensorMap &q_map, const Ten
     };
     for (int w = 0; w < CONSUMERS; w++) {
       tell(w, number);
-      fetch(shared.q[w], Q_PANEL, q_map, &shared.q_full[w], work.q_begin + work.first_row + w * ROWS, work.head, q_batch);
+      // A warpgroup in front of row 0 gets other rows, which it does not look at: no box begins before its tensor.
+      fetch(shared.q[w], Q_PANEL, q_map, &shared.q_full[w], work.q_begin + max(work.first_row + w * ROWS, 0), work.head,
+            q_batch);
       if (w == 0) fetch_k(work.end - 1);  // what the first warpgroup begins with
     }
     q_parity ^= 1;
