@@ -3,6 +3,7 @@
 
 #include "cuda_on_cpu.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <deque>
@@ -358,6 +359,8 @@ void store(const void *map, const void *from, bool adds, int rank, const int *at
   if (!map_at(map, rank, store.from, store.map)) return;
   if (adds && store.map.kind == 0) return blame("add_tile to a tensor of a type that is not added");
   std::memcpy(store.at, at, rank * sizeof *at);
+  // A card calls it an illegal instruction; a load may begin there.
+  if (std::any_of(at, at + rank, [](int x) { return x < 0; })) return blame("a store that begins before its tensor");
   ask(std::move(store), bytes_of(store.map));
 }
 

@@ -107,6 +107,11 @@ FAULTS = {
         "",
         "before fence_barrier_init",
     ),
+    "C stored from before its first row": (
+        r"n \+ p \* 64, m\)",
+        "n + p * 64, m - 8)",
+        "a store that begins before its tensor",
+    ),
     "tiles that begin anywhere": (r"__align__\(1024\) ", "", "which is no multiple of 128 bytes"),
     "tiles that begin amid the swizzle": (
         r"__align__\(1024\)",

@@ -122,7 +122,7 @@ def test_every_switch_is_right(shape):
 @pytest.mark.parametrize("switches", [(("LATE", 1),), (("LAG", 2),), (("LATE", 1), ("LAG", 1))], ids=str)
 def test_ten_thousand_launches_end_with_every_switch(switches):
     a, b = inputs(1030, 1032, 1032)
-    plan = Plan(SHAPES[0], 2, 1, 4, switches)
+    plan = Plan(SHAPES[0], 2, 1, 4, switches=switches)
     first = k14_tuned.gemm(a, b, plan=plan)
     for _ in range(10_000):
         last = k14_tuned.gemm(a, b, plan=plan)

@@ -396,6 +396,7 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
     wgmma_commit();
   };
   auto give_back = [&](Barrier *empty) {
+    __syncwarp();  // all 32 have read the number, and one says so
     if (lane == 0) arrive(empty);
   };
   // To all who bring a part of it. It was only read, so nothing need be seen by them.

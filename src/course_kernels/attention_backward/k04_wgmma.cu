@@ -279,6 +279,7 @@ __device__ inline void multiply(Shared &shared, const TensorMap &dk_map, const T
         products<HEAD, Type, Major::mn>(dk, ds[i], mn_major(q + i * 16 * 128, ROW_PANEL));
       wgmma_commit();
       wgmma_wait<1>(dq, dv);
+      __syncwarp();  // all 32 have read delta, and one says so
       if (lane == 0) arrive(&shared.o_empty[at.stage]);
       wait(&shared.dq_empty, dq_parity ^ 1);
       dq_parity ^= 1;
@@ -288,7 +289,7 @@ __device__ inline void multiply(Shared &shared, const TensorMap &dk_map, const T
       fence_async();
       __syncwarp();
       if (lane == 0) arrive(&shared.dq_full);
-      wgmma_wait<0>(dk);  // it ran while dQ was written
+      wgmma_wait<0>(dk);  // it ran while dQ was written; the log-sum-exp was read before a __syncwarp
       if (lane == 0) arrive(&shared.q_empty[at.stage]);
       at.next();
     }

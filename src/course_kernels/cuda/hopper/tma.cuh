@@ -1,8 +1,10 @@
 // The copy engine (TMA): one thread asks, and a tile of a tensor moves between global and shared memory.
 //
 // Contract  a load counts its bytes on an mbarrier, also those past the tensor's edges, which come as zeros; a store
-//           leaves out what lies past them. Stores and reductions are of this thread's bulk groups: `close_bulk_group`
-//           ends one, and the thread that asked waits. A coordinate counts elements, the innermost dimension first
+//           leaves out what lies past them. A load may begin before its tensor, at a negative coordinate; a store may
+//           not: seen on an H200, which calls it an illegal instruction. Stores and reductions are of this thread's bulk
+//           groups: `close_bulk_group` ends one, and the thread that asked waits. A coordinate counts elements, the
+//           innermost dimension first
 // Limits    compute capability 9.0 and above. A tile's shared address is a multiple of 128 bytes (for a swizzle of 128
 //           bytes of 1024, of 64 of 512, of 32 of 256); of copies in one dimension, addresses and bytes of 16
 // Source    PTX ISA, cp.async.bulk, cp.async.bulk.tensor, cp.reduce.async.bulk and createpolicy; CUDA driver API,
