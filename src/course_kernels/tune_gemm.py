@@ -3,9 +3,8 @@
 python -m course_kernels.tune_gemm 4096 2048 8192 --layouts NN NT
 python -m course_kernels.tune_gemm 4096 --rungs
 
-Every candidate is checked before it is timed. Two clocks, as a chart of them would say: *burst*, eight launches on a
-card that rested, on inputs that L2 may still hold, the first of them dropped; *sustained*, one kernel alone for
-seconds on inputs that rotate, the last second timed, in the order A B B A. Candidates are sifted: every tile and group
+Every candidate is checked before it is timed, by the two clocks of measure/bursts.py: in bursts, and sustained, in the
+order A B B A. Candidates are sifted: every tile and group
 first, then the switches on the best of those, then the best few beside the libraries. What is best goes into plans.py
 and k14_tuned.cu by hand, as for attention.
 """
@@ -14,10 +13,9 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import product
 from types import ModuleType
 from typing import Any
 
@@ -39,8 +37,8 @@ from course_kernels.gemm import (
 from course_kernels.gemm.by_tma import multiprocessors
 from course_kernels.gemm.plans import SHAPES, Plan, Shape, ahead_of, group_of, plan_of
 from course_kernels.gemm.problem import PROBLEM
+from course_kernels.measure import bursts
 from course_kernels.measure.check import poisoned_memory
-from course_kernels.measure.sensors import snapshot
 from course_kernels.problem import Workload, worst_error
 
 Factors = tuple[torch.Tensor, torch.Tensor]
@@ -68,11 +66,6 @@ MORE_SHAPES = (
 )
 GROUPS = (4, 8, 16)
 MOST_SUMS_HELD = 128  # of a thread: half as many registers hold the tile before, beside them (LATE)
-
-LAUNCHES = 8  # of a burst; the first is dropped
-REST_S, BLOCK_S, TIMED_S = 0.25, 2.0, 1.0
-CHUNK_US = 5e3  # of launches between two marks, two such chunks ahead of the card
-ROTATING_BYTES = 2**28  # inputs of one kernel alone: some times what L2 holds
 
 
 @dataclass
@@ -180,53 +173,16 @@ def checked(field: Sequence[Candidate], a: torch.Tensor, b: torch.Tensor) -> lis
 
 def burst(field: Sequence[Candidate], a: torch.Tensor, b: torch.Tensor, rounds: int) -> None:
     """Rounds of bursts, forth and back through the field; what is timed is added to each."""
-    calls = [(each, each.of(a, b)) for each in field]
-    for turn in range(rounds):
-        for each, call in calls if turn % 2 == 0 else reversed(calls):
-            torch.cuda.synchronize()
-            time.sleep(REST_S)
-            marks = [torch.cuda.Event(enable_timing=True) for _ in range(LAUNCHES + 1)]
-            began = time.perf_counter()
-            for mark in marks[:-1]:
-                mark.record()
-                call()
-            host_us = (time.perf_counter() - began) * 1e6 / LAUNCHES
-            marks[-1].record()
-            torch.cuda.synchronize()
-            each.us += [1e3 * x.elapsed_time(y) for x, y in pairwise(marks[1:])]
-            each.host_us = min(each.host_us, host_us)
+    found = bursts.bursts({str(i): each.of(a, b) for i, each in enumerate(field)}, rounds)
+    for each, timed in zip(field, found.values(), strict=True):
+        each.us += timed.us
+        each.host_us = min(each.host_us, timed.host_us)
 
 
 def sustained(each: Candidate, inputs: Sequence[Factors]) -> tuple[float, Mapping[str, Any]]:
     """Microseconds of a launch, one kernel alone for two seconds, the last second of it; and the card's state then."""
-    calls, number = [each.of(a, b) for a, b in inputs], 0
-
-    def chunk() -> torch.cuda.Event:
-        nonlocal number
-        for _ in range(per_chunk):
-            calls[number % len(calls)]()
-            number += 1
-        mark = torch.cuda.Event(enable_timing=True)
-        mark.record()
-        return mark
-
-    per_chunk = max(1, round(CHUNK_US / max(min(each.median_us, CHUNK_US), 1.0)))
-    torch.cuda.synchronize()
-    began, marks = time.perf_counter(), [chunk(), chunk()]
-    state: Mapping[str, Any] = {}
-    first: torch.cuda.Event | None = None
-    launches = 0
-    while time.perf_counter() - began < BLOCK_S:
-        marks.append(chunk())
-        marks.pop(0).synchronize()  # two chunks stay ahead
-        if first is None and time.perf_counter() - began >= BLOCK_S - TIMED_S:
-            first, launches = marks[-1], -per_chunk
-        if first is not None:
-            launches += per_chunk
-    state = snapshot()
-    torch.cuda.synchronize()
-    assert first is not None
-    return 1e3 * first.elapsed_time(marks[-1]) / max(launches, 1), state
+    block = bursts.alone([each.of(a, b) for a, b in inputs], each.median_us)
+    return statistics.fmean(block.us), block.state
 
 
 # --- told -----------------------------------------------------------------------------------------------
@@ -270,7 +226,7 @@ def race(N: int, layout: str, rounds: int, keep: int, sustain: bool) -> None:
     burst([*field, *against], a, b, rounds)
     print("\n".join(table([*field, *against], flops)), flush=True)
     if sustain:
-        pairs = max(2, min(8, ROTATING_BYTES // (4 * N * N)))
+        pairs = max(2, min(bursts.MOST_ROTATING, bursts.ROTATING_BYTES // (4 * N * N)))
         inputs = [factors(N, layout, seed) for seed in range(pairs)]
         ours, theirs = (min(some, key=lambda each: each.median_us) for some in (field, against))
         print(f"{N} {layout}, sustained, {pairs} pairs of inputs in turn", flush=True)

@@ -1,17 +1,18 @@
 """What may be tuned fits and has a name of its own; cuBLASLt is asked as its header says; the clocks count right."""
 
 import ctypes
-import itertools
 from types import SimpleNamespace
 
 import pytest
 import torch
+from card_of_a_clock import Card
 
 from course_kernels import tune_gemm as tune
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm import heuristics, k14_tuned
 from course_kernels.gemm.plans import SHAPES, Plan, plan_of
+from course_kernels.measure import bursts
 
 SIZES = (512, 1000, 2048, 4096, 8192)
 
@@ -50,87 +51,25 @@ def test_the_shapes_beside_those_in_use_are_others():
     assert len(set(every)) == len(every)
 
 
-# --- clocks -----------------------------------------------------------------------------------------------
+# --- told -------------------------------------------------------------------------------------------------
 
 
-class Card:
-    """A card whose time goes on by what is launched, and a host whose time goes on by sleeping and waiting."""
+def test_what_is_timed_comes_from_the_two_clocks(monkeypatch):
+    card = Card(monkeypatch)
+    field = [tune.candidate("x", card.kernel("x", 100.0)), tune.candidate("y", card.kernel("y", 50.0))]
+    tune.burst(field, None, None, rounds=2)
+    tune.burst(field, None, None, rounds=2)
+    us, state = tune.sustained(field[0], [(torch.zeros(1), None)])
 
-    def __init__(self):
-        self.card_us, self.host_s, self.calls = 0.0, 0.0, []
-
-    def event(self, enable_timing):
-        card = self
-
-        class Event:
-            def record(self):
-                self.at = card.card_us
-
-            def elapsed_time(self, other):
-                return (other.at - self.at) / 1e3
-
-            def synchronize(self):
-                card.host_s = max(card.host_s, self.at / 1e6)
-
-        return Event()
-
-    def synchronize(self):
-        self.host_s = max(self.host_s, self.card_us / 1e6)
-
-    def sleep(self, seconds):
-        self.host_s += seconds
-        self.card_us = max(self.card_us, self.host_s * 1e6)
-
-    def kernel(self, name, us, first_us=None):
-        """Takes `us`, and `first_us` where it is the first after another one."""
-
-        def multiply(a, b):
-            last = self.calls[-1] if self.calls else None
-            self.calls.append(name)
-            self.card_us += us if last == name or first_us is None else first_us
-            self.host_s += 1e-6
-            return a
-
-        return tune.candidate(name, multiply)
-
-
-@pytest.fixture
-def card(monkeypatch):
-    card = Card()
-    monkeypatch.setattr(torch.cuda, "Event", card.event)
-    monkeypatch.setattr(torch.cuda, "synchronize", card.synchronize)
-    monkeypatch.setattr(tune.time, "sleep", card.sleep)
-    monkeypatch.setattr(tune.time, "perf_counter", lambda: card.host_s)
-    monkeypatch.setattr(tune, "snapshot", lambda: {"sm_mhz": 1500, "power_w": 700, "throttle": []})
-    return card
-
-
-def test_a_burst_drops_its_first_launch_and_turns_its_order(card):
-    field = [card.kernel("x", 100.0, first_us=900.0), card.kernel("y", 50.0, first_us=900.0)]
-    tune.burst(field, None, None, rounds=4)
-
-    for each, us in zip(field, (100.0, 50.0), strict=True):
-        assert each.us == pytest.approx([us] * 4 * (tune.LAUNCHES - 1))
-        assert each.host_us == pytest.approx(1.0)
-    order = [name for name, _ in itertools.groupby(card.calls)]
-    assert order == ["x", "y", "x", "y", "x"]  # y x meet where a round is walked back
-    assert card.host_s >= 8 * tune.REST_S
-
-
-def test_sustained_is_timed_over_its_last_second(card):
-    each = card.kernel("x", 200.0)
-    each.us = [100.0]
-    inputs = [(torch.zeros(1), None), (torch.ones(1), None)]
-    us, state = tune.sustained(each, inputs)
-
-    assert us == pytest.approx(200.0)
+    assert [each.median_us for each in field] == pytest.approx([100.0, 50.0])
+    assert [len(each.us) for each in field] == [4 * (bursts.LAUNCHES - 1)] * 2
+    assert field[0].host_us == pytest.approx(1.0)
+    assert us == pytest.approx(100.0)
     assert state["sm_mhz"] == 1500
-    assert card.card_us >= tune.BLOCK_S * 1e6
-    assert card.card_us < 1.1 * tune.BLOCK_S * 1e6
 
 
-def test_the_table_is_sorted_and_says_who_is_better_than_the_best_library(card):
-    fast, slow, theirs = card.kernel("ours", 0), card.kernel("ours too", 0), card.kernel("cuBLASLt, way 3", 0)
+def test_the_table_is_sorted_and_says_who_is_better_than_the_best_library():
+    fast, slow, theirs = (tune.candidate(name, torch.mm) for name in ("ours", "ours too", "cuBLASLt, way 3"))
     for each, us in ((fast, 80.0), (slow, 125.0), (theirs, 100.0)):
         each.us = [us, us, 10 * us]
     lines = tune.table([slow, theirs, fast], flops=80_000_000)
@@ -140,7 +79,7 @@ def test_the_table_is_sorted_and_says_who_is_better_than_the_best_library(card):
     assert [line.split()[2] for line in lines] == ["1.250", "1.000", "0.800"]
 
 
-def test_who_is_wrong_is_not_timed(card, capsys, monkeypatch):
+def test_who_is_wrong_is_not_timed(capsys):
     a, b = torch.randn(8, 16).bfloat16(), torch.randn(16, 8).bfloat16()
 
     def refuses(a, b):
