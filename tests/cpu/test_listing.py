@@ -72,7 +72,17 @@ def code(kernel, **defines):
     return listing.instructions(sass(compile_cubin(kernel.SOURCE, "sm_90a", defines)))
 
 
-TMA = [k06_tma, k07_wide, k08_roles, k09_registers, k10_persistent, k11_cluster, k12_stored, k13_by_size, k14_tuned]
+TMA = [
+    k06_tma,
+    k07_wide,
+    k08_roles,
+    k09_registers,
+    k10_persistent,
+    k11_cluster,
+    k12_stored,
+    k13_by_size,
+    k14_tuned,
+]
 
 
 @pytest.mark.parametrize("kernel", TMA, ids=lambda kernel: kernel.__name__.rpartition(".")[2])

@@ -62,7 +62,9 @@ def instructions(text: str, kernel: str = "") -> list[Instruction]:
         elif label := _LABEL.match(line):
             labels.append(label["label"])
         elif inside and (one := _INSTRUCTION.match(line)) and one["guard"] != "@!PT":
-            found.append(Instruction(number, one["guard"] or "", one["name"], one["rest"].strip(), tuple(labels)))
+            found.append(
+                Instruction(number, one["guard"] or "", one["name"], one["rest"].strip(), tuple(labels))
+            )
             labels = []
         elif not inside:
             labels = []
@@ -73,13 +75,15 @@ def counted(lines: Sequence[Instruction], names: Collection[str]) -> dict[str, i
     """How often each name stands in a listing: "HGMMA", or with what hangs on it, "BAR.SYNC"."""
     stems = Counter(line.stem for line in lines)
     return {
-        name: stems[name] if "." not in name else sum(f"{line.name}.".startswith(f"{name}.") for line in lines)
+        name: stems[name]
+        if "." not in name
+        else sum(f"{line.name}.".startswith(f"{name}.") for line in lines)
         for name in names
     }
 
 
 def loop_with(lines: Sequence[Instruction], name: str) -> list[Instruction]:
-    """The shortest loop that waits for something and has such an instruction: from a label to who asks to go back there.
+    """The shortest loop that waits for something and has such an instruction: from a label to who may go back to it.
 
     A branch back without a condition is no end of a loop: that is how a wait that failed at first is left.
 
