@@ -13,7 +13,7 @@ import pytest
 from course_site.charts import data as chart_data
 from course_site.charts import drawings
 from course_site.charts import plots as charts
-from course_site.charts.drawings import Card, Thread
+from course_site.charts.drawings import Card, Lane, Lanes, Span, Thread
 from course_site.charts.plots import Bandwidth, Bar, Panel, Point, Reference, Roof, Series
 from course_site.numbers.values import BadExpression, Scope
 from course_site.pages.blocks import DirectiveError
@@ -32,6 +32,29 @@ def launch(grid: tuple[int, int, int], block: tuple[int, int, int]) -> tuple[Thr
         Thread(b, t, (t[0] + block[0] * (t[1] + block[1] * t[2])) // 32, 2 * every(grid).index(b))
         for b, t in places
     )
+
+
+LOOKED = (
+    ("multiplies", "full"),
+    ("waits", "empty"),
+    ("meets", "hatched"),
+    ("asks", "striped"),
+    ("stores", "dotted"),
+)
+
+
+def lanes(steps: int = 5) -> tuple[Lanes, ...]:
+    """Two groups, as stamps may tell: one whose lanes meet in every step, and one whose lanes do not."""
+
+    def row(*does: int) -> tuple[Span, ...]:
+        return tuple(
+            Span(d, 1000 * n + 200 * i, 1000 * n + 200 * (i + 1))
+            for n in range(steps)
+            for i, d in enumerate(does)
+        )
+
+    without = Lanes("without roles", (Lane("first", row(1, 0, 0, 2, 3)), Lane("second", row(1, 0, 0, 2))))
+    return without, Lanes("with roles", (Lane("producer", row(3, 1)), Lane("consumer", row(0, 4))))
 
 
 def every(extent: tuple[int, int, int]) -> list[tuple[int, int, int]]:
@@ -66,11 +89,25 @@ def draw(kind: str, key: str = "k") -> str:
             "launch 3": ((2, 1, 2), (4, 4, 4), (8, 4, 7)),
         }[kind]
         return drawings.draw_launch("T", launch(grid, block), size=size, alt=alt, key=key)
+    if kind == "lanes":
+        return drawings.draw_lanes("T", lanes(), LOOKED, "cycles", alt=alt, key=key)
     panels = (Panel("W", (Series("p", TIME, tuple(600 + t for t in TIME)),)), Panel("°C", (FLASH,)))
     return charts.draw_trace("T", panels, "s", alt=alt, key=key)
 
 
-KINDS = ["lines", "log", "bars", "staircase", "roofline", "trace", "card", "launch 1", "launch 2", "launch 3"]
+KINDS = [
+    "lines",
+    "log",
+    "bars",
+    "staircase",
+    "roofline",
+    "trace",
+    "card",
+    "launch 1",
+    "launch 2",
+    "launch 3",
+    "lanes",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -292,6 +329,39 @@ def test_a_launch_and_a_card_come_out_of_a_record_with_their_tables() -> None:
         chart_data.draw("card", {"title": "T", "alt": "a", **sizes, "sms": "n - 40"}, scope, "k")
 
 
+def test_lanes_share_one_scale_and_say_what_they_do() -> None:
+    svg = draw("lanes")
+    wide = [float(w) for w in re.findall(r'd="M[\d.]+ [\d.]+h([\d.]+)v15h', svg)]
+    assert len(wide) == 5 * (5 + 4 + 2 + 2)
+    assert max(wide) - min(wide) < 0.1  # every span lasts as long
+    assert all(f">{words}</text>" in svg for words, _ in LOOKED)
+    assert "consumer: stores, 200 cycles, from 4200" in svg
+    alone = drawings.draw_lanes("T", lanes()[1:], LOOKED, "cycles", alt="a", key="k")
+    assert ">meets</text>" not in alone  # nobody does
+
+
+def test_lanes_come_out_of_a_record_with_their_table() -> None:
+    columns = {"lane": [0, 1, 1], "does": [1, 0, 2], "from_cycles": [0, 10, 60], "to_cycles": [10, 60, 90]}
+    scope = Scope("p", {"seen": {"kind": "trace", "columns": columns}}, None)
+    group = {"label": "with roles", "trace": "seen", "lanes": ["producer", "consumer"]}
+    settings = {
+        "title": "T", "alt": "a", "x_label": "cycles", "groups": [group],
+        "kinds": [{"label": words, "look": look} for words, look in LOOKED],
+    }  # fmt: skip
+    chart = chart_data.draw("lanes", settings, scope, "k")
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", chart.table_html)
+    assert cells[:5] == ["with roles", "producer", "waits", "0", "10"]
+    assert cells[-5:] == ["with roles", "consumer", "meets", "60", "90"]
+    for wrong, said in (
+        ({"lanes": ["producer"]}, "2 lanes, with names for fewer"),
+        ({"trace": "gone"}, "gone"),
+    ):
+        with pytest.raises((DirectiveError, BadExpression, ValueError), match=said):
+            chart_data.draw("lanes", {**settings, "groups": [group | wrong]}, scope, "k")
+    with pytest.raises(DirectiveError, match="does one of 2 kinds"):
+        chart_data.draw("lanes", {**settings, "kinds": settings["kinds"][:2]}, scope, "k")
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -372,6 +442,12 @@ def test_a_new_alternative_text_draws_nothing_anew_and_new_data_does() -> None:
         lambda: drawings.draw_launch("T", launch((2, 1, 1), (32, 1, 1))[1:], alt="a", key="k"),
         lambda: drawings.draw_launch("T", launch((2, 1, 1), (32, 1, 1)), block=(2, 0, 0), alt="a", key="k"),
         lambda: drawings.draw_launch("T", launch((1, 1, 1), (32, 1, 1)), size=(1, 1, 1, 1), alt="a", key="k"),
+        lambda: drawings.draw_lanes("T", (), LOOKED, "cycles", alt="a", key="k"),
+        lambda: drawings.draw_lanes("T", lanes(), LOOKED[:2], "cycles", alt="a", key="k"),
+        lambda: drawings.draw_lanes("T", lanes(), (*LOOKED[:4], ("x", "loud")), "cycles", alt="a", key="k"),
+        lambda: drawings.draw_lanes(
+            "T", (Lanes("g", (Lane("l", (Span(0, 2, 1),)),)),), LOOKED, "cycles", alt="a", key="k"
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(call) -> None:

@@ -86,7 +86,7 @@ def test_it_is_right_and_its_stamps_come_in_order(on_cpu, which):
     assert min(told["from_cycles"]) == 0
     assert all(begin < end for begin, end in zip(told["from_cycles"], told["to_cycles"], strict=True))
     does = {
-        group: {int(d) for g, d in zip(told["warpgroup"], told["does"], strict=True) if g == group}
+        group: {int(d) for g, d in zip(told["lane"], told["does"], strict=True) if g == group}
         for group in range(3)
     }
     if which is WIDE:

@@ -98,7 +98,7 @@ def intervals(
         block: its number.
         first, last: steps, both included.
     Returns:
-        Columns: warpgroup, from 0; does, an index into WORDS; from_cycles and to_cycles, since the earliest of all.
+        Columns: lane, the warpgroup from 0; does, an index into WORDS; from_cycles and to_cycles, since the earliest.
     """
     own = ticks[block].cpu()
     rows: list[tuple[int, int, int, int]] = []
@@ -119,7 +119,7 @@ def intervals(
                 what = ((WAITS, *at[:2]), (MULTIPLIES, at[1], after))
             rows += [(group, does, begin, end) for does, begin, end in what if end > begin]
     start = min(row[2] for row in rows)
-    names = ("warpgroup", "does", "from_cycles", "to_cycles")
+    names = ("lane", "does", "from_cycles", "to_cycles")
     columns = zip(
         *((group, does, begin - start, end - start) for group, does, begin, end in rows), strict=True
     )

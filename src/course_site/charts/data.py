@@ -51,6 +51,10 @@ SETTINGS: dict[str, dict[str, Shape]] = {
         **_OF_ALL, "sms": TEXT, "lanes": TEXT, "registers_kib": TEXT, "shared_kib": TEXT, "l2_mib": TEXT,
         "hbm_gib": TEXT, "quarters?": WORD, "stacks?": WORD,
     },
+    "lanes": {
+        **_OF_ALL, "x_label": TEXT, "groups": [{"label": TEXT, "trace": TEXT, "lanes": [TEXT]}],
+        "kinds": [{"label": TEXT, "look": one_of(*drawings.LOOKS)}],
+    },
     "launch": {**_OF_ALL, "trace": TEXT, "size?": [WORD], "block?": [WORD]},
 }  # fmt: skip
 # In a picture: what runs, and what comes from elsewhere.
@@ -297,6 +301,42 @@ def _launch(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list
         numbers = (own[0].sm, len({t.warp for t in own}), len(own) - idle, idle)
         rows.append([plan.name(own[0]), *(_number(n) for n in numbers)])
     return svg, ["block", "SM", "warps", "threads at work", "idle"], rows
+
+
+def _lanes(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
+    """Settings groups (each a recorded trace, with a name for each of its lanes), kinds (what `does` counts)."""
+    kinds = tuple((str(kind["label"]), str(kind["look"])) for kind in settings["kinds"])
+    groups, rows = [], []
+    for group in settings["groups"]:
+        ((name, leaf),) = scope.group(group["trace"])
+        columns = leaf["columns"] if leaf["kind"] == "trace" else {}
+        ends = [next((c for c in columns if c.startswith(end)), "") for end in ("from_", "to_")]
+        if not {"lane", "does"} <= set(columns) or not all(ends):
+            raise BadExpression(
+                f"{name!r} is not a trace of lanes: its columns must be lane, does, from_… and to_…"
+            )
+        table = list(zip(*(columns[c] for c in ("lane", "does", *ends)), strict=True))
+        if table and max(row[0] for row in table) >= len(group["lanes"]):
+            raise DirectiveError(
+                f"{name!r} has {max(row[0] for row in table) + 1:g} lanes, with names for fewer"
+            )
+        lanes = tuple(
+            drawings.Lane(
+                str(label), tuple(drawings.Span(int(d), b, e) for lane, d, b, e in table if lane == number)
+            )
+            for number, label in enumerate(group["lanes"])
+        )
+        groups.append(drawings.Lanes(str(group["label"]), lanes))
+        rows += [
+            [str(group["label"]), lane.label, kinds[span.does][0], _number(span.begin), _number(span.end)]
+            for lane in lanes
+            for span in lane.spans
+            if span.does < len(kinds)
+        ]
+    svg = drawings.draw_lanes(
+        settings["title"], tuple(groups), kinds, settings["x_label"], alt=settings["alt"], key=key
+    )
+    return svg, ["kernel", "who", "does", f"from, {settings['x_label']}", "to"], rows
 
 
 def _value(expression: Any, scope: Scope) -> float:

@@ -108,6 +108,62 @@ def draw_launch(
     return cached("launch", title, alt, key, _launch, (threads, size, block))
 
 
+class Span(NamedTuple):
+    """What a lane does for a while: an index into the kinds, from and to."""
+
+    does: int
+    begin: float
+    end: float
+
+
+class Lane(NamedTuple):
+    """One row of time, with its name."""
+
+    label: str
+    spans: tuple[Span, ...]
+
+
+class Lanes(NamedTuple):
+    """Lanes that belong together, under a heading."""
+
+    label: str
+    lanes: tuple[Lane, ...]
+
+
+def draw_lanes(
+    title: str,
+    groups: tuple[Lanes, ...],
+    kinds: tuple[tuple[str, str], ...],
+    x_label: str,
+    *,
+    alt: str,
+    key: str,
+) -> str:
+    """Who did what when: lanes under each other on one scale of time.
+
+    Args:
+        title: stands in the drawing.
+        groups: from the top; all start at 0 and share one scale.
+        kinds: what there is to do, in words, and how it looks: one of `LOOKS`.
+        x_label: what time is counted in.
+        alt: one sentence that says what the drawing shows.
+        key: prefix of the ids inside, unique on the page.
+    Raises:
+        ValueError: nothing to draw, an unknown look, a kind that is not there, or a span that ends before it begins.
+    """
+    spans = [span for group in groups for lane in group.lanes for span in lane.spans]
+    if not spans:
+        raise ValueError("lanes are drawn of at least one span")
+    if unknown := [look for _, look in kinds if look not in LOOKS]:
+        raise ValueError(f"lanes look {', '.join(LOOKS)}, not {unknown[0]!r}")
+    for span in spans:
+        if not 0 <= span.does < len(kinds) or not 0 <= span.begin <= span.end < math.inf:
+            raise ValueError(
+                f"a span of lanes does one of {len(kinds)} kinds, from 0 on, forwards; got {tuple(span)}"
+            )
+    return cached("lanes", title, alt, key, _lanes, (groups, kinds, x_label))
+
+
 # --- the sheet ------------------------------------------------------------------------------------------
 
 
@@ -490,3 +546,60 @@ def _numbers(sheet: _Sheet, texts: dict[float, int], color: str) -> str:
     return sheet.define(
         ("numbers", inside, color), lambda: f'<text id="@ID@" style="{style}">{inside}</text>'
     )
+
+
+# --- lanes ------------------------------------------------------------------------------------------------
+
+LOOKS = ("full", "striped", "hatched", "dotted", "empty")
+
+
+def _look(sheet: _Sheet, look: str, d: str, tip: str = "") -> None:
+    """A box as what it stands for looks: colour and pattern say the same."""
+    inside = {
+        "striped": _path("M-1 7L7 -1M-1 1L1 -1M5 7L7 5", stroke=COLOURS[1], stroke_width=1.6),
+        "hatched": _path("M-1 -1L5 5M-1 5L5 -1", stroke=INK, stroke_width=0.9),
+        "dotted": _path("M1 1h1.6v1.6h-1.6zM4 4h1.6v1.6h-1.6z", COLOURS[2]),
+    }
+    size = {"striped": 6.0, "hatched": 4.0, "dotted": 6.0}
+    if look == "full":
+        sheet.shape(d, COLOURS[0], tip=tip)
+    elif look == "empty":
+        sheet.shape(d, PAPER, SOFT, tip=tip, stroke_width=0.7, stroke_dasharray=2)
+    else:
+        fill = sheet.pattern(look, 0, 0, size[look], size[look], inside[look])
+        stroke = {"striped": COLOURS[1], "hatched": INK, "dotted": COLOURS[2]}[look]
+        sheet.shape(d, fill, stroke, tip=tip, stroke_width=0.7)
+
+
+def _lanes(title: str, groups: tuple[Lanes, ...], kinds: tuple[tuple[str, str], ...], x_label: str) -> str:
+    sheet, tall = _Sheet(title), 15.0
+    last = max(span.end for group in groups for lane in group.lanes for span in lane.spans)
+    scale = (WIDTH - 2) / last
+    for group in groups:
+        sheet.y += 6
+        sheet.prose(group.label, bold=True)
+        for lane in group.lanes:
+            sheet.prose(lane.label)
+            top = sheet.y + 1.5
+            for does, begin, end in lane.spans:
+                words, look = kinds[does]
+                tip = f"{lane.label}: {words}, {short(end - begin)} {x_label}, from {short(begin)}"
+                _look(sheet, look, _rect(1 + begin * scale, top, (end - begin) * scale, tall), tip)
+            sheet.y = top + tall + 3
+    sheet.shape(f"M1 {sheet.y + 3:.5g}h{WIDTH - 2:.5g}", stroke=INK, stroke_width=0.7)
+    step = next(n for k in range(13) for n in (10**k, 2 * 10**k, 5 * 10**k) if last / n <= 4)
+    for n in range(int(last // step) + 1):
+        x = 1 + n * step * scale
+        sheet.shape(f"M{x:.5g} {sheet.y + 3:.5g}v4", stroke=INK, stroke_width=0.7)
+        label = grouped(n * step)
+        left = min(max(x - text_width(label) / 2, 0), WIDTH - text_width(label))
+        sheet.text(left, sheet.y + 17, label, SOFT)
+    sheet.y += 18
+    sheet.prose(x_label)
+    sheet.y += 5
+    for does, (words, look) in enumerate(kinds):
+        if any(span.does == does for group in groups for lane in group.lanes for span in lane.spans):
+            _look(sheet, look, _rect(1, sheet.y + 2, 22, 10))
+            sheet.text(29, sheet.y + 11, words)
+            sheet.y += 16
+    return sheet.svg()
