@@ -12,7 +12,7 @@
 # After this page you can lead three hours about a single word: *waiting*. You will have two strips of paper that slide over each other, a
 # printed sheet of machine code that a beginner can read, and a scoreboard on which somebody's evenings are written down one by one.
 #
-# With [the map of the three hours](../05_the_frontier/w2_map.md) and this page you can run it. Students write no kernel today. Say so in the
+# With [the map of the three hours](../05_the_frontier/w2_map.md), [the students' page](../../docs/workshops/w2_hopper.py) and this one you can run it. Students write no kernel today. Say so in the
 # first minute, and give their fingers other work: scissors, a red pen, a pocket calculator.
 
 # %% [markdown]
@@ -143,8 +143,8 @@ record(strip=strip)
 # **wgmma.** Four warps, one order: 64 rows of A times up to 256 columns of B. Its k is 32 *bytes*: 8 numbers of TF32, 16 of bf16, 32 of FP8. Whoever
 # says "m64nNk16 is the shape" has only met 16-bit numbers [^ptx-isa]. The assembler [told us](../../docs/lectures/l6_tensor_cores.py#ask-the-assembler).
 #
-# **Roles.** Our repository has one kernel in which they are written out: `attention/k04_specialised`. Print `_produce` and `_steps`, two pages. Every
-# `mbarrier.wait` is somebody looking at an mbarrier, every `arrive` and `expect` somebody turning one.
+# **Roles.** Print [the first kernel that has them](../../docs/workshops/w2_hopper.py#roles), `gemm/k08_roles.cu`, two pages: one branch for the producer, one for the consumers. Every
+# `wait` is somebody looking at an mbarrier, every `arrive` and `expect` somebody turning one.
 #
 # ### A bit that flips
 #
@@ -235,13 +235,14 @@ record(
 # `HGMMA` (`QGMMA` for 8-bit numbers), `LDGSTS`, and `UTMALDG` for the copy engine.
 # ///
 #
-# Then hold [the table of all five kernels](../../docs/lectures/l6_tensor_cores.py#read-the-machine-code) beside it. In Triton's row the many `LDGSTS` are
-# gone, and `UTMALDG` stands there. That row has the copy engine. It has no roles: each warp still computes, and they still meet at barriers. Yet:
+# Then lay [the sheet of the first kernel with roles](../../docs/workshops/w2_hopper.py#the-sheet) beside it: one loop has become two. In the consumer's the four `HGMMA` stand
+# alone with one wait, and `BAR.SYNC` is gone. In the producer's stand five `UTMALDG`, for one thread. The arrows from its waits go across, from loop to loop: that is what roles look like.
+# Do not print the last rung. Its loop is the same four lines, and everything round them is unreadable.
 #
 # /// callout | click
 # Tensor cores at work, in per cent of the ticks, counted by the card: {{ l6.tensor.wgmma.busy:.0%}} in the kernel of the sheet,
 # {{ l6.tensor.triton.busy:.0%}} in Triton's, {{ l6.tensor.cublas.busy:.0%}} in the library's. The same `HGMMA`, the same tile, the same formula.
-# The difference is who waits.
+# The difference is who waits. [Two timelines](../../docs/workshops/w2_hopper.py#two-timelines), stamped by the kernels themselves, show it tick by tick.
 # ///
 
 # %% [markdown]
@@ -284,8 +285,8 @@ record(
 # {{ l6.climb.triton.of_peak:.0%}} for Triton's, {{ l6.climb.cublas.of_peak:.0%}} for cuBLAS.
 #
 # /// claim | l6.climb.cublas.us < 0.85 * l6.climb.wgmma.us
-# Ours loses to the library: {{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}} of it. No roles, no copy engine, blocks that go. It stands about
-# where rung 4 stands, with a larger tile. Say that aloud before they find out.
+# The kernel of the sheet loses to the library: {{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}} of it. No roles, no copy engine, blocks that go. Say that aloud before they find out. Then turn to
+# [our own climb](../../docs/workshops/w2_hopper.py#the-climb): ten rungs from this kernel on, each of them one file, and one that did not pay.
 # /// otherwise
 # On this card ours has {{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}} of the library's speed.
 # ///

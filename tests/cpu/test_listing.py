@@ -1,8 +1,11 @@
 """Machine code as lines: counted by kernel, its loops found, of our own kernels and of a listing made by hand."""
 
+import re
+import tomllib
+from pathlib import Path
+
 import pytest
 
-from course_kernels.cuda import listing
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm import (
@@ -16,6 +19,7 @@ from course_kernels.gemm import (
     k12_stored,
     k13_by_size,
     k14_tuned,
+    listing,
 )
 
 BY_HAND = """
@@ -111,3 +115,71 @@ def test_one_consumer_with_the_whole_tile_spills():
     found = listing.counted(code(k09_registers, CONSUMERS=1), ("LDL", "STL"))
 
     assert min(found.values()) > 100
+
+
+# --- the sheets of W2 -------------------------------------------------------------------------------------
+
+MATTERS = {
+    "HGMMA",
+    "UTMALDG",
+    "LDGSTS",
+    "LDGDEPBAR",
+    "DEPBAR",
+    "BAR",
+    "SYNCS",
+    "WARPGROUP",
+    "BRA",
+}  # as on the page
+
+
+def sheet(kernel, *names):
+    """The lines of a sheet: of each loop what matters."""
+    lines = code(kernel)
+    return [
+        line
+        for name in names
+        for line in listing.loop_with(lines, name)
+        if line.stem in MATTERS and ".ANY" not in line.name
+    ]
+
+
+def test_a_sheet_is_short_enough_to_be_marked():
+    assert len(sheet(k04_wgmma, "HGMMA")) <= 24
+    assert len(sheet(k08_roles, "HGMMA", "UTMALDG")) <= 24
+    page = Path("docs/workshops/w2_hopper.py").read_text(encoding="utf-8")
+    assert {name for name in MATTERS if f'"{name}"' in page} == MATTERS
+
+
+def test_the_printed_sheet_with_roles_has_the_lines_of_the_kernel():
+    sheets = tomllib.loads(Path("handbook/handouts/w2.toml").read_text(encoding="utf-8"))["sheet"]
+    (printed,) = (each for each in sheets if each["title"] == "the sheet with roles")
+    (text,) = (part["text"] for part in printed["part"] if part["kind"] == "code")
+    lines = [line.split() for line in text.splitlines() if line and not line.startswith("the ")]
+    named = [(words[0], words[1]) if words[0].startswith("@") else ("", words[0]) for words in lines]
+
+    assert named == [(line.guard, line.name) for line in sheet(k08_roles, "HGMMA", "UTMALDG")]
+    assert len(text.splitlines()) <= 24
+
+
+@pytest.mark.parametrize(
+    ("loop", "name", "where", "source"),
+    [
+        ("HGMMA", "SYNCS.PHASECHK", "0x30000", "wait(&full[s], step / STAGES & 1);"),
+        ("HGMMA", "WARPGROUP.ARRIVE", "", "wgmma_fence(d);"),
+        ("HGMMA", "HGMMA", "gsb0", "wgmma_commit();"),
+        ("HGMMA", "WARPGROUP.DEPBAR", "gsb0, 0x1", "wgmma_wait<1>();"),
+        ("HGMMA", "SYNCS.ARRIVE", "0x30020", "arrive(&empty[(step - 1) % STAGES]);"),
+        ("UTMALDG", "SYNCS.PHASECHK", "0x30020", "wait(&empty[s], step / STAGES & 1 ^ 1);"),
+        ("UTMALDG", "SYNCS.ARRIVE", "0x30000", "arrive_and_expect_bytes(&full[s], STAGE_BYTES);"),
+        ("UTMALDG", "UTMALDG", "", "load_tile(a, a_map, &full[s], step * BK, tile.m);"),
+    ],
+)
+def test_what_the_page_says_of_a_line_is_so(loop, name, where, source):
+    """One line of the loop, and the line of the source that the table of the page sets beside it."""
+    found = [line for line in sheet(k08_roles, loop) if line.name.startswith(name) and where in line.rest]
+
+    assert len(found) == (5 if name == "UTMALDG" else 1)
+    assert source in k08_roles.SOURCE.read_text(encoding="utf-8")
+    page = Path("docs/workshops/w2_hopper.py").read_text(encoding="utf-8")
+    table = page[page.index("on k08's sheet") :]
+    assert re.search(rf"`{name.replace('.', '[.]')}", table)

@@ -61,6 +61,7 @@ def test_a_race_tells_rates_and_what_the_card_told(card):
         theirs=card.kernel("theirs", 200.0, answer=torch.mm),
     )
     burst = it.burst(rounds=2)
+    assert it.fastest(("theirs", "ours")) == "ours"
     long = it.sustained(("ours", "theirs", "theirs", "ours"))
 
     assert burst["ours"].quantiles["0.5"] == pytest.approx(FLOPS / 100.0 / 1e6, rel=1e-4)

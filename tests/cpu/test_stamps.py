@@ -7,10 +7,9 @@ import pytest
 import torch
 from hopper_on_cpu import prepare_in, tensor_map
 
-from course_kernels.cuda import listing
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
-from course_kernels.gemm import stamped
+from course_kernels.gemm import listing, stamped
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.gemm.stamped import ASKS, MEETS, MULTIPLIES, ROLES, WAITS, WIDE
 from course_kernels.problem import Workload, worst_error
@@ -112,7 +111,7 @@ def test_shares_steps_and_gaps_are_what_the_stamps_say():
     for which, meets in ((WIDE, 0.2), (ROLES, 0.0)):
         told = stamped.shares(made(which), which)
 
-        assert told == pytest.approx({"waits": 0.1, "meets": meets, "rest": 0.9 - meets})
+        assert told == pytest.approx({"for_tiles": 0.1, "for_all": meets, "rest": 0.9 - meets})
         assert stamped.step_cycles(made(which), which) == [100.0, 100.0]
         assert stamped.gaps(made(which), which) == [5000 + 10 - 1200]
 

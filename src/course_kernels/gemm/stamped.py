@@ -133,14 +133,14 @@ def shares(ticks: torch.Tensor, which: Stamped, skip: int = 8) -> dict[str, floa
         ticks, which: as for `intervals`.
         skip: steps at the beginning that are left out: the ring is empty there.
     Returns:
-        `waits` for tiles, `meets` everybody, `rest`: multiplies, and all else; the mean over all blocks, together 1.
+        `for_tiles` they wait, `for_all` the others, `rest`: they multiply, and all else; of all blocks, together 1.
     """
     groups = slice(0, 2) if which is WIDE else slice(1, 3)
     own = ticks[:, groups, skip:-1].double()
     whole = (ticks[:, groups, -1, 0] - ticks[:, groups, skip, 0]).double().sum()
     waits = float((own[..., 1] - own[..., 0]).sum() / whole)
     meets = float((own[..., 3] - own[..., 2]).sum() / whole) if which is WIDE else 0.0
-    return {"waits": waits, "meets": meets, "rest": 1 - waits - meets}
+    return {"for_tiles": waits, "for_all": meets, "rest": 1 - waits - meets}
 
 
 def step_cycles(ticks: torch.Tensor, which: Stamped, skip: int = 8) -> list[float]:

@@ -217,6 +217,10 @@ class Race:
             self._us[name] = sorted(found[name].us)[len(found[name].us) // 2]
         return {name: self._rates(found[name].us, group) for name in names}
 
+    def fastest(self, names: Sequence[str]) -> str:
+        """Which of these had the shortest median in its last bursts."""
+        return min(names, key=lambda name: self._us[name])
+
     def sustained(self, order: Sequence[str]) -> dict[str, dict[str, Samples | Quantity | Text]]:
         """Time one competitor alone after the other, each for seconds on inputs that rotate.
 

@@ -1,0 +1,972 @@
+# ---
+# id: w2
+# title: "Hopper: past the library"
+# description: Our own matrix multiply against cuBLAS, rung by rung, and the machine's own evidence of what each rung stopped waiting for.
+# needs: [capability 9.0]
+# ---
+
+# %% [markdown]
+# # Hopper: past the library
+#
+# By the end of this page you can
+#
+# - say what the copy engine, `wgmma` and roles do, in three words each, and find all three in machine code;
+# - read the twenty lines that matter of a kernel of six hundred, and say of every wait who waits, for what, and who ends it;
+# - draw two timelines from stamps that the kernel took of itself, and say where a block's time goes;
+# - tell a burst from a long run, and say why the power limit decides some races and not others.
+#
+# /// claim | best_over_cublas.n4096.burst > 1
+# **The headline: {{ best_over_cublas.n4096.burst:.2f}} times the speed of NVIDIA's library**, at 4096 × 4096 × 4096 in bf16, by a kernel of ours that you can
+# read to the end. That is {{ burst.nn.n4096.tuned / sheet.bf16:.0%}} of the data sheet's peak.
+# /// otherwise
+# **The headline: {{ best_over_cublas.n4096.burst:.2f}} of the speed of NVIDIA's library**, at 4096 × 4096 × 4096 in bf16, by a kernel of ours that you can
+# read to the end. That is {{ burst.nn.n4096.tuned / sheet.bf16:.0%}} of the data sheet's peak.
+# ///
+#
+# Nobody writes a kernel today. You read four, the first with each idea. The others are folded under [evenings](#evenings), one idea each, for a
+# night with the card.
+#
+# With an hour less, read [roles](#roles), [the sheet](#the-sheet) and [the scoreboard](#the-scoreboard).
+
+# %% [markdown]
+# ## Whom you race
+#
+# You left [the lecture on tensor cores](../lectures/l6_tensor_cores.py#the-climb) with a `wgmma` kernel, k04, that you could explain and that lost. Every
+# team measures itself against the library that NVIDIA ships, **cuBLAS**. Two people climbed towards it in public, rung by rung, and wrote down each step.
+#
+# Pranjal Shankhdhar got past it: 764 TFLOP/s where cuBLAS had 716, on an H100, in bf16, at 4096 [^shankhdhar2024]. Hamza Elshafie's log calls itself a work in
+# progress, and is honest about where it stands: 463.9 where cuBLAS had 739.8 [^elshafie2026]. Same formula, same type, same instruction in the middle. So what
+# is left to be better at? Write one of three words on a slip before you read on: *maths*, *tiles* or *waiting*.
+#
+# ### Two clocks
+#
+# A card that multiplies at full speed draws all the power that it may draw. Then its clock sinks, and whoever is measured after a minute is measured on another
+# card than whoever came first. So this page has two clocks besides the one of all other pages, and says each time which one it means.
+#
+# - A **burst**: the card rests a moment, then eight launches follow each other, and the first is dropped. The clock is still high. What L2 still
+#   holds, it may use.
+# - **Sustained**: one kernel alone for two seconds, on inputs that rotate, the last second timed. Ours, theirs, theirs, ours. What drifts, drifts for both.
+#
+# And who is *the library*? cuBLAS chooses a kernel by a guess. Its other door, **cuBLASLt**, names its eight best guesses; we time all of them and take the fastest.
+# The better of the two is who must be passed. Inputs are random normal numbers: with zeros no bit changes on the wires, and the card stays cool.
+#
+# /// predict | In a burst at 4096: what share of the better library has k04, the kernel you know?
+# - [start_of_library < 0.6] About a half
+# - [0.6 <= start_of_library < 0.8] About two thirds
+# - [start_of_library >= 0.8] Nearly all
+# /// reveal
+# {{ start_of_library:.0%}}. The instruction in its middle is the library's. The rest is the subject of this page.
+# ///
+#
+# /// define | start_of_library = burst.nn.n4096.wgmma / max(burst.nn.n4096.cublas, burst.nn.n4096.cublaslt)
+# unit: "1"
+# what: k04_wgmma over the better of cuBLAS and cuBLASLt, 4096, bf16, in a burst
+# ///
+
+# %% tags=["fold"]
+import torch
+from course_kernels.gemm import (
+    heuristics,
+    k04_wgmma,
+    k05_triton,
+    k06_tma,
+    k07_wide,
+    k08_roles,
+    k09_registers,
+    k10_persistent,
+    k11_cluster,
+    k12_stored,
+    k13_by_size,
+    k14_tuned,
+    library,
+)
+from course_kernels.gemm.problem import PROBLEM
+from course_kernels.measure import quantity, record, text
+from course_kernels.measure.bursts import Race
+from course_kernels.measure.machine import machine_for
+from course_kernels.problem import Workload
+
+card = torch.cuda.get_device_name()
+data_sheet = machine_for(card)
+if data_sheet is None:
+    raise RuntimeError(
+        f"{card}: no data sheet in course_kernels/measure/machine.py"
+    )
+record(
+    sheet={
+        "bf16": quantity(data_sheet.peak_tflops["bf16"], "TFLOP/s", "given"),
+        "mhz": quantity(1830, "MHz", "given"),  # what that peak is drawn for
+    }
+)
+
+RUNGS = {
+    "wgmma": k04_wgmma,
+    "tma": k06_tma,
+    "wide": k07_wide,
+    "roles": k08_roles,
+    "registers": k09_registers,
+    "persistent": k10_persistent,
+    "cluster": k11_cluster,
+    "stored": k12_stored,
+    "by_size": k13_by_size,
+    "tuned": k14_tuned,
+}
+SIZES = (2048, 4096, 8192)
+GUESSES = 8  # of cuBLASLt's heuristics
+
+
+def square(N):
+    """M = N = K."""
+    return Workload.of("bfloat16", M=N, N=N, K=N)
+
+
+def as_it_is(a, b):
+    """NN: B lies as (K, N)."""
+    return a, b
+
+
+def turned(a, b):
+    """NT: the same B, laid as (N, K)."""
+    return a, b.t().contiguous().t()
+
+
+LAYOUTS = {"nn": as_it_is, "nt": turned}
+
+
+def guess(number):
+    """One of cuBLASLt's guesses; it is bound to its inputs before it is timed."""
+
+    def bound(a, b):
+        ways = heuristics.ways(a, b, GUESSES)
+        if number >= len(ways):
+            raise ValueError(f"cuBLASLt: {len(ways)} guesses")
+        return ways[number]
+
+    return bound
+
+
+def best_guess(N, lay):
+    """The fastest of cuBLASLt's guesses that are right, and how many there are."""
+    field = {f"guess{number}": guess(number) for number in range(GUESSES)}
+    race = Race(field, PROBLEM, square(N), lay=lay, bind=field, optional=field)
+    found = race.burst(rounds=2, rest_s=0.1)
+    return field[max(found, key=lambda name: found[name].quantiles["0.5"])], len(
+        found
+    )
+
+
+def race_of(N, layout):
+    """Everybody who runs at this size in this layout, checked."""
+    lay = LAYOUTS[layout]
+    cublaslt, count = best_guess(N, lay)
+    field = {"tuned": k14_tuned.gemm}
+    if layout == "nn":
+        field["triton"] = k05_triton.gemm
+        if N == 4096:
+            field = {name: rung.gemm for name, rung in RUNGS.items()}
+            field |= {"triton": k05_triton.gemm}
+            field |= {"one_consumer": k09_registers.one_consumer}
+    field |= {"cublas": library.cublas, "cublaslt": cublaslt}
+    guesses[layout][f"n{N}"] = quantity(count, how="counted")
+    return Race(field, PROBLEM, square(N), lay=lay, bind=("cublaslt",))
+
+
+guesses = {layout: {} for layout in LAYOUTS}
+races = {layout: {f"n{N}": race_of(N, layout) for N in SIZES} for layout in LAYOUTS}
+record(
+    burst={
+        layout: {size: race.burst() for size, race in of.items()}
+        for layout, of in races.items()
+    },
+    guesses=guesses,
+)
+record(
+    host={
+        size: {
+            name: quantity(race.host_us[name], "µs", "timed")
+            for name in ("tuned", "cublas")
+        }
+        for size, race in races["nn"].items()
+    }
+)
+
+# %% [markdown]
+# ## One order for a whole tile
+#
+# In k04 all 256 threads carry. A pair of tiles is (128 + 256) × 64 numbers of two bytes, 48 KiB, and a thread moves 16 bytes at a time.
+#
+# /// exercise | Count the pieces | 2 minutes
+# How many pieces of 16 bytes is one pair of tiles? How many are that for each of 256 threads? And how many addresses has somebody worked out?
+# /// answer
+# 49 152 ÷ 16 = 3072 pieces, 12 for each thread. Each has two addresses of its own, where from and where to, and a question besides: is this piece still inside the matrix?
+# ///
+#
+# Hopper has a **copy engine**, TMA (in the kitchen: the delivery crew). It takes an order from *one* thread for a whole tile: which tensor, from which place on, to which
+# address in shared memory. It swizzles on the way, and lays zeros past the edge. The thread that asked goes on at once.
+#
+# So who knows when the tile is there? Not who asked. In shared memory lies an **mbarrier** (the ticket on the tray), a number that counts who has arrived and which
+# bytes have come. Whoever needs the tile waits there.
+#
+# /// source | src/course_kernels/gemm/k06_tma.cu#ask
+# ///
+#
+# Twelve pieces a thread have become five lines, for one thread of the block.
+#
+# /// predict | One order for a tile in place of 3072 pieces, and a tile of half the width: what is k06 in the race, against k04?
+# - [burst.nn.n4096.tma < 0.97 * burst.nn.n4096.wgmma] Slower
+# - [0.97 * burst.nn.n4096.wgmma <= burst.nn.n4096.tma < 1.15 * burst.nn.n4096.wgmma] About the same, or a little ahead
+# - [burst.nn.n4096.tma >= 1.15 * burst.nn.n4096.wgmma] Well ahead
+# /// reveal
+# {{ burst.nn.n4096.tma / burst.nn.n4096.wgmma:.2f}} times its speed: {{ burst.nn.n4096.tma:.0f}} TFLOP/s.
+# ///
+#
+# It is an odd rung, to be honest. Its tile is 128 × 128, so that two blocks share an SM: while one waits, the other multiplies. The next one,
+# [k07](#evenings), takes 128 × 256 and is one block alone.
+#
+# ### 32 bytes deep
+#
+# `wgmma` you know: four warps, a *warpgroup*, give one order together, 64 rows of A times up to 256 columns of B. How deep is it? Always 32 *bytes* [^ptx-isa].
+#
+# /// exercise | Depth and sums | 3 minutes
+# How many numbers deep is one order in TF32, in bf16, in FP8? The tile is 64 deep in bf16: how many orders is that? And how many registers of a thread hold the sums of
+# 64 × 256?
+# /// answer
+# 8, 16 and 32. Four orders: you will find four on the sheet. 64 × 256 ÷ 128 threads = 128 registers each, half of all that a thread may have.
+# ///
+
+# %% [markdown]
+# ## Roles
+#
+# k07 has fast fetching and fast computing. And in every step of its loop all threads meet, for somebody must know that everybody is done with a tile before
+# the next one may be laid over it.
+#
+# /// diff | src/course_kernels/gemm/k06_tma.cu | src/course_kernels/gemm/k07_wide.cu
+# ///
+#
+# But the two warpgroups have nothing to tell each other. One multiplies the upper 64 rows, the other the lower 64. What each has to say, it has to say to whoever
+# fetches: *I am done with this tile*. So give the fetching to somebody who does nothing else.
+#
+# That is **warp specialisation**, in short *roles*. A **producer**, one thread of a warpgroup of its own, asks for tiles. Two **consumers**, a warpgroup each,
+# multiply. Between them lie four places for a pair of tiles, in a ring, and each has two mbarriers. *full* says that the tiles are there. *empty* says that nobody reads them
+# any more.
+#
+# /// figure | docs/assets/figures/hopper_kitchen.svg
+# alt: >-
+#   A kitchen in which the work is split. The delivery crew, TMA, only fetches: whole tiles from the pantry to the tray, which is
+#   shared memory. Two warpgroups of cooks only cook, with WGMMA. Tickets, the mbarriers, say "full" to the cooks and "free" to the
+#   crew. Below, two timelines: cooks who also fetch wait for every tile; with a crew the fetching slides under the cooking.
+# caption: Nobody looks at anybody. Each looks at a ticket.
+# ///
+#
+# ### A bit that flips
+#
+# A barrier is used again in every round. *Full* alone would not do: full of which tile? So each mbarrier keeps one bit, its **phase**. It begins at 0, and flips whenever
+# the mbarrier turns. Who waits names a bit, and goes on when the last phase with that bit has ended. Let it run, with four places and six tiles.
+
+# %%
+PLACES, TILES = 4, 6
+
+
+class Ticket:
+    """An mbarrier: it counts who arrives, and its bit flips when all have come."""
+
+    def __init__(self, wanted):
+        self.wanted, self.here, self.bit = wanted, 0, 0
+
+    def arrive(self):
+        self.here += 1
+        if self.here == self.wanted:
+            self.here, self.bit = 0, 1 - self.bit
+
+    def lets_past(self, named):
+        return self.bit != named
+
+
+def ring(producer_names, consumer_names, ticks=40):
+    """What is multiplied, in order; each is asked in turn, and goes on where it may."""
+    full = [Ticket(1) for _ in range(PLACES)]
+    empty = [Ticket(1) for _ in range(PLACES)]
+    held, asked, done, products = [None] * PLACES, 0, 0, []
+    for _ in range(ticks):
+        place = asked % PLACES
+        if asked < TILES and empty[place].lets_past(producer_names(asked)):
+            held[place] = asked
+            full[place].arrive()
+            asked += 1
+        place = done % PLACES
+        if done < TILES and full[place].lets_past(consumer_names(done)):
+            products.append(held[place])
+            empty[place].arrive()
+            done += 1
+    return products
+
+
+def turn(tile):
+    """The round, modulo 2."""
+    return tile // PLACES % 2
+
+
+right = ring(lambda tile: 1 - turn(tile), turn)
+never = ring(turn, turn)
+print("each names the right bit:       ", right)
+print("the producer forgets to flip it:", never, "and everybody waits for ever")
+record(
+    turns={
+        "right": quantity(len(right)),
+        "never": quantity(len(never)),
+    }
+)
+
+# %% [markdown]
+# Read the producer's line in the kernel: it names the *other* bit, `^ 1`. A fresh mbarrier stands at 0, so in the first round it does not wait: the places are free. Forget it,
+# and the producer waits for a consumer who waits for the producer. No error message. The card stands still.
+#
+# /// exercise | The other slip
+# The consumer names 0 for ever. What happens at tile 4, if the tile is not there yet, and if it is?
+# /// answer
+# Place 0 has turned once, its bit is 1. If tile 4 has not come, the bit is still 1: she is let past, and multiplies tile 0 again. A wrong sum, without a word. If tile 4 has come, the bit is 0 again,
+# and she waits for a flip that waits for her.
+# ///
+#
+# And here are both roles, whole.
+#
+# /// source | src/course_kernels/gemm/k08_roles.cu#roles
+# lines: true
+# ///
+#
+# Note what is *not* there: a barrier for everybody, between the first line and the last. And note one step of delay: a consumer gives a place back only when the *next* step's
+# products are asked for. So the tensor cores never run dry in between.
+#
+# /// predict | Same tile, same instruction, same four places. What does k08 gain over k07 by roles alone?
+# - [burst.nn.n4096.roles < 1.05 * burst.nn.n4096.wide] Less than a twentieth
+# - [1.05 * burst.nn.n4096.wide <= burst.nn.n4096.roles < 1.2 * burst.nn.n4096.wide] Between a twentieth and a fifth
+# - [burst.nn.n4096.roles >= 1.2 * burst.nn.n4096.wide] More than a fifth
+# /// reveal
+# {{ burst.nn.n4096.roles / burst.nn.n4096.wide - 1:.0%}}: from {{ burst.nn.n4096.wide:.0f}} to {{ burst.nn.n4096.roles:.0f}} TFLOP/s.
+# ///
+
+# %% [markdown]
+# ## Two timelines
+#
+# Strips of paper are a story. Ask the machine. Both kernels exist once more with *stamps*: at three or four places of a step the first thread of each warpgroup looks at the clock
+# of its SM and writes the tick down. Nothing else differs. A test takes the stamps out, line by line, and finds the timed kernel.
+#
+# /// diff | src/course_kernels/gemm/k08_roles.cu | src/course_kernels/gemm/stamped_roles.cu
+# ///
+#
+# Before you look, draw. One step of k07, two warpgroups: who waits where? One step of k08, a producer and two consumers.
+#
+# /// predict | Without roles: which part of a block's time do its warpgroups stand at the barrier for everybody, or wait for a tile?
+# - [stands < 0.1] Less than a tenth
+# - [0.1 <= stands < 0.25] Between a tenth and a quarter
+# - [stands >= 0.25] More than a quarter
+# /// reveal
+# {{ stands:.0%}}. With roles the consumers wait for tiles in {{ shares.roles.for_tiles:.0%}}, and nobody waits for everybody.
+#
+# /// chart | lanes
+# title: Five steps of a block, without roles and with them
+# x_label: cycles of the SM
+# groups:
+#   - {label: "k07: no roles", trace: lanes.wide, lanes: ["warpgroup 0, multiplies and asks", "warpgroup 1, multiplies"]}
+#   - {label: "k08: roles", trace: lanes.roles, lanes: ["warpgroup 0, the producer", "warpgroup 1, a consumer", "warpgroup 2, a consumer"]}
+# kinds:
+#   - {label: "waits at an mbarrier", look: empty}
+#   - {label: "multiplies, or waits for its own products", look: full}
+#   - {label: "waits for everybody", look: hatched}
+#   - {label: "asks for tiles", look: striped}
+#   - {label: "stores C", look: dotted}
+# alt: "Lanes of time. Above, k07: both warpgroups multiply, stand at the barrier for everybody, and the first asks for tiles before it multiplies again; five steps last {{ lanes.wide.to_cycles.max:.0f}} cycles. Below, k08: the producer waits and asks in a lane of its own, and two consumers multiply one step after the other; five steps last {{ lanes.roles.to_cycles.max:.0f}} cycles."
+# caption: One block in the middle of its way along k, on one SM. Stamped by the kernels themselves.
+# ///
+# ///
+#
+# /// define | stands = shares.wide.for_tiles + shares.wide.for_all
+# unit: "1"
+# what: of the time of a step of k07, the part in which a warpgroup waits for a tile or for everybody
+# ///
+#
+# /// table
+# columns: ["", "k07, no roles", "k08, roles"]
+# rows:
+#   - ["cycles of a step", "{{ step.wide:.0f}}", "{{ step.roles:.0f}}"]
+#   - ["of it, waiting for a tile", "{{ shares.wide.for_tiles:.1%}}", "{{ shares.roles.for_tiles:.1%}}"]
+#   - ["of it, waiting for everybody", "{{ shares.wide.for_all:.1%}}", "{{ shares.roles.for_all:.1%}}"]
+#   - ["cycles between two blocks of an SM", "{{ gap.wide:,.0f}}", "{{ gap.roles:,.0f}}"]
+#   - ["what the stamps cost: time, against the plain kernel", "{{ slow_down.wide:.3f}}", "{{ slow_down.roles:.3f}}"]
+# caption: The clock is that of the SM, so no power limit has a part in it. The first eight steps of each block are left out.
+# ///
+#
+# /// define | slow_down.wide = with_stamps.wide / with_stamps.wide_stamped
+# unit: "1"
+# what: the time of k07_wide with stamps over its time without, 4096, bf16, in a burst
+# ///
+#
+# /// define | slow_down.roles = with_stamps.roles / with_stamps.roles_stamped
+# unit: "1"
+# what: the time of k08_roles with stamps over its time without, 4096, bf16, in a burst
+# ///
+#
+# How many cycles *should* a step be? By hand: the tensor cores of an SM do 4096 operations in a cycle, [as the data sheet has it](../lectures/l6_tensor_cores.py#what-it-eats), which is 2048 multiply-adds.
+# 128 × 256 × 64 of them are {{ by_hand.cycles:.0f}} cycles. What a step has above that, somebody waited.
+#
+# /// claim | step.roles < step.wide
+# k07 needs {{ step.wide:.0f}} cycles for a step, k08 {{ step.roles:.0f}}. The difference is nobody's arithmetic.
+# /// otherwise
+# k07 needs {{ step.wide:.0f}} cycles for a step, k08 {{ step.roles:.0f}}.
+# ///
+
+# %% tags=["fold"]
+from course_kernels.gemm import stamped
+from course_kernels.measure import samples, trace
+
+STAMPED = {"wide": stamped.WIDE, "roles": stamped.ROLES}
+BLOCK, FIRST, LAST = 200, 30, 34  # in the second round of blocks, half way along k
+
+
+def with_stamps(name):
+    """The product alone, for the race."""
+    return lambda a, b: stamped.multiply(STAMPED[name], a, b)[0]
+
+
+field = {name: RUNGS[name].gemm for name in STAMPED}
+field |= {f"{name}_stamped": with_stamps(name) for name in STAMPED}
+told = Race(field, PROBLEM, square(4096)).burst(rounds=6)
+
+a, b = PROBLEM.make_inputs(
+    square(4096), torch.Generator("cuda").manual_seed(0), "cuda"
+)
+ticks = {}
+for name, which in STAMPED.items():
+    for _ in range(5):
+        ticks[name] = stamped.multiply(which, a, b)[1]
+    ticks[name] = ticks[name].cpu()
+
+record(
+    with_stamps=told,
+    lanes={
+        name: trace(stamped.intervals(ticks[name], which, BLOCK, FIRST, LAST))
+        for name, which in STAMPED.items()
+    },
+    shares={
+        name: {
+            part: quantity(share, how="counted")
+            for part, share in stamped.shares(ticks[name], which).items()
+        }
+        for name, which in STAMPED.items()
+    },
+    step={
+        name: samples(stamped.step_cycles(ticks[name], which))
+        for name, which in STAMPED.items()
+    },
+    gap={
+        name: samples(stamped.gaps(ticks[name], which))
+        for name, which in STAMPED.items()
+    },
+    by_hand={"cycles": quantity(128 * 256 * 64 / 2048, "cycles")},
+)
+
+# %% [markdown]
+# ## Read the machine code
+#
+# No GPU is needed for this: a compiler and a disassembler. What the card gets are some six hundred lines, called **SASS**. Twenty of them matter.
+#
+# ### The sheet
+#
+# Left out is everything that works out an address. First k04, the kernel that you know: its whole loop.
+#
+# /// text | sheet.k04
+# ///
+#
+# And k08. Its two roles are two loops, for threads that never meet: the consumer's, then the producer's.
+#
+# /// text | sheet.k08
+# ///
+#
+# PTX has other names than the card. `wgmma` becomes `HGMMA`, `cp.async` becomes `LDGSTS`, and an order to the copy engine `UTMALDG`. An mbarrier is `SYNCS`.
+#
+# /// predict | Which line of k04's sheet stops all 256 threads, and has no twin on k08's?
+# - [ ] DEPBAR.LE SB0
+# - [x] BAR.SYNC
+# - [ ] WARPGROUP.DEPBAR
+# /// reveal
+# `BAR.SYNC`: {{ code.wgmma.BAR_SYNC:.0f}} of it in k04, in the loop; {{ code.roles.BAR_SYNC:.0f}} in k08, and that one stands before the loops. The other two waits are for one thread's own copies and for a product under way.
+# ///
+#
+# ### Find the tensor core
+#
+# Red pen. Underline every `HGMMA`, on both sheets. Then say, in the margin: what is 64 × 256 × 16? Why four? Where do the sums live, and why does only the last one carry `gsb0`?
+#
+# ### Find the carriers
+#
+# Black pen. Box what fetches: `LDGSTS` in k04, `UTMALDG` in k08. How many threads run each of these lines? Whose tile do they bring, the one that is multiplied or a later one?
+#
+# ### Find the waits
+#
+# Circle every line that waits. For each: who, for what, and who ends it? Draw an arrow from the wait to the line that ends it. In k08 two of the arrows go from one loop to the other.
+#
+# /// exercise | Now compare
+# Mark both sheets before you unfold the answer.
+# /// answer
+#
+# | on k08's sheet | in the source | and it is |
+# |---|---|---|
+# | `SYNCS.PHASECHK … TRYWAIT`, at `0x30000` | `wait(&full[s], …)` | a consumer asks: is the tile there? The copy engine ends this wait |
+# | `@!P0 BRA` right behind it | the loop inside `wait` | no: ask again, further down |
+# | `WARPGROUP.ARRIVE` | `wgmma_fence(d)` | nobody waits: the sums in `R24` … may now be written |
+# | `HGMMA.64x256x16`, four times | `products<BN, …>` | 64 deep, 16 at a time; `gdesc` says where A and B lie, `.tnspB` that B lies by rows |
+# | `gsb0`, on the last of them | `wgmma_commit()` | one group for the four |
+# | `WARPGROUP.DEPBAR.LE gsb0, 0x1` | `wgmma_wait<1>()` | waits for all groups but the one just asked for |
+# | `SYNCS.ARRIVE`, at `0x30020` | `arrive(&empty[…])` | this place, of the step before, may be filled again |
+# | `SYNCS.PHASECHK … TRYWAIT`, at `0x30020` | `wait(&empty[s], … ^ 1)` | the producer asks: is the place free? The consumers end this wait |
+# | `SYNCS.ARRIVE.TRANS64`, at `0x30000` | `arrive_and_expect_bytes` | so many bytes will come; the barrier turns when they have |
+# | `UTMALDG.2D`, five times | `load_tile` | one order for A, four for the panels of B |
+# | `@!P0 BRA`, the last line of each | the `for` | the next step of k |
+#
+# `0x30000` is 196 608, four places of 48 KiB: the mbarriers lie right behind the tiles. `0x20` more is the second row of four.
+# ///
+#
+# /// exercise | Ten lines against twenty-two
+# k08's consumer has ten lines where k04 has twenty. The work is the same. Where have the twelve `LDGSTS` gone, and who pays for the five `UTMALDG`?
+# /// answer
+# To the producer's loop: one thread of 384 runs it, and it has no sums to hold up. The five lines bring the same 48 KiB. In k04 the twelve lines are run by 256 threads each, with an address for each piece.
+# ///
+
+# %% tags=["fold"]
+from course_kernels.cuda.compile import compile_cubin
+from course_kernels.cuda.disassemble import sass
+from course_kernels.cuda.includes import sources_of
+from course_kernels.gemm import listing
+
+ARCH = "sm_90a"
+MATTERS = (
+    *("HGMMA", "UTMALDG", "LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR", "SYNCS"),
+    *("WARPGROUP", "BRA"),
+)
+NAMES = (
+    *("HGMMA", "UTMALDG", "LDGSTS", "SYNCS", "BAR.SYNC", "STG", "STSM"),
+    *("UTMASTG", "USETMAXREG", "LDL"),
+)
+
+
+def code_of(kernel, **defines):
+    """The instructions of a rung."""
+    return listing.instructions(sass(compile_cubin(kernel.SOURCE, ARCH, defines)))
+
+
+def lines_that_matter(kernel, *names):
+    """Its loops with these instructions, without what works out addresses."""
+    return "\n\n".join(
+        "\n".join(
+            f"{line.number:4d} {line}"
+            for line in listing.loop_with(code_of(kernel), name)
+            if line.stem in MATTERS and ".ANY" not in line.name
+        )
+        for name in names
+    )
+
+
+def lines_of_source(kernel):
+    """Lines of code of a rung and of the headers that lie beside it: no blank ones, no comments."""
+    files = [
+        file
+        for file in sources_of(kernel.SOURCE)
+        if file.parent == kernel.SOURCE.parent
+    ]
+    return sum(
+        bool(line.strip()) and not line.strip().startswith("//")
+        for file in files
+        for line in file.read_text(encoding="utf-8").splitlines()
+    )
+
+
+codes = {name: code_of(rung) for name, rung in RUNGS.items()}
+codes["one_consumer"] = code_of(k09_registers, CONSUMERS=1)
+record(
+    sheet={
+        "k04": text(lines_that_matter(k04_wgmma, "HGMMA")),
+        "k08": text(lines_that_matter(k08_roles, "HGMMA", "UTMALDG")),
+    },
+    code={
+        name: {
+            "all": quantity(len(lines), how="counted"),
+            **{
+                one.replace(".", "_"): quantity(found, how="counted")
+                for one, found in listing.counted(lines, NAMES).items()
+            },
+        }
+        for name, lines in codes.items()
+    },
+    source={
+        name: quantity(lines_of_source(rung), how="counted")
+        for name, rung in RUNGS.items()
+    },
+)
+
+# %% [markdown]
+# ### Rung by rung
+#
+# What the compiler made of each, counted. A line that stands once may run a thousand times; what matters here is what is there at all.
+#
+# /// table
+# turned: true
+# columns: [rung, lines, HGMMA, LDGSTS, UTMALDG, SYNCS, BAR.SYNC, STG, STSM, UTMASTG, USETMAXREG]
+# rows:
+#   - [k04 wgmma, "{{ code.wgmma.all:.0f}}", "{{ code.wgmma.HGMMA:.0f}}", "{{ code.wgmma.LDGSTS:.0f}}", "{{ code.wgmma.UTMALDG:.0f}}", "{{ code.wgmma.SYNCS:.0f}}", "{{ code.wgmma.BAR_SYNC:.0f}}", "{{ code.wgmma.STG:.0f}}", "{{ code.wgmma.STSM:.0f}}", "{{ code.wgmma.UTMASTG:.0f}}", "{{ code.wgmma.USETMAXREG:.0f}}"]
+#   - [k06 tma, "{{ code.tma.all:.0f}}", "{{ code.tma.HGMMA:.0f}}", "{{ code.tma.LDGSTS:.0f}}", "{{ code.tma.UTMALDG:.0f}}", "{{ code.tma.SYNCS:.0f}}", "{{ code.tma.BAR_SYNC:.0f}}", "{{ code.tma.STG:.0f}}", "{{ code.tma.STSM:.0f}}", "{{ code.tma.UTMASTG:.0f}}", "{{ code.tma.USETMAXREG:.0f}}"]
+#   - [k07 wide, "{{ code.wide.all:.0f}}", "{{ code.wide.HGMMA:.0f}}", "{{ code.wide.LDGSTS:.0f}}", "{{ code.wide.UTMALDG:.0f}}", "{{ code.wide.SYNCS:.0f}}", "{{ code.wide.BAR_SYNC:.0f}}", "{{ code.wide.STG:.0f}}", "{{ code.wide.STSM:.0f}}", "{{ code.wide.UTMASTG:.0f}}", "{{ code.wide.USETMAXREG:.0f}}"]
+#   - [k08 roles, "{{ code.roles.all:.0f}}", "{{ code.roles.HGMMA:.0f}}", "{{ code.roles.LDGSTS:.0f}}", "{{ code.roles.UTMALDG:.0f}}", "{{ code.roles.SYNCS:.0f}}", "{{ code.roles.BAR_SYNC:.0f}}", "{{ code.roles.STG:.0f}}", "{{ code.roles.STSM:.0f}}", "{{ code.roles.UTMASTG:.0f}}", "{{ code.roles.USETMAXREG:.0f}}"]
+#   - [k10 persistent, "{{ code.persistent.all:.0f}}", "{{ code.persistent.HGMMA:.0f}}", "{{ code.persistent.LDGSTS:.0f}}", "{{ code.persistent.UTMALDG:.0f}}", "{{ code.persistent.SYNCS:.0f}}", "{{ code.persistent.BAR_SYNC:.0f}}", "{{ code.persistent.STG:.0f}}", "{{ code.persistent.STSM:.0f}}", "{{ code.persistent.UTMASTG:.0f}}", "{{ code.persistent.USETMAXREG:.0f}}"]
+#   - [k11 cluster, "{{ code.cluster.all:.0f}}", "{{ code.cluster.HGMMA:.0f}}", "{{ code.cluster.LDGSTS:.0f}}", "{{ code.cluster.UTMALDG:.0f}}", "{{ code.cluster.SYNCS:.0f}}", "{{ code.cluster.BAR_SYNC:.0f}}", "{{ code.cluster.STG:.0f}}", "{{ code.cluster.STSM:.0f}}", "{{ code.cluster.UTMASTG:.0f}}", "{{ code.cluster.USETMAXREG:.0f}}"]
+#   - [k12 stored, "{{ code.stored.all:.0f}}", "{{ code.stored.HGMMA:.0f}}", "{{ code.stored.LDGSTS:.0f}}", "{{ code.stored.UTMALDG:.0f}}", "{{ code.stored.SYNCS:.0f}}", "{{ code.stored.BAR_SYNC:.0f}}", "{{ code.stored.STG:.0f}}", "{{ code.stored.STSM:.0f}}", "{{ code.stored.UTMASTG:.0f}}", "{{ code.stored.USETMAXREG:.0f}}"]
+#   - [k14 tuned, "{{ code.tuned.all:.0f}}", "{{ code.tuned.HGMMA:.0f}}", "{{ code.tuned.LDGSTS:.0f}}", "{{ code.tuned.UTMALDG:.0f}}", "{{ code.tuned.SYNCS:.0f}}", "{{ code.tuned.BAR_SYNC:.0f}}", "{{ code.tuned.STG:.0f}}", "{{ code.tuned.STSM:.0f}}", "{{ code.tuned.UTMASTG:.0f}}", "{{ code.tuned.USETMAXREG:.0f}}"]
+# caption: "Lines of machine code. STG writes C from registers; STSM lays a panel of C into shared memory, and UTMASTG lets the copy engine carry it away. USETMAXREG moves registers from the producer to the consumers."
+# ///
+#
+# /// claim | code.tma.UTMALDG > 0.5 and code.tma.LDGSTS < 0.5 and code.roles.HGMMA == code.tuned.HGMMA
+# The instruction in the middle never changes: {{ code.roles.HGMMA:.0f}} lines of `HGMMA` in k08, {{ code.tuned.HGMMA:.0f}} in the last rung. All that changes is what stands round it.
+# /// otherwise
+# k08 has {{ code.roles.HGMMA:.0f}} lines of `HGMMA`, the last rung {{ code.tuned.HGMMA:.0f}}.
+# ///
+
+# %% [markdown]
+# ## Blocks that stay
+#
+# Look at the fourth row of [the table of cycles](#two-timelines) again. Between the last product of one block and the first tile of the next, an SM has
+# its tensor cores off. A block writes its C. It ends. Another is started, sets up its mbarriers, asks for its first tile, and waits for the trip.
+#
+# /// predict | How many steps of k could k08 have done in such a gap?
+# - [gap.roles / step.roles < 2] One or two
+# - [2 <= gap.roles / step.roles < 8] A handful
+# - [gap.roles / step.roles >= 8] Eight or more
+# /// reveal
+# {{ gap.roles / step.roles:.1f}}, and a block has 64 steps at K = 4096.
+# ///
+#
+# So let a block *stay*. As many blocks as there are SMs, each walking over many tiles of C: a **persistent** kernel. The ring does not end with a tile. While the consumers
+# write one tile of C, the producer already asks for the next one's operands. And the order of the tiles is ours: those under way lie close together, so that their strips of A and B are
+# still in L2.
+#
+# /// source | src/course_kernels/gemm/k10_persistent.cu
+# fold: The kernel, whole
+# ///
+#
+# /// diff | src/course_kernels/gemm/k08_roles.cu | src/course_kernels/gemm/k10_persistent.cu
+# ///
+#
+# /// claim | burst.nn.n4096.persistent > burst.nn.n4096.roles
+# {{ burst.nn.n4096.persistent / burst.nn.n4096.roles:.2f}} times the speed of k08: {{ burst.nn.n4096.persistent:.0f}} TFLOP/s.
+# /// otherwise
+# {{ burst.nn.n4096.persistent / burst.nn.n4096.roles:.2f}} of the speed of k08: {{ burst.nn.n4096.persistent:.0f}} TFLOP/s.
+# ///
+#
+# The next step goes to the neighbour. In a **cluster** a few blocks run at the same time in one corner of the card. Two of them that work on tiles with the same columns need the same B; one delivery
+# serves both. That is [k11](#evenings), with {{ burst.nn.n4096.cluster:.0f}} TFLOP/s.
+
+# %% [markdown]
+# ## The last rung
+#
+# What is left are small things, each with a switch of its own, so that you can turn it off and measure.
+#
+# - **C leaves late.** A consumer rounds its sums into registers and asks for the next tile's products at once. The panels of C go out behind the first steps of the next tile.
+# - **A lag.** The second consumer begins some steps behind the first, so that they do not round at the same moment. You have met it as *you boil while I cut*.
+# - **The last round.** Where a few tiles are left over, SMs without one begin those of the others.
+# - **A hint.** Nobody here reads C again, so L2 may let it go first. And a grid may begin while the last one of the stream ends.
+#
+# /// source | src/course_kernels/gemm/k14_tuned.cu
+# fold: The kernel, whole
+# ///
+#
+# It is not meant to be read in the room. Which of its switches helps depends on the size, and a small script tries them all: `python -m course_kernels.tune_gemm 4096`.
+
+# %% [markdown]
+# ## The climb
+#
+# All rungs at 4096, in bursts, in the same rounds.
+#
+# /// chart | staircase
+# title: The rungs at 4096 × 4096 × 4096, bf16, in bursts with a warm L2
+# y_label: TFLOP/s
+# steps:
+#   - {name: burst.nn.n4096.wgmma, label: k04 wgmma}
+#   - {name: burst.nn.n4096.tma, label: k06 TMA}
+#   - {name: burst.nn.n4096.wide, label: k07 wide}
+#   - {name: burst.nn.n4096.roles, label: k08 roles}
+#   - {name: burst.nn.n4096.persistent, label: k10 persistent}
+#   - {name: burst.nn.n4096.cluster, label: k11 cluster}
+#   - {name: burst.nn.n4096.stored, label: k12 stored}
+#   - {name: burst.nn.n4096.by_size, label: k13 by size}
+#   - {name: burst.nn.n4096.tuned, label: k14 tuned}
+# references:
+#   - {label: cuBLAS, value: burst.nn.n4096.cublas}
+#   - {label: data sheet, value: sheet.bf16}
+# alt: "A staircase of TFLOP/s in bursts: k04 {{ burst.nn.n4096.wgmma:.0f}}, k06 {{ burst.nn.n4096.tma:.0f}}, k07 {{ burst.nn.n4096.wide:.0f}}, k08 {{ burst.nn.n4096.roles:.0f}}, k10 {{ burst.nn.n4096.persistent:.0f}}, k11 {{ burst.nn.n4096.cluster:.0f}}, k12 {{ burst.nn.n4096.stored:.0f}}, k13 {{ burst.nn.n4096.by_size:.0f}}, k14 {{ burst.nn.n4096.tuned:.0f}}. cuBLAS stands at {{ burst.nn.n4096.cublas:.0f}}."
+# caption: k09 is a side note, and stands under evenings.
+# ///
+#
+# /// exercise | A letter a rung | 4 minutes
+# For each rung from k06 on: what did it buy? *F* for faster fetching, *C* for faster computing, *W* for less waiting, *L2* for less traffic from memory. Then look at the source of one
+# that you are unsure of.
+# /// answer
+# Ours, and yours may differ: k06 F, k07 C, k08 W, k10 W and L2, k11 F, k12 W, k13 L2, k14 W. A rung that two people call by two letters is a good two minutes.
+# ///
+#
+# /// claim | burst.nn.n4096.wide > burst.nn.n4096.tma and burst.nn.n4096.roles > burst.nn.n4096.wide and burst.nn.n4096.persistent > burst.nn.n4096.roles and burst.nn.n4096.cluster > burst.nn.n4096.persistent and burst.nn.n4096.stored > burst.nn.n4096.cluster
+# Each rung from k06 to k12 is faster than the one before it. What did not pay is no rung: k09, which moves registers, has {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.2f}} times the speed of k08, for
+# 168 registers already held what a consumer needs.
+# /// otherwise
+# Not each rung is faster than the one before it here. k09, which moves registers, has {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.2f}} times the speed of k08.
+# ///
+#
+# ### What the last per cents cost
+#
+# The column of lines is what you would have to read, the kernel with the headers beside it, without comments.
+#
+# /// table
+# columns: [rung, "TFLOP/s", "% of peak", "over the one before", lines of code]
+# rows:
+#   - [k04 wgmma, "{{ burst.nn.n4096.wgmma:.0f}}", "{{ burst.nn.n4096.wgmma / sheet.bf16:.0%}}", "", "{{ source.wgmma:.0f}}"]
+#   - [k06 tma, "{{ burst.nn.n4096.tma:.0f}}", "{{ burst.nn.n4096.tma / sheet.bf16:.0%}}", "{{ burst.nn.n4096.tma / burst.nn.n4096.wgmma:.3f}}", "{{ source.tma:.0f}}"]
+#   - [k07 wide, "{{ burst.nn.n4096.wide:.0f}}", "{{ burst.nn.n4096.wide / sheet.bf16:.0%}}", "{{ burst.nn.n4096.wide / burst.nn.n4096.tma:.3f}}", "{{ source.wide:.0f}}"]
+#   - [k08 roles, "{{ burst.nn.n4096.roles:.0f}}", "{{ burst.nn.n4096.roles / sheet.bf16:.0%}}", "{{ burst.nn.n4096.roles / burst.nn.n4096.wide:.3f}}", "{{ source.roles:.0f}}"]
+#   - [k10 persistent, "{{ burst.nn.n4096.persistent:.0f}}", "{{ burst.nn.n4096.persistent / sheet.bf16:.0%}}", "{{ burst.nn.n4096.persistent / burst.nn.n4096.roles:.3f}}", "{{ source.persistent:.0f}}"]
+#   - [k11 cluster, "{{ burst.nn.n4096.cluster:.0f}}", "{{ burst.nn.n4096.cluster / sheet.bf16:.0%}}", "{{ burst.nn.n4096.cluster / burst.nn.n4096.persistent:.3f}}", "{{ source.cluster:.0f}}"]
+#   - [k12 stored, "{{ burst.nn.n4096.stored:.0f}}", "{{ burst.nn.n4096.stored / sheet.bf16:.0%}}", "{{ burst.nn.n4096.stored / burst.nn.n4096.cluster:.3f}}", "{{ source.stored:.0f}}"]
+#   - [k13 by size, "{{ burst.nn.n4096.by_size:.0f}}", "{{ burst.nn.n4096.by_size / sheet.bf16:.0%}}", "{{ burst.nn.n4096.by_size / burst.nn.n4096.stored:.3f}}", "{{ source.by_size:.0f}}"]
+#   - [k14 tuned, "{{ burst.nn.n4096.tuned:.0f}}", "{{ burst.nn.n4096.tuned / sheet.bf16:.0%}}", "{{ burst.nn.n4096.tuned / burst.nn.n4096.by_size:.3f}}", "{{ source.tuned:.0f}}"]
+#   - ["k05, Triton", "{{ burst.nn.n4096.triton:.0f}}", "{{ burst.nn.n4096.triton / sheet.bf16:.0%}}", "", ""]
+#   - [cuBLAS, "{{ burst.nn.n4096.cublas:.0f}}", "{{ burst.nn.n4096.cublas / sheet.bf16:.0%}}", "", ""]
+#   - ["cuBLASLt, its best", "{{ burst.nn.n4096.cublaslt:.0f}}", "{{ burst.nn.n4096.cublaslt / sheet.bf16:.0%}}", "", ""]
+# caption: "4096 × 4096 × 4096, bf16, bursts, warm L2."
+# ///
+#
+# From k08 on the rungs are evenings for a few per cent each. Who would pay for that? Somebody whose cards do nothing else. Pranjal Shankhdhar's log reads alike: from its fourth rung to its last the
+# speed grows from 498 to 764 TFLOP/s, in seven steps [^shankhdhar2024].
+
+# %% [markdown]
+# ## The scoreboard
+#
+# Three sizes, two layouts. NN: B lies as (K, N). NT: B lies as (N, K), which is how a linear layer keeps its weights. Both clocks.
+#
+# /// predict | Where is our lead over the better library the smallest?
+# - [best_over_cublas.n8192.sustained < min(best_over_cublas.n2048.sustained, best_over_cublas.n4096.sustained)] At 8192
+# - [best_over_cublas.n2048.sustained < min(best_over_cublas.n4096.sustained, best_over_cublas.n8192.sustained)] At 2048
+# - [best_over_cublas.n4096.sustained <= min(best_over_cublas.n2048.sustained, best_over_cublas.n8192.sustained)] At 4096
+# /// reveal
+# Sustained, ours over the library's: {{ best_over_cublas.n8192.sustained:.3f}} at 8192, {{ best_over_cublas.n4096.sustained:.3f}} at 4096, {{ best_over_cublas.n2048.sustained:.3f}} at 2048. In Pranjal
+# Shankhdhar's log the lead shrinks from 7 % at 4096 to 1.5 % at 8192 [^shankhdhar2024].
+#
+# /// table
+# columns: ["TFLOP/s, bursts", "ours, k14", "cuBLAS", "cuBLASLt, its best", "k05, Triton", "ours over the better library"]
+# rows:
+#   - ["2048, NN", "{{ burst.nn.n2048.tuned:.0f}}", "{{ burst.nn.n2048.cublas:.0f}}", "{{ burst.nn.n2048.cublaslt:.0f}}", "{{ burst.nn.n2048.triton:.0f}}", "{{ best_over_cublas.n2048.burst:.3f}}"]
+#   - ["4096, NN", "{{ burst.nn.n4096.tuned:.0f}}", "{{ burst.nn.n4096.cublas:.0f}}", "{{ burst.nn.n4096.cublaslt:.0f}}", "{{ burst.nn.n4096.triton:.0f}}", "{{ best_over_cublas.n4096.burst:.3f}}"]
+#   - ["8192, NN", "{{ burst.nn.n8192.tuned:.0f}}", "{{ burst.nn.n8192.cublas:.0f}}", "{{ burst.nn.n8192.cublaslt:.0f}}", "{{ burst.nn.n8192.triton:.0f}}", "{{ best_over_cublas.n8192.burst:.3f}}"]
+#   - ["2048, NT", "{{ burst.nt.n2048.tuned:.0f}}", "{{ burst.nt.n2048.cublas:.0f}}", "{{ burst.nt.n2048.cublaslt:.0f}}", "–", "{{ best_over_cublas_nt.n2048.burst:.3f}}"]
+#   - ["4096, NT", "{{ burst.nt.n4096.tuned:.0f}}", "{{ burst.nt.n4096.cublas:.0f}}", "{{ burst.nt.n4096.cublaslt:.0f}}", "–", "{{ best_over_cublas_nt.n4096.burst:.3f}}"]
+#   - ["8192, NT", "{{ burst.nt.n8192.tuned:.0f}}", "{{ burst.nt.n8192.cublas:.0f}}", "{{ burst.nt.n8192.cublaslt:.0f}}", "–", "{{ best_over_cublas_nt.n8192.burst:.3f}}"]
+# caption: "bf16, random normal inputs, warm L2, the card rested before each burst. Our Triton kernel takes NN alone."
+# ///
+#
+# /// table
+# columns: ["sustained", "ours, TFLOP/s", "the library", "it is", "ours over it", "ours, MHz", "the library, MHz", "ours, W", "the library, W"]
+# rows:
+#   - ["2048, NN", "{{ long.nn.n2048.tuned.rate:.0f}}", "{{ long.nn.n2048.library.rate:.0f}}", "{{ rival.nn.n2048}}", "{{ best_over_cublas.n2048.sustained:.3f}}", "{{ long.nn.n2048.tuned.mhz:.0f}}", "{{ long.nn.n2048.library.mhz:.0f}}", "{{ long.nn.n2048.tuned.watts:.0f}}", "{{ long.nn.n2048.library.watts:.0f}}"]
+#   - ["4096, NN", "{{ long.nn.n4096.tuned.rate:.0f}}", "{{ long.nn.n4096.library.rate:.0f}}", "{{ rival.nn.n4096}}", "{{ best_over_cublas.n4096.sustained:.3f}}", "{{ long.nn.n4096.tuned.mhz:.0f}}", "{{ long.nn.n4096.library.mhz:.0f}}", "{{ long.nn.n4096.tuned.watts:.0f}}", "{{ long.nn.n4096.library.watts:.0f}}"]
+#   - ["8192, NN", "{{ long.nn.n8192.tuned.rate:.0f}}", "{{ long.nn.n8192.library.rate:.0f}}", "{{ rival.nn.n8192}}", "{{ best_over_cublas.n8192.sustained:.3f}}", "{{ long.nn.n8192.tuned.mhz:.0f}}", "{{ long.nn.n8192.library.mhz:.0f}}", "{{ long.nn.n8192.tuned.watts:.0f}}", "{{ long.nn.n8192.library.watts:.0f}}"]
+#   - ["2048, NT", "{{ long.nt.n2048.tuned.rate:.0f}}", "{{ long.nt.n2048.library.rate:.0f}}", "{{ rival.nt.n2048}}", "{{ best_over_cublas_nt.n2048.sustained:.3f}}", "{{ long.nt.n2048.tuned.mhz:.0f}}", "{{ long.nt.n2048.library.mhz:.0f}}", "{{ long.nt.n2048.tuned.watts:.0f}}", "{{ long.nt.n2048.library.watts:.0f}}"]
+#   - ["4096, NT", "{{ long.nt.n4096.tuned.rate:.0f}}", "{{ long.nt.n4096.library.rate:.0f}}", "{{ rival.nt.n4096}}", "{{ best_over_cublas_nt.n4096.sustained:.3f}}", "{{ long.nt.n4096.tuned.mhz:.0f}}", "{{ long.nt.n4096.library.mhz:.0f}}", "{{ long.nt.n4096.tuned.watts:.0f}}", "{{ long.nt.n4096.library.watts:.0f}}"]
+#   - ["8192, NT", "{{ long.nt.n8192.tuned.rate:.0f}}", "{{ long.nt.n8192.library.rate:.0f}}", "{{ rival.nt.n8192}}", "{{ best_over_cublas_nt.n8192.sustained:.3f}}", "{{ long.nt.n8192.tuned.mhz:.0f}}", "{{ long.nt.n8192.library.mhz:.0f}}", "{{ long.nt.n8192.tuned.watts:.0f}}", "{{ long.nt.n8192.library.watts:.0f}}"]
+# caption: "One kernel alone for two seconds, the last of them timed, inputs that rotate; ours, theirs, theirs, ours. The library is whichever of the two was faster in bursts. Clock and power as the card tells them at the end of each block."
+# ///
+# ///
+#
+# /// define | best_over_cublas.n2048.burst = burst.nn.n2048.tuned / max(burst.nn.n2048.cublas, burst.nn.n2048.cublaslt)
+# unit: ×
+# what: k14_tuned over the better of cuBLAS and the best of cuBLASLt's guesses, 2048, bf16, NN, in bursts
+# ///
+#
+# /// define | best_over_cublas.n4096.burst = burst.nn.n4096.tuned / max(burst.nn.n4096.cublas, burst.nn.n4096.cublaslt)
+# unit: ×
+# what: k14_tuned over the better of cuBLAS and the best of cuBLASLt's guesses, 4096, bf16, NN, in bursts
+# ///
+#
+# /// define | best_over_cublas.n8192.burst = burst.nn.n8192.tuned / max(burst.nn.n8192.cublas, burst.nn.n8192.cublaslt)
+# unit: ×
+# what: k14_tuned over the better of cuBLAS and the best of cuBLASLt's guesses, 8192, bf16, NN, in bursts
+# ///
+#
+# /// define | best_over_cublas.n2048.sustained = long.nn.n2048.tuned.rate / long.nn.n2048.library.rate
+# unit: ×
+# what: k14_tuned over the better of cuBLAS and cuBLASLt, 2048, bf16, NN, sustained
+# ///
+#
+# /// define | best_over_cublas.n4096.sustained = long.nn.n4096.tuned.rate / long.nn.n4096.library.rate
+# unit: ×
+# what: k14_tuned over the better of cuBLAS and cuBLASLt, 4096, bf16, NN, sustained
+# ///
+#
+# /// define | best_over_cublas.n8192.sustained = long.nn.n8192.tuned.rate / long.nn.n8192.library.rate
+# unit: ×
+# what: k14_tuned over the better of cuBLAS and cuBLASLt, 8192, bf16, NN, sustained
+# ///
+#
+# /// define | best_over_cublas_nt.n2048.burst = burst.nt.n2048.tuned / max(burst.nt.n2048.cublas, burst.nt.n2048.cublaslt)
+# unit: ×
+# what: k14_tuned over the better of cuBLAS and the best of cuBLASLt's guesses, 2048, bf16, NT, in bursts
+# ///
+#
+# /// define | best_over_cublas_nt.n4096.burst = burst.nt.n4096.tuned / max(burst.nt.n4096.cublas, burst.nt.n4096.cublaslt)
+# unit: ×
+# what: k14_tuned over the better of cuBLAS and the best of cuBLASLt's guesses, 4096, bf16, NT, in bursts
+# ///
+#
+# /// define | best_over_cublas_nt.n8192.burst = burst.nt.n8192.tuned / max(burst.nt.n8192.cublas, burst.nt.n8192.cublaslt)
+# unit: ×
+# what: k14_tuned over the better of cuBLAS and the best of cuBLASLt's guesses, 8192, bf16, NT, in bursts
+# ///
+#
+# /// define | best_over_cublas_nt.n2048.sustained = long.nt.n2048.tuned.rate / long.nt.n2048.library.rate
+# unit: ×
+# what: k14_tuned over the better of cuBLAS and cuBLASLt, 2048, bf16, NT, sustained
+# ///
+#
+# /// define | best_over_cublas_nt.n4096.sustained = long.nt.n4096.tuned.rate / long.nt.n4096.library.rate
+# unit: ×
+# what: k14_tuned over the better of cuBLAS and cuBLASLt, 4096, bf16, NT, sustained
+# ///
+#
+# /// define | best_over_cublas_nt.n8192.sustained = long.nt.n8192.tuned.rate / long.nt.n8192.library.rate
+# unit: ×
+# what: k14_tuned over the better of cuBLAS and cuBLASLt, 8192, bf16, NT, sustained
+# ///
+#
+# /// claim | min(best_over_cublas.n2048.burst, best_over_cublas.n4096.burst, best_over_cublas.n8192.burst) >= 1
+# In bursts our kernel is ahead of the better of cuBLAS and cuBLASLt at all three sizes, with B as it comes: {{ best_over_cublas.n2048.burst:.3f}}, {{ best_over_cublas.n4096.burst:.3f}} and
+# {{ best_over_cublas.n8192.burst:.3f}} times its speed.
+# /// otherwise
+# In bursts, with B as it comes, our kernel has {{ best_over_cublas.n2048.burst:.3f}}, {{ best_over_cublas.n4096.burst:.3f}} and {{ best_over_cublas.n8192.burst:.3f}} times the library's speed.
+# ///
+#
+# Take that for what it is: square shapes, one type, one card. The library has an answer for every shape, every type and every layout, and each of its users may call it without reading this page.
+#
+# ### Power decides
+#
+# Sustained, the numbers are smaller. The data sheet's peak is drawn for {{ sheet.mhz:.0f}} MHz [^lockwood-h100]. While our kernel ran at 8192, the card was at {{ long.nn.n8192.tuned.mhz:.0f}} MHz and drew
+# {{ long.nn.n8192.tuned.watts:.0f}} W. What kept the clock down, in the card's own words: *{{ long.nn.n8192.tuned.why}}*. A better kernel makes such a card warmer, not quicker: where two kernels keep the tensor cores
+# as busy, the winner is whoever spends less power on everything else.
+#
+# /// exercise | Peak at this clock | 3 minutes
+# The tensor cores' peak scales with the clock. What is the peak at the clock of our kernel at 8192, sustained, and what percent of *that* is our rate?
+# /// answer
+# {{ sheet.bf16:.0f}} TFLOP/s × {{ long.nn.n8192.tuned.mhz:.0f}} ÷ {{ sheet.mhz:.0f}}; our {{ long.nn.n8192.tuned.rate:.0f}} TFLOP/s are {{ long.nn.n8192.tuned.rate / sheet.bf16 / long.nn.n8192.tuned.mhz * sheet.mhz:.0%}} of it. What is missing there is waiting; what is missing
+# above it is power. (The clock is read now and then, and wanders between two readings. Take the last digit lightly.)
+# ///
+
+# %% tags=["fold"]
+longer, rival = {}, {}
+for layout, of in races.items():
+    longer[layout], rival[layout] = {}, {}
+    for size, race in of.items():
+        theirs = race.fastest(("cublas", "cublaslt"))
+        both = race.sustained(("tuned", theirs, theirs, "tuned"))
+        longer[layout][size] = {"tuned": both["tuned"], "library": both[theirs]}
+        rival[layout][size] = text(
+            {"cublas": "cuBLAS", "cublaslt": "cuBLASLt"}[theirs]
+        )
+record(long=longer, rival=rival)
+
+# %% [markdown]
+# ### By the clock of all other pages
+#
+# One more table, for who comes from another page: there L2 is cold, and competitors take turns.
+#
+# /// table
+# columns: ["4096, NN, cold L2", "TFLOP/s", "% of peak"]
+# rows:
+#   - [k04 wgmma, "{{ cold.wgmma.tflops:.0f}}", "{{ cold.wgmma.of_peak:.0%}}"]
+#   - [k08 roles, "{{ cold.roles.tflops:.0f}}", "{{ cold.roles.of_peak:.0%}}"]
+#   - [k10 persistent, "{{ cold.persistent.tflops:.0f}}", "{{ cold.persistent.of_peak:.0%}}"]
+#   - [k14 tuned, "{{ cold.tuned.tflops:.0f}}", "{{ cold.tuned.of_peak:.0%}}"]
+#   - [cuBLAS, "{{ cold.cublas.tflops:.0f}}", "{{ cold.cublas.of_peak:.0%}}"]
+# ///
+#
+# A call of ours costs the host {{ host.n2048.tuned:.1f}} µs, one of cuBLAS through PyTorch {{ host.n2048.cublas:.1f}} µs. At 2048 the product takes the card not much longer, so this matters.
+
+# %%
+from course_kernels.measure import compare
+
+record(cold=compare({**RUNGS, "cublas": library.cublas}, square(4096), seconds=0.1))
+
+# %% [markdown]
+# ## Evenings {.beyond}
+#
+# One idea each. Read the head of the file first, then the difference, then measure it yourself.
+#
+# ### k07: the widest product
+#
+# {{ burst.nn.n4096.wide:.0f}} TFLOP/s. A tile of 128 × 256, one block on an SM. The difference stands [above](#roles).
+#
+# ### k09, a side note: registers go to those who need them
+#
+# {{ burst.nn.n4096.registers:.0f}} TFLOP/s. A block gets the same number of registers for each of its threads. The producer gives its own back, the consumers take them.
+#
+# /// diff | src/course_kernels/gemm/k08_roles.cu | src/course_kernels/gemm/k09_registers.cu
+# ///
+#
+# It also shows why there are *two* consumers. With one, a thread would hold 256 sums, more registers than it can have. They *spill* to memory: {{ code.one_consumer.LDL:.0f}} lines of `LDL` in its machine code,
+# where k08 has {{ code.roles.LDL:.0f}}, and {{ burst.nn.n4096.one_consumer:.0f}} TFLOP/s. A good idea at the wrong place.
+#
+# ### k11: one delivery for two blocks
+#
+# {{ burst.nn.n4096.cluster:.0f}} TFLOP/s.
+#
+# /// diff | src/course_kernels/gemm/k10_persistent.cu | src/course_kernels/gemm/k11_cluster.cu
+# ///
+#
+# ### k12: C leaves by the copy engine
+#
+# {{ burst.nn.n4096.stored:.0f}} TFLOP/s.
+#
+# /// diff | src/course_kernels/gemm/k11_cluster.cu | src/course_kernels/gemm/k12_stored.cu
+# ///
+#
+# ### k13: another tile for another size
+#
+# {{ burst.nn.n4096.by_size:.0f}} TFLOP/s at 4096. Tile, cluster and order are chosen by M, N and K, by a model of a few constants in `plans.py`.
+#
+# /// source | src/course_kernels/gemm/k13_by_size.cu
+# fold: The kernel, whole
+# ///
+
+# %% [markdown]
+# ## Your turn
+#
+# /// exercise | Predict, change, measure
+# On a Hopper card: k10 walks tiles in groups of 16 rows (`GROUP`). First say what happens with a group of 1, and with 64, and why. Then measure it: copy the file, change the number, and race the two
+# with `python -m course_kernels.measure`. No card? Then work out, for 132 blocks of 128 × 256 and a group of 1, of 16 and of 64, how many rows of A and columns of B are under way at once.
+# /// answer
+# What runs at once is about 132 tiles. In a group of 1 they lie in a row: 128 rows of A, and 132 × 256 columns of B, or all there are at 4096, and then the next rows. In a group of 16 they are about 16 × 128 = 2048 rows and 8 × 256 = 2048
+# columns: fewest strips in all. With 64 there are only 32 rows of tiles at 4096, so it is a group of 32: 4096 rows and about 4 × 256 columns. The nearer to a square, the less is fetched for what is made; L2 hides some of the difference at 4096,
+# less at 8192.
+# ///
+#
+# /// exercise | Five places instead of four
+# Would a fifth place in the ring help? Use [Little's law](../lectures/l3_memory.py#how-many-must-be-walking): say that a trip takes as long as one step. How many pairs must be under way?
+# /// answer
+# One is multiplied while one travels: two places would do, if every trip took as long. Three and four are for the trips that take longer, and for the step by which a consumer gives back late. A fifth does not fit: five times 48 KiB are
+# 240 KiB, and a block may have 227.
+# ///
+
+# %% [markdown]
+# ## Before you leave
+#
+# **You can now**
+#
+# 1. name the three words: *TMA* brings whole tiles, *wgmma* is one order for four warps, *roles* let some fetch and some compute;
+# 2. find on a sheet which line stops everybody, and say who ends each of the other waits;
+# 3. say what nobody changed on the way to the top: the formula, the number format, the instruction in the middle.
+#
+# You don't beat cuBLAS at math [^shankhdhar2024]. You beat it at logistics.
+#
+# **Where this leads.** Attention has the same ring with another meal in it: [Attention, as far as it goes](../attention_on_hopper.py). How the clocks, checks and counters
+# of all other pages work: [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).
