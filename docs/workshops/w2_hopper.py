@@ -274,11 +274,13 @@ class Ticket:
         self.wanted, self.here, self.bit = wanted, 0, 0
 
     def arrive(self):
+        """One has come."""
         self.here += 1
         if self.here == self.wanted:
             self.here, self.bit = 0, 1 - self.bit
 
     def lets_past(self, named):
+        """Whether who names this bit may go on."""
         return self.bit != named
 
 
