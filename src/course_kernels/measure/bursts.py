@@ -296,7 +296,7 @@ class Race:
     def _rates(self, us: Sequence[float], group: str) -> Samples:
         flops = self._problem.flops(self.workload)
         of = f"tensor:{self._problem.math(self.workload)}"
-        return samples_of([flops / each / 1e6 for each in us], "TFLOP/s", "timed", group, of)
+        return samples_of([flops / each / 1e6 for each in us], "TFLOP/s", "device", group, of)
 
 
 def _told(blocks: Sequence[Block], key: str, unit: str, group: str) -> Samples | Quantity:
