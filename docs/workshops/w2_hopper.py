@@ -210,7 +210,7 @@ record(
 # /// source | src/course_kernels/gemm/k06_tma.cu#ask
 # ///
 #
-# Twelve pieces a thread have become five lines, for one thread of the block.
+# Twelve pieces for each of 256 threads have become three orders, by one thread of the block: one for A, one for each panel of B.
 #
 # /// predict | One order for a tile in place of 3072 pieces, and a tile of half the width: what is k06 in the race, against k04?
 # - [burst.nn.n4096.tma < 0.97 * burst.nn.n4096.wgmma] Slower
@@ -527,7 +527,7 @@ record(
 # ///
 #
 # /// exercise | Ten lines against twenty-two
-# k08's consumer has ten lines where k04 has twenty. The work is the same. Where have the twelve `LDGSTS` gone, and who pays for the five `UTMALDG`?
+# k08's consumer has ten lines where k04's loop has twenty-two. The work is the same. Where have the twelve `LDGSTS` gone, and who pays for the five `UTMALDG`?
 # /// answer
 # To the producer's loop: one thread of 384 runs it, and it has no sums to hold up. The five lines bring the same 48 KiB. In k04 the twelve lines are run by 256 threads each, with an address for each piece.
 # ///
