@@ -263,7 +263,7 @@ record(
 # A barrier is used again in every round. *Full* alone would not do: full of which tile? So each mbarrier keeps one bit, its **phase**. It begins at 0, and flips whenever
 # the mbarrier turns. Who waits names a bit, and goes on when the last phase with that bit has ended. Let it run, with four places and six tiles.
 
-# %%
+# %% tags=["fold"]
 PLACES, TILES = 4, 6
 
 
@@ -946,6 +946,11 @@ record(cold=compare({**RUNGS, "cublas": library.cublas}, square(4096), seconds=0
 
 # %% [markdown]
 # ## Your turn
+#
+# First mark the sheet and build the ring. No GPU is needed.
+#
+# /// lab | ring
+# ///
 #
 # /// exercise | Predict, change, measure
 # On a Hopper card: k10 walks tiles in groups of 16 rows (`GROUP`). First say what happens with a group of 1, and with 64, and why. Then measure it: copy the file, change the number, and race the two

@@ -1,0 +1,28 @@
+"""The last task of the ring: how often one of its barriers has turned."""
+
+
+def cases() -> list[dict]:
+    """From one place up; more places than tiles come last."""
+    sizes = [
+        (0, 1, 1),
+        (3, 4, 4),
+        (0, 8, 4),
+        (0, 6, 4),
+        (1, 6, 4),
+        (2, 6, 4),
+        (3, 6, 4),
+        (0, 65, 4),
+        (3, 65, 4),
+        (2, 7, 3),
+        (3, 2, 4),
+        (0, 0, 2),
+    ]
+    return [
+        {
+            "call": "turns_of",
+            "with": {"place": place, "tiles": tiles, "places": places},
+            "expect": tiles // places + (place < tiles % places),
+            "job": f"place {place} of {places}, {tiles} tiles",
+        }
+        for place, tiles, places in sizes
+    ]
