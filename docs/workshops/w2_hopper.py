@@ -953,12 +953,12 @@ record(cold=compare({**RUNGS, "cublas": library.cublas}, square(4096), seconds=0
 # ///
 #
 # /// exercise | Predict, change, measure
-# On a Hopper card: k10 walks tiles in groups of 16 rows (`GROUP`). First say what happens with a group of 1, and with 64, and why. Then measure it: copy the file, change the number, and race the two
-# with `python -m course_kernels.measure`. No card? Then work out, for 132 blocks of 128 × 256 and a group of 1, of 16 and of 64, how many rows of A and columns of B are under way at once.
+# k10 walks the tiles of C in groups of 16 rows (`GROUP`, a macro in its source). First say what becomes of its speed at 4096 with groups of 1 and of 64, and why. For it, work out how many rows of A and columns of B are under way
+# at once: 132 blocks, 128 × 256 each. Then measure it, if you have a Hopper card: change the number, and race the file against itself as it was.
 # /// answer
-# What runs at once is about 132 tiles. In a group of 1 they lie in a row: 128 rows of A, and 132 × 256 columns of B, or all there are at 4096, and then the next rows. In a group of 16 they are about 16 × 128 = 2048 rows and 8 × 256 = 2048
-# columns: fewest strips in all. With 64 there are only 32 rows of tiles at 4096, so it is a group of 32: 4096 rows and about 4 × 256 columns. The nearer to a square, the less is fetched for what is made; L2 hides some of the difference at 4096,
-# less at 8192.
+# What runs at once is about 132 tiles. In a group of 1 they lie in a row: at 4096 there are 16 tiles from left to right, so that is all columns of B, and about 8 rows of tiles, one after the other. In a group of 16 they are
+# 16 × 128 = 2048 rows of A and about 8 × 256 = 2048 columns of B: the nearest to a square. With 64 there are only 32 rows of tiles at 4096, so it is a group of 32: all rows of A, and about 4 × 256 columns. The nearer to a square, the less is fetched
+# for what is made; at this size L2 hides much of the difference. Our run: {{ group.g1:.0f}} TFLOP/s in groups of 1, {{ group.g16:.0f}} in groups of 16, {{ group.g64:.0f}} in groups of 64.
 # ///
 #
 # /// exercise | Five places instead of four
@@ -967,6 +967,20 @@ record(cold=compare({**RUNGS, "cublas": library.cublas}, square(4096), seconds=0
 # One is multiplied while one travels: two places would do, if every trip took as long. Three and four are for the trips that take longer, and for the step by which a consumer gives back late. A fifth does not fit: five times 48 KiB are
 # 240 KiB, and a block may have 227.
 # ///
+
+# %% tags=["fold"]
+from course_kernels.gemm.by_tma import gemm_by_tma
+
+
+def in_groups(of):
+    """k10, walking its tiles in groups of so many rows."""
+    defines = (("GROUP", of),)
+    source, shape = k10_persistent.SOURCE, k10_persistent.SHAPE
+    return lambda a, b: gemm_by_tma(source, "gemm_persistent", shape, a, b, defines)
+
+
+field = {f"g{of}": in_groups(of) for of in (1, 16, 64)}
+record(group=Race(field, PROBLEM, square(4096)).burst(rounds=6))
 
 # %% [markdown]
 # ## Before you leave

@@ -152,7 +152,7 @@ def test_a_sheet_is_short_enough_to_be_marked():
 
 def test_the_printed_sheet_with_roles_has_the_lines_of_the_kernel():
     sheets = tomllib.loads(Path("handbook/handouts/w2.toml").read_text(encoding="utf-8"))["sheet"]
-    (printed,) = (each for each in sheets if each["title"] == "the sheet with roles")
+    (printed,) = (each for each in sheets if each["title"] == "two loops with roles")
     (text,) = (part["text"] for part in printed["part"] if part["kind"] == "code")
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("the ")]
     named = [(words[0], words[1]) if words[0].startswith("@") else ("", words[0]) for words in lines]
