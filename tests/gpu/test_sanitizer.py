@@ -35,10 +35,12 @@ from course_kernels.mishaps.run import ABSENT, API_ERRORS, HOST_CALLS, RULER, SA
 from course_kernels.problem import Problem, Workload, worst_error
 
 GROUPS = (
+    "add_norm",
     "attention",
     "attention_backward",
     "bank_conflicts",
     "gemm",
+    "gemm_fp8",
     "microbenchmarks",
     "reduction",
     "sgemm",
