@@ -150,11 +150,12 @@ record(
 from dataclasses import replace
 
 from course_kernels.attention import k03_flash, k06_wgmma
-from course_kernels.measure import compare
+from course_kernels.attention.problem import PROBLEM
+from course_kernels.measure import Competitor, compare
 from course_kernels.problem import Workload
 
 
-def with_tile(**changes):
+def with_tile(name, **changes):
     """Our kernel with some of its switches turned."""
 
     def attention(q, k, v, *, causal=False):
@@ -162,17 +163,24 @@ def with_tile(**changes):
         tile = replace(tile, **changes)
         return k06_wgmma.attend(q, k, v, causal=causal, tile=tile)[0]
 
-    return attention
+    return Competitor(name, PROBLEM, attention)
 
 
 VARIANTS = {
     "flash": k03_flash,
-    "roles": with_tile(overlap=False, turns=False, slack=0, by_hand=0),
-    "turns": with_tile(overlap=False, turns=True, slack=0, by_hand=0),
-    "overlap": with_tile(overlap=True, turns=False, slack=0, by_hand=0),
-    "repaired": with_tile(overlap=True, turns=True, slack=0, by_hand=0),
-    "all": with_tile(overlap=True, turns=True, slack=8, by_hand=0),
-    "by_hand": with_tile(overlap=True, turns=True, slack=8, by_hand=2),
+    **{
+        name: with_tile(
+            name, overlap=overlap, turns=turns, slack=slack, by_hand=by_hand
+        )
+        for name, overlap, turns, slack, by_hand in (
+            ("roles", False, False, 0, 0),
+            ("turns", False, True, 0, 0),
+            ("overlap", True, False, 0, 0),
+            ("repaired", True, True, 0, 0),
+            ("all", True, True, 8, 0),
+            ("by_hand", True, True, 8, 2),
+        )
+    },
 }
 
 
@@ -207,9 +215,12 @@ record(
 
 # %%
 ORDERS = {
-    "longest": with_tile(order=True, asks=True),
-    "dealt": with_tile(order=True, asks=False),
-    "numbered": with_tile(order=False, asks=True),
+    name: with_tile(name, order=order, asks=asks)
+    for name, order, asks in (
+        ("longest", True, True),
+        ("dealt", True, False),
+        ("numbered", False, True),
+    )
 }
 record(order=compare(ORDERS, long(128, True), seconds=0.3))
 
@@ -376,10 +387,12 @@ from functools import partial
 
 from course_kernels.attention_backward import k03_one_pass, k04_wgmma
 from course_kernels.attention_backward import library as backward_library
+from course_kernels.attention_backward.problem import PROBLEM as BACK
 
+IN_ORDER = partial(k04_wgmma.attention_backward, deterministic=True)
 BACKWARD = {
     "wgmma": k04_wgmma,
-    "in_order": partial(k04_wgmma.attention_backward, deterministic=True),
+    "in_order": Competitor("in_order", BACK, IN_ORDER),
     "one_pass": k03_one_pass,
     "cudnn": backward_library.sdpa_cudnn,
     "sdpa_flash": backward_library.sdpa_flash,
