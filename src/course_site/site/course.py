@@ -245,7 +245,7 @@ def _load_computed(course: Course) -> None:
 
 
 def _ours(course: Course) -> tuple[str, ...]:
-    """The editions that this repository answers for in a build: the one that is shown, and those beside the reference."""
+    """The editions whose files a build answers for: the one that is shown, and those beside the reference."""
     return (course.slug, *(course.also if course.is_reference else ()))
 
 

@@ -268,8 +268,8 @@ def _banner(writer: Writer) -> str:
         if writer.course.is_reference:
             return div(
                 "banner reference",
-                f"**Measured on another card.** The numbers of this page are of an {gpu}. Hold them against each other, "
-                "and not against those of other pages.",
+                f"**Measured on another card.** The numbers of this page are of an {gpu}. "
+                "Hold them against each other, and not against those of other pages.",
             )
         needs = ", ".join(writer.page.needs)
         return div(
