@@ -86,7 +86,7 @@ record(stoves={"d64": stoves(64), "d128": stoves(128)})
 # - [repairs.any <= 20 and repairs.large < 1] A few times; hardly ever after the first step
 # - [repairs.any <= 20 and repairs.large >= 1] A few times; about as often
 # /// reveal
-# It grows {{ repairs.any:.1f }} times in 128 steps, and we wash {{ repairs.large:.2f }} times. Everything else is washing what is clean.
+# It grows {{ repairs.any:.1f }} times in 128 steps, and we wash {{ repairs.large:.3f }} times. Everything else is washing what is clean.
 # ///
 
 # %%
@@ -307,6 +307,25 @@ record(order=compare(ORDERS, long(128, True), seconds=0.3))
 #   - ["SDPA cuDNN, N = 16384", "{{ race.d128.full.n16384.cudnn.tflops:.0f }}", "{{ race.d128.causal.n16384.cudnn.tflops:.0f }}",
 #      "{{ race.d64.full.n16384.cudnn.tflops:.0f }}", "{{ race.d64.causal.n16384.cudnn.tflops:.0f }}"]
 # caption: B · N = 16384, 16 heads of 128 or 32 of 64. Causal counts half of the operations.
+# ///
+#
+# /// chart | lines
+# title: Attention forward, bf16, d = 128, causal
+# x: N
+# y: tflops
+# x_label: N, with B·N = 16384 and 16 heads
+# y_label: TFLOP/s
+# x_scale: log2
+# series:
+#   - {name: race.d128.causal.*.wgmma, label: k06_wgmma}
+#   - {name: race.d128.causal.*.specialised, label: k04 with specialists}
+#   - {name: race.d128.causal.*.cudnn, label: SDPA cuDNN}
+#   - {name: race.d128.causal.*.sdpa_flash, label: SDPA flash}
+# alt: >-
+#   TFLOP/s against sequence length, four lines that rise. At N = 16384, k06_wgmma stands at {{ race.d128.causal.n16384.wgmma.tflops:.0f }}, the kernel with
+#   specialists at {{ race.d128.causal.n16384.specialised.tflops:.0f }}, SDPA cuDNN at {{ race.d128.causal.n16384.cudnn.tflops:.0f }} and SDPA flash at
+#   {{ race.d128.causal.n16384.sdpa_flash.tflops:.0f }}.
+# caption: Short rows are where everybody loses. A block of 1024 causal rows is over before the ring of tiles is full.
 # ///
 # ///
 #

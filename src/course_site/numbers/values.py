@@ -282,7 +282,7 @@ class Scope:
         return [name for name, _ in walk_leaves(self.names)]
 
     def group(self, pattern: str) -> list[tuple[str, Leaf]]:
-        """The leaves matched by `name.*` or `name`, in recorded order; `page.name.*` looks on another page.
+        """The leaves matched by `name`, `name.*` or `name.*.part`, in recorded order; `page.name.*` is another page's.
 
         Raises:
             UnknownName: nothing matches.
@@ -294,12 +294,25 @@ class Scope:
                 return other.group(".".join([*parts[1:], *(["*"] if pattern.endswith(".*") else [])]))
             raise self._unknown(pattern, parts)
         node: Any = self.names
-        for part in parts:
+        stem = parts[: parts.index("*")] if "*" in parts else parts
+        for part in stem:
             if part not in node:
                 raise UnknownName(f"unknown value {pattern!r}{self._hint(parts)}")
             node = node[part]
-        stem = ".".join(parts)
-        return [(stem, node)] if "kind" in node else list(walk_leaves(node, stem + "."))
+        if "kind" in node:
+            return [(".".join(stem), node)]
+        found = list(walk_leaves(node, ".".join(stem) + "."))
+        if stem != parts:
+            found = [(name, leaf) for name, leaf in found if _fits(name.split("."), pattern.split("."))]
+        if not found:
+            raise UnknownName(f"unknown value {pattern!r}{self._hint(parts)}")
+        return found
+
+
+def _fits(name: list[str], pattern: list[str]) -> bool:
+    """Whether a star stands for each part that differs; the last one may stand for several."""
+    as_long = len(name) == len(pattern) or (pattern[-1] == "*" and len(name) > len(pattern))
+    return as_long and all(wanted in ("*", part) for part, wanted in zip(name, pattern, strict=False))
 
 
 def walk_leaves(node: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Leaf]]:
