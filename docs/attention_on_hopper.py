@@ -325,7 +325,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.3))
 #   TFLOP/s against sequence length, four lines that rise. At N = 16384, k06_wgmma stands at {{ race.d128.causal.n16384.wgmma.tflops:.0f }}, the kernel with
 #   specialists at {{ race.d128.causal.n16384.specialised.tflops:.0f }}, SDPA cuDNN at {{ race.d128.causal.n16384.cudnn.tflops:.0f }} and SDPA flash at
 #   {{ race.d128.causal.n16384.sdpa_flash.tflops:.0f }}.
-# caption: Short rows are where everybody loses. A block of 1024 causal rows is over before the ring of tiles is full.
+# caption: Short rows are where everybody loses. Whatever happens once at the beginning and once at the end of a row has fewer tiles to be shared out over.
 # ///
 # ///
 #
@@ -447,7 +447,7 @@ record(
 #
 # /// claim | backward.d128.full.in_order.tflops < 0.9 * backward.d128.full.wgmma.tflops and backward.d64.full.in_order.tflops > 0.95 * backward.d64.full.wgmma.tflops
 # At d = 128 the order is dear: {{ backward.d128.full.in_order.tflops:.0f }} TFLOP/s instead of {{ backward.d128.full.wgmma.tflops:.0f }}. At d = 64 it is had for next to nothing, {{ backward.d64.full.in_order.tflops:.0f }} and
-# {{ backward.d64.full.wgmma.tflops:.0f }}: there a step takes twice as many rows, so each sum in L2 is added to half as often.
+# {{ backward.d64.full.wgmma.tflops:.0f }}: there a step takes twice as many rows, so there are half as many turns to wait for.
 # /// otherwise
 # It costs {{ 1 - backward.d128.full.in_order.tflops / backward.d128.full.wgmma.tflops:.0%}} at d = 128 and {{ 1 - backward.d64.full.in_order.tflops / backward.d64.full.wgmma.tflops:.0%}} at d = 64.
 # ///
