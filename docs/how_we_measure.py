@@ -382,6 +382,9 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 #   margin inside the spread is no sentence. If you measure again on a card of this model, it does not stop
 #   you: your page shows the *otherwise*, or says that it was too close to call on your run.
 #
+# Most pages are of one model of card, and so their numbers may be held against each other. A page that this card has not seen yet is
+# shown as another one measured it. It says so at its head, and no sum of ours mixes the two.
+#
 # On another model no sentence stops the build; the page shows the *otherwise*.
 #
 # How far do runs made apart lie apart? No run can know that of itself. So every measuring of a page is kept,

@@ -49,8 +49,7 @@ CANDIDATES = {
         Tile(2, 128, 4, by_hand=2),
         Tile(2, 160, 3),
         Tile(4, 64, 4),
-        Tile(4, 80, 4),
-        Tile(4, 80, 4, by_hand=2),
+        Tile(4, 64, 4, by_hand=2),
     ),
 }
 

@@ -107,6 +107,7 @@ struct Thread {
 struct Warpgroup {
   std::deque<Asked> asked;
   unsigned first = 0, settled = 0;  // number of asked[0]; groups that are done
+  unsigned registers = 0;           // of a thread, once it has asked for another number
 };
 
 struct Named {
@@ -622,6 +623,20 @@ void wait_for_products(unsigned left) {
   me().waits_for = settled.until;
   fibers::wait_for(settled);
   me().waits_for = 0;
+}
+
+// --- registers ------------------------------------------------------------------------------------
+
+// A block begins with as many for every thread, in eights. What is more than its warpgroups gave back never comes.
+void registers(unsigned of_a_thread) {
+  const unsigned at_first = 65536 / threads_of_block() / 8 * 8;
+  unsigned there = 0, wanted = 0;
+  here().warpgroups[fibers::current / 128].registers = of_a_thread;
+  for (const Warpgroup &group : here().warpgroups) {
+    if (!group.registers) return;  // it may give some back yet
+    there += at_first, wanted += group.registers;
+  }
+  if (wanted > there) fault("deadlock: warpgroups ask for %u registers, and the block has %u", 128 * wanted, 128 * there);
 }
 
 // --- barriers of some threads, and of the cluster -------------------------------------------------

@@ -45,6 +45,7 @@ void fence();
 void commit();
 void wait_for_products(unsigned left);
 
+void registers(unsigned of_a_thread);  // what setmaxnreg asks for, up or down
 void named_barrier(int id, int threads, bool waits);
 void cluster_arrive();
 void cluster_wait();

@@ -183,7 +183,9 @@ WRONG = {
     'site_url = "a.example"': "[tool.course] site_url is 'a.example': write an address, https://…, or leave it out",
     'repository = "/srv/a"': "[tool.course] repository is '/srv/a': write an address, https://…, or leave it out",
     "organisation = 3": "[tool.course] organisation is 3: write it in quotes",
-    'organization = "A"': "[tool.course] has 'organization', known are organisation, reference, repository, site_url",
+    'organization = "A"': (
+        "[tool.course] has 'organization', known are also, organisation, reference, repository, site_url"
+    ),
 }
 
 

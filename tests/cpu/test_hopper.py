@@ -118,6 +118,11 @@ FAULTS = {
         "__align__(128)",
         "amid the swizzle's pattern",
     ),
+    "more registers than were given back": (
+        r"registers_down<24>",
+        "registers_down<32>",
+        "warpgroups ask for 65536 registers, and the block has 64512",
+    ),
     "a named barrier of too many": (
         r"named_barrier_wait\(role, 128\)",
         "named_barrier_wait(role, 256)",

@@ -146,6 +146,7 @@ def test_other_heads(hopper, D):
 @pytest.mark.parametrize(
     ("D", "tile"),
     [
+        (64, Tile(consumers=4, block_n=64, stages=4, by_hand=2)),
         (64, Tile(consumers=3, block_n=128, stages=2, turns=False, slack=0, by_hand=4, order=False)),
         (128, Tile(consumers=2, block_n=176, stages=2, cluster=2, own_place=False)),
     ],

@@ -372,7 +372,7 @@ def test_groups_are_a_tuple_of_words_at_the_top_of_a_file(tmp_path, text, groups
         tested.declared_groups(file)
     assert str(refused.value) == (
         'tests/gpu/test_it.py: does not say whose tests it holds: write GROUPS = ("gemm",) at its top, '
-        'or ("every problem",), or ("every lab",)'
+        'or ("every problem",), ("every problem that shares memory",), or ("every lab",)'
     )
 
 
@@ -419,6 +419,21 @@ def recorded(tree):
 def why(tree, group, clean=True):
     verdicts = tested.verdicts(tree, "nvidia-h200", clean=clean)
     return next(verdict for verdict in verdicts if verdict.group == group)
+
+
+def test_who_shares_memory_is_found_and_no_list_must_grow(tree, edit):
+    def looked_at():
+        project = tested.Project(tree)
+        return project.test_files[project.root / "tests/gpu/test_sanitizer.py"]
+
+    assert {"sgemm", "gemm_fp8", "microbenchmarks"} <= set(looked_at())
+    assert "vector_add" not in looked_at()
+    before = tested.Project(tree).coverage("sgemm")
+    edit(f"{KERNELS}/vector_add/k09_new.cu", new="// __shared__ is a word\n")
+    assert "vector_add" not in looked_at()
+    edit(f"{KERNELS}/vector_add/k09_new.cu", new="__shared__ float x;\n")
+    assert "vector_add" in looked_at()
+    assert tested.Project(tree).coverage("sgemm") == before
 
 
 def test_a_record_of_these_files_holds_and_says_its_seconds(tree, recorded):

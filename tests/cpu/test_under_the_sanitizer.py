@@ -1,19 +1,16 @@
 """What compute-sanitizer looks at on a card: every kernel with shared memory or atomics, and faults that fit."""
 
 import importlib.util
-import re
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
 import course_kernels
 from course_kernels.cuda.includes import sources_of
+from course_site.records.tested import shares
 
 ROOT = Path(course_kernels.__file__).parent
-COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-SHARES = re.compile(r"__shared__|\batomic[A-Z]|\b(?:atom|red)\.|\bmbarrier\b")
 
 
 @pytest.fixture(scope="module")
@@ -33,21 +30,13 @@ ALONE_IN_ITS_TEXT = {ROOT / "gemm" / "add_parts.cu"}
 WITH_STAMPS = {ROOT / "gemm" / "stamped_wide.cu", ROOT / "gemm" / "stamped_roles.cu"}
 
 
-def shares(source):
-    """Whether a source, or a header of it, keeps something that several threads write."""
-    files = [source] if source in ALONE_IN_ITS_TEXT else sources_of(source)
-    return any(SHARES.search(COMMENT.sub("", file.read_text())) for file in files)
-
-
-def waiting():
-    """Folders whose tests wait for a card: who takes them there puts them into the file's GROUPS, if need be."""
-    listed = tomllib.loads((ROOT.parents[1] / "records" / "waiting.toml").read_text(encoding="utf-8"))
-    return {ROOT / page["path"].removeprefix("tests/gpu/") for page in listed["page"]}
-
-
 def test_every_kernel_with_shared_memory_or_atomics_is_looked_at(sanitizer):
     looked_at = {sanitizer.source_of(name) for name in sanitizer.EVERY}
-    shared = {source for source in ROOT.rglob("*.cu") if shares(source)}
+    files = {
+        source: [source] if source in ALONE_IN_ITS_TEXT else sources_of(source)
+        for source in ROOT.rglob("*.cu")
+    }
+    shared = {source for source, all_of_it in files.items() if shares(*all_of_it)}
     # Wrong on purpose, and looked at in its own tests; stages on the way to a lab's last one.
     left_out = WITH_STAMPS | {source for source in shared if source.parent.name == "mishaps"}
     left_out |= {
@@ -55,12 +44,6 @@ def test_every_kernel_with_shared_memory_or_atomics_is_looked_at(sanitizer):
         for source in shared
         if source.parent.parent.name.startswith("lab")
         and source != sorted(source.parent.glob("stage*.cu"))[-1]
-    }
-
-    left_out |= {
-        source
-        for source in shared
-        if source.parent in waiting() and source.parent.name not in sanitizer.GROUPS
     }
 
     assert len(shared) > 30
@@ -71,7 +54,7 @@ def test_every_kernel_with_shared_memory_or_atomics_is_looked_at(sanitizer):
 def test_everything_that_is_looked_at_runs_on_something(sanitizer):
     for name in (*sanitizer.KERNELS, *sanitizer.LABS):
         assert sanitizer.workloads_of(name), name
-    assert {call.kernel for folder in sanitizer.GROUPS for call in sanitizer.calls_of(folder)} == set(
+    assert {call.kernel for folder in sanitizer.FOLDERS for call in sanitizer.calls_of(folder)} == set(
         sanitizer.EVERY
     )
 

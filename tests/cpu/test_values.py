@@ -192,6 +192,12 @@ def test_a_group_is_its_leaves_in_recorded_order_on_this_page_or_another():
         assert [name for name, _ in other.group(pattern)] == ["flash.full", "flash.causal"]
     assert [name for name, _ in page.group("w1.flash.*")] == ["flash.full", "flash.causal"]
     assert page.group("own.m") == [("own.m", other.names["steps"]["m"])]
+    leaf = other.names["steps"]["m"]
+    race = Scope("race", {"race": {"n1": {"ours": leaf, "deep": {"ours": leaf}}, "n2": {"ours": leaf}}}, None)
+    assert [name for name, _ in race.group("race.*.ours")] == ["race.n1.ours", "race.n2.ours"]
+    assert [name for name, _ in race.group("race.*.deep.*")] == ["race.n1.deep.ours"]
+    with pytest.raises(UnknownName, match=r"^unknown value 'race\.\*\.theirs'"):
+        race.group("race.*.theirs")
     for unknown in ("flash.*", "w1", "own.n", "w2.flash.*"):
         with pytest.raises(UnknownName, match=f"^unknown value {re.escape(repr(unknown))}"):
             page.group(unknown)

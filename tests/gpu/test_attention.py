@@ -99,7 +99,7 @@ IDEAS = [
     (64, Tile(consumers=3, block_n=128, stages=4, by_hand=4)),
     (64, Tile(consumers=3, block_n=128, stages=2, turns=False, slack=0)),
     (64, Tile(consumers=2, block_n=192, stages=2)),
-    (64, Tile(consumers=4, block_n=80, stages=4, by_hand=2)),
+    (64, Tile(consumers=4, block_n=64, stages=4, by_hand=2)),
     (64, Tile(consumers=3, block_n=128, stages=4, asks=False)),
     (128, Tile(consumers=2, block_n=128, stages=2, overlap=False)),
     (128, Tile(consumers=2, block_n=128, stages=2, turns=False)),

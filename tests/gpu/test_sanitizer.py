@@ -33,18 +33,11 @@ from course_kernels.cuda.launch import launch, load_kernel
 from course_kernels.cuda.signature import kernels_of
 from course_kernels.mishaps.run import ABSENT, API_ERRORS, HOST_CALLS, RULER, SANITIZER, SOURCES, watch
 from course_kernels.problem import Problem, Workload, worst_error
+from course_site.records.tested import Project
 
-GROUPS = (
-    "attention",
-    "attention_backward",
-    "bank_conflicts",
-    "gemm",
-    "microbenchmarks",
-    "reduction",
-    "sgemm",
-    "transpose",
-)
+GROUPS = ("every problem that shares memory", "microbenchmarks")
 ROOT = Path(course_kernels.__file__).parent
+FOLDERS = Project(ROOT.parents[1]).test_files[Path(__file__).resolve()]
 TOOLS = ("memcheck", "synccheck", "racecheck")
 LIMIT_S = 200.0  # of one process, beside others; a barrier that somebody never comes to ends here
 OPTIONS = ("--show-backtrace", "no", "--print-limit", "100")
@@ -52,13 +45,13 @@ OPTIONS = ("--show-backtrace", "no", "--print-limit", "100")
 MORE_OPTIONS = {"memcheck": (*API_ERRORS["memcheck"], "--destroy-on-device-error", "kernel")}
 KERNELS = [
     f"{folder}/{path.stem}"
-    for folder in GROUPS
+    for folder in FOLDERS
     for path in sorted((ROOT / folder).glob("k[0-9][0-9]_*.py"))
     if path.with_suffix(".cu").exists()
 ]
 LABS = [
     f"{folder}/{lab.name}"
-    for folder in GROUPS
+    for folder in FOLDERS
     for lab in sorted((ROOT / folder).glob("lab*"))
     if (lab / "cuda").is_dir()
 ]
@@ -349,7 +342,7 @@ def begin_behind(items):
     workers = ThreadPoolExecutor(max(2, (os.cpu_count() or 2) // 4), thread_name_prefix="sanitizer")
     chosen = {group for item in items for marker in item.iter_markers("group") for group in marker.args}
     for tool in TOOLS:
-        for folder in sorted(chosen & set(GROUPS), reverse=True):
+        for folder in sorted(chosen & set(FOLDERS), reverse=True):
             _begun[tool, folder] = workers.submit(run_under, tool, calls_of(folder))
     for name, fault in FAULTS.items():
         if fault.kernel.partition("/")[0] in chosen:
@@ -389,7 +382,7 @@ def test_nothing_is_found(kernel, tool, record_property):
     assert [call for call in calls if not report.ran.get(call, torch.inf) < 1] == [], report.said
 
 
-@pytest.mark.parametrize("folder", [in_its_group(folder) for folder in GROUPS])
+@pytest.mark.parametrize("folder", [in_its_group(folder) for folder in FOLDERS])
 @pytest.mark.parametrize("tool", TOOLS)
 def test_nothing_is_found_elsewhere(tool, folder):
     assert report_of(tool, folder).findings.get("", []) == []

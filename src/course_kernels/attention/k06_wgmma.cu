@@ -85,9 +85,11 @@ constexpr int SHARE = BLOCK_N / CLUSTER;  // keys of a tile that a block brings
 static_assert(SHARE % 8 == 0 && !(CLUSTER > 1 && PACKED), "shares of whole swizzles, and rows of one sequence");
 static_assert(!(CLUSTER > 1 && ASKS), "one block asks for itself");
 constexpr unsigned Q_BYTES = PANELS * Q_PANEL, KV_BYTES = PANELS * KV_PANEL;
-// Registers: a multiprocessor has 65536. The producer computes addresses only.
+// Registers, in eights. A block may have 65536 and gets as many for every thread; whoever asks for more than the others
+// gave back waits for ever. The producer computes addresses only.
+constexpr int AT_FIRST = 65536 / THREADS / 8 * 8;
 constexpr int PRODUCER_REGISTERS = CONSUMERS == 2 ? 24 : 32;
-constexpr int CONSUMER_REGISTERS = CONSUMERS == 2 ? 240 : CONSUMERS == 3 ? 160 : 120;
+constexpr int CONSUMER_REGISTERS = (AT_FIRST * (CONSUMERS + 1) - PRODUCER_REGISTERS) / CONSUMERS / 8 * 8;
 
 __device__ inline float infinity() { return __int_as_float(0x7f800000); }
 

@@ -289,7 +289,8 @@ __device__ inline void multiply(Shared &shared, const TensorMap &dk_map, const T
       fence_async();
       __syncwarp();
       if (lane == 0) arrive(&shared.dq_full);
-      wgmma_wait<0>(dk);  // it ran while dQ was written; the log-sum-exp was read before a __syncwarp
+      wgmma_wait<0>(dk);  // it ran while dQ was written
+      __syncwarp();       // all 32 have read the log-sum-exp
       if (lane == 0) arrive(&shared.q_empty[at.stage]);
       at.next();
     }

@@ -95,7 +95,8 @@ class Scope:
     """The names one page can see: what it recorded, what it defined, and the other pages by their ids.
 
     `run` tells the run of its record from others, and `terms` is what is known of runs made apart. Of a page that is
-    `awaited` nothing is known yet, and so no name of it is wrong.
+    `awaited` nothing is known yet, and so no name of it is wrong. Where `card` says on which one it was measured, no
+    expression holds its values against those of another card.
     """
 
     page_id: str
@@ -104,6 +105,7 @@ class Scope:
     run: str = ""
     terms: BetweenRuns | None = None
     awaited: bool = False
+    card: str = ""
     defines: dict[str, Define] = field(default_factory=dict)
     others: Callable[[str], Scope | None] = lambda _page_id: None
     _cache: dict[str, Resolved] = field(default_factory=dict)
@@ -134,6 +136,14 @@ class Scope:
         if other is not None:
             return other.resolve(".".join(parts[1:]))
         raise self._unknown(name, parts)
+
+    def card_of(self, name: str) -> str:
+        """The card that a name's value is of; "" where that does not matter, or nothing has this name."""
+        first, _, rest = name.partition(".")
+        if name in self.defines or first in self.names:
+            return self.card
+        other = self.others(first) if rest else None
+        return other.card_of(rest) if other else ""
 
     def _unknown(self, name: str, parts: list[str]) -> ExpressionError:
         if self.awaited:
@@ -272,7 +282,7 @@ class Scope:
         return [name for name, _ in walk_leaves(self.names)]
 
     def group(self, pattern: str) -> list[tuple[str, Leaf]]:
-        """The leaves matched by `name.*` or `name`, in recorded order; `page.name.*` looks on another page.
+        """The leaves matched by `name`, `name.*` or `name.*.part`, in recorded order; `page.name.*` is another page's.
 
         Raises:
             UnknownName: nothing matches.
@@ -284,12 +294,25 @@ class Scope:
                 return other.group(".".join([*parts[1:], *(["*"] if pattern.endswith(".*") else [])]))
             raise self._unknown(pattern, parts)
         node: Any = self.names
-        for part in parts:
+        stem = parts[: parts.index("*")] if "*" in parts else parts
+        for part in stem:
             if part not in node:
                 raise UnknownName(f"unknown value {pattern!r}{self._hint(parts)}")
             node = node[part]
-        stem = ".".join(parts)
-        return [(stem, node)] if "kind" in node else list(walk_leaves(node, stem + "."))
+        if "kind" in node:
+            return [(".".join(stem), node)]
+        found = list(walk_leaves(node, ".".join(stem) + "."))
+        if stem != parts:
+            found = [(name, leaf) for name, leaf in found if _fits(name.split("."), pattern.split("."))]
+        if not found:
+            raise UnknownName(f"unknown value {pattern!r}{self._hint(parts)}")
+        return found
+
+
+def _fits(name: list[str], pattern: list[str]) -> bool:
+    """Whether a star stands for each part that differs; the last one may stand for several."""
+    as_long = len(name) == len(pattern) or (pattern[-1] == "*" and len(name) > len(pattern))
+    return as_long and all(wanted in ("*", part) for part, wanted in zip(name, pattern, strict=False))
 
 
 def walk_leaves(node: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Leaf]]:
@@ -421,6 +444,9 @@ def evaluate(text: str, scope: Scope) -> Result:
         UnknownName, BadExpression, NotOnThisCard, NotMeasuredYet.
     """
     expression = parse(text)
+    cards = sorted({scope.card_of(name) for name in expression.names} - {""})
+    if len(cards) > 1:
+        raise BadExpression(f"{text.strip()!r} holds numbers of two cards together: {' and '.join(cards)}")
     resolved = [scope.resolve(name) for name in expression.names]
     if len(resolved) == 1 and isinstance(resolved[0].value, str):
         if isinstance(expression.tree, ast.Name):

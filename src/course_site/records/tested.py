@@ -12,6 +12,7 @@ import ast
 import functools
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +35,11 @@ PACKAGES = (
 )  # the site touches no sample and no answer
 # What a test file may write in GROUPS instead of names.
 EVERY_PROBLEM, EVERY_LAB = "every problem", "every lab"
+SHARING = "every problem that shares memory"
 LAB = "lab:"
+# What several threads write, in CUDA C++ without its comments.
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_SHARED = re.compile(r"__shared__|\batomic[A-Z]|\b(?:atom|red)\.|\bmbarrier\b")
 # What is derived counts for those that it is about, `measure` among them. What only speaks counts for nobody.
 DERIVED, SPEAKING = (
     frozenset(f"{manifest.HARNESS}/{stem}.py" for stem in stems)
@@ -77,6 +82,12 @@ class Project:
         return sorted(name for name in found if (kernels / name / "problem.py").is_file())
 
     @functools.cached_property
+    def sharing(self) -> list[str]:
+        """Those of which a kernel in CUDA C++ keeps something that several threads write."""
+        kernels = self.root / KERNELS
+        return [n for n in self.problems if any(shares(*sources_of(f)) for f in (kernels / n).glob("k*.cu"))]
+
+    @functools.cached_property
     def labs(self) -> dict[str, Lab]:
         """Labs with a door that runs on a card."""
         return {name: lab for name, lab in find_labs(self.root).items() if set(lab.doors) - set(ON_THE_CPU)}
@@ -96,6 +107,8 @@ class Project:
             return tuple(self.problems)
         if declared == (EVERY_LAB,):
             return tuple(LAB + name for name in self.labs)
+        if SHARING in declared:
+            return tuple(sorted({*self.sharing, *declared} - {SHARING}))
         return declared
 
     @functools.cached_property
@@ -233,6 +246,11 @@ def _files_in(folder: Path) -> Iterator[Path]:
             yield path
 
 
+def shares(*files: Path) -> bool:
+    """Whether sources in CUDA C++, headers among them, keep something that several threads write."""
+    return any(_SHARED.search(_COMMENT.sub("", file.read_text(encoding="utf-8"))) for file in files)
+
+
 def declared_groups(file: Path) -> tuple[str, ...]:
     """What a test file writes in GROUPS, read without running it.
 
@@ -249,7 +267,7 @@ def declared_groups(file: Path) -> tuple[str, ...]:
         return declared
     raise GroupsUnknown(
         f'{TESTS.as_posix()}/{file.name}: does not say whose tests it holds: write GROUPS = ("gemm",) at its top, '
-        f'or ("{EVERY_PROBLEM}",), or ("{EVERY_LAB}",)'
+        f'or ("{EVERY_PROBLEM}",), ("{SHARING}",), or ("{EVERY_LAB}",)'
     )
 
 

@@ -2,7 +2,8 @@
 
 A page is *static* (nothing runs), *fresh* (its record holds, or it measures nothing and was executed just now),
 *waiting* (listed in records/waiting.toml), *stale* (its record no longer holds; only a draft shows it) or *foreign*
-(this card cannot run it; the reference edition is shown, stamped).
+(measured on another card, and stamped with it: the reference edition has it and this card cannot run it, or the
+reference edition lacks it and a card beside has it).
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class Course:
 
     Attributes:
         slug: folder under records/ that is shown, e.g. nvidia-h200.
+        reference: the edition whose claims gate the build.
+        also: editions that stand in where the reference edition has no record that holds.
         draft: show stale pages without their numbers instead of failing.
         rebuilt: the records were measured by the one who builds; a claim that they cannot decide is then told,
             and stops nothing.
@@ -84,6 +87,7 @@ class Course:
     terms: tuple[Any, ...] = ()
     maps: checks.Report = field(default_factory=checks.Report)
     about: About = field(default_factory=About)
+    also: tuple[str, ...] = ()
 
     @property
     def is_reference(self) -> bool:
@@ -123,8 +127,10 @@ class Course:
         run = record.run if record else page.id
         slug = record.edition.get("slug", self.slug) if record else self.slug
         awaited = self.states[page.id] in ("waiting", "stale")
+        # On a card of the reader's own, pages of two cards stand side by side by necessity.
+        card = record.edition["gpu"] if record and record.measured and self.is_reference else ""
         return Scope(
-            page.id, names, self.machine(page), run, self.between(slug), awaited, others=self.scopes.get
+            page.id, names, self.machine(page), run, self.between(slug), awaited, card, others=self.scopes.get
         )
 
     def between(self, slug: str) -> BetweenRuns:
@@ -171,8 +177,8 @@ def load_course(root: Path, slug: str | None = None, *, draft: bool = False, reb
     """
     KEPT.read(root)
     chosen = settings(root)
-    reference = chosen["tool"]["course"]["reference"]
-    course = Course(root, slug or reference, reference, draft, rebuilt)
+    reference, also = (chosen["tool"]["course"].get(key, ()) for key in ("reference", "also"))
+    course = Course(root, slug or reference, reference, draft, rebuilt, also=tuple(also))
     try:
         course.about = about(chosen)
     except AboutError as error:
@@ -196,8 +202,9 @@ def load_course(root: Path, slug: str | None = None, *, draft: bool = False, reb
         if page.id not in course.states:
             course.states[page.id] = _load_state(course, page)
     _check_waiting(course)
-    for folder in artifacts.ownerless(course.root, course.slug) if not course.draft else ():
-        course.problem(folder.relative_to(course.root), "lies beside no record: delete it")
+    for edition in _ours(course) if not course.draft else ():
+        for folder in artifacts.ownerless(course.root, edition):
+            course.problem(folder.relative_to(course.root), "lies beside no record: delete it")
     _check_editions(course)
     _check_tests(course)
     _check_physics(course)
@@ -237,14 +244,37 @@ def _load_computed(course: Course) -> None:
             course.problem(path.relative_to(course.root), f"{page.path} measures nothing: delete this record")
 
 
+def _ours(course: Course) -> tuple[str, ...]:
+    """The editions whose files a build answers for: the one that is shown, and those beside the reference."""
+    return (course.slug, *(course.also if course.is_reference else ()))
+
+
+def _edition_of(course: Course, page: Page) -> str:
+    """Whose record of a page is shown: the first that there is; in the reference edition the first that holds."""
+    editions = dict.fromkeys((course.slug, course.reference, *course.also))
+    there = [slug for slug in editions if record_path(course.root, slug, page).exists()]
+    if course.is_reference and len(there) > 1:
+        there = [slug for slug in there if _holds(course, page, slug)] or there
+    return (there or [course.slug])[0]
+
+
+def _holds(course: Course, page: Page, slug: str) -> bool:
+    path = record_path(course.root, slug, page)
+    try:
+        record = Record.load(path)
+    except RecordError:
+        return False
+    beside = any(artifacts.faults(path, record.artifacts))
+    return not (beside or record.made_up or stale_reasons(page, record, course.root))
+
+
 def _load_state(course: Course, page: Page) -> str:
     if not page.runs:
         return "static"
     awaited = page.path.as_posix() in course.waiting
-    path = record_path(course.root, course.slug, page)
-    state = "fresh"
-    if not path.exists() and not course.is_reference:
-        path, state = record_path(course.root, course.reference, page), "foreign"
+    edition = _edition_of(course, page)
+    path = record_path(course.root, edition, page)
+    state = "fresh" if edition == course.slug else "foreign"
     again = f"measure it on a GPU: nox -s docs -- --page {page.path}"
     if not path.exists():
         if not (awaited or course.draft):
@@ -268,7 +298,7 @@ def _load_state(course: Course, page: Page) -> str:
     made_up = record.made_up
     if made_up and not (awaited or course.draft):
         course.problem(page.path, f"its record is of a GPU that COURSE_FAKE_GPUS made up; {again}")
-    dirty = state == "fresh" and course.is_reference and record.dirty
+    dirty = course.is_reference and record.dirty
     if dirty and not reasons and not made_up:
         if awaited:
             return "waiting"
@@ -296,7 +326,7 @@ def _check_record(course: Course, path: Path, record: Record) -> None:
     beside = (runs.doubt(record, course.runs(slug)), changes.doubt(record, course.moved(slug)))
     for doubt in filter(None, (*doubts(record, slug), *beside)):
         course.problem(place, f"{doubt}; {again}")
-    if path.is_relative_to(course.root / "records" / course.reference):
+    if slug in (course.reference, *course.also):
         named = str(provenance["commit"]), str(provenance["date"])
         doubt = doubt_of_commit(course.root, *named, record.meta["manifest"])
         if doubt and doubt != NOT_CHECKED:
@@ -310,7 +340,9 @@ def _check_waiting(course: Course) -> None:
             continue
         if path not in by_path:
             course.problem("records/waiting.toml", f"{path} is not a page")
-        elif course.states[by_path[path].id] in ("fresh", "static"):
+        elif course.states[by_path[path].id] in ("fresh", "static") or (
+            course.is_reference and course.states[by_path[path].id] == "foreign"
+        ):
             course.problem("records/waiting.toml", f"{path} does not wait any more: take it off the list")
 
 
@@ -350,23 +382,26 @@ def _check_physics(course: Course) -> None:
 def _check_tests(course: Course) -> None:
     """Every group of GPU tests leaves a record: without one that holds nothing counts as checked on the card."""
     entries = [path for path in course.waiting if path == GPU_TESTS or path.startswith(f"{GPU_TESTS}/")]
-    found: list[tested.Verdict] = []
-    if (course.root / GPU_TESTS).exists():
+    standing: dict[str, str] = {}
+    for edition in _ours(course) if (course.root / GPU_TESTS).exists() else ():
         try:
-            found = tested.verdicts(course.root, course.slug, clean=course.is_reference)
+            found = tested.verdicts(course.root, edition, clean=course.is_reference)
         except ValueError as error:
             path, _, message = str(error).partition(": ")
             course.problem(path, message)
             return
-    standing = {verdict.group: verdict.why or _of_another_edition(course, verdict) for verdict in found}
+        for verdict in found:
+            why = verdict.why or (_of_another_edition(course, verdict) if edition == course.slug else "")
+            # Passed on one of the cards it is checked on a card; what is said else is said of the first.
+            standing[verdict.group] = why and standing.get(verdict.group, why)
     for group, why in standing.items():
         if why and not course.draft and not {GPU_TESTS, f"{GPU_TESTS}/{group}"} & set(entries):
             record = tested.record_path(course.root, course.slug, group).relative_to(course.root)
             course.problem(record, f"{why}; run them on the card: {tested.run_again(group)}")
-    for old in tested.left_over(course.root, course.slug, standing) if not course.draft else ():
-        course.problem(
-            old.relative_to(course.root), "there is no such group of GPU tests: delete this record"
-        )
+    for edition in _ours(course) if not course.draft else ():
+        for old in tested.left_over(course.root, edition, standing):
+            gone = "there is no such group of GPU tests: delete this record"
+            course.problem(old.relative_to(course.root), gone)
     for entry in entries:
         group = entry.removeprefix(f"{GPU_TESTS}/")
         if entry != GPU_TESTS and group not in standing:

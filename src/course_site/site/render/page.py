@@ -265,6 +265,12 @@ def _banner(writer: Writer) -> str:
         )
     if state == "foreign":
         gpu = writer.course.records[writer.page.id].edition["gpu"]
+        if writer.course.is_reference:
+            return div(
+                "banner reference",
+                f"**Measured on another card.** The numbers of this page are of an {gpu}. "
+                "Hold them against each other, and not against those of other pages.",
+            )
         needs = ", ".join(writer.page.needs)
         return div(
             "banner reference",

@@ -7,10 +7,12 @@
 template <int REGISTERS>
 void registers_up() {
   static_assert(REGISTERS % 8 == 0 && 24 <= REGISTERS && REGISTERS <= 256);
+  hopper::registers(REGISTERS);
 }
 template <int REGISTERS>
 void registers_down() {
   static_assert(REGISTERS % 8 == 0 && 24 <= REGISTERS && REGISTERS <= 256);
+  hopper::registers(REGISTERS);
 }
 inline bool elect_one() { return fibers::current % 32 == 0; }
 inline int same_in_warp(int x) { return x; }
