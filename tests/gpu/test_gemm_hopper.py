@@ -12,6 +12,7 @@ from course_kernels.gemm import (
     k12_stored,
     k13_by_size,
     k14_tuned,
+    stamped,
 )
 from course_kernels.gemm.plans import SHAPES, Plan, plan_of
 from course_kernels.gemm.problem import PROBLEM as GEMM
@@ -166,6 +167,26 @@ def test_the_other_ways_of_kernel_9_are_right(function):
     a, b = inputs(1000, 1000, 1000)
 
     assert worst_error(function(a, b), GEMM.reference(a, b)) <= ROUNDED_ONCE["bfloat16"]
+
+
+@pytest.mark.parametrize("which", [stamped.WIDE, stamped.ROLES], ids=lambda which: which.kernel)
+@pytest.mark.parametrize(("M", "N", "K"), [(2048, 4096, 1024), (1000, 1000, 1000)])
+def test_with_stamps_it_has_the_same_bits_and_its_stamps_come_in_order(which, M, N, K):
+    a, b = inputs(M, N, K)
+    c, ticks = stamped.multiply(which, a, b)
+    ticks = ticks.cpu()
+    at_work, places = ((0, 1), 4) if which is stamped.WIDE else ((1, 2), 3)
+
+    assert torch.equal(c, which.plain.gemm(a, b))
+    for group in at_work:
+        own = ticks[:, group, :-1, :places].flatten(1)
+        assert own.diff(dim=1).ge(0).all()
+        assert own[:, 0].ge(ticks[:, group, -1, 2]).all()
+        assert ticks[:, group, -1, 0].ge(own[:, -1]).all()
+        assert ticks[:, group, -1, 1].gt(ticks[:, group, -1, 0]).all()
+        assert ticks[:, group, -1, 3].gt(0).all()
+    assert all(gap > 0 for gap in stamped.gaps(ticks, which))
+    assert sum(stamped.shares(ticks, which, skip=4).values()) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("kernel", RUNGS, ids=name_of)
