@@ -646,9 +646,11 @@ record(
 # write one tile of C, the producer already asks for the next one's operands. And the order of the tiles is ours: those under way lie close together, so that their strips of A and B are
 # still in L2.
 #
-# /// source | src/course_kernels/gemm/k10_persistent.cu
-# fold: The kernel, whole
+# /// source | src/course_kernels/gemm/k10_persistent.cu#walk
+# lines: true
 # ///
+#
+# Find the two loops over tiles, one for each role. They run over the same tiles, in the same order, and share nothing but the ring. `at` counts steps over all tiles: place and bit come from it.
 #
 # /// diff | src/course_kernels/gemm/k08_roles.cu | src/course_kernels/gemm/k10_persistent.cu
 # ///

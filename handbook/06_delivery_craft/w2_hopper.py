@@ -286,7 +286,7 @@ record(
 #
 # /// claim | l6.climb.cublas.us < 0.85 * l6.climb.wgmma.us
 # The kernel of the sheet loses to the library: {{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}} of it. No roles, no copy engine, blocks that go. Say that aloud before they find out. Then turn to
-# [our own climb](../../docs/workshops/w2_hopper.py#the-climb): ten rungs from this kernel on, each of them one file, and one that did not pay.
+# [our own climb](../../docs/workshops/w2_hopper.py#the-climb): nine kernels from this one on, each of them one file, and one of them did not pay.
 # /// otherwise
 # On this card ours has {{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}} of the library's speed.
 # ///

@@ -45,6 +45,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_persistent(
   }
   __syncthreads();
 
+  // region walk
   unsigned at = 0;  // steps so far, over all tiles
   if (warpgroup == 0) {
     registers_down<40>();
@@ -86,4 +87,5 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_persistent(
       write(d, C, M, N, tile.m + (warpgroup - 1) * 64, tile.n);
     }
   }
+  // endregion
 }
