@@ -523,6 +523,9 @@ record(
 # | `@!P0 BRA`, the last line of each | the `for` | the next step of k |
 #
 # `0x30000` is 196 608, four places of 48 KiB: the mbarriers lie right behind the tiles. `0x20` more is the second row of four.
+#
+# The sums live in registers, from `R24` on, 128 of each thread. Each `LDGSTS` is run by 256 threads, each `UTMALDG` by one. Both bring a tile for a later step: nothing in this round waits for them. And of k04's three waits only `BAR.SYNC` is for
+# everybody; `DEPBAR.LE SB0` is for a thread's own older copies, which `LDGDEPBAR` closed as a group.
 # ///
 #
 # /// exercise | Ten lines against twenty-two
