@@ -2045,6 +2045,7 @@ def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
         "L6",
         "L8",
         "W1",
+        "W2",
     }
     assert sorted(name for _, name in listed) == sorted(LABS)
 
