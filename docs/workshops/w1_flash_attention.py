@@ -641,8 +641,8 @@ record(
 #
 # /// claim | materialised.n16384.tflops > 1.3 * materialised.n8192.tflops
 # One point asks for a word. At N = 16384 the plain recipe recovers: {{ materialised.n16384.tflops:.0f }} TFLOP/s,
-# after {{ materialised.n8192.tflops:.0f }} at 8192. By our count of trips it should not. The likely reason: a
-# library picks its kernels by the shape, and may have picked better ones here. We have not looked.
+# after {{ materialised.n8192.tflops:.0f }} at 8192. By our count of trips it should not. [The lecture has looked](../lectures/l8_attention.py#the-plain-recipe-on-the-card):
+# from there on PyTorch takes another softmax.
 # ///
 #
 # Now your kernel, among its equals.
