@@ -43,14 +43,22 @@ def write(lab: Lab, root: Path, door: str = "", stage: int | None = None) -> lis
     text = lab.snapshot(door, stage or 0).read_bytes()
     if path.exists() and path.read_bytes() == text:
         return [f"{shown} is that already", grade]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    kept = _keep(path, f"before-stage-{stage or 0}") if path.exists() else None
-    _replace(path, text)
+    kept = keep_and_replace(path, text, f"before-stage-{stage or 0}")
     what = f"stage {stage} of {len(lab.stages)}" if stage else "the starter"
     lines = [f"wrote {shown}: {what}"]
     if kept:
         lines.append(f"your file is kept as {kept.relative_to(root).as_posix()}")
     return [*lines, grade]
+
+
+def keep_and_replace(path: Path, text: bytes, word: str) -> Path | None:
+    """Write a file of the student's folder. One that says something else is kept beside it; where, or None."""
+    if path.exists() and path.read_bytes() == text:
+        return None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = _keep(path, word) if path.exists() else None
+    _replace(path, text)
+    return kept
 
 
 def _keep(path: Path, word: str) -> Path:

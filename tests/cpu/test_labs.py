@@ -29,7 +29,7 @@ from course_labs.advice import (
     broken,
     is_strange,
 )
-from course_labs.grade import CannotGrade, Grader, grade, grade_each
+from course_labs.grade import CannotGrade, Grader
 from course_labs.lab import (
     ON_THE_CPU,
     SUFFIXES,
@@ -43,6 +43,8 @@ from course_labs.lab import (
     load_lab,
     same_lines,
 )  # fmt: skip
+from course_labs.suspects import NEXT as OF_SUSPECTS
+from course_labs.suspects import grade, grade_each, has_suspects
 from course_labs.verdict import NEXT, NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 from course_labs.write import write
 from course_site.pages.doors import said
@@ -69,7 +71,7 @@ def wrong_answers(name):
     for file in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*")):
         head = re.match(r"(?:#|//) refused for: ([^|\n]+?)(?: \| ([^\n]+))?\n", file.read_text())
         assert head, f"{file}: its first line does not say what it must be refused for"
-        assert head[1] in NEXT, f"{file}: the grader knows no {head[1]!r}"
+        assert head[1] in NEXT | OF_SUSPECTS, f"{file}: the grader knows no {head[1]!r}"
         only_gpu = head[2] == "GPU only" or (file.suffix == ".cu" and head[1] not in WITHOUT_RUNNING)
         found.append((file, head[1], "" if head[2] in (None, "GPU only") else head[2], only_gpu))
     return found
@@ -338,11 +340,13 @@ def judged_by(tests):
 def test_every_wrong_answer_is_judged_here_or_on_a_card():
     """What can be judged here is not judged there: a card's time is for what it alone can tell."""
     on_a_card = judged_by(load_file(ROOT / "tests/gpu/test_labs.py", "labs_on_a_card").WRONG)
+    on_a_card |= set(load_file(ROOT / "tests/gpu/test_bottleneck.py", "bottleneck_on_a_card").WRONG)
     files = {file for file in (ROOT / "tests" / "labs").glob("*/*") if file.suffix in SUFFIXES.values()}
 
     assert judged_by(WRONG) | on_a_card == files
     assert {file for file in judged_by(WRONG) & on_a_card if file.suffix != ".cu"} == set()
-    assert not [file for file in on_a_card if LABS[file.parent.name].door_of(file) in ON_THE_CPU]
+    of_a_card = [file for file in on_a_card if not has_suspects(LABS[file.parent.name])]
+    assert not [file for file in of_a_card if LABS[file.parent.name].door_of(file) in ON_THE_CPU]
 
 
 def test_a_door_that_needs_no_card_leaves_a_card_alone():
