@@ -26,7 +26,7 @@ from course_judge.host import CannotJudge
 from course_labs import advice
 from course_labs import grade as usual
 from course_labs.grade import CORRECT, LIBRARY_SECONDS, CannotGrade, Grader, size_of
-from course_labs.lab import Lab, load_file
+from course_labs.lab import FOLDER, Lab, load_file
 from course_labs.verdict import NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 from course_labs.write import keep_and_replace
 
@@ -37,9 +37,11 @@ RECORD, KEY = "tests/profile.json", "lab/{}"  # what the GPU tests of the profil
 WITHIN = 0.01  # of a value that was copied by hand, three digits long or more
 # Bytes of device memory; as course_kernels/measure/counters.py has them, which brings torch along.
 READ, WRITE = "dram__bytes_read.sum", "dram__bytes_write.sum"
-# The clock's own spread is a few hundredths: a kernel that needs more than this share of the time has not been cured.
+# A kernel that needs more than this share of the given one's has not been cured: well past what two runs differ by.
 GAIN = 0.8
-AWAITED = "the table of counters awaits a card: reasons and counters are graded by name, and no value is asked for"
+AWAITED = (
+    "the counters' values await a card: reasons and counters are graded by name, and no value is asked for"
+)
 
 NEXT = {
     "not filled in": "the starter has the form; nox -s lab says how to see it again.",
@@ -108,34 +110,53 @@ def counters_of(told: Mapping[str, Any]) -> dict[str, float]:
     return {**known, **{name: float(value) for name, value in reading["counters"].items()}}
 
 
-def table(told: Mapping[str, Mapping[str, Any]]) -> str:
-    """The table that is handed out: what was counted of every kernel, and not what the profiler's rules say of it."""
-    lines = ["What was timed and counted of the six kernels, as they were given.", ""]
-    for name, one in told.items():
-        reading = one["reading"]
-        sizes = one["workload"]
-        lines += [f"{name}  ({', '.join(f'{key}={value}' for key, value in sizes.items())}, on {one['gpu']})"]
+def table(
+    suspects: Sequence[Suspect], counters: Mapping[str, str], told: Mapping[str, Mapping[str, Any]] | None
+) -> str:
+    """What is handed out: what was counted of every kernel, and not what the profiler's rules say of it.
+
+    Args:
+        counters: what each counter says.
+        told: what was recorded of each kernel; None for a table of the counters' names.
+    """
+    if told is None:
+        return "\n".join(
+            ["The counters that prove a reason. Their values await a card.", "", *_rows({}, counters), ""]
+        )
+    lines = ["What was timed and counted of the kernels, as they were given.", ""]
+    for one in suspects:
+        of = told[one.name]
+        reading = of["reading"]
         facts = {
-            "time, µs": reading["time_us"],
-            "floor, µs": reading["floor_us"],
+            "time, microseconds": reading["time_us"],
+            "floor, microseconds": reading["floor_us"],
             "share of peak": reading["of_peak"],
             "bytes that must move": (reading["least_read_bytes"] or 0) + (reading["least_write_bytes"] or 0),
             "kernels of a call": reading["launches"],
         }
-        facts |= counters_of(one)
-        lines += [f"  {what:72} {value:.6g}" for what, value in facts.items() if value is not None]
-        lines += [f"  {'the floor is set by':72} {reading['bound']}", ""]
+        size = ", ".join(f"{key}={value}" for key, value in of["workload"].items())
+        lines += [f"{one.name}: {size}, on {of['gpu']}; its floor is set by {reading['bound']}"]
+        lines += [f"  {value:<14.6g} {what}" for what, value in facts.items() if value is not None]
+        lines += [*_rows(counters_of(of), counters), ""]
     return "\n".join(lines)
+
+
+def _rows(values: Mapping[str, float], counters: Mapping[str, str]) -> list[str]:
+    """A line for each counter: its value, its name and what it says."""
+    wide = max(map(len, counters))
+    shown = {name: f"{values[name]:.6g}" if name in values else "-" for name in counters}
+    return [f"  {shown[name]:<14} {name:<{wide}}  {what}" for name, what in counters.items()]
 
 
 def hand_out(lab: Lab, root: Path) -> list[str]:
     """Write the table beside the student's file; lines for the student."""
-    told = recorded(root, load_file(lab.folder / "truth.py", "lab_truth").SUSPECTS)
-    if told is None:
-        return [AWAITED]
-    path = root / "my_labs" / f"{lab.name}_counters.txt"
-    keep_and_replace(path, table(told).encode(), "before-the-table")
-    return [f"what was counted:  {path.relative_to(root).as_posix()}"]
+    truth = load_file(lab.folder / "truth.py", "lab_truth")
+    told = recorded(root, truth.SUSPECTS)
+    path = root / FOLDER / f"{lab.name}_counters.txt"
+    text = table(truth.SUSPECTS, truth.COUNTERS, told)
+    keep_and_replace(path, text.encode(), "before-the-table")
+    what = "the counters' names" if told is None else "what was counted"
+    return [f"{what}:  {path.relative_to(root).as_posix()}", *([AWAITED] if told is None else [])]
 
 
 # --- what the student found ------------------------------------------------------------------------
@@ -162,11 +183,16 @@ def found_in(file: Path, suspects: Sequence[Suspect]) -> dict[str, tuple[Any, ..
     except (ValueError, TypeError, SyntaxError):
         found = None
     if not isinstance(found, dict):
-        return Verdict("not filled in", f"{TABLE} is no table of texts and numbers: it is read, and never run")
+        return Verdict(
+            "not filled in", f"{TABLE} is no table of texts and numbers: it is read, and never run"
+        )
     for one in suspects:
         line = found.get(one.name)
-        fits = isinstance(line, tuple | list) and len(line) == 3
-        if not fits or not all(isinstance(text, str) for text in line[:2]):
+        if not (
+            isinstance(line, tuple | list)
+            and len(line) == 3
+            and all(isinstance(text, str) for text in line[:2])
+        ):
             why = f'{TABLE}["{one.name}"] is {line!r}: expected ("a reason", "a counter", a number or None)'
             return Verdict("not filled in", why, one.name)
     return {one.name: tuple(found[one.name]) for one in suspects}
@@ -244,7 +270,7 @@ class SuspectsGrader:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float):
             return Verdict("wrong value", f"{counter}: no number is given yet", one.name)
-        if abs(value - due) > WITHIN * abs(due):
+        if not abs(value - due) <= WITHIN * abs(due):
             return Verdict("wrong value", f"{counter}: the table does not say {value:g}", one.name)
         return None
 
@@ -348,9 +374,9 @@ class Fix(Grader):
         draw = random.Random(secrets.randbits(64))
         try:
             timed = Times(function, self.problem, workload, draw).taken()
-            given = compare(
-                {"it": self._truth.competitor(self._given)}, workload, seconds=LIBRARY_SECONDS
-            )["it"]
+            given = compare({"it": self._truth.competitor(self._given)}, workload, seconds=LIBRARY_SECONDS)[
+                "it"
+            ]
         except WrongResult as error:
             return advice.wrong(error.why, self._size, self.door)
         except (NoTime, SensorsUnavailable) as error:

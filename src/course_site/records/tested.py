@@ -158,7 +158,7 @@ class Project:
                 yield file
 
     def _of_suspects(self, group: str) -> Iterator[Path]:
-        """All that is read of the lab of this name, if it is one of several kernels: its one door runs on a card too."""
+        """All that is read of the lab of this name, if it is one of several kernels: its door runs on a card too."""
         lab = find_labs(self.root).get(group)
         if lab is None or not has_suspects(lab):
             return

@@ -5,10 +5,10 @@ import torch
 import triton
 import triton.language as tl
 
-# kernel: what it waits for, the counter that proves it, the counter's value in the table (None while there is no table)
+# kernel: (what it waits for, the counter that proves it, that counter's value; None while the table has none)
 #
-# The profiler's names: launch-bound, uncoalesced, bank conflicts, spills, divergence, atomics, tail wave,
-# too many bytes, bytes in flight, no reuse, cache traffic, barriers, memory queue, shared memory, arithmetic, one chain
+# The profiler's names: launch-bound, uncoalesced, bank conflicts, spills, divergence, atomics, tail wave, too many
+# bytes, bytes in flight, no reuse, cache traffic, barriers, memory queue, shared memory, arithmetic, one chain
 FOUND = {
     "softmax": ("too many bytes", "dram__bytes_read.sum", None),
     "bias_gelu": ("arithmetic", "sm__throughput.avg.pct_of_peak_sustained_elapsed", None),
@@ -17,6 +17,12 @@ FOUND = {
     "window": ("cache traffic", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", None),
     "add": ("bytes in flight", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", None),
 }
+
+# The profiler's own limits, for the last task.
+AT_ITS_ROOF = 0.9  # of peak: from here on there is nothing to name
+MOVED_AGAIN, MOVING = 1.5, 50  # bytes over the least; percent that device memory must be busy for it
+FULL, ROOM_LEFT = 80, 70  # percent: a unit is full from the one on, device memory has room below the other
+ONE_REASON, ISSUED_ENOUGH = 0.5, 60  # of all waiting; percent of ticks, above which hardly anybody waits
 
 
 @triton.jit
@@ -74,7 +80,7 @@ def fixed_sum(x):
 
 @triton.jit
 def multiply_add_kernel(x_ptr, a_ptr, y_ptr, N, C, K, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """All C chains of BLOCK columns side by side: while one step of a chain is under way, the others take theirs."""
+    """All C chains of BLOCK columns side by side: while one waits for its last step, the others go on."""
     n, c = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :], tl.arange(0, ROWS)[:, None]
     at, mask = c.to(tl.int64) * N + n, (c < C) & (n < N)
     factor, value = tl.load(a_ptr + n, mask=n < N), tl.load(x_ptr + at, mask=mask)
@@ -101,7 +107,7 @@ def windows_kernel(x_ptr, y_ptr, N, stride, TILE: tl.constexpr, ROUNDS: tl.const
     begin = (stride * (t % 32) + t // 32 * 32) % TILE
     end = begin + ROUNDS
     before = tl.where(begin > 0, tl.gather(running, tl.maximum(begin - 1, 0), 0), 0.0)
-    around = tl.where(end > TILE, whole, 0.0)  # the window goes past the end of the tile, and on at its beginning
+    around = tl.where(end > TILE, whole, 0.0)  # of a window that goes on at the tile's beginning
     upto = tl.gather(running, (end - 1) % TILE, 0)
     tl.store(y_ptr + n, upto + around - before, mask=n < N)
 

@@ -5,6 +5,11 @@ import torch
 import triton
 import triton.language as tl
 
+# The profiler's own limits, for the last task.
+AT_ITS_ROOF = 0.9  # of peak: from here on there is nothing to name
+MOVED_AGAIN, MOVING = 1.5, 50  # bytes over the least; percent that device memory must be busy for it
+FULL, ROOM_LEFT = 80, 70  # percent: a unit is full from the one on, device memory has room below the other
+ONE_REASON, ISSUED_ENOUGH = 0.5, 60  # of all waiting; percent of ticks, above which hardly anybody waits
 
 
 @triton.jit
@@ -62,7 +67,7 @@ def fixed_sum(x):
 
 @triton.jit
 def multiply_add_kernel(x_ptr, a_ptr, y_ptr, N, C, K, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """All C chains of BLOCK columns side by side: while one step of a chain is under way, the others take theirs."""
+    """All C chains of BLOCK columns side by side: while one waits for its last step, the others go on."""
     n, c = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :], tl.arange(0, ROWS)[:, None]
     at, mask = c.to(tl.int64) * N + n, (c < C) & (n < N)
     factor, value = tl.load(a_ptr + n, mask=n < N), tl.load(x_ptr + at, mask=mask)
@@ -89,7 +94,7 @@ def windows_kernel(x_ptr, y_ptr, N, stride, TILE: tl.constexpr, ROUNDS: tl.const
     begin = (stride * (t % 32) + t // 32 * 32) % TILE
     end = begin + ROUNDS
     before = tl.where(begin > 0, tl.gather(running, tl.maximum(begin - 1, 0), 0), 0.0)
-    around = tl.where(end > TILE, whole, 0.0)  # the window goes past the end of the tile, and on at its beginning
+    around = tl.where(end > TILE, whole, 0.0)  # of a window that goes on at the tile's beginning
     upto = tl.gather(running, (end - 1) % TILE, 0)
     tl.store(y_ptr + n, upto + around - before, mask=n < N)
 

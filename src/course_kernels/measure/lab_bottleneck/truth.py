@@ -14,7 +14,47 @@ if TYPE_CHECKING:  # it brings torch, and the table is handed out without
 
 # By the profiler's names: when its rule speaks.
 THRESHOLDS = {rule.name: rule.threshold for rule in RULES}
-COUNTERS = (READ, WRITE, *r.METRICS)
+
+# What the table has, and what each says. All are of the kernel that ran longest, but for the first two.
+COUNTERS = {
+    READ: "bytes read from device memory, over the whole call",
+    WRITE: "bytes written to device memory, over the whole call",
+    r.TIME: "nanoseconds by the profiler's clock",
+    r.DRAM_BUSY: "device memory, percent of its most",
+    r.MEMORY_BUSY: "the busiest of L1, shared memory, L2 and device memory, percent of its most",
+    r.SM_BUSY: "the busiest unit of the multiprocessors, percent of its most",
+    r.TENSOR: "the tensor cores, percent of their most",
+    r.SMS_BUSY: "ticks in which a multiprocessor has work, percent",
+    r.ISSUE: "ticks in which an instruction is issued, percent",
+    r.WARPS: "places for warps that are taken, percent",
+    r.INSTRUCTIONS: "instructions of warps",
+    r.LANES: "lanes of 32 that take part in an instruction",
+    r.LOAD_REQUESTS: "loads of warps from global memory",
+    r.LOAD_SECTORS: "sectors of 32 bytes that those touch",
+    r.LOAD_USED: "bytes of such a sector that somebody wants",
+    r.STORE_REQUESTS: "stores of warps to global memory",
+    r.STORE_SECTORS: "sectors of 32 bytes that those touch",
+    r.STORE_USED: "bytes of such a sector that somebody writes",
+    r.FROM_L2: "sectors that L1 fetches from L2",
+    r.TO_L2: "sectors that L1 hands to L2",
+    r.TURNS: "turns of shared memory for loads",
+    r.CONFLICTS: "those of them that lanes in one bank cost",
+    r.STORE_TURNS: "turns of shared memory for stores",
+    r.STORE_CONFLICTS: "those of them that lanes in one bank cost",
+    r.LOCAL_LOADS: "sectors of local memory, loaded",
+    r.LOCAL_STORES: "sectors of local memory, stored",
+    r.REDUCED: "additions to memory that nobody reads back",
+    r.REDUCED_IN_ONE: "those in the busiest slice of L2",
+    r.ATOMICS: "additions to memory that somebody reads back",
+    r.ATOMICS_IN_ONE: "those in the busiest slice of L2",
+    r.GRID: "blocks",
+    r.BLOCK: "threads of a block",
+    r.REGISTERS: "registers of a thread",
+    r.SHARED: "bytes of shared memory of a block",
+    r.WAVES: "how often the blocks fill the card",
+    **{metric: f"blocks that {name} let onto a multiprocessor" for name, metric in r.LIMITS.items()},
+    **{r.STALL.format(reason): f"warps that wait: {reason}" for reason in r.REASONS},
+}
 
 SUSPECTS = (
     Suspect(

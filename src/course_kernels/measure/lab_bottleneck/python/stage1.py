@@ -4,10 +4,10 @@ import torch
 import triton
 import triton.language as tl
 
-# kernel: what it waits for, the counter that proves it, the counter's value in the table (None while there is no table)
+# kernel: (what it waits for, the counter that proves it, that counter's value; None while the table has none)
 #
-# The profiler's names: launch-bound, uncoalesced, bank conflicts, spills, divergence, atomics, tail wave,
-# too many bytes, bytes in flight, no reuse, cache traffic, barriers, memory queue, shared memory, arithmetic, one chain
+# The profiler's names: launch-bound, uncoalesced, bank conflicts, spills, divergence, atomics, tail wave, too many
+# bytes, bytes in flight, no reuse, cache traffic, barriers, memory queue, shared memory, arithmetic, one chain
 FOUND = {
     "softmax": ("too many bytes", "", None),
     "bias_gelu": ("arithmetic", "", None),
@@ -16,6 +16,12 @@ FOUND = {
     "windows": ("cache traffic", "", None),
     "add": ("bytes in flight", "", None),
 }
+
+# The profiler's own limits, for the last task.
+AT_ITS_ROOF = 0.9  # of peak: from here on there is nothing to name
+MOVED_AGAIN, MOVING = 1.5, 50  # bytes over the least; percent that device memory must be busy for it
+FULL, ROOM_LEFT = 80, 70  # percent: a unit is full from the one on, device memory has room below the other
+ONE_REASON, ISSUED_ENOUGH = 0.5, 60  # of all waiting; percent of ticks, above which hardly anybody waits
 
 
 def fixed_softmax(x):
