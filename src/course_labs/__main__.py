@@ -7,10 +7,11 @@ import contextlib
 import sys
 from pathlib import Path
 
+from course_labs.given import has_suspects
 from course_labs.grade import CannotGrade
 from course_labs.lab import FOLDER, ON_THE_CPU, Lab, LabError, find_lab, find_labs
 from course_labs.road import along_the_road
-from course_labs.suspects import grade, hand_out, has_suspects
+from course_labs.suspects import grade, hand_out
 from course_labs.verdict import USAGE
 from course_labs.write import write
 

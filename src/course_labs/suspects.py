@@ -25,6 +25,8 @@ from typing import Any
 from course_judge.host import CannotJudge
 from course_labs import advice
 from course_labs import grade as usual
+from course_labs.given import FOLDER as GIVEN
+from course_labs.given import has_suspects
 from course_labs.grade import CORRECT, LIBRARY_SECONDS, CannotGrade, Grader, size_of
 from course_labs.lab import FOLDER, Lab, load_file
 from course_labs.verdict import NOT_BEGUN, NOT_RUN, RIGHT, Verdict
@@ -78,11 +80,6 @@ class Suspect:
     def entry(self) -> str:
         """The student's function for it."""
         return ENTRY.format(self.name)
-
-
-def has_suspects(lab: Lab) -> bool:
-    """True for a lab of this kind."""
-    return (lab.folder / "given").is_dir()
 
 
 # --- what was counted on a card --------------------------------------------------------------------
@@ -332,7 +329,7 @@ def _advised(verdict: Verdict) -> Verdict:
 
 def fix_of(lab: Lab, one: Suspect) -> Lab:
     """The kernel anew, as a lab of its own."""
-    path = lab.folder / "given" / "profile.toml"
+    path = lab.folder / GIVEN / "profile.toml"
     sizes = tomllib.loads(path.read_text(encoding="utf-8"))
     return dataclasses.replace(
         lab,
@@ -359,7 +356,7 @@ class Fix(Grader):
         compile: bool = False,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self._given, self._truth = lab.folder / "given" / one.given, truth
+        self._given, self._truth = lab.folder / GIVEN / one.given, truth
         self._name = one.name
         super().__init__(lab, "triton", needs_gpu, compile, environment)
 

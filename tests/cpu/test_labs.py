@@ -29,6 +29,7 @@ from course_labs.advice import (
     broken,
     is_strange,
 )
+from course_labs.given import has_suspects
 from course_labs.grade import CannotGrade, Grader
 from course_labs.lab import (
     ON_THE_CPU,
@@ -44,7 +45,7 @@ from course_labs.lab import (
     same_lines,
 )  # fmt: skip
 from course_labs.suspects import NEXT as OF_SUSPECTS
-from course_labs.suspects import grade, grade_each, has_suspects
+from course_labs.suspects import grade, grade_each
 from course_labs.verdict import NEXT, NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 from course_labs.write import write
 from course_site.pages.doors import said
@@ -2047,6 +2048,7 @@ def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
         "L4",
         "L5",
         "L6",
+        "L7",
         "L8",
         "W1",
     }
@@ -2057,6 +2059,8 @@ def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
     ("arguments", "needs"),
     [
         (["roofline"], ""),
+        (["bottleneck"], "torch"),
+        (["bottleneck", "my_labs/bottleneck.py", "--door", "python"], "torch"),
         (["roofline", "my_labs/roofline.py"], ""),
         (["wmma", "my_labs/wmma.py"], "numpy"),
         (["wmma", "my_labs/wmma.cu"], "torch"),

@@ -15,6 +15,7 @@ from course_kernels.measure import counters as of_the_harness
 from course_kernels.problem import Workload
 from course_labs import suspects
 from course_labs.__main__ import grading_needs, main
+from course_labs.given import given_files, has_suspects
 from course_labs.grade import CannotGrade
 from course_labs.lab import find_lab, find_labs, load_file
 from course_labs.suspects import (
@@ -25,7 +26,6 @@ from course_labs.suspects import (
     SuspectsGrader,
     found_in,
     gained,
-    has_suspects,
     recorded,
 )  # fmt: skip
 from course_labs.verdict import NOT_RUN, RIGHT
@@ -51,6 +51,8 @@ NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}
 
 
 def test_the_six_are_the_planted_ones_without_what_gives_them_away():
+    assert {GIVEN / one.given for one in SUSPECTS} == set(given_files(LAB)[:-1])
+    assert given_files(LAB)[-1] == GIVEN / "profile.toml"
     assert {one.given for one in SUSPECTS} | {"profile.toml"} == {file.name for file in GIVEN.iterdir()}
     assert {one.planted for one in SUSPECTS} | {"profile.toml"} == {file.name for file in PLANTED.iterdir()}
     for one in SUSPECTS:

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from course_kernels.cuda.includes import sources_of
+from course_labs.given import FOLDER as GIVEN
+from course_labs.given import has_suspects
 from course_labs.lab import ON_THE_CPU, Lab, find_labs
-from course_labs.suspects import has_suspects
 from course_site.records import manifest
 from course_site.records.digest import CUDA_SUFFIXES, file_digest
 from course_site.records.record import edition_of, is_sealed
@@ -163,7 +164,7 @@ class Project:
         if lab is None or not has_suspects(lab):
             return
         yield from (lab.folder / name for name in ("lab.toml", "truth.py", "alone.py"))
-        yield from _files_in(lab.folder / "given")
+        yield from _files_in(lab.folder / GIVEN)
         (door,) = lab.doors
         yield lab.solution(door)
         for file in sorted((self.root / "tests" / "labs" / group).glob("*wrong_*")):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from course_labs.given import given_files, has_suspects
 from course_labs.lab import FOLDER, ON_THE_CPU, Lab
-from course_labs.suspects import has_suspects
 from course_site.pages.diffs import difference
 from course_site.pages.doors import DOORS, option, said
 from course_site.pages.fences import LANGUAGES, fenced
@@ -77,8 +77,8 @@ def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
     if door == "cuda":
         parts.append(fold("fold", "What launches your kernel", _code(lab.folder / "launch.py")))
     if has_suspects(lab):
-        given = [file for file in sorted((lab.folder / "given").iterdir()) if file.suffix in LANGUAGES]
-        parts.append(fold("fold", "The kernels that you are given", "\n\n".join(map(_named_code, given))))
+        given = "\n\n".join(map(_named_code, given_files(lab)))
+        parts.append(fold("fold", "The kernels that you are given", given))
     for number, stage in enumerate(lab.stages, start=1):
         parts += [
             f"**{number}. {say(stage.title)}.** {say(stage.text)}".rstrip(),
