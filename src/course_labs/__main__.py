@@ -11,7 +11,7 @@ from course_labs.given import has_suspects
 from course_labs.grade import CannotGrade
 from course_labs.lab import FOLDER, ON_THE_CPU, Lab, LabError, find_lab, find_labs
 from course_labs.road import along_the_road
-from course_labs.suspects import grade, hand_out
+from course_labs.suspects import completed, grade, hand_out
 from course_labs.verdict import USAGE
 from course_labs.write import write
 
@@ -36,8 +36,12 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
             print(_list(root))
         else:
             lab = find_lab(root, options.name)
-            lines = write(lab, root, options.door, options.stage)
-            print("\n".join([*lines, *(hand_out(lab, root) if has_suspects(lab) else [])]))
+            if has_suspects(lab):
+                complete = completed(lab, root)
+                lines = write(lab, root, options.door, options.stage, complete) + hand_out(lab, root)
+            else:
+                lines = write(lab, root, options.door, options.stage)
+            print("\n".join(lines))
     except (LabError, CannotGrade, OSError) as error:
         print(error, file=sys.stderr)
         return USAGE

@@ -14,9 +14,10 @@ import ast
 import dataclasses
 import json
 import random
+import re
 import secrets
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -154,6 +155,29 @@ def hand_out(lab: Lab, root: Path) -> list[str]:
     keep_and_replace(path, text.encode(), "before-the-table")
     what = "the counters' names" if told is None else "what was counted"
     return [f"{what}:  {path.relative_to(root).as_posix()}", *([AWAITED] if told is None else [])]
+
+
+def completed(lab: Lab, root: Path) -> Callable[[str], str]:
+    """What puts the recorded values into a file of the lab, behind the counters that it names.
+
+    No file holds them: they are measured, and a new record has others. Without a record nothing is put in.
+    """
+    suspects: Sequence[Suspect] = load_file(lab.folder / "truth.py", "lab_truth").SUSPECTS
+    told = recorded(root, suspects)
+
+    def complete(text: str) -> str:
+        for one in suspects if told else ():
+            values = counters_of(told[one.name]) if told else {}
+
+            def put(found: re.Match[str], values: Mapping[str, float] = values) -> str:
+                value = values.get(found["counter"])
+                return found[0] if value is None else f"{found['line']}{value:.6g}),"
+
+            line = rf'(?P<line>^    "{one.name}": \("[^"\n]*", "(?P<counter>[^"\n]+)", )None\),'
+            text = re.sub(line, put, text, flags=re.MULTILINE)
+        return text
+
+    return complete
 
 
 # --- what the student found ------------------------------------------------------------------------

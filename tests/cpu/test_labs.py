@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 import venv
@@ -45,7 +46,7 @@ from course_labs.lab import (
     same_lines,
 )  # fmt: skip
 from course_labs.suspects import NEXT as OF_SUSPECTS
-from course_labs.suspects import grade, grade_each
+from course_labs.suspects import completed, grade, grade_each
 from course_labs.verdict import NEXT, NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 from course_labs.write import write
 from course_site.pages.doors import said
@@ -104,7 +105,14 @@ TASKS = {file: (lab, door, file) for lab, door, file in tasks()}
 @functools.cache
 def verdict_of(file):
     """What the grader says of a file that lies beside a lab."""
-    (found,) = grade_each([TASKS[file]], environment=NO_GPU)
+    lab, door, _ = TASKS[file]
+    if not has_suspects(lab):
+        (found,) = grade_each([TASKS[file]], environment=NO_GPU)
+        return found
+    with tempfile.TemporaryDirectory() as folder:  # as `nox -s lab` writes it: with the recorded values
+        mine = Path(folder, lab.student_file(door))
+        mine.write_text(completed(lab, ROOT)(file.read_text()))
+        (found,) = grade_each([(lab, door, mine)], environment=NO_GPU)
     return found
 
 

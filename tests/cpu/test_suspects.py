@@ -285,14 +285,53 @@ def test_every_proof_is_taken_and_every_other_counter_refused(tmp_path):
 
 
 def with_values(root, change=lambda name, value: value):
-    told = recorded(root, SUSPECTS)
+    """The answer with what the record says behind each counter, or something else."""
     text = ANSWER.read_text()
-    found = found_in(ANSWER, SUSPECTS)
-    for name, (reason, counter, _) in found.items():
+    told = recorded(root, SUSPECTS)
+    for name, (reason, counter, _) in found_in(ANSWER, SUSPECTS).items():
         value = change(name, suspects.counters_of(told[name])[counter])
         line = f'    "{name}": ("{reason}", "{counter}", '
         text = swapped(f"{line}None),", f"{line}{value}),", text)
     return text
+
+
+def test_no_file_of_the_lab_holds_a_recorded_value_and_each_is_completed(tmp_path):
+    """Else the first record would make the lab's own answer a wrong one."""
+    files = [LAB.snapshot("python", stage) for stage in range(len(LAB.stages) + 1)]
+    files += [LAB.solution("python")]
+    before = {file: [value for *_, value in found_in(file, SUSPECTS).values()] for file in files}
+    assert set(map(tuple, before.values())) == {(None,) * len(SUSPECTS)}
+
+    nothing = suspects.completed(LAB, tmp_path)
+    assert [nothing(file.read_text()) for file in files] == [file.read_text() for file in files]
+
+    write_record(tmp_path)
+    told = recorded(tmp_path, SUSPECTS)
+    complete = suspects.completed(LAB, tmp_path)
+    grader = SuspectsGrader(LAB, environment=NO_GPU, root=tmp_path)
+    for stage, file in enumerate(files):
+        (mine := tmp_path / "mine.py").write_text(complete(file.read_text()))
+        found = found_in(mine, SUSPECTS)
+        for one in SUSPECTS:
+            _, counter, value = found[one.name]
+            if counter:
+                assert value == pytest.approx(suspects.counters_of(told[one.name])[counter], rel=1e-5)
+            assert (value is None) is (stage < 2)
+            assert grader._value(one, *found[one.name]) is None or stage < 2
+
+
+def test_the_command_writes_a_stage_with_the_recorded_values(tmp_path, capsys):
+    (tmp_path / "src/course_kernels").mkdir(parents=True)
+    (tmp_path / "src/course_kernels/measure").symlink_to(ROOT / "src/course_kernels/measure")
+    write_record(tmp_path)
+    assert main(["lab", "bottleneck", "--stage", "2"], tmp_path) == 0
+    assert main(["lab", "bottleneck", "--stage", "2"], tmp_path) == 0
+    assert "my_labs/bottleneck.py is that already" in capsys.readouterr().out
+
+    mine = tmp_path / "my_labs" / "bottleneck.py"
+    assert None not in [value for *_, value in found_in(mine, SUSPECTS).values()]
+    verdict = SuspectsGrader(LAB, environment=NO_GPU, root=tmp_path).verdict(mine, LAB.seconds)
+    assert verdict.text.startswith("refused on softmax, M=1 N=1 float32: wrong result")
 
 
 def test_a_value_is_asked_for_where_the_table_has_one(tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ import course_kernels.softmax.problem
 import course_kernels.vector_add.problem  # noqa: F401
 from course_labs import suspects_desk  # noqa: F401
 from course_labs.lab import find_lab
-from course_labs.suspects import SuspectsGrader
+from course_labs.suspects import SuspectsGrader, completed
 from course_labs.verdict import RIGHT
 from course_profile import load, take  # noqa: F401
 
@@ -26,6 +26,7 @@ GROUPS = ("bottleneck",)
 ALONE = True  # it looks at time
 
 LAB = find_lab(ROOT, "bottleneck")
+NAMES = [name.removeprefix("fixed_") for name in LAB.entry]
 # Wrong answers that only a card can judge.
 WRONG = [
     file
@@ -35,23 +36,31 @@ WRONG = [
 
 
 @pytest.fixture(scope="module")
-def grader():
-    return SuspectsGrader(LAB, needs_gpu=True)
+def verdict_on(tmp_path_factory):
+    """What the grader says of a file, once the recorded values are in it."""
+    grader, complete = SuspectsGrader(LAB, needs_gpu=True), completed(LAB, ROOT)
+
+    def verdict_on(file):
+        mine = tmp_path_factory.mktemp("mine") / "bottleneck.py"
+        mine.write_text(complete(file.read_text(encoding="utf-8")), encoding="utf-8")
+        return grader.verdict(mine, LAB.seconds)
+
+    return verdict_on
 
 
-def test_every_kernel_of_the_answer_gains(grader, record_property):
-    verdict = grader.verdict(LAB.solution("python"), LAB.seconds)
+def test_every_kernel_of_the_answer_gains(verdict_on, record_property):
+    verdict = verdict_on(LAB.solution("python"))
     record_property("said", verdict.text)
 
     assert verdict.found == RIGHT, verdict.text
     gains = [line for line in verdict.lines if re.fullmatch(r"\w+: [\d.]+ µs as it was given, .* now", line)]
-    assert [line.partition(":")[0] for line in gains] == [one.name for one in grader.suspects]
+    assert [line.partition(":")[0] for line in gains] == NAMES
     assert verdict.alone.found == RIGHT
 
 
 @pytest.mark.parametrize("file", WRONG, ids=[file.name for file in WRONG])
-def test_a_kernel_that_gains_nothing_is_refused(grader, file, record_property):
-    verdict = grader.verdict(file, LAB.seconds)
+def test_a_kernel_that_gains_nothing_is_refused(verdict_on, file, record_property):
+    verdict = verdict_on(file)
     record_property("said", verdict.text)
 
     head = file.read_text(encoding="utf-8").splitlines()[0]
