@@ -687,6 +687,16 @@ record(
 # ///
 
 # %% [markdown]
+# ## Six kernels, six reasons {.beyond}
+#
+# This page chose its kernel, and the order of its turns. Here nobody does. Six kernels lie before you, all of them right. Each is slow for one reason, and no two for the same. You say which,
+# you say which counter proves it, and you take the reason away. The sentence comes first again: the grader reads what you believe before it runs a line of yours.
+# What a reason looks like in the counters, one small kernel for each, stands in [the dictionary of stalls](../stall_reasons.py).
+#
+# /// lab | bottleneck
+# ///
+
+# %% [markdown]
 # ## Before you leave
 #
 # **You can now** write a forecast in ink, name a cause from one counter, cure it and watch the same counter move; say when a full road is a good sign and when not; find the gaps of a program; and tell four bounds apart.

@@ -344,7 +344,8 @@ print("the two answers agree:", np.allclose(O, P @ V))
 #
 # You have read every line. Now type them: five stages, causal last, and after each the grader says what is still
 # wrong. Through NumPy it runs on any laptop. There the tile has 16 rows always, as in CUDA, so the short
-# last tile needs its mask there too. Scroll back up only when you are stuck.
+# last tile needs its mask there too. Scroll back up only when you are stuck. And keep your `plain_attention.py` of the lecture open: the four
+# tests that you asked it are good questions to a loop as well.
 #
 # /// lab | flash_attention
 # ///
