@@ -245,15 +245,6 @@ record(
 # /// diff | src/course_kernels/add_norm/k01_thread_a_row.cu | src/course_kernels/add_norm/k02_warp_a_row.cu
 # ///
 #
-# /// chart | bars
-# title: Sectors that one request touches
-# x_label: sectors
-# bars:
-#   - {name: sectors.thread, label: a thread a row}
-#   - {name: sectors.warp, label: a warp a row}
-# alt: "Sectors of a request: {{ sectors.thread:.1f }} where a thread takes a row, {{ sectors.warp:.1f }} where a warp does."
-# ///
-#
 # /// claim | sectors.thread > 26 and sectors.warp < 5 and race.warp.us < 0.6 * race.thread.us
 # The same counter, after the cure: {{ sectors.warp:.1f }}. And the clock: {{ race.thread.us:.0f }} µs before, {{ race.warp.us:.0f }} µs now, or
 # {{ race.thread.us / race.warp.us:.1f }} times as quick. Both had to move. A counter that moves while the clock stands still was not the cause; a clock that moves while the counter stands still was luck.
@@ -269,6 +260,15 @@ record(
 # /// answer
 # Change one of the two alone. For instance, a warp a row whose lanes each take a *stretch* of the row: as many threads, and no neighbours. If it is as slow as the first kernel, the sectors were the
 # cause. Such a twin is half an hour of work, and it proves more than any counter.
+# ///
+#
+# /// chart | bars
+# title: Sectors that one request touches
+# x_label: sectors
+# bars:
+#   - {name: sectors.thread, label: a thread a row}
+#   - {name: sectors.warp, label: a warp a row}
+# alt: "Sectors of a request: {{ sectors.thread:.1f }} where a thread takes a row, {{ sectors.warp:.1f }} where a warp does."
 # ///
 
 # %% [markdown]
