@@ -146,13 +146,13 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 # series:
 #   - {name: ngram.*, label: counting}
 # ///
-# ///
 #
 # Why does it turn? There are 256 times as many beginnings with each byte more. Soon most of those in a new file
 # have never been seen, and counting knows nothing about them: not even that `self.count` and `self.total` are the same kind of thing. It
 # knows beginnings, and no likeness.
+# ///
 #
-# That is what a model is for. It does not look up, it works out; and what it has learnt about one beginning serves all
+# A likeness is what a model is for. It does not look up, it works out; and what it has learnt about one beginning serves all
 # that are like it.
 
 # %% [markdown]
@@ -169,11 +169,11 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 #   - [key heads, "8", "{{ shape.small.kv_heads:.0f }}", "{{ shape.draft.kv_heads:.0f }}", "{{ shape.experts.kv_heads:.0f }}"]
 #   - [vocabulary, "128 256", "{{ shape.small.vocab:.0f }}", "{{ shape.draft.vocab:.0f }}", "{{ shape.experts.vocab:.0f }}"]
 #   - ["weights, in millions", "8030", "{{ shape.small.weights / 1e6:.2f }}", "{{ shape.draft.weights / 1e6:.2f }}", "{{ shape.experts.weights / 1e6:.2f }}"]
-# caption: The draft and the one with experts come further down.
+# caption: A vocabulary of bytes and one mark are 257; the grids have a few rows more, in eights. The draft and the one with experts come further down.
 # ///
 #
 # It starts from random weights. A step takes {{ recipe.batch:.0f }} places of the text at random, {{ recipe.length:.0f }} bytes at each, and asks the
-# model for every one of those bytes at once: that is what causal attention is good for. Then every weight is moved a little, in the direction in which
+# model for every one of those bytes at once. No place sees what comes behind it, so each is an honest guess. Then every weight is moved a little, in the direction in which
 # the loss falls. After {{ recipe.steps:.0f }} steps it stops, whatever the clock says. So the same seed does the same again, but for the order in which the card
 # adds.
 #
@@ -262,7 +262,7 @@ record(
 # %% [markdown]
 # /// predict | Counting needs {{ ngram.c3:.2f }} bits for each byte of a file it never saw. And the model?
 # - [score.small >= 0.85 * ngram.c3] About as many
-# - [0.45 * ngram.c3 <= score.small < 0.85 * ngram.c3] A third less
+# - [0.45 * ngram.c3 <= score.small < 0.85 * ngram.c3] Between a half and four fifths of it
 # - [score.small < 0.45 * ngram.c3] A quarter as many
 # /// reveal
 # {{ score.small:.2f }} bits per byte, the median of the three.
@@ -300,7 +300,7 @@ record(
 # learning, and {{ end.held_out:.2f }} on what it never saw.
 #
 # /// claim | end.learnt < end.held_out
-# What it is learning it guesses better. The difference is what it knows of these files alone: their names, their habits, and some lines **by heart**. It serves
+# What it is learning it guesses better. Part of the difference is what it knows of these files alone: their names, their habits, and some lines **by heart**. It serves
 # nobody who brings a text of his own.
 # ///
 #
@@ -324,8 +324,8 @@ record(
 # is about to say, and the small one only checks. That pays if the two often agree.
 #
 # **The one with experts** has no single feed-forward block in a layer but eight small ones, and a *router*: one more grid, which gives each token a mark for every
-# expert. The two best are asked. So a token meets two eighths of those weights. Left to itself a router asks the same
-# two every time, and the other six learn nothing; so a small term of the loss asks for all of them to be used.
+# expert. The two best are asked. So a token meets two eighths of those weights. A router may fall into the habit of asking the
+# same two every time, and then the other six learn nothing; so a small term of the loss asks for all of them to be used.
 
 # %%
 relatives = {
@@ -390,6 +390,11 @@ record(
 #
 # /// claim | kept.small < kept.draft
 # The small one is better than its draft.
+# ///
+#
+# /// claim | kept.small < kept.experts
+# And it is better than the one with experts, which is no praise of experts: each of the eight sees a quarter of the text, and there is little of it. They are for models
+# that have more text than time.
 # ///
 #
 # On the files held out, the draft's best guess is the small model's in {{ agree:.0%}} of the places.
@@ -459,7 +464,7 @@ record(
 # - **It forgets.** It looks at {{ recipe.length:.0f }} bytes, some thirty lines, and has learnt nothing about what lies further back.
 # - **It may repeat what it read.** Of a text that was read several times, some lines come back word for word. They are the Python Software Foundation's.
 #
-# None of that is a fault of the kernels. It is what a few million weights, and a few minutes, buy. The large models have the same parts.
+# None of that is a fault of the kernels. It is what a few million weights, and less than a minute each, buy. The large models have the same parts.
 #
 # /// exercise | Three changes | 5 minutes
 # For each, say which loss falls, that on the text it learns or that on the files held out, and why.

@@ -173,12 +173,12 @@ record(norm={"loud": quantity(loud[-1])})
 # %% [markdown]
 # ## Attention in five lines
 #
-# So far each token is alone with its row. But what fits behind *is* stands six words earlier. **Attention** is the
+# So far each token is alone with its row. But what decides the word behind *is* stands five words before it: *soup*. **Attention** is the
 # only part of the model in which tokens look at each other. [L8](lectures/l8_attention.py) takes it apart; here are
 # the five lines that the road needs.
 #
-# 1. Three grids make three short lists from the normed row: a *query*, what this token looks for; a *key*, what it
-#    offers; a *value*, what it has to say.
+# 1. Three grids make three short lists from the normed row: a *query*, what this token asks; a *key*, the label by
+#    which others find it; a *value*, the content that it has to give.
 # 2. The query is multiplied with the key of every token so far, its own included, each product divided by the root of
 #    the list's length. Those are the scores.
 # 3. Softmax makes shares of them: e to the power of each, divided by their sum.
@@ -193,8 +193,8 @@ record(norm={"loud": quantity(loud[-1])})
 # ### RoPE: a turn for the place
 #
 # Something is missing. In these five lines nobody asked *where* a token stands. Mix up the words before it, and a
-# token finds the same in them: behind *the cook forgot the soup* and *the soup forgot the cook* the same word would
-# come.
+# token finds the same keys and values: an *is* behind *the cook forgot the soup* and one behind *the soup forgot the
+# cook* get the same mixture from a layer.
 #
 # **RoPE** tells each query and each key its place, by turning it. Take the numbers of a list two at a time, as the
 # tip of a clock hand. With every place further into the text the hand turns by a fixed angle:
@@ -565,8 +565,8 @@ record(
 # speed of the copy, without any cache? And what is in the way before that?
 # /// answer
 # {{ l1.token.gb:.0f}} GB ÷ {{ measured.copy.gib4.torch.gb_per_s:.0f}} GB/s =
-# {{ l1.token.gb / measured.copy.gib4.torch.gb_per_s * 1000:.0f}} ms. But one card has {{ l1.card.hbm_gib:.0f}} GiB,
-# and the weights alone nearly fill it. Two cards would share them, and each reads its half at the same time.
+# {{ l1.token.gb / measured.copy.gib4.torch.gb_per_s * 1000:.0f}} ms. But one card has {{ l1.card.hbm_gib:.0f}} GiB (a GiB is
+# a little more than a GB), and the weights alone nearly fill it. Two cards would share them, and each reads its half at the same time.
 # ///
 
 # %% [markdown]
@@ -670,13 +670,17 @@ record(
 # columns: [one step of the plain model, value]
 # rows:
 #   - ["kernels", "{{ kernels.plain.count:.0f}}"]
-#   - ["until the host has written all orders", "{{ decode.plain.host_us / decode.plain.T / 1000:.1f}} ms"]
-#   - ["until the GPU is done", "{{ decode.plain.ms / decode.plain.T:.1f}} ms"]
+#   - ["the host writes its orders", "{{ decode.plain.host_us / decode.plain.T / 1000:.1f}} ms"]
+#   - ["the GPU, between its first kernel and its last", "{{ decode.plain.ms / decode.plain.T:.1f}} ms"]
 #   - ["of that a kernel was at work, by the profiler", "{{ kernels.plain.busy / 1000:.1f}} ms"]
 # ///
 #
+# The second line is shorter than the first, and that is no mistake: our clock gives the host a start, so that some of
+# the orders are written before the GPU begins. It shows the plain model at its best. In a loop, word after word, nobody
+# gives it a start, and a step takes what the host takes.
+#
 # Compare the last two lines. For {{ kernels.plain.busy / 1000:.1f}} of {{ decode.plain.ms / decode.plain.T:.1f}} ms
-# the GPU has something to do. In the rest of the time, if there is any, it has done what it was told, and waits for the
+# the GPU has something to do. In the rest of the time it has done what it was told, and waits for the
 # next slip: the whole brigade stands at cold stoves while one cook writes. How much that is depends on the host at
 # least as much as on the card, so on another machine it is another number.
 #
@@ -837,9 +841,10 @@ record(
 # ///
 #
 # With our attention it is {{ prefill.our_attention.of_peak:.0%}}, with SDPA {{ prefill.library.of_peak:.0%}}. Plain attention
-# [writes the square](workshops/w1_flash_attention.py#the-enemy-matrix) for each of {{ shape.heads:.0f}} heads; the
-# others do not. And look whose clock this is: for all but `torch.compile` the host was still writing orders when the
-# GPU had nearly done. So the host has its part in these bars, and on another machine they are others.
+# [writes the square](lectures/l8_attention.py#four-trips-to-hbm) for each of {{ shape.heads:.0f}} heads; the
+# others do not. And look whose clock this is. In three of the four the host needs about as long for its orders as the GPU for its work
+# (here {{ prefill.our_attention.host_us / 1000:.0f}} and {{ prefill.our_attention.ms:.0f}} ms with our attention). So the host has its part in these bars, their intervals are
+# wide, and on another machine they are others. The bar of `torch.compile` is the card's own.
 # ///
 
 # %%

@@ -245,15 +245,6 @@ record(
 # /// diff | src/course_kernels/add_norm/k01_thread_a_row.cu | src/course_kernels/add_norm/k02_warp_a_row.cu
 # ///
 #
-# /// chart | bars
-# title: Sectors that one request touches
-# x_label: sectors
-# bars:
-#   - {name: sectors.thread, label: a thread a row}
-#   - {name: sectors.warp, label: a warp a row}
-# alt: "Sectors of a request: {{ sectors.thread:.1f }} where a thread takes a row, {{ sectors.warp:.1f }} where a warp does."
-# ///
-#
 # /// claim | sectors.thread > 26 and sectors.warp < 5 and race.warp.us < 0.6 * race.thread.us
 # The same counter, after the cure: {{ sectors.warp:.1f }}. And the clock: {{ race.thread.us:.0f }} µs before, {{ race.warp.us:.0f }} µs now, or
 # {{ race.thread.us / race.warp.us:.1f }} times as quick. Both had to move. A counter that moves while the clock stands still was not the cause; a clock that moves while the counter stands still was luck.
@@ -269,6 +260,15 @@ record(
 # /// answer
 # Change one of the two alone. For instance, a warp a row whose lanes each take a *stretch* of the row: as many threads, and no neighbours. If it is as slow as the first kernel, the sectors were the
 # cause. Such a twin is half an hour of work, and it proves more than any counter.
+# ///
+#
+# /// chart | bars
+# title: Sectors that one request touches
+# x_label: sectors
+# bars:
+#   - {name: sectors.thread, label: a thread a row}
+#   - {name: sectors.warp, label: a warp a row}
+# alt: "Sectors of a request: {{ sectors.thread:.1f }} where a thread takes a row, {{ sectors.warp:.1f }} where a warp does."
 # ///
 
 # %% [markdown]
@@ -684,6 +684,16 @@ record(
 # they wait on the long scoreboard. (d) Both stand nearly still, and the program goes on long after its kernels add up.* One sentence for each: what next?
 # /// answer
 # (a) Done: ask whether it must run at all, or fuse it. (b) Something is carried twice: keep it on chip. (c) Too few bytes under way: what keeps the others out, registers or shared memory? (d) The card waits for orders: fuse, or a graph.
+# ///
+
+# %% [markdown]
+# ## Six kernels, six reasons {.beyond}
+#
+# This page chose its kernel, and the order of its turns. Here nobody does. Six kernels lie before you, all of them right. Each is slow for one reason, and no two for the same. You say which,
+# you say which counter proves it, and you take the reason away. The sentence comes first again: the grader reads what you believe before it runs a line of yours.
+# What a reason looks like in the counters, one small kernel for each, stands in [the dictionary of stalls](../stall_reasons.py).
+#
+# /// lab | bottleneck
 # ///
 
 # %% [markdown]

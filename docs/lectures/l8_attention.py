@@ -11,16 +11,19 @@
 # By the end of this page you can
 #
 # - work out the attention of one token with a pencil, and say what a query, a key and a value are;
-# - write the plain recipe for a whole sequence, causal too, and name the test that catches each of its usual faults;
+# - write the plain recipe for a whole sequence, causal too, and say which test catches which fault, and which fault slips through;
 # - say what its square of scores weighs, and how often it is carried to HBM and back;
-# - say which roof the plain recipe stands under, and why a longer sequence does not help it;
+# - say which roof the plain recipe stands under, and what becomes of that when the sequence grows;
 # - keep two complaints apart: too little room, and too many trips.
 #
 # **The headline is a question.** The library's multiply, in bf16, has {{ l6.climb.cublas.of_peak:.0%}} of peak. Attention is two such multiplies with
 # a softmax between them. What does it have? You will guess, then see it measured, and then find what stands between the two numbers.
 #
 # With an hour less, read [two multiplies and a softmax](#two-multiplies-and-a-softmax), [what the square weighs](#what-the-square-weighs) and
-# [four trips to HBM](#four-trips-to-hbm), and leave the lab for another day.
+# [four trips to HBM](#four-trips-to-hbm), leave the lab for another day, and keep ten minutes for [the envelope](#what-stands-in-the-way).
+#
+# You need [the roofline](l1_what_a_gpu_is.py#the-first-roofline), [memory](l3_memory.py) and [the tensor cores](l6_tensor_cores.py). If you come from [one token](../one_token.py), you know the
+# first section; begin at [one query](#one-query-by-hand), with a pencil.
 
 # %% [markdown]
 # ## Two multiplies and a softmax
@@ -44,8 +47,8 @@
 # First, ask every query against every key: a table of **scores**. Then make each row into shares, which are positive and add up to 1; that is the
 # **softmax**. Last, mix the values by the shares.
 #
-# *Two* matrix multiplies, then, and a softmax between them. The **layer** around it has four more: three make Q, K and V out of what the layer is
-# given, and one mixes its answers at the end. That makes six. Those four are ordinary, and you know how to make them fast. Leave them aside.
+# *Two* matrix multiplies, then, and a softmax between them. A model is a stack of **layers**, and in each attention stands between four more multiplies: three make Q, K and V out of what the layer is
+# given, and one mixes its answers at the end. That makes six. Those four multiply by *weights*, the numbers that a model has learned. They are ordinary, and you know how to make them fast. Leave them aside.
 #
 # /// exercise | Six shapes | 3 minutes
 # Write down the shapes of Q, Kᵀ, S, P, V and O for N tokens of d numbers. Then once more for N = 4 and d = 2. Which of them have no d in them, and what
@@ -94,7 +97,8 @@ print("shares:", [round(share, 2) for share in shares])
 record(one={"answer": quantity(answer), "shifted": quantity(shifted)})
 
 # %% [markdown]
-# The powers are 1, 1 and 2, together 4. The shares are a quarter, a quarter and a half. One token of the three fits better, so its content counts for more.
+# The powers are 1, 1 and 2, together 4. The shares are a quarter, a quarter and a half. One token of the three fits better, so its content counts for more. The answer is a quarter of 4, a quarter of 8
+# and a half of 2: 1 + 2 + 1 = 4.
 #
 # There is nothing new in it. In the first lecture you wrote [a receipt](l1_what_a_gpu_is.py#the-receipt): what Ann buys, times what the market asks, line by
 # line, and added up. Its learned name is *dot product*. A score is one: a query times a key. And the answer is one more: the shares times the values.
@@ -118,7 +122,7 @@ record(one={"answer": quantity(answer), "shifted": quantity(shifted)})
 # - [root.without >= 0.8] Nearly everything
 # /// reveal
 # {{ root.without:.4f }}: nearly everything, for one key that happened to fit. Divided by √d it is {{ root.divided:.3f }}. Without the root a token listens to one
-# other token only, and a model that is being trained has little to learn from the rest.
+# other token only. A model learns by small corrections, and from a token that has no share there is nothing to correct.
 # ///
 
 # %%
@@ -212,7 +216,7 @@ record(mask={"early": quantity(sum(early)), "late": quantity(sum(late))})
 # Not by looking: a wrong attention makes smooth, pretty numbers, too. Four tests, each with an answer that you know without a computer:
 #
 # 1. Every row of P adds up to 1, with the mask and without.
-# 2. If all keys are equal, so are the shares, and every answer is the mean of V.
+# 2. If all keys are equal, so are the shares, and without the mask every answer is the mean of V.
 # 3. The three tokens that you did with a pencil give 4.
 # 4. Causal: row 0 of O is row 0 of V.
 #
@@ -273,8 +277,8 @@ record(
 )
 
 # %% [markdown]
-# Twice the tokens are four times the square, and twice the Q. A layer of 32 heads makes {{ layer_gb:.1f }} GB of scores at N = 4096, uses them once, and throws
-# them away.
+# Twice the tokens are four times the square, and twice the Q. A layer of 32 heads makes {{ layer_gb:.1f }} GB of scores in fp32 at N = 4096, uses them once, and throws
+# them away. From here on it is bf16, and half of that.
 #
 # /// exercise | A book | 2 minutes
 # A page of a book has some five hundred tokens, a book two hundred pages. How many scores for one head, and how many bytes in bf16?
@@ -288,7 +292,7 @@ record(
 # - **Trips**: it is carried to and fro. That is *traffic*, in bytes as well.
 #
 # /// exercise | Which of the two ran out? | 2 minutes
-# You double the context and the program dies, *out of memory*. A friend says: your bandwidth is too low. Is he right?
+# You double the number of tokens and the program dies, *out of memory*. A friend says: your bandwidth is too low. Is he right?
 # /// answer
 # No. Out of memory is about room and not about trips. Too little room makes a program crash. Too many trips make it late. They have the same cause here, and not
 # always the same cure.
@@ -304,7 +308,7 @@ record(
 # alt: >-
 #   On the table, small and quick: thin Q, K transposed, V and O, each N by d, and one large square of scores, N by N, marked as the enemy. Arrows
 #   carry the square to the pantry, HBM, and back again, twice: as S and as P.
-# caption: The thin ones grow with N. The square grows with N².
+# caption: "What the recipe wants on the table, and where it must go instead. The square is what this lecture calls *the enemy*: the thin ones grow with N, the square with N²."
 # ///
 #
 # How much work does a trip pay for? Count the operations of the two multiplies, 2N²d each, and for the bytes the square alone, at two bytes a score. Divide.
@@ -314,10 +318,10 @@ record(
 # - [ ] 2d = 256, and it stays
 # - [ ] N/2 = 2048 at N = 4096, and it doubles
 # /// reveal
-# {{ trips.intensity:.0f }}: 4N²d operations over 4 · 2N² bytes, which is d/2. There is no N left in it. Work and trips both grow with N², so a longer sequence helps nothing.
+# {{ trips.intensity:.0f }}: 4N²d operations over 4 · 2N² bytes, which is d/2. There is no N left in it. Work and trips both grow with N², and the roof stays where it is.
 #
 # The ridge of our card lies at {{ l1.ridge_bf16:.0f }} operations a byte. The plain recipe stands left of it, under the slope, and waits for bytes. Divide the two, and you have the most
-# that it can reach, however good its kernels are: {{ trips.intensity / l1.ridge_bf16:.0%}} of peak.
+# that it can reach as long as the square goes through HBM, however good its kernels are: {{ trips.intensity / l1.ridge_bf16:.0%}} of peak.
 # ///
 
 # %%
@@ -337,10 +341,10 @@ record(trips={"intensity": quantity(work / carried, "FLOP/B")})
 # ## The plain recipe on the card
 #
 # One sequence of 16 heads, d = 128, in bf16. `k01_materialised` is the plain recipe with the library's two multiplies and PyTorch's softmax, and no careless trip. (*Materialised*: the square is
-# really written down.) Beside it runs what PyTorch itself has for the plain way, its back end *math*.
+# really written down.) Beside it runs PyTorch's own function for attention. It has several ways inside, called back ends, and the one called *math* is the plain recipe.
 #
 # We take the time; the room, which is the most memory that PyTorch handed out at once, beyond Q, K and V; and, where the square is far larger than L2,
-# the bytes that the hardware counts.
+# the bytes that the hardware counts. Percent of peak counts 4N²d operations for every head, those of the two multiplies.
 #
 # /// predict | The library's multiply has {{ l6.climb.cublas.of_peak:.0%}} of peak. This is two of them, with a softmax between. What percent of peak at N = 4096?
 # - [plain.materialised.n4096.of_peak >= 0.45] A half, or more
@@ -471,11 +475,16 @@ record(
 # %% [markdown]
 # /// claim | max(plain.materialised.n512.of_peak, plain.materialised.n1024.of_peak, plain.materialised.n2048.of_peak, plain.materialised.n4096.of_peak, plain.materialised.n8192.of_peak, plain.materialised.n16384.of_peak) < 0.3
 # The pencil said what the most would be, and no length comes up to it: {{ plain.materialised.n2048.of_peak:.0%}} of peak at N = 2048,
-# {{ plain.materialised.n8192.of_peak:.0%}} at 8192, {{ plain.materialised.n16384.of_peak:.0%}} at 16384. The same multiplies, by the same library, on the same card. What
-# has come between them is the square.
+# {{ plain.materialised.n8192.of_peak:.0%}} at 8192, {{ plain.materialised.n16384.of_peak:.0%}} at 16384. Multiplies by the same library, on the same card. From N = 2048 on, what has come between them is the
+# square. (At 512 and 1024 it fits into L2, and something else takes the time: there is too little of everything.)
 # /// otherwise
 # {{ plain.materialised.n2048.of_peak:.0%}} of peak at N = 2048, {{ plain.materialised.n8192.of_peak:.0%}} at 8192,
 # {{ plain.materialised.n16384.of_peak:.0%}} at 16384.
+# ///
+#
+# /// claim | plain.materialised.n16384.tflops > 1.3 * plain.materialised.n8192.tflops
+# Why does 16384 do better than 8192? The trips for each score are the same. The profiler's list has the reason: up to 8192 PyTorch takes a softmax that keeps its row in registers
+# (`cunn_SoftMaxForwardReg`), and at 16384 another one, by way of shared memory (`cunn_SoftMaxForwardSmem`), which carries far better. A library picks its kernels by the shape.
 # ///
 #
 # /// claim | abs(counted.n8192.gb / hand.n8192 - 1) < 0.1 and abs(counted.n16384.gb / hand.n16384 - 1) < 0.1
@@ -546,7 +555,7 @@ record(
 # rows:
 #   - [the two multiplies, "{{ line.multiplies.ms:.2f }}", "{{ line.multiplies.gb:.2f }}", "{{ line.multiplies.gb / line.multiplies.ms:.2f }}"]
 #   - [the softmax, "{{ line.softmax.ms:.2f }}", "{{ line.softmax.gb:.2f }}", "{{ line.softmax.gb / line.softmax.ms:.2f }}"]
-# caption: Times of the profiler, which clears the caches before each kernel. HBM hands out 4.8 TB/s by the data sheet [^nvidia-h200].
+# caption: Times of the profiler, which clears the caches before each kernel.
 # ///
 #
 # /// claim | line.softmax.ms > 0.5 * (line.softmax.ms + line.multiplies.ms)
@@ -555,11 +564,11 @@ record(
 # The line with hardly any work takes {{ line.softmax.ms / (line.softmax.ms + line.multiplies.ms):.0%}} of the time.
 # ///
 #
-# /// claim | line.softmax.gb / line.softmax.ms < 0.7 * 4.8
-# And this softmax does not even carry well: {{ line.softmax.gb / line.softmax.ms:.1f }} TB/s, where HBM has 4.8 [^nvidia-h200]. A better one would help, as far as the slope of the roof and no
+# /// claim | line.softmax.gb / line.softmax.ms < 0.7 * measured.copy.gib4.torch.gb_per_s / 1000
+# And this softmax does not even carry well: {{ line.softmax.gb / line.softmax.ms:.1f }} TB/s, where a copy has {{ measured.copy.gib4.torch.gb_per_s / 1000:.1f }}. A better one would help, as far as the slope of the roof and no
 # further. The trips themselves stay.
 # /// otherwise
-# This softmax carries well: {{ line.softmax.gb / line.softmax.ms:.1f }} TB/s, where HBM has 4.8 [^nvidia-h200]. What is left to save is the trips themselves.
+# This softmax carries well: {{ line.softmax.gb / line.softmax.ms:.1f }} TB/s, where a copy has {{ measured.copy.gib4.torch.gb_per_s / 1000:.1f }}. What is left to save is the trips themselves.
 # ///
 # ///
 #
@@ -602,13 +611,13 @@ record(
 #   - [the whole square, "{{ room.materialised.n16384:.2f }}", "{{ counted.n16384.gb:.1f }}", "{{ plain.materialised.n16384.ms:.1f }}"]
 #   - [blocks of 1024 queries, "{{ room.blocks.n16384:.2f }}", "{{ counted.blocks.gb:.1f }}", "{{ plain.blocks.n16384.ms:.1f }}"]
 # ///
-# ///
 #
 # /// claim | room.blocks.n16384 < 0.1 * room.materialised.n16384 and 1 < counted.blocks.gb / counted.n16384.gb < 1.15
 # Less than a tenth of the room, and not one trip fewer. Every score still goes to HBM and comes back, as S and as P. There is even a little more to carry, for K and V are fetched once for
 # every block. *Room* was a matter of order, and a loop has cured it. The *trips* are still there.
 # /// otherwise
 # The room is {{ room.blocks.n16384:.2f }} GB, the trips {{ counted.blocks.gb:.1f }} GB.
+# ///
 # ///
 #
 # /// exercise | Smaller blocks | 3 minutes
@@ -629,7 +638,7 @@ record(
 # byte of K and V, in bf16? And at N = 65536?
 # /// answer
 # A row takes 64 KiB, so three rows fit. For each token that goes past, K and V bring 2d numbers, 4d bytes; and each row does 4d operations with them. So R rows do R operations a byte: three.
-# The four trips had 64. (In the lab's Triton door you built just that, with one row in each program.) L2 will catch some of it, and still it is a poor trade. At N = 65536 a row takes 256 KiB: not
+# The four trips had 64. (Who took the lab's Triton door built just that, with one row in each program.) L2 will catch some of it, and still it is a poor trade. At N = 65536 a row takes 256 KiB: not
 # even one fits.
 # ///
 #
@@ -657,7 +666,7 @@ record(
 # **You can now** work out attention for one token with a pencil, and write it for all of them; put the mask where it belongs; say which test catches which fault; weigh the square, and
 # count its trips; and say what a loop over blocks cures and what it does not.
 #
-# Take one sentence along. *It does not compute too much. It carries too much.*
+# Take one sentence along; it holds without a mask, where every score is needed. *It does not compute too much. It carries too much.*
 #
 # **Where this leads.** Your file `plain_attention.py` and your envelope go with you to [FlashAttention from scratch](../workshops/w1_flash_attention.py). What stands around attention
 # in a model: [one token](../one_token.py). How the clock and the counters work:

@@ -344,7 +344,8 @@ print("the two answers agree:", np.allclose(O, P @ V))
 #
 # You have read every line. Now type them: five stages, causal last, and after each the grader says what is still
 # wrong. Through NumPy it runs on any laptop. There the tile has 16 rows always, as in CUDA, so the short
-# last tile needs its mask there too. Scroll back up only when you are stuck.
+# last tile needs its mask there too. Scroll back up only when you are stuck. And keep your `plain_attention.py` of the lecture open: the four
+# tests that you asked it are good questions to a loop as well.
 #
 # /// lab | flash_attention
 # ///
@@ -641,8 +642,8 @@ record(
 #
 # /// claim | materialised.n16384.tflops > 1.3 * materialised.n8192.tflops
 # One point asks for a word. At N = 16384 the plain recipe recovers: {{ materialised.n16384.tflops:.0f }} TFLOP/s,
-# after {{ materialised.n8192.tflops:.0f }} at 8192. By our count of trips it should not. The likely reason: a
-# library picks its kernels by the shape, and may have picked better ones here. We have not looked.
+# after {{ materialised.n8192.tflops:.0f }} at 8192. By our count of trips it should not. [The lecture has looked](../lectures/l8_attention.py#the-plain-recipe-on-the-card):
+# from there on PyTorch takes another softmax.
 # ///
 #
 # Now your kernel, among its equals.

@@ -129,6 +129,24 @@ record(
 # A card warms up and lowers its clock. What catches it: **in turns**, round after round on the same inputs, and the spread beside the difference.
 
 # %% [markdown]
+# ## The lab, at home
+#
+# [Six kernels, six reasons](../../docs/lectures/l7_profiling.py#six-kernels-six-reasons). Nobody types it in the room: stages 1 and 2 are homework, and the rest is for whoever likes a puzzle. What it trains is
+# the order: reason, counter, cure. The grader reads the reasons first, and a cure that is right behind a wrong reason is not looked at. Expect one complaint about that: *but it is
+# quicker now!* Answer: how would you have known where to begin on the next one?
+#
+# | the kernel | what they say first | what parts the two |
+# |---|---|---|
+# | softmax | bytes in flight | device memory is busy: the road is full, and of what? |
+# | bias and GELU | too many bytes | bytes counted are those by hand; a unit that computes is full |
+# | sum | atomics | one addition for each block, and there are few blocks |
+# | multiply-adds | arithmetic | neither road is full: nobody is there to use the unit |
+# | windows | uncoalesced | neighbours do ask for neighbours; it is the number of questions |
+# | add | too many bytes | each byte moves once, and the road is empty |
+#
+# Have them say the third column aloud before they look into the table.
+
+# %% [markdown]
 # ## In production today
 #
 # /// callout | production
@@ -187,7 +205,8 @@ record(
 # - where the time goes: the bar, its largest part, and the limit that the rest sets;
 # - gaps between kernels, orders above and work below;
 # - what warps wait for, with a cure for each wait;
-# - three lies of a timing, and the test that catches each.
+# - three lies of a timing, and the test that catches each;
+# - a reason before its cure: six kernels, and for each the counter that parts it from its neighbour.
 #
 # **Where this leads.** [The students' page](../../docs/lectures/l7_profiling.py) has three turns of the loop, each cause named by a counter. More counters stand in
 # [the top of the ladder](../../docs/lectures/l5_the_top_of_the_ladder.py) and in [tensor cores](../../docs/lectures/l6_tensor_cores.py), the stopwatch in

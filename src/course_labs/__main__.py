@@ -7,9 +7,11 @@ import contextlib
 import sys
 from pathlib import Path
 
-from course_labs.grade import CannotGrade, grade
+from course_labs.given import has_suspects
+from course_labs.grade import CannotGrade
 from course_labs.lab import FOLDER, ON_THE_CPU, Lab, LabError, find_lab, find_labs
 from course_labs.road import along_the_road
+from course_labs.suspects import completed, grade, hand_out
 from course_labs.verdict import USAGE
 from course_labs.write import write
 
@@ -33,7 +35,13 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
         if options.name is None:
             print(_list(root))
         else:
-            print("\n".join(write(find_lab(root, options.name), root, options.door, options.stage)))
+            lab = find_lab(root, options.name)
+            if has_suspects(lab):
+                complete = completed(lab, root)
+                lines = write(lab, root, options.door, options.stage, complete) + hand_out(lab, root)
+            else:
+                lines = write(lab, root, options.door, options.stage)
+            print("\n".join(lines))
     except (LabError, CannotGrade, OSError) as error:
         print(error, file=sys.stderr)
         return USAGE
@@ -97,6 +105,8 @@ def grading_needs(arguments: list[str], root: Path = ROOT) -> str:
         lab = find_lab(root, options.name)
     except (SystemExit, LabError):
         return ""
+    if has_suspects(lab):
+        return "torch"
     door = options.door or lab.door_of(options.file or _first_file(lab, root, ""))
     if not lab.problem or door not in lab.doors:
         return ""
@@ -110,7 +120,7 @@ def _grade(lab: Lab, root: Path, options: argparse.Namespace) -> int:
             if other != file:
                 mine, theirs = (path.relative_to(root).as_posix() for path in (file, other))
                 print(f"{mine} is graded; the other:  nox -s grade -- {lab.name} {theirs}", flush=True)
-    needs_gpu = options.gpu and bool(lab.problem)
+    needs_gpu = options.gpu and (bool(lab.problem) or has_suspects(lab))
     verdict = grade(lab, [file], options.door, seconds=options.seconds, needs_gpu=needs_gpu, compile=True)[0]
     for printed in (verdict.printed, verdict.alone.printed if verdict.alone and verdict.alone.next else ""):
         if printed:

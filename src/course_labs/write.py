@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from course_labs.lab import FOLDER, Lab, LabError
 
 
-def write(lab: Lab, root: Path, door: str = "", stage: int | None = None) -> list[str]:
+def write(
+    lab: Lab,
+    root: Path,
+    door: str = "",
+    stage: int | None = None,
+    complete: Callable[[str], str] = lambda text: text,
+) -> list[str]:
     """Write one file of a lab into `my_labs/`, and say so.
 
     Args:
@@ -18,6 +25,7 @@ def write(lab: Lab, root: Path, door: str = "", stage: int | None = None) -> lis
         root: the repository.
         door: one of the lab's doors; the first if empty.
         stage: 0 is the starter. Without it the starter is written only where no file stands yet.
+        complete: puts into the file's text what no file of the lab holds.
     Returns:
         Lines for the student.
     Raises:
@@ -40,17 +48,25 @@ def write(lab: Lab, root: Path, door: str = "", stage: int | None = None) -> lis
             f"{lab.name}{'' if door == next(iter(lab.doors)) else ' --door ' + door} --stage 0",
             grade,
         ]
-    text = lab.snapshot(door, stage or 0).read_bytes()
+    text = complete(lab.snapshot(door, stage or 0).read_text(encoding="utf-8")).encode()
     if path.exists() and path.read_bytes() == text:
         return [f"{shown} is that already", grade]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    kept = _keep(path, f"before-stage-{stage or 0}") if path.exists() else None
-    _replace(path, text)
+    kept = keep_and_replace(path, text, f"before-stage-{stage or 0}")
     what = f"stage {stage} of {len(lab.stages)}" if stage else "the starter"
     lines = [f"wrote {shown}: {what}"]
     if kept:
         lines.append(f"your file is kept as {kept.relative_to(root).as_posix()}")
     return [*lines, grade]
+
+
+def keep_and_replace(path: Path, text: bytes, word: str) -> Path | None:
+    """Write a file of the student's folder. One that says something else is kept beside it; where, or None."""
+    if path.exists() and path.read_bytes() == text:
+        return None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = _keep(path, word) if path.exists() else None
+    _replace(path, text)
+    return kept
 
 
 def _keep(path: Path, word: str) -> Path:

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 import venv
@@ -29,7 +30,8 @@ from course_labs.advice import (
     broken,
     is_strange,
 )
-from course_labs.grade import CannotGrade, Grader, grade, grade_each
+from course_labs.given import has_suspects
+from course_labs.grade import CannotGrade, Grader
 from course_labs.lab import (
     ON_THE_CPU,
     SUFFIXES,
@@ -43,6 +45,8 @@ from course_labs.lab import (
     load_lab,
     same_lines,
 )  # fmt: skip
+from course_labs.suspects import NEXT as OF_SUSPECTS
+from course_labs.suspects import completed, grade, grade_each
 from course_labs.verdict import NEXT, NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 from course_labs.write import write
 from course_site.pages.doors import said
@@ -69,7 +73,7 @@ def wrong_answers(name):
     for file in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*")):
         head = re.match(r"(?:#|//) refused for: ([^|\n]+?)(?: \| ([^\n]+))?\n", file.read_text())
         assert head, f"{file}: its first line does not say what it must be refused for"
-        assert head[1] in NEXT, f"{file}: the grader knows no {head[1]!r}"
+        assert head[1] in NEXT | OF_SUSPECTS, f"{file}: the grader knows no {head[1]!r}"
         only_gpu = head[2] == "GPU only" or (file.suffix == ".cu" and head[1] not in WITHOUT_RUNNING)
         found.append((file, head[1], "" if head[2] in (None, "GPU only") else head[2], only_gpu))
     return found
@@ -101,7 +105,14 @@ TASKS = {file: (lab, door, file) for lab, door, file in tasks()}
 @functools.cache
 def verdict_of(file):
     """What the grader says of a file that lies beside a lab."""
-    (found,) = grade_each([TASKS[file]], environment=NO_GPU)
+    lab, door, _ = TASKS[file]
+    if not has_suspects(lab):
+        (found,) = grade_each([TASKS[file]], environment=NO_GPU)
+        return found
+    with tempfile.TemporaryDirectory() as folder:  # as `nox -s lab` writes it: with the recorded values
+        mine = Path(folder, lab.student_file(door))
+        mine.write_text(completed(lab, ROOT)(file.read_text()))
+        (found,) = grade_each([(lab, door, mine)], environment=NO_GPU)
     return found
 
 
@@ -338,11 +349,13 @@ def judged_by(tests):
 def test_every_wrong_answer_is_judged_here_or_on_a_card():
     """What can be judged here is not judged there: a card's time is for what it alone can tell."""
     on_a_card = judged_by(load_file(ROOT / "tests/gpu/test_labs.py", "labs_on_a_card").WRONG)
+    on_a_card |= set(load_file(ROOT / "tests/gpu/test_bottleneck.py", "bottleneck_on_a_card").WRONG)
     files = {file for file in (ROOT / "tests" / "labs").glob("*/*") if file.suffix in SUFFIXES.values()}
 
     assert judged_by(WRONG) | on_a_card == files
     assert {file for file in judged_by(WRONG) & on_a_card if file.suffix != ".cu"} == set()
-    assert not [file for file in on_a_card if LABS[file.parent.name].door_of(file) in ON_THE_CPU]
+    of_a_card = [file for file in on_a_card if not has_suspects(LABS[file.parent.name])]
+    assert not [file for file in of_a_card if LABS[file.parent.name].door_of(file) in ON_THE_CPU]
 
 
 def test_a_door_that_needs_no_card_leaves_a_card_alone():
@@ -2043,6 +2056,7 @@ def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
         "L4",
         "L5",
         "L6",
+        "L7",
         "L8",
         "W1",
         "W2",
@@ -2054,6 +2068,8 @@ def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
     ("arguments", "needs"),
     [
         (["roofline"], ""),
+        (["bottleneck"], "torch"),
+        (["bottleneck", "my_labs/bottleneck.py", "--door", "python"], "torch"),
         (["roofline", "my_labs/roofline.py"], ""),
         (["wmma", "my_labs/wmma.py"], "numpy"),
         (["wmma", "my_labs/wmma.cu"], "torch"),
@@ -2289,7 +2305,13 @@ def run_bare(bare_python, *arguments, numpy=False):
     )
 
 
-CHEAP = [(name, door) for name, lab in LABS.items() for door in lab.doors if door in ON_THE_CPU]
+# A lab of several kernels needs Triton for these, whatever its door is called: tests/cpu/test_suspects.py.
+CHEAP = [
+    (name, door)
+    for name, lab in LABS.items()
+    for door in lab.doors
+    if door in ON_THE_CPU and not has_suspects(lab)
+]
 
 
 @pytest.mark.parametrize(("name", "door"), CHEAP)

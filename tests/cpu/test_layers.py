@@ -126,6 +126,7 @@ def test_the_profiler_knows_no_problem_and_no_site_and_nobody_knows_it():
 def test_the_site_knows_of_the_labs_only_what_they_are():
     assert {m for m in imports_of("course_site") if m.startswith("course_labs")} <= {
         "course_labs",
+        "course_labs.given",
         "course_labs.lab",
     }
 
@@ -158,7 +159,15 @@ def test_there_is_no_circle():
 
 
 @pytest.mark.parametrize(
-    "module", ["course_labs.lab", "course_labs.write", "course_labs.grade", "course_labs.road"]
+    "module",
+    [
+        "course_labs.lab",
+        "course_labs.write",
+        "course_labs.grade",
+        "course_labs.road",
+        "course_labs.given",
+        "course_labs.suspects",
+    ],
 )
 def test_writing_a_lab_needs_the_standard_library_only(module):
     code = f"import sys, {module}; print(*{{m.split('.')[0] for m in sys.modules}} - set(sys.stdlib_module_names))"

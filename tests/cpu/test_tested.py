@@ -80,7 +80,9 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
     assert {"attention", "gemm", "sgemm", "vector_add"} <= PROBLEMS
     assert {"lab:first_kernel", "lab:flash_attention"} <= LABS
     assert "lab:roofline" not in LABS  # done by hand
+    assert "lab:bottleneck" not in LABS  # it has a test file of its own
     assert set(fresh) == PROBLEMS | LABS | {
+        "bottleneck",
         "cuda",
         "judge",
         "measure",
@@ -159,26 +161,54 @@ EDITS = {
         f"{KERNELS}/measure/check.py",
         "",
         "X = 1\n",
-        PROBLEMS | LABS | {"judge", "measure", "models", "profile"},
+        PROBLEMS | LABS | {"bottleneck", "judge", "measure", "models", "profile"},
     ),
     "the clock": (
         f"{KERNELS}/measure/clock.py",
         "",
         "X = 1\n",
-        LABS | {"judge", "measure", "models", "profile"},
+        LABS | {"bottleneck", "judge", "measure", "models", "profile"},
     ),
     "the counters": (f"{KERNELS}/measure/counters.py", "", "X = 1\n", {"measure", "profile"}),
     "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"measure", "profile"}),
     "what the check says": (f"{KERNELS}/measure/complaints.py", "", "X = 1\n", set()),
-    "the judge's limits": ("src/course_judge/limits.py", "", "X = 1\n", LABS | {"judge", "profile"}),
-    "a rule of the profiler": ("src/course_profile/waits.py", "", "X = 1\n", {"profile"}),
-    "what the profiler runs a file by": ("src/course_profile/load.py", "", "X = 1\n", {"profile"}),
+    "the judge's limits": (
+        "src/course_judge/limits.py",
+        "",
+        "X = 1\n",
+        LABS | {"bottleneck", "judge", "profile"},
+    ),
+    "a rule of the profiler": ("src/course_profile/waits.py", "", "X = 1\n", {"bottleneck", "profile"}),
+    "what the profiler runs a file by": (
+        "src/course_profile/load.py",
+        "",
+        "X = 1\n",
+        {"bottleneck", "profile"},
+    ),
+    "what the profiler asks a card": ("src/course_profile/run.py", "", "X = 1\n", {"profile"}),
     "a planted kernel": ("tests/profile/spills.cu", "", "int x;\n", {"profile"}),
     "one of the lab's": ("tests/profile/lab/barriers.cu", "", "int x;\n", {"profile"}),
     "how it is launched": ("tests/profile/profile.toml", "264", "528", {"profile"}),
     "what the cheats are given": (f"{KERNELS}/refusals/problem.py", "", "X = 1\n", {"judge", "measure"}),
     "a cheat": ("tests/judge/cheats/zeros.py", "", "X = 1\n", {"judge"}),
-    "the grader": ("src/course_labs/grade.py", "", "X = 1\n", LABS),
+    "the grader": ("src/course_labs/grade.py", "", "X = 1\n", LABS | {"bottleneck"}),
+    "the grader of the six kernels": ("src/course_labs/suspects.py", "", "X = 1\n", {"bottleneck"}),
+    "where their questions are answered": (
+        "src/course_labs/suspects_desk.py",
+        "",
+        "X = 1\n",
+        {"bottleneck"},
+    ),
+    "one of the six": (f"{KERNELS}/measure/lab_bottleneck/given/add.cu", "", "int x;\n", {"bottleneck"}),
+    "what they wait for": (f"{KERNELS}/measure/lab_bottleneck/truth.py", "", "X = 1\n", {"bottleneck"}),
+    "their answer": (
+        f"{KERNELS}/measure/lab_bottleneck/python/alone.py",
+        "",
+        "X = 1\n",
+        {"bottleneck"},
+    ),
+    "a wrong one of a card's": ("tests/labs/bottleneck/wrong_as_before.py", "", "X = 1\n", {"bottleneck"}),
+    "a wrong one of anybody's": ("tests/labs/bottleneck/wrong_no_table.py", "", "X = 1\n", set()),
     "what a lab's kernel is started by": (
         f"{KERNELS}/vector_add/lab/launch.py",
         "",
@@ -242,6 +272,7 @@ def test_what_measures_is_in_the_clock_s_chain_and_no_problem_imports_it(fresh):
     """The judge, the labs, the model and what is profiled are timed; a problem's tests only check."""
     clock = f"{KERNELS}/measure/clock.py"
     assert {group for group, files in fresh.items() if clock in files} == LABS | {
+        "bottleneck",
         "judge",
         "measure",
         "models",

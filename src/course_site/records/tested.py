@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from course_kernels.cuda.includes import sources_of
+from course_labs.given import FOLDER as GIVEN
+from course_labs.given import has_suspects
 from course_labs.lab import ON_THE_CPU, Lab, find_labs
 from course_site.records import manifest
 from course_site.records.digest import CUDA_SUFFIXES, file_digest
@@ -40,6 +42,7 @@ LAB = "lab:"
 # What several threads write, in CUDA C++ without its comments.
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _SHARED = re.compile(r"__shared__|\batomic[A-Z]|\b(?:atom|red)\.|\bmbarrier\b")
+ONLY_ON_A_CARD = "| GPU only"  # ends the first line of a wrong answer
 # What is derived counts for those that it is about, `measure` among them. What only speaks counts for nobody.
 DERIVED, SPEAKING = (
     frozenset(f"{manifest.HARNESS}/{stem}.py" for stem in stems)
@@ -151,6 +154,7 @@ class Project:
             # What its tests read besides: the judge's strangers, for one.
             for folder in (self.root / KERNELS / group, self.root / "tests" / group):
                 yield from _files_in(folder) if folder.is_dir() else ()
+            yield from self._of_suspects(group)
             return
         name = group.removeprefix(LAB)
         lab = self.labs[name]
@@ -165,6 +169,19 @@ class Project:
             yield lab.solution(door)
         for file in sorted((self.root / "tests" / "labs" / name).glob("*wrong_*")):
             if lab.door_of(file) in doors:
+                yield file
+
+    def _of_suspects(self, group: str) -> Iterator[Path]:
+        """All that is read of the lab of this name, if it is one of several kernels: its door runs on a card too."""
+        lab = find_labs(self.root).get(group)
+        if lab is None or not has_suspects(lab):
+            return
+        yield from (lab.folder / name for name in ("lab.toml", "truth.py", "alone.py"))
+        yield from _files_in(lab.folder / GIVEN)
+        (door,) = lab.doors
+        yield lab.solution(door)
+        for file in sorted((self.root / "tests" / "labs" / group).glob("*wrong_*")):
+            if file.read_text(encoding="utf-8").partition("\n")[0].endswith(ONLY_ON_A_CARD):
                 yield file
 
     def _closure(self, group: str, files: set[Path]) -> set[Path]:

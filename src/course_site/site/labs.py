@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from course_labs.given import given_files, has_suspects
 from course_labs.lab import FOLDER, ON_THE_CPU, Lab
 from course_site.pages.diffs import difference
 from course_site.pages.doors import DOORS, option, said
@@ -19,6 +20,10 @@ WITHOUT_A_GPU = {
     "numpy": "This door needs no GPU.",
     "python": "This door needs no GPU, and no torch.",
 }
+OF_SEVERAL_KERNELS = (
+    "Without a GPU your kernels run in Triton's interpreter: reasons, counters and answers are graded, and no gain. "
+    "Where there is no Triton, as on a Mac, reasons and counters are graded, and the grader says so."
+)
 TUTOR = (
     "The grader runs your file in a process of its own, with a time limit. It is a tutor, not a jail: "
     "it notices shortcuts so that you do not fool yourself."
@@ -65,12 +70,15 @@ def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
     parts = [
         f"```bash\nnox -s lab -- {lab.name}{option(lab, door)}\nnox -s grade -- {lab.name} {file}\n```",
         f"The first writes the starter into `{file}`, the second checks it. Run the second after every stage. "
-        f"{WITHOUT_A_GPU[door]}",
+        f"{OF_SEVERAL_KERNELS if has_suspects(lab) else WITHOUT_A_GPU[door]}",
         f"Of the starter it says:\n\n{_printed(lab, door, 0)}",
         fold("fold", "The starter", _code(lab.snapshot(door, 0))),
     ]
     if door == "cuda":
         parts.append(fold("fold", "What launches your kernel", _code(lab.folder / "launch.py")))
+    if has_suspects(lab):
+        given = "\n\n".join(map(_named_code, given_files(lab)))
+        parts.append(fold("fold", "The kernels that you are given", given))
     for number, stage in enumerate(lab.stages, start=1):
         parts += [
             f"**{number}. {say(stage.title)}.** {say(stage.text)}".rstrip(),
@@ -135,6 +143,10 @@ def _hints(hints: list[str], fold: Fold) -> str:
     for name, hint in reversed(list(zip(HINTS, hints, strict=True))):
         inside = fold("fold hint", name, f"{hint}\n\n{inside}".strip())
     return inside
+
+
+def _named_code(path: Path) -> str:
+    return f"`{path.name}`\n\n{_code(path)}"
 
 
 def _code(path: Path) -> str:

@@ -1,0 +1,36 @@
+"""Where the grader's questions on a lab of several kernels are answered, in the process that runs a student's file."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from course_judge.channel import Channel
+from course_judge.watch import Watch, hook
+from course_labs import desk
+
+
+class Desk(desk.Desk):
+    """Loads a student's file for one of its kernels, or for the last task."""
+
+    def __init__(self, task: dict[str, Any], channel: Channel) -> None:
+        super().__init__(task, channel)
+        if not self.lab.is_alone:
+            # Of the problem no more is asked here than whether there is one.
+            self.lab = dataclasses.replace(self.lab, problem=task["function"], entry=(task["function"],))
+        # The file has kernels whatever is asked of it: torch and Triton are open to it, the course is not.
+        self.watch = Watch(self._file, self.lab.is_alone, self.lab.refuse)
+
+    def load(self) -> None:
+        """Run the file.
+
+        Raises:
+            Unfit: it cannot be read, or lacks a function.
+        """
+        if not self.lab.is_alone:
+            super().load()
+            return
+        hook()
+        self._open.enter_context(self.watch.installed())
+        self._prepare_triton()
+        self._module = self._run()

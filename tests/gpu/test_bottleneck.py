@@ -1,0 +1,68 @@
+"""The lab of the six kernels on a card: each one anew must be quicker than the one that was given.
+
+Everything else of the lab is judged without one: tests/cpu/test_labs.py and tests/cpu/test_suspects.py.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+# Loaded by their names, and part of what is tested.
+import course_kernels.bank_conflicts.problem
+import course_kernels.bias_gelu.problem
+import course_kernels.fused_multiply_add.problem
+import course_kernels.reduction.problem
+import course_kernels.softmax.problem
+import course_kernels.vector_add.problem  # noqa: F401
+from course_labs import suspects_desk  # noqa: F401
+from course_labs.lab import find_lab
+from course_labs.suspects import SuspectsGrader, completed
+from course_labs.verdict import RIGHT
+from course_profile import load, take  # noqa: F401
+
+ROOT = Path(__file__).parents[2]
+GROUPS = ("bottleneck",)
+ALONE = True  # it looks at time
+
+LAB = find_lab(ROOT, "bottleneck")
+NAMES = [name.removeprefix("fixed_") for name in LAB.entry]
+# Wrong answers that only a card can judge.
+WRONG = [
+    file
+    for file in sorted((ROOT / "tests" / "labs" / LAB.name).glob("*wrong_*.py"))
+    if file.read_text(encoding="utf-8").splitlines()[0].endswith("| GPU only")
+]
+
+
+@pytest.fixture(scope="module")
+def verdict_on(tmp_path_factory):
+    """What the grader says of a file, once the recorded values are in it."""
+    grader, complete = SuspectsGrader(LAB, needs_gpu=True), completed(LAB, ROOT)
+
+    def verdict_on(file):
+        mine = tmp_path_factory.mktemp("mine") / "bottleneck.py"
+        mine.write_text(complete(file.read_text(encoding="utf-8")), encoding="utf-8")
+        return grader.verdict(mine, LAB.seconds)
+
+    return verdict_on
+
+
+def test_every_kernel_of_the_answer_gains(verdict_on, record_property):
+    verdict = verdict_on(LAB.solution("python"))
+    record_property("said", verdict.text)
+
+    assert verdict.found == RIGHT, verdict.text
+    gains = [line for line in verdict.lines if re.fullmatch(r"\w+: [\d.]+ µs as it was given, .* now", line)]
+    assert [line.partition(":")[0] for line in gains] == NAMES
+    assert verdict.alone.found == RIGHT
+
+
+@pytest.mark.parametrize("file", WRONG, ids=[file.name for file in WRONG])
+def test_a_kernel_that_gains_nothing_is_refused(verdict_on, file, record_property):
+    verdict = verdict_on(file)
+    record_property("said", verdict.text)
+
+    head = file.read_text(encoding="utf-8").splitlines()[0]
+    assert verdict.found == head.removeprefix("# refused for: ").removesuffix(" | GPU only"), verdict.text
+    assert verdict.code == 1

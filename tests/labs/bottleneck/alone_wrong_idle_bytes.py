@@ -1,0 +1,153 @@
+# refused for: wrong | on a kernel whose bytes move again while nobody waits
+"""Find the bottleneck: what six kernels wait for, the counter that proves it, and the six kernels anew."""
+
+import torch
+import triton
+import triton.language as tl
+
+# kernel: (what it waits for, the counter that proves it, that counter's value; None while the table has none)
+#
+# The profiler's names: launch-bound, uncoalesced, bank conflicts, spills, divergence, atomics, tail wave, too many
+# bytes, bytes in flight, no reuse, cache traffic, barriers, memory queue, shared memory, arithmetic, one chain
+FOUND = {
+    "softmax": ("too many bytes", "dram__bytes_read.sum", None),
+    "bias_gelu": ("arithmetic", "sm__throughput.avg.pct_of_peak_sustained_elapsed", None),
+    "sum": ("barriers", "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio", None),
+    "multiply_add": ("one chain", "smsp__average_warps_issue_stalled_wait_per_issue_active.ratio", None),
+    "windows": ("cache traffic", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", None),
+    "add": ("bytes in flight", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", None),
+}
+
+# The profiler's own limits, for the last task.
+AT_ITS_ROOF = 0.9  # of peak: from here on there is nothing to name
+MOVED_AGAIN, MOVING = 1.5, 50  # bytes over the least; percent that device memory must be busy for it
+FULL, ROOM_LEFT = 80, 70  # percent: a unit is full from the one on, device memory has room below the other
+ONE_REASON, ISSUED_ENOUGH = 0.5, 60  # of all waiting; percent of ticks, above which hardly anybody waits
+
+
+@triton.jit
+def softmax_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    """One row: it is loaded once, and stays in registers until its answer is written."""
+    n = tl.arange(0, BLOCK)
+    row = tl.program_id(0).to(tl.int64) * N
+    x = tl.load(x_ptr + row + n, mask=n < N, other=float("-inf"))
+    powers = tl.exp(x - tl.max(x, axis=0))
+    tl.store(y_ptr + row + n, powers / tl.sum(powers, axis=0), mask=n < N)
+
+
+def fixed_softmax(x):
+    M, N = x.shape
+    y = torch.empty_like(x)
+    BLOCK = triton.next_power_of_2(N)
+    softmax_kernel[(M,)](x, y, N, BLOCK=BLOCK, num_warps=min(32, max(4, BLOCK // 1024)))
+    return y
+
+
+@triton.jit
+def bias_gelu_kernel(x_ptr, b_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    """A piece of one row, in single precision throughout."""
+    n = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = tl.program_id(1).to(tl.int64) * N + n
+    s = tl.load(x_ptr + at, mask=n < N) + tl.load(b_ptr + n, mask=n < N)
+    tl.store(y_ptr + at, 0.5 * s * (1.0 + tl.erf(s * 0.70710678118654752)), mask=n < N)
+
+
+def fixed_bias_gelu(x, b):
+    M, N = x.shape
+    y = torch.empty_like(x)
+    bias_gelu_kernel[(triton.cdiv(N, 1024), M)](x, b, y, N, BLOCK=1024)
+    return y
+
+
+@triton.jit
+def sum_kernel(x_ptr, y_ptr, N, STEP, BLOCK: tl.constexpr):
+    """Every lane adds up numbers of its own; the block comes together once, at the end."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for _ in range(tl.cdiv(N, STEP)):
+        total += tl.load(x_ptr + i, mask=i < N, other=0.0)
+        i += STEP
+    tl.atomic_add(y_ptr, tl.sum(total, axis=0))
+
+
+def fixed_sum(x):
+    N = x.numel()
+    y = torch.zeros(1, dtype=x.dtype, device=x.device)
+    programs = min(1056, triton.cdiv(N, 2048))
+    sum_kernel[(programs,)](x, y, N, programs * 2048, BLOCK=2048, num_warps=8)
+    return y
+
+
+@triton.jit
+def multiply_add_kernel(x_ptr, a_ptr, y_ptr, N, C, K, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """All C chains of BLOCK columns side by side: while one waits for its last step, the others go on."""
+    n, c = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :], tl.arange(0, ROWS)[:, None]
+    at, mask = c.to(tl.int64) * N + n, (c < C) & (n < N)
+    factor, value = tl.load(a_ptr + n, mask=n < N), tl.load(x_ptr + at, mask=mask)
+    for _ in range(K):
+        value = tl.fma(tl.broadcast_to(factor, (ROWS, BLOCK)), value, 1.0)
+    tl.store(y_ptr + at, value, mask=mask)
+
+
+def fixed_multiply_add(x, a, chains, steps):
+    C, N = x.shape
+    y = torch.empty_like(x)
+    grid = (triton.cdiv(N, 128),)
+    multiply_add_kernel[grid](x, a, y, N, C, steps, ROWS=triton.next_power_of_2(C), BLOCK=128)
+    return y
+
+
+@triton.jit
+def windows_kernel(x_ptr, y_ptr, N, stride, TILE: tl.constexpr, ROUNDS: tl.constexpr):
+    """One tile: running sums, once, and each window is the difference of two of them."""
+    t = tl.arange(0, TILE)
+    n = tl.program_id(0).to(tl.int64) * TILE + t
+    running = tl.cumsum(tl.load(x_ptr + n, mask=n < N, other=0.0), axis=0)
+    whole = tl.max(running, axis=0)  # all of them: no number is below 0
+    begin = (stride * (t % 32) + t // 32 * 32) % TILE
+    end = begin + ROUNDS
+    before = tl.where(begin > 0, tl.gather(running, tl.maximum(begin - 1, 0), 0), 0.0)
+    around = tl.where(end > TILE, whole, 0.0)  # of a window that goes on at the tile's beginning
+    upto = tl.gather(running, (end - 1) % TILE, 0)
+    tl.store(y_ptr + n, upto + around - before, mask=n < N)
+
+
+def fixed_windows(x, stride):
+    N = x.numel()
+    y = torch.empty_like(x)
+    windows_kernel[(triton.cdiv(N, 1024),)](x, y, N, stride, TILE=1024, ROUNDS=512)
+    return y
+
+
+@triton.jit
+def add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK: tl.constexpr):
+    """BLOCK numbers, and no shared memory: as many blocks as a multiprocessor can hold are under way."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    x, y = tl.load(x_ptr + i, mask=i < N), tl.load(y_ptr + i, mask=i < N)
+    tl.store(z_ptr + i, x + y, mask=i < N)
+
+
+def fixed_add(x, y):
+    N = x.numel()
+    z = torch.empty_like(x)
+    add_kernel[(triton.cdiv(N, 1024),)](x, y, z, N, BLOCK=1024)
+    return z
+
+
+def cause(reading):
+    """What a kernel waits for, from what was counted of it; "" where nothing is obvious."""
+    if reading["of_peak"] >= AT_ITS_ROOF:
+        return ""
+    dram, memory, sm = (reading[f"{unit}_busy"] for unit in ("dram", "memory", "sm"))
+    if reading["counted_bytes"] >= MOVED_AGAIN * reading["least_bytes"]:
+        return "too many bytes"
+    if memory >= FULL and dram < ROOM_LEFT:
+        return "cache traffic"
+    if reading["bound"] == "memory" and sm >= FULL and dram < ROOM_LEFT:
+        return "arithmetic"
+    longest = max(reading["stalls"], key=reading["stalls"].get)
+    waits = {"barrier": "barriers", "wait": "one chain", "long_scoreboard": "bytes in flight"}
+    nobody_waits = reading["issue"] > ISSUED_ENOUGH or max(dram, memory, sm) >= FULL
+    if nobody_waits or reading["stalls"][longest] < ONE_REASON:
+        return ""
+    return waits.get(longest, "")
