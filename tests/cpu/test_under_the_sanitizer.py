@@ -42,8 +42,7 @@ def test_every_kernel_with_shared_memory_or_atomics_is_looked_at(sanitizer):
     left_out |= {
         source
         for source in shared
-        if source.parent.parent.name.startswith("lab")
-        and source != sorted(source.parent.glob("stage*.cu"))[-1]
+        if source.parent.name == "cuda" and source != sorted(source.parent.glob("stage*.cu"))[-1]
     }
 
     assert len(shared) > 30

@@ -24,19 +24,22 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 import torch
 
 import course_kernels
 from course_kernels.cuda.includes import sources_of
 from course_kernels.cuda.launch import launch, load_kernel
+from course_kernels.cuda.shared_memory import allow_shared_memory
 from course_kernels.cuda.signature import kernels_of
 from course_kernels.mishaps.run import ABSENT, API_ERRORS, HOST_CALLS, RULER, SANITIZER, SOURCES, watch
 from course_kernels.problem import Problem, Workload, worst_error
 from course_site.records.tested import Project
 
-GROUPS = ("every problem that shares memory", "microbenchmarks")
+GROUPS = ("every problem that shares memory", "microbenchmarks", "bottleneck")
 ROOT = Path(course_kernels.__file__).parent
+GIVEN = ROOT / "measure" / "lab_bottleneck" / "given"
 FOLDERS = Project(ROOT.parents[1]).test_files[Path(__file__).resolve()]
 TOOLS = ("memcheck", "synccheck", "racecheck")
 LIMIT_S = 200.0  # of one process, beside others; a barrier that somebody never comes to ends here
@@ -174,9 +177,11 @@ class Report:
 
 
 def source_of(name: str) -> Path:
-    """The file with the kernel: of a lab, what its last stage comes to."""
+    """The file with the kernel: of a lab, what its last stage comes to, or what it gives the student."""
     if name in LABS:
         return sorted((ROOT / name / "cuda").glob("stage[0-9].cu"))[-1]
+    if name.startswith("bottleneck/"):
+        return GIVEN / f"{name.partition('/')[2]}.cu"
     return ROOT / f"{name}.cu"
 
 
@@ -245,12 +250,30 @@ def _tensor() -> float:
     return sum(off)  # none is below 0, and a NaN stays one
 
 
+def _given_sum() -> float:
+    x = torch.randint(-9, 10, (5001,)).float()
+    y = torch.zeros(1).cuda()
+    launch(load_kernel(GIVEN / "sum.cu", "sum"), 2, 1024, x.cuda(), y, np.int64(len(x)))
+    return abs(y.item() - x.double().sum().item())  # small integers: exact in every order
+
+
+def _given_add() -> float:
+    x, y = torch.randint(-9, 10, (2, 5001)).float()
+    z = torch.full_like(x, float("nan")).cuda()
+    kernel, room = load_kernel(GIVEN / "add.cu", "add"), 4 * 48 * 1024
+    allow_shared_memory(kernel, room)
+    launch(kernel, 2, 128, x.cuda(), y.cuda(), z, np.int64(len(x)), shared_bytes=room)
+    return (z.cpu() - (x + y)).abs().max().item()
+
+
 # Kernels that solve no problem: each brings its own inputs, and says how far it is off.
 OTHERS: dict[str, Callable[[], float]] = {
     "gemm/one_instruction": _one_instruction,
     "microbenchmarks/latency": _latency,
     "microbenchmarks/bandwidth": _bandwidth,
     "microbenchmarks/tensor": _tensor,
+    "bottleneck/sum": _given_sum,
+    "bottleneck/add": _given_add,
 }
 EVERY = (*KERNELS, *LABS, *OTHERS)
 
