@@ -1,12 +1,12 @@
 # ---
 # id: w2
-# title: "Hopper: past the library"
+# title: "Hopper: logistics against the library"
 # description: Our own matrix multiply against cuBLAS, rung by rung, and the machine's own evidence of what each rung stopped waiting for.
 # needs: [capability 9.0]
 # ---
 
 # %% [markdown]
-# # Hopper: past the library
+# # Hopper: logistics against the library
 #
 # By the end of this page you can
 #

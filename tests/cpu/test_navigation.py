@@ -147,6 +147,8 @@ def test_every_page_of_the_course_stands_once_in_its_navigation():
     mixed = [section for section, way in ways if len({uri.startswith("handbook/") for uri in way}) > 1]
     assert mixed == []
     for half, stops in students_road(course):
+        named = {stop.session.title: stop.page.title for stop in stops if stop.session and stop.page}
+        assert list(named) == list(named.values())  # one name on the page, the map and the road
         way = next(way for section, way in ways if section == half)
         assert [site_uri(stop.page.path.as_posix()) for stop in stops if stop.page] == way
         assert {stop.session.id for stop in stops if stop.session} == set(dict(course.maps.road.halves)[half])
