@@ -1,0 +1,201 @@
+"""The model over a cache in pages: tokens of many requests side by side, each with a block table of its own.
+
+Keys and values of a layer lie in (PAGES, KV, PAGE, D). B is the number of requests that decode, T the tokens of a step,
+H the query heads, KV the heads of keys and values, D the numbers of a head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from course_models.model import Layer, Model, rope_tables
+from course_models.operators import PLAIN
+from course_models.serving.schedule import Share
+
+SCRATCH = 0  # the page that nobody is given: rows of a graph that stand for nobody write there
+
+# Attention of one new token for each request: (q, k_pages, v_pages, table, lengths) -> (B, H, D).
+PagedAttention = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+def gather(pages: Tensor, table: Tensor) -> Tensor:
+    """What block tables list, one page behind the other.
+
+    Args:
+        pages: (PAGES, KV, PAGE, D).
+        table: (B, n), numbers of pages.
+    Returns:
+        (B, KV, n * PAGE, D), a copy.
+    """
+    # region gather
+    B, n = table.shape
+    _, KV, PAGE, D = pages.shape
+    return pages[table].transpose(1, 2).reshape(B, KV, n * PAGE, D)
+    # endregion
+
+
+def paged_decode_attention(
+    q: Tensor, k_pages: Tensor, v_pages: Tensor, table: Tensor, lengths: Tensor
+) -> Tensor:
+    """Attention over pages in plain PyTorch: the pages are copied together first.
+
+    Args:
+        q: (B, H, D).
+        k_pages, v_pages: (PAGES, KV, PAGE, D), finite everywhere.
+        table: (B, n) int32, the pages of each request; past its length any page.
+        lengths: (B,) int32, tokens of each request, the new one among them.
+    Returns:
+        (B, H, D).
+    """
+    return PLAIN.decode_attention(q, gather(k_pages, table), gather(v_pages, table), lengths)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Tokens `begin` to `end` of a step are a piece of one request, which holds `length` tokens then."""
+
+    begin: int
+    end: int
+    pages: list[int]
+    length: int
+
+
+class PagedModel:
+    """A model and its cache in pages.
+
+    Attributes:
+        model: what computes.
+        keys, values: (layers, PAGES, KV, PAGE, D); page 0 is nobody's.
+        attention: of the requests that decode.
+    """
+
+    def __init__(
+        self, model: Model, pages: int, page_tokens: int, attention: PagedAttention = paged_decode_attention
+    ) -> None:
+        c = model.config
+        self.model, self.attention, self.page_tokens = model, attention, page_tokens
+        shape = (c.layers, 1 + pages, c.kv_heads, page_tokens, c.head_dim)
+        # Zeros and not what lay there: a weight of zero times NaN is NaN.
+        self.keys = torch.zeros(shape, dtype=model.dtype, device=model.device)
+        self.values = torch.zeros(shape, dtype=model.dtype, device=model.device)
+        kind = torch.promote_types(model.dtype, torch.float32)
+        self._cos, self._sin = rope_tables(c, kind, model.device)
+
+    @torch.no_grad()
+    def step(self, shares: Sequence[Share]) -> Tensor:
+        """Compute the next tokens of several requests at once.
+
+        Args:
+            shares: those with one token first.
+        Returns:
+            (S, vocab): the logits behind each share that ends, in their order.
+        """
+        tokens: list[int] = []
+        positions: list[int] = []
+        pages: list[int] = []
+        ends: list[int] = []
+        decoding: list[Share] = []
+        pieces: list[Piece] = []
+        for share in shares:
+            one, first = share.running, share.running.computed
+            last = first + share.tokens
+            if share.tokens == 1:
+                decoding.append(share)
+            else:
+                pieces.append(Piece(len(tokens), len(tokens) + share.tokens, one.pages, last))
+            tokens += one.tokens[first:last]
+            positions += range(first, last)
+            pages += [one.pages[position // self.page_tokens] for position in range(first, last)]
+            if share.ends:
+                ends.append(len(tokens) - 1)
+        table, lengths = self.tables(decoding)
+        rows = self._numbers(tokens), self._numbers(positions), self._numbers(pages)
+        x = self._layers(*rows, table, lengths, pieces)
+        return self._logits(x[0, self._numbers(ends)])
+
+    @torch.no_grad()
+    def decode(self, token: Tensor, table: Tensor, lengths: Tensor) -> Tensor:
+        """One more token for each request; nothing waits for the device, so that a CUDA graph may hold it.
+
+        Args:
+            token: (B,) int64.
+            table: (B, n) int32, the block tables.
+            lengths: (B,) int32, tokens of each, the new one among them.
+        Returns:
+            (B, vocab).
+        """
+        position = lengths.long() - 1
+        page = table.gather(1, position[:, None] // self.page_tokens)[:, 0].long()
+        return self._logits(self._layers(token, position, page, table, lengths, ())[0])
+
+    def tables(self, shares: Sequence[Share]) -> tuple[Tensor, Tensor]:
+        """Block tables (B, n) of requests that decode, filled up with page 0, and their lengths (B,); int32."""
+        rows = [share.running.pages for share in shares]
+        width = max(map(len, rows), default=0)
+        table = [row + [SCRATCH] * (width - len(row)) for row in rows]
+        lengths = [share.running.computed + 1 for share in shares]
+        device = self.model.device
+        return (
+            torch.tensor(table, dtype=torch.int32, device=device).view(len(rows), width),
+            torch.tensor(lengths, dtype=torch.int32, device=device),
+        )
+
+    def _numbers(self, found: Sequence[int]) -> Tensor:
+        return torch.tensor(found, dtype=torch.int64, device=self.model.device)
+
+    def _layers(
+        self,
+        tokens: Tensor,
+        positions: Tensor,
+        pages: Tensor,
+        table: Tensor,
+        lengths: Tensor,
+        pieces: Sequence[Piece],
+    ) -> Tensor:
+        """The residual stream behind the last layer, (1, T, width); the first B tokens decode."""
+        model, places = self.model, positions % self.page_tokens
+        cos, sin = (turns[positions][None, None] for turns in (self._cos, self._sin))
+        x = model.embedding[tokens][None]
+        for layer, keys, values in zip(model.layers, self.keys, self.values, strict=True):
+            x = self._layer(layer, x, cos, sin, keys, values, (pages, places), table, lengths, pieces)
+        return x
+
+    def _layer(
+        self,
+        layer: Layer,
+        x: Tensor,
+        cos: Tensor,
+        sin: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        slots: tuple[Tensor, Tensor],
+        table: Tensor,
+        lengths: Tensor,
+        pieces: Sequence[Piece],
+    ) -> Tensor:
+        ops, B = self.model.operators, len(lengths)
+        # region layer
+        q, k, v = layer.queries_keys_values(ops, x, cos, sin)  # (1, H or KV, T, D)
+        pages, places = slots
+        keys[pages, :, places], values[pages, :, places] = k[0].transpose(0, 1), v[0].transpose(0, 1)
+        attended = torch.empty_like(q)
+        if B:
+            queries = q[0, :, :B].transpose(0, 1)  # (B, H, D)
+            attended[0, :, :B] = self.attention(queries, keys, values, table, lengths).transpose(0, 1)
+        for piece in pieces:
+            mine = torch.tensor([piece.pages], device=x.device)
+            k, v = (gather(cache, mine)[:, :, : piece.length] for cache in (keys, values))
+            here = slice(piece.begin, piece.end)
+            attended[:, :, here] = ops.prefill_attention(q[:, :, here], k, v)
+        return layer.add_block(ops, layer.add_attention(ops, x, attended))
+        # endregion
+
+    def _logits(self, x: Tensor) -> Tensor:
+        """(S, width) to (S, vocab)."""
+        model, ops = self.model, self.model.operators
+        head = model.embedding if model.head is None else model.head
+        return ops.linear(ops.rms_norm(x, model.norm, model.config.norm_eps), head)

@@ -1,0 +1,387 @@
+"""The engine that serves: pages are never lost or written over, and company changes no answer.
+
+Ten thousand requests at random, cancelled, pre-empted and refused among them, run over a cache that is a list of words:
+whoever reads must find his own text, word for word.
+"""
+
+import random
+from collections import Counter
+
+import pytest
+import torch
+
+from course_models.config import Config
+from course_models.generate import generate
+from course_models.model import Model
+from course_models.serving.engine import Engine
+from course_models.serving.pages import OutOfPages, Pages, Shared
+from course_models.serving.request import Refused, Request, Running
+from course_models.serving.schedule import Schedule
+
+TOY = Config(layers=2, width=32, heads=4, kv_heads=2, head_dim=8, hidden=48, vocab=50, max_tokens=96)
+
+
+@pytest.fixture(scope="module")
+def toy():
+    # Wider than usual, so that no two logits are nearly equal.
+    model = Model.random(TOY, seed=3, dtype=torch.float32)
+    with torch.no_grad():
+        model.head *= 4
+    return model
+
+
+def plain(model, request):
+    """What the model writes for one request alone, without pages."""
+    prompt = torch.tensor([list(request.prompt)])
+    written = []
+    steps = generate(model, prompt, request.most, temperature=request.temperature, seed=request.seed)
+    for (token,) in steps:
+        written.append(token)
+        if token in request.stops:
+            break
+    return written
+
+
+def served(engine, requests, between=lambda step: None):
+    """What an engine writes for all, by their order here."""
+    numbers = [engine.submit(request) for request in requests]
+    found = {number: [] for number in numbers}
+    for step in range(10_000):
+        between(step)
+        if not engine.schedule.running and not engine.schedule.waiting:
+            break
+        for written in engine.step():
+            found[written.number].append(written.token)
+    return [found[number] for number in numbers]
+
+
+def some(count, seed, *, longest=30, temperature=(0.0,), vocab=TOY.vocab):
+    rng = random.Random(seed)
+    # Few beginnings, so that many are shared.
+    beginnings = [[rng.randrange(vocab) for _ in range(longest)] for _ in range(3)]
+    requests = []
+    for seed in range(count):
+        prompt = [*rng.choice(beginnings)[: rng.randint(1, longest)], rng.randrange(vocab)]
+        most, stops = rng.randint(1, 20), frozenset(rng.sample(range(vocab), 1))
+        requests.append(Request(prompt, most, rng.choice(temperature), seed, stops))
+    return requests
+
+
+@pytest.fixture(scope="module")
+def crowd(toy):
+    """Requests, and what each gets alone."""
+    requests = some(16, seed=1, temperature=(0.0, 0.0, 1.0))
+    return requests, [plain(toy, request) for request in requests]
+
+
+# --- tokens ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"page_tokens": 1},
+        {"page_tokens": 64},
+        {"step_tokens": 3, "batch": 3},  # prompts in pieces of a token or two
+        {"pages": 16, "page_tokens": 4},  # pages run out all the time
+        {"continuous": False},
+        {"continuous": False, "pages": 16, "page_tokens": 4},
+        {"batch": 1},
+    ],
+    ids=str,
+)
+def test_company_changes_no_answer(toy, crowd, how):
+    requests, answers = crowd
+    engine = Engine(toy, **{"pages": 64, "page_tokens": 8, "step_tokens": 40, "batch": 6, **how})
+
+    assert served(engine, requests) == answers
+    pages = engine.schedule.pages
+    assert (pages.held, pages.free) == (0, pages.count)
+    if how.get("pages") == 16:
+        assert engine.schedule.preempted > 2
+    if how in ({}, {"page_tokens": 1}):
+        assert engine.schedule.shared > 100
+
+
+def test_streams_are_read_in_turns_and_one_that_is_closed_is_cancelled(toy):
+    first, second, third = some(3, seed=5)
+    engine = Engine(toy, pages=32, page_tokens=4)
+    streams = engine.generate(first), engine.generate(second)
+    early = engine.generate(Request([1, 2, 3], 50))
+    found = [[], []]
+    for _ in range(3):
+        next(early)
+    early.close()
+    for _ in range(30):
+        for stream, tokens in zip(streams, found, strict=True):
+            tokens += [token] if (token := next(stream, None)) is not None else []
+
+    assert found == [plain(toy, first), plain(toy, second)]
+    assert engine.schedule.pages.held == 0
+    assert list(engine.generate(third)) == plain(toy, third)
+
+
+def test_what_is_written_past_a_text_and_in_pages_of_nobody_changes_nothing(toy):
+    requests = some(8, seed=2)
+    engine = Engine(toy, pages=40, page_tokens=8, step_tokens=20, batch=4)
+    engine._paged.keys.fill_(1e4)
+    engine._paged.values.fill_(-1e4)
+
+    assert served(engine, requests) == [plain(toy, request) for request in requests]
+
+
+# --- refusals --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        (Request([], 3), "prompt: it is empty: give at least one token"),
+        (Request([3, 50], 3), "prompt: token 50 is none of this model's: they go from 0 to 49"),
+        (Request([-1], 3), "prompt: token -1 is none of this model's: they go from 0 to 49"),
+        (Request([1], 0), "most: expected at least 1, got 0"),
+        (Request([1], 3, temperature=-1.0), "temperature: expected 0 or more, got -1.0"),
+        (Request([1], 3, temperature=float("nan")), "temperature: expected 0 or more, got nan"),
+        (
+            Request([1] * 90, 8),
+            "prompt: 90 tokens and 8 to write are more than the model's 96 positions: ask for fewer, or give a "
+            "shorter prompt",
+        ),
+        (
+            Request([1] * 30, 8),
+            "prompt: a text of 37 tokens needs 10 pages, and there are 8: ask for fewer tokens, or start the engine "
+            "with more pages",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_cannot_be_served_is_refused_in_one_line_and_the_others_go_on(toy, request_, said):
+    engine = Engine(toy, pages=8, page_tokens=4)
+    good = Request([1, 2, 3], 9)
+    stream = engine.generate(good)
+    begun = [next(stream)]
+    with pytest.raises(Refused) as refused:
+        engine.submit(request_)
+
+    assert str(refused.value) == said
+    assert begun + list(stream) == plain(toy, good)
+
+
+def test_the_longest_text_that_fits_is_served(toy):
+    engine = Engine(toy, pages=8, page_tokens=4)
+    request = Request([1] * 24, 9)  # 32 tokens that are read, and one that never is
+
+    assert list(engine.generate(request)) == plain(toy, request)
+
+
+def test_graphs_without_a_gpu_are_refused(toy):
+    with pytest.raises(RuntimeError, match="serve without graphs there"):
+        Engine(toy, graphs=True)
+
+
+def test_a_step_that_fails_loses_nobody(toy, monkeypatch):
+    requests = some(6, seed=8)
+    engine = Engine(toy, pages=64, page_tokens=4, step_tokens=20, batch=4)
+    step, failed = engine._paged.step, []
+
+    def at_times(shares):
+        if len(failed) < 3 and len(shares) > 2:
+            failed.append(len(shares))
+            raise RuntimeError("out of memory")
+        return step(shares)
+
+    monkeypatch.setattr(engine._paged, "step", at_times)
+    numbers = [engine.submit(request) for request in requests]
+    found = {number: [] for number in numbers}
+    while engine.schedule.running or engine.schedule.waiting:
+        try:
+            for written in engine.step():
+                found[written.number].append(written.token)
+        except RuntimeError:
+            pass
+
+    assert len(failed) == 3
+    assert list(found.values()) == [plain(toy, request) for request in requests]
+
+
+# --- pages and turns, ten thousand times -----------------------------------------------------------
+
+
+class Words:
+    """A cache of words: each step writes what it computes, and reads everything that it says it holds."""
+
+    def __init__(self, pages, page_tokens):
+        self.words = [[None] * page_tokens for _ in range(pages + 1)]
+        self.size = page_tokens
+
+    def step(self, shares):
+        for share in shares:
+            one = share.running
+            for at in range(one.computed, one.computed + share.tokens):
+                # Key and value of a token hang on all that stand before it.
+                self.words[one.pages[at // self.size]][at % self.size] = word_of(one.tokens, at)
+        for share in shares:
+            one = share.running
+            for at in range(one.computed + share.tokens):
+                found = self.words[one.pages[at // self.size]][at % self.size]
+                assert found == word_of(one.tokens, at), f"request {one.number} finds another's text at {at}"
+
+
+def word_of(tokens, at):
+    return at, tokens[at], tokens[at // 2], tokens[0]
+
+
+def check_books(schedule):
+    """Every page is held as often as block tables list it, and all others are free."""
+    pages = schedule.pages
+    listed = Counter(page for one in schedule.running for page in one.pages)
+    assert all(pages.holders(page) == listed[page] for page in range(1, pages.count + 1))
+    assert pages.held == len(listed)
+    assert all(not one.pages and not one.computed for one in schedule.waiting)
+    assert 0 not in listed
+
+
+def storm(requests, seed, make=Schedule, pages_of=Pages):
+    """Serve so many requests at random; returns how often what happened."""
+    rng = random.Random(seed)
+    happened = Counter()
+    left, number = requests, 0
+    while left > 0:
+        count, size = rng.randint(4, 40), rng.choice((1, 2, 3, 4, 7))
+        batch = rng.randint(1, 12)
+        pages = pages_of(count, size, first=1)
+        schedule = make(pages, rng.randint(batch, 60), batch, continuous=rng.random() < 0.8)
+        words, under_way = Words(count, size), []
+        beginnings = [[rng.randrange(9) for _ in range(count * size)] for _ in range(3)]
+        for _ in range(rng.randint(50, 200)):
+            for _ in range(rng.choice((0, 0, 1, 1, 2, 8))):
+                length = rng.randint(1, max(1, count * size // rng.choice((1, 2, 4, 8))))
+                prompt = [*rng.choice(beginnings)[: length - 1], rng.randrange(9)]
+                request = Request(prompt, rng.choice((1, 3, 12, 40)))
+                if length + request.most - 1 > count * size:
+                    happened["refused"] += 1
+                    continue
+                left, number = left - 1, number + 1
+                one = Running(number, request, list(request.prompt))
+                schedule.waiting.append(one)
+                under_way.append(one)
+            if under_way and rng.random() < 0.3:
+                one = under_way.pop(rng.randrange(len(under_way)))
+                happened["cancelled while " + ("it ran" if one in schedule.running else "it waited")] += 1
+                schedule.leave(one)
+            advance(schedule, words, under_way, rng, happened)
+        for _ in range(100_000):  # nobody new: all must come to their ends
+            if not under_way:
+                break
+            advance(schedule, words, under_way, rng, happened)
+        assert not under_way, "somebody waits for ever"
+        assert pages.held == 0
+        happened["pre-empted"] += schedule.preempted
+        happened["shared"] += schedule.shared
+    return happened
+
+
+def advance(schedule, words, under_way, rng, happened):
+    shares = schedule.plan()
+    assert bool(shares) == bool(under_way)
+    assert sum(share.tokens for share in shares) <= schedule.step_tokens
+    assert len(schedule.running) <= schedule.batch
+    assert len({share.running.number for share in shares}) == len(shares)
+    check_books(schedule)
+    words.step(shares)
+    for share in shares:
+        one, ends = share.running, share.ends
+        schedule.computed(share)
+        if ends:
+            one.tokens.append(rng.randrange(9))
+            if one.done:
+                happened["done"] += 1
+                schedule.leave(one)
+                under_way.remove(one)
+    check_books(schedule)
+
+
+def test_ten_thousand_requests_lose_no_page_and_read_no_other_text():
+    happened = storm(10_000, seed=0)
+
+    assert happened["done"] > 5000, happened
+    assert (
+        min(happened[name] for name in ("refused", "cancelled while it ran", "cancelled while it waited"))
+        > 50
+    )
+    assert min(happened["pre-empted"], happened["shared"]) > 500
+
+
+class ForgetsToFree(Schedule):
+    def leave(self, one):
+        pages = one.pages
+        one.pages = pages[1:]
+        super().leave(one)
+
+
+class SharesAPageThatIsNotFull(Pages):
+    def share(self, tokens):
+        return super().share(tuple(tokens) + (0,) * (-len(tokens) % self.page_tokens))
+
+
+class GivesAwayWhatIsHeld(Pages):
+    def give_back(self, pages):
+        super().give_back(pages)
+        for page in pages:
+            if self.holders(page) and page not in self._empty:
+                self._empty.append(page)
+
+
+class KnowsAPageThatWasGivenAway(Pages):
+    def take(self):
+        before = dict(self._page_with), dict(self._content)
+        page = super().take()
+        self._page_with, self._content = before
+        return page
+
+
+class NamesNoBeginning(Pages):
+    def fill(self, page, before, tokens):
+        return super().fill(page, 0, tokens)
+
+    def share(self, tokens):
+        found, held = [], len(tokens) // self.page_tokens * self.page_tokens
+        for begin in range(0, held, self.page_tokens):
+            one = super().share(tokens[begin : begin + self.page_tokens])
+            if not one.pages:
+                break
+            found += one.pages
+        return Shared(tuple(found), 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "pages_of"),
+    [
+        (ForgetsToFree, Pages),
+        (Schedule, SharesAPageThatIsNotFull),
+        (Schedule, GivesAwayWhatIsHeld),
+        (Schedule, KnowsAPageThatWasGivenAway),
+        (Schedule, NamesNoBeginning),
+    ],
+    ids=lambda one: one.__name__,
+)
+def test_a_planted_fault_is_seen(make, pages_of):
+    with pytest.raises((AssertionError, ValueError, KeyError, OutOfPages, IndexError)):
+        storm(2000, seed=0, make=make, pages_of=pages_of)
+
+
+def test_pages_say_what_they_cannot_do():
+    pages = Pages(2, 4)
+    first = pages.take()
+    pages.take()
+    with pytest.raises(OutOfPages, match="all 2 are held"):
+        pages.take()
+    pages.give_back([first])
+    with pytest.raises(ValueError, match="nobody holds it"):
+        pages.give_back([first])
+    for wrong in ((0, 4), (4, 0)):
+        with pytest.raises(ValueError, match="expected at least 1, got 0"):
+            Pages(*wrong)
+    with pytest.raises(ValueError, match="batch: expected 1 to step_tokens=4, got 5"):
+        Schedule(pages, 4, 5)
