@@ -87,6 +87,7 @@ def run_to_its_end(session: nox.Session, *arguments: str) -> None:
         "grade",
         "judge",
         "profile",
+        "serve-model",
     ):  # a refusal has said all there is to say
         session.error("failed, see above")
     if code:
@@ -153,6 +154,13 @@ def profile(session: nox.Session) -> None:
     gpu = has_gpu(session)
     install(session, "measure,cuda13", *(() if gpu else PINNED))
     run_to_its_end(session, "-m", "course_profile", *(["--gpu"] if gpu else []), *session.posargs)
+
+
+@nox.session(name="serve-model")
+def serve_model(session: nox.Session) -> None:
+    """Let the small trained model go on from your text: `-- "Once"`; several are served together."""
+    install(session, "measure,cuda13", *(() if has_gpu(session) else PINNED))
+    run_to_its_end(session, "-m", "course_models.serving", *session.posargs)
 
 
 @nox.session

@@ -4,19 +4,27 @@ Ten thousand requests at random, cancelled, pre-empted and refused among them, r
 whoever reads must find his own text, word for word.
 """
 
+import copy
+import io
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import torch
 
+from course_models.byte_tokens import VOCAB
+from course_models.checkpoint import CheckpointRefused
 from course_models.config import Config
 from course_models.generate import generate
 from course_models.model import Model
+from course_models.serving import __main__ as door
+from course_models.serving.agreement import Agreement, agreement
 from course_models.serving.engine import Engine
 from course_models.serving.pages import OutOfPages, Pages, Shared
 from course_models.serving.request import Refused, Request, Running
 from course_models.serving.schedule import Schedule
+from course_models.serving.terminal import ByteText
 
 TOY = Config(layers=2, width=32, heads=4, kv_heads=2, head_dim=8, hidden=48, vocab=50, max_tokens=96)
 
@@ -129,6 +137,34 @@ def test_what_is_written_past_a_text_and_in_pages_of_nobody_changes_nothing(toy)
     engine._paged.values.fill_(-1e4)
 
     assert served(engine, requests) == [plain(toy, request) for request in requests]
+
+
+NEAR = 0.05  # of a logit in bfloat16, whose logits are of size 4
+
+
+def test_in_bfloat16_only_a_near_thing_is_decided_otherwise(toy):
+    model = copy.deepcopy(toy).to(torch.bfloat16)
+    requests = some(24, seed=4)
+    engine = Engine(model, pages=64, page_tokens=8, step_tokens=20, batch=5)
+    found = [agreement(model, *pair) for pair in zip(requests, served(engine, requests), strict=True)]
+
+    assert all(one.gap is None or one.gap < NEAR for one in found), found
+    assert sum(one.gap is None for one in found) > 12
+
+
+def test_another_answer_is_told_with_its_distance(toy):
+    request = Request([1, 2, 3], 5)
+    right = plain(toy, request)
+    wrong = [*right[:2], (right[2] + 1) % TOY.vocab, *right[3:]]
+
+    assert agreement(toy, request, right) == Agreement(5, None)
+    far = agreement(toy, request, wrong)
+    assert far.equal == 2
+    assert far.gap > NEAR
+    with pytest.raises(ValueError, match="3 tokens where the plain model writes 5"):
+        agreement(toy, request, right[:3])
+    with pytest.raises(ValueError, match="temperature: expected 0"):
+        agreement(toy, replace(request, temperature=1.0), right)
 
 
 # --- refusals --------------------------------------------------------------------------------------
@@ -385,3 +421,67 @@ def test_pages_say_what_they_cannot_do():
             Pages(*wrong)
     with pytest.raises(ValueError, match="batch: expected 1 to step_tokens=4, got 5"):
         Schedule(pages, 4, 5)
+
+
+# --- in a terminal ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    """serve(arguments, lines="", moves=False) -> exit code and what was written; the model is a toy of bytes."""
+    model = Model.random(replace(TOY, vocab=VOCAB), seed=1, dtype=torch.float32)
+
+    def load(name, **how):
+        if name != "small":
+            raise CheckpointRefused(f"{name}: no such model")
+        return model
+
+    def serve(arguments, lines="", moves=False):
+        out = io.StringIO()
+        monkeypatch.setattr(out, "isatty", lambda: moves)
+        return door.main(arguments.split(), io.StringIO(lines), out), out.getvalue()
+
+    monkeypatch.setattr(door.trained, "load", load)
+    return serve
+
+
+def test_a_text_goes_on_and_two_are_served_together(serve, capsys):
+    code, alone = serve("ab --tokens 9 --temperature 0")
+    assert (code, alone[:2]) == (0, "ab")
+    assert alone.endswith(" a second · at most 1 of 256 pages]\n")
+
+    code, both = serve("ab b --tokens 9 --temperature 0")
+    assert code == 0
+    assert alone.partition("\n[")[0] in both
+    assert "18 tokens, " in both
+
+    assert serve("--tokens 9 --temperature 0", lines="ab\n\nnot read\n")[1].startswith(
+        alone.partition("\n[")[0]
+    )
+    assert "\033" not in both
+    assert "\0337\r\033[B" in serve("ab --tokens 3", moves=True)[1]
+
+    assert serve("ab b --tokens 9 --pages 0")[0] == 2
+    assert serve("ab --model large")[0] == 2
+    code, said = serve(f"a {'b' * 90} --tokens 9")
+    assert code == 1
+    assert "9 tokens, " in said
+    assert capsys.readouterr().err.splitlines() == [
+        "pages: expected at least 1, got 0",
+        "large: no such model",
+        "refused: prompt: 91 tokens and 9 to write are more than the model's 96 positions: ask for fewer, or give a "
+        "shorter prompt",
+    ]
+
+
+def test_a_letter_of_several_bytes_is_told_when_it_is_whole():
+    text = ByteText()
+    told = [text.add(token) for token in "aü\n€\a".encode()] + [
+        text.add(0xC3),
+        text.add(VOCAB - 1),
+        text.end(),
+    ]
+
+    assert told[:4] == ["a", "", "ü", "\n"]
+    assert "".join(told[4:8]) == "€\ufffd"
+    assert "".join(told[8:]) == "\ufffd\ufffd"
