@@ -89,6 +89,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
         "microbenchmarks",
         "mishaps",
         "models",
+        "serving",
         "profile",
     }
 
@@ -240,12 +241,12 @@ EDITS = {
     "tests of two problems": ("tests/gpu/test_gemm_triton.py", "", "X = 1\n", {"gemm", "gemm_fp8"}),
     "tests of one subject": ("tests/gpu/test_mishaps.py", "", "X = 1\n", {"mishaps"}),
     "a mishap": (f"{KERNELS}/mishaps/lost_updates.cu", "", "int x;\n", {"mishaps"}),
-    "an operator of the model": ("src/course_models/operators.py", "", "X = 1\n", {"models"}),
+    "an operator of the model": ("src/course_models/operators.py", "", "X = 1\n", {"models", "serving"}),
     "a kernel that the model takes": (
         f"{KERNELS}/attention/k04_specialised.py",
         "",
         "X = 1\n",
-        {"attention", "models"},
+        {"attention", "models", "serving"},
     ),
     "a microbenchmark": (f"{KERNELS}/microbenchmarks/latency.cu", "", "int x;\n", {"microbenchmarks"}),
     "a comment": (f"{KERNELS}/gemm/k03_mma_sync.cu", "", "// a word\n", set()),
