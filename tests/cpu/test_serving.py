@@ -25,6 +25,7 @@ from course_models.serving.pages import OutOfPages, Pages, Shared
 from course_models.serving.request import Refused, Request, Running
 from course_models.serving.schedule import Schedule
 from course_models.serving.terminal import ByteText
+from course_models.serving.trace import Arrival, least_steps, play, trace
 
 TOY = Config(layers=2, width=32, heads=4, kv_heads=2, head_dim=8, hidden=48, vocab=50, max_tokens=96)
 
@@ -421,6 +422,65 @@ def test_pages_say_what_they_cannot_do():
             Pages(*wrong)
     with pytest.raises(ValueError, match="batch: expected 1 to step_tokens=4, got 5"):
         Schedule(pages, 4, 5)
+
+
+# --- a trace ---------------------------------------------------------------------------------------
+
+SLIPS = (3, 9, 4, 6, 2, 5)  # those of the map of W4
+
+
+@pytest.mark.parametrize(("continuous", "steps"), [(False, 14), (True, 9)], ids=["coach", "bus"])
+def test_the_slips_of_the_map_take_as_many_steps_as_on_paper(toy, continuous, steps):
+    engine = Engine(toy, batch=4, continuous=continuous)
+    for most in SLIPS:
+        engine.submit(Request([1], most))
+    while engine.step():
+        pass
+
+    assert engine.steps == steps == least_steps(SLIPS, 4, continuous=continuous)
+
+
+class Clock:
+    """Each look takes a tenth of a second."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        self.now += 0.1
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+def test_a_trace_is_served_by_the_clock(toy):
+    arrivals = [Arrival(0.0, 3, 2), Arrival(9.0, 5, 1), Arrival(2.0, 90, 4)]
+    clock = Clock()
+    engine = Engine(toy, pages=32, step_tokens=40)
+    served_to = play(engine, arrivals, clock=clock, sleep=clock.sleep)
+
+    assert [one.arrival for one in served_to] == arrivals
+    assert [len(one.times_s) for one in served_to] == [2, 1, 4]
+    assert [one.first_s == pytest.approx(0.2, abs=0.15) for one in served_to[:2]] == [True, True]
+    # Its prompt takes three steps of two looks.
+    assert served_to[2].first_s == pytest.approx(0.6, abs=0.15)
+    assert [one.each_s for one in served_to] == [pytest.approx(0.2), 0.0, pytest.approx(0.2)]
+    assert engine.schedule.pages.held == 0
+
+
+def test_a_trace_is_the_same_everywhere_and_has_a_long_tail():
+    arrivals = trace(400, prompt=100, answer=200, longest=1000, per_s=4, seed=1)
+
+    assert arrivals == trace(400, prompt=100, answer=200, longest=1000, per_s=4, seed=1)
+    assert [(one.prompt, one.answer) for one in arrivals[:2]] == [(15, 375), (30, 137)]
+    assert all(one.prompt + one.answer <= 1000 and min(one.prompt, one.answer) > 0 for one in arrivals)
+    assert sum(one.answer for one in arrivals) / 400 == pytest.approx(200, rel=0.15)
+    assert arrivals[-1].at_s == pytest.approx(100, rel=0.15)
+    answers = [one.answer for one in arrivals]
+    static, continuous = (least_steps(answers, 16, continuous=how) for how in (False, True))
+    assert static > 2 * continuous
+    assert {one.at_s for one in trace(9, prompt=2, answer=2, longest=9)} == {0.0}
 
 
 # --- in a terminal ---------------------------------------------------------------------------------
