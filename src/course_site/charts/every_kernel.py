@@ -197,7 +197,7 @@ class _Sheet:
     def svg(self) -> str:
         """The finished drawing, with @HEAD@ and @KEY@ still to be filled in."""
         head = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {self.height:.5g}" role="img" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {self.height:.5g}" role="group" '
             'aria-labelledby="@KEY@-title @KEY@-desc" style="width:100%;max-width:600px">@HEAD@'
         )
         return head + "".join(self.parts) + "</svg>"
