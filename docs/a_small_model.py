@@ -453,6 +453,16 @@ record(
 # ///
 
 # %% [markdown]
+# ### Let it write for you
+#
+# The weights came with the course, so it runs on your laptop, too, without a GPU:
+#
+# ```bash
+# nox -s serve-model -- "def soup(cook):"
+# ```
+#
+# Under the text a line moves: tokens a second, and the pages of the cache that are held. Name two texts, and both are served at once, in one batch.
+#
 # ## What it cannot do
 #
 # Look at these texts as a mentor looks at homework.
