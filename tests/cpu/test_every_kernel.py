@@ -293,6 +293,8 @@ def test_the_drawings_have_the_page_s_colours_and_are_the_same_twice(tmp_path, m
     assert re.findall(r"#[0-9a-f]{6}\b|rgb\(", plain) == []
     monkeypatch.setattr(plots, "CACHE", tmp_path / "another")
     assert drawn(LOW, HIGH) == svg
+    assert "<a " in svg
+    assert 'role="img"' not in svg  # what a picture holds a screen reader cannot reach, and here it holds links
 
 
 @pytest.mark.parametrize(
