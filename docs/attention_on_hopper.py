@@ -397,7 +397,9 @@ record(
 # To learn, a model needs the way back: what does the loss say to Q, K and V, once it is known what it says to the output? Nobody kept the square. So it is
 # made again, tile by tile, from Q, K and one number for each row, the log-sum-exp L that the forward pass left. Then come five products where the forward pass had two:
 #
-# $$S = QK^\top, \quad dP = dO\,V^\top, \quad dV = P^\top dO, \quad dK = dS^\top Q, \quad dQ = dS\,K$$
+# $$S = QK^\top, \quad dP = dO\,V^\top,$$
+#
+# $$dV = P^\top dO, \quad dK = dS^\top Q, \quad dQ = dS\,K$$
 #
 # with $P = e^{S - L}$ and $dS = P \circ (dP - D)$, where $D$ is one number for each row, the sum of $dO \circ O$.
 #
