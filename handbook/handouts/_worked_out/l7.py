@@ -2,8 +2,8 @@
 
 SHIFT = (6, 3, 1)  # oven, sink, till
 ORDER = 4
-KERNELS = ("wmma", "mma_sync", "wgmma", "triton")
-NAMES = ("WMMA", "mma.sync", "wgmma", "Triton")
+KERNELS = ("cuda_cores", "wmma", "mma_sync", "wgmma")  # the rows of L6's table
+NAMES = ("CUDA cores", "WMMA", "mma.sync", "wgmma")
 # The profiler's name, what it is, and a cure; in the order of `waits`.
 REASONS = (
     (
@@ -21,7 +21,7 @@ REASONS = (
     (
         "math pipe throttle",
         "the tensor core itself",
-        "none: the tensor core is busy; a wider instruction",
+        "a wider instruction, if tensor cores are at work; else not in this table",
     ),
     (
         "an order under way",
@@ -45,7 +45,7 @@ def gain(saved):
     return sum(SHIFT) / (sum(SHIFT) - saved)
 
 
-def timeline(kernel, launches=4, width=31):
+def timeline(kernel, launches=4, width=40):
     """Orders above, kernels below; an idle square between two kernels is shaded."""
     above = ["!"] * width
     below = ["!"] * width
