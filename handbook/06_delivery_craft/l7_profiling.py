@@ -96,7 +96,7 @@ record(
 # %% [markdown]
 # ### The eight lines
 #
-# What they type at minute 15, into `my_labs/report.py`. The functions are their own, from the first lecture's lab. Peak and bandwidth come from their card's data
+# What they type at minute 17, into `my_labs/report.py`. The functions are their own, from the first lecture's lab. Peak and bandwidth come from their card's data
 # sheet, and the bytes and operations are those of *their* kernel; here, a multiply.
 #
 # ```python
@@ -112,9 +112,22 @@ record(
 #
 # Where three dots stand, a number is missing. Whoever has no measured time yet stops before the last line.
 #
+# ### Three to lend
+#
+# For whoever brings none, and for you, when you walk round and look over shoulders. Each number counts once, at the size of the lab.
+#
+# | kernel | bytes that must move | operations | operations a byte | so it waits for |
+# |---|---|---|---:|---|
+# | register tile, fp32, 4096 | 3 × 4096² × 4: 201 million | 2 × 4096³: 137 thousand million | 683 | arithmetic |
+# | fragments, fp16, 4096 | 3 × 4096² × 2: 101 million | the same | 1365 | the tensor cores: the dashed roof |
+# | attention, fp32, 4 × 16 heads, N = 4096, D = 128 | four matrices: 537 million | 4 × 64 × N² × 128: 550 thousand million, with the mask half of them | 1024, or 512 | arithmetic, if no square is carried |
+#
+# All three lie right of the ridge, and that surprises the room. Say it: the *job* waits for arithmetic. Whether the *kernel* does is what the rest of the
+# day finds out. A kernel of theirs that adds, sums or transposes lies far to the left; ask such a pair to show its cross.
+#
 # ### Three reports, one lie in each
 #
-# Copy them onto the flip chart, large.
+# Copy them onto the flip chart, large, the three quoted lines and nothing else. Read them aloud and say no more: the lie is theirs to find.
 #
 # > **One.** *Hardly any time at all!* I wrote down the clock, called the kernel, wrote down the clock again. It is so quick that my laptop's clock hardly moves.
 #
@@ -124,9 +137,9 @@ record(
 #
 # Nobody tasted it. It may write half of the output and leave the rest. What catches it: a **check** of every element against the truth, before any clock.
 #
-# > **Three.** *"B is better than A, by a hundredth."* I ran A for a minute, first thing in the morning, and then B for a minute.
+# > **Three.** *"A is better than B, by a hundredth."* I ran A for a minute, first thing in the morning, and then B for a minute.
 #
-# A card warms up and lowers its clock. What catches it: **in turns**, round after round on the same inputs, and the spread beside the difference.
+# A card warms up and lowers its clock: A had the cool one, B the hot one. What catches it: **in turns**, round after round on the same inputs, and the spread beside the difference.
 
 # %% [markdown]
 # ## The lab, at home
@@ -187,7 +200,9 @@ record(
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../03_profiling/l7_map.md) has every step. If the counters are locked in your room, nothing breaks: three steps read the recorded tables, and
+# [The map](../03_profiling/l7_map.md) has every step. The pencil needs its minutes: bytes, operations and the gap squares run over, and the bars and the two
+# factors give back. Their own kernel is not timed in the room; its time comes along, as the lab's grader printed it. Who has none leaves *measured* empty until the
+# homework. What is *counted* stands on the pages of L5 and L6 for the register tile and the multiplies; whoever brought something else fills it in at home. If the counters are locked in your room, nothing breaks: three steps read the recorded tables, and
 # the page on their own kernel then ends with machine code and experiments in place of counts.
 #
 # /// exercise | Rehearse
