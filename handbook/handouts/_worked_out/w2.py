@@ -10,11 +10,11 @@ RUNGS = (
     ("a larger tile, 128 × 128, m64n128k16", 423, "C"),
     ("roles: a producer, a consumer, five buffers", 498, "W"),
     ("tile 128 × 256, two consumers; registers moved to them", 631, "C"),
-    ("blocks that stay, in an order kind to L2", 660, "L2"),
+    ("blocks that stay, in an order kind to L2", 660, "W L2"),
     ("mbarriers by hand, in PTX", 704, "W"),
     ("clusters of two, one delivery for both", 734, "F"),
     ("many small things", 747, "a bit of each"),
-    ("sums leave by the copy engine", 758, "F"),
+    ("sums leave by the copy engine", 758, "W"),
     ("tiles along a Hilbert curve", 764, "L2"),
 )
 LIBRARY = 716
@@ -59,7 +59,7 @@ def shift(trays, crew):
             cooking = COOK
         on_its_way = any(at - TRIP <= tick < at for at in arrives.values())
         fetched.append("O" if ordering and crew else "#" if on_its_way else "")
-        cooked.append("C" if cooking else "O" if ordering else "")
+        cooked.append("C" if cooking else "O" if ordering and not crew else "")
         tick += 1
         if ordering:
             ordering -= 1
