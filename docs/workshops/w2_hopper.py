@@ -11,7 +11,7 @@
 # By the end of this page you can
 #
 # - say what the copy engine, `wgmma` and roles do, in three words each, and find all three in machine code;
-# - read the twenty lines that matter of a kernel of six hundred, and say of every wait who waits, for what, and who ends it;
+# - read the twenty lines that matter of a kernel of many hundred, and say of every wait who waits, for what, and who ends it;
 # - draw two timelines from stamps that the kernel took of itself, and say where a block's time goes;
 # - tell a burst from a long run, and say why the power limit decides some races and not others.
 #
@@ -470,7 +470,7 @@ record(
 # %% [markdown]
 # ## Read the machine code
 #
-# No GPU is needed for this: a compiler and a disassembler. What the card gets are some six hundred lines, called **SASS**. Twenty of them matter.
+# No GPU is needed for this: a compiler and a disassembler. What the card gets are some nine hundred lines for k04 and six hundred for k08, called **SASS**. Twenty of each matter.
 #
 # ### The sheet
 #

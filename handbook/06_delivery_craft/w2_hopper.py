@@ -35,19 +35,38 @@
 #   crew. Below, two timelines: cooks who also fetch wait for every tile; with a crew the fetching slides under the cooking.
 # ///
 #
+# Say once whom you mean by *ours*. k04 is the kernel of the sheet. The room has met it in L6, beside the library; how far apart the two are is what slip one asks, so give no
+# figure before minute 140. The students' page climbs on from it, from k06 to k14, and whether its last rung passes the library stands in the page's headline, in bursts and
+# in a long run. So *ours loses* is said of k04 and of `mma.sync`, and of nobody else.
+#
 # Three words, in this order: **TMA** brings, **wgmma** multiplies, **roles** keep both from standing about. With only the first two you
 # have fast fetching and fast computing that take turns.
 
 # %% [markdown]
+# ## By hand: four coins
+#
+# Three people, four coins in a ring, all tails, which is *free*. You clap, with two breaths in between. The rules, which you read out before the first clap:
+#
+# - At a clap all look first, and then all act. So what the other does at this clap counts from the next one on.
+# - The producer turns the next coin to heads, in order, if it is tails. If it is heads, that is a wait.
+# - The consumer takes the next coin, in order, if it is heads, and is busy with it for two claps. At the end of the second she turns it to tails.
+# - The third keeps slip two: a stroke for each clap at which somebody waited. The producer is done after the twelfth tile, and then no longer waits.
+#
+# Twelve tiles are over at clap 25. The consumer waited once, at the first clap. The producer waited six times: at claps 7, 9, 11, 13, 15 and 17. Before that the ring had room. Short of
+# time, play eight tiles, 17 claps: the producer waits twice. With six tiles it never does, and the point is lost. Play two claps slowly as a trial.
+#
+# Ask at the end: who was the slower one? The consumer, and that is how it should be: she is never without a tile.
+#
 # ## By hand: two strips of paper
 #
-# Every pair gets two strips of squared paper, one for fetching and one for computing, and scissors. Six tiles. A tile takes one square to
+# Every pair gets the sheet with three pairs of empty strips, scissors, and pieces to cut: six orders with their trips, six computations, to the scale of the squares. They lay the pieces
+# down, slide them, draw what lies there, and use the same pieces for the next way. Where two trips overlap, one piece lies over the other. Six tiles. A tile takes one square to
 # *order*, three squares for the *trip*, on which nobody's hands are needed, and two squares to *compute*. The cell below prints them in
 # the words of the kitchen: a buffer is a tray, the producer is the crew, and to compute is to cook.
 #
 # 1. **One buffer.** Order, trip, compute, and only then the next. End to end. Count.
-# 2. **Two buffers.** The consumer orders the next tile before she computes with this one. Slide the strips over each other. The orders are
-#    still *her* squares: they stand in the computing strip, and nothing may lie on top of them.
+# 2. **Two buffers.** As soon as a buffer is free the consumer orders, and only then computes. Slide the strips over each other. The orders are
+#    still *her* squares: they are drawn into the computing strip, and nothing may lie on top of them. Whoever computes first and then orders twice gets 24; ask which buffer stood empty.
 # 3. **A producer and four buffers.** The orders move to the other strip. Slide as far as it goes.
 #
 # /// predict | From one buffer to two, and from two to a producer with four: how many squares are saved each time?
@@ -114,8 +133,9 @@ record(strip=strip)
 # %% [markdown]
 # Read the strips with the room. In the first, the consumer computes in {{ strip.one.cooking / strip.one.ticks:.0%}} of the ticks. With two buffers in
 # {{ strip.two.cooking / strip.two.ticks:.0%}}, with four in {{ strip.four.cooking / strip.four.ticks:.0%}}, with a producer in
-# {{ strip.crew.cooking / strip.crew.ticks:.0%}}. In the last strip all that is left is the first trip, and nobody can hide that: there is nothing
-# to compute with yet. (So a block *stays*, and walks on to its next tile of C while the old sums go out: a *persistent* kernel.)
+# {{ strip.crew.cooking / strip.crew.ticks:.0%}}. In the last strip all that is left is the first order and its trip, and nobody can hide that: there is nothing
+# to compute with yet. So a block *stays*, and walks on to its next tile of C while the old sums go out: a *persistent*
+# kernel. (In the last pair above, the four letters o of the lower line are the producer's; on the students' paper those squares stay empty.)
 #
 # More buffers alone do not do it. With four buffers and no producer every order is still a square of the consumer's.
 #
@@ -143,8 +163,8 @@ record(strip=strip)
 # **wgmma.** Four warps, one order: 64 rows of A times up to 256 columns of B. Its k is 32 *bytes*: 8 numbers of TF32, 16 of bf16, 32 of FP8. Whoever
 # says "m64nNk16 is the shape" has only met 16-bit numbers [^ptx-isa]. The assembler [told us](../../docs/lectures/l6_tensor_cores.py#ask-the-assembler).
 #
-# **Roles.** Print [the first kernel that has them](../../docs/workshops/w2_hopper.py#roles), `gemm/k08_roles.cu`, two pages: one branch for the producer, one for the consumers. Every
-# `wait` is somebody looking at an mbarrier, every `arrive` and `expect` somebody turning one.
+# **Roles.** Print [the first kernel that has them](../../docs/workshops/w2_hopper.py#roles), `gemm/k08_roles.cu`, two pages. Only the second is marked: one branch for the producer, one for the consumers. There
+# are two `wait(&`, each somebody looking at an mbarrier, and two `arrive`, one of them with the bytes to expect, each somebody turning one. `wgmma_wait` is none of these: it waits for products.
 #
 # ### A bit that flips
 #
@@ -208,7 +228,8 @@ record(
 )
 
 # %% [markdown]
-# What they underline, in this order. Give the questions, never the answers.
+# What they underline, in this order. Give the questions, never the answers: they stand on *what the sheet says*, which is handed out with the red pens and folded. Five rows belong to
+# the tensor core, four to the carriers. The last five name the lines that wait, so they come to light when the circles are drawn.
 #
 # | on the sheet | ask | and it is |
 # |---|---|---|
@@ -221,11 +242,14 @@ record(
 # | `.E.BYPASS` | past what? | past L1: the piece goes straight into shared memory |
 # | `P0` … `P6` behind a copy | what does it ask? | is this piece of the matrix there? Past the edge zeros are laid instead |
 # | `LDGDEPBAR` | what is closed here? | the group of these copies |
-# | `DEPBAR.LE SB0` | who waits, for what? | this thread, for its own older copies |
+# | `DEPBAR.LE SB0, 0x1` | who waits, for what? | this thread, for its own older copies: all groups but the last one closed |
 # | `BAR.SYNC` | who waits, for whom? | everybody, for everybody |
 # | `WARPGROUP.ARRIVE` | who waits? | nobody: it says that the sums in `R24` … may now be written, a *fence* |
 # | `WARPGROUP.DEPBAR.LE gsb0, 0x1` | for all products? | for all but the one just ordered |
 # | `BRA`, with `@!P0` before it | where to, and when not? | up to the first line; not when the last tile is done |
+#
+# Two lines are circled that do not wait: `LDGDEPBAR`, which has `DEPBAR` in its name, and `WARPGROUP.ARRIVE`. And whoever ran the command finds a `MEMBAR` in the loop that is on no sheet,
+# since the command asks for the letters BAR: it puts stores in order before the tensor cores read.
 #
 # Of the three arrows that start at a wait, two leave the sheet at its upper edge: my copies and the product before belong to an earlier round. The third,
 # from `BAR.SYNC`, goes to everybody. That is why a loop is drawn as a ring.
@@ -236,7 +260,12 @@ record(
 # ///
 #
 # Then lay [the sheet of the first kernel with roles](../../docs/workshops/w2_hopper.py#the-sheet) beside it: one loop has become two. In the consumer's the four `HGMMA` stand
-# alone with one wait, and `BAR.SYNC` is gone. In the producer's stand five `UTMALDG`, for one thread. The arrows from its waits go across, from loop to loop: that is what roles look like.
+# alone with one wait, and `BAR.SYNC` is gone. In the producer's stand five `UTMALDG`, for one thread. The arrows from the waits go across: from the consumer's down to `UTMALDG`, which ends it, and from the
+# producer's up to `SYNCS.ARRIVE`. That is what roles look like.
+#
+# And the third strip, W W, four C, twelve F, W: which of the three pairs is it like? *Two buffers*, with four in place of two. Copies travel while the tensor cores work, but all 256 threads give
+# the orders with their own hands, and meet in every round.
+#
 # Do not print the last rung. Its loop is the same four lines, and everything round them is unreadable.
 #
 # /// callout | click
@@ -278,23 +307,31 @@ record(
 # larger tile spills its sums out of the registers, and the same idea gives 123 in place of 610 [^shankhdhar2024]. And at 6 the wrong order of
 # tiles gives 400 in place of 660 [^shankhdhar2024]. A good idea at the wrong place costs more than no idea.
 #
-# Our letters for the ten steps, if the room wants them: 2 fetching and computing, 3 computing, 4 waiting, 5 computing, 6 L2, 7 waiting, 8 fetching, 9 a little of
-# each, 10 fetching, 11 L2. Do not defend them. A rung that two pairs call by two letters is a good two minutes.
+# Our letters for the ten steps, if the room wants them: 2 fetching and computing, 3 computing, 4 waiting, 5 computing, 6 waiting and L2, 7 waiting, 8 fetching, 9 a little of
+# each, 10 waiting, 11 L2. They are those of [the page's own climb](../../docs/workshops/w2_hopper.py#the-climb) for the same ideas. Do not defend them. A rung that two pairs call by two letters is a
+# good two minutes.
+#
+# Four rungs are new to the room. A sentence for each, before the letters:
+#
+# - *Blocks that stay* (6): a block that is done with a tile of C takes the next one, and its producer fetches for it while the sums of the last one go out.
+# - *Clusters* (8): two blocks that need the same columns of B get them by one delivery.
+# - *Sums leave by the copy engine* (10): the consumers lay C down in shared memory and go on; somebody else carries it out.
+# - *A Hilbert curve* (11): a walk over the tiles of C that never goes far, so what L2 holds is used again.
 #
 # And *our* numbers, on the card of this site: {{ l6.climb.wgmma.of_peak:.0%}} of peak for the kernel of the sheet,
 # {{ l6.climb.triton.of_peak:.0%}} for Triton's, {{ l6.climb.cublas.of_peak:.0%}} for cuBLAS.
 #
 # /// claim | l6.climb.cublas.us < 0.85 * l6.climb.wgmma.us
-# The kernel of the sheet loses to the library: {{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}} of it. No roles, no copy engine, blocks that go. Say that aloud before they find out. Then turn to
-# [our own climb](../../docs/workshops/w2_hopper.py#the-climb): nine kernels from this one on, each of them one file, and one of them did not pay.
+# The kernel of the sheet loses to the library: {{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}} of it. No roles, no copy engine, blocks that go. Then turn to
+# [our own climb](../../docs/workshops/w2_hopper.py#the-climb): nine kernels from this one on, each of them one file, and one of them, k09, a side note.
 # /// otherwise
-# On this card ours has {{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}} of the library's speed.
+# On this card k04 has {{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}} of the library's speed.
 # ///
 #
 # ### What the last per cent cost
 #
 # Rungs 8 to 11 are evenings of one person for a few per cent each. Ask the room who would pay for that. Then answer: somebody whose cluster does
-# nothing else. Then show the wall behind it. At 8192 the same kernel is ahead by only 1.5 % [^shankhdhar2024]. The card runs into its power limit,
+# nothing else. Then show the wall behind it. At 8192 their kernel is ahead by only 1.5 % [^shankhdhar2024]. The card runs into its power limit,
 # and a better kernel makes it warmer, not quicker.
 #
 # Ours, too. cuBLAS had its tensor cores at work in {{ l6.tensor.cublas.busy:.2%}} of the ticks and reached {{ l6.climb.cublas.of_peak:.2%}} of peak. The
@@ -312,7 +349,8 @@ record(
 # ## What they will believe
 #
 # - *"There must be a cleverer formula."* There is none in this. Point at the sheet: the same `HGMMA` everywhere.
-# - *"More warps hide more."* Here two groups of consumers take three quarters of an SM's registers. One is too few: it spills. A third finds no room.
+# - *"More warps hide more."* An SM has 65 536 registers. A producer and two groups of consumers are 384 threads, 170 registers each: 128 sums and the rest. One group is too few: its 256 sums a thread spill. With a third
+#   there are 512 threads and 128 registers each, and the sums alone fill them.
 # - *"An asynchronous copy is fast."* It is as slow as before. It is only that nobody stands beside it.
 # - *A wait that names the wrong bit of an mbarrier.* Either it waits for a flip that never comes, and the card stands still for good; or it does not wait at
 #   all, and a tile is used that is not there. Neither has an error message. For the first keep
@@ -328,7 +366,7 @@ record(
 # ## The minutes
 #
 # [The map](../05_the_frontier/w2_map.md) has each step. The reading hour looks long on paper and is short in the room: what runs over is the
-# strips. If you are late at the break, let them read two of the three kinds of line, and give the third away.
+# strips, and the letters with their factors. What gives time back are the carriers and the clock of the library. If you are late at the break, let them read two of the three kinds of line, and give the third away.
 #
 # /// exercise | Rehearse
 # Take the sheet and a red pen, and explain the loop to somebody who has never seen machine code, in two minutes, without saying *asynchronous*. Where
