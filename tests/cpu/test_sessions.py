@@ -946,8 +946,8 @@ def test_a_map_may_have_two_labs_and_a_step_names_its_own(root):
     assert steps[2]["stage"]["says"]["triton"][0].startswith("refused on N=1 float32: out of bounds")
 
 
-def test_the_second_lecture_types_the_first_kernel_with_its_code_and_its_grader():
-    course = load_course(REPOSITORY, draft=True)
+def test_the_second_lecture_types_the_first_kernel_with_its_code_and_its_grader(our_course):
+    course, pages = our_course
     session = course.maps.sessions["l2"]
     assert session.labs == ("grey", "first_kernel")
     stages = {step["start"]: step["stage"] for step in as_plain(course, session)["steps"] if step["stage"]}
@@ -957,7 +957,7 @@ def test_the_second_lecture_types_the_first_kernel_with_its_code_and_its_grader(
     for stage in stages.values():
         assert all(text["html"] for text in stage["type"].values())
         assert all(stage["says"].values())
-    text = render_course(course)["map_l2"].markdown
+    text = pages["map_l2"].markdown
     assert 'id="first_kernel-stage-4"' in text
     assert 'id="stage-4"' in text
 
@@ -1341,9 +1341,9 @@ def test_every_session_has_its_map():
     assert list(load_sessions(REPOSITORY)) == list(read_road(REPOSITORY).sessions)
 
 
-def test_the_maps_of_the_course_have_no_fault():
+def test_the_maps_of_the_course_have_no_fault(our_course):
     assert [str(c) for c in read_sessions(REPOSITORY)[1]] == []
-    report = load_course(REPOSITORY, draft=True).maps
+    report = our_course[0].maps
     assert [str(c) for c in report.complaints] == []
 
 
