@@ -4,8 +4,12 @@ Triton decides when a kernel is defined whether it is interpreted.
 """
 
 import os
+import pickle
+import shutil
+import tempfile
 from pathlib import Path
 
+import once
 import pytest
 
 os.environ["TRITON_INTERPRET"] = "1"
@@ -28,14 +32,28 @@ LONGEST = (
 )
 
 
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):  # the processes that it starts have the same environment
+        os.environ[once.FOLDER] = tempfile.mkdtemp(prefix="tests-")
+
+
+def pytest_unconfigure(config):
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ.pop(once.FOLDER), ignore_errors=True)
+
+
 @pytest.fixture(scope="session")
 def our_course():
-    """The course of this repository, and its pages rendered: read once by each process, and changed by nobody."""
-    from course_site.site.course import load_course
-    from course_site.site.render.page import render_course
+    """The course of this repository, and its pages rendered: read once in a run, and changed by nobody."""
 
-    course = load_course(Path(__file__).parents[2], draft=True)
-    return course, render_course(course)
+    def course(folder):
+        from course_site.site.course import load_course
+        from course_site.site.render.page import render_course
+
+        course = load_course(Path(__file__).parents[2], draft=True)
+        (folder / "course").write_bytes(pickle.dumps((course, render_course(course))))
+
+    return pickle.loads((once.once(course) / "course").read_bytes())
 
 
 def pytest_collection_modifyitems(items):

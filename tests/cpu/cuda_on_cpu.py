@@ -7,12 +7,12 @@ import mmap
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from once import once
 
 from course_kernels.cuda.includes import SHARED
 
@@ -69,41 +69,41 @@ def _shared_base(text):
 
 @functools.cache
 def made_ready(gxx):
-    """A folder of this process with the shim as g++ reads it fastest, and what runs the fibers, compiled."""
-    folder = tempfile.TemporaryDirectory(prefix="cuda_on_cpu-")  # held by the cache; gone at the end
-    shim = Path(shutil.copy(SHIM, folder.name))
-    subprocess.run([gxx, *FLAGS, CHECKED, "-x", "c++-header", str(shim), "-o", f"{shim}.gch"], check=True)
-    runtime = Path(folder.name, "runtime.o")
-    subprocess.run([gxx, *FLAGS, "-O2", "-c", str(RUNTIME), "-o", str(runtime)], check=True)
-    return folder, shim, runtime
+    """The shim as g++ reads it fastest, and what runs the fibers, compiled."""
+
+    def compiled(folder):
+        shim, runtime = Path(shutil.copy(SHIM, folder)), folder / "runtime.o"
+        subprocess.run([gxx, *FLAGS, CHECKED, "-x", "c++-header", str(shim), "-o", f"{shim}.gch"], check=True)
+        subprocess.run([gxx, *FLAGS, "-O2", "-c", str(RUNTIME), "-o", str(runtime)], check=True)
+
+    folder = once(compiled, gxx)
+    return folder / SHIM.name, folder / "runtime.o"
 
 
 @functools.cache
 def hopper(gxx):
     """The machine of Hopper's instructions, compiled."""
-    folder, _, _ = made_ready(gxx)
-    program = Path(folder.name, "hopper.o")
-    how = ("-O3", f"-I{HOPPER.parent}")
-    subprocess.run([gxx, *FLAGS, *how, "-c", str(HOPPER), "-o", str(program)], check=True)
-    return program
 
+    def machine(folder):
+        how = ("-O3", f"-I{HOPPER.parent}", "-c", str(HOPPER))
+        subprocess.run([gxx, *FLAGS, *how, "-o", str(folder / "hopper.o")], check=True)
 
-_kept = []  # folders of libraries; gone at the end
+    return once(machine, gxx) / "hopper.o"
 
 
 @functools.cache
 def _library(gxx, text, flags):
     """The library of a source; the same source with the same flags is compiled once."""
-    _, shim, runtime = made_ready(gxx)
-    _kept.append(tempfile.TemporaryDirectory(prefix="cuda_on_cpu-"))
-    name = Path(_kept[-1].name, "kernel.cpp")
-    name.write_text(f'#include "{shim}"\n{text}')
-    library = name.with_suffix(".so")
-    program = name.with_suffix(".o")
-    subprocess.run([gxx, *FLAGS, CHECKED, *flags, "-c", str(name), "-o", str(program)], check=True)
-    parts = [program, runtime, *([hopper(gxx)] if "hopper/" in text else [])]
-    subprocess.run([gxx, "-shared", *map(str, parts), "-o", str(library)], check=True)
-    return library
+
+    def library(folder):
+        shim, runtime = made_ready(gxx)
+        name, program = folder / "kernel.cpp", folder / "kernel.o"
+        name.write_text(f'#include "{shim}"\n{text}')
+        subprocess.run([gxx, *FLAGS, CHECKED, *flags, "-c", str(name), "-o", str(program)], check=True)
+        parts = [program, runtime, *([hopper(gxx)] if "hopper/" in text else [])]
+        subprocess.run([gxx, "-shared", *map(str, parts), "-o", str(folder / "kernel.so")], check=True)
+
+    return once(library, gxx, text, flags) / "kernel.so"
 
 
 LIBC = ctypes.CDLL(None, use_errno=True)

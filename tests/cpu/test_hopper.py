@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 from hopper_on_cpu import prepare_in, tensor_map
+from machine_code import sass
 
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 
 TILE = Path(__file__).with_name("hopper_tile.cu")
 BM, BN, BK, STAGES = 128, 128, 64, 3

@@ -32,7 +32,7 @@ from course_labs.lab import find_labs
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "judge"
-QUICK = Limits(seconds=4.0, memory_bytes=GIB // 2, disk_bytes=GIB // 4)
+QUICK = Limits(seconds=2.0, memory_bytes=GIB // 2, disk_bytes=GIB // 4)
 # Where nothing hangs, a busy machine may take its time.
 PATIENT = replace(QUICK, seconds=60.0)
 SCALE = command.find_problem("refusals")
@@ -439,7 +439,7 @@ def _wait_for(true, seconds=60):
 @pytest.mark.parametrize(
     ("body", "found", "said"),
     [
-        ("while True: pass", "timed out", "it ran for 4 s and was ended"),
+        ("while True: pass", "timed out", "it ran for 2 s and was ended"),
         ("import os; os.kill(os.getpid(), 9)", "died", "SIGKILL"),
         ("import os; os._exit(0)", "died", "exit code 0"),
         ("k = []\n    while True: k.append(bytearray(2**26))", "out of memory", ""),

@@ -6,12 +6,12 @@ from math import sqrt
 import pytest
 import torch
 from hopper_on_cpu import prepare_in, tensor_map
+from machine_code import sass
 
 from course_kernels.attention import truth
 from course_kernels.attention_backward import k04_wgmma as kernel
 from course_kernels.attention_backward.problem import MAX_ERROR
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.problem import worst_error
 
 IS_HOPPER = kernel.is_hopper

@@ -7,6 +7,7 @@ from itertools import pairwise, product
 import pytest
 import torch
 from hopper_on_cpu import prepare_in, tensor_map
+from machine_code import sass
 
 from course_kernels import tune_attention as tune
 from course_kernels.attention import k06_wgmma as kernel
@@ -16,7 +17,6 @@ from course_kernels.attention.problem import MAX_ERROR, PROBLEM
 from course_kernels.attention_general.problem import PROBLEM as GENERAL
 from course_kernels.attention_general.problem import reference_with_lse
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.problem import Workload, worst_error
 
 SOURCE = kernel.SOURCE.read_text(encoding="utf-8")

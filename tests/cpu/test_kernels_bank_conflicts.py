@@ -6,11 +6,11 @@ from math import gcd, nan
 import pytest
 import torch
 from cuda_on_cpu import build
+from machine_code import sass
 
 from course_kernels.bank_conflicts import k01_stride
 from course_kernels.bank_conflicts.problem import PROBLEM, ROUNDS, TILE
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.problem import Workload, worst_error
 
 

@@ -6,11 +6,11 @@ from math import nan
 import pytest
 import torch
 from cuda_on_cpu import build
+from machine_code import sass
 
 from course_kernels.bias_gelu import k01_fused, k02_triton, library
 from course_kernels.bias_gelu.problem import PROBLEM
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.problem import Workload, worst_error
 
 # What the CPU has no word for: the special-function unit, and two bf16 numbers in a word.

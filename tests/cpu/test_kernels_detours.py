@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 from cuda_on_cpu import build
+from machine_code import sass
 
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.detours import k01_detours
 from course_kernels.detours.problem import NAMES, PROBLEM, REASONS, THREADS, job
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 from cuda_on_cpu import build
+from machine_code import sass
 
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.divergence import k01_branches, k02_sorted
 from course_kernels.divergence.problem import PROBLEM, ROUNDS
 from course_kernels.problem import Workload, worst_error

@@ -6,9 +6,9 @@ from math import nan
 import pytest
 import torch
 from cuda_on_cpu import build
+from machine_code import sass
 
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.fused_multiply_add import k01_chains
 from course_kernels.fused_multiply_add.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 from cuda_on_cpu import build
+from machine_code import sass
 
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm import by_tiles, k01_cuda_cores, k02_wmma, k03_mma_sync, library
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error

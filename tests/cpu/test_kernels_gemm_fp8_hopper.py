@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 from hopper_on_cpu import prepare_in, tensor_map
+from machine_code import sass
 
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm_fp8 import k02_hopper
 from course_kernels.gemm_fp8.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 from hopper_on_cpu import prepare_in, tensor_map
+from machine_code import sass, stacks
 
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm import (
     by_address,
     by_tma,
@@ -527,6 +527,7 @@ def test_no_shape_spills(shape, late, lag, begun, transposed):
 def test_wide_tiles_need_the_registers_and_one_consumer_spills():
     assert count(r"LDL|STL", instructions_of(k09_registers, WIDE=1)) == 0
     assert count(r"LDL|STL", instructions_of(k09_registers, CONSUMERS=1)) > 100
+    assert any(stacks(compile_cubin(k09_registers.SOURCE, "sm_90a", {"CONSUMERS": 1})))
 
 
 @pytest.mark.parametrize("function", [k09_registers.wide, k09_registers.one_consumer], ids=name_of)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 from cuda_on_cpu import build
+from machine_code import sass
 
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm import k04_wgmma
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error

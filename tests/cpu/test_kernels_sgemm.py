@@ -3,7 +3,6 @@ fault is planted; and its machine code, for every kind of card, keeps its sums i
 """
 
 import re
-import struct
 from importlib import import_module
 from math import nan
 from pathlib import Path
@@ -12,11 +11,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 from cuda_on_cpu import build
+from machine_code import resources_of, sass
 
 import course_kernels
 from course_kernels.cuda.architecture import arch_of
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.problem import Workload, worst_error
 from course_kernels.sgemm import by_tiles, tiles
 from course_kernels.sgemm.problem import PROBLEM
@@ -233,7 +232,6 @@ CARDS = {
     (10, 0): 232_448,
     (12, 0): 101_376,
 }
-REGISTERS, STACK = 0x2F, 0x11  # what the list of a cubin calls them
 SHAPES = [(4096, 4096, 4096), (4095, 4095, 4095), (128, 128, 65_536), (129, 129, 65_537), (1, 1, 1)]
 # Two blocks on a multiprocessor leave a thread 128 registers. On the card that the ladder was measured on the compiler
 # makes do with them; elsewhere a few numbers go out to memory: bytes of stack at most.
@@ -283,7 +281,7 @@ def test_it_compiles_for_the_card_and_nothing_spills(kernel, capability):
         return
     for (source, name, defines), (threads, shared_bytes) in launches(KERNELS[kernel], capability).items():
         cubin = compile_cubin(source, arch_of(capability), dict(defines))
-        registers, stack, static_bytes = resources_of(cubin, name)
+        registers, stack, static_bytes = resources_of(cubin)[name]
         if capability >= (8, 0):
             static_bytes -= min(static_bytes, 1024)  # what the system keeps for itself in each block
 
@@ -295,32 +293,6 @@ def test_it_compiles_for_the_card_and_nothing_spills(kernel, capability):
         assert threads <= 1024
         assert 0 < -(-registers // 8) * 8 * threads <= 65_536
         assert static_bytes + shared_bytes <= CARDS[capability]
-
-
-def resources_of(cubin, name):
-    """Registers of a thread, bytes of its stack, and bytes of the block's shared memory, from a kernel's ELF file."""
-    (table,), (size, count, names) = struct.unpack_from("<Q", cubin, 40), struct.unpack_from("<3H", cubin, 58)
-    heads = [struct.unpack_from("<2I4Q2I", cubin, table + size * i) for i in range(count)]
-
-    def text_at(place):
-        return cubin[place : cubin.index(b"\0", place)].decode()
-
-    sections = {text_at(heads[names][4] + head[0]): (head[4], head[5]) for head in heads}
-    first, length = sections[".symtab"]
-    symbols = [
-        text_at(sections[".strtab"][0] + struct.unpack_from("<I", cubin, place)[0])
-        for place in range(first, first + length, 24)
-    ]
-    place, length = sections[".nv.info"]
-    end, found = place + length, {REGISTERS: 0, STACK: 0}
-    while place < end:
-        form, what, value = struct.unpack_from("<2BH", cubin, place)
-        if form == 4:  # `value` bytes follow; here a symbol's number and what is said of it
-            symbol, said = struct.unpack_from("<2I", cubin, place + 4)
-            if what in found and symbols[symbol] == name:
-                found[what] = said
-        place += 4 + (value if form == 4 else 0)
-    return found[REGISTERS], found[STACK], sections.get(f".nv.shared.{name}", (0, 0))[1]
 
 
 # --- what launchers refuse ----------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ from math import nan
 import pytest
 import torch
 from cuda_on_cpu import build
+from machine_code import sass
 
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.vector_add import k03_vectorised
 
 

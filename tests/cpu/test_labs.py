@@ -16,6 +16,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from answers import repeats
 
 from course_judge import processes
 from course_judge.crash import crash
@@ -104,16 +105,26 @@ TASKS = {file: (lab, door, file) for lab, door, file in tasks()}
 
 @functools.cache
 def verdict_of(file):
-    """What the grader says of a file that lies beside a lab."""
+    """What the grader says of a file that lies beside a lab.
+
+    What a wrong answer to a last task repeats of the answer, word for word, is graded in the answer alone.
+    """
     lab, door, _ = TASKS[file]
     if not has_suspects(lab):
-        (found,) = grade_each([TASKS[file]], environment=NO_GPU)
-        return found
+        grader, answer = grader_of(lab.name, door), lab.snapshot(door, len(lab.stages))
+        if file.stem.startswith("alone_wrong_") and repeats(file, answer):
+            return dataclasses.replace(verdict_of(answer), alone=grader.alone._own_verdict(file, lab.seconds))
+        return grader.verdict(file, lab.seconds)
     with tempfile.TemporaryDirectory() as folder:  # as `nox -s lab` writes it: with the recorded values
         mine = Path(folder, lab.student_file(door))
         mine.write_text(completed(lab, ROOT)(file.read_text()))
         (found,) = grade_each([(lab, door, mine)], environment=NO_GPU)
     return found
+
+
+@functools.cache
+def grader_of(name, door):
+    return Grader(LABS[name], door, environment=NO_GPU)
 
 
 def graded(tmp_path, lab=FIRST, name="mine.py", **texts):
@@ -300,7 +311,7 @@ def test_a_last_task_is_never_written_for_a_student(tmp_path):
 @pytest.mark.parametrize(
     ("body", "size", "said"),
     [
-        ("    while True:\n        pass\n", "N=1 float32", "timed out: it ran for 8 s and was ended"),
+        ("    import time\n    time.sleep(600)\n", "N=1 float32", "timed out: it ran for 8 s and was ended"),
         (
             "    import os\n    os._exit(7)\n",
             "N=1 float32",

@@ -5,9 +5,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from machine_code import sass
 
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm import (
     k04_wgmma,
     k06_tma,

@@ -3,9 +3,9 @@
 import re
 
 import pytest
+from machine_code import sass
 
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.microbenchmarks import tensor
 
 

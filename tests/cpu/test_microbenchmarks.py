@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 from cuda_on_cpu import build
+from machine_code import sass
 
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.microbenchmarks import bandwidth, coordinates, latency
 from course_kernels.microbenchmarks.checked import WrongAnswer, expect, require_gpu, require_room
 

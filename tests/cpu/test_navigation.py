@@ -130,8 +130,8 @@ def test_a_section_without_a_page_is_refused(root):
     assert of(root)[1] == ["mkdocs.yml: no page stands in the section 'Multiply': take it out"]
 
 
-def test_every_page_of_the_course_stands_once_in_its_navigation():
-    course = load_course(REPOSITORY, draft=True)
+def test_every_page_of_the_course_stands_once_in_its_navigation(our_course):
+    course, _ = our_course
     before = list(course.problems)
     text = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8").partition("\ntheme:")[0]
     nav = filled(yaml.safe_load(text)["nav"], course)

@@ -19,7 +19,6 @@ from course_site.pages.headings import headings
 from course_site.pages.page import find_pages
 from course_site.sessions import checks as session_checks
 from course_site.sessions import map as session_map
-from course_site.sessions import views
 from course_site.sessions.preflights import one_line
 from course_site.sessions.road import VIEWS, place_of, road_html
 from course_site.sessions.session import is_idle, load_sessions, read_sessions, visible
@@ -27,7 +26,7 @@ from course_site.sessions.stops import FILE as ROAD_FILE
 from course_site.sessions.stops import read_road
 from course_site.sessions.views import as_plain
 from course_site.site import maps
-from course_site.site.course import load_course
+from course_site.site.course import Course, load_course
 from course_site.site.render.page import render_course
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -947,8 +946,8 @@ def test_a_map_may_have_two_labs_and_a_step_names_its_own(root):
     assert steps[2]["stage"]["says"]["triton"][0].startswith("refused on N=1 float32: out of bounds")
 
 
-def test_the_second_lecture_types_the_first_kernel_with_its_code_and_its_grader():
-    course = load_course(REPOSITORY, draft=True)
+def test_the_second_lecture_types_the_first_kernel_with_its_code_and_its_grader(our_course):
+    course, pages = our_course
     session = course.maps.sessions["l2"]
     assert session.labs == ("grey", "first_kernel")
     stages = {step["start"]: step["stage"] for step in as_plain(course, session)["steps"] if step["stage"]}
@@ -958,7 +957,7 @@ def test_the_second_lecture_types_the_first_kernel_with_its_code_and_its_grader(
     for stage in stages.values():
         assert all(text["html"] for text in stage["type"].values())
         assert all(stage["says"].values())
-    text = render_course(course)["map_l2"].markdown
+    text = pages["map_l2"].markdown
     assert 'id="first_kernel-stage-4"' in text
     assert 'id="stage-4"' in text
 
@@ -1310,7 +1309,7 @@ def test_what_a_map_leaves_out_leaves_no_trace(rich, tmp_path):
 def test_a_map_as_plain_data_word_for_word(rich, tmp_path, monkeypatch):
     course, session = rich
     lab = adding(tmp_path / "lab")
-    monkeypatch.setattr(views, "find_lab", lambda root, name: {"adding": lab}[name])
+    monkeypatch.setattr(Course, "lab", lambda course, name: {"adding": lab}[name])
     minutes = "session,date,start,step,title,planned,actual\nw1,2026-11-02,18:00,1,The grid,15,11.5\n"
     write(course.root, "handbook/sessions/minutes/w1/2026-11-02-1800-w1.csv", minutes)
     data = as_plain(load_course(course.root, draft=True), session)
@@ -1342,9 +1341,9 @@ def test_every_session_has_its_map():
     assert list(load_sessions(REPOSITORY)) == list(read_road(REPOSITORY).sessions)
 
 
-def test_the_maps_of_the_course_have_no_fault():
+def test_the_maps_of_the_course_have_no_fault(our_course):
     assert [str(c) for c in read_sessions(REPOSITORY)[1]] == []
-    report = load_course(REPOSITORY, draft=True).maps
+    report = our_course[0].maps
     assert [str(c) for c in report.complaints] == []
 
 

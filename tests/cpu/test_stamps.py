@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 from hopper_on_cpu import prepare_in, tensor_map
+from machine_code import sass
 
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm import listing, stamped
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.gemm.stamped import ASKS, MEETS, MULTIPLIES, ROLES, WAITS, WIDE

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 from card_of_a_clock import Card
+from machine_code import sass
 
 from course_kernels import tune_gemm as tune
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm import heuristics, k14_tuned
 from course_kernels.gemm.plans import SHAPES, Plan, plan_of
 from course_kernels.measure import bursts

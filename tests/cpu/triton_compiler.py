@@ -32,8 +32,12 @@ OF_INTEREST = (
 WIDE = "LDGSTS.E.BYPASS.128"  # 16 bytes from memory to shared memory, past L1
 
 
-def compiled(kernel, types, constants, capability, source=ASTSource, **options):
-    """The counted instructions of a kernel, and the bytes of shared memory it takes."""
+def compiled(kernel, types, constants, capability, source=ASTSource, look=True, **options):
+    """The counted instructions of a kernel, and the bytes of shared memory it takes.
+
+    Args:
+        look: at its instructions, for which the disassembler runs a third of a second.
+    """
     names = kernel.arg_names
     signature = {n: types.get(n, "constexpr") for n in names}
     places = {(names.index(n),): value for n, value in constants.items()}
@@ -45,6 +49,8 @@ def compiled(kernel, types, constants, capability, source=ASTSource, **options):
         target=GPUTarget("cuda", capability, 32),
         options=options,
     )
+    if not look:
+        return {"shared": result.metadata.shared}
     found = re.findall(OF_INTEREST, result.asm["sass"])
     registers = 1 + max(int(number) for number in re.findall(r"\bR(\d+)\b", result.asm["sass"]))
     room = {"shared": result.metadata.shared, "registers": registers, WIDE: result.asm["sass"].count(WIDE)}
@@ -54,14 +60,15 @@ def compiled(kernel, types, constants, capability, source=ASTSource, **options):
 def vector_add(capability):
     """The first Triton kernel."""
     types = dict.fromkeys(("x_ptr", "y_ptr", "z_ptr"), "*fp32") | {"N": "i32"}
-    return compiled(k02_triton.vector_add_kernel, types, {"BLOCK": k02_triton.BLOCK}, capability)
+    return compiled(k02_triton.vector_add_kernel, types, {"BLOCK": k02_triton.BLOCK}, capability, look=False)
 
 
 def reduction(capability):
     """The sum of a vector."""
     types = {"x_ptr": "*fp32", "sums_ptr": "*fp32", "N": "i32"}
     constants = {"BLOCK": k05_triton.BLOCK, "STEPS": k05_triton.STEPS}
-    return compiled(k05_triton.reduction_kernel, types, constants, capability, num_warps=k05_triton.WARPS)
+    options = {"num_warps": k05_triton.WARPS}
+    return compiled(k05_triton.reduction_kernel, types, constants, capability, look=False, **options)
 
 
 def cut(tile):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
@@ -254,8 +255,13 @@ def _held_up(excerpt: str, condition: str, before: str) -> bool:
     return bounds_of(condition).hold(amount, at_most=at_most, about=about, percent=percent)
 
 
-def in_sentence(sentence: str, *, in_claim: bool, condition: str | None) -> Iterator[tuple[int, str, str]]:
+@functools.lru_cache(maxsize=65536)  # a page of mentors is read as a page and as a file
+def in_sentence(sentence: str, *, in_claim: bool, condition: str | None) -> tuple[tuple[int, str, str], ...]:
     """Place, excerpt and reason of every typed number in one plain sentence."""
+    return tuple(_in_sentence(sentence, in_claim, condition))
+
+
+def _in_sentence(sentence: str, in_claim: bool, condition: str | None) -> Iterator[tuple[int, str, str]]:
     if not _HINT.search(sentence):
         return
     asks = bool(re.search(r"\?[\"'”’)\]*_\s]*$", sentence))

@@ -149,14 +149,24 @@ def abbreviations(markdown: str, terms: Iterable[Term]) -> str:
     for term in terms:
         if term.hover:
             for form in term.forms:
-                if form in prose and _as_a_word(form).search(prose):
+                if _stands_in(form, prose):
                     lines.append(f"*[{form}]: {_spoken(term.short)}")
     return "\n".join(lines)
 
 
-@functools.cache  # there are more of them than `re` remembers
-def _as_a_word(form: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(form)}(?!\w)")
+def _stands_in(form: str, prose: str) -> bool:
+    """True where a text has these letters as a word of its own; an expression would try every place for that."""
+    at = prose.find(form)
+    while at >= 0:
+        end = at + len(form)
+        if not (_is_of_a_word(prose[at - 1 : at]) or _is_of_a_word(prose[end : end + 1])):
+            return True
+        at = prose.find(form, at + 1)
+    return False
+
+
+def _is_of_a_word(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"
 
 
 def by_definition(terms: Iterable[Term]) -> dict[str, Term]:

@@ -93,7 +93,12 @@ class Project:
     @functools.cached_property
     def labs(self) -> dict[str, Lab]:
         """Labs with a door that runs on a card."""
-        return {name: lab for name, lab in find_labs(self.root).items() if set(lab.doors) - set(ON_THE_CPU)}
+        return {name: lab for name, lab in self.every_lab.items() if set(lab.doors) - set(ON_THE_CPU)}
+
+    @functools.cached_property
+    def every_lab(self) -> dict[str, Lab]:
+        """All labs, by name."""
+        return find_labs(self.root)
 
     @functools.cached_property
     def test_files(self) -> dict[Path, tuple[str, ...]]:
@@ -173,7 +178,7 @@ class Project:
 
     def _of_suspects(self, group: str) -> Iterator[Path]:
         """All that is read of the lab of this name, if it is one of several kernels: its door runs on a card too."""
-        lab = find_labs(self.root).get(group)
+        lab = self.every_lab.get(group)
         if lab is None or not has_suspects(lab):
             return
         yield from (lab.folder / name for name in ("lab.toml", "truth.py", "alone.py"))
@@ -372,16 +377,17 @@ class Verdict:
     edition: dict[str, str] | None = None
 
 
-def verdicts(root: Path, slug: str, *, clean: bool) -> list[Verdict]:
+def verdicts(root: Path | Project, slug: str, *, clean: bool) -> list[Verdict]:
     """Hold the record of every group against the files that are here.
 
     Args:
+        root: the repository, or one look at it, which serves several editions.
         slug: the edition, e.g. nvidia-h200.
         clean: a record must have been made from committed files.
     Raises:
         GroupsUnknown, LabError: see `Project.groups`; both are ValueErrors of one line.
     """
-    project = Project(root)
+    project = root if isinstance(root, Project) else Project(root)
     return [_verdict(project, slug, group, clean) for group in project.groups]
 
 

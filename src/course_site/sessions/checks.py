@@ -104,6 +104,9 @@ class Course(Protocol):
     def has_numbers(self, page_id: str) -> bool:
         """True when the page has a record that holds."""
 
+    def lab(self, name: str) -> Lab:
+        """The lab of this name; LabError where there is none."""
+
 
 def check(course: Course) -> Report:
     """Read every map of the course and check it; nothing is raised."""

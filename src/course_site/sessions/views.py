@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from course_labs.lab import Lab, LabError, find_lab
+from course_labs.lab import Lab, LabError
 from course_site.charts.data import inline_svg
 from course_site.numbers.values import MISSING, ExpressionError, NotHere, Scope, evaluate, format_value
 from course_site.pages.addresses import address_from, shown_file
@@ -68,7 +68,7 @@ class _Plain:
         self.labs: dict[str, Lab] = {}
         for name in session.labs:
             with contextlib.suppress(LabError):
-                self.labs[name] = find_lab(course.root, name)
+                self.labs[name] = course.lab(name)
 
     def everything(self) -> dict[str, Any]:
         session = self.session

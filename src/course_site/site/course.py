@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from course_kernels.measure.machine import Machine, machine_for
+from course_labs.lab import Lab, find_lab, find_labs
 from course_site.numbers.spread import BetweenRuns
 from course_site.numbers.values import Scope
 from course_site.pages import bibliography, glossary
@@ -67,6 +68,7 @@ class Course:
         undecided: claims whose margin lies inside the spread, in a rebuilt edition.
         maps: the session maps, and what they wait for.
         about: who makes the course, and where to get it.
+        labs: those that were read so far.
     """
 
     root: Path
@@ -88,6 +90,7 @@ class Course:
     maps: checks.Report = field(default_factory=checks.Report)
     about: About = field(default_factory=About)
     also: tuple[str, ...] = ()
+    labs: dict[str, Lab] = field(default_factory=dict)
 
     @property
     def is_reference(self) -> bool:
@@ -116,6 +119,16 @@ class Course:
             return {}
         folder = artifacts.folder_of(record_path(self.root, record.edition["slug"], self.page(page_id)))
         return {name: folder / name for name in record.artifacts}
+
+    def lab(self, name: str) -> Lab:
+        """The lab of this name.
+
+        Raises:
+            LabError: there is none, or one of the labs is wrong.
+        """
+        if name not in self.labs:
+            self.labs = find_labs(self.root)
+        return self.labs[name] if name in self.labs else find_lab(self.root, name)
 
     def has_numbers(self, page_id: str) -> bool:
         """True when the page has a record that holds."""
@@ -383,9 +396,10 @@ def _check_tests(course: Course) -> None:
     """Every group of GPU tests leaves a record: without one that holds nothing counts as checked on the card."""
     entries = [path for path in course.waiting if path == GPU_TESTS or path.startswith(f"{GPU_TESTS}/")]
     standing: dict[str, str] = {}
+    project = tested.Project(course.root)
     for edition in _ours(course) if (course.root / GPU_TESTS).exists() else ():
         try:
-            found = tested.verdicts(course.root, edition, clean=course.is_reference)
+            found = tested.verdicts(project, edition, clean=course.is_reference)
         except ValueError as error:
             path, _, message = str(error).partition(": ")
             course.problem(path, message)

@@ -77,6 +77,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     draft = os.environ.get("COURSE_DRAFT") == "1"
     rebuilt = os.environ.get("COURSE_REBUILT") == "1"
     course = load_course(root, os.environ.get("COURSE_EDITION"), draft=draft, rebuilt=rebuilt)
+    if not course.pages:
+        _stop_if_wrong(course)  # what else would be found follows from that
     _build.course = course
     _build.rendered = render_course(course)
     _check_bibliography(course)
@@ -89,9 +91,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     if course.pages and config.nav:
         config.nav = navigation.filled(config.nav, course)
     shown = {page_id: rendered.shown for page_id, rendered in _build.rendered.items()}
-    if course.problems:
-        lines = "\n".join(f"  {problem}" for problem in sorted(course.problems))
-        raise PluginError(f"{len(course.problems)} problem(s), nothing was built:\n{lines}")
+    _stop_if_wrong(course)
     _build.entries = ledger.entries(course, shown)
     _build.ledger = ledger_pages.ledger_of(
         course, _build.entries, list(navigation.in_order(config.nav or []))
@@ -106,6 +106,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         for problem in sorted(course.undecided):
             log.info("  %s", problem)
     return config
+
+
+def _stop_if_wrong(course: Course) -> None:
+    if course.problems:
+        lines = "\n".join(f"  {problem}" for problem in sorted(course.problems))
+        raise PluginError(f"{len(course.problems)} problem(s), nothing was built:\n{lines}")
 
 
 def _say_about(course: Course, config: MkDocsConfig) -> None:
@@ -194,6 +200,7 @@ def _check_names(course: Course) -> None:
                 for text in said:
                     for why in glossary.without_the_trade(text, course.terms):
                         course.problem(name, why)
+    retired = [term.retired for term in course.terms]
     for folder in ("docs", "handbook"):
         for file in sorted((course.root / folder).rglob("*")):
             if (
@@ -202,8 +209,13 @@ def _check_names(course: Course) -> None:
                 and "vendor" not in file.parts
             ):
                 text = file.read_text(encoding="utf-8")
-                for line, why in glossary.other_names(text, course.terms):
-                    course.problem(file.relative_to(course.root), f"line {line}: {why}")
+                key = digest("names", text, retired)
+                if not KEPT.is_clean(key):
+                    found = list(glossary.other_names(text, course.terms))
+                    for line, why in found:
+                        course.problem(file.relative_to(course.root), f"line {line}: {why}")
+                    if not found:
+                        KEPT.clean(key)
 
 
 def _said(text: str, name: str) -> Iterator[str]:
@@ -334,8 +346,15 @@ def on_page_context(context: Any, page: SitePage, config: MkDocsConfig, nav: Any
     """Note what the page says, for the search."""
     if not (page.meta.get("search") or {}).get("exclude"):
         rank = search.rank(page.file.src_uri, page.meta)
-        said = search.sections(page.content or "")
-        _build.said.append(search.Said(page.url, str(page.title), rank, said))
+        _build.said.append(search.Said(page.url, str(page.title), rank, _sections(page)))
+
+
+def _sections(page: SitePage) -> list[search.Section]:
+    content = page.content or ""
+    place, key = ("sections", page.file.src_uri), digest(content)
+    if KEPT.pages.get(place, (b"",))[0] != key:
+        KEPT.pages[place] = key, search.sections(content)
+    return KEPT.pages[place][1]  # type: ignore[no-any-return]
 
 
 def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:

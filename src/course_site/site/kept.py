@@ -19,8 +19,8 @@ from typing import Any
 FOLDER = Path(".cache") / "kept"
 # What turns a page into HTML.
 _MAKERS = ("markdown", "mkdocs", "mkdocs-material", "pymdown-extensions", "pygments")
-# What tells whether a number was typed.
-_JUDGES = ("numbers", "pages", "site/seen.py", "site/again.py", "site/kept.py")
+# What tells whether a number was typed, and what a page says.
+_JUDGES = ("numbers", "pages", "site/seen.py", "site/search.py", "site/again.py", "site/kept.py")
 
 
 def digest(*parts: object) -> bytes:

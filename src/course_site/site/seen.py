@@ -243,7 +243,13 @@ def wrong_sums_of(pieces: list[Piece]) -> Iterator[tuple[int, str, str]]:
 
 @functools.lru_cache(maxsize=65536)
 def _wrong_sums(text: str) -> tuple[tuple[str, str], ...]:
-    return tuple(wrong_sums(text))
+    name = digest("sums", text)
+    if SEEN.is_clean(name):
+        return ()
+    found = tuple(wrong_sums(text))
+    if not found:
+        SEEN.clean(name)
+    return found
 
 
 @functools.lru_cache(maxsize=65536)  # navigation stands on every page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from course_labs.lab import LabError, find_lab
+from course_labs.lab import LabError
 from course_site.numbers import claims
 from course_site.numbers.values import NotHere
 from course_site.pages.blocks import Block, DirectiveError
@@ -100,7 +100,7 @@ def callout(writer: Writer, block: Block, **allowed: Any) -> str:
 def lab(writer: Writer, block: Block) -> str:
     """A lab on its page."""
     try:
-        lab = find_lab(writer.course.root, block.argument)
+        lab = writer.course.lab(block.argument)
     except LabError as error:
         raise DirectiveError(str(error).removeprefix(f"{writer.course.root}/")) from None
     if lab.page != writer.page.path.as_posix():

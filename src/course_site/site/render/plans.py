@@ -7,7 +7,7 @@ import html
 import posixpath
 from collections.abc import Mapping
 
-from course_labs.lab import Lab, LabError, find_lab
+from course_labs.lab import Lab, LabError
 from course_site.pages.addresses import address_from, shown_file, site_uri
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.headings import headings, section_of_lab
@@ -35,7 +35,7 @@ def session(writer: Writer, block: Block) -> str:
     labs: dict[str, Lab] = {}
     for name in session.labs:
         with contextlib.suppress(LabError):
-            labs[name] = find_lab(writer.course.root, name)
+            labs[name] = writer.course.lab(name)
 
     def taken(step: int) -> str:
         was = report.taken.get(session.id, {}).get(step)
