@@ -391,6 +391,41 @@ record(
 #   - ["what the stamps cost: time, against the plain kernel", "{{ slow_down.wide:.3f}}", "{{ slow_down.roles:.3f}}"]
 # caption: The clock is that of the SM, so no power limit has a part in it. The first eight steps of each block are left out.
 # ///
+#
+# Now walk through it. At every event say who will end the wait, before you read it.
+#
+# /// explorable | timelines
+# ask: "Find a cycle in which both warpgroups of k07 stand. Is there one in which both consumers of k08 do?"
+# alt: "Five lanes of time, two of k07 and three of k08, with a cursor through all of them at cycle 1,000. Whatever runs under the cursor has a frame."
+# knobs:
+#   of: {label: kernel, at: both, choices: {both: both, wide: k07, roles: k08}}
+#   tick: {label: cycle, at: 1000}
+# data:
+#   wide: lanes.wide
+#   roles: lanes.roles
+# words:
+#   tile: waits for its tiles
+#   place: waits for a free place
+#   multiplies: multiplies
+#   meets: waits for everybody
+#   asks: asks for tiles
+#   between: is between two steps
+#   earlier: is at an earlier step
+#   later: is at a later step
+#   began: before the picture begins
+#   by_copy: ", until the copy engine has brought them"
+#   by_consumers: ", until both consumers have given it back"
+#   by_other: ", until the other one comes"
+#   by_both: "; both have come, so it ends"
+#   by_nobody: ""
+# says:
+#   at: "Cycle {tick}, after {event} of {events} events."
+#   wide: "k07: warpgroup 0 {w0}, since {w0_since}{w0_end}. Warpgroup 1 {w1}, since {w1_since}{w1_end}."
+#   roles: "k08: the producer {r0}, since {r0_since}{r0_end}. Warpgroup 1 {r1}, since {r1_since}{r1_end}. Warpgroup 2 {r2}, since {r2_since}{r2_end}."
+# row: {cycle: "{tick}", "k07, warpgroup 0": "{w0}, since {w0_since}", "k07, warpgroup 1": "{w1}, since {w1_since}",
+#       "k08, the producer": "{r0}, since {r0_since}", "k08, warpgroup 1": "{r1}, since {r1_since}", "k08, warpgroup 2": "{r2}, since {r2_since}"}
+# caption: Drag the cursor. Previous and Next, and the keys ← and →, go from event to event.
+# ///
 # ///
 #
 # /// define | stands = shares.wide.for_tiles + shares.wide.for_all
