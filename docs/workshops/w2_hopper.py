@@ -894,7 +894,7 @@ record(
 # In bursts, with B as it comes, our kernel has {{ best_over_cublas.n2048.burst:.3f}}, {{ best_over_cublas.n4096.burst:.3f}} and {{ best_over_cublas.n8192.burst:.3f}} times the library's speed.
 # ///
 #
-# Take that for what it is: square shapes, one type, one card. The library has an answer for every shape, every type and every layout, and each of its users may call it without reading this page.
+# Take that for what it is: square shapes, one type, one card. [The multiply, size by size](../multiply_on_hopper.py) has the small squares and the shapes of a model, with the losses, and the model's own prefill. The library has an answer for every shape, every type and every layout, and each of its users may call it without reading this page.
 #
 # ### Power decides
 #
@@ -1003,6 +1003,21 @@ record(
 # 16 × 128 = 2048 rows of A and about 8 × 256 = 2048 columns of B: the nearest to a square. With 64 there are only 32 rows of tiles at 4096, so it is a group of 32: all rows of A, and about 4 × 256 columns. The nearer to a square, the less is fetched
 # for what is made; at this size L2 hides much of the difference. Our run: {{ alone.g1:.0f}} TFLOP/s in groups of 1, {{ alone.g16:.0f}} in groups of 16, {{ alone.g64:.0f}} in groups of 64.
 # ///
+#
+# Then do it with the grader beside you. The kernel is k12, a later rung with two constants to change: `GROUP`, which is 8 there, and `STAGES`, which is 4. Predict first, and put the prediction into
+# `my_labs/ring.py`, behind your functions:
+#
+# ```python
+# TRIED = {
+#     "change": {"STAGES": ...},  # one of the two, and its new number
+#     "expect": "...",            # "faster", "slower" or "the same"
+#     "by": (..., ...),           # between which two shares of its speed
+#     "because": "...",           # a sentence that says what is waited for then
+# }
+# ```
+#
+# The table is read and never run. Without a GPU `nox -s grade -- ring` looks at its form, and says that the rest is not graded. With a Hopper card it checks the changed kernel, races it in bursts against
+# the one as it was, and holds your prediction against the two. Your sentence is for you and for who sits beside you: no machine grades a reason.
 #
 # /// exercise | Five places instead of four
 # Would a fifth place in the ring help? Use [Little's law](../lectures/l3_memory.py#how-many-must-be-walking): say that a trip takes as long as one step. How many pairs must be under way?
