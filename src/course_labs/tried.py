@@ -3,7 +3,7 @@
     TRIED = {
         "change": {"STAGES": 3},      # one constant of the lab's kernel
         "expect": "slower",           # or "faster", or "the same"
-        "by": (0.05, 0.2),            # two shares, the change lies between them
+        "by": (low, high),            # two shares; the change lies between them
         "because": "…",               # a sentence; nobody grades it
     }
 
