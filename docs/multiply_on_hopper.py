@@ -213,6 +213,12 @@ record(
 # %% tags=["fold"]
 GUESSES = 8  # of cuBLASLt's heuristics
 ROUNDS, REST_S = 5, 0.1  # of bursts, and before each
+NAMES = {
+    "tuned": "gemm/k14_tuned",
+    "cublas": "gemm/library.cublas",
+    "cublaslt": "cuBLASLt, its best",
+    "triton": "gemm/k05_triton",
+}
 
 
 def turned(a, b):
@@ -280,8 +286,12 @@ def when_cold(w, lay, problem, more):
         "cublaslt": kept(best_guess(w, lay)),
         **more,
     }
+    turned_too = "" if problem is PROBLEM else ", NT"
     return compare(
-        {name: Competitor(name, problem, way) for name, way in field.items()},
+        {
+            name: Competitor(NAMES[name] + turned_too, problem, way)
+            for name, way in field.items()
+        },
         w,
         seconds=0.05,
     )

@@ -1009,10 +1009,14 @@ record(
 #
 # ```python
 # TRIED = {
-#     "change": {"STAGES": ...},  # one of the two, and its new number
-#     "expect": "...",            # "faster", "slower" or "the same"
-#     "by": (..., ...),           # between which two shares of its speed
-#     "because": "...",           # a sentence that says what is waited for then
+#     # one of the two, its new number
+#     "change": {"STAGES": ...},
+#     # "faster", "slower", "the same"
+#     "expect": "...",
+#     # between which shares of its speed
+#     "by": (..., ...),
+#     # what is waited for, a sentence
+#     "because": "...",
 # }
 # ```
 #
