@@ -391,6 +391,41 @@ record(
 #   - ["what the stamps cost: time, against the plain kernel", "{{ slow_down.wide:.3f}}", "{{ slow_down.roles:.3f}}"]
 # caption: The clock is that of the SM, so no power limit has a part in it. The first eight steps of each block are left out.
 # ///
+#
+# Now walk through it. At every event say who will end the wait, before you read it.
+#
+# /// explorable | timelines
+# ask: "Find a cycle in which both warpgroups of k07 stand. Is there one in which both consumers of k08 do?"
+# alt: "Five lanes of time, two of k07 and three of k08, with a cursor through all of them at cycle 1,000. Whatever runs under the cursor has a frame."
+# knobs:
+#   of: {label: kernel, at: both, choices: {both: both, wide: k07, roles: k08}}
+#   tick: {label: cycle, at: 1000}
+# data:
+#   wide: lanes.wide
+#   roles: lanes.roles
+# words:
+#   tile: waits for its tiles
+#   place: waits for a free place
+#   multiplies: multiplies
+#   meets: waits for everybody
+#   asks: asks for tiles
+#   between: is between two steps
+#   earlier: is at an earlier step
+#   later: is at a later step
+#   began: before the picture begins
+#   by_copy: ", until the copy engine has brought them"
+#   by_consumers: ", until both consumers have given it back"
+#   by_other: ", until the other one comes"
+#   by_both: "; both have come, so it ends"
+#   by_nobody: ""
+# says:
+#   at: "Cycle {tick}, after {event} of {events} events."
+#   wide: "k07: warpgroup 0 {w0}, since {w0_since}{w0_end}. Warpgroup 1 {w1}, since {w1_since}{w1_end}."
+#   roles: "k08: the producer {r0}, since {r0_since}{r0_end}. Warpgroup 1 {r1}, since {r1_since}{r1_end}. Warpgroup 2 {r2}, since {r2_since}{r2_end}."
+# row: {cycle: "{tick}", "k07, warpgroup 0": "{w0}, since {w0_since}", "k07, warpgroup 1": "{w1}, since {w1_since}",
+#       "k08, the producer": "{r0}, since {r0_since}", "k08, warpgroup 1": "{r1}, since {r1_since}", "k08, warpgroup 2": "{r2}, since {r2_since}"}
+# caption: Drag the cursor. Previous and Next, and the keys ← and →, go from event to event.
+# ///
 # ///
 #
 # /// define | stands = shares.wide.for_tiles + shares.wide.for_all
@@ -859,7 +894,7 @@ record(
 # In bursts, with B as it comes, our kernel has {{ best_over_cublas.n2048.burst:.3f}}, {{ best_over_cublas.n4096.burst:.3f}} and {{ best_over_cublas.n8192.burst:.3f}} times the library's speed.
 # ///
 #
-# Take that for what it is: square shapes, one type, one card. The library has an answer for every shape, every type and every layout, and each of its users may call it without reading this page.
+# Take that for what it is: square shapes, one type, one card. [The multiply, size by size](../multiply_on_hopper.py) has the small squares and the shapes of a model, with the losses, and the model's own prefill. The library has an answer for every shape, every type and every layout, and each of its users may call it without reading this page.
 #
 # ### Power decides
 #
@@ -968,6 +1003,25 @@ record(
 # 16 × 128 = 2048 rows of A and about 8 × 256 = 2048 columns of B: the nearest to a square. With 64 there are only 32 rows of tiles at 4096, so it is a group of 32: all rows of A, and about 4 × 256 columns. The nearer to a square, the less is fetched
 # for what is made; at this size L2 hides much of the difference. Our run: {{ alone.g1:.0f}} TFLOP/s in groups of 1, {{ alone.g16:.0f}} in groups of 16, {{ alone.g64:.0f}} in groups of 64.
 # ///
+#
+# Then do it with the grader beside you. The kernel is k12, a later rung with two constants to change: `GROUP`, which is 8 there, and `STAGES`, which is 4. Predict first, and put the prediction into
+# `my_labs/ring.py`, behind your functions:
+#
+# ```python
+# TRIED = {
+#     # one of the two, its new number
+#     "change": {"STAGES": ...},
+#     # "faster", "slower", "the same"
+#     "expect": "...",
+#     # between which shares of its speed
+#     "by": (..., ...),
+#     # what is waited for, a sentence
+#     "because": "...",
+# }
+# ```
+#
+# The table is read and never run. Without a GPU `nox -s grade -- ring` looks at its form, and says that the rest is not graded. With a Hopper card it checks the changed kernel, races it in bursts against
+# the one as it was, and holds your prediction against the two. Your sentence is for you and for who sits beside you: no machine grades a reason.
 #
 # /// exercise | Five places instead of four
 # Would a fifth place in the ring help? Use [Little's law](../lectures/l3_memory.py#how-many-must-be-walking): say that a trip takes as long as one step. How many pairs must be under way?

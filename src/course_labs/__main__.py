@@ -12,6 +12,7 @@ from course_labs.grade import CannotGrade
 from course_labs.lab import FOLDER, ON_THE_CPU, Lab, LabError, find_lab, find_labs
 from course_labs.road import along_the_road
 from course_labs.suspects import completed, grade, hand_out
+from course_labs.tried import needs_torch
 from course_labs.verdict import USAGE
 from course_labs.write import write
 
@@ -106,6 +107,9 @@ def grading_needs(arguments: list[str], root: Path = ROOT) -> str:
     except (SystemExit, LabError):
         return ""
     if has_suspects(lab):
+        return "torch"
+    file = options.file or _first_file(lab, root, options.door)
+    if needs_torch(lab, file):
         return "torch"
     door = options.door or lab.door_of(options.file or _first_file(lab, root, ""))
     if not lab.problem or door not in lab.doors:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from course_judge.host import CannotJudge
-from course_labs import advice
+from course_labs import advice, tried
 from course_labs import grade as usual
 from course_labs.given import FOLDER as GIVEN
 from course_labs.given import has_suspects
@@ -437,13 +437,14 @@ def grade_each(
     graders: dict[Path, SuspectsGrader] = {}
     for lab, door, file in tasks:
         if not has_suspects(lab):
-            yield from usual.grade_each(
+            for verdict in usual.grade_each(
                 [(lab, door, file)],
                 seconds=seconds,
                 needs_gpu=needs_gpu,
                 compile=compile,
                 environment=environment,
-            )
+            ):
+                yield tried.also(lab, file, verdict, environment)
             continue
         if lab.folder not in graders:
             graders[lab.folder] = SuspectsGrader(lab, needs_gpu, compile, environment)

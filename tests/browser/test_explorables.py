@@ -154,7 +154,7 @@ def test_by_keyboard_a_longer_row_ends_the_queue(opened: Any, measured: Any) -> 
 def test_by_touch_fuller_hands_are_the_measured_copy(opened: Any, measured: Any) -> None:
     figure = moved(opened(L3), "littles_law")
     for vectors in (1, 2, 4, 8):
-        figure.locator(".choices label", has_text=re.compile(rf"^{16 * vectors}$")).tap()
+        figure.locator(".places label", has_text=re.compile(rf"^{16 * vectors}$")).tap()
         row = measured[f"l3.flight.v{vectors}.r1"]
         both_ways = 2 * 4 * int(re.search(r"N=(\d+)", row["workload"])[1])
         expect(figure.locator(".says a.value").last).to_have_text(f"{both_ways / row['median'] / 1e3:,.0f}")
@@ -176,7 +176,7 @@ def test_by_touch_a_job_is_dragged_to_where_one_was_measured(opened: Any, measur
     expect(figure.locator(".says")).to_contain_text("The NVIDIA A100 SXM 80 GB brings 2,039 GB/s")
     expect(figure.locator(".says")).not_to_contain_text("Measured here")
     expect(figure.locator('[data-mark="jobs"]')).to_have_attribute("visibility", "hidden")
-    figure.locator(".choices label", has_text="bf16").tap()
+    figure.locator(".places label", has_text="bf16").tap()
     expect(figure.locator(".says")).to_contain_text("peak of 312")
 
 
@@ -184,7 +184,7 @@ def test_by_touch_a_job_is_dragged_to_where_one_was_measured(opened: Any, measur
 def test_a_finger_finds_what_it_turns(opened: Any, name: str) -> None:
     page = opened(name)
     small = page.evaluate(
-        """() => [...document.querySelectorAll(".explorable :is(button, select, input, .choices label)")]
+        """() => [...document.querySelectorAll(".explorable :is(button, select, input, .places label)")]
         .map(e => [e.outerHTML.slice(0, 60), e.getBoundingClientRect()])
         .filter(([, box]) => box.width < 44 || box.height < 44).map(([said]) => said)"""
     )

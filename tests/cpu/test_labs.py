@@ -48,6 +48,7 @@ from course_labs.lab import (
 )  # fmt: skip
 from course_labs.suspects import NEXT as OF_SUSPECTS
 from course_labs.suspects import completed, grade, grade_each
+from course_labs.tried import NEXT as OF_TRIED
 from course_labs.verdict import NEXT, NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 from course_labs.write import write
 from course_site.pages.doors import said
@@ -74,7 +75,7 @@ def wrong_answers(name):
     for file in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*")):
         head = re.match(r"(?:#|//) refused for: ([^|\n]+?)(?: \| ([^\n]+))?\n", file.read_text())
         assert head, f"{file}: its first line does not say what it must be refused for"
-        assert head[1] in NEXT | OF_SUSPECTS, f"{file}: the grader knows no {head[1]!r}"
+        assert head[1] in NEXT | OF_SUSPECTS | OF_TRIED, f"{file}: the grader knows no {head[1]!r}"
         only_gpu = head[2] == "GPU only" or (file.suffix == ".cu" and head[1] not in WITHOUT_RUNNING)
         found.append((file, head[1], "" if head[2] in (None, "GPU only") else head[2], only_gpu))
     return found

@@ -73,6 +73,9 @@ LABS = {f"lab:{name}" for name in tested.Project(ROOT).labs}
 PROBLEMS = set(tested.Project(ROOT).problems)
 
 
+# Subjects that are timed, beside the labs.
+TIMED = {"bottleneck", "hopper_operators", "judge", "measure", "models", "profile"}
+
 # --- which groups there are -------------------------------------------------------------------------------
 
 
@@ -84,13 +87,15 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
     assert set(fresh) == PROBLEMS | LABS | {
         "bottleneck",
         "cuda",
+        "hopper_operators",
         "judge",
         "measure",
         "microbenchmarks",
         "mishaps",
         "models",
-        "serving",
         "profile",
+        "serving",
+        "tried",
     }
 
 
@@ -162,13 +167,13 @@ EDITS = {
         f"{KERNELS}/measure/check.py",
         "",
         "X = 1\n",
-        PROBLEMS | LABS | {"bottleneck", "judge", "measure", "models", "profile"},
+        PROBLEMS | LABS | {*TIMED, "tried"},
     ),
     "the clock": (
         f"{KERNELS}/measure/clock.py",
         "",
         "X = 1\n",
-        LABS | {"bottleneck", "judge", "measure", "models", "profile"},
+        LABS | TIMED,
     ),
     "the counters": (f"{KERNELS}/measure/counters.py", "", "X = 1\n", {"measure", "profile"}),
     "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"measure", "profile"}),
@@ -241,12 +246,17 @@ EDITS = {
     "tests of two problems": ("tests/gpu/test_gemm_triton.py", "", "X = 1\n", {"gemm", "gemm_fp8"}),
     "tests of one subject": ("tests/gpu/test_mishaps.py", "", "X = 1\n", {"mishaps"}),
     "a mishap": (f"{KERNELS}/mishaps/lost_updates.cu", "", "int x;\n", {"mishaps"}),
-    "an operator of the model": ("src/course_models/operators.py", "", "X = 1\n", {"models", "serving"}),
+    "an operator of the model": (
+        "src/course_models/operators.py",
+        "",
+        "X = 1\n",
+        {"hopper_operators", "models", "serving"},
+    ),
     "a kernel that the model takes": (
         f"{KERNELS}/attention/k04_specialised.py",
         "",
         "X = 1\n",
-        {"attention", "models", "serving"},
+        {"attention", "hopper_operators", "models", "serving"},
     ),
     "a microbenchmark": (f"{KERNELS}/microbenchmarks/latency.cu", "", "int x;\n", {"microbenchmarks"}),
     "a comment": (f"{KERNELS}/gemm/k03_mma_sync.cu", "", "// a word\n", set()),
@@ -272,13 +282,7 @@ def test_what_is_only_written_about_a_folder_makes_nothing_stale(tree, edit, fre
 def test_what_measures_is_in_the_clock_s_chain_and_no_problem_imports_it(fresh):
     """The judge, the labs, the model and what is profiled are timed; a problem's tests only check."""
     clock = f"{KERNELS}/measure/clock.py"
-    assert {group for group, files in fresh.items() if clock in files} == LABS | {
-        "bottleneck",
-        "judge",
-        "measure",
-        "models",
-        "profile",
-    }
+    assert {group for group, files in fresh.items() if clock in files} == LABS | TIMED
 
 
 @pytest.mark.parametrize("group", ["attention", "lab:wmma", "measure", "mishaps"])

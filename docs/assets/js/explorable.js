@@ -2,7 +2,8 @@
    appear and the picture follows. What can be moved stands in explorables/, a file each: `work(state, data)` is pure
    arithmetic, the twin of the Python of that name, and tells which sentences, which texts and which places belong to a
    state. `drag(state, x, y, data, begins)`, if there is one, says which knobs a finger in the drawing turns, and
-   `turn(name, state, data)` which others turn with the knob of that name. */
+   `turn(name, state, data)` which others turn with the knob of that name. `step(state, by, data)` says where previous and
+   next lead, where that is not the number before or behind. */
 var PercentOfPeak = window.PercentOfPeak || {};
 PercentOfPeak.explorables = {};
 
@@ -130,7 +131,7 @@ PercentOfPeak.at = function (value) { return String(Number(value.toFixed(1)) || 
     function steps(field) {
       var playing = 0, buttons = document.createElement("div"), play;
       function go(by) {
-        field.value = Number(field.value) + by;
+        field.value = kind.step ? kind.step(state, by, data) : Number(field.value) + by;
         show();
       }
       function stop() {
@@ -151,6 +152,12 @@ PercentOfPeak.at = function (value) { return String(Number(value.toFixed(1)) || 
       buttons.className = "buttons";
       buttons.append(button(words.previous, by(-1)), button(words.next, by(1)), play);
       field.after(buttons);
+      if (kind.step) field.addEventListener("keydown", function (event) {
+        var to = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+        if (!to) return;
+        event.preventDefault();
+        by(to)();
+      });
     }
 
     fields.filter(function (field) { return "steps" in field.dataset; }).forEach(steps);

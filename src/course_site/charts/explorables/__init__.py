@@ -76,8 +76,10 @@ class Explorable(Protocol):
     Attributes:
         KNOBS: what a reader can turn, in order.
         DATA: names that the page must give in `data:`. Each is a recorded value, `{"value": …, "html": …}`, or with a
-            `*` in its expression a table of them by what stands in its place.
+            `*` in its expression a table of them by what stands in its place; of a recorded trace the value is its
+            columns.
         SENTENCES: the page must give each of them in `says:`.
+        WORDS: left out, or what the page must give in `words:`, for texts such as `["words", "waits"]`.
     """
 
     KNOBS: Mapping[str, Knob]

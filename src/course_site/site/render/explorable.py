@@ -15,7 +15,7 @@ from typing import Any
 from course_site.charts import explorables
 from course_site.charts.explorables import Knob, Shown
 from course_site.numbers.tied import faults_of, unit_of_head
-from course_site.numbers.values import evaluate
+from course_site.numbers.values import UnknownName, evaluate
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.settings import TEXT, Plain, Shape, read
 from course_site.sessions.run_view import embedded
@@ -23,8 +23,8 @@ from course_site.site.render.writer import Writer, div
 
 _ANYTHING = Plain("a table", lambda value: isinstance(value, dict))
 SETTINGS: dict[str, Shape] = {
-    "ask": TEXT, "alt": TEXT, "caption?": TEXT, "knobs": _ANYTHING, "data?": _ANYTHING, "says": _ANYTHING,
-    "row": _ANYTHING,
+    "ask": TEXT, "alt": TEXT, "caption?": TEXT, "knobs": _ANYTHING, "data?": _ANYTHING, "words?": _ANYTHING,
+    "says": _ANYTHING, "row": _ANYTHING,
 }  # fmt: skip
 _KNOB: dict[str, Shape] = {
     "label": TEXT,
@@ -32,6 +32,7 @@ _KNOB: dict[str, Shape] = {
     "choices?": _ANYTHING,
 }
 _HOLE = re.compile(r"\{(\w+)\}")
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
 _GROUP = re.compile(r"(?P<stem>[A-Za-z_][\w.]*)\.\*")
 SCRIPTS = "assets/js"
 
@@ -47,11 +48,14 @@ def explorable(writer: Writer, block: Block) -> str:
     knobs = {name: _knob(name, kind.KNOBS, said) for name, said in settings["knobs"].items()}
     _complete("knobs", settings["knobs"], kind.KNOBS)
     _complete("data", settings.get("data", {}), kind.DATA)
+    _complete("words", settings.get("words", {}), getattr(kind, "WORDS", ()))
     _complete("says", settings["says"], kind.SENTENCES)
     for text in _words(settings):
         writer.lint(text)
     data: dict[str, Any] = {name: _recorded(writer, said) for name, said in settings.get("data", {}).items()}
     data |= {"given": kind.given(), "names": _names(settings), "card": _card(writer)}
+    words = {str(name): {"html": html.escape(str(said))} for name, said in settings.get("words", {}).items()}
+    data |= {"words": words} if words else {}
     state = {name: said["at"] for name, said in knobs.items()}
     shown = kind.work(state, data)
     says = {name: str(text) for name, text in settings["says"].items()}
@@ -128,13 +132,14 @@ def _words(settings: Mapping[str, Any]) -> Iterator[str]:
     for knob in settings["knobs"].values():
         yield str(knob["label"])
         yield from map(str, knob.get("choices", {}).values())
-    yield from map(str, [*settings["says"].values(), *settings["row"], *settings["row"].values()])
+    said = [*settings.get("words", {}).values(), *settings["says"].values()]
+    yield from map(str, [*said, *settings["row"], *settings["row"].values()])
 
 
 def _recorded(writer: Writer, said: Any) -> dict[str, Any]:
     """A recorded value with the link that prose has, see `Writer.value`; a table of them stays one.
 
-    With a `*` in its expression it becomes a table by what stands in its place.
+    With a `*` in its expression it becomes a table by what stands in its place. A recorded trace is its columns.
     """
     if isinstance(said, dict):
         return {str(name): _recorded(writer, below) for name, below in said.items()}
@@ -143,6 +148,8 @@ def _recorded(writer: Writer, said: Any) -> dict[str, Any]:
     )  # as in prose, where a format would read like a number
     expression, _, spec = (part.strip() for part in asked.partition(":"))
     group = _GROUP.search(expression)
+    if (columns := _columns(writer, expression)) is not None:
+        return {"value": columns, "html": html.escape(expression)}
     if group is None:
         value = evaluate(expression, writer.scope).value
         return {"value": value, "html": writer.value(expression, spec)}
@@ -155,6 +162,17 @@ def _recorded(writer: Writer, said: Any) -> dict[str, Any]:
         )
         for name in names
     }
+
+
+def _columns(writer: Writer, expression: str) -> Any:
+    """Of a recorded trace, by name; None for all else."""
+    if not _NAME.fullmatch(expression):
+        return None
+    try:
+        ((_, leaf),) = writer.scope.group(expression)
+    except (UnknownName, ValueError):  # a value of a leaf, a definition, several
+        return None
+    return leaf["columns"] if leaf["kind"] == "trace" else None
 
 
 def _names(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,9 +236,7 @@ def _input(key: str, name: str, knob: Knob, said: Mapping[str, Any], shown: Show
             f"{' checked' * (value == at)}><span>{html.escape(str(text))}</span></label>"
             for value, text in choices.items()
         )
-        return (
-            f'<fieldset class="knob"><legend>{label}</legend><div class="choices">{radios}</div></fieldset>'
-        )
+        return f'<fieldset class="knob"><legend>{label}</legend><div class="places">{radios}</div></fieldset>'
     if knob.kind == "select":
         options = "".join(
             f'<option value="{html.escape(str(value))}"{" selected" * (value == at)}>{html.escape(str(text))}</option>'
