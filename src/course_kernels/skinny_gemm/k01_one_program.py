@@ -50,7 +50,7 @@ class Tile:
 TILES = {
     16: Tile(64, 128, warps=4, stages=4, resident=2),
     32: Tile(64, 128, warps=4, stages=4, resident=2),
-    64: Tile(128, 64, warps=8, stages=4, resident=2),
+    64: Tile(128, 64, warps=8, stages=6, resident=1),
     128: Tile(128, 64, warps=8, stages=6, resident=1),
 }
 
