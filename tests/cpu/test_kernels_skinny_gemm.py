@@ -1,7 +1,8 @@
-"""A few rows times a large matrix, of 16-bit numbers and of 8-bit floats, in the interpreter: shares, tickets, refusals."""
+"""A few rows times a large matrix of 16-bit numbers, or 8-bit floats, interpreted: shares, tickets, refusals."""
 
 import re
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,9 +28,15 @@ KERNELS = {
     "k02, 7 programs": ("skinny_gemm", lambda *inputs: k02_shares.skinny_gemm(*inputs, programs=7)),
     "fp8 k01": ("skinny_gemm_fp8", fp8_one.skinny_gemm_fp8),
     "fp8 k02": ("skinny_gemm_fp8", fp8_shares.skinny_gemm_fp8),
-    "fp8 k02, 7 programs": ("skinny_gemm_fp8", lambda *inputs: fp8_shares.skinny_gemm_fp8(*inputs, programs=7)),
+    "fp8 k02, 7 programs": (
+        "skinny_gemm_fp8",
+        lambda *inputs: fp8_shares.skinny_gemm_fp8(*inputs, programs=7),
+    ),
 }
-SMALL = {"skinny_gemm": k01_one_program.Tile(32, 32, 4, 3, 2), "skinny_gemm_fp8": fp8_one.Tile(32, 64, 4, 3, 2)}
+SMALL = {
+    "skinny_gemm": k01_one_program.Tile(32, 32, 4, 3, 2),
+    "skinny_gemm_fp8": fp8_one.Tile(32, 64, 4, 3, 2),
+}
 
 
 def inputs_of(folder, M, N, K, seed=0):
@@ -50,7 +57,9 @@ def allowed(folder):
 # --- the answer -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("M", "N", "K"), [(1, 1, 1), (3, 65, 17), (1, 200, 520), (17, 130, 300), (100, 72, 136)])
+@pytest.mark.parametrize(
+    ("M", "N", "K"), [(1, 1, 1), (3, 65, 17), (1, 200, 520), (17, 130, 300), (100, 72, 136)]
+)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_any_size_is_right(kernel, M, N, K):
     folder, function = KERNELS[kernel]
@@ -109,8 +118,10 @@ def test_the_order_of_programs_changes_no_bit():
             with watched_memory(shuffle=seed) as memory:
                 out = getattr(SHARES[folder], folder)(*inputs, **options)
 
-            # Who went on to other rows after its ticket has handed over, too; only those that end with it are known here.
-            assert {(finding.kind, "elements of parts" in finding.text) for finding in memory.findings} <= {(ORDER, True)}
+            # Who went on to other rows after its ticket has handed over, too; only who ends with it is known here.
+            assert {(finding.kind, "elements of parts" in finding.text) for finding in memory.findings} <= {
+                (ORDER, True)
+            }
             assert torch.equal(out, expected)
 
 
@@ -119,7 +130,7 @@ def test_shares_are_even_and_every_step_has_one_owner(folder):
     module = SHARES[folder]
     for steps, programs in ((40, 7), (5, 5), (14336, 264), (65, 64)):
         begins = split(steps, programs)
-        lengths = {end - begin for begin, end in zip(begins, begins[1:], strict=False)}
+        lengths = {end - begin for begin, end in pairwise(begins)}
         owners = [sum(begin <= step for begin in begins[1:]) for step in range(steps)]
         each, more = divmod(steps, programs)
 
@@ -127,7 +138,8 @@ def test_shares_are_even_and_every_step_has_one_owner(folder):
         assert begins[-1] == steps
         early = more * (each + 1)
         assert owners == [
-            step // (each + 1) if step < early else more + (step - early) // max(each, 1) for step in range(steps)
+            step // (each + 1) if step < early else more + (step - early) // max(each, 1)
+            for step in range(steps)
         ]
     text = Path(module.__file__).read_text(encoding="utf-8")
     assert "early = more * (each + 1)" in text  # what the lines above do once more
@@ -178,7 +190,9 @@ def planted(folder, text):
 def test_how_many_programs_an_h200_gets(folder, monkeypatch):
     module = SHARES[folder]
     module.programs_for.cache_clear()
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=132))
+    monkeypatch.setattr(
+        torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=132)
+    )
     device = torch.device("cuda", 0)
 
     assert module.programs_for(device, 2, 14336) == 264
@@ -202,7 +216,9 @@ def test_a_launch_asks_the_device_for_nothing(monkeypatch):
         monkeypatch.setattr(module, kernel, Recorder())
     inputs = inputs_of("skinny_gemm", 3, 70, 75)
     for reads in ("item", "tolist", "__int__", "__bool__", "cpu", "numpy"):
-        monkeypatch.setattr(torch.Tensor, reads, lambda *how: pytest.fail("looked at what lies on the device"))
+        monkeypatch.setattr(
+            torch.Tensor, reads, lambda *how: pytest.fail("looked at what lies on the device")
+        )
 
     k01_one_program.skinny_gemm(*inputs)
     k02_shares.skinny_gemm(*inputs)
@@ -252,7 +268,10 @@ def test_what_eight_bits_cost():
 
 def test_a_scale_of_another_row_is_refused():
     x, w, scale_x, scale_w = inputs_of("skinny_gemm_fp8", 4, 64, 256)
-    truth, limit = fp8.reference(x, w, scale_x, scale_w), fp8.PROBLEM.max_error(Workload.of("bfloat16", M=4, N=64, K=256))
+    truth, limit = (
+        fp8.reference(x, w, scale_x, scale_w),
+        fp8.PROBLEM.max_error(Workload.of("bfloat16", M=4, N=64, K=256)),
+    )
 
     assert not worst_error(fp8.reference(x, w, scale_x.flip(0), scale_w), truth) <= limit
     assert not worst_error(fp8.reference(x, w, scale_x, scale_w.flip(0)), truth) <= limit
@@ -272,7 +291,9 @@ def test_the_truth_goes_in_strips():
 def test_the_libraries_say_what_they_take():
     inputs = inputs_of("skinny_gemm", 3, 32, 64)
     assert error("skinny_gemm", library.cublas(*inputs), inputs) <= contract.MAX_ERROR["float16"]
-    taken = [fp8_library.supports(Workload.of("bfloat16", M=1, N=n, K=k)) for n, k in ((16, 32), (8, 16), (16, 17))]
+    taken = [
+        fp8_library.supports(Workload.of("bfloat16", M=1, N=n, K=k)) for n, k in ((16, 32), (8, 16), (16, 17))
+    ]
 
     assert taken == [True, False, False]
 
@@ -298,7 +319,11 @@ REFUSED_FP8 = [
     (TypeError, "scale_x: expected float32, got float16", {"scale_x": zeros(2)}),
     (ValueError, "scale_x: expected (M,) with M=2, got (1,)", {"scale_x": torch.ones(1)}),
     (ValueError, "scale_w: expected (N,) with N=4, got (2,)", {"scale_w": torch.ones(2)}),
-    (ValueError, "x: expected M <= 128, got M=129", {"x": zeros(129, 8, dtype=F8), "scale_x": torch.ones(129)}),
+    (
+        ValueError,
+        "x: expected M <= 128, got M=129",
+        {"x": zeros(129, 8, dtype=F8), "scale_x": torch.ones(129)},
+    ),
 ]
 
 
@@ -309,7 +334,9 @@ def test_what_a_launcher_refuses(refusal, says, given):
             kernel.skinny_gemm(*given)
 
 
-@pytest.mark.parametrize(("kernel", "most"), [(k01_one_program, 128), (k02_shares, 128), (k03_dot_products, 4)])
+@pytest.mark.parametrize(
+    ("kernel", "most"), [(k01_one_program, 128), (k02_shares, 128), (k03_dot_products, 4)]
+)
 def test_rows_past_the_most(kernel, most):
     says = f"x: expected M <= {most}, got M={most + 1}"
     with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
@@ -319,7 +346,12 @@ def test_rows_past_the_most(kernel, most):
 
 @pytest.mark.parametrize(("refusal", "says", "other"), REFUSED_FP8, ids=[says for _, says, _ in REFUSED_FP8])
 def test_what_a_launcher_of_8_bit_numbers_refuses(refusal, says, other):
-    given = {"x": zeros(2, 8, dtype=F8), "w": zeros(4, 8, dtype=F8), "scale_x": torch.ones(2), "scale_w": torch.ones(4)}
+    given = {
+        "x": zeros(2, 8, dtype=F8),
+        "w": zeros(4, 8, dtype=F8),
+        "scale_x": torch.ones(2),
+        "scale_w": torch.ones(4),
+    }
     for kernel in (fp8_one, fp8_shares):
         with pytest.raises(refusal, match=f"^{re.escape(says)}$"):
             kernel.skinny_gemm_fp8(**given | other)

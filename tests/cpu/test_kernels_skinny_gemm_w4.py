@@ -1,4 +1,4 @@
-"""A few rows times 4-bit weights: the packer, what rounding costs, both kernels without a card, and the machine code."""
+"""A few rows times 4-bit weights: the packer, what rounding costs, both kernels without a card, machine code."""
 
 import re
 from types import SimpleNamespace
@@ -7,10 +7,11 @@ import pytest
 import torch
 from hopper_on_cpu import prepare_in
 
+from course_judge.interpreter import watched_memory
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.problem import Workload, worst_error
-from course_kernels.skinny_gemm_w4 import k02_fragments, library
+from course_kernels.skinny_gemm_w4 import k01_triton, k02_fragments, library
 from course_kernels.skinny_gemm_w4 import problem as contract
 from course_kernels.skinny_gemm_w4.k02_fragments import Cut, cut_of
 from course_kernels.skinny_gemm_w4.packed import (
@@ -73,7 +74,9 @@ def test_a_lane_has_the_fragments_that_the_instruction_wants():
     for n in range(16):
         for k in range(64):
             place = place_of(n, k)
-            of_lane.setdefault((place.lane, place.word, place.bit % 16 // 4), []).append((n, k, place.bit // 16))
+            of_lane.setdefault((place.lane, place.word, place.bit % 16 // 4), []).append(
+                (n, k, place.bit // 16)
+            )
     for (lane, word, register), two in of_lane.items():
         (n, k, first), (same_n, next_k, second) = sorted(two, key=lambda it: it[2])
         assert (first, second) == (0, 1)
@@ -162,6 +165,24 @@ def test_the_truth_goes_in_strips():
     torch.testing.assert_close(PROBLEM.reference(*inputs), x.double() @ (q * s).t())
 
 
+# --- kernel 1 ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("M", "N", "K"), [(1, 16, 128), (3, 80, 384), (17, 64, 256), (100, 112, 128)])
+def test_triton_is_right(M, N, K):
+    _, inputs = inputs_of(M, N, K)
+
+    assert error(k01_triton.skinny_gemm_w4(*inputs), inputs) <= 2.0**-11
+
+
+def test_triton_reads_and_writes_nothing_outside():
+    _, inputs = inputs_of(3, 80, 256)  # five tiles, and a program takes four
+    with watched_memory(dict(zip(("x", "words", "scales"), inputs, strict=True))) as memory:
+        k01_triton.skinny_gemm_w4(*inputs)
+
+    assert memory.findings == []
+
+
 # --- kernel 2 ---------------------------------------------------------------------------------------------
 
 
@@ -181,8 +202,16 @@ def run(tmp_path_factory):
             kept.cache_clear()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(k02_fragments, "prepare", prepare)
-            patch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=3))
-            patch.setattr(torch, "empty", lambda size, **how: torch.full(size if isinstance(size, tuple) else (size,), torch.nan, **how))
+            patch.setattr(
+                torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=3)
+            )
+            patch.setattr(
+                torch,
+                "empty",
+                lambda size, **how: torch.full(
+                    size if isinstance(size, tuple) else (size,), torch.nan, **how
+                ),
+            )
             return k02_fragments.skinny_gemm_w4(*inputs, **options)
 
     yield run
@@ -206,7 +235,7 @@ def test_fragments_are_right(run, dtype, M, N, K):
     "cut", [Cut(1, 1, 4, 2), Cut(2, 2, 2, 3), Cut(3, 3, 2, 1), Cut(2, 4, 1, 16), Cut(5, 1, 5, 4)], ids=str
 )
 def test_any_cut_is_right_and_leaves_the_tickets_at_zero(run, cut):
-    w, inputs = inputs_of(11, 80, 896)  # seven groups: an odd one at the end
+    _, inputs = inputs_of(11, 80, 896)  # seven groups: an odd one at the end
     tickets = torch.zeros(5, dtype=torch.int32)
     first = run(*inputs, cut=cut, tickets=tickets)
 
@@ -239,7 +268,7 @@ def test_a_planted_fault_is_seen(run, fault):
     assert text.count(right) == 1
     seen = False
     for M, N, K, cut in ((9, 80, 896, Cut(2, 2, 2, 2)), (3, 112, 640, Cut(2, 1, 3, 2))):
-        w, inputs = inputs_of(M, N, K)
+        _, inputs = inputs_of(M, N, K)
         try:
             seen |= not error(run(*inputs, cut=cut, text=text.replace(right, wrong)), inputs) <= 2.0**-11
         except RuntimeError:
@@ -304,3 +333,98 @@ def test_older_cards_have_these_instructions_too():
     loop, _ = loop_of("Bf16Weights", 2, "sm_80")
 
     assert loop.count("HMMA") == 32
+
+
+# --- what launchers refuse --------------------------------------------------------------------------------
+
+
+def given(M=2, N=32, K=256, dtype=torch.float16):
+    return {
+        "x": torch.zeros(M, K, dtype=dtype),
+        "words": torch.zeros(N // 16, K // 64, 32, 4, dtype=torch.int32),
+        "scales": torch.ones(N // 16, K // 128, 16, dtype=dtype),
+    }
+
+
+REFUSED = [
+    (TypeError, "x: expected bfloat16 or float16, got float32", {"x": torch.zeros(2, 256)}),
+    (TypeError, "words: expected int32, got int8", {"words": torch.zeros(2, 4, 32, 4, dtype=torch.int8)}),
+    (TypeError, "scales: expected float16, got bfloat16", {"scales": torch.ones(2, 2, 16).bfloat16()}),
+    (ValueError, "x: expected (M, K) with K a multiple of 128, got K=192", {"x": torch.zeros(2, 192).half()}),
+    (
+        ValueError,
+        "words: expected (N/16, K/64, 32, 4) with K/64=4, got (2, 2, 32, 4)",
+        {"words": torch.zeros(2, 2, 32, 4, dtype=torch.int32)},
+    ),
+    (
+        ValueError,
+        "words: expected (N/16, K/64, 32, 4) with 32=32, got (2, 4, 16, 8)",
+        {"words": torch.zeros(2, 4, 16, 8, dtype=torch.int32)},
+    ),
+    (
+        ValueError,
+        "scales: expected (N/16, K/128, 16) with N/16=2, got (3, 2, 16)",
+        {"scales": torch.ones(3, 2, 16).half()},
+    ),
+    (
+        ValueError,
+        "scales: expected contiguous (N/16, K/128, 16), got strides (16, 32, 1)",
+        {"scales": torch.ones(2, 2, 16).half().transpose(0, 1)},
+    ),
+    (
+        ValueError,
+        "x: expected an address divisible by 16, got one 2 bytes past it",
+        {"x": torch.zeros(513).half()[1:].view(2, 256)},
+    ),
+]
+
+
+@pytest.mark.parametrize(("refusal", "says", "other"), REFUSED, ids=[says for _, says, _ in REFUSED])
+@pytest.mark.parametrize("kernel", [k01_triton, k02_fragments], ids=["k01", "k02"])
+def test_what_a_launcher_refuses(kernel, refusal, says, other):
+    with pytest.raises(refusal, match=f"^{re.escape(says)}$"):
+        kernel.skinny_gemm_w4(**given() | other)
+
+
+@pytest.mark.parametrize(("kernel", "most"), [(k01_triton, 128), (k02_fragments, 16)])
+def test_rows_past_the_most(kernel, most):
+    with pytest.raises(ValueError, match=f"^x: expected M <= {most}, got M={most + 1}$"):
+        kernel.skinny_gemm_w4(**given(M=most + 1))
+
+
+def test_other_tickets_are_refused():
+    for refusal, says, tickets in (
+        (TypeError, "tickets: expected int32, got float32", torch.zeros(2)),
+        (ValueError, "tickets: expected (T,) with T=2, got (3,)", torch.zeros(3, dtype=torch.int32)),
+    ):
+        with pytest.raises(refusal, match=f"^{re.escape(says)}$"):
+            k02_fragments.skinny_gemm_w4(**given(), tickets=tickets)
+
+
+def test_the_kernel_is_made_ready_as_its_cut_wants_it(monkeypatch):
+    """On an H200, with a stand-in for the driver: shared memory, macros, grid, and when it may begin."""
+    asked = []
+
+    def prepare(path, name, **how):
+        def launch(grid, *args):
+            asked.append((grid, args[4] is None, how))
+
+        return launch
+
+    for kept in (k02_fragments._cut, k02_fragments._prepared):
+        kept.cache_clear()
+    monkeypatch.setattr(k02_fragments, "prepare", prepare)
+    monkeypatch.setattr(
+        torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=132)
+    )
+    k02_fragments.skinny_gemm_w4(**given(M=1, N=4096, K=4096))
+    k02_fragments.skinny_gemm_w4(**given(M=9, N=4096, K=14336, dtype=torch.bfloat16), early=True)
+    (one, no_parts, how), (two, none, more) = asked
+    for kept in (k02_fragments._cut, k02_fragments._prepared):
+        kept.cache_clear()
+
+    assert (one, no_parts, how["block"], how["before_the_last_grid_ended"]) == ((132, 1, 1), True, 512, False)
+    assert how["defines"] == {"WEIGHTS": "Fp16Weights", "EIGHTS": 1, "WARPS": 16, "STAGES": 3}
+    assert how["shared_bytes"] == 16 * 3 * 2304 + 2 * 16 * 512
+    assert (two, none, more["block"], more["before_the_last_grid_ended"]) == ((33, 4, 1), False, 448, True)
+    assert more["defines"] == {"WEIGHTS": "Bf16Weights", "EIGHTS": 2, "WARPS": 14, "STAGES": 3}

@@ -124,7 +124,9 @@ def skinny_gemm(
     tiles = triton.cdiv(N, tile.block_n)
     steps = tiles * triton.cdiv(K, tile.block_k)
     if steps >= 2**30:
-        raise ValueError(f"w: expected fewer than {2**30} tiles of {tile.block_n} x {tile.block_k}, got {steps}")
+        raise ValueError(
+            f"w: expected fewer than {2**30} tiles of {tile.block_n} x {tile.block_k}, got {steps}"
+        )
     if tickets is not None:
         check_tensor("tickets", tickets, "T", {"T": tiles}, dtypes=(torch.int32,), device=x.device)
     programs = min(programs or programs_for(x.device, tile.resident, steps), steps)

@@ -68,7 +68,9 @@ def dot_products_kernel(
             acc_1 += w * tl.load(from_x + K + k, mask=there & (M > 1), other=0.0).to(tl.float32)
         if ROWS > 2:
             acc_2 += w * tl.load(from_x + 2 * K.to(tl.int64) + k, mask=there, other=0.0).to(tl.float32)
-            acc_3 += w * tl.load(from_x + 3 * K.to(tl.int64) + k, mask=there & (M > 3), other=0.0).to(tl.float32)
+            acc_3 += w * tl.load(from_x + 3 * K.to(tl.int64) + k, mask=there & (M > 3), other=0.0).to(
+                tl.float32
+            )
     to = Y + tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     inside = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N) < N
     tl.store(to, tl.sum(acc_0, 1).to(Y.dtype.element_ty), mask=inside)

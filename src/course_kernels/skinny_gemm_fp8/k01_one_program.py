@@ -45,9 +45,9 @@ class Tile:
     resident: int
 
 
-# By the rows of x, made up to a power of two. 16 KB of weights a step, three to five steps ahead: with the programs that
-# fit, 80 to 96 KB are under way for each multiprocessor. What memory delivers in the time of one latency is some 45 to
-# 64 KB on Hopper. With many rows of x a tile takes more rows of the weights, so that x crosses L2 less often.
+# By the rows of x, made up to a power of two. 16 KB of weights a step, three to five steps ahead: with the programs
+# that fit, 80 to 96 KB are under way for each multiprocessor. What memory delivers in the time of one latency is some
+# 45 to 64 KB on Hopper. With many rows of x a tile takes more rows of the weights, so that x crosses L2 less often.
 TILES = {
     16: Tile(64, 256, warps=4, stages=4, resident=2),
     32: Tile(64, 256, warps=4, stages=4, resident=2),

@@ -12,9 +12,7 @@ def supports(w: Workload) -> bool:
     return w.N % 16 == 0 and w.K % 16 == 0
 
 
-def scaled_mm(
-    x: torch.Tensor, w: torch.Tensor, scale_x: torch.Tensor, scale_w: torch.Tensor
-) -> torch.Tensor:
+def scaled_mm(x: torch.Tensor, w: torch.Tensor, scale_x: torch.Tensor, scale_w: torch.Tensor) -> torch.Tensor:
     """`torch._scaled_mm`, which takes cuBLASLt or CUTLASS; with fast accumulation: all sums in the tensor cores.
 
     Args:
@@ -25,5 +23,10 @@ def scaled_mm(
         (M, N) bfloat16.
     """
     return torch._scaled_mm(
-        x, w.t(), scale_a=scale_x[:, None], scale_b=scale_w[None], out_dtype=torch.bfloat16, use_fast_accum=True
+        x,
+        w.t(),
+        scale_a=scale_x[:, None],
+        scale_b=scale_w[None],
+        out_dtype=torch.bfloat16,
+        use_fast_accum=True,
     )

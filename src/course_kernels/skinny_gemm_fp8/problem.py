@@ -48,9 +48,7 @@ def make_inputs(
     return x, weights, scale_x, scale_w
 
 
-def reference(
-    x: torch.Tensor, w: torch.Tensor, scale_x: torch.Tensor, scale_w: torch.Tensor
-) -> torch.Tensor:
+def reference(x: torch.Tensor, w: torch.Tensor, scale_x: torch.Tensor, scale_w: torch.Tensor) -> torch.Tensor:
     """The product of what the 8-bit numbers stand for, in float64: (M, N)."""
     x = x.double()
     strips = [x @ w[n : n + ROWS_AT_ONCE].double().t() for n in range(0, w.shape[0], ROWS_AT_ONCE)]

@@ -45,18 +45,20 @@ def w4_kernel(
         some = tl.load(
             words_ptr + at[:, None] + group * 256 + tl.arange(0, 256)[None, :], mask=there[:, None], other=0
         )  # [TILES, 256]
-        q = ((some[:, :, None] >> bits[None, None, :]) & 15) - 8  # [TILES, 256, 8], of which the last is (one, two, upper)
+        q = (
+            (some[:, :, None] >> bits[None, None, :]) & 15
+        ) - 8  # [TILES, 256, 8], of which the last is (one, two, upper)
         q = q.to(tl.float32).to(X.dtype.element_ty)
         q = tl.reshape(q, (TILES, 2, 8, 4, 2, 2, 2, 2, 2)).permute(0, 8, 2, 1, 4, 3, 5, 7, 6)
         q = tl.reshape(q, (16 * TILES, 128))
         k = group * 128 + tl.arange(0, 128)
-        x = tl.load(X + m[:, None].to(tl.int64) * K + k[None, :], mask=(m < M)[:, None], other=0.0)  # [ROWS, 128]
+        x = tl.load(
+            X + m[:, None].to(tl.int64) * K + k[None, :], mask=(m < M)[:, None], other=0.0
+        )  # [ROWS, 128]
         s = tl.load(scales_ptr + pair + group * 16, mask=n < N, other=0.0).to(tl.float32)
         acc += tl.dot(q, x.T) * s[:, None]
     y = acc.to(Y.dtype.element_ty)
     tl.store(Y + m[None, :].to(tl.int64) * N + n[:, None], y, mask=(m < M)[None, :] & (n < N)[:, None])
-
-
 
 
 def skinny_gemm_w4(x: torch.Tensor, words: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:

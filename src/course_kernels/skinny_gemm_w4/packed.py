@@ -5,8 +5,8 @@ registers of two numbers each, parts of the rows r = l / 4 and r + 8; which colu
 with x, for a sum over k may be taken in any order. So we agree on this:
 
     tile      16 rows times 64 columns: 1024 weights, 512 bytes, 16 bytes for each of the 32 lanes of a warp
-    lane      l has the rows r = l / 4 and r + 8, and with c = l % 4 the columns 8c to 8c + 7 and 32 + 8c to 32 + 8c + 7:
-              of a row of x these are two vectors of 16 bytes, so that x needs no packing
+    lane      l has the rows r = l / 4 and r + 8, and with c = l % 4 the columns 8c to 8c + 7 and 32 + 8c to
+              32 + 8c + 7: of a row of x these are two vectors of 16 bytes, so that x needs no packing
     word j    of the lane's four: columns 32 * (j / 2) + 8c + 4 * (j % 2) and the next three: one multiply
     bits      4i to 4i + 3 and 16 + 4i to 16 + 4i + 3: the two numbers of register i of that multiply, side by side as
               16-bit numbers will be. i = 0: row r; 1: row r + 8, the same two columns; 2 and 3: the next two columns
@@ -34,7 +34,7 @@ LANES, WORDS = 32, 4
 
 
 class Place(NamedTuple):
-    """Where a weight lies: which tile down and across, which lane, which of its four words, and its lowest bit there."""
+    """Where a weight lies: which tile down and across, which lane, which of its words, and its lowest bit there."""
 
     down: int
     across: int
@@ -92,7 +92,9 @@ def packed(q: torch.Tensor, scales: torch.Tensor) -> tuple[torch.Tensor, torch.T
     N, K = q.shape
     for letter, size, multiple in (("N", N, TILE_N), ("K", K, GROUP)):
         if size % multiple:
-            raise ValueError(f"q: expected (N, K) with {letter} a multiple of {multiple}, got {letter}={size}")
+            raise ValueError(
+                f"q: expected (N, K) with {letter} a multiple of {multiple}, got {letter}={size}"
+            )
     # n = (down, upper, row), k = (across, half, c, quad, two, one); the word gets (two, upper) and then one.
     x = (q.to(torch.int32) + 8).view(N // TILE_N, 2, 8, K // TILE_K, 2, 4, 2, 2, 2)
     x = x.permute(0, 3, 2, 5, 4, 6, 8, 7, 1).reshape(N // TILE_N, K // TILE_K, LANES, WORDS, 8)

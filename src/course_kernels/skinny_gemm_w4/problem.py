@@ -109,7 +109,9 @@ PROBLEM = Problem(
         Workload.of("float16", M=3, N=48, K=384),  # an odd number of groups
         Workload.of("bfloat16", M=8, N=1008, K=1024),
         Workload.of("bfloat16", M=9, N=272, K=4224),  # one group more than a block of sixteen warps takes
-        Workload.of("float16", M=16, N=2128, K=4096),  # more tiles than multiprocessors, and no multiple of them
+        Workload.of(
+            "float16", M=16, N=2128, K=4096
+        ),  # more tiles than multiprocessors, and no multiple of them
         Workload.of("bfloat16", M=16, N=4112, K=640),
         Workload.of("bfloat16", M=2, N=160, K=14336),  # a long way through few tiles
         Workload.of("float16", M=17, N=80, K=256),
