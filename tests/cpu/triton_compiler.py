@@ -159,7 +159,8 @@ def four_bits(capability, rows):
         dict.fromkeys(("X", "scales_ptr", "Y"), "*bf16") | {"words_ptr": "*i32"} | dict.fromkeys("MNK", "i32")
     )
     options = {"num_warps": few_rows_w4.WARPS, "num_stages": few_rows_w4.STAGES}
-    constants = {"TILES": few_rows_w4.TILES, "ROWS": rows}
+    pattern, less = few_rows_w4.PATTERNS[few_rows_w4.torch.bfloat16]
+    constants = {"TILES": few_rows_w4.TILES, "ROWS": rows, "PATTERN": pattern, "LESS": less}
     return compiled(few_rows_w4.w4_kernel, types, constants, capability, **options)
 
 
