@@ -95,7 +95,7 @@ def split(steps, programs):
     return [program * each + min(program, more) for program in range(programs + 1)]
 
 
-@pytest.mark.parametrize("programs", [1, 2, 3, 5, 12, 20, 100])
+@pytest.mark.parametrize("programs", [1, 3, 5, 12, 100])
 @pytest.mark.parametrize("folder", SHARES)
 def test_any_number_of_programs_is_right_and_leaves_the_tickets_at_zero(folder, programs):
     """Shares within a tile, over several tiles, and of one step each."""
@@ -114,7 +114,7 @@ def test_the_order_of_programs_changes_no_bit():
         inputs = inputs_of(folder, 2, 130, 250)
         options = {"tile": SMALL[folder], "programs": 7}
         expected = getattr(SHARES[folder], folder)(*inputs, **options)
-        for seed in range(3):
+        for seed in range(2):
             with watched_memory(shuffle=seed) as memory:
                 out = getattr(SHARES[folder], folder)(*inputs, **options)
 
@@ -229,7 +229,7 @@ def test_a_launch_asks_the_device_for_nothing(monkeypatch):
 
 def test_the_kernel_rounds_rows_as_the_contract_says():
     generator = torch.Generator().manual_seed(0)
-    for K in (1, 300, 5000):
+    for K in (1, 4500):
         x = torch.randn(4, K, generator=generator).half()
         x[1] = 0
         x[2] *= 1000
@@ -279,9 +279,10 @@ def test_a_scale_of_another_row_is_refused():
     assert not worst_error(fp8.reference(coarser, w, scale_x, scale_w), truth) <= limit
 
 
-def test_the_truth_goes_in_strips():
+def test_the_truth_goes_in_strips(monkeypatch):
     for folder, problem in PROBLEMS.items():
-        inputs = inputs_of(folder, 2, problem.ROWS_AT_ONCE + 3, 8)
+        monkeypatch.setattr(problem, "ROWS_AT_ONCE", 50)
+        inputs = inputs_of(folder, 2, 103, 8)
         x, w = (t.double() for t in inputs[:2])
         scales = inputs[2].double()[:, None] * inputs[3].double() if len(inputs) == 4 else 1.0
 

@@ -1,6 +1,6 @@
 // 4-bit weights, kernel 2: weights come as the fragments they will be, and x stays where it is multiplied.
 //
-// Contract  problem.py, M <= 16      Launcher  k02_fragments.py
+// Contract  problem.py, M <= 32      Launcher  k02_fragments.py
 // Idea      a lane's load of 16 bytes holds the very weights that its tensor core wants of it (packed.py), so each lane
 //           copies ahead for itself alone: no barrier, no exchange. Weights take the place of A, 16 rows of them; x,
 //           which has few rows, that of B, and a warp keeps its columns of x in registers for good
@@ -8,7 +8,7 @@
 // Cost      a block holds 16 rows of weights at a time, its warps share K; their sums meet once in 16 rows. A group's
 //           scale multiplies the group's sum: 4 numbers instead of 64 weights for each lane. A word costs 11 instructions
 //           to unpack, and one multiply for each 8 rows of x, of which 8 - M are for nothing
-// Limits    compute capability 8.0; 16 rows of x: more would not stay in registers. Where K is too long for a block,
+// Limits    compute capability 8.0; 32 rows of x: more would not stay in registers. Where K is too long for a block,
 //           several share it, and the last to come adds their parts, in their order
 // Next      wgmma, which takes A from registers, and up to 128 rows of x from shared memory
 // Source    Frantar et al. 2024, arXiv:2408.11743 (Marlin); the ticket: CUDA samples, threadFenceReduction
@@ -17,12 +17,12 @@
 #include "pairs.cuh"
 #include "unpack.cuh"
 
-// Of the launcher: Weights, EIGHTS (of 8 rows of x), WARPS (of a block) and STAGES (tiles that a warp copies ahead).
+// Of the launcher: WEIGHTS, EIGHTS (times 8 rows of x), WARPS (of a block), STAGES (tiles that a warp copies ahead) and
+// HELD, groups of 128 columns whose x a warp keeps: each takes 16 registers for 8 rows.
 using Of = WEIGHTS;
-constexpr int HELD = 2;       // groups of 128 columns whose x a warp keeps: 32 registers for each 8 rows
 constexpr int WARP = 32;
 constexpr int THREADS = WARPS * WARP;
-constexpr int SUMS = EIGHTS * 4 * WARP;  // 16 rows of weights times 8 or 16 of x
+constexpr int SUMS = EIGHTS * 4 * WARP;  // 16 rows of weights times those of x
 
 struct alignas(16) Stage {  // what a warp has of a tile
   uint4 words[HELD][2][WARP];   // of 64 columns each
@@ -31,7 +31,7 @@ struct alignas(16) Stage {  // what a warp has of a tile
 
 // grid: (blocks, splits of K)      block: THREADS
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    skinny_gemm_w4_fragments(const unsigned short *__restrict__ x,  // [M, 128 * groups]
+    skinny_gemm_w4_fragments(const unsigned short *x,          // [M, 128 * groups]
                              const uint4 *__restrict__ words,       // [tiles, groups, 2, 32]
                              const unsigned *__restrict__ scales,   // [tiles, groups, 8]
                              unsigned short *__restrict__ y,        // [M, 16 * tiles]
@@ -80,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const int m = eight * 8 + lane / 4;
     const long long k = (first + group) * 128LL + tile_k * 64 + half * 32 + lane % 4 * 8;
     uint4 eight_numbers = {0, 0, 0, 0};  // rows that x has not
-    if (m < M && group < mine) eight_numbers = *reinterpret_cast<const uint4 *>(x + m * groups * 128LL + k);
+    if (m < M && group < mine) eight_numbers = of_the_last_grid(x + m * groups * 128LL + k);
     unsigned *to = &held[group][tile_k][eight][half * 4];
     to[0] = eight_numbers.x, to[1] = eight_numbers.y, to[2] = eight_numbers.z, to[3] = eight_numbers.w;
   }

@@ -1,6 +1,6 @@
 """4-bit weights, kernel 2: the launcher of k02_fragments.cu. Read that file first.
 
-Contract  problem.py, M <= 16
+Contract  problem.py, M <= 32
 """
 
 from __future__ import annotations
@@ -19,13 +19,23 @@ from course_kernels.skinny_gemm_w4.packed import GROUP, TILE_N
 
 SOURCE = Path(__file__).with_suffix(".cu")
 WEIGHTS = {torch.bfloat16: "Bf16Weights", torch.float16: "Fp16Weights"}
-MOST_ROWS = 16
-HELD = 2  # groups of a warp, as in the source
-MOST_WARPS = 16  # of a block: 128 registers for each of their lanes, and one block on a multiprocessor
-STAGE_BYTES = HELD * (1024 + 128)  # of a tile: a warp's groups of 16 rows, and their scales for each lane
+MOST_ROWS = 32
+GROUP_BYTES = 1024 + 128  # of 16 rows, and their scales for each lane
 # Under way for each multiprocessor. What memory delivers in the time of one latency is some 45 to 64 KB on this card.
 RING_BYTES = 96 * 1024
 MOST_STAGES = 16
+
+
+class Room(NamedTuple):
+    """What a block has room for: groups of K whose x a warp keeps in registers, and warps."""
+
+    held: int
+    warps: int
+
+
+# By the rows of x, in eights. One block is on a multiprocessor, and its lanes share 65536 registers: 128 for each of 16
+# warps, of which 64 at most hold x; with 32 rows the sums take more, and fewer warps find a place.
+ROOM = {1: Room(2, 16), 2: Room(2, 16), 4: Room(1, 12)}
 
 
 class Cut(NamedTuple):
@@ -42,16 +52,17 @@ def supports(w: Workload) -> bool:
     return w.M <= MOST_ROWS
 
 
-def cut_of(N: int, K: int, multiprocessors: int) -> Cut:
+def cut_of(N: int, K: int, eights: int, multiprocessors: int) -> Cut:
     """What suits a card with so many multiprocessors: one block for each, and K cut where a block cannot hold it all.
 
     Where there are fewer tiles of 16 rows than multiprocessors, K is cut further, down to four warps a block.
     """
-    tiles, shares = N // TILE_N, -(-K // (GROUP * HELD))
-    splits = max(-(-shares // MOST_WARPS), min(multiprocessors // tiles, shares // 4), 1)
+    room = ROOM[eights]
+    tiles, shares = N // TILE_N, -(-K // (GROUP * room.held))
+    splits = max(-(-shares // room.warps), min(multiprocessors // tiles, shares // 4), 1)
     warps = -(-shares // splits)
     splits = -(-shares // warps)  # none of them without work
-    stages = min(RING_BYTES // (1024 * HELD * warps), MOST_STAGES)
+    stages = min(RING_BYTES // (1024 * room.held * warps), MOST_STAGES)
     return Cut(max(min(multiprocessors // splits, tiles), 1), splits, warps, stages)
 
 
@@ -67,13 +78,13 @@ def skinny_gemm_w4(
     """A few rows times the transpose of 4-bit weights.
 
     Args:
-        x: (M, K) bfloat16 or float16, contiguous, M <= 16, K a multiple of 128.
+        x: (M, K) bfloat16 or float16, contiguous, M <= 32, K a multiple of 128.
         words: (N/16, K/64, 32, 4) int32, as `packed` makes them.
         scales: (N/16, K/128, 16), the type of x.
         tickets: (N/16,) int32, all zero, and zero again when the call is done: calls that come one after the other may
             share them. Used where K is cut; without them each call then fills some of its own, by a kernel before it.
         early: begin while the last kernel of the stream still runs, if that one says when: the weights are then asked
-            for before it has ended, x and everything else after.
+            for before it has ended, x and everything else after. That one must not be what writes the weights.
         cut: how to share out the work; without it, what suits the card and the sizes.
     Returns:
         (M, N), the type of x; sums in float32, rounded once. The same bits every time on one kind of card.
@@ -83,8 +94,8 @@ def skinny_gemm_w4(
     M, N, K = sizes_of(x, words, scales, MOST_ROWS)
     if tickets is not None:
         check_tensor("tickets", tickets, "T", {"T": N // TILE_N}, dtypes=(torch.int32,), device=x.device)
-    cut = cut or _cut(N, K, x.get_device())
-    eights = 1 if M <= 8 else 2
+    eights = 1 if M <= 8 else 2 if M <= 16 else 4
+    cut = cut or _cut(N, K, eights, x.get_device())
     y = torch.empty((M, N), dtype=x.dtype, device=x.device)
     parts = None
     if cut.splits > 1:
@@ -98,18 +109,19 @@ def skinny_gemm_w4(
 
 
 @functools.cache
-def _cut(N: int, K: int, device: int) -> Cut:
-    return cut_of(N, K, torch.cuda.get_device_properties(device).multi_processor_count)
+def _cut(N: int, K: int, eights: int, device: int) -> Cut:
+    return cut_of(N, K, eights, torch.cuda.get_device_properties(device).multi_processor_count)
 
 
 @functools.cache
 def _prepared(device: int, weights: str, eights: int, warps: int, stages: int, early: bool) -> Prepared:
     """The kernel, ready for the current GPU, which is `device`."""
+    held = ROOM[eights].held
     return prepare(
         SOURCE,
         "skinny_gemm_w4_fragments",
         block=32 * warps,
-        shared_bytes=warps * stages * STAGE_BYTES + 2 * warps * eights * 4 * 128,
-        defines={"WEIGHTS": weights, "EIGHTS": eights, "WARPS": warps, "STAGES": stages},
+        shared_bytes=warps * (stages * held * GROUP_BYTES + 2 * eights * 4 * 128),
+        defines={"WEIGHTS": weights, "EIGHTS": eights, "WARPS": warps, "STAGES": stages, "HELD": held},
         before_the_last_grid_ended=early,
     )
