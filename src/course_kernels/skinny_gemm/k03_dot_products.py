@@ -6,11 +6,10 @@ Idea      with one row there is no matrix to multiply: every thread multiplies t
           Weights go from memory to registers, by no tile, and no barrier is in the loop
 Against   k02_shares, whose tensor cores multiply 16 rows of x of which 15 are zeros, by way of shared memory
 Cost      two operations for each weight and row of x, and a conversion to float32 for each weight
-Limits    four rows: then the operations take as long as the bytes. What is under way are the loads of one step of each
-          program, so many small programs are on a multiprocessor at once
-Next      skinny_gemm_w4, where the conversion is most of the work
-Source    Xu et al. 2022, https://github.com/NVIDIA/FasterTransformer (its kernels for one token); the order of loads
-          and sums is ours
+Limits    four rows: then the operations take as long as the bytes. What is under way are the weights of one step of
+          each program, so many small programs are on a multiprocessor at once
+Next      skinny_gemm_w4, where making numbers of the weights is most of the work
+Source    ours; that the threads of a row meet once, and at its end, is the CUDA samples' reduction
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ class Tile:
     warps: int
 
 
-# By the rows of x. Four loads of 16 bytes for each thread of a step, as long as the sums leave room in registers: with
-# 32 or 64 of them a multiprocessor holds some eight programs of 8 KB, or of 4 KB.
+# By the rows of x. Four loads of 16 bytes for each thread of a step: 8 KB for each program, and with one row of x the
+# registers hold seven programs on a multiprocessor. Every further row of x has as many sums, so fewer programs fit.
 TILES = {1: Tile(4, 1024, 4), 2: Tile(4, 1024, 4), 4: Tile(4, 512, 4)}
 
 
@@ -56,29 +55,32 @@ def dot_products_kernel(
     from_w = W + n.to(tl.int64) * K
     # Every row of weights has its own pointers to x: a thread then loads the very numbers that it multiplies.
     from_x = X + (n * 0).to(tl.int64)
+    two, three = tl.full((), 2, tl.int64), tl.full((), 3, tl.int64)
     acc_0 = tl.zeros([BLOCK_N, BLOCK_K], tl.float32)
     acc_1, acc_2, acc_3 = acc_0, acc_0, acc_0
+    # Read once and never again: other things have more use for the place in L2.
+    coming = tl.load(from_w + at, mask=(n < N) & (at < K), other=0.0, eviction_policy="evict_first")
     for start in tl.range(0, K, BLOCK_K):
         k = start + at
         there = k < K
-        # Read once and never again: other things have more use for the place in L2.
-        w = tl.load(from_w + k, mask=(n < N) & there, other=0.0, eviction_policy="evict_first").to(tl.float32)
+        w = coming.to(tl.float32)
+        # The weights of the next step are on their way while these are multiplied.
+        later = k + BLOCK_K
+        coming = tl.load(from_w + later, mask=(n < N) & (later < K), other=0.0, eviction_policy="evict_first")
         acc_0 += w * tl.load(from_x + k, mask=there, other=0.0).to(tl.float32)
         if ROWS > 1:
             acc_1 += w * tl.load(from_x + K + k, mask=there & (M > 1), other=0.0).to(tl.float32)
         if ROWS > 2:
-            acc_2 += w * tl.load(from_x + 2 * K.to(tl.int64) + k, mask=there, other=0.0).to(tl.float32)
-            acc_3 += w * tl.load(from_x + 3 * K.to(tl.int64) + k, mask=there & (M > 3), other=0.0).to(
-                tl.float32
-            )
+            acc_2 += w * tl.load(from_x + two * K + k, mask=there, other=0.0).to(tl.float32)
+            acc_3 += w * tl.load(from_x + three * K + k, mask=there & (M > 3), other=0.0).to(tl.float32)
     to = Y + tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     inside = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N) < N
     tl.store(to, tl.sum(acc_0, 1).to(Y.dtype.element_ty), mask=inside)
     if ROWS > 1:
         tl.store(to + N, tl.sum(acc_1, 1).to(Y.dtype.element_ty), mask=inside & (M > 1))
     if ROWS > 2:
-        tl.store(to + 2 * N.to(tl.int64), tl.sum(acc_2, 1).to(Y.dtype.element_ty), mask=inside)
-        tl.store(to + 3 * N.to(tl.int64), tl.sum(acc_3, 1).to(Y.dtype.element_ty), mask=inside & (M > 3))
+        tl.store(to + two * N, tl.sum(acc_2, 1).to(Y.dtype.element_ty), mask=inside)
+        tl.store(to + three * N, tl.sum(acc_3, 1).to(Y.dtype.element_ty), mask=inside & (M > 3))
 
 
 # --- on the host -------------------------------------------------------------

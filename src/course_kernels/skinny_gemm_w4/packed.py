@@ -18,7 +18,7 @@ where one weight lies.
 Scales lie as weights do: for each 16 rows and each group of 128 columns 16 numbers, those of r and r + 8 side by side,
 so that a lane finds the two of its rows in one word.
 
-Source  PTX ISA, mma.m16n8k16; Frantar et al. 2024, arXiv:2408.11743, section 3.2 (weights in the order of fragments);
+Source  PTX ISA, mma.m16n8k16; Frantar et al. 2024, arXiv:2408.11743 (weights in the order of fragments);
         Kim et al. 2022, arXiv:2211.10017 (the pattern that makes a number of four bits)
 """
 

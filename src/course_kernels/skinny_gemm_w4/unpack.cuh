@@ -4,7 +4,7 @@
 // Idea      put a nibble into the last bits of a number so large that its steps are 1: with 0x4300, a bfloat16, it is
 //           128 + (q + 8); with 0x6400, a float16, 1024 + (q + 8). Taking 128 + 8 away leaves q
 // Cost      for eight weights three shifts, four masks (each with its `or` in one LOP3) and four subtractions (HFMA2)
-// Source    Kim et al. 2022, arXiv:2211.10017, section 4
+// Source    Kim et al. 2022, arXiv:2211.10017
 #pragma once
 
 // Behind matrix_instructions.cuh and pairs.cuh.
