@@ -6,8 +6,8 @@
 //           which has few rows, that of B, and a warp keeps its columns of x in registers for good
 // Against   k01_triton, which sorts nibbles into a tile, by way of shared memory
 // Cost      a block holds 16 rows of weights at a time, its warps share K; their sums meet once in 16 rows. A group's
-//           scale multiplies the group's sum: 4 numbers instead of 64 weights for each lane. A word costs 11 instructions
-//           to unpack, and one multiply for each 8 rows of x, of which 8 - M are for nothing
+//           scale multiplies the group's sum: 4 numbers instead of 64 weights for each lane. A word, eight weights,
+//           costs 11 instructions to unpack, and one multiply for each 8 rows of x, empty ones among them
 // Limits    compute capability 8.0; 32 rows of x: more would not stay in registers. Where K is too long for a block,
 //           several share it, and the last to come adds their parts, in their order
 // Next      wgmma, which takes A from registers, and up to 128 rows of x from shared memory
@@ -31,7 +31,7 @@ struct alignas(16) Stage {  // what a warp has of a tile
 
 // grid: (blocks, splits of K)      block: THREADS
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    skinny_gemm_w4_fragments(const unsigned short *x,          // [M, 128 * groups]
+    skinny_gemm_w4_fragments(const unsigned short *x,               // [M, 128 * groups]
                              const uint4 *__restrict__ words,       // [tiles, groups, 2, 32]
                              const unsigned *__restrict__ scales,   // [tiles, groups, 8]
                              unsigned short *__restrict__ y,        // [M, 16 * tiles]
@@ -48,7 +48,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   const int first = (blockIdx.y * WARPS + warp) * HELD;
   const int mine = groups - first;
 
-  const long long start = static_cast<long long>(blockIdx.x) * groups + first, step = static_cast<long long>(gridDim.x) * groups;
+  const long long start = static_cast<long long>(blockIdx.x) * groups + first;
+  const long long step = static_cast<long long>(gridDim.x) * groups;
   const uint4 *next_words = words + start * 64 + lane;
   const unsigned *next_scales = scales + start * 8 + lane / 4;
   int tile_asked = blockIdx.x;

@@ -30,11 +30,14 @@ __device__ inline void written_for_all() { __threadfence(); }
 // A number that another block wrote, from L2: L1 may hold an older one.
 __device__ inline float of_another_block(const float *from) { return __ldcg(from); }
 
-// 16 bytes that the last grid may have written. Never before `wait_for_the_last_grid`, where the compiler may put a load
-// of memory that it takes for constant.
+// 16 bytes that the last grid may have written. Never before `wait_for_the_last_grid`, where the compiler may put a
+// load of memory that it takes for constant.
 __device__ inline uint4 of_the_last_grid(const void *from) {
   uint4 x;
-  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "l"(from) : "memory");
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+               : "l"(from)
+               : "memory");
   return x;
 }
 
