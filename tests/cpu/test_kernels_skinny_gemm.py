@@ -70,7 +70,9 @@ def test_any_size_is_right(kernel, M, N, K):
     assert error(folder, out, inputs) <= allowed(folder)
 
 
-@pytest.mark.parametrize(("M", "N", "K"), [(1, 1, 1), (1, 9, 2050), (2, 65, 17), (3, 30, 600), (4, 5, 1100)])
+@pytest.mark.parametrize(
+    ("M", "N", "K"), [(1, 1, 1), (1, 9, 2050), (2, 65, 17), (3, 30, 600), (4, 5, 1100), (7, 6, 40)]
+)
 def test_dot_products_are_right(M, N, K):
     inputs = inputs_of("skinny_gemm", M, N, K)
 
@@ -336,7 +338,7 @@ def test_what_a_launcher_refuses(refusal, says, given):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "most"), [(k01_one_program, 128), (k02_shares, 128), (k03_dot_products, 4)]
+    ("kernel", "most"), [(k01_one_program, 128), (k02_shares, 128), (k03_dot_products, 128)]
 )
 def test_rows_past_the_most(kernel, most):
     says = f"x: expected M <= {most}, got M={most + 1}"

@@ -31,8 +31,6 @@ def test_the_library_is_right(function, M):
 @pytest.mark.parametrize("w", [w for w in PROBLEM.time_on if w.N < 100_000], ids=lambda w: w.label)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_layers_of_a_model(kernel, w):
-    if not getattr(kernel, "supports", lambda w: True)(w):
-        return  # dot products: up to four rows
     inputs = inputs_of(w)
 
     # One rounding of y, and what float32 loses on the way.

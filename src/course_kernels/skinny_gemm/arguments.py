@@ -21,13 +21,12 @@ class Sizes(NamedTuple):
     K: int
 
 
-def sizes_of(x: torch.Tensor, w: torch.Tensor, most_rows: int = MOST_ROWS) -> Sizes:
+def sizes_of(x: torch.Tensor, w: torch.Tensor) -> Sizes:
     """The sizes of a call.
 
     Args:
         x: (M, K) bfloat16 or float16, contiguous, M <= 128.
         w: (N, K), the same type, contiguous; N and K <= 2**30.
-        most_rows: of x.
     Raises:
         TypeError: another type, or two different ones.
         ValueError: shapes that do not fit each other, a size out of range, not contiguous, or not on the current GPU.
@@ -35,7 +34,7 @@ def sizes_of(x: torch.Tensor, w: torch.Tensor, most_rows: int = MOST_ROWS) -> Si
     sizes: dict[str, int] = {}
     check_tensor("x", x, "MK", sizes, dtypes=DTYPES)
     check_tensor("w", w, "NK", sizes, dtypes=(x.dtype,), device=x.device)
-    check_size("x", "M", sizes["M"], most_rows)
+    check_size("x", "M", sizes["M"], MOST_ROWS)
     check_size("x", "K", sizes["K"], MAX_SIZE)
     check_size("w", "N", sizes["N"], MAX_SIZE)
     return Sizes(sizes["M"], sizes["N"], sizes["K"])
