@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from course_kernels.decode_attention import k01_one_program, k02_split
+from course_kernels.skinny_gemm import k01_one_program as k01_few_rows
 
 COMPILER = Path(__file__).with_name("triton_compiler.py")
 SHARED_BYTES = {80: 163 * 1024, 86: 99 * 1024, 89: 99 * 1024, 90: 227 * 1024, 100: 227 * 1024, 120: 99 * 1024}
@@ -180,3 +181,35 @@ def test_wider_groups_and_fp32_fit_a_step_of_decoding(compiled):
 
         assert result.get("HMMA", 0) + result.get("HGMMA", 0) > 0
         assert result.get("STL", 0) < 20
+
+
+@pytest.mark.parametrize("bits", [16, 8])
+@pytest.mark.parametrize("rows", k01_few_rows.TILES)
+def test_few_rows_are_the_narrow_side_of_a_warpgroup_s_multiply_and_copies_are_wide(compiled, rows, bits):
+    result = compiled[f"skinny_gemm-{bits}-k02-{rows}-90"]
+    tile = k01_few_rows.TILES[rows]
+
+    assert result["HGMMA" if bits == 16 else "QGMMA"] > 0
+    assert "HMMA" not in result
+    assert result["LDGSTS"] == result["LDGSTS.E.BYPASS.128"] > 0
+    assert result.get("LDL", 0) + result.get("STL", 0) == 0
+    assert result["ATOMG"] == 1
+    # As many programs as are said fit on a multiprocessor, and enough bytes of the weights are then under way.
+    assert (SHARED_BYTES[90] + 1024) // (result["shared"] + 1024) >= tile.resident
+    assert 65536 // (-(-result["registers"] // 8) * 8 * 32 * tile.warps) >= tile.resident
+    assert tile.block_n * tile.block_k * 2 * (tile.stages - 1) * tile.resident >= 64 * 1024
+
+
+def test_dot_products_load_wide_and_spill_nothing(compiled):
+    for rows in (1, 2, 4):
+        result = compiled[f"skinny_gemm-16-k03-{rows}-90"]
+
+        assert result["LDG"] > 0
+        assert {"LDGSTS", "HMMA", "HGMMA", "LDL", "STL"}.isdisjoint(result)
+
+
+def test_four_bits_in_triton_are_multiplied_by_a_warpgroup(compiled):
+    result = compiled["skinny_gemm-4-k01-16-90"]
+
+    assert result["HGMMA"] > 0
+    assert result.get("LDL", 0) + result.get("STL", 0) == 0

@@ -294,7 +294,9 @@ def test_the_drawings_have_the_page_s_colours_and_are_the_same_twice(tmp_path, m
     monkeypatch.setattr(plots, "CACHE", tmp_path / "another")
     assert drawn(LOW, HIGH) == svg
     assert "<a " in svg
-    assert 'role="img"' not in svg  # what a picture holds a screen reader cannot reach, and here it holds links
+    assert (
+        'role="img"' not in svg
+    )  # what a picture holds a screen reader cannot reach, and here it holds links
 
 
 @pytest.mark.parametrize(

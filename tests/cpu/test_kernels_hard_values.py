@@ -11,11 +11,12 @@ import pytest
 import test_kernels_bias_gelu
 import torch
 from cuda_on_cpu import build
+from hopper_on_cpu import prepare_in
 
 import course_kernels
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import competitor_of
-from course_kernels.problem import Workload
+from course_kernels.problem import NAN, Workload
 
 ROOT = Path(course_kernels.__file__).parent
 ODD = {"M": 33, "N": 65, "K": 17}  # nothing divides anything
@@ -45,6 +46,9 @@ WORKLOADS = {
     "softmax": [Workload.of("float32", M=13, N=781)],
     "strided_read": [Workload.of("float32", N=3003, S=3)],
     "transpose": [Workload.of("float32", M=37, N=70)],
+    "skinny_gemm": [Workload.of("float16", M=3, N=65, K=40)],
+    "skinny_gemm_fp8": [Workload.of("bfloat16", M=3, N=65, K=40)],
+    "skinny_gemm_w4": [Workload.of(dtype, M=3, N=48, K=384) for dtype in ("float16", "bfloat16")],
     "vector_add": [Workload.of("float32", N=5003)],
 }
 # What a CPU cannot be made to do in this way: Hopper's own instructions, which tests/gpu runs, and of kernels with
@@ -60,11 +64,19 @@ KERNELS = {
     if (name := f"{path.parent.name}/{path.stem}") not in NOT_HERE
 }
 # Triton's interpreter multiplies no bfloat16, cuts where a card rounds to it, and reads the NaN of 8 bits as 480.
-NOT_INTERPRETED = {"gemm/k05_triton": "bfloat16"}
-INTERPRETED = {
-    "gemm_fp8/k01_triton": lambda problem: dataclasses.replace(
-        problem, max_error=lambda w: problem.max_error(w) + 2.0**-8, hard=lambda w: ({0: (0.0, -0.0)},)
+NOT_INTERPRETED = {"gemm/k05_triton": "bfloat16", "skinny_gemm_w4/k01_triton": "bfloat16"}
+
+
+def _of_8_bits(*hard):
+    return lambda problem: dataclasses.replace(
+        problem, max_error=lambda w: problem.max_error(w) + 2.0**-8, hard=lambda w: hard
     )
+
+
+INTERPRETED = {
+    "gemm_fp8/k01_triton": _of_8_bits({0: (0.0, -0.0)}),
+    "skinny_gemm_fp8/k01_one_program": _of_8_bits({0: (0.0, -0.0)}, {2: (NAN,)}, {3: (NAN,)}),
+    "skinny_gemm_fp8/k02_shares": _of_8_bits({0: (0.0, -0.0)}, {2: (NAN,)}, {3: (NAN,)}),
 }
 CARD = SimpleNamespace(multi_processor_count=3, name="CPU", major=9, minor=0)
 
@@ -89,7 +101,7 @@ def built(tmp_path_factory):
 
 
 @pytest.fixture
-def on_cpu(built, monkeypatch):
+def on_cpu(built, tmp_path, monkeypatch):
     """Launchers as they are, over stand-ins of the card and of the driver."""
 
     def prepare(problem):
@@ -97,6 +109,7 @@ def on_cpu(built, monkeypatch):
             module = import_module(f"course_kernels.{problem}.{path.stem}")
             for name, stand_in in {
                 "load_kernel": built,
+                "prepare": prepare_in(tmp_path),
                 "launch": lambda kernel, grid, block, *args, shared_bytes=0: kernel(
                     grid, block, *args, shared_bytes=shared_bytes
                 ),

@@ -155,7 +155,7 @@ EDITS = {
         f"{KERNELS}/cuda/asynchronous_copy.cuh",
         "",
         "int other;\n",
-        {"cuda", "sgemm", "gemm"},
+        {"cuda", "sgemm", "gemm", "skinny_gemm_w4"},
     ),
     "a problem": (
         f"{KERNELS}/transpose/problem.py",

@@ -22,6 +22,11 @@ from course_kernels.decode_attention import k01_one_program, k02_split
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
 from course_kernels.reduction import k05_triton
+from course_kernels.skinny_gemm import k01_one_program as few_rows
+from course_kernels.skinny_gemm import k02_shares, k03_dot_products
+from course_kernels.skinny_gemm_fp8 import k01_one_program as few_rows_fp8
+from course_kernels.skinny_gemm_fp8 import k02_shares as shares_fp8
+from course_kernels.skinny_gemm_w4 import k01_triton as few_rows_w4
 from course_kernels.vector_add import k02_triton
 
 CAPABILITIES = (80, 89, 90, 100, 120)
@@ -135,6 +140,37 @@ def decode_attention(capability, kernel, element_bytes, share, D):
     return compiled(kernel, types, constants, capability, **options)
 
 
+def few_rows_of(capability, rows, bits, shares):
+    """A few rows times a large matrix, with the tile for so many rows: one program a tile, or equal shares."""
+    one, several = (few_rows, k02_shares) if bits == 16 else (few_rows_fp8, shares_fp8)
+    kernel, tile = several.shares_kernel if shares else one.one_program_kernel, one.TILES[rows]
+    types = dict.fromkeys("XW", "*bf16" if bits == 16 else "*fp8e4nv") | {"Y": "*bf16", "tickets": "*i32"}
+    types |= dict.fromkeys(("scale_x_ptr", "scale_w_ptr", "parts"), "*fp32")
+    types |= dict.fromkeys(("M", "N", "K", "each", "more"), "i32")
+    types = {n: t for n, t in types.items() if n in kernel.arg_names}
+    constants = {"ROWS": rows, "BLOCK_N": tile.block_n, "BLOCK_K": tile.block_k}
+    return compiled(kernel, types, constants, capability, num_warps=tile.warps, num_stages=tile.stages)
+
+
+def dot_products(capability, rows):
+    """A few rows times a large matrix, without tensor cores."""
+    tile = k03_dot_products.TILES[rows]
+    types = dict.fromkeys("XWY", "*bf16") | dict.fromkeys("MNK", "i32")
+    constants = {"ROWS": rows, "BLOCK_N": tile.block_n, "BLOCK_K": tile.block_k}
+    return compiled(k03_dot_products.dot_products_kernel, types, constants, capability, num_warps=tile.warps)
+
+
+def four_bits(capability, rows):
+    """A few rows times 4-bit weights."""
+    types = (
+        dict.fromkeys(("X", "scales_ptr", "Y"), "*bf16") | {"words_ptr": "*i32"} | dict.fromkeys("MNK", "i32")
+    )
+    options = {"num_warps": few_rows_w4.WARPS, "num_stages": few_rows_w4.STAGES}
+    pattern, less = few_rows_w4.PATTERNS[few_rows_w4.torch.bfloat16]
+    constants = {"TILES": few_rows_w4.TILES, "ROWS": rows, "PATTERN": pattern, "LESS": less}
+    return compiled(few_rows_w4.w4_kernel, types, constants, capability, **options)
+
+
 def attention_backward(capability, which, element_bytes, D, causal):
     """A kernel of attention's backward pass, with the tile that such a card would get: of keys, of rows, or in one."""
     module = backward_one_pass if which == "one_pass" else backward_teaching
@@ -218,6 +254,13 @@ if __name__ == "__main__":
     ):
         name = f"decode_attention-k02-{element_bytes}-{share}-{D}-90"
         results[name] = decode_attention(90, k02_split.split_kernel, element_bytes, share, D)
+    for rows in few_rows.TILES:
+        for bits in (16, 8):
+            results[f"skinny_gemm-{bits}-k02-{rows}-90"] = few_rows_of(90, rows, bits, True)
+    results["skinny_gemm-16-k01-16-90"] = few_rows_of(90, 16, 16, False)
+    for rows in k03_dot_products.TILES:
+        results[f"skinny_gemm-16-k03-{rows}-90"] = dot_products(90, rows)
+    results["skinny_gemm-4-k01-16-90"] = four_bits(90, 16)
     for element_bytes, D, capability in ((2, 96, 90), (4, 256, 89)):
         name = f"attention_general-{element_bytes}-{D}-{capability}"
         results[name] = attention_general(capability, element_bytes, D)
