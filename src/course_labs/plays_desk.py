@@ -60,7 +60,7 @@ class Desk(desk.Desk):
         more = [] if asked["take"] is None else [take]
         with self.watch.watching():
             got = getattr(self._module, asked["call"])(*given, *more)
-        return {**told(got), "after": [plain(value) for value in given], "taken": taken}
+        return {**told(got), "after": [told(value).get("got") for value in given], "taken": taken}
 
     def _done(self, asked: dict[str, Any], given: list[Any]) -> dict[str, Any]:
         try:

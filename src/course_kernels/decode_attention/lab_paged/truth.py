@@ -42,6 +42,13 @@ def lies(pages: Pool, row: object) -> str:
     return "no page of the pool"
 
 
+def shape(pages: object) -> object:
+    """How many rows each page has; None of what is no list of lists."""
+    return (
+        [len(page) if isinstance(page, list) else -1 for page in pages] if isinstance(pages, list) else None
+    )
+
+
 def in_use(length: int, page_tokens: int) -> int:
     """Pages that so many tokens need."""
     return -(-length // page_tokens)
@@ -152,11 +159,16 @@ def look_at_append(asked: Asked, length: int, page_tokens: int, draw: random.Ran
         )
     due = [*own, free[0]] if opens else own
     pages_now, table_now = answer.after[:2]
+    if shape(pages_now) != shape(pages) or shape([table_now]) != shape([table]):
+        raise Slip(
+            "wrong result", "the pool, or the table, has another shape now", "write into it; it has room."
+        )
     for entry, page in enumerate(due):
-        now = table_now[entry] if entry < len(table_now) else "missing"
-        if now != page:
-            new = " from take()" if entry == used else ""
-            raise Slip("wrong row", f"entry {entry} of the table should be page {page}{new}; it is {now}")
+        if table_now[entry] != page:
+            due_page = f"page {page} from take()" if entry == used else f"page {page}"
+            raise Slip(
+                "wrong row", f"entry {entry} of the table should be {due_page}; it is {table_now[entry]}"
+            )
     page, place = due[length // page_tokens], length % page_tokens
     if pages_now[page][place] != key:
         where = lies(pages_now, key)
@@ -276,11 +288,11 @@ def allocators() -> list[Play]:
         of(1, "A takes"),
         of(2, "A takes", "B takes", "B leaves"),
         of(2, "A takes", "A takes", "A leaves", "B takes"),
-        of(2, "A takes", "B like A", "A leaves", "C takes"),
-        of(2, "A takes", "B like A", "B leaves", "A leaves", "C takes"),
-        of(3, "A takes", "B like A", "C like A", "A leaves", "C leaves", "D takes", "B leaves"),
-        of(2, "A takes", "A leaves", "twice"),
-        of(2, "twice"),
+        of(2, "A takes", "B begins like A", "A leaves", "C takes"),
+        of(2, "A takes", "B begins like A", "B leaves", "A leaves", "C takes"),
+        of(3, "A takes", "B begins like A", "C begins like A", "A leaves", "C leaves", "D takes", "B leaves"),
+        of(2, "A takes", "A leaves", "a free page comes back"),
+        of(2, "a free page comes back"),
         by_chance(3, 30),
         by_chance(8, 300),
     ]
@@ -289,14 +301,14 @@ def allocators() -> list[Play]:
 def play_step(books: Books, step: str) -> None:
     """One step of a story in words."""
     who, _, what = step.partition(" ")
-    if who == "twice":
+    if step == "a free page comes back":
         books.once_more(books.free[0])
     elif what == "takes":
         books.take(who)
     elif what == "leaves":
         books.leave(who)
     else:
-        books.like(who, what.removeprefix("like "), pages=1)
+        books.like(who, what.removeprefix("begins like "), pages=1)
 
 
 def chance_step(books: Books, name: str, draw: random.Random) -> None:
