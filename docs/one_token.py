@@ -896,7 +896,8 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # One reader's cache is a row of rooms, as long as his text. A server has many readers. They come and go, and nobody
 # knows how long an answer will be. Whoever reserves the longest for each leaves most of the rooms empty. So a cache is
 # cut into **pages** of a few tokens, handed out one at a time. A text's pages may lie anywhere, and its **block table**
-# says where [^kwon2023]. An engine is made of that, and you can build it with nothing but Python.
+# says where [^kwon2023]. An engine is made of that, and you can build it with nothing but Python. It may wait for an
+# evening of its own: in the minutes at the head of this page, all of the typing is this lab.
 #
 # /// lab | paged
 # ///
