@@ -891,6 +891,18 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # for its host from one that waits for its bytes.
 
 # %% [markdown]
+# ## Build it: a cache in pages
+#
+# One reader's cache is a row of rooms, as long as his text. A server has many readers. They come and go, and nobody
+# knows how long an answer will be. Whoever reserves the longest for each leaves most of the rooms empty. So a cache is
+# cut into **pages** of a few tokens, handed out one at a time. A text's pages may lie anywhere, and its **block table**
+# says where [^kwon2023]. An engine is made of that, and you can build it with nothing but Python. It may wait for an
+# evening of its own: in the minutes at the head of this page, all of the typing is this lab.
+#
+# /// lab | paged
+# ///
+
+# %% [markdown]
 # ## Where this leads
 #
 # - The five lines of attention, taken apart, and the square in the middle that nobody asked for:

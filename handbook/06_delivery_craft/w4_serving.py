@@ -175,6 +175,11 @@ print("37 keys out of three pages, in order")
 # Somebody will write `pages[table].reshape(-1, 4)`. That gives 48 rows for 37 tokens, and the last eleven are rubbish from whoever had the page
 # before. In a softmax rubbish is not ignored.
 #
+# Who wants the rest of the engine builds it at home. The lab `paged` stands [behind the page of one token](../../docs/one_token.py#build-it-a-cache-in-pages),
+# in Python alone, without a GPU. It asks for the same `keys`, for pages of any size; then `append`, the allocator `Pages`, what two texts share, and
+# the six slips in pages. The room's file has the name of the lab's: `nox -s lab -- paged --stage 0` writes the starter and keeps the other beside it.
+# The two lines above are right there as well, under `import numpy as np` and with `pages.shape[1]` for `PAGE`.
+#
 # ### The receipt of a fused kernel
 #
 # Between two multiplies of a model: add what came round the side, then divide each row by its own size, and multiply by a weight.

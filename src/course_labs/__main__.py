@@ -10,8 +10,10 @@ from pathlib import Path
 from course_labs.given import has_suspects
 from course_labs.grade import CannotGrade
 from course_labs.lab import FOLDER, ON_THE_CPU, Lab, LabError, find_lab, find_labs
+from course_labs.plays import grade, has_plays
+from course_labs.plays_desk import takes_arrays
 from course_labs.road import along_the_road
-from course_labs.suspects import completed, grade, hand_out
+from course_labs.suspects import completed, hand_out
 from course_labs.tried import needs_torch
 from course_labs.verdict import USAGE
 from course_labs.write import write
@@ -109,6 +111,8 @@ def grading_needs(arguments: list[str], root: Path = ROOT) -> str:
     if has_suspects(lab):
         return "torch"
     file = options.file or _first_file(lab, root, options.door)
+    if has_plays(lab):
+        return "numpy" if takes_arrays(file) else ""
     if needs_torch(lab, file):
         return "torch"
     door = options.door or lab.door_of(options.file or _first_file(lab, root, ""))

@@ -452,20 +452,3 @@ def grade_each(
             yield graders[lab.folder].verdict(file.resolve(), seconds or lab.seconds)
         except CannotJudge as error:
             raise CannotGrade(str(error)) from None
-
-
-def grade(
-    lab: Lab,
-    files: Sequence[Path],
-    door: str = "",
-    *,
-    seconds: float | None = None,
-    needs_gpu: bool = False,
-    compile: bool = False,
-    environment: dict[str, str] | None = None,
-) -> list[Verdict]:
-    """Grade files of one lab of any kind; as `course_labs.grade.grade`."""
-    tasks = [(lab, usual._door(lab, file, door), file) for file in files]
-    return list(
-        grade_each(tasks, seconds=seconds, needs_gpu=needs_gpu, compile=compile, environment=environment)
-    )

@@ -46,8 +46,10 @@ from course_labs.lab import (
     load_lab,
     same_lines,
 )  # fmt: skip
+from course_labs.plays import NEXT as OF_PLAYS
+from course_labs.plays import grade, grade_each
 from course_labs.suspects import NEXT as OF_SUSPECTS
-from course_labs.suspects import completed, grade, grade_each
+from course_labs.suspects import completed
 from course_labs.tried import NEXT as OF_TRIED
 from course_labs.verdict import NEXT, NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 from course_labs.write import write
@@ -75,7 +77,7 @@ def wrong_answers(name):
     for file in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*")):
         head = re.match(r"(?:#|//) refused for: ([^|\n]+?)(?: \| ([^\n]+))?\n", file.read_text())
         assert head, f"{file}: its first line does not say what it must be refused for"
-        assert head[1] in NEXT | OF_SUSPECTS | OF_TRIED, f"{file}: the grader knows no {head[1]!r}"
+        assert head[1] in NEXT | OF_SUSPECTS | OF_PLAYS | OF_TRIED, f"{file}: the grader knows no {head[1]!r}"
         only_gpu = head[2] == "GPU only" or (file.suffix == ".cu" and head[1] not in WITHOUT_RUNNING)
         found.append((file, head[1], "" if head[2] in (None, "GPU only") else head[2], only_gpu))
     return found
@@ -2059,7 +2061,7 @@ def test_labs_are_listed_as_the_road_comes_by_them(tmp_path, capsys):
 def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
     assert main(["lab"]) == 0
     listed = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[: len(LABS)]]
-    assert listed[:2] == [["—", "first_kernel"], ["L1", "roofline"]]
+    assert listed[:3] == [["—", "first_kernel"], ["—", "paged"], ["L1", "roofline"]]
     assert dict(listed).keys() == {
         "—",
         "L1",
@@ -2083,6 +2085,9 @@ def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
         (["bottleneck"], "torch"),
         (["bottleneck", "my_labs/bottleneck.py", "--door", "python"], "torch"),
         (["roofline", "my_labs/roofline.py"], ""),
+        (["paged"], ""),
+        (["paged", "tests/labs/paged/wrong_whole_pages.py"], ""),
+        (["paged", "tests/labs/paged/wrong_whole_pages_in_numpy.py"], "numpy"),
         (["wmma", "my_labs/wmma.py"], "numpy"),
         (["wmma", "my_labs/wmma.cu"], "torch"),
         (["--seconds", "9", "wmma", "--door", "numpy"], "numpy"),

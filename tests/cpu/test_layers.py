@@ -167,6 +167,8 @@ def test_there_is_no_circle():
         "course_labs.road",
         "course_labs.given",
         "course_labs.suspects",
+        "course_labs.plays",
+        "course_labs.plays_desk",
     ],
 )
 def test_writing_a_lab_needs_the_standard_library_only(module):

@@ -20,7 +20,7 @@ from course_kernels.problem import Workload, worst_error
 from course_labs import tried
 from course_labs.__main__ import grading_needs
 from course_labs.lab import find_lab, load_file
-from course_labs.suspects import grade
+from course_labs.plays import grade
 from course_labs.verdict import NOT_BEGUN, RIGHT, Verdict
 
 ROOT = Path(__file__).parents[2]
