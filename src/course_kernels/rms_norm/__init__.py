@@ -1,0 +1,1 @@
+"""RMSNorm with the residual added on the way: what stands between two blocks of a Llama."""
