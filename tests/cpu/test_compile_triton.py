@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from course_kernels.decode_attention import k01_one_program, k02_split
+from course_kernels.qkv_rope import k02_fused
+from course_kernels.rms_norm import k03_ahead
 from course_kernels.skinny_gemm import k01_one_program as k01_few_rows
 
 COMPILER = Path(__file__).with_name("triton_compiler.py")
 SHARED_BYTES = {80: 163 * 1024, 86: 99 * 1024, 89: 99 * 1024, 90: 227 * 1024, 100: 227 * 1024, 120: 99 * 1024}
 CAPABILITIES = tuple(SHARED_BYTES)
+WIDE = "LDGSTS.E.BYPASS.128"  # 16 bytes from memory to shared memory, past L1
 
 
 @pytest.fixture(scope="module")
@@ -213,3 +216,79 @@ def test_four_bits_in_triton_are_multiplied_by_a_warpgroup(compiled):
 
     assert result["HGMMA"] > 0
     assert result.get("LDL", 0) + result.get("STL", 0) == 0
+
+
+def spilled(result):
+    return result.get("LDL", 0) + result.get("STL", 0)
+
+
+def test_a_norm_asks_for_all_of_its_row_in_vectors_before_it_waits(compiled):
+    """x, r and g in vectors of 16 bytes, all asked for before the first barrier; y and s so, too."""
+    for name, vectors in (("k02", 4), ("k02-pdl", 1)):  # of a thread, of one matrix
+        result = compiled[f"rms_norm-{name}-90"]
+
+        assert (result["asked"], result["LDG"], result["STG"]) == (3 * vectors, 3 * vectors, 2 * vectors)
+        assert result["128"] == result["LDG"] + result["STG"]
+        assert spilled(result) == 0
+
+
+def test_a_norm_that_looks_ahead_asks_for_the_next_row_before_it_adds_up_this_one(compiled):
+    result = compiled["rms_norm-k03-90"]
+
+    assert result["asked"] == result["LDG"] == 5 * 2  # two vectors each of two rows of x and of r, and of g
+    assert result["128"] == result["LDG"] + result["STG"]
+    assert spilled(result) == 0
+    assert 65536 // (result["registers"] * 32) >= k03_ahead.RESIDENT_WARPS
+
+
+def test_a_gate_moves_whole_vectors(compiled):
+    result = compiled["swiglu-90"]
+
+    assert (result["LDG"], result["STG"], result["128"]) == (4, 2, 6)
+    assert spilled(result) == 0
+    assert spilled(compiled["swiglu-pdl-90"]) == 0
+
+
+QKV = ("2-1-1", "2-32-2", "4-32-2")
+
+
+@pytest.mark.parametrize("name", QKV)
+def test_the_beginning_of_a_layer_streams_its_weights_and_spills_nothing(compiled, name):
+    result = compiled[f"qkv_rope-{name}-90"]
+
+    # g comes in narrower pieces: one copy for each step that is on its way, and one in the loop.
+    assert result["LDGSTS"] - result[WIDE] <= k02_fused.STAGES["-32-" in name]
+    assert result[WIDE] > 0
+    assert result["HMMA"] > 0
+    assert spilled(result) == 0
+    assert result.get("ATOMG", 0) == (name != "2-1-1")
+
+
+def test_turned_it_is_a_product_of_a_warpgroup(compiled):
+    result = compiled["qkv_rope-turned-90"]
+
+    assert result["HGMMA"] > 0
+    assert "HMMA" not in result
+    assert spilled(result) == 0
+
+
+def test_all_programs_of_the_beginning_of_a_layer_fit_on_the_card_at_once(compiled):
+    """192 of them on 132 multiprocessors: each must hold two."""
+    for name in ("2-1-1", "2-32-2"):
+        result = compiled[f"qkv_rope-{name}-90"]
+
+        assert (SHARED_BYTES[90] + 1024) // (result["shared"] + 1024) >= 2
+        assert 65536 // (result["registers"] * 32 * k02_fused.WARPS) >= 2
+
+
+def test_who_may_begin_early_waits_before_it_reads_what_others_wrote(compiled):
+    """PREEXIT lets the next kernel begin, ACQBULK waits for the one before; weights alone are asked for in between."""
+    norm, gate, layer = (
+        compiled[f"{name}-pdl-90"]["order"] for name in ("rms_norm-k02", "swiglu", "qkv_rope")
+    )
+
+    assert norm[:3] == ["PREEXIT", "LDG", "ACQBULK"]  # g
+    assert gate[:3] == ["PREEXIT", "ACQBULK", "LDG"]
+    assert layer[:4] == ["PREEXIT", "CCTL", "ACQBULK", "LDGSTS"]
+    for name in ("rms_norm-k02", "swiglu", "qkv_rope-2-1-1"):
+        assert not {"PREEXIT", "ACQBULK", "CCTL"} & set(compiled[f"{name}-90"]["order"])

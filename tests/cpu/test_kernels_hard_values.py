@@ -41,9 +41,22 @@ WORKLOADS = {
     "gemm": [Workload.of(dtype, **size) for dtype in ("bfloat16", "float16") for size in (ODD, EVEN)],
     "gemm_fp8": [Workload.of("bfloat16", **ODD)],
     "grey": [Workload.of("float32", H=33, W=65)],
+    "qkv_rope": [
+        Workload.of(dtype, B=3, H=1, KV=1, D=64, W=W, P=9) for dtype, W in (("float32", 90), ("float16", 40))
+    ],
     "reduction": [Workload.of("float32", N=20_011)],
+    "rms_norm": [
+        Workload.of(dtype, M=5, N=97, plain=plain)
+        for dtype in ("float32", "float16")
+        for plain in (False, True)
+    ],
     "sgemm": [Workload.of("float32", **size) for size in (ODD, EVEN, LOW)],
     "softmax": [Workload.of("float32", M=13, N=781)],
+    "swiglu": [
+        Workload.of(dtype, M=5, F=97, merged=merged)
+        for dtype in ("float32", "float16")
+        for merged in (False, True)
+    ],
     "strided_read": [Workload.of("float32", N=3003, S=3)],
     "transpose": [Workload.of("float32", M=37, N=70)],
     "skinny_gemm": [Workload.of("float16", M=3, N=65, K=40)],

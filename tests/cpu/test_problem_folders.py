@@ -26,6 +26,7 @@ TYPES = {
     "gemm_fp8": {torch.float8_e4m3fn, torch.float32},
     "skinny_gemm_fp8": {torch.float8_e4m3fn, torch.float32},
     "skinny_gemm_w4": {torch.bfloat16, torch.int32},
+    "qkv_rope": {torch.bfloat16, torch.int32, torch.float32},
 }  # of inputs, where the workload names that of the answer
 
 

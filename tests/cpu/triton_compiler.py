@@ -21,19 +21,24 @@ from course_kernels.attention_general import k01_teaching as general
 from course_kernels.decode_attention import k01_one_program, k02_split
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
+from course_kernels.qkv_rope import k02_fused
 from course_kernels.reduction import k05_triton
+from course_kernels.rms_norm import k02_one_read, k03_ahead
 from course_kernels.skinny_gemm import k01_one_program as few_rows
 from course_kernels.skinny_gemm import k02_shares, k03_dot_products
 from course_kernels.skinny_gemm_fp8 import k01_one_program as few_rows_fp8
 from course_kernels.skinny_gemm_fp8 import k02_shares as shares_fp8
 from course_kernels.skinny_gemm_w4 import k01_triton as few_rows_w4
+from course_kernels.swiglu import k01_fused as swiglu_fused
 from course_kernels.vector_add import k02_triton
 
 CAPABILITIES = (80, 89, 90, 100, 120)
 SHORT = {2: "bf16", 4: "fp32"}
 OF_INTEREST = (
-    r"\b(USETMAXREG|HGMMA|QGMMA|UTCHMMA|HMMA|UTMALDG|UTMASTG|UTMAREDG|LDGSTS|LDG|LDL|STL|ATOMG|RED|REDG)\b"
+    r"\b(USETMAXREG|HGMMA|QGMMA|UTCHMMA|HMMA|UTMALDG|UTMASTG|UTMAREDG|LDGSTS|LDG|STG|LDL|STL|ATOMG|RED|REDG|BAR|"
+    r"ACQBULK|PREEXIT|CCTL)\b"
 )
+EVEN = ("M", "N", "K", "W", "F", "apart", "outputs")  # lengths that are multiples of 16
 WIDE = "LDGSTS.E.BYPASS.128"  # 16 bytes from memory to shared memory, past L1
 
 
@@ -47,7 +52,7 @@ def compiled(kernel, types, constants, capability, source=ASTSource, look=True, 
     signature = {n: types.get(n, "constexpr") for n in names}
     places = {(names.index(n),): value for n, value in constants.items()}
     # As at a launch: torch's addresses, and the lengths used here, are multiples of 16.
-    even = [n for n, t in signature.items() if t.startswith("*") or n in ("M", "N", "K")]
+    even = [n for n, t in signature.items() if t.startswith("*") or n in EVEN]
     attributes = {(names.index(n),): [["tt.divisibility", 16]] for n in even}
     result = triton.compile(
         source(kernel, signature, places, attributes),
@@ -59,6 +64,10 @@ def compiled(kernel, types, constants, capability, source=ASTSource, look=True, 
     found = re.findall(OF_INTEREST, result.asm["sass"])
     registers = 1 + max(int(number) for number in re.findall(r"\bR(\d+)\b", result.asm["sass"]))
     room = {"shared": result.metadata.shared, "registers": registers, WIDE: result.asm["sass"].count(WIDE)}
+    # Vectors of 16 bytes between memory and registers; what comes first, and how many loads before the first barrier.
+    room["128"] = len(re.findall(r"\b(?:LDG|STG)\.E(?:\.EF)?\.128\b", result.asm["sass"]))
+    room["order"] = list(dict.fromkeys(found))
+    room["asked"] = found[: found.index("BAR")].count("LDG") if "BAR" in found else found.count("LDG")
     return room | {n: found.count(n) for n in sorted(set(found))}
 
 
@@ -171,6 +180,37 @@ def four_bits(capability, rows):
     return compiled(few_rows_w4.w4_kernel, types, constants, capability, **options)
 
 
+def rms_norm(capability, kernel, N, warps, pdl=False):
+    """The norm of rows of N numbers in bfloat16, with the residual, many rows."""
+    types = dict.fromkeys(("x_ptr", "r_ptr", "g_ptr", "y_ptr", "s_ptr"), "*bf16")
+    types |= {"N": "i32", "epsilon": "fp32"}
+    constants = {"ADD": True, "BLOCK": N, "ONCE": k02_one_read.once_for(16384, N, 2)}
+    if kernel is k03_ahead.ahead_kernel:
+        return compiled(kernel, types | {"M": "i32"}, constants, capability, num_warps=warps)
+    return compiled(kernel, types, constants | {"PDL": pdl}, capability, num_warps=warps, launch_pdl=pdl)
+
+
+def swiglu(capability, block, pdl=False):
+    """The gate of a feed-forward block."""
+    types = dict.fromkeys(("gate_ptr", "up_ptr", "y_ptr"), "*bf16") | {"F": "i32", "apart": "i32"}
+    constants = {"BLOCK": block, "ONCE": "evict_first", "PDL": pdl}
+    options = {"num_warps": swiglu_fused.WARPS, "launch_pdl": pdl}
+    return compiled(swiglu_fused.swiglu_kernel, types, constants, capability, **options)
+
+
+def qkv_rope(capability, element_bytes, B, splits, turned=False, pdl=False):
+    """How a step of decoding begins a layer, into the cache."""
+    constants = k02_fused.constants_of(element_bytes, B, 128, turned=turned)
+    options = {name: constants.pop(name) for name in ("num_warps", "num_stages")}
+    types = dict.fromkeys(("X", "G", "weights", "Q", "K", "V"), f"*{SHORT[element_bytes]}")
+    types |= dict.fromkeys(("B", "W", "H", "KV", "P", "N"), "i32")
+    types |= dict.fromkeys(("positions_ptr", "tickets"), "*i32") | {"epsilon": "fp32"}
+    types |= dict.fromkeys(("cos_ptr", "sin_ptr", "parts"), "*fp32")
+    constants |= {"SPLITS": splits, "INTO_CACHE": True, "PDL": pdl}
+    options |= {"look": capability == 90, "launch_pdl": pdl}
+    return compiled(k02_fused.fused_kernel, types, constants, capability, **options)
+
+
 def attention_backward(capability, which, element_bytes, D, causal):
     """A kernel of attention's backward pass, with the tile that such a card would get: of keys, of rows, or in one."""
     module = backward_one_pass if which == "one_pass" else backward_teaching
@@ -261,6 +301,21 @@ if __name__ == "__main__":
     for rows in k03_dot_products.TILES:
         results[f"skinny_gemm-16-k03-{rows}-90"] = dot_products(90, rows)
     results["skinny_gemm-4-k01-16-90"] = four_bits(90, 16)
+    results["rms_norm-k02-90"] = rms_norm(90, k02_one_read.one_read_kernel, 4096, 4)
+    results["rms_norm-k02-pdl-90"] = rms_norm(90, k02_one_read.one_read_kernel, 4096, 16, pdl=True)
+    results["rms_norm-k03-90"] = rms_norm(90, k03_ahead.ahead_kernel, 4096, 8)
+    results["swiglu-90"] = swiglu(90, swiglu_fused.BLOCK)
+    results["swiglu-pdl-90"] = swiglu(90, swiglu_fused.SMALL_BLOCK, pdl=True)
+    results["qkv_rope-turned-90"] = qkv_rope(90, 2, 32, 1, turned=True)
+    results["qkv_rope-pdl-90"] = qkv_rope(90, 2, 1, 1, pdl=True)
+    for element_bytes, B, splits, capability in (
+        (2, 1, 1, 90),
+        (2, 32, 2, 90),
+        (4, 32, 2, 90),
+        (2, 32, 2, 89),
+    ):
+        name = f"qkv_rope-{element_bytes}-{B}-{splits}-{capability}"
+        results[name] = qkv_rope(capability, element_bytes, B, splits)
     for element_bytes, D, capability in ((2, 96, 90), (4, 256, 89)):
         name = f"attention_general-{element_bytes}-{D}-{capability}"
         results[name] = attention_general(capability, element_bytes, D)

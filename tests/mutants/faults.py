@@ -79,8 +79,8 @@ AREAS = {
             for problem in (
                 "attention", "attention_backward", "attention_general", "bank_conflicts", "bias_gelu",
                 "bytes_in_flight", "copy",
-                "decode_attention", "divergence", "fused_multiply_add", "gemm", "gemm_fp8", "grey", "reduction",
-                "sgemm", "softmax", "strided_read", "transpose", "vector_add",
+                "decode_attention", "divergence", "fused_multiply_add", "gemm", "gemm_fp8", "grey", "qkv_rope",
+                "reduction", "rms_norm", "sgemm", "softmax", "strided_read", "swiglu", "transpose", "vector_add",
             )
             for pattern in ("k*.cu", "k*.py", "by_*.py", "arguments.py", "tiles.py")
         ),
@@ -101,6 +101,10 @@ AREAS = {
                     "divergence", "fused_multiply_add", "gemm", "grey", "reduction", "sgemm", "strided_read",
                     "transpose",
                 )
+            },
+            # Who begins early waits: no interpreter does, and the machine code is read.
+            **{
+                f"*/{name}/*": _problem(name) + _cpu("compile_triton") for name in ("qkv_rope", "rms_norm", "swiglu")
             },
         },
         12,
