@@ -40,6 +40,7 @@ WORKLOADS = {
     "gemm": [Workload.of(dtype, **size) for dtype in ("bfloat16", "float16") for size in (ODD, EVEN)],
     "gemm_fp8": [Workload.of("bfloat16", **ODD)],
     "grey": [Workload.of("float32", H=33, W=65)],
+    "paged_attention": [Workload.of("float16", B=3, H=3, KV=1, N=140, PAGE=16, D=D) for D in (64, 128)],
     "reduction": [Workload.of("float32", N=20_011)],
     "sgemm": [Workload.of("float32", **size) for size in (ODD, EVEN, LOW)],
     "softmax": [Workload.of("float32", M=13, N=781)],

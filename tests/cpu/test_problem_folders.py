@@ -24,6 +24,7 @@ TYPES = {
     "attention_general": {torch.bfloat16, torch.int32},
     "decode_attention": {torch.bfloat16, torch.int32},
     "gemm_fp8": {torch.float8_e4m3fn, torch.float32},
+    "paged_attention": {torch.bfloat16, torch.int32},
 }  # of inputs, where the workload names that of the answer
 
 
