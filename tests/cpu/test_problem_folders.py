@@ -25,6 +25,7 @@ TYPES = {
     "decode_attention": {torch.bfloat16, torch.int32},
     "gemm_fp8": {torch.float8_e4m3fn, torch.float32},
     "paged_attention": {torch.bfloat16, torch.int32},
+    "sampling": {torch.bfloat16, torch.float32, torch.int64, torch.int32},
 }  # of inputs, where the workload names that of the answer
 
 
