@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from course_kernels.decode_attention import k01_one_program, k02_split
+from course_kernels.paged_attention import k01_gather
+from course_kernels.paged_attention import k02_split as paged_split
+from course_kernels.sampling import k01_gumbel, k02_threshold
 
 COMPILER = Path(__file__).with_name("triton_compiler.py")
 SHARED_BYTES = {80: 163 * 1024, 86: 99 * 1024, 89: 99 * 1024, 90: 227 * 1024, 100: 227 * 1024, 120: 99 * 1024}
@@ -180,3 +183,44 @@ def test_wider_groups_and_fp32_fit_a_step_of_decoding(compiled):
 
         assert result.get("HMMA", 0) + result.get("HGMMA", 0) > 0
         assert result.get("STL", 0) < 20
+
+
+PAGED = ("gather_kernel-2-4-128-16", "split_kernel-2-4-128-16", "split_kernel-2-8-64-256", "split_kernel-2-32-128-8")
+
+
+@pytest.mark.parametrize("name", PAGED)
+def test_pages_of_16_tokens_are_read_in_wide_loads_ahead_of_their_turn(compiled, name):
+    """Whatever a page is, sixteen bytes at a time, past L1; and by two steps ahead, where the table does not hold it up."""
+    result = compiled[f"paged_attention-{name}-90"]
+
+    assert result["LDGSTS.E.BYPASS.128"] > 0
+    assert result["HMMA"] > 0
+    assert result.get("LDL", 0) + result.get("STL", 0) == 0
+    if name.startswith("split_kernel-2-4"):
+        assert result["LDGSTS"] == result["LDGSTS.E.BYPASS.128"]
+        # As much room as the contiguous cache takes: two steps of keys and of values lie there.
+        assert result["shared"] == compiled["decode_attention-k02-2-4-128-90"]["shared"]
+        assert (SHARED_BYTES[90] + 1024) // (result["shared"] + 1024) == paged_split.RESIDENT
+        assert 65536 // (result["registers"] * 32 * k01_gather.WARPS) >= paged_split.RESIDENT
+        assert result["ATOMG"] == 1
+
+
+def test_pages_of_8_bits_spill_nothing(compiled):
+    result = compiled["paged_attention-split_kernel-1-4-128-16-90"]
+
+    assert result.get("LDL", 0) + result.get("STL", 0) == 0
+    assert result["LDGSTS.E.BYPASS.128"] > 0
+    assert result["shared"] <= SHARED_BYTES[90] // 3 - 1024
+
+
+@pytest.mark.parametrize("short", ["bf16", "fp32"])
+def test_sampling_reads_in_wide_loads_and_spills_nothing(compiled, short):
+    gumbel, threshold = (compiled[f"sampling-{name}_kernel-{short}-90"] for name in ("gumbel", "threshold"))
+
+    for result in (gumbel, threshold):
+        assert result["LDG"] > 0
+        assert result.get("LDL", 0) + result.get("STL", 0) == 0
+    assert gumbel["ATOMG"] == 1
+    assert 65536 // (gumbel["registers"] * 32 * k01_gumbel.WARPS) >= k01_gumbel.RESIDENT
+    assert threshold["registers"] * 32 * k02_threshold.WARPS <= 65536
+    assert gumbel["shared"] < 1024  # words find their tokens in registers, and cross no shared memory

