@@ -12,7 +12,7 @@ import torch
 from course_judge.interpreter import watched_memory
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
-from course_kernels.paged_attention import arguments, k01_gather, k02_split, library
+from course_kernels.paged_attention import arguments, k01_gather, k02_split, k03_even, library
 from course_kernels.paged_attention.problem import (
     NOBODY,
     PROBLEM,
@@ -27,6 +27,7 @@ from course_kernels.problem import Workload, worst_error
 KERNELS = [
     pytest.param(k01_gather.paged_attention, id="k01"),
     pytest.param(lambda *inputs: k02_split.paged_attention(*inputs, splits=5), id="k02 in 5 parts"),
+    pytest.param(lambda *inputs: k03_even.paged_attention(*inputs, programs=7), id="k03 in 7 programs"),
 ]
 # The interpreter takes its time: every page size once, in either width, in 16 bits and in 8. bf16 is wrong there by design.
 CHECKED = [
@@ -68,6 +69,17 @@ def test_every_size_is_right_and_reads_nothing_outside(attend, w):
     assert error(out, inputs) <= PROBLEM.max_error(w)
 
 
+@pytest.mark.parametrize("attend", KERNELS)
+def test_whoever_reads_by_an_entry_of_nobody_is_caught(attend):
+    """The length is a page too long: the entry behind the last one is no page of the pool."""
+    q, k, v, table, n = inputs_of(workload(B=3, N=64))
+    n = torch.where(n < 48, n + 16, n)
+    with watched_memory({"k": k, "v": v, "table": table}) as memory:
+        attend(q, k, v, table, n)
+
+    assert memory.findings
+
+
 @pytest.mark.parametrize("splits", [1, 3, 40])
 def test_any_number_of_parts_is_right(splits):
     w = workload(B=3, H=3, KV=1, N=340, PAGE=32, D=128)  # three heads share, and 340 tokens are 6 steps
@@ -81,7 +93,11 @@ def test_any_group_is_right(share):
     w = workload(B=1, H=2 * share, KV=2, N=150)
     inputs = inputs_of(w)
 
-    for out in (k01_gather.paged_attention(*inputs), k02_split.paged_attention(*inputs, splits=2)):
+    for out in (
+        k01_gather.paged_attention(*inputs),
+        k02_split.paged_attention(*inputs, splits=2),
+        k03_even.paged_attention(*inputs, programs=3),
+    ):
         assert error(out, inputs) <= PROBLEM.max_error(w)
 
 
@@ -197,6 +213,34 @@ def test_tickets_serve_one_call_after_the_other():
         assert not tickets.any()
 
 
+@pytest.mark.parametrize("programs", [1, 2, 5, 6, 11, 64])
+def test_any_number_of_programs_shares_out_all_steps(programs):
+    """Eleven steps of five sequences and two heads: of one length 0, and one that many programs share."""
+    w = workload(B=5, H=2, KV=1, N=330, D=128, PAGE=8, full=True)
+    inputs = (*inputs_of(w)[:4], lengths(1, 330, 0, 64, 65))
+    tickets = torch.zeros(5, dtype=torch.int32)
+    with watched_memory(shuffle=programs) as memory:
+        out = k03_even.paged_attention(*inputs, tickets=tickets, programs=programs)
+
+    assert memory.findings == []
+    assert not tickets.any()
+    assert error(out, inputs) <= PROBLEM.max_error(w)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_steps_at_random_are_shared_out(seed):
+    draw = torch.Generator().manual_seed(seed)
+    w = workload(B=6, H=6, KV=2, N=260, D=128, full=True)
+    q, k, v, table, _ = inputs_of(w, seed)
+    n = torch.randint(0, 261, (6,), generator=draw, dtype=torch.int32)
+    inputs = q, k, v, table, n
+    programs = int(torch.randint(1, 40, (), generator=draw))
+    tickets = torch.zeros(12, dtype=torch.int32)
+
+    assert error(k03_even.paged_attention(*inputs, tickets=tickets, programs=programs), inputs) <= PROBLEM.max_error(w)
+    assert not tickets.any()
+
+
 def test_other_tickets_are_refused():
     for tickets, refusal, says in (
         (torch.zeros(8), TypeError, "tickets: expected int32, got float32"),
@@ -204,6 +248,8 @@ def test_other_tickets_are_refused():
     ):
         with pytest.raises(refusal, match=f"^{re.escape(says)}$"):
             k02_split.paged_attention(*inputs_of(workload()), tickets=tickets)
+        with pytest.raises(refusal, match=f"^{re.escape(says)}$"):
+            k03_even.paged_attention(*inputs_of(workload()), tickets=tickets)
 
 
 class Recorder:
@@ -216,7 +262,7 @@ class Recorder:
         return lambda *args, **constants: self.calls.append((grid, len(args), constants))
 
 
-LAUNCHED = [(k01_gather, "gather_kernel"), (k02_split, "split_kernel")]
+LAUNCHED = [(k01_gather, "gather_kernel"), (k02_split, "split_kernel"), (k03_even, "even_kernel")]
 
 
 @pytest.mark.parametrize(("module", "name"), LAUNCHED)
@@ -246,6 +292,9 @@ def test_how_many_parts_an_h200_gets(heads, steps, splits, monkeypatch):
 
     assert k02_split.splits_for(torch.device("cuda", 0), heads, steps) == splits
     k02_split.splits_for.cache_clear()
+    k03_even.programs_for.cache_clear()
+    assert k03_even.programs_for(torch.device("cuda", 0), heads, steps) == min(396, heads * steps)
+    k03_even.programs_for.cache_clear()
 
 
 # --- what a launcher refuses ------------------------------------------------------------------------------
@@ -328,6 +377,13 @@ def test_what_the_grid_and_32_bits_do_not_hold(B, KV, MOST, says):
 
     with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
         arguments.sizes_of(q, pool, pool, table, n)
+
+
+def test_more_sequences_than_a_program_holds_are_refused():
+    table, n = torch.zeros(8193, 1, dtype=torch.int32), torch.ones(8193, dtype=torch.int32)
+    pool = torch.zeros(1, 1, 16, 64).half()
+    with pytest.raises(ValueError, match="^q: expected B <= 8192, got B=8193$"):
+        k03_even.paged_attention(torch.zeros(8193, 1, 64).half(), pool, pool, table, n)
 
 
 def test_supports():

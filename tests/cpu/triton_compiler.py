@@ -21,7 +21,7 @@ from course_kernels.attention_general import k01_teaching as general
 from course_kernels.decode_attention import k01_one_program, k02_split
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
-from course_kernels.paged_attention import k01_gather
+from course_kernels.paged_attention import k01_gather, k03_even
 from course_kernels.paged_attention import k02_split as paged_split
 from course_kernels.reduction import k05_triton
 from course_kernels.sampling import k01_gumbel, k02_threshold
@@ -145,6 +145,10 @@ def paged_attention(capability, kernel, cache_bytes, share, D, page):
     if kernel is not k01_gather.gather_kernel:
         types |= {"parts": "*fp32", "tickets": "*i32"}
         constants |= paged_split.merge_constants_of(share)
+        options |= {"maxnreg": constants.pop("maxnreg")} if "maxnreg" in constants else {}
+    if kernel is k03_even.even_kernel:
+        types |= {"B": "i32", "heads": "i32"}
+        constants["SEQUENCES"] = 64
     return compiled(kernel, types, constants, capability, **options)
 
 
@@ -252,6 +256,8 @@ if __name__ == "__main__":
         (paged_split.split_kernel, 2, 32, 128, 8, 90),
         (paged_split.split_kernel, 1, 4, 128, 16, 90),
         (paged_split.split_kernel, 2, 4, 128, 16, 89),
+        (k03_even.even_kernel, 2, 4, 128, 16, 90),
+        (k03_even.even_kernel, 1, 4, 128, 16, 90),
     ):
         name = f"paged_attention-{kernel.__name__}-{cache_bytes}-{share}-{D}-{page}-{capability}"
         results[name] = paged_attention(capability, kernel, cache_bytes, share, D, page)

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from course_kernels.measure.check import checked_error
-from course_kernels.paged_attention import k01_gather, k02_split, library
+from course_kernels.paged_attention import k01_gather, k02_split, k03_even, library
 from course_kernels.paged_attention.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
 GROUPS = ("paged_attention",)
-KERNELS = (k01_gather, k02_split)
+KERNELS = (k01_gather, k02_split, k03_even)
 
 
 def workload(dtype="bfloat16", B=6, H=32, KV=8, N=3000, PAGE=16, D=128, **flags):
@@ -61,14 +61,16 @@ def test_any_number_of_parts_is_right(dtype, H, KV, fp8, splits):
     inputs = inputs_of(w)
 
     assert error(k02_split.paged_attention(*inputs, splits=splits), inputs) <= PROBLEM.max_error(w)
+    assert error(k03_even.paged_attention(*inputs, programs=3 * splits), inputs) <= PROBLEM.max_error(w)
 
 
-def test_the_same_call_gives_the_same_bits():
+@pytest.mark.parametrize("kernel", [k02_split, k03_even])
+def test_the_same_call_gives_the_same_bits(kernel):
     inputs = inputs_of(workload(B=4, N=8000))
     tickets = torch.zeros(4 * 8, dtype=torch.int32, device="cuda")
-    first = k02_split.paged_attention(*inputs)
+    first = kernel.paged_attention(*inputs)
     for _ in range(300):
-        assert torch.equal(k02_split.paged_attention(*inputs, tickets=tickets), first)
+        assert torch.equal(kernel.paged_attention(*inputs, tickets=tickets), first)
     assert not tickets.any()
 
 
