@@ -12,7 +12,7 @@ import torch
 from course_judge.interpreter import ORDER, watched_memory
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
-from course_kernels.paged_attention import arguments, k01_gather, k02_split, k03_even, library
+from course_kernels.paged_attention import arguments, k01_gather, k02_split, k03_even, k04_prefill, library
 from course_kernels.paged_attention.problem import (
     NOBODY,
     PROBLEM,
@@ -28,6 +28,7 @@ KERNELS = [
     pytest.param(k01_gather.paged_attention, id="k01"),
     pytest.param(lambda *inputs: k02_split.paged_attention(*inputs, splits=5), id="k02 in 5 parts"),
     pytest.param(lambda *inputs: k03_even.paged_attention(*inputs, programs=7), id="k03 in 7 programs"),
+    pytest.param(k04_prefill.paged_attention, id="k04 for one token"),
 ]
 # The interpreter takes its time: every page size once, in either width, in 16 bits and in 8. bf16 is wrong there by design.
 CHECKED = [
@@ -267,7 +268,7 @@ class Recorder:
         return lambda *args, **constants: self.calls.append((grid, len(args), constants))
 
 
-LAUNCHED = [(k01_gather, "gather_kernel"), (k02_split, "split_kernel"), (k03_even, "even_kernel")]
+LAUNCHED = [(k01_gather, "gather_kernel"), (k02_split, "split_kernel"), (k03_even, "even_kernel"), (k04_prefill, "prefill_kernel")]
 
 
 @pytest.mark.parametrize(("module", "name"), LAUNCHED)
@@ -300,6 +301,75 @@ def test_how_many_parts_an_h200_gets(heads, steps, splits, monkeypatch):
     k03_even.programs_for.cache_clear()
     assert k03_even.programs_for(torch.device("cuda", 0), heads, steps) == min(396, heads * steps)
     k03_even.programs_for.cache_clear()
+
+
+# --- many new tokens --------------------------------------------------------------------------------------
+
+
+def true_prefill(q, k, v, table, n, *scales):
+    """Every new token as if it were the only one, with the length that it stands at: (B, M, H, D) float64."""
+    B, M = q.shape[:2]
+    out = torch.zeros(q.shape, dtype=torch.float64)
+    for m in range(M):
+        out[:, m] = reference(q[:, m], k, v, table, (n - M + m + 1).clamp(min=0), *scales)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("M", "H", "KV", "D", "PAGE", "fp8"),
+    [(1, 4, 2, 64, 16, False), (33, 4, 1, 128, 8, False), (70, 6, 2, 64, 64, False), (40, 3, 1, 64, 32, True), (9, 17, 1, 64, 256, False)],
+)
+def test_many_new_tokens_see_what_lies_before_them(M, H, KV, D, PAGE, fp8):
+    """One sequence is the new tokens alone, one has fewer of them, one none, and one has much before them."""
+    w = workload(B=4, H=H, KV=KV, N=150, PAGE=PAGE, D=D, fp8=fp8, full=True)
+    _, k, v, table, _, *scales = inputs_of(w)
+    n = lengths(M, max(M - 3, 0), 0, 150)
+    behind = torch.arange(table.shape[1]) >= -(-n[:, None] // PAGE)
+    table = table.masked_fill(behind, NOBODY[1])
+    q = torch.randn(4, M, H, D, generator=torch.Generator().manual_seed(1)).half()
+    with watched_memory({"k": k, "v": v, "table": table}, shuffle=1) as memory:
+        out = k04_prefill.paged_prefill(q, k, v, table, n, *scales)
+
+    assert memory.findings == []
+    assert out.dtype is torch.float16
+    truth = true_prefill(q, k, v, table, n, *scales)
+    assert worst_error(out, truth, rows_apart=True) <= PROBLEM.max_error(w)
+    assert not out[2].any()
+
+
+@pytest.mark.parametrize("shift", [-1, 1])
+def test_a_diagonal_one_off_is_told(shift):
+    """A model of the fault: tokens that see one more, or one less, than those up to their own."""
+    w = workload(B=2, H=2, KV=1, N=60, full=True)
+    _, k, v, table, n = inputs_of(w)
+    q = torch.randn(2, 10, 2, 64, generator=torch.Generator().manual_seed(1)).half()
+    truth = true_prefill(q, k, v, table, n)
+    off = true_prefill(q, k, v, table, (n + shift).clamp(max=64))
+
+    assert not worst_error(off[:, :-1], truth[:, :-1], rows_apart=True) <= 4 * PROBLEM.max_error(w)
+
+
+def test_a_prompt_in_pieces_is_answered_as_in_one():
+    w = workload(B=2, H=4, KV=2, N=80, full=True)
+    _, k, v, table, n = inputs_of(w)
+    q = torch.randn(2, 80, 4, 64, generator=torch.Generator().manual_seed(1)).half()
+    whole = k04_prefill.paged_prefill(q, k, v, table, n)
+    pieces = [
+        k04_prefill.paged_prefill(q[:, a:b].contiguous(), k, v, table, torch.full_like(n, b))
+        for a, b in ((0, 17), (17, 64), (64, 80))
+    ]
+
+    torch.testing.assert_close(torch.cat(pieces, 1), whole, rtol=2e-3, atol=2e-3)
+
+
+def test_what_a_prefill_refuses():
+    given = {name: x for name, x in GIVEN.items() if name != "q"}
+    for q, says in (
+        (torch.zeros(2, 4, 64).half(), "q: expected (B, M, H, D) with no empty dimension, got (2, 4, 64)"),
+        (torch.zeros(2, 3, 5, 64).half(), "q: expected H a multiple of KV=2, at most 64 times it, got H=5"),
+    ):
+        with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
+            k04_prefill.paged_prefill(q, **given)
 
 
 # --- what a launcher refuses ------------------------------------------------------------------------------

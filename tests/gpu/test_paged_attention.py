@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from course_kernels.measure.check import checked_error
-from course_kernels.paged_attention import k01_gather, k02_split, k03_even, library
+from course_kernels.paged_attention import k01_gather, k02_split, k03_even, k04_prefill, library
 from course_kernels.paged_attention.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
 GROUPS = ("paged_attention",)
-KERNELS = (k01_gather, k02_split, k03_even)
+KERNELS = (k01_gather, k02_split, k03_even, k04_prefill)
 
 
 def workload(dtype="bfloat16", B=6, H=32, KV=8, N=3000, PAGE=16, D=128, **flags):
@@ -82,7 +82,7 @@ def test_a_graph_serves_pages_that_come_and_go(kernel, own_tickets, fp8):
     w = workload(fp8=fp8)
     inputs = inputs_of(w)
     tickets = torch.zeros(6 * 8, dtype=torch.int32, device="cuda")
-    options = {"tickets": tickets} if own_tickets and kernel is not k01_gather else {}
+    options = {"tickets": tickets} if own_tickets and kernel in (k02_split, k03_even) else {}
     kernel.paged_attention(*inputs, **options)  # compiles
     inputs[4].fill_(1)
     graph = torch.cuda.CUDAGraph()
@@ -129,3 +129,16 @@ def test_a_nan_of_8_bits_is_a_nan(kernel):
 
     assert torch.equal(out.isnan(), PROBLEM.reference(q, k, v, table, lengths, *scales).isnan())
     assert out[0, 4:8, 7].isnan().all()
+
+
+@pytest.mark.parametrize("fp8", [False, True])
+@pytest.mark.parametrize(("B", "M", "D"), [(3, 500, 128), (2, 33, 64), (1, 2048, 128)])
+def test_many_new_tokens_see_what_lies_before_them(B, M, D, fp8):
+    """Every new token as if it were the only one, with the length that it stands at."""
+    w = workload(B=B, N=3000, D=D, fp8=fp8, full=True)
+    _, k, v, table, lengths, *scales = inputs_of(w)
+    q = torch.randn(B, M, w.H, D, dtype=torch.bfloat16, device="cuda")
+    out = k04_prefill.paged_prefill(q, k, v, table, lengths, *scales)
+    for m in sorted({0, 1, M // 2, M - 2, M - 1}):
+        truth = PROBLEM.reference(q[:, m], k, v, table, lengths - M + m + 1, *scales)
+        assert worst_error(out[:, m], truth, rows_apart=True) <= PROBLEM.max_error(w)

@@ -37,6 +37,8 @@ def sizes_of(
     lengths: torch.Tensor,
     k_scale: torch.Tensor | None = None,
     v_scale: torch.Tensor | None = None,
+    *,
+    letters: str = "BHD",
 ) -> Sizes:
     """The sizes of a call.
 
@@ -48,13 +50,14 @@ def sizes_of(
             the GPU.
         lengths: (B,) int32, and neither is what is in this.
         k_scale, v_scale: (KV,) float32, where the pages have 8 bits, and only there.
+        letters: the dimensions of q, where it has others.
     Raises:
         TypeError: another type, or types that do not fit together; a scale that is missing, or one too many.
         ValueError: shapes that do not fit together, a size out of range, not contiguous, not on the current GPU, or
             an address between two 16-byte vectors.
     """
     sizes: dict[str, int] = {}
-    check_tensor("q", q, "BHD", sizes, dtypes=DTYPES)
+    check_tensor("q", q, letters, sizes, dtypes=DTYPES)
     of_pages: Any = ("PAGES", "KV", "PAGE", "D")  # names of several letters: a string would give a dimension to each
     check_tensor("k_pages", k_pages, of_pages, sizes, dtypes=(q.dtype, EIGHT_BITS), device=q.device)
     check_tensor("v_pages", v_pages, of_pages, sizes, dtypes=(k_pages.dtype,), device=q.device)

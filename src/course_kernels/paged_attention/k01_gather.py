@@ -41,6 +41,11 @@ WARPS = 4  # each takes a quarter of the tokens of a step, and then a quarter of
 
 LEAST_ROWS = 16  # of a multiply on tensor cores
 
+# In 8 bits it is half as many bytes, and four times the rows, most of them empty: that is the product of a warpgroup, which
+# takes V from shared memory as it lies. For the narrow product every thread would fetch V byte by byte, to turn it.
+STEP_BYTES_OF_8 = 8 * 1024
+LEAST_ROWS_OF_8 = 64
+
 
 # --- on the device -----------------------------------------------------------
 
@@ -141,14 +146,14 @@ def supports(w: Workload) -> bool:
 
 def step_of(cache_bytes: int, D: int) -> int:
     """Tokens of a step, from the bytes of a number of the cache."""
-    return STEP_BYTES // (D * cache_bytes)
+    return STEP_BYTES_OF_8 // D if cache_bytes == 1 else STEP_BYTES // (D * cache_bytes)
 
 
 def constants_of(cache_bytes: int, share: int, D: int, page: int) -> dict[str, int | bool]:
     """What the loop is compiled for."""
     return {
         "SHARE": share,
-        "ROWS": max(LEAST_ROWS, triton.next_power_of_2(share)),
+        "ROWS": max(LEAST_ROWS_OF_8 if cache_bytes == 1 else LEAST_ROWS, triton.next_power_of_2(share)),
         "D": D,
         "PAGE": page,
         "STEP": step_of(cache_bytes, D),

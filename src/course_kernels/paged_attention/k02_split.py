@@ -11,7 +11,7 @@ Cost      what is there of K and V is read once, and every part writes and reads
 Limits    a launch is one kernel, but finds the tickets at zero: without tickets of your own that is a fill of B * KV
           numbers before it. The parts are merged in their order, so the same call gives the same bits. A short sequence
           beside a long one is cut into as many parts, so that programs differ in what they have to do
-Next      k03_even shares out all sequences together
+Next      k03_even shares out all sequences together; k04_prefill has many new tokens
 Source    Dao, Haziza, Massa & Sizov 2023, https://pytorch.org/blog/flash-decoding/; the ticket: CUDA samples,
           threadFenceReduction; Kwon et al. 2023, arXiv:2309.06180 (pages)
 """
