@@ -30,15 +30,16 @@ KERNELS = [
     pytest.param(lambda *inputs: k03_even.paged_attention(*inputs, programs=7), id="k03 in 7 programs"),
     pytest.param(k04_prefill.paged_attention, id="k04 for one token"),
 ]
-# The interpreter takes its time: every page size once, in either width, in 16 bits and in 8. bf16 is wrong there by design.
+# The interpreter takes its time: every page size once, in either width, in 16 bits and in 8. bf16 is wrong there by
+# design.
 CHECKED = [
     w
     for w in PROBLEM.check_on
-    if w.dtype == "float16" and (w.D == 128) == w.dims.get("fp8", False) and w.KV * tokens_of(w) < 3000
+    if w.dtype == "float16" and (w.D == 128) == w.dims.get("fp8", False) and w.KV * tokens_of(w) < 1500
 ]
 
 
-def workload(dtype="float16", B=4, H=8, KV=2, N=300, PAGE=16, D=64, **flags):
+def workload(dtype="float16", B=4, H=4, KV=1, N=300, PAGE=16, D=64, **flags):
     return Workload.of(dtype, B=B, H=H, KV=KV, N=N, PAGE=PAGE, D=D, **flags)
 
 
@@ -89,7 +90,7 @@ def test_any_number_of_parts_is_right(splits):
     assert error(k02_split.paged_attention(*inputs, splits=splits), inputs) <= PROBLEM.max_error(w)
 
 
-@pytest.mark.parametrize("share", [1, 17, 64])
+@pytest.mark.parametrize("share", [1, 17])
 def test_any_group_is_right(share):
     w = workload(B=1, H=2 * share, KV=2, N=150)
     inputs = inputs_of(w)
@@ -149,7 +150,11 @@ class TestProperties:
         nobody = ~theirs[:, None, :, None]
         behind = torch.arange(table.shape[1]) >= -(-n[:, None] // w.PAGE)
         for keys, values, entry in ((6e4, torch.nan, -9), (torch.nan, -torch.inf, 1 << 30)):
-            others = k.masked_fill(nobody, keys), v.masked_fill(nobody, values), table.masked_fill(behind, entry)
+            others = (
+                k.masked_fill(nobody, keys),
+                v.masked_fill(nobody, values),
+                table.masked_fill(behind, entry),
+            )
 
             assert torch.equal(before, attend(q, *others, n))
 
@@ -160,7 +165,7 @@ class TestProperties:
         assert error(attend(q, k, v, *where), (q, k, v, *where)) <= 2 * PROBLEM.max_error(w)
 
     def test_nan_is_seen_by_those_who_see_it_alone(self, attend):
-        q, k, v, table, n = inputs_of(workload(B=1, full=True))
+        q, k, v, table, n = inputs_of(workload(B=1, H=8, KV=2, full=True))
         q[0, 1, 3] = k[table[0, 250 // 16], 1, 250 % 16, 5] = v[table[0, 6], 0, 4, 7] = torch.nan
         actual = attend(q, k, v, table, n).isnan()
 
@@ -195,7 +200,7 @@ def test_the_order_of_programs_changes_no_bit(full):
     """Three heads share, so a merge has a row that no query has; full, it reads the very last part."""
     inputs = inputs_of(workload(B=2, H=3, KV=1, N=250, D=128, full=full))
     expected = k02_split.paged_attention(*inputs, splits=4)
-    for seed in range(3):
+    for seed in range(2):
         with watched_memory(shuffle=seed) as memory:
             out = k02_split.paged_attention(*inputs, splits=4)
 
@@ -204,9 +209,9 @@ def test_the_order_of_programs_changes_no_bit(full):
 
 
 def test_tickets_serve_one_call_after_the_other():
-    tickets = torch.zeros(8, dtype=torch.int32)
+    tickets = torch.zeros(4, dtype=torch.int32)
     for seed, splits in enumerate((4, 1, 3)):
-        w = workload(B=2, KV=4, N=190, D=128)
+        w = workload(B=2, H=4, KV=2, N=190, D=128)
         inputs = inputs_of(w, seed)
         out = k02_split.paged_attention(*inputs, tickets=tickets, splits=splits)
 
@@ -214,43 +219,44 @@ def test_tickets_serve_one_call_after_the_other():
         assert not tickets.any()
 
 
-@pytest.mark.parametrize("programs", [1, 2, 5, 6, 11, 64])
+@pytest.mark.parametrize("programs", [1, 2, 5, 64])
 def test_any_number_of_programs_shares_out_all_steps(programs):
     """Eleven steps of five sequences and two heads: of one length 0, and one that many programs share."""
     w = workload(B=5, H=2, KV=1, N=330, D=128, PAGE=8, full=True)
     inputs = (*inputs_of(w)[:4], lengths(1, 330, 0, 64, 65))
     tickets = torch.zeros(5, dtype=torch.int32)
     out = k03_even.paged_attention(*inputs, tickets=tickets, programs=programs)
-    for seed in range(2):
-        with watched_memory(shuffle=seed) as memory:
-            again = k03_even.paged_attention(*inputs, tickets=tickets, programs=programs)
+    with watched_memory(shuffle=programs) as memory:
+        again = k03_even.paged_attention(*inputs, tickets=tickets, programs=programs)
 
-        # Who goes on to another head after a ticket has not ended with it, as far as the watcher knows: that the parts
-        # are there nonetheless, the tickets see to, and the same bits in any order show it.
-        assert [found for found in memory.findings if found.kind != ORDER] == []
-        assert torch.equal(again, out)
+    # Who goes on to another head after a ticket has not ended with it, as far as the watcher knows: that the parts are
+    # there nonetheless, the tickets see to, and the same bits in another order show it.
+    assert [found for found in memory.findings if found.kind != ORDER] == []
+    assert torch.equal(again, out)
     assert not tickets.any()
     assert error(out, inputs) <= PROBLEM.max_error(w)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_steps_at_random_are_shared_out(seed):
     draw = torch.Generator().manual_seed(seed)
-    w = workload(B=6, H=6, KV=2, N=260, D=128, full=True)
+    w = workload(B=6, H=2, KV=1, N=260, D=128, full=True)
     q, k, v, table, _ = inputs_of(w, seed)
     n = torch.randint(0, 261, (6,), generator=draw, dtype=torch.int32)
     inputs = q, k, v, table, n
     programs = int(torch.randint(1, 40, (), generator=draw))
-    tickets = torch.zeros(12, dtype=torch.int32)
+    tickets = torch.zeros(6, dtype=torch.int32)
 
-    assert error(k03_even.paged_attention(*inputs, tickets=tickets, programs=programs), inputs) <= PROBLEM.max_error(w)
+    assert error(
+        k03_even.paged_attention(*inputs, tickets=tickets, programs=programs), inputs
+    ) <= PROBLEM.max_error(w)
     assert not tickets.any()
 
 
 def test_other_tickets_are_refused():
     for tickets, refusal, says in (
-        (torch.zeros(8), TypeError, "tickets: expected int32, got float32"),
-        (torch.zeros(7, dtype=torch.int32), ValueError, "tickets: expected (T,) with T=8, got (7,)"),
+        (torch.zeros(4), TypeError, "tickets: expected int32, got float32"),
+        (torch.zeros(7, dtype=torch.int32), ValueError, "tickets: expected (T,) with T=4, got (7,)"),
     ):
         with pytest.raises(refusal, match=f"^{re.escape(says)}$"):
             k02_split.paged_attention(*inputs_of(workload()), tickets=tickets)
@@ -268,7 +274,12 @@ class Recorder:
         return lambda *args, **constants: self.calls.append((grid, len(args), constants))
 
 
-LAUNCHED = [(k01_gather, "gather_kernel"), (k02_split, "split_kernel"), (k03_even, "even_kernel"), (k04_prefill, "prefill_kernel")]
+LAUNCHED = [
+    (k01_gather, "gather_kernel"),
+    (k02_split, "split_kernel"),
+    (k03_even, "even_kernel"),
+    (k04_prefill, "prefill_kernel"),
+]
 
 
 @pytest.mark.parametrize(("module", "name"), LAUNCHED)
@@ -307,17 +318,45 @@ def test_how_many_parts_an_h200_gets(heads, steps, splits, monkeypatch):
 
 
 def true_prefill(q, k, v, table, n, *scales):
-    """Every new token as if it were the only one, with the length that it stands at: (B, M, H, D) float64."""
-    B, M = q.shape[:2]
+    """Every new token over those up to its own: (B, M, H, D) float64."""
+    _, M, H, D = q.shape
+    KV, PAGE = k.shape[1:3]
     out = torch.zeros(q.shape, dtype=torch.float64)
-    for m in range(M):
-        out[:, m] = reference(q[:, m], k, v, table, (n - M + m + 1).clamp(min=0), *scales)
+    for b, length in enumerate(n.tolist()):
+        pages = table[b, : -(-length // PAGE)].long()
+        keys, values = (x[pages].double().transpose(0, 1).reshape(KV, -1, D)[:, :length] for x in (k, v))
+        if scales:
+            keys, values = (
+                keys * scales[0].double()[:, None, None],
+                values * scales[1].double()[:, None, None],
+            )
+        keys, values = (x.repeat_interleave(H // KV, 0) for x in (keys, values))
+        scores = q[b].double().transpose(0, 1) @ keys.transpose(1, 2) / D**0.5  # [H, M, length]
+        unseen = torch.arange(length) > (length - M + torch.arange(M))[:, None]
+        out[b] = (
+            torch.softmax(scores.masked_fill(unseen, -torch.inf), -1).nan_to_num(0.0) @ values
+        ).transpose(0, 1)
     return out
+
+
+def test_the_truth_of_many_new_tokens_is_that_of_each():
+    w = workload(B=2, H=4, KV=2, N=40, full=True, fp8=True)
+    _, k, v, table, _, *scales = inputs_of(w)
+    q, n = torch.randn(2, 5, 4, 64, generator=torch.Generator().manual_seed(1)).half(), lengths(40, 3)
+    found = true_prefill(q, k, v, table, n, *scales)
+    for m in range(5):
+        each = reference(q[:, m], k, v, table, (n - 5 + m + 1).clamp(min=0), *scales)
+        torch.testing.assert_close(found[:, m], each)
 
 
 @pytest.mark.parametrize(
     ("M", "H", "KV", "D", "PAGE", "fp8"),
-    [(1, 4, 2, 64, 16, False), (33, 4, 1, 128, 8, False), (70, 6, 2, 64, 64, False), (40, 3, 1, 64, 32, True), (9, 17, 1, 64, 256, False)],
+    [
+        (1, 4, 2, 64, 16, False),
+        (33, 4, 1, 128, 8, False),
+        (50, 6, 2, 64, 64, False),
+        (44, 3, 1, 64, 32, True),
+    ],
 )
 def test_many_new_tokens_see_what_lies_before_them(M, H, KV, D, PAGE, fp8):
     """One sequence is the new tokens alone, one has fewer of them, one none, and one has much before them."""
@@ -342,15 +381,18 @@ def test_a_diagonal_one_off_is_told(shift):
     """A model of the fault: tokens that see one more, or one less, than those up to their own."""
     w = workload(B=2, H=2, KV=1, N=60, full=True)
     _, k, v, table, n = inputs_of(w)
+    k, v = k.nan_to_num(1.0), v.nan_to_num(1.0)
     q = torch.randn(2, 10, 2, 64, generator=torch.Generator().manual_seed(1)).half()
     truth = true_prefill(q, k, v, table, n)
-    off = true_prefill(q, k, v, table, (n + shift).clamp(max=64))
+    off = true_prefill(
+        q, k, v, table, n + shift
+    )  # as many more keys lie in the last page, and in no row's sight
 
     assert not worst_error(off[:, :-1], truth[:, :-1], rows_apart=True) <= 4 * PROBLEM.max_error(w)
 
 
 def test_a_prompt_in_pieces_is_answered_as_in_one():
-    w = workload(B=2, H=4, KV=2, N=80, full=True)
+    w = workload(B=2, N=80, full=True)
     _, k, v, table, n = inputs_of(w)
     q = torch.randn(2, 80, 4, 64, generator=torch.Generator().manual_seed(1)).half()
     whole = k04_prefill.paged_prefill(q, k, v, table, n)
@@ -457,13 +499,13 @@ def test_what_the_grid_and_32_bits_do_not_hold(B, KV, MOST, says):
 def test_more_sequences_than_a_program_holds_are_refused():
     table, n = torch.zeros(8193, 1, dtype=torch.int32), torch.ones(8193, dtype=torch.int32)
     pool = torch.zeros(1, 1, 16, 64).half()
-    with pytest.raises(ValueError, match="^q: expected B <= 8192, got B=8193$"):
+    with pytest.raises(ValueError, match=r"^q: expected B <= 8192, got B=8193$"):
         k03_even.paged_attention(torch.zeros(8193, 1, 64).half(), pool, pool, table, n)
 
 
 def test_supports():
     yes, also = workload("bfloat16", D=128), workload(H=64, KV=1, fp8=True)
-    no = [workload("float32"), workload(D=96), workload(H=7), workload(H=65, KV=1), workload(PAGE=24)]
+    no = [workload("float32"), workload(D=96), workload(H=7, KV=2), workload(H=65, KV=1), workload(PAGE=24)]
 
     assert [k02_split.supports(w) for w in (yes, also, *no)] == [True, True, *[False] * 5]
     assert all(k01_gather.supports(w) for w in (*PROBLEM.check_on, *PROBLEM.time_on))
@@ -483,7 +525,10 @@ def test_the_truth_is_torch_s_over_the_tokens_in_their_order(fp8):
             torch.stack([x[table[b, at // 8], :, at % 8].double() for at in range(length)], 1) for x in (k, v)
         )
         if scales:
-            keys, values = keys * scales[0][:, None, None].double(), values * scales[1][:, None, None].double()
+            keys, values = (
+                keys * scales[0][:, None, None].double(),
+                values * scales[1][:, None, None].double(),
+            )
         shared = (x.repeat_interleave(3, dim=0) for x in (keys, values))
         expected = torch.nn.functional.scaled_dot_product_attention(q[b, :, None].double(), *shared)[:, 0]
 
@@ -494,7 +539,7 @@ def test_inputs_leave_to_nobody_what_the_contract_does():
     w = workload(B=6, N=100)
     _, k, v, table, n = inputs_of(w)
     used = [table[b, : -(-length // w.PAGE)].tolist() for b, length in enumerate(n.tolist())]
-    pages = sum(used, [])
+    pages = [page for row in used for page in row]
 
     assert sorted(n.tolist()) == sorted(lengths_of(w))
     assert len(set(pages)) == len(pages) == pages_of(w) == len(k) - (w.B - 1)
@@ -572,7 +617,9 @@ def test_flashinfer_plans_once_and_is_given_pages_and_table_as_they_lie(monkeypa
     library._plan.cache_clear()
 
     q, *others = inputs_of(workload(B=2, N=64, full=True, fp8=True))
-    with pytest.raises(TypeError, match="^k_pages: expected torch.float16, the type of q, got torch.float8_e4m3fn$"):
+    with pytest.raises(
+        TypeError, match=r"^k_pages: expected torch.float16, the type of q, got torch.float8_e4m3fn$"
+    ):
         library.flashinfer_decode(q, *others[:4])
 
 
@@ -611,7 +658,8 @@ def by_parts(
                 values = values * v_scale[kv] if scaled[1] else values * v_scale[0]
             scores = keys @ q[b, h].float() / D**0.5
             parts = [
-                (s.max(), (s - s.max()).exp(), x) for s, x in zip(scores.chunk(2), values.chunk(2), strict=True)
+                (s.max(), (s - s.max()).exp(), x)
+                for s, x in zip(scores.chunk(2), values.chunk(2), strict=True)
             ]
             top = max(m for m, _, _ in parts)
             weights = [((m - top).exp() if repaired else 1.0) for m, _, _ in parts]
@@ -649,7 +697,9 @@ def test_a_wrong_one_is_refused(fault):
         judged("bfloat16", **FAULTS[fault])
 
 
-@pytest.mark.parametrize("scaled", [(False, True), (True, False)], ids=["keys by one scale", "values by the first"])
+@pytest.mark.parametrize(
+    "scaled", [(False, True), (True, False)], ids=["keys by one scale", "values by the first"]
+)
 def test_a_scale_of_another_head_is_refused(scaled):
     with pytest.raises(WrongResult):
         judged(fp8=True, scaled=scaled)

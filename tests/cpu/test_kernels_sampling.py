@@ -1,4 +1,4 @@
-"""Sampling in the interpreter, token by token against the truth; the truth against the distribution; what is refused."""
+"""Sampling in the interpreter, token by token against the truth; the truth against the distribution; refusals."""
 
 import re
 import sys
@@ -59,7 +59,11 @@ def drawn_by(kernel, given):
 # --- the token --------------------------------------------------------------------------------------------
 
 PLAIN = [w for w in PROBLEM.check_on if not w.dims.get("filtered", False) and w.B * w.V < 30_000]
-FILTERED = [workload(2, 5, filtered=True), workload(6, 33, filtered=True, bf16=True), workload(1, 4097, filtered=True, bf16=True)]
+FILTERED = [
+    workload(2, 5, filtered=True),
+    workload(6, 33, filtered=True, bf16=True),
+    workload(1, 4097, filtered=True, bf16=True),
+]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +85,7 @@ def test_every_token_is_the_right_one_and_nothing_is_read_outside(kernel, w):
 def test_a_search_finds_the_threshold_to_the_last_bit(dtype):
     """Logits of both signs, zeros of both signs, equals, subnormals and the largest of a type."""
     row = torch.tensor([0.0, -0.0, 1.5, 1.5, 1.5, -2.0, -2.0, 3e4, -3e4, 1e-7, -1e-7, 0.3, -0.3, 2.0, -INF])
-    ks = [1, 2, 4, 6, 7, 9, 11, 14]
+    ks = [1, 4, 7, 9, 14]
     logits = torch.stack([row.roll(k) for k in ks]).to(dtype)
     given = rows(logits, temperature=1e9, dtype=dtype)._replace(top_k=torch.tensor(ks, dtype=torch.int32))
     _, stays = kept_of(given)
@@ -90,9 +94,19 @@ def test_a_search_finds_the_threshold_to_the_last_bit(dtype):
 
     assert stays[torch.arange(len(ks)), tokens].all()
     assert torch.equal(tokens.double(), reference(*given))
-    assert stays.sum(-1).tolist() == [1, 2, 5, 6, 7, 9, 11, 14]  # equals stay together
+    assert stays.sum(-1).tolist() == [1, 5, 7, 9, 14]  # equals stay together
     least = [threshold_of(x, k) for x, k in zip(logits, ks, strict=True)]
     assert least == [float(x[row_stays].min()) for x, row_stays in zip(logits, stays, strict=True)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_a_search_ends_at_the_very_least_logits_too(dtype):
+    """Below -inf the turned bits are those of NaN, which no comparison is true of; logits that hide a token lie near."""
+    least = torch.finfo(dtype).min
+    x = torch.tensor([5.0, least, least / 1.25, -INF, least / 3, INF], dtype=dtype)
+    falling = sorted((float(value) for value in x), reverse=True)
+
+    assert [threshold_of(x, k) for k in range(1, 7)] == falling
 
 
 @triton.jit
@@ -132,7 +146,7 @@ THRESHOLDS = [
 
 @pytest.mark.parametrize(("logits", "top_k", "top_p", "stays"), THRESHOLDS)
 def test_what_stays(logits, top_k, top_p, stays):
-    given = rows(np.tile(logits, (3, 1)), top_k=top_k, top_p=top_p, dtype=torch.float16)
+    given = rows(np.tile(logits, (2, 1)), top_k=top_k, top_p=top_p, dtype=torch.float16)
     p = probabilities(given)
 
     assert p[0].nonzero()[:, 0].tolist() == stays
@@ -216,7 +230,9 @@ def test_the_first_of_equals_wins_across_parts():
     assert k01_gumbel.sampling(*rows(x, temperature=0.0)[:4], each=2048).tolist() == [2500]
 
 
-@pytest.mark.parametrize(("B", "V", "each"), [(1, 128256, 2048), (64, 128256, 16384), (1000, 5000, 6144), (1, 2**23, 16384)])
+@pytest.mark.parametrize(
+    ("B", "V", "each"), [(1, 128256, 2048), (64, 128256, 16384), (1000, 5000, 6144), (1, 2**23, 16384)]
+)
 def test_how_much_of_a_row_a_program_gets_on_an_h200(B, V, each, monkeypatch):
     k01_gumbel.tokens_each.cache_clear()
     h200 = SimpleNamespace(multi_processor_count=132)
@@ -235,7 +251,9 @@ def noise_kernel(seed, step, first, out, BLOCK: tl.constexpr):
     tl.store(out + tl.arange(0, BLOCK), k01_gumbel.noise(tl.load(seed), tl.load(step), first, BLOCK))
 
 
-@pytest.mark.parametrize(("seed", "step", "first"), [(0, 0, 0), (-(2**61) - 3, 2**31 - 1, 4096), (7, -5, 40_960)])
+@pytest.mark.parametrize(
+    ("seed", "step", "first"), [(0, 0, 0), (-(2**61) - 3, 2**31 - 1, 4096), (7, -5, 40_960)]
+)
 def test_the_noise_is_that_of_the_truth(seed, step, first):
     seeds, steps = torch.tensor([seed]), torch.tensor([step], dtype=torch.int32)
     out = torch.empty(4096)
@@ -252,7 +270,11 @@ def test_the_noise_is_as_exact_for_the_smallest_words_and_the_largest(monkeypatc
     for start in (0, 4):
         four = [torch.tensor(words[start + i]) for i in range(4)]
         monkeypatch.setattr(
-            tl, "philox", lambda seed, group, *c: tuple(group * 0 + tl.full([1], int(w), tl.uint32) for w in four)
+            tl,
+            "philox",
+            lambda seed, group, *c, four=four: tuple(
+                group * 0 + tl.full([1], int(w), tl.uint32) for w in four
+            ),
         )
         out = torch.empty(128)
         noise_kernel[(1,)](torch.tensor([0]), torch.tensor([0]).int(), 0, out, BLOCK=128)
@@ -290,7 +312,8 @@ def asked(temperature, top_k=None, top_p=None, seed=0, draws=DRAWS):
 
 
 SETTINGS = [
-    (0.5, None, None), (1.0, None, None), (2.0, None, None), (0.5, 7, 0.95), (1.0, 6, 0.9), (2.0, 7, 0.8), (1.0, None, 0.8)
+    (0.5, None, None), (1.0, None, None), (2.0, None, None), (0.5, 7, 0.95), (1.0, 6, 0.9), (2.0, 7, 0.8), (1.0, None,
+    0.8)
 ]  # fmt: skip
 
 
@@ -316,11 +339,11 @@ def test_the_kernel_draws_from_the_distribution(temperature):
 
 @pytest.mark.parametrize("kernel", [k01_gumbel, k02_threshold])
 def test_the_kernel_draws_what_the_truth_draws(kernel):
-    given = asked(1.0, seed=5, draws=25)
+    given = asked(1.0, seed=5, draws=16)
     best = scores_of(given).topk(2, -1).values
     clear = best[:, 0] - best[:, 1] > MARGIN
 
-    assert clear.sum() > 20
+    assert clear.sum() > 12
     assert torch.equal(drawn_by(kernel.sampling, given).double()[clear], reference(*given[:4])[clear])
 
 
@@ -418,13 +441,13 @@ def test_a_wrong_rule_is_rejected_by_what_it_draws(rule):
 def test_a_wrong_rule_is_refused_by_the_check(rule):
     competitor = Competitor("a model of one", PROBLEM, WRONG[rule])
     with pytest.raises(WrongResult):
-        checked_error(competitor, Workload.of("int64", B=600, V=60, filtered=True), device="cpu")
+        checked_error(competitor, Workload.of("int64", B=300, V=40, filtered=True), device="cpu")
 
 
 # --- the library ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("w", [w for w in PROBLEM.check_on if w.B * w.V < 30_000], ids=lambda w: w.label)
+@pytest.mark.parametrize("w", [w for w in PROBLEM.check_on if w.B * w.V < 15_000], ids=lambda w: w.label)
 def test_the_sort_is_right_to_the_token(w):
     assert checked_error(Competitor("library", PROBLEM, library.torch_sorted), w, device="cpu") == 0.0
 
@@ -440,7 +463,10 @@ def test_flashinfer_is_asked_in_the_contract_s_order(monkeypatch):
     monkeypatch.setattr(library, "flashinfer_version", lambda: "0.5.3")
     given = asked(0.5, 3, 0.9, draws=4)
 
-    assert library.flashinfer_drawn(given.logits, given.temperature, given.top_k, given.top_p).tolist() == [3] * 4
+    assert (
+        library.flashinfer_drawn(given.logits, given.temperature, given.top_k, given.top_p).tolist()
+        == [3] * 4
+    )
 
 
 def test_without_flashinfer_one_line_says_so(monkeypatch):
@@ -520,7 +546,11 @@ BY_K = {
 
 @pytest.mark.parametrize(
     ("kernel", "says", "other"),
-    [pytest.param(k, says, other, id=says) for k in (k01_gumbel, k02_threshold) for says, other in REFUSED.items()]
+    [
+        pytest.param(k, says, other, id=says)
+        for k in (k01_gumbel, k02_threshold)
+        for says, other in REFUSED.items()
+    ]
     + [pytest.param(k02_threshold, says, other, id=says) for says, other in BY_K.items()],
 )
 def test_what_a_launcher_refuses(kernel, says, other, monkeypatch):
@@ -546,7 +576,12 @@ def test_what_the_grid_and_float32_do_not_hold():
     for B, V, says in ((65536, 1, "B <= 65535, got B=65536"), (1, 2**23 + 1, "V <= 8388608, got V=8388609")):
         x, t, s, n = (
             torch.empty(shape, dtype=dtype, device="meta")
-            for shape, dtype in (((B, V), torch.float32), ((B,), torch.float32), ((B,), torch.int64), ((B,), torch.int32))
+            for shape, dtype in (
+                ((B, V), torch.float32),
+                ((B,), torch.float32),
+                ((B,), torch.int64),
+                ((B,), torch.int32),
+            )
         )
         with pytest.raises(ValueError, match=f"^logits: expected {says}$"):
             arguments.sizes_of(x, t, s, n)
@@ -568,7 +603,9 @@ def test_a_launch_is_the_same_whatever_is_asked_and_asks_the_device_for_nothing(
         monkeypatch.setattr(module, name, recorder := Recorder())
         with monkeypatch.context() as patch:
             for reads in ("item", "tolist", "__int__", "__bool__", "cpu", "numpy"):
-                patch.setattr(torch.Tensor, reads, lambda *how: pytest.fail("looked at what lies on the device"))
+                patch.setattr(
+                    torch.Tensor, reads, lambda *how: pytest.fail("looked at what lies on the device")
+                )
             for one in given:
                 module.sampling(*one[: 4 if module is k01_gumbel else 6])
 

@@ -21,7 +21,7 @@ from course_kernels.attention_general import k01_teaching as general
 from course_kernels.decode_attention import k01_one_program, k02_split
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
-from course_kernels.paged_attention import k01_gather, k03_even
+from course_kernels.paged_attention import k01_gather, k03_even, k04_prefill
 from course_kernels.paged_attention import k02_split as paged_split
 from course_kernels.reduction import k05_triton
 from course_kernels.sampling import k01_gumbel, k02_threshold
@@ -152,6 +152,23 @@ def paged_attention(capability, kernel, cache_bytes, share, D, page):
     return compiled(kernel, types, constants, capability, **options)
 
 
+def paged_prefill(capability, cache_bytes):
+    """Many new tokens over pages."""
+    types = dict.fromkeys("QO", "*bf16") | {"MOST": "i32", "M": "i32", "scale": "fp32"}
+    types |= dict.fromkeys("KV", "*fp8e4nv" if cache_bytes == 1 else "*bf16")
+    types |= dict.fromkeys(("table_ptr", "lengths_ptr"), "*i32")
+    scales = ("k_scale_ptr", "v_scale_ptr")
+    constants = {"SHARE": 4, "ROWS": k04_prefill.ROWS, "D": 128, "PAGE": 16, "STEP": k04_prefill.STEP}
+    constants["SHORT"] = cache_bytes == 1
+    types, constants = (
+        (types | dict.fromkeys(scales, "*fp32"), constants)
+        if cache_bytes == 1
+        else (types, constants | dict.fromkeys(scales))
+    )
+    options = {"num_warps": k04_prefill.WARPS, "num_stages": k04_prefill.STAGES}
+    return compiled(k04_prefill.prefill_kernel, types, constants, capability, **options)
+
+
 def sampling(capability, kernel, short):
     """A kernel of sampling, for logits of such a type."""
     types = {"X": f"*{short}", "temperature_ptr": "*fp32", "seeds_ptr": "*i64", "steps_ptr": "*i32"}
@@ -261,6 +278,8 @@ if __name__ == "__main__":
     ):
         name = f"paged_attention-{kernel.__name__}-{cache_bytes}-{share}-{D}-{page}-{capability}"
         results[name] = paged_attention(capability, kernel, cache_bytes, share, D, page)
+    for cache_bytes, capability in ((2, 90), (1, 90), (2, 89)):
+        results[f"paged_prefill-{cache_bytes}-{capability}"] = paged_prefill(capability, cache_bytes)
     for kernel in (k01_gumbel.gumbel_kernel, k02_threshold.threshold_kernel):
         for short in ("bf16", "fp32"):
             results[f"sampling-{kernel.__name__}-{short}-90"] = sampling(90, kernel, short)

@@ -1,4 +1,4 @@
-"""Attention over pages on the card: in a CUDA graph, with pages and lengths of every kind, in any number of parts; peers."""
+"""Attention over pages on the card: in a CUDA graph, pages and lengths of every kind, any number of parts; peers."""
 
 import pytest
 import torch
@@ -27,7 +27,9 @@ def error(out, inputs):
 def test_torch_s_copy_is_right_where_the_cache_is_full():
     w = workload(B=3, N=1024, full=True)
 
-    assert checked_error(library.sdpa_gathered, w, torch.Generator("cuda").manual_seed(0)) <= PROBLEM.max_error(w)
+    assert checked_error(
+        library.sdpa_gathered, w, torch.Generator("cuda").manual_seed(0)
+    ) <= PROBLEM.max_error(w)
 
 
 def test_flashinfer_is_right_where_it_is_installed():
@@ -54,7 +56,12 @@ def test_many_tokens_and_many_sequences(kernel, B, N, PAGE, fp8):
 @pytest.mark.parametrize("splits", [1, 2, 5, 17, 49, 200])
 @pytest.mark.parametrize(
     ("dtype", "H", "KV", "fp8"),
-    [("bfloat16", 8, 2, False), ("float16", 3, 1, False), ("bfloat16", 64, 1, False), ("bfloat16", 8, 2, True)],
+    [
+        ("bfloat16", 8, 2, False),
+        ("float16", 3, 1, False),
+        ("bfloat16", 64, 1, False),
+        ("bfloat16", 8, 2, True),
+    ],
 )
 def test_any_number_of_parts_is_right(dtype, H, KV, fp8, splits):
     w = workload(dtype, B=5, H=H, KV=KV, N=8000, fp8=fp8)
@@ -114,7 +121,9 @@ def test_a_pool_of_more_than_2_to_the_31_numbers(kernel):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_length_outside_of_the_room_reads_nothing_outside(kernel):
     q, k, v, table, lengths = inputs_of(workload(B=2, H=8, KV=2, N=96, D=64, full=True))
-    out = kernel.paged_attention(q, k, v, table, torch.tensor([2**31 - 1, -5], dtype=torch.int32, device="cuda"))
+    out = kernel.paged_attention(
+        q, k, v, table, torch.tensor([2**31 - 1, -5], dtype=torch.int32, device="cuda")
+    )
 
     torch.testing.assert_close(out[0], kernel.paged_attention(q, k, v, table, lengths)[0])
     assert not out[1].any()

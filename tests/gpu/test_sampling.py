@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from course_kernels.problem import Workload
 from course_kernels.sampling import k01_gumbel, k02_threshold, library
 from course_kernels.sampling.problem import MARGIN, PROBLEM, Given, probabilities, reference, scores_of
-from course_kernels.problem import Workload
 
 GROUPS = ("sampling",)
 KERNELS = (k01_gumbel, k02_threshold)
@@ -47,7 +47,9 @@ def without_none(given):
 def test_a_temperature_alone_draws_from_the_distribution(kernel, temperature):
     given = asked(temperature)
 
-    assert chi_square(kernel.sampling(*without_none(given)), probabilities(one_of(given))[0]) < MOST_CHI_SQUARE
+    assert (
+        chi_square(kernel.sampling(*without_none(given)), probabilities(one_of(given))[0]) < MOST_CHI_SQUARE
+    )
 
 
 @pytest.mark.parametrize(("temperature", "top_k", "top_p"), [(0.5, 6, 0.8), (1.0, 6, 0.8), (2.0, 3, 0.99)])

@@ -12,7 +12,14 @@ from course_kernels.cuda.alignment import check_address
 DTYPES = (torch.bfloat16, torch.float16)
 EIGHT_BITS = torch.float8_e4m3fn
 HEAD_SIZES = (64, 128)  # a row of D numbers lies in registers
-PAGE_SIZES = (8, 16, 32, 64, 128, 256)  # powers of two: the page of a token is a shift, its place there a mask
+PAGE_SIZES = (
+    8,
+    16,
+    32,
+    64,
+    128,
+    256,
+)  # powers of two: the page of a token is a shift, its place there a mask
 MOST_SHARE = 64  # query heads of a head of the cache: their sums lie in registers together
 MAX_GRID = 65535  # the grid's second and third dimension
 MAX_N = 2**30  # tokens of a sequence are counted with 32 bits, and past the end
@@ -58,7 +65,12 @@ def sizes_of(
     """
     sizes: dict[str, int] = {}
     check_tensor("q", q, letters, sizes, dtypes=DTYPES)
-    of_pages: Any = ("PAGES", "KV", "PAGE", "D")  # names of several letters: a string would give a dimension to each
+    of_pages: Any = (
+        "PAGES",
+        "KV",
+        "PAGE",
+        "D",
+    )  # names of several letters: a string would give a dimension to each
     check_tensor("k_pages", k_pages, of_pages, sizes, dtypes=(q.dtype, EIGHT_BITS), device=q.device)
     check_tensor("v_pages", v_pages, of_pages, sizes, dtypes=(k_pages.dtype,), device=q.device)
     of_table: Any = ("B", "MOST")
@@ -69,7 +81,9 @@ def sizes_of(
         if k_pages.dtype == EIGHT_BITS:
             check_tensor(name, scale, of_scale, sizes, dtypes=(torch.float32,), device=q.device)  # type: ignore[arg-type]
         elif scale is not None:
-            raise TypeError(f"{name}: expected none with pages of {str(q.dtype).removeprefix('torch.')}, got one")
+            raise TypeError(
+                f"{name}: expected none with pages of {str(q.dtype).removeprefix('torch.')}, got one"
+            )
     found = Sizes(*(sizes[name] for name in Sizes._fields))
     if found.D not in HEAD_SIZES:
         raise ValueError(f"q: expected D = 64 or 128, got D={found.D}")

@@ -5,8 +5,8 @@ Idea      the loop of FlashAttention over the tokens of a sequence, and between 
           the page that it lies in. All queries that share a head of the cache are the rows of one product
 Cost      what is there of K and V crosses memory once, and an entry of the table for every page and head. Every thread
           asks for the entries of the rows that it loads, the same ones as its neighbours: they come from L1
-Limits    B * KV programs: with few sequences most multiprocessors have nothing to do; and the longest sequence keeps its
-          one multiprocessor busy when all others are done. No address is known before the table has answered
+Limits    B * KV programs: with few sequences most multiprocessors have nothing to do; and the longest sequence keeps
+          its one multiprocessor busy when all others are done. No address is known before the table has answered
 Next      k02_split cuts the sequence, and asks the table a step ahead
 Source    Kwon et al. 2023, arXiv:2309.06180, section 4.1; Dao 2023, arXiv:2307.08691, algorithm 1
 """
@@ -41,8 +41,9 @@ WARPS = 4  # each takes a quarter of the tokens of a step, and then a quarter of
 
 LEAST_ROWS = 16  # of a multiply on tensor cores
 
-# In 8 bits it is half as many bytes, and four times the rows, most of them empty: that is the product of a warpgroup, which
-# takes V from shared memory as it lies. For the narrow product every thread would fetch V byte by byte, to turn it.
+# In 8 bits it is half as many bytes, and four times the rows, most of them empty: that is the product of a warpgroup,
+# which takes V from shared memory as it lies. For the narrow product every thread would fetch V byte by byte, to turn
+# it.
 STEP_BYTES_OF_8 = 8 * 1024
 LEAST_ROWS_OF_8 = 64
 
@@ -51,7 +52,9 @@ LEAST_ROWS_OF_8 = 64
 
 
 @triton.jit
-def load_queries(Q, head, scale, SHARE: tl.constexpr, ROWS: tl.constexpr, D: tl.constexpr, SHORT: tl.constexpr):
+def load_queries(
+    Q, head, scale, SHARE: tl.constexpr, ROWS: tl.constexpr, D: tl.constexpr, SHORT: tl.constexpr
+):
     """The queries that share a head of the cache, zeros in the rows that no query has: [ROWS, D]; and their scale.
 
     SHORT: the cache has 8 bits. The machine turns two such numbers into float16 in one instruction and needs more for

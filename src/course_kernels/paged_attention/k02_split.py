@@ -41,11 +41,14 @@ from course_kernels.paged_attention.k01_gather import (
 
 __all__ = ["paged_attention", "splits_for", "supports"]
 
-# Programs that a multiprocessor of Hopper holds at once: three times 73 KB of its 227 KB of shared memory, and three times
-# 128 threads of as many registers. Without the bound the compiler would take more of them than three leave room for.
+# Programs that a multiprocessor of Hopper holds at once: three times 73 KB of its 227 KB of shared memory, and three
+# times 128 threads of as many registers. Without the bound the compiler would take more of them than three leave room
+# for.
 RESIDENT = 3
 REGISTERS = 168
-BOUND_UP_TO = 32  # heads of a group; the sums of 64 need more registers, and shared memory for two programs only
+BOUND_UP_TO = (
+    32  # heads of a group; the sums of 64 need more registers, and shared memory for two programs only
+)
 
 # Where the heads alone are more than fit at once: at least so many times as many programs as fit. The last ones, which
 # may leave most of the card idle, are then short.

@@ -1,18 +1,18 @@
 """Paged attention, kernel 3: as many programs as fit on the card, and to each the same number of steps.
 
 Contract  problem.py
-Idea      the steps of all heads of all sequences form one long row. Every program works out from the lengths where its part
-          of that row begins and ends, whichever heads it crosses. A head that lies in one program is answered there; the
-          parts of one that several share are merged by the last of them
-Against   k02_split, which cuts every sequence into as many parts, so that programs differ as lengths do; where the heads are
-          more than fit at once, its last programs leave much of the card idle
-Cost      as before, and every program reads all lengths: B numbers, which the first ones bring into L2. The loop starts anew
-          for every head that a program crosses
+Idea      the steps of all heads of all sequences form one long row. Every program works out from the lengths where its
+          part of that row begins and ends, whichever heads it crosses. A head that lies in one program is answered
+          there; the parts of one that several share are merged by the last of them
+Against   k02_split, which cuts every sequence into as many parts, so that programs differ as lengths do; where the
+          heads are more than fit at once, its last programs leave much of the card idle
+Cost      as before, and every program reads all lengths: B numbers, which the first ones bring into L2. The loop starts
+          anew for every head that a program crosses
 Limits    all programs end together only where all are equally fast: nobody takes over from a slow one. At most 8192
-          sequences. The lengths decide which programs share a head, so another batch may round a sequence otherwise; the
-          same call gives the same bits
-Source    Osama, Merrill, Cecka, Garland & Owens 2023, arXiv:2301.03598 (Stream-K); Ye et al. 2025, arXiv:2501.01005, section
-          3.3 (FlashInfer plans so, on the host)
+          sequences. The lengths decide which programs share a head, so another batch may round a sequence otherwise;
+          the same call gives the same bits
+Source    Osama, Merrill, Cecka, Garland & Owens 2023, arXiv:2301.03598 (Stream-K); Ye et al. 2025, arXiv:2501.01005,
+          section 3.3 (FlashInfer plans so, on the host)
 """
 
 from __future__ import annotations
@@ -52,12 +52,20 @@ MOST_SEQUENCES = 8192  # a program holds all their lengths in registers
 
 @triton.jit
 def merge_shared(
-    parts, first, used, odd, count, SHARE: tl.constexpr, GROUP: tl.constexpr, D: tl.constexpr, MERGED: tl.constexpr
+    parts,
+    first,
+    used,
+    odd,
+    count,
+    SHARE: tl.constexpr,
+    GROUP: tl.constexpr,
+    D: tl.constexpr,
+    MERGED: tl.constexpr,
 ):
     """The parts of a head that programs from `first` on left, in their order: sums [GROUP, D], weights [GROUP].
 
-    Every program has two places, for the head that it begins with and the one that it ends with; a head's first part lies
-    in the second of them where `odd` says so.
+    Every program has two places, for the head that it begins with and the one that it ends with; a head's first part
+    lies in the second of them where `odd` says so.
     """
     TOGETHER: tl.constexpr = MERGED // (GROUP * D)
     # Rows that no query has follow the last one that has: none of them is without a maximum.
@@ -97,7 +105,8 @@ def even_kernel(
     sequence = tl.arange(0, SEQUENCES)
     tokens = tl.load(lengths_ptr + sequence, mask=sequence < B, other=0)
     tokens = tl.maximum(tl.minimum(tokens, MOST * PAGE), 0)
-    # A sequence of length 0 has a step, too, which answers zeros; a head's steps lie side by side, then its neighbour's.
+    # A sequence of length 0 has a step, too, which answers zeros; a head's steps lie side by side, then its
+    # neighbour's.
     steps_of = tl.where(sequence < B, tl.maximum(tl.cdiv(tokens, STEP), 1), 0)
     ends_of = tl.cumsum(steps_of, 0) * heads  # of all heads of a sequence
     each = tl.cdiv(tl.sum(steps_of, 0) * heads, programs)
@@ -171,8 +180,8 @@ def paged_attention(
     """Attention of one query for each sequence and head over that sequence's pages.
 
     Args:
-        q, k_pages, v_pages, block_table, lengths, k_scale, v_scale: see `k02_split`; B <= 8192, and B * KV heads of a full
-            room have at most 2**30 steps.
+        q, k_pages, v_pages, block_table, lengths, k_scale, v_scale: see `k02_split`; B <= 8192, and B * KV heads of a
+            full room have at most 2**30 steps.
         tickets: (B * KV,) int32, all zero, and zero again when the call is done: calls that come one after the other
             may share them, and then a call is one kernel. Without them each call fills some of its own.
         programs: how many, at least 1; without it, what suits the card and the shapes.

@@ -1,15 +1,15 @@
 """Paged attention, kernel 4: many new tokens of a sequence at once, over the pages before them and their own.
 
 Contract  problem.py for one new token. For M of them: Q, O (B, M, H, D); query m of a sequence stands at its token
-          length - M + m, whose keys and values are in the pages already, and sees no token behind that one. A query that
-          stands before the first token is answered by zeros
-Idea      the rows of a product are all heads that share keys, of as many tokens as fill it: 128 rows are 32 tokens of four
-          heads. So a long prompt may come in pieces, each over what the earlier ones left in the pages
+          length - M + m, whose keys and values are in the pages already, and sees no token behind that one. A query
+          that stands before the first token is answered by zeros
+Idea      the rows of a product are all heads that share keys, of as many tokens as fill it: 128 rows are 32 tokens of
+          four heads. So a long prompt may come in pieces, each over what the earlier ones left in the pages
 Against   k01_gather, which has one token's heads as rows, and leaves most of a product empty
-Cost      Q and O cross memory once; K and V once for every 128 rows, mostly from L2. Of the steps on the diagonal half of the
-          arithmetic is for nothing
-Limits    to read, not to race: every step pays for its mask, and all warps do the same in turn. Every sequence has as many
-          new tokens
+Cost      Q and O cross memory once; K and V once for every 128 rows, mostly from L2. Of the steps on the diagonal half
+          of the arithmetic is for nothing
+Limits    to read, not to race: every step pays for its mask, and all warps do the same in turn. Every sequence has as
+          many new tokens
 Source    Agrawal et al. 2023, arXiv:2308.16369 (prompts in pieces); Dao 2023, arXiv:2307.08691, algorithm 1
 """
 

@@ -1,8 +1,8 @@
 """Paged attention of others: FlashInfer, where it is installed; and what torch offers, which is a copy.
 
 All take what the problem's kernels take with pages of 16 bits, and answer for a cache that is full: every sequence has
-MOST * PAGE tokens, and the lengths are not looked at. Both libraries want lengths on the host, to plan; a page of 8 bits
-they scale by one number that is on the host, too.
+MOST * PAGE tokens, and the lengths are not looked at. Both libraries want lengths on the host, to plan; a page of 8
+bits they scale by one number that is on the host, too.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def flashinfer_decode(
     block_table: torch.Tensor,
     lengths: torch.Tensor,
 ) -> torch.Tensor:
-    """FlashInfer's decode over pages by its kernel on CUDA cores: bfloat16 and float16. See `flashinfer_tensor_cores`."""
+    """FlashInfer's decode over pages on CUDA cores: bfloat16 and float16. See `flashinfer_tensor_cores`."""
     return _flashinfer(q, k_pages, v_pages, block_table, tensor_cores=False)
 
 
@@ -63,9 +63,10 @@ def flashinfer_tensor_cores(
     block_table: torch.Tensor,
     lengths: torch.Tensor,
 ) -> torch.Tensor:
-    """FlashInfer's decode over pages by its kernel of prefill, on tensor cores: what it advises from four heads a group on.
+    """FlashInfer's decode over pages on tensor cores, which it advises from four heads a group on.
 
-    It plans on the host, from the lengths: once for shapes and a table, and all later calls with them run the plan, as the
+    It plans on the host, from the lengths: once for shapes and a table, and all later calls with them run the plan, as
+        the
     layers of a model do in one step. Pages and table go over as they lie; nothing is copied. The first call of a type
     and D compiles, with nvcc, for minutes.
 
@@ -77,7 +78,12 @@ def flashinfer_tensor_cores(
 
 
 def _flashinfer(
-    q: torch.Tensor, k_pages: torch.Tensor, v_pages: torch.Tensor, block_table: torch.Tensor, *, tensor_cores: bool
+    q: torch.Tensor,
+    k_pages: torch.Tensor,
+    v_pages: torch.Tensor,
+    block_table: torch.Tensor,
+    *,
+    tensor_cores: bool,
 ) -> torch.Tensor:
     if not flashinfer_version():
         raise RuntimeError(
@@ -103,7 +109,7 @@ def _plan(
     dtype: torch.dtype,
     tensor_cores: bool,
 ) -> Any:
-    """A wrapper that has planned for a full cache. It keeps the table itself, and so sees what is written there later."""
+    """A wrapper that has planned for a full cache. It keeps the table itself, and sees what is written there."""
     flashinfer = import_module("flashinfer")
     (B, MOST), (KV, PAGE, D), device = table, page, block_table.device
     workspace = torch.empty(WORKSPACE_BYTES, dtype=torch.uint8, device=device)

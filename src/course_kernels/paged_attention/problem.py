@@ -9,17 +9,17 @@
 Shapes    Q, O (B, H, D); K, V (PAGES, KV, PAGE, D), a pool that all sequences draw from; block_table (B, MOST);
           length (B,), 0 to MOST * PAGE. All row-major. G = H / KV query heads share a head of keys and values; a
           sequence of length 0 is answered by zeros. Sequences may share pages
-Types     bfloat16 or float16, the same for Q, K, V and O; block_table and length int32. Or K and V float8_e4m3fn, and two
-          scales (KV,) float32, which a number of that head is multiplied by; Q and O stay as they are
-Unused    what lies in a page that no sequence has, or behind the last token of its last page, is nobody's: it may be NaN,
-          and changes nothing. An entry of block_table behind the last page is nobody's either, and may be any number; one
-          before it names a page of the pool, and a kernel takes its word
+Types     bfloat16 or float16, the same for Q, K, V and O; block_table and length int32. Or K and V float8_e4m3fn, and
+          two scales (KV,) float32, which a number of that head is multiplied by; Q and O stay as they are
+Unused    what lies in a page that no sequence has, or behind the last token of its last page, is nobody's: it may be
+          NaN, and changes nothing. An entry of block_table behind the last page is nobody's either, and may be any
+          number; one before it names a page of the pool, and a kernel takes its word
 Cost      read Q, of K and V what is there, and the entries that say where; write O. 4*D operations for each head and
           token: the floor is bytes, and an entry for PAGE tokens is not one in a thousand of them
 
-The tokens of a head lie side by side within a page: PAGE * D numbers in a run, whole 128-byte lines from PAGE = 8 on and in
-8 bits too, where rows of several heads between each other, (PAGES, PAGE, KV, D), leave half a line at D = 64. FlashInfer
-takes either order without a copy, and calls this one HND.
+The tokens of a head lie side by side within a page: PAGE * D numbers in a run, whole 128-byte lines from PAGE = 8 on
+and in 8 bits too, where rows of several heads between each other, (PAGES, PAGE, KV, D), leave half a line at D = 64.
+FlashInfer takes either order without a copy, and calls this one HND.
 
 The lengths and the table are on the device, and a launch does not look at them: the same grid, captured once in a CUDA
 graph, serves a cache that grows, and pages that come and go.
@@ -136,7 +136,7 @@ def reference(
 
 
 def reads_bytes(w: Workload) -> int:
-    """Q and the lengths, the keys and values of the tokens that are there, their scales, and the entries that are used."""
+    """Q and the lengths, keys and values of the tokens that are there, their scales, and the entries that are used."""
     cache = 2 * w.KV * w.D * tokens_of(w) * BYTES_OF[cache_dtype(w)]
     scales = 8 * w.KV if cache_dtype(w) != w.dtype else 0
     return w.element_bytes * w.B * w.H * w.D + cache + scales + 4 * pages_of(w) + 4 * w.B

@@ -32,7 +32,8 @@ def sizes_of(
 
     Args:
         logits: (B, V) float32, bfloat16 or float16, contiguous; B <= 65535, V <= 2**23.
-        temperature: (B,) float32. What is in it and in the following is not looked at: that would be a wait for the GPU.
+        temperature: (B,) float32. What is in it and in the following is not looked at: that would be a wait for the
+            GPU.
         seeds: (B,) int64.
         steps: (B,) int32.
         top_k: (B,) int32, or None.

@@ -1,8 +1,8 @@
 """Sampling, kernel 1: noise for every token, and the largest wins; a row is shared out among many programs.
 
 Contract  problem.py, without top-k and top-p
-Idea      the maximum of Z - log(E) over a row, E exponential, lies at a token with just the token's probability. So a row
-          passes by once, and neither a sum nor a maximum of it has to be known before
+Idea      the maximum of Z - log(E) over a row, E exponential, lies at a token with just the token's probability. So a
+          row passes by once, and neither a sum nor a maximum of it has to be known before
 Cost      the logits are read once. A group of four tokens costs ten rounds of two wide products, and every token two
           logarithms: with many rows the arithmetic is no less than the bytes
 Limits    a launch is one kernel, but finds the tickets at zero: without tickets of your own that is a fill of B numbers
@@ -26,7 +26,8 @@ from course_kernels.arguments import check_tensor
 from course_kernels.problem import Workload
 from course_kernels.sampling.arguments import sizes_of
 
-# Tokens that a program looks at together: four groups of four for each thread, whose words are all on their way at once.
+# Tokens that a program looks at together: four groups of four for each thread, whose words are all on their way at
+# once.
 BLOCK = 2048
 WARPS = 4
 
@@ -52,8 +53,8 @@ def noise(seed, step, first, BLOCK: tl.constexpr):
     a, b, c, d = tl.philox(seed, group, none + step.to(tl.uint32), none, none)
     # Word 0 of a group, word 1, 2, 3, then those of the next: [BLOCK / 4, 2, 2] in a row.
     word = tl.reshape(tl.join(tl.join(a, c), tl.join(b, d)), [BLOCK])
-    # A float32 keeps 24 bits of a word. The winners have a small E, where x = 1 - (word + 1/2) / 2**32 is as small; so x
-    # is made from the word's complement, and keeps its bits.
+    # A float32 keeps 24 bits of a word. The winners have a small E, where x = 1 - (word + 1/2) / 2**32 is as small; so
+    # x is made from the word's complement, and keeps its bits.
     x = (word ^ 0xFFFFFFFF).to(tl.float32) * PER_WORD + 0.5 * PER_WORD
     y = word.to(tl.float32) * PER_WORD + 0.5 * PER_WORD
     small = x * (1.0 + x * (1.0 / 2 + x * (1.0 / 3 + x * (1.0 / 4))))
@@ -63,7 +64,9 @@ def noise(seed, step, first, BLOCK: tl.constexpr):
 @triton.jit
 def scale_of_row(temperature):
     """What a logit is multiplied by, so that it counts in powers of two; 0 where nothing is drawn."""
-    return tl.where(temperature > 0.0, 1.4426950408889634 / tl.where(temperature > 0.0, temperature, 1.0), 0.0)
+    return tl.where(
+        temperature > 0.0, 1.4426950408889634 / tl.where(temperature > 0.0, temperature, 1.0), 0.0
+    )
 
 
 @triton.jit
@@ -120,8 +123,12 @@ def gumbel_kernel(
         if ticket == parts - 1:
             other = tl.arange(0, PARTS)
             # Others wrote these: .cg looks in L2, where all multiprocessors see the same.
-            of = tl.load(scores + row * parts + other, mask=other < parts, other=-float("inf"), cache_modifier=".cg")
-            at = tl.load(places + row * parts + other, mask=other < parts, other=2**31 - 1, cache_modifier=".cg")
+            of = tl.load(
+                scores + row * parts + other, mask=other < parts, other=-float("inf"), cache_modifier=".cg"
+            )
+            at = tl.load(
+                places + row * parts + other, mask=other < parts, other=2**31 - 1, cache_modifier=".cg"
+            )
             _, token = first_best(of, at)
             tl.store(tokens_ptr + row, token.to(tl.int64))
             tl.store(tickets + row, 0)  # as the next launch wants it
@@ -166,8 +173,8 @@ def sampling(
         temperature: (B,) float32, on the device; 0: the largest logit, the first of equals.
         seeds: (B,) int64, on the device.
         steps: (B,) int32, on the device: another one for every token of a sequence.
-        tickets: (B,) int32, all zero, and zero again when the call is done: calls that come one after the other may share
-            them, and then a call is one kernel. Without them each call fills some of its own.
+        tickets: (B,) int32, all zero, and zero again when the call is done: calls that come one after the other may
+            share them, and then a call is one kernel. Without them each call fills some of its own.
         each: tokens that a program gets, a multiple of BLOCK; without it, what suits the card and the shapes.
     Returns:
         (B,) int64, each from 0 to V - 1; the same for the same logits, temperature, seed and step.

@@ -5,12 +5,12 @@ Idea      what stays is what is not below a threshold, and the bits of a logit, 
           whole number: a search finds two bits of the threshold in one pass, by what is counted above three pivots. For
           top-k a token counts as one, for top-p as its weight. Then the noise decides among what stays
 Against   k01_gumbel, which leaves nothing out, and shares a row out; a library sorts the row, and sums it up
-Cost      the logits come from memory once. A search takes 8 passes over 16-bit logits, 16 over float32, and the row lies
-          in L2 by then, and in part in L1. Only blocks in which something stays are given noise
-Limits    one program works on a row: with few rows most multiprocessors have nothing to do. The threshold is exact, equals
-          stay together; a sum of weights is one of float32, the same every time
-Source    Holtzman et al. 2020, arXiv:1904.09751 (top-p); Fan, Lewis & Dauphin 2018, arXiv:1805.04833 (top-k); Alabi et al.
-          2012, doi:10.1145/2133803.2345676 (selection by the digits of a float)
+Cost      the logits come from memory once. A search takes 8 passes over 16-bit logits, 16 over float32, and the row
+          lies in L2 by then, and in part in L1. Only blocks in which something stays are given noise
+Limits    one program works on a row: with few rows most multiprocessors have nothing to do. The threshold is exact,
+          equals stay together; a sum of weights is one of float32, the same every time
+Source    Holtzman et al. 2020, arXiv:1904.09751 (top-p); Fan, Lewis & Dauphin 2018, arXiv:1805.04833 (top-k); Alabi et
+          al. 2012, doi:10.1145/2133803.2345676 (selection by the digits of a float)
 """
 
 from __future__ import annotations
@@ -37,12 +37,17 @@ LEAST_SUM = tl.constexpr(2.0**-100)
 
 @triton.jit
 def value_of(key, TYPE: tl.constexpr):
-    """The logit whose turned bits are `key`, a uint32, as float32: of 16 bits in the lower half, or of 32."""
-    if TYPE == tl.float32:
+    """The logit whose turned bits are `key`, a uint32, as float32: of 16 bits in the lower half, or of 32.
+
+    Keys below that of -inf belong to NaN; as a pivot they stand for -inf, which nothing lies below.
+    """
+    LEAST: tl.constexpr = 0x007FFFFF if tl.float32 == TYPE else 0x03FF if tl.float16 == TYPE else 0x007F
+    key = tl.maximum(key, LEAST)
+    if tl.float32 == TYPE:
         bits = tl.where(key >= 0x80000000, key ^ 0x80000000, key ^ 0xFFFFFFFF)
     else:
         bits = tl.where(key >= 0x8000, key ^ 0x8000, key ^ 0xFFFF)
-        if TYPE == tl.float16:
+        if tl.float16 == TYPE:
             return bits.to(tl.uint16).to(tl.float16, bitcast=True).to(tl.float32)
         bits = bits << 16
     return bits.to(tl.float32, bitcast=True)
@@ -76,7 +81,7 @@ def largest_threshold(
     X, V, scale, top, least, wanted, WEIGHED: tl.constexpr, BLOCK: tl.constexpr, TYPE: tl.constexpr
 ):
     """The largest logit such that what is not below it amounts to at least `wanted`."""
-    BITS: tl.constexpr = 32 if TYPE == tl.float32 else 16
+    BITS: tl.constexpr = 32 if tl.float32 == TYPE else 16
     key = tl.full([], 0, tl.uint32)  # the bits found so far, zeros behind them
     unit = tl.full([], 1 << (BITS - 2), tl.uint32)
     for _ in tl.range(BITS // 2):
@@ -86,17 +91,16 @@ def largest_threshold(
         above_middle, above_high = above_low, above_low
         for start in tl.range(0, V, BLOCK):
             x, amount = amount_of(X, start, V, scale, top, least, WEIGHED, BLOCK)
-            # A pivot that is NaN, beyond the infinities, has nothing above it.
+            # A pivot beyond +inf is NaN, and has nothing above it.
             above_low += tl.where(x >= low, amount, 0.0)
             above_middle += tl.where(x >= middle, amount, 0.0)
             above_high += tl.where(x >= high, amount, 0.0)
         # Sums in one order fall from pivot to pivot, rounded or not.
-        passed = (tl.sum(above_low, 0) >= wanted).to(tl.uint32) + (tl.sum(above_middle, 0) >= wanted).to(tl.uint32)
-        key += (passed + (tl.sum(above_high, 0) >= wanted).to(tl.uint32)) * unit
+        key += (tl.sum(above_low, 0) >= wanted).to(tl.uint32) * unit
+        key += (tl.sum(above_middle, 0) >= wanted).to(tl.uint32) * unit
+        key += (tl.sum(above_high, 0) >= wanted).to(tl.uint32) * unit
         unit = unit >> 2
-    found = value_of(key, TYPE)
-    # Below -inf there are but keys of NaN: then all stay.
-    return tl.where(found == found, found, -float("inf"))
+    return value_of(key, TYPE)
 
 
 @triton.jit
@@ -114,7 +118,9 @@ def threshold_kernel(
     for start in tl.range(0, V, BLOCK):
         largest = tl.maximum(largest, logits_at(X, start, V, BLOCK))
     top = tl.max(largest, 0)
-    least = tl.where(scale > 0.0, -float("inf"), top)  # at temperature 0 the largest stay, and no noise decides
+    least = tl.where(
+        scale > 0.0, -float("inf"), top
+    )  # at temperature 0 the largest stay, and no noise decides
     if HAS_K:
         k = tl.load(top_k_ptr + row)
         if (scale > 0.0) & (k > 0) & (k < V):

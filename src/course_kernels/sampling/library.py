@@ -26,7 +26,8 @@ def torch_sorted(
     """A sort of every row and a sum along it, as Hugging Face filters; then the contract's noise.
 
     It is right to the token as far as float32 goes, keeping all of several equal logits. The noise is made by torch's
-    operators, one after the other in int64, and takes longer than all the rest: this is to read and to compare with, and
+    operators, one after the other in int64, and takes longer than all the rest: this is to read and to compare with,
+        and
     no measure of a library.
 
     Args:
@@ -73,7 +74,7 @@ def flashinfer_drawn(
     top_p: torch.Tensor,
     generator: torch.Generator | None = None,
 ) -> torch.Tensor:
-    """FlashInfer's draw without a sort, by rejection: top-k, then top-p. Its random numbers come from a host's generator.
+    """FlashInfer's draw without a sort, by rejection: top-k, then top-p; its random numbers begin on the host.
 
     Args:
         logits: (B, V) float32.

@@ -13,9 +13,9 @@ Where a cut falls among tokens that are equal, they keep some of them, whichever
 E         Philox4x32 in ten rounds gives four words of 32 bits for the key `seed` and the counter (v // 4, step, 0, 0);
           token v has word v % 4, w, and E = -log((w + 1/2) / 2**32)
 Shapes    X (B, V), temperature, seeds, steps, top_k and top_p (B,); tokens (B,). X row-major
-Types     X float32 or bfloat16 or float16; temperature and top_p float32, seeds int64, steps and top_k int32; tokens int64.
-          A workload's type is that of the tokens; its flag `bf16` says that X is bfloat16, `filtered` that there are top_k
-          and top_p
+Types     X float32 or bfloat16 or float16; temperature and top_p float32, seeds int64, steps and top_k int32; tokens
+          int64. A workload's type is that of the tokens; its flag `bf16` says that X is bfloat16, `filtered` that there
+          are top_k and top_p
 Off       temperature 0: the largest logit, the first of equals, whatever the other arguments. top_k 0, or V and more:
           all stay. top_p 1 and more: all stay. However small top_p is, the largest stays
 Odd       a logit of -inf, or NaN, is never drawn; a row of nothing else answers 0. One of +inf is drawn
@@ -149,9 +149,11 @@ def reference(
 def make_inputs(
     w: Workload, generator: torch.Generator, device: torch.device | str
 ) -> tuple[torch.Tensor, ...]:
-    """Logits normal with a standard deviation of 3; temperatures and, where the rows are filtered, top_k and top_p by turns."""
+    """Logits normal with a standard deviation of 3; temperatures, and where rows are filtered k and p, by turns."""
     of = {"generator": generator, "device": device}
-    logits = (3 * torch.randn(w.B, w.V, **of)).to(torch.bfloat16 if w.dims.get("bf16", False) else torch.float32)
+    logits = (3 * torch.randn(w.B, w.V, **of)).to(
+        torch.bfloat16 if w.dims.get("bf16", False) else torch.float32
+    )
     seeds = torch.randint(-(2**62), 2**62, (w.B,), **of)
     steps = torch.randint(0, 2**30, (w.B,), dtype=torch.int32, **of)
     turn = torch.arange(w.B, device=device)
@@ -162,7 +164,8 @@ def make_inputs(
         shares = probabilities(by_k).sort(-1, descending=True).values
         sums = shares.cumsum(-1)
         # The token at whose share the sum reaches p, or one before it whose share is large enough.
-        at = torch.minimum((sums < p[:, None]).sum(-1), (shares >= LEAST_SHARE).sum(-1) - 1).clamp(min=0)[:, None]
+        at = torch.minimum((sums < p[:, None]).sum(-1), (shares >= LEAST_SHARE).sum(-1) - 1)
+        at = at.clamp(min=0)[:, None]
         middle = (sums.gather(-1, at) - shares.gather(-1, at) / 2)[:, 0]
         given = by_k._replace(top_p=torch.where(p < 1, middle, 1.0).float())
     for _ in range(TRIES):
