@@ -101,7 +101,7 @@ def test_a_search_finds_the_threshold_to_the_last_bit(dtype):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_a_search_ends_at_the_very_least_logits_too(dtype):
-    """Below -inf the turned bits are those of NaN, which no comparison is true of; logits that hide a token lie near."""
+    """Below -inf the turned bits are those of NaN, of which no comparison is true."""
     least = torch.finfo(dtype).min
     x = torch.tensor([5.0, least, least / 1.25, -INF, least / 3, INF], dtype=dtype)
     falling = sorted((float(value) for value in x), reverse=True)

@@ -8,7 +8,7 @@
 
 The maximum of Z - log(E) lies at v with just the probability P[b, v] (Gumbel): nothing is summed, sorted or normalised
 for it, and what does not stay cannot be drawn. The order is that of Hugging Face and vLLM: temperature, top-k, top-p.
-Where a cut falls among tokens that are equal, they keep some of them, whichever the sort put first; here all stay.
+Where the cut of top-p falls among equals, they keep some of them, whichever the sort put first; here all of them stay.
 
 E         Philox4x32 in ten rounds gives four words of 32 bits for the key `seed` and the counter (v // 4, step, 0, 0);
           token v has word v % 4, w, and E = -log((w + 1/2) / 2**32)
@@ -38,11 +38,11 @@ import torch
 
 from course_kernels.problem import INF, NAN, Problem, Workload
 
-# How far the best candidate of a row is ahead of the second, in units of Z. A kernel's float32 errs by less than a
-# hundredth of it; one row in some five hundred draws another step for it.
+# How far the best candidate of a row is ahead of the second, in units of Z: far more than float32 loses in a logit of
+# some tens. One row in some five hundred draws another step for it.
 MARGIN = 2.0**-9
 
-# top_p is laid into the share of a token that has at least so much: a sum of float32 errs by less than a hundredth.
+# top_p is laid into the middle of a share that is at least so large, some hundred roundings of a sum near 1.
 LEAST_SHARE = 2.0**-16
 
 # What the rows ask for, in turn; a temperature of 0 is among them.
