@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from course_kernels.decode_attention import k01_one_program, k02_split
+from course_kernels.paged_attention import k01_gather
+from course_kernels.paged_attention import k02_split as paged_split
 from course_kernels.qkv_rope import k02_fused
 from course_kernels.rms_norm import k03_ahead
+from course_kernels.sampling import k01_gumbel, k02_threshold
 from course_kernels.skinny_gemm import k01_one_program as k01_few_rows
 
 COMPILER = Path(__file__).with_name("triton_compiler.py")
@@ -292,3 +295,62 @@ def test_who_may_begin_early_waits_before_it_reads_what_others_wrote(compiled):
     assert layer[:4] == ["PREEXIT", "CCTL", "ACQBULK", "LDGSTS"]
     for name in ("rms_norm-k02", "swiglu", "qkv_rope-2-1-1"):
         assert not {"PREEXIT", "ACQBULK", "CCTL"} & set(compiled[f"{name}-90"]["order"])
+
+
+PAGED = (
+    "gather_kernel-2-4-128-16",
+    "split_kernel-2-4-128-16",
+    "split_kernel-2-8-64-256",
+    "split_kernel-2-32-128-8",
+)
+PAGED += ("even_kernel-2-4-128-16",)
+
+
+@pytest.mark.parametrize("name", PAGED)
+def test_pages_of_16_tokens_are_read_in_wide_loads_ahead_of_their_turn(compiled, name):
+    """Whatever a page is, sixteen bytes at a time, past L1; and two steps ahead, where the table holds nothing up."""
+    result = compiled[f"paged_attention-{name}-90"]
+
+    assert result["LDGSTS.E.BYPASS.128"] > 0
+    assert result["HMMA"] > 0
+    assert result.get("LDL", 0) + result.get("STL", 0) <= (16 if "-32-" in name else 0)
+    if "-2-4-" in name and not name.startswith("gather"):
+        assert result["LDGSTS"] == result["LDGSTS.E.BYPASS.128"]
+        # As much room as the contiguous cache takes: two steps of keys and of values lie there.
+        assert result["shared"] == compiled["decode_attention-k02-2-4-128-90"]["shared"]
+        assert (SHARED_BYTES[90] + 1024) // (result["shared"] + 1024) == paged_split.RESIDENT
+        assert 65536 // (result["registers"] * 32 * k01_gather.WARPS) >= paged_split.RESIDENT
+        assert result["ATOMG"] == 1
+
+
+@pytest.mark.parametrize(("name", "spilled"), [("split", 0), ("even", 24)])
+def test_three_programs_over_pages_of_8_bits_fit(compiled, name, spilled):
+    result = compiled[f"paged_attention-{name}_kernel-1-4-128-16-90"]
+
+    assert result["LDGSTS.E.BYPASS.128"] > 0
+    assert result.get("LDL", 0) + result.get("STL", 0) <= spilled  # most of it outside of the loop
+    assert (SHARED_BYTES[90] + 1024) // (result["shared"] + 1024) == paged_split.RESIDENT
+    assert 65536 // (result["registers"] * 32 * k01_gather.WARPS) >= paged_split.RESIDENT
+
+
+def test_many_new_tokens_take_the_product_of_a_warpgroup(compiled):
+    for cache_bytes in (2, 1):
+        result = compiled[f"paged_prefill-{cache_bytes}-90"]
+
+        assert result["HGMMA"] > 0
+        assert result["LDGSTS"] == result["LDGSTS.E.BYPASS.128"] > 0
+        assert result.get("LDL", 0) + result.get("STL", 0) == 0
+    assert compiled["paged_prefill-2-89"]["HMMA"] > 0
+
+
+@pytest.mark.parametrize("short", ["bf16", "fp32"])
+def test_sampling_reads_in_wide_loads_and_spills_nothing(compiled, short):
+    gumbel, threshold = (compiled[f"sampling-{name}_kernel-{short}-90"] for name in ("gumbel", "threshold"))
+
+    for result in (gumbel, threshold):
+        assert result["LDG"] > 0
+        assert result.get("LDL", 0) + result.get("STL", 0) == 0
+    assert gumbel["ATOMG"] == 1
+    assert 65536 // (gumbel["registers"] * 32 * k01_gumbel.WARPS) >= k01_gumbel.RESIDENT
+    assert threshold["registers"] * 32 * k02_threshold.WARPS <= 65536
+    assert gumbel["shared"] < 1024  # words find their tokens in registers, and cross no shared memory

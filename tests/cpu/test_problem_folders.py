@@ -27,6 +27,8 @@ TYPES = {
     "skinny_gemm_fp8": {torch.float8_e4m3fn, torch.float32},
     "skinny_gemm_w4": {torch.bfloat16, torch.int32},
     "qkv_rope": {torch.bfloat16, torch.int32, torch.float32},
+    "paged_attention": {torch.bfloat16, torch.int32},
+    "sampling": {torch.bfloat16, torch.float32, torch.int64, torch.int32},
 }  # of inputs, where the workload names that of the answer
 
 

@@ -21,9 +21,12 @@ from course_kernels.attention_general import k01_teaching as general
 from course_kernels.decode_attention import k01_one_program, k02_split
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
+from course_kernels.paged_attention import k01_gather, k03_even, k04_prefill
+from course_kernels.paged_attention import k02_split as paged_split
 from course_kernels.qkv_rope import k02_fused
 from course_kernels.reduction import k05_triton
 from course_kernels.rms_norm import k02_one_read, k03_ahead
+from course_kernels.sampling import k01_gumbel, k02_threshold
 from course_kernels.skinny_gemm import k01_one_program as few_rows
 from course_kernels.skinny_gemm import k02_shares, k03_dot_products
 from course_kernels.skinny_gemm_fp8 import k01_one_program as few_rows_fp8
@@ -38,7 +41,7 @@ OF_INTEREST = (
     r"\b(USETMAXREG|HGMMA|QGMMA|UTCHMMA|HMMA|UTMALDG|UTMASTG|UTMAREDG|LDGSTS|LDG|STG|LDL|STL|ATOMG|RED|REDG|BAR|"
     r"ACQBULK|PREEXIT|CCTL)\b"
 )
-EVEN = ("M", "N", "K", "W", "F", "apart", "outputs")  # lengths that are multiples of 16
+EVEN = ("M", "N", "K", "V", "W", "F", "apart", "outputs")  # lengths that are multiples of 16
 WIDE = "LDGSTS.E.BYPASS.128"  # 16 bytes from memory to shared memory, past L1
 
 
@@ -52,7 +55,8 @@ def compiled(kernel, types, constants, capability, source=ASTSource, look=True, 
     signature = {n: types.get(n, "constexpr") for n in names}
     places = {(names.index(n),): value for n, value in constants.items()}
     # As at a launch: torch's addresses, and the lengths used here, are multiples of 16.
-    even = [n for n, t in signature.items() if t.startswith("*") or n in EVEN]
+    lengths = (*EVEN, "each") if kernel is k01_gumbel.gumbel_kernel else EVEN
+    even = [n for n, t in signature.items() if t.startswith("*") or n in lengths]
     attributes = {(names.index(n),): [["tt.divisibility", 16]] for n in even}
     result = triton.compile(
         source(kernel, signature, places, attributes),
@@ -211,6 +215,58 @@ def qkv_rope(capability, element_bytes, B, splits, turned=False, pdl=False):
     return compiled(k02_fused.fused_kernel, types, constants, capability, **options)
 
 
+def paged_attention(capability, kernel, cache_bytes, share, D, page):
+    """One of the kernels over pages: in one program a head, or in parts."""
+    types = dict.fromkeys("QO", "*bf16") | {"MOST": "i32", "scale": "fp32"}
+    types |= dict.fromkeys("KV", "*fp8e4nv" if cache_bytes == 1 else "*bf16")
+    types |= dict.fromkeys(("table_ptr", "lengths_ptr"), "*i32")
+    constants = k01_gather.constants_of(cache_bytes, share, D, page)
+    options = {name: constants.pop(name) for name in ("num_warps", "num_stages")}
+    if cache_bytes == 1:
+        types |= dict.fromkeys(("k_scale_ptr", "v_scale_ptr"), "*fp32")
+    else:
+        constants |= dict.fromkeys(("k_scale_ptr", "v_scale_ptr"))
+    if kernel is not k01_gather.gather_kernel:
+        types |= {"parts": "*fp32", "tickets": "*i32"}
+        constants |= paged_split.merge_constants_of(share)
+        options |= {"maxnreg": constants.pop("maxnreg")} if "maxnreg" in constants else {}
+    if kernel is k03_even.even_kernel:
+        types |= {"B": "i32", "heads": "i32"}
+        constants["SEQUENCES"] = 64
+    return compiled(kernel, types, constants, capability, **options)
+
+
+def paged_prefill(capability, cache_bytes):
+    """Many new tokens over pages."""
+    types = dict.fromkeys("QO", "*bf16") | {"MOST": "i32", "M": "i32", "scale": "fp32"}
+    types |= dict.fromkeys("KV", "*fp8e4nv" if cache_bytes == 1 else "*bf16")
+    types |= dict.fromkeys(("table_ptr", "lengths_ptr"), "*i32")
+    scales = ("k_scale_ptr", "v_scale_ptr")
+    constants = {"SHARE": 4, "ROWS": k04_prefill.ROWS, "D": 128, "PAGE": 16, "STEP": k04_prefill.STEP}
+    constants["SHORT"] = cache_bytes == 1
+    types, constants = (
+        (types | dict.fromkeys(scales, "*fp32"), constants)
+        if cache_bytes == 1
+        else (types, constants | dict.fromkeys(scales))
+    )
+    options = {"num_warps": k04_prefill.WARPS, "num_stages": k04_prefill.STAGES}
+    return compiled(k04_prefill.prefill_kernel, types, constants, capability, **options)
+
+
+def sampling(capability, kernel, short):
+    """A kernel of sampling, for logits of such a type."""
+    types = {"X": f"*{short}", "temperature_ptr": "*fp32", "seeds_ptr": "*i64", "steps_ptr": "*i32"}
+    types |= {"tokens_ptr": "*i64", "V": "i32"}
+    if kernel is k01_gumbel.gumbel_kernel:
+        types |= {"scores": "*fp32", "places": "*i32", "tickets": "*i32", "each": "i32"}
+        constants, warps = {"PARTS": 64, "BLOCK": k01_gumbel.BLOCK}, k01_gumbel.WARPS
+    else:
+        types |= {"top_k_ptr": "*i32", "top_p_ptr": "*fp32"}
+        constants = {"HAS_K": True, "HAS_P": True, "BLOCK": k02_threshold.BLOCK}
+        warps = k02_threshold.WARPS
+    return compiled(kernel, types, constants, capability, num_warps=warps)
+
+
 def attention_backward(capability, which, element_bytes, D, causal):
     """A kernel of attention's backward pass, with the tile that such a card would get: of keys, of rows, or in one."""
     module = backward_one_pass if which == "one_pass" else backward_teaching
@@ -316,6 +372,23 @@ if __name__ == "__main__":
     ):
         name = f"qkv_rope-{element_bytes}-{B}-{splits}-{capability}"
         results[name] = qkv_rope(capability, element_bytes, B, splits)
+    for kernel, cache_bytes, share, D, page, capability in (
+        (k01_gather.gather_kernel, 2, 4, 128, 16, 90),
+        (paged_split.split_kernel, 2, 4, 128, 16, 90),
+        (paged_split.split_kernel, 2, 8, 64, 256, 90),
+        (paged_split.split_kernel, 2, 32, 128, 8, 90),
+        (paged_split.split_kernel, 1, 4, 128, 16, 90),
+        (paged_split.split_kernel, 2, 4, 128, 16, 89),
+        (k03_even.even_kernel, 2, 4, 128, 16, 90),
+        (k03_even.even_kernel, 1, 4, 128, 16, 90),
+    ):
+        name = f"paged_attention-{kernel.__name__}-{cache_bytes}-{share}-{D}-{page}-{capability}"
+        results[name] = paged_attention(capability, kernel, cache_bytes, share, D, page)
+    for cache_bytes, capability in ((2, 90), (1, 90), (2, 89)):
+        results[f"paged_prefill-{cache_bytes}-{capability}"] = paged_prefill(capability, cache_bytes)
+    for kernel in (k01_gumbel.gumbel_kernel, k02_threshold.threshold_kernel):
+        for short in ("bf16", "fp32"):
+            results[f"sampling-{kernel.__name__}-{short}-90"] = sampling(90, kernel, short)
     for element_bytes, D, capability in ((2, 96, 90), (4, 256, 89)):
         name = f"attention_general-{element_bytes}-{D}-{capability}"
         results[name] = attention_general(capability, element_bytes, D)
