@@ -23,7 +23,7 @@ Cost      read X once, write a number for each row: the floor is bytes
 
 A token hangs on its row, seed and step alone, not on who else is in the batch. Seeds and steps are on the device, so a
 captured graph draws anew when they are raised; the lengths of the sequences may serve as steps. How exact: E has 2**32
-values, so that a probability is off by some 2**-32 at most, and a kernel's float32 by some 2**-20 of itself.
+values, so that a probability is off by some 2**-32 at most, and a kernel's float32 by some 2**-16 of itself.
 
 The truth is the token itself, and an answer is right or wrong. A kernel works in float32, so two candidates that are as
 good as equal may change places, and so may a token at the very edge of top_p. `make_inputs` stays away from both: it
