@@ -27,7 +27,13 @@ GRAPH = grimp.build_graph(
 PROBLEMS = sorted(
     m.removesuffix(".problem") for m in GRAPH.modules if m.count(".") == 2 and m.endswith(".problem")
 )
-SHARED = {"course_kernels", "course_kernels.problem", "course_kernels.arguments", "course_kernels.cuda"}
+SHARED = {
+    "course_kernels",
+    "course_kernels.problem",
+    "course_kernels.arguments",
+    "course_kernels.dependent_launch",
+    "course_kernels.cuda",
+}
 # What the site may know of the kernels: derived numbers, never a kernel.
 DERIVED = {
     "course_kernels",

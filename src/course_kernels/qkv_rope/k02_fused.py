@@ -25,7 +25,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from course_kernels.arguments import check_tensor
-from course_kernels.cuda.dependent_launch import check_early
+from course_kernels.dependent_launch import check_early
 from course_kernels.qkv_rope.arguments import (
     Places,
     Sizes,

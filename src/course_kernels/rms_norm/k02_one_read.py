@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from course_kernels.cuda.dependent_launch import check_early
+from course_kernels.dependent_launch import check_early
 from course_kernels.rms_norm.arguments import sizes_of
 from course_kernels.rms_norm.problem import EPSILON
 

@@ -18,7 +18,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from course_kernels.arguments import check_size, check_tensor
-from course_kernels.cuda.dependent_launch import check_early
+from course_kernels.dependent_launch import check_early
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 MAX_SIZE = 2**30  # rows and columns are 32-bit numbers in the kernel
