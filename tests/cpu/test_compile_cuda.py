@@ -18,6 +18,7 @@ from course_kernels.cuda.headers import CudaMissingError
 from course_kernels.cuda.includes import SHARED, sources_of
 from course_kernels.microbenchmarks import tensor
 from course_kernels.sgemm import k10_tuned, k11_register_banks, k12_persistent, tiles
+from course_kernels.skinny_gemm_w4 import k02_fragments
 from course_kernels.softmax import k01_online
 
 pytest.importorskip("cuda.core")
@@ -34,6 +35,12 @@ DEFINES = {
         tensor.defines("wgmma", "bf16"),
         tensor.defines("wgmma", "e4m3"),
     ],
+    k02_fragments.SOURCE: [
+        {"WEIGHTS": weights, "EIGHTS": eights, "WARPS": 4, "STAGES": 3, "HELD": room.held}
+        for weights, (eights, room) in zip(
+            k02_fragments.WEIGHTS.values(), k02_fragments.ROOM.items(), strict=False
+        )
+    ],
 }
 # What uses instructions that came with compute capability 8.0: bfloat16 arithmetic, larger multiplies of the tensor
 # cores, or asynchronous copies.
@@ -47,6 +54,7 @@ SINCE_8_0 = {
     "sgemm/k10_tuned",
     "sgemm/k11_register_banks",
     "sgemm/k12_persistent",
+    "skinny_gemm_w4/k02_fragments",
 }
 # A lab that begins with a prediction compiles once its numbers are there.
 PREDICT_FIRST = {"lab_register_tile/cuda/starter"}
