@@ -115,7 +115,7 @@ def grading_needs(arguments: list[str], root: Path = ROOT) -> str:
         return "numpy" if takes_arrays(file) else ""
     if needs_torch(lab, file):
         return "torch"
-    door = options.door or lab.door_of(options.file or _first_file(lab, root, ""))
+    door = options.door or lab.door_of(file)
     if not lab.problem or door not in lab.doors:
         return ""
     return "numpy" if door in ON_THE_CPU else "torch"

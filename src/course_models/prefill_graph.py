@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor
 
-from course_models.graph import WARM_UPS
+from course_models.capture import captured
 
 
 class CapturedPrefill:
@@ -35,15 +34,7 @@ class CapturedPrefill:
                 "a CUDA graph is for the launches of a GPU"
             )
         self._tokens = tokens.clone()
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side), torch.no_grad():
-            for _ in range(WARM_UPS):
-                function(self._tokens)
-        torch.cuda.current_stream().wait_stream(side)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph), torch.no_grad():
-            self._logits = function(self._tokens)
+        self._graph, self._logits = captured(lambda: function(self._tokens))
 
     def __call__(self, tokens: Tensor) -> Tensor:
         """As the function, on tokens of the captured shape; the logits are the caller's own.

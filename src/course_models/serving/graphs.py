@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from course_models.graph import WARM_UPS
+from course_models.capture import captured
 from course_models.serving.paged import SCRATCH, PagedModel
 from course_models.serving.schedule import Share
 
@@ -63,13 +63,4 @@ class Graphs:
     def _captured(self, size: int) -> tuple[torch.cuda.CUDAGraph, Tensor]:
         # What is written while warming up is what the replay writes once more.
         given = self._token[:size], self._table[:size], self._lengths[:size]
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(WARM_UPS):
-                self.paged.decode(*given)
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            logits = self.paged.decode(*given)
-        return graph, logits
+        return captured(lambda: self.paged.decode(*given))
