@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 w = Workload.of("bfloat16", B=16384 // N, H=2048 // D, N=N, D=D, causal=causal)
                 found = compare({**field, "SDPA cuDNN": library.sdpa_cudnn}, w, seconds=given.seconds)
                 rates = {name: derive(measured, "tflops", None, machine) for name, measured in found.items()}
-                in_use = name_of(tile_for(D, causal, N))
+                in_use = name_of(tile_for(D, N))
                 print(w.label)
                 for name, rate in sorted(rates.items(), key=lambda pair: -(pair[1] or 0)):
                     mark = "  (in use)" if name == in_use else ""

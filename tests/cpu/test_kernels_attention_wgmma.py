@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from itertools import pairwise, product
+from itertools import pairwise
 
 import pytest
 import torch
@@ -348,9 +348,7 @@ def main_loop(lines):
     return min(loops, key=Counter.total)
 
 
-@pytest.mark.parametrize(
-    "tile", [tile_for(64, True, 1024), tile_for(128, True, 1024), tile_for(128, True, 16384)]
-)
+@pytest.mark.parametrize("tile", [tile_for(64, 1024), tile_for(128, 1024), tile_for(128, 16384)])
 def test_most_steps_of_a_causal_row_cost_no_more_than_those_of_others(tile):
     """Behind the mask's own loop comes the one that has none: the same work, and no branch in the softmax."""
     head = 64 if tile.consumers == 3 else 128
@@ -378,7 +376,7 @@ def test_most_steps_of_a_causal_row_cost_no_more_than_those_of_others(tile):
 )
 def test_the_softmax_runs_beside_the_product(head, causal):
     """Between the wait for the scores and the wait for the answer lie the exponentials, or nothing overlaps."""
-    tile = tile_for(head, causal, 1024)
+    tile = tile_for(head, 1024)
     instructions = [line for line in assembled(tile, head, causal) if isinstance(line, tuple)]
     names = [name for name, _ in instructions]
     assert {"UTMALDG.4D", "UTMASTG.4D"} <= set(names)
@@ -406,8 +404,8 @@ def test_the_softmax_runs_beside_the_product(head, causal):
 def test_what_is_tuned_fits_and_has_a_name_of_its_own(D):
     names = [tune.name_of(tile) for tile in tune.CANDIDATES[D]]
     assert len(set(names)) == len(names)
-    for causal, keys in product((False, True), tune.LENGTHS):
-        assert tune.name_of(tile_for(D, causal, keys)) in names
+    for keys in tune.LENGTHS:
+        assert tune.name_of(tile_for(D, keys)) in names
     for tile in tune.CANDIDATES[D]:
         assert tile.shared_bytes(D) <= 227 * 1024, "the most that a block of Hopper can have"
         assert tile.block_n % 16 == 0

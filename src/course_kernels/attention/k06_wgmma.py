@@ -74,23 +74,21 @@ class Tile:
 
 
 SHORT_ROWS = Tile(consumers=3, block_n=128, stages=4)
-FEW_BY_HAND = Tile(consumers=3, block_n=128, stages=4, by_hand=2)
 SOME_KEYS = Tile(consumers=2, block_n=128, stages=2)
 MANY_KEYS = Tile(consumers=2, block_n=176, stages=2, own_place=False)
 LONG_ROWS = Tile(consumers=2, block_n=80, stages=2, overlap=False, own_place=False)
 LONG = 8192  # keys: from here on a step takes more of them, and the answer has no place of its own
 
 
-def tile_for(head: int, causal: bool, keys: int) -> Tile:
-    """The tile that `attend` takes where none is given, as `tune_attention` found it on an H200.
+def tile_for(head: int, keys: int) -> Tile:
+    """The tile that `attend` takes where none is given, as `tune_attention` found it on an H200 and an H100.
 
     Args:
         head: of a row in shared memory: 64, 128 or 256.
-        causal: whether rows see keys up to their own place only.
         keys: of one sequence, the longest.
     """
     if head == 64:
-        return SHORT_ROWS if causal else FEW_BY_HAND
+        return SHORT_ROWS
     if head == 128:
         return MANY_KEYS if keys >= LONG else SOME_KEYS
     return LONG_ROWS
@@ -212,7 +210,7 @@ def _call(
     if begins is not None:
         sequences, rows, keys = len(begins[0]) - 1, *begins[2:]
     head, packed, device = -(-D // PANEL) * PANEL, begins is not None, q.get_device()
-    tile = tile or tile_for(head, causal, keys)
+    tile = tile or tile_for(head, keys)
     clusters = -(-rows // (tile.cluster * tile.consumers * ROWS)) * H * sequences
     asks = _asks(tile, causal, packed)
     # Where nobody asks, only one falling line from the longest to the shortest makes all have equal shares.
