@@ -34,6 +34,7 @@ class CapturedPrefill:
                 "a CUDA graph is for the launches of a GPU"
             )
         self._tokens = tokens.clone()
+        self._function = function  # the graph writes where its caches lie, and knows addresses alone
         self._graph, self._logits = captured(lambda: function(self._tokens))
 
     def __call__(self, tokens: Tensor) -> Tensor:

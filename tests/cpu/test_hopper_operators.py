@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ import torch
 from torch.nn import functional
 
 from course_kernels.gemm.by_address import sizes_of
-from course_models import bench, hopper_operators, operators
+from course_models import bench, hopper_operators, operators, prefill_graph
 from course_models.config import Config
 from course_models.hopper_operators import (
     LEAST_ROWS,
@@ -204,3 +205,24 @@ def test_a_captured_prefill_reads_new_tokens_and_gives_logits_that_stay(monkeypa
     assert not torch.equal(one, two)
     with pytest.raises(ValueError, match=re.escape("tokens: expected shape (1, 3), got (1, 2)")):
         graph(first[:, :2])
+
+
+def test_a_graph_keeps_alive_what_it_writes_to(monkeypatch):
+    """It knows addresses alone: a cache that nobody holds is given back, and the replay writes where others are."""
+    monkeypatch.setattr(prefill_graph, "captured", lambda call: (None, call()))
+
+    class OnTheGpu(torch.Tensor):
+        device = torch.device("cuda")
+
+        def clone(self):
+            return torch.zeros(1, 3)
+
+    class Prefill:
+        def __call__(self, tokens):
+            return tokens
+
+    prefill = Prefill()
+    alive = weakref.ref(prefill)
+    graph = CapturedPrefill(prefill, torch.zeros(1, 3).as_subclass(OnTheGpu))
+    del prefill
+    assert alive() is not None, f"{graph} forgot the function, and its caches with it"
