@@ -120,3 +120,10 @@ def test_what_it_cannot_take_is_refused_in_one_line(on_cpu):
     a, b = torch.zeros(8, 16).bfloat16(), torch.zeros(16, 24).bfloat16()
     with pytest.raises(ValueError, match="K: expected a multiple of 8"):
         stamped.multiply(WIDE, a[:, :12].contiguous(), b[:12])
+
+
+def test_two_kernels_never_write_to_the_same_ticks():
+    """Both have as many blocks and steps at 4096: who reads the first one's ticks last would read the second's."""
+    wide, roles = (stamped._room(which, torch.device("cpu"), 2, 3) for which in (stamped.WIDE, stamped.ROLES))
+    assert wide.data_ptr() != roles.data_ptr()
+    assert wide.shape == roles.shape == (2, stamped.WARPGROUPS, 4, 4)

@@ -51,8 +51,8 @@ def multiply(which: Stamped, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Te
         a: (M, K) bfloat16 or float16, contiguous, K a multiple of 8.
         b: (K, N), the same type, contiguous, N a multiple of 8.
     Returns:
-        (M, N), the same type; and ticks [blocks, 3, steps + 1, 4], int64, as stamps.cuh says. The next call with as
-        many blocks and steps writes to the same ticks.
+        (M, N), the same type; and ticks [blocks, 3, steps + 1, 4], int64, as stamps.cuh says. The kernel's next call
+        with as many blocks and steps writes to the same ticks.
     Raises:
         TypeError, ValueError: see `sizes_of`; or a GPU of another compute capability than 9.0.
     """
@@ -61,7 +61,7 @@ def multiply(which: Stamped, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Te
     shape = which.plain.SHAPE
     blocks, steps = -(-M // shape.BM) * -(-N // shape.BN), -(-K // BK)
     ready = _prepared(a.get_device(), which, a.dtype is torch.float16)
-    stamps = _room(a.device, blocks, steps)
+    stamps = _room(which, a.device, blocks, steps)
     c = torch.empty((M, N), dtype=a.dtype, device=a.device)
     ready(blocks, tensor_map(a, (shape.BM, BK)), tensor_map(b, (BK, 64)), stamps, c, M, N, K)
     return c, stamps
@@ -80,7 +80,8 @@ def _prepared(device: int, which: Stamped, float16: bool) -> Prepared:
 
 
 @functools.lru_cache(maxsize=8)
-def _room(device: torch.device, blocks: int, steps: int) -> torch.Tensor:
+def _room(which: Stamped, device: torch.device, blocks: int, steps: int) -> torch.Tensor:
+    """Each kernel has its own: who reads the ticks of one, after the other ran, must not find the other's."""
     return torch.zeros((blocks, WARPGROUPS, steps + 1, 4), dtype=torch.int64, device=device)
 
 
