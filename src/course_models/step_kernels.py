@@ -18,14 +18,29 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from course_kernels.cuda.hopper_card import is_hopper
 from course_kernels.decode_attention.k03_early import decode_attention
 from course_kernels.decode_linear import k01_stream
-from course_kernels.decode_linear.arguments import MOST_ROWS
+from course_kernels.decode_linear.arguments import DTYPES, MOST_ROWS, PIECE, TILE_N
 from course_kernels.rms_norm.k02_one_read import rms_norm
 from course_models.model import Layer, Model
 from course_models.operators import PLAIN, Operators
 
-MOST_SEQUENCES = MOST_ROWS
+MOST_SHARE = 64  # query heads of a head of the cache
+
+
+def is_for(model: Model, batch: int) -> bool:
+    """Whether these kernels take a model's steps on the card that it lies on."""
+    c = model.config
+    return (
+        is_hopper(model.device)
+        and model.dtype in DTYPES
+        and not c.experts
+        and batch <= MOST_ROWS
+        and c.head_dim in k01_stream.HEAD_SIZES
+        and c.heads <= c.kv_heads * MOST_SHARE
+        and not any(size % PIECE for size in (c.width, c.hidden, c.heads * c.head_dim))
+    )
 
 
 def fused_decode_layer(
@@ -75,8 +90,11 @@ def fused_decode_layer(
 
 
 def few_rows_linear(x: Tensor, weight: Tensor) -> Tensor:
-    """`linear` of a step: x (B, 1, K) times the transpose of weight (N, K), the head's; many rows go to torch."""
-    if x.numel() // x.shape[-1] > MOST_SEQUENCES:
+    """`linear` of a step: x (B, 1, K) times the transpose of weight (N, K), the head's.
+
+    Many rows go to torch, and so does a vocabulary of no whole tiles.
+    """
+    if x.numel() // x.shape[-1] > MOST_ROWS or len(weight) % TILE_N:
         return functional.linear(x, weight)
     early = k01_stream.decode_linear(
         x.flatten(0, -2), weight, early=True, tickets=_head_tickets(x.device, len(weight))
