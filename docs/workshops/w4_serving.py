@@ -186,7 +186,7 @@ record(
 #   - {name: rise.m64, label: "64"}
 #   - {name: rise.m256, label: "256"}
 #   - {name: rise.m4096, label: "4096"}
-# alt: "A roofline with five points. One row lies far left, at {{ rise.m1.tflops:.1f}} TFLOP/s; 16 and 64 climb along the slope; 256 rows lie just right of the ridge, at {{ rise.m256.tflops:.0f}} TFLOP/s, and 4096 under the flat roof, at {{ rise.m4096.tflops:.0f}}."
+# alt: "A roofline with a point for each. One row lies far left, at {{ rise.m1.tflops:.1f}} TFLOP/s; 16 and 64 climb along the slope; 256 rows lie just right of the ridge, at {{ rise.m256.tflops:.0f}} TFLOP/s, and 4096 under the flat roof, at {{ rise.m4096.tflops:.0f}}."
 # caption: Decode is on the left, prefill on the right, and a server moves between them at every step.
 # ///
 
@@ -202,15 +202,11 @@ def layer(M):
 def floor_us(M):
     """The longer of two least times: of the bytes, and of the operations."""
     operations = 2 * M * N * K
-    return max(
-        operations / PEAK / 1e6, operations / intensity(M) / BANDWIDTH / 1e3
-    )
+    return max(operations / PEAK / 1e6, operations / intensity(M) / BANDWIDTH / 1e3)
 
 
 record(
-    rise={
-        f"m{M}": measure(library.cublas, layer(M), seconds=0.05) for M in RISE
-    },
+    rise={f"m{M}": measure(library.cublas, layer(M), seconds=0.05) for M in RISE},
     floor={f"m{M}": quantity(floor_us(M), "µs") for M in RISE},
 )
 
@@ -723,15 +719,12 @@ def door_of(M):
 
 
 jobs = {("norm", who): (kernel, norm_of(ROWS)) for who, kernel in NORMS.items()}
-jobs |= {
-    ("door", who): (kernel, door_of(ROWS)) for who, kernel in DOORS.items()
-}
+jobs |= {("door", who): (kernel, door_of(ROWS)) for who, kernel in DOORS.items()}
 counts = dict(zip(jobs, count_many(list(jobs.values())), strict=True))
 one_norm, one_door = BYTES * ROWS * WIDTH, BYTES * ROWS * HIDDEN
 record(
     counted={
-        what: {who: counts[what, who] for who in NORMS}
-        for what in ("norm", "door")
+        what: {who: counts[what, who] for who in NORMS} for what in ("norm", "door")
     },
     by_hand={
         "norm": {
@@ -890,9 +883,7 @@ record(
         f"bits{bits}": quantity(RIDGE * bits / 16, "rows") for bits in (16, 8, 4)
     },
     off={
-        name: {
-            part: quantity(share) for part, share in error(x, weights).items()
-        }
+        name: {part: quantity(share) for part, share in error(x, weights).items()}
         for name, error in {"fp8": fp8_error, "w4": w4_error}.items()
     },
 )

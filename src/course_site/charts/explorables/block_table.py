@@ -10,7 +10,7 @@ from course_site.charts.explorables import Data, Knob, Shown, State, box, digits
 
 SLIPS = (3, 9, 4, 6, 2, 5)  # tokens that each request writes; they come in this order
 SEATS, ROOM = 4, 36  # requests that write at once, at most; places of the cache
-RESERVED = 12  # places for the longest answer that anybody may ask for: a page as long as that is a reservation
+RESERVED = 12  # places for the longest answer that anybody may ask for; such a page is a reservation
 SIZES = (1, 2, 4, RESERVED)
 MOST = 18  # steps, however small the room
 
@@ -129,9 +129,12 @@ def draw(data: Data, marks: Mapping[str, Mapping[str, str]]) -> tuple[float, str
         x, y = _corner(where)
         middle = x + _WIDE / 2
         parts.append(mark("text", f"n{where}", marks, x=x + 2, y=y - 4))
-        parts.append(mark("text", f"p{where}", marks, x=middle, y=y + 14.5, text_anchor="middle", css="strong"))
+        parts.append(
+            mark("text", f"p{where}", marks, x=middle, y=y + 14.5, text_anchor="middle", css="strong")
+        )
     bottom = _TOP + _PITCH * (ROOM // _COLUMNS)
     parts.append(shape("text", "request, tokens: its block table", x=_X - 8, y=bottom + 4))
     for seat in range(SEATS):
-        parts.append(mark("text", f"t{seat}", marks, x=_X - 8 + 176 * (seat % 2), y=bottom + 24 + 18 * (seat // 2), css="strong"))
+        x, y = _X - 8 + 176 * (seat % 2), bottom + 24 + 18 * (seat // 2)
+        parts.append(mark("text", f"t{seat}", marks, x=x, y=y, css="strong"))
     return bottom + 52, "".join(parts)
