@@ -133,7 +133,6 @@ record(
 #   - ["time per token, the middle one, ms", "{{ each.coach:.1f}}", "{{ each.bus:.1f}}"]
 # caption: "The same engine, model, kernels and queue. Everybody was there from the first moment, so a first token waits for the queue."
 # ///
-# ///
 #
 # /// claim | gain >= 2
 # At least twice the throughput, {{ rate.bus:,.0f}} tokens/s where the coach writes {{ rate.coach:,.0f}}, and no kernel has changed. The bound by arithmetic is {{ least.coach / least.bus:.2f}} times.
@@ -142,7 +141,8 @@ record(
 # ///
 #
 # Where is the rest of the bound? Look at two rows of the table. The bus has a prompt in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, the coach in {{ prompts.coach:.0f}} of {{ steps.coach:,.0f}}; and such a step
-# takes {{ took.bus.prompt:.1f}} ms, where one from a graph takes {{ took.bus.decode:.1f}} ms. Little of that is arithmetic. It is the host, writing orders line by line.
+# takes {{ took.bus.prompt:.1f}} ms, where one from a graph takes {{ took.bus.decode:.1f}} ms. The weights are read once in either, and a prompt here is some dozens of rows. Most likely the rest is the host, which writes that step's orders line by line.
+# ///
 #
 # /// define | gain = rate.bus / rate.coach
 # unit: ×
@@ -410,12 +410,12 @@ record(
 #
 # The card tells what it draws. Add it up over a run, divide by the tokens of all answers, and you have the energy of a token: watts times seconds are **joules**.
 #
-# /// predict | A reply of a thousand tokens from the bus: how long could a lamp of ten watts burn for it?
-# - [reply.bus.lamp_s < 10] Some seconds
-# - [10 <= reply.bus.lamp_s < 300] About a minute
-# - [reply.bus.lamp_s >= 300] Many minutes
+# /// predict | A lamp takes {{ price.lamp:.0f}} joules in a second. How long could it burn for a reply of a thousand tokens from the bus?
+# - [reply.bus.lamp < 10] Some seconds
+# - [10 <= reply.bus.lamp < 300] About a minute
+# - [reply.bus.lamp >= 300] Many minutes
 # /// reveal
-# {{ reply.bus.lamp_s:.0f}} s.
+# In seconds: {{ reply.bus.lamp:.0f}}.
 #
 # /// table
 # columns: ["a thousand tokens", coach, bus]
@@ -428,7 +428,7 @@ record(
 # ///
 # ///
 #
-# /// claim | token.bus < token.coach
+# /// claim | token.bus < 0.6 * token.coach
 # A token of the bus takes {{ token.bus / token.coach:.2f}} of the energy. A card that fetches all the weights for three seats draws nearly what it draws for sixteen, and the weights have to come up anyway. It is the sum of the first lecture once more, in joules.
 # /// otherwise
 # A token of the bus takes {{ token.bus:.2f}} J, one of the coach {{ token.coach:.2f}} J.
@@ -446,9 +446,9 @@ record(
 # what: energy of the card over a run of the queue, over the tokens of all answers, static batching
 # ///
 #
-# /// define | reply.bus.lamp_s = thousand * token.bus / price.lamp
-# unit: s
-# what: how long the energy of a thousand tokens would feed a lamp, continuous batching
+# /// define | reply.bus.lamp = thousand * token.bus / price.lamp
+# unit: "1"
+# what: seconds for which the energy of a thousand tokens would feed a lamp, continuous batching
 # ///
 #
 # /// define | reply.bus.wh = thousand * token.bus / price.hour
@@ -487,7 +487,7 @@ record(
     price={  # assumptions, for the reader to change
         "electricity": quantity(0.30, how="given"),
         "card_hour": quantity(3.0, how="given"),
-        "lamp": quantity(10.0, how="given"),  # watts
+        "lamp": quantity(10.0, how="given"),  # joules in a second
         "hour": quantity(3600, how="given"),  # seconds
     },
 )

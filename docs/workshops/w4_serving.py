@@ -159,20 +159,11 @@ record(
 #   - ["1024", "{{ rise.m1024.us:.1f}}", "{{ rise.m1024.gb_per_s:,.0f}}", "{{ rise.m1024.tflops:.0f}}", "{{ rise.m1024.of_peak:.0%}}"]
 #   - ["4096", "{{ rise.m4096.us:.1f}}", "{{ rise.m4096.gb_per_s:,.0f}}", "{{ rise.m4096.tflops:.0f}}", "{{ rise.m4096.of_peak:.0%}}"]
 # ///
-# ///
 #
 # /// claim | rise.m64.us < 2 * rise.m1.us
 # Nobody optimised anything between one row and 64, and 63 more guests have eaten for less than another such time. The weights had to come up anyway.
 # /// otherwise
 # From one row to 64 the time grows {{ rise.m64.us / rise.m1.us:.2f}} times on this card.
-# ///
-#
-# And where does it turn? Lay the slope of 4096 rows through the flat time of one row: they meet at {{ turns:.0f}} rows. The pencil said {{ crosses:.0f}}. The two are not the same
-# question. The pencil uses the two roofs of the data sheet, and the clock what the library reaches of each.
-#
-# /// define | turns = rise.m4096.M * rise.m1.us / rise.m4096.us
-# unit: "1"
-# what: rows at which the time of one row meets the slope of 4096 rows, cuBLAS, 8192 × 8192 weights, bf16
 # ///
 #
 # Under the roof, the same points:
@@ -189,6 +180,16 @@ record(
 # alt: "A roofline with a point for each. One row lies far left, at {{ rise.m1.tflops:.1f}} TFLOP/s; 16 and 64 climb along the slope; 256 rows lie just right of the ridge, at {{ rise.m256.tflops:.0f}} TFLOP/s, and 4096 under the flat roof, at {{ rise.m4096.tflops:.0f}}."
 # caption: Decode is on the left, prefill on the right, and a server moves between them at every step.
 # ///
+# ///
+#
+# And where does it turn? Lay the slope of 4096 rows through the flat time of one row: they meet at {{ turns:.0f}} rows. The pencil said {{ crosses:.0f}}. The two are not the same
+# question. The pencil uses the two roofs of the data sheet, and the clock what the library reaches of each.
+#
+# /// define | turns = rise.m4096.M * rise.m1.us / rise.m4096.us
+# unit: "1"
+# what: rows at which the time of one row meets the slope of 4096 rows, cuBLAS, 8192 × 8192 weights, bf16
+# ///
+#
 
 # %% tags=["fold"]
 RISE = (1, 4, 16, 64, 128, 256, 512, 1024, 4096)
@@ -373,7 +374,7 @@ record(
 #     """The keys of one request in order, (length, D), though their pages lie anywhere."""
 # ```
 #
-# /// exercise | 37 tokens, three pages | 5 minutes
+# /// exercise | 37 tokens, three pages | 4 minutes
 # A has pages 7, 2 and 5. Where is token 36? Then write the two lines. A text of 37 must give 37 rows.
 # /// answer
 # 36 = 2 × 16 + 4: the third page, 5, at place 4.
@@ -581,7 +582,7 @@ record(
 #
 # Type it into `my_labs/add_rmsnorm.py`. Each program, one table of cooks, takes one row. Here a row has 1000 numbers and the table 1024 seats, so mind the mask.
 #
-# /// exercise | The first half | 10 minutes
+# /// exercise | The first half | 8 minutes
 # Load x, load r, add, store h. The launcher makes h and y, takes M and N from the shape, and starts M programs with `BLOCK = triton.next_power_of_2(N)`. Check that h is x + r for 5 rows of 1000. What do the 24 spare seats load?
 # /// answer
 # Nothing: the mask holds them back, and `other=0.0` gives them a zero that harms no sum.
@@ -606,7 +607,7 @@ record(
 #
 # h is in the hand. Do not load it again. Square, add up, divide by N and not by the seats, add eps, one over the root, times w; store y. Hold it against float64.
 #
-# /// exercise | Four more lines | 10 minutes
+# /// exercise | Four more lines | 8 minutes
 # Check N = 1000 and N = 1024, in fp32. Then in fp16. Then in fp16 with inputs ten times as large. Which check will fail, and by what?
 # /// answer
 # If you divided by `BLOCK`, 1024 passes and 1000 fails. In fp16 the third passes, and in the last every y is 0. A number near 14 has the square 200, and a thousand of those are 200 000; fp16 ends at 65 504. So the mean is
@@ -832,8 +833,8 @@ record(
 # caption: Root mean squares, as a share of what is right. That a model forgives it is a question for its answers, and this page does not ask it.
 # ///
 #
-# /// claim | off.w4.product > off.fp8.product
-# So four bits are the largest saving and the largest error: ask for both numbers, always.
+# /// claim | off.w4.product > 2 * off.fp8.product
+# So the largest saving has the largest error, more than twice that of FP8: ask for both numbers, always.
 # /// otherwise
 # Ask for both numbers, always: the bytes and the error.
 # ///
@@ -894,7 +895,7 @@ record(
 # Back to the first medicine: more rows. Four seats, and six requests that need 3, 9, 4, 6, 2 and 5 steps. The **coach** leaves when all four of its seats are done: *static batching*. The **bus** lets people off and on at every
 # stop: *continuous batching*, scheduling at every step [^yu2022].
 #
-# /// exercise | Lay the slips | 6 minutes
+# /// exercise | Lay the slips | 5 minutes
 # Two grids, seats by steps. First the coach, then the bus. Count the empty seats, and write M under each step of the bus.
 # /// answer
 #
@@ -1019,7 +1020,7 @@ record(
 # - **B** waits for bytes, at four rows a step.
 # - **C** runs ten small kernels between two multiplies.
 #
-# /// exercise | One medicine each | 5 minutes
+# /// exercise | One medicine each | 4 minutes
 # Which medicine for which? And which *one number* do you ask for before you prescribe it?
 # /// answer
 #
