@@ -340,7 +340,7 @@ record(
 from course_models.serving.trace import trace as queue_of
 
 LONGEST = 1024  # the longest text that this server takes
-asked = queue_of(192, prompt=32, answer=96, longest=LONGEST, seed=0)
+asked = queue_of(192, prompt=32, answer=64, longest=LONGEST, seed=0)
 lengths = [one.prompt + one.answer for one in asked]
 
 
