@@ -724,7 +724,7 @@ record(
 # - **Small kernels.** Between two multiplies stand norms, turns, additions, a softmax: each carries a few kilobytes,
 #   each has a start and an end, and while it runs nobody fetches weights.
 # - **The multiplies themselves.** One row times a grid: does that fetch its weights as quickly as a plain copy does?
-#   This page does not time them one by one. That is W4's question.
+#   This page does not time them one by one. That is [W4](workshops/w4_serving.py#shorter-weights)'s question.
 #
 # `torch.compile` goes after the first: it reads the code of a layer and writes new kernels, in which what stands
 # between two multiplies is fused. We give it the library's attention besides.
@@ -919,18 +919,6 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # for its host from one that waits for its bytes.
 
 # %% [markdown]
-# ## Build it: a cache in pages
-#
-# One reader's cache is a row of rooms, as long as his text. A server has many readers. They come and go, and nobody
-# knows how long an answer will be. Whoever reserves the longest for each leaves most of the rooms empty. So a cache is
-# cut into **pages** of a few tokens, handed out one at a time. A text's pages may lie anywhere, and its **block table**
-# says where [^kwon2023]. An engine is made of that, and you can build it with nothing but Python. It may wait for an
-# evening of its own: in the minutes at the head of this page, all of the typing is this lab.
-#
-# /// lab | paged
-# ///
-
-# %% [markdown]
 # ## Where this leads
 #
 # - The five lines of attention, taken apart, and the square in the middle that nobody asked for:
@@ -938,5 +926,6 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # - How it goes away: [FlashAttention from scratch](workshops/w1_flash_attention.py).
 # - A model that really says something, small enough to be trained while the site is measured:
 #   [a small model](a_small_model.py).
-# - Many readers at once, and more swaps of ours: the workshop on serving, W4, still to come.
+# - Many readers at once, a cache cut into pages, and a lab that builds one: [the workshop on serving](workshops/w4_serving.py). And all of it
+#   together, in [an engine](an_engine.py).
 # - Every number above, with its spread and the run that it comes from: [the ledger](numbers.md).
