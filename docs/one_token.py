@@ -903,6 +903,17 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # ///
 
 # %% [markdown]
+# ## Build it: add and norm in one kernel
+#
+# Between two blocks stand an addition and a norm, and a step of decoding meets both 64 times, with little arithmetic
+# and every trip to memory to be paid. So servers do the two in one kernel: the row is added, its size is found, and it is
+# divided, all while it is in the hand. It is short enough to be typed in an evening, and it has a trap in it that
+# real kernels have fallen into. This lab, too, may wait.
+#
+# /// lab | add_rmsnorm
+# ///
+
+# %% [markdown]
 # ## Where this leads
 #
 # - The five lines of attention, taken apart, and the square in the middle that nobody asked for:
