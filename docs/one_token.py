@@ -897,7 +897,7 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # knows how long an answer will be. Whoever reserves the longest for each leaves most of the rooms empty. So a cache is
 # cut into **pages** of a few tokens, handed out one at a time. A text's pages may lie anywhere, and its **block table**
 # says where [^kwon2023]. An engine is made of that, and you can build it with nothing but Python. It may wait for an
-# evening of its own: in the minutes at the head of this page, all of the typing is this lab.
+# evening of its own: in the minutes at the head of this page, all of the typing is this lab and the next.
 #
 # /// lab | paged
 # ///
