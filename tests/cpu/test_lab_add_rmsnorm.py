@@ -134,14 +134,23 @@ def test_other_ways_to_write_it_in_numpy_are_right_too(tmp_path):
         "spare_seats_hold_nothing": changed(
             "numpy",
             ("    n = n[n < N]", "    there = n < N"),
-            (f"    v = {wide}", "    v = np.zeros(BLOCK, dtype=np.float32)\n    v[there] = x[row, n[there]]\n    v[there] += r[row, n[there]]"),
+            (
+                f"    v = {wide}",
+                "    v = np.zeros(BLOCK, dtype=np.float32)\n"
+                "    v[there] = x[row, n[there]]\n"
+                "    v[there] += r[row, n[there]]",
+            ),
             ("s[row, n] = v", "s[row, n[there]] = v[there]"),
-            ("y[row, n] = v / np.sqrt(mean + EPSILON) * g[n]", "y[row, n[there]] = v[there] / np.sqrt(mean + EPSILON) * g[n[there]]"),
+            ("y[row, n] = v /", "y[row, n[there]] = v[there] /"),
+            ("* g[n]", "* g[n[there]]"),
         ),
-        "slices": changed("numpy", ("    n = np.arange(BLOCK)  # [BLOCK]\n    n = n[n < N]", "    n = slice(0, N)")),
-        "functions": changed("numpy", ("(v * v).sum()", "np.sum(np.square(v))"), ("np.full_like(x, np.nan)", "np.empty_like(x)")),
+        "slices": changed(
+            "numpy", ("    n = np.arange(BLOCK)  # [BLOCK]\n    n = n[n < N]", "    n = slice(0, N)")
+        ),
+        "functions": changed("numpy", ("(v * v).sum()", "np.sum(np.square(v))")),
+        "empty_room": changed("numpy", ("np.full_like(x, np.nan)", "np.empty_like(x)")),
         "in_float64": changed("numpy", ("np.float32", "np.float64")),
-    }  # fmt: skip
+    }
     actual = graded(tmp_path, "numpy", **texts)
 
     assert {name: said for name, (found, said) in actual.items() if found != "right"} == {}
@@ -153,9 +162,7 @@ def test_every_complaint_of_overflow_says_a_number_that_became_0():
         (said,) = (line for line in LAB.prints(door, 3).splitlines() if line.startswith("refused"))
         assert "M=17 N=8" in said
         assert "got …0;" in said
-    largest = np.finfo(np.float16).max
-    assert largest == 65504
-    assert 300**2 > largest  # as the title of the last stage has it
+    assert float(np.finfo(np.float16).max) < 300**2  # as the title of the last stage has it
 
 
 def test_inputs_in_numpy_have_the_large_column_and_the_small_row_of_the_problem():
@@ -164,13 +171,13 @@ def test_inputs_in_numpy_have_the_large_column_and_the_small_row_of_the_problem(
     theirs = problem.make_inputs(w, torch.Generator().manual_seed(3), "cpu")
     for x, _, r in (ours, [array.numpy() for array in theirs]):
         size = np.abs(r.astype(float))
-        assert set(size[1:].argmax(axis=1)) == {1000 // 3}
+        assert np.median(size[1:], axis=0).argmax() == 1000 // 3
         assert np.median(size[1:, 333]) > 50 * np.median(size[1:])
         assert np.median(size[0]) < np.median(size[1:]) / 200
         assert np.abs(x[0].astype(float)).max() < 0.02
         assert (size[1:, 333] > 256).any()  # its square is past the end of float16
-    assert (TRUTH.EPSILON, TRUTH.SMALL, TRUTH.ROUNDED) == (
+    assert (
         problem.EPSILON,
         problem.SMALL,
         problem.ROUNDED["float16"],
-    )
+    ) == (TRUTH.EPSILON, TRUTH.SMALL, TRUTH.ROUNDED)

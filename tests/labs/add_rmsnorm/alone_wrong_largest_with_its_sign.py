@@ -33,17 +33,16 @@ def add_rmsnorm(x: torch.Tensor, g: torch.Tensor, r: torch.Tensor) -> tuple[torc
 @triton.jit
 def add_rmsnorm_scaled_kernel(x_ptr, g_ptr, r_ptr, q_ptr, a_ptr, s_ptr, N, epsilon, BLOCK: tl.constexpr):
     """What one program does: one row, and its largest number."""
-    row = tl.program_id(0).to(tl.int64)
     n = tl.arange(0, BLOCK)  # [BLOCK]
     there = n < N
-    at = row * N + n
+    at = tl.program_id(0).to(tl.int64) * N + n
     s = tl.load(x_ptr + at, mask=there, other=0.0).to(tl.float32)
     s += tl.load(r_ptr + at, mask=there, other=0.0).to(tl.float32)
     tl.store(s_ptr + at, s, mask=there)
     g = tl.load(g_ptr + n, mask=there, other=0.0).to(tl.float32)
     y = s * tl.rsqrt(tl.sum(s * s) / N + epsilon) * g  # in the hand, and stored nowhere
     largest = tl.max(y)  # spare seats hold 0
-    tl.store(a_ptr + row, largest)
+    tl.store(a_ptr + tl.program_id(0), largest)
     tl.store(q_ptr + at, y / largest, mask=there)
 
 

@@ -25,16 +25,16 @@ extern "C" __global__ void add_rmsnorm(const __half *x,  // [M, N]
                                        int N) {
   const long long row = static_cast<long long>(blockIdx.x) * N;  // where this row begins
   float kept[MOST];  // in registers: every place in it is known when this is compiled
-  float squares = 0.0f;
+  float mine = 0.0f;  // squares, of this thread's numbers
 #pragma unroll
   for (int k = 0; k < MOST; ++k) {
     const int n = k * THREADS + threadIdx.x;
     // Wide before anything is squared.
     kept[k] = n < N ? static_cast<float>(x[row + n]) + static_cast<float>(r[row + n]) : 0.0f;
     if (n < N) s[row + n] = __half(kept[k]);
-    squares += kept[k] * kept[k];
+    mine += kept[k] * kept[k];
   }
-  const float root = sqrtf(block_sum(squares) / N + EPSILON);
+  const float root = sqrtf(block_sum(mine) / N + EPSILON);
 #pragma unroll
   for (int k = 0; k < MOST; ++k) {
     const int n = k * THREADS + threadIdx.x;

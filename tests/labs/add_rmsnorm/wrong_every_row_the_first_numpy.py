@@ -19,6 +19,6 @@ def add_rmsnorm(x: np.ndarray, g: np.ndarray, r: np.ndarray) -> tuple[np.ndarray
     M, N = x.shape
     y, s = np.full_like(x, np.nan), np.full_like(x, np.nan)  # what nobody writes stays NaN
     BLOCK = 1 << (N - 1).bit_length()  # seats for a whole row: a power of two, as on a card
-    for row in range(M):
+    for _ in range(M):
         add_rmsnorm_program(0, x, g, r, y, s, N, BLOCK)
     return y, s
