@@ -36,15 +36,15 @@ def add_rmsnorm_scaled_kernel(x_ptr, g_ptr, r_ptr, q_ptr, a_ptr, s_ptr, N, epsil
     """What one program does: one row, and its largest number."""
     n = tl.arange(0, BLOCK)  # [BLOCK]
     there = n < N
-    at = tl.program_id(0).to(tl.int64) * N + n
-    s = tl.load(x_ptr + at, mask=there, other=0.0).to(tl.float32)
-    s += tl.load(r_ptr + at, mask=there, other=0.0).to(tl.float32)
-    tl.store(s_ptr + at, s, mask=there)
+    place = tl.program_id(0).to(tl.int64) * N + n
+    s = tl.load(x_ptr + place, mask=there, other=0.0).to(tl.float32)
+    s += tl.load(r_ptr + place, mask=there, other=0.0).to(tl.float32)
+    tl.store(s_ptr + place, s, mask=there)
     g = tl.load(g_ptr + n, mask=there, other=0.0).to(tl.float32)
     y = s * tl.rsqrt(tl.sum(s * s) / N + epsilon) * g  # in the hand, and stored nowhere
     largest = tl.max(tl.abs(y))  # spare seats hold 0
     tl.store(a_ptr + tl.program_id(0), largest)
-    tl.store(q_ptr + at, y / largest, mask=there)
+    tl.store(q_ptr + place, y / largest, mask=there)
 
 
 def add_rmsnorm_scaled(x, g, r):
