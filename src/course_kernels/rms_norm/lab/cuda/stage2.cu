@@ -1,5 +1,5 @@
-// Lab add_rmsnorm: s = x + r, and y is s at its own size, times g; row by row, in numbers of 16 bits. launch.py starts a
-// block of 256 threads for every row.
+// Lab add_rmsnorm: s = x + r, and y is s divided by the size of its row, times g; all in numbers of 16 bits. launch.py
+// starts a block of 256 threads for every row.
 
 #include <cuda_fp16.h>
 

@@ -1,4 +1,4 @@
-"""Lab add_rmsnorm: s = x + r, and y is s at its own size, times g; row by row, in numbers of 16 bits."""
+"""Lab add_rmsnorm: s = x + r, and y is s divided by the size of its row, times g; all in numbers of 16 bits."""
 
 import numpy as np
 
