@@ -907,8 +907,7 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 #
 # Between two blocks stand an addition and a norm, and a step of decoding meets both 64 times, with little arithmetic
 # and every trip to memory to be paid. So servers do the two in one kernel: the row is added, its size is found, and it is
-# divided, all while it is in the hand. It is short enough to be typed in an evening, and it has a trap in it that
-# real kernels have fallen into. This lab, too, may wait.
+# divided, all while it is in the hand. It is short, and there is a trap in it. This lab, too, may wait for an evening.
 #
 # /// lab | add_rmsnorm
 # ///
