@@ -1034,6 +1034,15 @@ record(
 # ///
 
 # %% [markdown]
+# ## Build it: add and norm in one kernel {.beyond}
+#
+# The kernel of the room once more, and now somebody grades it: by the door you like: Triton, CUDA C++, or NumPy alone. A row is added, its size is found, and it is divided, all while it is in the hand. The last stage
+# stands on no page.
+#
+# /// lab | add_rmsnorm
+# ///
+
+# %% [markdown]
 # ## Build it: a cache in pages
 #
 # Read through a table, write one token more, say who holds which page, what two texts can share, and when no page is left. In Python alone: with these five small pieces you have the books of an engine. The pages that you played with [above](#reserved-or-a-page-at-a-time) are its last

@@ -86,9 +86,14 @@ class Project:
 
     @functools.cached_property
     def sharing(self) -> list[str]:
-        """Those of which a kernel in CUDA C++ keeps something that several threads write."""
-        kernels = self.root / KERNELS
-        return [n for n in self.problems if any(shares(*sources_of(f)) for f in (kernels / n).glob("k*.cu"))]
+        """Those of which a kernel in CUDA C++, or one of a lab, keeps something that several threads write."""
+        return [name for name in self.problems if any(shares(*sources_of(f)) for f in self._cuda_of(name))]
+
+    def _cuda_of(self, problem: str) -> Iterator[Path]:
+        """Its kernels, and the stages of its labs."""
+        folder = self.root / KERNELS / problem
+        yield from folder.glob("k*.cu")
+        yield from folder.glob("lab*/cuda/stage*.cu")
 
     @functools.cached_property
     def labs(self) -> dict[str, Lab]:

@@ -32,3 +32,8 @@ struct __half {
   }
 };
 using half = __half;
+
+// Of two halves: worked out in float, where it is exact or nearly so, and rounded to a half, as a card does it.
+inline __half operator+(__half a, __half b) { return __half(static_cast<float>(a) + static_cast<float>(b)); }
+inline __half operator-(__half a, __half b) { return __half(static_cast<float>(a) - static_cast<float>(b)); }
+inline __half operator*(__half a, __half b) { return __half(static_cast<float>(a) * static_cast<float>(b)); }

@@ -1,0 +1,54 @@
+# refused for: not written | M=17 N=8
+import torch
+import triton
+import triton.language as tl
+
+EPSILON = 1e-5  # under the root
+
+
+@triton.jit
+def add_rmsnorm_kernel(x_ptr, g_ptr, r_ptr, y_ptr, s_ptr, N, epsilon, BLOCK: tl.constexpr):
+    """What one program does: one row."""
+    row = tl.program_id(0).to(tl.int64) * N  # where this row begins
+    n = tl.arange(0, BLOCK)  # [BLOCK]
+    there = n < N  # a row may have fewer numbers than seats
+    x = tl.load(x_ptr + row + n, mask=there, other=0.0)
+    r = tl.load(r_ptr + row + n, mask=there, other=0.0)
+    g = tl.load(g_ptr + n, mask=there, other=0.0)
+    s = x.to(tl.float32) + r.to(tl.float32)  # before anything is squared
+    tl.store(s_ptr + row + n, s, mask=there)
+    mean = tl.sum(s * s) / N  # s is still in the hand; of numbers, not of seats
+    tl.store(y_ptr + row + n, s / tl.sqrt(mean + epsilon) * g, mask=there)
+
+
+def add_rmsnorm(x: torch.Tensor, g: torch.Tensor, r: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """y and s, each (M, N) like x and r; g is (N,)."""
+    M, N = x.shape
+    y, s = torch.empty_like(x), torch.empty_like(x)
+    BLOCK = triton.next_power_of_2(N)  # seats for a whole row
+    add_rmsnorm_kernel[(M,)](x, g, r, y, s, N, EPSILON, BLOCK=BLOCK)
+    return y, s
+
+
+@triton.jit
+def add_rmsnorm_scaled_kernel(x_ptr, g_ptr, r_ptr, q_ptr, a_ptr, s_ptr, N, epsilon, BLOCK: tl.constexpr):
+    """What one program does: one row, and its largest number."""
+    n = tl.arange(0, BLOCK)  # [BLOCK]
+    there = n < N
+    place = tl.program_id(0).to(tl.int64) * N + n
+    s = tl.load(x_ptr + place, mask=there, other=0.0) + tl.load(r_ptr + place, mask=there, other=0.0)
+    tl.store(s_ptr + place, s, mask=there)
+    g = tl.load(g_ptr + n, mask=there, other=0.0).to(tl.float32)
+    y = s * tl.rsqrt(tl.sum((s * s).to(tl.float32)) / N + epsilon) * g  # in the hand, and stored nowhere
+    largest = tl.max(tl.abs(y))  # spare seats hold 0
+    tl.store(a_ptr + tl.program_id(0), largest)
+    tl.store(q_ptr + place, y / largest, mask=there)
+
+
+def add_rmsnorm_scaled(x, g, r):
+    """q (M, N), a (M,) and s (M, N)."""
+    M, N = x.shape
+    q, s, a = torch.empty_like(x), torch.empty_like(x), torch.empty(M, dtype=x.dtype, device=x.device)
+    BLOCK = triton.next_power_of_2(N)
+    add_rmsnorm_scaled_kernel[(M,)](x, g, r, q, a, s, N, EPSILON, BLOCK=BLOCK)
+    return q, a, s

@@ -1,0 +1,29 @@
+# refused for: all NaN | output 1[0, 0]
+import torch
+import triton
+import triton.language as tl
+
+EPSILON = 1e-5  # under the root
+
+
+@triton.jit
+def add_rmsnorm_kernel(x_ptr, g_ptr, r_ptr, y_ptr, s_ptr, N, epsilon, BLOCK: tl.constexpr):
+    """What one program does: one row."""
+    row = tl.program_id(0).to(tl.int64) * N  # where this row begins
+    n = tl.arange(0, BLOCK)  # [BLOCK]
+    there = n < N  # a row may have fewer numbers than seats
+    x = tl.load(x_ptr + row + n, mask=there, other=0.0)
+    r = tl.load(r_ptr + row + n, mask=there, other=0.0)
+    g = tl.load(g_ptr + n, mask=there, other=0.0)
+    s = x.to(tl.float32) + r.to(tl.float32)  # before anything is squared
+    mean = tl.sum(s * s) / N  # s is still in the hand; of numbers, not of seats
+    tl.store(y_ptr + row + n, s / tl.sqrt(mean + epsilon) * g, mask=there)
+
+
+def add_rmsnorm(x: torch.Tensor, g: torch.Tensor, r: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """y and s, each (M, N) like x and r; g is (N,)."""
+    M, N = x.shape
+    y, s = torch.empty_like(x), torch.empty_like(x)
+    BLOCK = triton.next_power_of_2(N)  # seats for a whole row
+    add_rmsnorm_kernel[(M,)](x, g, r, y, s, N, EPSILON, BLOCK=BLOCK)
+    return y, s
