@@ -840,7 +840,7 @@ record(
 # ///
 
 # %% tags=["fold"]
-from course_kernels.skinny_gemm import k02_shares as bf16_shares
+from course_kernels.skinny_gemm import k01_one_program as bf16_program
 from course_kernels.skinny_gemm import library as bf16_library
 from course_kernels.skinny_gemm_fp8 import k02_shares as fp8_shares
 from course_kernels.skinny_gemm_fp8 import library as fp8_library
@@ -859,7 +859,7 @@ few = {"cublas": {}, "bf16": {}, "fp8": {}, "fp8_library": {}, "w4": {}}
 for M in FEW:
     rows = Workload.of("bfloat16", M=M, **GRID)
     wide = compare(
-        {"cublas": bf16_library.cublas, "bf16": bf16_shares}, rows, seconds=0.05
+        {"cublas": bf16_library.cublas, "bf16": bf16_program}, rows, seconds=0.05
     )
     eight = compare(
         {"fp8": fp8_shares, "fp8_library": fp8_library.scaled_mm},
@@ -1009,6 +1009,70 @@ record(
             sum(map(int.__gt__, rows_of_step, seats_of_step)) / count
         ),
     },
+)
+
+# %% [markdown]
+# ## A step, against its floor {.beyond}
+#
+# All of it together: a step of the whole 8B shape, its norms, turns and gates inside its multiplies, five kernels a layer, each begun while the one before it ends. [One token](../one_token.py#five-kernels-a-layer) takes that apart for one
+# reader. Here are {{ bus.rows:.0f}} of them, with {{ bus.held:.0f}} tokens in the cache of each. The floor is that of the bytes, weights and caches, at the speed of a copy.
+#
+# /// predict | What share of its floor does the step with {{ bus.rows:.0f}} rows reach?
+# - [decode_of_floor.b32 < 0.75] Less than three quarters
+# - [0.75 <= decode_of_floor.b32 < 0.85] Three quarters or more, and less than 85 %
+# - [decode_of_floor.b32 >= 0.85] 85 % or more
+# /// reveal
+# {{ decode_of_floor.b32:.0%}}; with one row it is {{ decode_of_floor.b1:.0%}}. `torch.compile` in a CUDA graph: {{ compiled_of_floor.b32:.0%}} and {{ compiled_of_floor.b1:.0%}}.
+#
+# /// table
+# columns: ["", "one row", "{{ bus.rows:.0f}} rows"]
+# rows:
+#   - ["our step, tokens/s", "{{ one_token.rate.our_step:.0f}}", "{{ bus.rows * 1000000 * full.our_step.T / full.our_step.us:.0f}}"]
+#   - ["torch.compile, tokens/s", "{{ one_token.rate.compiled:.0f}}", "{{ bus.rows * 1000000 * full.compiled.T / full.compiled.us:.0f}}"]
+#   - ["our step, % of the floor at the speed of a copy", "{{ decode_of_floor.b1:.0%}}", "{{ decode_of_floor.b32:.0%}}"]
+#   - ["our step, % of the data sheet's bytes", "{{ one_token.decode.our_step.of_peak:.0%}}", "{{ full.our_step.of_peak:.0%}}"]
+# caption: "The shape of Llama 3.1 8B, random weights, bf16, all in CUDA graphs."
+# ///
+# ///
+#
+# /// define | decode_of_floor.b1 = one_token.decode.our_step.gb_per_s / measured.copy.gib4.torch.gb_per_s
+# unit: ×
+# what: a step of decoding of the 8B shape, our kernels, one row, over its byte floor at the speed of a copy
+# ///
+#
+# /// define | decode_of_floor.b32 = full.our_step.gb_per_s / measured.copy.gib4.torch.gb_per_s
+# unit: ×
+# what: a step of decoding of the 8B shape, our kernels, 32 rows, over its byte floor at the speed of a copy
+# ///
+#
+# /// define | compiled_of_floor.b1 = one_token.decode.compiled.gb_per_s / measured.copy.gib4.torch.gb_per_s
+# unit: ×
+# what: a step of decoding of the 8B shape, torch.compile in a CUDA graph, one row, over its byte floor at the speed of a copy
+# ///
+#
+# /// define | compiled_of_floor.b32 = full.compiled.gb_per_s / measured.copy.gib4.torch.gb_per_s
+# unit: ×
+# what: a step of decoding of the 8B shape, torch.compile in a CUDA graph, 32 rows, over its byte floor at the speed of a copy
+# ///
+#
+# /// claim | full.our_step.us < full.compiled.us
+# With many rows, too, the step in five kernels is ahead of `torch.compile`.
+# /// otherwise
+# With many rows `torch.compile` is ahead: it leaves the multiplies to a library that has tuned them for this shape.
+# ///
+
+# %% tags=["fold"]
+from course_models import bench
+
+ROWS_OF_BUS = 32
+record(
+    bus={
+        "rows": quantity(ROWS_OF_BUS, how="given"),
+        "held": quantity(bench.HELD, how="given"),
+    },
+    full=bench.decode(
+        bench.subject(), ROWS_OF_BUS, seconds=0.2, only=("compiled", "our_step")
+    ),
 )
 
 # %% [markdown]
