@@ -207,7 +207,9 @@ def over_pages(q, k_pages, v_pages, table, lengths):
 
 
 def our_norm(x, weight, eps):
-    """Our RMSNorm, of rows in any number of dimensions."""
+    """Our RMSNorm, of rows in any number of dimensions; a step may end for nobody."""
+    if not x.numel():
+        return x
     rows = x.reshape(-1, x.shape[-1])
     return rms_norm(rows, weight, eps=eps).view(x.shape)
 

@@ -294,10 +294,10 @@ record(
 #   size: {label: places of a page, at: 4, choices: {1: "1", 2: "2", 4: "4", 12: "12, reserved"}}
 #   step: {label: step, at: 4}
 # says:
-#   start: "Nobody is there yet. {waiting} requests wait, and {room} places are free."
+#   start: "Nobody is there yet. Requests that wait: {waiting}. Places that are free: {room}."
 #   going: "Step {step} of {steps}: {seated} write. They hold {held} places, {used} with a token in them, {empty} empty: {share} in a hundred."
-#   no_page: "A seat is free, and {waiting} wait all the same: no page is left for them."
-#   waiting: "All seats are taken, {waiting} wait."
+#   no_page: "A seat is free, and still somebody waits (in all {waiting}): no page is left."
+#   waiting: "All seats are taken. Still waiting: {waiting}."
 #   done: "The last token is written."
 # row: {step: "{step} of {steps}", requests that write: "{seated}", places held: "{held}", with a token: "{used}", empty: "{empty}", requests that wait: "{waiting}"}
 # caption: Previous and Next go from step to step. Whoever is done gives the pages back before the next step.
