@@ -607,6 +607,11 @@ record(decode=bench.decode(model, batch=1, held=CONTEXT))
 # what: tokens a second in a CUDA graph with our attention, one reader
 # ///
 #
+# /// define | rate.our_step = 1000000 * decode.our_step.T / decode.our_step.us
+# unit: tokens/s
+# what: tokens a second in a CUDA graph with our five kernels a layer, one reader
+# ///
+#
 # First the model as you read it above, every line an ordinary call of PyTorch.
 #
 # /// predict | The floor allows {{ floor.rate:.0f}} tokens/s. How much of that does plain PyTorch reach?
@@ -719,7 +724,7 @@ record(
 # - **Small kernels.** Between two multiplies stand norms, turns, additions, a softmax: each carries a few kilobytes,
 #   each has a start and an end, and while it runs nobody fetches weights.
 # - **The multiplies themselves.** One row times a grid: does that fetch its weights as quickly as a plain copy does?
-#   This page does not time them one by one. That is W4's question.
+#   This page does not time them one by one. That is [W4](workshops/w4_serving.py#shorter-weights)'s question.
 #
 # `torch.compile` goes after the first: it reads the code of a layer and writes new kernels, in which what stands
 # between two multiplies is fused. We give it the library's attention besides.
@@ -736,7 +741,7 @@ record(
 # ## Ours, swap by swap
 #
 # And now us. Every part of the layer can be swapped for another one that does the same, one at a time, so that the
-# gain of each is its own. Today there is one of ours for decode: attention.
+# gain of each is its own. First one part alone: attention.
 #
 # First the pencil, as always. What can a better attention save? It reads the cache, and the cache is
 # {{ step.cache_gb:.2f}} of {{ step.gb:.2f}} GB. So an attention that read nothing at all would save
@@ -759,6 +764,25 @@ record(
 # PyTorch's own fused attention, SDPA, in the same place: {{ rate.library:.0f}} tokens/s.
 # ///
 #
+# ### Five kernels a layer
+#
+# Now the whole step. Look at what is left of a layer if everything that can travel together does: queries, keys and values, with the norm before
+# and the turn behind, straight into the cache; attention; the output and the sum; gate and up and what is between them; down and the sum. Five
+# kernels, and each reads its weights once. Their bytes are the floor's own.
+#
+# Then look at the seams. At the end of a kernel the last blocks run alone, and at the beginning of the next nobody has anything yet. While that lasts, memory stands
+# still. But a weight is nobody's answer: it lay there before. So the next kernel may begin while the last one still runs, ask for its
+# first weights, and wait with full hands for the numbers to multiply them by. The card calls that a *programmatic dependent launch*
+# [^cuda-guide]. A cook does it whenever the pan is on before the onions are cut.
+#
+# /// predict | What share of the floor, at the speed of a copy, does the step reach with five such kernels a layer?
+# - [rate.our_step / floor.rate < rate.compiled / floor.rate] Less than with torch.compile
+# - [rate.compiled / floor.rate <= rate.our_step / floor.rate < 0.85] More than that, less than 85 %
+# - [rate.our_step / floor.rate >= 0.85] 85 % or more
+# /// reveal
+# {{ rate.our_step / floor.rate:.0%}}: {{ rate.our_step:.0f}} tokens/s, where `torch.compile` has {{ rate.compiled:.0f}}.
+# ///
+#
 # ### The same model, the same card
 #
 # /// chart | bars
@@ -770,10 +794,11 @@ record(
 #   - {name: rate.library, label: "graph, the library's attention"}
 #   - {name: rate.compiled, label: "graph, torch.compile of the layers"}
 #   - {name: rate.our_attention, label: "graph, our attention"}
+#   - {name: rate.our_step, label: "graph, our five kernels a layer"}
 # references:
 #   - {label: "byte floor at the speed of a copy", value: floor.rate}
 #   - {label: "byte floor by the data sheet", value: sheet.rate}
-# alt: "Bars in tokens a second, for the 8B shape with random weights and one reader: plain PyTorch {{ rate.plain:.0f}}, in a CUDA graph {{ rate.graph:.0f}}, with the library's attention {{ rate.library:.0f}}, with torch.compile {{ rate.compiled:.0f}}, with our attention {{ rate.our_attention:.0f}}. Two lines mark the byte floor: {{ floor.rate:.0f}} at the speed of a copy, {{ sheet.rate:.0f}} by the data sheet."
+# alt: "Bars in tokens a second, for the 8B shape with random weights and one reader: plain PyTorch {{ rate.plain:.0f}}, in a CUDA graph {{ rate.graph:.0f}}, with the library's attention {{ rate.library:.0f}}, with torch.compile {{ rate.compiled:.0f}}, with our attention {{ rate.our_attention:.0f}}, with our five kernels a layer {{ rate.our_step:.0f}}. Two lines mark the byte floor: {{ floor.rate:.0f}} at the speed of a copy, {{ sheet.rate:.0f}} by the data sheet."
 # caption: "The shape of Llama 3.1 8B, random weights, bf16, {{ context:.0f}} tokens in the cache. Later stops add bars of their own."
 # ///
 #
@@ -785,13 +810,14 @@ record(
 #   - ["graph, the library's attention", "{{ rate.library:.0f}}", "{{ decode.library.gb_per_s / measured.copy.gib4.torch.gb_per_s:.0%}}", "{{ decode.library.of_peak:.0%}}"]
 #   - ["graph, torch.compile of the layers", "{{ rate.compiled:.0f}}", "{{ decode.compiled.gb_per_s / measured.copy.gib4.torch.gb_per_s:.0%}}", "{{ decode.compiled.of_peak:.0%}}"]
 #   - ["graph, our attention", "{{ rate.our_attention:.0f}}", "{{ decode.our_attention.gb_per_s / measured.copy.gib4.torch.gb_per_s:.0%}}", "{{ decode.our_attention.of_peak:.0%}}"]
+#   - ["graph, our five kernels a layer", "{{ rate.our_step:.0f}}", "{{ decode.our_step.gb_per_s / measured.copy.gib4.torch.gb_per_s:.0%}}", "{{ decode.our_step.of_peak:.0%}}"]
 # ///
 #
-# /// claim | decode.compiled.us < decode.our_attention.us
-# And `torch.compile` is ahead of us: it fuses everything between the multiplies, we have swapped one part. To pass it
-# is W4's work.
+# /// claim | decode.compiled.us < decode.our_attention.us and decode.our_step.us < decode.compiled.us
+# With one part swapped `torch.compile` is ahead of us: it fuses everything between the multiplies. With the whole step ours it is behind. What it cannot
+# do from where it stands is begin a kernel before the last one has ended.
 # /// otherwise
-# One part swapped, and already we are not behind `torch.compile`.
+# One part swapped: {{ rate.our_attention:.0f}} tokens/s. The whole step: {{ rate.our_step:.0f}}. `torch.compile`: {{ rate.compiled:.0f}}.
 # ///
 
 # %% [markdown]
@@ -834,15 +860,17 @@ record(
 #   - {name: prefill.library.tflops, label: "the library's attention"}
 #   - {name: prefill.compiled.tflops, label: torch.compile}
 #   - {name: prefill.our_attention.tflops, label: our attention}
+#   - {name: prefill.our_both.tflops, label: "our multiply and our attention"}
 # references:
 #   - {label: data sheet, value: peak}
-# alt: "Bars in TFLOP/s for a prefill of {{ context:.0f}} tokens: plain PyTorch {{ prefill.plain.tflops:.0f}}, with the library's attention {{ prefill.library.tflops:.0f}}, with torch.compile {{ prefill.compiled.tflops:.0f}}, with our attention {{ prefill.our_attention.tflops:.0f}}. A line marks the data sheet's peak, {{ peak:.0f}}."
+# alt: "Bars in TFLOP/s for a prefill of {{ context:.0f}} tokens: plain PyTorch {{ prefill.plain.tflops:.0f}}, with the library's attention {{ prefill.library.tflops:.0f}}, with torch.compile {{ prefill.compiled.tflops:.0f}}, with our attention {{ prefill.our_attention.tflops:.0f}}, with our multiply and our attention {{ prefill.our_both.tflops:.0f}}. A line marks the data sheet's peak, {{ peak:.0f}}."
 # caption: "In bf16, one prompt. torch.compile has the library's attention, too."
 # ///
 #
 # With our attention it is {{ prefill.our_attention.of_peak:.0%}}, with SDPA {{ prefill.library.of_peak:.0%}}. Plain attention
 # [writes the square](lectures/l8_attention.py#four-trips-to-hbm) for each of {{ shape.heads:.0f}} heads; the
-# others do not. And look whose clock this is. In three of the four the host needs about as long for its orders as the GPU for its work
+# others do not. The last bar has kernels that [W2](workshops/w2_hopper.py) builds, and [the multiply, size by size](multiply_on_hopper.py) swaps them in one by one, with the
+# host out of the way. For look whose clock this is. In all but `torch.compile` the host needs about as long for its orders as the GPU for its work
 # (here {{ prefill.our_attention.host_us / 1000:.0f}} and {{ prefill.our_attention.ms:.0f}} ms with our attention). So the host has its part in these bars, their intervals are
 # wide, and on another machine they are others. The bar of `torch.compile` is the card's own.
 # ///
@@ -891,28 +919,6 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # for its host from one that waits for its bytes.
 
 # %% [markdown]
-# ## Build it: a cache in pages
-#
-# One reader's cache is a row of rooms, as long as his text. A server has many readers. They come and go, and nobody
-# knows how long an answer will be. Whoever reserves the longest for each leaves most of the rooms empty. So a cache is
-# cut into **pages** of a few tokens, handed out one at a time. A text's pages may lie anywhere, and its **block table**
-# says where [^kwon2023]. An engine is made of that, and you can build it with nothing but Python. It may wait for an
-# evening of its own: in the minutes at the head of this page, all of the typing is this lab and the next.
-#
-# /// lab | paged
-# ///
-
-# %% [markdown]
-# ## Build it: add and norm in one kernel
-#
-# Between two blocks stand an addition and a norm, and a step of decoding meets both 64 times, with little arithmetic
-# and every trip to memory to be paid. So servers do the two in one kernel: the row is added, its size is found, and it is
-# divided, all while it is in the hand. It is short, and there is a trap in it. This lab, too, may wait for an evening.
-#
-# /// lab | add_rmsnorm
-# ///
-
-# %% [markdown]
 # ## Where this leads
 #
 # - The five lines of attention, taken apart, and the square in the middle that nobody asked for:
@@ -920,5 +926,6 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # - How it goes away: [FlashAttention from scratch](workshops/w1_flash_attention.py).
 # - A model that really says something, small enough to be trained while the site is measured:
 #   [a small model](a_small_model.py).
-# - Many readers at once, and more swaps of ours: the workshop on serving, W4, still to come.
+# - Many readers at once, a cache cut into pages, and a lab that builds one: [the workshop on serving](workshops/w4_serving.py). And all of it
+#   together, in [an engine](an_engine.py).
 # - Every number above, with its spread and the run that it comes from: [the ledger](numbers.md).

@@ -12,8 +12,8 @@
 # which trips it saves. You will have done every sum of the evening yourself, and you will know which two sentences that everybody says
 # about serving are only sometimes true.
 #
-# You need this page and [the map of the three hours](../05_the_frontier/w4_map.md). The page for students is to come, so everything that
-# they type stands here.
+# You need this page, [the map of the three hours](../05_the_frontier/w4_map.md) and [the page for students](../../docs/workshops/w4_serving.py), which has the
+# clock's answers to all that is done with a pencil here. The files that you hand out stand whole on this page.
 
 # %% [markdown]
 # ## What it is really about
@@ -175,7 +175,7 @@ print("37 keys out of three pages, in order")
 # Somebody will write `pages[table].reshape(-1, 4)`. That gives 48 rows for 37 tokens, and the last eleven are rubbish from whoever had the page
 # before. In a softmax rubbish is not ignored.
 #
-# Who wants the rest of the engine builds it at home. The lab `paged` stands [behind the page of one token](../../docs/one_token.py#build-it-a-cache-in-pages),
+# Who wants the rest of the engine builds it at home. The lab `paged` stands [on the students' page](../../docs/workshops/w4_serving.py#build-it-a-cache-in-pages),
 # in Python alone, without a GPU. It asks for the same `keys`, for pages of any size; then `append`, the allocator `Pages`, what two texts share, and
 # the six slips in pages. The room's file has the name of the lab's: `nox -s lab -- paged --stage 0` writes the starter and keeps the other beside it.
 # The two lines above are right there as well, under `import numpy as np` and with `pages.shape[1]` for `PAGE`.

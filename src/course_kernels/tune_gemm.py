@@ -35,7 +35,7 @@ from course_kernels.gemm import (
     library,
 )
 from course_kernels.gemm.by_tma import multiprocessors
-from course_kernels.gemm.plans import SHAPES, Plan, Shape, ahead_of, group_of, plan_of
+from course_kernels.gemm.plans import ALONE, SHAPES, Plan, Shape, ahead_of, group_of, plan_of
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.measure import bursts
 from course_kernels.measure.check import poisoned_memory
@@ -58,7 +58,7 @@ RUNGS: tuple[ModuleType, ...] = (
 )
 # Beside those in use: other clusters of the large tiles, the widest tile that fits, and one between.
 MORE_SHAPES = (
-    Shape(128, 256, STAGES=4, CONSUMERS=2, CLUSTER_M=1, CLUSTER_N=1, C_PANELS=2, clocks=0),
+    ALONE,
     Shape(128, 256, STAGES=4, CONSUMERS=2, CLUSTER_M=1, CLUSTER_N=2, C_PANELS=2, clocks=0),
     Shape(256, 128, STAGES=4, CONSUMERS=2, CLUSTER_M=2, CLUSTER_N=1, C_PANELS=2, clocks=0),
     Shape(256, 192, STAGES=3, CONSUMERS=2, CLUSTER_M=1, CLUSTER_N=2, C_PANELS=2, clocks=0),

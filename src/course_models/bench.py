@@ -14,16 +14,18 @@ So a step reads what the step before wrote, and a host that is slower than the G
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from course_kernels.cuda.hopper_card import is_hopper
 from course_kernels.measure import Measurement, compare
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Problem, Workload
+from course_models import hopper_operators
 from course_models.config import (
     LLAMA_8B,
     Config,
@@ -33,6 +35,7 @@ from course_models.config import (
     prefill_flops,
 )
 from course_models.graph import CapturedDecode
+from course_models.hopper_operators import SIXTEEN_BITS
 from course_models.model import Cache, Model, decode_layer, prefill_layer, rope_tables
 from course_models.operators import (
     PLAIN,
@@ -42,6 +45,7 @@ from course_models.operators import (
     sdpa_decode_attention,
     sdpa_prefill_attention,
 )
+from course_models.step_kernels import fused, is_for
 
 HELD = 1024  # tokens in the cache before the first step; tokens of a prefill
 STEPS = 8  # tokens of one decode call
@@ -231,11 +235,14 @@ def prefilling(model: Model) -> Function:
     return prefill
 
 
-def decode_functions(model: Model, cache: Cache, held: int) -> dict[str, Function]:
-    """Who decodes, by name: on a GPU all of them, elsewhere the plain model alone.
+def decode_functions(
+    model: Model, cache: Cache, held: int, only: Collection[str] | None = None
+) -> dict[str, Function]:
+    """Who decodes, by name: on a GPU all of them, or those that `only` names; elsewhere the plain model alone.
 
     plain is eager, graph the same captured, library has torch's fused attention besides, compiled is `torch.compile`
-    of the layers, captured; the others are `DECODE_SWAPS`, captured.
+    of the layers, captured; then come `DECODE_SWAPS`, captured, and our_step, five kernels a layer, where the model and
+    the card are such as those are for (`step_kernels.is_for`).
     """
     vocab = model.config.vocab
     functions = {"plain": stepping(model.decode, cache, held, vocab)}
@@ -245,15 +252,22 @@ def decode_functions(model: Model, cache: Cache, held: int) -> dict[str, Functio
             "library": model.with_operators(LIBRARY),
             "compiled": compiled(model),
             **{name: model.with_operators(operators) for name, operators in DECODE_SWAPS.items()},
+            **({"our_step": fused(model)} if is_for(model, cache.batch) else {}),
         }
         for name, twin in models.items():
-            cache.reset(held)
-            functions[name] = stepping(CapturedDecode(twin, cache), cache, held, vocab)
+            if only is None or name in only:
+                cache.reset(held)
+                functions[name] = stepping(CapturedDecode(twin, cache), cache, held, vocab)
+        if only is not None and "plain" not in only:
+            del functions["plain"]
     return functions
 
 
 def prefill_functions(model: Model) -> dict[str, Function]:
-    """Who prefills, by name: as `decode_functions`, but nothing is captured: here the host waits for the GPU."""
+    """Who prefills, by name: as `decode_functions`, but nothing is captured: here the host waits for the GPU.
+
+    our_both, on Hopper, is our multiply and our attention (`hopper_operators`).
+    """
     models = {"plain": model}
     if model.device.type == "cuda":
         models |= {
@@ -261,6 +275,8 @@ def prefill_functions(model: Model) -> dict[str, Function]:
             "compiled": compiled(model),
             **{name: model.with_operators(operators) for name, operators in PREFILL_SWAPS.items()},
         }
+        if is_hopper(model.device) and model.dtype in SIXTEEN_BITS:
+            models["our_both"] = model.with_operators(hopper_operators.PREFILL_SWAPS["both"])
     return {name: prefilling(twin) for name, twin in models.items()}
 
 
@@ -268,7 +284,14 @@ def prefill_functions(model: Model) -> dict[str, Function]:
 
 
 def decode(
-    model: Model, batch: int, *, held: int = HELD, steps: int = STEPS, seconds: float = 0.5, **how: Any
+    model: Model,
+    batch: int,
+    *,
+    held: int = HELD,
+    steps: int = STEPS,
+    seconds: float = 0.5,
+    only: Collection[str] | None = None,
+    **how: Any,
 ) -> dict[str, Measurement]:
     """Check and time decoding, in turns.
 
@@ -276,6 +299,7 @@ def decode(
         model: see `subject`.
         batch: how many sequences.
         held, steps: tokens in the cache, and of one call.
+        only: names of those that take part on a GPU; without it, all.
         seconds, how: as in `measure.compare`.
     Returns:
         By the names of `decode_functions`. The time of one is that of all its steps: divided by `steps` it is that of
@@ -288,7 +312,7 @@ def decode(
     workload = Workload.of(str(model.dtype).removeprefix("torch."), B=batch, N=held, T=steps)
     field = {
         name: Competitor(f"decode, {name}", problem, function)
-        for name, function in decode_functions(model, cache, held).items()
+        for name, function in decode_functions(model, cache, held, only).items()
     }
     return compare(field, workload, seconds=seconds, device=model.device.type, **how)
 

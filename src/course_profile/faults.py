@@ -38,7 +38,7 @@ def uncoalesced(reading: Reading) -> Evidence | None:
     if r.LOAD_SECTORS not in reading.counters and r.STORE_SECTORS not in reading.counters:
         raise NotCounted(r.LOAD_SECTORS)
     worst: tuple[float, str] | None = None
-    wasted = total = 0.0
+    wasted = flagged = total = 0.0
     for what, requests, sectors, used in (
         ("load", r.LOAD_REQUESTS, r.LOAD_SECTORS, r.LOAD_USED),
         ("store", r.STORE_REQUESTS, r.STORE_SECTORS, r.STORE_USED),
@@ -53,9 +53,13 @@ def uncoalesced(reading: Reading) -> Evidence | None:
         if scattered or a_request > limits.MOST_SECTORS:
             unused = 1 - min(bytes_used / limits.SECTOR_BYTES, limits.MOST_SECTORS / a_request)
             wasted += unused * reading[sectors]
+            flagged += reading[sectors]
             if worst is None or a_request > worst[0]:
                 worst = a_request, what
-    if worst is None or not _is_felt(reading, wasted * limits.SECTOR_BYTES):
+    # A few stores at the end nobody feels beside the loads of a long loop.
+    if worst is None or flagged < limits.WASTED * total:
+        return None
+    if not _is_felt(reading, wasted * limits.SECTOR_BYTES):
         return None
     return Evidence(
         wasted / total, f"a {worst[1]} request of a warp moves {worst[0]:.1f} sectors of 32 bytes"
@@ -135,7 +139,7 @@ def atomics(reading: Reading) -> Evidence | None:
 
 def tail(reading: Reading) -> Evidence | None:
     """SMs stand idle, while the last blocks run or because there are too few."""
-    busy, waves = reading[r.SMS_BUSY] / 100, reading[r.WAVES]
+    busy, waves = reading[r.SMS_BUSY] / 100, reading.waves
     if busy >= limits.SMS_AT_WORK or not waves:
         return None
     few = reading.sms is not None and reading[r.GRID] < reading.sms

@@ -196,6 +196,18 @@ class Reading:
         least = min(found.values())
         return " and ".join(name for name, blocks in found.items() if blocks == least), least
 
+    @property
+    def waves(self) -> float:
+        """How often the blocks fill the card. Worked out where the card is known: the profiler has two digits of it.
+
+        Raises:
+            NotCounted: the launch was not told.
+        """
+        told = self[WAVES]
+        if self.sms is None or not all(metric in self.counters for metric in (GRID, *LIMITS.values())):
+            return told
+        return self[GRID] / (self.sms * max(self.occupancy_limit[1], 1))
+
     def as_json(self) -> dict[str, Any]:
         """Plain data."""
         return asdict(self)

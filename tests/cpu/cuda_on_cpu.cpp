@@ -374,6 +374,7 @@ static float handed_by(unsigned partner, float x) {
 }
 
 float __shfl_xor_sync(unsigned, float x, int mask) { return handed_by(fibers::current ^ mask, x); }
+float __shfl_sync(unsigned, float x, int lane) { return handed_by(fibers::current / 32 * 32 + lane, x); }
 
 float __shfl_down_sync(unsigned, float x, unsigned step) {
   const unsigned me = fibers::current;

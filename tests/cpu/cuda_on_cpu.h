@@ -111,6 +111,7 @@ inline void __syncthreads() { fibers::wait(fibers::Waits::at_block); }
 inline void __syncwarp(unsigned = ~0u) { fibers::wait(fibers::Waits::at_warp); }
 int __syncthreads_or(int mine);  // a barrier at which every thread learns whether any of them said yes
 float __shfl_xor_sync(unsigned, float x, int mask);
+float __shfl_sync(unsigned, float x, int lane);
 float __shfl_down_sync(unsigned, float x, unsigned step);
 inline int __any_sync(unsigned mask, int mine) {
   float found = mine != 0;
@@ -147,3 +148,8 @@ template <class T>
 T __ldcg(const T *from) {
   return *from;
 }
+template <class T>
+T __ldg(const T *from) {
+  return *from;
+}
+inline float rsqrtf(float x) { return 1 / std::sqrt(x); }

@@ -12,7 +12,7 @@ import pytest
 
 from course_kernels.measure.machine import MACHINES
 from course_site.charts import explorables
-from course_site.charts.explorables import bank_conflicts, coalescing, littles_law, roofline
+from course_site.charts.explorables import bank_conflicts, block_table, coalescing, littles_law, roofline
 from course_site.numbers.values import Scope
 from course_site.pages import blocks
 from course_site.pages.blocks import DirectiveError
@@ -103,6 +103,41 @@ def test_the_roof_is_that_of_the_data_sheet(machine):
             assert shown.says[0] == ("memory" if intensity < ridge else "arithmetic")
 
 
+@pytest.mark.parametrize("size", block_table.SIZES)
+def test_every_slip_writes_all_of_its_tokens_and_no_page_has_two_holders(size):
+    found, written = block_table.states(size), [0] * len(block_table.SLIPS)
+    for (here, waiting, lacks), (before, _, _) in zip(found[1:], found, strict=False):
+        pages = [page for guest in here for page in guest.table]
+        assert len(set(pages)) == len(pages) <= block_table.ROOM // size
+        tables = {guest.who: guest.table for guest in before}
+        for guest in here:
+            written[guest.who] += 1
+            assert guest.tokens == written[guest.who]
+            assert len(guest.table) == -(-guest.tokens // size)
+            assert guest.table[: len(tables.get(guest.who, []))] == tables.get(guest.who, [])
+        assert lacks == (waiting > 0 and len(here) < block_table.SEATS)
+    assert tuple(written) == block_table.SLIPS
+    assert len(found) <= 1 + block_table.MOST
+
+
+def test_a_reservation_keeps_a_seat_empty_and_pages_do_not():
+    """What the page has a reader see: 36 places hold three reservations of twelve, and four requests in pages."""
+    seated = {size: [len(here) for here, *_ in block_table.states(size)] for size in block_table.SIZES}
+    assert max(seated[block_table.RESERVED]) == 3
+    for size in (1, 2, 4):
+        assert seated[size] == [0, 4, 4, 4, 4, 4, 3, 2, 2, 2]  # the bus of the sheet
+
+
+def test_a_step_of_block_tables_says_what_is_held_and_empty():
+    shown = block_table.work({"size": 4, "step": 5}, {})
+    assert (shown.texts["held"], shown.texts["used"], shown.texts["empty"]) == ("24", "13", "11")
+    assert shown.says == ("going",)
+    letters = "".join(shown.marks[f"p{where}"]["text"] for where in range(block_table.ROOM))
+    assert (sum(map(str.isupper, letters)), sum(map(str.islower, letters))) == (13, 11)
+    assert block_table.work({"size": 12, "step": 2}, {}).says == ("going", "no_page")
+    assert block_table.work({"size": 1, "step": 99}, {}).says == ("going", "done")
+
+
 # --- the directive ----------------------------------------------------------------------------------
 
 PAGE = """/// explorable | bank_conflicts
@@ -122,7 +157,7 @@ row: {stride: "{stride}"}
 @pytest.mark.parametrize(
     ("was", "becomes", "said"),
     [
-        ("bank_conflicts", "queues", "unknown explorable; known: bank_conflicts, coalescing"),
+        ("bank_conflicts", "queues", "unknown explorable; known: bank_conflicts, block_table, coalescing"),
         (
             "stride: {label: stride, at: 32}",
             "lane: {label: stride, at: 32}",

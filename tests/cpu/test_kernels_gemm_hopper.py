@@ -24,7 +24,7 @@ from course_kernels.gemm import (
     k14_tuned,
     plans,
 )
-from course_kernels.gemm.plans import SHAPES, Plan, plan_of
+from course_kernels.gemm.plans import ALONE, SHAPES, Plan, plan_of
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
@@ -490,7 +490,8 @@ def count(pattern, text):
 @pytest.mark.parametrize("kernel", [*RUNGS, *BY_PLAN], ids=name_of)
 def test_a_rung_has_the_instructions_that_it_claims(kernel):
     name = name_of(kernel)
-    text = instructions_of(kernel)
+    # LATE unrolls the first steps of a tile: without it there is one loop to count in.
+    text = instructions_of(kernel, **({"LATE": 0, "LAG": 0} if name == "k14_tuned" else {}))
     products, columns = PRODUCTS.get(name, (4, 256))
 
     assert count(rf"HGMMA\.64x{columns}x16\.F32\.BF16 \S+, gdesc\[\S+\]\.tnspB", text) == products
@@ -506,7 +507,9 @@ def test_a_rung_has_the_instructions_that_it_claims(kernel):
     assert count(r"WARPGROUP\.DEPBAR\.LE", text) == 2
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape.BM}x{shape.BN}")
+@pytest.mark.parametrize(
+    "shape", [*SHAPES, ALONE], ids=lambda s: f"{s.BM}x{s.BN}, {s.CLUSTER_M}x{s.CLUSTER_N}"
+)
 @pytest.mark.parametrize(
     ("late", "lag", "begun", "transposed"),
     [(0, 0, 0, 1), (0, 0, 1, 0), (1, 0, 0, 0), (1, 0, 1, 0), (1, 1, 0, 1), (1, 1, 1, 1)],

@@ -37,6 +37,15 @@ def test_a_burst_drops_its_first_launch_and_turns_its_order(card):
     assert card.host_s >= 8 * bursts.REST_S
 
 
+def test_a_slow_host_has_no_say_in_a_burst(card):
+    """All launches are enqueued before the first begins: a host of 90 µs a launch would hide a kernel of 20."""
+    kernel = partial(card.kernel("x", 20.0, host_us=90.0), None, None)
+    found = bursts.bursts({"x": kernel}, rounds=2)["x"]
+
+    assert found.us == pytest.approx([20.0] * 2 * (bursts.LAUNCHES - 1))
+    assert found.host_us == pytest.approx(90.0)
+
+
 def test_alone_is_timed_over_its_last_second_and_on_inputs_in_turn(card):
     given = []
     kernel = card.kernel("x", 200.0)

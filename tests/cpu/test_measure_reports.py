@@ -55,10 +55,10 @@ def test_without_ncu_it_says_so(monkeypatch):
 
 
 SAID = """==PROF== Connected to process 7
-==PROF== Profiling "add_norm_warp_a_row" - 0: 0%....50%....100% - 3 passes
-"ID","Kernel Name","dram__bytes_read.sum"
-"","","byte"
-"0","add_norm_warp_a_row","1048576"
+==PROF== Disconnected from process 7
+"ID","Kernel Name","dram__bytes_read.sum","profiler__replayer_passes"
+"","","byte","pass"
+"0","add_norm_warp_a_row","1048576","3"
 """
 
 
@@ -73,8 +73,11 @@ def test_what_ncu_said_of_one_kernel_is_read():
 def test_what_is_missing_is_named(fault):
     said = {
         "no kernel": SAID.rpartition('"0"')[0],
-        "no passes": SAID.replace(" - 3 passes", ""),
+        "no passes": SAID.replace("replayer_passes", "perfworks_session_reuse"),
         "no metric": SAID.replace("bytes_read", "bytes_write"),
     }[fault]
-    with pytest.raises(CountersUnavailable, match=r"expected one kernel|has no dram__bytes_read"):
+    with pytest.raises(
+        CountersUnavailable,
+        match=r"expected one kernel|has no dram__bytes_read|has no profiler__replayer_passes",
+    ):
         read_seen(said, ["dram__bytes_read.sum"])

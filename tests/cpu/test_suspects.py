@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -441,7 +442,7 @@ def test_the_time_that_counts_is_the_one_that_both_clocks_tell(monkeypatch, tmp_
     )
     grader = object.__new__(suspects.Fix)
     grader.lab, grader.problem, grader.door, grader._name = fix(), None, "triton", "add"
-    grader._given = GIVEN / "add.cu"
+    grader._given, grader._shorter = GIVEN / "add.cu", False
     grader._truth = SimpleNamespace(competitor=lambda given: asked.append(given))
 
     def timed(**told):
@@ -455,6 +456,31 @@ def test_the_time_that_counts_is_the_one_that_both_clocks_tell(monkeypatch, tmp_
     assert timed(agrees=False, is_long=False, events_us=50.0, wall_us=90.0) == RIGHT
     assert timed(agrees=True, is_long=True, events_us=95.0, wall_us=99.0) == "no gain"
     assert asked[0] == GIVEN / "add.cu"
+
+
+def test_where_an_answer_may_be_shorter_than_the_words_no_arithmetic_is_a_floor(monkeypatch):
+    """Sums over windows are differences of running sums: faster than the words' additions is no lie."""
+    (windows,) = (one for one in SUSPECTS if one.shorter)
+    assert windows.name == "windows"
+    problem = import_module("course_kernels.bank_conflicts.problem").PROBLEM
+    grader = object.__new__(suspects.Fix)
+    grader.lab, grader.problem, grader.door = (
+        suspects.fix_of(find_labs(ROOT)["bottleneck"], windows),
+        problem,
+        "triton",
+    )
+    grader._name, grader._shorter = windows.name, windows.shorter
+    seen = []
+
+    def times(function, problem, workload, draw):
+        seen.append((problem.flops(workload), problem.reads_bytes(workload)))
+        raise timing.NoTime("no card here")
+
+    monkeypatch.setattr(timing, "Times", times)
+    assert grader._timed(None).found == RIGHT
+    w = Workload.parse(grader.lab.time)
+    assert seen == [(1, problem.reads_bytes(w))]
+    assert problem.flops(w) > problem.reads_bytes(w)
 
 
 def test_other_labs_are_none_of_this_kind():

@@ -1,7 +1,9 @@
 """What compute-sanitizer looks at on a card: every kernel with shared memory or atomics, and faults that fit."""
 
 import importlib.util
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -62,5 +64,14 @@ def test_the_faults_can_be_planted(sanitizer):
     for fault in sanitizer.FAULTS.values():
         assert (ROOT / f"{fault.kernel}.cu").read_text().count(fault.right) == 1
         assert fault.kernel in sanitizer.KERNELS
-        assert fault.kernel == sanitizer.call_of(fault).kernel
+        assert fault.kernel == sanitizer.call_of(fault.kernel, ()).kernel
     assert set(sanitizer.MORE_SIZES) <= set(sanitizer.KERNELS)
+
+
+def test_what_is_explained_can_be_said_in_other_words(sanitizer, tmp_path):
+    for (tool, kernel), explained in sanitizer.EXPLAINED.items():
+        assert tool in sanitizer.TOOLS
+        call = sanitizer.call_of(kernel, explained.edits)
+        assert call == sanitizer.call_from(json.loads(json.dumps(asdict(call))))
+        changed = sanitizer.planted(sanitizer.source_of(kernel), call, tmp_path).read_text()
+        assert all(wrong in changed for _, wrong in explained.edits)

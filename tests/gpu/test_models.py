@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 import torch
 
+from course_kernels.cuda.hopper_card import is_hopper
 from course_kernels.measure.check import WrongResult, checked_errors
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error
@@ -16,6 +17,7 @@ from course_models.generate import generate
 from course_models.graph import CapturedDecode
 from course_models.model import CacheFull
 from course_models.operators import PLAIN
+from course_models.step_kernels import is_for
 
 GROUPS = ("models",)
 SMALL = Config(layers=4, width=512, heads=8, kv_heads=2, head_dim=128, hidden=768, vocab=1000, max_tokens=512)
@@ -134,12 +136,14 @@ def checked(problem, functions, w):
     return checked_errors(field, w)
 
 
-@pytest.mark.parametrize(("dtype", "batch"), [("float32", 5), ("bfloat16", 1)])
+@pytest.mark.parametrize(("dtype", "batch"), [("float32", 5), ("bfloat16", 1), ("bfloat16", 32)])
 def test_all_who_decode_pass_the_check(dtype, batch, record_property):
     model = bench.subject(SMALL, dtype=getattr(torch, dtype))
     cache = bench.filled_cache(model, batch, 100, 6)
     functions = bench.decode_functions(model, cache, 100)
-    assert {"plain", "graph", "library", "compiled", *bench.DECODE_SWAPS} == set(functions)
+    ours = {"our_step"} if is_for(model, batch) else set()
+    assert ours or dtype == "float32" or not is_hopper(model.device)
+    assert {"plain", "graph", "library", "compiled", *bench.DECODE_SWAPS, *ours} == set(functions)
     w = Workload.of(dtype, B=batch, N=100, T=6)
     errors = checked(bench.decode_problem(model, cache, 100), functions, w)
     record_property("errors", errors)
@@ -149,7 +153,8 @@ def test_all_who_decode_pass_the_check(dtype, batch, record_property):
 def test_all_who_prefill_pass_the_check(record_property):
     model = bench.subject(SMALL)
     functions = bench.prefill_functions(model)
-    assert {"plain", "library", "compiled", *bench.PREFILL_SWAPS} == set(functions)
+    ours = {"our_both"} if is_hopper(model.device) else set()
+    assert {"plain", "library", "compiled", *bench.PREFILL_SWAPS, *ours} == set(functions)
     w = Workload.of("bfloat16", B=2, N=200)
     errors = checked(bench.prefill_problem(model), functions, w)
     record_property("errors", errors)

@@ -56,8 +56,9 @@ def test_a_temperature_alone_draws_from_the_distribution(kernel, temperature):
 def test_both_filters_draw_from_the_distribution_and_a_wrong_one_is_told(temperature, top_k, top_p):
     given = asked(temperature, top_k, top_p)
     tokens = k02_threshold.sampling(*given)
-    wrong = given._replace(top_p=given.top_p - 0.25, top_k=given.top_k - 1)
+    wrong = given._replace(top_p=given.top_p - 0.4, top_k=given.top_k - 1)
 
+    assert not torch.equal(probabilities(one_of(given)) > 0, probabilities(one_of(wrong)) > 0), "no fault"
     assert chi_square(tokens, probabilities(one_of(given))[0]) < MOST_CHI_SQUARE
     assert chi_square(k02_threshold.sampling(*wrong), probabilities(one_of(given))[0]) > 10 * MOST_CHI_SQUARE
 

@@ -422,7 +422,8 @@ __device__ inline void consume(Shared &shared, const TensorMap &o_map, Half *ans
 
   for (int round = 0;; round++) {
     if (ASKS) wait(&shared.q_full[w], q_parity);
-    const int number = ASKS ? same_in_warp(shared.number[w]) : number_of(round);
+    // Read by the lane that gives its place back, and by no other.
+    const int number = ASKS ? same_in_warp(lane == 0 ? shared.number[w] : 0) : number_of(round);
     if (number >= all) break;
     Work work;
     const bool found = work.find(sizes, number), keys = found && work.begin < work.end;

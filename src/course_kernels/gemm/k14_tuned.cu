@@ -21,10 +21,10 @@
 #define HINTS 1  // C leaves L2 first
 #endif
 #ifndef LATE
-#define LATE 0  // panels of C go out during the first steps of the next tile
+#define LATE 1  // panels of C go out during the first steps of the next tile
 #endif
 #ifndef LAG
-#define LAG 0  // steps that the second consumer begins behind the first, in a tile of 2 * STAGES steps or more
+#define LAG 1  // steps that the second consumer begins behind the first, in a tile of 2 * STAGES steps or more
 #endif
 constexpr int BEHIND = 3;  // the named barrier of LAG: the consumers' own are 1 and 2
 constexpr int MORE = LATE && BEGUN ? 8 : 0;  // registers of a consumer: a tile held, sums, and those that are added

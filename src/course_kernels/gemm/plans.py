@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -88,6 +88,10 @@ OF_SUMS = 2500  # clocks of sums that one cluster leaves to another, for each of
 OF_PARTS = 8000  # clocks of the second kernel that adds the parts, with its start
 PARTS_BYTES = 2000  # a clock: parts are written and read once, most often in L2
 MOST_PARTS = 16
+# Of A and B: up to here the blocks of the largest tile fetch for themselves, and wait for no neighbour; past it, it is
+# worth waiting. 4096 is on this side and 8192 on the other.
+ALONE_BYTES = 128 * 2**20
+ALONE = replace(SHAPES[0], CLUSTER_M=1)
 LEAST_STEPS = 8  # of a part: a shorter one is over before its ring is full
 
 
@@ -131,6 +135,10 @@ def plan_of(M: int, N: int, K: int, multiprocessors: int) -> Plan:
                 grid = min(tiles * splits, clusters) * shape.cluster
                 clocks, plan = needs, Plan(shape, group, splits, grid)
     assert plan is not None
+    if plan.shape == SHAPES[0] and 2 * K * (M + N) <= ALONE_BYTES:
+        tiles = -(-M // ALONE.BM) * -(-N // ALONE.BN)
+        grid = min(tiles * plan.splits, multiprocessors)
+        return Plan(ALONE, group_of(ALONE, multiprocessors), plan.splits, grid)
     return plan
 
 

@@ -3,8 +3,9 @@
     race = Race({"ours": k14_tuned.gemm, "library": library.cublas}, PROBLEM, workload)
     record(burst=race.burst(), long=race.sustained(("ours", "library", "library", "ours")))
 
-*Burst*: a few launches on a card that rested, on inputs that L2 may still hold; the first of them is dropped. The
-clock of the card is still high, and neither memory nor heat has a say. *Sustained*: one kernel alone for seconds, on
+*Burst*: a few launches on a card that rested, on inputs that L2 may still hold; the first of them is dropped. All are
+enqueued before the first begins, so the host has no say. The clock of the card is still high, and neither memory nor
+heat has one. *Sustained*: one kernel alone for seconds, on
 inputs that rotate, the last second timed, with the card's clock and power. `compare` of run.py is neither: its L2 is
 cold, its competitors take turns, and it is what every other page calls a time.
 
@@ -39,6 +40,7 @@ Tensors = tuple[torch.Tensor, ...]
 LAUNCHES = 8  # of a burst; the first is dropped
 ROUNDS = 10
 REST_S, BLOCK_S, TIMED_S = 0.25, 2.0, 1.0
+HOLD_CYCLES = 3_000_000  # of one thread, while a burst is enqueued: long enough for a slow host
 CHUNK_US = 5e3  # of launches between two marks; two such chunks stay ahead of the card
 ROTATING_BYTES = 2**28  # inputs of one kernel alone: some times what L2 holds
 MOST_ROTATING = 8  # sets of inputs
@@ -83,6 +85,7 @@ def bursts(calls: Mapping[str, Call], rounds: int = ROUNDS, rest_s: float = REST
             torch.cuda.synchronize()
             time.sleep(rest_s)
             marks = [torch.cuda.Event(enable_timing=True) for _ in range(LAUNCHES + 1)]
+            torch.cuda._sleep(HOLD_CYCLES)  # so that no launch waits for the host; one thread heats nothing
             began = time.perf_counter()
             for mark in marks[:-1]:
                 mark.record()

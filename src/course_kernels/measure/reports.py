@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -28,7 +27,7 @@ from course_kernels.problem import Workload
 TIMEOUT_S = 300
 SHORTEST = 4  # letters: a shorter name would be found inside of words that are no names
 FILLER = "_"
-PASSES = re.compile(r"==PROF== Profiling .* (\d+) pass(?:es)?\b")
+PASSES = "profiler__replayer_passes"  # how often the kernel ran for what was asked
 
 
 def take_report(competitor: Any, workload: Workload) -> bytes:
@@ -76,7 +75,16 @@ def count_with(
         WrongResult: the answer is wrong.
     """
     with tempfile.TemporaryDirectory(prefix="course-report-") as folder:
-        asked = ["--csv", "--page", "raw", "--print-units", "base", "--metrics", ",".join(metrics), *options]
+        asked = [
+            "--csv",
+            "--page",
+            "raw",
+            "--print-units",
+            "base",
+            "--metrics",
+            ",".join((*metrics, PASSES)),
+            *options,
+        ]
         output = _under_ncu(competitor, workload, Path(folder), asked)
     return read_seen(output, metrics)
 
@@ -85,17 +93,16 @@ def read_seen(output: str, metrics: Sequence[str]) -> Seen:
     """The one kernel in what ncu printed.
 
     Raises:
-        CountersUnavailable: not one kernel, a metric that is missing, or no word about passes.
+        CountersUnavailable: not one kernel, or a metric that is missing.
     """
-    launches, passes = parse(output, metrics), PASSES.findall(output)
-    if len(launches) != 1 or len(passes) != 1:
-        raise CountersUnavailable(
-            f"counters: expected one kernel, ncu tells of {len(launches)}, and of the passes of {len(passes)}"
-        )
-    missing = [metric for metric in metrics if metric not in launches[0].metrics]
+    launches = parse(output, (*metrics, PASSES))
+    if len(launches) != 1:
+        raise CountersUnavailable(f"counters: expected one kernel, ncu tells of {len(launches)}")
+    found = {name: value for name, (value, _) in launches[0].metrics.items()}
+    missing = [metric for metric in (*metrics, PASSES) if metric not in found]
     if missing:
         raise CountersUnavailable(f"counters: this card has no {missing[0]}")
-    return Seen({name: value for name, (value, _) in launches[0].metrics.items()}, int(passes[0]))
+    return Seen(found, int(found.pop(PASSES)))
 
 
 def _under_ncu(competitor: Any, workload: Workload, folder: Path, options: Sequence[str]) -> str:

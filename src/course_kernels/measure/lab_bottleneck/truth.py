@@ -102,6 +102,7 @@ SUSPECTS = (
         "cache traffic",
         (r.MEMORY_BUSY,),
         ("dtype=float32,N=1,S=1", "dtype=float32,N=1025,S=7", "dtype=float32,N=3000,S=33"),
+        shorter=True,  # running sums
     ),
     Suspect(
         "add",

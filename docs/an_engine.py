@@ -1,0 +1,538 @@
+# ---
+# id: engine
+# title: "An engine"
+# section: Make the model fast
+# order: 125
+# description: A small server that you can read. The coach raced against the bus over one queue, the bound that a pencil finds first, whether its tokens are the plain model's, and what a reply costs in joules.
+# needs: [capability 9.0]
+# ---
+
+# %% [markdown]
+# # An engine
+#
+# By the end of this page you can
+#
+# - follow a request through a server: queue, prompt, pages, steps, the last token;
+# - work out from nothing but lengths by how much a bus beats a coach, before anybody runs anything;
+# - read three numbers of a server, *throughput*, *time to first token*, *time per token*, and say which of them a change helps and which it hurts;
+# - say what a reply of a thousand tokens costs, in joules and in money, and where that comes from.
+#
+# It is the page behind [the workshop on serving](workshops/w4_serving.py), whose pages, rows and fused kernels all come together here.
+
+# %% [markdown]
+# ## Five files
+#
+# A **server** takes texts from many people, and lets one model write on for all of them at once. Ours is the folder `src/course_models/serving/`, and you can read it in an evening, in this order.
+#
+# 1. `pages.py`, who holds which [page](workshops/w4_serving.py#reserved-or-a-page-at-a-time) of the cache. Numbers only, no tensor.
+# 2. `request.py`, what somebody asked, and how far it is.
+# 3. `schedule.py`, what runs in the next step. The shift leader.
+# 4. `paged.py`, the model over a cache in pages.
+# 5. `engine.py`, the loop: plan a step, compute it, choose a token for everybody whose turn it is, say so.
+#
+# A **step** is one pass through the model. It has room for so many tokens. Whoever is writing comes first, with one token each. What room is left goes to prompts, in pieces, so that a long one holds nobody up. If pages run out, the one who came last gives
+# back all of his and waits.
+#
+# /// source | src/course_models/serving/schedule.py
+# fold: The shift leader, whole
+# ///
+#
+# One layer of such a step reads like the plain one of [one token](one_token.py#prefill-and-decode), but for two places: keys and values go into pages, and those who decode are answered together, each prompt by itself.
+#
+# /// source | src/course_models/serving/paged.py#layer
+# title: one layer over pages, in src/course_models/serving/paged.py
+# ///
+#
+# /// exercise | What is in a step? | 3 minutes
+# Three people write. A fourth comes with a prompt of 600 tokens, and a step has room for 512. How many rows do the multiplies of this step see, and of the next?
+# /// answer
+# 3 + 509 = 512 rows, 509 of them the beginning of the prompt. Then 3 + 91 = 94, and the fourth writes his first token behind that step. Nobody of the three waited.
+# ///
+
+# %% [markdown]
+# ## Coach and bus, with a pencil
+#
+# You laid [the slips](workshops/w4_serving.py#the-coach-and-the-bus). A *coach* leaves when its last guest is done, and then the next batch gets on. A *bus* lets people off and on at every stop. The server has one word for it: `continuous=True` or `False`. Nothing else differs below.
+#
+# The race is over a queue that was fixed before any clock ran: {{ queue.count:.0f}} requests, all at the door from the first moment, {{ queue.seats:.0f}} seats. Lengths are drawn by a formula with a seed. Most answers are short, a few are long.
+#
+# Both write the same tokens. So with a pencil, and prompts left out: how many steps does each need? A batch of the coach takes as many as its longest answer. The bus gives the first free seat to the next in the queue.
+#
+# /// predict | By how much is the bus ahead, in steps?
+# - [least.coach / least.bus < 1.5] By less than a half
+# - [1.5 <= least.coach / least.bus < 2.5] About twice
+# - [2.5 <= least.coach / least.bus < 5] Three or four times
+# - [least.coach / least.bus >= 5] More than that
+# /// reveal
+# {{ least.coach / least.bus:.2f}} times: {{ least.coach:,.0f}} steps for the coach, {{ least.bus:,.0f}} for the bus.
+#
+# /// table
+# columns: ["{{ queue.count:.0f}} requests", value]
+# rows:
+#   - [tokens of all prompts, "{{ queue.prompts:,.0f}}"]
+#   - [tokens of all answers, "{{ queue.tokens:,.0f}}"]
+#   - [the longest answer, "{{ queue.most:,.0f}}"]
+#   - [the middle one, "{{ queue.middle:,.0f}}"]
+#   - ["answers, shared out evenly over the seats: no server needs fewer steps", "{{ queue.tokens / queue.seats:,.0f}}"]
+# ///
+# ///
+#
+# If every step took equally long, that quotient would be the gain. It is a **bound** for what scheduling alone can bring: a step of the bus is never cheaper than one of the coach, for it has more rows in it, and now and then a prompt.
+
+# %%
+import statistics
+
+from course_kernels.measure import quantity, record
+from course_models.serving.trace import least_steps, trace
+
+SEATS, LONGEST = 16, 1024
+arrivals = trace(192, prompt=32, answer=64, longest=LONGEST, seed=0)
+answers = [one.answer for one in arrivals]
+record(
+    queue={
+        "count": quantity(len(arrivals)),
+        "seats": quantity(SEATS),
+        "prompts": quantity(sum(one.prompt for one in arrivals)),
+        "tokens": quantity(sum(answers)),
+        "most": quantity(max(answers)),
+        "middle": quantity(statistics.median(answers)),
+    },
+    least={
+        "coach": quantity(least_steps(answers, SEATS, continuous=False)),
+        "bus": quantity(least_steps(answers, SEATS, continuous=True)),
+        "coach_32": quantity(least_steps(answers, 32, continuous=False)),
+        "bus_32": quantity(least_steps(answers, 32, continuous=True)),
+    },
+)
+
+# %% [markdown]
+# ## The race
+#
+# The model has [the 8B shape](one_token.py#what-it-weighs), with random weights: it is speed that we look at. In it stand kernels that you know from the workshop: attention over pages, the norm and the door of the feed-forward block in one kernel each. Steps in which all decode are replayed from
+# [CUDA graphs](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs), one for each of a few batch sizes. A step with a prompt in it has another shape every time, so it is called line by line.
+#
+# /// predict | The pencil says {{ least.coach / least.bus:.1f}} times as few steps. How many times the throughput will the clock give the bus?
+# - [gain < 2] Less than twice
+# - [2 <= gain < least.coach / least.bus] Twice or more, and less than the pencil
+# - [gain >= least.coach / least.bus] What the pencil says, or more
+# /// reveal
+# {{ gain:.2f}} times.
+#
+# /// table
+# columns: ["", "coach, static", "bus, continuous"]
+# rows:
+#   - ["throughput, tokens/s", "{{ rate.coach:,.0f}}", "{{ rate.bus:,.0f}}"]
+#   - ["the whole queue, s", "{{ seconds.coach:.1f}}", "{{ seconds.bus:.1f}}"]
+#   - ["steps", "{{ steps.coach:,.0f}}", "{{ steps.bus:,.0f}}"]
+#   - ["a step in which all decode, ms", "{{ took.coach.decode:.1f}}", "{{ took.bus.decode:.1f}}"]
+#   - ["a step with a prompt in it, ms", "{{ took.coach.prompt:.1f}}", "{{ took.bus.prompt:.1f}}"]
+#   - ["steps with a prompt in it", "{{ prompts.coach:.0f}}", "{{ prompts.bus:.0f}}"]
+#   - ["time to first token, the middle one, s", "{{ first.coach:.2f}}", "{{ first.bus:.2f}}"]
+#   - ["time to first token, nine in ten have it by, s", "{{ late.first.coach:.2f}}", "{{ late.first.bus:.2f}}"]
+#   - ["time per token, the middle one, ms", "{{ each.coach:.1f}}", "{{ each.bus:.1f}}"]
+# caption: "The same engine, model, kernels and queue, by the host's clock; of three runs the middle one, and of the last the waits. Everybody was there from the first moment, so a first token waits for the queue."
+# ///
+#
+# /// claim | gain >= 2
+# At least twice the throughput, {{ rate.bus:,.0f}} tokens/s where the coach writes {{ rate.coach:,.0f}}, and no kernel has changed. The bound by arithmetic is {{ least.coach / least.bus:.2f}} times.
+# /// otherwise
+# {{ rate.bus:,.0f}} tokens/s for the bus, {{ rate.coach:,.0f}} for the coach: {{ gain:.2f}} times. The bound by arithmetic is {{ least.coach / least.bus:.2f}} times.
+# ///
+#
+# Where is the rest of the bound? Look at two rows of the table. The bus has a prompt in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, the coach in {{ prompts.coach:.0f}} of {{ steps.coach:,.0f}}; and such a step
+# takes {{ took.bus.prompt:.1f}} ms, where one from a graph takes {{ took.bus.decode:.1f}} ms. The weights are read once in either, and a prompt here is some dozens of rows. Most likely the rest is the host, which writes that step's orders line by line.
+# ///
+#
+# /// define | gain = rate.bus / rate.coach
+# unit: ×
+# what: throughput of continuous over that of static batching, 8B shape, the same queue
+# ///
+#
+# /// define | rate.bus = queue.tokens / seconds.bus
+# unit: tokens/s
+# what: tokens of all answers over the time of the whole queue, continuous batching
+# ///
+#
+# /// define | rate.coach = queue.tokens / seconds.coach
+# unit: tokens/s
+# what: tokens of all answers over the time of the whole queue, static batching
+# ///
+#
+# ### Who sat where, and when
+#
+# /// chart | lanes
+# title: Six of the sixteen seats, static and continuous
+# x_label: seconds
+# groups:
+#   - {label: "the coach: static", trace: lanes.coach, lanes: ["seat 1", "seat 2", "seat 3", "seat 4", "seat 5", "seat 6"]}
+#   - {label: "the bus: continuous", trace: lanes.bus, lanes: ["seat 1", "seat 2", "seat 3", "seat 4", "seat 5", "seat 6"]}
+# kinds:
+#   - {label: "an answer, from its first token to its last", look: full}
+#   - {label: "the next one in that seat", look: striped}
+# alt: "Twelve lanes of time. Above, the coach: in every batch some seats write briefly and then stand empty until the longest answer of the batch is done; the queue takes {{ seconds.coach:.1f}} seconds. Below, the bus: one answer follows the other in every seat, hardly a gap, and it is over after {{ seconds.bus:.1f}} seconds."
+# caption: White is an empty seat. Each answer is put into the lowest seat that is free when it begins.
+# ///
+#
+# ### Three numbers, and whom they are for
+#
+# *Throughput* is for who pays for the card. *Time to first token* is for who waits at the door. *Time per token* is for who reads along. A change that helps one may hurt another.
+#
+# /// claim | each.bus > each.coach
+# Here it is so. On the bus a token takes {{ each.bus:.1f}} ms, on the coach {{ each.coach:.1f}} ms: who sits on the coach is never held up by somebody else's prompt. He only waited longer to get in.
+# /// otherwise
+# Here a token takes {{ each.bus:.1f}} ms on the bus and {{ each.coach:.1f}} ms on the coach.
+# ///
+
+# %% tags=["fold"]
+import dataclasses
+import heapq
+import time
+
+import numpy as np
+from course_kernels.measure import Sampler, samples
+from course_kernels.measure import trace as columns
+from course_kernels.paged_attention.k02_split import paged_attention
+from course_kernels.rms_norm.k02_one_read import rms_norm
+from course_kernels.swiglu.k01_fused import swiglu
+from course_models import bench
+from course_models.config import LLAMA_8B
+from course_models.operators import PLAIN, sdpa_prefill_attention
+from course_models.serving import Engine
+from course_models.serving.trace import play
+
+
+def over_pages(q, k_pages, v_pages, table, lengths):
+    """Our attention of those who decode."""
+    return paged_attention(q.contiguous(), k_pages, v_pages, table, lengths)
+
+
+def our_norm(x, weight, eps):
+    """Our RMSNorm, of rows in any number of dimensions."""
+    rows = x.reshape(-1, x.shape[-1])
+    return rms_norm(rows, weight, eps=eps).view(x.shape)
+
+
+def our_door(gate, up):
+    """Our SwiGLU, likewise."""
+    width = gate.shape[-1]
+    return swiglu(gate.reshape(-1, width), up.reshape(-1, width)).view(gate.shape)
+
+
+OURS = dataclasses.replace(
+    PLAIN,
+    rms_norm=our_norm,
+    swiglu=our_door,
+    prefill_attention=sdpa_prefill_attention,
+)
+
+
+class Watched(Engine):
+    """An engine that notes how long each step took, and whether a prompt was in it."""
+
+    took = None
+
+    def step(self):
+        """As the engine's own; it ends when the tokens are known on the host."""
+        before = set(self.schedule.running)
+        reads = any(one.left > 1 for one in before)
+        began = time.perf_counter()
+        written = super().step()
+        ms = 1e3 * (time.perf_counter() - began)
+        reads = reads or bool(set(self.schedule.running) - before)
+        self.took["prompt" if reads else "decode"].append(ms)
+        return written
+
+
+def engine_of(model, continuous):
+    """The engine of this page."""
+    found = Watched(
+        model,
+        pages=SEATS * LONGEST // 16,
+        batch=SEATS,
+        continuous=continuous,
+        attention=over_pages,
+        graphs=True,
+    )
+    found.took = {"prompt": [], "decode": []}
+    return found
+
+
+def joules_of(power):
+    """Energy of a run: power over time, added up."""
+    return float(np.trapezoid(power["power_w"], power["t_s"]))
+
+
+def seats_of(served, shown=6):
+    """For each answer its seat, the lowest that is free when it begins: a lane of time."""
+    free, busy = list(range(SEATS)), []
+    found = {"lane": [], "does": [], "from_s": [], "to_s": []}
+    turn = [0] * SEATS
+    for one in sorted(served, key=lambda one: one.times_s[0]):
+        begin, end = one.times_s[0], one.times_s[-1]
+        while busy and (busy[0][0] <= begin or not free):
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        seat = heapq.heappop(free)
+        heapq.heappush(busy, (end, seat))
+        if seat < shown:
+            row = (seat, turn[seat] % 2, begin, end)
+            for name, value in zip(found, row, strict=True):
+                found[name].append(value)
+        turn[seat] += 1
+    return found
+
+
+shape = dataclasses.replace(LLAMA_8B, max_tokens=LONGEST)
+model = bench.subject(shape).with_operators(OURS)
+engines = {"coach": engine_of(model, False), "bus": engine_of(model, True)}
+for engine in engines.values():  # what is compiled or captured is so now
+    for batch in (1, 2, 4, 8, SEATS):
+        play(engine, trace(batch, prompt=40, answer=8, longest=64), seed=99)
+
+RUNS = 3
+seconds = {name: [] for name in engines}
+joules = {name: [] for name in engines}
+steps, kept = {}, {}
+for run in range(RUNS):
+    for name, engine in engines.items():
+        engine.took = {"prompt": [], "decode": []}
+        before = engine.steps
+        with Sampler() as sampler:
+            kept[name] = play(engine, arrivals, seed=run)
+        seconds[name].append(max(one.times_s[-1] for one in kept[name]))
+        joules[name].append(joules_of(sampler.columns))
+        steps[name] = engine.steps - before
+
+
+def of_each(read):
+    """The same, read off the last run of both."""
+    return {name: read(name, kept[name]) for name in engines}
+
+
+def middle(readings, unit):
+    """The middle one of what the host's clock told."""
+    return quantity(statistics.median(readings), unit, "timed")
+
+
+record(
+    seconds={name: middle(s, "s") for name, s in seconds.items()},
+    every_run={name: samples(s, "s", "timed") for name, s in seconds.items()},
+    joules={name: samples(j, "J", "device") for name, j in joules.items()},
+    steps={name: quantity(count, how="counted") for name, count in steps.items()},
+    took={
+        name: {kind: middle(ms, "ms") for kind, ms in engine.took.items()}
+        for name, engine in engines.items()
+    },
+    prompts={
+        name: quantity(len(engine.took["prompt"]), how="counted")
+        for name, engine in engines.items()
+    },
+    first=of_each(
+        lambda name, served: middle([one.first_s for one in served], "s")
+    ),
+    late={
+        "first": of_each(
+            lambda name, served: quantity(
+                float(np.quantile([one.first_s for one in served], 0.9)),
+                "s",
+                "timed",
+            )
+        )
+    },
+    each=of_each(
+        lambda name, served: middle(
+            [1e3 * one.each_s for one in served if len(one.times_s) > 1], "ms"
+        )
+    ),
+    lanes=of_each(lambda name, served: columns(seats_of(served))),
+)
+
+# %% [markdown]
+# ## Are they the right tokens?
+#
+# A server that writes quickly and writes something else is no server. So a model that says something, [the small one](a_small_model.py) that the build trains itself, answers {{ same.asked:.0f}} requests through the engine, in company, in pages, from graphs, with our kernels. Each answer is held against what the plain
+# model writes for that request alone.
+#
+# In company a library may add in another order, and then a sum is rounded otherwise. An answer then changes where the two best tokens are nearly equally likely, and nowhere else; behind that place the two texts are two texts. So we ask for two numbers: how many answers are equal to the last token, and where one is not,
+# how near a thing it was.
+#
+# /// claim | same.equal > 0.5 * same.asked and same.gap < 0.5
+# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are equal to the last token, {{ same.tokens:,.0f}} tokens in all. Where the first other token stands, the plain model's best logit was above it by {{ same.gap:.3f}} at most; logits of this
+# size lie an eighth apart in bf16.
+# /// otherwise
+# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are equal to the last token. The widest gap at the first other token is {{ same.gap:.3f}}.
+# ///
+
+# %%
+import random
+
+from course_models import trained
+from course_models.byte_tokens import BEGIN, encode
+from course_models.serving import Request
+from course_models.serving.agreement import agreement
+
+TEXTS = (
+    "def main(",
+    "A list is",
+    "import os",
+    "Return the",
+    "class ",
+    "This module",
+)
+plain = trained.load("small", device="cuda")
+rng = random.Random(0)
+requests = [
+    Request(
+        encode(rng.choice(TEXTS) + " " * (i % 3)),
+        rng.randint(20, 60),
+        stops=frozenset({BEGIN}),
+    )
+    for i in range(24)
+]
+small = Engine(
+    plain.with_operators(OURS), batch=SEATS, attention=over_pages, graphs=True
+)
+texts = {small.submit(request): [] for request in requests}
+while small.schedule.running or small.schedule.waiting:
+    for written in small.step():
+        texts[written.number].append(written.token)
+held = [
+    agreement(plain, request, text)
+    for request, text in zip(requests, texts.values(), strict=True)
+]
+record(
+    same={
+        "asked": quantity(len(held)),
+        "equal": quantity(sum(one.gap is None for one in held), how="counted"),
+        "tokens": quantity(sum(one.equal for one in held), how="counted"),
+        "gap": quantity(max((one.gap or 0.0) for one in held)),
+    }
+)
+
+# %% [markdown]
+# ## What a reply costs
+#
+# The card tells what it draws. Add it up over a run, divide by the tokens of all answers, and you have the energy of a token: watts times seconds are **joules**.
+#
+# /// predict | A lamp takes {{ price.lamp:.0f}} joules in a second. How long could it burn for a reply of a thousand tokens from the bus?
+# - [reply.bus.lamp < 10] Some seconds
+# - [10 <= reply.bus.lamp < 300] About a minute
+# - [reply.bus.lamp >= 300] Many minutes
+# /// reveal
+# In seconds: {{ reply.bus.lamp:.0f}}.
+#
+# /// table
+# columns: ["a thousand tokens", coach, bus]
+# rows:
+#   - ["energy of one token, J", "{{ token.coach:.2f}}", "{{ token.bus:.2f}}"]
+#   - ["energy of the reply, Wh", "{{ reply.coach.wh:.3f}}", "{{ reply.bus.wh:.3f}}"]
+#   - ["its electricity, in hundredths of a unit of money", "{{ 100 * reply.coach.power:.4f}}", "{{ 100 * reply.bus.power:.4f}}"]
+#   - ["its share of the card's rent, in hundredths", "{{ 100 * reply.coach.rent:.3f}}", "{{ 100 * reply.bus.rent:.3f}}"]
+# caption: "Of the card alone, without host, cooling and prompt: the energy of the prompts is spread over the answers. Prices are assumptions: {{ price.electricity:.2f}} for a kilowatt hour, {{ price.card_hour:.2f}} for an hour of the card, in whatever you pay with. Put your own in."
+# ///
+# ///
+#
+# /// claim | token.bus < 0.6 * token.coach
+# A token of the bus takes {{ token.bus / token.coach:.2f}} of the energy. A card that fetches all the weights for three seats draws nearly what it draws for sixteen, and the weights have to come up anyway. It is the sum of the first lecture once more, in joules.
+# /// otherwise
+# A token of the bus takes {{ token.bus:.2f}} J, one of the coach {{ token.coach:.2f}} J.
+# ///
+#
+# And look at the last two rows. Whoever rents a card pays for hours. So throughput is the price, whatever the meter says.
+#
+# /// define | token.bus = joules.bus / queue.tokens
+# unit: J
+# what: energy of the card over a run of the queue, over the tokens of all answers, continuous batching
+# ///
+#
+# /// define | token.coach = joules.coach / queue.tokens
+# unit: J
+# what: energy of the card over a run of the queue, over the tokens of all answers, static batching
+# ///
+#
+# /// define | reply.bus.lamp = thousand * token.bus / price.lamp
+# unit: "1"
+# what: seconds for which the energy of a thousand tokens would feed a lamp, continuous batching
+# ///
+#
+# /// define | reply.bus.wh = thousand * token.bus / price.hour
+# unit: Wh
+# what: energy of a thousand tokens, continuous batching
+# ///
+#
+# /// define | reply.coach.wh = thousand * token.coach / price.hour
+# unit: Wh
+# what: energy of a thousand tokens, static batching
+# ///
+#
+# /// define | reply.bus.power = reply.bus.wh * price.electricity / thousand
+# unit: "1"
+# what: price of the electricity of a thousand tokens at the assumed price of a kilowatt hour, continuous batching
+# ///
+#
+# /// define | reply.coach.power = reply.coach.wh * price.electricity / thousand
+# unit: "1"
+# what: price of the electricity of a thousand tokens at the assumed price of a kilowatt hour, static batching
+# ///
+#
+# /// define | reply.bus.rent = price.card_hour * thousand / rate.bus / price.hour
+# unit: "1"
+# what: rent of the card for a thousand tokens at the assumed price of an hour, continuous batching
+# ///
+#
+# /// define | reply.coach.rent = price.card_hour * thousand / rate.coach / price.hour
+# unit: "1"
+# what: rent of the card for a thousand tokens at the assumed price of an hour, static batching
+# ///
+
+# %%
+record(
+    thousand=quantity(1000, how="given"),
+    price={  # assumptions, for the reader to change
+        "electricity": quantity(0.30, how="given"),
+        "card_hour": quantity(3.0, how="given"),
+        "lamp": quantity(10.0, how="given"),  # joules in a second
+        "hour": quantity(3600, how="given"),  # seconds
+    },
+)
+
+# %% [markdown]
+# ## What it has not
+#
+# It is small on purpose. A server such as vLLM has what this has not:
+#
+# - several cards, and a model that is cut over them;
+# - weights of eight or four bits: [their kernels](workshops/w4_serving.py#shorter-weights) are there, the engine does not use them;
+# - a draft model that guesses ahead, and answers of a given form, such as JSON;
+# - steps with a prompt in them from graphs, or compiled. You have seen in the race what their absence costs;
+# - a tokenizer for words, a door for HTTP, and years of other people's faults mended.
+#
+# What it does have: pages, and beginnings of texts that are shared; prompts in pieces; a queue that gives way when pages run out; and answers that do not hang on who else is there.
+#
+# Talk to it. Without a GPU it runs on the processor; two texts are served together, and with few pages you see somebody wait.
+#
+# ```
+# nox -s serve-model -- "def main(" "A list is" --pages 24
+# ```
+
+# %% [markdown]
+# ## Before you go
+#
+# /// exercise | A queue of your own | 8 minutes
+# Four seats. Eight answers of 10, 10, 10, 50, 10, 10, 10 and 50 tokens, in this order, all there from the beginning.
+#
+# 1. How many steps does the coach need, how many the bus?
+# 2. Now somebody sorts the queue, so that the two long ones come first. What becomes of the two numbers?
+# 3. The bus has eight more requests of 10 behind these. What is its gain now, and why did it grow?
+# /// answer
+# 1. The coach: 50 + 50 = 100. The bus: the first three seats are free after 10 steps and take 10, 10 and 10; at 20 one of them takes the 50. So it is done after 20 + 50 = 70.
+# 2. The coach: 50, 50, 10, 10 in the first batch, then 10 for the second: 50 + 10 = 60. The bus: two seats have the long ones, two others share six short ones: it is done after 50. Sorting helps the coach most, but who knows beforehand how long an answer will be?
+# 3. In the first order: the eight fit into the three seats beside the last long answer, so the bus needs 70 as before. The coach needs two batches of 10 more, 100 + 20 = 120. The tail of the bus, one long answer alone, is now filled. A bus gains most while somebody still waits at the stop.
+# ///
+#
+# /// exercise | Change one thing
+# Take `SEATS = 32` in the first cell, and work out the two numbers of steps with `least_steps`, on any machine. Is the bound higher or lower, and which part of the queue decides it?
+# /// answer
+# The bound falls to {{ least.coach_32 / least.bus_32:.2f}} times. The coach needs fewer batches, and the bus ends with its longest answer: with more seats the tail is a larger part of the run. A longer queue would bring it back.
+# ///
+#
+# **You can now** say what a server does in a step, bound its gain with a pencil, and price a reply. Each number with its spread: [the ledger](numbers.md).

@@ -1,0 +1,1133 @@
+# ---
+# id: w4
+# title: "Two rhythms: the banquet and the trickle"
+# nav: "W4 · Serving"
+# description: Prefill and decode under one roof, the cache in pages, a fused kernel and its receipt, short weights and where they stop paying, and why a server's kernels must like every number of rows.
+# needs: [capability 9.0, counters]
+# ---
+
+# %% [markdown]
+# # Two rhythms: the banquet and the trickle
+#
+# By the end of this page you can
+#
+# - say of any multiply, from its number of rows alone, whether it waits for bytes or for arithmetic, and where that turns;
+# - work out what one token weighs in the cache of a model, and how many places a server leaves empty, reserved and in pages;
+# - read a paged attention kernel, and type its one new line;
+# - type a fused kernel, and write its receipt: trips before, trips after;
+# - say which of three medicines a slow server needs: *more rows*, *fewer trips*, or *shorter numbers*.
+#
+# You need [one token](../one_token.py), the page on which a model is taken apart, and [the roofline](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
+# [The end](#build-it-a-cache-in-pages) has a lab that needs no GPU.
+#
+# With an hour less, read [operations for each byte](#operations-for-each-byte), [reserved, or a page at a time](#reserved-or-a-page-at-a-time),
+# [the receipt](#the-receipt) and [three patients](#three-patients).
+
+# %% [markdown]
+# ## Two rhythms in one kitchen
+#
+# A prompt comes in whole: **prefill**, thousands of rows at once. The answer goes out one token at a time: **decode**, one row for each user. Between the two
+# nothing changes but the number of rows. The weights are the same, the card is the same. Call that number M, and watch it.
+#
+# In the kitchen: the banquet and the trickle. At the banquet two hundred guests sit down together, and each pot that comes up from the pantry fills two hundred plates. In the
+# trickle somebody orders a single bite, and for that bite the whole pantry comes down the hall.
+#
+# /// figure | docs/assets/figures/banquet_and_trickle.svg
+# alt: A restaurant with two rhythms. Prefill is a banquet, many plates from one pot and busy cooks; decode is a trickle, one bite at a time, and the cooks wait for bytes.
+# caption: Same pots, same cooks. Only the guests are many, or one.
+# ///
+#
+# /// exercise | Two shapes | 2 minutes
+# Draw both: M rows times a grid, and one row times the same grid. Write under each how many multiply-adds one fetched weight gives. Then: is decode slow because its matrix is small?
+# /// answer
+# M, and 1. No: the matrix is the same grid of weights in both. Only the rows are few.
+# ///
+
+# %% [markdown]
+# ## Operations for each byte
+#
+# The grid has 8192 × 8192 weights in bf16, two bytes each, and M rows come. Operations: 2 · M · N · K. Bytes: rows in, weights, rows out. Divide, and the twos go:
+#
+# $$\text{intensity} = \frac{M N K}{M K + K N + M N}$$
+#
+# Hold it against the card's [ridge](../lectures/l1_what_a_gpu_is.py#the-first-roofline), what it can do for each byte that it carries: {{ sheet.peak:.0f}} TFLOP/s over
+# {{ sheet.bandwidth:,.0f}} GB/s, so {{ ridge:.0f}} operations.
+#
+# /// define | ridge = 1000 * sheet.peak / sheet.bandwidth
+# unit: FLOP/B
+# what: bf16 operations that the card can do for each byte that it can read or write, by its data sheet
+# ///
+#
+# /// predict | From how many rows on does this layer wait for arithmetic?
+# Six rows of the table are yours to fill first: M = 1, 16, 64, 256, 1024 and 4096.
+#
+# - [crosses < 12] A handful
+# - [12 <= crosses < 120] Some dozens
+# - [120 <= crosses < 1200] Some hundreds
+# - [crosses >= 1200] Thousands
+# /// reveal
+# From {{ crosses:.0f}} rows on.
+#
+# /// table
+# columns: [rows, operations a byte, "over the ridge"]
+# rows:
+#   - ["1", "{{ row.m1:.1f}}", "{{ row.m1 / ridge:.3f}}"]
+#   - ["16", "{{ row.m16:.1f}}", "{{ row.m16 / ridge:.3f}}"]
+#   - ["64", "{{ row.m64:.1f}}", "{{ row.m64 / ridge:.3f}}"]
+#   - ["256", "{{ row.m256:.1f}}", "{{ row.m256 / ridge:.3f}}"]
+#   - ["1024", "{{ row.m1024:.1f}}", "{{ row.m1024 / ridge:.3f}}"]
+#   - ["4096", "{{ row.m4096:.1f}}", "{{ row.m4096 / ridge:.3f}}"]
+# caption: Below 1 bytes bind, above it arithmetic. N = K = 8192, bf16.
+# ///
+# ///
+#
+# For few rows the answer is nearly M itself: almost all bytes are weights, and each of them, two bytes, gives 2 · M operations. For many it is less than M, for by then the rows have a weight
+# of their own. That is why the crossing lies a few rows above the ridge.
+
+# %% tags=["fold"]
+import torch
+from course_kernels.gemm import library
+from course_kernels.measure import compare, measure, quantity, record, trace
+from course_kernels.measure.machine import machine_for
+from course_kernels.problem import Workload
+
+card = torch.cuda.get_device_name()
+data_sheet = machine_for(card)
+if data_sheet is None:
+    raise RuntimeError(
+        f"{card}: no data sheet in course_kernels/measure/machine.py"
+    )
+PEAK, BANDWIDTH = data_sheet.peak_tflops["bf16"], data_sheet.bandwidth_gb_per_s
+RIDGE = 1000 * PEAK / BANDWIDTH
+N = K = 8192
+
+
+def intensity(M):
+    """Operations for each byte: M rows times the grid, in bf16."""
+    return M * N * K / (M * K + K * N + M * N)
+
+
+record(
+    sheet={
+        "peak": quantity(PEAK, "TFLOP/s", "given"),
+        "bandwidth": quantity(BANDWIDTH, "GB/s", "given"),
+    },
+    row={
+        f"m{M}": quantity(intensity(M), "FLOP/B")
+        for M in (1, 16, 64, 256, 1024, 4096)
+    },
+    crosses=quantity(RIDGE / (1 - RIDGE * (1 / N + 1 / K)), "rows"),
+)
+
+# %% [markdown]
+# ## The crossing, measured
+#
+# Now the clock: cuBLAS, this one grid, and rows from one to 4096.
+#
+# /// predict | 64 rows are 64 times the work of one. How many times the time?
+# Write it down before you choose.
+#
+# - [rise.m64.us / rise.m1.us < 1.6] About as long
+# - [1.6 <= rise.m64.us / rise.m1.us < 12] A few times
+# - [12 <= rise.m64.us / rise.m1.us < 40] Some twenty times
+# - [rise.m64.us / rise.m1.us >= 40] 64 times, or nearly
+# /// reveal
+# {{ rise.m64.us / rise.m1.us:.2f}} times: {{ rise.m1.us:.1f}} µs for one row, {{ rise.m64.us:.1f}} µs for 64, {{ rise.m4096.us:,.0f}} µs for 4096.
+#
+# /// chart | lines
+# title: One grid of 8192 × 8192 weights, cuBLAS, bf16
+# x: M
+# y: us
+# x_label: rows
+# y_label: time, µs
+# y_scale: log
+# series:
+#   - {name: rise.*, label: cuBLAS}
+#   - {name: floor.*, label: the floor by the data sheet, style: reference}
+# alt: "Time against rows, both axes logarithmic: {{ rise.m1.us:.0f}} µs for one row, {{ rise.m64.us:.0f}} µs for 64, {{ rise.m256.us:.0f}} µs for 256 and {{ rise.m4096.us:.0f}} µs for 4096. The floor lies flat at first and then rises with the rows."
+# caption: The floor is the longer of two times, that of the bytes and that of the operations.
+# ///
+#
+# /// table
+# columns: [rows, "time, µs", "GB/s", "TFLOP/s", "% of the roof that binds"]
+# rows:
+#   - ["1", "{{ rise.m1.us:.1f}}", "{{ rise.m1.gb_per_s:,.0f}}", "{{ rise.m1.tflops:.1f}}", "{{ rise.m1.of_peak:.0%}}"]
+#   - ["16", "{{ rise.m16.us:.1f}}", "{{ rise.m16.gb_per_s:,.0f}}", "{{ rise.m16.tflops:.1f}}", "{{ rise.m16.of_peak:.0%}}"]
+#   - ["64", "{{ rise.m64.us:.1f}}", "{{ rise.m64.gb_per_s:,.0f}}", "{{ rise.m64.tflops:.0f}}", "{{ rise.m64.of_peak:.0%}}"]
+#   - ["128", "{{ rise.m128.us:.1f}}", "{{ rise.m128.gb_per_s:,.0f}}", "{{ rise.m128.tflops:.0f}}", "{{ rise.m128.of_peak:.0%}}"]
+#   - ["256", "{{ rise.m256.us:.1f}}", "{{ rise.m256.gb_per_s:,.0f}}", "{{ rise.m256.tflops:.0f}}", "{{ rise.m256.of_peak:.0%}}"]
+#   - ["1024", "{{ rise.m1024.us:.1f}}", "{{ rise.m1024.gb_per_s:,.0f}}", "{{ rise.m1024.tflops:.0f}}", "{{ rise.m1024.of_peak:.0%}}"]
+#   - ["4096", "{{ rise.m4096.us:.1f}}", "{{ rise.m4096.gb_per_s:,.0f}}", "{{ rise.m4096.tflops:.0f}}", "{{ rise.m4096.of_peak:.0%}}"]
+# ///
+#
+# /// claim | rise.m64.us < 2 * rise.m1.us
+# Nobody optimised anything between one row and 64, and 63 more guests have eaten for less than another such time. The weights had to come up anyway.
+# /// otherwise
+# From one row to 64 the time grows {{ rise.m64.us / rise.m1.us:.2f}} times on this card.
+# ///
+#
+# Under the roof, the same points:
+#
+# /// chart | roofline
+# title: One grid of weights, from one row to 4096
+# math: bf16
+# points:
+#   - {name: rise.m1, label: "1 row"}
+#   - {name: rise.m16, label: "16"}
+#   - {name: rise.m64, label: "64"}
+#   - {name: rise.m256, label: "256"}
+#   - {name: rise.m4096, label: "4096"}
+# alt: "A roofline with a point for each. One row lies far left, at {{ rise.m1.tflops:.1f}} TFLOP/s; 16 and 64 climb along the slope; 256 rows lie just right of the ridge, at {{ rise.m256.tflops:.0f}} TFLOP/s, and 4096 under the flat roof, at {{ rise.m4096.tflops:.0f}}."
+# caption: Decode is on the left, prefill on the right, and a server moves between them at every step.
+# ///
+# ///
+#
+# And where does it turn? Lay the slope of 4096 rows through the flat time of one row: they meet at {{ turns:.0f}} rows. The pencil said {{ crosses:.0f}}. The two are not the same
+# question. The pencil uses the two roofs of the data sheet, and the clock what the library reaches of each.
+#
+# /// define | turns = rise.m4096.M * rise.m1.us / rise.m4096.us
+# unit: "1"
+# what: rows at which the time of one row meets the slope of 4096 rows, cuBLAS, 8192 × 8192 weights, bf16
+# ///
+#
+
+# %% tags=["fold"]
+RISE = (1, 4, 16, 64, 128, 256, 512, 1024, 4096)
+
+
+def layer(M):
+    """M rows times the grid."""
+    return Workload.of("bfloat16", M=M, N=N, K=K)
+
+
+def floor_us(M):
+    """The longer of two least times: of the bytes, and of the operations."""
+    operations = 2 * M * N * K
+    return max(operations / PEAK / 1e6, operations / intensity(M) / BANDWIDTH / 1e3)
+
+
+record(
+    rise={f"m{M}": measure(library.cublas, layer(M), seconds=0.05) for M in RISE},
+    floor={f"m{M}": quantity(floor_us(M), "µs") for M in RISE},
+)
+
+# %% [markdown]
+# ## What a server must remember
+#
+# Attention looks back at every earlier token. So their keys and values are kept, in the [KV cache](../one_token.py#the-kv-cache-and-heads-that-share), and each token leaves
+#
+# `2 × layers × key heads × numbers of a head × bytes of a number`
+#
+# Keys and values, therefore the 2. It is *key* heads that count: with **GQA**, grouped-query attention, several query heads share one pair of them.
+#
+# /// exercise | One token of a large model | 4 minutes
+# Llama 3.1 70B has 80 layers, 64 query heads and 8 key heads of 128 numbers [^meta-llama31]. In bf16: how many bytes is one token? How many tokens go into 40 GB? And without GQA?
+# /// answer
+# 2 × 80 × 8 × 128 × 2 = 327 680 bytes, and 40 GB ÷ 327 680 bytes = about 122 000 tokens. Without it all 64 heads would be kept: 8 × 327 680 = 2 621 440 bytes for each token.
+# ///
+#
+# /// table
+# columns: [model, layers, key heads, "bytes of a token", "tokens in 40 GB"]
+# rows:
+#   - ["Llama 3.1 8B [^meta-llama31]", "{{ kept.m8.layers:.0f}}", "{{ kept.m8.heads:.0f}}", "{{ kept.m8.bytes:,.0f}}", "{{ kept.m8.tokens:,.0f}}"]
+#   - ["Llama 3.1 70B [^meta-llama31]", "{{ kept.m70.layers:.0f}}", "{{ kept.m70.heads:.0f}}", "{{ kept.m70.bytes:,.0f}}", "{{ kept.m70.tokens:,.0f}}"]
+#   - ["the same, 64 key heads", "{{ kept.all_heads.layers:.0f}}", "{{ kept.all_heads.heads:.0f}}", "{{ kept.all_heads.bytes:,.0f}}", "{{ kept.all_heads.tokens:,.0f}}"]
+# caption: Heads of 128 numbers, two bytes each.
+# ///
+#
+# ### Does decode always wait for bytes?
+#
+# For attention the rows do not help. Thirty-two users share every weight, but nobody's keys. What helps is query heads that share them: each key that comes up is met by all queries of its group.
+# With keys and values of d numbers each, two bytes a number, a group of G query heads does 4 · d · G operations for 4 · d bytes: G for each byte. With G = 8 that is far below the ridge.
+#
+# **MLA**, multi-head latent attention, is the exception. It keeps one list of 512 numbers and 64 more for a token, in place of keys and values for 128 heads [^deepseek2024v2], and all 128 query heads meet that
+# one list: 2 · 128 · (576 + 512) operations for 2 · 576 bytes. That is {{ mla.h128:.0f}} a byte, where the ridge is {{ ridge:.0f}}. Its makers say themselves that this decode is bound by arithmetic on their card
+# [^flashmla]. Split the heads over eight cards, 16 on each, and it is {{ mla.h16:.0f}}: bytes again.
+#
+# /// claim | mla.h128 > ridge and mla.h16 < ridge
+# So the sentence on everybody's board, *decode waits for bytes*, lacks a word: *often*.
+# /// otherwise
+# So ask for the group and the ridge before you say *decode waits for bytes*.
+# ///
+
+# %% tags=["fold"]
+MODELS = {"m8": (32, 8), "m70": (80, 8), "all_heads": (80, 64)}
+D, BYTES = 128, 2
+
+
+def token_bytes(layers, heads):
+    """What one token leaves in the cache: a key and a value."""
+    return 2 * layers * heads * D * BYTES
+
+
+def of_mla(heads):
+    """Operations a byte of MLA's decode: 576 numbers for scores, 512 for values."""
+    return 2 * heads * (576 + 512) / (BYTES * 576)
+
+
+record(
+    kept={
+        name: {
+            "layers": quantity(layers),
+            "heads": quantity(heads),
+            "bytes": quantity(token_bytes(layers, heads), "B"),
+            "tokens": quantity(40e9 // token_bytes(layers, heads)),
+        }
+        for name, (layers, heads) in MODELS.items()
+    },
+    mla={f"h{h}": quantity(of_mla(h), "FLOP/B") for h in (16, 128)},
+)
+
+# %% [markdown]
+# ## Reserved, or a page at a time
+#
+# How long will an answer be? Nobody knows. The old way is to reserve room for the longest that anybody may ask for. In the restaurant: twelve chairs for every party, in case.
+# The other way is that of an operating system: cut the room into **pages** of a few places, hand them out one at a time, wherever they lie, and write down which. That list is the request's
+# **block table** [^kwon2023].
+#
+# Take six requests that will write 3, 9, 4, 6, 2 and 5 tokens. There are four seats, and a cache of 36 places. Let them run, first with a reservation of twelve, then with pages of four.
+#
+# /// explorable | block_table
+# ask: "With twelve reserved, one seat stays empty for a while. Who keeps it empty? And with pages of four: how many places are empty at most?"
+# alt: "A cache of 36 places in three rows, in pages of four with their numbers. Capital letters stand where a request has a token, small ones where it holds an empty place. Below, the block table of each request: its pages, in order, and they lie anywhere."
+# knobs:
+#   size: {label: places of a page, at: 4, choices: {1: "1", 2: "2", 4: "4", 12: "12, reserved"}}
+#   step: {label: step, at: 4}
+# says:
+#   start: "Nobody is there yet. {waiting} requests wait, and {room} places are free."
+#   going: "Step {step} of {steps}: {seated} write. They hold {held} places, {used} with a token in them, {empty} empty: {share} in a hundred."
+#   no_page: "A seat is free, and {waiting} wait all the same: no page is left for them."
+#   waiting: "All seats are taken, {waiting} wait."
+#   done: "The last token is written."
+# row: {step: "{step} of {steps}", requests that write: "{seated}", places held: "{held}", with a token: "{used}", empty: "{empty}", requests that wait: "{waiting}"}
+# caption: Previous and Next go from step to step. Whoever is done gives the pages back before the next step.
+# ///
+#
+# You have seen both halves of it. Reserved, the room is full while most of it is empty, so a seat stays free: fewer rows share each weight. In pages nobody leaves more than a part of the last page empty.
+#
+# /// exercise | Six longer ones | 5 minutes
+# Six requests of 37, 100, 250, 512, 900 and 1500 tokens. How many places are empty when 2048 are reserved for each? And in pages of 16? Which is the most that one request can leave empty in pages?
+# /// answer
+# Reserved: 6 × 2048 = 12 288 places for 3299 tokens, so 12 288 − 3299 = 8989 are empty. In pages: 3 + 7 + 16 + 32 + 57 + 94 = 209, so 209 × 16 = 3344 places and 3344 − 3299 = 45 empty. At most 15, in the last page,
+# however long the request is.
+# ///
+#
+# Now a queue of {{ queue.count:,.0f}}. Their lengths are drawn by a fixed formula, before anything is served: most are short, a few are long. It is the same trace, with the same seed, that [the engine](../an_engine.py) serves.
+#
+# /// predict | Room for {{ queue.longest:,.0f}} tokens reserved for each of them: how much of it stays empty?
+# - [empty.reserved < 0.4] Less than two fifths
+# - [0.4 <= empty.reserved < 0.7] About half
+# - [empty.reserved >= 0.7] Most of it
+# /// reveal
+# {{ empty.reserved:.0%}}.
+#
+# /// table
+# columns: ["{{ queue.count:,.0f}} requests", "places taken", "empty"]
+# rows:
+#   - ["reserved, {{ queue.longest:,.0f}} each", "{{ taken.reserved:,.0f}}", "{{ empty.reserved:.1%}}"]
+#   - [pages of 256, "{{ taken.p256:,.0f}}", "{{ empty.p256:.1%}}"]
+#   - [pages of 64, "{{ taken.p64:,.0f}}", "{{ empty.p64:.1%}}"]
+#   - [pages of 16, "{{ taken.p16:,.0f}}", "{{ empty.p16:.1%}}"]
+#   - [pages of 1, "{{ taken.p1:,.0f}}", "{{ empty.p1:.1%}}"]
+# caption: Prompt and answer together, when the answer is complete.
+# ///
+# ///
+#
+# The authors of vLLM found 60 to 80 % of the cache wasted in the servers of 2023, and under 4 % with pages [^vllm2023]. Our queue is made up, so take our numbers for its shape. And mind the words. What was wasted was *reservation*, and
+# gaps between reservations: not padding. And what is saved is *room*, not time. Room makes rows, and rows make use of each weight that is fetched.
+
+# %%
+from course_models.serving.trace import trace as queue_of
+
+LONGEST = 1024  # the longest text that this server takes
+asked = queue_of(192, prompt=32, answer=64, longest=LONGEST, seed=0)
+lengths = [one.prompt + one.answer for one in asked]
+
+
+def places(page):
+    """Places that all requests take, a page at a time."""
+    return sum(-(-length // page) * page for length in lengths)
+
+
+taken = {"reserved": len(lengths) * LONGEST}
+taken |= {f"p{page}": places(page) for page in (1, 16, 64, 256)}
+record(
+    queue={
+        "count": quantity(len(lengths)),
+        "longest": quantity(LONGEST),
+        "tokens": quantity(sum(lengths)),
+    },
+    taken={how: quantity(number) for how, number in taken.items()},
+    empty={
+        how: quantity(1 - sum(lengths) / number) for how, number in taken.items()
+    },
+)
+
+# %% [markdown]
+# ## Follow the table
+#
+# Token t lies in page `table[t // 16]`, at place `t % 16`. That is all that makes a kernel *paged*: the loop is [that of FlashAttention](w1_flash_attention.py#the-whole-algorithm-in-numpy), and the line that fetches
+# keys asks the table first. Type it: the body of `keys`, for a pool of pages, a table, and a length.
+#
+# ```python
+# def keys(pages, table, length):
+#     """The keys of one request in order, (length, D), though their pages lie anywhere."""
+# ```
+#
+# /// exercise | 37 tokens, three pages | 4 minutes
+# A has pages 7, 2 and 5. Where is token 36? Then write the two lines. A text of 37 must give 37 rows.
+# /// answer
+# 36 = 2 × 16 + 4: the third page, 5, at place 4.
+#
+# ```python
+# t = np.arange(length)
+# return pages[table[t // PAGE], t % PAGE]
+# ```
+#
+# `pages[table].reshape(-1, D)` would give 48 rows, the last eleven of them rubbish from whoever had the page before. In a softmax rubbish is not ignored.
+# ///
+#
+# Here is the course's kernel. `pages_at` is the line, and `fold` the loop's body that you know, with `page` in the place where the row's number was.
+#
+# /// source | src/course_kernels/paged_attention/k01_gather.py
+# fold: "k01_gather: a step asks the table where each of its tokens lies"
+# ///
+#
+# And what does the table cost? {{ serve.batch:.0f}} requests of {{ serve.held:,.0f}} tokens each, the heads of an 8B model: in a row, and in pages. Both kernels cut a long text into parts for several tables of cooks and merge half plates,
+# as [the end of W1](w1_flash_attention.py) has it.
+#
+# /// predict | In pages of 16, lying anywhere: how much longer does attention take than over keys in a row?
+# - [in_pages.p16.us / in_a_row.us < 1.08] Hardly longer
+# - [1.08 <= in_pages.p16.us / in_a_row.us < 1.4] A fifth or so
+# - [in_pages.p16.us / in_a_row.us >= 1.4] Half as long again, or more
+# /// reveal
+# {{ in_pages.p16.us / in_a_row.us:.2f}} times as long.
+#
+# /// table
+# columns: ["{{ serve.batch:.0f}} requests", "time, µs", "GB/s", "% of bandwidth"]
+# rows:
+#   - ["in a row", "{{ in_a_row.us:.0f}}", "{{ in_a_row.gb_per_s:,.0f}}", "{{ in_a_row.of_peak:.0%}}"]
+#   - ["pages of 256", "{{ in_pages.p256.us:.0f}}", "{{ in_pages.p256.gb_per_s:,.0f}}", "{{ in_pages.p256.of_peak:.0%}}"]
+#   - ["pages of 64", "{{ in_pages.p64.us:.0f}}", "{{ in_pages.p64.gb_per_s:,.0f}}", "{{ in_pages.p64.of_peak:.0%}}"]
+#   - ["pages of 16", "{{ in_pages.p16.us:.0f}}", "{{ in_pages.p16.gb_per_s:,.0f}}", "{{ in_pages.p16.of_peak:.0%}}"]
+#   - ["pages of 8", "{{ in_pages.p8.us:.0f}}", "{{ in_pages.p8.gb_per_s:,.0f}}", "{{ in_pages.p8.of_peak:.0%}}"]
+#   - ["pages of 16, copied together first, then SDPA", "{{ gathered.us:,.0f}}", "{{ gathered.gb_per_s:,.0f}}", "{{ gathered.of_peak:.0%}}"]
+#   - ["pages of 16, keys of 8 bits", "{{ short_keys.us:.0f}}", "{{ short_keys.gb_per_s:,.0f}}", "{{ short_keys.of_peak:.0%}}"]
+# caption: "Kernels k02_split of `decode_attention` and of `paged_attention`. GB/s counts what must be read once, not what somebody copies."
+# ///
+# ///
+#
+# /// claim | gathered.us > 1.5 * in_pages.p16.us
+# Who has no paged kernel copies the pages together and takes the library's: {{ gathered.us / in_pages.p16.us:.1f}} times as long as ours. All keys go to memory once more and come back.
+# /// otherwise
+# Who has no paged kernel copies the pages together and takes the library's: {{ gathered.us / in_pages.p16.us:.2f}} times as long as ours.
+# ///
+#
+# /// exercise | Why not pages of one token? | 3 minutes
+# Nothing would stand empty. What would it cost? Think of the table, and of the boxes of 32 bytes that [HBM hands out](../lectures/l3_memory.py#ask-for-neighbours).
+# /// answer
+# A key of 128 numbers in bf16 is 256 bytes, so boxes stay full. But the table has an entry of 4 bytes for each token, which every program that reads the keys must ask for, and each key is a piece of its own. Pages of 16 make
+# runs of 4096 bytes for a head, and a table of a sixteenth. Our kernels take pages from 8 on.
+# ///
+
+# %% tags=["fold"]
+from course_kernels.decode_attention import k02_split as split_row
+from course_kernels.paged_attention import k02_split as split_pages
+from course_kernels.paged_attention import library as paged_library
+
+BATCH, HELD = 64, 4096
+HEADS = {"H": 32, "KV": 8, "D": 128}
+
+
+def in_pages_of(PAGE, **flags):
+    """All requests as long as the others, in pages of so many tokens."""
+    return Workload.of(
+        "bfloat16", B=BATCH, N=HELD, PAGE=PAGE, full=True, **HEADS, **flags
+    )
+
+
+both = compare(
+    {"ours": split_pages, "gathered": paged_library.sdpa_gathered},
+    in_pages_of(16),
+    seconds=0.05,
+)
+record(
+    serve={
+        "batch": quantity(BATCH, how="given"),
+        "held": quantity(HELD, how="given"),
+    },
+    in_a_row=measure(
+        split_row,
+        Workload.of("bfloat16", B=BATCH, N=HELD, full=True, **HEADS),
+        seconds=0.05,
+    ),
+    in_pages={
+        "p16": both["ours"],
+        **{
+            f"p{PAGE}": measure(split_pages, in_pages_of(PAGE), seconds=0.05)
+            for PAGE in (8, 64, 256)
+        },
+    },
+    gathered=both["gathered"],
+    short_keys=measure(split_pages, in_pages_of(16, fp8=True), seconds=0.05),
+)
+
+# %% [markdown]
+# ## Who pays?
+#
+# Prefill once, decode for each token: so decode is the bill? Count before you answer. Four things are paid for.
+#
+# - *Prefill, the weights*: two operations for each weight and token.
+# - *Prefill, attention*: every token looks at all before it, so it grows with the square of the prompt.
+# - *Decode, the weights*: their bytes, once for a step, shared by all who are in it.
+# - *Decode, the cache*: all that this one user has said and heard, fetched for every token, shared with nobody.
+#
+# Take a model of 70 billion weights in bf16, as if it fitted on this card, and {{ who.users:.0f}} users in each step. By the two roofs of the data sheet, a thousand tokens in are
+# {{ ms.thousand_in:.1f}} ms for the weights and {{ ms.square:.2f}} ms of attention, and that part grows with the square; a token out is {{ ms.share:.2f}} ms, one share of the weights, and
+# {{ ms.thousand_kept:.3f}} ms for every thousand tokens in the cache.
+#
+# /// predict | A question about a long report: 30 000 tokens in, 300 out. Which part is larger?
+# - [pays.report.prefill < pays.report.decode] The answer
+# - [pays.report.prefill >= pays.report.decode] The reading
+# /// reveal
+# Reading: {{ pays.report.prefill:.1f}} s, where the answer takes {{ pays.report.decode:.1f}} s.
+#
+# /// table
+# columns: [traffic, tokens in, tokens out, "reading, s", "of it attention, s", "answering, s", "of it the cache, s", "answering alone, s"]
+# rows:
+#   - [a chat, "300", "500", "{{ pays.chat.prefill:.2f}}", "{{ pays.chat.attention:.2f}}", "{{ pays.chat.decode:.2f}}", "{{ pays.chat.cache:.2f}}", "{{ pays.chat.alone:.1f}}"]
+#   - [a long report, "30 000", "300", "{{ pays.report.prefill:.2f}}", "{{ pays.report.attention:.2f}}", "{{ pays.report.decode:.2f}}", "{{ pays.report.cache:.2f}}", "{{ pays.report.alone:.1f}}"]
+#   - [an agent, "8 200", "400", "{{ pays.agent.prefill:.2f}}", "{{ pays.agent.attention:.2f}}", "{{ pays.agent.decode:.2f}}", "{{ pays.agent.cache:.2f}}", "{{ pays.agent.alone:.1f}}"]
+#   - ["the agent, preface kept", "200", "400", "{{ pays.kept.prefill:.2f}}", "{{ pays.kept.attention:.2f}}", "{{ pays.kept.decode:.2f}}", "{{ pays.kept.cache:.2f}}", "{{ pays.kept.alone:.1f}}"]
+# caption: Floors, at the roofs of the data sheet. No server reaches them; it is their order that counts. The last column is one user alone in every step.
+# ///
+# ///
+#
+# So a chat is decode, a report is prefill, and the agent turns over with one question: is its preface still in the cache? Its pages can be shared, and then it is not read again. Every token of the answer fetches them all the same. The other number
+# that turns it is the users in a step.
+
+# %% tags=["fold"]
+WEIGHTS, USERS, LAYERS, QUERIES = 69_501_714_432, 32, 80, 64  # the receipt of L1
+KEPT = token_bytes(LAYERS, 8)
+PAIR = 4 * D * QUERIES * LAYERS  # operations of a token that looks at one
+FLOPS, PER_S = PEAK * 1e12, BANDWIDTH * 1e9
+TRAFFIC = {  # tokens in the cache already, new ones in, out
+    "chat": (0, 300, 500),
+    "report": (0, 30_000, 300),
+    "agent": (0, 8_200, 400),
+    "kept": (8_000, 200, 400),
+}
+
+
+def reading(cached, new):
+    """Seconds at the higher of the two roofs, and those of attention's operations."""
+    pairs = new * cached + new * (new + 1) // 2
+    operations = 2 * WEIGHTS * new + PAIR * pairs
+    carried = BYTES * WEIGHTS + KEPT * (cached + new)
+    return max(operations / FLOPS, carried / PER_S), PAIR * pairs / FLOPS
+
+
+def answering(users, first, out):
+    """Seconds of one user's share of `out` steps, and of fetching the cache."""
+    whole = of_cache = 0.0
+    for length in range(first + 1, first + out + 1):
+        operations = users * (2 * WEIGHTS + PAIR * length)
+        cache = users * KEPT * length
+        least = max(operations / FLOPS, (BYTES * WEIGHTS + cache) / PER_S)
+        whole += least / users
+        of_cache += cache / PER_S / users
+    return whole, of_cache
+
+
+pays = {}
+for kind, (cached, new, out) in TRAFFIC.items():
+    prefill, attention = reading(cached, new)
+    decode, of_cache = answering(USERS, cached + new, out)
+    alone, _ = answering(1, cached + new, out)
+    pays[kind] = {
+        "prefill": quantity(prefill, "s"),
+        "attention": quantity(attention, "s"),
+        "decode": quantity(decode, "s"),
+        "cache": quantity(of_cache, "s"),
+        "alone": quantity(alone, "s"),
+    }
+record(
+    pays=pays,
+    who={"users": quantity(USERS, how="given")},
+    ms={
+        "thousand_in": quantity(1e6 * 2 * WEIGHTS / FLOPS, "ms"),
+        "square": quantity(1e3 * PAIR * 1000**2 / 2 / FLOPS, "ms"),
+        "share": quantity(1e3 * BYTES * WEIGHTS / PER_S / USERS, "ms"),
+        "thousand_kept": quantity(1e3 * KEPT * 1000 / PER_S, "ms"),
+    },
+)
+
+# %% [markdown]
+# ## The receipt
+#
+# Now *fewer trips*. Between two multiplies of a model stands this: add what came round the side, then [normalise each row](../one_token.py#rmsnorm-forget-how-loud-it-is) and weigh it.
+#
+# /// exercise | Before a line is typed | 5 minutes
+# As five operators: h = x + r, then h², its mean over a row, h × 1/√, × w. Write down for each how many tensors go in from HBM (the pantry) and out to it. A number for a row, or a row for all, is a crumb: leave it out. Then the same for one
+# kernel that does it all. Why must h be written at all?
+# /// answer
+# In and out: 2 + 1, 1 + 1, 1 + 0, 1 + 1, 1 + 1. That is 10. Fused: x and r in, h and y out, 4. And h is the side road of the next layer: somebody else reads it later.
+# ///
+#
+# Production servers fuse just this pair, the addition and the norm, sometimes with the rounding for the next multiply, and lay the weights of queries, keys and values side by side as one grid. A norm *inside* the multiply can be built; it is
+# not the usual thing.
+
+# %% [markdown]
+# ## Your kernel: load, add
+#
+# Type it into `my_labs/add_rmsnorm.py`. Each program, one table of cooks, takes one row. Here a row has 1000 numbers and the table 1024 seats, so mind the mask.
+#
+# /// exercise | The first half | 8 minutes
+# Load x, load r, add, store h. The launcher makes h and y, takes M and N from the shape, and starts M programs with `BLOCK = triton.next_power_of_2(N)`. Check that h is x + r for 5 rows of 1000. What do the 24 spare seats load?
+# /// answer
+# Nothing: the mask holds them back, and `other=0.0` gives them a zero that harms no sum.
+#
+# ```python
+# @triton.jit
+# def add_rmsnorm_kernel(x_ptr, r_ptr, w_ptr, h_ptr, y_ptr, N, eps, BLOCK: tl.constexpr):
+#     row = tl.program_id(0).to(tl.int64)
+#     n = tl.arange(0, BLOCK)
+#     mask = n < N
+#     x = tl.load(x_ptr + row * N + n, mask=mask, other=0.0)
+#     r = tl.load(r_ptr + row * N + n, mask=mask, other=0.0)
+#     h = x + r
+#     tl.store(h_ptr + row * N + n, h, mask=mask)
+# ```
+# ///
+#
+# Without a GPU, `TRITON_INTERPRET=1` before `python` runs the same file in Triton's interpreter; it has no bf16, so take fp32.
+
+# %% [markdown]
+# ## Your kernel: the norm
+#
+# h is in the hand. Do not load it again. Square, add up, divide by N and not by the seats, add eps, one over the root, times w; store y. Hold it against float64.
+#
+# /// exercise | Four more lines | 8 minutes
+# Check N = 1000 and N = 1024, in fp32. Then in fp16. Then in fp16 with inputs ten times as large. Which check will fail, and by what?
+# /// answer
+# If you divided by `BLOCK`, 1024 passes and 1000 fails. In fp16 the third passes, and in the last every y is 0. A number near 14 has the square 200, and a thousand of those are 200 000; fp16 ends at 65 504. So the mean is
+# infinite. Widen h *before* it is squared; afterwards is one line too late.
+#
+# ```python
+#     h = h.to(tl.float32)
+#     mean = tl.sum(h * h) / N
+#     w = tl.load(w_ptr + n, mask=mask, other=0.0)
+#     y = h / tl.sqrt(mean + eps) * w
+#     tl.store(y_ptr + row * N + n, y, mask=mask)
+# ```
+# ///
+#
+# The cell below does in PyTorch what the faulty line does.
+
+# %%
+generator = torch.Generator().manual_seed(0)
+h = (14 * torch.randn(1000, generator=generator)).to(torch.float16)
+squares = h * h  # each fits into fp16
+print("largest square:", squares.max().item(), " fp16 ends at 65504")
+total = squares.sum(dtype=torch.float32)
+print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
+
+# %% [markdown]
+# ### The right column
+#
+# Your kernel is right. Now the receipt: which lines of it touch HBM? The loads and stores, nothing else. Count them in your own file.
+#
+# /// exercise | Trips after | 3 minutes
+# Write the line numbers down, and the quotient of 10 and what you counted. Put the word *forecast* behind it. Which line would you add to break the receipt and not the answer?
+# /// answer
+# Two loads and two stores of whole tensors: 10 ÷ 4 = 2.5. It is a forecast of bytes, not a speed; the clock comes next. Loading h again after storing it would still be right, and one trip more.
+# ///
+
+# %% [markdown]
+# ## Two kernels, or one
+#
+# The course's own is nearly yours: one program for a row, which stays in registers; how many warps share it depends on the shape.
+#
+# /// source | src/course_kernels/rms_norm/k02_one_read.py
+# fold: "k02_one_read: add and normalise, the row read once"
+# ///
+#
+# PyTorch has the norm as one operator already. So *eager* here means two kernels: the addition, and the norm of what it wrote. That is x, r in, h out; h in, y out: five trips against four, and not ten.
+#
+# /// predict | Five trips to four. What becomes of the time, for a prefill's {{ fused.rows:,.0f}} rows?
+# - [fused.prefill.ours.us / fused.prefill.eager.us >= 0.9] Nothing that one would notice
+# - [0.7 <= fused.prefill.ours.us / fused.prefill.eager.us < 0.9] About four fifths of it
+# - [fused.prefill.ours.us / fused.prefill.eager.us < 0.7] Less than that
+# /// reveal
+# {{ fused.prefill.ours.us / fused.prefill.eager.us:.2f}} of it.
+#
+# /// table
+# columns: ["add and norm, {{ fused.rows:,.0f}} rows of 4096", "GB, by hand", "GB, counted", "time, µs", "% of bandwidth", "µs for 32 rows"]
+# rows:
+#   - ["eager, two kernels", "{{ by_hand.norm.eager / 1e9:.2f}}", "{{ counted.norm.eager.gb:.2f}}", "{{ fused.prefill.eager.us:.0f}}", "{{ fused.prefill.eager.of_peak:.0%}}", "{{ fused.decode.eager.us:.1f}}"]
+#   - [torch.compile, "{{ by_hand.norm.fused / 1e9:.2f}}", "{{ counted.norm.compiled.gb:.2f}}", "{{ fused.prefill.compiled.us:.0f}}", "{{ fused.prefill.compiled.of_peak:.0%}}", "{{ fused.decode.compiled.us:.1f}}"]
+#   - ["ours, one kernel", "{{ by_hand.norm.fused / 1e9:.2f}}", "{{ counted.norm.ours.gb:.2f}}", "{{ fused.prefill.ours.us:.0f}}", "{{ fused.prefill.ours.of_peak:.0%}}", "{{ fused.decode.ours.us:.1f}}"]
+# caption: Per cent of bandwidth counts what the problem needs, for all three. 32 rows are a step of decoding.
+# ///
+# ///
+#
+# The door of the feed-forward block, [SwiGLU](../one_token.py#swiglu-a-door-that-opens-by-itself), is the other place in a layer where a tensor goes out only to come back. Two operators, five trips; one, three.
+#
+# /// table
+# columns: ["SwiGLU, {{ fused.rows:,.0f}} rows of 14336", "GB, by hand", "GB, counted", "time, µs", "% of bandwidth", "µs for 32 rows"]
+# rows:
+#   - ["eager, two kernels", "{{ by_hand.door.eager / 1e9:.2f}}", "{{ counted.door.eager.gb:.2f}}", "{{ door.prefill.eager.us:.0f}}", "{{ door.prefill.eager.of_peak:.0%}}", "{{ door.decode.eager.us:.1f}}"]
+#   - [torch.compile, "{{ by_hand.door.fused / 1e9:.2f}}", "{{ counted.door.compiled.gb:.2f}}", "{{ door.prefill.compiled.us:.0f}}", "{{ door.prefill.compiled.of_peak:.0%}}", "{{ door.decode.compiled.us:.1f}}"]
+#   - ["ours, one kernel", "{{ by_hand.door.fused / 1e9:.2f}}", "{{ counted.door.ours.gb:.2f}}", "{{ door.prefill.ours.us:.0f}}", "{{ door.prefill.ours.of_peak:.0%}}", "{{ door.decode.ours.us:.1f}}"]
+# ///
+#
+# /// claim | fused.decode.ours.us < fused.decode.eager.us and door.decode.ours.us < door.decode.eager.us
+# In decode, with 32 rows, there are hardly any bytes to save, and the fused kernel is ahead of eager all the same: one kernel has one start and one end.
+# /// otherwise
+# In decode, with 32 rows, there are hardly any bytes to save: {{ fused.decode.ours.us:.1f}} µs fused, {{ fused.decode.eager.us:.1f}} µs in two.
+# ///
+#
+# The race that is shown in the room is an older pair, bias and GELU, from [L3](../lectures/l3_memory.py#do-it-while-you-hold-it). Look there at the compiler: it moves the bytes of the kernel by hand, and the clock puts it elsewhere. A kernel is bound by its bytes only if the rest fits under them.
+
+# %% tags=["fold"]
+from course_kernels.measure import count_many
+from course_kernels.rms_norm import k02_one_read
+from course_kernels.rms_norm import library as norm_library
+from course_kernels.swiglu import k01_fused
+from course_kernels.swiglu import library as door_library
+
+ROWS, FEW_ROWS, WIDTH, HIDDEN = 16384, 32, 4096, 14336
+NORMS = {
+    "eager": norm_library.eager,
+    "compiled": norm_library.compiled,
+    "ours": k02_one_read,
+}
+DOORS = {
+    "eager": door_library.eager,
+    "compiled": door_library.compiled,
+    "ours": k01_fused,
+}
+
+
+def norm_of(M):
+    """M rows, with a residual."""
+    return Workload.of("bfloat16", M=M, N=WIDTH)
+
+
+def door_of(M):
+    """M rows, gate and up apart."""
+    return Workload.of("bfloat16", M=M, F=HIDDEN)
+
+
+jobs = {("norm", who): (kernel, norm_of(ROWS)) for who, kernel in NORMS.items()}
+jobs |= {("door", who): (kernel, door_of(ROWS)) for who, kernel in DOORS.items()}
+counts = dict(zip(jobs, count_many(list(jobs.values())), strict=True))
+one_norm, one_door = BYTES * ROWS * WIDTH, BYTES * ROWS * HIDDEN
+record(
+    counted={
+        what: {who: counts[what, who] for who in NORMS} for what in ("norm", "door")
+    },
+    by_hand={
+        "norm": {
+            "eager": quantity(5 * one_norm, "B"),
+            "fused": quantity(4 * one_norm, "B"),
+        },
+        "door": {
+            "eager": quantity(5 * one_door, "B"),
+            "fused": quantity(3 * one_door, "B"),
+        },
+    },
+    fused={
+        "rows": quantity(ROWS, how="given"),
+        "prefill": compare(NORMS, norm_of(ROWS), seconds=0.05),
+        "decode": compare(NORMS, norm_of(FEW_ROWS), seconds=0.05),
+    },
+    door={
+        "prefill": compare(DOORS, door_of(ROWS), seconds=0.05),
+        "decode": compare(DOORS, door_of(FEW_ROWS), seconds=0.05),
+    },
+)
+
+# %% [markdown]
+# ## Shorter weights
+#
+# The third medicine: store each weight in 16, 8 or 4 bits, with a scale for a row of them, or for a group. For one row the floor shrinks with the bytes. With more rows it depends on who does the arithmetic.
+#
+# - **FP8**: weights *and* rows have 8 bits, and so has the multiply. The flat roof rises too.
+# - **W4A16**: weights have 4 bits, rows 16. A weight is widened in the hand, and the multiply is that of bf16. The flat roof stays.
+#
+# /// exercise | Where the roof turns flat | 4 minutes
+# With M rows a weight of b bytes gives 2 · M operations. Arithmetic in bf16, and the ridge from above. From which M on do short weights have nothing left to give, for 2 bytes, for 1, for a half?
+# /// answer
+# The intensity is 2 · M / b, so M is the ridge times b / 2: about {{ ends.bits16:.0f}} rows for 2 bytes, {{ ends.bits8:.0f}} for 1, {{ ends.bits4:.0f}} for a half. MARLIN, a kernel of others for four bits, is reported to come close to four times the speed up to 16 to 32 rows, and to fade
+# by 64 to 128 [^frantar2025].
+# ///
+#
+# Now the clock: the grid of gate and up of an 8B model, {{ grid.n:,.0f}} × {{ grid.k:,.0f}}, and from one row to 128.
+#
+# /// predict | Four bits against the library's bf16. With how many rows does our kernel lose its lead?
+# - [lead.m16 < 1] With fewer than 16
+# - [lead.m16 >= 1 and lead.m64 < 1] Between 16 and 64
+# - [lead.m64 >= 1 and lead.m128 < 1] Between 64 and 128
+# - [lead.m128 >= 1] Not yet with 128
+# /// reveal
+# With one row it has {{ lead.m1:.2f}} times the library's speed, with 16 {{ lead.m16:.2f}}, with 64 {{ lead.m64:.2f}}, with 128 {{ lead.m128:.2f}}.
+#
+# /// chart | lines
+# title: A few rows times 28672 × 4096 weights
+# x: M
+# y: us
+# x_label: rows
+# y_label: time, µs
+# series:
+#   - {name: few.cublas.*, label: "bf16, cuBLAS"}
+#   - {name: few.bf16.*, label: "bf16, ours"}
+#   - {name: few.fp8.*, label: "FP8, ours"}
+#   - {name: few.w4.*, label: "4 bits, ours"}
+# alt: "Time against rows. One row: cuBLAS {{ few.cublas.m1.us:.0f}} µs, our bf16 {{ few.bf16.m1.us:.0f}}, FP8 {{ few.fp8.m1.us:.0f}}, four bits {{ few.w4.m1.us:.0f}}. 128 rows: {{ few.cublas.m128.us:.0f}}, {{ few.bf16.m128.us:.0f}}, {{ few.fp8.m128.us:.0f}} and {{ few.w4.m128.us:.0f}} µs."
+# caption: "Each is checked against the product of exactly the numbers that it stores. Four bits: k02_fragments up to 32 rows, k01_triton above."
+# ///
+#
+# /// table
+# columns: ["time, µs", "1 row", "4", "16", "32", "64", "128"]
+# rows:
+#   - ["bf16, cuBLAS", "{{ few.cublas.m1.us:.1f}}", "{{ few.cublas.m4.us:.1f}}", "{{ few.cublas.m16.us:.1f}}", "{{ few.cublas.m32.us:.1f}}", "{{ few.cublas.m64.us:.1f}}", "{{ few.cublas.m128.us:.1f}}"]
+#   - ["bf16, ours", "{{ few.bf16.m1.us:.1f}}", "{{ few.bf16.m4.us:.1f}}", "{{ few.bf16.m16.us:.1f}}", "{{ few.bf16.m32.us:.1f}}", "{{ few.bf16.m64.us:.1f}}", "{{ few.bf16.m128.us:.1f}}"]
+#   - ["FP8, the library", "{{ few.fp8_library.m1.us:.1f}}", "{{ few.fp8_library.m4.us:.1f}}", "{{ few.fp8_library.m16.us:.1f}}", "{{ few.fp8_library.m32.us:.1f}}", "{{ few.fp8_library.m64.us:.1f}}", "{{ few.fp8_library.m128.us:.1f}}"]
+#   - ["FP8, ours", "{{ few.fp8.m1.us:.1f}}", "{{ few.fp8.m4.us:.1f}}", "{{ few.fp8.m16.us:.1f}}", "{{ few.fp8.m32.us:.1f}}", "{{ few.fp8.m64.us:.1f}}", "{{ few.fp8.m128.us:.1f}}"]
+#   - ["4 bits, ours", "{{ few.w4.m1.us:.1f}}", "{{ few.w4.m4.us:.1f}}", "{{ few.w4.m16.us:.1f}}", "{{ few.w4.m32.us:.1f}}", "{{ few.w4.m64.us:.1f}}", "{{ few.w4.m128.us:.1f}}"]
+#   - ["4 bits, % of the roof that binds", "{{ few.w4.m1.of_peak:.0%}}", "{{ few.w4.m4.of_peak:.0%}}", "{{ few.w4.m16.of_peak:.0%}}", "{{ few.w4.m32.of_peak:.0%}}", "{{ few.w4.m64.of_peak:.0%}}", "{{ few.w4.m128.of_peak:.0%}}"]
+# ///
+# ///
+#
+# /// define | lead.m1 = few.cublas.m1.us / few.w4.m1.us
+# unit: ×
+# what: speed of our multiply with 4-bit weights over cuBLAS in bf16, one row, 28672 × 4096
+# ///
+#
+# /// define | lead.m16 = few.cublas.m16.us / few.w4.m16.us
+# unit: ×
+# what: speed of our multiply with 4-bit weights over cuBLAS in bf16, 16 rows, 28672 × 4096
+# ///
+#
+# /// define | lead.m64 = few.cublas.m64.us / few.w4.m64.us
+# unit: ×
+# what: speed of our multiply with 4-bit weights over cuBLAS in bf16, 64 rows, 28672 × 4096
+# ///
+#
+# /// define | lead.m128 = few.cublas.m128.us / few.w4.m128.us
+# unit: ×
+# what: speed of our multiply with 4-bit weights over cuBLAS in bf16, 128 rows, 28672 × 4096
+# ///
+#
+# ### What the bits cost
+#
+# A rate without its error is half of the truth. Weights as they would be in a trained layer, normal numbers, and rows of the same kind. How far is the product from that of the weights as they were?
+#
+# /// table
+# columns: ["", "weights off by", "product off by"]
+# rows:
+#   - ["FP8, weights and rows", "{{ off.fp8.weights:.1%}}", "{{ off.fp8.product:.1%}}"]
+#   - ["FP8, weights alone", "{{ off.fp8.weights:.1%}}", "{{ off.fp8.weights_alone:.1%}}"]
+#   - ["4 bits, groups of 128", "{{ off.w4.weights:.1%}}", "{{ off.w4.product:.1%}}"]
+# caption: Root mean squares, as a share of what is right. That a model forgives it is a question for its answers, and this page does not ask it.
+# ///
+#
+# /// claim | off.w4.product > 2 * off.fp8.product
+# So the largest saving has the largest error, more than twice that of FP8: ask for both numbers, always.
+# /// otherwise
+# Ask for both numbers, always: the bytes and the error.
+# ///
+
+# %% tags=["fold"]
+from course_kernels.skinny_gemm import k01_one_program as bf16_program
+from course_kernels.skinny_gemm import library as bf16_library
+from course_kernels.skinny_gemm_fp8 import k02_shares as fp8_shares
+from course_kernels.skinny_gemm_fp8 import library as fp8_library
+from course_kernels.skinny_gemm_fp8.problem import (
+    quantisation_error as fp8_error,
+)
+from course_kernels.skinny_gemm_w4 import k01_triton as w4_triton
+from course_kernels.skinny_gemm_w4 import k02_fragments as w4_fragments
+from course_kernels.skinny_gemm_w4.problem import (
+    quantisation_error as w4_error,
+)
+
+GRID = {"N": 28672, "K": 4096}
+FEW = (1, 4, 16, 32, 64, 128)
+few = {"cublas": {}, "bf16": {}, "fp8": {}, "fp8_library": {}, "w4": {}}
+for M in FEW:
+    rows = Workload.of("bfloat16", M=M, **GRID)
+    wide = compare(
+        {"cublas": bf16_library.cublas, "bf16": bf16_program}, rows, seconds=0.05
+    )
+    eight = compare(
+        {"fp8": fp8_shares, "fp8_library": fp8_library.scaled_mm},
+        rows,
+        seconds=0.05,
+    )
+    four = measure(
+        w4_fragments if w4_fragments.supports(rows) else w4_triton,
+        rows,
+        seconds=0.05,
+    )
+    for who, result in {**wide, **eight, "w4": four}.items():
+        few[who][f"m{M}"] = result
+
+draw = torch.Generator("cuda").manual_seed(0)
+x = torch.randn(64, 4096, generator=draw, device="cuda")
+weights = 0.02 * torch.randn(4096, 4096, generator=draw, device="cuda")
+record(
+    few=few,
+    grid={"n": quantity(GRID["N"]), "k": quantity(GRID["K"])},
+    ends={
+        f"bits{bits}": quantity(RIDGE * bits / 16, "rows") for bits in (16, 8, 4)
+    },
+    off={
+        name: {part: quantity(share) for part, share in error(x, weights).items()}
+        for name, error in {"fp8": fp8_error, "w4": w4_error}.items()
+    },
+)
+
+# %% [markdown]
+# ## The coach and the bus
+#
+# Back to the first medicine: more rows. Four seats, and six requests that need 3, 9, 4, 6, 2 and 5 steps. The **coach** leaves when all four of its seats are done: *static batching*. The **bus** lets people off and on at every
+# stop: *continuous batching*, scheduling at every step [^yu2022].
+#
+# /// exercise | Lay the slips | 5 minutes
+# Two grids, seats by steps. First the coach, then the bus. Count the empty seats, and write M under each step of the bus.
+# /// answer
+#
+# | | steps | seats taken, step by step | empty seats |
+# |---|---:|---|---:|
+# | coach | {{ ride.coach.steps:.0f}} | 4 4 4 3 2 2 1 1 1, then 2 2 1 1 1 | {{ ride.coach.empty:.0f}} |
+# | bus | {{ ride.bus.steps:.0f}} | 4 4 4 4 4 3 2 2 2 | {{ ride.bus.empty:.0f}} |
+#
+# A new request does not get on with one row. It brings its whole prompt: a banquet in the middle of the trickle.
+# ///
+#
+# So which M do the kernels of a server see? Here is the queue from above, {{ queue.count:,.0f}} requests and {{ steps.seats:.0f}} seats, run through [the engine's own timetable](../an_engine.py), without a model.
+#
+# /// predict | In how many of its steps does a multiply see just {{ steps.seats:.0f}} rows, one for each seat?
+# - [steps.full < 0.25] In a quarter, or fewer
+# - [0.25 <= steps.full < 0.6] In about half
+# - [steps.full >= 0.6] In most
+# /// reveal
+# {{ steps.full:.0%}} of {{ steps.count:,.0f}} steps. In {{ steps.with_prompt:.0%}} somebody's prompt is in it, and then there are up to {{ steps.most:,.0f}} rows.
+#
+# /// chart | trace
+# title: Rows of every step, continuous batching
+# trace: step_rows
+# x: step
+# x_label: step
+# panels:
+#   - {column: rows, y_label: rows, label: rows}
+#   - {column: seats, y_label: seats, label: seats taken}
+# alt: "Rows over steps: a floor of {{ steps.seats:.0f}} with many spikes, the highest of {{ steps.most:.0f}} rows, each where a prompt comes in; towards the end fewer and fewer. Below, the seats that are taken."
+# caption: A spike is a prompt. The tail is the longest answer, alone on the bus.
+# ///
+# ///
+#
+# Another M at each step, and now and then a large one. No kernel of a server can be tuned for one shape: the skinny multiply has another tile for 16 rows than for 64, paged attention shares out whatever lengths there are, and CUDA graphs are written for a few sizes, with empty rows up to
+# the next.
+
+# %% tags=["fold"]
+from course_models.serving.pages import Pages
+from course_models.serving.request import Request, Running
+from course_models.serving.schedule import Schedule
+
+SLIPS, SEATS = (3, 9, 4, 6, 2, 5), 4
+
+
+def coach():
+    """Seats taken in every step when a batch ends as a whole."""
+    batches = [SLIPS[i : i + SEATS] for i in range(0, len(SLIPS), SEATS)]
+    return [
+        sum(length > step for length in batch)
+        for batch in batches
+        for step in range(max(batch))
+    ]
+
+
+def bus():
+    """Seats taken in every step when a free seat is taken at once."""
+    waiting, seated, found = list(SLIPS), [], []
+    while waiting or seated:
+        while waiting and len(seated) < SEATS:
+            seated.append(waiting.pop(0))
+        found.append(len(seated))
+        seated = [left - 1 for left in seated if left > 1]
+    return found
+
+
+def timetable(arrivals, batch, step_tokens):
+    """Rows and seats of every step, by the engine's schedule and without a model."""
+    schedule = Schedule(Pages(4096, 16), step_tokens, batch)
+    for number, one in enumerate(arrivals):
+        # Every prompt begins with a number of its own, so that none is shared.
+        prompt = [number] + [0] * (one.prompt - 1)
+        request = Request(prompt, one.answer)
+        schedule.waiting.append(Running(number, request, list(prompt)))
+    while shares := schedule.plan():
+        yield sum(share.tokens for share in shares), len(shares)
+        ends = [share.ends for share in shares]
+        for share, end in zip(shares, ends, strict=True):
+            schedule.computed(share)
+            if end:
+                share.running.tokens.append(0)
+            if share.running.done:
+                schedule.leave(share.running)
+
+
+on_the_bus = 16
+rows_of_step, seats_of_step = zip(
+    *timetable(asked, on_the_bus, step_tokens=512), strict=True
+)
+count = len(rows_of_step)
+record(
+    ride={
+        ride.__name__: {
+            "steps": quantity(len(ride())),
+            "empty": quantity(SEATS * len(ride()) - sum(ride())),
+        }
+        for ride in (coach, bus)
+    },
+    step_rows=trace(
+        {
+            "step": list(range(count)),
+            "rows": rows_of_step,
+            "seats": seats_of_step,
+        }
+    ),
+    steps={
+        "seats": quantity(on_the_bus),
+        "count": quantity(count),
+        "most": quantity(max(rows_of_step)),
+        "full": quantity(sum(rows == on_the_bus for rows in rows_of_step) / count),
+        "with_prompt": quantity(
+            sum(map(int.__gt__, rows_of_step, seats_of_step)) / count
+        ),
+    },
+)
+
+# %% [markdown]
+# ## A step, against its floor {.beyond}
+#
+# All of it together: a step of the whole 8B shape, its norms, turns and gates inside its multiplies, five kernels a layer, each begun while the one before it ends. [One token](../one_token.py#five-kernels-a-layer) takes that apart for one
+# reader. Here are {{ bus.rows:.0f}} of them, with {{ bus.held:.0f}} tokens in the cache of each. The floor is that of the bytes, weights and caches, at the speed of a copy.
+#
+# /// predict | What share of its floor does the step with {{ bus.rows:.0f}} rows reach?
+# - [decode_of_floor.b32 < 0.75] Less than three quarters
+# - [0.75 <= decode_of_floor.b32 < 0.85] Three quarters or more, and less than 85 %
+# - [decode_of_floor.b32 >= 0.85] 85 % or more
+# /// reveal
+# {{ decode_of_floor.b32:.0%}}; with one row it is {{ decode_of_floor.b1:.0%}}. `torch.compile` in a CUDA graph: {{ compiled_of_floor.b32:.0%}} and {{ compiled_of_floor.b1:.0%}}.
+#
+# /// table
+# columns: ["", "one row", "{{ bus.rows:.0f}} rows"]
+# rows:
+#   - ["our step, tokens/s", "{{ one_token.rate.our_step:.0f}}", "{{ bus.rows * 1000000 * full.our_step.T / full.our_step.us:.0f}}"]
+#   - ["torch.compile, tokens/s", "{{ one_token.rate.compiled:.0f}}", "{{ bus.rows * 1000000 * full.compiled.T / full.compiled.us:.0f}}"]
+#   - ["our step, % of the floor at the speed of a copy", "{{ decode_of_floor.b1:.0%}}", "{{ decode_of_floor.b32:.0%}}"]
+#   - ["our step, % of the data sheet's bytes", "{{ one_token.decode.our_step.of_peak:.0%}}", "{{ full.our_step.of_peak:.0%}}"]
+# caption: "The shape of Llama 3.1 8B, random weights, bf16, all in CUDA graphs."
+# ///
+# ///
+#
+# /// define | decode_of_floor.b1 = one_token.decode.our_step.gb_per_s / measured.copy.gib4.torch.gb_per_s
+# unit: ×
+# what: a step of decoding of the 8B shape, our kernels, one row, over its byte floor at the speed of a copy
+# ///
+#
+# /// define | decode_of_floor.b32 = full.our_step.gb_per_s / measured.copy.gib4.torch.gb_per_s
+# unit: ×
+# what: a step of decoding of the 8B shape, our kernels, 32 rows, over its byte floor at the speed of a copy
+# ///
+#
+# /// define | compiled_of_floor.b1 = one_token.decode.compiled.gb_per_s / measured.copy.gib4.torch.gb_per_s
+# unit: ×
+# what: a step of decoding of the 8B shape, torch.compile in a CUDA graph, one row, over its byte floor at the speed of a copy
+# ///
+#
+# /// define | compiled_of_floor.b32 = full.compiled.gb_per_s / measured.copy.gib4.torch.gb_per_s
+# unit: ×
+# what: a step of decoding of the 8B shape, torch.compile in a CUDA graph, 32 rows, over its byte floor at the speed of a copy
+# ///
+#
+# /// claim | full.our_step.us < full.compiled.us
+# With many rows, too, the step in five kernels is ahead of `torch.compile`.
+# /// otherwise
+# With many rows `torch.compile` is ahead: it leaves the multiplies to a library that has tuned them for this shape.
+# ///
+
+# %% tags=["fold"]
+from course_models import bench
+
+ROWS_OF_BUS = 32
+record(
+    bus={
+        "rows": quantity(ROWS_OF_BUS, how="given"),
+        "held": quantity(bench.HELD, how="given"),
+    },
+    full=bench.decode(
+        bench.subject(), ROWS_OF_BUS, seconds=0.2, only=("compiled", "our_step")
+    ),
+)
+
+# %% [markdown]
+# ## Three patients
+#
+# Three servers are ill.
+#
+# - **A** has its card half empty of requests, though memory is full.
+# - **B** waits for bytes, at four rows a step.
+# - **C** runs ten small kernels between two multiplies.
+#
+# /// exercise | One medicine each | 4 minutes
+# Which medicine for which? And which *one number* do you ask for before you prescribe it?
+# /// answer
+#
+# | patient | medicine | the number first |
+# |---|---|---|
+# | A | pages | how many of the reserved places hold a token? |
+# | B | more rows, or shorter weights | how many users wait, and is there room for their caches? |
+# | C | fusion | how many tensors go to HBM and back? |
+#
+# B has two right answers. More rows are the better one while users wait and there is room; else the weights must shrink.
+# ///
+
+# %% [markdown]
+# ## Build it: add and norm in one kernel {.beyond}
+#
+# The kernel of the room once more, and now somebody grades it: by the door you like: Triton, CUDA C++, or NumPy alone. A row is added, its size is found, and it is divided, all while it is in the hand. The last stage
+# stands on no page.
+#
+# /// lab | add_rmsnorm
+# ///
+
+# %% [markdown]
+# ## Build it: a cache in pages
+#
+# Read through a table, write one token more, say who holds which page, what two texts can share, and when no page is left. In Python alone: with these five small pieces you have the books of an engine. The pages that you played with [above](#reserved-or-a-page-at-a-time) are its last
+# stage.
+#
+# /// lab | paged
+# ///
+
+# %% [markdown]
+# ## Before you leave
+#
+# /// exercise | Three lines to take along | 4 minutes
+# 1. One sentence: why does a weight matrix wait for bytes in decode, and not in prefill?
+# 2. Pages of 16 tokens, a request of 100. How many places stand empty?
+# 3. Three elementwise operators in a row, each reads one tensor and writes one. How many trips are left when they are fused?
+# /// answer
+# 1. In decode each weight that is fetched meets one row, or a few; in prefill as many as the prompt has tokens.
+# 2. Seven pages: 7 × 16 = 112, and 112 − 100 = 12. Never more than 15.
+# 3. Two instead of six: the first read and the last write.
+# ///
+#
+# **You can now** ask a serving kernel three things: *how many rows, how many trips, how many bits?* The first is M, the second is fusion, the third is short numbers. And you can say of each what it cannot mend.
+#
+# **Where this leads.** All of it together, in a server that you can read: [an engine](../an_engine.py), with the coach and the bus raced over this very queue. The multiply, [size by size](../multiply_on_hopper.py). Each number with its spread: [the ledger](../numbers.md).
