@@ -1100,8 +1100,11 @@ record(
 # %% [markdown]
 # ## Build it: add and norm in one kernel {.beyond}
 #
-# The kernel of the room once more, and now somebody grades it: by the door you like: Triton, CUDA C++, or NumPy alone. A row is added, its size is found, and it is divided, all while it is in the hand. The last stage
+# The kernel of the room once more, and now somebody grades it, by the door you like: Triton, CUDA C++, or NumPy alone. A row is added, its size is found, and it is divided, all while it is in the hand. The last task
 # stands on no page.
+#
+# The lab hands over x, g, r and wants y, s, in this order: what was w and h in the room is g and s here. If your file of the room lies in `my_labs/`, begin with `nox -s lab -- add_rmsnorm --stage 0`: it writes the starter, and keeps
+# yours beside it.
 #
 # /// lab | add_rmsnorm
 # ///

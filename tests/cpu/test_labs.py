@@ -2065,7 +2065,8 @@ def test_labs_are_listed_as_the_road_comes_by_them(tmp_path, capsys):
 def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
     assert main(["lab"]) == 0
     listed = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[: len(LABS)]]
-    assert listed[:4] == [["—", "first_kernel"], ["—", "paged"], ["—", "add_rmsnorm"], ["L1", "roofline"]]
+    assert listed[:2] == [["—", "first_kernel"], ["L1", "roofline"]]
+    assert [name for stop, name in listed if stop == "W4"] == ["add_rmsnorm", "paged"]
     assert dict(listed).keys() == {
         "—",
         "L1",
@@ -2078,6 +2079,7 @@ def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
         "L8",
         "W1",
         "W2",
+        "W4",
     }
     assert sorted(name for _, name in listed) == sorted(LABS)
 

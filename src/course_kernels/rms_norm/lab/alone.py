@@ -15,8 +15,12 @@ from __future__ import annotations
 import torch
 
 from course_kernels.problem import Problem, Workload
-from course_kernels.rms_norm.problem import make_inputs, max_error
+from course_kernels.rms_norm.problem import make_inputs
 from course_kernels.rms_norm.problem import reference as normalised
+
+# float16 may round the sum, the normalised row, its product with g, the largest and the quotient: five times, where the
+# lab's own task allows three.
+ROUNDED = 2.0**-9
 
 
 def reference(x: torch.Tensor, g: torch.Tensor, r: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -35,7 +39,7 @@ PROBLEM = Problem(
     writes_bytes=lambda w: w.element_bytes * (2 * w.M * w.N + w.M),
     flops=lambda w: 7 * w.M * w.N,  # those of rms_norm; compare; multiply
     math=lambda w: "fp32",  # whatever the type in memory
-    max_error=max_error,  # y, a and q may be rounded
+    max_error=lambda w: ROUNDED,
     rows_apart=True,
     # No NaN and no infinity: who takes the larger of two may lose one, and is right.
     hard=lambda w: ({0: (0.0, -0.0)}, {0: (30000.0, -30000.0)}),
