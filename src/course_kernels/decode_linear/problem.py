@@ -28,8 +28,8 @@ EPSILON = 1e-5  # as Llama 3 has it
 MATH = {"bfloat16": "bf16", "float16": "fp16"}
 ROWS_AT_ONCE = 4096  # of w in float64, so that the truth of 128256 x 4096 fits on a small card
 
-# y is rounded, and before it g * x; a library that computes this in several steps rounds what is between them, too. Gated,
-# what one factor is off by is multiplied by the other, which is some five times its usual size at worst.
+# y is rounded, and before it g * x; a library that computes this in several steps rounds what is between them, too.
+# Gated, what one factor is off by is multiplied by the other, which is some five times its usual size at worst.
 MAX_ERROR = {"bfloat16": 2.0**-6, "float16": 2.0**-9}
 GATED = 2.0
 
