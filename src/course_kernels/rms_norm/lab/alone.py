@@ -50,5 +50,5 @@ PROBLEM = Problem(
         Workload.of("float16", M=257, N=4097),
         Workload.of("float16", M=5, N=16384),
     ),
-    time_on=(Workload.of("float16", M=16384, N=4096),),
+    time_on=(Workload.of("float16", M=65536, N=4096),),
 )
