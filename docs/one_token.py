@@ -780,10 +780,7 @@ record(
 # - [rate.compiled / floor.rate <= rate.our_step / floor.rate < 0.85] More than that, less than 85 %
 # - [rate.our_step / floor.rate >= 0.85] 85 % or more
 # /// reveal
-# {{ rate.our_step / floor.rate:.0%}}: {{ rate.our_step:.0f}} tokens/s, where `torch.compile` has {{ rate.compiled:.0f}}.
-# ///
-#
-# ### The same model, the same card
+# {{ rate.our_step / floor.rate:.0%}}: {{ rate.our_step:.0f}} tokens/s, where `torch.compile` has {{ rate.compiled:.0f}}. Here are all of them:
 #
 # /// chart | bars
 # title: "The same model, the same card: decode, one reader"
@@ -818,6 +815,12 @@ record(
 # do from where it stands is begin a kernel before the last one has ended.
 # /// otherwise
 # One part swapped: {{ rate.our_attention:.0f}} tokens/s. The whole step: {{ rate.our_step:.0f}}. `torch.compile`: {{ rate.compiled:.0f}}.
+# ///
+#
+# /// claim | rate.our_step / floor.rate < 0.85
+# And it is not enough. {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed are missing, with every byte read once. So it is not the bytes. A kernel that reads its weights in the right order and still waits has too little under way, or waits for its own warps:
+# [L7](lectures/l7_profiling.py) has the questions to ask it.
+# ///
 # ///
 
 # %% [markdown]
