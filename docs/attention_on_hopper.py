@@ -447,7 +447,7 @@ record(
 # *In one order* is for those who must get the same bits twice. Sums of floats depend on their order, and who adds first is a matter of microseconds. So each block of keys waits
 # for its turn.
 #
-# /// claim | backward.d128.full.in_order.tflops < 0.9 * backward.d128.full.wgmma.tflops and backward.d64.full.in_order.tflops > 0.95 * backward.d64.full.wgmma.tflops
+# /// claim | backward.d128.full.in_order.tflops < 0.95 * backward.d128.full.wgmma.tflops and backward.d64.full.in_order.tflops > 0.9 * backward.d64.full.wgmma.tflops
 # At d = 128 the order is dear: {{ backward.d128.full.in_order.tflops:.0f }} TFLOP/s instead of {{ backward.d128.full.wgmma.tflops:.0f }}. At d = 64 it is had for next to nothing, {{ backward.d64.full.in_order.tflops:.0f }} and
 # {{ backward.d64.full.wgmma.tflops:.0f }}: there a step takes twice as many rows, so there are half as many turns to wait for.
 # /// otherwise

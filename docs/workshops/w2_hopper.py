@@ -15,8 +15,8 @@
 # - draw two timelines from stamps that the kernel took of itself, and say where a block's time goes;
 # - tell a burst from a long run, and say why the power limit decides some races and not others.
 #
-# /// claim | best_over_cublas.n4096.burst > 1
-# **The headline: {{ best_over_cublas.n4096.burst:.2f}} times the speed of NVIDIA's library**, at 4096 × 4096 × 4096 in bf16, by a kernel of ours that you can
+# /// claim | 0.93 < best_over_cublas.n4096.burst < 1.1
+# **The headline: level with NVIDIA's library**, {{ best_over_cublas.n4096.burst:.2f}} times its speed at 4096 × 4096 × 4096 in bf16, by a kernel of ours that you can
 # read to the end. That is {{ burst.nn.n4096.tuned / sheet.bf16:.0%}} of the data sheet's peak.
 # /// otherwise
 # **The headline: {{ best_over_cublas.n4096.burst:.2f}} of the speed of NVIDIA's library**, at 4096 × 4096 × 4096 in bf16, by a kernel of ours that you can
@@ -215,8 +215,8 @@ record(
 #
 # /// predict | One order for a tile in place of 3072 pieces, and a tile of half the width: what is k06 in the race, against k04?
 # - [burst.nn.n4096.tma < 0.97 * burst.nn.n4096.wgmma] Slower
-# - [0.97 * burst.nn.n4096.wgmma <= burst.nn.n4096.tma < 1.15 * burst.nn.n4096.wgmma] About the same, or a little ahead
-# - [burst.nn.n4096.tma >= 1.15 * burst.nn.n4096.wgmma] Well ahead
+# - [0.97 * burst.nn.n4096.wgmma <= burst.nn.n4096.tma < 1.05 * burst.nn.n4096.wgmma] About the same
+# - [burst.nn.n4096.tma >= 1.05 * burst.nn.n4096.wgmma] Well ahead
 # /// reveal
 # {{ burst.nn.n4096.tma / burst.nn.n4096.wgmma:.2f}} times its speed: {{ burst.nn.n4096.tma:.0f}} TFLOP/s.
 # ///
@@ -341,11 +341,11 @@ record(
 # products are asked for. So the tensor cores never run dry in between.
 #
 # /// predict | Same tile, same instruction, same four places. What does k08 gain over k07 by roles alone?
-# - [burst.nn.n4096.roles < 1.05 * burst.nn.n4096.wide] Less than a twentieth
-# - [1.05 * burst.nn.n4096.wide <= burst.nn.n4096.roles < 1.2 * burst.nn.n4096.wide] Between a twentieth and a fifth
-# - [burst.nn.n4096.roles >= 1.2 * burst.nn.n4096.wide] More than a fifth
+# - [burst.nn.n4096.roles < 1.12 * burst.nn.n4096.wide] A tenth at most, or nothing
+# - [1.12 * burst.nn.n4096.wide <= burst.nn.n4096.roles < 1.3 * burst.nn.n4096.wide] Between a tenth and a third
+# - [burst.nn.n4096.roles >= 1.3 * burst.nn.n4096.wide] More than that
 # /// reveal
-# {{ burst.nn.n4096.roles / burst.nn.n4096.wide - 1:.0%}}: from {{ burst.nn.n4096.wide:.0f}} to {{ burst.nn.n4096.roles:.0f}} TFLOP/s.
+# k07 makes {{ burst.nn.n4096.wide:.0f}} TFLOP/s, k08 {{ burst.nn.n4096.roles:.0f}}. Roles by themselves gain nothing here. Before you are disappointed, look where the time goes.
 # ///
 
 # %% [markdown]
@@ -446,8 +446,10 @@ record(
 # How many cycles *should* a step be? By hand: the tensor cores of an SM do 4096 operations in a cycle, [as the data sheet has it](../lectures/l6_tensor_cores.py#what-it-eats). A
 # multiply-add is two, and a step has 128 × 256 × 64 of them: {{ by_hand.cycles:.0f}} cycles. What a step takes above that, somebody waited.
 #
-# /// claim | step.roles < step.wide
-# k07 needs {{ step.wide:.0f}} cycles for a step, k08 {{ step.roles:.0f}}. The difference is nobody's arithmetic.
+# /// claim | 0.9 < step.roles / step.wide < 1.1 and step.wide < 1.3 * by_hand.cycles
+# k07 needs {{ step.wide:.0f}} cycles for a step, k08 {{ step.roles:.0f}}: the same. How can that be, when the warpgroups of k07 stand so long? There are two of them, and one pair of tensor cores for each quarter of the SM. While one stands, the other multiplies.
+# **A warpgroup that waits is not a tensor core that waits.** In both kernels the step is close to the {{ by_hand.cycles:.0f}} cycles that the products need by themselves; in the loop there is little left to win. Roles are no gain yet. They are what the next rungs stand on: only who fetches by
+# himself can fetch across the end of a tile.
 # /// otherwise
 # k07 needs {{ step.wide:.0f}} cycles for a step, k08 {{ step.roles:.0f}}.
 # ///
@@ -662,8 +664,9 @@ record(
 # caption: "Lines of machine code. STG writes C from registers; STSM lays a panel of C into shared memory, and UTMASTG lets the copy engine carry it away. USETMAXREG moves registers from the producer to the consumers."
 # ///
 #
-# /// claim | code.tma.UTMALDG > 0.5 and code.tma.LDGSTS < 0.5 and code.roles.HGMMA == code.tuned.HGMMA
-# The instruction in the middle never changes: {{ code.roles.HGMMA:.0f}} lines of `HGMMA` in k08, {{ code.tuned.HGMMA:.0f}} in the last rung. All that changes is what stands round it.
+# /// claim | code.tma.UTMALDG > 0.5 and code.tma.LDGSTS < 0.5 and code.roles.HGMMA == code.stored.HGMMA and code.tuned.HGMMA > 2 * code.stored.HGMMA
+# The instruction in the middle never changes: {{ code.roles.HGMMA:.0f}} lines of `HGMMA` in k08, {{ code.stored.HGMMA:.0f}} in k12. All that changes is what stands round it. The last rung has {{ code.tuned.HGMMA:.0f}}: there the first steps of a tile stand by themselves, with a
+# panel of the last C behind each.
 # /// otherwise
 # k08 has {{ code.roles.HGMMA:.0f}} lines of `HGMMA`, the last rung {{ code.tuned.HGMMA:.0f}}.
 # ///
@@ -695,11 +698,7 @@ record(
 # /// diff | src/course_kernels/gemm/k08_roles.cu | src/course_kernels/gemm/k10_persistent.cu
 # ///
 #
-# /// claim | burst.nn.n4096.persistent > burst.nn.n4096.roles
-# {{ burst.nn.n4096.persistent / burst.nn.n4096.roles:.2f}} times the speed of k08: {{ burst.nn.n4096.persistent:.0f}} TFLOP/s.
-# /// otherwise
-# {{ burst.nn.n4096.persistent / burst.nn.n4096.roles:.2f}} of the speed of k08: {{ burst.nn.n4096.persistent:.0f}} TFLOP/s.
-# ///
+# {{ burst.nn.n4096.persistent / burst.nn.n4096.roles:.2f}} times the speed of k08: {{ burst.nn.n4096.persistent:.0f}} TFLOP/s. A little. The gap between two blocks is mostly C on its way out, and these consumers still write it themselves.
 #
 # The next step goes to the neighbour. In a **cluster** a few blocks run at the same time in one corner of the card. Two of them that work on tiles with the same columns need the same B; one delivery
 # serves both. That is [k11](#evenings), with {{ burst.nn.n4096.cluster:.0f}} TFLOP/s.
@@ -752,11 +751,11 @@ record(
 # Ours, and yours may differ: k06 F, k07 C, k08 W, k10 W and L2, k11 F, k12 W, k13 L2, k14 W. A rung that two people call by two letters is a good two minutes.
 # ///
 #
-# /// claim | burst.nn.n4096.wide > burst.nn.n4096.tma and burst.nn.n4096.roles > burst.nn.n4096.wide and burst.nn.n4096.persistent > burst.nn.n4096.roles and burst.nn.n4096.cluster > burst.nn.n4096.persistent and burst.nn.n4096.stored > burst.nn.n4096.cluster
-# Each rung from k06 to k12 is faster than the one before it. What did not pay is no rung: k09, which moves registers, has {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.2f}} times the speed of k08, for
-# 168 registers already held what a consumer needs.
+# /// claim | burst.nn.n4096.wide > burst.nn.n4096.tma and burst.nn.n4096.stored > burst.nn.n4096.cluster and 0.9 < burst.nn.n4096.roles / burst.nn.n4096.wide < 1.1 and 0.9 < burst.nn.n4096.registers / burst.nn.n4096.roles < 1.1
+# Two rungs are tall: k07, whose tile is twice as wide, and k12, whose C leaves by way of shared memory while the next tile is under way. The rungs between them are low, {{ burst.nn.n4096.persistent / burst.nn.n4096.roles - 1:.1%}} for blocks that stay and {{ burst.nn.n4096.cluster / burst.nn.n4096.persistent - 1:.1%}} for clusters. And two **did not pay** by themselves: roles, k08, which the
+# tall one stands on; and k09, which moves registers, {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.2f}} times the speed of k08, for 168 registers already held what a consumer needs.
 # /// otherwise
-# Not each rung is faster than the one before it here. k09, which moves registers, has {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.2f}} times the speed of k08.
+# k08 has {{ burst.nn.n4096.roles / burst.nn.n4096.wide:.2f}} times the speed of k07, and k09, which moves registers, {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.2f}} times that of k08.
 # ///
 #
 # ### What the last per cents cost
@@ -790,9 +789,9 @@ record(
 # Three sizes, two layouts. NN: B lies as (K, N). NT: B lies as (N, K), which is how a linear layer keeps its weights. Both clocks.
 #
 # /// predict | The same kernel at 8192: how much of the speed of its bursts is left when it runs alone for seconds?
-# - [kept_up < 0.85] Less than 85 in a hundred
-# - [0.85 <= kept_up < 0.95] Between 85 and 95 in a hundred
-# - [kept_up >= 0.95] Nearly all
+# - [kept_up < 0.7] Less than 70 in a hundred
+# - [0.7 <= kept_up < 0.93] Between 70 and 93 in a hundred
+# - [kept_up >= 0.93] Nearly all
 # /// reveal
 # {{ kept_up:.0%}}: {{ long.nn.n8192.tuned.rate:.0f}} TFLOP/s after {{ burst.nn.n8192.tuned:.0f}}. And the lead over the library? Sustained it is {{ best_over_cublas.n2048.sustained:.3f}} at 2048,
 # {{ best_over_cublas.n4096.sustained:.3f}} at 4096 and {{ best_over_cublas.n8192.sustained:.3f}} at 8192. In Pranjal Shankhdhar's log it shrinks from 7 % at 4096 to 1.5 % at 8192 [^shankhdhar2024].
@@ -887,9 +886,8 @@ record(
 # what: k14_tuned over the better of cuBLAS and cuBLASLt, 8192, bf16, NT, sustained
 # ///
 #
-# /// claim | min(best_over_cublas.n2048.burst, best_over_cublas.n4096.burst, best_over_cublas.n8192.burst) >= 1
-# In bursts our kernel is ahead of the better of cuBLAS and cuBLASLt at all three sizes, with B as it comes: {{ best_over_cublas.n2048.burst:.3f}}, {{ best_over_cublas.n4096.burst:.3f}} and
-# {{ best_over_cublas.n8192.burst:.3f}} times its speed.
+# /// claim | min(best_over_cublas.n2048.burst, best_over_cublas.n4096.burst, best_over_cublas.n8192.burst) > 0.85 and max(best_over_cublas.n2048.burst, best_over_cublas.n4096.burst, best_over_cublas.n8192.burst) < 1.15
+# In bursts, with B as it comes, our kernel is level with the better of cuBLAS and cuBLASLt: {{ best_over_cublas.n2048.burst:.3f}} of its speed at 2048, a **loss** of some hundredths; {{ best_over_cublas.n4096.burst:.3f}} at 4096 and {{ best_over_cublas.n8192.burst:.3f}} at 8192. *The better* is the best of nine tries there, and ours is one kernel.
 # /// otherwise
 # In bursts, with B as it comes, our kernel has {{ best_over_cublas.n2048.burst:.3f}}, {{ best_over_cublas.n4096.burst:.3f}} and {{ best_over_cublas.n8192.burst:.3f}} times the library's speed.
 # ///
