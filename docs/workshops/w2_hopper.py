@@ -447,7 +447,7 @@ record(
 # multiply-add is two, and a step has 128 × 256 × 64 of them: {{ by_hand.cycles:.0f}} cycles. What a step takes above that, somebody waited.
 #
 # /// claim | 0.9 < step.roles / step.wide < 1.1 and step.wide < 1.3 * by_hand.cycles
-# k07 needs {{ step.wide:.0f}} cycles for a step, k08 {{ step.roles:.0f}}: the same. How can that be, when the warpgroups of k07 stand so long? There are two of them, and one pair of tensor cores for each quarter of the SM. While one stands, the other multiplies.
+# k07 needs {{ step.wide:.0f}} cycles for a step, k08 {{ step.roles:.0f}}: the same. How can that be, when the warpgroups of k07 stand so long? There are two of them, and the tensor cores, one in each quarter of the SM, serve both. While one stands, the other multiplies.
 # **A warpgroup that waits is not a tensor core that waits.** In both kernels the step is close to the {{ by_hand.cycles:.0f}} cycles that the products need by themselves; in the loop there is little left to win. Roles are no gain yet. They are what the next rungs stand on: only who fetches by
 # himself can fetch across the end of a tile.
 # /// otherwise

@@ -328,6 +328,11 @@ record(
 # On this card k04 has {{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}} of the library's speed.
 # ///
 #
+# Somebody will read [the climb](../../docs/workshops/w2_hopper.py#the-climb) and ask why you taught roles. By themselves they gain nothing on our card: k08 makes
+# {{ w2.burst.nn.n4096.roles:.0f}} TFLOP/s, and k07, which has none, {{ w2.burst.nn.n4096.wide:.0f}}. Do not explain it away. The strips say that one who fetches and cooks in turn
+# leaves the stove cold; but a block of k07 has *two* who cook, and while one stands, the other is at the stove. [The timelines](../../docs/workshops/w2_hopper.py#two-timelines) show it: her step is
+# no longer than theirs. What roles buy comes later. Only who does nothing but fetch can fetch across the end of a tile, and the tall rung, k12, stands on that.
+#
 # ### What the last per cent cost
 #
 # Rungs 8 to 11 are evenings of one person for a few per cent each. Ask the room who would pay for that. Then answer: somebody whose cluster does
