@@ -129,8 +129,8 @@ record(
 # %% [markdown]
 # ## Five squares
 #
-# Two clocks again, and this time the size decides which of them is any good. In a [burst](workshops/w2_hopper.py#two-clocks) the launches follow each other as fast as Python can ask. At 512 the
-# product is over before the next one is asked for: what a burst measures there is the asking. So 512 and 1024 are timed by the clock of all other pages, where a queue hides the host and L2 is cold. From
+# Two clocks again, and this time the size decides which of them is any good. In a [burst](workshops/w2_hopper.py#two-clocks) the launches follow each other without a gap, all of them asked for before the first begins, on numbers that L2 still holds. A
+# product of 512 then never looks at memory, and in a model it always must. So 512 and 1024 are timed by the clock of all other pages, with a cold L2. From
 # 2048 on we take bursts: {{ rounds:.0f}} of them, after a rest of {{ rest:.1f}} s each.
 #
 # All of them with B as it comes, NN, for that is what our Triton kernel takes. *The library* is the better of cuBLAS and of cuBLASLt's eight best guesses, each timed.
@@ -637,7 +637,7 @@ record(
 # One trap before the bars. Called line by line from Python, this prefill is well over a thousand launches, and the host needs {{ swap.library_eager.host_us / 1000:.0f}} ms to write them, where the card needs {{ swap.library_eager.ms:.0f}}. Then a race of two
 # kernels says as much about Python as about the kernels. So each of the five is captured in a [CUDA graph](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs): all orders on one slip, written before the clock starts. What is left is the card's own time.
 #
-# The same kernels: {{ swap.library.ms:.1f}} ms in a graph, {{ swap.library_eager.ms:.1f}} ms called one by one. On a slower host the second number is another one, so only the graphs are compared below.
+# The same kernels take {{ swap.library.ms:.1f}} ms in a graph, and {{ swap.library_eager.ms:.1f}} ms called one by one with the orders written ahead, as our clock has them where it can. In use nobody writes ahead. So only the graphs are compared below.
 #
 # /// predict | With our multiply in the place of cuBLAS, and nothing else: what becomes of the whole prefill?
 # - [gain.multiply < 0.9] It gets slower by more than a tenth

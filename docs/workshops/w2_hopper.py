@@ -43,7 +43,7 @@
 # A card that multiplies at full speed draws all the power that it may draw. Then its clock sinks, and whoever is measured after a minute is measured on another
 # card than whoever came first. So this page has two clocks besides the one of all other pages, and says each time which one it means.
 #
-# - A **burst**: the card rests a moment, then eight launches follow each other, and the first is dropped. The clock is still high. What L2 still
+# - A **burst**: the card rests a moment, then eight launches follow each other, all asked for before the first begins; that one is dropped. The clock is still high. What L2 still
 #   holds, it may use.
 # - **Sustained**: one kernel alone for two seconds, on inputs that rotate, the last second timed. Ours, theirs, theirs, ours. What drifts, drifts for both.
 #
