@@ -1,13 +1,15 @@
 # ---
 # id: w4
-# title: "Two rhythms: the banquet and the trickle"
+# title: Inference-serving kernels
 # nav: "W4 · Serving"
 # description: Prefill and decode under one roof, the cache in pages, a fused kernel and its receipt, short weights and where they stop paying, and why a server's kernels must like every number of rows.
 # needs: [capability 9.0, counters]
 # ---
 
 # %% [markdown]
-# # Two rhythms: the banquet and the trickle
+# # Inference-serving kernels
+#
+# *Two rhythms: the banquet and the trickle.*
 #
 # By the end of this page you can
 #

@@ -16,6 +16,7 @@ from course_kernels.cuda.compile import CompileError, compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.cuda.headers import CudaMissingError
 from course_kernels.cuda.includes import SHARED, sources_of
+from course_kernels.decode_linear import k01_stream
 from course_kernels.microbenchmarks import tensor
 from course_kernels.sgemm import k10_tuned, k11_register_banks, k12_persistent, tiles
 from course_kernels.skinny_gemm_w4 import k02_fragments
@@ -34,6 +35,20 @@ DEFINES = {
         tensor.defines("mma", "bf16"),
         tensor.defines("wgmma", "bf16"),
         tensor.defines("wgmma", "e4m3"),
+    ],
+    k01_stream.SOURCE: [
+        k01_stream.defines_of(float16, eights, (4, 3, room.held, room.resident), norm, behind, 128)
+        for float16, (eights, room), (norm, behind) in zip(
+            (False, True, False, True),
+            (*k01_stream.ROOM.items(), *k01_stream.ROOM.items()),
+            (
+                (True, k01_stream.ROPE),
+                (True, k01_stream.GATE),
+                (False, k01_stream.ADD),
+                (True, k01_stream.NOTHING),
+            ),
+            strict=False,
+        )
     ],
     k02_fragments.SOURCE: [
         {"WEIGHTS": weights, "EIGHTS": eights, "WARPS": 4, "STAGES": 3, "HELD": room.held}

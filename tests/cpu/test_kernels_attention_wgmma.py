@@ -368,7 +368,11 @@ def test_most_steps_of_a_causal_row_cost_no_more_than_those_of_others(tile):
         "LDL",
     ):
         assert causal[name] == full[name], name
-    assert causal.total() <= full.total() + 8
+    # Uniform instructions have a datapath of their own, and run beside the others.
+    causal_turn, full_turn = (
+        sum(count for name, count in loop.items() if not name.startswith("U")) for loop in (causal, full)
+    )
+    assert causal_turn <= full_turn + 8
 
 
 @pytest.mark.parametrize(

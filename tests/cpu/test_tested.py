@@ -134,6 +134,7 @@ def test_a_problem_without_tests_of_its_own_has_a_group_all_the_same(tree, edit,
 
 # --- what each depends on ---------------------------------------------------------------------------------
 
+STEP = {"decode_linear", "hopper_operators"}  # whose tests take the model's steps by our kernels
 EDITS = {
     "a kernel": (f"{KERNELS}/attention/k03_flash.py", "stages=3", "stages=2", {"attention"}),
     "a kernel beside a lab's": (
@@ -155,7 +156,7 @@ EDITS = {
         f"{KERNELS}/cuda/asynchronous_copy.cuh",
         "",
         "int other;\n",
-        {"cuda", "sgemm", "gemm", "skinny_gemm_w4"},
+        {"cuda", "sgemm", "gemm", "skinny_gemm_w4", *STEP, "models"},
     ),
     "a problem": (
         f"{KERNELS}/transpose/problem.py",

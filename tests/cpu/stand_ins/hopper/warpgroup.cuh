@@ -15,7 +15,7 @@ void registers_down() {
   hopper::registers(REGISTERS);
 }
 inline bool elect_one() { return fibers::current % 32 == 0; }
-inline int same_in_warp(int x) { return x; }
+inline int same_in_warp(int x) { return static_cast<int>(__shfl_sync(~0u, x, 0)); }
 inline void named_barrier_wait(int id, int threads) { hopper::named_barrier(id, threads, true); }
 inline void named_barrier_arrive(int id, int threads) { hopper::named_barrier(id, threads, false); }
 inline unsigned cluster_rank() { return fibers::rank; }
