@@ -211,7 +211,7 @@ record(
 # /// source | src/course_kernels/gemm/k06_tma.cu#ask
 # ///
 #
-# Twelve pieces for each of 256 threads have become three orders, by one thread of the block: one for A, one for each panel of B.
+# Twelve pieces for each of 256 threads have become a few orders by one thread of the block. Here there are three, one for A and one for each panel of B, for a pair of tiles two thirds as large.
 #
 # /// predict | One order for a tile in place of 3072 pieces, and a tile of half the width: what is k06 in the race, against k04?
 # - [burst.nn.n4096.tma < 0.97 * burst.nn.n4096.wgmma] Slower
@@ -359,12 +359,15 @@ record(
 #
 # Before you look, draw. One step of k07, two warpgroups: who waits where? One step of k08, a producer and two consumers.
 #
-# /// predict | Without roles: which part of a block's time do its warpgroups stand at the barrier for everybody, or wait for a tile?
-# - [stands < 0.1] Less than a tenth
-# - [0.1 <= stands < 0.25] Between a tenth and a quarter
-# - [stands >= 0.25] More than a quarter
+# How many cycles *should* a step be? By hand: the tensor cores of an SM do 4096 operations in a cycle, [as the data sheet has it](../lectures/l6_tensor_cores.py#what-it-eats). A
+# multiply-add is two, and a step has 128 × 256 × 64 of them: {{ by_hand.cycles:.0f}} cycles. What a step takes above that, somebody waited.
+#
+# /// predict | And on the clock of the SM: how long is a step of k07, where all threads meet in every one?
+# - [step.wide < 1.03 * by_hand.cycles] As long as the products, or nearly
+# - [1.03 * by_hand.cycles <= step.wide < 1.3 * by_hand.cycles] Longer, by less than a third
+# - [step.wide >= 1.3 * by_hand.cycles] Longer by more than that
 # /// reveal
-# {{ stands:.0%}}. With roles the consumers wait for tiles in {{ shares.roles.for_tiles:.0%}}, and nobody waits for everybody.
+# {{ step.wide:.0f}} cycles. With roles, in k08, it is {{ step.roles:.0f}}.
 #
 # /// chart | lanes
 # title: Five steps of a block, without roles and with them
@@ -386,16 +389,17 @@ record(
 # columns: ["", "k07, no roles", "k08, roles"]
 # rows:
 #   - ["cycles of a step", "{{ step.wide:.0f}}", "{{ step.roles:.0f}}"]
-#   - ["of it, waiting for a tile", "{{ shares.wide.for_tiles:.1%}}", "{{ shares.roles.for_tiles:.1%}}"]
-#   - ["of it, waiting for everybody", "{{ shares.wide.for_all:.1%}}", "{{ shares.roles.for_all:.1%}}"]
+#   - ["of it, looking at the tile's ticket", "{{ shares.wide.for_tiles:.1%}}", "{{ shares.roles.for_tiles:.1%}}"]
 #   - ["what the stamps cost: time, against the plain kernel", "{{ slow_down.wide:.3f}}", "{{ slow_down.roles:.3f}}"]
 # caption: The clock is that of the SM, so no power limit has a part in it. The first eight steps of each block are left out.
 # ///
 #
+# Nobody waits for a tile here. The second warpgroup comes well after the first, to a ticket that has turned long ago, and takes as long as she did. That is what a look costs, with a stamp on both sides of it.
+#
 # Now walk through it. At every event say who will end the wait, before you read it.
 #
 # /// explorable | timelines
-# ask: "Find a cycle in which both warpgroups of k07 stand. Is there one in which both consumers of k08 do?"
+# ask: "Stop where k07's warpgroup 0 asks for tiles. Whose products run meanwhile? And who asks for tiles in k08?"
 # alt: "Five lanes of time, two of k07 and three of k08, with a cursor through all of them at cycle 1,000. Whatever runs under the cursor has a frame."
 # knobs:
 #   of: {label: kernel, at: both, choices: {both: both, wide: k07, roles: k08}}
@@ -426,11 +430,13 @@ record(
 #       "k08, the producer": "{r0}, since {r0_since}", "k08, warpgroup 1": "{r1}, since {r1_since}", "k08, warpgroup 2": "{r2}, since {r2_since}"}
 # caption: Drag the cursor. Previous and Next, and the keys ← and →, go from event to event.
 # ///
-# ///
 #
-# /// define | stands = shares.wide.for_tiles + shares.wide.for_all
-# unit: "1"
-# what: of the time of a step of k07, the part in which a warpgroup waits for a tile or for everybody
+# /// exercise | One stamp lies | 3 minutes
+# All threads leave a barrier for everybody together. Look at k07: do its two warpgroups leave it at the same cycle? Then one of the stamps is wrong. Which, and how can that be?
+# /// answer
+# Warpgroup 1 seems to leave long before warpgroup 0 has come. Her look at the clock stands behind the barrier in the source, and needs nothing that the barrier guards: most likely it was taken before the barrier let her go. So part of what is drawn as *multiplies* in her lane is
+# waiting for everybody, and from this picture nobody can say how much. Whoever measures a wait from inside must make the clock wait, too.
+# ///
 # ///
 #
 # /// define | slow_down.wide = with_stamps.wide / with_stamps.wide_stamped
@@ -443,13 +449,9 @@ record(
 # what: the time of k08_roles with stamps over its time without, 4096, bf16, in a burst
 # ///
 #
-# How many cycles *should* a step be? By hand: the tensor cores of an SM do 4096 operations in a cycle, [as the data sheet has it](../lectures/l6_tensor_cores.py#what-it-eats). A
-# multiply-add is two, and a step has 128 × 256 × 64 of them: {{ by_hand.cycles:.0f}} cycles. What a step takes above that, somebody waited.
-#
 # /// claim | 0.9 < step.roles / step.wide < 1.1 and step.wide < 1.3 * by_hand.cycles
-# k07 needs {{ step.wide:.0f}} cycles for a step, k08 {{ step.roles:.0f}}: the same. How can that be, when the warpgroups of k07 stand so long? There are two of them, and the tensor cores, one in each quarter of the SM, serve both. While one stands, the other multiplies.
-# **A warpgroup that waits is not a tensor core that waits.** In both kernels the step is close to the {{ by_hand.cycles:.0f}} cycles that the products need by themselves; in the loop there is little left to win. Roles are no gain yet. They are what the next rungs stand on: only who fetches by
-# himself can fetch across the end of a tile.
+# The two steps are as long as each other. How can that be, when all threads of k07 meet in every one of them? `wgmma_wait<1>` lets the last order run on. A warpgroup stands at the barrier, and its own products go on behind its back; and there are two of them. **A warpgroup that waits is not a tensor core that
+# waits.** In the loop there is little left to win. Roles are no gain yet. They are what later rungs stand on: only who does nothing but fetch can fetch across the end of a tile.
 # /// otherwise
 # k07 needs {{ step.wide:.0f}} cycles for a step, k08 {{ step.roles:.0f}}.
 # ///
@@ -549,19 +551,19 @@ record(
 #
 # | on k08's sheet | in the source | and it is |
 # |---|---|---|
-# | `SYNCS.PHASECHK … TRYWAIT`, at `0x30000` | `wait(&full[s], …)` | a consumer asks: is the tile there? The copy engine ends this wait |
+# | `SYNCS.PHASECHK … TRYWAIT`, in the consumer's loop | `wait(&full[s], …)` | a consumer asks: is the tile there? The copy engine ends this wait |
 # | `@!P0 BRA` right behind it | the loop inside `wait` | no: ask again, further down |
 # | `WARPGROUP.ARRIVE` | `wgmma_fence(d)` | nobody waits: the sums in `R24` … may now be written |
 # | `HGMMA.64x256x16`, four times | `products<BN, …>` | 64 deep, 16 at a time; `gdesc` says where A and B lie, `.tnspB` that B lies by rows |
 # | `gsb0`, on the last of them | `wgmma_commit()` | one group for the four |
 # | `WARPGROUP.DEPBAR.LE gsb0, 0x1` | `wgmma_wait<1>()` | waits for all groups but the one just asked for |
-# | `SYNCS.ARRIVE`, at `0x30020` | `arrive(&empty[…])` | this place, of the step before, may be filled again |
-# | `SYNCS.PHASECHK … TRYWAIT`, at `0x30020` | `wait(&empty[s], … ^ 1)` | the producer asks: is the place free? The consumers end this wait |
-# | `SYNCS.ARRIVE.TRANS64`, at `0x30000` | `arrive_and_expect_bytes` | so many bytes will come; the barrier turns when they have |
+# | `SYNCS.ARRIVE`, in the consumer's loop | `arrive(&empty[…])` | this place, of the step before, may be filled again |
+# | `SYNCS.PHASECHK … TRYWAIT`, in the producer's loop | `wait(&empty[s], … ^ 1)` | the producer asks: is the place free? The consumers end this wait |
+# | `SYNCS.ARRIVE.TRANS64`, in the producer's loop | `arrive_and_expect_bytes` | so many bytes will come; the barrier turns when they have |
 # | `UTMALDG.2D`, five times | `load_tile` | one order for A, four for the panels of B |
 # | `@!P0 BRA`, the last line of each | the `for` | the next step of k |
 #
-# `0x30000` is 196 608, four places of 48 KiB: the mbarriers lie right behind the tiles. `0x20` more is the second row of four.
+# Which barrier it is you see from the loop that it stands in: the addresses were worked out in lines that are left out here.
 #
 # The sums live in registers, from `R24` on, 128 of each thread. Each `LDGSTS` is run by 256 threads, each `UTMALDG` by one. Both bring a tile for a later step: nothing in this round waits for them. And of k04's three waits only `BAR.SYNC` is for
 # everybody; `DEPBAR.LE SB0` is for a thread's own older copies, which `LDGDEPBAR` closed as a group.
@@ -748,12 +750,12 @@ record(
 # For each rung from k06 on: what did it buy? *F* for faster fetching, *C* for faster computing, *W* for less waiting, *L2* for less traffic from memory. Then look at the source of one
 # that you are unsure of.
 # /// answer
-# Ours, and yours may differ: k06 F, k07 C, k08 W, k10 W and L2, k11 F, k12 W, k13 L2, k14 W. A rung that two people call by two letters is a good two minutes.
+# Ours, and yours may differ: k06 F, k07 C, k08 W, on which later rungs stand, k10 W and L2, k11 F, k12 W, k13 L2, at other sizes, k14 W. A rung that two people call by two letters is a good two minutes.
 # ///
 #
-# /// claim | burst.nn.n4096.wide > burst.nn.n4096.tma and burst.nn.n4096.stored > burst.nn.n4096.cluster and 0.9 < burst.nn.n4096.roles / burst.nn.n4096.wide < 1.1 and 0.9 < burst.nn.n4096.registers / burst.nn.n4096.roles < 1.1
-# Two rungs are tall: k07, whose tile is twice as wide, and k12, whose C leaves by way of shared memory while the next tile is under way. The rungs between them are low, {{ burst.nn.n4096.persistent / burst.nn.n4096.roles - 1:.1%}} for blocks that stay and {{ burst.nn.n4096.cluster / burst.nn.n4096.persistent - 1:.1%}} for clusters. And two **did not pay** by themselves: roles, k08, which the
-# tall one stands on; and k09, which moves registers, {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.2f}} times the speed of k08, for 168 registers already held what a consumer needs.
+# /// claim | burst.nn.n4096.tma > burst.nn.n4096.wgmma and burst.nn.n4096.wide > burst.nn.n4096.tma and burst.nn.n4096.stored > burst.nn.n4096.cluster and 0.9 < burst.nn.n4096.roles / burst.nn.n4096.wide < 1.1 and 0.9 < burst.nn.n4096.registers / burst.nn.n4096.roles < 1.1
+# Three rungs are tall: k06, where one thread orders; k07, whose tile is twice as wide; and k12, whose C leaves by way of shared memory while the next tile is under way. Two between them are low, {{ burst.nn.n4096.persistent / burst.nn.n4096.roles - 1:.1%}} for blocks that stay and {{ burst.nn.n4096.cluster / burst.nn.n4096.persistent - 1:.1%}} for clusters. And three **did not pay** by themselves here: roles, k08, which the
+# last tall one stands on; k09, which moves registers, {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.2f}} times the speed of k08, for 168 registers already held what a consumer needs; and k13, which is for other sizes.
 # /// otherwise
 # k08 has {{ burst.nn.n4096.roles / burst.nn.n4096.wide:.2f}} times the speed of k07, and k09, which moves registers, {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.2f}} times that of k08.
 # ///
@@ -780,7 +782,7 @@ record(
 # caption: "4096 × 4096 × 4096, bf16, bursts, warm L2."
 # ///
 #
-# From k08 on the rungs are evenings for a few per cent each. Who would pay for that? Somebody whose cards do nothing else. Pranjal Shankhdhar's log reads alike: from its fourth rung to its last the
+# From k08 on most rungs are evenings for a per cent or two. Who would pay for that? Somebody whose cards do nothing else. In Pranjal Shankhdhar's log they are taller: from its fourth rung to its last the
 # speed grows from 498 to 764 TFLOP/s, in seven steps [^shankhdhar2024].
 
 # %% [markdown]
@@ -887,7 +889,7 @@ record(
 # ///
 #
 # /// claim | min(best_over_cublas.n2048.burst, best_over_cublas.n4096.burst, best_over_cublas.n8192.burst) > 0.85 and max(best_over_cublas.n2048.burst, best_over_cublas.n4096.burst, best_over_cublas.n8192.burst) < 1.15
-# In bursts, with B as it comes, our kernel is level with the better of cuBLAS and cuBLASLt: {{ best_over_cublas.n2048.burst:.3f}} of its speed at 2048, a **loss** of some hundredths; {{ best_over_cublas.n4096.burst:.3f}} at 4096 and {{ best_over_cublas.n8192.burst:.3f}} at 8192. *The better* is the best of nine tries there, and ours is one kernel.
+# In bursts, with B as it comes, our kernel is level with the better of cuBLAS and cuBLASLt at 4096 and 8192, {{ best_over_cublas.n4096.burst:.3f}} and {{ best_over_cublas.n8192.burst:.3f}} times its speed; at 2048 it is a **loss**, {{ best_over_cublas.n2048.burst:.3f}}. *The better* is the best of nine tries there, and ours is one kernel.
 # /// otherwise
 # In bursts, with B as it comes, our kernel has {{ best_over_cublas.n2048.burst:.3f}}, {{ best_over_cublas.n4096.burst:.3f}} and {{ best_over_cublas.n8192.burst:.3f}} times the library's speed.
 # ///
@@ -935,7 +937,7 @@ record(long=longer, rival=rival)
 #   - [cuBLAS, "{{ cold.cublas.tflops:.0f}}", "{{ cold.cublas.of_peak:.0%}}"]
 # ///
 #
-# A call of ours costs the host {{ host.n2048.tuned:.1f}} µs, one of cuBLAS through PyTorch {{ host.n2048.cublas:.1f}} µs. At 2048 the product takes the card not much longer, so this matters.
+# And the host? A call of ours costs it {{ cold.tuned.host_us:.0f}} µs, by this clock, and the product of 4096 takes the card {{ cold.tuned.us:.0f}} µs. That of 2048 is an eighth of the work: there a slow host is soon the race.
 
 # %%
 from course_kernels.measure import compare
