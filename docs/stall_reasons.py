@@ -18,7 +18,7 @@
 # Two warnings before you look anything up.
 #
 # - **A stall is no fault.** In a kernel at its roof nearly all warps wait. Ask first whether a road is full.
-# - **The number counts warps.** *How many warps wait for this reason, on average, whenever an instruction is issued.* A kernel with few warps has small numbers and may be in deep trouble.
+# - **The number counts waiting.** *How many ticks the warps of a scheduler wait for this reason, all together, for each instruction that it issues.* Times the issues in a tick it is a number of warps. A kernel with few warps has small numbers and may be in deep trouble.
 #
 # Each kernel below is a copy by a detour: y is x, whatever happens between, so the answer is checked like any other. They stand in one file, `src/course_kernels/detours/k01_detours.cu`, and each was read three times.
 # By its name in the counters: `smsp__average_warps_issue_stalled_REASON_per_issue_active.ratio`.

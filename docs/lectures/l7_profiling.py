@@ -320,8 +320,8 @@ record(
 #
 # {{ race.chip.of_peak:.0%}} of peak, and not a byte too many. HBM is busy {{ memory.chip:.0%}} of the time. So the road has gaps now, and the question is a new one: who should have been walking, and was not?
 #
-# Two more counters. At each tick, a scheduler looks for a warp that can go on. One that cannot has a reason, its **stall reason**, and the card keeps the tally: how many warps wait for each reason, on average,
-# whenever an instruction is issued. And **occupancy**: of the 64 warps that a multiprocessor could hold, how many were there?
+# Two more counters. At each tick, a scheduler looks for a warp that can go on. One that cannot has a reason, its **stall reason**, and the card keeps the tally: how many ticks all warps of the scheduler wait for each reason,
+# together, for every instruction that it issues. And **occupancy**: of the 64 warps that a multiprocessor could hold, how many were there?
 #
 # /// predict | What do the warps of this kernel wait for most?
 # - [stall.chip.long_scoreboard >= max(stall.chip.short_scoreboard, stall.chip.barrier, stall.chip.wait)] HBM or L2: *long scoreboard*
@@ -333,16 +333,19 @@ record(
 #
 # /// table
 # turned: true
-# columns: [kernel, long scoreboard, short scoreboard, barrier, wait, "occupancy", "HBM busy"]
+# columns: [kernel, long scoreboard, short scoreboard, barrier, lg_throttle, wait, "occupancy", "HBM busy"]
 # rows:
-#   - ["a warp a row", "{{ stall.warp.long_scoreboard:.2f }}", "{{ stall.warp.short_scoreboard:.2f }}", "{{ stall.warp.barrier:.2f }}", "{{ stall.warp.wait:.2f }}", "{{ warps.warp:.0%}}", "{{ memory.warp:.0%}}"]
-#   - ["the row on chip", "{{ stall.chip.long_scoreboard:.2f }}", "{{ stall.chip.short_scoreboard:.2f }}", "{{ stall.chip.barrier:.2f }}", "{{ stall.chip.wait:.2f }}", "{{ warps.chip:.0%}}", "{{ memory.chip:.0%}}"]
-#   - ["the row in registers", "{{ stall.registers.long_scoreboard:.2f }}", "{{ stall.registers.short_scoreboard:.2f }}", "{{ stall.registers.barrier:.2f }}", "{{ stall.registers.wait:.2f }}", "{{ warps.registers:.0%}}", "{{ memory.registers:.0%}}"]
-# caption: Warps that wait, on average, whenever a scheduler issues an instruction.
-# ///
+#   - ["a warp a row", "{{ stall.warp.long_scoreboard:.2f }}", "{{ stall.warp.short_scoreboard:.2f }}", "{{ stall.warp.barrier:.2f }}", "{{ stall.warp.lg_throttle:.2f }}", "{{ stall.warp.wait:.2f }}", "{{ warps.warp:.0%}}", "{{ memory.warp:.0%}}"]
+#   - ["the row on chip", "{{ stall.chip.long_scoreboard:.2f }}", "{{ stall.chip.short_scoreboard:.2f }}", "{{ stall.chip.barrier:.2f }}", "{{ stall.chip.lg_throttle:.2f }}", "{{ stall.chip.wait:.2f }}", "{{ warps.chip:.0%}}", "{{ memory.chip:.0%}}"]
+#   - ["the row in registers", "{{ stall.registers.long_scoreboard:.2f }}", "{{ stall.registers.short_scoreboard:.2f }}", "{{ stall.registers.barrier:.2f }}", "{{ stall.registers.lg_throttle:.2f }}", "{{ stall.registers.wait:.2f }}", "{{ warps.registers:.0%}}", "{{ memory.registers:.0%}}"]
+# caption: Ticks that the warps of a scheduler wait, all together, for each instruction that it issues. *lg_throttle* is a queue that is full, of orders to memory.
 # ///
 #
-# Read the first row too. The kernel before waited for HBM as well, and *there the road was full*. So a stall reason alone condemns nothing: warps that wait for HBM are what a kernel at its roof looks like. It condemns
+# How many warps is that? Multiply by the issues in a tick: {{ stall.chip.long_scoreboard:.2f }} × {{ issue.chip:.2f}} are {{ stall.chip.long_scoreboard * issue.chip:.1f}} warps of each scheduler. With the row in registers {{ stall.registers.long_scoreboard * issue.registers:.1f}} wait, and that
+# kernel is the faster one: more wait, because more are under way.
+# ///
+#
+# Read the first kernel too. It waited for HBM as well, and *there the road was full*. So a stall reason alone condemns nothing: warps that wait for HBM are what a kernel at its roof looks like. It condemns
 # only beside a road that is not full. Then it says: too few are under way.
 #
 # And why too few? By hand: a block keeps a row of 64 KiB, so three blocks fit, with three warps each. Nine of 64 warps.
@@ -351,7 +354,7 @@ record(
 # [Little's rule](l3_memory.py#how-many-must-be-walking): bytes under way = bandwidth × latency. By the data sheet each multiprocessor has a share of {{ l3.card.bandwidth / l3.card.sms:.1f }} GB/s, and a trip to an HBM that has nothing else to do takes {{ l3.hop.hbm / l3.card.clock * 1e3:.0f }} ns.
 # How many bytes must be under way? Nine warps, and each thread has about ten loads of four bytes out at once: is that enough, if half of the time they add up or write?
 # /// answer
-# GB in a second are bytes in a nanosecond: multiply the two, and take two thirds, since a third of what moves is written. 9 × 32 × 10 × 4 = 11520 bytes are under way while all of them fetch, and about half of that on average. That is too close, and a full HBM
+# GB in a second are bytes in a nanosecond: multiply the two, and take two thirds, since a third of what moves is written. That is {{ 2 / 3 * l3.card.bandwidth / l3.card.sms * l3.hop.hbm / l3.card.clock * 1e3:,.0f }} bytes. 9 × 32 × 10 × 4 = 11 520 are under way while all of them fetch, and about half of that on average. Not enough, and a full HBM
 # answers later than an idle one. It is a rough sum, and it says where to look.
 # ///
 #
@@ -398,7 +401,7 @@ record(
 #   - [torch.compile, "{{ race.compiled.us:.0f }}", "{{ race.compiled.of_peak:.1%}}"]
 # ///
 #
-# When do you stop? When the percentage is that of the best that can be had: a plain copy reaches {{ l3.copy.ours.tb_per_s:.2f }} TB/s on this card, and this kernel {{ race.registers.tb_per_s:.2f }}. Then *this kernel* is done, and
+# When do you stop? When you stand where others stand who do nothing but carry: a plain copy of 1 GiB reaches {{ l3.copy.ours.tb_per_s:.2f }} TB/s on this card, and this kernel {{ race.registers.tb_per_s:.2f }}. (It writes one byte for two that it reads, a copy one for one.) Then *this kernel* is done, and
 # the next question is whether it must run at all.
 
 # %% [markdown]
@@ -418,7 +421,7 @@ record(
 # Now a whole program: one step of [the model with 8 billion weights](../one_token.py), which writes one token. PyTorch's own profiler notes two things: when the host wrote an order, and when the card worked. Draw
 # one above the other.
 #
-# /// predict | A step of the plain model, hundreds of small kernels. In which share of its time does the card work?
+# /// predict | A step of the plain model, two thousand small kernels or so. In which share of its time does the card work?
 # - [step.plain.share < 0.5] Less than half
 # - [0.5 <= step.plain.share < 0.9] More than half
 # - [step.plain.share >= 0.9] Nearly all of it
@@ -543,7 +546,7 @@ record(
 # %% [markdown]
 # The whole step, to walk about in: [the trace](artifact:decode_step.json.gz) opens in Perfetto, or in the browser at `chrome://tracing`.
 #
-# Why the gaps? An order [costs the host some microseconds](l2_the_cuda_model.py#what-a-launch-costs): {{ l2.order.torch.us:.1f }} µs for PyTorch on our machine. A kernel that is done sooner leaves the card idle until the next order
+# Why the gaps? An order [costs the host some microseconds](l2_the_cuda_model.py#what-a-launch-costs), {{ l2.order.torch.us:.1f }} µs for PyTorch in a bare loop on our machine. Here it is {{ step.plain.us / step.plain.orders:.0f }} µs for each: the rest is the model's Python, and the profiler that looks on. A kernel that is done sooner leaves the card idle until the next order
 # comes. It is **drowning in launches**. Two cures: *fuse*, so that there are fewer kernels; or write all orders once, on one sheet, and hand in the sheet. That sheet is a **CUDA graph**.
 #
 # /// chart | trace

@@ -330,8 +330,8 @@ record(
 #
 # Somebody will read [the climb](../../docs/workshops/w2_hopper.py#the-climb) and ask why you taught roles. By themselves they gain nothing on our card: k08 makes
 # {{ w2.burst.nn.n4096.roles:.0f}} TFLOP/s, and k07, which has none, {{ w2.burst.nn.n4096.wide:.0f}}. Do not explain it away. The strips say that one who fetches and cooks in turn
-# leaves the stove cold; but a block of k07 has *two* who cook, and while one stands, the other is at the stove. [The timelines](../../docs/workshops/w2_hopper.py#two-timelines) show it: her step is
-# no longer than theirs. What roles buy comes later. Only who does nothing but fetch can fetch across the end of a tile, and the tall rung, k12, stands on that.
+# leaves the stove cold; but a pot that is on the stove goes on cooking while she stands at the barrier, and a block of k07 has two cooks. [The timelines](../../docs/workshops/w2_hopper.py#two-timelines) show it: a step of k07 is
+# no longer than one of k08. What roles buy comes later. Only who does nothing but fetch can fetch across the end of a tile, and the tall rung, k12, stands on that.
 #
 # ### What the last per cent cost
 #
