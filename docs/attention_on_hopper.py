@@ -121,7 +121,7 @@ record(
 #
 # Each idea is a switch of our kernel. All of these compute the same answer; each was checked before it was timed.
 #
-# /// predict | Without ideas 2 and 3, roles alone: what share of the full speed is left at d = 128?
+# /// predict | Without ideas 2, 3 and 4, roles alone: what share of the full speed is left at d = 128?
 # - [ideas.d128.roles.tflops < 0.75 * ideas.d128.all.tflops] Less than three quarters
 # - [0.75 * ideas.d128.all.tflops <= ideas.d128.roles.tflops < 0.95 * ideas.d128.all.tflops] Three quarters or more, and not nearly all
 # - [ideas.d128.roles.tflops >= 0.95 * ideas.d128.all.tflops] Nearly all
@@ -239,10 +239,10 @@ record(
 #
 # The order says what is next, and not whose. Here whoever is done asks: a counter in memory hands out the numbers, and the thread that fetches asks for the next one
 # long before it is needed. The other way is to deal everything out beforehand, to and fro, so that who got the longest gets the shortest next:
-# {{ order.dealt.tflops:.0f }} TFLOP/s. Then shares are equal only if all blocks form one falling line, and heads cannot be kept together.
+# {{ order.dealt.tflops:.0f }} TFLOP/s. (The race below has {{ race.d128.causal.n16384.wgmma.tflops:.0f }} for the first of them: other competitors in the round leave the card another clock. Compare within a race.) Then shares are equal only if all blocks form one falling line, and heads cannot be kept together.
 #
 # /// claim | 0.95 * order.dealt.tflops < order.longest.tflops < 1.05 * order.dealt.tflops
-# On this shape the two are level. Asking is for shapes that do not fall in one line, packed sequences above all.
+# On this shape the two are level. Asking is for shapes that do not fall in one line: above all packed sequences, texts of different lengths one behind the other.
 # ///
 # ///
 
@@ -260,7 +260,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.2))
 # %% [markdown]
 # ## The race
 #
-# Now against the strongest there is. cuDNN, as PyTorch carries it. FlashAttention-3, as FlashInfer carries it, and FlashAttention-4 from its own repository,
+# Now against others. cuDNN, as PyTorch carries it. FlashAttention-3, as FlashInfer carries it, and FlashAttention-4 from its own repository,
 # {{ peers.words }}. One card, one set of inputs, in turns.
 #
 # /// predict | At N = 16384, d = 128, full: where does a kernel of a few hundred lines end up against cuDNN?
@@ -454,8 +454,8 @@ record(
 # It costs {{ 1 - backward.d128.full.in_order.tflops / backward.d128.full.wgmma.tflops:.0%}} at d = 128 and {{ 1 - backward.d64.full.in_order.tflops / backward.d64.full.wgmma.tflops:.0%}} at d = 64.
 # ///
 #
-# /// claim | bwd_over_sdpa_flash.full > 1.3 and bwd_over_sdpa_flash.causal > 1.3
-# Both masks, more than 1.3 times SDPA flash.
+# /// claim | bwd_over_sdpa_flash.full > 1.3 and bwd_over_sdpa_flash.causal > 1.3 and backward.d64.full.wgmma.tflops > 1.3 * backward.d64.full.sdpa_flash.tflops and backward.d64.causal.wgmma.tflops > 1.3 * backward.d64.causal.sdpa_flash.tflops
+# At d = 64 it is {{ backward.d64.full.wgmma.tflops / backward.d64.full.sdpa_flash.tflops:.2f}} times SDPA flash, and {{ backward.d64.causal.wgmma.tflops / backward.d64.causal.sdpa_flash.tflops:.2f}} times causal.
 # ///
 
 # %%
@@ -530,7 +530,7 @@ record(
 # it still leaves. With many steps the first counts, with few the second. What you see is the sum of both, and the reason to write a forecast down first.
 # ///
 #
-# **You can now** name what attention waits for on this card, switch it on and off, and read a race with the losses in it. Which counter shows which wait is the next lecture's business.
+# **You can now** name what attention waits for on this card, switch it on and off, and read a race with the losses in it. Which counter shows which wait, you know from [L7](lectures/l7_profiling.py).
 
 # %% [markdown]
 # ## The whole of it {.beyond}

@@ -156,13 +156,13 @@ record(
 # Read it with care: the same kernel differs from burst to burst by some hundredths.
 #
 # /// claim | min(lead.n1024, lead.n2048, lead.n4096, lead.n8192) > 0.85 and max(lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 1.15
-# From 1024 on the two are **level**, as far as this race can tell them apart: ours has {{ lead.n1024:.2f}}, {{ lead.n2048:.2f}}, {{ lead.n4096:.2f}} and {{ lead.n8192:.2f}} of the library's speed. That is a library of many kernels, at its best of nine tries.
+# From 1024 on the two are close: ours has {{ lead.n1024:.2f}}, {{ lead.n2048:.2f}}, {{ lead.n4096:.2f}} and {{ lead.n8192:.2f}} of the library's speed. At 2048 it is behind, and [W2](workshops/w2_hopper.py#the-scoreboard) finds the same. That is a library of many kernels, at its best of nine tries.
 # /// otherwise
 # From 1024 on ours has {{ lead.n1024:.2f}}, {{ lead.n2048:.2f}}, {{ lead.n4096:.2f}} and {{ lead.n8192:.2f}} of the library's speed.
 # ///
 #
 # /// claim | lead.n512 < 1.04
-# At **512** there is nothing to win: {{ lead.n512:.2f}}. Even in its smallest tiles a C of this size is {{ blocks.n512:.0f}} blocks, for {{ sheet.sms:.0f}} SMs.
+# At **512** ours has {{ lead.n512:.2f}} of the library's speed. Even in its smallest tiles a C of this size is {{ blocks.n512:.0f}} blocks, for {{ sheet.sms:.0f}} SMs.
 # /// otherwise
 # At **512** ours has {{ lead.n512:.2f}} times the library's speed, with {{ blocks.n512:.0f}} blocks for {{ sheet.sms:.0f}} SMs.
 # ///
@@ -333,8 +333,8 @@ record(
 # Grid by grid:
 #
 # /// claim | over.gate.m1024 < 0.96
-# The **loss** first: gate and up, with 1024 rows. Ours has {{ over.gate.m1024:.3f}} of the library's speed. Count its tiles: 8 down and 56 across, 448, and {{ sheet.sms:.0f}} SMs work on them at once. So there are four rounds where three and a bit would do, and in
-# the last one most SMs wait. The remedy stands in [W2](workshops/w2_hopper.py): let those who are idle begin the tiles of the others. It is in our kernel, behind a switch, and was not raced for this shape.
+# The **loss** first: gate and up, with 1024 rows. Ours has {{ over.gate.m1024:.3f}} of the library's speed. Large tiles would be 448, 8 down and 56 across, on {{ sheet.sms:.0f}} SMs: four rounds, the last nearly empty. So our plan takes tiles of half the size, 896 in seven rounds. The last round is
+# nearly full then, but a small tile fetches more for what it makes. The other remedy stands in [W2](workshops/w2_hopper.py): let those who are idle begin the tiles of the others. It is in our kernel, behind a switch, and was not raced for this shape.
 # /// otherwise
 # Gate and up, with 1024 rows: ours has {{ over.gate.m1024:.3f}} times the library's speed.
 # ///
@@ -430,7 +430,7 @@ record(
 # /// exercise | The floor of one row | 3 minutes
 # Queries, 4096 × 4096 in bf16, one row. How many bytes are its weights? How long do they take at {{ sheet.bandwidth:,.0f}} GB/s? And how long would its operations take at {{ sheet.bf16:.0f}} TFLOP/s?
 # /// answer
-# 4096 × 4096 × 2 = 33 554 432 bytes, {{ floor.query:.1f}} µs. Its operations are as many as its bytes, by accident: 33.6 million, over in {{ floor.operations * 1000:.0f}} ns. Nobody waits for the tensor cores.
+# 4096 × 4096 × 2 = 33 554 432 bytes, {{ floor.query:.1f}} µs. Its operations are as many as its bytes, for a weight in bf16 is two of each: 33.6 million, over in {{ floor.operations * 1000:.0f}} ns. Nobody waits for the tensor cores.
 # ///
 #
 # /// predict | One row, the gate: what percent of the memory's bandwidth does our kernel reach, which was made for many rows?
@@ -634,10 +634,8 @@ record(
 #
 # ### Whose clock?
 #
-# One trap before the bars. Called line by line from Python, this prefill is well over a thousand launches, and the host needs {{ swap.library_eager.host_us / 1000:.0f}} ms to write them, where the card needs {{ swap.library_eager.ms:.0f}}. Then a race of two
+# One trap before the bars. Called line by line from Python, this prefill is well over a thousand launches, and the host needs about as long to write them as the card to carry them out: {{ swap.library_eager.ms:.1f}} ms, against {{ swap.library.ms:.1f}} ms in a graph. Then a race of two
 # kernels says as much about Python as about the kernels. So each of the five is captured in a [CUDA graph](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs): all orders on one slip, written before the clock starts. What is left is the card's own time.
-#
-# The same kernels take {{ swap.library.ms:.1f}} ms in a graph, and {{ swap.library_eager.ms:.1f}} ms called one by one with the orders written ahead, as our clock has them where it can. In use nobody writes ahead. So only the graphs are compared below.
 #
 # /// predict | With our multiply in the place of cuBLAS, and nothing else: what becomes of the whole prefill?
 # - [gain.multiply < 0.9] It gets slower by more than a tenth
@@ -675,7 +673,7 @@ record(
 # multiply touches that.
 #
 # /// claim | 0.9 < gain.multiply < 1.08 and 0.9 < gain.attention < 1.12
-# Neither swap decides anything: our multiply makes {{ gain.multiply:.3f}} of the library's speed, as the grids above let one expect, and our attention {{ gain.attention:.3f}}. With {{ work.attention:.2f}} of {{ work.all:.2f}} TFLOP attention never had much to win.
+# Neither swap decides anything: our multiply makes {{ gain.multiply:.3f}} of the library's speed, as the grids above let one expect, and our attention {{ gain.attention:.3f}}. Attention is {{ work.attention / work.all:.1%}} of the operations here, and never had much to win.
 # /// otherwise
 # Our multiply makes {{ gain.multiply:.3f}} of the library's speed, our attention {{ gain.attention:.3f}}. With {{ work.attention:.2f}} of {{ work.all:.2f}} TFLOP attention never had much to win.
 # ///

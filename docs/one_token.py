@@ -675,14 +675,12 @@ record(
 # columns: [one step of the plain model, value]
 # rows:
 #   - ["kernels", "{{ kernels.plain.count:.0f}}"]
-#   - ["the host writes its orders", "{{ decode.plain.host_us / decode.plain.T / 1000:.1f}} ms"]
 #   - ["the GPU, between its first kernel and its last", "{{ decode.plain.ms / decode.plain.T:.1f}} ms"]
 #   - ["of that a kernel was at work, by the profiler", "{{ kernels.plain.busy / 1000:.1f}} ms"]
 # ///
 #
-# The second line is shorter than the first, and that is no mistake: our clock gives the host a start, so that some of
-# the orders are written before the GPU begins. It shows the plain model at its best. In a loop, word after word, nobody
-# gives it a start, and a step takes what the host takes.
+# From its first kernel to its last the GPU needs {{ 1000 * decode.plain.ms / decode.plain.T / kernels.plain.count:.0f}} µs for each kernel, and most of them are over in a fraction of that. The rest is
+# what the host takes to write the next order.
 #
 # Compare the last two lines. For {{ kernels.plain.busy / 1000:.1f}} of {{ decode.plain.ms / decode.plain.T:.1f}} ms
 # the GPU has something to do. In the rest of the time it has done what it was told, and waits for the
@@ -811,14 +809,14 @@ record(
 # ///
 #
 # /// claim | decode.compiled.us < decode.our_attention.us and decode.our_step.us < decode.compiled.us
-# With one part swapped `torch.compile` is ahead of us: it fuses everything between the multiplies. With the whole step ours it is behind. What it cannot
-# do from where it stands is begin a kernel before the last one has ended.
+# With one part swapped `torch.compile` is ahead of us: it fuses everything between the multiplies. With the whole step ours it is behind, by {{ rate.our_step / rate.compiled - 1:.1%}}. Mind what it
+# carries: SDPA, which loses to the plain attention here by {{ (decode.library.ms - decode.graph.ms) / decode.graph.T:.2f}} ms a step. Without that load it might well be ahead of us.
 # /// otherwise
 # One part swapped: {{ rate.our_attention:.0f}} tokens/s. The whole step: {{ rate.our_step:.0f}}. `torch.compile`: {{ rate.compiled:.0f}}.
 # ///
 #
 # /// claim | rate.our_step / floor.rate < 0.85
-# And it is not enough. {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed are missing, with every byte read once. So it is not the bytes. A kernel that reads its weights in the right order and still waits has too little under way, or waits for its own warps:
+# And it is not enough. {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed are missing, with every byte to be read once by design; a counter would have to confirm that. If it does, it is not the bytes. A kernel that reads its weights in the right order and still waits has too little under way, or waits for its own warps:
 # [L7](lectures/l7_profiling.py) has the questions to ask it.
 # ///
 # ///
@@ -852,8 +850,7 @@ record(
 # - [prefill.compiled.of_peak >= 0.8] Four fifths, or more
 # /// reveal
 # {{ prefill.compiled.of_peak:.0%}} of peak, {{ prefill.compiled.tflops:.0f}} TFLOP/s. Plain PyTorch reaches
-# {{ prefill.plain.of_peak:.0%}}: its host needs {{ prefill.plain.host_us / 1000:.0f}} ms to write the orders, and the GPU
-# {{ prefill.plain.ms:.0f}} ms to carry them out. There is far more in each order than in those of a step.
+# {{ prefill.plain.of_peak:.0%}}: the GPU needs {{ prefill.plain.ms:.0f}} ms to carry out its orders. There is far more in each order than in those of a step.
 #
 # /// chart | bars
 # title: "The same model, the same card: prefill of {{ context:.0f}} tokens"
@@ -873,9 +870,8 @@ record(
 # With our attention it is {{ prefill.our_attention.of_peak:.0%}}, with SDPA {{ prefill.library.of_peak:.0%}}. Plain attention
 # [writes the square](lectures/l8_attention.py#four-trips-to-hbm) for each of {{ shape.heads:.0f}} heads; the
 # others do not. The last bar has kernels that [W2](workshops/w2_hopper.py) builds, and [the multiply, size by size](multiply_on_hopper.py) swaps them in one by one, with the
-# host out of the way. For look whose clock this is. In all but `torch.compile` the host needs about as long for its orders as the GPU for its work
-# (here {{ prefill.our_attention.host_us / 1000:.0f}} and {{ prefill.our_attention.ms:.0f}} ms with our attention). So the host has its part in these bars, their intervals are
-# wide, and on another machine they are others. The bar of `torch.compile` is the card's own.
+# host out of the way. For look whose clock this is. In all but `torch.compile` the host needs about as long for its orders as the GPU for its work.
+# So the host has its part in these bars. Their intervals are wide, wider than this run was: they allow for another host, and on another machine the bars are others. The bar of `torch.compile` is the card's own.
 # ///
 
 # %%
