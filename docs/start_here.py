@@ -392,7 +392,7 @@ record(sweep=sweep)
 #   other:
 #
 #     ```bash
-#     pip install torch triton
+#     pip install torch triton numpy
 #     TRITON_INTERPRET=1 PYTHONPATH=src python -c "
 #     import torch
 #     from course_kernels.vector_add.k02_triton import vector_add
