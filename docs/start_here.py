@@ -136,8 +136,9 @@ print("CUDA C++ agrees:", torch.equal(k01_cuda.vector_add(x, y), x + y))
 print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 
 # %% [markdown]
-# Equal to the last bit, because one addition leaves no room for opinion. On your machine the same check is a few
-# lines. From the folder of the course, with [its `.venv` activated](set_up.md#which-door-is-yours):
+# Equal to the last bit, because one addition leaves no room for opinion. With a card of your own the same check is a few
+# lines. Without one, leave them out: [a line that needs no card](#no-gpu-or-another-one) stands near the end. From the folder
+# of the course, with [its `.venv` activated](set_up.md#which-door-is-yours):
 #
 # ```bash
 # pip install -e ".[measure,cuda13]"
@@ -162,8 +163,14 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # ## Type it yourself
 #
 # Reading a kernel is not writing one. You have read it in CUDA C++. Now type it in Triton, from an empty function to all of it, or
-# in CUDA C++ without looking up. No card, and no wish to install anything large? Take the NumPy door: it is there in seconds. The commands are for the folder of the course, once you are through with [Set up](set_up.md). And know one thing of the
-# grader: it sees what you *write* past the end of a list. What you only *read* there it lets pass, so mask the
+# in CUDA C++ without looking up. No card, and no wish to install anything large? Take the NumPy door: it is there in seconds.
+#
+# The commands are for the folder of the course, with its `.venv` activated. You have no such folder yet? Now is the moment:
+# [Set up](set_up.md#which-door-is-yours), its first section and that of your door. Then open one of the three doors below, and
+# the file that its first command writes.
+#
+# Know two things of the grader. When it refuses, its last line begins with `next:` and says where to look first; the page mostly
+# leaves that line out. And it sees what you *write* past the end of a list. What you only *read* there it lets pass, so mask the
 # loads because you know better.
 #
 # Are the words of Triton still a riddle? [Triton for NumPy people](triton_for_numpy_people.py) has all that this lab needs, from the launch
@@ -392,7 +399,7 @@ record(sweep=sweep)
 #   other:
 #
 #     ```bash
-#     pip install torch triton
+#     pip install torch triton numpy
 #     TRITON_INTERPRET=1 PYTHONPATH=src python -c "
 #     import torch
 #     from course_kernels.vector_add.k02_triton import vector_add

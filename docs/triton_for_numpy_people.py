@@ -28,8 +28,8 @@
 # ## What you need to type along
 #
 # Put the cells into a file of your own, such as `mine.py`. A file, not the prompt: Triton reads the text of your
-# function, and at the prompt there may be none. A notebook will do, too. Which Python has Triton says
-# [Set up](set_up.md#which-door-is-yours); the line that imports from `course_kernels.measure` you leave out.
+# function, and at the prompt there may be none. A notebook will do, too. Which Python has Triton says Set up, for
+# [your own card](set_up.md#door-one-your-own-card) and for [no card](set_up.md#door-four-no-card); the line that imports from `course_kernels.measure` you leave out.
 #
 # ```bash
 # python mine.py                      # with a card
