@@ -999,6 +999,8 @@ def _trace(title: str, panels: tuple[Panel, ...], x_label: str) -> str:
         if several
         else 2.0
     )
+    # The last tick may stand at the very end: half of its number reaches past it.
+    room = max(room, text_width(short(_x_ticks(sorted({min(xs), max(xs)}), "linear")[-1])) / 2 + 1)
     for n, (p, (low, high, ticks)) in enumerate(zip(panels, scales, strict=True)):
         bottom = 34 + pitch * (len(panels) - 1 - n)
         box = Box(left, bottom, WIDTH - room, bottom + tall)
