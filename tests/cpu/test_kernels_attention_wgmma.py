@@ -348,6 +348,11 @@ def main_loop(lines):
     return min(loops, key=Counter.total)
 
 
+def by_threads(loop):
+    """How many of its instructions are no uniform ones."""
+    return sum(count for name, count in loop.items() if not name.startswith("U"))
+
+
 @pytest.mark.parametrize("tile", [tile_for(64, 1024), tile_for(128, 1024), tile_for(128, 16384)])
 def test_most_steps_of_a_causal_row_cost_no_more_than_those_of_others(tile):
     """Behind the mask's own loop comes the one that has none: the same work, and no branch in the softmax."""
@@ -368,11 +373,10 @@ def test_most_steps_of_a_causal_row_cost_no_more_than_those_of_others(tile):
         "LDL",
     ):
         assert causal[name] == full[name], name
-    # Uniform instructions have a datapath of their own, and run beside the others.
-    causal_turn, full_turn = (
-        sum(count for name, count in loop.items() if not name.startswith("U")) for loop in (causal, full)
-    )
-    assert causal_turn <= full_turn + 8
+    # In uniform registers some additions of addresses come on top, two more than eight where three warpgroups share a
+    # tile. They take an issue slot like any other; what a thread computes is as much as without a mask.
+    assert by_threads(causal) <= by_threads(full) + 2
+    assert causal.total() <= full.total() + (10 if head == 64 else 8)
 
 
 @pytest.mark.parametrize(
