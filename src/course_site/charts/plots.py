@@ -966,8 +966,11 @@ def _free_spot(x: float, y: float, width: float, height: float, taken: Sequence[
 
 
 def _thin(s: Series, most: int = 240) -> Series:
-    """A long series with at most `most` points: the smallest and the largest of each stretch stay, in order."""
-    if len(s.x) <= most:
+    """A long series with at most `most` points: the smallest and the largest of each stretch stay, in order.
+
+    One of two values only is a switch, and stays whole: without a point of each of its edges they would slope.
+    """
+    if len(s.x) <= most or len(set(s.y)) <= 2:
         return s
     size = math.ceil(len(s.x) / (most // 2))
     kept: list[int] = []
