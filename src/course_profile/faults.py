@@ -46,8 +46,9 @@ def uncoalesced(reading: Reading) -> Evidence | None:
         if not reading.counters.get(requests) or sectors not in reading.counters:
             continue
         a_request = reading[sectors] / reading[requests]
-        # Lanes that share an address use more bytes of a sector than it has.
-        bytes_used = min(reading.counters.get(used, limits.SECTOR_BYTES), limits.SECTOR_BYTES)
+        # Lanes that share an address use more bytes of a sector than it has; and copies that pass no register, which
+        # bring sectors, are not in this counter: where there is nothing else it says 0.
+        bytes_used = min(reading.counters.get(used) or limits.SECTOR_BYTES, limits.SECTOR_BYTES)
         total += reading[sectors]
         scattered = a_request >= limits.MANY_SECTORS and bytes_used <= limits.HALF_A_SECTOR
         if scattered or a_request > limits.MOST_SECTORS:

@@ -317,6 +317,7 @@ def names_elsewhere():
         # Few sectors, and all of them used: sixteen bytes for each lane.
         "wide": made_up({r.LOAD_SECTORS: 16e6, r.LOAD_USED: 32}),
         "some unused": made_up({r.LOAD_SECTORS: 8.1e6, r.LOAD_USED: 15}),
+        "only copies": made_up({r.LOAD_SECTORS: 8.1e6, r.LOAD_USED: 0}),
         "few sectors": made_up({r.LOAD_SECTORS: 7.9e6, r.LOAD_USED: 15}),
         "little of it": made_up(
             {r.LOAD_REQUESTS: 1e5, r.LOAD_SECTORS: 3.2e6, r.LOAD_USED: 4}, least_read_bytes=10**9
@@ -354,6 +355,7 @@ def names_elsewhere():
 ELSEWHERE = {
     "wide": "",
     "some unused": "uncoalesced",
+    "only copies": "",
     "few sectors": "",
     "little of it": "",
     "hidden": "",
