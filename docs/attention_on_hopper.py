@@ -260,7 +260,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.2))
 # %% [markdown]
 # ## The race
 #
-# Now against others. cuDNN, as PyTorch carries it. FlashAttention-3, as FlashInfer carries it, and FlashAttention-4 from its own repository,
+# Now against others. cuDNN, as PyTorch carries it. FlashAttention-3, as FlashInfer carries it, and FlashAttention-4 from its own repository [^dao-repo],
 # {{ peers.words }}. One card, one set of inputs, in turns.
 #
 # /// predict | At N = 16384, d = 128, full: where does a kernel of a few hundred lines end up against cuDNN?
@@ -309,6 +309,27 @@ record(order=compare(ORDERS, long(128, True), seconds=0.2))
 # caption: B · N = 16384, 16 heads of 128 or 32 of 64. Causal counts half of the operations.
 # ///
 #
+# /// when | peers.fa4 == 1
+# /// chart | lines
+# title: Attention forward, bf16, d = 128, causal
+# x: N
+# y: tflops
+# x_label: N, with B·N = 16384 and 16 heads
+# y_label: TFLOP/s
+# x_scale: log2
+# series:
+#   - {name: race.d128.causal.*.wgmma, label: k06_wgmma}
+#   - {name: race.d128.causal.*.specialised, label: k04 with specialists}
+#   - {name: race.d128.causal.*.cudnn, label: SDPA cuDNN}
+#   - {name: race.d128.causal.*.sdpa_flash, label: SDPA flash}
+#   - {name: race.d128.causal.*.fa4, label: FlashAttention-4}
+# alt: >-
+#   TFLOP/s against sequence length, five lines that rise. At N = 16384, k06_wgmma stands at {{ race.d128.causal.n16384.wgmma.tflops:.0f }}, the kernel with
+#   specialists at {{ race.d128.causal.n16384.specialised.tflops:.0f }}, SDPA cuDNN at {{ race.d128.causal.n16384.cudnn.tflops:.0f }}, SDPA flash at
+#   {{ race.d128.causal.n16384.sdpa_flash.tflops:.0f }} and FlashAttention-4 at {{ race.d128.causal.n16384.fa4.tflops:.0f }}.
+# caption: Short rows are where everybody loses. Whatever happens once at the beginning and once at the end of a row has fewer tiles to be shared out over.
+# ///
+# /// otherwise
 # /// chart | lines
 # title: Attention forward, bf16, d = 128, causal
 # x: N
@@ -328,6 +349,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.2))
 # caption: Short rows are where everybody loses. Whatever happens once at the beginning and once at the end of a row has fewer tiles to be shared out over.
 # ///
 # ///
+# ///
 #
 # /// claim | best_over_cudnn.d128.causal > 1.02 and best_over_cudnn.d64.full > 1.02 and best_over_cudnn.d64.causal > 1.02
 # Long rows are where the ideas pay: with a causal mask and at d = 64 k06_wgmma is ahead of SDPA cuDNN at N = 16384.
@@ -341,16 +363,49 @@ record(order=compare(ORDERS, long(128, True), seconds=0.2))
 # ///
 #
 # /// when | peers.fa4 == 1
-# And FlashAttention-4, from which two of the ideas are: {{ race.d128.full.n16384.fa4.tflops:.0f }} TFLOP/s full and
-# {{ race.d128.causal.n16384.fa4.tflops:.0f }} causal at d = 128, {{ race.d64.full.n16384.fa4.tflops:.0f }} and {{ race.d64.causal.n16384.fa4.tflops:.0f }} at d = 64.
+# /// predict | FlashAttention-4, from which two of the ideas are, ran in the same rounds. At N = 16384, d = 128, full: where does k06_wgmma end up against it?
+# - [race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops < 0.95] Behind it, by more than five in a hundred
+# - [0.95 <= race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops <= 1.05] Within five in a hundred of it
+# - [race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops > 1.05] Ahead of it, by more than five in a hundred
+# /// reveal
+# {{ race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops:.2f }} times its speed; causal {{ race.d128.causal.n16384.wgmma.tflops / race.d128.causal.n16384.fa4.tflops:.2f }}; at d = 64
+# {{ race.d64.full.n16384.wgmma.tflops / race.d64.full.n16384.fa4.tflops:.2f }} and {{ race.d64.causal.n16384.wgmma.tflops / race.d64.causal.n16384.fa4.tflops:.2f }}.
+#
+# /// table
+# columns: ["TFLOP/s", "d = 128, full", "causal", "d = 64, full", "causal"]
+# rows:
+#   - ["FlashAttention-4, N = 1024", "{{ race.d128.full.n1024.fa4.tflops:.0f }}", "{{ race.d128.causal.n1024.fa4.tflops:.0f }}",
+#      "{{ race.d64.full.n1024.fa4.tflops:.0f }}", "{{ race.d64.causal.n1024.fa4.tflops:.0f }}"]
+#   - ["FlashAttention-4, N = 4096", "{{ race.d128.full.n4096.fa4.tflops:.0f }}", "{{ race.d128.causal.n4096.fa4.tflops:.0f }}",
+#      "{{ race.d64.full.n4096.fa4.tflops:.0f }}", "{{ race.d64.causal.n4096.fa4.tflops:.0f }}"]
+#   - ["FlashAttention-4, N = 16384", "{{ race.d128.full.n16384.fa4.tflops:.0f }}", "{{ race.d128.causal.n16384.fa4.tflops:.0f }}",
+#      "{{ race.d64.full.n16384.fa4.tflops:.0f }}", "{{ race.d64.causal.n16384.fa4.tflops:.0f }}"]
+# caption: The same rounds as in the table above.
+# ///
+#
+# And against whoever of the two is ahead, SDPA cuDNN or FlashAttention-4? Above one, k06_wgmma is the best of the three; below it, it is not.
+#
+# /// table
+# columns: ["k06_wgmma over the better of the two", "d = 128, full", "causal", "d = 64, full", "causal"]
+# rows:
+#   - ["N = 1024", "{{ race.d128.full.n1024.wgmma.tflops / max(race.d128.full.n1024.cudnn.tflops, race.d128.full.n1024.fa4.tflops):.2f }}", "{{ race.d128.causal.n1024.wgmma.tflops / max(race.d128.causal.n1024.cudnn.tflops, race.d128.causal.n1024.fa4.tflops):.2f }}",
+#      "{{ race.d64.full.n1024.wgmma.tflops / max(race.d64.full.n1024.cudnn.tflops, race.d64.full.n1024.fa4.tflops):.2f }}", "{{ race.d64.causal.n1024.wgmma.tflops / max(race.d64.causal.n1024.cudnn.tflops, race.d64.causal.n1024.fa4.tflops):.2f }}"]
+#   - ["N = 4096", "{{ race.d128.full.n4096.wgmma.tflops / max(race.d128.full.n4096.cudnn.tflops, race.d128.full.n4096.fa4.tflops):.2f }}", "{{ race.d128.causal.n4096.wgmma.tflops / max(race.d128.causal.n4096.cudnn.tflops, race.d128.causal.n4096.fa4.tflops):.2f }}",
+#      "{{ race.d64.full.n4096.wgmma.tflops / max(race.d64.full.n4096.cudnn.tflops, race.d64.full.n4096.fa4.tflops):.2f }}", "{{ race.d64.causal.n4096.wgmma.tflops / max(race.d64.causal.n4096.cudnn.tflops, race.d64.causal.n4096.fa4.tflops):.2f }}"]
+#   - ["N = 16384", "{{ race.d128.full.n16384.wgmma.tflops / max(race.d128.full.n16384.cudnn.tflops, race.d128.full.n16384.fa4.tflops):.2f }}", "{{ race.d128.causal.n16384.wgmma.tflops / max(race.d128.causal.n16384.cudnn.tflops, race.d128.causal.n16384.fa4.tflops):.2f }}",
+#      "{{ race.d64.full.n16384.wgmma.tflops / max(race.d64.full.n16384.cudnn.tflops, race.d64.full.n16384.fa4.tflops):.2f }}", "{{ race.d64.causal.n16384.wgmma.tflops / max(race.d64.causal.n16384.cudnn.tflops, race.d64.causal.n16384.fa4.tflops):.2f }}"]
+# caption: From the two tables above.
+# ///
+# ///
 # /// otherwise
-# FlashAttention-4, from which two of the ideas are, was **not raced** in this run: it was not installed.
+# FlashAttention-4, from which two of the ideas are, was **not raced** in this run: it was not installed. What stands here of the strongest is without it.
 # ///
 #
 # /// when | peers.fa3 == 1
-# FlashAttention-3, as FlashInfer carries it: {{ race.d128.full.n16384.fa3.tflops:.0f }} full, {{ race.d128.causal.n16384.fa3.tflops:.0f }} causal at d = 128.
+# FlashAttention-3, as FlashInfer carries it: {{ race.d128.full.n16384.fa3.tflops:.0f }} TFLOP/s full, {{ race.d128.causal.n16384.fa3.tflops:.0f }} causal at d = 128, and
+# {{ race.d64.full.n16384.fa3.tflops:.0f }} and {{ race.d64.causal.n16384.fa3.tflops:.0f }} at d = 64. It takes one sequence at a time, so it ran at N = 16384 alone.
 # /// otherwise
-# Nor was FlashAttention-3: FlashInfer, which carries it, was not installed.
+# FlashAttention-3 was **not raced** in this run: FlashInfer, which carries it, was not installed.
 # ///
 
 # %%
@@ -360,19 +415,18 @@ from course_kernels.measure import text
 INSTALLED = peers.installed()
 RACERS = {
     "wgmma": k06_wgmma,
-    "specialised": k04_specialised,
     "cudnn": library.sdpa_cudnn,
-    "sdpa_flash": library.sdpa_flash,
     **{name: peer for name, peer in INSTALLED.items() if name == "fa4"},
 }
+IN_THE_CHART = {"specialised": k04_specialised, "sdpa_flash": library.sdpa_flash}
 
 
 def race(N, D, causal):
     """Everybody in turns. FlashInfer takes one sequence only."""
     w = Workload.of("bfloat16", B=16384 // N, H=2048 // D, N=N, D=D, causal=causal)
-    kernels = RACERS | (
-        {"fa3": INSTALLED["fa3"]} if N == 16384 and "fa3" in INSTALLED else {}
-    )
+    kernels = RACERS | (IN_THE_CHART if D == 128 and causal else {})
+    if N == 16384 and "fa3" in INSTALLED:
+        kernels = kernels | {"fa3": INSTALLED["fa3"]}
     return compare(kernels, w, seconds=0.25 if N == 16384 else 0.1)
 
 
@@ -442,6 +496,25 @@ record(
 #      "{{ backward.d64.full.sdpa_flash.tflops:.0f }}", "{{ backward.d64.causal.sdpa_flash.tflops:.0f }}"]
 # caption: Five products of 2 · N · N · d operations a head; causal needs every second of them. The small kernels before and after are in our time.
 # ///
+#
+# /// when | peers.fa4 == 1
+# FlashAttention-4's way back ran in the same rounds.
+#
+# /// table
+# columns: ["TFLOP/s, N = 16384", "d = 128, full", "causal", "d = 64, full", "causal"]
+# rows:
+#   - ["FlashAttention-4", "{{ backward.d128.full.fa4.tflops:.0f }}", "{{ backward.d128.causal.fa4.tflops:.0f }}",
+#      "{{ backward.d64.full.fa4.tflops:.0f }}", "{{ backward.d64.causal.fa4.tflops:.0f }}"]
+# caption: With its small kernels before and after, as in our time.
+# ///
+#
+# k04_wgmma over whoever of the two is ahead, SDPA cuDNN or FlashAttention-4: {{ backward.d128.full.wgmma.tflops / max(backward.d128.full.cudnn.tflops, backward.d128.full.fa4.tflops):.2f }} full and
+# {{ backward.d128.causal.wgmma.tflops / max(backward.d128.causal.cudnn.tflops, backward.d128.causal.fa4.tflops):.2f }} causal at d = 128,
+# {{ backward.d64.full.wgmma.tflops / max(backward.d64.full.cudnn.tflops, backward.d64.full.fa4.tflops):.2f }} and
+# {{ backward.d64.causal.wgmma.tflops / max(backward.d64.causal.cudnn.tflops, backward.d64.causal.fa4.tflops):.2f }} at d = 64.
+# /// otherwise
+# FlashAttention-4's way back was **not raced** in this run: it was not installed.
+# ///
 # ///
 #
 # *In one order* is for those who must get the same bits twice. Sums of floats depend on their order, and who adds first is a matter of microseconds. So each block of keys waits
@@ -460,6 +533,7 @@ record(
 
 # %%
 from functools import partial
+from importlib import import_module
 
 from course_kernels.attention_backward import k03_one_pass, k04_wgmma
 from course_kernels.attention_backward import library as backward_library
@@ -473,6 +547,18 @@ BACKWARD = {
     "cudnn": backward_library.sdpa_cudnn,
     "sdpa_flash": backward_library.sdpa_flash,
 }
+
+
+def flash_attention_4(q, k, v, o, lse, do, *, causal=False):
+    """Its backward pass alone. It has the heads inside: it gets views and answers with views, nothing is copied."""
+    backward = import_module("flash_attn.cute.interface")._flash_attn_bwd
+    q, k, v, o, do = (x.transpose(1, 2) for x in (q, k, v, o, do))
+    gradients = backward(q, k, v, o, do, lse, causal=causal)
+    return tuple(x.transpose(1, 2) for x in gradients)
+
+
+if "fa4" in INSTALLED:
+    BACKWARD["fa4"] = Competitor("flash_attention_4", BACK, flash_attention_4)
 record(
     backward={
         f"d{D}": {
