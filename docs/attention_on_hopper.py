@@ -368,8 +368,8 @@ record(order=compare(ORDERS, long(128, True), seconds=0.2))
 # - [0.95 <= race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops <= 1.05] Within five in a hundred of it
 # - [race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops > 1.05] Ahead of it, by more than five in a hundred
 # /// reveal
-# {{ race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops:.2f }} times its speed; causal {{ race.d128.causal.n16384.wgmma.tflops / race.d128.causal.n16384.fa4.tflops:.2f }}; at d = 64
-# {{ race.d64.full.n16384.wgmma.tflops / race.d64.full.n16384.fa4.tflops:.2f }} and {{ race.d64.causal.n16384.wgmma.tflops / race.d64.causal.n16384.fa4.tflops:.2f }}.
+# It makes {{ race.d128.full.n16384.fa4.tflops:.0f }} TFLOP/s, and k06_wgmma {{ race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops:.2f }} times that; causal {{ race.d128.causal.n16384.wgmma.tflops / race.d128.causal.n16384.fa4.tflops:.2f }} times;
+# at d = 64 {{ race.d64.full.n16384.wgmma.tflops / race.d64.full.n16384.fa4.tflops:.2f }} and {{ race.d64.causal.n16384.wgmma.tflops / race.d64.causal.n16384.fa4.tflops:.2f }}.
 #
 # /// table
 # columns: ["TFLOP/s", "d = 128, full", "causal", "d = 64, full", "causal"]
