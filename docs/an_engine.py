@@ -30,7 +30,7 @@
 # 4. `paged.py`, the model over a cache in pages.
 # 5. `engine.py`, the loop: plan a step, compute it, choose a token for everybody whose turn it is, say so.
 #
-# A **step** is one pass through the model. It has room for so many tokens. Whoever is writing comes first, with one token each. What room is left goes to prompts, in pieces, so that a long one holds nobody up. If pages run out, the one who came last gives
+# A **step** is one pass through the model. It has room for so many tokens. Whoever is writing comes first, with one token each. What room is left goes to prompts, in pieces, so that behind a long one nobody misses a step. If pages run out, the one who came last gives
 # back all of his and waits.
 #
 # /// source | src/course_models/serving/schedule.py
@@ -44,9 +44,9 @@
 # ///
 #
 # /// exercise | What is in a step? | 3 minutes
-# Three people write. A fourth comes with a prompt of 600 tokens, and a step has room for 512. How many rows do the multiplies of this step see, and of the next?
+# Three people write. A fourth comes with a prompt of 600 tokens, and a step has room for 512. How many rows do the multiplies of a layer see in this step, and how many in the next?
 # /// answer
-# 3 + 509 = 512 rows, 509 of them the beginning of the prompt. Then 3 + 91 = 94, and the fourth writes his first token behind that step. Nobody of the three waited.
+# 3 + 509 = 512 rows, 509 of them the beginning of the prompt. Then 3 + 91 = 94, and the fourth writes his first token behind that step. None of the three missed a step.
 # ///
 
 # %% [markdown]
@@ -56,7 +56,7 @@
 #
 # The race is over a queue that was fixed before any clock ran: {{ queue.count:.0f}} requests, all at the door from the first moment, {{ queue.seats:.0f}} seats. Lengths are drawn by a formula with a seed. Most answers are short, a few are long.
 #
-# Both write the same tokens. So with a pencil, and prompts left out: how many steps does each need? A batch of the coach takes as many as its longest answer. The bus gives the first free seat to the next in the queue.
+# Both write equally many tokens. So with a pencil, and prompts left out: how many steps does each need? A batch of the coach takes as many as its longest answer. The bus gives the first free seat to the next in the queue.
 #
 # /// predict | By how much is the bus ahead, in steps?
 # - [least.coach / least.bus < 1.5] By less than a half
@@ -77,7 +77,7 @@
 # ///
 # ///
 #
-# If every step took equally long, that quotient would be the gain. It is a **bound** for what scheduling alone can bring: a step of the bus is never cheaper than one of the coach, for it has more rows in it, and now and then a prompt.
+# If every step took equally long, that quotient would be the gain. Take it as a **bound** for what scheduling alone can bring: on average a step of the bus is no cheaper than one of the coach, for it has more rows in it, and now and then a prompt.
 
 # %%
 import statistics
@@ -86,6 +86,7 @@ from course_kernels.measure import quantity, record
 from course_models.serving.trace import least_steps, trace
 
 SEATS, LONGEST = 16, 1024
+ROOM = 1024  # tokens of a step: the prompts of a whole batch, so that no coach leaves with an empty seat
 arrivals = trace(192, prompt=32, answer=64, longest=LONGEST, seed=0)
 answers = [one.answer for one in arrivals]
 record(
@@ -96,6 +97,13 @@ record(
         "tokens": quantity(sum(answers)),
         "most": quantity(max(answers)),
         "middle": quantity(statistics.median(answers)),
+        "room": quantity(ROOM),
+        "together": quantity(
+            max(
+                sum(one.prompt for one in arrivals[i : i + SEATS])
+                for i in range(0, len(arrivals), SEATS)
+            )
+        ),
     },
     least={
         "coach": quantity(least_steps(answers, SEATS, continuous=False)),
@@ -108,8 +116,10 @@ record(
 # %% [markdown]
 # ## The race
 #
-# The model has [the 8B shape](one_token.py#what-it-weighs), with random weights: it is speed that we look at. In it stand kernels that you know from the workshop: attention over pages, the norm and the door of the feed-forward block in one kernel each. Steps in which all decode are replayed from
+# The model has [the 8B shape](one_token.py#what-it-weighs), with random weights: it is speed that we look at. In it stand kernels that you know: attention over pages, RMSNorm and SwiGLU, in one kernel each. Steps in which all decode are replayed from
 # [CUDA graphs](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs), one for each of a few batch sizes. A step with a prompt in it has another shape every time, so it is called line by line.
+#
+# A step has room for {{ queue.room:,.0f}} tokens. The prompts of a batch are {{ queue.together:,.0f}} at most, so every coach reads all of them in its first step and leaves with all its seats taken. With less room some would leave with empty seats, and that would be no fair race.
 #
 # /// predict | The pencil says {{ least.coach / least.bus:.1f}} times as few steps. How many times the throughput will the clock give the bus?
 # - [gain < 2] Less than twice
@@ -123,6 +133,7 @@ record(
 # rows:
 #   - ["throughput, tokens/s", "{{ rate.coach:,.0f}}", "{{ rate.bus:,.0f}}"]
 #   - ["the whole queue, s", "{{ seconds.coach:.1f}}", "{{ seconds.bus:.1f}}"]
+#   - ["steps by the pencil", "{{ least.coach:,.0f}}", "{{ least.bus:,.0f}}"]
 #   - ["steps", "{{ steps.coach:,.0f}}", "{{ steps.bus:,.0f}}"]
 #   - ["a step in which all decode, ms", "{{ took.coach.decode:.1f}}", "{{ took.bus.decode:.1f}}"]
 #   - ["a step with a prompt in it, ms", "{{ took.coach.prompt:.1f}}", "{{ took.bus.prompt:.1f}}"]
@@ -130,7 +141,7 @@ record(
 #   - ["time to first token, the middle one, s", "{{ first.coach:.2f}}", "{{ first.bus:.2f}}"]
 #   - ["time to first token, nine in ten have it by, s", "{{ late.first.coach:.2f}}", "{{ late.first.bus:.2f}}"]
 #   - ["time per token, the middle one, ms", "{{ each.coach:.1f}}", "{{ each.bus:.1f}}"]
-# caption: "The same engine, model, kernels and queue, by the host's clock; of three runs the middle one, and of the last the waits. Everybody was there from the first moment, so a first token waits for the queue."
+# caption: "The same engine, model, kernels and queue, by the host's clock. Two runs of each, in turns, and the other one first in the second turn. Seconds and throughput are the mean of both, which lie {{ max(apart.coach, apart.bus):.1%}} apart at most; steps and waits are those of the last. Everybody was there from the first moment, so a first token waits for the queue."
 # ///
 #
 # /// claim | gain >= 2
@@ -139,8 +150,12 @@ record(
 # {{ rate.bus:,.0f}} tokens/s for the bus, {{ rate.coach:,.0f}} for the coach: {{ gain:.2f}} times. The bound by arithmetic is {{ least.coach / least.bus:.2f}} times.
 # ///
 #
-# Where is the rest of the bound? Look at two rows of the table. The bus has a prompt in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, the coach in {{ prompts.coach:.0f}} of {{ steps.coach:,.0f}}; and such a step
-# takes {{ took.bus.prompt:.1f}} ms, where one from a graph takes {{ took.bus.decode:.1f}} ms. The weights are read once in either, and a prompt here is some dozens of rows. Most likely the rest is the host, which writes that step's orders line by line.
+# /// claim | gain < least.coach / least.bus and took.bus.prompt > took.bus.decode
+# Where is the rest of the bound? Look at the table. The bus has a prompt in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, the coach in {{ prompts.coach:.0f}} of {{ steps.coach:,.0f}}. Such a step of the bus
+# takes {{ took.bus.prompt:.1f}} ms, where one from a graph takes {{ took.bus.decode:.1f}} ms; together they are {{ spent.bus.prompt / (spent.bus.prompt + spent.bus.decode):.0%}} of its time. The weights are read once in either, and the middle one of these steps has {{ rows.bus:.0f}} rows.
+# So we suspect the host, which writes the orders of such a step line by line. This page does not measure that.
+# /// otherwise
+# The bus has a prompt in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, the coach in {{ prompts.coach:.0f}} of {{ steps.coach:,.0f}}. Such a step of the bus takes {{ took.bus.prompt:.1f}} ms, one from a graph {{ took.bus.decode:.1f}} ms.
 # ///
 #
 # /// define | gain = rate.bus / rate.coach
@@ -169,18 +184,18 @@ record(
 # kinds:
 #   - {label: "an answer, from its first token to its last", look: full}
 #   - {label: "the next one in that seat", look: striped}
-# alt: "Twelve lanes of time. Above, the coach: in every batch some seats write briefly and then stand empty until the longest answer of the batch is done; the queue takes {{ seconds.coach:.1f}} seconds. Below, the bus: one answer follows the other in every seat, hardly a gap, and it is over after {{ seconds.bus:.1f}} seconds."
-# caption: White is an empty seat. Each answer is put into the lowest seat that is free when it begins.
+# alt: "Twelve lanes of time. Above, the coach: in every batch some seats write briefly and then stand empty until the longest answer of the batch is done; the queue takes {{ seconds.coach:.1f}} seconds. Below, the bus: as long as somebody waits, one answer follows the other in every seat; then the seats empty one by one. It is over after {{ seconds.bus:.1f}} seconds."
+# caption: Where it is white nobody writes in that seat. Each answer is put into the lowest seat that is free when it begins.
 # ///
 #
 # ### Three numbers, and whom they are for
 #
 # *Throughput* is for who pays for the card. *Time to first token* is for who waits at the door. *Time per token* is for who reads along. A change that helps one may hurt another.
 #
-# /// claim | each.bus > each.coach
+# /// claim | each.bus > each.coach and first.coach > first.bus
 # Here it is so. On the bus a token takes {{ each.bus:.1f}} ms, on the coach {{ each.coach:.1f}} ms: who sits on the coach is never held up by somebody else's prompt. He only waited longer to get in.
 # /// otherwise
-# Here a token takes {{ each.bus:.1f}} ms on the bus and {{ each.coach:.1f}} ms on the coach.
+# Here a token takes {{ each.bus:.1f}} ms on the bus and {{ each.coach:.1f}} ms on the coach; the first one is there after {{ first.bus:.2f}} s and {{ first.coach:.2f}} s.
 # ///
 
 # %% tags=["fold"]
@@ -189,7 +204,7 @@ import heapq
 import time
 
 import numpy as np
-from course_kernels.measure import Sampler, samples
+from course_kernels.measure import Sampler
 from course_kernels.measure import trace as columns
 from course_kernels.paged_attention.k02_split import paged_attention
 from course_kernels.rms_norm.k02_one_read import rms_norm
@@ -229,20 +244,26 @@ OURS = dataclasses.replace(
 
 
 class Watched(Engine):
-    """An engine that notes how long each step took, and whether a prompt was in it."""
+    """An engine that notes how long each step took, and of one with a prompt in it how many rows it had."""
 
-    took = None
+    def forget(self):
+        """Begin to note anew."""
+        self.took = {"prompt": [], "decode": []}
+        self.rows, self.reads = [], False
 
     def step(self):
         """As the engine's own; it ends when the tokens are known on the host."""
-        before = set(self.schedule.running)
-        reads = any(one.left > 1 for one in before)
         began = time.perf_counter()
         written = super().step()
         ms = 1e3 * (time.perf_counter() - began)
-        reads = reads or bool(set(self.schedule.running) - before)
-        self.took["prompt" if reads else "decode"].append(ms)
+        self.took["prompt" if self.reads else "decode"].append(ms)
         return written
+
+    def _logits(self, shares):
+        self.reads = any(share.tokens > 1 for share in shares)
+        if self.reads:
+            self.rows.append(sum(share.tokens for share in shares))
+        return super()._logits(shares)
 
 
 def engine_of(model, continuous):
@@ -250,12 +271,13 @@ def engine_of(model, continuous):
     found = Watched(
         model,
         pages=SEATS * LONGEST // 16,
+        step_tokens=ROOM,
         batch=SEATS,
         continuous=continuous,
         attention=over_pages,
         graphs=True,
     )
-    found.took = {"prompt": [], "decode": []}
+    found.forget()
     return found
 
 
@@ -287,16 +309,26 @@ shape = dataclasses.replace(LLAMA_8B, max_tokens=LONGEST)
 model = bench.subject(shape).with_operators(OURS)
 engines = {"coach": engine_of(model, False), "bus": engine_of(model, True)}
 for engine in engines.values():  # what is compiled or captured is so now
-    for batch in (1, 2, 4, 8, SEATS):
-        play(engine, trace(batch, prompt=40, answer=8, longest=64), seed=99)
+    for count in (
+        1,
+        2,
+        4,
+        8,
+        SEATS,
+        3 * SEATS,
+    ):  # with more than seats, prompts beside those who write
+        play(engine, trace(count, prompt=40, answer=8, longest=64), seed=99)
 
-RUNS = 3
+RUNS = 2
 seconds = {name: [] for name in engines}
 joules = {name: [] for name in engines}
 steps, kept = {}, {}
 for run in range(RUNS):
-    for name, engine in engines.items():
-        engine.took = {"prompt": [], "decode": []}
+    for name in list(engines)[
+        :: -1 if run % 2 else 1
+    ]:  # each is the first one once
+        engine = engines[name]
+        engine.forget()
         before = engine.steps
         with Sampler() as sampler:
             kept[name] = play(engine, arrivals, seed=run)
@@ -317,11 +349,32 @@ def middle(readings, unit):
 
 record(
     seconds={name: middle(s, "s") for name, s in seconds.items()},
-    every_run={name: samples(s, "s", "timed") for name, s in seconds.items()},
-    joules={name: samples(j, "J", "device") for name, j in joules.items()},
+    apart={
+        name: quantity(max(s) / min(s) - 1, how="timed")
+        for name, s in seconds.items()
+    },
+    joules={
+        name: quantity(statistics.mean(j), "J", "device")
+        for name, j in joules.items()
+    },
+    worst={  # for the bus
+        "coach": quantity(min(joules["coach"]), "J", "device"),
+        "bus": quantity(max(joules["bus"]), "J", "device"),
+    },
     steps={name: quantity(count, how="counted") for name, count in steps.items()},
     took={
         name: {kind: middle(ms, "ms") for kind, ms in engine.took.items()}
+        for name, engine in engines.items()
+    },
+    spent={
+        name: {
+            kind: quantity(sum(ms) / 1e3, "s", "timed")
+            for kind, ms in engine.took.items()
+        }
+        for name, engine in engines.items()
+    },
+    rows={
+        name: quantity(statistics.median(engine.rows), how="counted")
         for name, engine in engines.items()
     },
     prompts={
@@ -358,15 +411,16 @@ record(
 # how near a thing it was.
 #
 # /// claim | same.equal > 0.5 * same.asked and same.gap < 0.5
-# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are equal to the last token, {{ same.tokens:,.0f}} tokens in all. Where the first other token stands, the plain model's best logit was above it by {{ same.gap:.3f}} at most; logits of this
-# size lie an eighth apart in bf16.
+# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are equal to the last token. Over all answers {{ same.tokens:,.0f}} tokens are equal before any other one comes. The widest gap by which the plain model preferred its own token at such a place is {{ same.gap:.3f}} (nought if there is no such place);
+# logits between {{ bf16.least:.0f}} and {{ bf16.most:.0f}} lie {{ bf16.apart:.3f}} apart in bf16.
 # /// otherwise
-# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are equal to the last token. The widest gap at the first other token is {{ same.gap:.3f}}.
+# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are equal to the last token. The widest gap at the first other token is {{ same.gap:.3f}} (nought if there is none).
 # ///
 
 # %%
 import random
 
+import torch
 from course_models import trained
 from course_models.byte_tokens import BEGIN, encode
 from course_models.serving import Request
@@ -407,7 +461,12 @@ record(
         "equal": quantity(sum(one.gap is None for one in held), how="counted"),
         "tokens": quantity(sum(one.equal for one in held), how="counted"),
         "gap": quantity(max((one.gap or 0.0) for one in held)),
-    }
+    },
+    bf16={  # 8 bits of significand: 128 numbers from a power of two to the next
+        "least": quantity(16),
+        "most": quantity(32),
+        "apart": quantity(16 * torch.finfo(torch.bfloat16).eps),
+    },
 )
 
 # %% [markdown]
@@ -429,12 +488,12 @@ record(
 #   - ["energy of the reply, Wh", "{{ reply.coach.wh:.3f}}", "{{ reply.bus.wh:.3f}}"]
 #   - ["its electricity, in hundredths of a unit of money", "{{ 100 * reply.coach.power:.4f}}", "{{ 100 * reply.bus.power:.4f}}"]
 #   - ["its share of the card's rent, in hundredths", "{{ 100 * reply.coach.rent:.3f}}", "{{ 100 * reply.bus.rent:.3f}}"]
-# caption: "Of the card alone, without host, cooling and prompt: the energy of the prompts is spread over the answers. Prices are assumptions: {{ price.electricity:.2f}} for a kilowatt hour, {{ price.card_hour:.2f}} for an hour of the card, in whatever you pay with. Put your own in."
+# caption: "Of the card alone, without host and cooling; the energy of the prompts is in it, spread over the answers. Prices are assumptions: {{ price.electricity:.2f}} for a kilowatt hour, {{ price.card_hour:.2f}} for an hour of the card, in whatever you pay with. Put your own in."
 # ///
 # ///
 #
-# /// claim | token.bus < 0.6 * token.coach
-# A token of the bus takes {{ token.bus / token.coach:.2f}} of the energy. A card that fetches all the weights for three seats draws nearly what it draws for sixteen, and the weights have to come up anyway. It is the sum of the first lecture once more, in joules.
+# /// claim | token.bus < 0.6 * token.coach and worst.bus < 0.6 * worst.coach
+# A token of the bus takes {{ token.bus / token.coach:.2f}} of the energy, and even the bus's dearer run stays under six tenths of the coach's cheaper one. The coach has {{ queue.tokens / steps.coach:.1f}} seats taken in the mean step and draws {{ joules.coach / seconds.coach:.0f}} W; the bus has {{ queue.tokens / steps.bus:.1f}} and draws {{ joules.bus / seconds.bus:.0f}} W. The weights come up in every step, for however many.
 # /// otherwise
 # A token of the bus takes {{ token.bus:.2f}} J, one of the coach {{ token.coach:.2f}} J.
 # ///
@@ -505,10 +564,10 @@ record(
 # - several cards, and a model that is cut over them;
 # - weights of eight or four bits: [their kernels](workshops/w4_serving.py#shorter-weights) are there, the engine does not use them;
 # - a draft model that guesses ahead, and answers of a given form, such as JSON;
-# - steps with a prompt in them from graphs, or compiled. You have seen in the race what their absence costs;
+# - steps with a prompt in them from graphs, or compiled. In the race you saw how long such a step takes without;
 # - a tokenizer for words, a door for HTTP, and years of other people's faults mended.
 #
-# What it does have: pages, and beginnings of texts that are shared; prompts in pieces; a queue that gives way when pages run out; and answers that do not hang on who else is there.
+# What it does have: pages, and beginnings of texts that are shared; prompts in pieces; a queue that gives way when pages run out; and answers that change in company only where a sum is rounded otherwise.
 #
 # Talk to it. Without a GPU it runs on the processor; two texts are served together, and with few pages you see somebody wait.
 #
@@ -528,7 +587,7 @@ record(
 # /// answer
 # 1. The coach: 50 + 50 = 100. The bus: the first three seats are free after 10 steps and take 10, 10 and 10; at 20 one of them takes the 50. So it is done after 20 + 50 = 70.
 # 2. The coach: 50, 50, 10, 10 in the first batch, then 10 for the second: 50 + 10 = 60. The bus: two seats have the long ones, two others share six short ones: it is done after 50. Sorting helps the coach most, but who knows beforehand how long an answer will be?
-# 3. In the first order: the eight fit into the three seats beside the last long answer, so the bus needs 70 as before. The coach needs two batches of 10 more, 100 + 20 = 120. The tail of the bus, one long answer alone, is now filled. A bus gains most while somebody still waits at the stop.
+# 3. In the first order: the eight fit into the three seats beside the last long answer, so the bus needs 70 as before. The coach needs two batches of 10 more, 100 + 20 = 120. The tail of the bus, one long answer alone, is now filled: 120 : 70 where it was 100 : 70. A bus gains most while somebody still waits at the stop.
 # ///
 #
 # /// exercise | Change one thing

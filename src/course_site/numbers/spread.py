@@ -39,6 +39,7 @@ VARYING = (
     "µs",
     "ns",
     "cycles",
+    "J",
     "W",
     "MHz",
     "GB/s",
