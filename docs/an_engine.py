@@ -309,14 +309,8 @@ shape = dataclasses.replace(LLAMA_8B, max_tokens=LONGEST)
 model = bench.subject(shape).with_operators(OURS)
 engines = {"coach": engine_of(model, False), "bus": engine_of(model, True)}
 for engine in engines.values():  # what is compiled or captured is so now
-    for count in (
-        1,
-        2,
-        4,
-        8,
-        SEATS,
-        3 * SEATS,
-    ):  # with more than seats, prompts beside those who write
+    # With more than seats, prompts are read beside those who write.
+    for count in (1, 2, 4, 8, SEATS, 3 * SEATS):
         play(engine, trace(count, prompt=40, answer=8, longest=64), seed=99)
 
 RUNS = 2
