@@ -157,6 +157,7 @@ record(
 # /// otherwise
 # The bus has a prompt in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, the coach in {{ prompts.coach:.0f}} of {{ steps.coach:,.0f}}. Such a step of the bus takes {{ took.bus.prompt:.1f}} ms, one from a graph {{ took.bus.decode:.1f}} ms.
 # ///
+# ///
 #
 # /// define | gain = rate.bus / rate.coach
 # unit: ×
@@ -318,9 +319,8 @@ seconds = {name: [] for name in engines}
 joules = {name: [] for name in engines}
 steps, kept = {}, {}
 for run in range(RUNS):
-    for name in list(engines)[
-        :: -1 if run % 2 else 1
-    ]:  # each is the first one once
+    # Each is the first one once.
+    for name in sorted(engines, reverse=run % 2 == 0):
         engine = engines[name]
         engine.forget()
         before = engine.steps
