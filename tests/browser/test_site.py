@@ -404,7 +404,7 @@ def test_a_link_into_a_folded_section_unfolds_it(browser: Browser, base: str) ->
         if page.locator("details.beyond[open]").count():
             faults.append(f"{name}: a section is unfolded before anybody asked")
         for anchor in page.evaluate(inside)[:1]:
-            settled(page, f"{base}index.html")
+            page.goto("about:blank")  # from the page itself it would only scroll
             settled(page, f"{base}{name}#{anchor}")
             if not page.locator(f"details.beyond[open] #{anchor}").count():
                 faults.append(f"{name}#{anchor} stays folded")
