@@ -34,10 +34,22 @@ def serve(folder: Path) -> tuple[http.server.ThreadingHTTPServer, str]:
     return server, f"http://127.0.0.1:{server.server_port}/"
 
 
+# With every window Chromium loads two more pages, for what drops down from its address bar: twice the work of one of
+# ours, and nobody types an address here. As the last switch of this name is the only one, it says again what Playwright
+# turns off: whatever would hold a page's first picture back, or ask other hosts.
+TURNED_OFF = (
+    "WebUIOmniboxPopup", "WebUIOmniboxAimPopup",
+    "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsFirstBalancedModeAutoEnable",
+    "HttpsUpgrades", "LensOverlay", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding",
+    "PreconnectToSearch", "ThirdPartyStoragePartitioning",
+)  # fmt: skip
+
+
 def launch(playwright: Playwright) -> Browser:
     """Chromium, headless."""
     executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    return playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+    switches = ["--no-sandbox", f"--disable-features={','.join(TURNED_OFF)}"]
+    return playwright.chromium.launch(executable_path=executable, args=switches)
 
 
 def settled(page: Page, address: str) -> Page:

@@ -3,7 +3,10 @@
 CHROMIUM as in conftest. No site is needed: the command makes the documents itself.
 """
 
+import fcntl
+import json
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -40,11 +43,49 @@ SIZES = """() => [...document.querySelectorAll(".handout")].map(page => {
   const box = page.getBoundingClientRect(); return [box.width, box.height]; })"""
 
 
+# The command as it is typed. To read the course and all its pages takes most of its time, so it leaves, besides, the
+# documents of some sessions as they are without its options.
+COMMAND = f"""
+import pickle, runpy, sys
+from course_site import handouts
+
+left, documents_of = sys.argv.pop(1), handouts.documents_of
+
+def and_some_more(course, root, wanted, **how):
+    with open(left, "wb") as file:
+        pickle.dump(documents_of(course, root, {SESSIONS!r}), file)
+    return documents_of(course, root, wanted, **how)
+
+handouts.documents_of = and_some_more
+runpy.run_module("course_site", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.fixture(scope="session")
+def of_the_command(tmp_path_factory):
+    """What one run of the command left, `said`, `documents` and `pdf`; the processes of the tests share it."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = base / "handouts-of-the-command"
+    with (base / "handouts.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            folder.mkdir()
+            asked = ["handouts", "opening", "--to", str(folder / "pdf"), "--letter"]
+            done = subprocess.run(
+                [sys.executable, "-c", COMMAND, str(folder / "documents"), *asked],
+                cwd=ROOT, env=os.environ | {"CHROMIUM": chromium(), "PYTHONPATH": str(ROOT / "src")},
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            (folder / "said").write_text(json.dumps((done.returncode, done.stderr, done.stdout)))
+    return folder
+
+
 @pytest.fixture(scope="module")
-def laid_out(tmp_path_factory):
+def laid_out(of_the_command, tmp_path_factory):
     """The documents of some sessions, laid out as they are printed."""
     scratch = tmp_path_factory.mktemp("handouts")
-    made = handouts.documents(ROOT, SESSIONS)
+    made = pickle.loads((of_the_command / "documents").read_bytes())
     handouts._lay_out(ROOT, scratch, {name: text for name, (text, _) in made.items()})
     return scratch, made
 
@@ -146,17 +187,13 @@ def chromium() -> str:
     return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome") or ""
 
 
-def test_the_command_writes_a_pdf(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "course_site", "handouts", "opening", "--to", str(tmp_path), "--letter"],
-        cwd=ROOT, env=os.environ | {"CHROMIUM": chromium(), "PYTHONPATH": str(ROOT / "src")},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-    assert [path.name for path in tmp_path.iterdir()] == ["opening.pdf"]
-    pdf = (tmp_path / "opening.pdf").read_bytes()
+def test_the_command_writes_a_pdf(of_the_command):
+    code, complaints, said = json.loads((of_the_command / "said").read_text())
+    assert (code, complaints) == (0, "")
+    assert [path.name for path in (of_the_command / "pdf").iterdir()] == ["opening.pdf"]
+    pdf = (of_the_command / "pdf" / "opening.pdf").read_bytes()
     pages = len(re.findall(rb"/Type\s*/Page\b", pdf))
-    assert f"opening.pdf: {pages} pages" in done.stdout
+    assert f"opening.pdf: {pages} pages" in said
     assert sizes(pdf) == {(612, 792)}
 
 
