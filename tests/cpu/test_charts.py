@@ -288,15 +288,16 @@ def test_an_axis_that_does_not_begin_at_zero_says_so_and_bears_its_mark() -> Non
     assert broken.count("<path") == whole.count("<path") + 1
 
 
-def longest_slope(ys: tuple[float, ...]) -> float:
-    """How far the drawn line goes sideways while it goes up or down, of two points for each edge."""
+def lane(ys: tuple[float, ...]) -> str:
+    """A panel over time, of two points for each edge."""
     times = tuple(t + d for t in range(len(ys) // 2) for d in (0, 1e-3))
-    svg = charts.draw_trace("T", (Panel("on", (Series("p", times, ys),)),), "s", alt="a", key="k")
-    line = max(
-        re.findall(r'<polyline[^>]* points="([^"]+)"|<path[^>]* d="([^"]+)"', svg),
-        key=lambda m: len(m[0] + m[1]),
-    )
-    points = [tuple(map(float, it)) for it in re.findall(r"([\d.]+)[ ,]([\d.]+)", line[0] + line[1])]
+    return charts.draw_trace("T", (Panel("on", (Series("p", times, ys),)),), "s", alt="a", key="k")
+
+
+def longest_slope(ys: tuple[float, ...]) -> float:
+    """How far the drawn line goes sideways while it goes up or down."""
+    line = max(re.findall(r'<path d="([^"]+)"[^>]*style="fill:none;stroke:var\(--chart', lane(ys)), key=len)
+    points = [tuple(map(float, it)) for it in re.findall(r"([\d.]+)[ ,]([\d.]+)", line)]
     assert len(points) > 100
     return max(x1 - x0 for (x0, y0), (x1, y1) in pairwise(points) if abs(y1 - y0) > 1)
 
@@ -306,6 +307,16 @@ def test_a_switch_goes_straight_up_and_down_however_often_it_does() -> None:
     assert longest_slope(edges) < 0.2
     # Anything else of that length is thinned, and slopes.
     assert longest_slope(tuple(it * (1 + n / 400) for n, it in enumerate(edges))) > 0.2
+
+
+@pytest.mark.parametrize("on", [0.0, 1.0])
+def test_a_switch_is_on_or_off_without_quarters_and_filled_where_it_is_on(on: float) -> None:
+    edges = tuple(it * on for n in range(200) for it in (float(n % 2), 1.0 - n % 2))
+    drawn = lane(edges)
+    assert ">1</text>" in drawn
+    assert ">0.25</text>" not in drawn
+    assert "opacity:0.3" in drawn
+    assert "stroke-dasharray" not in drawn
 
 
 def test_the_line_to_a_label_crosses_no_other_label() -> None:

@@ -710,6 +710,16 @@ def test_no_line_begins_with_a_unit_or_with_the_mark_of_a_source():
     assert tied("<p>93.7\n% of <code>8 % 3</code></p>") == "<p>93.7\u00a0% of <code>8 % 3</code></p>"
     moves = f'<figure class="chart explorable">{value} GB/s</figure>'
     assert tied(moves) == moves
+    for typed in ("48 KiB", "3.0 MB", "30 000", "2 621 440", "14336 × 4096", "2 · M · N · K", "M = 64"):
+        assert tied(f"<p>of {typed}, as {typed}</p>") == "<p>of {0}, as {0}</p>".format(
+            typed.replace(" ", "\u00a0")
+        )
+    drawn = "<pre>48 KiB</pre><code>M = 64</code><svg><text>30 000</text></svg>"
+    breaks = "<p>2 × 32 × 8 × 128 × 2, in 2023 128 of k04 536, L2 · L3</p>"
+    assert tied(drawn + breaks) == drawn + breaks
+    assert tied("<code>src/course_kernels/detours/k01_detours.cu</code>") == (
+        "<code>src/<wbr>course_<wbr>kernels/<wbr>detours/<wbr>k01_<wbr>detours.cu</code>"
+    )
     assert tied("<math><mi>x</mi></math>, so") == '<span class="tied"><math><mi>x</mi></math>,</span> so'
 
 

@@ -633,7 +633,7 @@ def _plot(
     canvas: _Canvas, axes: Any, series: Sequence[Series], first: int = 0, prefix: str = "s",
     written: Callable[[float], str] = short,
 ) -> list[str]:  # fmt: skip
-    """Draw the lines; returns the colour of each."""
+    """Draw the lines; returns the colour of each. One alone needs no dashes, and a switch is filled where it is on."""
     colours, own = [], first
     for n, s in enumerate(series):
         if s.style != "line":
@@ -645,7 +645,10 @@ def _plot(
         if s.low is not None and s.high is not None:
             axes.fill_between(s.x, s.low, s.high, color=colour, alpha=0.16, linewidth=0)
         many = len(s.x) > 60
-        axes.plot(s.x, s.y, color=colour, linewidth=1.1 if many else 1.5, linestyle=_DASHES[own % len(_DASHES)],
+        dashes = "solid" if len(series) == 1 else _DASHES[own % len(_DASHES)]
+        if _is_switch(s.y) and many:
+            axes.fill([*s.x, s.x[-1], s.x[0]], [*s.y, 0, 0], color=colour, alpha=0.3, linewidth=0)
+        axes.plot(s.x, s.y, color=colour, linewidth=1.1 if many else 1.5, linestyle=dashes,
                   clip_on=False, solid_joinstyle="round", dash_capstyle="round")  # fmt: skip
         if not many:
             tips = [f"{s.label}: {short(y)} at {written(x)}" for x, y in zip(s.x, s.y, strict=True)]
@@ -965,6 +968,11 @@ def _free_spot(x: float, y: float, width: float, height: float, taken: Sequence[
     return best[1] if best else Box(x, y, x + width, y + height)
 
 
+def _is_switch(values: Iterable[float]) -> bool:
+    """Whether these are on and off, and nothing between."""
+    return set(values) <= {0.0, 1.0}
+
+
 def _thin(s: Series, most: int = 240) -> Series:
     """A long series with at most `most` points: the smallest and the largest of each stretch stay, in order.
 
@@ -990,7 +998,9 @@ def _trace(title: str, panels: tuple[Panel, ...], x_label: str) -> str:
     # A quantity far from zero that barely moves (a clock, a temperature) is shown over its own range.
     for n, p in enumerate(panels):
         values = [v for s in p.series for v in s.y if math.isfinite(v)]
-        if min(values) > 0.5 * max(values) > 0 and statistics.median(values) > 0:
+        if _is_switch(values):
+            scales[n] = 0.0, 1.0, [0.0, 1.0]
+        elif min(values) > 0.5 * max(values) > 0 and statistics.median(values) > 0:
             gap = max(values) - min(values) or max(values) * 0.1
             ticks = _ticks(min(values) - 0.25 * gap, max(values) + 0.1 * gap, 3)
             scales[n] = ticks[0], ticks[-1], ticks

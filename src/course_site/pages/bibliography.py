@@ -136,7 +136,7 @@ def reference(entry: Entry) -> str:
     note = (
         f"{day}: {entry.note}"
         if entry.note and entry.read
-        else " ".join(filter(None, [entry.note and f"{entry.note}.", day]))
+        else " ".join(filter(None, [entry.note and f"{entry.note[0].upper()}{entry.note[1:]}.", day]))
     )
     return f"{people}, [*{_escaped(entry.title)}*]({entry.url}), {place}. {note}{'' if note.endswith(')') else '.'}"
 

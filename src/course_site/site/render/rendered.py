@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,10 +19,23 @@ _COMMANDS = re.compile(
 )
 _OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*(?![^<]*>)")
 _CORNER = re.compile(r"<th(?P<aligned>[^>]*)></th>")
-_UNITS = r"[KMGT]?i?B(?:/s)?|[kMGT]Hz|[GT]?FLOP(?:/s)?|[nµm]?s|W|m?J"
+_UNITS = r"[kKMGT]?i?B(?:/s)?|[kMGT]Hz|[GT]?FLOP(?:/s)?|[nµm]?s|W|m?J"
 _MEASURE = re.compile(rf'(<a class="value"[^>]*>[^<]*</a>)\s+(?=(?:<abbr [^>]*>)?(?:{_UNITS})(?![\w/]))')
 _MARK = re.compile(r'\s+(?=<sup id="fnref)')
 _PERCENT = re.compile(r"<(?P<code>pre|code)\b.*?</(?P=code)>|(?<=\d)\s%", re.DOTALL)
+# What is typed: a unit, groups of three digits, short products and "M = 64". A long product still breaks, for a phone.
+_DRAWN = re.compile(
+    r"(<(?P<drawn>pre|code|svg|math|script|style)\b.*?</(?P=drawn)>|<[^>]*>)", re.DOTALL | re.IGNORECASE
+)
+_TYPED = re.compile(
+    rf"(?<=\d)[ \n](?=(?:{_UNITS})(?![\w/]))"
+    r"|(?<![\w.,])\d{1,3}(?:[ \n]\d{3})+(?![\w]|[.,]\d)"
+    r"|(?<![×·÷=] )(?<![\w.,])\d{1,6}(?: × \d{1,6}){1,2}(?![\w]| [×·÷=])"
+    r"|(?<![\w.,])(?:\d{1,4}|[A-Za-z])(?: · (?:\d{1,4}|[A-Za-z])){1,3}(?!\w)"
+    r"|(?<![\w.,])[A-Za-z] = [−-]?\d+(?:\.\d+)?(?!\w)"
+)
+_JOINT = re.compile(r"(?<=[/_])(?=[^/_])")
+_NAME = re.compile(r"<code>(?P<name>[\w./:-]{25,})</code>")
 _FORMULA = re.compile(r"<math\b(?:(?!</math>).)*</math>[,.;:?!)]+", re.DOTALL)
 _SCRIPTED = re.compile(r'(<figure class="chart explorable".*?</figure>)', re.DOTALL)
 _PLAIN_TOKEN = re.compile(r'<span class="(?:n|o|p|w)">([^<]*)</span>')
@@ -67,6 +80,8 @@ class Rendered:
 def tied(content: str) -> str:
     """A page's HTML in which no line begins with a unit, with the mark of a source, or with what ends a formula.
 
+    Nor does one end within a number, a short product or "M = 64"; and a long name breaks at its joints.
+
     What a script writes anew stays as the script writes it.
     """
     parts = _SCRIPTED.split(content)
@@ -76,7 +91,25 @@ def tied(content: str) -> str:
 def _tied(content: str) -> str:
     content = _MARK.sub("", _MEASURE.sub("\\1\N{NO-BREAK SPACE}", content))
     content = _PERCENT.sub(lambda found: found.group() if found["code"] else "\N{NO-BREAK SPACE}%", content)
+    content = _NAME.sub(lambda f: f"<code>{_JOINT.sub('<wbr>', f['name'])}</code>", content)
+    content = "".join(_typed(part) for part in _parts(content))
     return _FORMULA.sub(r'<span class="tied">\g<0></span>', content)
+
+
+def _parts(content: str) -> Iterator[str]:
+    """Text, and what stands between: elements, and whole where what is in them is no prose."""
+    start = 0
+    for found in _DRAWN.finditer(content):
+        yield content[start : found.start()]
+        yield found.group()
+        start = found.end()
+    yield content[start:]
+
+
+def _typed(part: str) -> str:
+    if part.startswith("<"):
+        return part
+    return _TYPED.sub(lambda found: re.sub(r"[ \n]", "\N{NO-BREAK SPACE}", found.group()), part)
 
 
 def lighten(content: str, terms: Mapping[str, Term] | None = None) -> str:
