@@ -487,7 +487,7 @@ record(
 # ///
 #
 # /// claim | token.bus < 0.6 * token.coach and worst.bus < 0.6 * worst.coach
-# A token of the bus takes {{ token.bus / token.coach:.2f}} of the energy, and even the bus's dearer run stays under six tenths of the coach's cheaper one. The coach has {{ queue.tokens / steps.coach:.1f}} seats taken in the mean step and draws {{ joules.coach / seconds.coach:.0f}} W; the bus has {{ queue.tokens / steps.bus:.1f}} and draws {{ joules.bus / seconds.bus:.0f}} W. The weights come up in every step, for however many.
+# A token of the bus takes {{ token.bus / token.coach:.2f}} of the energy, and even the bus's dearer run stays under six tenths of the coach's cheaper one. The coach has {{ queue.tokens / steps.coach:.1f}} seats taken in the mean step and draws {{ joules.coach / seconds.coach:.0f}} joules a second; the bus has {{ queue.tokens / steps.bus:.1f}} and draws {{ joules.bus / seconds.bus:.0f}}. The weights come up in every step, for however many.
 # /// otherwise
 # A token of the bus takes {{ token.bus:.2f}} J, one of the coach {{ token.coach:.2f}} J.
 # ///

@@ -353,11 +353,13 @@ def test_a_revision_says_whether_a_listed_file_differs(root, monkeypatch):
 def test_without_git_the_revision_comes_from_a_file_or_the_environment(root, monkeypatch):
     from course_site.records.wheelhouse import write_revision
 
+    made = "records/card/docs/model.artifacts/small.json"  # one page makes it, another one reads it
+    write(root, made, "{}")
     commit = commit_all(root)
     (root / "wheelhouse").mkdir()
     write_revision(root, root / "wheelhouse")
     (root / ".git").rename(root.parent / "elsewhere")
-    assert revision(root, ["src/tiny/kernel.py"]) == {"commit": commit, "dirty": False}
+    assert revision(root, ["src/tiny/kernel.py", made]) == {"commit": commit, "dirty": False}
     write(root, "src/tiny/kernel.py", "FACTOR = 4\n")
     assert revision(root, ["src/tiny/kernel.py"]) == {"commit": commit, "dirty": True}
     monkeypatch.setenv("COURSE_REVISION", "abc-dirty")
