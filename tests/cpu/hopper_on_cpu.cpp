@@ -122,6 +122,7 @@ struct Block {
   std::map<int, Named> named;
   Bytes seen;                                      // dynamic shared memory as the machine sees it
   std::vector<std::pair<unsigned, unsigned>> awaited;  // places that copies of other blocks will overwrite
+  Bytes arrived;  // dynamic shared memory when a thread last arrived where others may see it: what they may read
 };
 
 static std::vector<Block> blocks(1);
@@ -213,6 +214,11 @@ static void settle(Mbarrier &b) {
   if (b.missing > 0 || b.bytes != 0) return;
   b.phase++;
   b.missing = b.count;
+}
+
+void show_cluster() {
+  const char *first = fibers::dynamic_shared;
+  here().arrived.assign(first, first + fibers::shared_base + fibers::shared_bytes);
 }
 
 void arrive(unsigned place, bool arrives, unsigned bytes) {
@@ -668,7 +674,10 @@ static bool cluster_is_there() {
   cluster.arrived = 0, cluster.round++;
   return true;
 }
-void cluster_arrive() { cluster.arrived++; }
+void cluster_arrive() {
+  show_cluster();
+  cluster.arrived++;
+}
 void cluster_wait() {
   struct Round : fibers::Event {
     unsigned round = cluster.round;
@@ -678,6 +687,16 @@ void cluster_wait() {
     }
   } round;
   fibers::wait_for(round);
+}
+
+float read(unsigned place) {
+  const unsigned rank = place / RANK - 1, address = place % RANK;
+  float x = 0;
+  if (rank >= blocks.size()) return fault("block %u of the cluster is not there", rank), x;
+  const Bytes &there = blocks[rank].arrived;
+  if (address + sizeof x > there.size()) return fault("a load from another block before the cluster's barrier"), x;
+  std::memcpy(&x, there.data() + address, sizeof x);
+  return x;
 }
 
 // --- when nobody can go on ------------------------------------------------------------------------

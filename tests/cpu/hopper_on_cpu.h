@@ -18,6 +18,7 @@ void init(void *barrier, unsigned arrivals);
 void show_barriers();
 void inval(void *barrier);
 void show();
+void show_cluster();  // what this block has written so far may be read by the others of the cluster
 void arrive(unsigned barrier, bool arrives, unsigned bytes);  // the address may be of another block
 bool has_ended(void *barrier, unsigned parity);
 void wait(void *barrier, unsigned parity);
@@ -49,4 +50,5 @@ void registers(unsigned of_a_thread);  // what setmaxnreg asks for, up or down
 void named_barrier(int id, int threads, bool waits);
 void cluster_arrive();
 void cluster_wait();
+float read(unsigned place);  // in another block's dynamic shared memory, as it was when that block showed it last
 }  // namespace hopper
