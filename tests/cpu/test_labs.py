@@ -111,7 +111,8 @@ TASKS = {file: (lab, door, file) for lab, door, file in tasks()}
 def verdict_of(file):
     """What the grader says of a file that lies beside a lab.
 
-    What a wrong answer to a last task repeats of the answer, word for word, is graded in the answer alone.
+    What an answer to a last task repeats of the lab's own, word for word, is graded in that alone; only the first lab's
+    solutions are graded as a student's file is, from its beginning to its end.
     """
     lab, door, _ = TASKS[file]
     if has_plays(lab) or is_tried(lab):
@@ -119,7 +120,7 @@ def verdict_of(file):
         return found
     if not has_suspects(lab):
         grader, answer = grader_of(lab.name, door), lab.snapshot(door, len(lab.stages))
-        if file.stem.startswith("alone_wrong_") and repeats(file, answer):
+        if is_of_a_last_task(lab, file) and repeats(file, answer):
             return dataclasses.replace(verdict_of(answer), alone=grader.alone._own_verdict(file, lab.seconds))
         return grader.verdict(file, lab.seconds)
     with tempfile.TemporaryDirectory() as folder:  # as `nox -s lab` writes it: with the recorded values
@@ -127,6 +128,11 @@ def verdict_of(file):
         mine.write_text(completed(lab, ROOT)(file.read_text()))
         (found,) = grade_each([(lab, door, mine)], environment=NO_GPU)
     return found
+
+
+def is_of_a_last_task(lab, file):
+    """A wrong answer to one, or a solution."""
+    return file.stem.startswith("alone_wrong_") or (file.stem == "alone" and lab is not FIRST)
 
 
 @functools.cache
