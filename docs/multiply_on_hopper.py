@@ -57,7 +57,7 @@
 # So before any clock runs, this table knows what each product will wait for.
 #
 # /// table
-# columns: ["operations for each byte", "N × K", "M = 1", "M = 64", "M = 1024", "M = 4096"]
+# columns: ["operations for each byte", "N × K", "1 row", "64", "1024", "4096"]
 # rows:
 #   - ["queries, output", "4096 × 4096", "{{ intensity.query.m1:.1f}}", "{{ intensity.query.m64:.0f}}", "{{ intensity.query.m1024:.0f}}", "{{ intensity.query.m4096:.0f}}"]
 #   - ["keys, values", "1024 × 4096", "{{ intensity.key.m1:.1f}}", "{{ intensity.key.m64:.0f}}", "{{ intensity.key.m1024:.0f}}", "{{ intensity.key.m4096:.0f}}"]

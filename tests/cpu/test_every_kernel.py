@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from math import cos, radians, sin
 from pathlib import Path
 
 import pytest
@@ -267,6 +268,25 @@ def test_a_mark_stands_below_its_roof_where_its_numbers_put_it():
     ]
     assert x1 - x0 == pytest.approx(ticks[1] - ticks[0], abs=0.3)
     assert y1 < y0
+
+
+def test_no_label_lies_on_the_words_of_the_slope(course):
+    svg = shown(course, "roofline")
+    turned = re.search(r'<text x="([\d.]+)" y="([\d.]+)" transform="rotate\((-[\d.]+) [^>]*>([^<]+)<', svg)
+    x, y, angle, words = float(turned[1]), float(turned[2]), radians(float(turned[3])), turned[4]
+    along = [plots.text_width(words) * n / 40 for n in range(41)]
+    letters = [  # the middle of each, above the line they stand on
+        (x + a * cos(angle) + 4 * sin(angle), y + a * sin(angle) - 4 * cos(angle)) for a in along
+    ]
+    covered = []
+    for at_x, at_y, style, text in re.findall(
+        r'<text x="([\d.]+)" y="([\d.]+)" style="([^"]*)">([^<]+)<', svg
+    ):
+        wide = plots.text_width(text, bold="600" in style)
+        left = float(at_x) - (wide if "end" in style else wide / 2 if "middle" in style else 0)
+        if any(left < px < left + wide and float(at_y) - 9 < py < float(at_y) + 2 for px, py in letters):
+            covered.append(text)
+    assert covered == []
 
 
 def test_marks_differ_by_kind_and_labels_by_words():

@@ -720,6 +720,8 @@ def test_no_line_begins_with_a_unit_or_with_the_mark_of_a_source():
     assert tied("<code>src/course_kernels/detours/k01_detours.cu</code>") == (
         "<code>src/<wbr>course_<wbr>kernels/<wbr>detours/<wbr>k01_<wbr>detours.cu</code>"
     )
+    assert tied("<td>as <code>WARP.ARRIVE</code></td>") == "<td>as <code>WARP.<wbr>ARRIVE</code></td>"
+    assert tied("<p>as <code>WARP.ARRIVE</code></p>") == "<p>as <code>WARP.ARRIVE</code></p>"
     assert tied("<math><mi>x</mi></math>, so") == '<span class="tied"><math><mi>x</mi></math>,</span> so'
 
 

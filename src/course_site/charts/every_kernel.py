@@ -271,7 +271,12 @@ def _roofs(
     angle = math.atan2(end[1] - start[1], end[0] - start[0])
     x, y = start[0] + 14, start[1] + 14 * math.tan(angle)
     x, y = x - 9 * math.sin(angle), y + 9 * math.cos(angle)
-    sheet.text(x, y, f"HBM, {short(gb_per_s)} GB/s", SOFT, angle=math.degrees(angle))
+    words = f"HBM, {short(gb_per_s)} GB/s"
+    sheet.text(x, y, words, SOFT, angle=math.degrees(angle))
+    for i in range(21):  # along the words: no label lies on them
+        along = text_width(words) * i / 20
+        at = x + along * math.cos(angle), y + along * math.sin(angle)
+        taken.append(Box(at[0] - 5, at[1] - 5, at[0] + 5, at[1] + 5))
     for ceiling in ceilings:
         ridge = place(ceiling.tflops / slope, ceiling.tflops)
         sheet.line([ridge, place(x_high, ceiling.tflops)], stroke_width=1.2)

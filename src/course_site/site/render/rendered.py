@@ -34,8 +34,11 @@ _TYPED = re.compile(
     r"|(?<![\w.,])(?:\d{1,4}|[A-Za-z])(?: · (?:\d{1,4}|[A-Za-z])){1,3}(?!\w)"
     r"|(?<![\w.,])[A-Za-z] = [−-]?\d+(?:\.\d+)?(?!\w)"
 )
-_JOINT = re.compile(r"(?<=[/_])(?=[^/_])")
+# Where a long name may break: everywhere from so many letters on, in a table's narrow columns any.
+_JOINT = re.compile(r"(?<=[/_])(?=[^/_])|(?<=\.)(?=[A-Z])")
 _NAME = re.compile(r"<code>(?P<name>[\w./:-]{25,})</code>")
+_CELL = re.compile(r"<td\b[^>]*>(?:(?!</td>).)*<code>.*?</td>", re.DOTALL)
+_IN_CELL = re.compile(r"<code>(?P<name>[^<]{8,})</code>")
 _FORMULA = re.compile(r"<math\b(?:(?!</math>).)*</math>[,.;:?!)]+", re.DOTALL)
 _SCRIPTED = re.compile(r'(<figure class="chart explorable".*?</figure>)', re.DOTALL)
 _PLAIN_TOKEN = re.compile(r'<span class="(?:n|o|p|w)">([^<]*)</span>')
@@ -91,9 +94,14 @@ def tied(content: str) -> str:
 def _tied(content: str) -> str:
     content = _MARK.sub("", _MEASURE.sub("\\1\N{NO-BREAK SPACE}", content))
     content = _PERCENT.sub(lambda found: found.group() if found["code"] else "\N{NO-BREAK SPACE}%", content)
-    content = _NAME.sub(lambda f: f"<code>{_JOINT.sub('<wbr>', f['name'])}</code>", content)
+    content = _NAME.sub(_jointed, content)
+    content = _CELL.sub(lambda cell: _IN_CELL.sub(_jointed, cell.group()), content)
     content = "".join(_typed(part) for part in _parts(content))
     return _FORMULA.sub(r'<span class="tied">\g<0></span>', content)
+
+
+def _jointed(code: re.Match[str]) -> str:
+    return f"<code>{_JOINT.sub('<wbr>', code['name'])}</code>"
 
 
 def _parts(content: str) -> Iterator[str]:
