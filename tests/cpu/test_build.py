@@ -296,6 +296,9 @@ def records_of_a_b200(repository):
     """The records as a card of another kind would have left them; how fast it would be does not matter here."""
     theirs = repository / "records" / B200["slug"]
 
+    def when(book):
+        return book["metadata"]["course"]["provenance"]["date"]
+
     def move(course):
         course["edition"].update(B200)
         course["provenance"].update(B200)
@@ -303,7 +306,13 @@ def records_of_a_b200(repository):
     for path in sorted((repository / RECORDS).rglob("*.ipynb")):
         name = path.relative_to(repository / RECORDS)
         (theirs / name).parent.mkdir(parents=True, exist_ok=True)
-        rewritten = reseal(repository, f"{RECORDS}/{name}", lambda book: move(book["metadata"]["course"]))
+        others = [
+            p.relative_to(repository)
+            for p in (repository / "records").glob(f"*/{name}")
+            if theirs not in p.parents
+        ]
+        newest = max(others, key=lambda p: when(json.loads((repository / p).read_text(encoding="utf-8"))))
+        rewritten = reseal(repository, newest.as_posix(), lambda book: move(book["metadata"]["course"]))
         (theirs / name).write_text(rewritten, encoding="utf-8")
     for made in (repository / RECORDS).rglob("*.artifacts"):
         shutil.copytree(made, theirs / made.relative_to(repository / RECORDS))
