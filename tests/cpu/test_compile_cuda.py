@@ -16,7 +16,8 @@ from course_kernels.cuda.compile import CompileError, compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.cuda.headers import CudaMissingError
 from course_kernels.cuda.includes import SHARED, sources_of
-from course_kernels.decode_linear import k01_stream
+from course_kernels.decode_attention import k04_cluster
+from course_kernels.decode_linear import k01_stream, k02_even, k03_cluster
 from course_kernels.microbenchmarks import tensor
 from course_kernels.sgemm import k10_tuned, k11_register_banks, k12_persistent, tiles
 from course_kernels.skinny_gemm_w4 import k02_fragments
@@ -49,6 +50,18 @@ DEFINES = {
             ),
             strict=False,
         )
+    ],
+    k02_even.SOURCE: [
+        k02_even.defines_of(False, 16, 12, 1, True, k01_stream.ROPE, 64),
+        k02_even.defines_of(True, 32, 10, 1, False, k01_stream.ADD, 128),
+    ],
+    k03_cluster.SOURCE: [
+        k03_cluster.defines_of(False, 16, 1, 11, True, k01_stream.ROPE, 64),
+        k03_cluster.defines_of(True, 32, 4, 9, False, k01_stream.ADD, 128),
+    ],
+    k04_cluster.SOURCE: [
+        k04_cluster.defines_of(False, 64, 4, 1, False),
+        k04_cluster.defines_of(True, 128, 16, 8, True),
     ],
     k02_fragments.SOURCE: [
         {"WEIGHTS": weights, "EIGHTS": eights, "WARPS": 4, "STAGES": 3, "HELD": room.held}
