@@ -10,7 +10,8 @@ from hopper_on_cpu import prepare_in, tensor_map
 
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
-from course_kernels.decode_linear import k02_even, k03_cluster
+from course_kernels.decode_linear import by_boxes, k02_even, k03_cluster
+from course_kernels.decode_linear.by_boxes import Kind
 from course_kernels.decode_linear.k01_stream import ADD, GATE, NOTHING, ROPE, Turned
 from course_kernels.decode_linear.problem import PROBLEM, flags_of
 from course_kernels.problem import Workload, worst_error
@@ -21,7 +22,7 @@ KERNELS = pytest.mark.parametrize(
     "kernel", [k02_even, k03_cluster], ids=lambda kernel: kernel.__name__.rsplit(".")[-1]
 )
 # Parts of tiles at the begin and at the end of a block, and a ring that comes round.
-PLANS = {k02_even: k02_even.Plan(4, 2, 1), k03_cluster: k03_cluster.Plan(2, 2, 2)}
+PLANS = {k02_even: k02_even.Plan(4, 2), k03_cluster: k03_cluster.Plan(2, 2, 2)}
 
 
 def inputs_of(M, N, K, **kind):
@@ -47,7 +48,7 @@ def on_the_cpu(tmp_path_factory):
 
         patch = pytest.MonkeyPatch()
         patch.setattr(kernel, "prepare", prepare)
-        patch.setattr(kernel, "tensor_map", tensor_map)
+        patch.setattr(by_boxes, "tensor_map", tensor_map)
         patch.setenv("TRITON_INTERPRET", "1")  # tensors on the CPU are welcome
         if kernel is k02_even:
             patch.setattr(
@@ -154,8 +155,8 @@ FAULTS = {
         ),
         "nobody waits for the numbers to be weighed": ("if (NORM) wait(&weighed[s], parity);", ""),
         "the columns of the first block for all": (
-            "column = (begin + box % each) * PIECE",
-            "column = box % each * PIECE",
+            "return (begin + box % each) * PIECE;",
+            "return box % each * PIECE;",
         ),
         "gate and up change places": ("* low)) * high);", "* high)) * low);"),
     },
@@ -168,7 +169,8 @@ FAULTS = {
 )
 def test_a_planted_fault_is_seen(on_the_cpu, kernel, fault):
     right, wrong = FAULTS[kernel][fault]
-    text = kernel.SOURCE.read_text()
+    shared = kernel.SOURCE.with_name("boxes.cuh").read_text()
+    text = kernel.SOURCE.read_text().replace('#include "boxes.cuh"', shared)
     assert text.count(right) == 1
     w, inputs = inputs_of(3, 144, 320, norm=True, gated=True)
     try:
@@ -192,21 +194,22 @@ def test_a_planted_fault_is_seen(on_the_cpu, kernel, fault):
 def test_how_an_h200_shares_out_the_work(tiles, pieces, even, cluster):
     at_once = {1: 132, 2: 66, 4: 32, 8: 16}
 
-    assert k02_even.plan_of(tiles, pieces, 16, 132)[:2] == even
+    assert k02_even.plan_of(tiles, pieces, 16, 132) == even
     assert k03_cluster.plan_of(tiles, pieces, 16, at_once)[:2] == cluster
     for rows in (16, 32):
         assert k02_even.shared_bytes_of(rows, k02_even.plan_of(tiles, pieces, rows, 132).stages) <= 226 * 1024
-        assert k03_cluster.shared_bytes_of(rows, k03_cluster.stages_of(rows)) <= 226 * 1024
+        assert (
+            k03_cluster.shared_bytes_of(rows, k03_cluster.plan_of(tiles, pieces, rows, at_once).stages)
+            <= 226 * 1024
+        )
 
 
 @pytest.mark.parametrize("behind", [ADD, GATE, ROPE])
 @KERNELS
 def test_weights_are_asked_for_early_and_nothing_is_kept_in_memory(kernel, behind):
     pytest.importorskip("cuda.core")
-    if kernel is k02_even:
-        defines = k02_even.defines_of(False, 32, 10, 1, behind != ADD, behind, 128)
-    else:
-        defines = k03_cluster.defines_of(False, 32, 4, 9, behind != ADD, behind, 128)
+    kind = Kind(False, 32, behind != ADD, behind, 128)
+    defines = kind.defines(10) if kernel is k02_even else kind.defines(9, BLOCKS=4)
     text = sass(compile_cubin(kernel.SOURCE, "sm_90a", defines))
     names = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z]\w*)", text, re.M)
 

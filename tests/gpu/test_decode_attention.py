@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_kernels.decode_attention import k01_one_program, k02_split, library
+from course_kernels.decode_attention import k01_one_program, k02_split, k04_cluster, library
 from course_kernels.decode_attention.problem import PROBLEM
 from course_kernels.measure.check import checked_error
 from course_kernels.problem import Workload, worst_error
@@ -41,6 +41,18 @@ def test_many_tokens_and_many_sequences(kernel, B, N):
     inputs = inputs_of(w)
 
     assert error(kernel.decode_attention(*inputs), inputs) <= PROBLEM.max_error(w)
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("blocks", [None, 1, 2, 4, 8])
+@pytest.mark.parametrize(("H", "KV", "D"), [(8, 2, 128), (3, 1, 64), (16, 1, 128)])
+def test_any_cluster_is_right(H, KV, D, blocks, early):
+    w = Workload.of("bfloat16", B=5, H=H, KV=KV, N=3000, D=D)
+    inputs = inputs_of(w)
+    out = k04_cluster.decode_attention(*inputs, blocks=blocks, early=early)
+
+    assert error(out, inputs) <= PROBLEM.max_error(w)
+    assert torch.equal(k04_cluster.decode_attention(*inputs, blocks=blocks, early=early), out)
 
 
 @pytest.mark.parametrize("splits", [1, 2, 5, 16, 17, 49, 200])

@@ -1,9 +1,12 @@
 """A linear layer of a step on the card: the model's shapes, keys into the cache, begun early, the library."""
 
+from functools import partial
+
 import pytest
 import torch
 
-from course_kernels.decode_linear import k01_stream, library
+from course_kernels.decode_linear import k01_stream, k02_even, k03_cluster, library
+from course_kernels.decode_linear.k01_stream import ROPE, Turned
 from course_kernels.decode_linear.problem import PROBLEM, flags_of
 from course_kernels.measure.check import checked_error
 from course_kernels.problem import Workload, worst_error
@@ -36,16 +39,36 @@ def test_the_shapes_of_the_model(w):
     assert not tickets.any()
 
 
+@pytest.mark.parametrize("kernel", [k02_even, k03_cluster])
+@pytest.mark.parametrize("w", PROBLEM.time_on, ids=lambda w: w.label)
+def test_the_shapes_of_the_model_in_boxes(kernel, w):
+    inputs = inputs_of(w)
+    due = PROBLEM.reference(*inputs, **flags_of(w))
+    for early in (False, True):
+        out = kernel.decode_linear(*inputs, **flags_of(w), early=early)
+        assert worst_error(out, due) <= PROBLEM.max_error(w), early
+        assert torch.equal(out, kernel.decode_linear(*inputs, **flags_of(w), early=early))
+
+
+def in_boxes(kernel, x, g, parts, cos, sin, at, *caches):
+    return kernel.start(x, parts, ROPE, g=g, turned=Turned(cos, sin, at, *caches))
+
+
+@pytest.mark.parametrize(
+    "project",
+    [k01_stream.qkv_into_cache, partial(in_boxes, k02_even), partial(in_boxes, k03_cluster)],
+    ids=["k01", "k02", "k03"],
+)
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("D", [64, 128])
 @pytest.mark.parametrize("B", [1, 8, 13, 32])
-def test_queries_keys_and_values_find_their_places(B, D, dtype):
+def test_queries_keys_and_values_find_their_places(B, D, dtype, project):
     w = Workload.of(dtype, B=B, H=8, KV=2, D=D, W=4096, P=1000)
     x, g, weights, positions, cos, sin = inputs_of(w, QKV)
     due = QKV.reference(x, g, weights, positions, cos, sin, kv_heads=2)
     caches = [torch.full((B, 2, 900, D), 7.0, dtype=x.dtype, device="cuda") for _ in range(2)]
     at = positions.long()
-    q = k01_stream.qkv_into_cache(x, g, weights.split([8 * D, 2 * D, 2 * D]), cos[at], sin[at], at, *caches)
+    q = project(x, g, weights.split([8 * D, 2 * D, 2 * D]), cos[at], sin[at], at, *caches)
 
     assert worst_error(q, due[0], rows_apart=True) <= QKV.max_error(w)
     for cache, right in zip(caches, due[1:], strict=True):

@@ -15,26 +15,10 @@
 //           dependent launch; the ticket: CUDA samples, threadFenceReduction
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
+#include "boxes.cuh"
 
-// Of the launcher: FLOAT16, ROWS (rows of x that a product takes: 16 or 32), STAGES, RESIDENT (blocks that a
-// multiprocessor has room for), NORM (0 or 1), BEHIND, and HEAD, numbers of a head.
-enum { NOTHING, ADD, GATE, ROPE };
-#if FLOAT16
-using Type = F16x16;
-#else
-using Type = Bf16x16;
-#endif
-using Narrow = unsigned short;
-constexpr int PIECE = 64;  // columns of a box: 128 bytes, a row of the swizzle
-constexpr int HALF = 64;   // rows of weights of a warpgroup; its number p and that of the other meet in what stands behind
-constexpr int BOX = BEHIND == ROPE && HEAD == 64 ? 32 : HALF;  // rows of a box
-constexpr unsigned ROW_BYTES = 128, HALF_BYTES = HALF * ROW_BYTES;
-constexpr unsigned STAGE_BYTES = 2 * HALF_BYTES + ROWS * ROW_BYTES;
-constexpr int PITCH = ROWS + 1;             // floats of a row of sums: rows begin in different banks
 constexpr int PART = (2 * HALF + 1) * ROWS;  // what a block leaves of a tile: sums, and the squares of x
-constexpr int MULTIPLYING = 256, FETCHING = 8, WEIGHING = 9;  // threads; numbers of the two warps
-constexpr int THREADS = MULTIPLYING + 128;  // two more warps stand idle: a block is made of warpgroups
-constexpr int FINISHING = 1;  // the named barrier of those who multiply
+constexpr int FINISHING = 1;                 // the named barrier of those who multiply
 constexpr int EACH = ROWS * HALF / MULTIPLYING;  // rows of x of which a thread finishes a number
 
 // Rows of all tiles, in boxes of 64 columns; of these a block takes the ones from `begin` on.
@@ -56,66 +40,20 @@ __device__ inline Part part_at(const Cut &cut, int box, int last) {
   return {tile, begin, min(cut.pieces, begin + last - box)};
 }
 
-__device__ inline Narrow narrow(float x) { return static_cast<Narrow>(rounded_pair<Type>(x, 0.0f)); }
-__device__ inline float wide(Narrow x) { return unpacked<Type>(x, false); }
-
-// --- what stands behind -----------------------------------------------------
-
-struct Behind {
-  const Narrow *residual;     // ADD: [M, N], may be y
-  const float *cos, *sin;     // ROPE: [M, HEAD / 2]
-  const long long *position;  // ROPE: [M]
-  Narrow *k_cache, *v_cache;  // ROPE: [M, KV, room, HEAD]
-  int room, N, H, KV;         // N: columns of y; ROPE: of queries
-};
-
-// Two sums of a tile, its rows p and p + 64, and one row of x.
-__device__ inline void finish(const Behind &to, Narrow *y, int tile, int p, int m, float low, float high) {
-  if (BEHIND == GATE) {
-    const int n = tile * HALF + p;
-    if (n < to.N) y[static_cast<long long>(m) * to.N + n] = narrow(low / (1.0f + power_of_2(-1.44269504f * low)) * high);
-    return;
-  }
-  if (BEHIND == ROPE) {
-    const int pairs = HEAD / 2, head = tile * (HALF / pairs) + p / pairs, pair = p % pairs;
-    if (head >= to.H + 2 * to.KV) return;
-    const bool is_value = head >= to.H + to.KV;
-    const float c = is_value ? 1 : to.cos[m * pairs + pair], s = is_value ? 0 : to.sin[m * pairs + pair];
-    Narrow *place = y + (static_cast<long long>(m) * to.H + head) * HEAD;
-    if (head >= to.H) {
-      const long long position = to.position[m];
-      if (position < 0 || position >= to.room) return;  // the host does not look at it
-      Narrow *cache = is_value ? to.v_cache : to.k_cache;
-      place = cache + ((static_cast<long long>(m) * to.KV + (head - to.H) % to.KV) * to.room + position) * HEAD;
-    }
-    place[pair] = narrow(low * c - high * s);
-    place[pair + pairs] = narrow(high * c + low * s);
-    return;
-  }
-#pragma unroll
-  for (int half = 0; half < 2; half++) {
-    const int n = tile * 2 * HALF + half * HALF + p;
-    if (n >= to.N) return;
-    const long long at = static_cast<long long>(m) * to.N + n;
-    const float sum = half ? high : low;
-    y[at] = narrow(BEHIND == ADD ? sum + wide(to.residual[at]) : sum);
-  }
-}
-
 // --- the kernel -------------------------------------------------------------
 
 // grid: blocks      block: THREADS      dynamic shared memory: see the launcher
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     decode_linear_even(const __grid_constant__ TensorMap x_map,   // [M, K], box ROWS x 64
                        const __grid_constant__ TensorMap first,   // [N, K], box BOX x 64: weights; of the gate; of queries
                        const __grid_constant__ TensorMap second,  // GATE: up; ROPE: of keys
                        const __grid_constant__ TensorMap third,   // ROPE: of values
                        const unsigned short *g,                   // NORM: [K]
                        const unsigned short *residual, const float *cos, const float *sin, const long long *position,
-                       unsigned short *y, unsigned short *k_cache, unsigned short *v_cache,
+                       unsigned short *y, unsigned short *k_cache, unsigned short *v_cache, int M, int N, int tiles,
+                       int pieces, float epsilon, int H, int KV, int room,
                        float *parts,       // [2 * blocks, PART]
-                       unsigned *tickets,  // [tiles], all zero before and after
-                       int M, int N, int tiles, int pieces, float epsilon, int H, int KV, int room) {
+                       unsigned *tickets) {  // [tiles], all zero before and after
   extern __shared__ __align__(1024) char memory[];
   float *sums = reinterpret_cast<float *>(memory + STAGES * STAGE_BYTES);   // [2 * HALF, PITCH]
   float *squares = sums + 2 * HALF * PITCH;                        // [2, ROWS], by parts in turn
@@ -140,29 +78,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 
   if (warp == FETCHING) {
     if (lane == 0) {
+      const Weights from = {first, second, third, H, KV};
       const CachePolicy once = evict_first();
       auto weights = [&](int box) {
-        const int s = (box - mine) % STAGES, tile = box / pieces, column = (box - tile * pieces) * PIECE;
-        arrive_and_expect_bytes(&full[s], STAGE_BYTES);
-#pragma unroll
-        for (int i = 0; i < 2 * HALF / BOX; i++) {
-          const int half = i / (HALF / BOX);
-          char *to = memory + s * STAGE_BYTES + i * BOX * ROW_BYTES;
-          if (BEHIND == GATE) {
-            load_tile(to, half ? second : first, &full[s], once, column, tile * HALF);
-          } else if (BEHIND == ROPE) {
-            const int head = tile * (2 * HALF / HEAD) + i % (HALF / BOX);
-            const int own = head < H ? head : head < H + KV ? head - H : head - H - KV;  // past the last one: zeros
-            load_tile(to, head < H ? first : head < H + KV ? second : third, &full[s], once, column,
-                      own * HEAD + half * (HEAD / 2));
-          } else {
-            load_tile(to, first, &full[s], once, column, tile * 2 * HALF + half * HALF);
-          }
-        }
+        const int s = (box - mine) % STAGES, tile = box / pieces;
+        bring_weights(memory + s * STAGE_BYTES, &full[s], from, once, tile, (box - tile * pieces) * PIECE);
       };
       auto rows = [&](int box) {
         const int s = (box - mine) % STAGES;
-        load_tile(memory + s * STAGE_BYTES + 2 * HALF_BYTES, x_map, &full[s], box % pieces * PIECE, 0);
+        bring_x(memory + s * STAGE_BYTES, &full[s], x_map, box % pieces * PIECE);
       };
       const int ahead = min(mine + STAGES, last);
       for (int box = mine; box < ahead; box++) weights(box);
@@ -176,36 +100,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     }
   } else if (warp == WEIGHING) {
     if (NORM) {
-      float of_row[ROWS / 4] = {};  // squares of x, of row lane / 8 + 4 * i
-      const int c = lane % 8;
-      int turn = 0;
-      for (int box = mine; box < last; box++) {
+      float of_row[ROWS / 4] = {};
+      for (int box = mine, turn = 0; box < last; box++) {
         const int s = (box - mine) % STAGES, piece = box % pieces;
-        const uint4 by = __ldg(reinterpret_cast<const uint4 *>(g + piece * PIECE + c * 8));
-        const unsigned weight[4] = {by.x, by.y, by.z, by.w};
+        const uint4 by = __ldg(reinterpret_cast<const uint4 *>(g + piece * PIECE + lane % 8 * 8));
         wait(&full[s], (box - mine) / STAGES & 1);
-        char *rows = memory + s * STAGE_BYTES + 2 * HALF_BYTES;
-#pragma unroll
-        for (int i = 0; i < ROWS / 4; i++) {
-          uint4 *place = reinterpret_cast<uint4 *>(rows + swizzled((lane / 8 + 4 * i) * ROW_BYTES + c * 16));
-          const uint4 numbers = *place;
-          unsigned both[4] = {numbers.x, numbers.y, numbers.z, numbers.w};
-#pragma unroll
-          for (int j = 0; j < 4; j++) {
-            const float a = unpacked<Type>(both[j], false), b = unpacked<Type>(both[j], true);
-            of_row[i] += a * a + b * b;
-            both[j] = rounded_pair<Type>(a * unpacked<Type>(weight[j], false), b * unpacked<Type>(weight[j], true));
-          }
-          *place = {both[0], both[1], both[2], both[3]};
-        }
+        weigh(memory + s * STAGE_BYTES, by, of_row);
         if (piece == pieces - 1 || box == last - 1) {
           wait(&seen[turn % 2], turn / 2 & 1 ^ 1);
-#pragma unroll
-          for (int i = 0; i < ROWS / 4; i++) {
-            for (int step = 1; step < 8; step *= 2) of_row[i] += __shfl_xor_sync(0xffffffffu, of_row[i], step);
-            if (c == 0) squares[turn % 2 * ROWS + lane / 8 + 4 * i] = of_row[i];
-            of_row[i] = 0;
-          }
+          leave_squares(squares + turn % 2 * ROWS, of_row);
           turn++;
         }
         fence_async();  // the tensor cores will read what threads wrote
@@ -225,13 +128,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         const int s = (box - mine) % STAGES, parity = (box - mine) / STAGES & 1;
         wait(&full[s], parity);
         if (NORM) wait(&weighed[s], parity);
-        const char *stage = memory + s * STAGE_BYTES;
-        const Descriptor a = k_major(address_in_shared(stage + half * HALF_BYTES));
-        const Descriptor b = k_major(address_in_shared(stage + 2 * HALF_BYTES));
-        wgmma_fence(d);
-#pragma unroll
-        for (int k = 0; k < PIECE / 16; k++) products<ROWS, Type>(d, advance(a, k * 32), advance(b, k * 32), piece > part.begin || k > 0);
-        wgmma_commit();
+        multiply_box(d, memory + s * STAGE_BYTES, half, piece > part.begin);
         wgmma_wait<1>();  // the box before is done with
         if (piece > part.begin && lane == 0) arrive(&empty[(box - 1 - mine) % STAGES]);
       }
@@ -244,10 +141,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         arrive(&seen[turn % 2]);
       }
 
-      const int row = half * HALF + warp % 4 * 16 + lane / 4, column = lane % 4 * 2;
-#pragma unroll
-      for (int i = 0; i < ROWS / 2; i++)
-        sums[(row + i % 4 / 2 * 8) * PITCH + i / 4 * 8 + column + i % 2] = d[i];
+      leave_sums(sums, d, half);
       named_barrier_wait(FINISHING, MULTIPLYING);
       float low[EACH], high[EACH];
 #pragma unroll

@@ -413,9 +413,8 @@ def write_revision(root: Path, folder: Path) -> None:
     lines = [git("rev-parse", "HEAD").strip() or "unknown"]
     for entry in git("ls-tree", "-r", "HEAD").splitlines():
         about, path = entry.split("\t", 1)
-        made = (
-            path.startswith("records/") and ".artifacts/" in path
-        )  # weights that a page made, and another one reads
+        # Weights that one page made and another one reads lie among the records.
+        made = path.startswith("records/") and ".artifacts/" in path
         if made or (path.startswith(("src/", "docs/", "handbook/", "tests/")) and "/assets/" not in path):
             lines.append(f"{about.split()[2]} {path}")
     (folder / "revision.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
