@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import axe
 import pytest
-from conftest import SITE, pages_of, settled
+from conftest import SITE, pages_of, quiet, settled
 from playwright.sync_api import Browser, Locator, Page, expect
 
 L5 = "lectures/l5_the_top_of_the_ladder.html"
@@ -244,6 +244,45 @@ def test_the_keyboard_alone_comes_through_the_longest_page(browser: Browser, bas
         }"""
     )
     assert reached[0] == reached[1] > 100, reached
+    page.close()
+
+
+def test_on_a_phone_the_focus_never_goes_behind_what_is_shut(browser: Browser, base: str) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    settled(page, base + L5)
+    walked = stops(page)
+    assert [stop["said"] for stop in walked if not stop["seen"]] == [], "the focus vanishes"
+    assert 30 < len(walked) < 120, f"{len(walked)} stops"
+
+    button, pages = page.get_by_role("button", name="All pages"), page.locator(".md-sidebar--primary")
+    inside = "pages => pages.contains(document.activeElement)"
+    button.focus()
+    expect(button).to_have_attribute("aria-expanded", "false")
+    page.keyboard.press("Enter")
+    expect(button).to_have_attribute("aria-expanded", "true")
+    seen = []
+    while quiet(page) and pages.evaluate(inside):  # the leaf this page is on, and nothing of those below it
+        assert page.evaluate(FOCUS)["seen"]
+        assert page.evaluate(
+            """() => { const e = document.activeElement, b = e.getBoundingClientRect();
+                 return e.contains(document.elementFromPoint(b.left + b.width / 2, b.top + b.height / 2)); }"""
+        )
+        seen.append(page.evaluate("document.activeElement.textContent.trim()"))
+        page.keyboard.press("Tab")
+    assert any(said.startswith("L6") for said in seen), seen
+    assert not any(said.startswith("L8") for said in seen), seen  # in another section
+
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Escape")
+    expect(button).to_be_focused()
+    expect(button).to_have_attribute("aria-expanded", "false")
+    page.keyboard.press("Space")
+    for _ in range(2):  # up to the first leaf
+        page.keyboard.press("Space")
+        quiet(page)
+        assert pages.evaluate(inside)
+    expect(pages.get_by_role("link", name="Home")).to_be_visible()
+    assert axe.faults(page) == []
     page.close()
 
 

@@ -78,9 +78,49 @@
     });
   }
 
+  /* Where the list of pages is a drawer, the theme opens it by a label, which no keyboard reaches: here it is a button. On the
+     labels in the drawer that have the focus, the theme answers Enter; which of them can have it is in site.css. */
+  function drawer() {
+    var open = document.getElementById("__drawer"), pages = document.querySelector(".md-sidebar--primary");
+    var label = document.querySelector(".md-header__button[for='__drawer']");
+    if (!open || !pages || !label) return;
+    var button = document.createElement("button");
+    button.type = "button";
+    button.className = label.className + " drawer-open";
+    button.setAttribute("aria-label", words.pages);
+    button.append(...label.childNodes);
+    label.replaceWith(button);
+    function said() {
+      button.setAttribute("aria-expanded", open.checked);
+      pages.querySelectorAll("label[for]").forEach(function (label) { label.tabIndex = open.checked ? 0 : -1; });
+    }
+    function enter() {
+      var first = Array.from(pages.querySelectorAll("a[href], label[for]")).find(function (e) { return e.checkVisibility({ visibilityProperty: true }); });
+      if (first) first.focus({ preventScroll: true });
+    }
+    said();
+    open.addEventListener("change", said);
+    button.addEventListener("click", function () {
+      open.click();
+      if (open.checked) enter();
+    });
+    pages.addEventListener("change", function () { if (open.checked) enter(); });   // another leaf is on top
+    pages.addEventListener("keydown", function (event) {
+      if (event.key !== " " || !event.target.matches("label[for]")) return;
+      event.preventDefault();
+      event.target.click();
+    });
+    document.addEventListener("keydown", function (event) {
+      if (event.key !== "Escape" || !open.checked) return;
+      open.click();
+      button.focus();
+    });
+  }
+
   function start() {
     contents();
     unfold();
+    drawer();
     document.querySelectorAll(".md-sidebar--secondary .md-nav--secondary, nav.road .halves").forEach(oneStop);
     /* The theme wraps tables and adds buttons after the page is there: look again whenever it did. */
     var waiting = 0;

@@ -3,12 +3,13 @@
    Loaded before every other script of the site; `PercentOfPeak` is the one name the site adds to a page. */
 var PercentOfPeak = window.PercentOfPeak || {};
 PercentOfPeak.words = {
-  /* site.js: boxes that scroll, the table of contents, lists that are one stop */
+  /* site.js: boxes that scroll, the table of contents, lists that are one stop, the drawer */
   site: {
     formula: function (number) { return "Formula " + number; },
     table: function (number) { return "Table " + number; },
     buttonsOfCode: function (number) { return "Code " + number; },
     beyond: "Beyond the core",
+    pages: "All pages",
     keys: "↑ ↓ walk on",
     walk: "One stop of the Tab key: arrow keys walk through this list."
   },
