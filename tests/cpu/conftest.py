@@ -3,6 +3,7 @@
 Triton decides when a kernel is defined whether it is interpreted.
 """
 
+import gc
 import os
 import pickle
 import shutil
@@ -13,6 +14,7 @@ import once
 import pytest
 
 os.environ["TRITON_INTERPRET"] = "1"
+gc.disable()  # until all tests are found: what comes to be in that time stays
 if "PYTEST_XDIST_WORKER" in os.environ:  # every core has a process of its own already
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -59,3 +61,9 @@ def our_course():
 def pytest_collection_modifyitems(items):
     turn = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: turn.get(item.path.stem, len(LONGEST)))
+
+
+def pytest_collection_finish():
+    """Ten thousand tests, and what they import, are there to the end: nobody looks through them for garbage again."""
+    gc.freeze()
+    gc.enable()
