@@ -220,7 +220,7 @@ def long(D, causal):
 
 record(
     ideas={
-        f"d{D}": compare(VARIANTS, long(D, False), seconds=0.2) for D in (128, 64)
+        f"d{D}": compare(VARIANTS, long(D, False), seconds=0.1) for D in (128, 64)
     }
 )
 
@@ -255,7 +255,7 @@ ORDERS = {
         ("numbered", False, True),
     )
 }
-record(order=compare(ORDERS, long(128, True), seconds=0.2))
+record(order=compare(ORDERS, long(128, True), seconds=0.1))
 
 # %% [markdown]
 # ## The race
@@ -427,7 +427,7 @@ def race(N, D, causal):
     kernels = RACERS | (IN_THE_CHART if D == 128 and causal else {})
     if N == 16384 and "fa3" in INSTALLED:
         kernels = kernels | {"fa3": INSTALLED["fa3"]}
-    return compare(kernels, w, seconds=0.25 if N == 16384 else 0.1)
+    return compare(kernels, w, seconds=0.15 if N == 16384 else 0.07)
 
 
 record(
@@ -562,7 +562,7 @@ if "fa4" in INSTALLED:
 record(
     backward={
         f"d{D}": {
-            name: compare(BACKWARD, long(D, causal), seconds=0.2)
+            name: compare(BACKWARD, long(D, causal), seconds=0.1)
             for name, causal in (("full", False), ("causal", True))
         }
         for D in (128, 64)
@@ -601,7 +601,7 @@ record(
             "cudnn": library.sdpa_cudnn,
         },
         Workload.of("bfloat16", B=1, H=16, N=512, D=128, causal=False),
-        seconds=0.2,
+        seconds=0.1,
     )
 )
 
