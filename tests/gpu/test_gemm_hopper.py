@@ -189,6 +189,15 @@ def test_with_stamps_it_has_the_same_bits_and_its_stamps_come_in_order(which, M,
     assert sum(stamped.shares(ticks, which, skip=4).values()) == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("M", "N", "K"), [(2048, 4096, 1024), (1000, 1000, 1000)])
+def test_nobody_is_stamped_past_a_barrier_that_somebody_has_not_reached(M, N, K):
+    """Both warpgroups of k07 meet in every step: neither left before the other had come."""
+    ticks = stamped.multiply(stamped.WIDE, *inputs(M, N, K))[1].cpu()[:, :2, :-1]
+    came, left = ticks[..., 2], ticks[..., 3]
+
+    assert left.amin(dim=1).ge(came.amax(dim=1)).all()
+
+
 @pytest.mark.parametrize("kernel", RUNGS, ids=name_of)
 @pytest.mark.parametrize(("M", "N", "K"), [(4096, 4096, 512), (1000, 1000, 1000), (64, 512, 16384)])
 def test_the_same_bits_in_every_call(kernel, M, N, K):
