@@ -48,7 +48,7 @@ def test_stamps_take_no_instruction_from_the_loop_that_multiplies(which):
 
 
 def looks_behind_the_barrier(text):
-    """Names from the loop's barrier for everybody to the look behind it, and whether what was read is used before it."""
+    """Whether something is read behind the loop's barrier for everybody, and needed before the clock is looked at."""
     lines = listing.loop_with(listing.instructions(text), "HGMMA")
     at = next(i for i, line in enumerate(lines) if line.name.startswith("BAR.SYNC"))
     look = next(i for i in range(at, len(lines)) if lines[i].stem == "CS2R")
@@ -142,6 +142,20 @@ def test_shares_steps_and_gaps_are_what_the_stamps_say():
         assert told == pytest.approx({"for_tiles": 0.1, "for_all": meets, "rest": 0.9 - meets})
         assert stamped.step_cycles(made(which), which) == [100.0, 100.0]
         assert stamped.gaps(made(which), which) == [5000 + 10 - 1200]
+
+
+def test_who_leaves_a_barrier_too_early_is_counted():
+    ticks = made(WIDE)
+    assert (stamped.early(ticks), stamped.apart(ticks)) == (0, 0.0)
+
+    ticks[:, 1, :-1, 3] += 7
+    assert (stamped.early(ticks), stamped.apart(ticks)) == (0, 7.0)
+
+    ticks[1, 0, 3, 2] += 21  # comes a tick behind the place where, by the other's stamp, both have left
+    ticks[1, 0, 3, 3] += 30
+    assert stamped.early(ticks) == 0
+    ticks[1, 0, 3, 2] += 7
+    assert stamped.early(ticks) == 1
 
 
 def test_what_it_cannot_take_is_refused_in_one_line(on_cpu):
