@@ -1,6 +1,7 @@
 """The GEMM ladder on Hopper, on the CPU's stand-in: right at every edge, faults are seen, the SASS is Hopper's."""
 
 import re
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -123,9 +124,15 @@ BEGUN = [
 ]
 
 
+# Two rows and two columns of blocks, each of which brings to both of its neighbours.
+FOUR = replace(SHAPES[0], CLUSTER_M=2, CLUSTER_N=2)
+OF_FOUR = [
+    Plan(FOUR, group=1, splits=1, grid=4),
+    Plan(FOUR, group=2, splits=1, grid=8, switches=(("LAG", 0), ("LATE", 0))),
+]
 ONE_TILE = [
     Plan(shape, group=1, splits=1, grid=1, switches=switches)
-    for shape in (ALONE, SHAPES[0], SHAPES[1], SHAPES[2])
+    for shape in (ALONE, SHAPES[0], SHAPES[1], SHAPES[2], FOUR)
     for switches in ((), (("LAG", 0), ("EARLY", 0), ("HINTS", 0)))
 ]
 
@@ -155,6 +162,14 @@ def test_every_switch_is_right(run, plan, M, N, K):
         b = b.t().contiguous().t()  # as [N, K]
 
     assert error_of(run(partial(k14_tuned.gemm, plan=plan), a, b), a, b) <= 2.0**-8
+
+
+@pytest.mark.parametrize(("M", "N", "K"), [(1, 8, 136), (321, 520, 584)])
+@pytest.mark.parametrize("plan", OF_FOUR, ids=name_of_plan)
+def test_a_cluster_of_four_is_right(run, plan, M, N, K):
+    a, b = inputs(M, N, K)
+    for laid in (b, b.t().contiguous().t()):
+        assert error_of(run(partial(k14_tuned.gemm, plan=plan), a, laid), a, b) <= 2.0**-8
 
 
 @pytest.mark.parametrize(("M", "N", "K"), [(1, 8, 136), (321, 520, 584)])

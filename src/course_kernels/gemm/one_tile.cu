@@ -72,7 +72,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_one_tile(
     prefetch(b_map);
     for (int s = 0; s < STAGES; s++) {
       barrier_init(&full[s], 1);
-      barrier_init(&empty[s], CLUSTER * CONSUMERS);
+      barrier_init(&empty[s], PEERS * CONSUMERS);
     }
     fence_barrier_init();
     fence_async();
