@@ -12,9 +12,10 @@ from course_kernels.gemm import (
     k12_stored,
     k13_by_size,
     k14_tuned,
+    one_tile,
     stamped,
 )
-from course_kernels.gemm.plans import SHAPES, Plan, plan_of
+from course_kernels.gemm.plans import ALONE, SHAPES, Plan, plan_of
 from course_kernels.gemm.problem import PROBLEM as GEMM
 from course_kernels.measure.check import checked_error
 from course_kernels.problem import Workload, worst_error
@@ -167,6 +168,41 @@ def test_the_other_ways_of_kernel_9_are_right(function):
     a, b = inputs(1000, 1000, 1000)
 
     assert worst_error(function(a, b), GEMM.reference(a, b)) <= ROUNDED_ONCE["bfloat16"]
+
+
+FOUR = replace(SHAPES[0], CLUSTER_M=2, CLUSTER_N=2)
+
+
+@pytest.mark.parametrize(
+    "shape", [ALONE, SHAPES[0], SHAPES[1], FOUR], ids=lambda s: f"{s.BM}x{s.BN}, {s.cluster}"
+)
+@pytest.mark.parametrize("early", [0, 1])
+def test_a_tile_for_each_block_is_right_and_the_same_in_every_call(shape, early):
+    plan, wrong = Plan(shape, group=1, splits=1, grid=1, switches=(("EARLY", early),)), {}
+    for M, N, K in UGLY:
+        a, b = inputs(M, N, K)
+        truth = GEMM.reference(a, b)
+        for layout in (b, as_n_k(b)):
+            c = one_tile.gemm(a, layout, plan=plan)
+            error = worst_error(c, truth)
+            if not error <= ROUNDED_ONCE["bfloat16"]:
+                wrong[M, N, K] = error
+            elif not all(torch.equal(one_tile.gemm(a, layout, plan=plan), c) for _ in range(5)):
+                wrong[M, N, K] = "other bits"
+
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("group", [1, 4])
+def test_a_cluster_of_four_is_right(group):
+    wrong, plan = {}, Plan(FOUR, group=group, splits=1, grid=128)
+    for M, N, K in UGLY:
+        a, b = inputs(M, N, K)
+        error = worst_error(k14_tuned.gemm(a, b, plan=plan), GEMM.reference(a, b))
+        if not error <= ROUNDED_ONCE["bfloat16"]:
+            wrong[M, N, K] = error
+
+    assert wrong == {}
 
 
 @pytest.mark.parametrize("which", [stamped.WIDE, stamped.ROLES], ids=lambda which: which.kernel)
