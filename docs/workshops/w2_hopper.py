@@ -434,7 +434,7 @@ record(
 # /// exercise | A stamp that would lie | 3 minutes
 # Three of k07's four places look straight at the clock. The fourth, behind the barrier for everybody, first reads four bytes of shared memory, and looks only with these in hand. The bytes are thrown away.
 #
-# /// source | src/course_kernels/gemm/ticks.cuh
+# /// source | src/course_kernels/gemm/ticks.cuh#behind
 # ///
 #
 # All threads leave such a barrier together. What would the picture show of two warpgroups that come one after the other, if this look were as plain as the other three?

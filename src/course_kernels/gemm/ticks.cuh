@@ -13,6 +13,7 @@ __device__ inline long long clock_now() {
 // The same, right behind a barrier. A warp runs on past a barrier as far as it needs nothing that the barrier guards,
 // and a look at the clock needs nothing. So read 4 bytes of shared memory first, and look only with these in hand: twice,
 // and they say which look counts.
+// region behind
 __device__ inline long long clock_behind_barrier(unsigned shared) {
   long long now;
   asm volatile(
@@ -23,6 +24,7 @@ __device__ inline long long clock_behind_barrier(unsigned shared) {
       : "memory");
   return now;
 }
+// endregion
 
 __device__ inline unsigned multiprocessor() {
   unsigned sm;
