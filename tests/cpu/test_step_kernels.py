@@ -12,7 +12,7 @@ from hopper_on_cpu import prepare_in, tensor_map
 from course_kernels.decode_attention import k03_early, k04_cluster
 from course_kernels.decode_linear import by_boxes, k01_stream, k02_even, k03_cluster
 from course_kernels.problem import worst_error
-from course_models import step_kernels
+from course_models import bench, step_kernels
 from course_models.config import Config
 from course_models.model import Model, decode_layer
 from course_models.operators import PLAIN
@@ -126,6 +126,20 @@ def test_the_heads_logits_are_the_plain_ones(here, tmp_path, rows):
 
     assert found.shape == (rows, 1, 208)
     assert worst_error(found[:, 0], x.double() @ weight.double().t()) < ALLOWED
+
+
+@pytest.mark.parametrize("batch", [2, 9])
+def test_steps_give_the_plain_logits(here, tmp_path, batch):
+    """Two layers, one token after the other; the last norm, which begins early on a card alone, is the plain one."""
+    model = bench.subject(replace(TOY, layers=2), dtype=torch.float16, device="cpu")
+    cache = bench.filled_cache(model, batch, 20, 3)
+    tokens = torch.randint(TOY.vocab, (batch, 3), generator=torch.Generator().manual_seed(0))
+    due = bench.truth(model, tokens, cache, 20)
+    here(prepare_in(tmp_path))
+    ours = fused(model)
+    ours.operators = replace(ours.operators, rms_norm=PLAIN.rms_norm)
+    found = bench.stepping(ours.decode, cache, 20, TOY.vocab)(tokens)
+    assert worst_error(found, due, rows_apart=True) < 2.0**-6
 
 
 def test_any_kernel_may_take_a_place(here, full_of_nan, tmp_path):
