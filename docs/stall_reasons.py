@@ -103,7 +103,7 @@ record(
 # ///
 #
 # /// claim | own.long_scoreboard > 1.05 * next.long_scoreboard and own.short_scoreboard > 1.05 * next.short_scoreboard and own.barrier > 1.05 * next.barrier and own.mio_throttle > 1.05 * next.mio_throttle and own.lg_throttle > 1.05 * next.lg_throttle and own.wait > 1.05 * next.wait and own.not_selected > 1.05 * next.not_selected and own.membar > 1.05 * next.membar and own.imc_miss > 1.05 * next.imc_miss and own.no_instruction > 1.05 * next.no_instruction and own.sleeping > 1.05 * next.sleeping and own.math_pipe_throttle < 1.05 * next.math_pipe_throttle and own.branch_resolving < next.branch_resolving and own.drain < next.drain
-# Eleven of the fourteen do what they were made for: their reason is the largest. Three do not, *math_pipe_throttle*, *branch_resolving* and *drain*: something else is in front of it, and their entries say so. That, too, is worth
+# Eleven of the fourteen do what they were made for: their reason is the largest. Three do not, *math_pipe_throttle*, *branch_resolving* and *drain*: another reason is level with it or in front of it, and their entries say so. That, too, is worth
 # knowing. These reasons rarely come alone.
 # /// otherwise
 # Where the second column is above the first, a detour does not do what it was made for on this card.

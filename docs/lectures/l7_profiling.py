@@ -345,7 +345,7 @@ record(
 # kernel is the faster one: more wait, because more are under way.
 # ///
 #
-# Read the first kernel too. It waited for HBM as well, and *there the road was full*. So a stall reason alone condemns nothing: warps that wait for HBM are what a kernel at its roof looks like. It condemns
+# Look at *a warp a row* in the table too. It waited for HBM as well, and *there the road was full*. So a stall reason alone condemns nothing: warps that wait for HBM are what a kernel at its roof looks like. It condemns
 # only beside a road that is not full. Then it says: too few are under way.
 #
 # And why too few? By hand: a block keeps a row of 64 KiB, so three blocks fit, with three warps each. Nine of 64 warps.
@@ -378,6 +378,16 @@ record(
 # The [report of the last kernel](artifact:turn_3_after.ncu-rep).
 #
 # ### Where the loop ends
+#
+# You have read five counters, and each answered one question:
+#
+# | counter | its question |
+# |---|---|
+# | sectors of a request | do lanes stand beside each other? |
+# | how busy HBM and the SMs are | which road is full? |
+# | bytes read from HBM | is it full of the right things? |
+# | stall reasons | what do the warps wait for? |
+# | occupancy | how many of them are there? |
 #
 # /// chart | staircase
 # title: Three turns of the loop
@@ -544,7 +554,7 @@ record(
 )
 
 # %% [markdown]
-# The whole step, to walk about in: [the trace](artifact:decode_step.json.gz) opens in Perfetto, or in the browser at `chrome://tracing`.
+# The whole step, to walk about in: [the trace](artifact:decode_step.json.gz) opens in Perfetto, a viewer of such timelines at `ui.perfetto.dev`, or in the browser at `chrome://tracing`.
 #
 # Why the gaps? An order [costs the host some microseconds](l2_the_cuda_model.py#what-a-launch-costs), {{ l2.order.torch.us:.1f }} µs for PyTorch in a bare loop on our machine. Here it is {{ step.plain.us / step.plain.orders:.0f }} µs for each: the rest is the model's Python, and the profiler that looks on. A kernel that is done sooner leaves the card idle until the next order
 # comes. It is **drowning in launches**. Two cures: *fuse*, so that there are fewer kernels; or write all orders once, on one sheet, and hand in the sheet. That sheet is a **CUDA graph**.
@@ -640,9 +650,9 @@ record(
 # ///
 #
 # /// when | replay.many > replay.few
-# And replay: for two counters the profiler ran the kernel {{ replay.few:.0f }} times, for all those of this page {{ replay.many:.0f }} times. So take *counts* from a profiler, and *times* from a clock.
+# And replay. Passes of the kernel that the profiler needed for two counters: {{ replay.few:.0f }}. For all those of this page: {{ replay.many:.0f }}. So take *counts* from a profiler, and *times* from a clock.
 # /// otherwise
-# For two counters the profiler ran the kernel {{ replay.few:.0f }} times, for all those of this page {{ replay.many:.0f }} times.
+# Passes of the kernel that the profiler needed for two counters: {{ replay.few:.0f }}. For all those of this page: {{ replay.many:.0f }}.
 # ///
 
 # %% [markdown]
@@ -674,8 +684,9 @@ record(
 #
 # Can your neighbour say which counter? Then it is a plan. If not, it is a wish.
 #
-# `nox -s profile -- my_labs/mine.py:my_kernel --report` fills in what a machine can: it asks for your forecast, and then writes a page with time, percent of peak, bytes against the least, and the
-# largest waits. What to try next it says behind `--hint`, and only there.
+# `nox -s profile -- my_labs/register_tile.cu --report` fills in what a machine can: it asks for your forecast, and then writes a page with time, percent of peak, bytes against the least, and the
+# largest waits. What to try next it says behind `--hint`, and only there. A lab's file is known by its name; of another say what it computes, `--problem softmax`. Without a card, or without
+# `ncu`, it gives what the compiler knows, registers and how many blocks fit, and says what is missing.
 #
 # ### Three tests for any report
 #

@@ -106,21 +106,23 @@ record(
 # M = N = K = 4096
 # n_bytes, flops = product_bytes(M, N, K, 4), product_flops(M, N, K)
 # floor = floor_us(n_bytes, flops, GB_PER_S, TFLOPS)
-# print("waits for", roof(n_bytes, flops, GB_PER_S, TFLOPS), "and needs at least", floor)
+# print("waits for", roof(n_bytes, flops, GB_PER_S, TFLOPS), "and needs at least", floor, "µs")
 # print("percent of peak:", percent_of_peak(floor, measured_us=...))  # when you have it
 # ```
 #
-# Where three dots stand, a number is missing. Whoever has no measured time yet stops before the last line.
+# Where three dots stand, a number is missing. Whoever has no measured time yet stops before the last line. It runs with `python my_labs/report.py`, and needs
+# no card.
 #
 # ### Three to lend
 #
-# For whoever brings none, and for you, when you walk round and look over shoulders. Each number counts once, at the size of the lab.
+# For whoever brings none, or has no card to time it on, and for you, when you walk round and look over shoulders. Each number counts once, at the size of the
+# lab. The time is that of our own kernel of the same idea; lend it when *measured* is filled in, and not before the floor stands.
 #
-# | kernel | bytes that must move | operations | operations a byte | so it waits for |
-# |---|---|---|---:|---|
-# | register tile, fp32, 4096 | 3 × 4096² × 4: 201 million | 2 × 4096³: 137 thousand million | 683 | arithmetic |
-# | fragments, fp16, 4096 | 3 × 4096² × 2: 101 million | the same | 1365 | the tensor cores: the dashed roof |
-# | attention, fp32, 4 × 16 heads, N = 4096, D = 128 | four matrices: 537 million | 4 × 64 × N² × 128: 550 thousand million, with the mask half of them | 1024, or 512 | arithmetic, if no square is carried |
+# | kernel | bytes that must move | operations | operations a byte | so it waits for | time to lend, µs |
+# |---|---|---|---:|---|---:|
+# | register tile, fp32, 4096 | 3 × 4096² × 4: 201 million | 2 × 4096³: 137 thousand million | 683 | arithmetic | {{ l5.ladder.register_tile.us:,.0f }} |
+# | fragments, fp16, 4096 | 3 × 4096² × 2: 101 million | the same | 1365 | the tensor cores: the dashed roof | {{ l6.climb.wmma.us:.0f }} |
+# | attention, fp32, 4 × 16 heads, N = 4096, D = 128 | four matrices: 537 million | 4 × 64 × N² × 128: 550 thousand million, with the mask half of them | 1024, or 512 | arithmetic, if no square is carried | {{ w1.fp32.teaching.n4096.us:,.0f }}, without the mask |
 #
 # All three lie right of the ridge, and that surprises the room. Say it: the *job* waits for arithmetic. Whether the *kernel* does is what the rest of the
 # day finds out. A kernel of theirs that adds, sums or transposes lies far to the left; ask such a pair to show its cross.
@@ -152,12 +154,14 @@ record(
 # |---|---|---|
 # | softmax | bytes in flight | device memory is busy: the road is full, and of what? |
 # | bias and GELU | too many bytes | bytes counted are those by hand; a unit that computes is full |
-# | sum | atomics | one addition for each block, and there are few blocks |
+# | sum | atomics, or cache traffic | one addition for each block, and there are few blocks; a unit is nearly full, and the longest wait is another: eleven barriers for each 1024 numbers |
 # | multiply-adds | arithmetic | neither road is full: nobody is there to use the unit |
 # | windows | uncoalesced | neighbours do ask for neighbours; it is the number of questions |
 # | add | too many bytes | each byte moves once, and the road is empty |
 #
-# Have them say the third column aloud before they look into the table.
+# Have them say the third column aloud before they look into the table. The sum is the hard one. A unit of the way to memory is nearly full there, so `nox -s profile`
+# calls it *cache traffic*, and so will the `cause` that they write for the last task. The grader refuses it, and asks *does it?* It does. Then ask which wait is
+# the longest, and where it stands in the loop. A rule reads counters; only a reader sees the loop.
 
 # %% [markdown]
 # ## In production today
@@ -202,7 +206,8 @@ record(
 #
 # [The map](../03_profiling/l7_map.md) has every step. The pencil needs its minutes: bytes, operations and the gap squares run over, and the bars and the two
 # factors give back. Their own kernel is not timed in the room; its time comes along, as the lab's grader printed it. Who has none leaves *measured* empty until the
-# homework. What is *counted* stands on the pages of L5 and L6 for the register tile and the multiplies; whoever brought something else fills it in at home. If the counters are locked in your room, nothing breaks: three steps read the recorded tables, and
+# homework. What is *counted* stands on the pages of L5 and L6 for the register tile and the multiplies; whoever brought something else fills it in at home:
+# `nox -s profile -- FILE --report` counts where a card is. If the counters are locked in your room, nothing breaks: both reading steps take recorded tables, and
 # the page on their own kernel then ends with machine code and experiments in place of counts.
 #
 # /// exercise | Rehearse

@@ -25,11 +25,15 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    # A page asks for a dozen files at once. Of those who wait at the door Python lets in five; the others come again
+    # after a second, then after two, then after four.
+    request_queue_size = 64
+
+
 def serve(folder: Path) -> tuple[http.server.ThreadingHTTPServer, str]:
     """Serve a folder on a free port of this machine; the caller shuts the server down."""
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder))
-    )
+    server = _Server(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server, f"http://127.0.0.1:{server.server_port}/"
 

@@ -347,6 +347,7 @@ def test_nothing_moves_while_it_loads(browser: Browser) -> None:
     )
     slow = {"offline": False, "latency": 100, "downloadThroughput": 400_000, "uploadThroughput": 100_000}
     context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
+    page.set_default_timeout(120_000)  # the line is slow by our own wish, and the machine may be
     page.goto(base + "handbook/run/w6.html", wait_until="load")
     page.wait_for_function("document.fonts.status == 'loaded'")
     page.wait_for_timeout(200)

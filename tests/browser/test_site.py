@@ -95,12 +95,20 @@ def mathematics(page: Page) -> list[str]:
         r"""() => {
           const seen = [...document.querySelectorAll('.md-content math')].filter(m => m.checkVisibility());
           const flat = seen.filter(m => m.getBoundingClientRect().height < 8);
+          const cut = seen.filter(m => {
+            const next = m.nextSibling, range = document.createRange();
+            if (next?.nodeType != 3 || !/^[,.;:?!)]/.test(next.data)) return false;
+            range.setStart(next, 0);
+            range.setEnd(next, 1);
+            return range.getBoundingClientRect().left < m.getBoundingClientRect().left;
+          });
           const font = [...document.fonts].find(f => f.family.includes('STIX') && f.status == 'loaded');
           const text = document.querySelector('.md-content')?.cloneNode(true);
           text?.querySelectorAll('pre, code').forEach(code => code.remove());
           const typed = text?.textContent.match(/\\[(\[][^)]*\\[)\]]|\$[^$\s][^$\n]*\$/g) ?? [];
           return [
             ...flat.map(m => `a formula without height: ${m.textContent}`),
+            ...cut.map(m => `a line begins with what ends a formula: ${m.textContent}`),
             ...(seen.length && !font ? ['formulas in another font'] : []),
             ...typed.map(tex => `left as it was typed: ${tex}`),
           ];

@@ -1,4 +1,4 @@
-"""Two explorables in a real Chromium, by keyboard, by finger and without script: tiles (L5) and softmax (W1)."""
+"""Two explorables in a real Chromium, by keyboard and by finger: tiles (L5) and softmax (W1)."""
 
 from __future__ import annotations
 
@@ -208,14 +208,3 @@ def tiles_tried(it: Tried, page: Page) -> None:
     it.tap("Start again")
     expect(it.knob("BN")).to_have_value("256")
     rate("l5.ladder.register_banks")
-
-
-def test_without_script_a_state_is_drawn_said_and_tabled(browser: Browser, base: str) -> None:
-    page = browser.new_context(java_script_enabled=False).new_page()
-    page.goto(base + PAGES["softmax"])
-    it = Tried(page, "softmax")
-    expect(it.says).to_contain_text("Tile 3 brings 4, 7. The largest was 5 and is 7.")
-    expect(it.box.locator("svg[viewBox]").first).to_be_visible()
-    expect(it.box.locator("form")).to_be_hidden()
-    assert it.box.locator("tbody tr td").count() == 7
-    page.context.close()

@@ -372,7 +372,12 @@ def test_lanes_share_one_scale_and_say_what_they_do() -> None:
 
 
 def test_lanes_come_out_of_a_record_with_their_table() -> None:
-    columns = {"lane": [0, 1, 1], "does": [1, 0, 2], "from_cycles": [0, 10, 60], "to_cycles": [10, 60, 90]}
+    columns = {
+        "lane": [0, 1, 1],
+        "does": [1, 0, 2],
+        "from_cycles": [0, 10, 60],
+        "to_cycles": [10, 60, 12_345.6],
+    }
     scope = Scope("p", {"seen": {"kind": "trace", "columns": columns}}, None)
     group = {"label": "with roles", "trace": "seen", "lanes": ["producer", "consumer"]}
     settings = {
@@ -382,7 +387,8 @@ def test_lanes_come_out_of_a_record_with_their_table() -> None:
     chart = chart_data.draw("lanes", settings, scope, "k")
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", chart.table_html)
     assert cells[:5] == ["with roles", "producer", "waits", "0", "10"]
-    assert cells[-5:] == ["with roles", "consumer", "meets", "60", "90"]
+    assert cells[-5:] == ["with roles", "consumer", "meets", "60", "12,346"]
+    assert re.findall(r"<td( class=num)?>", chart.table_html)[:5] == ["", "", "", " class=num", " class=num"]
     for wrong, said in (
         ({"lanes": ["producer"]}, "2 lanes, with names for fewer"),
         ({"trace": "gone"}, "gone"),

@@ -1,11 +1,14 @@
 """Every .cu file compiles for every kind of card, and nothing spills where it matters. No GPU, no nvcc."""
 
 import importlib
+import json
 import re
 import sys
 from pathlib import Path
 
+import compiled
 import pytest
+from compiled import known
 
 import course_kernels
 from course_kernels.attention import k02_teaching
@@ -121,12 +124,18 @@ SOURCES = [
 
 @pytest.mark.parametrize(("path", "defines", "arch"), SOURCES)
 def test_compiles_where_it_can(path, defines, arch):
-    if not can_compile(path, defines, arch):
-        with pytest.raises(CompileError):
-            compile_cubin(path, arch, defines)
-        return
+    texts = {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in sources_of(path)}
+    made = known([texts, arch, defines], lambda: what_comes_of(path, arch, defines))
 
-    assert compile_cubin(path, arch, defines)[:4] == b"\x7fELF"
+    assert made == ("a cubin" if can_compile(path, defines, arch) else "an error")
+
+
+def what_comes_of(path, arch, defines):
+    try:
+        cubin = compile_cubin(path, arch, defines)
+    except CompileError:
+        return "an error"
+    return "a cubin" if cubin[:4] == b"\x7fELF" else "something else"
 
 
 def can_compile(path, defines, arch):
@@ -254,3 +263,57 @@ def test_what_is_no_cubin_is_refused():
 
 def test_headers_shared_by_problems_live_in_cuda():
     assert importlib.import_module("course_kernels.cuda").__file__ == str(SHARED / "__init__.py")
+
+
+# --- what is kept of it ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """Writes a file of its own, and says what of it is drawn."""
+    monkeypatch.setattr(compiled, "FILE", tmp_path / "compiled.json")
+    monkeypatch.delenv(compiled.ANEW, raising=False)
+
+    def write(drawn, **facts):
+        keys = {}
+        for name in facts:
+            monkeypatch.setenv(compiled.ANEW, str(tmp_path / "new"))
+            known(name, lambda: None)
+            monkeypatch.delenv(compiled.ANEW)
+            keys[name] = json.loads((tmp_path / "new").read_text().splitlines()[-1])[0]
+        compiled.FILE.write_text(json.dumps({keys[name]: fact for name, fact in facts.items()}))
+        monkeypatch.setattr(compiled, "kept", lambda: (json.loads(compiled.FILE.read_text()), drawn(keys)))
+
+    return write
+
+
+def never():
+    raise AssertionError("it is compiled")
+
+
+def test_what_is_known_is_not_compiled_and_what_is_not_known_is(file):
+    file(lambda keys: "none", kernel="a cubin")
+
+    assert known("kernel", never) == "a cubin"
+    assert known("another", lambda: "an error") == "an error"
+
+
+def test_what_is_drawn_is_held_against_the_compiler(file):
+    file(lambda keys: keys["kernel"][0], kernel="a cubin")
+
+    assert known("kernel", lambda: "a cubin") == "a cubin"
+    with pytest.raises(AssertionError, match="has a cubin of what comes to an error"):
+        known("kernel", lambda: "an error")
+
+
+def test_some_of_what_is_kept_is_drawn_and_most_of_it_is_not():
+    facts, drawn = compiled.kept()
+
+    assert 20 < len([key for key in facts if key.startswith(drawn)]) < len(facts) / 8
+
+
+def test_another_compiler_knows_nothing(file, monkeypatch):
+    file(lambda keys: "none", kernel="a cubin")
+    monkeypatch.setattr(compiled, "compilers", lambda: ["nvidia-cuda-nvrtc 99.0"])
+
+    assert known("kernel", lambda: "an error") == "an error"

@@ -1,5 +1,6 @@
-"""The planted kernels on the CPU: each solves its problem, and says what must be named."""
+"""The planted kernels on the CPU: each solves its problem, and says what must be named; and what cards told of them."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,11 @@ from cuda_on_cpu import build
 
 from course_kernels.measure.check import Check, WrongResult
 from course_kernels.problem import Workload
+from course_labs.lab import find_lab
+from course_profile import limits
 from course_profile.load import competitor_of, problem_of
-from course_profile.rules import RULES
+from course_profile.reading import Reading
+from course_profile.rules import RULES, diagnose
 from course_profile.take import take
 
 PLANTED = Path(__file__).parents[1] / "profile"
@@ -70,3 +74,51 @@ def test_a_wrong_one_is_refused(tmp_path):
 
 def test_each_kernel_in_cuda_is_checked_here():
     assert set(SMALL) == {name for name in planted() if name.endswith(".cu")}
+
+
+# --- what any card has told of them -------------------------------------------------------------------
+
+SOUND = ("test_a_sound_kernel_has_no_false_name", "test_near_the_peak_nothing_is_obvious")
+
+
+def told():
+    """Every recorded reading, with what must be named: cards whose own run is older than the rules among them."""
+    found = {}
+    for path in sorted((PLANTED.parents[1] / "records").glob("*/tests/profile.json")):
+        for test in json.loads(path.read_text(encoding="utf-8"))["tests"]:
+            for key, text in test.get("properties", {}).items():
+                if key == "reading":
+                    name = test["id"].partition("::")[2]
+                    kernel = name.rstrip("]").partition("[")[2]
+                    wanted = "" if name.startswith(SOUND) else planted()[kernel]
+                    found[f"{path.parts[-3]} {name}"] = wanted, json.loads(text)
+                elif key.startswith("lab/"):
+                    found[f"{path.parts[-3]} {key}"] = planted()[key], json.loads(text)["reading"]
+    return found
+
+
+def misnamed():
+    """Readings for which the rules, as they stand, say something else than was planted."""
+    names = {key: (wanted, diagnose(Reading.from_json(it)).name) for key, (wanted, it) in told().items()}
+    return {key: name for key, (wanted, name) in names.items() if name != wanted}
+
+
+def test_the_rules_name_what_is_planted_in_the_readings_of_every_card():
+    """The sum of the lab is the one that they miss: its page says so, and so does its grader."""
+    cards = {key.partition(" ")[0] for key in told()}
+
+    assert len(told()) == len(cards) * (8 + 6 + 7)
+    assert misnamed() == {f"{card} lab/barriers.cu": "cache traffic" for card in cards}
+    stage = find_lab(PLANTED.parents[1], "bottleneck").stages[0]
+    assert "for one of the six they name a unit" in " ".join(stage.text.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "to"),
+    [("SMS_AT_WORK", 0.4), ("EXTRA_TURNS", 2.0), ("LANES", 1.0), ("FULL", 0.95), ("MOST_SECTORS", 1.0)],
+)
+def test_a_rule_that_is_moved_far_is_noticed_in_them(name, to, monkeypatch):
+    before = misnamed()
+    monkeypatch.setattr(limits, name, to)
+
+    assert misnamed() != before

@@ -720,6 +720,12 @@ def test_no_line_begins_with_a_unit_or_with_the_mark_of_a_source():
     assert tied("<code>src/course_kernels/detours/k01_detours.cu</code>") == (
         "<code>src/<wbr>course_<wbr>kernels/<wbr>detours/<wbr>k01_<wbr>detours.cu</code>"
     )
+    assert tied("<p>as GPT-2, AB-123-X and <code>GPT-2</code></p>") == (
+        '<p>as <span class="tied">GPT-2</span>, AB-123-X and <code>GPT-2</code></p>'
+    )
+    assert tied("<code>Device().properties.multiprocessor_count</code>") == (
+        "<code>Device().<wbr>properties.<wbr>multiprocessor_<wbr>count</code>"
+    )
     assert tied("<td>as <code>WARP.ARRIVE</code></td>") == "<td>as <code>WARP.<wbr>ARRIVE</code></td>"
     assert tied("<p>as <code>WARP.ARRIVE</code></p>") == "<p>as <code>WARP.ARRIVE</code></p>"
     assert tied("<math><mi>x</mi></math>, so") == '<span class="tied"><math><mi>x</mi></math>,</span> so'

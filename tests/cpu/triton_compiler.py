@@ -3,12 +3,14 @@
 In a process of its own, since Triton decides at import whether it interprets or compiles.
 """
 
+import inspect
 import json
 import re
 import sys
 
 import triton
 import triton.language as tl
+from compiled import known
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.experimental.gluon import language as gl
@@ -58,11 +60,16 @@ def compiled(kernel, types, constants, capability, source=ASTSource, look=True, 
     lengths = (*EVEN, "each") if kernel is k01_gumbel.gumbel_kernel else EVEN
     even = [n for n, t in signature.items() if t.startswith("*") or n in lengths]
     attributes = {(names.index(n),): [["tt.divisibility", 16]] for n in even}
-    result = triton.compile(
-        source(kernel, signature, places, attributes),
-        target=GPUTarget("cuda", capability, 32),
-        options=options,
+    given = source(kernel, signature, places, attributes)
+    target = GPUTarget("cuda", capability, 32)
+    return known(
+        [given.hash(), capability, sorted(options.items()), inspect.getsource(looked_at), look],
+        lambda: looked_at(triton.compile(given, target=target, options=options), look),
     )
+
+
+def looked_at(result, look):
+    """What `compiled` tells of a kernel."""
     if not look:
         return {"shared": result.metadata.shared}
     found = re.findall(OF_INTEREST, result.asm["sass"])

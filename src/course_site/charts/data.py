@@ -370,22 +370,18 @@ def unit_of(attribute: str) -> str:
 
 
 def _number(value: float) -> str:
-    if float(value).is_integer() and abs(value) < 1e9:
-        return f"{value:.0f}"
-    return f"{value:.4g}"
+    """In four figures, a whole number in all of its own, and never as a power of ten."""
+    return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 1e4 else f"{value:,.4g}"
 
 
 def _table(title: str, head: list[str], rows: list[list[str]]) -> str:
+    words = {0} | {i for row in rows for i, text in enumerate(row) if re.search(r"[^\W\d_]", text)}
+    align = ["" if i in words else " class=num" for i in range(len(head))]
     cells = "".join(
-        f"<th{'' if i == 0 else ' class=num'}>{html.escape(text)}</th>" if text else "<td></td>"
-        for i, text in enumerate(head)
+        f"<th{align[i]}>{html.escape(text)}</th>" if text else "<td></td>" for i, text in enumerate(head)
     )
     body = "".join(
-        "<tr>"
-        + "".join(
-            f"<td{'' if i == 0 else ' class=num'}>{html.escape(text)}</td>" for i, text in enumerate(row)
-        )
-        + "</tr>"
+        "<tr>" + "".join(f"<td{align[i]}>{html.escape(text)}</td>" for i, text in enumerate(row)) + "</tr>"
         for row in rows
     )
     return (

@@ -34,9 +34,11 @@ _TYPED = re.compile(
     r"|(?<![\w.,])(?:\d{1,4}|[A-Za-z])(?: · (?:\d{1,4}|[A-Za-z])){1,3}(?!\w)"
     r"|(?<![\w.,])[A-Za-z] = [−-]?\d+(?:\.\d+)?(?!\w)"
 )
+# A name with its number: "FlashAttention-4" would break behind the hyphen.
+_VERSION = re.compile(r"(?<![\w-])[A-Z][A-Za-z]+-\d+(?![\w-])")
 # Where a long name may break: everywhere from so many letters on, in a table's narrow columns any.
-_JOINT = re.compile(r"(?<=[/_])(?=[^/_])|(?<=\.)(?=[A-Z])")
-_NAME = re.compile(r"<code>(?P<name>[\w./:-]{25,})</code>")
+_JOINT = re.compile(r"(?<=[/_])(?=[^/_])|(?<=\.)(?=[A-Z]|\w{8})")
+_NAME = re.compile(r"<code>(?P<name>[\w./:()-]{25,})</code>")
 _CELL = re.compile(r"<td\b[^>]*>(?:(?!</td>).)*<code>.*?</td>", re.DOTALL)
 _IN_CELL = re.compile(r"<code>(?P<name>[^<]{8,})</code>")
 _FORMULA = re.compile(r"<math\b(?:(?!</math>).)*</math>[,.;:?!)]+", re.DOTALL)
@@ -83,7 +85,7 @@ class Rendered:
 def tied(content: str) -> str:
     """A page's HTML in which no line begins with a unit, with the mark of a source, or with what ends a formula.
 
-    Nor does one end within a number, a short product or "M = 64"; and a long name breaks at its joints.
+    Nor does one end within a number, a short product, "M = 64" or "GPT-2"; and a long name breaks at its joints.
 
     What a script writes anew stays as the script writes it.
     """
@@ -117,7 +119,8 @@ def _parts(content: str) -> Iterator[str]:
 def _typed(part: str) -> str:
     if part.startswith("<"):
         return part
-    return _TYPED.sub(lambda found: re.sub(r"[ \n]", "\N{NO-BREAK SPACE}", found.group()), part)
+    part = _TYPED.sub(lambda found: re.sub(r"[ \n]", "\N{NO-BREAK SPACE}", found.group()), part)
+    return _VERSION.sub(r'<span class="tied">\g<0></span>', part)
 
 
 def lighten(content: str, terms: Mapping[str, Term] | None = None) -> str:

@@ -68,8 +68,6 @@ _HTML = frozenset(
         "ul",
     ]
 )
-# No line begins with the comma behind a formula.
-_FORMULA_AND_MARK = re.compile(r"(slot\d+of\w+?token)(?=[,.;:!?)])")
 _TAG = re.compile(r"</?([A-Za-z][\w:-]*)")
 _LINK = re.compile(r"(?P<text>\]\()(?P<target>[^)\s#]+\.(?:py|md))(?P<rest>[#)\s])")
 _ARTIFACT = re.compile(r"\[(?P<text>[^\[\]]*)\]\(artifact:(?:(?P<page>\w+)/)?(?P<name>[^)\s]*)\)")
@@ -121,10 +119,9 @@ class Writer:
         self.lint(text, **allowed)
         for fault in not_prose(text):
             self.problem(fault)
-        filled = outside_verbatim(
+        return outside_verbatim(
             text, lambda part: self._links(self._values(_unbroken(part), unit=unit)), self._formula
         )
-        return _FORMULA_AND_MARK.sub("\\1\N{WORD JOINER}", filled)
 
     def _formula(self, tex: str, displayed: bool) -> str:
         """A formula as MathML; the published notebook keeps its TeX."""
