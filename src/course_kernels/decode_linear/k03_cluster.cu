@@ -144,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
           if (NORM) square += float_of_block(own + 2 * HALF * PITCH + m, b);
         }
         const float scale = NORM ? rsqrtf(square / K + epsilon) : 1;
-        finish(behind, y, tile, p, m, low * scale, high * scale);
+        finish<HALF>(behind, y, tile, p, m, low * scale, high * scale);
       }
       __syncwarp();
       if (lane < BLOCKS) arrive_remote_after_reading(&read[turn % 2], lane);

@@ -1,6 +1,6 @@
 """A linear layer of a step of decoding, kernel 3: the launcher of k03_cluster.cu. Read that file first.
 
-Contract  problem.py, M <= 32; with `ROPE` that of `k01_stream.qkv_into_cache`
+Contract  problem.py, M <= 32; with ROPE that of qkv_rope, but for where positions and angles lie
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import torch
 from course_kernels.cuda.occupancy import clusters_at_once
 from course_kernels.cuda.prepared import Prepared, prepare
 from course_kernels.decode_linear import by_boxes
+from course_kernels.decode_linear.arguments import HEAD_SIZES, NOTHING, PIECE, Turned, looked_at, operands
 from course_kernels.decode_linear.arguments import supports as supports
 from course_kernels.decode_linear.by_boxes import HALF, THREADS, Kind
-from course_kernels.decode_linear.k01_stream import HEAD_SIZES, NOTHING, Turned
 from course_kernels.decode_linear.problem import EPSILON
 
 SOURCE = Path(__file__).with_suffix(".cu")
@@ -69,7 +69,7 @@ def decode_linear(
     **how: Any,
 ) -> torch.Tensor:
     """As `k02_even.decode_linear`; how: eps, early, plan, see `start`."""
-    return start(x, **by_boxes.operands(w, rest, norm=norm, add=add, gated=gated), **how)
+    return start(x, **operands(w, rest, norm=norm, add=add, gated=gated), **how)
 
 
 def start(
@@ -88,17 +88,17 @@ def start(
     """Start the kernel.
 
     Args:
-        x, weights, behind, g, r, y, turned, eps, early: as `k01_stream.start`.
+        x, weights, behind, g, r, y, turned: see `looked_at` of arguments.py.
+        eps, early: as `k01_stream.start`.
         plan: how to share out the work; without it, what suits the card and the sizes.
     Raises:
-        TypeError, ValueError, RuntimeError: see `looked_at` of by_boxes.py.
+        TypeError, ValueError, RuntimeError: see `looked_at`.
     """
-    call = by_boxes.looked_at(x, weights, behind, g, r, y, turned)
-    plan = plan or plan_of(call.tiles, call.pieces, call.kind.rows, _at_once(call.device, call.kind.rows))
-    arguments = by_boxes.arguments_of(call, x, weights, g, r, turned, eps)
-    _prepared(call.device, call.kind, plan.blocks, plan.stages, early)(
-        plan.clusters * plan.blocks, *arguments
-    )
+    call = looked_at(x, weights, behind, g, r, y, turned)
+    kind, tiles = by_boxes.kind_of(call), by_boxes.tiles_of(call)
+    plan = plan or plan_of(tiles, call.K // PIECE, kind.rows, _at_once(call.device, kind.rows))
+    arguments = by_boxes.arguments_of(call, x, weights, eps)
+    _prepared(call.device, kind, plan.blocks, plan.stages, early)(plan.clusters * plan.blocks, *arguments)
     return call.y
 
 
