@@ -29,7 +29,7 @@ from course_profile.drawing import roofline
 from course_profile.formula import value
 from course_profile.occupancy import occupancy, resources
 from course_profile.reading import Reading
-from course_profile.report import HEADINGS, QUESTIONS
+from course_profile.report import HEADINGS, QUESTIONS, Forecast, report
 from course_profile.rules import RULES, WAITS, diagnose
 from course_profile.run import counted, looked, unknown_metrics, with_counters
 from course_profile.show import as_json, table
@@ -914,6 +914,40 @@ def test_the_report_asks_first_and_has_the_five_headings(here, tmp_path, monkeyp
     # What was written into it is not lost.
     assert command.main([str(mine), "--report"]) == 2
     assert "mine_report.md is there already" in capsys.readouterr().err
+
+
+def test_what_must_move_stands_in_no_report_without_the_hint():
+    forecast = Forecast(dict.fromkeys(QUESTIONS, "ours"))
+    for name, (edge, _) in EDGES.items():
+        found = profile_of(made_up(**edge))
+        diagnosis = diagnose(found.reading)
+        rule = diagnosis.findings[0].rule
+
+        short, long = (report(found, diagnosis, forecast, hint) for hint in (False, True))
+
+        assert f"- The bottleneck: {name}: " in short
+        assert "- One counter that must move: …" in short.splitlines()
+        for hidden in (rule.counter, rule.next, rule.threshold, rule.page):
+            assert hidden not in short, (name, hidden)
+        assert f"- One counter that must move: {rule.counter}" in long.splitlines()
+
+
+@pytest.mark.parametrize("asked", [[], ["--hint"]])
+def test_the_commands_report_takes_the_hint_along(asked, here, tmp_path, monkeypatch, capsys):
+    mine = write(tmp_path, "mine.py", (PLANTED / "launch_bound.py").read_text())
+    told = as_json(profile_of(made_up(host_us=990.0)), diagnose(made_up()))
+    told |= {"function": "vector_add", "workload": Workload.of("float32", N=262144).as_json()}
+    kept = write(tmp_path, "kept.json", json.dumps(told))
+    monkeypatch.setattr("builtins.input", lambda: "ours")
+
+    code = command.main(
+        [str(mine), "--size", "dtype=float32,N=262144", "--counted", str(kept), "--report", *asked]
+    )
+
+    assert code == 0, capsys.readouterr().err
+    lines = (tmp_path / "mine_report.md").read_text(encoding="utf-8").splitlines()
+    assert "- The bottleneck: launch-bound: a call costs the host 990.0 µs, and takes 1000.0 µs" in lines
+    assert f"- One counter that must move: {'host_us' if asked else '…'}" in lines
 
 
 def test_the_headings_are_those_of_the_sheet():
