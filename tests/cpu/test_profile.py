@@ -22,6 +22,8 @@ from course_kernels.measure.leaves import Counted
 from course_kernels.measure.machine import machine_for
 from course_kernels.measure.roofline import bound
 from course_kernels.problem import Workload
+from course_labs.given import has_suspects
+from course_labs.lab import find_lab, find_labs
 from course_profile import __main__ as command
 from course_profile import child, limits, run
 from course_profile import reading as r
@@ -42,6 +44,7 @@ from course_site.records.record import Record
 ROOT = Path(__file__).parents[2]
 PLANTED = ROOT / "tests" / "profile"
 H200 = machine_for("NVIDIA H200")
+LABS = find_labs(ROOT)
 
 
 # --- readings of real runs ------------------------------------------------------------------------
@@ -509,6 +512,59 @@ def test_a_students_file_is_known_by_its_lab(tmp_path):
     assert subject.problem == "transpose"
     assert subject.size == "dtype=float32,M=16384,N=16384"
     assert Path(subject.launcher).name == "launch.py"
+
+
+def handed_in(folder, lab, door, stage=1):
+    """A file of a door as a student has it, in a folder of the labs."""
+    (folder / "src").symlink_to(ROOT / "src")
+    lab = find_lab(ROOT, lab)
+    mine = folder / "my_labs" / lab.student_file(door)
+    mine.parent.mkdir()
+    mine.write_text(lab.snapshot(door, stage).read_text(encoding="utf-8"), encoding="utf-8")
+    return mine
+
+
+NO_KERNEL = "{}: no kernel in it: it runs on the processor, in {}; "
+
+
+@pytest.mark.parametrize("name", [name for name, lab in LABS.items() if set(lab.doors) & {"numpy", "python"}])
+def test_a_file_of_a_door_without_kernels_is_said_to_have_none(name, tmp_path):
+    lab = LABS[name]
+    for door in {"numpy", "python"} & set(lab.doors):
+        mine = handed_in(tmp_path, name, door)
+        if has_suspects(lab):  # its door is Python's, and its file holds kernels in Triton
+            assert take(f"{mine}:fixed_sum", "reduction", root=tmp_path).problem == "reduction"
+            continue
+        with pytest.raises(Unusable) as said:
+            take(str(mine), root=tmp_path)
+        road = {"numpy": "NumPy", "python": "Python"}[door]
+        kernels = [one for one in lab.doors if one in ("triton", "cuda")]
+        begin = (
+            f"begin one with nox -s lab -- {name} --door {kernels[0]}"
+            if kernels
+            else "this lab asks for none"
+        )
+        assert str(said.value).startswith(NO_KERNEL.format(mine.name, road)), said.value
+        assert str(said.value).endswith(begin)
+
+
+def test_a_file_of_ones_own_in_numpy_has_none_and_one_in_torch_is_run(here, tmp_path, capsys):
+    own = "import numpy as np\ndef vector_add(x, y):\n    return np.add(x, y)\n"
+    mine = write(tmp_path, "mine.py", own)
+
+    assert command.main([str(mine)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == NO_KERNEL.format("mine.py", "NumPy") + "write one in Triton or CUDA C++\n"
+    # What it takes from others it may launch, and tensors add without an import.
+    for text in (
+        own.replace("numpy as np", "numpy as np, torch"),
+        own.replace("numpy as np", "numpy as np, mine_too"),
+    ):
+        assert take(str(write(tmp_path, "mine.py", text))).function == "vector_add"
+    write(tmp_path, "mine.py", "def vector_add(x, y):\n    return x + y\n")
+    assert command.main([str(mine)]) == 0
+    assert "without a card" in capsys.readouterr().out
 
 
 KERNEL = 'extern "C" __global__ void saxpy(const float *x, float *y, int N) {}\n'
