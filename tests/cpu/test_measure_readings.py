@@ -128,7 +128,7 @@ def test_a_line_takes_its_place_from_the_name():
     }  # fmt: skip
     chart = chart_data.draw("lines", settings, page, "k")
 
-    assert "<td class=num>4096</td>" in chart.table_html
+    assert "<td class=num>4,096</td>" in chart.table_html
     with pytest.raises(BadExpression, match="end its name in a number"):
         chart_data.draw("lines", settings | {"series": [{"name": "other", "label": "o"}]}, page, "k")
 

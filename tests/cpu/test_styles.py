@@ -50,6 +50,24 @@ def test_ours_lose_comments_and_white_space_and_nothing_a_reader_sees(tmp_path):
     assert script.replace("\n", "") == "var words={a:'two  blanks, // no comment'};var b=1/2;"
 
 
+def test_sheets_that_every_page_asks_for_are_one_in_their_order_and_others_stay(tmp_path):
+    (tmp_path / "assets/css").mkdir(parents=True)
+    (tmp_path / "deep").mkdir()
+    for name in ("one", "two", "own"):
+        (tmp_path / f"assets/css/{name}.css").write_text(f"p {{ color: {name} }}\n")
+    link = '<link rel="stylesheet" href="{}assets/css/{}.css">'
+    for page, to in (("index.html", ""), ("404.html", "/sub/"), ("deep/page.html", "../")):
+        row = "\n    ".join(link.format(to, name) for name in ("one", "two"))
+        (tmp_path / page).write_text(f"<head>{row}<style></style>{link.format(to, 'own')}</head>")
+    styles.lighten(tmp_path, ["assets/css/one.css", "assets/css/two.css"])
+
+    for page, to in (("index.html", ""), ("404.html", "/sub/"), ("deep/page.html", "../")):
+        left = link.format(to, "one") + "<style></style>" + link.format(to, "own")
+        assert (tmp_path / page).read_text() == f"<head>{left}</head>"
+    assert (tmp_path / "assets/css/one.css").read_text() == "p{color:one}p{color:two}"
+    assert sorted(file.name for file in (tmp_path / "assets/css").iterdir()) == ["one.css", "own.css"]
+
+
 def test_what_stands_behind_the_values_leaves_the_page():
     page = f'<p>x</p><script type="application/json" id="{behind.ID}">{{"a":1}}</script><p>y</p>'
     light, told = behind.apart(page, "l5.values.js")

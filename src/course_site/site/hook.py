@@ -371,6 +371,6 @@ def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
 def on_post_build(config: MkDocsConfig) -> None:
     """Write the search's index, the ledger for programs, and what the next build need not do again."""
     write_atomically(Path(config.site_dir) / search.FILE, search.script(_build.said, _build.words))
-    styles.lighten(Path(config.site_dir))
+    styles.lighten(Path(config.site_dir), list(map(str, config.extra_css)))
     KEPT.write(Path(config.config_file_path).parent)
     write_atomically(Path(config.site_dir) / "ledger.json", ledger.ledger_json(_build.entries))

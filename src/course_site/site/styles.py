@@ -1,4 +1,4 @@
-"""Styles and scripts without what no visitor needs: rules of the theme that match nothing, comments and white space.
+"""Styles and scripts without what no visitor needs: rules of the theme that match nothing, comments, files that wait.
 
 The theme styles tabs, versions, comments, twelve kinds of admonition and pages that run from right to left. A rule
 stays when every class of its selector stands on a page, or is a word of a script, which may set it later.
@@ -7,7 +7,7 @@ stays when every class of its selector stands on a page, or is a word of a scrip
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import rcssmin
@@ -20,8 +20,12 @@ _LISTS = re.compile(r":(?:not|is|where|has)\([^()]*\)")  # any of a list may mat
 _CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
 
 
-def lighten(site: Path) -> None:
-    """Write the theme's style sheets anew, with the rules that can match; and what is ours as short as it goes."""
+def lighten(site: Path, sheets: Sequence[str] = ()) -> None:
+    """Write the theme's style sheets anew, with the rules that can match; and what is ours as short as it goes.
+
+    Args:
+        sheets: ours that every page asks for, in this order: they become the first of them.
+    """
     used: set[str] = set()
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
@@ -34,6 +38,26 @@ def lighten(site: Path) -> None:
     for pattern, shorter in ((OUR_SHEETS, rcssmin.cssmin), (OUR_SCRIPTS, rjsmin.jsmin)):
         for file in site.glob(pattern):
             file.write_text(str(shorter(file.read_text(encoding="utf-8"))), encoding="utf-8")
+    if len(sheets) > 1:
+        _join(site, sheets)
+
+
+def _join(site: Path, sheets: Sequence[str]) -> None:
+    """One file instead of several: a browser draws nothing before the last is there, and asks for six at a time."""
+    first, *others = sheets
+    links = [rf'<link rel="stylesheet" href="(?P<to>[^"]*){re.escape(first)}">']
+    links += [rf'<link rel="stylesheet" href="(?P=to){re.escape(name)}">' for name in others]
+    row = re.compile(r"\s*".join(links))
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        joined = row.sub(rf'<link rel="stylesheet" href="\g<to>{first}">', text)
+        if joined != text:
+            page.write_text(joined, encoding="utf-8")
+    (site / first).write_text(
+        "".join((site / name).read_text(encoding="utf-8") for name in sheets), encoding="utf-8"
+    )
+    for name in others:
+        (site / name).unlink()
 
 
 def _kept(text: str, used: Collection[str]) -> Iterator[str]:
