@@ -91,6 +91,8 @@ SINCE_8_0 = {
 }
 # A lab that begins with a prediction compiles once its numbers are there.
 PREDICT_FIRST = {"lab_register_tile/cuda/starter"}
+# How we ask the compiler, and what of a source it gets to see.
+OURS = (ROOT / "cuda/compile.py", ROOT / "cuda/includes.py", ROOT / "cuda/headers.py")
 # What a lab's stages add to each other is in its last one, and that is compiled for every card. A tile made for one
 # kind of card is asked of that kind alone.
 OLDEST_AND_OURS = ("sm_75", "sm_90a")
@@ -124,7 +126,8 @@ SOURCES = [
 
 @pytest.mark.parametrize(("path", "defines", "arch"), SOURCES)
 def test_compiles_where_it_can(path, defines, arch):
-    texts = {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in sources_of(path)}
+    files = [*sources_of(path), *OURS]
+    texts = {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in files}
     made = known([texts, arch, defines], lambda: what_comes_of(path, arch, defines))
 
     assert made == ("a cubin" if can_compile(path, defines, arch) else "an error")

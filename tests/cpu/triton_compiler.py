@@ -63,7 +63,15 @@ def compiled(kernel, types, constants, capability, source=ASTSource, look=True, 
     given = source(kernel, signature, places, attributes)
     target = GPUTarget("cuda", capability, 32)
     return known(
-        [given.hash(), capability, sorted(options.items()), inspect.getsource(looked_at), look],
+        [
+            given.hash(),
+            capability,
+            sorted(options.items()),
+            look,
+            inspect.getsource(looked_at),
+            OF_INTEREST,
+            WIDE,
+        ],
         lambda: looked_at(triton.compile(given, target=target, options=options), look),
     )
 
