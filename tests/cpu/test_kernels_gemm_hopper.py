@@ -533,9 +533,45 @@ def test_large_sizes_take_large_tiles_and_few_tiles_are_shared():
     assert {plan_of(N, N, N, 132).shape.BM * plan_of(N, N, N, 132).shape.BN for N in (2048, 4096, 8192)} == {
         128 * 256
     }
-    assert plan_of(8192, 8192, 8192, 132).group == 8
-    assert plan_of(8192, 8192, 8192, 132).splits == 1
+    assert plan_of(8192, 8192, 8192, 132) == Plan(ALONE, group=16, splits=1, grid=128)
+    assert plan_of(16384, 16384, 16384, 132).shape == SHAPES[0]
     assert plan_of(64, 512, 65536, 132).splits > 4
+
+
+@pytest.mark.parametrize(
+    ("tiles", "clusters", "taken"),
+    [
+        (1, 132, 1),
+        (128, 132, 128),
+        (132, 132, 132),
+        (512, 132, 128),
+        (2048, 132, 128),
+        (448, 132, 132),
+        (512, 66, 64),
+    ],
+)
+def test_rounds_are_shared_out_evenly_where_that_takes_nearly_all(tiles, clusters, taken):
+    assert plans.evenly(tiles, clusters) == taken
+    assert -(-tiles // taken) == -(-tiles // clusters)  # nobody ends later
+
+
+@pytest.mark.parametrize(("M", "splits", "alone"), [(256, 1, True), (300, 1, False), (256, 2, False)])
+def test_who_multiplies_with_a_multiprocessor_for_every_tile(run, monkeypatch, M, splits, alone):
+    """On a card of four; with a tile more, or where tiles are made in parts, it is the other body."""
+    seen = []
+
+    def told(module, name):
+        function = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *how: (seen.append(name), function(*how))[1])
+
+    for module in (k14_tuned, plans):
+        monkeypatch.setattr(module, "plan_of", lambda *_: Plan(ALONE, group=1, splits=splits, grid=4))
+    told(one_tile, "ready")
+    told(k14_tuned, "ready_by_plan")
+    a, b = inputs(M, 512, 200)
+
+    assert error_of(run(k14_tuned.gemm, a, b), a, b) <= 2.0**-8
+    assert seen == ["ready" if alone else "ready_by_plan"]
 
 
 # --- machine code -------------------------------------------------------------------------------------

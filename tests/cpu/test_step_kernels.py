@@ -10,16 +10,23 @@ import torch
 from hopper_on_cpu import prepare_in, tensor_map
 
 from course_kernels.decode_attention import k03_early, k04_cluster
-from course_kernels.decode_linear import by_boxes, k01_stream, k02_even, k03_cluster
+from course_kernels.decode_linear import by_boxes, k01_stream, k02_even
 from course_kernels.problem import worst_error
 from course_models import bench, step_kernels
 from course_models.config import Config
 from course_models.model import Model, decode_layer
 from course_models.operators import PLAIN
-from course_models.step_kernels import few_rows_linear, fused, fused_decode_layer, is_for, kernels_for
+from course_models.step_kernels import (
+    few_rows_linear,
+    fused,
+    fused_decode_layer,
+    is_for,
+    kernels_for,
+    started_early,
+)
 
 TOY = Config(layers=1, width=128, heads=4, kv_heads=2, head_dim=64, hidden=192, vocab=80, max_tokens=64)
-KERNELS = (k01_stream, k02_even, k03_cluster, k04_cluster)
+KERNELS = (k01_stream, k02_even, k04_cluster)
 ROOM = 40  # of the cache
 ALLOWED = 2.0**-8  # of the largest number: what is between two kernels is rounded to float16
 
@@ -38,7 +45,6 @@ def here(monkeypatch):
         for kernel in KERNELS:
             monkeypatch.setattr(kernel, "prepare", prepare)
         monkeypatch.setattr(by_boxes, "tensor_map", tensor_map)
-        monkeypatch.setattr(k03_cluster, "clusters_at_once", lambda ready, blocks: 4 // blocks)
         monkeypatch.setenv("TRITON_INTERPRET", "1")  # tensors on the CPU are welcome
         card = SimpleNamespace(multi_processor_count=3)
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda d: card)
@@ -148,8 +154,8 @@ def test_any_kernel_may_take_a_place(here, full_of_nan, tmp_path):
     layer.half()
     here(prepare_in(tmp_path))
     full_of_nan()
-    cluster = partial(k03_cluster.start, early=True)
-    places = {"qkv": cluster, "gate_up": cluster, "output": cluster, "down": cluster}
+    long = started_early(k02_even, stages=4)
+    places = {"qkv": long, "gate_up": long, "output": long, "down": long}
     step = partial(fused_decode_layer, kernels=replace(kernels_for(3), **places))
     assert worst_error(computed(step, layer, given), due) < ALLOWED
 

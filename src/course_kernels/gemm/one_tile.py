@@ -11,9 +11,9 @@ from pathlib import Path
 import torch
 
 from course_kernels.cuda.prepared import Prepared, Written, prepare, tensor_map
-from course_kernels.gemm.by_address import Ready, multiply, sizes_of
+from course_kernels.gemm.by_address import Ready, multiply
 from course_kernels.gemm.by_tma import BK, ROW_BYTES, multiprocessors
-from course_kernels.gemm.plans import Plan, Shape
+from course_kernels.gemm.plans import ALONE, Plan, Shape, sizes_and_layout
 
 SOURCE = Path(__file__).with_suffix(".cu")
 ROWS = 16  # as in the source: of C, that a warp carries
@@ -22,6 +22,12 @@ ROWS = 16  # as in the source: of C, that a warp carries
 def shared_bytes(shape: Shape) -> int:
     """Dynamic shared memory of a block: the stages, and two barriers each. C goes out through places of A."""
     return shape.STAGES * ((shape.BM + shape.BN) * ROW_BYTES + 16)
+
+
+def suits(plan: Plan, M: int, N: int) -> bool:
+    """Whether a product of this size is this body's: tiles of 128 x 256, whole ones, and a block for each."""
+    tiles = -(-M // plan.shape.BM) * -(-N // plan.shape.BN)
+    return plan.shape == ALONE and plan.splits == 1 and not plan.ahead and tiles <= plan.grid
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor, *, plan: Plan) -> torch.Tensor:
@@ -36,35 +42,31 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, plan: Plan) -> torch.Tensor:
     Raises:
         TypeError, ValueError: as `gemm_by_plan`; or a plan with parts of K, or with steps ahead.
     """
+    return multiply(("gemm_one_tile", plan), a, b, functools.partial(ready, plan))
 
-    def make(a: torch.Tensor, b: torch.Tensor) -> Ready:
-        transposed = (
-            isinstance(b, torch.Tensor) and b.dim() == 2 and not b.is_contiguous() and b.t().is_contiguous()
+
+def ready(plan: Plan, a: torch.Tensor, b: torch.Tensor) -> Ready:
+    """What multiplies tensors that lie like a and b; arguments and errors are those of `gemm`."""
+    M, N, K, transposed = sizes_and_layout(a, b)
+    if plan.splits != 1 or plan.ahead:
+        raise ValueError(f"plan: expected whole tiles, got {plan.splits} parts, {plan.ahead} steps ahead")
+    device, shape = a.get_device(), plan.shape
+    multiprocessors(device)
+    down, along = -(-M // (shape.BM * shape.CLUSTER_M)), -(-N // (shape.BN * shape.CLUSTER_N))
+    grid = (down * shape.cluster, along, 1)
+    kernel = _prepared(device, shape, transposed, a.dtype is torch.float16, plan.switches)
+
+    def write(
+        a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, parts: torch.Tensor | None
+    ) -> tuple[Written, ...]:
+        from_a = tensor_map(a, (shape.BM // shape.CLUSTER_N, BK))
+        from_b = (
+            tensor_map(b.t(), (shape.BN // shape.CLUSTER_M, BK)) if transposed else tensor_map(b, (BK, 64))
         )
-        M, N, K = sizes_of(a, b, transposed=transposed)
-        if plan.splits != 1 or plan.ahead:
-            raise ValueError(f"plan: expected whole tiles, got {plan.splits} parts, {plan.ahead} steps ahead")
-        device, shape = a.get_device(), plan.shape
-        multiprocessors(device)
-        down, along = -(-M // (shape.BM * shape.CLUSTER_M)), -(-N // (shape.BN * shape.CLUSTER_N))
-        grid = (down * shape.cluster, along, 1)
-        ready = _prepared(device, shape, transposed, a.dtype is torch.float16, plan.switches)
+        to_c = tensor_map(c, (ROWS, 64))
+        return (kernel.written(grid, from_a, from_b, to_c, K),)
 
-        def write(
-            a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, parts: torch.Tensor | None
-        ) -> tuple[Written, ...]:
-            from_a = tensor_map(a, (shape.BM // shape.CLUSTER_N, BK))
-            from_b = (
-                tensor_map(b.t(), (shape.BN // shape.CLUSTER_M, BK))
-                if transposed
-                else tensor_map(b, (BK, 64))
-            )
-            to_c = tensor_map(c, (ROWS, 64))
-            return (ready.written(grid, from_a, from_b, to_c, K),)
-
-        return Ready(a, M, N, ready.current, write)
-
-    return multiply(("gemm_one_tile", plan), a, b, make)
+    return Ready(a, M, N, kernel.current, write)
 
 
 @functools.cache
