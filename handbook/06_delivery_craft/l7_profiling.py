@@ -154,14 +154,13 @@ record(
 # |---|---|---|
 # | softmax | bytes in flight | device memory is busy: the road is full, and of what? |
 # | bias and GELU | too many bytes | bytes counted are those by hand; a unit that computes is full |
-# | sum | atomics, or cache traffic | one addition for each block, and there are few blocks; a unit is nearly full, and the longest wait is another: eleven barriers for each 1024 numbers |
+# | sum | atomics, or one chain | one addition for each block, and there are few blocks; three barriers for each 1024 numbers, and before the second one warp of 32 works |
 # | multiply-adds | arithmetic | neither road is full: nobody is there to use the unit |
 # | windows | uncoalesced | neighbours do ask for neighbours; it is the number of questions |
 # | add | too many bytes | each byte moves once, and the road is empty |
 #
-# Have them say the third column aloud before they look into the table. The sum is the hard one. A unit of the way to memory is nearly full there, so `nox -s profile`
-# calls it *cache traffic*, and so will the `cause` that they write for the last task. The grader refuses it, and asks *does it?* It does. Then ask which wait is
-# the longest, and where it stands in the loop. A rule reads counters; only a reader sees the loop.
+# Have them say the third column aloud before they look into the table. The sum is the hard one: its one warp at work does wait for its own last result, and a reader of the text alone says
+# *one chain*. Ask what the other thirty-one warps of the block do meanwhile. The counters speak of all warps, and so must the reason.
 
 # %% [markdown]
 # ## In production today

@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
         if options.svg:
             write(options.svg.parent, options.svg.name, roofline(found).encode())
         if forecast:
-            write(path.parent, path.name, report(found, diagnosis, forecast).encode())
+            write(path.parent, path.name, report(found, diagnosis, forecast, options.hint).encode())
     except (Unusable, LabError) as error:
         print(error, file=sys.stderr)
         return USAGE
@@ -76,7 +76,9 @@ def _options() -> argparse.ArgumentParser:
     )
     parser.add_argument("--size", default="", help='such as "dtype=float32,N=1000000"')
     parser.add_argument(
-        "--hint", action="store_true", help="show the next thing to try, and the page that teaches it"
+        "--hint",
+        action="store_true",
+        help="show the next thing to try, the counter that must move, and the page that teaches it",
     )
     parser.add_argument(
         "--report",

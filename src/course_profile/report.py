@@ -49,8 +49,8 @@ def ask(line: Callable[[str], str] = input) -> Forecast:
     return Forecast(answers)
 
 
-def report(profile: Profile, diagnosis: Diagnosis, forecast: Forecast) -> str:
-    """The page, as Markdown."""
+def report(profile: Profile, diagnosis: Diagnosis, forecast: Forecast, hint: bool = False) -> str:
+    """The page, as Markdown; with `hint` the counter that must move is filled in too."""
     reading, told = profile.reading, forecast.answers
     sections = {
         "What it does": [
@@ -78,7 +78,7 @@ def report(profile: Profile, diagnosis: Diagnosis, forecast: Forecast) -> str:
         ],
         "Next": [
             "- One change: …",
-            f"- One counter that must move: {diagnosis.findings[0].rule.counter if diagnosis.findings else '…'}",
+            f"- One counter that must move: {_must_move(diagnosis) if hint else '…'}",
             "- If it does not: …",
             "- Signed by a neighbour, once the counter is named: …",
         ],
@@ -94,6 +94,10 @@ def _issue(profile: Profile) -> str:
         return f"{profile.reading[ISSUE]:.0f} %"
     except NotCounted:
         return "not counted"
+
+
+def _must_move(diagnosis: Diagnosis) -> str:
+    return diagnosis.findings[0].rule.counter if diagnosis.findings else "…"
 
 
 def _bottleneck(diagnosis: Diagnosis) -> str:

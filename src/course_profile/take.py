@@ -7,6 +7,7 @@ function that is named as a problem. Nothing of the file is run here. Needs neit
 from __future__ import annotations
 
 import ast
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from course_kernels.cuda.signature import kernels_of
-from course_labs.lab import FOLDER, find_labs
+from course_labs.lab import FOLDER, ON_THE_CPU, Lab, find_labs
 from course_profile.unusable import Unusable
 
 TABLES = "profile.toml"
@@ -91,8 +92,10 @@ def take(text: str, problem: str = "", size: str = "", root: Path = ROOT) -> Sub
     names = _defined(file)
     if function and function not in names:
         raise Unusable(f"{file.name} defines no {function}; it has {', '.join(names) or 'none'}")
+    lab = _lab(file, root)
+    _has_a_kernel(file, lab)
     table = _table(file, function)
-    of_lab, launcher, lab_size = _lab(file, root)
+    of_lab, launcher, lab_size = _of_lab(file, lab)
     folder = file.parent.name if file.parent.parent == root / LIBRARY else ""
     problems = sorted(path.parent.name for path in (root / LIBRARY).glob("*/problem.py"))
     found = problem or table.get("problem", "") or ("" if "reference" in table else of_lab or folder)
@@ -192,15 +195,54 @@ def _kind(kind: Any) -> str:
     return names.get(kind, "a whole number or a formula")
 
 
-def _lab(file: Path, root: Path) -> tuple[str, str, str]:
-    """The problem, the launcher and the size of the lab that a file belongs to; empty texts where there is none."""
+def _lab(file: Path, root: Path) -> Lab | None:
+    """The lab that a file belongs to; None where there is none."""
     if file.parent.name != FOLDER and not file.is_relative_to(root / LIBRARY):
-        return "", "", ""
+        return None
     for lab in find_labs(root).values():
-        mine = file.is_relative_to(lab.folder) or (
-            file.parent.name == FOLDER and file.name in [lab.student_file(door) for door in lab.doors]
+        names = [lab.student_file(door) for door in lab.doors]
+        if file.is_relative_to(lab.folder) or (file.parent.name == FOLDER and file.name in names):
+            return lab
+    return None
+
+
+def _of_lab(file: Path, lab: Lab | None) -> tuple[str, str, str]:
+    """The problem, the launcher and the size that a lab says; empty texts where it says none."""
+    if lab is None or not lab.problem:
+        return "", "", ""
+    launcher = lab.folder / "launch.py"
+    return lab.problem, str(launcher) if file.suffix == ".cu" and launcher.is_file() else "", lab.time
+
+
+def _has_a_kernel(file: Path, lab: Lab | None) -> None:
+    """Refuse what runs on the processor alone, before anything of it is run.
+
+    Raises:
+        Unusable: a file of a door that never uses a GPU, or one that has NumPy and nothing that could launch.
+    """
+    door = lab.door_of(file) if lab and file.parent.name in (FOLDER, *lab.doors) else None
+    imported = _imported(file) if file.suffix == ".py" else {"cuda"}
+    could_launch = imported - set(sys.stdlib_module_names) - {"numpy"}
+    if could_launch or not (door in ON_THE_CPU or "numpy" in imported):
+        return
+    road = "NumPy" if "numpy" in imported else "Python"
+    what = "write one in Triton or CUDA C++"
+    if lab:
+        kernels = [one for one in lab.doors if one not in ON_THE_CPU]
+        what = (
+            f"begin one with nox -s lab -- {lab.name} --door {kernels[0]}"
+            if kernels
+            else "this lab asks for none"
         )
-        if mine and lab.problem:
-            launcher = lab.folder / "launch.py"
-            return lab.problem, str(launcher) if file.suffix == ".cu" and launcher.is_file() else "", lab.time
-    return "", "", ""
+    raise Unusable(f"{file.name}: no kernel in it: it runs on the processor, in {road}; {what}")
+
+
+def _imported(file: Path) -> set[str]:
+    """The packages that a file names, its own neighbours among them; read and not run."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {name.name.partition(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").partition(".")[0])
+    return found

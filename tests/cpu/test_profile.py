@@ -22,6 +22,8 @@ from course_kernels.measure.leaves import Counted
 from course_kernels.measure.machine import machine_for
 from course_kernels.measure.roofline import bound
 from course_kernels.problem import Workload
+from course_labs.given import has_suspects
+from course_labs.lab import find_lab, find_labs
 from course_profile import __main__ as command
 from course_profile import child, limits, run
 from course_profile import reading as r
@@ -29,7 +31,7 @@ from course_profile.drawing import roofline
 from course_profile.formula import value
 from course_profile.occupancy import occupancy, resources
 from course_profile.reading import Reading
-from course_profile.report import HEADINGS, QUESTIONS
+from course_profile.report import HEADINGS, QUESTIONS, Forecast, report
 from course_profile.rules import RULES, WAITS, diagnose
 from course_profile.run import counted, looked, unknown_metrics, with_counters
 from course_profile.show import as_json, table
@@ -42,6 +44,7 @@ from course_site.records.record import Record
 ROOT = Path(__file__).parents[2]
 PLANTED = ROOT / "tests" / "profile"
 H200 = machine_for("NVIDIA H200")
+LABS = find_labs(ROOT)
 
 
 # --- readings of real runs ------------------------------------------------------------------------
@@ -511,6 +514,59 @@ def test_a_students_file_is_known_by_its_lab(tmp_path):
     assert Path(subject.launcher).name == "launch.py"
 
 
+def handed_in(folder, lab, door, stage=1):
+    """A file of a door as a student has it, in a folder of the labs."""
+    (folder / "src").symlink_to(ROOT / "src")
+    lab = find_lab(ROOT, lab)
+    mine = folder / "my_labs" / lab.student_file(door)
+    mine.parent.mkdir()
+    mine.write_text(lab.snapshot(door, stage).read_text(encoding="utf-8"), encoding="utf-8")
+    return mine
+
+
+NO_KERNEL = "{}: no kernel in it: it runs on the processor, in {}; "
+
+
+@pytest.mark.parametrize("name", [name for name, lab in LABS.items() if set(lab.doors) & {"numpy", "python"}])
+def test_a_file_of_a_door_without_kernels_is_said_to_have_none(name, tmp_path):
+    lab = LABS[name]
+    for door in {"numpy", "python"} & set(lab.doors):
+        mine = handed_in(tmp_path, name, door)
+        if has_suspects(lab):  # its door is Python's, and its file holds kernels in Triton
+            assert take(f"{mine}:fixed_sum", "reduction", root=tmp_path).problem == "reduction"
+            continue
+        with pytest.raises(Unusable) as said:
+            take(str(mine), root=tmp_path)
+        road = {"numpy": "NumPy", "python": "Python"}[door]
+        kernels = [one for one in lab.doors if one in ("triton", "cuda")]
+        begin = (
+            f"begin one with nox -s lab -- {name} --door {kernels[0]}"
+            if kernels
+            else "this lab asks for none"
+        )
+        assert str(said.value).startswith(NO_KERNEL.format(mine.name, road)), said.value
+        assert str(said.value).endswith(begin)
+
+
+def test_a_file_of_ones_own_in_numpy_has_none_and_one_in_torch_is_run(here, tmp_path, capsys):
+    own = "import numpy as np\ndef vector_add(x, y):\n    return np.add(x, y)\n"
+    mine = write(tmp_path, "mine.py", own)
+
+    assert command.main([str(mine)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == NO_KERNEL.format("mine.py", "NumPy") + "write one in Triton or CUDA C++\n"
+    # What it takes from others it may launch, and tensors add without an import.
+    for text in (
+        own.replace("numpy as np", "numpy as np, torch"),
+        own.replace("numpy as np", "numpy as np, mine_too"),
+    ):
+        assert take(str(write(tmp_path, "mine.py", text))).function == "vector_add"
+    write(tmp_path, "mine.py", "def vector_add(x, y):\n    return x + y\n")
+    assert command.main([str(mine)]) == 0
+    assert "without a card" in capsys.readouterr().out
+
+
 KERNEL = 'extern "C" __global__ void saxpy(const float *x, float *y, int N) {}\n'
 BAD = {
     "gone": ("", "", "mine.py", "there is no file"),
@@ -914,6 +970,40 @@ def test_the_report_asks_first_and_has_the_five_headings(here, tmp_path, monkeyp
     # What was written into it is not lost.
     assert command.main([str(mine), "--report"]) == 2
     assert "mine_report.md is there already" in capsys.readouterr().err
+
+
+def test_what_must_move_stands_in_no_report_without_the_hint():
+    forecast = Forecast(dict.fromkeys(QUESTIONS, "ours"))
+    for name, (edge, _) in EDGES.items():
+        found = profile_of(made_up(**edge))
+        diagnosis = diagnose(found.reading)
+        rule = diagnosis.findings[0].rule
+
+        short, long = (report(found, diagnosis, forecast, hint) for hint in (False, True))
+
+        assert f"- The bottleneck: {name}: " in short
+        assert "- One counter that must move: …" in short.splitlines()
+        for hidden in (rule.counter, rule.next, rule.threshold, rule.page):
+            assert hidden not in short, (name, hidden)
+        assert f"- One counter that must move: {rule.counter}" in long.splitlines()
+
+
+@pytest.mark.parametrize("asked", [[], ["--hint"]])
+def test_the_commands_report_takes_the_hint_along(asked, here, tmp_path, monkeypatch, capsys):
+    mine = write(tmp_path, "mine.py", (PLANTED / "launch_bound.py").read_text())
+    told = as_json(profile_of(made_up(host_us=990.0)), diagnose(made_up()))
+    told |= {"function": "vector_add", "workload": Workload.of("float32", N=262144).as_json()}
+    kept = write(tmp_path, "kept.json", json.dumps(told))
+    monkeypatch.setattr("builtins.input", lambda: "ours")
+
+    code = command.main(
+        [str(mine), "--size", "dtype=float32,N=262144", "--counted", str(kept), "--report", *asked]
+    )
+
+    assert code == 0, capsys.readouterr().err
+    lines = (tmp_path / "mine_report.md").read_text(encoding="utf-8").splitlines()
+    assert "- The bottleneck: launch-bound: a call costs the host 990.0 µs, and takes 1000.0 µs" in lines
+    assert f"- One counter that must move: {'host_us' if asked else '…'}" in lines
 
 
 def test_the_headings_are_those_of_the_sheet():

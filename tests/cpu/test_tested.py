@@ -194,7 +194,7 @@ EDITS = {
     ),
     "what the profiler asks a card": ("src/course_profile/run.py", "", "X = 1\n", {"profile"}),
     "a planted kernel": ("tests/profile/spills.cu", "", "int x;\n", {"profile"}),
-    "one of the lab's": ("tests/profile/lab/barriers.cu", "", "int x;\n", {"profile"}),
+    "one of the lab's": ("tests/profile/lab/slowest_warp.cu", "", "int x;\n", {"profile"}),
     "how it is launched": ("tests/profile/profile.toml", "264", "528", {"profile"}),
     "what the cheats are given": (f"{KERNELS}/refusals/problem.py", "", "X = 1\n", {"judge", "measure"}),
     "a cheat": ("tests/judge/cheats/zeros.py", "", "X = 1\n", {"judge"}),

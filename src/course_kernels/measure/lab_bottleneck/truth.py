@@ -79,7 +79,7 @@ SUSPECTS = (
     Suspect(
         "sum",
         "sum.cu",
-        "barriers.cu",
+        "slowest_warp.cu",
         "reduction",
         "barriers",
         (r.STALL.format("barrier"),),

@@ -1,6 +1,6 @@
-// y[0] = the sum of x: every block adds up a thousand numbers at a time, and so walks through its share.
+// y[0] = the sum of x: every block brings a thousand numbers at a time, and its first warp adds them up.
 
-constexpr int THREADS = 1024;
+constexpr int THREADS = 1024, WARP = 32;
 
 // grid: any number of blocks      block: THREADS threads
 extern "C" __global__ void sum(const float *x,  // [N]
@@ -14,11 +14,13 @@ extern "C" __global__ void sum(const float *x,  // [N]
   for (long long begin = first; begin < N; begin += step) {
     part[t] = next;
     const long long ahead = begin + step + t;
-    next = ahead < N ? x[ahead] : 0.0f;  // under way while the block adds
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-      __syncthreads();
-      if (t < half) part[t] += part[t + half];
+    next = ahead < N ? x[ahead] : 0.0f;  // under way while the first warp adds
+    __syncthreads();
+    for (int half = THREADS / 2; t < WARP && half > 0; half /= 2) {
+      for (int i = t; i < half; i += WARP) part[i] += part[i + half];
+      __syncwarp();
     }
+    __syncthreads();
     if (t == 0) total += part[0];
     __syncthreads();
   }

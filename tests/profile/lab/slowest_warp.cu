@@ -1,8 +1,9 @@
 // planted: barriers
 //
-// A sum whose blocks add up a thousand numbers at a time, in ten steps, and meet at a barrier before each of them.
+// A sum whose blocks bring a thousand numbers at a time. The first warp adds them up, and thirty-one stand at the barrier
+// until it has.
 
-constexpr int THREADS = 1024;
+constexpr int THREADS = 1024, WARP = 32;
 
 // grid: any number of blocks      block: THREADS threads
 extern "C" __global__ void sum(const float *x,  // [N]
@@ -16,11 +17,13 @@ extern "C" __global__ void sum(const float *x,  // [N]
   for (long long begin = first; begin < N; begin += step) {
     part[t] = next;
     const long long ahead = begin + step + t;
-    next = ahead < N ? x[ahead] : 0.0f;  // under way while the block adds
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-      __syncthreads();
-      if (t < half) part[t] += part[t + half];
+    next = ahead < N ? x[ahead] : 0.0f;  // under way while the first warp adds
+    __syncthreads();
+    for (int half = THREADS / 2; t < WARP && half > 0; half /= 2) {
+      for (int i = t; i < half; i += WARP) part[i] += part[i + half];
+      __syncwarp();
     }
+    __syncthreads();
     if (t == 0) total += part[0];
     __syncthreads();
   }
