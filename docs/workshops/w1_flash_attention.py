@@ -687,7 +687,7 @@ record(
 # HBM. Under the flat roof you wait for the arithmetic.
 #
 # /// predict | At N = 4096 and d = 128, who stands under which roof?
-# In bf16 the two roofs of an H200 meet at about 206 operations a byte.
+# In bf16 the two roofs of an H200 meet at about 206 operations a byte, those of an H100, whose memory is slower, at about 295.
 #
 # - [big.flash.gflop / counted.flash.gb < 206] Both under the slope: they wait for bytes
 # - [big.materialised.gflop / counted.materialised.gb < 206 and big.flash.gflop / counted.flash.gb >= 206] The plain recipe under the slope, flash under the flat roof
@@ -732,7 +732,7 @@ record(
 # ///
 #
 # /// exercise | The roof over fp32
-# In fp32 the roofs of an H200 meet at about 14 operations a byte. Where does the plain recipe stand there?
+# In fp32 the roofs of an H200 meet at about 14 operations a byte, those of an H100 at about 20. Where does the plain recipe stand there?
 # Count four trips of four-byte scores.
 # /// answer
 # For each score it carries 16 bytes and does 4d = 512 operations: 32 a byte. That is under the *flat* roof,
