@@ -20,7 +20,7 @@ from course_kernels.cuda.disassemble import sass
 from course_kernels.cuda.headers import CudaMissingError
 from course_kernels.cuda.includes import SHARED, sources_of
 from course_kernels.decode_attention import k04_cluster
-from course_kernels.decode_linear import k01_stream, k02_even, k03_cluster
+from course_kernels.decode_linear import k01_stream, k02_even
 from course_kernels.decode_linear.by_boxes import Kind
 from course_kernels.microbenchmarks import tensor
 from course_kernels.sgemm import k10_tuned, k11_register_banks, k12_persistent, tiles
@@ -58,10 +58,6 @@ DEFINES = {
     k02_even.SOURCE: [
         Kind(False, 16, True, k01_stream.ROPE, 64).defines(12),
         Kind(True, 32, False, k01_stream.ADD, 128).defines(10),
-    ],
-    k03_cluster.SOURCE: [
-        Kind(False, 16, True, k01_stream.ROPE, 64).defines(11, BLOCKS=1),
-        Kind(True, 32, False, k01_stream.ADD, 128).defines(9, BLOCKS=4),
     ],
     k04_cluster.SOURCE: [
         k04_cluster.defines_of(False, 64, 4, 1, False),

@@ -1,7 +1,6 @@
-"""Decode linear, kernels 2 and 3: right without a card, in any cut; planted faults; refusals; machine code."""
+"""Decode linear, kernel 2: right without a card, in any cut; planted faults; refusals; machine code."""
 
 import re
-from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -10,19 +9,16 @@ from hopper_on_cpu import prepare_in, tensor_map
 
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
-from course_kernels.decode_linear import by_boxes, k02_even, k03_cluster
+from course_kernels.decode_linear import by_boxes, k02_even
 from course_kernels.decode_linear.by_boxes import Kind
-from course_kernels.decode_linear.k01_stream import ADD, GATE, NOTHING, ROPE, Turned
+from course_kernels.decode_linear.k01_stream import ADD, GATE, ROPE, Turned
 from course_kernels.decode_linear.problem import PROBLEM, flags_of
 from course_kernels.problem import Workload, worst_error
 from course_kernels.qkv_rope.problem import PROBLEM as QKV
 
 KINDS = ({}, {"norm": True}, {"add": True}, {"norm": True, "gated": True})
-KERNELS = pytest.mark.parametrize(
-    "kernel", [k02_even, k03_cluster], ids=lambda kernel: kernel.__name__.rsplit(".")[-1]
-)
 # Parts of tiles at the begin and at the end of a block, and a ring that comes round.
-PLANS = {k02_even: k02_even.Plan(4, 2), k03_cluster: k03_cluster.Plan(2, 2, 2)}
+PLAN = k02_even.Plan(4, 2)
 
 
 def inputs_of(M, N, K, **kind):
@@ -36,10 +32,10 @@ def error(out, w, inputs):
 
 @pytest.fixture(scope="module")
 def on_the_cpu(tmp_path_factory):
-    """with on_the_cpu(kernel, text=…): its launcher runs here; new memory is full of NaN."""
+    """on_the_cpu(text): a patch by which the launcher runs here; new memory is full of NaN."""
     made = {}
 
-    def patched(kernel, text=None):
+    def patched(text=None):
         def prepare(path, name, **how):
             key = name, text, str(sorted(how.items(), key=str))
             if key not in made:
@@ -47,78 +43,71 @@ def on_the_cpu(tmp_path_factory):
             return made[key]
 
         patch = pytest.MonkeyPatch()
-        patch.setattr(kernel, "prepare", prepare)
+        patch.setattr(k02_even, "prepare", prepare)
         patch.setattr(by_boxes, "tensor_map", tensor_map)
         patch.setenv("TRITON_INTERPRET", "1")  # tensors on the CPU are welcome
-        if kernel is k02_even:
-            patch.setattr(
-                torch.cuda, "get_device_properties", lambda d: SimpleNamespace(multi_processor_count=3)
-            )
-        else:
-            patch.setattr(kernel, "clusters_at_once", lambda ready, blocks: 4 // blocks)
+        patch.setattr(torch.cuda, "get_device_properties", lambda d: SimpleNamespace(multi_processor_count=3))
         patch.setattr(
             torch,
             "empty",
             lambda size, **how: torch.full(size if isinstance(size, tuple) else (size,), torch.nan, **how),
         )
-        for kept in vars(kernel).values():
-            getattr(kept, "cache_clear", lambda: None)()
+        forget()
         return patch
 
     yield patched
-    for kernel in (k02_even, k03_cluster):
-        for kept in vars(kernel).values():
-            getattr(kept, "cache_clear", lambda: None)()
+    forget()
 
 
-def run(on_the_cpu, kernel, w, inputs, text=None, **how):
-    patch = on_the_cpu(kernel, text)
+def forget():
+    for kept in vars(k02_even).values():
+        getattr(kept, "cache_clear", lambda: None)()
+
+
+def run(on_the_cpu, w, inputs, text=None, **how):
+    patch = on_the_cpu(text)
     try:
-        return kernel.decode_linear(*inputs, **flags_of(w), **how)
+        return k02_even.decode_linear(*inputs, **flags_of(w), **how)
     finally:
         patch.undo()
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(kind) or "plain")
-@KERNELS
-def test_it_is_right_and_the_same_every_time(on_the_cpu, kernel, kind):
+def test_it_is_right_and_the_same_every_time(on_the_cpu, kind):
     w, inputs = inputs_of(
         3, 144, 320, **kind
     )  # a tile that is whole, and one that has 16 rows, gated two of 64
-    plan = PLANS[kernel]
-    first = run(on_the_cpu, kernel, w, inputs, plan=plan)
+    first = run(on_the_cpu, w, inputs, plan=PLAN)
 
     assert error(first, w, inputs) < 1
-    assert torch.equal(run(on_the_cpu, kernel, w, inputs, plan=plan), first)
+    assert torch.equal(run(on_the_cpu, w, inputs, plan=PLAN), first)
 
 
-@KERNELS
-def test_32_rows_in_its_own_plan_are_right(on_the_cpu, kernel):
+def test_32_rows_in_its_own_plan_are_right(on_the_cpu):
     w, inputs = inputs_of(29, 80, 192, norm=True, gated=True)
 
-    assert error(run(on_the_cpu, kernel, w, inputs), w, inputs) < 1
+    assert error(run(on_the_cpu, w, inputs), w, inputs) < 1
 
 
 def test_the_tickets_are_zero_again(on_the_cpu):
     w, inputs = inputs_of(3, 144, 320, add=True)
     tickets = torch.zeros(k02_even.tickets_for(144), dtype=torch.int32)
-    assert error(run(on_the_cpu, k02_even, w, inputs, plan=PLANS[k02_even], tickets=tickets), w, inputs) < 1
+    assert error(run(on_the_cpu, w, inputs, plan=PLAN, tickets=tickets), w, inputs) < 1
     assert not tickets.any()
 
 
 @pytest.mark.parametrize(("B", "H", "KV", "D"), [(1, 2, 1, 64), (3, 4, 2, 128)])
-@KERNELS
-def test_queries_keys_and_values_find_their_places(on_the_cpu, kernel, B, H, KV, D):
+def test_queries_keys_and_values_find_their_places(on_the_cpu, B, H, KV, D):
     w = Workload.of("float16", B=B, H=H, KV=KV, D=D, W=192, P=11)
     x, g, weights, positions, cos, sin = QKV.make_inputs(w, torch.Generator().manual_seed(0), "cpu")
     due = QKV.reference(x, g, weights, positions, cos, sin, kv_heads=KV)
     room = 9  # fewer than positions: who is past the end writes nothing
     caches = [torch.full((B, KV, room, D), 7.0, dtype=torch.float16) for _ in range(2)]
     at = positions.long()
-    patch = on_the_cpu(kernel)
+    patch = on_the_cpu()
     try:
         parts = weights.split([H * D, KV * D, KV * D])
-        q = kernel.start(x, parts, ROPE, g=g, turned=Turned(cos[at], sin[at], at, *caches))
+        q = k02_even.start(x, parts, ROPE, g=g, turned=Turned(cos[at], sin[at], at, *caches))
     finally:
         patch.undo()
 
@@ -131,86 +120,56 @@ def test_queries_keys_and_values_find_their_places(on_the_cpu, kernel, B, H, KV,
 
 
 FAULTS = {
-    k02_even: {
-        "the squares of one part": (
-            "if (NORM) square[i] += __ldcg(",
-            "if (NORM && block == from) square[i] += __ldcg(",
-        ),
-        "the first part's place": ("(turn > 0)", "0"),
-        "nobody waits for the numbers to be weighed": ("if (NORM) wait(&weighed[s], parity);", ""),
-        "a place is free too early": (
-            "barrier_init(&empty[s], MULTIPLYING / 32);",
-            "barrier_init(&empty[s], 1);",
-        ),
-        "gate and up change places": ("* low)) * high);", "* high)) * low);"),
-    },
-    k03_cluster: {
-        "the sums of one block too few": (
-            "for (int b = 0; b < BLOCKS; b++) {\n          low",
-            "for (int b = 1; b < BLOCKS; b++) {\n          low",
-        ),
-        "sums are read before they are there": (
-            "      wait_for_cluster(&added[turn % 2], turn / 2 & 1);\n",
-            "",
-        ),
-        "nobody waits for the numbers to be weighed": ("if (NORM) wait(&weighed[s], parity);", ""),
-        "the columns of the first block for all": (
-            "return (begin + box % each) * PIECE;",
-            "return box % each * PIECE;",
-        ),
-        "gate and up change places": ("* low)) * high);", "* high)) * low);"),
-    },
+    "the squares of one part": (
+        "if (NORM) square[i] += __ldcg(",
+        "if (NORM && block == from) square[i] += __ldcg(",
+    ),
+    "the first part's place": ("(turn > 0)", "0"),
+    "nobody waits for the numbers to be weighed": ("if (NORM) wait(&weighed[s], parity);", ""),
+    "a place is free too early": (
+        "barrier_init(&empty[s], MULTIPLYING / 32);",
+        "barrier_init(&empty[s], 1);",
+    ),
+    "gate and up change places": ("* low)) * high);", "* high)) * low);"),
 }
 
 
-@pytest.mark.parametrize(
-    ("kernel", "fault"),
-    [pytest.param(kernel, fault, id=fault) for kernel, faults in FAULTS.items() for fault in faults],
-)
-def test_a_planted_fault_is_seen(on_the_cpu, kernel, fault):
-    right, wrong = FAULTS[kernel][fault]
-    shared = kernel.SOURCE.with_name("boxes.cuh").read_text()
-    text = kernel.SOURCE.read_text().replace('#include "boxes.cuh"', shared)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_seen(on_the_cpu, fault):
+    right, wrong = FAULTS[fault]
+    shared = k02_even.SOURCE.with_name("boxes.cuh").read_text()
+    text = k02_even.SOURCE.read_text().replace('#include "boxes.cuh"', shared)
     assert text.count(right) == 1
     w, inputs = inputs_of(3, 144, 320, norm=True, gated=True)
     try:
-        out = run(on_the_cpu, kernel, w, inputs, text=text.replace(right, wrong), plan=PLANS[kernel])
+        out = run(on_the_cpu, w, inputs, text=text.replace(right, wrong), plan=PLAN)
     except RuntimeError:
         return
     assert not error(out, w, inputs) < 1
 
 
 @pytest.mark.parametrize(
-    ("tiles", "pieces", "even", "cluster"),
+    ("tiles", "pieces", "even"),
     [
-        (48, 64, (132, 12), (16, 8)),  # queries, keys and values
-        (32, 64, (128, 12), (32, 4)),  # attention's output: a cut that falls on the tiles' own edges
-        (224, 64, (132, 12), (32, 4)),  # gate and up
-        (32, 224, (128, 12), (32, 4)),  # down
-        (1002, 64, (132, 12), (132, 1)),  # the head
-        (1, 1, (1, 12), (1, 1)),
+        (48, 64, (132, 12)),  # queries, keys and values
+        (32, 64, (128, 12)),  # attention's output: a cut that falls on the tiles' own edges
+        (224, 64, (132, 12)),  # gate and up
+        (32, 224, (128, 12)),  # down
+        (1002, 64, (132, 12)),  # the head
+        (1, 1, (1, 12)),
     ],
 )
-def test_how_an_h200_shares_out_the_work(tiles, pieces, even, cluster):
-    at_once = {1: 132, 2: 66, 4: 32, 8: 16}
-
+def test_how_an_h200_shares_out_the_work(tiles, pieces, even):
     assert k02_even.plan_of(tiles, pieces, 16, 132) == even
-    assert k03_cluster.plan_of(tiles, pieces, 16, at_once)[:2] == cluster
     for rows in (16, 32):
         assert k02_even.shared_bytes_of(rows, k02_even.plan_of(tiles, pieces, rows, 132).stages) <= 226 * 1024
-        assert (
-            k03_cluster.shared_bytes_of(rows, k03_cluster.plan_of(tiles, pieces, rows, at_once).stages)
-            <= 226 * 1024
-        )
 
 
 @pytest.mark.parametrize("behind", [ADD, GATE, ROPE])
-@KERNELS
-def test_weights_are_asked_for_early_and_nothing_is_kept_in_memory(kernel, behind):
+def test_weights_are_asked_for_early_and_nothing_is_kept_in_memory(behind):
     pytest.importorskip("cuda.core")
     kind = Kind(False, 32, behind != ADD, behind, 128)
-    defines = kind.defines(10) if kernel is k02_even else kind.defines(9, BLOCKS=4)
-    text = sass(compile_cubin(kernel.SOURCE, "sm_90a", defines))
+    text = sass(compile_cubin(k02_even.SOURCE, "sm_90a", kind.defines(10)))
     names = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z]\w*)", text, re.M)
 
     assert names.count("HGMMA") == 4
@@ -231,17 +190,8 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "kind", "says"), REFUSED, ids=[says for _, _, says in REFUSED])
-@KERNELS
-def test_what_is_refused(monkeypatch, kernel, call, kind, says):
+def test_what_is_refused(monkeypatch, call, kind, says):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     _, (x, w) = inputs_of(2, 48, 128)
     with pytest.raises(kind, match=re.escape(says)):
-        call(kernel, x, w)
-
-
-def test_too_few_tickets_are_refused(monkeypatch):
-    monkeypatch.setenv("TRITON_INTERPRET", "1")
-    _, (x, w) = inputs_of(2, 144, 128)
-    call = partial(k02_even.start, x, (w,), NOTHING, tickets=torch.zeros(1, dtype=torch.int32))
-    with pytest.raises(ValueError, match=re.escape("tickets: expected (T,) with T >= 2, got (1,)")):
-        call()
+        call(k02_even, x, w)
