@@ -291,13 +291,20 @@ def test_wrong_lines_and_records_of_doubt_stop_the_build(repository, edit):
 B200 = {"gpu": "NVIDIA B200", "slug": "nvidia-b200"}
 
 
+def newest_record(repository, name):
+    """Of a page, on whatever card: the build shows no older one beside it."""
+
+    def when(path):
+        return json.loads(path.read_text(encoding="utf-8"))["metadata"]["course"]["provenance"]["date"]
+
+    others = [p for p in (repository / "records").glob(f"*/{name}") if B200["slug"] not in p.parts]
+    return max(others, key=when).relative_to(repository).as_posix()
+
+
 @contextlib.contextmanager
 def records_of_a_b200(repository):
     """The records as a card of another kind would have left them; how fast it would be does not matter here."""
     theirs = repository / "records" / B200["slug"]
-
-    def when(book):
-        return book["metadata"]["course"]["provenance"]["date"]
 
     def move(course):
         course["edition"].update(B200)
@@ -306,16 +313,12 @@ def records_of_a_b200(repository):
     for path in sorted((repository / RECORDS).rglob("*.ipynb")):
         name = path.relative_to(repository / RECORDS)
         (theirs / name).parent.mkdir(parents=True, exist_ok=True)
-        others = [
-            p.relative_to(repository)
-            for p in (repository / "records").glob(f"*/{name}")
-            if theirs not in p.parents
-        ]
-        newest = max(others, key=lambda p: when(json.loads((repository / p).read_text(encoding="utf-8"))))
-        rewritten = reseal(repository, newest.as_posix(), lambda book: move(book["metadata"]["course"]))
+        newest = newest_record(repository, name)
+        rewritten = reseal(repository, newest, lambda book: move(book["metadata"]["course"]))
         (theirs / name).write_text(rewritten, encoding="utf-8")
-    for made in (repository / RECORDS).rglob("*.artifacts"):
-        shutil.copytree(made, theirs / made.relative_to(repository / RECORDS))
+        made = (repository / newest).with_suffix(".artifacts")
+        if made.is_dir():
+            shutil.copytree(made, (theirs / name).with_suffix(".artifacts"))
     (theirs / "tests").mkdir()
     tested = [path for path in (repository / "records").glob("*/tests/*.json") if theirs not in path.parents]
     records = [(path.name, json.loads(path.read_text(encoding="utf-8"))) for path in tested]
@@ -339,12 +342,13 @@ def test_words_and_looks_need_no_gpu_and_another_card_has_its_own_edition(reposi
     for name, old, new in WORDS:
         edit(name, old, new)
     # A file that a cell made is published beside the page that links it.
-    edit(f"{RECORDS}/docs/{MADE}", "", "by a cell")
+    newest = newest_record(repository, W1.removesuffix("py") + "ipynb")
+    edit(f"{newest.removesuffix('ipynb')}artifacts/made.txt", "", "by a cell")
     edit(
-        W1_RECORD,
+        newest,
         lambda _: reseal(
             repository,
-            W1_RECORD,
+            newest,
             lambda notebook: notebook["metadata"]["course"].update(
                 artifacts=stated({"made.txt": b"by a cell"})
             ),
