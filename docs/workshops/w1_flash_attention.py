@@ -640,9 +640,13 @@ record(
 # number of multiply-adds for both. At the same length SDPA flash takes {{ sdpa_flash.n4096.ms:.2f }} ms and SDPA cuDNN
 # {{ cudnn.n4096.ms:.2f }} ms.
 #
-# The plain recipe keeps several squares, so its line ends where they no longer fit into the card's memory. On a card with
-# room for N = 16384 that point asks for a word: there the plain recipe recovers, and by our count of trips it should
-# not. [The lecture has looked](../lectures/l8_attention.py#the-plain-recipe-on-the-card): from there on PyTorch takes another softmax.
+# The plain recipe keeps several squares, so its line ends where they no longer fit into the card's memory.
+#
+# /// claim | l8.plain.materialised.n16384.tflops > 1.3 * l8.plain.materialised.n8192.tflops
+# Where there is room for N = 16384, as on the lecture's card, that point asks for a word. There the plain recipe recovers: {{ l8.plain.materialised.n16384.tflops:.0f }} TFLOP/s,
+# after {{ l8.plain.materialised.n8192.tflops:.0f }} at 8192. By our count of trips it should not. [The lecture has looked](../lectures/l8_attention.py#the-plain-recipe-on-the-card):
+# from there on PyTorch takes another softmax.
+# ///
 #
 # Now your kernel, among its equals.
 #
@@ -690,8 +694,8 @@ record(
 # In bf16 the two roofs of an H200 meet at about 206 operations a byte, those of an H100, whose memory is slower, at about 295.
 #
 # - [big.flash.gflop / counted.flash.gb < 206] Both under the slope: they wait for bytes
-# - [big.materialised.gflop / counted.materialised.gb < 206 and big.flash.gflop / counted.flash.gb >= 206] The plain recipe under the slope, flash under the flat roof
-# - [big.materialised.gflop / counted.materialised.gb >= 206] Both under the flat roof: they wait for the cooks
+# - [big.materialised.gflop / counted.materialised.gb < 206 and big.flash.gflop / counted.flash.gb >= 295] The plain recipe under the slope, flash under the flat roof
+# - [big.materialised.gflop / counted.materialised.gb >= 295] Both under the flat roof: they wait for the cooks
 # /// reveal
 # The plain recipe does {{ big.materialised.gflop / counted.materialised.gb:.0f }} operations for each byte it
 # carries, flash {{ big.flash.gflop / counted.flash.gb:.0f }}.

@@ -25,7 +25,6 @@ from course_site.records.record import Record, seal
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 W1 = "docs/workshops/w1_flash_attention.py"
-W1_RECORD = "records/nvidia-h200/docs/workshops/w1_flash_attention.ipynb"
 ATTENTION = "src/course_kernels/attention"
 
 RECORDS = "records/nvidia-h200"
@@ -201,7 +200,7 @@ def test_gpu_tests_that_do_not_wait_are_not_listed(repository, edit):
 
 
 def test_the_counters_child_is_in_the_manifest():
-    record = Record.load(REPOSITORY / W1_RECORD)
+    record = Record.load(REPOSITORY / newest_record(REPOSITORY, W1.removesuffix("py") + "ipynb"))
     page_files = set(record.meta["manifest"])
     assert "src/course_kernels/measure/marker.py" in page_files
     source = "\n".join(cell.source for cell in read_page(REPOSITORY / W1, REPOSITORY).code)

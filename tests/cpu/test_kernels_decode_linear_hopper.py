@@ -1,6 +1,7 @@
 """Decode linear, kernel 2: right without a card, in any cut; planted faults; refusals; machine code."""
 
 import re
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.decode_linear import by_boxes, k02_even
 from course_kernels.decode_linear.by_boxes import Kind
-from course_kernels.decode_linear.k01_stream import ADD, GATE, ROPE, Turned
+from course_kernels.decode_linear.k01_stream import ADD, GATE, NOTHING, ROPE, Turned
 from course_kernels.decode_linear.problem import PROBLEM, flags_of
 from course_kernels.problem import Workload, worst_error
 from course_kernels.qkv_rope.problem import PROBLEM as QKV
@@ -195,3 +196,11 @@ def test_what_is_refused(monkeypatch, call, kind, says):
     _, (x, w) = inputs_of(2, 48, 128)
     with pytest.raises(kind, match=re.escape(says)):
         call(k02_even, x, w)
+
+
+def test_too_few_tickets_are_refused(monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    _, (x, w) = inputs_of(2, 144, 128)
+    call = partial(k02_even.start, x, (w,), NOTHING, tickets=torch.zeros(1, dtype=torch.int32))
+    with pytest.raises(ValueError, match=re.escape("tickets: expected (T,) with T >= 2, got (1,)")):
+        call()
