@@ -394,7 +394,7 @@ record(
 # caption: The clock is that of the SM, so no power limit has a part in it. The first eight steps of each block are left out.
 # ///
 #
-# Nobody waits for a tile here. The second warpgroup comes well after the first, to a ticket that has turned long ago, and takes as long as she did. That is what a look costs, with a stamp on both sides of it.
+# Nobody waits for a tile here. Whoever comes second to a ticket finds that it has turned long ago, and takes as long as who came first. That is what a look costs, with a stamp on both sides of it.
 #
 # Now walk through it. At every event say who will end the wait, before you read it.
 #
@@ -431,11 +431,22 @@ record(
 # caption: Drag the cursor. Previous and Next, and the keys ← and →, go from event to event.
 # ///
 #
-# /// exercise | One stamp lies | 3 minutes
-# All threads leave a barrier for everybody together. Look at k07: do its two warpgroups leave it at the same cycle? Then one of the stamps is wrong. Which, and how can that be?
+# /// exercise | A stamp that would lie | 3 minutes
+# Three of k07's four places look straight at the clock. The fourth, behind the barrier for everybody, first reads four bytes of shared memory, and looks only with these in hand. The bytes are thrown away.
+#
+# /// source | src/course_kernels/gemm/ticks.cuh#behind
+# ///
+#
+# All threads leave such a barrier together. What would the picture show of two warpgroups that come one after the other, if this look were as plain as the other three?
 # /// answer
-# Warpgroup 1 seems to leave long before warpgroup 0 has come. Her look at the clock stands behind the barrier in the source, and needs nothing that the barrier guards: most likely it was taken before the barrier let her go. So part of what is drawn as *multiplies* in her lane is
-# waiting for everybody, and from this picture nobody can say how much. Whoever measures a wait from inside must make the clock wait, too.
+# That whoever comes first leaves before the other has come, which cannot be. A look at the clock stands behind the barrier in the source, but it needs nothing that the barrier guards, so a warp may take it while it still stands there. The wait would be
+# drawn as *multiplies*. A load from shared memory may not overtake the barrier, and the look waits for what it brings. Whoever measures a wait from inside must make the clock wait, too.
+# ///
+#
+# /// claim | barrier.early < 0.5
+# And so they do, in this run: in no step of any block did a warpgroup of k07 leave the barrier before both had come. Their two looks are {{ barrier.apart:.0f}} cycles apart, in the median.
+# /// otherwise
+# In this run a warpgroup of k07 left before both had come in {{ barrier.early:.0f}} steps, and their two looks are {{ barrier.apart:.0f}} cycles apart, in the median.
 # ///
 # ///
 #
@@ -502,6 +513,10 @@ record(
     gap={
         name: samples(stamped.gaps(ticks[name], which))
         for name, which in STAMPED.items()
+    },
+    barrier={
+        "early": quantity(stamped.early(ticks["wide"]), how="counted"),
+        "apart": quantity(stamped.apart(ticks["wide"]), "cycles", "device"),
     },
     by_hand={"cycles": quantity(128 * 256 * 64 / 2048, "cycles")},
 )
