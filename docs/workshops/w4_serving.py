@@ -477,6 +477,78 @@ record(
 )
 
 # %% [markdown]
+# ### Beside a library for servers {.beyond}
+#
+# FlashInfer is a library of attention kernels that servers plug in [^ye2025]. It has two for this step: one computes on the tensor cores, the other does not. It plans on the host, from lengths that it must know there; its plan is not timed here.
+# Ours read the lengths on the card: k02_split cuts every request into as many parts, k03_even gives every program the same number of steps, whatever the requests.
+#
+# /// when | peers.flashinfer == 1
+# /// predict | The better of ours over the better of theirs: 64 requests of 4096 tokens, 16 of 16,384, one of 65,536. Where is the lead the largest?
+# - [over_flashinfer.b64 >= over_flashinfer.b16 and over_flashinfer.b64 >= over_flashinfer.b1] With 64 requests
+# - [over_flashinfer.b16 > over_flashinfer.b64 and over_flashinfer.b16 >= over_flashinfer.b1] With 16
+# - [over_flashinfer.b1 > over_flashinfer.b64 and over_flashinfer.b1 > over_flashinfer.b16] With one
+# /// reveal
+# {{ over_flashinfer.b64:.3f}}, {{ over_flashinfer.b16:.3f}} and {{ over_flashinfer.b1:.3f}}: above one ours is ahead.
+#
+# /// table
+# columns: ["GB/s, pages of 16", "64 × 4096", "16 × 16,384", "1 × 65,536"]
+# rows:
+#   - ["k02_split", "{{ served.b64.split.gb_per_s:,.0f}}", "{{ served.b16.split.gb_per_s:,.0f}}", "{{ served.b1.split.gb_per_s:,.0f}}"]
+#   - ["k03_even", "{{ served.b64.even.gb_per_s:,.0f}}", "{{ served.b16.even.gb_per_s:,.0f}}", "{{ served.b1.even.gb_per_s:,.0f}}"]
+#   - ["FlashInfer, on tensor cores", "{{ served.b64.tensor_cores.gb_per_s:,.0f}}", "{{ served.b16.tensor_cores.gb_per_s:,.0f}}", "{{ served.b1.tensor_cores.gb_per_s:,.0f}}"]
+#   - ["FlashInfer, without them", "{{ served.b64.plain_cores.gb_per_s:,.0f}}", "{{ served.b16.plain_cores.gb_per_s:,.0f}}", "{{ served.b1.plain_cores.gb_per_s:,.0f}}"]
+# caption: "bf16, 32 heads, 8 of keys, all requests of one length; in turns, in the same rounds, cold L2. FlashInfer {{ peers.flashinfer_version}}."
+# ///
+# ///
+# /// otherwise
+# FlashInfer was **not raced** in this run: it was not installed. k02_split reads {{ served.b64.split.gb_per_s:,.0f}} GB/s with 64 requests of 4096 tokens, {{ served.b16.split.gb_per_s:,.0f}} with 16 of 16,384 and {{ served.b1.split.gb_per_s:,.0f}} with one of 65,536.
+# ///
+#
+# /// define | over_flashinfer.b64 = min(served.b64.tensor_cores.us, served.b64.plain_cores.us) / min(served.b64.split.us, served.b64.even.us)
+# unit: ×
+# what: the speed of the better of k02_split and k03_even over that of the better of FlashInfer's two, 64 requests of 4096 tokens in pages of 16, bf16
+# ///
+#
+# /// define | over_flashinfer.b16 = min(served.b16.tensor_cores.us, served.b16.plain_cores.us) / min(served.b16.split.us, served.b16.even.us)
+# unit: ×
+# what: the speed of the better of k02_split and k03_even over that of the better of FlashInfer's two, 16 requests of 16384 tokens in pages of 16, bf16
+# ///
+#
+# /// define | over_flashinfer.b1 = min(served.b1.tensor_cores.us, served.b1.plain_cores.us) / min(served.b1.split.us, served.b1.even.us)
+# unit: ×
+# what: the speed of the better of k02_split and k03_even over that of the better of FlashInfer's two, one request of 65536 tokens in pages of 16, bf16
+# ///
+
+# %% tags=["fold"]
+from course_kernels.measure import text
+from course_kernels.paged_attention import k03_even as even_pages
+
+WHICH = paged_library.flashinfer_version()
+KERNELS = {"split": split_pages, "even": even_pages}
+if WHICH:
+    KERNELS |= {
+        "tensor_cores": paged_library.flashinfer_tensor_cores,
+        "plain_cores": paged_library.flashinfer_decode,
+    }
+
+
+def all_of(batch, held):
+    """So many requests of as many tokens each, in pages of 16."""
+    return Workload.of("bfloat16", B=batch, N=held, PAGE=16, full=True, **HEADS)
+
+
+record(
+    peers={
+        "flashinfer": quantity(int(bool(WHICH))),
+        "flashinfer_version": text(WHICH or "none"),
+    },
+    served={
+        f"b{batch}": compare(KERNELS, all_of(batch, held), seconds=0.05)
+        for batch, held in ((64, 4096), (16, 16384), (1, 65536))
+    },
+)
+
+# %% [markdown]
 # ## Who pays?
 #
 # Prefill once, decode for each token: so decode is the bill? Count before you answer. Four things are paid for.

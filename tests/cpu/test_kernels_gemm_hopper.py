@@ -533,7 +533,8 @@ def test_large_sizes_take_large_tiles_and_few_tiles_are_shared():
     assert {plan_of(N, N, N, 132).shape.BM * plan_of(N, N, N, 132).shape.BN for N in (2048, 4096, 8192)} == {
         128 * 256
     }
-    assert plan_of(8192, 8192, 8192, 132) == Plan(ALONE, group=16, splits=1, grid=128)
+    assert plan_of(4096, 4096, 4096, 132) == Plan(ALONE, group=16, splits=1, grid=128)
+    assert plan_of(8192, 8192, 8192, 132) == Plan(SHAPES[0], group=8, splits=1, grid=128)
     assert plan_of(16384, 16384, 16384, 132).shape == SHAPES[0]
     assert plan_of(64, 512, 65536, 132).splits > 4
 

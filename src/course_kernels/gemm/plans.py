@@ -89,8 +89,8 @@ OF_PARTS = 8000  # clocks of the second kernel that adds the parts, with its sta
 PARTS_BYTES = 2000  # a clock: parts are written and read once, most often in L2
 MOST_PARTS = 16
 # Of A and B: up to here the blocks of the largest tile fetch for themselves, and wait for no neighbour; past it, it is
-# worth waiting. 8192 is on this side; larger ones were not tried.
-ALONE_BYTES = 256 * 2**20
+# worth waiting: at 8192 blocks alone win a burst and lose a run of seconds, which the power limit decides.
+ALONE_BYTES = 128 * 2**20
 # Where the rounds can be shared out evenly with a few clusters less, they are: nobody ends later, all walk in step, and
 # the power of those who would have had a tile less is left to the others.
 FEW_LESS = 0.95
