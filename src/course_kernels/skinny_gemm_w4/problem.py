@@ -2,8 +2,8 @@
 
     y[m, n] = sum over k of x[m, k] * (q[n, k] * s[n, k / 128])
 
-Shapes    x (M, K), M = 1 to 128; y (M, N); q (N, K) and s (N, K/128), both packed as packed.py says, K a multiple of
-          128 and N of 16: packed (N/16, K/64, 32, 4), scales (N/16, K/128, 16)
+Shapes    x (M, K), M = 1 to 128; y (M, N); q (N, K) and s (N, K/128), both packed as cuda/four_bits.py says, K a
+          multiple of 128 and N of 16: packed (N/16, K/64, 32, 4), scales (N/16, K/128, 16)
 Types     x, scales and y bfloat16, or all float16; q whole numbers from -8 to 7, eight of them in an int32
 Cost      2*M*N*K operations; of each weight four bits, and a hundred-and-twenty-eighth of a scale
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 import torch
 
 from course_kernels.problem import INF, LARGE, NAN, Problem, Workload
-from course_kernels.skinny_gemm_w4.packed import GROUP, packed, quantised, scales_in_order, unpacked
+from course_kernels.cuda.four_bits import GROUP, packed, quantised, scales_in_order, unpacked
 
 MOST_ROWS = 128
 SPREAD = 0.02  # of weights, as those of a trained layer: the scales are then far from 1

@@ -1,4 +1,4 @@
-// The CPU's version of src/course_kernels/skinny_gemm_w4/pairs.cuh: the same names, the same contract.
+// The CPU's version of src/course_kernels/cuda/pairs.cuh: the same names, the same contract.
 #pragma once
 #include "cuda_bf16.h"
 
