@@ -82,6 +82,11 @@ def quantised(weights: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, 
     return q.view(N, K), scales[..., 0].contiguous()
 
 
+def values_of(q: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    """What whole numbers and their scales stand for: (N, K) and (N, K/128), as `quantised` gives them, to (N, K) float64."""
+    return q.double() * scales.double().repeat_interleave(GROUP, dim=1)
+
+
 def packed(q: torch.Tensor, scales: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The weights and their scales as kernels read them.
 

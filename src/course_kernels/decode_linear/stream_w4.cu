@@ -98,12 +98,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
   // Weights were there before; x may be the work of the last grid.
   wait_for_last_grid();
   unsigned held[VECTORS][EIGHTS][4];
+  float squares[EIGHTS] = {};
 #pragma unroll
-  for (int eight = 0; eight < EIGHTS; eight++) {
-    const int m = eight * 8 + r;
-    float squares = 0;
+  for (int i = 0; i < VECTORS; i++) {
 #pragma unroll
-    for (int i = 0; i < VECTORS; i++) {
+    for (int eight = 0; eight < EIGHTS; eight++) {
+      const int m = eight * 8 + r;
       uint4 numbers = {0, 0, 0, 0};  // rows that x has not
       if (m < M && i / 4 < mine) numbers = __ldcg(reinterpret_cast<const uint4 *>(x + m * K + column + i * 32));
       const unsigned both[4] = {numbers.x, numbers.y, numbers.z, numbers.w};
@@ -113,16 +113,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         held[i][eight][j] = both[j];
         if (NORM) {
           const float a = Of::first(both[j]), b = Of::second(both[j]);
-          squares += a * a + b * b;
-          held[i][eight][j] = Of::Number::pair(a * Of::first(by[j]), b * Of::second(by[j]));
+          squares[eight] += a * a + b * b;
+          held[i][eight][j] = Of::times(both[j], by[j]);
         }
       }
     }
-    if (NORM) {
-      squares += __shfl_xor_sync(0xffffffffu, squares, 1);
-      squares += __shfl_xor_sync(0xffffffffu, squares, 2);
-      if (c == 0) squares_of_warps[warp][m] = squares;
-    }
+  }
+#pragma unroll
+  for (int eight = 0; NORM && eight < EIGHTS; eight++) {
+    squares[eight] += __shfl_xor_sync(0xffffffffu, squares[eight], 1);
+    squares[eight] += __shfl_xor_sync(0xffffffffu, squares[eight], 2);
+    if (c == 0) squares_of_warps[warp][eight * 8 + r] = squares[eight];
   }
 
   // There is one row of threads, which the compiler does not know: else it would make the constant anew for every word.
