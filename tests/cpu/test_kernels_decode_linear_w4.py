@@ -1,4 +1,4 @@
-"""A linear layer of a step with 4-bit weights: right without a card, in any cut; how rows meet; refusals; machine code."""
+"""A linear layer of a step with 4-bit weights: right without a card, in any cut; how rows meet; its machine code."""
 
 import re
 from types import SimpleNamespace
@@ -43,7 +43,7 @@ class Case:
 
 @pytest.fixture(scope="module")
 def on_the_cpu(tmp_path_factory):
-    """with on_the_cpu(text=…): the launcher runs here, on a card of three multiprocessors; new memory is full of NaN."""
+    """with on_the_cpu(text=…): the launcher runs here, on a card of three multiprocessors; new memory is NaN."""
     made = {}
 
     def patched(text=None):

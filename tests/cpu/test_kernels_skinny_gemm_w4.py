@@ -10,11 +10,6 @@ from hopper_on_cpu import prepare_in
 from course_judge.interpreter import watched_memory
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
-from course_kernels.cuda.includes import SHARED
-from course_kernels.problem import Workload, worst_error
-from course_kernels.skinny_gemm_w4 import k01_triton, k02_fragments, library
-from course_kernels.skinny_gemm_w4 import problem as contract
-from course_kernels.skinny_gemm_w4.k02_fragments import ROOM, Cut, cut_of
 from course_kernels.cuda.four_bits import (
     GROUP,
     packed,
@@ -23,6 +18,11 @@ from course_kernels.cuda.four_bits import (
     scales_in_order,
     unpacked,
 )
+from course_kernels.cuda.includes import SHARED
+from course_kernels.problem import Workload, worst_error
+from course_kernels.skinny_gemm_w4 import k01_triton, k02_fragments, library
+from course_kernels.skinny_gemm_w4 import problem as contract
+from course_kernels.skinny_gemm_w4.k02_fragments import ROOM, Cut, cut_of
 from course_kernels.skinny_gemm_w4.problem import PROBLEM, quantisation_error
 
 

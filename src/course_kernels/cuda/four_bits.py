@@ -12,8 +12,8 @@ with x, for a sum over k may be taken in any order. So we agree on this:
               16-bit numbers will be. i = 0: row r; 1: row r + 8, the same two columns; 2 and 3: the next two columns
 
 So register i is `word >> 4 * i & 0x000f000f`, with a pattern put over it that makes 16-bit numbers of the two
-(four_bits.cuh). A weight q from -8 to 7 is stored as q + 8. Tiles of the same rows follow each other, and `place_of` says
-where one weight lies.
+(four_bits.cuh). A weight q from -8 to 7 is stored as q + 8. Tiles of the same rows follow each other, and `place_of`
+says where one weight lies.
 
 Scales lie as weights do: for each 16 rows and each group of 128 columns 16 numbers, those of r and r + 8 side by side,
 so that a lane finds the two of its rows in one word.
@@ -83,7 +83,7 @@ def quantised(weights: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, 
 
 
 def values_of(q: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """What whole numbers and their scales stand for: (N, K) and (N, K/128), as `quantised` gives them, to (N, K) float64."""
+    """What whole numbers (N, K) and their scales (N, K/128) stand for, as `quantised` gives them: (N, K) float64."""
     return q.double() * scales.double().repeat_interleave(GROUP, dim=1)
 
 

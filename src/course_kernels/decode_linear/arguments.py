@@ -73,7 +73,7 @@ class Call(NamedTuple):
     turned: Turned | None
 
     def arguments(self, x: Any, weights: Sequence[Any], tiles: int, eps: float) -> tuple[Any, ...]:
-        """What kernels of 16-bit weights take, in their order; x and weights as this one wants them, tensors or maps."""
+        """What kernels of 16-bit weights take, in their order; x and weights as one wants them, tensors or maps."""
         return (x, *weights, *[weights[0]] * (3 - len(weights)), *self.around(tiles, eps))
 
     def around(self, tiles: int, eps: float) -> tuple[Any, ...]:

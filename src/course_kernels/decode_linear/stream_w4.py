@@ -66,8 +66,8 @@ class Room(NamedTuple):
 
 
 # By the rows of x, in eights. One block is on a multiprocessor, and its lanes share 65536 registers: 128 for each of 16
-# warps, of which 64 at most hold x; with 32 rows the sums take more, and fewer warps find a place. Under way may be what
-# shared memory has room for beside the sums. In the time of one latency memory delivers some 45 to 64 KB; the rest is
+# warps, of which 64 at most hold x; with 32 rows the sums take more, and fewer warps find a place. Under way may be
+# what shared memory has room for beside the sums: more than memory delivers in the time of one latency, for the rest is
 # asked for while the grid before still runs, and of the short layers of a step that is most of their weights.
 ROOM = {
     1: Room(2, 16, 184 * 1024, 1),
@@ -96,7 +96,7 @@ def cut_of(tiles: int, K: int, room: Room, multiprocessors: int) -> Cut:
 
 
 def in_order(weights: tuple[torch.Tensor, ...], behind: int, head: int = HEAD_SIZES[-1]) -> torch.Tensor:
-    """The rows of all weights of a call in the order in which they meet: rows r and r + 8 of every 16.
+    """The rows of all weights of a call in the order in which they meet: rows r and r + 8 of a tile.
 
     Args:
         weights: what stands behind wants: one, GATE gate and up, ROPE those of queries, keys and values; (N, K) each,

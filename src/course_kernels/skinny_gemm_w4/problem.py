@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import torch
 
-from course_kernels.problem import INF, LARGE, NAN, Problem, Workload
 from course_kernels.cuda.four_bits import GROUP, packed, quantised, scales_in_order, unpacked, values_of
+from course_kernels.problem import INF, LARGE, NAN, Problem, Workload
 
 MOST_ROWS = 128
 SPREAD = 0.02  # of weights, as those of a trained layer: the scales are then far from 1
