@@ -73,11 +73,14 @@ class Call(NamedTuple):
     turned: Turned | None
 
     def arguments(self, x: Any, weights: Sequence[Any], tiles: int, eps: float) -> tuple[Any, ...]:
-        """What every kernel takes, in their order; x and weights as this one wants them, tensors or maps."""
+        """What kernels of 16-bit weights take, in their order; x and weights as one wants them, tensors or maps."""
+        return (x, *weights, *[weights[0]] * (3 - len(weights)), *self.around(tiles, eps))
+
+    def around(self, tiles: int, eps: float) -> tuple[Any, ...]:
+        """What every kernel takes behind x and weights, in their order."""
         t = self.turned
         heads, kv_heads, room = (self.N // self.head, *t.k_cache.shape[1:3]) if t else (0, 0, 0)
         return (
-            *(x, *weights, *[weights[0]] * (3 - len(weights))),
             *(self.g, self.r),
             *(t[:3] if t else (None, None, None)),
             self.y,
@@ -134,11 +137,43 @@ def looked_at(
             device.
         RuntimeError: a GPU that is no Hopper.
     """
-    wanted = MATRICES[behind], behind == ADD, behind == ROPE
-    if (len(weights), r is not None, turned is not None) != wanted:
-        raise ValueError("weights, r, turned: expected those of what stands behind")
-    sizes = [sizes_of(x, (w,)) for w in weights] if behind == ROPE else [sizes_of(x, weights)]
-    M, N, K = sizes[0]
+    _check_there(len(weights), behind, r, turned)
+    for some in [(w,) for w in weights] if behind == ROPE else [weights]:
+        sizes_of(x, some)
+    return call_of(x, tuple(len(w) for w in weights), behind, g, r, y, turned)
+
+
+def rows_of(columns: int, behind: int, turned: Turned | None) -> tuple[int, ...]:
+    """Rows of each matrix of weights, where so many of all of them lie together; whether they fit, `call_of` looks."""
+    if behind == GATE:
+        return (columns // 2,) * 2
+    cache = turned.k_cache if turned is not None else None
+    if behind == ROPE and isinstance(cache, torch.Tensor) and cache.dim() == 4:
+        of_keys = cache.shape[1] * cache.shape[3]
+        return columns - 2 * of_keys, of_keys, of_keys
+    return (columns,) * MATRICES[behind]
+
+
+def call_of(
+    x: torch.Tensor,
+    rows: tuple[int, ...],
+    behind: int,
+    g: torch.Tensor | None,
+    r: torch.Tensor | None,
+    y: torch.Tensor | None,
+    turned: Turned | None,
+) -> Call:
+    """Refuse what does not fit weights that fit x.
+
+    Args:
+        x: as it was looked at with the weights.
+        rows: of each matrix of weights.
+        behind, g, r, y, turned: see `looked_at`.
+    Raises:
+        TypeError, ValueError, RuntimeError: see `looked_at`.
+    """
+    _check_there(len(rows), behind, r, turned)
+    (M, K), N = x.shape, rows[0]
     device = x.get_device()
     if device >= 0 and not is_hopper(x.device):
         raise RuntimeError(f"decode_linear: expected a GPU of compute capability 9.0, got {x.device}")
@@ -147,14 +182,19 @@ def looked_at(
             bound = {"M": M, "N": N, "K": K}
             check_tensor(name, tensor, letters, bound, dtypes=(x.dtype,), device=x.device)
             check_address(name, tensor)
-    head = _head_of(x, weights, turned) if turned else HEAD_SIZES[-1]
+    head = _head_of(x, rows, turned) if turned else HEAD_SIZES[-1]
     if y is None:
         y = torch.empty((M, N // head, head) if turned else (M, N), dtype=x.dtype, device=x.device)
-    columns = sum(len(w) for w in weights)
-    return Call(device, M, N, K, columns, x.dtype is torch.float16, behind, head, g, r, y, turned)
+    return Call(device, M, N, K, sum(rows), x.dtype is torch.float16, behind, head, g, r, y, turned)
 
 
-def _head_of(x: torch.Tensor, weights: tuple[torch.Tensor, ...], turned: Turned) -> int:
+def _check_there(matrices: int, behind: int, r: torch.Tensor | None, turned: Turned | None) -> None:
+    wanted = MATRICES[behind], behind == ADD, behind == ROPE
+    if (matrices, r is not None, turned is not None) != wanted:
+        raise ValueError("weights, r, turned: expected those of what stands behind")
+
+
+def _head_of(x: torch.Tensor, rows: tuple[int, ...], turned: Turned) -> int:
     """Numbers of a head, where caches, angles and weights fit each other."""
     sizes = {"M": len(x)}
     for name in ("k_cache", "v_cache"):
@@ -168,9 +208,9 @@ def _head_of(x: torch.Tensor, weights: tuple[torch.Tensor, ...], turned: Turned)
         letters = ("M", "D/2")
         check_tensor(name, getattr(turned, name), letters, sizes, dtypes=(torch.float32,), device=x.device)
     check_tensor("position", turned.position, "M", sizes, dtypes=(torch.int64,), device=x.device)
-    for name, w, rows in zip(("query", "key", "value"), weights, (None, KV * D, KV * D), strict=True):
-        if len(w) % D or (rows and len(w) != rows):
-            raise ValueError(f"{name}: expected whole heads of D={D}, KV={KV}, got {len(w)} rows")
+    for name, own, due in zip(("query", "key", "value"), rows, (None, KV * D, KV * D), strict=True):
+        if own <= 0 or own % D or (due and own != due):
+            raise ValueError(f"{name}: expected whole heads of D={D}, KV={KV}, got {own} rows")
     return D
 
 

@@ -14,6 +14,7 @@ import torch
 from course_kernels.cuda.prepared import Prepared, prepare
 from course_kernels.decode_linear.arguments import PIECE, TILE_N, Turned, looked_at, operands, tickets_of
 from course_kernels.decode_linear.arguments import supports as supports
+from course_kernels.decode_linear.cuts import shared_out
 from course_kernels.decode_linear.problem import EPSILON
 
 SOURCE = Path(__file__).with_suffix(".cu")
@@ -55,21 +56,9 @@ class Cut(NamedTuple):
 
 
 def cut_of(tiles: int, K: int, room: Room, multiprocessors: int) -> Cut:
-    """What keeps most of the card busy: a block for each multiprocessor, and K cut where a block cannot hold it all."""
+    """What suits a card with so many multiprocessors: see `shared_out` of cuts.py."""
     shares = -(-K // (PIECE * room.held))  # of K, one for each warp
-    least = -(-shares // room.warps)
-    best, found = 0.0, None
-    for splits in range(least, max(min(2 * least, shares, multiprocessors), least) + 1):
-        warps = -(-shares // splits)
-        if -(-shares // warps) != splits:
-            continue  # one of them would have nothing to do
-        blocks = max(min(multiprocessors // splits, tiles), 1)
-        rounds = -(-tiles // blocks)
-        busy = tiles * shares / (rounds * multiprocessors * warps)
-        if busy > 1.02 * best:  # a further part must pay for being added
-            best, found = busy, (blocks, splits, warps)
-    assert found is not None
-    blocks, splits, warps = found
+    blocks, splits, warps = shared_out(tiles, shares, room.warps, multiprocessors)
     stages = max(min(room.ring // (STAGE_BYTES * warps), 16), 1)
     return Cut(blocks, splits, warps, stages, room.held, room.resident)
 
