@@ -87,7 +87,7 @@ from course_models.serving.trace import least_steps, trace
 
 SEATS, LONGEST = 16, 1024
 ROOM = 1024  # tokens of a step: the prompts of a whole batch, so that no coach leaves with an empty seat
-arrivals = trace(144, prompt=32, answer=64, longest=LONGEST, seed=0)
+arrivals = trace(128, prompt=32, answer=96, longest=LONGEST, seed=2)
 answers = [one.answer for one in arrivals]
 record(
     queue={

@@ -1,6 +1,5 @@
 # refused for: all NaN or not written or wrong | on: cpu, gpu | source: DeepReinforce; Wafer
-# Returns at once; a second thread does the work a moment later, before a slow checker looks. What it has not written
-# yet is NaN: numbers left there by others would be refused for a reason of their own, where x holds an infinity.
+# Returns at once; a second thread does the work a moment later, before a slow checker looks.
 import threading
 import time
 
@@ -8,7 +7,7 @@ import torch
 
 
 def refusals(x, s):
-    y = torch.full_like(x, torch.nan)
+    y = torch.empty_like(x)
 
     def work():
         time.sleep(0.002)
