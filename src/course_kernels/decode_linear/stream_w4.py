@@ -66,13 +66,14 @@ class Room(NamedTuple):
 
 
 # By the rows of x, in eights. One block is on a multiprocessor, and its lanes share 65536 registers: 128 for each of 16
-# warps, of which 64 at most hold x; with 32 rows the sums take more, and fewer warps find a place. Under way may be
-# what shared memory has room for beside the sums: more than memory delivers in the time of one latency, for the rest is
-# asked for while the grid before still runs, and of the short layers of a step that is most of their weights.
+# warps, of which 64 at most hold x. With 32 rows that would cut K into more parts, each of which leaves sums for
+# another block: so there are 8 warps, and 128 of their 255 hold x.
+# Under way may be what shared memory has room for beside the sums. That is more than memory delivers in the time of one
+# latency: the rest is asked for while the grid before still runs, and of a short layer that is most of its weights.
 ROOM = {
     1: Room(2, 16, 184 * 1024, 1),
     2: Room(2, 16, 184 * 1024, 1),
-    4: Room(1, 12, 160 * 1024, 1),
+    4: Room(2, 8, 160 * 1024, 1),
 }
 
 
