@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from course_kernels.cuda.hopper_card import is_hopper
-from course_kernels.measure.check import WrongResult, checked_errors
+from course_kernels.measure.check import WrongResult, checked_errors, poisoned_memory
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error
-from course_models import bench, operators
+from course_models import bench, operators, short_weights
 from course_models.config import LLAMA_8B, Config
 from course_models.generate import generate
 from course_models.graph import CapturedDecode
@@ -135,6 +135,29 @@ STEPPED = {
     "heads of 64": dataclasses.replace(SMALL, layers=2, head_dim=64),
     "32 heads share one": dataclasses.replace(SMALL, layers=2, heads=64),
 }
+
+
+@pytest.mark.parametrize(("dtype", "allowed"), [("bfloat16", 2.0**-3), ("float16", 2.0**-6)])
+@pytest.mark.parametrize("batch", [1, 9, 32])
+def test_a_step_in_four_bits_is_that_of_the_rounded_weights(batch, dtype, allowed, record_property):
+    """The graph alone holds the packed weights; what is freed meanwhile is NaN. Every replay gives the same bits."""
+    model = bench.subject(STEPPED["the shape that is timed"], dtype=getattr(torch, dtype))
+    if not is_for(model, batch):
+        assert not is_hopper(model.device)
+        return
+    held, steps = 100, 4
+    tokens = torch.randint(model.config.vocab, (batch, steps), device="cuda")
+    cache = bench.filled_cache(model, batch, held, steps)
+    due = bench.truth(model, tokens, cache, held, short_weights.rounded)
+    captured = CapturedDecode(short_weights.in_four_bits(model), cache)
+    short = bench.stepping(captured, cache, held, model.config.vocab)
+    with poisoned_memory():
+        first = short(tokens)
+        assert torch.equal(short(tokens), first)
+    error = worst_error(first, due, rows_apart=True)
+    record_property("error", error)
+    assert error <= allowed
+    assert not close(first, bench.truth(model, tokens, cache, held), 2.0**-5)
 
 
 @pytest.mark.parametrize(("dtype", "allowed"), [("bfloat16", 2.0**-3), ("float16", 2.0**-6)])
