@@ -66,12 +66,12 @@ class Room(NamedTuple):
 
 
 # By the rows of x, in eights. One block is on a multiprocessor, and its lanes share 65536 registers: 128 for each of 16
-# warps, of which 64 at most hold x. With 32 rows that would cut K into more parts, each of which leaves sums for
-# another block: so there are 8 warps, and 128 of their 255 hold x.
-# Under way may be what shared memory has room for beside the sums. That is more than memory delivers in the time of one
-# latency: the rest is asked for while the grid before still runs, and of a short layer that is most of its weights.
+# warps, of which 64 at most hold x; with 32 rows the sums take more, and fewer warps find a place. In the time of one
+# latency memory delivers some 45 to 64 KB, so that much must be under way, or as much as there is room for. With few
+# rows it is little more on purpose: half of shared memory is then left, the next grid's block moves in beside this one,
+# and asks for its own first weights. Tried on an H100: a ring that takes all the room makes the whole step longer.
 ROOM = {
-    1: Room(2, 16, 184 * 1024, 1),
+    1: Room(4, 14, 76 * 1024, 1),
     2: Room(2, 16, 184 * 1024, 1),
     4: Room(2, 8, 160 * 1024, 1),
 }
