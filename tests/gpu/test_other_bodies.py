@@ -130,7 +130,8 @@ FAULTS = {
         "synccheck",
         "decode_linear/stream_w4",
         "total[2 + i] * scale);\n      }\n    }\n  }\n}",
-        "total[2 + i] * scale);\n      }\n    }\n  }\n  if (lane < 16) __syncthreads();\n}",
+        "total[2 + i] * scale);\n      }\n    }\n  }\n  if (lane < 16) __syncthreads();\n"
+        "  if (M < 0) tickets[lane] = side;\n}",
         "Divergent thread(s) in warp",
     ),
 }
