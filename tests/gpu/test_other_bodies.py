@@ -1,6 +1,6 @@
-"""A kernel that is no rung of a ladder, under compute-sanitizer: a step's layer of four bits.
+"""Kernels that are no rung of a ladder, under compute-sanitizer: a product's other body, a step's layer of four bits.
 
-`test_sanitizer.py` goes over every `kNN_*.cu`; this one has another name, and another way to be called. Its runner is
+`test_sanitizer.py` goes over every `kNN_*.cu`; these two have other names, and another way to be called. Its runner is
 used as it is, in a copy of its own: there the program that a tool goes over is this file, and what it runs is listed
 here. Faults planted in the same way must be found.
 """
@@ -21,9 +21,16 @@ from course_kernels.cuda.four_bits import GROUP, quantised, values_of
 from course_kernels.decode_linear import stream_w4
 from course_kernels.decode_linear.arguments import ADD, GATE, NOTHING, ROPE, Turned
 from course_kernels.decode_linear.problem import PROBLEM as LINEAR
+from course_kernels.gemm import (
+    k14_tuned,
+    one_tile,
+    plans,
+)  # no ALONE here: a test file's own says another thing
+from course_kernels.gemm.plans import Plan, plan_of
+from course_kernels.gemm.problem import PROBLEM as GEMM
 from course_kernels.problem import Workload, worst_error
 
-GROUPS = ("decode_linear",)
+GROUPS = ("gemm", "decode_linear")
 
 
 def _runner() -> ModuleType:
@@ -44,6 +51,30 @@ def _source_of(module: ModuleType) -> None:
     planted = runner.GIVEN / module.SOURCE.name
     if planted.exists():
         module.SOURCE = planted
+
+
+def _one_tile() -> float:
+    """One tile and one step; sizes that no tile divides; and what kernel 14 hands on, in both layouts of b."""
+    _source_of(one_tile)
+    worst = 0.0
+    alone = Plan(plans.ALONE, 1, 1, 8)  # by its module: ALONE in a test file says when the file runs
+    for M, N, K in ((128, 256, 64), (136, 264, 328), (2048, 2048, 2048)):
+        w = Workload.of("bfloat16", M=M, N=N, K=K)
+        a, b = GEMM.make_inputs(w, torch.Generator().manual_seed(0), "cpu")
+        due = (a.float() @ b.float()).double()
+        handed_on = M == 2048
+        if handed_on:
+            card = torch.cuda.get_device_properties(0)
+            assert one_tile.suits(plan_of(M, N, K, card.multi_processor_count), M, N)
+        for layout in (b.cuda(), b.t().contiguous().cuda().t()):
+            on_the_card = a.cuda()
+            c = (
+                k14_tuned.gemm(on_the_card, layout)
+                if handed_on
+                else one_tile.gemm(on_the_card, layout, plan=alone)
+            )
+            worst = max(worst, worst_error(c.cpu(), due) / GEMM.max_error(w))
+    return worst
 
 
 def _rounded(w: torch.Tensor) -> torch.Tensor:
@@ -108,7 +139,7 @@ def _turned(M: int, D: int, H: int = 3, KV: int = 2, room: int = 5, K: int = 384
     return worst / allowed
 
 
-BODIES = {"decode_linear/stream_w4": _stream_w4}
+BODIES = {"gemm/one_tile": _one_tile, "decode_linear/stream_w4": _stream_w4}
 runner = _runner()
 
 FAULTS = {
@@ -167,8 +198,10 @@ def in_its_group(tool, kernel, name=""):
 
 
 @pytest.mark.parametrize("asked", [in_its_group(tool, kernel) for kernel in BODIES for tool in runner.TOOLS])
-def test_nothing_is_found(asked):
+def test_nothing_is_found(asked, record_property):
     kernel, report = asked[1], report_of(asked)
+    if asked[:2] == ("racecheck", "gemm/one_tile"):
+        record_property("not_looked_at", runner.WGMMA)
 
     assert report.findings == {}
     assert report.ended, report.said
