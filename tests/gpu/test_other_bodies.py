@@ -21,11 +21,7 @@ from course_kernels.cuda.four_bits import GROUP, quantised, values_of
 from course_kernels.decode_linear import stream_w4
 from course_kernels.decode_linear.arguments import ADD, GATE, NOTHING, ROPE, Turned
 from course_kernels.decode_linear.problem import PROBLEM as LINEAR
-from course_kernels.gemm import (
-    k14_tuned,
-    one_tile,
-    plans,
-)  # no ALONE here: a test file's own says another thing
+from course_kernels.gemm import k14_tuned, one_tile, plans
 from course_kernels.gemm.plans import Plan, plan_of
 from course_kernels.gemm.problem import PROBLEM as GEMM
 from course_kernels.problem import Workload, worst_error
