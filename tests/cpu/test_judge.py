@@ -104,7 +104,13 @@ def test_there_are_more_than_thirty_cheats():
 def test_a_cheat_is_refused_for_its_reason(judged, file):
     properties, _, said = CHEATS[file]
     limits = QUICK if "timed out" in properties else PATIENT
-    verdict = judged(file, own=properties == ["not yours"], limits=limits)
+    given = file
+    if file.stem == "late_thread":
+        # What it has not written yet is what others left there: without a card any number, and where x holds an
+        # infinity that has a reason of its own. Here it is always the same.
+        given = file.read_text().replace("torch.empty_like(x)", "torch.full_like(x, torch.nan)")
+        assert given != file.read_text()
+    verdict = judged(given, own=properties == ["not yours"], limits=limits)
     if verdict.found == RIGHT and verdict.not_held:
         pytest.skip(f"this system does not hold {', '.join(verdict.not_held)}")
 
