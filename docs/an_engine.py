@@ -87,7 +87,7 @@ from course_models.serving.trace import least_steps, trace
 
 SEATS, LONGEST = 16, 1024
 ROOM = 1024  # tokens of a step: the prompts of a whole batch, so that no coach leaves with an empty seat
-arrivals = trace(192, prompt=32, answer=64, longest=LONGEST, seed=0)
+arrivals = trace(128, prompt=32, answer=96, longest=LONGEST, seed=2)
 answers = [one.answer for one in arrivals]
 record(
     queue={
@@ -587,7 +587,7 @@ record(
 # /// exercise | Change one thing
 # Take `SEATS = 32` in the first cell, and work out the two numbers of steps with `least_steps`, on any machine. Is the bound higher or lower, and which part of the queue decides it?
 # /// answer
-# The bound falls to {{ least.coach_32 / least.bus_32:.2f}} times. The coach needs fewer batches, and the bus ends with its longest answer: with more seats the tail is a larger part of the run. A longer queue would bring it back.
+# The bound falls to {{ least.coach_32 / least.bus_32:.2f}} times. The coach needs fewer batches, and the bus cannot end before its longest answer: with more seats the tail is a larger part of the run. A longer queue would bring it back.
 # ///
 #
 # **You can now** say what a server does in a step, bound its gain with a pencil, and price a reply. Each number with its spread: [the ledger](numbers.md).

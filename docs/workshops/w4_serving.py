@@ -246,7 +246,7 @@ record(
 # one list: 2 · 128 · (576 + 512) operations for 2 · 576 bytes. That is {{ mla.h128:.0f}} a byte, where the ridge is {{ ridge:.0f}}. Its makers say themselves that this decode is bound by arithmetic on their card
 # [^flashmla]. Split the heads over eight cards, 16 on each, and it is {{ mla.h16:.0f}}: bytes again.
 #
-# /// claim | mla.h128 > ridge and mla.h16 < ridge
+# /// when | mla.h128 > ridge and mla.h16 < ridge
 # So the sentence on everybody's board, *decode waits for bytes*, lacks a word: *often*.
 # /// otherwise
 # So ask for the group and the ridge before you say *decode waits for bytes*.
@@ -342,7 +342,7 @@ record(
 from course_models.serving.trace import trace as queue_of
 
 LONGEST = 1024  # the longest text that this server takes
-asked = queue_of(192, prompt=32, answer=64, longest=LONGEST, seed=0)
+asked = queue_of(128, prompt=32, answer=96, longest=LONGEST, seed=2)
 lengths = [one.prompt + one.answer for one in asked]
 
 
@@ -474,6 +474,78 @@ record(
     },
     gathered=both["gathered"],
     short_keys=measure(split_pages, in_pages_of(16, fp8=True), seconds=0.05),
+)
+
+# %% [markdown]
+# ### Beside a library for servers {.beyond}
+#
+# FlashInfer is a library of attention kernels that servers plug in [^ye2025]. It has two for this step: one computes on the tensor cores, the other does not. It plans on the host, from lengths that it must know there; its plan is not timed here.
+# Ours read the lengths on the card: k02_split cuts every request into as many parts, k03_even gives every program the same number of steps, whatever the requests.
+#
+# /// when | peers.flashinfer == 1
+# /// predict | 64 requests of 4096 tokens, 16 of 16,384, one of 65,536: how far apart are the better of ours and the better of theirs?
+# - [min(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) > 0.9 and max(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) < 1.1] Less than a tenth, whatever the requests
+# - [min(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) <= 0.9] Theirs is ahead somewhere, by more than a tenth
+# - [min(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) > 0.9 and max(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) >= 1.1] Ours is ahead somewhere, by more than a tenth
+# /// reveal
+# {{ over_flashinfer.b64:.3f}}, {{ over_flashinfer.b16:.3f}} and {{ over_flashinfer.b1:.3f}}: above one ours is ahead.
+#
+# /// table
+# columns: ["GB/s, pages of 16", "64 × 4096", "16 × 16,384", "1 × 65,536"]
+# rows:
+#   - ["k02_split", "{{ served.b64.split.gb_per_s:,.0f}}", "{{ served.b16.split.gb_per_s:,.0f}}", "{{ served.b1.split.gb_per_s:,.0f}}"]
+#   - ["k03_even", "{{ served.b64.even.gb_per_s:,.0f}}", "{{ served.b16.even.gb_per_s:,.0f}}", "{{ served.b1.even.gb_per_s:,.0f}}"]
+#   - ["FlashInfer, on tensor cores", "{{ served.b64.tensor_cores.gb_per_s:,.0f}}", "{{ served.b16.tensor_cores.gb_per_s:,.0f}}", "{{ served.b1.tensor_cores.gb_per_s:,.0f}}"]
+#   - ["FlashInfer, without them", "{{ served.b64.plain_cores.gb_per_s:,.0f}}", "{{ served.b16.plain_cores.gb_per_s:,.0f}}", "{{ served.b1.plain_cores.gb_per_s:,.0f}}"]
+# caption: "bf16, 32 heads, 8 of keys, all requests of one length; in turns, in the same rounds, cold L2. FlashInfer {{ peers.flashinfer_version}}."
+# ///
+# ///
+# /// otherwise
+# FlashInfer was **not raced** in this run: it was not installed. k02_split reads {{ served.b64.split.gb_per_s:,.0f}} GB/s with 64 requests of 4096 tokens, {{ served.b16.split.gb_per_s:,.0f}} with 16 of 16,384 and {{ served.b1.split.gb_per_s:,.0f}} with one of 65,536.
+# ///
+#
+# /// define | over_flashinfer.b64 = min(served.b64.tensor_cores.us, served.b64.plain_cores.us) / min(served.b64.split.us, served.b64.even.us)
+# unit: ×
+# what: the speed of the better of k02_split and k03_even over that of the better of FlashInfer's two, 64 requests of 4096 tokens in pages of 16, bf16
+# ///
+#
+# /// define | over_flashinfer.b16 = min(served.b16.tensor_cores.us, served.b16.plain_cores.us) / min(served.b16.split.us, served.b16.even.us)
+# unit: ×
+# what: the speed of the better of k02_split and k03_even over that of the better of FlashInfer's two, 16 requests of 16384 tokens in pages of 16, bf16
+# ///
+#
+# /// define | over_flashinfer.b1 = min(served.b1.tensor_cores.us, served.b1.plain_cores.us) / min(served.b1.split.us, served.b1.even.us)
+# unit: ×
+# what: the speed of the better of k02_split and k03_even over that of the better of FlashInfer's two, one request of 65536 tokens in pages of 16, bf16
+# ///
+
+# %% tags=["fold"]
+from course_kernels.measure import text
+from course_kernels.paged_attention import k03_even as even_pages
+
+WHICH = paged_library.flashinfer_version()
+KERNELS = {"split": split_pages, "even": even_pages}
+if WHICH:
+    KERNELS |= {
+        "tensor_cores": paged_library.flashinfer_tensor_cores,
+        "plain_cores": paged_library.flashinfer_decode,
+    }
+
+
+def all_of(batch, held):
+    """So many requests of as many tokens each, in pages of 16."""
+    return Workload.of("bfloat16", B=batch, N=held, PAGE=16, full=True, **HEADS)
+
+
+record(
+    peers={
+        "flashinfer": quantity(int(bool(WHICH))),
+        "flashinfer_version": text(WHICH or "none"),
+    },
+    served={
+        f"b{batch}": compare(KERNELS, all_of(batch, held), seconds=0.05)
+        for batch, held in ((64, 4096), (16, 16384), (1, 65536))
+    },
 )
 
 # %% [markdown]
@@ -660,8 +732,8 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 #
 # /// predict | Five trips to four. What becomes of the time, for a prefill's {{ fused.rows:,.0f}} rows?
 # - [fused.prefill.ours.us / fused.prefill.eager.us >= 0.9] Nothing that one would notice
-# - [0.7 <= fused.prefill.ours.us / fused.prefill.eager.us < 0.9] About four fifths of it
-# - [fused.prefill.ours.us / fused.prefill.eager.us < 0.7] Less than that
+# - [0.6 <= fused.prefill.ours.us / fused.prefill.eager.us < 0.9] Three quarters of it, or so
+# - [fused.prefill.ours.us / fused.prefill.eager.us < 0.6] Less than that
 # /// reveal
 # {{ fused.prefill.ours.us / fused.prefill.eager.us:.2f}} of it.
 #
@@ -929,7 +1001,7 @@ record(
 #   - {column: rows, y_label: rows, label: rows}
 #   - {column: seats, y_label: seats, label: seats taken}
 # alt: "Rows over steps: a floor of {{ steps.seats:.0f}} with many spikes, the highest of {{ steps.most:.0f}} rows, each where a prompt comes in; towards the end fewer and fewer. Below, the seats that are taken."
-# caption: A spike is a prompt. The tail is the longest answer, alone on the bus.
+# caption: A spike is a prompt. The tail is the last long answers, when nobody waits at the stop any more.
 # ///
 # ///
 #
@@ -1022,62 +1094,105 @@ record(
 # reader. Here are {{ bus.rows:.0f}} of them, with {{ bus.held:.0f}} tokens in the cache of each. The floor is that of the bytes, weights and caches, at the speed of a copy.
 #
 # /// predict | What share of its floor does the step with {{ bus.rows:.0f}} rows reach?
-# - [decode_of_floor.b32 < 0.75] Less than three quarters
-# - [0.75 <= decode_of_floor.b32 < 0.85] Three quarters or more, and less than 85 %
-# - [decode_of_floor.b32 >= 0.85] 85 % or more
+# - [decode_of_floor.b32 < 0.72] Less than 72 %
+# - [0.72 <= decode_of_floor.b32 < 0.93] 72 % or more, and less than 93 %
+# - [decode_of_floor.b32 >= 0.93] 93 % or more
 # /// reveal
 # {{ decode_of_floor.b32:.0%}}; with one row it is {{ decode_of_floor.b1:.0%}}. `torch.compile` in a CUDA graph: {{ compiled_of_floor.b32:.0%}} and {{ compiled_of_floor.b1:.0%}}.
 #
 # /// table
 # columns: ["", "one row", "{{ bus.rows:.0f}} rows"]
 # rows:
-#   - ["our step, tokens/s", "{{ one_token.rate.our_step:.0f}}", "{{ bus.rows * 1000000 * full.our_step.T / full.our_step.us:.0f}}"]
-#   - ["torch.compile, tokens/s", "{{ one_token.rate.compiled:.0f}}", "{{ bus.rows * 1000000 * full.compiled.T / full.compiled.us:.0f}}"]
+#   - ["our step, tokens/s", "{{ 1000000 * one.our_step.T / one.our_step.us:.0f}}", "{{ bus.rows * 1000000 * full.our_step.T / full.our_step.us:.0f}}"]
+#   - ["torch.compile, tokens/s", "{{ 1000000 * one.compiled.T / one.compiled.us:.0f}}", "{{ bus.rows * 1000000 * full.compiled.T / full.compiled.us:.0f}}"]
 #   - ["our step, % of the floor at the speed of a copy", "{{ decode_of_floor.b1:.0%}}", "{{ decode_of_floor.b32:.0%}}"]
-#   - ["our step, % of the data sheet's bytes", "{{ one_token.decode.our_step.of_peak:.0%}}", "{{ full.our_step.of_peak:.0%}}"]
-# caption: "The shape of Llama 3.1 8B, random weights, bf16, all in CUDA graphs."
+#   - ["our step, % of the data sheet's bytes", "{{ one.our_step.of_peak:.0%}}", "{{ full.our_step.of_peak:.0%}}"]
+# caption: "The shape of Llama 3.1 8B, random weights, bf16, all in CUDA graphs. A copy of 4 GiB, in this run: {{ copy.gb_per_s:,.0f}} GB/s."
 # ///
 # ///
 #
-# /// define | decode_of_floor.b1 = one_token.decode.our_step.gb_per_s / measured.copy.gib4.torch.gb_per_s
+# /// define | decode_of_floor.b1 = one.our_step.gb_per_s / copy.gb_per_s
 # unit: ×
 # what: a step of decoding of the 8B shape, our kernels, one row, over its byte floor at the speed of a copy
 # ///
 #
-# /// define | decode_of_floor.b32 = full.our_step.gb_per_s / measured.copy.gib4.torch.gb_per_s
+# /// define | decode_of_floor.b32 = full.our_step.gb_per_s / copy.gb_per_s
 # unit: ×
 # what: a step of decoding of the 8B shape, our kernels, 32 rows, over its byte floor at the speed of a copy
 # ///
 #
-# /// define | compiled_of_floor.b1 = one_token.decode.compiled.gb_per_s / measured.copy.gib4.torch.gb_per_s
+# /// define | compiled_of_floor.b1 = one.compiled.gb_per_s / copy.gb_per_s
 # unit: ×
 # what: a step of decoding of the 8B shape, torch.compile in a CUDA graph, one row, over its byte floor at the speed of a copy
 # ///
 #
-# /// define | compiled_of_floor.b32 = full.compiled.gb_per_s / measured.copy.gib4.torch.gb_per_s
+# /// define | compiled_of_floor.b32 = full.compiled.gb_per_s / copy.gb_per_s
 # unit: ×
 # what: a step of decoding of the 8B shape, torch.compile in a CUDA graph, 32 rows, over its byte floor at the speed of a copy
 # ///
 #
-# /// claim | full.compiled.us < full.our_step.us
-# And here is a **loss**: with {{ bus.rows:.0f}} rows `torch.compile` takes {{ full.compiled.us / full.our_step.us:.0%}} of our time. It leaves the multiplies to a library that has tuned them for many rows. In ours several blocks share K for more than eight rows, and hand
-# their sums on through memory, tile by tile. What that costs, a profiler would have to say.
+# /// claim | full.our_step.us < full.compiled.us
+# With {{ bus.rows:.0f}} rows, too, the step in five kernels is ahead of `torch.compile`, which takes {{ full.compiled.us / full.our_step.us:.2f}} times as long. It was not always so. In our first try several blocks shared K as soon as there were more than eight rows, and handed
+# their sums on through memory, tile by tile. Now a kernel that brings its weights by boxes, `k02_even`, takes those places.
 # /// otherwise
-# With many rows, too, the step in five kernels is ahead of `torch.compile`.
+# With {{ bus.rows:.0f}} rows `torch.compile` takes {{ full.compiled.us / full.our_step.us:.0%}} of our time.
+# ///
+#
+# ### The same step in four bits
+#
+# Now the third medicine for the whole step, and one row. The seven matrices of every layer are [rounded to four bits](#shorter-weights), in groups of 128. Embedding, norms and the **head stay in 16 bits**, and so does the cache. Nothing else changes: five kernels a layer, and each
+# unpacks its weights in the hand.
+#
+# /// predict | By the bytes it reads, such a step is {{ step_gb.bits16 / step_gb.bits4:.1f}} times as short. By the clock?
+# - [faster < 1.5] Hardly shorter
+# - [1.5 <= faster < 2] Less than twice as short
+# - [2 <= faster < 3] Between twice and three times
+# - [faster >= 3] As the bytes say, or nearly
+# /// reveal
+# {{ faster:.2f}} times: {{ one.our_step.ms / one.our_step.T:.2f}} ms a token became {{ short.ms / short.T:.2f}}. Of its own floor that is {{ short_of_floor:.0%}}, where the step in 16 bits has {{ decode_of_floor.b1:.0%}}.
+#
+# Why not four times, by the bytes? The head was not rounded, and it is {{ head_gb:.2f}} GB of the {{ step_gb.bits4:.2f}} that are left; the scales and the cache are there, too. And why further from the floor? What is not bytes did not shrink with them: as many kernels begin and end, and each has less to read in
+# between; and every word of eight weights must be unpacked.
+# ///
+#
+# /// define | faster = (one.our_step.us / one.our_step.T) / (short.us / short.T)
+# unit: ×
+# what: the time of a step in 16 bits over that of one with weights of four bits, 8B shape, one row, our kernels
+# ///
+#
+# /// define | short_of_floor = short.gb_per_s / copy.gb_per_s
+# unit: ×
+# what: a step with weights of four bits, 8B shape, one row, the head in 16 bits, over its own byte floor at the speed of a copy
+# ///
+#
+# /// claim | short_of_floor >= 0.65
+# The floor is that much lower, and the step comes to {{ short_of_floor:.0%}} of it. Whoever wants the rest must have the next kernel begin earlier still; and whoever wants a lower floor rounds the head as well.
+# /// otherwise
+# {{ 1 - short_of_floor:.0%}} of the floor's speed are missing.
 # ///
 
 # %% tags=["fold"]
-from course_models import bench
+from course_kernels.copy.library import torch_copy
+from course_models import bench, short_weights
+from course_models.config import decode_bytes
 
 ROWS_OF_BUS = 32
+subject = bench.subject()
+BOTH = {"seconds": 0.2, "only": ("compiled", "our_step")}
 record(
     bus={
         "rows": quantity(ROWS_OF_BUS, how="given"),
         "held": quantity(bench.HELD, how="given"),
     },
-    full=bench.decode(
-        bench.subject(), ROWS_OF_BUS, seconds=0.2, only=("compiled", "our_step")
-    ),
+    copy=measure(torch_copy, Workload.of("float32", N=4 * 2**28)),  # 4 GiB
+    one=bench.decode(subject, 1, **BOTH),
+    full=bench.decode(subject, ROWS_OF_BUS, **BOTH),
+    short=short_weights.decode(subject, 1, seconds=0.2),
+    head_gb=quantity(2 * subject.head.numel() / 1e9, "GB"),
+    step_gb={
+        f"bits{bits}": quantity(count(subject.config, 1, bench.HELD) / 1e9, "GB")
+        for bits, count in {16: decode_bytes, 4: short_weights.step_bytes}.items()
+    },
 )
 
 # %% [markdown]

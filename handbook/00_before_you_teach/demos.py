@@ -113,8 +113,8 @@ DEMOS = {
         '"HGMMA|LDGSTS|WARPGROUP|BAR|BRA"'
     ),
     "w2_race": (
-        "PYTHONPATH=src python -m course_kernels.measure gemm/k03_mma_sync gemm/k04_wgmma "
-        "gemm/k05_triton gemm/library.cublas --workload dtype=bfloat16,M=4096,N=4096,K=4096 --seconds "
+        "PYTHONPATH=src python -m course_kernels.measure gemm/k04_wgmma gemm/k08_roles "
+        "gemm/k14_tuned gemm/library.cublas --workload dtype=bfloat16,M=4096,N=4096,K=4096 --seconds "
         "0.5"
     ),
     "w3_gemm": (

@@ -37,7 +37,7 @@
 #
 # Say once whom you mean by *ours*. k04 is the kernel of the sheet. The room has met it in L6, beside the library; how far apart the two are is what slip one asks, so give no
 # figure before minute 140. The students' page climbs on from it, from k06 to k14, and whether its last rung passes the library stands in the page's headline, in bursts and
-# in a long run. So *ours loses* is said of k04 and of `mma.sync`, and of nobody else.
+# in a long run. So *ours loses* is said of k04 and of k08, and of nobody else.
 #
 # Three words, in this order: **TMA** brings, **wgmma** multiplies, **roles** keep both from standing about. With only the first two you
 # have fast fetching and fast computing that take turns.
@@ -363,8 +363,8 @@ record(
 # - *"Triton has no TMA."* Count `UTMALDG`. What it does not have is a warp of its own for fetching.
 #
 # /// callout | demo
-# Two demos. *Make the sheet* runs on any laptop with the course installed, without a GPU. *The race* needs a Hopper; on another card `k04_wgmma`
-# refuses, so drop it from the command, or show [the recorded climb](../../docs/lectures/l6_tensor_cores.py#the-climb).
+# Two demos. *Make the sheet* runs on any laptop with the course installed, without a GPU. *The race* needs a Hopper: on another card all three of ours
+# refuse. Show [the same race, recorded](../../docs/workshops/w2_hopper.py#by-the-clock-of-all-other-pages).
 # ///
 
 # %% [markdown]

@@ -35,7 +35,7 @@ from course_kernels.gemm import (
     library,
 )
 from course_kernels.gemm.by_tma import multiprocessors
-from course_kernels.gemm.plans import ALONE, SHAPES, Plan, Shape, ahead_of, group_of, plan_of
+from course_kernels.gemm.plans import ALONE, SHAPES, Plan, Shape, ahead_of, evenly, group_of, plan_of
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.measure import bursts
 from course_kernels.measure.check import poisoned_memory
@@ -114,7 +114,7 @@ def plans_of(M: int, N: int, K: int, sms: int) -> list[Plan]:
         groups = {group_of(shape, clusters), *(GROUPS if shape.BM * shape.BN >= 128 * 256 else ())}
         high = -(-M // (shape.BM * shape.CLUSTER_M))
         for group in sorted({min(group, high) for group in groups}):  # more is the same order
-            found[Plan(shape, group, 1, min(tiles, clusters) * shape.cluster)] = None
+            found[Plan(shape, group, 1, evenly(tiles, clusters) * shape.cluster)] = None
     return list(found)
 
 

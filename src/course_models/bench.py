@@ -16,6 +16,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -36,7 +37,7 @@ from course_models.config import (
 )
 from course_models.graph import CapturedDecode
 from course_models.hopper_operators import SIXTEEN_BITS
-from course_models.model import Cache, Model, decode_layer, prefill_layer, rope_tables
+from course_models.model import Cache, Layer, Model, decode_layer, prefill_layer, rope_tables
 from course_models.operators import (
     PLAIN,
     Operators,
@@ -96,16 +97,33 @@ def filled_cache(model: Model, batch: int, held: int = HELD, steps: int = STEPS,
 # --- the problems --------------------------------------------------------------------------------
 
 
-def decode_problem(model: Model, cache: Cache, held: int) -> Problem:
+def widened_as_it_is(layer: Layer) -> Layer:
+    """The layer in float64, its weights as they are."""
+    return copy.deepcopy(layer).double()
+
+
+def decode_problem(
+    model: Model,
+    cache: Cache,
+    held: int,
+    *,
+    widened: Callable[[Layer], Layer] = widened_as_it_is,
+    least_bytes: Callable[[Config, int, int], int] | None = None,
+) -> Problem:
     """Steps behind the first `held` tokens of a cache: tokens (B, T) to logits (B, T, vocab).
 
     Workloads have B sequences, N tokens in the cache of each, and T steps. The least cost is that of all steps
     (`config.decode_bytes`): the logits are not in it, which need not leave the chip to choose a token.
+
+    Args:
+        widened: a layer in float64, with the numbers that its weights stand for.
+        least_bytes: of a step, by config, batch and tokens before it; without it, `config.decode_bytes`.
     """
     config, size = model.config, model.embedding.element_size()
+    step_bytes = least_bytes or partial(decode_bytes, element_bytes=size)
 
     def reads_bytes(w: Workload) -> int:
-        return sum(decode_bytes(config, w.B, w.N + t, size) for t in range(w.T)) - writes_bytes(w)
+        return sum(step_bytes(config, w.B, w.N + t) for t in range(w.T)) - writes_bytes(w)
 
     def writes_bytes(w: Workload) -> int:
         return cache_bytes(config, w.B, w.T, size)
@@ -114,7 +132,7 @@ def decode_problem(model: Model, cache: Cache, held: int) -> Problem:
         name="decode",
         formula="logits = model(tokens before, tokens), for each of the tokens",
         make_inputs=lambda w, generator, device: _tokens(model, (w.B, w.T), generator, device),
-        reference=lambda tokens: truth(model, tokens, cache, held),
+        reference=lambda tokens: truth(model, tokens, cache, held, widened),
         reads_bytes=reads_bytes,
         writes_bytes=writes_bytes,
         flops=lambda w: sum(decode_flops(config, w.B, w.N + t) for t in range(w.T)),
@@ -149,13 +167,20 @@ def prefill_problem(model: Model) -> Problem:
 
 
 @torch.no_grad()
-def truth(model: Model, tokens: Tensor, cache: Cache | None = None, held: int = 0) -> Tensor:
+def truth(
+    model: Model,
+    tokens: Tensor,
+    cache: Cache | None = None,
+    held: int = 0,
+    widened: Callable[[Layer], Layer] = widened_as_it_is,
+) -> Tensor:
     """Logits of the written-out model in float64. One layer is widened at a time: the 8B shape would not fit whole.
 
     Args:
-        model: of any type; its weights are taken as they are.
+        model: of any type.
         tokens: (B, N) int64.
         cache, held: what came before them, of each sequence the first `held`; it is read and not written.
+        widened: a layer in float64, with the numbers that its weights stand for.
     Returns:
         (B, N, vocab) float64.
     """
@@ -169,8 +194,8 @@ def truth(model: Model, tokens: Tensor, cache: Cache | None = None, held: int = 
         keys, values = (torch.empty(shape, dtype=torch.float64, device=device) for _ in range(2))
         if cache is not None:
             keys[:, :, :held], values[:, :, :held] = cache.keys[i, :, :, :held], cache.values[i, :, :, :held]
-        wide = copy.deepcopy(layer).double()
-        x = prefill_layer(PLAIN, wide, x, cos, sin, keys, values, held)
+        assert isinstance(layer, Layer)
+        x = prefill_layer(PLAIN, widened(layer), x, cos, sin, keys, values, held)
     x = PLAIN.rms_norm(x, model.norm.double(), model.config.norm_eps)
     head = model.embedding if model.head is None else model.head
     return PLAIN.linear(x, head.double())

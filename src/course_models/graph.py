@@ -33,6 +33,7 @@ class CapturedDecode:
                 "a CUDA graph is for the launches of a GPU"
             )
         self.cache = cache
+        self._model = model  # the graph holds addresses of its weights, and keeps nothing alive
         self._token = torch.zeros(cache.batch, dtype=torch.int64, device=cache.keys.device)
         held, lengths = cache.held, cache.lengths.clone()
 

@@ -11,22 +11,89 @@ has ended. Prefill is as it was. Hopper; bfloat16 or float16.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from types import ModuleType
+from typing import Any
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
 from course_kernels.cuda.hopper_card import is_hopper
-from course_kernels.decode_attention.k03_early import decode_attention
-from course_kernels.decode_linear import k01_stream
-from course_kernels.decode_linear.arguments import DTYPES, MOST_ROWS, PIECE, TILE_N
+from course_kernels.decode_attention import k03_early, k04_cluster
+from course_kernels.decode_attention.arguments import MOST_SHARE
+from course_kernels.decode_linear import k01_stream, k02_even
+from course_kernels.decode_linear.arguments import (
+    ADD,
+    DTYPES,
+    GATE,
+    HEAD_SIZES,
+    MOST_ROWS,
+    NOTHING,
+    PIECE,
+    ROPE,
+    TILE_N,
+    Turned,
+)
 from course_kernels.rms_norm.k02_one_read import rms_norm
+from course_kernels.rms_norm.problem import MAX_N
 from course_models.model import Layer, Model
-from course_models.operators import PLAIN, Operators
+from course_models.operators import PLAIN, Operators, _tickets
 
-MOST_SHARE = 64  # query heads of a head of the cache
+# --- which kernel computes what ------------------------------------------------------------------
+
+
+def started_early(kernel: ModuleType, **how: Any) -> Callable[..., Tensor]:
+    """`start` of a kernel of decode_linear, early, with tickets that all layers share."""
+
+    def start(x: Tensor, weights: tuple[Tensor, ...], behind: int, **rest: Any) -> Tensor:
+        tickets = _tickets(x.device, kernel.tickets_for(sum(map(len, weights))))
+        return kernel.start(x, weights, behind, tickets=tickets, early=True, **how, **rest)
+
+    return start
+
+
+def attention(q: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Tensor:
+    """Decode attention, begun early: by a cluster where a head's queries fit on a tensor core, else in parts."""
+    if q.shape[1] <= keys.shape[1] * k04_cluster.MOST_SHARE:
+        return k04_cluster.decode_attention(q, keys, values, lengths, early=True)
+    tickets = _tickets(q.device, keys.shape[0] * keys.shape[1])
+    return k03_early.decode_attention(q, keys, values, lengths, tickets=tickets, pdl=True)
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """What a step computes with; each may be swapped for another of the same contract.
+
+    Attributes:
+        qkv, output, gate_up, down, head: what multiplies, see `started_early`.
+        attention: as the function of this name.
+    """
+
+    qkv: Callable[..., Tensor]
+    output: Callable[..., Tensor]
+    gate_up: Callable[..., Tensor]
+    down: Callable[..., Tensor]
+    head: Callable[..., Tensor]
+    attention: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor] = attention
+
+
+STREAM, EVEN = started_early(k01_stream), started_early(k02_even)
+# With few rows a block of k01_stream holds x in registers, and nothing stands between memory and tensor core. But K of
+# `down` is too long for one block, and the head has so many tiles that an even cut leaves nobody idle.
+FEW = Kernels(qkv=STREAM, output=STREAM, gate_up=STREAM, down=EVEN, head=EVEN)
+# More rows of x are too many for registers. Of qkv a block has few boxes, so it need not ask far ahead.
+MANY = Kernels(qkv=started_early(k02_even, stages=6), output=EVEN, gate_up=EVEN, down=EVEN, head=EVEN)
+MOST_FEW = 8  # rows of x, a tensor core's own number: with one more k01_stream holds twice as many
+
+
+def kernels_for(rows: int) -> Kernels:
+    """What computes a step of so many rows."""
+    return FEW if rows <= MOST_FEW else MANY
+
+
+# --- the step ------------------------------------------------------------------------------------
 
 
 def is_for(model: Model, batch: int) -> bool:
@@ -37,9 +104,10 @@ def is_for(model: Model, batch: int) -> bool:
         and model.dtype in DTYPES
         and not c.experts
         and batch <= MOST_ROWS
-        and c.head_dim in k01_stream.HEAD_SIZES
+        and c.head_dim in HEAD_SIZES
         and c.heads <= c.kv_heads * MOST_SHARE
-        and not any(size % PIECE for size in (c.width, c.hidden, c.heads * c.head_dim))
+        and c.width <= MAX_N  # the last norm's
+        and not any(size % PIECE for size in (c.width, c.hidden))
     )
 
 
@@ -54,6 +122,8 @@ def fused_decode_layer(
     each: Tensor,
     position: Tensor,
     lengths: Tensor,
+    *,
+    kernels: Kernels | None = None,
 ) -> Tensor:
     """`model.decode_layer`, five kernels; the sums take the place of x, which is returned.
 
@@ -64,42 +134,28 @@ def fused_decode_layer(
     if c.experts:
         raise ValueError("fused_decode_layer: expected a layer without experts: take the plain layer")
     B = x.shape[0]
-    tickets = _tickets(x.device, k01_stream.tickets_for(2 * c.hidden))
+    by = kernels or kernels_for(B)
     stream, half = x.view(B, c.width), c.head_dim // 2
-    q = k01_stream.qkv_into_cache(
-        stream,
-        layer.attention_norm,
-        (layer.query, layer.key, layer.value),
-        cos.view(B, half),
-        sin.view(B, half),
-        position,
-        keys,
-        values,
-        eps=c.norm_eps,
-        tickets=tickets,
-        early=True,
-    )
-    heads = _tickets(x.device, B * c.kv_heads)
-    attended = decode_attention(q, keys, values, lengths, tickets=heads, pdl=True)
-    k01_stream.add_to(attended.view(B, -1), layer.output, stream, tickets=tickets, early=True)
-    h = k01_stream.gate_up(
-        stream, layer.block_norm, layer.gate, layer.up, eps=c.norm_eps, tickets=tickets, early=True
-    )
-    k01_stream.add_to(h, layer.down, stream, tickets=tickets, early=True)
+    turned = Turned(cos.view(B, half), sin.view(B, half), position, keys, values)
+    projections = layer.query, layer.key, layer.value
+    q = by.qkv(stream, projections, ROPE, g=layer.attention_norm, turned=turned, eps=c.norm_eps)
+    attended = by.attention(q, keys, values, lengths).view(B, -1)
+    by.output(attended, (layer.output,), ADD, r=stream, y=stream)
+    h = by.gate_up(stream, (layer.gate, layer.up), GATE, g=layer.block_norm, eps=c.norm_eps)
+    by.down(h, (layer.down,), ADD, r=stream, y=stream)
     return x
 
 
-def few_rows_linear(x: Tensor, weight: Tensor) -> Tensor:
+def few_rows_linear(x: Tensor, weight: Tensor, *, kernels: Kernels | None = None) -> Tensor:
     """`linear` of a step: x (B, 1, K) times the transpose of weight (N, K), the head's.
 
     Many rows go to torch, and so does a vocabulary of no whole tiles.
     """
-    if x.numel() // x.shape[-1] > MOST_ROWS or len(weight) % TILE_N:
+    rows = x.numel() // x.shape[-1]
+    if rows > MOST_ROWS or len(weight) % TILE_N:
         return functional.linear(x, weight)
-    early = k01_stream.decode_linear(
-        x.flatten(0, -2), weight, early=True, tickets=_head_tickets(x.device, len(weight))
-    )
-    return early.view(*x.shape[:-1], -1)
+    by = kernels or kernels_for(rows)
+    return by.head(x.flatten(0, -2), (weight,), NOTHING).view(*x.shape[:-1], -1)
 
 
 def early_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
@@ -109,18 +165,14 @@ def early_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     return y.view(x.shape)
 
 
-def fused(model: Model) -> Model:
-    """The same model, the same weights in the same memory, whose steps take these kernels."""
-    twin = model.with_operators(replace(PLAIN, linear=few_rows_linear, rms_norm=early_norm))
-    twin.decode_layer = fused_decode_layer
+def fused(model: Model, kernels: Kernels | None = None) -> Model:
+    """The same model, the same weights in the same memory, whose steps take these kernels.
+
+    Args:
+        model: see `is_for`.
+        kernels: what its steps compute with; without them, `kernels_for` the rows of each call.
+    """
+    linear = partial(few_rows_linear, kernels=kernels)
+    twin = model.with_operators(replace(PLAIN, linear=linear, rms_norm=early_norm))
+    twin.decode_layer = partial(fused_decode_layer, kernels=kernels)
     return twin
-
-
-@cache
-def _tickets(device: torch.device, n: int) -> Tensor:
-    """Zeros that every call leaves as zeros: all layers share them, since they run one after the other."""
-    return torch.zeros(n, dtype=torch.int32, device=device)
-
-
-def _head_tickets(device: torch.device, rows: int) -> Tensor:
-    return _tickets(device, k01_stream.tickets_for(rows))

@@ -20,7 +20,8 @@ from course_kernels.cuda.disassemble import sass
 from course_kernels.cuda.headers import CudaMissingError
 from course_kernels.cuda.includes import SHARED, sources_of
 from course_kernels.decode_attention import k04_cluster
-from course_kernels.decode_linear import k01_stream, k02_even
+from course_kernels.decode_linear import k01_stream, k02_even, stream_w4
+from course_kernels.decode_linear.arguments import ADD, GATE, NOTHING, ROPE
 from course_kernels.decode_linear.by_boxes import Kind
 from course_kernels.microbenchmarks import tensor
 from course_kernels.sgemm import k10_tuned, k11_register_banks, k12_persistent, tiles
@@ -47,17 +48,32 @@ DEFINES = {
             (False, True, False, True),
             (*k01_stream.ROOM.items(), *k01_stream.ROOM.items()),
             (
-                (True, k01_stream.ROPE),
-                (True, k01_stream.GATE),
-                (False, k01_stream.ADD),
-                (True, k01_stream.NOTHING),
+                (True, ROPE),
+                (True, GATE),
+                (False, ADD),
+                (True, NOTHING),
             ),
             strict=False,
         )
     ],
     k02_even.SOURCE: [
-        Kind(False, 16, True, k01_stream.ROPE, 64).defines(12),
-        Kind(True, 32, False, k01_stream.ADD, 128).defines(10),
+        Kind(False, 16, True, ROPE, 64).defines(12),
+        Kind(True, 32, False, ADD, 128).defines(10),
+    ],
+    stream_w4.SOURCE: [
+        stream_w4.defines_of(float16, eights, (4, 3, room.held, room.resident), norm, behind, head)
+        for (eights, room), (float16, norm, behind, head) in zip(
+            (*stream_w4.ROOM.items(), *stream_w4.ROOM.items()),
+            (
+                (False, True, ROPE, 128),
+                (True, True, GATE, 128),
+                (False, False, ADD, 128),
+                (True, True, NOTHING, 128),
+                (False, False, ROPE, 64),
+                (True, False, GATE, 128),
+            ),
+            strict=True,
+        )
     ],
     k04_cluster.SOURCE: [
         k04_cluster.defines_of(False, 64, 4, 1, False),

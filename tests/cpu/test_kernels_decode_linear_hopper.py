@@ -10,9 +10,9 @@ from hopper_on_cpu import prepare_in, tensor_map
 
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
-from course_kernels.decode_linear import by_boxes, k02_even
+from course_kernels.decode_linear import by_boxes, k01_stream, k02_even
+from course_kernels.decode_linear.arguments import ADD, GATE, NOTHING, ROPE, Turned
 from course_kernels.decode_linear.by_boxes import Kind
-from course_kernels.decode_linear.k01_stream import ADD, GATE, NOTHING, ROPE, Turned
 from course_kernels.decode_linear.problem import PROBLEM, flags_of
 from course_kernels.problem import Workload, worst_error
 from course_kernels.qkv_rope.problem import PROBLEM as QKV
@@ -138,8 +138,9 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_seen(on_the_cpu, fault):
     right, wrong = FAULTS[fault]
-    shared = k02_even.SOURCE.with_name("boxes.cuh").read_text()
-    text = k02_even.SOURCE.read_text().replace('#include "boxes.cuh"', shared)
+    text = k02_even.SOURCE.read_text()
+    for name in ("boxes.cuh", "behind.cuh"):
+        text = text.replace(f'#include "{name}"', k02_even.SOURCE.with_name(name).read_text())
     assert text.count(right) == 1
     w, inputs = inputs_of(3, 144, 320, norm=True, gated=True)
     try:
@@ -196,6 +197,64 @@ def test_what_is_refused(monkeypatch, call, kind, says):
     _, (x, w) = inputs_of(2, 48, 128)
     with pytest.raises(kind, match=re.escape(says)):
         call(k02_even, x, w)
+
+
+def turned(**change):
+    """A call of ROPE: x, the weights and what turns them, two heads of 64 for one of the cache."""
+    M, K, D, N = 2, 128, 64, 8
+    angles, cache = torch.zeros(M, D // 2), torch.zeros(M, 1, N, D).half()
+    given = {
+        "query": torch.zeros(2 * D, K).half(),
+        "key": torch.zeros(D, K).half(),
+        "value": torch.zeros(D, K).half(),
+        "cos": angles,
+        "sin": angles,
+        "position": torch.zeros(M, dtype=torch.int64),
+        "k_cache": cache,
+        "v_cache": cache,
+    } | change
+    weights = tuple(given.pop(name) for name in ("query", "key", "value"))
+    return torch.zeros(M, K).half(), weights, ROPE, Turned(**given)
+
+
+NOT_TURNED = [
+    ({"v_cache": torch.zeros(2, 1, 9, 64).half()}, ValueError, "v_cache: expected (M, KV, N, D) with N=8"),
+    ({"v_cache": torch.zeros(2, 1, 8, 64)}, TypeError, "v_cache: expected float16, got float32"),
+    ({"k_cache": torch.zeros(3, 1, 8, 64).half()}, ValueError, "k_cache: expected (M, KV, N, D) with M=2"),
+    (
+        {"k_cache": torch.zeros(2, 1, 8, 96).half(), "v_cache": torch.zeros(2, 1, 8, 96).half()},
+        ValueError,
+        "k_cache: expected D = 64 or 128, got D=96",
+    ),
+    ({"cos": torch.zeros(2, 64)}, ValueError, "cos: expected (M, D/2) with D/2=32"),
+    ({"sin": torch.zeros(2, 32).half()}, TypeError, "sin: expected float32, got float16"),
+    ({"position": torch.zeros(2).int()}, TypeError, "position: expected int64, got int32"),
+    ({"query": torch.zeros(96, 128).half()}, ValueError, "query: expected whole heads of D=64, KV=1, got 96 rows"),
+    ({"value": torch.zeros(128, 128).half()}, ValueError, "value: expected whole heads of D=64, KV=1, got 128 rows"),
+    ({"key": torch.zeros(64, 64).half()}, ValueError, "w: expected (N, K) with K=128"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "kind", "says"), NOT_TURNED, ids=[says for _, _, says in NOT_TURNED])
+@pytest.mark.parametrize("kernel", [k01_stream, k02_even])
+def test_what_is_refused_before_it_is_turned(monkeypatch, kernel, change, kind, says):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    x, weights, behind, where = turned(**change)
+    with pytest.raises(kind, match=re.escape(says)):
+        kernel.start(x, weights, behind, turned=where)
+
+
+@pytest.mark.parametrize("behind", [NOTHING, ADD, GATE, ROPE])
+@pytest.mark.parametrize("kernel", [k01_stream, k02_even])
+def test_what_stands_behind_says_what_is_given(monkeypatch, kernel, behind):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    x, (query, *_), _, where = turned()
+    r = torch.zeros(2, 128).half()
+    few = {NOTHING: (query, query), ADD: (query,), GATE: (query,), ROPE: (query, query)}[behind]
+    with pytest.raises(ValueError, match="weights, r, turned: expected those of what stands behind"):
+        kernel.start(x, few, behind, turned=where if behind == ROPE else None)
+    with pytest.raises(ValueError, match="y: expected "):
+        kernel.start(x, (query,), ADD, r=r, y=r[:, :64].contiguous())
 
 
 def test_too_few_tickets_are_refused(monkeypatch):

@@ -1,6 +1,7 @@
 """The GEMM ladder on Hopper, on the CPU's stand-in: right at every edge, faults are seen, the SASS is Hopper's."""
 
 import re
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -22,6 +23,7 @@ from course_kernels.gemm import (
     k12_stored,
     k13_by_size,
     k14_tuned,
+    one_tile,
     plans,
 )
 from course_kernels.gemm.plans import ALONE, SHAPES, Plan, plan_of
@@ -51,12 +53,18 @@ def run(tmp_path_factory):
                 built[key] = prepare_in(tmp_path_factory.mktemp(name))(path, name, text=changed, **how)
             return built[key]
 
-        for kept in (by_tma._prepared, by_tma.multiprocessors, plans._tiles, plans._adding):
+        for kept in (
+            by_tma._prepared,
+            by_tma.multiprocessors,
+            plans._tiles,
+            plans._adding,
+            one_tile._prepared,
+        ):
             kept.cache_clear()
         by_address.forget()
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("TRITON_INTERPRET", "1")  # tensors on the CPU are welcome
-            for module in (by_tma, plans):
+            for module in (by_tma, one_tile, plans):
                 patch.setattr(module, "prepare", prepare)
                 patch.setattr(module, "tensor_map", tensor_map)
             patch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
@@ -116,6 +124,19 @@ BEGUN = [
 ]
 
 
+# Two rows and two columns of blocks, each of which brings to both of its neighbours.
+FOUR = replace(SHAPES[0], CLUSTER_M=2, CLUSTER_N=2)
+OF_FOUR = [
+    Plan(FOUR, group=1, splits=1, grid=4),
+    Plan(FOUR, group=2, splits=1, grid=8, switches=(("LAG", 0), ("LATE", 0))),
+]
+ONE_TILE = [
+    Plan(shape, group=1, splits=1, grid=1, switches=switches)
+    for shape in (ALONE, SHAPES[0], SHAPES[1], SHAPES[2], FOUR)
+    for switches in ((), (("LAG", 0), ("EARLY", 0), ("HINTS", 0)))
+]
+
+
 def name_of_plan(plan):
     if not isinstance(plan, Plan):
         return None
@@ -141,6 +162,24 @@ def test_every_switch_is_right(run, plan, M, N, K):
         b = b.t().contiguous().t()  # as [N, K]
 
     assert error_of(run(partial(k14_tuned.gemm, plan=plan), a, b), a, b) <= 2.0**-8
+
+
+@pytest.mark.parametrize(("M", "N", "K"), [(1, 8, 136), (321, 520, 584)])
+@pytest.mark.parametrize("plan", OF_FOUR, ids=name_of_plan)
+def test_a_cluster_of_four_is_right(run, plan, M, N, K):
+    a, b = inputs(M, N, K)
+    for laid in (b, b.t().contiguous().t()):
+        assert error_of(run(partial(k14_tuned.gemm, plan=plan), a, laid), a, b) <= 2.0**-8
+
+
+@pytest.mark.parametrize(("M", "N", "K"), [(1, 8, 136), (321, 520, 584)])
+@pytest.mark.parametrize("plan", ONE_TILE, ids=lambda p: f"{name_of_plan(p)}, {p.shape.cluster}")
+def test_a_tile_for_each_block_is_right(run, plan, M, N, K):
+    a, b = inputs(M, N, K)
+    if ONE_TILE.index(plan) // 2 % 2:
+        b = b.t().contiguous().t()  # as [N, K]
+
+    assert error_of(run(partial(one_tile.gemm, plan=plan), a, b), a, b) <= 2.0**-8
 
 
 @pytest.mark.parametrize(("M", "N", "plan"), BEGUN, ids=name_of_plan)
@@ -281,6 +320,31 @@ FAULTS = {
         "<long long>(place / 2 * 2)",
         "",
     ),
+    "one tile: a place is filled again before it was read": (
+        one_tile,
+        r"wait\(&empty\[step % STAGES\], [^;]*;",
+        "",
+        "",
+    ),
+    "one tile: a place that is wanted again is kept": (
+        one_tile,
+        r"step - 1 \+ STAGES < steps",
+        "step + STAGES < steps",
+        "wait",
+    ),
+    "one tile: C goes out before it is there": (one_tile, r"fence_async\(\);", "", ""),
+    "one tile: every warp carries the first one's rows": (
+        one_tile,
+        r"place \+ warp \* ROWS \* ROW_BYTES",
+        "place",
+        "",
+    ),
+    "one tile: both consumers by way of one place": (
+        one_tile,
+        r"stage \+ \(consumer \* STRIPS \+ p / WIDE\)",
+        "stage + (p / WIDE)",
+        "",
+    ),
     "k14: lag: nobody tells the second": (
         k14_tuned,
         r"named_barrier_arrive\(BEHIND, 256\)",
@@ -319,6 +383,8 @@ def test_a_planted_fault_is_seen(run, fault):
             )
         }
         if kernel in BY_PLAN
+        else {"plan": ONE_TILE[2]}
+        if kernel is one_tile
         else {}
     )
     try:
@@ -467,9 +533,46 @@ def test_large_sizes_take_large_tiles_and_few_tiles_are_shared():
     assert {plan_of(N, N, N, 132).shape.BM * plan_of(N, N, N, 132).shape.BN for N in (2048, 4096, 8192)} == {
         128 * 256
     }
-    assert plan_of(8192, 8192, 8192, 132).group == 8
-    assert plan_of(8192, 8192, 8192, 132).splits == 1
+    assert plan_of(4096, 4096, 4096, 132) == Plan(ALONE, group=16, splits=1, grid=128)
+    assert plan_of(8192, 8192, 8192, 132) == Plan(SHAPES[0], group=8, splits=1, grid=128)
+    assert plan_of(16384, 16384, 16384, 132).shape == SHAPES[0]
     assert plan_of(64, 512, 65536, 132).splits > 4
+
+
+@pytest.mark.parametrize(
+    ("tiles", "clusters", "taken"),
+    [
+        (1, 132, 1),
+        (128, 132, 128),
+        (132, 132, 132),
+        (512, 132, 128),
+        (2048, 132, 128),
+        (448, 132, 132),
+        (512, 66, 64),
+    ],
+)
+def test_rounds_are_shared_out_evenly_where_that_takes_nearly_all(tiles, clusters, taken):
+    assert plans.evenly(tiles, clusters) == taken
+    assert -(-tiles // taken) == -(-tiles // clusters)  # nobody ends later
+
+
+@pytest.mark.parametrize(("M", "splits", "alone"), [(256, 1, True), (300, 1, False), (256, 2, False)])
+def test_who_multiplies_with_a_multiprocessor_for_every_tile(run, monkeypatch, M, splits, alone):
+    """On a card of four; with a tile more, or where tiles are made in parts, it is the other body."""
+    seen = []
+
+    def told(module, name):
+        function = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *how: (seen.append(name), function(*how))[1])
+
+    for module in (k14_tuned, plans):
+        monkeypatch.setattr(module, "plan_of", lambda *_: Plan(ALONE, group=1, splits=splits, grid=4))
+    told(one_tile, "ready")
+    told(k14_tuned, "ready_by_plan")
+    a, b = inputs(M, 512, 200)
+
+    assert error_of(run(k14_tuned.gemm, a, b), a, b) <= 2.0**-8
+    assert seen == ["ready" if alone else "ready_by_plan"]
 
 
 # --- machine code -------------------------------------------------------------------------------------

@@ -299,19 +299,49 @@ def test_a_launch_is_the_same_whatever_the_lengths_and_asks_the_device_for_nothi
 
 
 @pytest.mark.parametrize(
-    ("heads", "steps", "splits"),
-    [(8, 16, 16), (8, 1024, 49), (128, 256, 3), (256, 64, 1), (396, 64, 1), (397, 64, 4), (512, 64, 4)],
+    ("resident", "heads", "steps", "splits"),
+    [
+        *(
+            (3, 8, 16, 16),
+            (3, 8, 1024, 49),
+            (3, 128, 256, 3),
+            (3, 256, 64, 1),
+            (3, 396, 64, 1),
+            (3, 397, 64, 4),
+        ),
+        *(
+            (3, 512, 64, 3),
+            (1, 8, 512, 16),
+            (1, 128, 128, 1),
+            (1, 133, 64, 4),
+            (1, 200, 64, 3),
+            (1, 512, 32, 1),
+        ),
+    ],
 )
-def test_how_many_parts_an_h200_gets(heads, steps, splits, monkeypatch):
-    k02_split.splits_for.cache_clear()
+def test_how_many_parts_an_h200_gets(resident, heads, steps, splits, monkeypatch):
     h200 = SimpleNamespace(multi_processor_count=132)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: h200)
+    card = torch.device("cuda", 0)
+    for kept in (k02_split.splits_for, k03_even.programs_for):
+        kept.cache_clear()
 
-    assert k02_split.splits_for(torch.device("cuda", 0), heads, steps) == splits
-    k02_split.splits_for.cache_clear()
-    k03_even.programs_for.cache_clear()
-    assert k03_even.programs_for(torch.device("cuda", 0), heads, steps) == min(396, heads * steps)
-    k03_even.programs_for.cache_clear()
+    assert k02_split.splits_for(card, heads, steps, resident) == splits
+    assert k03_even.programs_for(card, heads, steps, resident) == min(132 * resident, heads * steps)
+    for kept in (k02_split.splits_for, k03_even.programs_for):
+        kept.cache_clear()
+
+
+@pytest.mark.parametrize("capability", [(8, 0), (8, 9), (9, 0), (10, 0), (12, 0)])
+def test_a_large_step_is_for_cards_that_have_room_for_it(capability, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    k01_gather.loop_of.cache_clear()
+    card = torch.device("cuda", 0)
+
+    assert (k01_gather.loop_of(2, card) is k01_gather.LARGE) == (capability in ((9, 0), (10, 0)))
+    assert k01_gather.loop_of(1, card) is k01_gather.OF_8
+    k01_gather.loop_of.cache_clear()
+    assert k01_gather.loop_of(2, torch.device("cpu")) is k01_gather.SMALL
 
 
 # --- many new tokens --------------------------------------------------------------------------------------

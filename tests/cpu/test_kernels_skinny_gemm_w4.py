@@ -10,11 +10,7 @@ from hopper_on_cpu import prepare_in
 from course_judge.interpreter import watched_memory
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
-from course_kernels.problem import Workload, worst_error
-from course_kernels.skinny_gemm_w4 import k01_triton, k02_fragments, library
-from course_kernels.skinny_gemm_w4 import problem as contract
-from course_kernels.skinny_gemm_w4.k02_fragments import ROOM, Cut, cut_of
-from course_kernels.skinny_gemm_w4.packed import (
+from course_kernels.cuda.four_bits import (
     GROUP,
     packed,
     place_of,
@@ -22,6 +18,11 @@ from course_kernels.skinny_gemm_w4.packed import (
     scales_in_order,
     unpacked,
 )
+from course_kernels.cuda.includes import SHARED
+from course_kernels.problem import Workload, worst_error
+from course_kernels.skinny_gemm_w4 import k01_triton, k02_fragments, library
+from course_kernels.skinny_gemm_w4 import problem as contract
+from course_kernels.skinny_gemm_w4.k02_fragments import ROOM, Cut, cut_of
 from course_kernels.skinny_gemm_w4.problem import PROBLEM, quantisation_error
 
 
@@ -266,8 +267,8 @@ FAULTS = {
 def test_a_planted_fault_is_seen(run, fault):
     right, wrong = FAULTS[fault]
     text = k02_fragments.SOURCE.read_text()
-    unpack = k02_fragments.SOURCE.with_name("unpack.cuh").read_text().replace("#pragma once", "")
-    text = text.replace('#include "unpack.cuh"', unpack)
+    unpack = (SHARED / "four_bits.cuh").read_text().replace("#pragma once", "")
+    text = text.replace('#include "four_bits.cuh"', unpack)
     assert text.count(right) == 1
     _, inputs = inputs_of(9, 80, 896)
     # Where K is cut, the ticket has barriers of its own.

@@ -43,7 +43,35 @@ def test_stamps_take_no_instruction_from_the_loop_that_multiplies(which):
     plain, noted = loop(which.plain.SOURCE), loop(which.source)
 
     assert {**noted, "CS2R": 0} == {**plain, "CS2R": 0}
-    assert noted["CS2R"] - plain["CS2R"] == (4 if which is WIDE else 3)
+    # The look behind the barrier is two in the machine code, and one of them counts.
+    assert noted["CS2R"] - plain["CS2R"] == (5 if which is WIDE else 3)
+
+
+def looks_behind_the_barrier(text):
+    """Whether something is read behind the loop's barrier for everybody, and needed before the clock is looked at."""
+    lines = listing.loop_with(listing.instructions(text), "HGMMA")
+    at = next(i for i, line in enumerate(lines) if line.name.startswith("BAR.SYNC"))
+    look = next(i for i in range(at, len(lines)) if lines[i].stem == "CS2R")
+    between = lines[at + 1 : look]
+    read = next((i for i, line in enumerate(between) if line.stem == "LDS"), None)
+    if read is None:
+        return False
+    register = str(between[read]).split("LDS ")[1].split(",")[0]
+    return any(f" {register}," in str(line) for line in between[read + 1 :])
+
+
+def test_the_clock_behind_the_barrier_waits_for_what_the_barrier_guards(tmp_path):
+    """A look at the clock needs nothing, so it was taken while the warp still stood at the barrier."""
+    pytest.importorskip("cuda.core")
+    assert looks_behind_the_barrier(sass(compile_cubin(WIDE.source, "sm_90a")))
+
+    early = tmp_path / "stamped_wide.cu"
+    text = WIDE.source.read_text()
+    early.write_text(text.replace("note_behind_barrier(step, 3, a)", "note(step, 3)"))
+    for header in ("hopper_tiles.cuh", "stamps.cuh", "ticks.cuh"):
+        (tmp_path / header).write_text(WIDE.source.with_name(header).read_text())
+    assert early.read_text() != text
+    assert not looks_behind_the_barrier(sass(compile_cubin(early, "sm_90a")))
 
 
 @pytest.fixture
@@ -114,6 +142,20 @@ def test_shares_steps_and_gaps_are_what_the_stamps_say():
         assert told == pytest.approx({"for_tiles": 0.1, "for_all": meets, "rest": 0.9 - meets})
         assert stamped.step_cycles(made(which), which) == [100.0, 100.0]
         assert stamped.gaps(made(which), which) == [5000 + 10 - 1200]
+
+
+def test_who_leaves_a_barrier_too_early_is_counted():
+    ticks = made(WIDE)
+    assert (stamped.early(ticks), stamped.apart(ticks)) == (0, 0.0)
+
+    ticks[:, 1, :-1, 3] += 7
+    assert (stamped.early(ticks), stamped.apart(ticks)) == (0, 7.0)
+
+    ticks[1, 0, 3, 2] += 21  # comes a tick behind the place where, by the other's stamp, both have left
+    ticks[1, 0, 3, 3] += 30
+    assert stamped.early(ticks) == 0
+    ticks[1, 0, 3, 2] += 7
+    assert stamped.early(ticks) == 1
 
 
 def test_what_it_cannot_take_is_refused_in_one_line(on_cpu):

@@ -15,14 +15,23 @@ from course_site.records.tested import shares
 ROOT = Path(course_kernels.__file__).parent
 
 
-@pytest.fixture(scope="module")
-def sanitizer():
-    path = Path(__file__).parents[1] / "gpu" / "test_sanitizer.py"
-    spec = importlib.util.spec_from_file_location("sanitizer_of_the_card", path)
+def of_the_card(name):
+    path = Path(__file__).parents[1] / "gpu" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"{name}_of_the_card", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def sanitizer():
+    return of_the_card("test_sanitizer")
+
+
+@pytest.fixture(scope="module")
+def other_bodies():
+    return of_the_card("test_other_bodies")
 
 
 # Started by kernels 13 and 14 besides their own: of the headers for Hopper it takes what rounds and what waits.
@@ -32,8 +41,8 @@ ALONE_IN_ITS_TEXT = {ROOT / "gemm" / "add_parts.cu"}
 WITH_STAMPS = {ROOT / "gemm" / "stamped_wide.cu", ROOT / "gemm" / "stamped_roles.cu"}
 
 
-def test_every_kernel_with_shared_memory_or_atomics_is_looked_at(sanitizer):
-    looked_at = {sanitizer.source_of(name) for name in sanitizer.EVERY}
+def test_every_kernel_with_shared_memory_or_atomics_is_looked_at(sanitizer, other_bodies):
+    looked_at = {sanitizer.source_of(name) for name in (*sanitizer.EVERY, *other_bodies.BODIES)}
     files = {
         source: [source] if source in ALONE_IN_ITS_TEXT else sources_of(source)
         for source in ROOT.rglob("*.cu")
@@ -66,6 +75,23 @@ def test_the_faults_can_be_planted(sanitizer):
         assert fault.kernel in sanitizer.KERNELS
         assert fault.kernel == sanitizer.call_of(fault.kernel, ()).kernel
     assert set(sanitizer.MORE_SIZES) <= set(sanitizer.KERNELS)
+
+
+def test_other_bodies_are_run_by_the_runner_and_have_faults_of_their_own(sanitizer, other_bodies, tmp_path):
+    runner = other_bodies.runner
+
+    assert runner is not sanitizer
+    assert runner.__file__ == other_bodies.__file__
+    assert not set(sanitizer.OTHERS) & set(other_bodies.BODIES)
+    assert set(other_bodies.BODIES) <= set(runner.OTHERS)
+    assert {fault.tool for fault in other_bodies.FAULTS.values()} == set(sanitizer.TOOLS)
+    for number, fault in enumerate(other_bodies.FAULTS.values()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        call = runner.Call(fault.kernel, "", ((fault.right, fault.wrong),))
+        changed = runner.planted(runner.source_of(fault.kernel), call, folder)
+        assert fault.wrong in changed.read_text()
+        assert runner.places_of({fault.kernel})[changed.name] == {fault.kernel}
 
 
 def test_what_is_explained_can_be_said_in_other_words(sanitizer, tmp_path):

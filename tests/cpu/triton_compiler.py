@@ -235,7 +235,9 @@ def paged_attention(capability, kernel, cache_bytes, share, D, page):
     types = dict.fromkeys("QO", "*bf16") | {"MOST": "i32", "scale": "fp32"}
     types |= dict.fromkeys("KV", "*fp8e4nv" if cache_bytes == 1 else "*bf16")
     types |= dict.fromkeys(("table_ptr", "lengths_ptr"), "*i32")
-    constants = k01_gather.constants_of(cache_bytes, share, D, page)
+    in_16_bits = k01_gather.LARGE if capability == 90 else k01_gather.SMALL
+    loop = k01_gather.OF_8 if cache_bytes == 1 else in_16_bits
+    constants = k01_gather.constants_of(loop, cache_bytes, share, D, page)
     options = {name: constants.pop(name) for name in ("num_warps", "num_stages")}
     if cache_bytes == 1:
         types |= dict.fromkeys(("k_scale_ptr", "v_scale_ptr"), "*fp32")
@@ -243,7 +245,7 @@ def paged_attention(capability, kernel, cache_bytes, share, D, page):
         constants |= dict.fromkeys(("k_scale_ptr", "v_scale_ptr"))
     if kernel is not k01_gather.gather_kernel:
         types |= {"parts": "*fp32", "tickets": "*i32"}
-        constants |= paged_split.merge_constants_of(share)
+        constants |= paged_split.merge_constants_of(loop, share)
         options |= {"maxnreg": constants.pop("maxnreg")} if "maxnreg" in constants else {}
     if kernel is k03_even.even_kernel:
         types |= {"B": "i32", "heads": "i32"}

@@ -12,9 +12,10 @@ from course_kernels.gemm import (
     k12_stored,
     k13_by_size,
     k14_tuned,
+    one_tile,
     stamped,
 )
-from course_kernels.gemm.plans import SHAPES, Plan, plan_of
+from course_kernels.gemm.plans import ALONE, SHAPES, Plan, plan_of
 from course_kernels.gemm.problem import PROBLEM as GEMM
 from course_kernels.measure.check import checked_error
 from course_kernels.problem import Workload, worst_error
@@ -169,6 +170,41 @@ def test_the_other_ways_of_kernel_9_are_right(function):
     assert worst_error(function(a, b), GEMM.reference(a, b)) <= ROUNDED_ONCE["bfloat16"]
 
 
+FOUR = replace(SHAPES[0], CLUSTER_M=2, CLUSTER_N=2)
+
+
+@pytest.mark.parametrize(
+    "shape", [ALONE, SHAPES[0], SHAPES[1], FOUR], ids=lambda s: f"{s.BM}x{s.BN}, {s.cluster}"
+)
+@pytest.mark.parametrize("early", [0, 1])
+def test_a_tile_for_each_block_is_right_and_the_same_in_every_call(shape, early):
+    plan, wrong = Plan(shape, group=1, splits=1, grid=1, switches=(("EARLY", early),)), {}
+    for M, N, K in UGLY:
+        a, b = inputs(M, N, K)
+        truth = GEMM.reference(a, b)
+        for layout in (b, as_n_k(b)):
+            c = one_tile.gemm(a, layout, plan=plan)
+            error = worst_error(c, truth)
+            if not error <= ROUNDED_ONCE["bfloat16"]:
+                wrong[M, N, K] = error
+            elif not all(torch.equal(one_tile.gemm(a, layout, plan=plan), c) for _ in range(5)):
+                wrong[M, N, K] = "other bits"
+
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("group", [1, 4])
+def test_a_cluster_of_four_is_right(group):
+    wrong, plan = {}, Plan(FOUR, group=group, splits=1, grid=128)
+    for M, N, K in UGLY:
+        a, b = inputs(M, N, K)
+        error = worst_error(k14_tuned.gemm(a, b, plan=plan), GEMM.reference(a, b))
+        if not error <= ROUNDED_ONCE["bfloat16"]:
+            wrong[M, N, K] = error
+
+    assert wrong == {}
+
+
 @pytest.mark.parametrize("which", [stamped.WIDE, stamped.ROLES], ids=lambda which: which.kernel)
 @pytest.mark.parametrize(("M", "N", "K"), [(2048, 4096, 1024), (1000, 1000, 1000)])
 def test_with_stamps_it_has_the_same_bits_and_its_stamps_come_in_order(which, M, N, K):
@@ -187,6 +223,14 @@ def test_with_stamps_it_has_the_same_bits_and_its_stamps_come_in_order(which, M,
         assert ticks[:, group, -1, 3].gt(0).all()
     assert all(gap > 0 for gap in stamped.gaps(ticks, which))
     assert sum(stamped.shares(ticks, which, skip=4).values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("M", "N", "K"), [(2048, 4096, 1024), (1000, 1000, 1000)])
+def test_nobody_is_stamped_past_a_barrier_that_somebody_has_not_reached(M, N, K):
+    """Both warpgroups of k07 meet in every step: neither left before the other had come."""
+    ticks = stamped.multiply(stamped.WIDE, *inputs(M, N, K))[1].cpu()
+
+    assert stamped.early(ticks) == 0
 
 
 @pytest.mark.parametrize("kernel", RUNGS, ids=name_of)

@@ -8,16 +8,16 @@ import pytest
 import torch
 
 from course_kernels.cuda.hopper_card import is_hopper
-from course_kernels.measure.check import WrongResult, checked_errors
+from course_kernels.measure.check import WrongResult, checked_errors, poisoned_memory
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error
-from course_models import bench, operators
-from course_models.config import Config
+from course_models import bench, operators, short_weights
+from course_models.config import LLAMA_8B, Config
 from course_models.generate import generate
 from course_models.graph import CapturedDecode
 from course_models.model import CacheFull
 from course_models.operators import PLAIN
-from course_models.step_kernels import is_for
+from course_models.step_kernels import fused, is_for, kernels_for
 
 GROUPS = ("models",)
 SMALL = Config(layers=4, width=512, heads=8, kv_heads=2, head_dim=128, hidden=768, vocab=1000, max_tokens=512)
@@ -126,6 +126,61 @@ def test_a_graph_serves_sequences_of_different_lengths():
     both.lengths.copy_(torch.tensor([5, 29]))
     together = CapturedDecode(model, both)(torch.stack((text[0, 5], text[1, 29])), both)
     assert torch.allclose(together, torch.cat(alone), atol=1e-3)
+
+
+# --- a step by our kernels -------------------------------------------------------------------------
+
+STEPPED = {
+    "the shape that is timed": dataclasses.replace(LLAMA_8B, layers=2, vocab=4112, max_tokens=512),
+    "heads of 64": dataclasses.replace(SMALL, layers=2, head_dim=64),
+    "32 heads share one": dataclasses.replace(SMALL, layers=2, heads=64),
+}
+
+
+@pytest.mark.parametrize(("dtype", "allowed"), [("bfloat16", 2.0**-3), ("float16", 2.0**-6)])
+@pytest.mark.parametrize("batch", [1, 9, 32])
+def test_a_step_in_four_bits_is_that_of_the_rounded_weights(batch, dtype, allowed, record_property):
+    """The graph alone holds the packed weights; what is freed meanwhile is NaN. Every replay gives the same bits."""
+    model = bench.subject(STEPPED["the shape that is timed"], dtype=getattr(torch, dtype))
+    if not is_for(model, batch):
+        assert not is_hopper(model.device)
+        return
+    held, steps = 100, 4
+    tokens = torch.randint(model.config.vocab, (batch, steps), device="cuda")
+    cache = bench.filled_cache(model, batch, held, steps)
+    due = bench.truth(model, tokens, cache, held, short_weights.rounded)
+    captured = CapturedDecode(short_weights.in_four_bits(model), cache)
+    short = bench.stepping(captured, cache, held, model.config.vocab)
+    with poisoned_memory():
+        first = short(tokens)
+        assert torch.equal(short(tokens), first)
+    error = worst_error(first, due, rows_apart=True)
+    record_property("error", error)
+    assert error <= allowed
+    assert not close(first, bench.truth(model, tokens, cache, held), 2.0**-5)
+
+
+@pytest.mark.parametrize(("dtype", "allowed"), [("bfloat16", 2.0**-3), ("float16", 2.0**-6)])
+@pytest.mark.parametrize("batch", [1, 2, 16, 17, 32])
+@pytest.mark.parametrize("sizes", STEPPED.values(), ids=STEPPED)
+def test_our_step_is_the_plain_one(sizes, batch, dtype, allowed, record_property):
+    """Whatever the table takes for so many rows, and what it takes for others; every replay gives the same bits."""
+    model = bench.subject(sizes, dtype=getattr(torch, dtype))
+    if not is_for(model, batch):
+        assert not is_hopper(model.device)
+        return
+    held, steps = 100, 4
+    tokens = torch.randint(sizes.vocab, (batch, steps), device="cuda")
+    cache = bench.filled_cache(model, batch, held, steps)
+    due = bench.truth(model, tokens, cache, held)
+    for kernels in (None, kernels_for(1), kernels_for(32)):
+        cache = bench.filled_cache(model, batch, held, steps)
+        call = bench.stepping(CapturedDecode(fused(model, kernels), cache), cache, held, sizes.vocab)
+        first = call(tokens)
+        error = worst_error(first, due, rows_apart=True)
+        record_property("error", error)
+        assert error <= allowed, kernels
+        assert all(torch.equal(call(tokens), first) for _ in range(5))
 
 
 # --- the check that stands before the timing -------------------------------------------------------

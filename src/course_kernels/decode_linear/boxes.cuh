@@ -1,22 +1,16 @@
 // What kernels 2 and 3 share: how a tile of weights is brought in boxes, how x is weighed for the norm where it lies, how
-// a box is multiplied, where the sums go, and what stands behind.
+// a box is multiplied, and where the sums go.
 //
-// Contract  macros of by_boxes.py: FLOAT16, ROWS (of x that a product takes: 16 or 32), STAGES, NORM (0 or 1), BEHIND, and
-//           HEAD, numbers of a head. A tile is 128 rows of weights: 64 for each of two warpgroups, and row p of the one
-//           meets row p of the other in what stands behind
+// Contract  macros of by_boxes.py: those of behind.cuh, ROWS (of x that a product takes: 16 or 32), STAGES, and NORM (0 or
+//           1). A tile is 128 rows of weights: 64 for each of two warpgroups, and row p of the one meets row p of the
+//           other in what stands behind
 // Source    PTX ISA, wgmma and cp.async.bulk.tensor; CUTLASS, Efficient GEMM
 #pragma once
 
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
+#include "behind.cuh"
 
-enum { NOTHING, ADD, GATE, ROPE };
-#if FLOAT16
-using Type = F16x16;
-#else
-using Type = Bf16x16;
-#endif
-using Narrow = unsigned short;
 constexpr int PIECE = 64;  // columns of a box: 128 bytes, a row of the swizzle
 constexpr int HALF = 64;   // rows of weights of a warpgroup
 constexpr int BOX = BEHIND == ROPE && HEAD == 64 ? 32 : HALF;  // rows of a box
@@ -25,9 +19,6 @@ constexpr unsigned STAGE_BYTES = 2 * HALF_BYTES + ROWS * ROW_BYTES;
 constexpr int PITCH = ROWS + 1;  // floats of a row of sums: rows begin in different banks
 constexpr int MULTIPLYING = 256, FETCHING = 8, WEIGHING = 9;  // threads; numbers of the two warps
 constexpr int THREADS = MULTIPLYING + 128;  // two more warps stand idle: a block is made of warpgroups
-
-__device__ inline Narrow narrow(float x) { return static_cast<Narrow>(rounded_pair<Type>(x, 0.0f)); }
-__device__ inline float wide(Narrow x) { return unpacked<Type>(x, false); }
 
 // --- bringing -----------------------------------------------------------------
 
@@ -113,47 +104,4 @@ __device__ inline void leave_sums(float *sums, const float (&d)[ROWS / 2], int h
   const int row = half * HALF + warp * 16 + lane / 4, column = lane % 4 * 2;
 #pragma unroll
   for (int i = 0; i < ROWS / 2; i++) sums[(row + i % 4 / 2 * 8) * PITCH + i / 4 * 8 + column + i % 2] = d[i];
-}
-
-// --- what stands behind -------------------------------------------------------
-
-struct Behind {
-  const Narrow *residual;     // ADD: [M, N], may be y
-  const float *cos, *sin;     // ROPE: [M, HEAD / 2]
-  const long long *position;  // ROPE: [M]
-  Narrow *k_cache, *v_cache;  // ROPE: [M, KV, room, HEAD]
-  int room, N, H, KV;         // N: columns of y; ROPE: of queries
-};
-
-// Two sums of a tile, its rows p and p + 64, and one row of x.
-__device__ inline void finish(const Behind &to, Narrow *y, int tile, int p, int m, float low, float high) {
-  if (BEHIND == GATE) {
-    const int n = tile * HALF + p;
-    if (n < to.N) y[static_cast<long long>(m) * to.N + n] = narrow(low / (1.0f + power_of_2(-1.44269504f * low)) * high);
-    return;
-  }
-  if (BEHIND == ROPE) {
-    const int pairs = HEAD / 2, head = tile * (HALF / pairs) + p / pairs, pair = p % pairs;
-    if (head >= to.H + 2 * to.KV) return;
-    const bool is_value = head >= to.H + to.KV;
-    const float c = is_value ? 1 : to.cos[m * pairs + pair], s = is_value ? 0 : to.sin[m * pairs + pair];
-    Narrow *place = y + (static_cast<long long>(m) * to.H + head) * HEAD;
-    if (head >= to.H) {
-      const long long position = to.position[m];
-      if (position < 0 || position >= to.room) return;  // the host does not look at it
-      Narrow *cache = is_value ? to.v_cache : to.k_cache;
-      place = cache + ((static_cast<long long>(m) * to.KV + (head - to.H) % to.KV) * to.room + position) * HEAD;
-    }
-    place[pair] = narrow(low * c - high * s);
-    place[pair + pairs] = narrow(high * c + low * s);
-    return;
-  }
-#pragma unroll
-  for (int half = 0; half < 2; half++) {
-    const int n = tile * 2 * HALF + half * HALF + p;
-    if (n >= to.N) return;
-    const long long at = static_cast<long long>(m) * to.N + n;
-    const float sum = half ? high : low;
-    y[at] = narrow(BEHIND == ADD ? sum + wide(to.residual[at]) : sum);
-  }
 }

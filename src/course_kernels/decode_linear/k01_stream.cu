@@ -16,24 +16,21 @@
 #include "asynchronous_copy.cuh"
 #include "hopper/warpgroup.cuh"
 #include "matrix_instructions.cuh"
+#include "behind.cuh"
 
-// Of the launcher: FLOAT16, EIGHTS (times 8 rows of x), WARPS (of a block), STAGES (pieces of 64 columns that a warp copies
-// ahead), HELD (pieces whose x a warp keeps), RESIDENT (blocks that a multiprocessor has room for), NORM (0 or 1), BEHIND,
-// and HEAD, numbers of a head.
-enum { NOTHING, ADD, GATE, ROPE };
+// Of the launcher, besides the macros of behind.cuh: EIGHTS (times 8 rows of x), WARPS (of a block), STAGES (pieces of 64
+// columns that a warp copies ahead), HELD (pieces whose x a warp keeps), RESIDENT (blocks that a multiprocessor has room
+// for), and NORM (0 or 1).
 #if FLOAT16
 using Number = Fp16;
-using Packed = F16x16;
 #else
 using Number = Bf16;
-using Packed = Bf16x16;
 #endif
 constexpr int WARP = 32;
 constexpr int THREADS = WARPS * WARP;
 constexpr int OF_EIGHT = 4 * WARP;       // sums: 16 rows of weights times 8 of x
 constexpr int PART = OF_EIGHT + 8;       // and the squares of those rows of x
-constexpr int PIECE = 64;                // columns
-using Narrow = unsigned short;
+constexpr int HALF = 8;                  // rows of weights between two that a lane holds
 
 struct alignas(16) Stage {
   uint4 numbers[2][2][WARP];  // of each half of a piece: rows r and r + 8
@@ -65,47 +62,6 @@ __device__ inline Rows rows_of(const Weights &w, int tile, int r, long long K) {
   return {low, low + 8 * K};
 }
 
-__device__ inline Narrow narrow(float x) { return static_cast<Narrow>(Number::pair(x, 0.0f)); }
-__device__ inline float wide(Narrow x) { return unpacked<Packed>(x, false); }
-
-// --- what stands behind -----------------------------------------------------
-
-struct Behind {
-  const Narrow *residual;     // ADD: [M, 16 * tiles], may be y
-  const float *cos, *sin;     // ROPE: [M, HEAD / 2]
-  const long long *position;  // ROPE: [M]
-  Narrow *k_cache, *v_cache;  // ROPE: [M, KV, room, HEAD]
-  int room;
-};
-
-// Two sums that the same lane holds, of rows r and r + 8 of a tile, and one row of x.
-__device__ inline void finish(const Behind &to, const Weights &w, Narrow *y, int tile, int tiles, int r, int m, float low,
-                              float high) {
-  if (BEHIND == GATE) {
-    y[m * 8LL * tiles + tile * 8 + r] = narrow(low / (1.0f + power_of_2(-1.44269504f * low)) * high);
-    return;
-  }
-  if (BEHIND == ROPE) {
-    const int head = tile / (HEAD / 16), pair = tile % (HEAD / 16) * 8 + r;
-    const bool is_value = head >= w.H + w.KV;
-    const float c = is_value ? 1 : to.cos[m * (HEAD / 2) + pair], s = is_value ? 0 : to.sin[m * (HEAD / 2) + pair];
-    Narrow *place = y + (static_cast<long long>(m) * w.H + head) * HEAD;
-    if (head >= w.H) {
-      const long long position = to.position[m];
-      if (position < 0 || position >= to.room) return;  // the host does not look at it
-      Narrow *cache = is_value ? to.v_cache : to.k_cache;
-      place = cache + ((static_cast<long long>(m) * w.KV + (head - w.H) % w.KV) * to.room + position) * HEAD;
-    }
-    place[pair] = narrow(low * c - high * s);
-    place[pair + HEAD / 2] = narrow(high * c + low * s);
-    return;
-  }
-  const long long at = m * 16LL * tiles + tile * 16 + r;
-  if (BEHIND == ADD) low += wide(to.residual[at]), high += wide(to.residual[at + 8]);
-  y[at] = narrow(low);
-  y[at + 8] = narrow(high);
-}
-
 // --- the kernel -------------------------------------------------------------
 
 // grid: (blocks, splits of K)      block: THREADS
@@ -116,10 +72,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                          const unsigned short *third,   // ROPE
                          const unsigned short *g,       // NORM: [64 * pieces]
                          const unsigned short *residual, const float *cos, const float *sin, const long long *position,
-                         unsigned short *y, unsigned short *k_cache, unsigned short *v_cache,
-                         float *parts,       // [tiles, splits, EIGHTS, PART], for several splits
-                         unsigned *tickets,  // [tiles, EIGHTS], all zero before and after
-                         int M, int tiles, int pieces, float epsilon, int H, int KV, int room) {
+                         unsigned short *y, unsigned short *k_cache, unsigned short *v_cache, int M, int N, int tiles,
+                         int pieces, float epsilon, int H, int KV, int room,
+                         float *parts,         // [tiles, splits, EIGHTS, PART], for several splits
+                         unsigned *tickets) {  // [tiles, EIGHTS], all zero before and after
   extern __shared__ __align__(16) char shared[];
   __shared__ float squares_of_warps[WARPS][EIGHTS * 8];
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, r = lane / 4, c = lane % 4, splits = gridDim.y;
@@ -181,10 +137,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
       for (int j = 0; j < 4; j++) {
         held[i / 2][i % 2][eight][j] = both[j];
         if (NORM) {
-          const float a = unpacked<Packed>(both[j], false), b = unpacked<Packed>(both[j], true);
+          const float a = unpacked<Type>(both[j], false), b = unpacked<Type>(both[j], true);
           squares += a * a + b * b;
           held[i / 2][i % 2][eight][j] =
-              Number::pair(a * unpacked<Packed>(by[j], false), b * unpacked<Packed>(by[j], true));
+              Number::pair(a * unpacked<Type>(by[j], false), b * unpacked<Type>(by[j], true));
         }
       }
     }
@@ -257,12 +213,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
           if (NORM) squares[0] += __ldcg(part + OF_EIGHT + 2 * c), squares[1] += __ldcg(part + OF_EIGHT + 2 * c + 1);
         }
       }
-      const Behind behind = {residual, cos, sin, position, k_cache, v_cache, room};
+      const Behind behind = {residual, cos, sin, position, k_cache, v_cache, room, N, H, KV};
 #pragma unroll
       for (int i = 0; i < 2; i++) {
         const int m = e * 8 + 2 * c + i;
         const float scale = NORM ? rsqrtf(squares[i] / K + epsilon) : 1;
-        if (m < M) finish(behind, weights, y, tile, tiles, r, m, total[i] * scale, total[2 + i] * scale);
+        if (m < M) finish<HALF>(behind, y, tile, r, m, total[i] * scale, total[2 + i] * scale);
       }
     }
   }

@@ -188,7 +188,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         for (int i = 0; i < EACH; i++) {
           const int m = first_row + 4 * i;
           const float scale = NORM ? rsqrtf(square[i] / K + epsilon) : 1;
-          if (m < M) finish(behind, y, part.tile, p, m, low[i] * scale, high[i] * scale);
+          if (m < M) finish<HALF>(behind, y, part.tile, p, m, low[i] * scale, high[i] * scale);
         }
       }
       named_barrier_wait(FINISHING, MULTIPLYING);  // sums, and `before`, may be written again

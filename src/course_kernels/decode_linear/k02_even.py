@@ -1,6 +1,6 @@
 """A linear layer of a step of decoding, kernel 2: the launcher of k02_even.cu. Read that file first.
 
-Contract  problem.py, M <= 32; with `ROPE` that of `k01_stream.qkv_into_cache`
+Contract  problem.py, M <= 32; with ROPE that of qkv_rope, but for where positions and angles lie
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from course_kernels.arguments import check_tensor
 from course_kernels.cuda.prepared import Prepared, prepare
 from course_kernels.decode_linear import by_boxes
+from course_kernels.decode_linear.arguments import PIECE, Turned, looked_at, operands, tickets_of
 from course_kernels.decode_linear.arguments import supports as supports
 from course_kernels.decode_linear.by_boxes import HALF, THREADS, Kind
-from course_kernels.decode_linear.k01_stream import Turned
 from course_kernels.decode_linear.problem import EPSILON
 
 SOURCE = Path(__file__).with_suffix(".cu")
@@ -35,7 +34,7 @@ def shared_bytes_of(rows: int, stages: int) -> int:
     return by_boxes.ring_bytes(rows, stages) + 2 * HALF * (rows + 1) * 4 + 2 * rows * 4 + 2 * 8
 
 
-def plan_of(tiles: int, pieces: int, rows: int, multiprocessors: int) -> Plan:
+def plan_of(tiles: int, pieces: int, rows: int, multiprocessors: int, stages: int | None = None) -> Plan:
     """A block for each multiprocessor, or somewhat fewer where the cuts then fall on the tiles' own edges."""
     boxes = tiles * pieces
     most = max(min(multiprocessors, boxes // LEAST_BOXES), 1)
@@ -45,7 +44,7 @@ def plan_of(tiles: int, pieces: int, rows: int, multiprocessors: int) -> Plan:
         if not left and not (pieces % each and each % pieces):
             blocks = fewer
             break
-    return Plan(blocks, by_boxes.stages_of(rows, shared_bytes_of))
+    return Plan(blocks, stages or by_boxes.stages_of(rows, shared_bytes_of))
 
 
 def decode_linear(
@@ -64,13 +63,13 @@ def decode_linear(
         w: (N, K), gated (2 N, K), the same type, contiguous, N a multiple of 16.
         rest: with norm g (K,); with add r (M, N).
         norm, add, gated: see problem.py; add and gated exclude each other.
-        how: eps, tickets, early, plan: see `start`.
+        how: eps, tickets, early, stages, plan: see `start`.
     Returns:
         (M, N), the same type. The same bits every time on one kind of card.
     Raises:
-        TypeError, ValueError: see `operands` of by_boxes.py, and `start`.
+        TypeError, ValueError: see `operands` of arguments.py, and `start`.
     """
-    return start(x, **by_boxes.operands(w, rest, norm=norm, add=add, gated=gated), **how)
+    return start(x, **operands(w, rest, norm=norm, add=add, gated=gated), **how)
 
 
 def start(
@@ -85,31 +84,29 @@ def start(
     eps: float = EPSILON,
     tickets: torch.Tensor | None = None,
     early: bool = False,
+    stages: int | None = None,
     plan: Plan | None = None,
 ) -> torch.Tensor:
     """Start the kernel.
 
     Args:
-        x, weights, behind, g, r, y, turned, eps, early: as `k01_stream.start`.
-        tickets: int32, at least `tickets_for(N)` of all rows of weights, all zero, and zero again after the call.
+        x, weights, behind, g, r, y, turned: see `looked_at` of arguments.py.
+        eps, early: as `k01_stream.start`.
+        tickets: int32, at least `tickets_for` of all rows of weights, all zero, and zero again after the call.
             Without them each call fills some of its own, by a kernel before it.
+        stages: boxes under way; without it, as many as there is room for.
         plan: how to share out the work; without it, what suits the card and the sizes.
     Raises:
-        TypeError, ValueError: see `looked_at` of by_boxes.py; tickets of another shape, type or device.
-        RuntimeError: a GPU that is no Hopper.
+        TypeError, ValueError, RuntimeError: see `looked_at` and `tickets_of` of arguments.py; more stages than there is
+            room for.
     """
-    call = by_boxes.looked_at(x, weights, behind, g, r, y, turned)
-    if tickets is None:
-        tickets = torch.zeros(call.tiles, dtype=torch.int32, device=x.device)
-    else:
-        check_tensor("tickets", tickets, "T", {}, dtypes=(torch.int32,), device=x.device)
-        if tickets.numel() < call.tiles:
-            raise ValueError(f"tickets: expected (T,) with T >= {call.tiles}, got {tuple(tickets.shape)}")
-    rows = call.kind.rows
-    plan = plan or _plan(call.tiles, call.pieces, rows, call.device)
-    parts = torch.empty(2 * plan.blocks * (2 * HALF + 1) * rows, dtype=torch.float32, device=x.device)
-    arguments = by_boxes.arguments_of(call, x, weights, g, r, turned, eps)
-    _prepared(call.device, call.kind, plan.stages, early)(plan.blocks, *arguments, parts, tickets)
+    call = looked_at(x, weights, behind, g, r, y, turned)
+    kind, tiles = by_boxes.kind_of(call), by_boxes.tiles_of(call)
+    tickets = tickets_of(tickets, tiles, x.device)
+    plan = plan or _plan(tiles, call.K // PIECE, kind.rows, call.device, stages)
+    parts = torch.empty(2 * plan.blocks * (2 * HALF + 1) * kind.rows, dtype=torch.float32, device=x.device)
+    arguments = by_boxes.arguments_of(call, x, weights, eps)
+    _prepared(call.device, kind, plan.stages, early)(plan.blocks, *arguments, parts, tickets)
     return call.y
 
 
@@ -119,8 +116,9 @@ def tickets_for(rows: int) -> int:
 
 
 @functools.cache
-def _plan(tiles: int, pieces: int, rows: int, device: int) -> Plan:
-    return plan_of(tiles, pieces, rows, torch.cuda.get_device_properties(device).multi_processor_count)
+def _plan(tiles: int, pieces: int, rows: int, device: int, stages: int | None) -> Plan:
+    multiprocessors = torch.cuda.get_device_properties(device).multi_processor_count
+    return plan_of(tiles, pieces, rows, multiprocessors, stages)
 
 
 @functools.cache

@@ -14,7 +14,7 @@
 #define STAGES 4
 #define CONSUMERS 2
 #define CLUSTER_M 2  // blocks one below the other, which share what they fetch of B
-#define CLUSTER_N 1  // blocks beside each other, which share what they fetch of A; one of the two is 1
+#define CLUSTER_N 1  // blocks beside each other, which share what they fetch of A
 #define C_PANELS 2   // places for panels of C of a consumer
 #endif
 #ifndef TRANSPOSED
@@ -25,13 +25,14 @@
 #endif
 
 constexpr int CLUSTER = CLUSTER_M * CLUSTER_N;
+constexpr int PEERS = CLUSTER_M + CLUSTER_N - 1;  // blocks to which one brings something, itself among them
 constexpr int THREADS = (1 + CONSUMERS) * 128;
 constexpr int STRIPS = BM / 64 / CONSUMERS;  // of 64 rows: what a consumer makes
 constexpr int WIDE = BN / 64;                // panels of a strip of C
 constexpr int PANELS = STRIPS * WIDE;        // and of all that a consumer makes
 constexpr unsigned A_BYTES = BM * ROW_BYTES, B_BYTES = BN * ROW_BYTES, STAGE_BYTES = A_BYTES + B_BYTES;
 constexpr unsigned C_BYTES = CONSUMERS * C_PANELS * PANEL_BYTES;
-static_assert(BM % (64 * CONSUMERS) == 0 && BN % (64 * CLUSTER_M) == 0 && CLUSTER <= 2, "a tile that cannot be cut so");
+static_assert(BM % (64 * CONSUMERS) == 0 && BN % (64 * CLUSTER_M) == 0 && CLUSTER_M <= 2 && CLUSTER_N <= 2, "a tile that cannot be cut so");
 static_assert(PANELS % C_PANELS == 0, "every tile begins with the place that was written longest ago");
 
 // --- which tile ---------------------------------------------------------------
@@ -51,6 +52,10 @@ __device__ inline Turns turns_of(int M, int N, int splits) {
   return {mine, hop, mine < parts ? (parts - 1 - mine) / hop + 1 : 0};
 }
 
+// Where a block lies in its cluster, down and to the right: the rank counts down first.
+__device__ inline int rank_m() { return CLUSTER_M == 1 ? 0 : CLUSTER_N == 1 ? cluster_rank() : cluster_rank() % CLUSTER_M; }
+__device__ inline int rank_n() { return CLUSTER_N == 1 ? 0 : CLUSTER_M == 1 ? cluster_rank() : cluster_rank() / CLUSTER_M; }
+
 // The cluster's tile, and of it the one of this block. Every second group of rows is walked from right to left.
 __device__ inline Part part_at(int number, int M, int N, int K, int group, int splits) {
   const int tiles_m = ceil_div(M, BM * CLUSTER_M), tiles_n = ceil_div(N, BN * CLUSTER_N), steps = ceil_div(K, BK);
@@ -58,9 +63,8 @@ __device__ inline Part part_at(int number, int M, int N, int K, int group, int s
   if (SPLIT) number -= split * (tiles_m * tiles_n);
   const int which = number / (group * tiles_n), place = number - which * (group * tiles_n);
   const int height = min(group, tiles_m - which * group), column = place / height;
-  const int rank = CLUSTER > 1 ? cluster_rank() : 0;
   const int m = which * group + place - column * height, n = which % 2 ? tiles_n - 1 - column : column;
-  return {(m * CLUSTER_M + (CLUSTER_M > 1 ? rank : 0)) * BM, (n * CLUSTER_N + (CLUSTER_N > 1 ? rank : 0)) * BN,
+  return {(m * CLUSTER_M + rank_m()) * BM, (n * CLUSTER_N + rank_n()) * BN,
           SPLIT ? steps * split / splits : 0, SPLIT ? steps * (split + 1) / splits : steps, split};
 }
 
@@ -71,7 +75,7 @@ __device__ inline void begin_ring(Barrier *full, Barrier *empty) {
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; s++) {
       barrier_init(&full[s], 1);
-      barrier_init(&empty[s], CLUSTER * CONSUMERS);
+      barrier_init(&empty[s], PEERS * CONSUMERS);
     }
     fence_barrier_init();
   }
@@ -83,10 +87,11 @@ __device__ inline void begin_ring(Barrier *full, Barrier *empty) {
   }
 }
 
+// `blocks`: a bit for each that it is for.
 template <bool SHARED>
-__device__ inline void bring(char *to, const TensorMap &map, Barrier *full, int x, int y) {
+__device__ inline void bring(char *to, const TensorMap &map, Barrier *full, unsigned short blocks, int x, int y) {
   if (SHARED) {
-    load_tile_multicast(to, map, full, 3, x, y);
+    load_tile_multicast(to, map, full, blocks, x, y);
   } else {
     load_tile(to, map, full, x, y);
   }
@@ -96,16 +101,17 @@ __device__ inline void bring(char *to, const TensorMap &map, Barrier *full, int 
 __device__ inline void fetch(char *a, Barrier *full, const TensorMap &a_map, const TensorMap &b_map, int m, int n,
                              int k) {
   char *b = a + A_BYTES;
-  const int rank = CLUSTER > 1 ? cluster_rank() : 0;
-  const int of_a = CLUSTER_N > 1 ? rank : 0, of_b = CLUSTER_M > 1 ? rank : 0;
+  const int of_a = rank_n(), of_b = rank_m();
+  // Blocks beside this one read the same of A, the ones above and below it the same of B.
+  const unsigned short beside = CLUSTER < 4 ? 3 : 5 << of_b, along = CLUSTER < 4 ? 3 : 3 << of_a * 2;
   arrive_and_expect_bytes(full, STAGE_BYTES);
-  bring<(CLUSTER_N > 1)>(a + of_a * (A_BYTES / 2), a_map, full, k, m + of_a * (BM / 2));
+  bring<(CLUSTER_N > 1)>(a + of_a * (A_BYTES / 2), a_map, full, beside, k, m + of_a * (BM / 2));
   if (TRANSPOSED) {
-    bring<(CLUSTER_M > 1)>(b + of_b * (B_BYTES / 2), b_map, full, k, n + of_b * (BN / 2));
+    bring<(CLUSTER_M > 1)>(b + of_b * (B_BYTES / 2), b_map, full, along, k, n + of_b * (BN / 2));
   } else {
     for (int i = 0; i < BN / 64 / CLUSTER_M; i++) {
       const int p = of_b * (BN / 128) + i;
-      bring<(CLUSTER_M > 1)>(b + p * PANEL_BYTES, b_map, full, n + p * 64, k);
+      bring<(CLUSTER_M > 1)>(b + p * PANEL_BYTES, b_map, full, along, n + p * 64, k);
     }
   }
 }
@@ -138,7 +144,8 @@ __device__ inline void finish(float (&d)[STRIPS][BN / 2]) {
 __device__ inline void give_back(Barrier *empty) {
   const int thread = threadIdx.x % 128;
   if (CLUSTER > 1) {
-    if (thread < CLUSTER) arrive_remote_after_reading(empty, thread);
+    // Of four, the one at the other corner brings nothing here.
+    if (thread < CLUSTER && (CLUSTER < 4 || (thread ^ cluster_rank()) != 3)) arrive_remote_after_reading(empty, thread);
   } else {
     if (thread == 0) arrive(empty);
   }

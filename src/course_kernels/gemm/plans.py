@@ -89,8 +89,11 @@ OF_PARTS = 8000  # clocks of the second kernel that adds the parts, with its sta
 PARTS_BYTES = 2000  # a clock: parts are written and read once, most often in L2
 MOST_PARTS = 16
 # Of A and B: up to here the blocks of the largest tile fetch for themselves, and wait for no neighbour; past it, it is
-# worth waiting. 4096 is on this side and 8192 on the other.
+# worth waiting: at 8192 blocks alone win a burst and lose a run of seconds, which the power limit decides.
 ALONE_BYTES = 128 * 2**20
+# Where the rounds can be shared out evenly with a few clusters less, they are: nobody ends later, all walk in step, and
+# the power of those who would have had a tile less is left to the others.
+FEW_LESS = 0.95
 ALONE = replace(SHAPES[0], CLUSTER_M=1)
 LEAST_STEPS = 8  # of a part: a shorter one is over before its ring is full
 
@@ -132,14 +135,33 @@ def plan_of(M: int, N: int, K: int, multiprocessors: int) -> Plan:
                 needs += OF_PARTS + 8 * M * N * splits // PARTS_BYTES
             if needs < clocks:
                 group = group_of(shape, clusters)
-                grid = min(tiles * splits, clusters) * shape.cluster
+                grid = evenly(tiles * splits, clusters) * shape.cluster
                 clocks, plan = needs, Plan(shape, group, splits, grid)
     assert plan is not None
     if plan.shape == SHAPES[0] and 2 * K * (M + N) <= ALONE_BYTES:
         tiles = -(-M // ALONE.BM) * -(-N // ALONE.BN)
-        grid = min(tiles * plan.splits, multiprocessors)
+        grid = evenly(tiles * plan.splits, multiprocessors)
         return Plan(ALONE, group_of(ALONE, multiprocessors), plan.splits, grid)
     return plan
+
+
+def evenly(tiles: int, clusters: int) -> int:
+    """So many clusters of those that there is room for as all get the same number of tiles, if these are nearly all."""
+    rounds = -(-tiles // clusters)
+    even = -(-tiles // rounds)
+    return even if even >= FEW_LESS * clusters else min(tiles, clusters)
+
+
+def sizes_and_layout(a: torch.Tensor, b: torch.Tensor) -> tuple[int, int, int, bool]:
+    """M, N, K of a product, and whether b is the transpose of a contiguous (N, K).
+
+    Raises:
+        TypeError, ValueError: see `sizes_of`.
+    """
+    transposed = (
+        isinstance(b, torch.Tensor) and b.dim() == 2 and not b.is_contiguous() and b.t().is_contiguous()
+    )
+    return *sizes_of(a, b, transposed=transposed), transposed
 
 
 def left_of(plan: Plan, M: int, N: int) -> int:
@@ -186,47 +208,44 @@ def gemm_by_plan(
             or one of another compute capability than 9.0.
     """
 
-    def make(a: torch.Tensor, b: torch.Tensor) -> Ready:
-        transposed = (
-            isinstance(b, torch.Tensor) and b.dim() == 2 and not b.is_contiguous() and b.t().is_contiguous()
+    return multiply((kernel, plan), a, b, functools.partial(ready_by_plan, source, kernel, plan))
+
+
+def ready_by_plan(source: Path, kernel: str, plan: Plan | None, a: torch.Tensor, b: torch.Tensor) -> Ready:
+    """What multiplies tensors that lie like a and b; arguments and errors are those of `gemm_by_plan`."""
+    M, N, K, transposed = sizes_and_layout(a, b)
+    device, float16 = a.get_device(), a.dtype is torch.float16
+    cut = plan or plan_of(M, N, K, multiprocessors(device))
+    shape, splits = cut.shape, cut.splits
+    if not 1 <= splits <= -(-K // BK):
+        raise ValueError(f"plan: expected 1 to {-(-K // BK)} parts of K={K}, got {splits}")
+    left = left_of(cut, M, N)
+    if cut.ahead and not (left and source.stem in AHEAD and 0 < cut.ahead < -(-K // BK)):
+        raise ValueError(
+            f"plan: ahead: expected 0, or fewer than the {-(-K // BK)} steps where the last of several rounds is "
+            f"partial, got {cut.ahead} with {left} tiles left"
         )
-        M, N, K = sizes_of(a, b, transposed=transposed)
-        device, float16 = a.get_device(), a.dtype is torch.float16
-        cut = plan or plan_of(M, N, K, multiprocessors(device))
-        shape, splits = cut.shape, cut.splits
-        if not 1 <= splits <= -(-K // BK):
-            raise ValueError(f"plan: expected 1 to {-(-K // BK)} parts of K={K}, got {splits}")
-        left = left_of(cut, M, N)
-        if cut.ahead and not (left and source.stem in AHEAD and 0 < cut.ahead < -(-K // BK)):
-            raise ValueError(
-                f"plan: ahead: expected 0, or fewer than the {-(-K // BK)} steps where the last of several rounds is "
-                f"partial, got {cut.ahead} with {left} tiles left"
-            )
-        macros = (*cut.switches, ("BEGUN", int(cut.ahead > 0))) if source.stem in AHEAD else cut.switches
-        more = (cut.ahead,) if source.stem in AHEAD else ()
-        tiles = _tiles(device, source, kernel, shape, transposed, splits > 1, float16, macros)
-        adding = _adding(device, source, float16) if splits > 1 else None
+    macros = (*cut.switches, ("BEGUN", int(cut.ahead > 0))) if source.stem in AHEAD else cut.switches
+    more = (cut.ahead,) if source.stem in AHEAD else ()
+    tiles = _tiles(device, source, kernel, shape, transposed, splits > 1, float16, macros)
+    adding = _adding(device, source, float16) if splits > 1 else None
 
-        def write(
-            a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, parts: torch.Tensor | None
-        ) -> tuple[Written, ...]:
-            from_a = tensor_map(a, (shape.BM // shape.CLUSTER_N, BK))
-            from_b = (
-                tensor_map(b.t(), (shape.BN // shape.CLUSTER_M, BK))
-                if transposed
-                else tensor_map(b, (BK, 64))
-            )
-            maps = from_a, from_b, tensor_map(c, (64, 64))
-            first = tiles.written(cut.grid, *maps, parts, M, N, K, cut.group, splits, *more)
-            if adding is None:
-                return (first,)
-            return first, adding.written(-(-M * N // 1024), parts, c, M * N, splits)
+    def write(
+        a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, parts: torch.Tensor | None
+    ) -> tuple[Written, ...]:
+        from_a = tensor_map(a, (shape.BM // shape.CLUSTER_N, BK))
+        from_b = (
+            tensor_map(b.t(), (shape.BN // shape.CLUSTER_M, BK)) if transposed else tensor_map(b, (BK, 64))
+        )
+        maps = from_a, from_b, tensor_map(c, (64, 64))
+        first = tiles.written(cut.grid, *maps, parts, M, N, K, cut.group, splits, *more)
+        if adding is None:
+            return (first,)
+        return first, adding.written(-(-M * N // 1024), parts, c, M * N, splits)
 
-        size = (splits, M, N) if splits > 1 else None
-        kept = left * (shape.cluster * shape.CONSUMERS) * (shape.sums_of_a_consumer + 1) if cut.ahead else 0
-        return Ready(a, M, N, tiles.current, write, parts=size, kept=kept)
-
-    return multiply((kernel, plan), a, b, make)
+    size = (splits, M, N) if splits > 1 else None
+    kept = left * (shape.cluster * shape.CONSUMERS) * (shape.sums_of_a_consumer + 1) if cut.ahead else 0
+    return Ready(a, M, N, tiles.current, write, parts=size, kept=kept)
 
 
 @functools.cache

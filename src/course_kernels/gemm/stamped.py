@@ -144,6 +144,18 @@ def shares(ticks: torch.Tensor, which: Stamped, skip: int = 8) -> dict[str, floa
     return {"for_tiles": waits, "for_all": meets, "rest": 1 - waits - meets}
 
 
+def early(ticks: torch.Tensor) -> int:
+    """Of WIDE: in how many steps of all blocks a warpgroup left the barrier for everybody before both had come."""
+    came, left = ticks[:, :2, :-1, 2], ticks[:, :2, :-1, 3]
+    return int(left.amin(dim=1).lt(came.amax(dim=1)).sum())
+
+
+def apart(ticks: torch.Tensor) -> float:
+    """Of WIDE: cycles between the two looks behind the barrier for everybody, in the median of all steps and blocks."""
+    left = ticks[:, :2, :-1, 3]
+    return float((left[:, 0] - left[:, 1]).abs().double().median())
+
+
 def step_cycles(ticks: torch.Tensor, which: Stamped, skip: int = 8) -> list[float]:
     """Cycles of a step of k, the mean of every block, without the first steps."""
     group = 0 if which is WIDE else 1

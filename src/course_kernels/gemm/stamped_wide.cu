@@ -3,7 +3,8 @@
 // Contract  problem.py, and stamps as stamps.cuh says      Launcher  stamped.py
 // Idea      k07_wide.cu line by line, and lines more, each with the word stamp in it; a test takes them out and compares
 // Against   k07_wide, which notes nothing
-// Cost      as k07_wide, and four looks at the clock of a step by one thread of a warpgroup
+// Cost      as k07_wide, and four looks at the clock of a step by one thread of a warpgroup; the one behind the barrier
+//           reads 4 bytes first, or it would be taken before the barrier lets go
 // Limits    as k07_wide
 // Source    PTX ISA, %clock64
 
@@ -64,7 +65,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_wide(
     wgmma_wait<1>();          // my products of the step before are done; these go on
     stamp.note(step, 2);
     __syncthreads();          // and everybody's: that stage is free
-    stamp.note(step, 3);
+    stamp.note_behind_barrier(step, 3, a);
     ask(step + STAGES - 1);
   }
   wgmma_wait<0>(d);

@@ -20,4 +20,9 @@ struct Stamps {
   __device__ void note(int step, int place) const {
     if (own) own[step * 4 + place] = clock_now();
   }
+
+  // When a barrier for everybody let go. `shared`: where there is something in shared memory that nobody writes now.
+  __device__ void note_behind_barrier(int step, int place, unsigned shared) const {
+    if (own) own[step * 4 + place] = clock_behind_barrier(shared);
+  }
 };

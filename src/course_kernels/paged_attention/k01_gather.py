@@ -13,7 +13,9 @@ Source    Kwon et al. 2023, arXiv:2309.06180, section 4.1; Dao 2023, arXiv:2307.
 
 from __future__ import annotations
 
+from functools import cache
 from math import e, log2, sqrt
+from typing import NamedTuple
 
 # mypy: allow-untyped-defs
 import torch
@@ -29,24 +31,39 @@ from course_kernels.paged_attention.arguments import (
 )
 from course_kernels.problem import Workload
 
-# Bytes of a step's keys, and of its values: 64 tokens of 128 numbers in 16 bits. A thread asks for eight vectors of 16
-# bytes of each; a shorter step would pay more often for the exchange of maxima between warps.
-STEP_BYTES = 16 * 1024
 
-# Two steps are on their way while one is worked on: 64 KB for each program. What memory delivers in the time of one
-# latency is some 30 KB for each multiprocessor of an H200, so that one program alone could keep it busy.
-STAGES = 3
+class Loop(NamedTuple):
+    """How a program goes through its tokens, for a type and a card.
 
-WARPS = 4  # each takes a quarter of the tokens of a step, and then a quarter of the columns of V
+    Attributes:
+        step_bytes: of a step's keys, and of its values.
+        warps: each takes its share of the tokens of a step, and then of the columns of V.
+        stages: steps that are there at once; one is worked on, the others are on their way.
+        resident: programs that a multiprocessor holds at once.
+        registers: of a thread, at most; None where so many programs find room without a bound.
+        least_rows: of a multiply on tensor cores.
+    """
 
-LEAST_ROWS = 16  # of a multiply on tensor cores
+    step_bytes: int
+    warps: int
+    stages: int
+    resident: int
+    registers: int | None
+    least_rows: int
 
+
+# 64 tokens of 128 numbers in 16 bits: a thread asks for eight vectors of 16 bytes of its keys, and of its values; a
+# shorter step would pay more often for the exchange of maxima between warps. Three times 73 KB of 227 KB of shared
+# memory, and three times 128 threads of as many registers; one such program finds room on every card from Ampere on.
+SMALL = Loop(16 * 1024, warps=4, stages=3, resident=3, registers=168, least_rows=16)
+# Where a multiprocessor has 227 KB, one large program has two steps of 64 KB on their way. Tried on an H100, it carries
+# a little more than three small ones.
+LARGE = Loop(32 * 1024, warps=8, stages=3, resident=1, registers=None, least_rows=16)
+LARGE_CARDS = ((9, 0), (10, 0))
 # In 8 bits it is half as many bytes, and four times the rows, most of them empty: that is the product of a warpgroup,
 # which takes V from shared memory as it lies. For the narrow product every thread would fetch V byte by byte, to turn
 # it.
-STEP_BYTES_OF_8 = 8 * 1024
-LEAST_ROWS_OF_8 = 64
-
+OF_8 = Loop(8 * 1024, warps=4, stages=3, resident=3, registers=168, least_rows=64)
 
 # --- on the device -----------------------------------------------------------
 
@@ -147,22 +164,31 @@ def supports(w: Workload) -> bool:
     return known and sizes and w.H % w.KV == 0 and w.H <= MOST_SHARE * w.KV
 
 
-def step_of(cache_bytes: int, D: int) -> int:
+@cache
+def loop_of(cache_bytes: int, device: torch.device) -> Loop:
+    """What suits numbers of so many bytes on a card; the interpreter takes what every card does."""
+    if cache_bytes == 1:
+        return OF_8
+    is_large = device.type == "cuda" and torch.cuda.get_device_capability(device) in LARGE_CARDS
+    return LARGE if is_large else SMALL
+
+
+def step_of(loop: Loop, cache_bytes: int, D: int) -> int:
     """Tokens of a step, from the bytes of a number of the cache."""
-    return STEP_BYTES_OF_8 // D if cache_bytes == 1 else STEP_BYTES // (D * cache_bytes)
+    return loop.step_bytes // (D * cache_bytes)
 
 
-def constants_of(cache_bytes: int, share: int, D: int, page: int) -> dict[str, int | bool]:
+def constants_of(loop: Loop, cache_bytes: int, share: int, D: int, page: int) -> dict[str, int | bool]:
     """What the loop is compiled for."""
     return {
         "SHARE": share,
-        "ROWS": max(LEAST_ROWS_OF_8 if cache_bytes == 1 else LEAST_ROWS, triton.next_power_of_2(share)),
+        "ROWS": max(loop.least_rows, triton.next_power_of_2(share)),
         "D": D,
         "PAGE": page,
-        "STEP": step_of(cache_bytes, D),
+        "STEP": step_of(loop, cache_bytes, D),
         "SHORT": cache_bytes == 1,
-        "num_warps": WARPS,
-        "num_stages": STAGES,
+        "num_warps": loop.warps,
+        "num_stages": loop.stages,
     }
 
 
@@ -198,6 +224,6 @@ def paged_attention(
     o = torch.empty_like(q)
     gather_kernel[(KV, B)](
         q, k_pages, v_pages, block_table, lengths, k_scale, v_scale, o, MOST, scale_of(D),
-        **constants_of(k_pages.element_size(), H // KV, D, PAGE),
+        **constants_of(loop_of(k_pages.element_size(), q.device), k_pages.element_size(), H // KV, D, PAGE),
     )  # fmt: skip
     return o

@@ -28,10 +28,11 @@ import triton.language as tl
 from course_kernels.arguments import check_tensor
 from course_kernels.paged_attention.arguments import sizes_of
 from course_kernels.paged_attention.k01_gather import (
-    WARPS,
+    Loop,
     constants_of,
     fold,
     load_queries,
+    loop_of,
     pages_at,
     scale_of,
     step_of,
@@ -41,21 +42,16 @@ from course_kernels.paged_attention.k01_gather import (
 
 __all__ = ["paged_attention", "splits_for", "supports"]
 
-# Programs that a multiprocessor of Hopper holds at once: three times 73 KB of its 227 KB of shared memory, and three
-# times 128 threads of as many registers. Without the bound the compiler would take more of them than three leave room
-# for.
-RESIDENT = 3
-REGISTERS = 168
-BOUND_UP_TO = (
-    32  # heads of a group; the sums of 64 need more registers, and shared memory for two programs only
-)
-
-# Where the heads alone are more than fit at once: at least so many times as many programs as fit. The last ones, which
-# may leave most of the card idle, are then short.
+# Heads of a group up to which the registers of a thread are bounded; the sums of 64 need more, and leave shared memory
+# for two programs only.
+BOUND_UP_TO = 32
+# Where the heads alone are more than fit at once: the fewest parts with which the last programs leave no more than a
+# twentieth of the card idle; if there are none, so many times as many programs as fit, so that the last ones are short.
+BUSY = 0.95
 WAVES = 4
-
-# Numbers of the parts that are read together when they are merged: 64 in each thread, so that one wait serves them all.
-MERGED = 64 * 32 * WARPS
+# Numbers of the parts that a warp reads together when they are merged: 64 in each thread, so that one wait serves them
+# all.
+MERGED_OF_A_WARP = 64 * 32
 
 
 # --- on the device -----------------------------------------------------------
@@ -166,14 +162,14 @@ def split_kernel(
 # --- on the host -------------------------------------------------------------
 
 
-def merge_constants_of(share: int) -> dict[str, int]:
+def merge_constants_of(loop: Loop, share: int) -> dict[str, int]:
     """What the merge is compiled for, besides what the loop is; and how many registers are left to a thread."""
-    bound = {"maxnreg": REGISTERS} if share <= BOUND_UP_TO else {}
-    return {"GROUP": triton.next_power_of_2(share), "MERGED": MERGED, **bound}
+    bound = {"maxnreg": loop.registers} if loop.registers and share <= BOUND_UP_TO else {}
+    return {"GROUP": triton.next_power_of_2(share), "MERGED": MERGED_OF_A_WARP * loop.warps, **bound}
 
 
 @cache
-def splits_for(device: torch.device, heads: int, steps: int) -> int:
+def splits_for(device: torch.device, heads: int, steps: int, resident: int) -> int:
     """Into how many parts the room of each head is cut: a matter of shapes, never of lengths.
 
     As many as make all programs fit on the card at once, so that they end together. Where the heads alone do not fit,
@@ -183,10 +179,14 @@ def splits_for(device: torch.device, heads: int, steps: int) -> int:
         device: which card.
         heads: B * KV.
         steps: of the loop, for a room that is full.
+        resident: programs of a multiprocessor.
     """
-    at_once = RESIDENT * multiprocessors(device)
-    splits = at_once // heads if heads <= at_once else triton.cdiv(WAVES * at_once, heads)
-    return min(splits, steps)
+    at_once = resident * multiprocessors(device)
+    if heads <= at_once:
+        return min(at_once // heads, steps)
+    most = triton.cdiv(WAVES * at_once, heads)
+    fine = (n for n in range(1, most) if n * heads >= BUSY * at_once * triton.cdiv(n * heads, at_once))
+    return min(next(fine, most), steps)
 
 
 def multiprocessors(device: torch.device) -> int:
@@ -228,13 +228,15 @@ def paged_attention(
     heads, share, cache_bytes = B * KV, H // KV, k_pages.element_size()
     if tickets is not None:
         check_tensor("tickets", tickets, "T", {"T": heads}, dtypes=(torch.int32,), device=q.device)
-    splits = splits or splits_for(q.device, heads, triton.cdiv(MOST * PAGE, step_of(cache_bytes, D)))
+    loop = loop_of(cache_bytes, q.device)
+    steps = triton.cdiv(MOST * PAGE, step_of(loop, cache_bytes, D))
+    splits = splits or splits_for(q.device, heads, steps, loop.resident)
     if tickets is None:
         tickets = torch.zeros(heads, dtype=torch.int32, device=q.device)
     parts = torch.empty(heads * splits * share * (D + 2), dtype=torch.float32, device=q.device)
     o = torch.empty_like(q)
     split_kernel[(splits, KV, B)](
         q, k_pages, v_pages, block_table, lengths, k_scale, v_scale, o, parts, tickets, MOST, scale_of(D),
-        **constants_of(cache_bytes, share, D, PAGE), **merge_constants_of(share),
+        **constants_of(loop, cache_bytes, share, D, PAGE), **merge_constants_of(loop, share),
     )  # fmt: skip
     return o

@@ -29,13 +29,13 @@ from course_kernels.paged_attention.arguments import sizes_of
 from course_kernels.paged_attention.k01_gather import (
     constants_of,
     load_queries,
+    loop_of,
     scale_of,
     step_of,
     store_answers,
     supports,
 )
 from course_kernels.paged_attention.k02_split import (
-    RESIDENT,
     attend,
     merge_constants_of,
     multiprocessors,
@@ -154,15 +154,16 @@ def even_kernel(
 
 
 @cache
-def programs_for(device: torch.device, heads: int, steps: int) -> int:
+def programs_for(device: torch.device, heads: int, steps: int, resident: int) -> int:
     """How many programs: as many as fit on the card at once, and never more than there are steps in a full room.
 
     Args:
         device: which card.
         heads: B * KV.
         steps: of the loop for one head, for a room that is full.
+        resident: programs of a multiprocessor.
     """
-    return min(RESIDENT * multiprocessors(device), heads * steps)
+    return min(resident * multiprocessors(device), heads * steps)
 
 
 def paged_attention(
@@ -193,19 +194,20 @@ def paged_attention(
     """
     B, H, KV, MOST, PAGE, D = sizes_of(q, k_pages, v_pages, block_table, lengths, k_scale, v_scale)
     heads, share, cache_bytes = B * KV, H // KV, k_pages.element_size()
-    steps = triton.cdiv(MOST * PAGE, step_of(cache_bytes, D))
+    loop = loop_of(cache_bytes, q.device)
+    steps = triton.cdiv(MOST * PAGE, step_of(loop, cache_bytes, D))
     check_size("q", "B", B, MOST_SEQUENCES)
     check_size("block_table", "B * KV * steps", heads * steps, 2**30)
     if tickets is not None:
         check_tensor("tickets", tickets, "T", {"T": heads}, dtypes=(torch.int32,), device=q.device)
     else:
         tickets = torch.zeros(heads, dtype=torch.int32, device=q.device)
-    programs = programs or programs_for(q.device, heads, steps)
+    programs = programs or programs_for(q.device, heads, steps, loop.resident)
     parts = torch.empty(programs * 2 * share * (D + 2), dtype=torch.float32, device=q.device)
     o = torch.empty_like(q)
     even_kernel[(programs,)](
         q, k_pages, v_pages, block_table, lengths, k_scale, v_scale, o, parts, tickets, MOST, B, KV, scale_of(D),
-        **constants_of(cache_bytes, share, D, PAGE), **merge_constants_of(share),
+        **constants_of(loop, cache_bytes, share, D, PAGE), **merge_constants_of(loop, share),
         SEQUENCES=triton.next_power_of_2(B),
     )  # fmt: skip
     return o

@@ -8,7 +8,7 @@ Cost      eight shifts, eight masks and eight subtractions for a word; and sorti
           shared memory, since the compiler does not know that the words lie in fragments already
 Limits    more work for each byte than memory leaves time for
 Next      k02_fragments leaves every nibble in the lane that loaded it
-Source    Triton tutorial 03; the layout is packed.py's
+Source    Triton tutorial 03; the layout is that of cuda/four_bits.py
 """
 
 from __future__ import annotations

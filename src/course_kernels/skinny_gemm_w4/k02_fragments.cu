@@ -1,7 +1,7 @@
 // 4-bit weights, kernel 2: weights come as the fragments they will be, and x stays where it is multiplied.
 //
 // Contract  problem.py, M <= 32      Launcher  k02_fragments.py
-// Idea      a lane's load of 16 bytes holds the very weights that its tensor core wants of it (packed.py), so each lane
+// Idea      a lane's load of 16 bytes holds the very weights that its tensor core wants of it (four_bits.py), so each lane
 //           copies ahead for itself alone: no barrier, no exchange. Weights take the place of A, 16 rows of them; x,
 //           which has few rows, that of B, and a warp keeps its columns of x in registers for good
 // Against   k01_triton, which sorts nibbles into a tile, by way of shared memory
@@ -15,7 +15,7 @@
 #include "asynchronous_copy.cuh"
 #include "matrix_instructions.cuh"
 #include "pairs.cuh"
-#include "unpack.cuh"
+#include "four_bits.cuh"
 
 // Of the launcher: WEIGHTS, EIGHTS (times 8 rows of x), WARPS (of a block), STAGES (tiles that a warp copies ahead) and
 // HELD, groups of 128 columns whose x a warp keeps: each takes 16 registers for 8 rows.

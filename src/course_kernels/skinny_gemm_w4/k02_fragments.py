@@ -12,10 +12,10 @@ from typing import NamedTuple
 import torch
 
 from course_kernels.arguments import check_tensor
+from course_kernels.cuda.four_bits import GROUP, TILE_N
 from course_kernels.cuda.prepared import Prepared, prepare
 from course_kernels.problem import Workload
 from course_kernels.skinny_gemm_w4.arguments import sizes_of
-from course_kernels.skinny_gemm_w4.packed import GROUP, TILE_N
 
 SOURCE = Path(__file__).with_suffix(".cu")
 WEIGHTS = {torch.bfloat16: "Bf16Weights", torch.float16: "Fp16Weights"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from course_kernels.skinny_gemm_w4.packed import GROUP, scales_in_order, unpacked
+from course_kernels.cuda.four_bits import GROUP, scales_in_order, unpacked
 
 
 def unpacked_first(x: torch.Tensor, words: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:

@@ -2,8 +2,8 @@
 
     y[m, n] = sum over k of x[m, k] * (q[n, k] * s[n, k / 128])
 
-Shapes    x (M, K), M = 1 to 128; y (M, N); q (N, K) and s (N, K/128), both packed as packed.py says, K a multiple of
-          128 and N of 16: packed (N/16, K/64, 32, 4), scales (N/16, K/128, 16)
+Shapes    x (M, K), M = 1 to 128; y (M, N); q (N, K) and s (N, K/128), both packed as cuda/four_bits.py says, K a
+          multiple of 128 and N of 16: packed (N/16, K/64, 32, 4), scales (N/16, K/128, 16)
 Types     x, scales and y bfloat16, or all float16; q whole numbers from -8 to 7, eight of them in an int32
 Cost      2*M*N*K operations; of each weight four bits, and a hundred-and-twenty-eighth of a scale
 
@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import torch
 
+from course_kernels.cuda.four_bits import GROUP, packed, quantised, scales_in_order, unpacked, values_of
 from course_kernels.problem import INF, LARGE, NAN, Problem, Workload
-from course_kernels.skinny_gemm_w4.packed import GROUP, packed, quantised, scales_in_order, unpacked
 
 MOST_ROWS = 128
 SPREAD = 0.02  # of weights, as those of a trained layer: the scales are then far from 1
@@ -45,8 +45,7 @@ def reference(x: torch.Tensor, words: torch.Tensor, scales: torch.Tensor) -> tor
     strips = []
     for tile in range(0, words.shape[0], ROWS_AT_ONCE // 16):
         some = slice(tile, tile + ROWS_AT_ONCE // 16)
-        q, s = unpacked(words[some]).double(), scales_in_order(scales[some]).double()
-        strips.append(x @ (q * s.repeat_interleave(GROUP, dim=1)).t())
+        strips.append(x @ values_of(unpacked(words[some]), scales_in_order(scales[some])).t())
     return torch.cat(strips, dim=1)
 
 
@@ -63,8 +62,7 @@ def quantisation_error(
         Root mean squares, as shares of what is right: "weights" for the weights themselves and "product" for x times
         them; "with_zero_points" for weights with the zero point of each group chosen, too, which this problem has not.
     """
-    q, s = quantised(weights, dtype)
-    back = q.double() * s.double().repeat_interleave(GROUP, dim=1)
+    back = values_of(*quantised(weights, dtype))
     groups = weights.double().unflatten(1, (-1, GROUP))
     # The range holds zero, so that its place is one of the sixteen.
     low, high = groups.amin(-1, keepdim=True).clamp(max=0), groups.amax(-1, keepdim=True).clamp(min=0)

@@ -1,4 +1,4 @@
-// The CPU's version of src/course_kernels/skinny_gemm_w4/pairs.cuh: the same names, the same contract.
+// The CPU's version of src/course_kernels/cuda/pairs.cuh: the same names, the same contract.
 #pragma once
 #include "cuda_bf16.h"
 
@@ -20,10 +20,21 @@ unsigned difference(unsigned pair, unsigned by) {
   }
   return both;
 }
+template <class Number>
+unsigned product(unsigned pair, unsigned by) {
+  unsigned both = 0;
+  for (int which = 0; which < 2; which++) {
+    const Number number(one<Number>(pair, which) * one<Number>(by, which));
+    both |= static_cast<unsigned>(number.bits) << 16 * which;
+  }
+  return both;
+}
 }  // namespace pairs
 
 inline unsigned bf16_difference(unsigned pair, unsigned by) { return pairs::difference<__nv_bfloat16>(pair, by); }
 inline unsigned fp16_difference(unsigned pair, unsigned by) { return pairs::difference<__half>(pair, by); }
+inline unsigned bf16_product(unsigned pair, unsigned by) { return pairs::product<__nv_bfloat16>(pair, by); }
+inline unsigned fp16_product(unsigned pair, unsigned by) { return pairs::product<__half>(pair, by); }
 inline float bf16_first(unsigned pair) { return pairs::one<__nv_bfloat16>(pair, 0); }
 inline float bf16_second(unsigned pair) { return pairs::one<__nv_bfloat16>(pair, 1); }
 inline float fp16_first(unsigned pair) { return pairs::one<__half>(pair, 0); }

@@ -12,6 +12,7 @@ struct Bf16Weights {
   using Number = Bf16;
   static constexpr unsigned BASE = 0x43004300u;  // 128, twice
   __device__ static unsigned less(unsigned pair, unsigned by) { return bf16_difference(pair, by); }
+  __device__ static unsigned times(unsigned pair, unsigned by) { return bf16_product(pair, by); }
   __device__ static float first(unsigned pair) { return bf16_first(pair); }
   __device__ static float second(unsigned pair) { return bf16_second(pair); }
 };
@@ -20,6 +21,7 @@ struct Fp16Weights {
   using Number = Fp16;
   static constexpr unsigned BASE = 0x64006400u;  // 1024, twice
   __device__ static unsigned less(unsigned pair, unsigned by) { return fp16_difference(pair, by); }
+  __device__ static unsigned times(unsigned pair, unsigned by) { return fp16_product(pair, by); }
   __device__ static float first(unsigned pair) { return fp16_first(pair); }
   __device__ static float second(unsigned pair) { return fp16_second(pair); }
 };

@@ -14,6 +14,19 @@ __device__ inline unsigned fp16_difference(unsigned pair, unsigned by) {
   return difference;
 }
 
+// The products of two pairs, each rounded once: one HFMA2.
+__device__ inline unsigned bf16_product(unsigned pair, unsigned by) {
+  unsigned product;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(product) : "r"(pair), "r"(by), "r"(0x80008000u));  // -0 adds nothing
+  return product;
+}
+
+__device__ inline unsigned fp16_product(unsigned pair, unsigned by) {
+  unsigned product;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(pair), "r"(by));
+  return product;
+}
+
 // Of a pair as float32.
 __device__ inline float bf16_first(unsigned pair) { return __uint_as_float(pair << 16); }
 __device__ inline float bf16_second(unsigned pair) { return __uint_as_float(pair & 0xffff0000u); }

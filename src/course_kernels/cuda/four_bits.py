@@ -12,8 +12,8 @@ with x, for a sum over k may be taken in any order. So we agree on this:
               16-bit numbers will be. i = 0: row r; 1: row r + 8, the same two columns; 2 and 3: the next two columns
 
 So register i is `word >> 4 * i & 0x000f000f`, with a pattern put over it that makes 16-bit numbers of the two
-(unpack.cuh). A weight q from -8 to 7 is stored as q + 8. Tiles of the same rows follow each other, and `place_of` says
-where one weight lies.
+(four_bits.cuh). A weight q from -8 to 7 is stored as q + 8. Tiles of the same rows follow each other, and `place_of`
+says where one weight lies.
 
 Scales lie as weights do: for each 16 rows and each group of 128 columns 16 numbers, those of r and r + 8 side by side,
 so that a lane finds the two of its rows in one word.
@@ -24,13 +24,17 @@ Source  PTX ISA, mma.m16n8k16; Frantar et al. 2024, arXiv:2408.11743 (weights in
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
+
+from course_kernels.arguments import check_size, check_tensor
+from course_kernels.cuda.alignment import check_address
 
 GROUP = 128  # columns that share a scale
 TILE_N, TILE_K = 16, 64
 LANES, WORDS = 32, 4
+MAX_SIZE = 2**30  # rows and columns are 32-bit numbers in the kernels
 
 
 class Place(NamedTuple):
@@ -78,6 +82,11 @@ def quantised(weights: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, 
     return q.view(N, K), scales[..., 0].contiguous()
 
 
+def values_of(q: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    """What whole numbers (N, K) and their scales (N, K/128) stand for, as `quantised` gives them: (N, K) float64."""
+    return q.double() * scales.double().repeat_interleave(GROUP, dim=1)
+
+
 def packed(q: torch.Tensor, scales: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The weights and their scales as kernels read them.
 
@@ -112,6 +121,33 @@ def unpacked(words: torch.Tensor) -> torch.Tensor:
     x = torch.stack([(words >> 4 * place & 15) - 8 for place in range(8)], dim=-1).to(torch.int8)
     x = x.view(down, across, 8, 4, 2, 2, 2, 2, 2).permute(0, 8, 2, 1, 4, 3, 5, 7, 6)
     return x.reshape(down * TILE_N, across * TILE_K)
+
+
+def check_packed(x: torch.Tensor, words: torch.Tensor, scales: torch.Tensor) -> int:
+    """Refuse weights that do not fit x; how many rows they have.
+
+    Args:
+        x: (M, K) of the right type, contiguous, as it was looked at before.
+        words: (N/16, K/64, 32, 4) int32, contiguous, as `packed` makes them; N and K <= 2**30.
+        scales: (N/16, K/128, 16), the type of x, contiguous. All three at addresses divisible by 16.
+    Raises:
+        TypeError: another type.
+        ValueError: K is no multiple of 128, shapes that do not fit together, a size out of range, not contiguous, not
+            where x is, or an address between two 16-byte vectors.
+    """
+    K = x.shape[1]
+    if K % GROUP:
+        raise ValueError(f"x: expected (M, K) with K a multiple of {GROUP}, got K={K}")
+    for_words: Any = ("N/16", "K/64", "32", "4")  # names of several letters: a string would take them apart
+    for_scales: Any = ("N/16", "K/128", "16")
+    sizes = {"K/64": K // TILE_K, "32": LANES, "4": WORDS, "K/128": K // GROUP, "16": TILE_N}
+    check_tensor("words", words, for_words, sizes, dtypes=(torch.int32,), device=x.device)
+    check_tensor("scales", scales, for_scales, sizes, dtypes=(x.dtype,), device=x.device)
+    check_size("x", "K", K, MAX_SIZE)
+    check_size("words", "N/16", sizes["N/16"], MAX_SIZE // TILE_N)
+    for name, tensor in (("x", x), ("words", words), ("scales", scales)):
+        check_address(name, tensor)
+    return sizes["N/16"] * TILE_N
 
 
 def scales_in_order(scales: torch.Tensor) -> torch.Tensor:
