@@ -83,11 +83,11 @@
 import statistics
 
 from course_kernels.measure import quantity, record
-from course_models.serving.trace import least_steps, trace
+from course_models.serving.trace import LONGEST, least_steps, queue, trace
 
-SEATS, LONGEST = 16, 1024
+SEATS = 16
 ROOM = 1024  # tokens of a step: the prompts of a whole batch, so that no coach leaves with an empty seat
-arrivals = trace(128, prompt=32, answer=96, longest=LONGEST, seed=2)
+arrivals = queue()
 answers = [one.answer for one in arrivals]
 record(
     queue={

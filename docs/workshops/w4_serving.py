@@ -339,10 +339,9 @@ record(
 # gaps between reservations: not padding. And what is saved is *room*, not time. Room makes rows, and rows make use of each weight that is fetched.
 
 # %%
-from course_models.serving.trace import trace as queue_of
+from course_models.serving.trace import LONGEST, queue
 
-LONGEST = 1024  # the longest text that this server takes
-asked = queue_of(128, prompt=32, answer=96, longest=LONGEST, seed=2)
+asked = queue()
 lengths = [one.prompt + one.answer for one in asked]
 
 

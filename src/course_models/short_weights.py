@@ -14,14 +14,13 @@ its first tokens are those of another model.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from course_kernels.cuda.four_bits import GROUP, quantised, values_of
+from course_kernels.cuda.four_bits import GROUP, TILE_N, quantised, values_of
 from course_kernels.decode_linear import stream_w4
 from course_kernels.decode_linear.arguments import ADD, GATE, ROPE
 from course_kernels.decode_linear.stream_w4 import Packed, packed_for
@@ -32,8 +31,8 @@ from course_models import bench
 from course_models.config import BF16_BYTES, Config, attention_parameters, block_parameters, decode_bytes
 from course_models.graph import CapturedDecode
 from course_models.model import Layer, Model
-from course_models.operators import _tickets
-from course_models.step_kernels import FEW, fused
+from course_models.operators import shared_tickets
+from course_models.step_kernels import FEW, Weights, fused, own_weights
 
 ROUNDED = ("query", "key", "value", "output", "gate", "up", "down")  # of a layer
 
@@ -52,26 +51,30 @@ def in_four_bits(model: Model) -> Model:
     for name, size in (("width", c.width), ("heads * head_dim", c.heads * c.head_dim), ("hidden", c.hidden)):
         if size % GROUP:
             raise ValueError(f"in_four_bits: expected {name} a multiple of {GROUP}, got {size}")
-    short: dict[Tensor, Packed] = {}  # by the first of the matrices that a call is handed
-    with torch.no_grad():
-        for layer in model.layers:
-            assert isinstance(layer, Layer)
-            short[layer.query] = packed_for((layer.query, layer.key, layer.value), ROPE, c.head_dim)
-            short[layer.output] = packed_for((layer.output,), ADD)
-            short[layer.gate] = packed_for((layer.gate, layer.up), GATE)
-            short[layer.down] = packed_for((layer.down,), ADD)
-    start = _started_early(short)
-    return fused(model, replace(FEW, qkv=start, output=start, gate_up=start, down=start))
+    kernels = replace(FEW, qkv=_start, output=_start, gate_up=_start, down=_start)
+    return fused(model, kernels, packed_weights(model).__getitem__)
 
 
-def _started_early(short: Mapping[Tensor, Packed]) -> Any:
-    """`started_early` of step_kernels, for weights whose packed ones are known."""
+@torch.no_grad()
+def packed_weights(model: Model) -> dict[Layer, Weights]:
+    """What the four products of each layer are handed, rounded and packed."""
+    packed = {}
+    for layer in model.layers:
+        assert isinstance(layer, Layer)
+        w = own_weights(layer)
+        packed[layer] = Weights(
+            qkv=packed_for(w.qkv, ROPE, layer.config.head_dim),
+            output=packed_for(w.output, ADD),
+            gate_up=packed_for(w.gate_up, GATE),
+            down=packed_for(w.down, ADD),
+        )
+    return packed
 
-    def start(x: Tensor, weights: tuple[Tensor, ...], behind: int, **rest: Any) -> Tensor:
-        tickets = _tickets(x.device, stream_w4.tickets_for(sum(map(len, weights))))
-        return stream_w4.start(x, short[weights[0]], behind, tickets=tickets, early=True, **rest)
 
-    return start
+def _start(x: Tensor, packed: Packed, behind: int, **rest: Any) -> Tensor:
+    """`start` of stream_w4, early, with tickets that all layers share."""
+    tickets = shared_tickets(x.device, stream_w4.tickets_for(TILE_N * len(packed.words)))
+    return stream_w4.start(x, packed, behind, tickets=tickets, early=True, **rest)
 
 
 def rounded(layer: Layer) -> Layer:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 from torch.nn import functional
@@ -39,7 +39,7 @@ from course_kernels.decode_linear.arguments import (
 from course_kernels.rms_norm.k02_one_read import rms_norm
 from course_kernels.rms_norm.problem import MAX_N
 from course_models.model import Layer, Model
-from course_models.operators import PLAIN, Operators, _tickets
+from course_models.operators import PLAIN, Operators, shared_tickets
 
 # --- which kernel computes what ------------------------------------------------------------------
 
@@ -48,7 +48,7 @@ def started_early(kernel: ModuleType, **how: Any) -> Callable[..., Tensor]:
     """`start` of a kernel of decode_linear, early, with tickets that all layers share."""
 
     def start(x: Tensor, weights: tuple[Tensor, ...], behind: int, **rest: Any) -> Tensor:
-        tickets = _tickets(x.device, kernel.tickets_for(sum(map(len, weights))))
+        tickets = shared_tickets(x.device, kernel.tickets_for(sum(map(len, weights))))
         return kernel.start(x, weights, behind, tickets=tickets, early=True, **how, **rest)
 
     return start
@@ -58,7 +58,7 @@ def attention(q: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Tenso
     """Decode attention, begun early: by a cluster where a head's queries fit on a tensor core, else in parts."""
     if q.shape[1] <= keys.shape[1] * k04_cluster.MOST_SHARE:
         return k04_cluster.decode_attention(q, keys, values, lengths, early=True)
-    tickets = _tickets(q.device, keys.shape[0] * keys.shape[1])
+    tickets = shared_tickets(q.device, keys.shape[0] * keys.shape[1])
     return k03_early.decode_attention(q, keys, values, lengths, tickets=tickets, pdl=True)
 
 
@@ -93,6 +93,25 @@ def kernels_for(rows: int) -> Kernels:
     return FEW if rows <= MOST_FEW else MANY
 
 
+class Weights(NamedTuple):
+    """What a layer's four products are handed: the matrices of each, in a form that its kernel takes."""
+
+    qkv: Any
+    output: Any
+    gate_up: Any
+    down: Any
+
+
+def own_weights(layer: Layer) -> Weights:
+    """The matrices themselves."""
+    return Weights(
+        qkv=(layer.query, layer.key, layer.value),
+        output=(layer.output,),
+        gate_up=(layer.gate, layer.up),
+        down=(layer.down,),
+    )
+
+
 # --- the step ------------------------------------------------------------------------------------
 
 
@@ -124,9 +143,13 @@ def fused_decode_layer(
     lengths: Tensor,
     *,
     kernels: Kernels | None = None,
+    weights: Callable[[Layer], Weights] = own_weights,
 ) -> Tensor:
     """`model.decode_layer`, five kernels; the sums take the place of x, which is returned.
 
+    Args:
+        kernels: without them, `kernels_for` the rows of x.
+        weights: of a layer, as the kernels take them.
     Raises:
         TypeError, ValueError: what the kernels do not take, in one line; experts; more than 32 sequences.
     """
@@ -137,12 +160,12 @@ def fused_decode_layer(
     by = kernels or kernels_for(B)
     stream, half = x.view(B, c.width), c.head_dim // 2
     turned = Turned(cos.view(B, half), sin.view(B, half), position, keys, values)
-    projections = layer.query, layer.key, layer.value
-    q = by.qkv(stream, projections, ROPE, g=layer.attention_norm, turned=turned, eps=c.norm_eps)
+    w = weights(layer)
+    q = by.qkv(stream, w.qkv, ROPE, g=layer.attention_norm, turned=turned, eps=c.norm_eps)
     attended = by.attention(q, keys, values, lengths).view(B, -1)
-    by.output(attended, (layer.output,), ADD, r=stream, y=stream)
-    h = by.gate_up(stream, (layer.gate, layer.up), GATE, g=layer.block_norm, eps=c.norm_eps)
-    by.down(h, (layer.down,), ADD, r=stream, y=stream)
+    by.output(attended, w.output, ADD, r=stream, y=stream)
+    h = by.gate_up(stream, w.gate_up, GATE, g=layer.block_norm, eps=c.norm_eps)
+    by.down(h, w.down, ADD, r=stream, y=stream)
     return x
 
 
@@ -165,14 +188,17 @@ def early_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     return y.view(x.shape)
 
 
-def fused(model: Model, kernels: Kernels | None = None) -> Model:
+def fused(
+    model: Model, kernels: Kernels | None = None, weights: Callable[[Layer], Weights] = own_weights
+) -> Model:
     """The same model, the same weights in the same memory, whose steps take these kernels.
 
     Args:
         model: see `is_for`.
         kernels: what its steps compute with; without them, `kernels_for` the rows of each call.
+        weights: of a layer, as these kernels take them.
     """
     linear = partial(few_rows_linear, kernels=kernels)
     twin = model.with_operators(replace(PLAIN, linear=linear, rms_norm=early_norm))
-    twin.decode_layer = partial(fused_decode_layer, kernels=kernels)
+    twin.decode_layer = partial(fused_decode_layer, kernels=kernels, weights=weights)
     return twin

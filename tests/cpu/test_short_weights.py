@@ -11,7 +11,7 @@ from hopper_on_cpu import prepare_in, tensor_map
 from course_kernels.cuda.four_bits import GROUP
 from course_kernels.decode_attention import k04_cluster
 from course_kernels.decode_linear import by_boxes, k02_even, stream_w4
-from course_kernels.decode_linear.arguments import ADD, GATE, ROPE
+from course_kernels.decode_linear.arguments import GATE, ROPE
 from course_kernels.decode_linear.stream_w4 import Packed
 from course_kernels.problem import worst_error
 from course_models import bench, short_weights
@@ -83,34 +83,40 @@ def test_the_rounded_weights_are_other_weights(here):
     assert worst_error(was, due, rows_apart=True) > 4 * ALLOWED
 
 
+def replace_in(short, layer, **parts):
+    short[layer] = short[layer]._replace(**parts)
+
+
 def of_another_layer(short, model):
     one, other = model.layers
-    short[one.output], short[other.output] = short[other.output], short[one.output]
+    replace_in(short, one, output=short[other].output)
 
 
 def gate_as_up(short, model):
     layer = model.layers[1]
-    short[layer.gate] = stream_w4.packed_for((layer.up, layer.gate), GATE)
+    replace_in(short, layer, gate_up=stream_w4.packed_for((layer.up, layer.gate), GATE))
 
 
 def keys_as_values(short, model):
     layer = model.layers[0]
-    short[layer.query] = stream_w4.packed_for((layer.query, layer.value, layer.key), ROPE, TOY.head_dim)
+    of_qkv = layer.query, layer.value, layer.key
+    replace_in(short, layer, qkv=stream_w4.packed_for(of_qkv, ROPE, TOY.head_dim))
 
 
 def heads_of_another_size(short, model):
     layer = model.layers[0]
-    short[layer.query] = stream_w4.packed_for((layer.query, layer.key, layer.value), ROPE, 2 * TOY.head_dim)
+    of_qkv = layer.query, layer.key, layer.value
+    replace_in(short, layer, qkv=stream_w4.packed_for(of_qkv, ROPE, 2 * TOY.head_dim))
 
 
 def a_scale_of_another_group(short, model):
-    words, scales = short[model.layers[1].down]
-    short[model.layers[1].down] = Packed(words, scales.roll(1, 1).contiguous())
+    words, scales = short[model.layers[1]].down
+    replace_in(short, model.layers[1], down=Packed(words, scales.roll(1, 1).contiguous()))
 
 
 def a_scale_of_another_row(short, model):
-    words, scales = short[model.layers[0].gate]
-    short[model.layers[0].gate] = Packed(words, scales.roll(1, 2).contiguous())
+    words, scales = short[model.layers[0]].gate_up
+    replace_in(short, model.layers[0], gate_up=Packed(words, scales.roll(1, 2).contiguous()))
 
 
 FAULTS = (
@@ -125,13 +131,14 @@ FAULTS = (
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_seen(here, monkeypatch, fault):
-    model, start = subject(), short_weights._started_early
+    model, packed = subject(), short_weights.packed_weights
 
-    def wrong(short):
+    def wrong(of):
+        short = packed(of)
         fault(short, model)
-        return start(short)
+        return short
 
-    monkeypatch.setattr(short_weights, "_started_early", wrong)
+    monkeypatch.setattr(short_weights, "packed_weights", wrong)
     found, due = steps(model, 2)
     assert worst_error(found, due, rows_apart=True) > 2 * ALLOWED
 
@@ -140,17 +147,8 @@ def test_its_bytes_are_those_of_what_it_reads():
     model = subject()
     layers = list(model.layers)
     of_layers = sum(getattr(layer, name).numel() for layer in layers for name in ROUNDED)
-    packed = [
-        stream_w4.packed_for(weights, behind, TOY.head_dim)
-        for layer in layers
-        for weights, behind in (
-            ((layer.query, layer.key, layer.value), ROPE),
-            ((layer.output,), ADD),
-            ((layer.gate, layer.up), GATE),
-            ((layer.down,), ADD),
-        )
-    ]
-    short = sum(part.numel() * part.element_size() for each in packed for part in each)
+    packed = short_weights.packed_weights(model).values()
+    short = sum(part.numel() * part.element_size() for of in packed for each in of for part in each)
     for batch, tokens in ((1, 0), (7, 20)):
         assert decode_bytes(TOY, batch, tokens) - step_bytes(TOY, batch, tokens) == 2 * of_layers - short
     assert short == of_layers // 2 + 2 * (of_layers // GROUP)

@@ -54,6 +54,14 @@ def trace(
     return arrivals
 
 
+LONGEST = 1024  # tokens of a prompt and its answer together, at most, in the queue
+
+
+def queue() -> list[Arrival]:
+    """The queue that the pages serve: 128 arrivals, all there from the beginning."""
+    return trace(128, prompt=32, answer=96, longest=LONGEST, seed=2)
+
+
 def least_steps(answers: Sequence[int], batch: int, *, continuous: bool) -> int:
     """Steps of decoding that a batch needs by arithmetic, all there from the beginning, prompts left out.
 
