@@ -179,12 +179,12 @@ def our_decode_attention(q: Tensor, k_cache: Tensor, v_cache: Tensor, lengths: T
     """
     from course_kernels.decode_attention.k02_split import decode_attention
 
-    tickets = shared_tickets(q.device, k_cache.shape[0] * k_cache.shape[1])
+    tickets = _tickets(q.device, k_cache.shape[0] * k_cache.shape[1])
     return decode_attention(q.contiguous(), k_cache, v_cache, lengths, tickets=tickets)
 
 
 @cache
-def shared_tickets(device: torch.device, heads: int) -> Tensor:
+def _tickets(device: torch.device, heads: int) -> Tensor:
     """Zeros that every call leaves as zeros: all layers share them, since they run one after the other."""
     return torch.zeros(heads, dtype=torch.int32, device=device)
 

@@ -31,7 +31,7 @@ from course_models import bench
 from course_models.config import BF16_BYTES, Config, attention_parameters, block_parameters, decode_bytes
 from course_models.graph import CapturedDecode
 from course_models.model import Layer, Model
-from course_models.operators import shared_tickets
+from course_models.operators import _tickets
 from course_models.step_kernels import FEW, Weights, fused, own_weights
 
 ROUNDED = ("query", "key", "value", "output", "gate", "up", "down")  # of a layer
@@ -73,7 +73,7 @@ def packed_weights(model: Model) -> dict[Layer, Weights]:
 
 def _start(x: Tensor, packed: Packed, behind: int, **rest: Any) -> Tensor:
     """`start` of stream_w4, early, with tickets that all layers share."""
-    tickets = shared_tickets(x.device, stream_w4.tickets_for(TILE_N * len(packed.words)))
+    tickets = _tickets(x.device, stream_w4.tickets_for(TILE_N * len(packed.words)))
     return stream_w4.start(x, packed, behind, tickets=tickets, early=True, **rest)
 
 

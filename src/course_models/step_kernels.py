@@ -39,7 +39,7 @@ from course_kernels.decode_linear.arguments import (
 from course_kernels.rms_norm.k02_one_read import rms_norm
 from course_kernels.rms_norm.problem import MAX_N
 from course_models.model import Layer, Model
-from course_models.operators import PLAIN, Operators, shared_tickets
+from course_models.operators import PLAIN, Operators, _tickets
 
 # --- which kernel computes what ------------------------------------------------------------------
 
@@ -48,7 +48,7 @@ def started_early(kernel: ModuleType, **how: Any) -> Callable[..., Tensor]:
     """`start` of a kernel of decode_linear, early, with tickets that all layers share."""
 
     def start(x: Tensor, weights: tuple[Tensor, ...], behind: int, **rest: Any) -> Tensor:
-        tickets = shared_tickets(x.device, kernel.tickets_for(sum(map(len, weights))))
+        tickets = _tickets(x.device, kernel.tickets_for(sum(map(len, weights))))
         return kernel.start(x, weights, behind, tickets=tickets, early=True, **how, **rest)
 
     return start
@@ -58,7 +58,7 @@ def attention(q: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Tenso
     """Decode attention, begun early: by a cluster where a head's queries fit on a tensor core, else in parts."""
     if q.shape[1] <= keys.shape[1] * k04_cluster.MOST_SHARE:
         return k04_cluster.decode_attention(q, keys, values, lengths, early=True)
-    tickets = shared_tickets(q.device, keys.shape[0] * keys.shape[1])
+    tickets = _tickets(q.device, keys.shape[0] * keys.shape[1])
     return k03_early.decode_attention(q, keys, values, lengths, tickets=tickets, pdl=True)
 
 
