@@ -37,7 +37,7 @@
 # fold: The shift leader, whole
 # ///
 #
-# One layer of such a step reads like the plain one of [one token](one_token.py#prefill-and-decode), but for two places: keys and values go into pages, and those who decode are answered together, each prompt by itself.
+# One layer of such a step reads like the plain one of [one token](one_token.py#prefill-and-decode), but for two places: keys and values go into pages, and rows that hold one token each are answered together, a longer piece of a prompt by itself.
 #
 # /// source | src/course_models/serving/paged.py#layer
 # title: one layer over pages, in src/course_models/serving/paged.py
@@ -83,7 +83,8 @@
 import statistics
 
 from course_kernels.measure import quantity, record
-from course_models.serving.trace import LONGEST, least_steps, queue, trace
+from course_models.serving.graphs import ROWS
+from course_models.serving.trace import LONGEST, least_steps, queue
 
 SEATS = 16
 ROOM = 1024  # tokens of a step: the prompts of a whole batch, so that no coach leaves with an empty seat
@@ -98,6 +99,7 @@ record(
         "most": quantity(max(answers)),
         "middle": quantity(statistics.median(answers)),
         "room": quantity(ROOM),
+        "rows": quantity(max(ROWS)),
         "together": quantity(
             max(
                 sum(one.prompt for one in arrivals[i : i + SEATS])
@@ -116,8 +118,10 @@ record(
 # %% [markdown]
 # ## The race
 #
-# The model has [the 8B shape](one_token.py#what-it-weighs), with random weights: it is speed that we look at. In it stand kernels that you know: attention over pages, RMSNorm and SwiGLU, in one kernel each. Steps in which all decode are replayed from
-# [CUDA graphs](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs), one for each of a few batch sizes. A step with a prompt in it has another shape every time, so it is called line by line.
+# The model has [the 8B shape](one_token.py#what-it-weighs), with random weights: it is speed that we look at. In it stand kernels that you know: attention over pages, RMSNorm and SwiGLU, in one kernel each.
+#
+# Steps of up to {{ queue.rows:.0f}} tokens are replayed from [CUDA graphs](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs), one for each of a few numbers of rows. A step with a prompt in it has another shape every time, and a graph has one shape for ever. The way out is to forget whose a token is. Every token
+# becomes a row of its own: a prompt of five tokens is five rows with the same block table, of length 1, 2, 3, 4 and 5. A layer writes all keys and values before any row looks, so each row finds those in front of it. Then round the number of rows up to the next graph, and let the rest stand for nobody. Only larger steps are called line by line.
 #
 # A step has room for {{ queue.room:,.0f}} tokens. The prompts of a batch are {{ queue.together:,.0f}} at most, so every coach reads all of them in its first step and leaves with all its seats taken. With less room some would leave with empty seats, and that would be no fair race.
 #
@@ -152,10 +156,11 @@ record(
 #
 # /// claim | gain < least.coach / least.bus and took.bus.prompt > took.bus.decode
 # Where is the rest of the bound? Look at the table. The bus has a prompt in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, the coach in {{ prompts.coach:.0f}} of {{ steps.coach:,.0f}}. Such a step of the bus
-# takes {{ took.bus.prompt:.1f}} ms, where one from a graph takes {{ took.bus.decode:.1f}} ms; together they are {{ spent.bus.prompt / (spent.bus.prompt + spent.bus.decode):.0%}} of its time. The weights are read once in either, and the middle one of these steps has {{ rows.bus:.0f}} rows.
-# So we suspect the host, which writes the orders of such a step line by line. This page does not measure that.
+# takes {{ took.bus.prompt:.1f}} ms, where one in which all decode takes {{ took.bus.decode:.1f}} ms; together they are {{ spent.bus.prompt / (spent.bus.prompt + spent.bus.decode):.0%}} of its time. The weights are read once in either; the middle one of these steps has {{ rows.bus:.0f}} rows.
+#
+# What would it be without rows from graphs? A step of the coach's, with all prompts of a batch, is too large for them. Its orders are written one by one, and it takes {{ took.coach.prompt:.0f}} ms.
 # /// otherwise
-# The bus has a prompt in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, the coach in {{ prompts.coach:.0f}} of {{ steps.coach:,.0f}}. Such a step of the bus takes {{ took.bus.prompt:.1f}} ms, one from a graph {{ took.bus.decode:.1f}} ms.
+# The bus has a prompt in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, the coach in {{ prompts.coach:.0f}} of {{ steps.coach:,.0f}}. Such a step of the bus takes {{ took.bus.prompt:.1f}} ms, one in which all decode {{ took.bus.decode:.1f}} ms.
 # ///
 # ///
 #
@@ -214,7 +219,7 @@ from course_models import bench
 from course_models.config import LLAMA_8B
 from course_models.operators import PLAIN, sdpa_prefill_attention
 from course_models.serving import Engine
-from course_models.serving.trace import play
+from course_models.serving.trace import Arrival, play
 
 
 def over_pages(q, k_pages, v_pages, table, lengths):
@@ -310,9 +315,8 @@ shape = dataclasses.replace(LLAMA_8B, max_tokens=LONGEST)
 model = bench.subject(shape).with_operators(OURS)
 engines = {"coach": engine_of(model, False), "bus": engine_of(model, True)}
 for engine in engines.values():  # what is compiled or captured is so now
-    # With more than seats, prompts are read beside those who write.
-    for count in (1, 2, 4, 8, SEATS, 3 * SEATS):
-        play(engine, trace(count, prompt=40, answer=8, longest=64), seed=99)
+    for rows in (*ROWS, ROOM - 1):
+        play(engine, [Arrival(0.0, rows, 1)], seed=rows)
 
 RUNS = 2
 seconds = {name: [] for name in engines}
@@ -558,7 +562,7 @@ record(
 # - several cards, and a model that is cut over them;
 # - weights of eight or four bits: [their kernels](workshops/w4_serving.py#shorter-weights) are there, the engine does not use them;
 # - a draft model that guesses ahead, and answers of a given form, such as JSON;
-# - steps with a prompt in them from graphs, or compiled. In the race you saw how long such a step takes without;
+# - large steps from graphs, or compiled. In the race you saw how long such a step takes without;
 # - a tokenizer for words, a door for HTTP, and years of other people's faults mended.
 #
 # What it does have: pages, and beginnings of texts that are shared; prompts in pieces; a queue that gives way when pages run out; and answers that change in company only where a sum is rounded otherwise.

@@ -19,6 +19,7 @@ from course_models.config import Config
 from course_models.generate import generate
 from course_models.model import Model
 from course_models.serving import __main__ as door
+from course_models.serving import graphs
 from course_models.serving.agreement import Agreement, agreement
 from course_models.serving.engine import Engine
 from course_models.serving.pages import OutOfPages, Pages, Shared
@@ -111,6 +112,70 @@ def test_company_changes_no_answer(toy, crowd, how):
         assert engine.schedule.preempted > 2
     if how in ({}, {"page_tokens": 1}):
         assert engine.schedule.shared > 100
+
+
+class Replayed:
+    """A CUDA graph without a card: the same call, into the same memory."""
+
+    def __init__(self, call):
+        self.call, self.answer = call, call()
+
+    def replay(self):
+        with torch.no_grad():
+            self.answer.copy_(self.call())
+
+
+def from_graphs(monkeypatch, model, sizes=(1, 2, 4, 8, 16), **how):
+    """An engine whose steps of few tokens are replayed, and how many rows each of them had."""
+    rows = []
+
+    def capture(call):
+        graph = Replayed(call)
+        return graph, graph.answer
+
+    monkeypatch.setattr(graphs, "captured", capture)
+    engine = Engine(model, **how)
+    engine._graphs = kept = graphs.Graphs(engine._paged, model.config.max_tokens, sizes)
+    step = kept.step
+
+    def counted(shares):
+        rows.append([share.tokens for share in shares])
+        return step(shares)
+
+    monkeypatch.setattr(kept, "step", counted)
+    return engine, rows
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{}, {"step_tokens": 11}, {"pages": 16, "page_tokens": 4}, {"continuous": False}],
+    ids=str,
+)
+def test_steps_by_rows_change_no_answer_and_take_prompts(toy, crowd, monkeypatch, how):
+    requests, answers = crowd
+    how = {"pages": 64, "page_tokens": 8, "step_tokens": 40, "batch": 6, **how}
+    engine, rows = from_graphs(monkeypatch, toy, **how)
+
+    assert served(engine, requests) == answers
+    assert any(max(each) > 3 for each in rows)  # of a prompt, three at least
+    assert max(map(sum, rows)) <= 16
+    # Larger steps go by themselves.
+    assert len(rows) < engine.steps or how["step_tokens"] < 16
+
+
+def test_rows_that_do_not_grow_are_seen(toy, crowd, monkeypatch):
+    requests, answers = crowd
+    engine, _ = from_graphs(monkeypatch, toy, pages=64, page_tokens=8, step_tokens=11, batch=6)
+    tables = engine._paged.tables
+
+    def all_as_long_as_the_last(shares):
+        table, lengths = tables(shares)
+        ends = torch.tensor([share.tokens for share in shares]).cumsum(0) - 1
+        counts = torch.tensor([share.tokens for share in shares])
+        return table, lengths[ends].repeat_interleave(counts)
+
+    monkeypatch.setattr(engine._paged, "tables", all_as_long_as_the_last)
+    assert served(engine, requests) != answers
 
 
 def test_streams_are_read_in_turns_and_one_that_is_closed_is_cancelled(toy):

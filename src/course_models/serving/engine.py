@@ -63,8 +63,8 @@ class Engine:
             step_tokens: tokens of a step, at most.
             batch: requests under way, at most.
             continuous: see `Schedule`.
-            attention: of the requests that decode, such as one of our kernels.
-            graphs: replay steps in which all decode from CUDA graphs; on a GPU alone.
+            attention: of the rows that hold one token each, such as one of our kernels.
+            graphs: replay steps of few tokens from CUDA graphs; on a GPU alone.
         Raises:
             ValueError: sizes that do not fit together.
             RuntimeError: graphs without a GPU.
@@ -75,6 +75,10 @@ class Engine:
         )
         self.steps = 0
         self._paged = PagedModel(model, pages, page_tokens, attention)
+        if graphs and model.device.type != "cuda":
+            raise RuntimeError(
+                f"graphs: expected a model on a GPU, got {model.device}: serve without graphs there"
+            )
         self._graphs = Graphs(self._paged, model.config.max_tokens) if graphs else None
         self._under_way: dict[int, Running] = {}
         self._generators: dict[int, torch.Generator] = {}

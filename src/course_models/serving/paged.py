@@ -1,7 +1,7 @@
 """The model over a cache in pages: tokens of many requests side by side, each with a block table of its own.
 
-Keys and values of a layer lie in (PAGES, KV, PAGE, D). B is the number of requests that decode, T the tokens of a step,
-H the query heads, KV the heads of keys and values, D the numbers of a head.
+Keys and values of a layer lie in (PAGES, KV, PAGE, D). B is the number of rows that hold one token each, T the tokens
+of a step, H the query heads, KV the heads of keys and values, D the numbers of a head.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from course_models.serving.schedule import Share
 
 SCRATCH = 0  # the page that nobody is given: rows of a graph that stand for nobody write there
 
-# Attention of one new token for each request: (q, k_pages, v_pages, table, lengths) -> (B, H, D).
+# Attention of one new token in each row: (q, k_pages, v_pages, table, lengths) -> (B, H, D).
 PagedAttention = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
@@ -60,7 +60,7 @@ class Piece:
 
     begin: int
     end: int
-    pages: list[int]
+    table: Tensor  # (1, n), its pages
     length: int
 
 
@@ -70,7 +70,7 @@ class PagedModel:
     Attributes:
         model: what computes.
         keys, values: (layers, PAGES, KV, PAGE, D); page 0 is nobody's.
-        attention: of the requests that decode.
+        attention: of the rows that hold one token each.
     """
 
     def __init__(
@@ -106,20 +106,25 @@ class PagedModel:
             if share.tokens == 1:
                 decoding.append(share)
             else:
-                pieces.append(Piece(len(tokens), len(tokens) + share.tokens, one.pages, last))
+                # Sent to the device here, once for all layers: it waits until the device has done what it has to do.
+                mine = self._numbers(one.pages)[None]
+                pieces.append(Piece(len(tokens), len(tokens) + share.tokens, mine, last))
             tokens += one.tokens[first:last]
             positions += range(first, last)
             pages += [one.pages[position // self.page_tokens] for position in range(first, last)]
             if share.ends:
                 ends.append(len(tokens) - 1)
         table, lengths = self.tables(decoding)
-        rows = self._numbers(tokens), self._numbers(positions), self._numbers(pages)
-        x = self._layers(*rows, table, lengths, pieces)
+        numbers = self._numbers(tokens), self._numbers(positions), self._numbers(pages)
+        x = self._layers(*numbers, table, lengths, pieces)
         return self._logits(x[0, self._numbers(ends)])
 
     @torch.no_grad()
-    def decode(self, token: Tensor, table: Tensor, lengths: Tensor) -> Tensor:
-        """One more token for each request; nothing waits for the device, so that a CUDA graph may hold it.
+    def rows(self, token: Tensor, table: Tensor, lengths: Tensor) -> Tensor:
+        """One token in each row; nothing waits for the device, so that a CUDA graph may hold it.
+
+        The tokens of a prompt may be rows, too, each one longer than the one before it: a layer writes the keys and
+        values of all rows before any of them looks.
 
         Args:
             token: (B,) int64.
@@ -133,14 +138,17 @@ class PagedModel:
         return self._logits(self._layers(token, position, page, table, lengths, ())[0])
 
     def tables(self, shares: Sequence[Share]) -> tuple[Tensor, Tensor]:
-        """Block tables (B, n) of requests that decode, filled up with page 0, and their lengths (B,); int32."""
-        rows = [share.running.pages for share in shares]
-        width = max(map(len, rows), default=0)
-        table = [row + [SCRATCH] * (width - len(row)) for row in rows]
-        lengths = [share.running.computed + 1 for share in shares]
+        """A row for each token of the shares: block tables (B, n), filled up with page 0, and lengths (B,); int32."""
+        width = max((len(share.running.pages) for share in shares), default=0)
+        table: list[list[int]] = []
+        lengths: list[int] = []
+        for share in shares:
+            pages, computed = share.running.pages, share.running.computed
+            table += [pages + [SCRATCH] * (width - len(pages))] * share.tokens
+            lengths += range(computed + 1, computed + share.tokens + 1)
         device = self.model.device
         return (
-            torch.tensor(table, dtype=torch.int32, device=device).view(len(rows), width),
+            torch.tensor(table, dtype=torch.int32, device=device).view(len(table), width),
             torch.tensor(lengths, dtype=torch.int32, device=device),
         )
 
@@ -187,8 +195,7 @@ class PagedModel:
             queries = q[0, :, :B].transpose(0, 1)  # (B, H, D)
             attended[0, :, :B] = self.attention(queries, keys, values, table, lengths).transpose(0, 1)
         for piece in pieces:
-            mine = torch.tensor([piece.pages], device=x.device)
-            k, v = (gather(cache, mine)[:, :, : piece.length] for cache in (keys, values))
+            k, v = (gather(cache, piece.table)[:, :, : piece.length] for cache in (keys, values))
             here = slice(piece.begin, piece.end)
             attended[:, :, here] = ops.prefill_attention(q[:, :, here], k, v)
         return layer.add_block(ops, layer.add_attention(ops, x, attended))
