@@ -57,8 +57,8 @@ class Loop(NamedTuple):
 # memory, and three times 128 threads of as many registers; one such program finds room on every card from Ampere on.
 SMALL = Loop(16 * 1024, warps=4, stages=3, resident=3, registers=168, least_rows=16)
 # Where a multiprocessor has 227 KB, one large program has two steps of 64 KB on their way. Tried on an H100, it carries
-# a little more than three small ones.
-LARGE = Loop(32 * 1024, warps=8, stages=3, resident=1, registers=None, least_rows=16)
+# a little more than three small ones; with eight warps it is slower, most of all for one long sequence.
+LARGE = Loop(32 * 1024, warps=4, stages=3, resident=1, registers=None, least_rows=16)
 LARGE_CARDS = ((9, 0), (10, 0))
 # In 8 bits it is half as many bytes, and four times the rows, most of them empty: that is the product of a warpgroup,
 # which takes V from shared memory as it lies. For the narrow product every thread would fetch V byte by byte, to turn
