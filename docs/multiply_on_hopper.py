@@ -137,8 +137,8 @@ record(
 #
 # /// predict | At the worst of the five, what share of the library's speed does our kernel have?
 # - [min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 0.8] Less than four fifths
-# - [0.8 <= min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 0.94] Four fifths or more, but less than 94 in a hundred
-# - [min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) >= 0.94] All of it, or nearly
+# - [0.8 <= min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 0.9] Four fifths or more, but less than nine tenths
+# - [min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) >= 0.9] Nine tenths, or more
 # /// reveal
 # {{ lead.n512:.2f}} times the library's speed at 512, {{ lead.n1024:.2f}} at 1024, {{ lead.n2048:.2f}} at 2048, {{ lead.n4096:.2f}} at 4096 and {{ lead.n8192:.2f}} at 8192.
 #
@@ -458,8 +458,8 @@ record(
 #
 # Grid by grid, with one row:
 #
-# /// claim | few_over.query.m1 < 1
-# **Queries, output**: the library is ahead. Ours has {{ few_over.query.m1:.2f}} of its speed, in {{ blocks.query:.0f}} blocks.
+# /// claim | 0.85 < few_over.query.m1 < 1.1
+# **Queries, output**: level, or nearly. Ours has {{ few_over.query.m1:.2f}} of the library's speed, in {{ blocks.query:.0f}} blocks.
 # /// otherwise
 # **Queries, output**: ours has {{ few_over.query.m1:.2f}} times the library's speed, in {{ blocks.query:.0f}} blocks.
 # ///

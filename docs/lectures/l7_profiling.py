@@ -341,7 +341,7 @@ record(
 # caption: Ticks that the warps of a scheduler wait, all together, for each instruction that it issues. *lg_throttle* is a queue that is full, of orders to memory.
 # ///
 #
-# How many warps is that? Multiply by the issues in a tick: {{ stall.chip.long_scoreboard:.2f }} × {{ issue.chip:.2f}} are {{ stall.chip.long_scoreboard * issue.chip:.1f}} warps of each scheduler. With the row in registers {{ stall.registers.long_scoreboard * issue.registers:.1f}} wait, and that
+# How many warps is that? Multiply by the issues in a tick: {{ stall.chip.long_scoreboard:.2f }} × {{ issue.chip:.3f}} are {{ stall.chip.long_scoreboard * issue.chip:.1f}} warps of each scheduler. With the row in registers {{ stall.registers.long_scoreboard * issue.registers:.1f}} wait, and that
 # kernel is the faster one: more wait, because more are under way.
 # ///
 #
@@ -570,7 +570,7 @@ record(
 # alt: "Two lanes over time. Above, the host has nothing to do. Below, the card works with short gaps: over the whole step for {{ step.graph.share:.0%}} of the time."
 # ///
 #
-# /// claim | step.graph.share > 3 * step.plain.share and step.graph.us < 0.3 * step.plain.us and step.graph.orders < 0.05 * step.plain.orders
+# /// claim | step.graph.share > 5 * step.plain.share and step.graph.us < 0.2 * step.plain.us and step.graph.orders < 0.05 * step.plain.orders
 # {{ step.plain.orders:.0f}} orders became {{ step.graph.orders:.0f}}. The card works for {{ step.graph.share:.0%}} of the time instead of {{ step.plain.share:.0%}}, and the step takes {{ step.graph.us / 1e3:.1f}} ms instead of
 # {{ step.plain.us / 1e3:.1f}}. No kernel was touched. ([The trace](artifact:decode_step_graph.json.gz) of it.)
 # /// otherwise

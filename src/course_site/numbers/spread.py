@@ -113,7 +113,10 @@ def factors(
         common, own = terms.of(kind)
         apart = common * _normal(f"{run}|{_family(kind)}") + own * _normal(f"{run}|{kind}|{name}")
         logs = apart if logs is None else logs + apart
-    return None if logs is None else np.exp(logs)
+    if logs is None:
+        return None
+    with np.errstate(over="ignore"):  # two blocks say little: the tail of what they leave open knows no end
+        return np.exp(logs)
 
 
 def _family(kind: str) -> str:
