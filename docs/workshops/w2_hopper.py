@@ -914,7 +914,7 @@ record(
 # Take that for what it is: square shapes, one type, one card. [The multiply, size by size](../multiply_on_hopper.py) has the small squares and the shapes of a model, with the losses, and the model's own prefill. The library has an answer for every shape, every type and every layout, and each of its users may call it without reading this page.
 #
 # /// claim | best_over_cublas.n2048.sustained > 1.1 and best_over_cublas.n4096.sustained < 1.1
-# And take the sustained lead at 2048, {{ best_over_cublas.n2048.sustained:.2f}}, for what **it** is. Look at the library's clock in that row: {{ long.nn.n2048.library.mhz:.0f}} MHz, where ours stands at {{ long.nn.n2048.tuned.mhz:.0f}}. A card that is kept down by its power does not run like that. It waited for its next call: a product of 2048 is over so soon that this host did not keep up with the library's calls. So this is a lead of the launch, not of the kernel. In bursts, where all calls are there beforehand, the two are level.
+# And take the sustained lead at 2048, {{ best_over_cublas.n2048.sustained:.2f}}, for what **it** is. Look at the library's clock in that row: {{ long.nn.n2048.library.mhz:.0f}} MHz, where ours stands at {{ long.nn.n2048.tuned.mhz:.0f}}. A card that is busy all the time is kept down by its power and does not run like that; one that waits now and then may. And a product of 2048 is over so soon that a slow host may well come late with the next call of the library. So we take this for a lead of the launch, not of the kernel. In bursts, where all calls are there beforehand, the two are level.
 # /// otherwise
 # At 2048 the sustained lead is {{ best_over_cublas.n2048.sustained:.2f}}.
 # ///

@@ -1124,6 +1124,8 @@ record(
 #   - ["our step, % of the data sheet's bytes", "{{ one.our_step.of_peak:.0%}}", "{{ full.our_step.of_peak:.0%}}"]
 # caption: "The shape of Llama 3.1 8B, random weights, bf16, all in CUDA graphs. A copy of 4 GiB, in this run: {{ copy.gb_per_s:,.0f}} GB/s."
 # ///
+#
+# And what is missing to the floor? By subtraction, {{ (1 - decode_of_floor.b32) * full.our_step.ms / full.our_step.T:.1f}} ms a step, where with one row it is {{ (1 - decode_of_floor.b1) * one.our_step.ms / one.our_step.T:.1f}} ms. There are as many kernels in both, so it is not their number. Each has more to do around its bytes: more rows of x to fetch in every block, more sums to add and to norm. Which of them costs most this page does not tell.
 # ///
 #
 # /// define | decode_of_floor.b1 = one.our_step.gb_per_s / copy.gb_per_s
