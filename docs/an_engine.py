@@ -30,6 +30,8 @@
 # 4. `paged.py`, the model over a cache in pages.
 # 5. `engine.py`, the loop: plan a step, compute it, choose a token for everybody whose turn it is, say so.
 #
+# A sixth, `graphs.py`, replays small steps; [the race](#the-race) says how.
+#
 # A **step** is one pass through the model. It has room for so many tokens. Whoever is writing comes first, with one token each. What room is left goes to prompts, in pieces, so that behind a long one nobody misses a step. If pages run out, the one who came last gives
 # back all of his and waits.
 #
@@ -126,9 +128,9 @@ record(
 # A step has room for {{ queue.room:,.0f}} tokens. The prompts of a batch are {{ queue.together:,.0f}} at most, so every coach reads all of them in its first step and leaves with all its seats taken. With less room some would leave with empty seats, and that would be no fair race.
 #
 # /// predict | The pencil says {{ least.coach / least.bus:.1f}} times as few steps. How many times the throughput will the clock give the bus?
-# - [gain < 1.5] Hardly more than once
+# - [gain < 1.5] Less than one and a half times
 # - [1.5 <= gain < 2.5] About twice
-# - [gain >= 2.5] Nearly what the pencil says, or more
+# - [gain >= 2.5] Two and a half times, or more
 # /// reveal
 # {{ gain:.2f}} times, and {{ gain_last:.2f}} times in the last run alone.
 #
@@ -149,16 +151,15 @@ record(
 # ///
 #
 # /// claim | gain >= 2
-# At least twice the throughput, {{ rate.bus:,.0f}} tokens/s where the coach writes {{ rate.coach:,.0f}}, and no kernel has changed. The bound by arithmetic is {{ least.coach / least.bus:.2f}} times. It counts steps, as if one were as long as another, so a clock may well say more: the coach's two runs lie {{ apart.coach:.0%}} apart, the bus's {{ apart.bus:.0%}}. The last run of each, by itself, gives {{ gain_last:.2f}} times.
+# At least twice the throughput, {{ rate.bus:,.0f}} tokens/s where the coach writes {{ rate.coach:,.0f}}, and no kernel has changed. The bound by arithmetic is {{ least.coach / least.bus:.2f}} times. The clock says more, and that is not the bus's doing: one run of the coach was {{ apart.coach:.0%}} longer than the other, with {{ (2 * joules.coach - worst.coach) / worst.coach - 1:.0%}} more energy, so for most of that time the card waited. Believe the last run of each: {{ gain_last:.2f}} times.
 # /// otherwise
 # {{ rate.bus:,.0f}} tokens/s for the bus, {{ rate.coach:,.0f}} for the coach: {{ gain:.2f}} times. The bound by arithmetic is {{ least.coach / least.bus:.2f}} times.
 # ///
 #
-# /// claim | gain_last < least.coach / least.bus and took.bus.prompt > took.bus.decode and took.bus.decode > took.coach.decode
-# Where is the rest of the bound, in that run? Look at the table. More people in a step make it longer, {{ took.bus.decode:.1f}} ms in place of {{ took.coach.decode:.1f}}. The bus has a prompt in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, the coach in {{ prompts.coach:.0f}} of {{ steps.coach:,.0f}}. Such a step of the bus
-# takes {{ took.bus.prompt:.1f}} ms, where one in which all decode takes {{ took.bus.decode:.1f}} ms; together they are {{ spent.bus.prompt / (spent.bus.prompt + spent.bus.decode):.0%}} of its time. The weights are read once in either; the middle one of these steps has {{ rows.bus:.0f}} rows.
+# /// claim | gain_last < least.coach / least.bus and took.bus.decode > took.coach.decode and spent.bus.prompt - prompts.bus * took.bus.decode / 1000 < spent.coach.prompt - prompts.coach * took.coach.decode / 1000
+# Where is the rest of the bound, in that run? A step of the bus is longer, {{ took.bus.decode:.1f}} ms in place of {{ took.coach.decode:.1f}}, where all decode: it has more people in it. It is not the prompts. The bus has one in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, of {{ rows.bus:.0f}} rows in the middle one, and such a step takes {{ took.bus.prompt:.1f}} ms. All of them together take {{ spent.bus.prompt - prompts.bus * took.bus.decode / 1000:.1f}} s more than as many steps in which all decode. The coach's {{ prompts.coach:.0f}} take {{ spent.coach.prompt - prompts.coach * took.coach.decode / 1000:.1f}} s more.
 #
-# What would it be without rows from graphs? A step of the coach's, with all prompts of a batch, is too large for them. Its orders are written one by one, and it takes {{ took.coach.prompt:.0f}} ms.
+# What would such a step be without rows from graphs? This page does not time that. The nearest is a step of the coach's with all prompts of a batch, too large for a graph: {{ took.coach.prompt:.0f}} ms. It has {{ rows.coach:.0f}} rows, and its orders are written one by one, those of attention for each prompt by itself.
 # /// otherwise
 # The bus has a prompt in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, the coach in {{ prompts.coach:.0f}} of {{ steps.coach:,.0f}}. Such a step of the bus takes {{ took.bus.prompt:.1f}} ms, one in which all decode {{ took.bus.decode:.1f}} ms.
 # ///
@@ -195,7 +196,7 @@ record(
 # kinds:
 #   - {label: "an answer, from its first token to its last", look: full}
 #   - {label: "the next one in that seat", look: striped}
-# alt: "Twelve lanes of time. Above, the coach: in every batch some seats write briefly and then stand empty until the longest answer of the batch is done; the queue takes {{ seconds.coach:.1f}} seconds. Below, the bus: as long as somebody waits, one answer follows the other in every seat; then the seats empty one by one. It is over after {{ seconds.bus:.1f}} seconds."
+# alt: "Twelve lanes of time. Above, the coach: in every batch some seats write briefly and then stand empty until the longest answer of the batch is done; the queue takes {{ spent.coach.prompt + spent.coach.decode:.1f}} seconds. Below, the bus: as long as somebody waits, one answer follows the other in every seat; then the seats empty one by one. It is over after {{ spent.bus.prompt + spent.bus.decode:.1f}} seconds."
 # caption: Where it is white nobody writes in that seat. Each answer is put into the lowest seat that is free when it begins.
 # ///
 #
@@ -204,7 +205,7 @@ record(
 # *Throughput* is for who pays for the card. *Time to first token* is for who waits at the door. *Time per token* is for who reads along. A change that helps one may hurt another.
 #
 # /// claim | each.bus > each.coach and first.coach > first.bus
-# Here it is so. On the bus a token takes {{ each.bus:.1f}} ms, on the coach {{ each.coach:.1f}} ms: who sits on the coach is never held up by somebody else's prompt. He only waited longer to get in.
+# Here it is so, by little. On the bus a token takes {{ each.bus:.1f}} ms, on the coach {{ each.coach:.1f}} ms: a step of the bus has more people in it, and now and then somebody's prompt. Who sits on the coach only waited longer to get in.
 # /// otherwise
 # Here a token takes {{ each.bus:.1f}} ms on the bus and {{ each.coach:.1f}} ms on the coach; the first one is there after {{ first.bus:.2f}} s and {{ first.coach:.2f}} s.
 # ///
@@ -410,7 +411,7 @@ record(
 # A server that writes quickly and writes something else is no server. So a model that says something, [the small one](a_small_model.py) that the build trains itself, answers {{ same.asked:.0f}} requests through the engine, in company, in pages, from graphs, with our kernels. Each answer is held against what the plain
 # model writes for that request alone.
 #
-# In company a library may add in another order, and then a sum is rounded otherwise. An answer then changes where the two best tokens are nearly equally likely, and nowhere else; behind that place the two texts are two texts. So we ask for two numbers: how many answers are equal to the last token, and where one is not,
+# In company sums may be added in another order, by a library, or because a larger step takes another way through our engine; and then a sum is rounded otherwise. An answer then changes where the two best tokens are nearly equally likely, and nowhere else; behind that place the two texts are two texts. So we ask for two numbers: how many answers are equal to the last token, and where one is not,
 # how near a thing it was.
 #
 # /// claim | same.equal > 0.5 * same.asked and same.gap < 0.5

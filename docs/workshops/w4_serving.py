@@ -179,7 +179,7 @@ record(
 #   - {name: rise.m64, label: "64"}
 #   - {name: rise.m256, label: "256"}
 #   - {name: rise.m4096, label: "4096"}
-# alt: "A roofline with a point for each. One row lies far left, at {{ rise.m1.tflops:.1f}} TFLOP/s; 16 and 64 climb along the slope; 256 rows lie just right of the ridge, at {{ rise.m256.tflops:.0f}} TFLOP/s, and 4096 under the flat roof, at {{ rise.m4096.tflops:.0f}}."
+# alt: "A roofline with a point for each. One row lies far left, at {{ rise.m1.tflops:.1f}} TFLOP/s; 16 and 64 climb along the slope; 256 rows lie near the ridge, at {{ rise.m256.tflops:.0f}} TFLOP/s, and 4096 under the flat roof, at {{ rise.m4096.tflops:.0f}}."
 # caption: Decode is on the left, prefill on the right, and a server moves between them at every step.
 # ///
 # ///
@@ -478,7 +478,7 @@ record(
 # %% [markdown]
 # ### Beside a library for servers {.beyond}
 #
-# FlashInfer is a library of attention kernels that servers plug in [^ye2025]. It has two for this step: one computes on the tensor cores, the other does not. It plans on the host, from lengths that it must know there; its plan is not timed here, and the memory that it keeps between calls is made beforehand. So are the tickets of ours, which all layers of a step share.
+# FlashInfer is a library of attention kernels that servers plug in [^ye2025]. It has two for this step: one computes on the tensor cores, the other does not. It plans on the host, from lengths that it must know there; its plan is not timed here, and the memory that it keeps between calls is made beforehand. So are the tickets of ours, which calls that come one after the other may share.
 # Ours read the lengths on the card: k02_split cuts every request into as many parts, k03_even gives every program the same number of steps, whatever the requests.
 #
 # /// when | peers.flashinfer == 1
@@ -584,7 +584,7 @@ record(
 # Reading: {{ pays.report.prefill:.1f}} s, where the answer takes {{ pays.report.decode:.1f}} s.
 #
 # /// table
-# columns: [traffic, tokens in, tokens out, "reading, s", "of it attention, s", "answering, s", "of it the cache, s", "answering alone, s"]
+# columns: [traffic, tokens in, tokens out, "prefill: reading, s", "of it attention, s", "decode: answering, s", "of it the cache, s", "decode alone, s"]
 # rows:
 #   - [a chat, "300", "500", "{{ pays.chat.prefill:.2f}}", "{{ pays.chat.attention:.2f}}", "{{ pays.chat.decode:.2f}}", "{{ pays.chat.cache:.2f}}", "{{ pays.chat.alone:.1f}}"]
 #   - [a long report, "30 000", "300", "{{ pays.report.prefill:.2f}}", "{{ pays.report.attention:.2f}}", "{{ pays.report.decode:.2f}}", "{{ pays.report.cache:.2f}}", "{{ pays.report.alone:.1f}}"]
@@ -696,7 +696,7 @@ record(
 # %% [markdown]
 # ## Your kernel: the norm
 #
-# h is in the hand. Do not load it again. Square, add up, divide by N and not by the seats, add eps, one over the root, times w; store y. Hold it against float64.
+# h is in the hand. Do not load it again. Square, add up, take the mean, add eps, one over the root, times w; store y. Hold it against float64.
 #
 # /// exercise | Four more lines | 8 minutes
 # Check N = 1000 and N = 1024, in fp32. Then in fp16. Then in fp16 with inputs ten times as large. Which check will fail, and by what?
@@ -726,7 +726,7 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 # %% [markdown]
 # ### The right column
 #
-# Your kernel is right. Now the receipt: which lines of it touch HBM? The loads and stores, nothing else. Count them in your own file.
+# Your kernel is right. Now the receipt: which lines of it touch HBM? The loads and stores of whole tensors; the load of w is a crumb. Count them in your own file.
 #
 # /// exercise | Trips after | 3 minutes
 # Write the line numbers down, and the quotient of 10 and what you counted. Put the word *forecast* behind it. Which line would you add to break the receipt and not the answer?
@@ -848,7 +848,7 @@ record(
 # - **W4A16**: weights have 4 bits, rows 16. A weight is widened in the hand, and the multiply is that of bf16. The flat roof stays.
 #
 # /// exercise | Where the roof turns flat | 4 minutes
-# With M rows a weight of b bytes gives 2 · M operations. Arithmetic in bf16, and the ridge from above. From which M on do short weights have nothing left to give, for 2 bytes, for 1, for a half?
+# With M rows a weight of b bytes gives 2 · M operations; leave the bytes of the rows out. Arithmetic in bf16, and the ridge from above. From which M on do short weights have nothing left to give, for 2 bytes, for 1, for a half?
 # /// answer
 # The intensity is 2 · M / b, so M is the ridge times b / 2: about {{ ends.bits16:.0f}} rows for 2 bytes, {{ ends.bits8:.0f}} for 1, {{ ends.bits4:.0f}} for a half. MARLIN, a kernel of others for four bits, is reported to come close to four times the speed up to 16 to 32 rows, and to fade
 # by 64 to 128 [^frantar2025].
@@ -1125,7 +1125,7 @@ record(
 # caption: "The shape of Llama 3.1 8B, random weights, bf16, all in CUDA graphs. A copy of 4 GiB, in this run: {{ copy.gb_per_s:,.0f}} GB/s."
 # ///
 #
-# And what is missing to the floor? By subtraction, {{ (1 - decode_of_floor.b32) * full.our_step.ms / full.our_step.T:.1f}} ms a step, where with one row it is {{ (1 - decode_of_floor.b1) * one.our_step.ms / one.our_step.T:.1f}} ms. There are as many kernels in both, so it is not their number. Each has more to do around its bytes: more rows of x to fetch in every block, more sums to add and to norm. Which of them costs most this page does not tell.
+# And what is missing to the floor? By subtraction, {{ (1 - decode_of_floor.b32) * full.our_step.ms / full.our_step.T:.1f}} ms a step, where with one row it is {{ (1 - decode_of_floor.b1) * one.our_step.ms / one.our_step.T:.1f}} ms. There are as many kernels in both, so it is not their number. But with more rows three of the five are others; each has more rows of x to fetch in every block and more sums to add; and attention reads {{ bus.rows:.0f}} caches. Which of these costs most this page does not tell.
 # ///
 #
 # /// define | decode_of_floor.b1 = one.our_step.gb_per_s / copy.gb_per_s

@@ -381,7 +381,7 @@ record(
 #
 # ### Short weights, and where they stop helping
 #
-# A weight of b bytes gives 2·M operations, so with M rows the intensity is 2·M / b. Where that meets the ridge of bf16 arithmetic, shorter
+# A weight of b bytes gives 2·M operations, so with M rows the intensity is 2·M / b, the rows' own bytes left out. Where that meets the ridge of bf16 arithmetic, shorter
 # storage has nothing left to give.
 
 # %%
@@ -618,7 +618,7 @@ record(
 # | h = x + r | | | |
 # | h² | | | |
 # | mean of each row | | | |
-# | × 1/√ | | | |
+# | h × 1/√ | | | |
 # | × w | | | |
 # | **together** | | | |
 # | **one kernel** | | | |
@@ -629,7 +629,7 @@ record(
 #
 # For you, not to print with the rest. The course's tests work it out again from what the sheets give.
 #
-# ***Rows*, front.** Ridge: {{ peak:.0f}} ÷ {{ bandwidth:.1f}} = {{ ridge:.0f}}. The line falls between 64 and 256.
+# ***Rows*, front.** Ridge: {{ peak:.0f}} ÷ {{ bandwidth:.1f}} = {{ ridge:.0f}}. The line falls between 64 and 256. With the bandwidth of an H100 it falls between 256 and 1024, and 256 is left.
 #
 # | M | operations | bytes | operations a byte | of the ridge |
 # |---:|---:|---:|---:|---|
@@ -667,7 +667,7 @@ record(
 # | h = x + r | 2 | 1 | `tl.load` of x and r; `tl.store` of h |
 # | h² | 1 | 1 | gone: h is still in the hand |
 # | mean of each row | 1 | 0 | gone; what it writes is a crumb |
-# | × 1/√ | 1 | 1 | gone |
+# | h × 1/√ | 1 | 1 | gone |
 # | × w | 1 | 1 | w is a crumb; `tl.store` of y |
 # | **together** | 6 | 4 | 10 |
 # | **one kernel** | 2 | 2 | 4 |

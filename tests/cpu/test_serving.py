@@ -157,7 +157,7 @@ def test_steps_by_rows_change_no_answer_and_take_prompts(toy, crowd, monkeypatch
     engine, rows = from_graphs(monkeypatch, toy, **how)
 
     assert served(engine, requests) == answers
-    assert any(max(each) > 3 for each in rows)  # of a prompt, three at least
+    assert any(max(each) > 3 for each in rows)  # of a prompt, four at least
     assert max(map(sum, rows)) <= 16
     # Larger steps go by themselves.
     assert len(rows) < engine.steps or how["step_tokens"] < 16
