@@ -1249,8 +1249,8 @@ record(
 # %% [markdown]
 # ## Build it: a cache in pages
 #
-# Read through a table, write one token more, say who holds which page, what two texts can share, and when no page is left. In Python alone: with these five small pieces you have the books of an engine. The pages that you played with [above](#reserved-or-a-page-at-a-time) are its last
-# stage.
+# Read through a table, write one token more, say who holds which page, what two texts can share, and when no page is left. In Python alone: with these five small pieces you have the books of an engine. Its last stage is the same six requests as
+# [above](#reserved-or-a-page-at-a-time), without seats: all begin at once.
 #
 # /// lab | paged
 # ///

@@ -78,7 +78,13 @@ class Answer:
             Slip: it is none.
         """
         if self.strange or isinstance(self.value, bool) or not isinstance(self.value, int):
-            raise Slip("wrong result", f"{call}: expected a whole number, got {self.told()}", self._next())
+            hint = (
+                "`/` gives a number with a point; `//` gives a whole one."
+                if isinstance(self.value, float)
+                else ""
+            )
+            told = repr(self.value) if hint and not self.strange else self.told()
+            raise Slip("wrong result", f"{call}: expected a whole number, got {told}", hint or self._next())
         return self.value
 
     def list(self, call: str, of: str) -> list[Any]:

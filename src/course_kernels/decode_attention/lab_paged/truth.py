@@ -112,7 +112,9 @@ def look_at_keys(asked: Asked, pages: Pool, table: list[int], length: int) -> No
         came = lies(pages, rows[length])
         why = f"{so_many}: one too many came from {came}"
         raise Slip(
-            "wrong row", why, "nobody has written there yet: it is left from whoever had the page before."
+            "wrong row",
+            why,
+            "this text has written nothing there: what stands there is left from whoever had the page before.",
         )
     if answer.after[:2] != (pages, table):
         raise Slip("input modified", "the pages, or the table, are not what they were", "`keys` only reads.")
@@ -215,6 +217,9 @@ class Books:
             why = f"page {free[0]} is free, and take() gives None"
             raise Slip("no page", why, "at first all pages are free: where do you keep those that are?")
         page = answer.number("take()")
+        if page not in self.story and not free:
+            why = f"no page is free, and take() gave {page}: None is due"
+            raise Slip("wrong result", why, "what does `take` give when nothing is left?")
         if page not in self.story:
             why = f"take() gave page {page}; there are {self.count}, and the first is 0"
             raise Slip("wrong result", why, "a page that does not exist came out: how did it get in?")
@@ -242,7 +247,7 @@ class Books:
             still = self.holders(page)
             if self.asked.do("give_back", page, may="ValueError").raised:
                 why = f"give_back({page}) says that nobody holds page {page}; {name} does"
-                raise Slip("wrong", why, "how many hold it? Count with the story below.", self._told(page))
+                raise Slip("wrong", why, "how many hold it? Count with its story.", self._told(page))
             self.story[page].append(f"{name} gives it back")
             if still:
                 self.parted[page] = name
@@ -273,7 +278,7 @@ def allocators() -> list[Play]:
                 play_step(books, step)
             books.drain()
 
-        return Play(f"{counted(count, 'page')}: {', '.join(steps)}", run)
+        return Play(f"{counted(count, 'page')}: {', '.join(steps)}, then Z takes all that is left", run)
 
     def by_chance(count: int, steps: int) -> Play:
         def run(asked: Asked, draw: random.Random) -> None:
@@ -374,7 +379,7 @@ def look_at_shared(asked: Asked, mine: list[int], theirs: list[int], page_tokens
     elif alike == len(theirs):
         why = f"you share {counted(got, 'page')}, and theirs fill {len(theirs) // page_tokens}"
     elif alike < len(mine):
-        why = f"you share {counted(got, 'page')}; at token {alike} of page {alike // page_tokens} the texts part"
+        why = f"you share {counted(got, 'page')}; at token {alike}, on page {alike // page_tokens}, the texts part"
     else:
         why = f"you share {counted(got, 'page')}, and mine fill {len(mine) // page_tokens}"
     raise Slip("wrong", why, NEXT_OF_SHARING, texts)
