@@ -177,7 +177,7 @@ def skip_while_the_gpu_tests_wait(repository):
 def test_records_of_gpu_tests_that_do_not_hold_stop_the_build(repository, edit):
     skip_while_the_gpu_tests_wait(repository)
     edit("src/course_kernels/softmax/merge.cuh", "fmaxf", "fminf")
-    edit(f"{RECORDS}/tests/gemm.json", '"failed": 0', '"failed": 1')
+    edit(f"{RECORDS}/tests/transpose.json", '"failed": 0', '"failed": 1')
     entry = '[[page]]\npath = "tests/gpu%s"\nsince = "2026-11-21"\nreason = "planted"\n'
     edit("records/waiting.toml", lambda text: f"{text}\n{entry % '/sgemm'}\n{entry % '/none'}")
     refused(
@@ -186,7 +186,7 @@ def test_records_of_gpu_tests_that_do_not_hold_stop_the_build(repository, edit):
             "tests/softmax.json: is stale: src/course_kernels/softmax/merge.cuh changed since the GPU tests ran",
             "nox -s tests -- tests/gpu --group softmax",
         ),
-        "tests/gemm.json: was changed by hand",
+        "tests/transpose.json: was changed by hand",
         "records/waiting.toml: tests/gpu/sgemm does not wait any more: take it off the list",
         "records/waiting.toml: tests/gpu/none is no group of GPU tests",
     )

@@ -127,7 +127,7 @@ def test_the_rules_name_what_is_planted_in_the_readings_of_every_card():
 
 
 def test_every_planted_kernel_was_read_or_waits_for_a_card():
-    waits = tomllib.loads((ROOT / "records" / "waiting.toml").read_text(encoding="utf-8"))["page"]
+    waits = tomllib.loads((ROOT / "records" / "waiting.toml").read_text(encoding="utf-8")).get("page", [])
     lacking = set(planted()) - {kernel for _, kernel in told()}
 
     assert not lacking or "tests/gpu/profile" in {page["path"] for page in waits}, lacking
