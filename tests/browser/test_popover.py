@@ -151,23 +151,28 @@ def test_a_mouse_opens_it_and_leaving_closes_it(browser: Browser, base: str) -> 
 
 
 # Where the focus is: what it is, and whether somebody can see it.
-FOCUS = """() => {
+FOCUS = """first => {
   const e = document.activeElement, b = (e.matches('.md-option') ? e.nextElementSibling : e).getBoundingClientRect();
   const seen = b.width > 3 && b.height > 3 && b.right > 0 && b.bottom > 0 && b.left < innerWidth && b.top < innerHeight;
   const box = document.querySelector('#popover');
-  return {end: e === document.body, seen, said: e.outerHTML.slice(0, 120), popover: box.matches(':popover-open'),
-    inside: box.contains(e)};
+  return {end: e === document.body || e === first, seen, said: e.outerHTML.slice(0, 120),
+    popover: box.matches(':popover-open'), inside: box.contains(e)};
 }"""
 
 
-def stops(page: Page, keys: str = "Tab") -> list[dict[str, object]]:
-    """Every stop of the Tab key from where the focus is to the end of the page."""
-    found = []
+def stops(page: Page) -> list[dict[str, object]]:
+    """Every stop of the Tab key from the top of a page to its end.
+
+    Behind the last one the browser itself has the focus, or, where it has no window, the first one again: at once, or
+    a moment later.
+    """
+    page.keyboard.press("Tab")
+    found, first = [page.evaluate(FOCUS)], page.evaluate_handle("document.activeElement")
     while len(found) < 900:
-        page.keyboard.press(keys)
-        stop = page.evaluate(FOCUS)
+        page.keyboard.press("Tab")
+        stop = page.evaluate(FOCUS, first)
         if stop["end"]:
-            return found
+            break
         found.append(stop)
     return found
 
