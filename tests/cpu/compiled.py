@@ -1,5 +1,7 @@
 """What compilers made of our kernels, kept by all that they were given: the same again makes the same again.
 
+Whether a kernel compiles, and what a test has seen in its machine code.
+
 A kernel that nobody has touched since is not compiled anew for every card there is; a sixteenth of them is, so that the
 file is held against the compilers too. What it does not know is compiled. To write it anew, after a change of many:
 
@@ -8,16 +10,35 @@ file is held against the compilers too. What it does not know is compiled. To wr
 
 from __future__ import annotations
 
+import dis
 import hashlib
+import inspect
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
+
+from machine_code import Code
+
+import course_kernels
+from course_kernels.cuda.compile import compile_cubin
+from course_kernels.cuda.includes import sources_of
+
+ROOT = Path(course_kernels.__file__).parent
+# How we ask the compiler and the disassembler, and what of a source they get to see.
+OURS = (
+    ROOT / "cuda/compile.py",
+    ROOT / "cuda/disassemble.py",
+    ROOT / "cuda/headers.py",
+    ROOT / "cuda/includes.py",
+    Path(__file__).with_name("machine_code.py"),
+)
 
 FILE = Path(__file__).with_suffix(".json")
 ANEW = "COMPILE_ANEW"  # names the file that is to be written instead of the one that is read
@@ -61,11 +82,56 @@ def known(given: object, make: Callable[[], Any]) -> Any:
     return facts[key]
 
 
+def decides(source: Path) -> dict[str, str]:
+    """The texts that decide what becomes of a source, by where they lie."""
+    return {
+        os.path.relpath(file, ROOT): file.read_text(encoding="utf-8") for file in (*sources_of(source), *OURS)
+    }
+
+
+def seen(
+    look: Callable[..., Any], source: Path, arch: str, defines: Mapping[str, Any] | None = None, *more: Any
+) -> Any:
+    """`look(code, *more)` on a kernel's machine code, as JSON; compiled only where nobody has looked like that yet.
+
+    Args:
+        look: must be whole by itself, as its text is all that is known of it: it calls nothing of its own file.
+    Raises:
+        AssertionError: `look` calls a function of its file.
+    """
+
+    def make() -> Any:
+        return json.loads(json.dumps(look(Code(compile_cubin(source, arch, defines)), *more)))
+
+    return known([decides(source), arch, defines, _whole(look), more], make)
+
+
+@cache
+def _whole(look: Callable[..., Any]) -> list[str]:
+    """The text of a function, and what else of its file it reads."""
+    assert isinstance(look, FunctionType), f"{look}: no function"
+    assert look.__closure__ is None, f"{look.__name__}: reads what is outside"
+    codes, names = [look.__code__], set()
+    for code in codes:
+        names |= {each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"}
+        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+    read = {name: look.__globals__[name] for name in sorted(names) if name in look.__globals__}
+    ours = [name for name, x in read.items() if getattr(x, "__module__", None) == look.__module__]
+    assert not ours, f"{look.__name__} calls {ours[0]} of its file, whose text nobody would compare"
+    others = {name: x for name, x in read.items() if not isinstance(x, ModuleType)}
+    said = [f"{name}={getattr(x, '__qualname__', None) or repr(x)}" for name, x in others.items()]
+    return [inspect.getsource(look), *said]
+
+
 def write() -> None:
     """Compile everything that the tests ask for, and keep that and nothing else."""
     new = FILE.with_suffix(".new")
     new.write_text("")
-    tests = [str(FILE.with_name(name)) for name in ("test_compile_cuda.py", "test_compile_triton.py")]
+    tests = [
+        str(file)
+        for file in sorted(FILE.parent.glob("test_*.py"))
+        if "from compiled import" in file.read_text(encoding="utf-8")
+    ]
     try:
         subprocess.run(
             [sys.executable, "-m", "pytest", "-q", *tests], env=os.environ | {ANEW: str(new)}, check=True

@@ -5,6 +5,7 @@ a third of a second. That both say the same is seen in test_kernels_sgemm.py.
 """
 
 import struct
+from functools import cached_property
 from typing import NamedTuple
 
 from once import once
@@ -29,6 +30,21 @@ def sass(cubin):
         (folder / "sass").write_text(disassemble.sass(cubin))
 
     return (once(instructions, cubin) / "sass").read_text()
+
+
+class Code:
+    """A cubin, and its instructions once somebody asks for them."""
+
+    def __init__(self, cubin):
+        self.cubin = cubin
+
+    @cached_property
+    def text(self):
+        return sass(self.cubin)
+
+    @cached_property
+    def resources(self):
+        return resources_of(self.cubin)
 
 
 def resources_of(cubin):

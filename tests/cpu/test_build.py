@@ -117,6 +117,13 @@ def problems(root):
     return done.stdout.splitlines()
 
 
+def stops(root, *said):
+    """These are among its problems."""
+    found = problems(root)
+    missed = [words for words in said if not any(is_in(words, line) for line in found)]
+    assert not missed, f"{missed}\n{found}"
+
+
 def is_in(words, line):
     """All of the words stand in one line: what is wrong, and where."""
     return all(word in line for word in ([words] if isinstance(words, str) else words))
@@ -155,9 +162,7 @@ def test_what_no_record_covers_any_more_stops_the_build(repository, edit):
     said.append((f"{RECORDS}/docs/lectures/l3_memory.ipynb", "is cut short or not JSON"))
     edit(f"{RECORDS}/docs/lectures/l4_the_gemm_ladder.ipynb", '"n": ', '"n": 1')
     said.append((f"{RECORDS}/docs/lectures/l4_the_gemm_ladder.ipynb", "was changed by hand"))
-    found = problems(repository)
-    missed = [words for words in said if not any(is_in(words, line) for line in found)]
-    assert not missed, f"{missed}\n{found}"
+    stops(repository, *said)
 
 
 def test_what_stands_before_a_library_stops_the_build(repository, edit):
@@ -180,7 +185,7 @@ def test_records_of_gpu_tests_that_do_not_hold_stop_the_build(repository, edit):
     edit(f"{RECORDS}/tests/transpose.json", '"failed": 0', '"failed": 1')
     entry = '[[page]]\npath = "tests/gpu%s"\nsince = "2026-11-21"\nreason = "planted"\n'
     edit("records/waiting.toml", lambda text: f"{text}\n{entry % '/sgemm'}\n{entry % '/none'}")
-    refused(
+    stops(
         repository,
         (
             "tests/softmax.json: is stale: src/course_kernels/softmax/merge.cuh changed since the GPU tests ran",
@@ -196,7 +201,7 @@ def test_gpu_tests_that_do_not_wait_are_not_listed(repository, edit):
     skip_while_the_gpu_tests_wait(repository)
     entry = '[[page]]\npath = "tests/gpu"\nsince = "2026-11-21"\nreason = "planted"\n'
     edit("records/waiting.toml", lambda text: f"{text}\n{entry}")
-    refused(repository, "records/waiting.toml: tests/gpu does not wait any more: take it off the list")
+    stops(repository, "records/waiting.toml: tests/gpu does not wait any more: take it off the list")
 
 
 def test_the_counters_child_is_in_the_manifest():

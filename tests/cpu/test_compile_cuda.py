@@ -8,7 +8,7 @@ from pathlib import Path
 
 import compiled
 import pytest
-from compiled import known
+from compiled import decides, known
 
 import course_kernels
 from course_kernels.attention import k02_teaching
@@ -102,8 +102,6 @@ SINCE_8_0 = {
 }
 # A lab that begins with a prediction compiles once its numbers are there.
 PREDICT_FIRST = {"lab_register_tile/cuda/starter"}
-# How we ask the compiler, and what of a source it gets to see.
-OURS = (ROOT / "cuda/compile.py", ROOT / "cuda/includes.py", ROOT / "cuda/headers.py")
 # What a lab's stages add to each other is in its last one, and that is compiled for every card. A tile made for one
 # kind of card is asked of that kind alone.
 OLDEST_AND_OURS = ("sm_75", "sm_90a")
@@ -137,9 +135,7 @@ SOURCES = [
 
 @pytest.mark.parametrize(("path", "defines", "arch"), SOURCES)
 def test_compiles_where_it_can(path, defines, arch):
-    files = [*sources_of(path), *OURS]
-    texts = {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in files}
-    made = known([texts, arch, defines], lambda: what_comes_of(path, arch, defines))
+    made = known([decides(path), arch, defines], lambda: what_comes_of(path, arch, defines))
 
     assert made == ("a cubin" if can_compile(path, defines, arch) else "an error")
 
@@ -331,3 +327,54 @@ def test_another_compiler_knows_nothing(file, monkeypatch):
     monkeypatch.setattr(compiled, "compilers", lambda: ["nvidia-cuda-nvrtc 99.0"])
 
     assert known("kernel", lambda: "an error") == "an error"
+
+
+NUMBERS = "LDG|STG"
+
+
+def loads(code, more=""):
+    return len(re.findall(NUMBERS + more, code.text))
+
+
+def leans_on_another(code):
+    return loads(code)
+
+
+def test_what_has_been_seen_is_known_until_anything_that_decides_it_changes(tmp_path, monkeypatch):
+    source, header = tmp_path / "a.cu", tmp_path / "b.cuh"
+    source.write_text('#include "b.cuh"\nextern "C" __global__ void f(int *x) { x[threadIdx.x] += NUMBER; }')
+    header.write_text("constexpr int NUMBER = 1;")
+    facts = {}
+    monkeypatch.setattr(compiled, "kept", lambda: (facts, "none"))
+    asked = []
+
+    def known(given, make):
+        key = json.dumps(given)
+        asked.append(key in facts)
+        return facts.setdefault(key, make())
+
+    monkeypatch.setattr(compiled, "known", known)
+
+    def again(look=loads, arch="sm_90a", defines=None, *more):
+        found = compiled.seen(look, source, arch, defines, *more)
+        return found, asked[-1]
+
+    assert again() == (2, False)
+    assert again() == (2, True)
+    assert again(loads, "sm_90a", None, "|EXIT") == (3, False)
+    assert again(loads, "sm_80") == (2, False)
+    assert again(loads, "sm_90a", {"OTHER": 1}) == (2, False)
+    header.write_text("constexpr int NUMBER = 2;")
+    assert again() == (2, False)
+    compiled._whole.cache_clear()
+    monkeypatch.setitem(loads.__globals__, "NUMBERS", "LDG")
+    assert again() == (1, False)
+    compiled._whole.cache_clear()
+
+
+def test_who_looks_is_whole_by_itself():
+    outside = 1
+    with pytest.raises(AssertionError, match="leans_on_another calls loads of its file"):
+        compiled.seen(leans_on_another, k01_online.SOURCE, "sm_90a")
+    with pytest.raises(AssertionError, match="reads what is outside"):
+        compiled.seen(lambda code: outside, k01_online.SOURCE, "sm_90a")

@@ -5,10 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from compiled import seen
 from hopper_on_cpu import prepare_in
 
-from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.decode_linear import k01_stream, library
 from course_kernels.decode_linear import problem as contract
 from course_kernels.decode_linear.arguments import ADD, GATE, NOTHING, ROPE, Turned
@@ -199,6 +198,15 @@ def test_how_an_h200_shares_out_the_work(tiles, K, eights, cut):
     assert shared * room.resident <= 226 * 1024
 
 
+def loop_of(code):
+    """Copies asked for before the last grid has ended; of the loop, the multiplies and what is spilled."""
+    names = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z]\w*)", code.text, re.M)
+    waits, first = names.index("ACQBULK"), names.index("HMMA")
+    copies = [i for i, name in enumerate(names) if name == "LDGSTS"]
+    loop = names[first : max(copies)]
+    return sum(i < waits for i in copies), loop.count("HMMA"), loop.count("STL")
+
+
 @pytest.mark.parametrize("eights", ROOM)
 @pytest.mark.parametrize("behind", [NOTHING, ADD, GATE, ROPE])
 def test_nothing_of_the_loop_is_kept_in_memory(eights, behind):
@@ -206,16 +214,11 @@ def test_nothing_of_the_loop_is_kept_in_memory(eights, behind):
     pytest.importorskip("cuda.core")
     block = cut_of(1792, 4096, ROOM[eights], 132)[2:]
     norm = behind != ADD
-    text = sass(
-        compile_cubin(k01_stream.SOURCE, "sm_90a", defines_of(False, eights, block, norm, behind, 128))
-    )
-    names = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z]\w*)", text, re.M)
-    waits, first = names.index("ACQBULK"), names.index("HMMA")
-    copies = [i for i, name in enumerate(names) if name == "LDGSTS"]
-    assert sum(i < waits for i in copies) == 4 * block[1]
-    loop = names[first : max(copies)]
-    assert loop.count("HMMA") == 4 * block[2] * eights
-    assert loop.count("STL") == 0
+    defines = defines_of(False, eights, block, norm, behind, 128)
+    early, multiplies, spilled = seen(loop_of, k01_stream.SOURCE, "sm_90a", defines)
+    assert early == 4 * block[1]
+    assert multiplies == 4 * block[2] * eights
+    assert spilled == 0
 
 
 def test_what_torch_offers_is_right():

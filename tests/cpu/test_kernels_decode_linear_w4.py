@@ -1,14 +1,14 @@
 """A linear layer of a step with 4-bit weights: right without a card, in any cut; how rows meet; its machine code."""
 
 import re
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
 import torch
+from compiled import seen
 from hopper_on_cpu import prepare_in
 
-from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.cuda.four_bits import GROUP, quantised, scales_in_order, unpacked, values_of
 from course_kernels.cuda.includes import SHARED
 from course_kernels.decode_linear import stream_w4
@@ -308,6 +308,18 @@ def test_how_an_h200_shares_out_the_work(tiles, K, eights, cut):
     assert shared * room.resident <= 226 * 1024
 
 
+def sorts_of(code):
+    """What is spilled; copies before the wait for the last grid; how far behind it that is read; the loop's sorts."""
+    in_full = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", code.text, re.M)
+    names = [name.split(".")[0] for name in in_full]
+    wait = names.index("ACQBULK")
+    of_the_last_grid = [i - wait for i, name in enumerate(in_full) if name.startswith("LDG.E.128.STRONG")]
+    start = next(i for i, name in enumerate(names) if i > wait and name == "DEPBAR")
+    loop = names[start : names.index("BAR", start)]
+    spilled = sum(name in ("STL", "LDL") for name in names)
+    return spilled, names[:wait].count("LDGSTS"), of_the_last_grid, Counter(loop)
+
+
 @pytest.mark.parametrize("eights", ROOM)
 @pytest.mark.parametrize(
     ("norm", "behind"), [(True, NOTHING), (False, ADD), (True, GATE), (True, ROPE)], ids=str
@@ -319,28 +331,21 @@ def test_nothing_is_kept_in_memory_and_a_word_costs_eleven_instructions_and_its_
     pytest.importorskip("cuda.core")
     block = cut_of(1792, 4096, ROOM[eights], 132)[2:]
     held = block[2]
-    text = sass(
-        compile_cubin(stream_w4.SOURCE, "sm_90a", defines_of(False, eights, block, norm, behind, 128))
-    )
-    in_full = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", text, re.M)
-    names = [name.split(".")[0] for name in in_full]
-    wait = names.index("ACQBULK")
-    of_the_last_grid = [i for i, name in enumerate(in_full) if name.startswith("LDG.E.128.STRONG")]
-    copies = [i for i, name in enumerate(names) if name == "LDGSTS"]
-    start = next(i for i, name in enumerate(names) if i > wait and name == "DEPBAR")
-    loop = names[start : names.index("BAR", start)]
+    defines = defines_of(False, eights, block, norm, behind, 128)
+    spilled, early, of_the_last_grid, sorts = seen(sorts_of, stream_w4.SOURCE, "sm_90a", defines)
+    loop = Counter(sorts)
     words = 8 * held  # of a lane
 
-    assert not {"STL", "LDL"} & set(names)
-    assert sum(i < wait for i in copies) == 3 * held * block[1]
+    assert spilled == 0
+    assert early == 3 * held * block[1]
     assert len(of_the_last_grid) >= 4 * held * eights
-    assert min(of_the_last_grid) > wait
-    assert loop.count("LDGSTS") == 3 * held
-    assert loop.count("HMMA") == words * eights
-    assert 4 * words <= loop.count("LOP3") <= 4 * words + 10
-    assert 4 * words <= loop.count("HFMA2") <= 4 * words + 4
+    assert min(of_the_last_grid) > 0
+    assert loop["LDGSTS"] == 3 * held
+    assert loop["HMMA"] == words * eights
+    assert 4 * words <= loop["LOP3"] <= 4 * words + 10
+    assert 4 * words <= loop["HFMA2"] <= 4 * words + 4
     # A group's words and scales are read, if it is there; its sums begin at zero, and are scaled in the end.
-    assert len(loop) <= (11 + eights) * words + 8 * eights * held + 8 * held + 74
+    assert loop.total() <= (11 + eights) * words + 8 * eights * held + 8 * held + 74
 
 
 # --- what is refused --------------------------------------------------------------------------------------

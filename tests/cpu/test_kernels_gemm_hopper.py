@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from compiled import seen
 from hopper_on_cpu import prepare_in, tensor_map
-from machine_code import sass, stacks
+from machine_code import stacks
 
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.gemm import (
@@ -581,33 +582,46 @@ def test_who_multiplies_with_a_multiprocessor_for_every_tile(run, monkeypatch, M
 PRODUCTS = {"k06_tma": (8, 128), "k09_registers": (4, 256)}
 
 
-def instructions_of(kernel, **defines):
+def found(code, patterns):
+    return [len(re.findall(rf"\b(?:{pattern})\b", code.text)) for pattern in patterns]
+
+
+def counts(kernel, *patterns, **defines):
+    """How often each pattern is among a kernel's instructions."""
     pytest.importorskip("cuda.core")
-    return sass(compile_cubin(kernel.SOURCE, "sm_90a", defines))
-
-
-def count(pattern, text):
-    return len(re.findall(rf"\b{pattern}\b", text))
+    return seen(found, kernel.SOURCE, "sm_90a", defines, patterns)
 
 
 @pytest.mark.parametrize("kernel", [*RUNGS, *BY_PLAN], ids=name_of)
 def test_a_rung_has_the_instructions_that_it_claims(kernel):
     name = name_of(kernel)
     # LATE unrolls the first steps of a tile: without it there is one loop to count in.
-    text = instructions_of(kernel, **({"LATE": 0, "LAG": 0} if name == "k14_tuned" else {}))
     products, columns = PRODUCTS.get(name, (4, 256))
+    multiplied, loaded, spilled, sent_to_all, moved, stored, laid_out, fences, waits = counts(
+        kernel,
+        rf"HGMMA\.64x{columns}x16\.F32\.BF16 \S+, gdesc\[\S+\]\.tnspB",
+        r"UTMALDG\.2D",
+        r"LDL|STL",
+        r"UTMALDG\.2D\.MULTICAST",
+        "USETMAXREG",
+        r"UTMASTG\.2D",
+        "STSM",
+        r"MEMBAR\.ALL\.GPU",
+        r"WARPGROUP\.DEPBAR\.LE",
+        **({"LATE": 0, "LAG": 0} if name == "k14_tuned" else {}),
+    )
 
-    assert count(rf"HGMMA\.64x{columns}x16\.F32\.BF16 \S+, gdesc\[\S+\]\.tnspB", text) == products
-    assert count(r"UTMALDG\.2D", text) > 0
-    assert count(r"LDL|STL", text) == 0
-    assert (count(r"UTMALDG\.2D\.MULTICAST", text) > 0) == (name >= "k11")
-    assert (count("USETMAXREG", text) > 0) == (name >= "k09")
-    assert (count(r"UTMASTG\.2D", text) > 0) == (name >= "k12")
-    assert (count("STSM", text) > 0) == (name >= "k12")
+    assert multiplied == products
+    assert loaded > 0
+    assert spilled == 0
+    assert (sent_to_all > 0) == (name >= "k11")
+    assert (moved > 0) == (name >= "k09")
+    assert (stored > 0) == (name >= "k12")
+    assert (laid_out > 0) == (name >= "k12")
     # A cluster waits for its memory when it meets and when it parts, and not in every step.
-    assert count(r"MEMBAR\.ALL\.GPU", text) == (2 if name >= "k11" else 0)
+    assert fences == (2 if name >= "k11" else 0)
     # Products go on from step to step: one wait in the loop, one behind it; else the compiler put some in.
-    assert count(r"WARPGROUP\.DEPBAR\.LE", text) == 2
+    assert waits == 2
 
 
 @pytest.mark.parametrize(
@@ -618,21 +632,33 @@ def test_a_rung_has_the_instructions_that_it_claims(kernel):
     [(0, 0, 0, 1), (0, 0, 1, 0), (1, 0, 0, 0), (1, 0, 1, 0), (1, 1, 0, 1), (1, 1, 1, 1)],
 )
 def test_no_shape_spills(shape, late, lag, begun, transposed):
-    text = instructions_of(k14_tuned, **shape.defines, TRANSPOSED=transposed, LATE=late, LAG=lag, BEGUN=begun)
+    spilled, multiplied, waits, told, turned = counts(
+        k14_tuned,
+        r"LDL|STL",
+        "HGMMA",
+        r"WARPGROUP\.DEPBAR\.LE",
+        r"BAR\.ARV",
+        "tnspB",
+        **shape.defines,
+        TRANSPOSED=transposed,
+        LATE=late,
+        LAG=lag,
+        BEGUN=begun,
+    )
     strips = shape.BM // 64 // shape.CONSUMERS
     panels = strips * shape.BN // 64
 
-    assert count(r"LDL|STL", text) == 0
+    assert spilled == 0
     # The first steps of a tile stand by themselves, a panel behind each; then the loop.
-    assert count("HGMMA", text) == 4 * strips * (1 + late * panels)
-    assert count(r"WARPGROUP\.DEPBAR\.LE", text) == 1 + strips + late * panels
-    assert count(r"BAR\.ARV", text) == lag * (shape.CONSUMERS - 1) * (1 + late * panels)
-    assert ("tnspB" in text) != bool(transposed)
+    assert multiplied == 4 * strips * (1 + late * panels)
+    assert waits == 1 + strips + late * panels
+    assert told == lag * (shape.CONSUMERS - 1) * (1 + late * panels)
+    assert (turned > 0) != bool(transposed)
 
 
 def test_wide_tiles_need_the_registers_and_one_consumer_spills():
-    assert count(r"LDL|STL", instructions_of(k09_registers, WIDE=1)) == 0
-    assert count(r"LDL|STL", instructions_of(k09_registers, CONSUMERS=1)) > 100
+    assert counts(k09_registers, r"LDL|STL", WIDE=1) == [0]
+    assert counts(k09_registers, r"LDL|STL", CONSUMERS=1)[0] > 100
     assert any(stacks(compile_cubin(k09_registers.SOURCE, "sm_90a", {"CONSUMERS": 1})))
 
 

@@ -10,12 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from compiled import seen
 from cuda_on_cpu import build
-from machine_code import resources_of, sass
 
 import course_kernels
 from course_kernels.cuda.architecture import arch_of
-from course_kernels.cuda.compile import compile_cubin
 from course_kernels.problem import Workload, worst_error
 from course_kernels.sgemm import by_tiles, tiles
 from course_kernels.sgemm.problem import PROBLEM
@@ -271,6 +270,16 @@ def launches(module, capability):
     return found
 
 
+def needed(code, name):
+    return code.resources[name]
+
+
+def spilled(code, name):
+    return re.findall(
+        r"\b(?:LDL|STL)\b", code.text.split(f".section\t.text.{name},")[1].split(".section\t.text.")[0]
+    )
+
+
 @pytest.mark.parametrize("capability", CARDS, ids=arch_of)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_it_compiles_for_the_card_and_nothing_spills(kernel, capability):
@@ -280,16 +289,15 @@ def test_it_compiles_for_the_card_and_nothing_spills(kernel, capability):
             launches(KERNELS[kernel], capability)
         return
     for (source, name, defines), (threads, shared_bytes) in launches(KERNELS[kernel], capability).items():
-        cubin = compile_cubin(source, arch_of(capability), dict(defines))
-        registers, stack, static_bytes = resources_of(cubin)[name]
+        how = source, arch_of(capability), dict(defines)
+        registers, stack, static_bytes = seen(needed, *how, name)
         if capability >= (8, 0):
             static_bytes -= min(static_bytes, 1024)  # what the system keeps for itself in each block
 
         allowed = SPILLS.get(kernel, 0) if capability != (9, 0) else 0
         assert stack <= allowed
         if capability == (9, 0):  # what is spilled needs a stack; that it is told so is seen once
-            code = sass(cubin).split(f".section\t.text.{name},")[1].split(".section\t.text.")[0]
-            assert re.findall(r"\b(?:LDL|STL)\b", code) == []
+            assert seen(spilled, *how, name) == []
         assert threads <= 1024
         assert 0 < -(-registers // 8) * 8 * threads <= 65_536
         assert static_bytes + shared_bytes <= CARDS[capability]

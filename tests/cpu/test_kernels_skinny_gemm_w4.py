@@ -1,15 +1,15 @@
 """A few rows times 4-bit weights: the packer, what rounding costs, both kernels without a card, machine code."""
 
 import re
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
 import torch
+from compiled import seen
 from hopper_on_cpu import prepare_in
 
 from course_judge.interpreter import watched_memory
-from course_kernels.cuda.compile import compile_cubin
-from course_kernels.cuda.disassemble import sass
 from course_kernels.cuda.four_bits import (
     GROUP,
     packed,
@@ -308,14 +308,18 @@ def test_how_an_h200_shares_out_the_work(N, K, eights, cut):
 # --- its machine code -------------------------------------------------------------------------------------
 
 
-def loop_of(weights, eights, held=2, warps=16, arch="sm_90a"):
-    """The instructions from the wait for a tile's copies to the barrier behind its sums, and all of them."""
-    defines = {"WEIGHTS": weights, "EIGHTS": eights, "WARPS": warps, "STAGES": 3, "HELD": held}
-    text = sass(compile_cubin(k02_fragments.SOURCE, arch, defines))
-    all_of_it = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", text, re.M)
+def sorts_of(code):
+    """How many of each instruction: from the wait for a tile's copies to the barrier behind its sums; and in all."""
+    all_of_it = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", code.text, re.M)
     start = next(i for i, name in enumerate(all_of_it) if name.startswith("DEPBAR.LE"))
     end = next(i for i, name in enumerate(all_of_it) if i > start and name.startswith("BAR.SYNC"))
-    return [name.split(".")[0] for name in all_of_it[start:end]], all_of_it
+    return Counter(name.split(".")[0] for name in all_of_it[start:end]), Counter(all_of_it)
+
+
+def loop_of(weights, eights, held=2, warps=16, arch="sm_90a"):
+    defines = {"WEIGHTS": weights, "EIGHTS": eights, "WARPS": warps, "STAGES": 3, "HELD": held}
+    loop, all_of_it = seen(sorts_of, k02_fragments.SOURCE, arch, defines)
+    return Counter(loop), all_of_it
 
 
 @pytest.mark.parametrize(("weights", "takes_away"), [("Bf16Weights", "HFMA2"), ("Fp16Weights", "HADD2")])
@@ -325,13 +329,13 @@ def test_a_word_costs_eleven_instructions_and_a_multiply(weights, takes_away, ei
     loop, all_of_it = loop_of(weights, eights, room.held, room.warps)
     words = 8 * room.held  # of a lane
 
-    assert loop.count("HMMA") == words * eights
-    assert 4 * words <= loop.count("LOP3") <= 4 * words + 10
-    assert 3 * words <= loop.count("SHF") <= 3 * words + 4
-    assert 4 * words <= loop.count(takes_away) <= 4 * words + 4
-    assert loop.count("LDGSTS") == 3 * room.held
-    assert loop.count("LDS") - loop.count("LDSM") <= 6 + 6  # ptxas puts idle ones before asynchronous copies
-    assert len(loop) <= (11 + eights) * words + 110
+    assert loop["HMMA"] == words * eights
+    assert 4 * words <= loop["LOP3"] <= 4 * words + 10
+    assert 3 * words <= loop["SHF"] <= 3 * words + 4
+    assert 4 * words <= loop[takes_away] <= 4 * words + 4
+    assert loop["LDGSTS"] == 3 * room.held
+    assert loop["LDS"] - loop["LDSM"] <= 6 + 6  # ptxas puts idle ones before asynchronous copies
+    assert loop.total() <= (11 + eights) * words + 110
     assert not [name for name in all_of_it if name.split(".")[0] in ("LDL", "STL")]
     assert [name for name in all_of_it if name.startswith("LDGSTS.E.BYPASS.128")]
 
@@ -339,7 +343,7 @@ def test_a_word_costs_eleven_instructions_and_a_multiply(weights, takes_away, ei
 def test_older_cards_have_these_instructions_too():
     loop, _ = loop_of("Bf16Weights", 2, arch="sm_80")
 
-    assert loop.count("HMMA") == 32
+    assert loop["HMMA"] == 32
 
 
 # --- what launchers refuse --------------------------------------------------------------------------------
