@@ -73,6 +73,8 @@ class Project:
     root: Path
     _edges: dict[Path, tuple[Path, ...]] = field(default_factory=dict)
     _digests: dict[Path, str] = field(default_factory=dict)
+    _modules: dict[str, tuple[Path, ...]] = field(default_factory=dict)
+    _resolved: dict[Path, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.root = self.root.resolve()
@@ -218,9 +220,14 @@ class Project:
 
     def _needs(self, file: Path) -> tuple[Path, ...]:
         if file not in self._edges:
-            found = dict.fromkeys(path.resolve() for path in self._look_into(file))
+            found = dict.fromkeys(self._resolve(path) for path in self._look_into(file))
             self._edges[file] = tuple(f for f in found if f.is_relative_to(self.root) and f != file)
         return self._edges[file]
+
+    def _resolve(self, path: Path) -> Path:
+        if path not in self._resolved:
+            self._resolved[path] = path.resolve()
+        return self._resolved[path]
 
     def _look_into(self, file: Path) -> Iterator[Path]:
         if file.suffix in CUDA_SUFFIXES:
@@ -237,7 +244,9 @@ class Project:
             if kind == "file" and (file.parent / name).is_file():
                 yield file.parent / name
             elif kind == "module":
-                yield from self._module(name)
+                if name not in self._modules:
+                    self._modules[name] = tuple(self._module(name))
+                yield from self._modules[name]
 
     def _is_an_answer(self, file: Path) -> bool:
         """A file in a student's place: what of the project it names is not its to have, and the grader says so."""
