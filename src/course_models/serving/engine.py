@@ -1,7 +1,7 @@
 """The loop: plan a step, compute it, choose a token for everybody whose turn it is, say so.
 
 Tokens do not depend on who else is served: the same request gets the same answer alone and in company, but for the
-rounding of sums whose order a library chooses by the size of a batch.
+rounding of sums whose order depends on how many tokens a step has.
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ class Engine:
             step_tokens: tokens of a step, at most.
             batch: requests under way, at most.
             continuous: see `Schedule`.
-            attention: of the rows that hold one token each, such as one of our kernels.
-            graphs: replay steps of few tokens from CUDA graphs; on a GPU alone.
+            attention: of the rows, such as one of our kernels. The plain one copies in a graph, for every row, as many
+                tokens as the model can hold.
+            graphs: replay steps of few tokens (`graphs.ROWS`) from CUDA graphs; on a GPU alone.
         Raises:
             ValueError: sizes that do not fit together.
             RuntimeError: graphs without a GPU.

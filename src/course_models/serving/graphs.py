@@ -15,8 +15,8 @@ from course_models.capture import captured
 from course_models.serving.paged import SCRATCH, PagedModel
 from course_models.serving.schedule import Share
 
-# With more rows an order takes long enough for the host to write the next one meanwhile; and each row of a prompt reads
-# for itself what stands before it, which many do faster together.
+# With more rows a kernel runs long enough for the host to launch the next one meanwhile. And as a row each token of a
+# prompt reads for itself what stands before it; a piece of a prompt reads it once for all its tokens.
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 

@@ -1,7 +1,7 @@
 """The model over a cache in pages: tokens of many requests side by side, each with a block table of its own.
 
-Keys and values of a layer lie in (PAGES, KV, PAGE, D). B is the number of rows that hold one token each, T the tokens
-of a step, H the query heads, KV the heads of keys and values, D the numbers of a head.
+Keys and values of a layer lie in (PAGES, KV, PAGE, D). B is the number of rows, each a token that looks at what stands
+before it; T the tokens of a step, H the query heads, KV the heads of keys and values, D the numbers of a head.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def gather(pages: Tensor, table: Tensor) -> Tensor:
 def paged_decode_attention(
     q: Tensor, k_pages: Tensor, v_pages: Tensor, table: Tensor, lengths: Tensor
 ) -> Tensor:
-    """Attention over pages in plain PyTorch: the pages are copied together first.
+    """Attention over pages in plain PyTorch: the pages are copied together first, all that the table has room for.
 
     Args:
         q: (B, H, D).
         k_pages, v_pages: (PAGES, KV, PAGE, D), finite everywhere.
-        table: (B, n) int32, the pages of each request; past its length any page.
-        lengths: (B,) int32, tokens of each request, the new one among them.
+        table: (B, n) int32, the pages of each row; past its length any page.
+        lengths: (B,) int32, tokens that each row looks at, itself among them.
     Returns:
         (B, H, D).
     """
@@ -70,7 +70,7 @@ class PagedModel:
     Attributes:
         model: what computes.
         keys, values: (layers, PAGES, KV, PAGE, D); page 0 is nobody's.
-        attention: of the rows that hold one token each.
+        attention: of the rows.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class PagedModel:
         Args:
             token: (B,) int64.
             table: (B, n) int32, the block tables.
-            lengths: (B,) int32, tokens of each, the new one among them.
+            lengths: (B,) int32, tokens that each row looks at, itself among them.
         Returns:
             (B, vocab).
         """
