@@ -9,6 +9,7 @@ ones in a table.
 from __future__ import annotations
 
 import html
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -343,20 +344,27 @@ def _spot(
     """Where a label covers least, near its mark, with little in the way between the two; and whether it covers any."""
     reach = Box(place[0] - width - _FAR, place[1] - _FAR, place[0] + width + _FAR, place[1] + _FAR)
     around = [box for box in taken if _shared(reach, box)]
-    best = math.inf, Box(place[0], place[1], place[0] + width, place[1] + 11), True
-    for dx in range(-_FAR - round(width), _FAR + 1, 6):
-        for dy in range(-_FAR, _FAR + 1, 4):
-            spot = Box(place[0] + dx, place[1] + dy - 5.5, place[0] + dx + width, place[1] + dy + 5.5)
-            if spot.x0 < room.x0 or spot.x1 > room.x1 or spot.y0 < room.y0 or spot.y1 > room.y1:
-                continue
-            away = math.dist(place, _nearest(place, spot))
-            if away < 5 or away > best[0]:
-                continue
-            covers = sum(_shared(spot, box) for box in around)
-            price = away + covers + 8 * _between(place, spot, apart)
-            if price < best[0]:
-                best = price, spot, covers > 0
-    return best[1:]
+    spots: list[tuple[float, int, Box]] = []
+    for number, (dx, dy) in enumerate(
+        itertools.product(range(-_FAR - round(width), _FAR + 1, 6), range(-_FAR, _FAR + 1, 4))
+    ):
+        spot = Box(place[0] + dx, place[1] + dy - 5.5, place[0] + dx + width, place[1] + dy + 5.5)
+        if spot.x0 < room.x0 or spot.x1 > room.x1 or spot.y0 < room.y0 or spot.y1 > room.y1:
+            continue
+        away = math.dist(place, _nearest(place, spot))
+        if away >= 5:
+            spots.append((away, number, spot))
+    best = math.inf, 0, Box(place[0], place[1], place[0] + width, place[1] + 11), True
+    for away, number, spot in sorted(spots):  # the nearest first: most of the others are too far then
+        if away > best[0]:
+            break
+        covers = sum(_shared(spot, box) for box in around)
+        if away + covers > best[0]:
+            continue
+        price = away + covers + 8 * _between(place, spot, apart)
+        if (price, number) < best[:2]:
+            best = price, number, spot, covers > 0
+    return best[2:]
 
 
 def _shared(one: Box, other: Box) -> float:
