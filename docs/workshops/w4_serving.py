@@ -540,7 +540,7 @@ def all_of(batch, held):
 
 
 def with_tickets(kernel, batch):
-    """A kernel of ours with the tickets by which its programs see who is last: made once, not in the clock."""
+    """A kernel of ours with the tickets by which its programs see who is last: made once, outside the timing."""
     tickets = torch.zeros(batch * HEADS["KV"], dtype=torch.int32, device="cuda")
     function = partial(kernel.paged_attention, tickets=tickets)
     return dataclasses.replace(competitor_of(kernel), function=function)

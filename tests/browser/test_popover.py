@@ -155,7 +155,9 @@ FOCUS = """first => {
   const e = document.activeElement, b = (e.matches('.md-option') ? e.nextElementSibling : e).getBoundingClientRect();
   const seen = b.width > 3 && b.height > 3 && b.right > 0 && b.bottom > 0 && b.left < innerWidth && b.top < innerHeight;
   const box = document.querySelector('#popover');
-  return {end: e === document.body || e === first, seen, said: e.outerHTML.slice(0, 120),
+  const behind = [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')].filter(
+    o => o.tabIndex >= 0 && o.checkVisibility({visibilityProperty: true}) && e.compareDocumentPosition(o) & 4);
+  return {end: e === document.body || e === first, seen, behind: behind.length, said: e.outerHTML.slice(0, 120),
     popover: box.matches(':popover-open'), inside: box.contains(e)};
 }"""
 
@@ -184,6 +186,7 @@ def test_the_keyboard_alone_comes_through_the_longest_page(browser: Browser, bas
     walked = stops(page)
     assert [stop["said"] for stop in walked if not stop["seen"]] == [], "the focus vanishes"
     assert 40 < len(walked) < 120, f"{len(walked)} stops"
+    assert walked[-1]["behind"] == 0, f"the walk ends at {walked[-1]['said']}"
     # lists of links are one stop each, and every link of theirs is reached by arrows
     lists = page.evaluate(
         """() => [...document.querySelectorAll('[data-keys]')].map(list => {
@@ -258,6 +261,7 @@ def test_on_a_phone_the_focus_never_goes_behind_what_is_shut(browser: Browser, b
     walked = stops(page)
     assert [stop["said"] for stop in walked if not stop["seen"]] == [], "the focus vanishes"
     assert 30 < len(walked) < 120, f"{len(walked)} stops"
+    assert walked[-1]["behind"] == 0, f"the walk ends at {walked[-1]['said']}"
 
     button, pages = page.get_by_role("button", name="All pages"), page.locator(".md-sidebar--primary")
     inside = "pages => pages.contains(document.activeElement)"

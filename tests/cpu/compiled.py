@@ -15,6 +15,7 @@ import hashlib
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -31,14 +32,9 @@ from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.includes import sources_of
 
 ROOT = Path(course_kernels.__file__).parent
-# How we ask the compiler and the disassembler, and what of a source they get to see.
-OURS = (
-    ROOT / "cuda/compile.py",
-    ROOT / "cuda/disassemble.py",
-    ROOT / "cuda/headers.py",
-    ROOT / "cuda/includes.py",
-    Path(__file__).with_name("machine_code.py"),
-)
+# How we ask the compiler, and what of a source it gets to see; and how its machine code is read.
+ASKED = (ROOT / "cuda/compile.py", ROOT / "cuda/headers.py", ROOT / "cuda/includes.py")
+READ = (ROOT / "cuda/disassemble.py", Path(__file__).with_name("machine_code.py"))
 
 FILE = Path(__file__).with_suffix(".json")
 ANEW = "COMPILE_ANEW"  # names the file that is to be written instead of the one that is read
@@ -84,9 +80,11 @@ def known(given: object, make: Callable[[], Any]) -> Any:
 
 def decides(source: Path) -> dict[str, str]:
     """The texts that decide what becomes of a source, by where they lie."""
-    return {
-        os.path.relpath(file, ROOT): file.read_text(encoding="utf-8") for file in (*sources_of(source), *OURS)
-    }
+    return _texts(*sources_of(source), *ASKED)
+
+
+def _texts(*files: Path) -> dict[str, str]:
+    return {os.path.relpath(file, ROOT): file.read_text(encoding="utf-8") for file in files}
 
 
 def seen(
@@ -95,32 +93,42 @@ def seen(
     """`look(code, *more)` on a kernel's machine code, as JSON; compiled only where nobody has looked like that yet.
 
     Args:
-        look: must be whole by itself, as its text is all that is known of it: it calls nothing of its own file.
+        look: a function that is whole by itself: beside its text and the constants that it reads nothing is compared.
     Raises:
-        AssertionError: `look` calls a function of its file.
+        AssertionError: `look` uses what lies outside and is neither a constant nor Python's own.
     """
 
     def make() -> Any:
         return json.loads(json.dumps(look(Code(compile_cubin(source, arch, defines)), *more)))
 
-    return known([decides(source), arch, defines, _whole(look), more], make)
+    return known([decides(source), _texts(*READ), arch, defines, _whole(look), more], make)
 
 
 @cache
 def _whole(look: Callable[..., Any]) -> list[str]:
-    """The text of a function, and what else of its file it reads."""
+    """The text of a function, and the constants that it reads."""
     assert isinstance(look, FunctionType), f"{look}: no function"
     assert look.__closure__ is None, f"{look.__name__}: reads what is outside"
     codes, names = [look.__code__], set()
     for code in codes:
-        names |= {each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"}
+        for each in dis.get_instructions(code):
+            assert each.opname != "IMPORT_NAME", f"{look.__name__}: imports {each.argval}"
+            names |= {each.argval} if each.opname == "LOAD_GLOBAL" else set()
         codes += [each for each in code.co_consts if isinstance(each, CodeType)]
     read = {name: look.__globals__[name] for name in sorted(names) if name in look.__globals__}
-    ours = [name for name, x in read.items() if getattr(x, "__module__", None) == look.__module__]
-    assert not ours, f"{look.__name__} calls {ours[0]} of its file, whose text nobody would compare"
-    others = {name: x for name, x in read.items() if not isinstance(x, ModuleType)}
-    said = [f"{name}={getattr(x, '__qualname__', None) or repr(x)}" for name, x in others.items()]
-    return [inspect.getsource(look), *said]
+    said = [f"{name}={_said(look.__name__, name, x)}" for name, x in read.items()]
+    return [inspect.getsource(look), repr((look.__defaults__, look.__kwdefaults__)), *said]
+
+
+def _said(look: str, name: str, x: object) -> str:
+    if isinstance(x, re.Pattern):
+        return repr((x.pattern, x.flags))
+    if isinstance(x, str | bytes | int | float | tuple | frozenset | list | dict | None):
+        return repr(x)
+    home = x.__name__ if isinstance(x, ModuleType) else str(getattr(x, "__module__", ""))
+    is_pythons = home.partition(".")[0] in sys.stdlib_module_names
+    assert is_pythons, f"{look} uses {name}, whose text nobody would compare: write it into {look}"
+    return f"{home}.{getattr(x, '__qualname__', '')}"
 
 
 def write() -> None:
@@ -130,7 +138,7 @@ def write() -> None:
     tests = [
         str(file)
         for file in sorted(FILE.parent.glob("test_*.py"))
-        if "from compiled import" in file.read_text(encoding="utf-8")
+        if re.search(r"^(?:from|import) compiled\b", file.read_text(encoding="utf-8"), re.M)
     ]
     try:
         subprocess.run(

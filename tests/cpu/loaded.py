@@ -1,7 +1,7 @@
 """What a process loads before it is copied for every stranger, beyond what a reader's own does.
 
-There it is one file, or one in a while; a run of the tests has a thousand of them, and each would load it anew. The
-judge's command and `nox -s grade` are tried as they are.
+A reader's process runs one file, so it loads all that once; a run of the tests has a thousand files. As readers have
+them the judge and the grader are tried by their commands, with a file in Triton each.
 """
 
 MORE = (

@@ -336,8 +336,18 @@ def loads(code, more=""):
     return len(re.findall(NUMBERS + more, code.text))
 
 
+def stores(code, more=""):
+    return len(re.findall("STG" + more, code.text))
+
+
 def leans_on_another(code):
     return loads(code)
+
+
+def imports(code):
+    import string
+
+    return string.digits
 
 
 def test_what_has_been_seen_is_known_until_anything_that_decides_it_changes(tmp_path, monkeypatch):
@@ -345,7 +355,6 @@ def test_what_has_been_seen_is_known_until_anything_that_decides_it_changes(tmp_
     source.write_text('#include "b.cuh"\nextern "C" __global__ void f(int *x) { x[threadIdx.x] += NUMBER; }')
     header.write_text("constexpr int NUMBER = 1;")
     facts = {}
-    monkeypatch.setattr(compiled, "kept", lambda: (facts, "none"))
     asked = []
 
     def known(given, make):
@@ -364,17 +373,28 @@ def test_what_has_been_seen_is_known_until_anything_that_decides_it_changes(tmp_
     assert again(loads, "sm_90a", None, "|EXIT") == (3, False)
     assert again(loads, "sm_80") == (2, False)
     assert again(loads, "sm_90a", {"OTHER": 1}) == (2, False)
+    assert again(stores) == (1, False)
     header.write_text("constexpr int NUMBER = 2;")
     assert again() == (2, False)
+    source.write_text(source.read_text().replace("+=", "="))
+    assert again() == (1, False)
     compiled._whole.cache_clear()
     monkeypatch.setitem(loads.__globals__, "NUMBERS", "LDG")
+    assert again() == (0, False)
+    compiled._whole.cache_clear()
+    monkeypatch.setattr(loads, "__defaults__", ("|EXIT",))
     assert again() == (1, False)
     compiled._whole.cache_clear()
 
 
 def test_who_looks_is_whole_by_itself():
     outside = 1
-    with pytest.raises(AssertionError, match="leans_on_another calls loads of its file"):
-        compiled.seen(leans_on_another, k01_online.SOURCE, "sm_90a")
+    for look, said in {
+        leans_on_another: "leans_on_another uses loads",
+        imports: "imports: imports string",
+        compiled.seen: "seen uses ",
+    }.items():
+        with pytest.raises(AssertionError, match=said):
+            compiled.seen(look, k01_online.SOURCE, "sm_90a")
     with pytest.raises(AssertionError, match="reads what is outside"):
         compiled.seen(lambda code: outside, k01_online.SOURCE, "sm_90a")

@@ -361,7 +361,12 @@ def test_no_verdict_changes_with_the_seed(quick_host, tmp_path, name, which, rig
 
 def test_two_judges_at_once_know_nothing_of_each_other(judged, host, tmp_path):
     slow = tmp_path / "slow.py"
-    slow.write_text("import time\ndef refusals(x, s):\n    time.sleep(0.02)\n    return x * s[:, None]\n")
+    # In Triton, and by the command: as a reader's process loads it.
+    text = (FOLDER / "right" / "triton_rows.py").read_text()
+    slow.write_text(
+        text.replace("    M, N = x.shape\n", "    import time\n    time.sleep(0.02)\n    M, N = x.shape\n")
+    )
+    assert "sleep" in slow.read_text()
     command_line = [sys.executable, "-m", "course_judge", str(slow), "--problem", "refusals", "--json"]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "CUDA_VISIBLE_DEVICES": "-1"}
     other = subprocess.Popen(command_line, env=environment, stdout=subprocess.PIPE, text=True)

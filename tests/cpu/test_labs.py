@@ -831,6 +831,16 @@ def test_a_file_that_never_ends_is_ended_with_all_it_started(tmp_path):
     assert not is_alive(int(actual[1].printed))
 
 
+def test_a_file_in_triton_is_graded_by_the_command_as_a_reader_gives_it():
+    """Whatever the tests load beforehand, `loaded.py`, this process does not."""
+    command = [sys.executable, "-m", "course_labs", "grade", "first_kernel", str(FIRST.snapshot("triton", 4))]
+    done = subprocess.run(
+        command, cwd=ROOT / "src", env=os.environ | NO_GPU, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("right: correct on every size tried"), done.stdout
+
+
 def test_a_grader_that_is_ended_takes_the_student_s_process_along(tmp_path):
     endless = tmp_path / "endless.py"
     endless.write_text("while True:\n    pass\n")

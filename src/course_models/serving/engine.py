@@ -63,8 +63,8 @@ class Engine:
             step_tokens: tokens of a step, at most.
             batch: requests under way, at most.
             continuous: see `Schedule`.
-            attention: of the rows, such as one of our kernels. The plain one copies in a graph, for every row, as many
-                tokens as the model can hold.
+            attention: by which each row looks at its pages, such as one of our kernels. In a graph the plain one
+                copies, for every row, as many tokens as a request may have.
             graphs: replay steps of few tokens (`graphs.ROWS`) from CUDA graphs; on a GPU alone.
         Raises:
             ValueError: sizes that do not fit together.

@@ -18,7 +18,7 @@ from course_models.serving.schedule import Share
 
 SCRATCH = 0  # the page that nobody is given: rows of a graph that stand for nobody write there
 
-# Attention of one new token in each row: (q, k_pages, v_pages, table, lengths) -> (B, H, D).
+# Attention of one token in each row: (q, k_pages, v_pages, table, lengths) -> (B, H, D).
 PagedAttention = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
@@ -70,7 +70,7 @@ class PagedModel:
     Attributes:
         model: what computes.
         keys, values: (layers, PAGES, KV, PAGE, D); page 0 is nobody's.
-        attention: of the rows.
+        attention: by which each row looks at its pages, such as one of our kernels.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class PagedModel:
         lengths: Tensor,
         pieces: Sequence[Piece],
     ) -> Tensor:
-        """The residual stream behind the last layer, (1, T, width); the first B tokens decode."""
+        """The residual stream behind the last layer, (1, T, width); the first B tokens are rows."""
         model, places = self.model, positions % self.page_tokens
         cos, sin = (turns[positions][None, None] for turns in (self._cos, self._sin))
         x = model.embedding[tokens][None]
