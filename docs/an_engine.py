@@ -229,7 +229,7 @@ from course_models.serving.trace import Arrival, play
 
 
 def over_pages(q, k_pages, v_pages, table, lengths):
-    """Our attention of the rows: who decodes, and in a graph the tokens of a prompt, too."""
+    """Our attention of the rows; in a graph prompts are rows, too."""
     return paged_attention(q.contiguous(), k_pages, v_pages, table, lengths)
 
 

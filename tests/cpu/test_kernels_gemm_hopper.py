@@ -595,7 +595,6 @@ def counts(kernel, *patterns, **defines):
 @pytest.mark.parametrize("kernel", [*RUNGS, *BY_PLAN], ids=name_of)
 def test_a_rung_has_the_instructions_that_it_claims(kernel):
     name = name_of(kernel)
-    # LATE unrolls the first steps of a tile: without it there is one loop to count in.
     products, columns = PRODUCTS.get(name, (4, 256))
     multiplied, loaded, spilled, sent_to_all, moved, stored, laid_out, fences, waits = counts(
         kernel,
@@ -608,6 +607,7 @@ def test_a_rung_has_the_instructions_that_it_claims(kernel):
         "STSM",
         r"MEMBAR\.ALL\.GPU",
         r"WARPGROUP\.DEPBAR\.LE",
+        # LATE unrolls the first steps of a tile: without it there is one loop to count in.
         **({"LATE": 0, "LAG": 0} if name == "k14_tuned" else {}),
     )
 
