@@ -141,9 +141,11 @@ class Course:
         slug = record.edition.get("slug", self.slug) if record else self.slug
         awaited = self.states[page.id] in ("waiting", "stale")
         # On a card of the reader's own, pages of two cards stand side by side by necessity.
-        card = record.edition["gpu"] if record and record.measured and self.is_reference else ""
+        gpu = record.edition["gpu"] if record and record.measured and names else ""
+        card = gpu if self.is_reference else ""
+        terms = self.between(slug)
         return Scope(
-            page.id, names, self.machine(page), run, self.between(slug), awaited, card, others=self.scopes.get
+            page.id, names, self.machine(page), run, terms, awaited, card, gpu, others=self.scopes.get
         )
 
     def between(self, slug: str) -> BetweenRuns:
