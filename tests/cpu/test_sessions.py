@@ -182,7 +182,6 @@ FAULTS = {
     "top key": [('title = "Flash, by hand"', 'title = "Flash, by hand"\nartefact = "x"')],
     "kind": [('kind = "board"', 'kind = "talk"')],
     "session kind": [('kind = "workshop"', 'kind = "lecture"')],
-    "exempt": [('title = "Step 1 1"', 'title = "Step 1 1"\nexempt = "They rest."')],
     "say": [("Say 1 1.", "word " * 60)],
     "check": [('check = {ask = "Why 1 1?", answer = "So."}\n', "")],
     "cut": [('cut = "All of it."\n', "")],
@@ -284,7 +283,6 @@ SAID = {
     "top key": ["artefact: unknown key; known: about"],
     "kind": ["block 1, step 1, kind: 'talk' is unknown; known: board, by hand"],
     "session kind": ["kind: is 'lecture', and w1 is a workshop"],
-    "exempt": ["block 1, step 1, exempt: only w2's reading steps and w6's demos"],
     "say": ["block 1, step 1, say: has 299 characters, and 260 fit: shorten it by 39"],
     "check": ["block 1, step 1, check: is missing"],
     "cut": ["block 1, step 1, cut: is missing"],
@@ -538,13 +536,6 @@ def test_faults_stop_a_strict_build_and_not_a_draft(root):
     assert not [p for p in load_course(root, draft=True).problems if "w1.toml" in p.path]
     problems = [str(p) for p in load_course(root).problems]
     assert any("w1.toml: block 1, step 1, fingers: 'Listen.' moves no finger" in line for line in problems)
-
-
-def test_only_reading_and_the_last_demos_may_go_without_fingers(root):
-    reading = sample().replace('kind = "board"', 'kind = "reading"\nexempt = "Eyes on the page."', 1)
-    reading = reading.replace('fingers = "Sheet 1, line 1: a number stands there."\n', "")
-    write(root, "handbook/sessions/w2.toml", reading)
-    assert not [c for c in complaints(root, "w2") if "exempt" in c or "fingers" in c]
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,6 @@ class _Map:
         they = [
             _field("Fingers", self.say(step.fingers), "fingers"),
             _field("From afar, or without seeing it", self.say(step.remote), "remote"),
-            _field("No fingers, because", self.say(step.exempt), "exempt"),
             _field("Stage", self._stage(step), "stage"),
             _field("Page", self._page(step), "page"),
             _field("Feeds", self.say(step.feeds), "feeds"),

@@ -100,7 +100,7 @@ class _Plain:
     def step(self, step: Step) -> dict[str, Any]:
         return {
             **_as_they_are(step, "number block start end minutes kind priority saves protected"),
-            **self.texts(step, "title say board fingers room remote cut keep trip exempt"),
+            **self.texts(step, "title say board fingers room remote cut keep trip"),
             "cuts": [other.number for other in in_order(self.session.steps(), step.number)],
             "fingers_source": step.fingers,
             "check": self.pair(step.check) if step.check else None,

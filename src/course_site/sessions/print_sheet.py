@@ -86,7 +86,7 @@ def _row(step: Plain) -> str:
         kept = _words(step["keep"]) or "the heart, no cut."
         board += f' <span class="late">Keep: {kept}</span>'
     demo = f" <b>Demo: {html.escape(step['demo']['name'])}.</b>" if step["demo"] else ""
-    fingers = _words(step["fingers"]) or _words(step["exempt"])
+    fingers = _words(step["fingers"])
     if step["stage"]:
         fingers += f" <b>Lab {html.escape(step['stage']['lab'])}, stage {step['stage']['number']}.</b>"
     said = _words(step["say"])

@@ -214,7 +214,7 @@ def _fields(step: Plain) -> list[str]:
     """What a step says, each part under its name; what is empty is left out."""
     text = {
         key: step[key]["html"]
-        for key in ("say", "board", "fingers", "remote", "exempt", "trip", "cut", "keep")
+        for key in ("say", "board", "fingers", "remote", "trip", "cut", "keep")
         if step[key]
     }
     late = f"If late, saves {step['saves']} min"
@@ -223,7 +223,7 @@ def _fields(step: Plain) -> list[str]:
     named = (
         ("say", "Say", text.get("say")),
         ("board", "Board", text.get("board")),
-        ("fingers", "Fingers", text.get("fingers") or text.get("exempt")),
+        ("fingers", "Fingers", text.get("fingers")),
         ("remote", "From afar", text.get("remote")),
         ("demo", "Demo", _demo(step["demo"]) if step["demo"] else ""),
         ("type", "Type", _stage(step["stage"]) if step["stage"] else ""),

@@ -45,7 +45,7 @@ SESSION_KEYS = _words(
 )
 STEP_KEYS = _words(
     "minutes kind title say board fingers room remote anchor demo lab stage feeds check cut priority saves needs keep "
-    "protected trip exempt"
+    "protected trip"
 )
 # Texts by their keys, each with what to write there; "" for one that may be left out.
 SESSION_TEXTS = {
@@ -128,7 +128,6 @@ class Step:
         keep: what stays however late it is, or "".
         protected: the heart of the session, or a part of it: no cut.
         remote: the same without the things in the hand: for a class online, and for whoever cannot see them.
-        exempt: why nobody's fingers move, or "".
     """
 
     where: str
@@ -156,7 +155,6 @@ class Step:
     protected: bool
     remote: str
     trip: str
-    exempt: str
 
     @property
     def end(self) -> int:
@@ -276,7 +274,6 @@ class Session:
                 "cut",
                 "keep",
                 "trip",
-                "exempt",
             ):
                 yield f"{step.where}, {name}", getattr(step, name)
             if step.check:
@@ -608,11 +605,6 @@ class _Reader:
                 )
             elif "minutes" in table.data and minutes < 1:
                 table.wrong("minutes", f"is {minutes}: a step takes at least one minute")
-            exempt = table.text("exempt")
-            if exempt and self.road.exempt.get(self.name, ("", ""))[0] != kind:
-                some = " and ".join(words for _, words in self.road.exempt.values())
-                table.wrong("exempt", f"only {some} may do without fingers: give it some")
-                exempt = ""
             stage = table.whole("stage")
             if "stage" in table.data and stage < 1:
                 table.wrong("stage", f"is {stage}: the stages of a lab count from 1")
@@ -621,8 +613,7 @@ class _Reader:
                 check = table.answered(table.data["check"], "check")
             elif kind != "break":
                 table.wrong("check", f"is missing: write {ASKED}")
-            spared = ("say",) * (kind == "break") + ("fingers",) * bool(exempt)
-            texts = table.texts(STEP_TEXTS | dict.fromkeys(spared, ""))
+            texts = table.texts(STEP_TEXTS | ({"say": ""} if kind == "break" else {}))
             texts["lab"] = texts["lab"] or given["lab"]
             yield Step(
                 where=table.where,
@@ -633,7 +624,6 @@ class _Reader:
                 kind=kind,
                 stage=stage,
                 check=check,
-                exempt=exempt,
                 priority=table.whole("priority"),
                 saves=table.whole("saves"),
                 needs=table.texts_of("needs"),
