@@ -29,7 +29,7 @@ from course_site.records.manifest import project_files
 from course_site.records.record import Record, RecordError, build_record, stale_reasons
 
 FOLDER = Path(".cache") / "executed"
-SOURCES = ("src/course_kernels", "src/course_models", "src/course_judge", "src/course_labs")
+SOURCES = ("src/course_kernels", "src/course_models", "src/course_judge", "src/course_labs", "labs")
 
 
 def computed(pages: Sequence[Page], root: Path) -> dict[str, Record | PageFailed]:
