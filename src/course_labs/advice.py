@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from course_judge.verdict import refused
+from course_judge.protocol.verdict import refused
 from course_labs.lab import ON_THE_CPU
 from course_labs.verdict import Verdict
 
@@ -109,6 +109,8 @@ def broken(found: str, why: str, on: str, door: str, given: str = "") -> Verdict
     why = why.removesuffix(NUMPYS_ADVICE)
     if found == "crashed" and not given:
         given = after_a_crash(why, door)
+    if found == "does not compile" and not given:
+        given = advice_after(why)
     if found == "died" and ("exit code" in why or "ended the process itself" in why):
         given = ENDED_ITSELF
     if found == "out of bounds" and " read" in why:

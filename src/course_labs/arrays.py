@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import tracemalloc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from course_judge.layout import Place
-from course_judge.memory import taken
-from course_judge.watch import Watch
+from course_judge.protocol.layout import Place
+from course_judge.protocol.messages import Answer, Memory, Output, Question
+from course_judge.protocol.shared_memory import taken
+from course_judge.worker.forbidden_calls import Watch
+from course_labs.protocol.messages import ArrayCall, ArrayOutputs
 from course_labs.remote import EVERY, FIRST, array_at
 
 
@@ -351,28 +353,27 @@ class ArrayAnswers:
         self._inputs: dict[Place, np.ndarray] = {}
         self._kept: list[np.ndarray] = []  # the answers that the grader has not let go of
 
-    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, question: Question[Any], files: Sequence[int]) -> Answer:
         """Work in other memory, or call the function."""
-        if "memory" in message:
-            (file,) = message["files"]
-            self._memory, self._inputs, self._kept = taken(file, message["memory"]["size"]), {}, []
-            return {}
-        call = message["call"]
-        inputs = [self._input(Place.from_json(place)) for place in call["inputs"]]
-        self._programs.begin(call["runs"])
-        weighed = _weighed() if call.get("weigh") else contextlib.nullcontext([0])
+        if isinstance(question, Memory):
+            (file,) = files
+            self._memory, self._inputs, self._kept = taken(file, question.size), {}, []
+            return Answer()
+        assert isinstance(question, ArrayCall)
+        inputs = [self._input(place) for place in question.inputs]
+        self._programs.begin(question.runs)
+        weighed = _weighed() if question.weigh else contextlib.nullcontext([0])
         with np.errstate(all="ignore"), weighed as held:  # planted values make NaN on purpose
-            result = self._function(*inputs, **call["options"])
+            result = self._function(*inputs, **question.options)
         outputs = list(result) if isinstance(result, tuple | list) else [result]
-        told, at = [], call["room"]
+        told, at = [], question.room
         for out in outputs:
             told.append(self._told(out, inputs, at))
             if isinstance(out, np.ndarray):
                 at += -(-out.nbytes // 16) * 16
-        if call["keep"]:
+        if question.keep:
             self._kept = [out for out in outputs if isinstance(out, np.ndarray)]
-        programs = {"started": self._programs.started, "returned": self._programs.returned}
-        return {"outputs": told, "held": held[0], **programs}
+        return ArrayOutputs(tuple(told), held[0], self._programs.started, self._programs.returned)
 
     def _input(self, place: Place) -> np.ndarray:
         """The same object for the same place: who keeps an answer for an array meets that array again."""
@@ -380,21 +381,20 @@ class ArrayAnswers:
             self._inputs[place] = array_at(self._memory, place)
         return self._inputs[place]
 
-    def _told(self, out: Any, inputs: list[np.ndarray], at: int) -> dict[str, Any]:
+    def _told(self, out: Any, inputs: list[np.ndarray], at: int) -> Output:
         """What an output is; its numbers go into shared memory."""
         if not isinstance(out, np.ndarray):
-            return {"type": type(out).__name__}
-        about = {
-            "type": type(out).__name__,
-            "plain": type(out) is np.ndarray,
-            "dtype": out.dtype.str,
-            "shape": list(out.shape),
-            "strides": [step // max(out.itemsize, 1) for step in out.strides],
-            "at": -1,
-            "shares": next((n for n, x in enumerate(inputs) if np.may_share_memory(out, x)), -1),
-            "again": any(np.may_share_memory(out, kept) for kept in self._kept),
-        }
-        if not out.dtype.hasobject and at + out.nbytes <= len(self._memory):
+            return Output(type(out).__name__)
+        fits = not out.dtype.hasobject and at + out.nbytes <= len(self._memory)
+        if fits:
             self._memory[at : at + out.nbytes] = np.ascontiguousarray(out.view(np.ndarray)).tobytes()
-            about["at"] = at
-        return about
+        return Output(
+            type(out).__name__,
+            plain=type(out) is np.ndarray,
+            dtype=out.dtype.str,
+            shape=tuple(out.shape),
+            strides=tuple(step // max(out.itemsize, 1) for step in out.strides),
+            at=at if fits else -1,
+            shares=next((n for n, x in enumerate(inputs) if np.may_share_memory(out, x)), -1),
+            again=any(np.may_share_memory(out, kept) for kept in self._kept),
+        )

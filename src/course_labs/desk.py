@@ -10,17 +10,27 @@ import contextlib
 import importlib.util
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from course_judge.channel import Channel
-from course_judge.load import load
-from course_judge.unfit import Unfit
-from course_judge.watch import NotYours, Watch, hook
-from course_labs.advice import advice_after
+from course_judge.protocol.errors import Rejected
+from course_judge.protocol.messages import ON_TENSORS, Answer, Question, Start, read
+from course_judge.worker.connection import Connection
+from course_judge.worker.forbidden_calls import NotYours, Watch, hook
+from course_judge.worker.load import load
 from course_labs.lab import load_file, load_lab
+from course_labs.protocol.messages import (
+    ArrayCall,
+    Case,
+    LabTask,
+    Launched,
+    Launches,
+    NotRun,
+    Reason,
+    Returned,
+)
 
 LANGUAGE = "triton.language."
 CARD = "sm_90a"  # what a .cu is compiled for where there is no card
@@ -30,18 +40,22 @@ NOT_IN = {"python": ("numpy", "torch", "triton"), "numpy": ("torch", "triton", "
 OPEN = ("aten.clone",)
 
 
-class Desk:
+class Worker:
     """Loads a student's file for one door of a lab, and calls its functions.
 
     Attributes:
+        asks: the kinds of questions that it answers.
         watch: what notes the use of what is not theirs.
     """
 
-    def __init__(self, task: dict[str, Any], channel: Channel) -> None:
-        self._file, self._channel = Path(task["file"]), channel
-        lab = load_lab(Path(task["lab"]))
-        self.lab = lab.alone if task["alone"] and lab.alone else lab
-        self.door, self.gpu, self._notes = task["door"], task["gpu"], task["compile"]
+    asks: tuple[type[Question[Any]], ...] = (*ON_TENSORS, ArrayCall, NotRun, Launches, Case)
+
+    def __init__(self, task: Start, connection: Connection) -> None:
+        self._file, self._connection = Path(task.file), connection
+        about = read(LabTask, task.more)
+        lab = load_lab(Path(about.lab))
+        self.lab = lab.alone if about.alone and lab.alone else lab
+        self.door, self.gpu, self._notes = about.door, about.gpu, about.compile
         self.watch = Watch(
             self._file,
             not self.lab.problem,
@@ -58,7 +72,7 @@ class Desk:
         """Run the file, or compile it.
 
         Raises:
-            Unfit: it cannot be read or compiled, or lacks a function.
+            Rejected: it cannot be read or compiled, or lacks a function.
         """
         hook()
         self._open.enter_context(self.watch.installed())
@@ -80,15 +94,15 @@ class Desk:
         else:
             self._load_tensors()
 
-    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Do what a message asks for."""
-        if "not run" in message:
-            return {"why": self._not_run}
-        if "launches" in message:
-            return {"launches": self._launches.seen if self._launches else []}
-        if "case" in message:
-            return self._by_hand(message["case"])
-        return self._answers.answer(message)  # type: ignore[no-any-return]
+    def answer(self, question: Question[Any], files: Sequence[int]) -> Answer:
+        """Do what is asked, one of `asks`."""
+        if isinstance(question, NotRun):
+            return Reason(self._not_run)
+        if isinstance(question, Launches):
+            return Launched(tuple(self._launches.seen) if self._launches else ())
+        if isinstance(question, Case):
+            return self._by_hand(question)
+        return self._answers.answer(question, files)  # type: ignore[no-any-return]
 
     # --- how a file becomes a function -----------------------------------------------------------
 
@@ -97,15 +111,15 @@ class Desk:
             module = load(self._file)
         for name in self.lab.entry:
             if not callable(getattr(module, name, None)):
-                raise Unfit("function missing", f"your file defines no function {name}")
+                raise Rejected("function missing", f"your file defines no function {name}")
         return module
 
     def _first(self, module: ModuleType) -> Callable[..., Any]:
         return getattr(module, self.lab.entry[0])  # type: ignore[no-any-return]
 
     def _load_tensors(self) -> None:
-        from course_judge import operators
-        from course_judge.tensors import Answers
+        from course_judge.worker import dispatch_guard
+        from course_judge.worker.answers import Answers
 
         if self.door == "triton":
             self._prepare_triton()
@@ -115,24 +129,24 @@ class Desk:
             plain = self.cuda()
         if plain is None:
             return
-        zones = operators.Zones()
-        watched = operators.watched(plain, self.watch, zones, (*self.lab.allow, *OPEN), self.lab.refuse)
-        self._answers = Answers(watched, plain, self._channel, zones)
+        zones = dispatch_guard.Zones()
+        watched = dispatch_guard.watched(plain, self.watch, zones, (*self.lab.allow, *OPEN), self.lab.refuse)
+        self._answers = Answers(watched, plain, self._connection, zones)
 
     def _prepare_triton(self) -> None:
-        from course_judge import operators
-        from course_judge.interpreter import take_the_first_configuration
+        from course_judge.worker import dispatch_guard
+        from course_judge.worker.interpreter import take_the_first_configuration
         from course_labs import kernels
 
         triton = importlib.util.find_spec("triton")
         assert triton is not None
         assert triton.origin is not None
-        operators.trust(Path(triton.origin).parent, guarded=False)
+        dispatch_guard.trust(Path(triton.origin).parent, guarded=False)
         if not self.gpu:
-            operators.ask_no_block_for_a_yes_or_no()
+            dispatch_guard.ask_no_block_for_a_yes_or_no()
             take_the_first_configuration()
             kernels.give_no_names_away()
-            self._launches = kernels.Launches() if self._notes else None
+            self._launches = kernels.LaunchLog() if self._notes else None
 
     def _look_at_names(self) -> None:
         """Functions of triton.language that a lab refuses: a kernel's own text says whether it has them."""
@@ -172,19 +186,18 @@ class Desk:
                 self._look_at_includes()
                 cubin = compile_cubin(self._file, arch)
         except CompileError as error:
-            said = first_error(str(error))
-            raise Unfit("does not compile", said, advice_after(said)) from None
+            raise Rejected("does not compile", first_error(str(error))) from None
         except FileNotFoundError as error:
-            raise Unfit("does not compile", str(error)) from None
+            raise Rejected("does not compile", str(error)) from None
         except UnicodeDecodeError as error:
             why = f"not UTF-8 text, at byte {error.start}"
-            raise Unfit("does not compile", why, "save it as UTF-8.") from None
+            raise Rejected("does not compile", why, "save it as UTF-8.") from None
         except CudaMissingError as error:
             self._not_run = f"not compiled and not run: {error}"
             return None
         if f".text.{name}\0".encode() not in cubin:
             why = f'your file has no extern "C" __global__ kernel {name}'
-            raise Unfit("function missing", why, f'begin it with: extern "C" __global__ void {name}(')
+            raise Rejected("function missing", why, f'begin it with: extern "C" __global__ void {name}(')
         if not self.gpu:
             self._not_run = f"compiled for {CARD}, not run: this machine has no GPU"
             return None
@@ -216,11 +229,11 @@ class Desk:
 
     def started(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """A function over tensors that starts a kernel as launch.py does, in its function for this task."""
-        from course_judge import operators
+        from course_judge.worker import dispatch_guard
 
         path = self.lab.folder / "launch.py"
         launcher = load_file(path, "lab_launch")
-        operators.trust(path, guarded=True)
+        dispatch_guard.trust(path, guarded=True)
         start = getattr(launcher, self.lab.entry[0] if self.lab.is_alone else "launch")
 
         def function(*inputs: Any, **options: Any) -> Any:
@@ -230,14 +243,16 @@ class Desk:
 
     # --- a lab by hand ---------------------------------------------------------------------------
 
-    def _by_hand(self, case: dict[str, Any]) -> dict[str, Any]:
+    def _by_hand(self, case: Case) -> Returned:
         with self.watch.watching():
-            got = getattr(self._module, case["call"])(**case["with"])
+            got = getattr(self._module, case.call)(**case.given)
+        if got is None:
+            return Returned()
         if isinstance(got, bool) or not isinstance(got, int | float | str):
-            return {"strange": repr(got), "none": got is None}
+            return Returned(strange=repr(got)[:200])
         # Of an own class there may be more to it than the number, or the text, that it is.
         kind = next(kind for kind in (int, float, str) if isinstance(got, kind))
-        return {"got": kind(got)}
+        return Returned(kind(got))
 
 
 class Constants(dict[str, int]):
@@ -245,7 +260,7 @@ class Constants(dict[str, int]):
 
     def __missing__(self, name: str) -> int:
         why = f"your file has no line such as `constexpr int {name} = 8;`"
-        raise Unfit("crashed", why, f"the launcher reads {name} from your file: give it a number.")
+        raise Rejected("crashed", why, f"the launcher reads {name} from your file: give it a number.")
 
 
 def constants_of(file: Path) -> Constants:

@@ -19,13 +19,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from course_judge.hidden_sizes import draw
 from course_judge.host import Broken, CannotJudge, Host, Stranger, Task
-from course_judge.limits import Limits
-from course_judge.sizes import drawn
+from course_judge.protocol.limits import Limits
+from course_judge.protocol.messages import Load, plain
+from course_judge.protocol.verdict import escaped
 from course_labs import advice
 from course_labs.desk import without_comments
 from course_labs.lab import ON_THE_CPU, Lab, LabError, load_file
 from course_labs.lists import shown
+from course_labs.protocol.messages import Case, Compile, LabTask, Launches, NotRun
 from course_labs.verdict import NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 
 INPUT_FILL = 0x4B  # around the inputs: no input holds the number that these bytes make
@@ -39,25 +42,30 @@ MODULES = {
         "triton",
         "torch._dynamo",
         "course_labs.kernels",
-        "course_judge.tensors",
+        "course_judge.worker.answers",
         "course_kernels.measure.check",
     ),
     "cuda": (
         "torch",
         "torch._dynamo",
-        "course_judge.tensors",
+        "course_judge.worker.answers",
         "course_kernels.measure.check",
         "course_kernels.cuda.compile",
         "course_kernels.cuda.launch",
     ),
     "compile": ("torch", "triton", "course_labs.kernels"),
 }
-INTERPRETED = ("triton.runtime.interpreter", "course_judge.interpreter")
+INTERPRETED = (
+    "triton.runtime.interpreter",
+    "course_judge.worker.interpreter",
+    "triton.experimental.gluon.nvidia.hopper",  # what the first launch asks for
+)
 NO_GPU = "this machine has no GPU"
 CORRECT = "correct on every size tried"
 LIBRARY_SECONDS = 0.3
 DRAWN_MOST = 4096  # all dimensions of a size multiplied, where an interpreter or a loop walks over them
 COMPILE_SECONDS = 20.0
+LONGEST = 2000  # characters of what a student's process says
 
 
 class CannotGrade(RuntimeError):
@@ -189,10 +197,10 @@ class Grader:
     Attributes:
         gpu: whether its files run on a card.
         tries: the sizes that are asked for, in their order.
-        desk: the module that answers in the process that runs a file.
+        worker: the name of the module that answers in the process that runs a file.
     """
 
-    desk = "course_labs.desk"
+    worker = "course_labs.desk"
 
     def __init__(
         self,
@@ -227,7 +235,7 @@ class Grader:
         self.alone = type(self)(lab.alone, door, needs_gpu, compile, environment) if lab.alone else None
 
     def _host(self) -> Host:
-        return _host(self.door if self.lab.problem else "python", self.gpu, self._environment, self.desk)
+        return _host(self.door if self.lab.problem else "python", self.gpu, self._environment, self.worker)
 
     def _load_torch(self, needs_gpu: bool) -> None:
         may = self._environment.get("CUDA_VISIBLE_DEVICES") != "-1"
@@ -304,18 +312,13 @@ class Grader:
 
     def _own_verdict(self, file: Path, seconds: float) -> Verdict:
         self._size = ""
-        about = {
-            "lab": str(self.lab.folder.resolve() / "lab.toml"),
-            "alone": self.lab.is_alone,
-            "door": self.door,
-            "gpu": self.gpu,
-            "compile": self._compile,
-        }
+        path = str(self.lab.folder.resolve() / "lab.toml")
+        about = plain(LabTask(path, self.lab.is_alone, self.door, self.gpu, self._compile))
         limits = Limits(seconds=seconds, seconds_in_all=seconds)
-        task = Task(file, self.lab.entry[0], limits=limits, desk=self.desk, more=about)
+        task = Task(file, self.lab.entry[0], limits=limits, worker=self.worker, more=about)
         with _ready(self._host(), tuple(self.lab.doors)).stranger(task) as stranger:
             try:
-                stranger.ask({"load": True})
+                stranger.ask(Load())
                 verdict = self._examined(file, stranger)
                 stranger.finish()
             except Broken as broken:
@@ -333,8 +336,8 @@ class Grader:
             if refused := refused or self._shared_out(arrays):
                 return refused
         else:
-            if self.door == "cuda" and (why := stranger.ask({"not run": True}).get("why")):
-                return Verdict(NOT_RUN, str(why))
+            if self.door == "cuda" and (why := stranger.ask(NotRun()).why):
+                return Verdict(NOT_RUN, escaped(why, LONGEST))
             from course_judge.remote import Remote
 
             function = Remote(stranger, self.problem, "cuda" if self.gpu else "cpu", INPUT_FILL)
@@ -398,7 +401,7 @@ class Grader:
                 return refused
         return None
 
-    def _unannounced(self, draw: random.Random) -> tuple[Any, ...]:
+    def _unannounced(self, rng: random.Random) -> tuple[Any, ...]:
         """Sizes like those of the lab, and none of them."""
         problem: Any = self.problem
         if not self.gpu:
@@ -410,7 +413,7 @@ class Grader:
                 flops=lambda w: 0 if _count(w) <= most else math.inf,
             )  # fmt: skip
         try:
-            return drawn(problem, self.own, draw, fixed=self.lab.fixed)
+            return draw(problem, self.own, rng, fixed=self.lab.fixed)
         except ValueError:
             return ()  # no dimension of the lab's is free
 
@@ -524,12 +527,12 @@ class Grader:
 
     def _compiled(self, file: Path, stranger: Stranger) -> str:
         """What the compiler for a card refuses a right file for; empty where it takes it, or does not answer."""
-        launches = stranger.ask({"launches": True}).get("launches")
+        launches = stranger.ask(Launches()).launches
         host = _ready(_host("compile", False, self._environment), tuple(self.lab.doors))
         limits = Limits(seconds=COMPILE_SECONDS, seconds_in_all=2 * COMPILE_SECONDS)
-        task = Task(file, "", limits=limits, desk="course_labs.kernels")
+        task = Task(file, "", limits=limits, worker="course_labs.kernels")
         with contextlib.suppress(Broken), host.stranger(task) as compiling:
-            return str(compiling.ask({"compile": launches})["said"])
+            return escaped(compiling.ask(Compile(launches)).said, LONGEST)
         return ""
 
     def _after_compiling(self, said: str) -> str:
@@ -545,18 +548,14 @@ class Grader:
             given = case["with"]
             call = f"{case['call']}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
             self._size = case["job"]
-            answer = stranger.ask({"case": {"call": case["call"], "with": given}})
-            expected = case["expect"]
-            got = answer.get("got")
-            told = shown(got) if "got" in answer else str(answer.get("strange"))
+            answer = stranger.ask(Case(case["call"], given))
+            expected, got = case["expect"], answer.value
+            told = escaped(answer.strange) or shown(got)
             text = f"{call}: expected {shown(expected)}, got {told[:57] + '...' if len(told) > 60 else told}"
-            if "got" not in answer or isinstance(got, str) is not isinstance(expected, str):
-                return Verdict(
-                    "wrong result",
-                    text,
-                    self._size,
-                    advice.NEXT_OF_NONE if answer.get("none") else advice.NEXT_BY_HAND,
-                )
+            if got is None or isinstance(got, str) is not isinstance(expected, str):
+                none = got is None and not answer.strange
+                next_ = advice.NEXT_OF_NONE if none else advice.NEXT_BY_HAND
+                return Verdict("wrong result", text, self._size, next_)
             if not agrees(got, expected, case.get("within", 1e-6)):
                 return Verdict("wrong", text, self._size, advice.NEXT_BY_HAND)
         why = f"correct in all {len(self.cases)} cases; no speed claim: this lab is done by hand"
@@ -581,5 +580,7 @@ def size_of(workload: Any) -> str:
 def agrees(got: Any, expected: Any, within: float) -> bool:
     """True if a student's value is right: exactly, or for a float as near as asked."""
     if isinstance(expected, float):
-        return math.isclose(got, expected, rel_tol=within)
+        with contextlib.suppress(OverflowError):  # a whole number past every float
+            return math.isclose(got, expected, rel_tol=within)
+        return False
     return bool(got == expected)

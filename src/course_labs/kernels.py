@@ -6,13 +6,16 @@ Triton decides at import whether it interprets or compiles, and does not do both
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from course_judge.channel import Channel
-from course_judge.crash import compiled_said
-from course_judge.load import load
-from course_judge.watch import Watch
+from course_judge.protocol.messages import Question, Start
+from course_judge.worker.connection import Connection
+from course_judge.worker.error_report import compiler_message
+from course_judge.worker.forbidden_calls import Watch
+from course_judge.worker.load import load
+from course_labs.protocol.messages import Compile, Compiled, Launch
 
 CAPABILITY = 90  # of the card that is compiled for; none is needed for that
 MOST = 8  # launches of one file that are compiled, each other than the rest
@@ -42,13 +45,13 @@ def give_no_names_away() -> None:
     interpreter.FunctionRewriter._compile_and_exec = rewritten
 
 
-class Launches:
+class LaunchLog:
     """The kernels that a file launches in the interpreter, and with what; each way once."""
 
     def __init__(self) -> None:
         from triton.runtime.interpreter import InterpretedFunction
 
-        self.seen: list[dict[str, Any]] = []
+        self.seen: list[Launch] = []
         run = InterpretedFunction.run
 
         def noted(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
@@ -61,7 +64,7 @@ class Launches:
         InterpretedFunction.run = noted
 
 
-def _launch(kernel: Any, args: Any, kwargs: dict[str, Any]) -> dict[str, Any] | None:
+def _launch(kernel: Any, args: Any, kwargs: dict[str, Any]) -> Launch | None:
     """A launch as plain data; None for one with an argument that is neither a tensor nor a plain value."""
     from triton.runtime.jit import _normalize_ty
 
@@ -80,7 +83,7 @@ def _launch(kernel: Any, args: Any, kwargs: dict[str, Any]) -> dict[str, Any] | 
         else:
             types[name] = "fp32" if isinstance(value, float) else "i32" if abs(value) < 2**31 else "i64"
     options = {name: value for name, value in kwargs.items() if name in ("num_warps", "num_stages")}
-    return {"kernel": kernel.fn.__name__, "types": types, "constants": constants, "options": options}
+    return Launch(kernel.fn.__name__, types, constants, options)
 
 
 def _short(dtype: Any) -> str:
@@ -89,22 +92,24 @@ def _short(dtype: Any) -> str:
     return str(type_canonicalisation_dict[str(dtype).removeprefix("torch.")])
 
 
-class Desk:
+class Worker:
     """Compiles a file's kernels for a card that is not here, in a process where Triton compiles."""
 
-    def __init__(self, task: dict[str, Any], channel: Channel) -> None:
-        self._file = Path(task["file"])
+    asks: tuple[type[Question[Any]], ...] = (Compile,)
+
+    def __init__(self, task: Start, connection: Connection) -> None:
+        self._file = Path(task.file)
         self.watch: Watch | None = None
 
     def load(self) -> None:
         """The file is read when it is asked for."""
 
-    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, question: Compile, files: Sequence[int]) -> Compiled:
         """What the compiler refuses the launches of a file for, with its line; empty where it takes them."""
-        return {"said": _refused(self._file, message["compile"][:MOST])}
+        return Compiled(_refused(self._file, question.launches[:MOST]))
 
 
-def _refused(file: Path, launches: list[dict[str, Any]]) -> str:
+def _refused(file: Path, launches: Sequence[Launch]) -> str:
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -116,17 +121,17 @@ def _refused(file: Path, launches: list[dict[str, Any]]) -> str:
     except BaseException:
         return ""  # it was read without a complaint before: it asks where it runs
     for launch in launches:
-        kernel = getattr(module, launch["kernel"], None)
+        kernel = getattr(module, launch.kernel, None)
         while kernel is not None and not isinstance(kernel, JITFunction):
             kernel = getattr(kernel, "fn", None)  # inside of triton.autotune
         if kernel is None:
             continue
-        places = {(kernel.arg_names.index(name),): value for name, value in launch["constants"].items()}
-        source = ASTSource(kernel, launch["types"], places)
+        places = {(kernel.arg_names.index(name),): value for name, value in launch.constants.items()}
+        source = ASTSource(kernel, launch.types, places)
         try:
-            triton.compile(source, target=GPUTarget("cuda", CAPABILITY, 32), options=launch["options"])
+            triton.compile(source, target=GPUTarget("cuda", CAPABILITY, 32), options=launch.options)
         except CompilationError as error:
-            return compiled_said(error, file)
+            return compiler_message(error, file)
         except Exception:
             continue  # a step behind Triton's own, such as an assembler that is not there
     return ""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from course_judge.layout import Place
-from course_judge.memory import taken
-from course_judge.unfit import Unfit
-from course_judge.watch import Watch
+from course_judge.protocol.errors import Rejected
+from course_judge.protocol.layout import Place
+from course_judge.protocol.messages import Answer, Memory, Output, Question
+from course_judge.protocol.shared_memory import taken
+from course_judge.worker.forbidden_calls import Watch
+from course_labs.protocol.messages import ArrayCall, ArrayOutputs
 
 FORMATS = {"float32": "f", "float64": "d", "int32": "i", "int64": "q"}
 
@@ -22,30 +24,29 @@ class ListAnswers:
         self._function, self._watch = function, watch
         self._memory: mmap.mmap | None = None
 
-    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, question: Question[Any], files: Sequence[int]) -> Answer:
         """Work in other memory, or call the function."""
-        if "memory" in message:
-            (file,) = message["files"]
-            self._memory = taken(file, message["memory"]["size"])
-            return {}
-        call = message["call"]
-        given = [self._list(Place.from_json(place)) for place in call["inputs"]]
+        if isinstance(question, Memory):
+            (file,) = files
+            self._memory = taken(file, question.size)
+            return Answer()
+        assert isinstance(question, ArrayCall)
+        given = [self._list(place) for place in question.inputs]
         before = repr(given)  # as text: a NaN differs from itself, and 0 equals -0
         with self._watch.watching():
-            result = self._function(*given, **call["options"])
+            result = self._function(*given, **question.options)
         if repr(given) != before:
-            raise Unfit("input modified", "a list you were given has changed")
+            raise Rejected("input modified", "a list you were given has changed")
         try:
             shape, numbers = shape_of(result), [float(number) for number in _flat(result)]
         except (TypeError, ValueError, OverflowError):
             why = f"expected a list of numbers, every row as long as the others, got {shown(result)}"
-            raise Unfit("wrong result", why) from None
-        about = {"type": "ndarray", "plain": True, "dtype": "<f8", "shape": shape, "at": -1}
-        packed = struct.pack(f"<{len(numbers)}d", *numbers)
-        if self._memory is not None and call["room"] + len(packed) <= len(self._memory):
-            self._memory[call["room"] : call["room"] + len(packed)] = packed
-            about["at"] = call["room"]
-        return {"outputs": [about]}
+            raise Rejected("wrong result", why) from None
+        packed, at = struct.pack(f"<{len(numbers)}d", *numbers), -1
+        if self._memory is not None and question.room + len(packed) <= len(self._memory):
+            at = question.room
+            self._memory[at : at + len(packed)] = packed
+        return ArrayOutputs((Output("ndarray", plain=True, dtype="<f8", shape=tuple(shape), at=at),))
 
     def _list(self, place: Place) -> Any:
         assert self._memory is not None

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from course_judge.host import Broken, CannotJudge, Stranger
+from course_judge.protocol.verdict import escaped
 from course_labs import advice, suspects
 from course_labs import grade as usual
 from course_labs.grade import CannotGrade, Grader
 from course_labs.lab import Lab, load_file
 from course_labs.lists import shown
+from course_labs.protocol.messages import Do, Make, PlayCall, Played
 from course_labs.verdict import RIGHT, Verdict
 
-DESK = "course_labs.plays_desk"
+WORKER = "course_labs.plays_desk"
 AGAIN = 3  # times that a play with chance in it is played once more, with numbers that nobody announced
 
 # What to try next, where a play finds no words of its own.
@@ -114,11 +116,12 @@ class Asked:
             arrays: so many of the first arguments come as arrays to a file that imports NumPy.
             take: pages that a function gives one after the other, which is the last argument.
         """
-        return self._ask({"call": name, "given": given, "arrays": arrays, "take": take})
+        taken = None if take is None else tuple(take)
+        return _answer(self._stranger.ask(PlayCall(name, given, arrays, taken)))
 
     def make(self, name: str, *given: Any) -> None:
         """Make an object of a class; what follows is done with it."""
-        self._ask({"make": name, "given": given})
+        self._stranger.ask(Make(name, given))
 
     def do(self, name: str, *given: Any, may: str = "") -> Answer:
         """Call a method of the object.
@@ -126,19 +129,11 @@ class Asked:
         Args:
             may: the name of an error that may come.
         """
-        return self._ask({"do": name, "given": given, "may": may})
+        return _answer(self._stranger.ask(Do(name, given, may)))
 
-    def _ask(self, what: Mapping[str, Any]) -> Answer:
-        answer = self._stranger.ask({"play": dict(what)})
-        after = answer.get("after")
-        taken = answer.get("taken")
-        return Answer(
-            answer.get("got"),
-            str(answer.get("strange", "")),
-            str(answer.get("raised", "")),
-            tuple(after) if isinstance(after, list) else (),
-            taken if isinstance(taken, int) else 0,
-        )
+
+def _answer(played: Played) -> Answer:
+    return Answer(played.value, escaped(played.strange), played.raised, played.after, played.taken)
 
 
 @dataclass(frozen=True)
@@ -177,7 +172,7 @@ def _cases(lab: Lab) -> Sequence[Any]:
 class PlaysGrader(Grader):
     """Grades files of one such lab."""
 
-    desk = DESK
+    worker = WORKER
 
     def _by_hand(self, stranger: Stranger) -> Verdict:
         asked = Asked(stranger)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from course_judge.channel import Channel
-from course_judge.watch import Watch
+from course_judge.protocol.messages import Answer, Question, Start
+from course_judge.worker.connection import Connection
+from course_judge.worker.forbidden_calls import Watch
 from course_labs import desk
+from course_labs.protocol.messages import Do, Make, PlayCall, Played
 
 BANNED = ("torch", "triton")  # NumPy is open to it: whoever imports it is given arrays
 _NUMPY = re.compile(rb"^\s*(?:import|from)[ \t]+numpy\b", re.MULTILINE)
@@ -20,56 +24,58 @@ def takes_arrays(file: Path) -> bool:
     return file.is_file() and bool(_NUMPY.search(file.read_bytes()))
 
 
-class Desk(desk.Desk):
+class Worker(desk.Worker):
     """Loads a student's file, calls its functions, and keeps the object that a play has made."""
 
-    def __init__(self, task: dict[str, Any], channel: Channel) -> None:
-        super().__init__(task, channel)
+    asks = (*desk.Worker.asks, PlayCall, Make, Do)
+
+    def __init__(self, task: Start, connection: Connection) -> None:
+        super().__init__(task, connection)
         self.watch = Watch(self._file, True, self.lab.refuse, BANNED)
         self._made: Any = None
         self._arrays = takes_arrays(self._file)
 
-    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Do what a message asks for."""
-        if "play" not in message:
-            return super().answer(message)
-        asked = message["play"]
-        given = [copy.deepcopy(value) for value in asked["given"]]
+    def answer(self, question: Question[Any], files: Sequence[int]) -> Answer:
+        """Do what is asked, one of `asks`."""
+        if isinstance(question, PlayCall):
+            return self._called(question)
+        if isinstance(question, Do):
+            return self._done(question)
+        if isinstance(question, Make):
+            with self.watch.watching():
+                self._made = getattr(self._module, question.name)(*copy.deepcopy(question.given))
+            return Answer()
+        return super().answer(question, files)
+
+    def _called(self, asked: PlayCall) -> Played:
+        given = [copy.deepcopy(value) for value in asked.given]
         if self._arrays:
             import numpy as np
 
-            for place in range(asked.get("arrays", 0)):
+            for place in range(asked.arrays):
                 given[place] = np.array(given[place])
-        if "make" in asked:
-            with self.watch.watching():
-                self._made = getattr(self._module, asked["make"])(*given)
-            return {}
-        if "do" in asked:
-            return self._done(asked, given)
-        return self._called(asked, given)
-
-    def _called(self, asked: dict[str, Any], given: list[Any]) -> dict[str, Any]:
         taken = 0
-        pages = list(asked["take"] or ())
+        pages = list(asked.take or ())
 
         def take() -> int | None:
             nonlocal taken
             taken += 1
             return pages.pop(0) if pages else None
 
-        more = [] if asked["take"] is None else [take]
+        more = [] if asked.take is None else [take]
         with self.watch.watching():
-            got = getattr(self._module, asked["call"])(*given, *more)
-        return {**told(got), "after": [told(value).get("got") for value in given], "taken": taken}
+            got = getattr(self._module, asked.call)(*given, *more)
+        after = tuple(told(value).value for value in given)
+        return dataclasses.replace(told(got), after=after, taken=taken)
 
-    def _done(self, asked: dict[str, Any], given: list[Any]) -> dict[str, Any]:
+    def _done(self, asked: Do) -> Played:
         try:
             with self.watch.watching():
-                got = getattr(self._made, asked["do"])(*given)
+                got = getattr(self._made, asked.name)(*copy.deepcopy(asked.given))
         except Exception as error:
-            if asked["may"] not in {kind.__name__ for kind in type(error).__mro__}:
+            if asked.may not in {kind.__name__ for kind in type(error).__mro__}:
                 raise
-            return {"raised": asked["may"]}
+            return Played(raised=asked.may)
         return told(got)
 
 
@@ -77,12 +83,12 @@ class Strange(TypeError):
     """Neither a number nor a text, nor a list of them."""
 
 
-def told(got: Any) -> dict[str, Any]:
+def told(got: Any) -> Played:
     """What a function returned, as a message."""
     try:
-        return {"got": plain(got)}
+        return Played(plain(got))
     except Strange:
-        return {"strange": repr(got)[:60]}
+        return Played(strange=repr(got)[:60])
 
 
 def plain(value: Any) -> Any:

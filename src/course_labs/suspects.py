@@ -33,7 +33,7 @@ from course_labs.lab import FOLDER, Lab, load_file
 from course_labs.verdict import NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 from course_labs.write import keep_and_replace
 
-DESK = "course_labs.suspects_desk"
+WORKER = "course_labs.suspects_desk"
 TABLE = "FOUND"  # in the student's file
 ENTRY = "fixed_{}"  # the student's function for a kernel
 RECORD, KEY = "tests/profile.json", "lab/{}"  # what the GPU tests of the profiler said of the lab's kernels
@@ -371,7 +371,7 @@ def fix_of(lab: Lab, one: Suspect) -> Lab:
 class Fix(Grader):
     """Grades one kernel of the student's: right or wrong, and on a card whether it gained anything."""
 
-    desk = DESK
+    worker = WORKER
 
     def __init__(
         self,
@@ -423,11 +423,11 @@ def gained(name: str, size: str, given_us: float, its_us: float) -> Verdict:
 class Cause(Grader):
     """Grades the last task, a function in plain Python in a file with kernels."""
 
-    desk = DESK
+    worker = WORKER
 
     def _host(self) -> Any:
         environment = {**self._environment, "CUDA_VISIBLE_DEVICES": "-1"}
-        return usual._host("triton", False, environment, self.desk)
+        return usual._host("triton", False, environment, self.worker)
 
 
 def grade_each(

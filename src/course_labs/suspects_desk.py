@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
-from course_judge.channel import Channel
-from course_judge.watch import Watch, hook
+from course_judge.protocol.messages import Start
+from course_judge.worker.connection import Connection
+from course_judge.worker.forbidden_calls import Watch, hook
 from course_labs import desk
 
 
-class Desk(desk.Desk):
+class Worker(desk.Worker):
     """Loads a student's file for one of its kernels, or for the last task."""
 
-    def __init__(self, task: dict[str, Any], channel: Channel) -> None:
-        super().__init__(task, channel)
+    def __init__(self, task: Start, connection: Connection) -> None:
+        super().__init__(task, connection)
         if not self.lab.is_alone:
             # Of the problem no more is asked here than whether there is one.
-            self.lab = dataclasses.replace(self.lab, problem=task["function"], entry=(task["function"],))
+            self.lab = dataclasses.replace(self.lab, problem=task.function, entry=(task.function,))
         # The file has kernels whatever is asked of it: torch and Triton are open to it, the course is not.
         self.watch = Watch(self._file, self.lab.is_alone, self.lab.refuse)
 
@@ -25,7 +25,7 @@ class Desk(desk.Desk):
         """Run the file.
 
         Raises:
-            Unfit: it cannot be read, or lacks a function.
+            Rejected: it cannot be read, or lacks a function.
         """
         if not self.lab.is_alone:
             super().load()

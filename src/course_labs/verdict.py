@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from course_judge.verdict import RIGHT
+from course_judge.protocol.verdict import RIGHT
 
 NOT_BEGUN = "not begun"  # of the last task: the file has no function of its name
 NOT_RUN = "not run"  # a .cu on a machine without a GPU: compiled, and no more
@@ -21,7 +21,7 @@ NEXT = {
     "holds too much": "bring one tile at a time: what you hold must not grow with the inputs.",
     "not in blocks": "start one program for each block; its number says where its block begins.",
     "does not compile": "mend the first error first; the others often follow from it.",
-    "wrong result": "return the output, and nothing else.",
+    "wrong result": "return all that is asked for, in that order, and nothing else.",
     "wrong shape": "look at the line that makes the output.",
     "wrong dtype": "look at the line that makes the output: it has the dtype of the input.",
     "wrong device": "make the output where the input is, for example with torch.empty_like.",

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from course_judge.crash import crash
+from course_judge.worker.error_report import report
 from course_kernels.measure.check import Check, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.measure.refused import Refused
@@ -40,7 +40,7 @@ def main(verb: str, request: Path, answer: Path) -> int:
         except Refused as refused:
             told = {"refused": str(refused)}
         except BaseException as error:  # exit() included: whatever it is, it was the student's file
-            told = {"unusable": f"{subject.file.name}: {crash(error, subject.file)['why']}"}
+            told = {"unusable": f"{subject.file.name}: {report(error, subject.file).why}"}
         if "each" not in told:
             break
     temporary = answer.with_suffix(".part")
@@ -88,7 +88,7 @@ def look(subject: Subject, asked: dict[str, Any]) -> dict[str, Any]:
         except (Refused, Unusable):
             raise
         except Exception as error:  # most often it launches what only a card can run
-            told["not_run"] = crash(error, subject.file)["why"]
+            told["not_run"] = report(error, subject.file).why
     return told
 
 
@@ -127,11 +127,11 @@ def _checked(subject: Subject, problem: Problem) -> list[str]:
     """Sizes on which a `.py` is right without a card."""
     import torch
 
-    from course_judge.sizes import small
+    from course_judge.hidden_sizes import small
 
     if os.environ.get("TRITON_INTERPRET") == "1":
         with contextlib.suppress(ImportError):
-            from course_judge.interpreter import take_the_first_configuration
+            from course_judge.worker.interpreter import take_the_first_configuration
 
             take_the_first_configuration()
     sizes = small(problem)

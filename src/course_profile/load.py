@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from course_judge.load import load as load_python
-from course_judge.unfit import Unfit
+from course_judge.protocol.errors import Rejected
+from course_judge.worker.load import load as load_python
 from course_kernels.cuda.signature import Kernel, kernels_of
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import MATHS, Problem, Workload
@@ -71,8 +71,8 @@ def competitor_of(
     if not subject.is_cuda:
         try:
             function = getattr(load_python(subject.file), subject.function, None)
-        except Unfit as unfit:
-            raise Unusable(f"{subject.file.name}: {unfit}") from None
+        except Rejected as error:
+            raise Unusable(f"{subject.file.name}: {error}") from None
         if not callable(function):
             raise Unusable(f"{subject.file.name} defines no function {subject.function}")
         return Competitor(subject.name, problem, function)

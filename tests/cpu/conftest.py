@@ -12,7 +12,6 @@ from pathlib import Path
 
 import once
 import pytest
-from loaded import MORE
 
 os.environ["TRITON_INTERPRET"] = "1"
 gc.disable()  # until all tests are found: what comes to be in that time stays
@@ -43,15 +42,6 @@ def pytest_configure(config):
 def pytest_unconfigure(config):
     if not hasattr(config, "workerinput"):
         shutil.rmtree(os.environ.pop(once.FOLDER), ignore_errors=True)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def students_load_little():
-    from course_labs import grade
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grade, "INTERPRETED", (*MORE, *grade.INTERPRETED))
-        yield
 
 
 @pytest.fixture(scope="session")

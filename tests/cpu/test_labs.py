@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 from answers import repeats
 
-from course_judge import processes
-from course_judge.crash import crash
+from course_judge.protocol import processes
+from course_judge.worker.error_report import report
 from course_kernels.cuda.headers import toolkit_headers
 from course_labs import kernels
 from course_labs.__main__ import _first_file, grading_needs, main
@@ -707,8 +707,8 @@ def test_what_the_compiler_for_a_card_says_of_such_a_mask_gets_the_same_advice(t
     (file := tmp_path / "mine.py").write_text(ANSWER.replace("i < N", mask))
     source = "def vector_add_kernel(" + file.read_text().split("def vector_add_kernel(")[1]
     kernel = ast.parse(source).body[0]  # as the compiler reads it: its lines count from the `def`
-    told = crash(UnsupportedLanguageConstruct(source, kernel.body[2], said), file)
-    verdict = broken(told["failed"], told["why"], "N=1 float32", "triton")
+    told = report(UnsupportedLanguageConstruct(source, kernel.body[2], said), file)
+    verdict = broken(told.failed, told.why, "N=1 float32", "triton")
 
     assert verdict.text.splitlines() == [
         f"refused on N=1 float32: crashed: line 14: UnsupportedLanguageConstruct: {said}",
@@ -832,7 +832,6 @@ def test_a_file_that_never_ends_is_ended_with_all_it_started(tmp_path):
 
 
 def test_a_file_in_triton_is_graded_by_the_command_as_a_reader_gives_it():
-    """Whatever the tests load beforehand, `loaded.py`, this process does not."""
     command = [sys.executable, "-m", "course_labs", "grade", "first_kernel", str(FIRST.snapshot("triton", 4))]
     done = subprocess.run(
         command, cwd=ROOT / "src", env=os.environ | NO_GPU, capture_output=True, text=True, check=False

@@ -29,7 +29,7 @@ SECONDS = 120  # a compiler builds each file first
 class OnTheCpu(Grader):
     """A grader whose CUDA C++ kernels run on the CPU, on the sizes that a GPU would see, as far as they are small."""
 
-    desk = "desk_on_cpu"
+    worker = "worker_on_cpu"
 
     def __init__(self, lab, *_):
         super().__init__(lab, "cuda", environment=ENVIRONMENT)

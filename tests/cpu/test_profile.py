@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from course_judge.processes import is_running
+from course_judge.protocol.processes import is_running
 from course_kernels.measure.leaves import Counted
 from course_kernels.measure.machine import machine_for
 from course_kernels.measure.roofline import bound

@@ -180,7 +180,7 @@ EDITS = {
     "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"measure", "profile"}),
     "what the check says": (f"{KERNELS}/measure/complaints.py", "", "X = 1\n", set()),
     "the judge's limits": (
-        "src/course_judge/limits.py",
+        "src/course_judge/protocol/limits.py",
         "",
         "X = 1\n",
         LABS | {"bottleneck", "judge", "profile"},

@@ -159,7 +159,7 @@ AREAS = {
         ("src/course_labs/*.py",),
         {"*": _cpu("labs", "labs_cuda", "layers")},
         4,
-        {"src/course_judge/operators.py": "its half of the judging is the card's"},
+        {"src/course_judge/worker/dispatch_guard.py": "its half of the judging is the card's"},
     ),
     "maps": Area(
         tuple(
@@ -201,7 +201,7 @@ SPEED_ONLY = re.compile(
 
 # What to choose of the first test file before all of it is run: the tests whose names speak of this file.
 FIRST = {
-    "*/course_judge/watch.py": "not_theirs or does_wrong",
+    "*/course_judge/worker/forbidden_calls.py": "not_theirs or does_wrong",
     "*/course_labs/check.py": "words_for_a_tensor or habits or nobody_writes",
     "*/course_labs/arrays.py": "numpy_door or holds or at_once or walk_along",
     "*/course_labs/desk.py": "refuses_further or does_wrong or constant or takes_lists",

@@ -1,4 +1,4 @@
-"""Runs a stranger's file, in the stranger's process."""
+"""Loading of a stranger's file, in the worker."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from course_judge.unfit import Unfit
+from course_judge.protocol.errors import Rejected
 
 
 def load(file: Path) -> ModuleType:
-    """A stranger's file, run as a module.
+    """Run a stranger's file as a module.
 
     Raises:
-        Unfit: it cannot be read.
+        Rejected: it cannot be read.
     """
     try:
         # As bytes: Python itself then sees to a mark of the byte order, and to an encoding named in a comment.
@@ -22,9 +22,9 @@ def load(file: Path) -> ModuleType:
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         said = f"{f'line {line}: ' if line else ''}{getattr(error, 'msg', error)}"
-        raise Unfit("syntax error", said) from None
+        raise Rejected("syntax error", said) from None
     except OSError as error:
-        raise Unfit("function missing", f"the file cannot be read: {error.strerror}") from None
+        raise Rejected("function missing", f"the file cannot be read: {error.strerror}") from None
     module = ModuleType(f"stranger_{file.stem}")
     module.__file__ = str(file)
     sys.modules[module.__name__] = module

@@ -1,6 +1,6 @@
-"""The process that runs a stranger's file. Started by `host.Host`; nothing that the judge keeps secret is in it.
+"""Process that runs a stranger's file. The host starts it by name; nothing that the judge keeps secret is in it.
 
-    python -m course_judge.stranger FILE_NUMBER [fresh]
+    python -m course_judge.worker.process FILE_NUMBER [fresh]
 
 The process that is started loads what all strangers need (torch takes seconds), then makes a copy of itself for each
 stranger, so that none finds what another has left in memory. It is the parent of everything they leave behind, and
@@ -22,13 +22,33 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from course_judge import limits, processes
-from course_judge.channel import Channel, Gone
-from course_judge.crash import crash
-from course_judge.watch import Watch
+from course_judge.protocol import processes
+from course_judge.protocol.channel import Channel, Gone
+from course_judge.protocol.messages import (
+    Answer,
+    Confined,
+    End,
+    Failed,
+    Import,
+    Imported,
+    Load,
+    Question,
+    Start,
+    Started,
+    Sweep,
+    Swept,
+    plain,
+    question_in,
+    read,
+)
+from course_judge.worker import confinement
+from course_judge.worker.connection import Connection
+from course_judge.worker.error_report import report
+from course_judge.worker.forbidden_calls import Watch
 
 SWEEP_SECONDS = 10.0
 
@@ -38,33 +58,36 @@ def main(arguments: list[str]) -> int:
     if arguments[0] == "one":
         about = json.loads(arguments[1])
         _import(about["modules"])
-        _be_stranger(about["start"], about["files"])
+        _be_worker(read(Start, about["start"]), about["files"])
     control, fresh = Channel(socket.socket(fileno=int(arguments[0]))), "fresh" in arguments[1:]
-    modules: list[str] = []
+    modules: tuple[str, ...] = ()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the judge's affair: it ends us
-    limits.adopt_orphans()
+    confinement.adopt_orphans()
     folder = ""
     try:
         while True:
             message, files = control.receive()
-            if "import" in message:
-                modules = message["import"]
-                control.send(_import(modules))
-            elif "start" in message:
-                folder = message["start"]["folder"]
+            question = question_in(message, (Import, Start, Sweep))
+            if isinstance(question, Import):
+                modules = question.modules
+                answer: Answer = _import(modules)
+            elif isinstance(question, Start):
+                folder = question.folder
                 gc.collect()
                 gc.freeze()  # the copy must not touch, and so duplicate, every page that holds an object
                 process = os.fork()
                 if not process:
                     control.close()
                     if fresh:
-                        _begin_again(modules, message["start"], files)
-                    _be_stranger(message["start"], files)
+                        _begin_again(modules, question, files)
+                    _be_worker(question, files)
                 for file in files:
                     os.close(file)
-                control.send({"process": process})
+                answer = Started(process)
             else:
-                control.send(_sweep(message["end"]))
+                assert isinstance(question, Sweep)
+                answer = _sweep(question.process)
+            control.send(plain(answer))
     except Gone:
         return 0
     finally:
@@ -73,25 +96,25 @@ def main(arguments: list[str]) -> int:
             shutil.rmtree(folder, ignore_errors=True)  # a judge that was killed has not
 
 
-def _begin_again(modules: list[str], task: dict[str, Any], files: list[int]) -> NoReturn:
-    """As a new program in this process, in which nothing is loaded yet."""
+def _begin_again(modules: Sequence[str], task: Start, files: list[int]) -> NoReturn:
+    """Become a new program in this process, in which nothing is loaded yet."""
     for file in files:
         os.set_inheritable(file, True)
-    about = json.dumps({"modules": modules, "start": task, "files": files})
-    os.execv(sys.executable, [sys.executable, "-m", "course_judge.stranger", "one", about])
+    about = json.dumps({"modules": modules, "start": plain(task), "files": files})
+    os.execv(sys.executable, [sys.executable, "-m", "course_judge.worker.process", "one", about])
 
 
-def _import(names: list[str]) -> dict[str, Any]:
+def _import(names: Sequence[str]) -> Imported:
     for name in names:
         try:
             importlib.import_module(name)
         except ImportError as error:
-            return {"missing": name, "why": str(error)}
-    return {}
+            return Imported(name, str(error))
+    return Imported()
 
 
-def _sweep(process: int | None) -> dict[str, Any]:
-    """End a stranger and all it has started; says how it ended, and how many others there were."""
+def _sweep(process: int | None) -> Swept:
+    """End a worker and all it has started; says how it ended, and how many others there were."""
     status, left, gone, until = None, set(), False, time.monotonic() + SWEEP_SECONDS
     while time.monotonic() < until:
         try:
@@ -116,27 +139,28 @@ def _sweep(process: int | None) -> dict[str, Any]:
             with contextlib.suppress(OSError):
                 os.kill(one, signal.SIGKILL)
         time.sleep(0.002)
-    return {"status": status, "left": len(left)}
+    return Swept(status, len(left))
 
 
-def _be_stranger(task: dict[str, Any], files: list[int]) -> None:
+def _be_worker(task: Start, files: list[int]) -> None:
     """Run one stranger's file until the judge has asked everything. Never returns."""
     channel_file, printed = files[:2]
     code = 1
     try:
-        limits.end_with_parent()
+        confinement.end_with_parent()
         os.setsid()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.dup2(printed, 1)
         os.dup2(printed, 2)
         os.close(printed)
-        os.chdir(task["folder"])
-        os.environ.update(task["environment"], HOME=task["folder"], TMPDIR=task["folder"])
+        os.chdir(task.folder)
+        os.environ.update(task.environment, HOME=task.folder, TMPDIR=task.folder)
         tempfile.tempdir = None  # whoever looked for it earlier found another
         channel = Channel(socket.socket(fileno=channel_file))
-        limit = limits.Limits(**task["limits"])
-        channel.send({"open": limits.confine(limit, Path(task["folder"]))})
-        Stranger(channel, task).serve()
+        channel.send(plain(Confined(tuple(confinement.confine(task.limits, Path(task.folder))))))
+        connection = Connection(channel)
+        worker: Worker = importlib.import_module(task.worker).Worker(task, connection)
+        _serve(worker, connection, Path(task.file))
         code = 0
     except Gone:
         pass
@@ -148,49 +172,43 @@ def _be_stranger(task: dict[str, Any], files: list[int]) -> None:
         os._exit(code)  # nothing of the stranger's runs on the way out
 
 
-class Desk(Protocol):
+class Worker(Protocol):
     """What answers the judge's questions; every kind of task has its own, and names its module.
 
     Attributes:
+        asks: the kinds of questions that it answers.
         watch: what notes the use of what is not the stranger's; None where everything is.
     """
 
+    asks: tuple[type[Question[Any]], ...]
     watch: Watch | None
 
     def load(self) -> None:
         """Run the stranger's file."""
 
-    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Do what a message asks for."""
+    def answer(self, question: Question[Any], files: Sequence[int]) -> Answer:
+        """Do what is asked, one of `asks`."""
 
 
-class Stranger:
-    """Answers the judge's questions with what a stranger's file defines."""
-
-    def __init__(self, channel: Channel, task: dict[str, Any]) -> None:
-        self._channel, self._file = channel, Path(task["file"])
-        self._desk: Desk = importlib.import_module(task["desk"]).Desk(task, channel)
-
-    def serve(self) -> None:
-        """Answer until there are no more questions."""
-        while True:
-            message, files = self._channel.receive()
-            if "end" in message:
-                return
-            try:
-                if "load" in message:
-                    self._desk.load()
-                    answer: dict[str, Any] = {}
-                else:
-                    answer = self._desk.answer(message | {"files": files})
-            except BaseException as error:  # exit() included: whatever it is, it was the stranger's file
-                if isinstance(error, Gone):
-                    raise
-                answer = crash(error, self._file)
-            if self._desk.watch and self._desk.watch.found:
-                found, why = self._desk.watch.found[0]
-                answer = {"failed": found, "why": why}
-            self._channel.send({"of": message["of"], **answer})
+def _serve(worker: Worker, connection: Connection, file: Path) -> None:
+    """Answer with what a stranger's file defines, until there are no more questions."""
+    while True:
+        question, files = connection.hear((Load, End, *worker.asks))
+        if isinstance(question, End):
+            return
+        answer = Answer()
+        try:
+            if isinstance(question, Load):
+                worker.load()
+            else:
+                answer = worker.answer(question, files)
+        except BaseException as error:  # exit() included: whatever it is, it was the stranger's file
+            if isinstance(error, Gone):
+                raise
+            answer = report(error, file)
+        if worker.watch and worker.watch.found:
+            answer = Failed(*worker.watch.found[0])
+        connection.say(answer)
 
 
 if __name__ == "__main__":

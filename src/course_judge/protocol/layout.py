@@ -1,9 +1,9 @@
-"""Where tensors lie in the memory that the judge and a stranger's process share. Needs neither torch nor NumPy."""
+"""Places of tensors in the memory that the judge and a worker share. Needs neither torch nor NumPy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 GUARD_BYTES = 2**20  # on either side of a tensor; whole pages, so that every alignment stays
@@ -33,13 +33,9 @@ class Place:
         """Bytes from the first element to the last."""
         return self.span * self.item_bytes
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Place:
-        """The inverse of `as_json`."""
+        """A place from plain data, unchecked."""
         return cls(**{**data, "shape": tuple(data["shape"]), "strides": tuple(data["strides"])})
 
 
@@ -76,5 +72,5 @@ class Layout:
 
     @property
     def bytes(self) -> int:
-        """Of everything, with the last guard."""
+        """Bytes of everything, with the last guard."""
         return self._end + GUARD_BYTES

@@ -1,13 +1,13 @@
-"""What ends the judging of a file in its own process."""
+"""Rejection of a stranger's file in its own process, before or beside any answer."""
 
 from __future__ import annotations
 
 
-class Unfit(Exception):
+class Rejected(Exception):
     """A file is refused for what it is, or for what its kernel was seen to do.
 
     Attributes:
-        found: the property that failed, a key of `course_judge.verdict.PROPERTIES`.
+        found: the property that failed, a key of `course_judge.protocol.verdict.PROPERTIES`.
         next: what to try, where the usual advice does not fit.
     """
 

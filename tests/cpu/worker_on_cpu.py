@@ -1,4 +1,4 @@
-"""A desk whose CUDA C++ kernels run on the CPU: what the grader's process for a student's file loads in these tests."""
+"""A worker for a student's file whose CUDA C++ kernels run on the CPU."""
 
 import re
 import shutil
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import cuda_on_cpu
 
-from course_judge.unfit import Unfit
+from course_judge.protocol.errors import Rejected
 from course_labs import desk
 
 if gxx := shutil.which("g++"):
     cuda_on_cpu.made_ready(gxx)  # before there is any student's process: each has it then
 
 
-class Desk(desk.Desk):
+class Worker(desk.Worker):
     """As a card would, thread by thread."""
 
     def cuda(self):
@@ -22,7 +22,7 @@ class Desk(desk.Desk):
         text = self._file.read_text(encoding="utf-8")
         name = self.lab.entry[0]
         if self.lab.is_alone and not re.search(rf"\b{name}\(const", text):
-            raise Unfit("function missing", "no such kernel")  # as the compiler's output would say
+            raise Rejected("function missing", "no such kernel")  # as the compiler's output would say
         launch = cuda_on_cpu.build(Path(tempfile.mkdtemp()), self._file, name)
         launch.constants = desk.constants_of(self._file)
         return self.started(launch)

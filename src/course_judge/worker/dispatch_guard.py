@@ -12,9 +12,10 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import course_kernels
-from course_judge.watch import Watch
+from course_judge.protocol.layout import GUARD_BYTES
+from course_judge.protocol.tensors import touched
+from course_judge.worker.forbidden_calls import Watch
 
-GUARD_BYTES = 2**20  # on either side of a tensor; whole pages, so that every alignment stays
 # Two fills that no kernel stores by accident. They differ, so that copying one into the other shows.
 INPUT_FILL, OUTPUT_FILL = 0x4B, 0xFF  # the second is NaN in every floating-point type
 
@@ -92,14 +93,6 @@ def _caller() -> str:
 
 def _trusted(caller: str) -> bool:
     return caller.startswith(tuple(_TRUSTED))
-
-
-def touched(zone: torch.Tensor, fill: int, item_bytes: int) -> int:
-    """How many items of a zone of bytes are no longer what it was filled with."""
-    if zone.device.type == "cpu" and zone.numpy().tobytes() == bytes([fill]) * zone.numel():
-        return 0  # by far the quickest way to see it, on a machine that has other work
-    changed = zone != fill
-    return int(changed.view(-1, item_bytes).any(dim=1).sum()) if bool(changed.any()) else 0
 
 
 class Zones:

@@ -1,4 +1,4 @@
-"""What went wrong in a stranger's file, in a line, with its own line."""
+"""Report of what went wrong in a stranger's file: one line, with the line of the file."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from course_judge.unfit import Unfit
+from course_judge.protocol.errors import Rejected
+from course_judge.protocol.messages import Failed
 
 LONGEST = 2000  # characters
 
 
-def crash(error: BaseException, file: Path) -> dict[str, Any]:
-    """The property that failed and why, as a stranger's process tells the judge."""
-    if isinstance(error, Unfit):
-        return {"failed": error.found, "why": str(error), "next": error.next}
+def report(error: BaseException, file: Path) -> Failed:
+    """The property that failed and why, as a worker tells the judge."""
+    if isinstance(error, Rejected):
+        return Failed(error.found, str(error), error.next)
     while type(error).__module__.startswith("triton") and error.__cause__ is not None:
         error = error.__cause__  # the interpreter, and the compiler, wrap what happened
     line = line_of(error, file)
     where = f"line {line}: " if line else ""
     if isinstance(error, SystemExit):
-        return {"failed": "died", "why": f"{where}the file ended the process itself: exit({error.code!r})"}
+        return Failed("died", f"{where}the file ended the process itself: exit({error.code!r})")
     if "CompilationError" in {kind.__name__ for kind in type(error).__mro__}:
-        return {"failed": "crashed", "why": compiled_said(error, file)[:LONGEST]}
+        return Failed("crashed", compiler_message(error, file)[:LONGEST])
     said = (str(error).strip().splitlines() or [""])[0].strip()
     what = f"{where}{type(error).__name__}{f': {said}' if said else ''}"
     found = "crashed"
@@ -31,7 +32,7 @@ def crash(error: BaseException, file: Path) -> dict[str, Any]:
         found = "out of memory"
     elif isinstance(error, OSError) and error.errno in (errno.EFBIG, errno.ENOSPC, errno.EDQUOT):
         found = "out of room"
-    return {"failed": found, "why": what[:LONGEST]}
+    return Failed(found, what[:LONGEST])
 
 
 def line_of(error: BaseException, file: Path) -> int | None:
@@ -40,8 +41,8 @@ def line_of(error: BaseException, file: Path) -> int | None:
     return frames[-1].lineno if frames else None
 
 
-def compiled_said(error: BaseException, file: Path) -> str:
-    """What Triton's compiler says last, with its line in the file."""
+def compiler_message(error: BaseException, file: Path) -> str:
+    """The last line that Triton's compiler says, with its line in the file."""
     said = next((part for part in reversed(str(error).splitlines()) if part.strip()), "").strip()
     line = _compiled_line(error, file) or line_of(error, file)
     return f"{f'line {line}: ' if line else ''}{type(error).__name__}{f': {said}' if said else ''}"

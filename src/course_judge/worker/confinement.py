@@ -1,4 +1,4 @@
-"""What a stranger's process may use, and the parts of the system that hold it to that.
+"""Confinement of a worker: the parts of the system that hold a stranger's process to its limits.
 
 Linux alone can hold a process to its own folder and off the network (Landlock, a network namespace); what the system
 at hand cannot do is said, in `confine`'s answer and with the verdict.
@@ -13,32 +13,11 @@ import resource
 import signal
 import struct
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
-GIB = 2**30
+from course_judge.protocol.limits import Limits
+
 OPEN_FILES = 4096  # at once, where the system allows more
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much a stranger's process may use.
-
-    Attributes:
-        seconds: for loading the file, and for each of its answers.
-        seconds_in_all: for everything.
-        memory_bytes: of memory, over what Python and torch themselves take.
-        disk_bytes: in its own folder, the only place where it may write.
-        processes: how many it may run at once, itself included.
-        printed_bytes: of what it prints.
-    """
-
-    seconds: float = 60.0
-    seconds_in_all: float = 3600.0
-    memory_bytes: int = 16 * GIB
-    disk_bytes: int = GIB
-    processes: int = 64
-    printed_bytes: int = 4 * 2**20
 
 
 # --- Landlock: https://docs.kernel.org/userspace-api/landlock.html ---------------------------------

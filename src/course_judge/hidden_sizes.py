@@ -1,4 +1,4 @@
-"""Sizes that nobody announced: drawn for one file, from what a problem's own sizes say is possible."""
+"""Sizes that nobody announced, drawn for one file, from what a problem's own sizes say is possible."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def small(problem: Problem, workloads: Sequence[Workload] = ()) -> tuple[Workloa
     return tuple(w for w in of if _is_small(problem, w)) or (min(of, key=problem.flops),)
 
 
-def drawn(
-    problem: Problem, workloads: Sequence[Workload], draw: random.Random, fixed: Sequence[str] = ()
+def draw(
+    problem: Problem, workloads: Sequence[Workload], rng: random.Random, fixed: Sequence[str] = ()
 ) -> tuple[Workload, ...]:
     """Workloads like these, and none of them: one, and the same with its dimensions in the other order.
 
@@ -43,7 +43,7 @@ def drawn(
     free = [name for name in _free(problem, workloads) if name not in fixed]
     square: Workload | None = None
     for _ in range(1000):
-        found = _one(problem, workloads, free, draw)
+        found = _one(problem, workloads, free, rng)
         turned = _turned(problem, workloads, found, free)
         if all(w not in workloads and _is_small(problem, w) for w in (found, turned)):
             sizes = [found.dims[name] for name in free if name in found.dims]
@@ -72,16 +72,16 @@ def _turned(problem: Problem, workloads: Sequence[Workload], w: Workload, free: 
 
 
 def _one(
-    problem: Problem, workloads: Sequence[Workload], free: Sequence[str], draw: random.Random
+    problem: Problem, workloads: Sequence[Workload], free: Sequence[str], rng: random.Random
 ) -> Workload:
-    like = draw.choice(list(small(problem, workloads)))
+    like = rng.choice(list(small(problem, workloads)))
     dims = like.dims
     for name in free:
         if name in dims:
             most = max(w.dims[name] for w in workloads if name in w.dims)
             # As likely between 10 and 100 as between 100 and 1000.
             least = LEAST if most > LEAST else 1
-            size = int(2 ** draw.uniform(math.log2(least), math.log2(most + 1)))
+            size = int(2 ** rng.uniform(math.log2(least), math.log2(most + 1)))
             dims[name] = _in_steps(min(size, most), _step(workloads, name))
     for name, other in MULTIPLES.get(problem.name, {}).items():
         dims[name] = max(1, dims[name] // dims[other]) * dims[other]

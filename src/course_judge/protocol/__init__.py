@@ -1,0 +1,1 @@
+"""What the judge and the workers that run strangers' files share."""

@@ -1,0 +1,1 @@
+"""What the grader and the workers that run students' files share."""
