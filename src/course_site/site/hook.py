@@ -27,12 +27,12 @@ from course_site.pages.addresses import artifact_uri, site_uri
 from course_site.pages.page import Page
 from course_site.records.record import write_atomically
 from course_site.sessions import checks
+from course_site.sessions.course_road import FOLDER
 from course_site.sessions.handouts import FOLDER as SHEETS
 from course_site.sessions.handouts import PRINTED
+from course_site.sessions.plain_data import as_plain
 from course_site.sessions.print_sheet import sheet_files
 from course_site.sessions.run_view import run_files
-from course_site.sessions.stops import FOLDER
-from course_site.sessions.views import as_plain
 from course_site.site import again, ledger, ledger_pages, navigation, search, styles
 from course_site.site.archive import NAME, archive
 from course_site.site.course import Course, load_course
@@ -157,7 +157,14 @@ def _check_sessions(course: Course) -> None:
 
 def _check_sources(course: Course) -> None:
     """No typed number in what a page may show or quote: kernels, pictures, terms, the front door."""
-    names = ("src/course_kernels", "docs/glossary.toml", "docs/assets/figures", "handbook", "README.md")
+    names = (
+        "src/course_kernels",
+        "labs",
+        "docs/glossary.toml",
+        "docs/assets/figures",
+        "handbook",
+        "README.md",
+    )
     paths = [path for path in (course.root / name for name in names) if path.exists()]
     files = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
     for file in files:
