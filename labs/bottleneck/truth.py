@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course_labs.suspects import READ, WRITE, Suspect
+from course_labs.diagnosis import READ, WRITE, Suspect
 from course_profile import reading as r
 from course_profile.rules import RULES
 

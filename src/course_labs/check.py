@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from course_kernels.problem import Workload
-from course_labs.truth import Truth
+from course_labs.numpy_reference import Truth
 
 Arrays = tuple[np.ndarray, ...]
 

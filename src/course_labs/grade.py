@@ -24,24 +24,23 @@ from course_judge.host import Broken, CannotJudge, Host, Stranger, Task
 from course_judge.protocol.limits import Limits
 from course_judge.protocol.messages import Load, plain
 from course_judge.protocol.verdict import escaped
-from course_labs import advice
-from course_labs.desk import without_comments
+from course_labs import hints
 from course_labs.lab import ON_THE_CPU, Lab, LabError, load_file
-from course_labs.lists import shown
-from course_labs.protocol.messages import Case, Compile, LabTask, Launches, NotRun
+from course_labs.protocol.messages import Case, Compile, LabTask, Launches, NotRun, shown
+from course_labs.protocol.source_text import without_comments
 from course_labs.verdict import NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 
 INPUT_FILL = 0x4B  # around the inputs: no input holds the number that these bytes make
 # What the process that runs students' files has loaded before any of them, by door.
 MODULES = {
-    "python": ("course_labs.lists",),
-    "numpy": ("numpy", "course_labs.arrays"),
+    "python": ("course_labs.worker.lists",),
+    "numpy": ("numpy", "course_labs.worker.arrays"),
     # torch loads its compiler when it is first asked who calls its operators: once is enough
     "triton": (
         "torch",
         "triton",
         "torch._dynamo",
-        "course_labs.kernels",
+        "course_labs.worker.triton_compile",
         "course_judge.worker.answers",
         "course_kernels.measure.check",
     ),
@@ -53,7 +52,7 @@ MODULES = {
         "course_kernels.cuda.compile",
         "course_kernels.cuda.launch",
     ),
-    "compile": ("torch", "triton", "course_labs.kernels"),
+    "compile": ("torch", "triton", "course_labs.worker.triton_compile"),
 }
 INTERPRETED = (
     "triton.runtime.interpreter",
@@ -200,7 +199,7 @@ class Grader:
         worker: the name of the module that answers in the process that runs a file.
     """
 
-    worker = "course_labs.desk"
+    worker = "course_labs.worker.file"
 
     def __init__(
         self,
@@ -322,7 +321,7 @@ class Grader:
                 verdict = self._examined(file, stranger)
                 stranger.finish()
             except Broken as broken:
-                verdict = advice.broken(broken.found, broken.why, self._size, self.door, broken.next)
+                verdict = hints.broken(broken.found, broken.why, self._size, self.door, broken.next)
             return dataclasses.replace(verdict, printed=stranger.printed)
 
     def _examined(self, file: Path, stranger: Stranger) -> Verdict:
@@ -446,7 +445,7 @@ class Grader:
         import numpy as np
 
         from course_labs.check import is_right
-        from course_labs.remote import EVERY, FIRST, OTHERS
+        from course_labs.protocol.array_memory import EVERY, FIRST, OTHERS
 
         workload = min(fills_several, key=_count)
         self._size = size_of(workload)
@@ -459,12 +458,12 @@ class Grader:
         _, started, returned = run(EVERY)
         program, entry, numbers = self.lab.program, self.lab.entry[0], _count(workload)
         if started < 1 or returned:
-            return advice.not_in_blocks(program, entry, started, self._size)
+            return hints.not_in_blocks(program, entry, started, self._size)
         if started * most < numbers or 2 * started > numbers:
-            return advice.blocks_of_a_wrong_size(program, started, numbers, most, self._size)
+            return hints.blocks_of_a_wrong_size(program, started, numbers, most, self._size)
         for kept in (FIRST, OTHERS):
             if is_right(self.problem, workload, inputs, run(kept)[0]):
-                return advice.not_its_own_block(program, started, kept, self._size)
+                return hints.not_its_own_block(program, started, kept, self._size)
         return None
 
     def _refusal_of_arrays(self, function: Any) -> Callable[[Any, Any, int], Verdict | None]:
@@ -475,7 +474,7 @@ class Grader:
             try:
                 check(truth, workload, function, seed)
             except WrongArray as error:
-                return advice.wrong(str(error), self._size, self.door)
+                return hints.wrong(str(error), self._size, self.door)
             return None
 
         return refusal
@@ -491,7 +490,7 @@ class Grader:
             try:
                 RemoteCheck(function, field, workload, seed, function.device).before()
             except WrongResult as error:
-                return advice.wrong(error.why, self._size, self.door)
+                return hints.wrong(error.why, self._size, self.door)
             return None
 
         return refusal
@@ -511,7 +510,7 @@ class Grader:
         try:
             timed = Times(function, self.problem, workload, draw).taken()
         except WrongResult as error:
-            return advice.wrong(error.why, self._size, self.door)
+            return hints.wrong(error.why, self._size, self.door)
         except NoTime as error:
             return Verdict(RIGHT, f"{CORRECT}; no speed claim: {error}")
         lines: tuple[str, ...] = ()
@@ -530,16 +529,16 @@ class Grader:
         launches = stranger.ask(Launches()).launches
         host = _ready(_host("compile", False, self._environment), tuple(self.lab.doors))
         limits = Limits(seconds=COMPILE_SECONDS, seconds_in_all=2 * COMPILE_SECONDS)
-        task = Task(file, "", limits=limits, worker="course_labs.kernels")
+        task = Task(file, "", limits=limits, worker="course_labs.worker.triton_compile")
         with contextlib.suppress(Broken), host.stranger(task) as compiling:
             return escaped(compiling.ask(Compile(launches)).said, LONGEST)
         return ""
 
     def _after_compiling(self, said: str) -> str:
         """What to try where the compiler refuses what the interpreter ran: a name it lacks is one of Python's."""
-        from course_labs import kernels
-
-        return (advice.advice_after(said, self.door) if "is not defined" not in said else "") or kernels.NEXT
+        return (
+            hints.advice_after(said, self.door) if "is not defined" not in said else ""
+        ) or hints.NEXT_OF_PYTHON_IN_A_KERNEL
 
     # --- a lab by hand -----------------------------------------------------------------------------
 
@@ -554,10 +553,10 @@ class Grader:
             text = f"{call}: expected {shown(expected)}, got {told[:57] + '...' if len(told) > 60 else told}"
             if got is None or isinstance(got, str) is not isinstance(expected, str):
                 none = got is None and not answer.strange
-                next_ = advice.NEXT_OF_NONE if none else advice.NEXT_BY_HAND
+                next_ = hints.NEXT_OF_NONE if none else hints.NEXT_BY_HAND
                 return Verdict("wrong result", text, self._size, next_)
             if not agrees(got, expected, case.get("within", 1e-6)):
-                return Verdict("wrong", text, self._size, advice.NEXT_BY_HAND)
+                return Verdict("wrong", text, self._size, hints.NEXT_BY_HAND)
         why = f"correct in all {len(self.cases)} cases; no speed claim: this lab is done by hand"
         return Verdict(RIGHT, why)
 

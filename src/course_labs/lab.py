@@ -17,6 +17,9 @@ from types import ModuleType
 from typing import Any
 
 LABS = "labs"  # every lab, beside the README
+GIVEN = (
+    "given"  # in a lab of several kernels: the slow ones, and profile.toml, which says how they are launched
+)
 FOLDER = "my_labs"  # the student's, beside it; git leaves it alone
 # The end of a student's file, by door.
 SUFFIXES = {"triton": ".py", "cuda": ".cu", "numpy": ".py", "python": ".py"}
@@ -273,6 +276,17 @@ def _alone(lab: Lab, table: dict[str, Any]) -> Lab:
         stages=(),
         is_alone=True,
     )
+
+
+def has_given_kernels(lab: Lab) -> bool:
+    """True for a lab of several kernels, each slow for one reason; it is known by the folder that lies in it."""
+    return (lab.folder / GIVEN).is_dir()
+
+
+def given_files(lab: Lab) -> list[Path]:
+    """The kernels that a student is given, and then how they are launched."""
+    files = [file for file in (lab.folder / GIVEN).iterdir() if file.suffix in (".cu", ".py", ".toml")]
+    return sorted(files, key=lambda file: (file.suffix == ".toml", file.name))
 
 
 def load_file(path: Path, name: str) -> ModuleType:

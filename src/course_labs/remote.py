@@ -17,9 +17,9 @@ from course_judge.host import Broken, Stranger
 from course_judge.protocol.layout import Layout, Place, span_of
 from course_judge.protocol.messages import Memory, Output
 from course_judge.protocol.shared_memory import made
+from course_labs.protocol.array_memory import EVERY, array_at
 from course_labs.protocol.messages import ArrayCall, ArrayOutputs
 
-EVERY, FIRST, OTHERS = "every", "first", "others"  # the programs that run in a call
 MOST_OUTPUTS, MOST_AXES = 64, 16  # of one call, and of one of them
 DTYPE = re.compile(r"[<>=|][?a-zA-Z]\d{0,6}(\[\w+\])?")  # as NumPy writes one that is no record
 ROOM_BYTES = 2**26  # for answers; a page that nobody writes to takes no memory
@@ -172,9 +172,3 @@ def _over(array: np.ndarray, found: np.ndarray) -> np.ndarray:
     return as_strided(
         np.frombuffer(array, np.uint8)[: found.itemsize].view(found.dtype), found.shape, [0] * found.ndim
     )
-
-
-def array_at(memory: Any, place: Place) -> np.ndarray:
-    """The array at a place of shared memory."""
-    flat = np.frombuffer(memory, np.dtype(place.dtype), place.span, place.at)
-    return as_strided(flat, place.shape, [step * place.item_bytes for step in place.strides])

@@ -166,7 +166,7 @@ def _of_cuda(subject: Subject, problem: Problem, workload: Workload, on_the_card
 
 
 def _first_error(log: str) -> str:
-    from course_labs.desk import first_error
+    from course_labs.worker.file import first_error
 
     return first_error(log)
 

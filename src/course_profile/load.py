@@ -15,8 +15,8 @@ from course_judge.worker.load import load as load_python
 from course_kernels.cuda.signature import Kernel, kernels_of
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import MATHS, Problem, Workload
-from course_labs.desk import constants_of
 from course_labs.lab import load_file
+from course_labs.worker.file import constants_of
 from course_profile.formula import value
 from course_profile.take import Subject
 from course_profile.unusable import Unusable

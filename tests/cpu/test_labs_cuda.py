@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from answers import repeats
 
-from course_labs import advice
+from course_labs import hints
 from course_labs.grade import Grader
 from course_labs.lab import find_labs, same_lines
 from course_labs.verdict import NOT_BEGUN, RIGHT
@@ -96,7 +96,7 @@ def test_every_wrong_kernel_is_refused_for_its_reason(name, path):
 def test_a_kernel_that_is_right_only_sometimes_is_told_of_a_race():
     said = "work on another stream: right when the host waits for the whole GPU"
 
-    assert advice.wrong(said, "M=1 N=1 K=1 float32", "cuda").text.splitlines() == [
+    assert hints.wrong(said, "M=1 N=1 K=1 float32", "cuda").text.splitlines() == [
         "refused on M=1 N=1 K=1 float32: wrong: right in one call and wrong in another",
         "next: two threads use one place at once, and who comes first is chance. Where must they wait?",
     ]

@@ -22,8 +22,7 @@ from course_kernels.measure.leaves import Counted
 from course_kernels.measure.machine import machine_for
 from course_kernels.measure.roofline import bound
 from course_kernels.problem import Workload
-from course_labs.given import has_suspects
-from course_labs.lab import find_lab, find_labs
+from course_labs.lab import find_lab, find_labs, has_given_kernels
 from course_profile import __main__ as command
 from course_profile import child, limits, run
 from course_profile import reading as r
@@ -534,7 +533,7 @@ def test_a_file_of_a_door_without_kernels_is_said_to_have_none(name, tmp_path):
     lab = LABS[name]
     for door in {"numpy", "python"} & set(lab.doors):
         mine = handed_in(tmp_path, name, door)
-        if has_suspects(lab):  # its door is Python's, and its file holds kernels in Triton
+        if has_given_kernels(lab):  # its door is Python's, and its file holds kernels in Triton
             assert take(f"{mine}:fixed_sum", "reduction", root=tmp_path).problem == "reduction"
             continue
         with pytest.raises(Unusable) as said:

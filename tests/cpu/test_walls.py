@@ -1,4 +1,4 @@
-"""The wall between whoever judges and the process that runs a stranger's file: neither side imports the other.
+"""The walls between whoever judges and the process that runs a stranger's file: neither side imports the other.
 
 A worker is started by its name. What both sides need is in `protocol/`, which imports neither. An import counts
 wherever it stands, in a function and for types too, and through any number of modules between.
@@ -9,9 +9,11 @@ import copy
 import grimp
 import pytest
 
-GRAPH = grimp.build_graph("course_kernels", "course_judge", cache_dir=None)
+GRAPH = grimp.build_graph("course_kernels", "course_judge", "course_labs", cache_dir=None)
+# By package: what its two sides share. A lab itself is known to both.
 SHARED = {
-    "course_judge": "course_judge.protocol",
+    "course_judge": ("course_judge.protocol",),
+    "course_labs": ("course_labs.protocol", "course_labs.lab"),
 }
 
 
@@ -19,33 +21,44 @@ def side_of(module, package):
     """worker, shared or judge; None for a module of another package."""
     if module.split(".")[0] != package:
         return None
-    if module == package:
+    if module == package or is_in(module, *SHARED[package]):
         return "shared"
-    for side, root in (("worker", f"{package}.worker"), ("shared", SHARED[package])):
-        if module == root or module.startswith(f"{root}."):
-            return side
-    return "judge"
+    return "worker" if is_in(module, f"{package}.worker") else "judge"
 
 
-MAY_REACH = {"judge": {"judge", "shared"}, "worker": {"worker", "shared"}, "shared": {"shared"}}
+def is_in(module, *packages):
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
 
 
-def crossings(graph, package):
-    """Imports through the wall of a package: (importer, what it reaches)."""
+def may_reach(side, other):
+    return other in (side, "shared")
+
+
+def crossings(graph):
+    """Imports through a wall: (importer, what it reaches). A grader is on the judge's side, and its worker is not."""
     return sorted(
         (module, reached)
         for module in graph.modules
-        if (side := side_of(module, package))
         for reached in graph.find_upstream_modules(module)
-        if (other := side_of(reached, package)) and other not in MAY_REACH[side]
+        for package in SHARED
+        if (other := side_of(reached, package))
+        and (side := side_in_all(module))
+        and not may_reach(side, other)
     )
 
 
+def side_in_all(module):
+    """The side of a module in its own package."""
+    return next((side for package in SHARED if (side := side_of(module, package))), None)
+
+
 @pytest.mark.parametrize("package", SHARED)
-def test_no_import_goes_through_the_wall(package):
-    sides = {side_of(module, package) for module in GRAPH.modules} - {None}
-    assert sides == {"judge", "worker", "shared"}
-    assert crossings(GRAPH, package) == []
+def test_each_package_has_two_sides(package):
+    assert {side_of(module, package) for module in GRAPH.modules} - {None} == {"judge", "worker", "shared"}
+
+
+def test_no_import_goes_through_a_wall():
+    assert crossings(GRAPH) == []
 
 
 @pytest.mark.parametrize(
@@ -56,9 +69,15 @@ def test_no_import_goes_through_the_wall(package):
         ("course_judge.protocol.messages", "course_judge.worker.connection"),
         ("course_judge.protocol.verdict", "course_judge.judge"),
         ("course_kernels.problem", "course_judge.worker.load"),  # which the judge's side imports
+        ("course_labs.grade", "course_labs.worker.file"),
+        ("course_labs.grade", "course_judge.worker.load"),
+        ("course_labs.worker.file", "course_labs.grade"),
+        ("course_labs.worker.file", "course_judge.host"),
+        ("course_labs.lab", "course_labs.worker.lists"),
+        ("course_labs.lab", "course_labs.hints"),
     ],
 )
-def test_an_import_through_the_wall_is_seen(importer, imported):
+def test_an_import_through_a_wall_is_seen(importer, imported):
     graph = copy.deepcopy(GRAPH)
     graph.add_import(importer=importer, imported=imported)
-    assert crossings(graph, "course_judge")
+    assert crossings(graph)

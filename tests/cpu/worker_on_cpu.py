@@ -8,13 +8,13 @@ from pathlib import Path
 import cuda_on_cpu
 
 from course_judge.protocol.errors import Rejected
-from course_labs import desk
+from course_labs.worker import file
 
 if gxx := shutil.which("g++"):
     cuda_on_cpu.made_ready(gxx)  # before there is any student's process: each has it then
 
 
-class Worker(desk.Worker):
+class Worker(file.Worker):
     """As a card would, thread by thread."""
 
     def cuda(self):
@@ -24,5 +24,5 @@ class Worker(desk.Worker):
         if self.lab.is_alone and not re.search(rf"\b{name}\(const", text):
             raise Rejected("function missing", "no such kernel")  # as the compiler's output would say
         launch = cuda_on_cpu.build(Path(tempfile.mkdtemp()), self._file, name)
-        launch.constants = desk.constants_of(self._file)
+        launch.constants = file.constants_of(self._file)
         return self.started(launch)

@@ -205,3 +205,9 @@ class Do(Question[Played]):
     name: str
     given: tuple[Any, ...]
     may: str = ""
+
+
+def shown(value: Any) -> str:
+    """A value, short, as a verdict has it."""
+    text = f"{value:.6g}" if isinstance(value, float) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -17,19 +17,19 @@ from course_kernels.gemm.problem import PROBLEM
 from course_kernels.measure import bursts
 from course_kernels.measure.check import WrongResult
 from course_kernels.problem import Workload, worst_error
-from course_labs import tried
+from course_labs import experiments
 from course_labs.__main__ import grading_needs
+from course_labs.interactive_cases import grade
 from course_labs.lab import find_lab, load_file
-from course_labs.plays import grade
 from course_labs.verdict import NOT_BEGUN, RIGHT, Verdict
 
 ROOT = Path(__file__).parents[2]
 RING = find_lab(ROOT, "ring")
-CARD = load_file(RING.folder / tried.FILE, "lab_on_a_card")
+CARD = load_file(RING.folder / experiments.FILE, "lab_on_a_card")
 NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}
 REASON = "a trip that takes longer than two steps is waited for by everybody"
 GOOD = {"change": {"STAGES": 3}, "expect": "slower", "by": (0.05, 0.2), "because": REASON}
-SLOWER = tried.Tried("STAGES", 3, "slower", 0.05, 0.2)
+SLOWER = experiments.Tried("STAGES", 3, "slower", 0.05, 0.2)
 
 
 def file_of(tmp_path, table, stage=4):
@@ -44,10 +44,12 @@ def file_of(tmp_path, table, stage=4):
 
 
 def test_a_prediction_is_read():
-    assert tried.read(GOOD, CARD.CONSTANTS) == SLOWER
+    assert experiments.read(GOOD, CARD.CONSTANTS) == SLOWER
     same = {**GOOD, "change": {"GROUP": 64}, "expect": "the same"}
     del same["by"]
-    assert tried.read(same, CARD.CONSTANTS) == tried.Tried("GROUP", 64, "the same", 0.0, tried.SAME)
+    assert experiments.read(same, CARD.CONSTANTS) == experiments.Tried(
+        "GROUP", 64, "the same", 0.0, experiments.SAME
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,9 +75,9 @@ def test_a_prediction_is_read():
     ],
 )
 def test_what_a_table_may_say(change, found):
-    read = tried.read({**GOOD, **change}, CARD.CONSTANTS)
+    read = experiments.read({**GOOD, **change}, CARD.CONSTANTS)
     assert getattr(read, "found", None) == found
-    assert found is None or found in tried.NEXT
+    assert found is None or found in experiments.NEXT
 
 
 def test_without_a_gpu_it_is_said_what_is_graded_and_what_is_not(tmp_path):
@@ -98,9 +100,9 @@ def test_who_is_done_is_told_of_it_and_nobody_else(tmp_path):
 
 def test_a_wrong_file_and_a_lab_without_a_kernel_to_try_are_left_alone(tmp_path):
     wrong = Verdict("wrong", "so")
-    assert tried.also(RING, file_of(tmp_path, {"nothing": 1}), wrong) is wrong
+    assert experiments.also(RING, file_of(tmp_path, {"nothing": 1}), wrong) is wrong
     right = Verdict(RIGHT, "so")
-    assert tried.also(find_lab(ROOT, "roofline"), file_of(tmp_path, {"nothing": 1}), right) is right
+    assert experiments.also(find_lab(ROOT, "roofline"), file_of(tmp_path, {"nothing": 1}), right) is right
 
 
 # --- on a card ---------------------------------------------------------------------------------------
@@ -122,7 +124,7 @@ def test_a_wrong_file_and_a_lab_without_a_kernel_to_try_are_left_alone(tmp_path)
 )
 def test_a_prediction_holds_between_its_shares_and_in_its_direction(expect, by, ratio, holds):
     one = dataclasses.replace(SLOWER, expect=expect, low=by[0], high=by[1])
-    found = tried.judged(one, "what", 700.0, 700.0 * ratio)
+    found = experiments.judged(one, "what", 700.0, 700.0 * ratio)
     assert found.found == (RIGHT if holds else "missed")
     assert (
         f"700 TFLOP/s as it was, {700 * ratio:.0f} changed, in bursts: {ratio:.3f} of the speed" in found.why
@@ -143,7 +145,7 @@ class Race:
             raise WrongResult("changed on M4096: all NaN\nand more")
 
     def burst(self, *, rounds):
-        assert rounds == tried.ROUNDS
+        assert rounds == experiments.ROUNDS
         return {n: SimpleNamespace(quantiles={"0.5": r}) for n, r in zip(self.names, self.rates, strict=True)}
 
 
@@ -159,8 +161,8 @@ def test_on_a_card_the_change_is_checked_timed_and_held_against_the_prediction(
     tmp_path, monkeypatch, rates, code, said
 ):
     monkeypatch.setattr(bursts, "Race", type("Made", (Race,), {"rates": rates}))
-    monkeypatch.setattr(tried, "_missing", lambda environment: "")
-    verdict = tried.also(RING, file_of(tmp_path, GOOD), Verdict(RIGHT, "so"))
+    monkeypatch.setattr(experiments, "_missing", lambda environment: "")
+    verdict = experiments.also(RING, file_of(tmp_path, GOOD), Verdict(RIGHT, "so"))
     assert verdict.code == code
     assert said in verdict.text
     assert code == 0 or verdict.text.splitlines()[-1].startswith("next: ")
@@ -168,25 +170,25 @@ def test_on_a_card_the_change_is_checked_timed_and_held_against_the_prediction(
 
 
 def test_a_card_that_cannot_is_said_so(monkeypatch):
-    assert tried._missing(NO_GPU) == "this machine has no GPU"
+    assert experiments._missing(NO_GPU) == "this machine has no GPU"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (8, 0))
-    assert tried._missing({}) == "the kernel wants a Hopper card"
+    assert experiments._missing({}) == "the kernel wants a Hopper card"
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
-    assert tried._missing({}) == ""
+    assert experiments._missing({}) == ""
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert tried._missing({}) == "torch is not installed here"
+    assert experiments._missing({}) == "torch is not installed here"
 
 
 def test_torch_is_asked_for_where_a_card_is_and_something_is_to_be_tried(tmp_path, monkeypatch):
-    monkeypatch.setattr(tried.ctypes, "CDLL", lambda name: name)
+    monkeypatch.setattr(experiments.ctypes, "CDLL", lambda name: name)
     assert grading_needs(["ring", str(file_of(tmp_path, GOOD))]) == "torch"
     assert grading_needs(["ring", str(file_of(tmp_path, None))]) == ""
 
     def none(name):
         raise OSError(name)
 
-    monkeypatch.setattr(tried.ctypes, "CDLL", none)
+    monkeypatch.setattr(experiments.ctypes, "CDLL", none)
     assert grading_needs(["ring", str(file_of(tmp_path, GOOD))]) == ""
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from course_labs.interactive_cases import Answer, PlaysGrader, Slip, counted, grade, has_plays
 from course_labs.lab import find_lab, find_labs, load_file, same_lines
-from course_labs.plays import Answer, PlaysGrader, Slip, counted, grade, has_plays
-from course_labs.plays_desk import plain, takes_arrays, told
 from course_labs.verdict import RIGHT
+from course_labs.worker.plays import plain, takes_arrays, told
 from course_models.serving.pages import OutOfPages, Pages
 
 ROOT = Path(__file__).parents[2]

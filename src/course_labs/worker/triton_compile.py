@@ -19,7 +19,6 @@ from course_labs.protocol.messages import Compile, Compiled, Launch
 
 CAPABILITY = 90  # of the card that is compiled for; none is needed for that
 MOST = 8  # launches of one file that are compiled, each other than the rest
-NEXT = "inside a kernel only tl. and plain arithmetic of numbers: NumPy's and Python's own functions are not there."
 
 
 def give_no_names_away() -> None:

@@ -7,10 +7,10 @@ import dataclasses
 from course_judge.protocol.messages import Start
 from course_judge.worker.connection import Connection
 from course_judge.worker.forbidden_calls import Watch, hook
-from course_labs import desk
+from course_labs.worker import file
 
 
-class Worker(desk.Worker):
+class Worker(file.Worker):
     """Loads a student's file for one of its kernels, or for the last task."""
 
     def __init__(self, task: Start, connection: Connection) -> None:

@@ -17,8 +17,8 @@ from course_judge.protocol.layout import Place
 from course_judge.protocol.messages import Answer, Memory, Output, Question
 from course_judge.protocol.shared_memory import taken
 from course_judge.worker.forbidden_calls import Watch
+from course_labs.protocol.array_memory import EVERY, FIRST, array_at
 from course_labs.protocol.messages import ArrayCall, ArrayOutputs
-from course_labs.remote import EVERY, FIRST, array_at
 
 
 def _words(text: str) -> frozenset[str]:

@@ -31,6 +31,7 @@ from course_labs.protocol.messages import (
     Reason,
     Returned,
 )
+from course_labs.protocol.source_text import without_comments
 
 LANGUAGE = "triton.language."
 CARD = "sm_90a"  # what a .cu is compiled for where there is no card
@@ -79,11 +80,11 @@ class Worker:
         if not self.lab.problem:
             self._module = self._run()
         elif self.door == "python":
-            from course_labs.lists import ListAnswers
+            from course_labs.worker.lists import ListAnswers
 
             self._answers = ListAnswers(self._first(self._run()), self.watch)
         elif self.door == "numpy":
-            from course_labs import arrays
+            from course_labs.worker import arrays
 
             with arrays.makers_watched(self.watch):  # what a file takes from NumPy as it is loaded, too
                 module = self._run()
@@ -136,7 +137,7 @@ class Worker:
     def _prepare_triton(self) -> None:
         from course_judge.worker import dispatch_guard
         from course_judge.worker.interpreter import take_the_first_configuration
-        from course_labs import kernels
+        from course_labs.worker import triton_compile
 
         triton = importlib.util.find_spec("triton")
         assert triton is not None
@@ -145,8 +146,8 @@ class Worker:
         if not self.gpu:
             dispatch_guard.ask_no_block_for_a_yes_or_no()
             take_the_first_configuration()
-            kernels.give_no_names_away()
-            self._launches = kernels.LaunchLog() if self._notes else None
+            triton_compile.give_no_names_away()
+            self._launches = triton_compile.LaunchLog() if self._notes else None
 
     def _look_at_names(self) -> None:
         """Functions of triton.language that a lab refuses: a kernel's own text says whether it has them."""
@@ -270,11 +271,6 @@ def constants_of(file: Path) -> Constants:
     return Constants(
         {name: int(value) for name, value in re.findall(r"(\w+)\s*=\s*(\d+)\s*(?:,|$)", ",".join(named))}
     )
-
-
-def without_comments(text: str) -> str:
-    """C++ without its comments."""
-    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
 
 
 def first_error(log: str) -> str:

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from course_judge.protocol.messages import Answer, Question, Start
 from course_judge.worker.connection import Connection
 from course_judge.worker.forbidden_calls import Watch
-from course_labs import desk
 from course_labs.protocol.messages import Do, Make, PlayCall, Played
+from course_labs.protocol.source_text import takes_arrays
+from course_labs.worker import file
 
 BANNED = ("torch", "triton")  # NumPy is open to it: whoever imports it is given arrays
-_NUMPY = re.compile(rb"^\s*(?:import|from)[ \t]+numpy\b", re.MULTILINE)
 
 
-def takes_arrays(file: Path) -> bool:
-    """True for a file that imports NumPy."""
-    return file.is_file() and bool(_NUMPY.search(file.read_bytes()))
-
-
-class Worker(desk.Worker):
+class Worker(file.Worker):
     """Loads a student's file, calls its functions, and keeps the object that a play has made."""
 
-    asks = (*desk.Worker.asks, PlayCall, Make, Do)
+    asks = (*file.Worker.asks, PlayCall, Make, Do)
 
     def __init__(self, task: Start, connection: Connection) -> None:
         super().__init__(task, connection)

@@ -14,12 +14,9 @@ from course_judge import timing
 from course_kernels import measure
 from course_kernels.measure import counters as of_the_harness
 from course_kernels.problem import Workload
-from course_labs import suspects
+from course_labs import diagnosis
 from course_labs.__main__ import grading_needs, main
-from course_labs.given import given_files, has_suspects
-from course_labs.grade import CannotGrade
-from course_labs.lab import find_lab, find_labs, load_file
-from course_labs.suspects import (
+from course_labs.diagnosis import (
     AWAITED,
     GAIN,
     READ,
@@ -29,6 +26,8 @@ from course_labs.suspects import (
     gained,
     recorded,
 )  # fmt: skip
+from course_labs.grade import CannotGrade
+from course_labs.lab import find_lab, find_labs, given_files, has_given_kernels, load_file
 from course_labs.verdict import NOT_RUN, RIGHT
 from course_profile import limits
 from course_profile import reading as r
@@ -167,14 +166,14 @@ def write_record(root, left_out=()):
 def test_the_record_has_the_six_under_the_names_that_are_looked_for():
     on_a_card = load_file(ROOT / "tests" / "gpu" / "test_profile.py", "profile_on_a_card")
 
-    assert sorted(on_a_card.LAB) == sorted(suspects.KEY.format(one.planted) for one in SUSPECTS)
-    assert (Path(suspects.RECORD).stem,) == on_a_card.GROUPS
+    assert sorted(on_a_card.LAB) == sorted(diagnosis.KEY.format(one.planted) for one in SUSPECTS)
+    assert (Path(diagnosis.RECORD).stem,) == on_a_card.GROUPS
     assert "record_property(name, json.dumps(as_json(" in (ROOT / "tests/gpu/test_profile.py").read_text()
 
 
 def test_what_is_handed_out_is_what_was_recorded_and_not_what_the_rules_said(tmp_path):
     write_record(tmp_path)
-    (line,) = suspects.hand_out(LAB, tmp_path)
+    (line,) = diagnosis.hand_out(LAB, tmp_path)
     path = tmp_path / "my_labs" / "bottleneck_counters.txt"
     text = path.read_text()
 
@@ -190,11 +189,11 @@ def test_what_is_handed_out_is_what_was_recorded_and_not_what_the_rules_said(tmp
 
 
 def test_a_table_that_somebody_wrote_into_is_kept(tmp_path):
-    suspects.hand_out(LAB, tmp_path)
+    diagnosis.hand_out(LAB, tmp_path)
     path = tmp_path / "my_labs" / "bottleneck_counters.txt"
     path.write_text(path.read_text() + "mine")
-    suspects.hand_out(LAB, tmp_path)
-    suspects.hand_out(LAB, tmp_path)
+    diagnosis.hand_out(LAB, tmp_path)
+    diagnosis.hand_out(LAB, tmp_path)
 
     assert "mine" not in path.read_text()
     assert [file.name for file in sorted(path.parent.iterdir())] == [
@@ -209,7 +208,7 @@ def test_without_a_record_of_all_six_the_names_are_handed_out_and_no_number(tmp_
     write_record(tmp_path, left_out)
     assert recorded(tmp_path, SUSPECTS) is None
 
-    lines = suspects.hand_out(LAB, tmp_path)
+    lines = diagnosis.hand_out(LAB, tmp_path)
     text = (tmp_path / "my_labs" / "bottleneck_counters.txt").read_text()
     assert lines == ["the counters' names:  my_labs/bottleneck_counters.txt", AWAITED]
     assert re.findall(r"^  (\S+) +(\S+)  ", text, re.M) == [("-", name) for name in TRUTH.COUNTERS]
@@ -289,7 +288,7 @@ def with_values(root, change=lambda name, value: value):
     text = ANSWER.read_text()
     told = recorded(root, SUSPECTS)
     for name, (reason, counter, _) in found_in(ANSWER, SUSPECTS).items():
-        value = change(name, suspects.counters_of(told[name])[counter])
+        value = change(name, diagnosis.counters_of(told[name])[counter])
         line = f'    "{name}": ("{reason}", "{counter}", '
         text = swapped(f"{line}None),", f"{line}{value}),", text)
     return text
@@ -302,12 +301,12 @@ def test_no_file_of_the_lab_holds_a_recorded_value_and_each_is_completed(tmp_pat
     before = {file: [value for *_, value in found_in(file, SUSPECTS).values()] for file in files}
     assert set(map(tuple, before.values())) == {(None,) * len(SUSPECTS)}
 
-    nothing = suspects.completed(LAB, tmp_path)
+    nothing = diagnosis.completed(LAB, tmp_path)
     assert [nothing(file.read_text()) for file in files] == [file.read_text() for file in files]
 
     write_record(tmp_path)
     told = recorded(tmp_path, SUSPECTS)
-    complete = suspects.completed(LAB, tmp_path)
+    complete = diagnosis.completed(LAB, tmp_path)
     grader = SuspectsGrader(LAB, environment=NO_GPU, root=tmp_path)
     for stage, file in enumerate(files):
         (mine := tmp_path / "mine.py").write_text(complete(file.read_text()))
@@ -315,7 +314,7 @@ def test_no_file_of_the_lab_holds_a_recorded_value_and_each_is_completed(tmp_pat
         for one in SUSPECTS:
             _, counter, value = found[one.name]
             if counter:
-                assert value == pytest.approx(suspects.counters_of(told[one.name])[counter], rel=1e-5)
+                assert value == pytest.approx(diagnosis.counters_of(told[one.name])[counter], rel=1e-5)
             assert (value is None) is (stage < 2)
             assert grader._value(one, *found[one.name]) is None or stage < 2
 
@@ -336,7 +335,7 @@ def test_the_command_writes_a_stage_with_the_recorded_values(tmp_path, capsys):
 
 def test_a_value_is_asked_for_where_the_table_has_one(tmp_path, monkeypatch):
     write_record(tmp_path)
-    monkeypatch.setattr(SuspectsGrader, "_fixes", lambda self, file, seconds: suspects.Verdict(RIGHT))
+    monkeypatch.setattr(SuspectsGrader, "_fixes", lambda self, file, seconds: diagnosis.Verdict(RIGHT))
 
     def said(change):
         return judged(tmp_path, with_values(tmp_path, change))
@@ -399,7 +398,7 @@ def test_where_no_kernel_can_run_reasons_and_counters_are_graded_and_that_is_sai
     def missing(*_, **__):
         raise CannotGrade("triton is not installed here: pip install triton")
 
-    monkeypatch.setattr(suspects, "Fix", missing)
+    monkeypatch.setattr(diagnosis, "Fix", missing)
     verdict = judged(tmp_path, ANSWER.read_text())
     assert (verdict.found, verdict.code) == (NOT_RUN, 3)
     assert verdict.text == (
@@ -414,7 +413,7 @@ def test_where_no_kernel_can_run_reasons_and_counters_are_graded_and_that_is_sai
 @functools.cache
 def fix():
     """The grader of one kernel, as if it had a card."""
-    return suspects.fix_of(LAB, SUSPECTS[-1])
+    return diagnosis.fix_of(LAB, SUSPECTS[-1])
 
 
 def test_a_kernel_is_timed_on_the_size_of_the_one_that_was_given():
@@ -439,7 +438,7 @@ def test_the_time_that_counts_is_the_one_that_both_clocks_tell(monkeypatch, tmp_
     monkeypatch.setattr(
         measure, "compare", lambda field, w, seconds: {"it": SimpleNamespace(median_us=100.0)}, raising=False
     )
-    grader = object.__new__(suspects.Fix)
+    grader = object.__new__(diagnosis.Fix)
     grader.lab, grader.problem, grader.door, grader._name = fix(), None, "triton", "add"
     grader._given, grader._shorter = GIVEN / "add.cu", False
     grader._truth = SimpleNamespace(competitor=lambda given: asked.append(given))
@@ -462,9 +461,9 @@ def test_where_an_answer_may_be_shorter_than_the_words_no_arithmetic_is_a_floor(
     (windows,) = (one for one in SUSPECTS if one.shorter)
     assert windows.name == "windows"
     problem = import_module("course_kernels.bank_conflicts.problem").PROBLEM
-    grader = object.__new__(suspects.Fix)
+    grader = object.__new__(diagnosis.Fix)
     grader.lab, grader.problem, grader.door = (
-        suspects.fix_of(find_labs(ROOT)["bottleneck"], windows),
+        diagnosis.fix_of(find_labs(ROOT)["bottleneck"], windows),
         problem,
         "triton",
     )
@@ -483,12 +482,12 @@ def test_where_an_answer_may_be_shorter_than_the_words_no_arithmetic_is_a_floor(
 
 
 def test_other_labs_are_none_of_this_kind():
-    assert [name for name, lab in find_labs(ROOT).items() if has_suspects(lab)] == ["bottleneck"]
+    assert [name for name, lab in find_labs(ROOT).items() if has_given_kernels(lab)] == ["bottleneck"]
 
 
 def test_the_usual_grader_knows_nothing_of_it():
     """What a record of another lab depends on must not grow by this one."""
-    for name in ("grade", "desk", "lab", "verdict", "advice"):
+    for name in ("grade", "worker/file", "lab", "verdict", "hints"):
         assert "suspects" not in (ROOT / f"src/course_labs/{name}.py").read_text()
 
 
@@ -496,6 +495,6 @@ def test_the_reading_that_is_handed_out_has_the_profilers_own_form():
     data = as_json(counted(SUSPECTS[0], 0), diagnose(counted(SUSPECTS[0], 0).reading))
 
     assert {"reading", "workload", "gpu"} <= set(data)
-    assert set(suspects.counters_of(data)) == set(TRUTH.COUNTERS)
+    assert set(diagnosis.counters_of(data)) == set(TRUTH.COUNTERS)
     assert dataclasses.asdict(counted(SUSPECTS[0], 0).reading).keys() == data["reading"].keys()
-    assert r.STALL.format(REASONS[0]) in suspects.counters_of(data)
+    assert r.STALL.format(REASONS[0]) in diagnosis.counters_of(data)

@@ -195,7 +195,7 @@ def measured(lab: Lab, kernel: Any, tried: Tried, environment: Mapping[str, str]
     from course_kernels.measure.refused import Refused
     from course_kernels.problem import Workload
 
-    problem = importlib.import_module(f"course_kernels.{lab.folder.parent.name}.problem").PROBLEM
+    problem = importlib.import_module(f"course_kernels.{kernel.PROBLEM}.problem").PROBLEM
     try:
         race = Race(kernel.competitors(tried.name, tried.value), problem, Workload.parse(kernel.WORKLOAD))
         rates = {name: found.quantiles["0.5"] for name, found in race.burst(rounds=ROUNDS).items()}

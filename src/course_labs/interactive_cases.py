@@ -16,15 +16,14 @@ from typing import Any
 
 from course_judge.host import Broken, CannotJudge, Stranger
 from course_judge.protocol.verdict import escaped
-from course_labs import advice, suspects
+from course_labs import diagnosis, hints
 from course_labs import grade as usual
 from course_labs.grade import CannotGrade, Grader
-from course_labs.lab import Lab, load_file
-from course_labs.lists import shown
-from course_labs.protocol.messages import Do, Make, PlayCall, Played
+from course_labs.lab import Lab, has_given_kernels, load_file
+from course_labs.protocol.messages import Do, Make, PlayCall, Played, shown
 from course_labs.verdict import RIGHT, Verdict
 
-WORKER = "course_labs.plays_desk"
+WORKER = "course_labs.worker.plays"
 AGAIN = 3  # times that a play with chance in it is played once more, with numbers that nobody announced
 
 # What to try next, where a play finds no words of its own.
@@ -100,7 +99,7 @@ class Answer:
         return self.value
 
     def _next(self) -> str:
-        return advice.NEXT_OF_NONE if self.value is None and not self.strange else ""
+        return hints.NEXT_OF_NONE if self.value is None and not self.strange else ""
 
 
 class Asked:
@@ -158,7 +157,7 @@ def counted(number: int, what: str) -> str:
 
 def has_plays(lab: Lab) -> bool:
     """True for a lab of this kind."""
-    return not lab.problem and not suspects.has_suspects(lab) and any(map(_is_play, _cases(lab)))
+    return not lab.problem and not has_given_kernels(lab) and any(map(_is_play, _cases(lab)))
 
 
 def _is_play(case: Any) -> bool:
@@ -190,7 +189,7 @@ class PlaysGrader(Grader):
         try:
             play.run(asked, draw)
         except Slip as slip:
-            next_ = slip.next or NEXT.get(slip.found, advice.NEXT_BY_HAND)
+            next_ = slip.next or NEXT.get(slip.found, hints.NEXT_BY_HAND)
             return Verdict(slip.found, slip.why, play.job, next_, slip.lines)
         return None
 
@@ -216,7 +215,7 @@ def grade_each(
             graders[lab.folder] = PlaysGrader(lab, door, environment=more) if has_plays(lab) else None
         grader = graders[lab.folder]
         if grader is None:
-            yield from suspects.grade_each(
+            yield from diagnosis.grade_each(
                 [(lab, door, file)],
                 seconds=seconds,
                 needs_gpu=needs_gpu,

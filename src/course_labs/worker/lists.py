@@ -12,7 +12,7 @@ from course_judge.protocol.layout import Place
 from course_judge.protocol.messages import Answer, Memory, Output, Question
 from course_judge.protocol.shared_memory import taken
 from course_judge.worker.forbidden_calls import Watch
-from course_labs.protocol.messages import ArrayCall, ArrayOutputs
+from course_labs.protocol.messages import ArrayCall, ArrayOutputs, shown
 
 FORMATS = {"float32": "f", "float64": "d", "int32": "i", "int64": "q"}
 
@@ -77,9 +77,3 @@ def _flat(result: Any) -> Iterator[Any]:
             yield from _flat(part)
     else:
         yield result
-
-
-def shown(value: Any) -> str:
-    """A value, short."""
-    text = f"{value:.6g}" if isinstance(value, float) else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

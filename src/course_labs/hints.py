@@ -89,6 +89,10 @@ NEXT_AFTER_TRITON = {
     "Cannot access global variable": "give it to the kernel as an argument, of the kind tl.constexpr if it is fixed.",
 }
 
+NEXT_OF_PYTHON_IN_A_KERNEL = (
+    "inside a kernel only tl. and plain arithmetic of numbers: "
+    "NumPy's and Python's own functions are not there."
+)
 NEXT_OF_NO_PROGRAM = (
     "{program} is what one program does with its block; the loop in {entry} starts it, once for each block."
 )

@@ -24,16 +24,14 @@ from pathlib import Path
 from typing import Any
 
 from course_judge.host import CannotJudge
-from course_labs import advice, tried
+from course_labs import experiments, hints
 from course_labs import grade as usual
-from course_labs.given import FOLDER as GIVEN
-from course_labs.given import has_suspects
 from course_labs.grade import CORRECT, LIBRARY_SECONDS, CannotGrade, Grader, size_of
-from course_labs.lab import FOLDER, Lab, load_file
+from course_labs.lab import FOLDER, GIVEN, Lab, has_given_kernels, load_file
+from course_labs.starter_files import keep_and_replace
 from course_labs.verdict import NOT_BEGUN, NOT_RUN, RIGHT, Verdict
-from course_labs.write import keep_and_replace
 
-WORKER = "course_labs.suspects_desk"
+WORKER = "course_labs.worker.suspects"
 TABLE = "FOUND"  # in the student's file
 ENTRY = "fixed_{}"  # the student's function for a kernel
 RECORD, KEY = "tests/profile.json", "lab/{}"  # what the GPU tests of the profiler said of the lab's kernels
@@ -404,7 +402,7 @@ class Fix(Grader):
                 "it"
             ]
         except WrongResult as error:
-            return advice.wrong(error.why, self._size, self.door)
+            return hints.wrong(error.why, self._size, self.door)
         except (NoTime, SensorsUnavailable) as error:
             line = f"{self._name}: no gain is graded: {str(error).splitlines()[0]}"
             return Verdict(RIGHT, CORRECT, lines=(line,))
@@ -441,7 +439,7 @@ def grade_each(
     """Grade files of any labs, those of this kind among them; as `course_labs.grade.grade_each`."""
     graders: dict[Path, SuspectsGrader] = {}
     for lab, door, file in tasks:
-        if not has_suspects(lab):
+        if not has_given_kernels(lab):
             for verdict in usual.grade_each(
                 [(lab, door, file)],
                 seconds=seconds,
@@ -449,7 +447,7 @@ def grade_each(
                 compile=compile,
                 environment=environment,
             ):
-                yield tried.also(lab, file, verdict, environment)
+                yield experiments.also(lab, file, verdict, environment)
             continue
         if lab.folder not in graders:
             graders[lab.folder] = SuspectsGrader(lab, needs_gpu, compile, environment)
