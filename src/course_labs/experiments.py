@@ -103,7 +103,7 @@ def also(lab: Lab, file: Path, verdict: Verdict, environment: Mapping[str, str] 
         return dataclasses.replace(verdict, lines=(*verdict.lines, line))
     kernel = load_file(lab.folder / FILE, "lab_on_a_card")
     tried = read(table[0], kernel.CONSTANTS)
-    judged = tried if isinstance(tried, Verdict) else measured(lab, kernel, tried, environment or {})
+    judged = tried if isinstance(tried, Verdict) else measured(kernel, tried, environment or {})
     if judged.found != RIGHT:
         return dataclasses.replace(
             judged, on=TABLE, next=judged.next or NEXT[judged.found], printed=verdict.printed
@@ -178,7 +178,7 @@ def read(table: Any, constants: Mapping[str, tuple[int, int, int]]) -> Tried | V
 # --- and on a card -----------------------------------------------------------------------------------
 
 
-def measured(lab: Lab, kernel: Any, tried: Tried, environment: Mapping[str, str]) -> Verdict:
+def measured(kernel: Any, tried: Tried, environment: Mapping[str, str]) -> Verdict:
     """What a card says of a prediction; right, and not run, where there is none.
 
     Args:

@@ -8,9 +8,9 @@ from typing import Any
 
 from course_kernels.measure.machine import Machine
 from course_kernels.problem import Workload
+from course_profile.measurement import Reading
 from course_profile.occupancy import Occupancy
-from course_profile.reading import Reading
-from course_profile.take import Subject
+from course_profile.subject import Subject
 
 
 @dataclass(frozen=True)

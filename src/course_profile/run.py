@@ -22,12 +22,12 @@ from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import MACHINES, machine_for
 from course_kernels.measure.roofline import bound, floor_us
 from course_kernels.problem import Workload
-from course_profile import reading as r
+from course_profile import measurement as r
+from course_profile.errors import Unusable, Wrong
+from course_profile.measurement import METRICS, Reading
 from course_profile.occupancy import Occupancy, occupancy
 from course_profile.profile import Profile
-from course_profile.reading import METRICS, Reading
-from course_profile.take import Subject
-from course_profile.unusable import Unusable, Wrong
+from course_profile.subject import Subject
 
 SOURCES = Path(__file__).resolve().parents[1]
 LIMIT_S = 600.0
@@ -167,7 +167,7 @@ def _ask(
         path = os.pathsep.join(filter(None, [str(SOURCES), os.environ.get("PYTHONPATH")]))
         command = [
             *before,
-            *(sys.executable, "-m", "course_profile.child", verb, str(request), str(answer)),
+            *(sys.executable, "-m", "course_profile.worker", verb, str(request), str(answer)),
         ]
         try:
             output = _said_by(command, {**os.environ, **more, "PYTHONPATH": path}, LIMIT_S * len(subjects))

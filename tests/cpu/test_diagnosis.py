@@ -29,13 +29,13 @@ from course_labs.diagnosis import (
 from course_labs.grade import CannotGrade
 from course_labs.lab import find_lab, find_labs, given_files, has_given_kernels, load_file
 from course_labs.verdict import NOT_RUN, RIGHT
-from course_profile import limits
-from course_profile import reading as r
+from course_profile import measurement as r
+from course_profile import thresholds
+from course_profile.diagnosis import RULES, diagnose
+from course_profile.format import as_json
+from course_profile.measurement import METRICS, REASONS, STALL, Reading
 from course_profile.profile import Profile
-from course_profile.reading import METRICS, REASONS, STALL, Reading
-from course_profile.rules import RULES, diagnose
-from course_profile.show import as_json
-from course_profile.take import take
+from course_profile.subject import take
 from course_site.records.digest import digest_of, file_digest
 
 ROOT = Path(__file__).parents[2]
@@ -105,13 +105,13 @@ def test_the_starter_names_every_reason_and_has_the_profilers_limits():
         for name, value in zip(names.split(", "), numbers.split(", "), strict=True)
     }
     assert values == {
-        "AT_ITS_ROOF": limits.NEAR_PEAK,
-        "MOVED_AGAIN": limits.MOVED_AGAIN,
-        "MOVING": 100 * limits.MOVING,
-        "FULL": 100 * limits.FULL,
-        "ROOM_LEFT": 100 * limits.ROOM_LEFT,
-        "ONE_REASON": limits.ONE_REASON,
-        "ISSUED_ENOUGH": 100 * limits.ISSUED_ENOUGH,
+        "AT_ITS_ROOF": thresholds.NEAR_PEAK,
+        "MOVED_AGAIN": thresholds.MOVED_AGAIN,
+        "MOVING": 100 * thresholds.MOVING,
+        "FULL": 100 * thresholds.FULL,
+        "ROOM_LEFT": 100 * thresholds.ROOM_LEFT,
+        "ONE_REASON": thresholds.ONE_REASON,
+        "ISSUED_ENOUGH": 100 * thresholds.ISSUED_ENOUGH,
     }
 
 

@@ -185,9 +185,9 @@ EDITS = {
         "X = 1\n",
         LABS | {"bottleneck", "judge", "profile"},
     ),
-    "a rule of the profiler": ("src/course_profile/waits.py", "", "X = 1\n", {"bottleneck", "profile"}),
+    "a rule of the profiler": ("src/course_profile/stall_rules.py", "", "X = 1\n", {"bottleneck", "profile"}),
     "what the profiler runs a file by": (
-        "src/course_profile/load.py",
+        "src/course_profile/competitor.py",
         "",
         "X = 1\n",
         {"bottleneck", "profile"},

@@ -9,7 +9,7 @@ import copy
 import grimp
 import pytest
 
-GRAPH = grimp.build_graph("course_kernels", "course_judge", "course_labs", cache_dir=None)
+GRAPH = grimp.build_graph("course_kernels", "course_judge", "course_labs", "course_profile", cache_dir=None)
 # By package: what its two sides share. A lab itself is known to both.
 SHARED = {
     "course_judge": ("course_judge.protocol",),
@@ -81,3 +81,43 @@ def test_an_import_through_a_wall_is_seen(importer, imported):
     graph = copy.deepcopy(GRAPH)
     graph.add_import(importer=importer, imported=imported)
     assert crossings(graph)
+
+
+# --- the profiler, whose worker runs the file of whoever profiles it -----------------------------------
+
+OF_THE_WORKER = (
+    "course_profile.worker",
+    "course_profile.competitor",
+    "course_judge.worker",
+    "course_labs.worker",
+)
+
+
+def reached_by_the_profiler(graph):
+    """What the command of the profiler imports, on any way, and only its worker may."""
+    return sorted(
+        (module, reached)
+        for module in graph.modules
+        if is_in(module, "course_profile") and not is_in(module, *OF_THE_WORKER)
+        for reached in graph.find_upstream_modules(module)
+        if is_in(reached, *OF_THE_WORKER)
+    )
+
+
+def test_the_profiler_runs_a_file_in_its_worker_alone():
+    assert len([module for module in GRAPH.modules if is_in(module, *OF_THE_WORKER)]) > 15
+    assert reached_by_the_profiler(GRAPH) == []
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [
+        ("course_profile.run", "course_profile.worker"),
+        ("course_profile.subject", "course_profile.competitor"),
+        ("course_profile.profile", "course_judge.worker.load"),
+    ],
+)
+def test_what_would_run_a_file_in_the_profiler_itself_is_seen(importer, imported):
+    graph = copy.deepcopy(GRAPH)
+    graph.add_import(importer=importer, imported=imported)
+    assert (importer, imported) in reached_by_the_profiler(graph)

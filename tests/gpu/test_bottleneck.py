@@ -19,7 +19,7 @@ from course_labs.diagnosis import SuspectsGrader, completed
 from course_labs.lab import find_lab
 from course_labs.verdict import RIGHT
 from course_labs.worker import suspects  # noqa: F401
-from course_profile import load, take  # noqa: F401
+from course_profile import competitor, subject  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 GROUPS = ("bottleneck",)

@@ -22,7 +22,7 @@ KERNEL = load_file(RING.folder / experiments.FILE, "lab_on_a_card")
 @pytest.mark.parametrize(("name", "value"), [("STAGES", 2), ("STAGES", 3), ("GROUP", 1), ("GROUP", 64)])
 def test_a_change_is_checked_and_timed(name, value, record_property):
     all_of_it = experiments.Tried(name, value, "slower", -1.0, 1.0)  # whatever it is
-    verdict = experiments.measured(RING, KERNEL, all_of_it, {})
+    verdict = experiments.measured(KERNEL, all_of_it, {})
     record_property("said", verdict.why)
 
     assert verdict.found == RIGHT, verdict.why
@@ -30,7 +30,7 @@ def test_a_change_is_checked_and_timed(name, value, record_property):
 
 
 def test_half_of_the_ring_is_not_twice_as_fast(record_property):
-    verdict = experiments.measured(RING, KERNEL, experiments.Tried("STAGES", 2, "faster", 0.9, 1.0), {})
+    verdict = experiments.measured(KERNEL, experiments.Tried("STAGES", 2, "faster", 0.9, 1.0), {})
     record_property("said", verdict.why)
 
     assert verdict.found == "missed"

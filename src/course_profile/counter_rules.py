@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from course_profile import limits
-from course_profile import reading as r
-from course_profile.reading import NotCounted, Reading
-from course_profile.rule import Evidence, Rule
+from course_profile import measurement as r
+from course_profile import thresholds
+from course_profile.measurement import NotCounted, Reading
+from course_profile.rules import Evidence, Rule
 
 
 def launch(reading: Reading) -> Evidence | None:
     """The host takes longer to order the work than the card to do it."""
     time_us, host_us = reading.known("time_us"), reading.known("host_us")
-    if host_us >= limits.HOST * time_us:
+    if host_us >= thresholds.HOST * time_us:
         line = f"a call costs the host {host_us:.1f} µs, and takes {time_us:.1f} µs"
         return Evidence(max(0.0, 1 - _least(reading, time_us) / max(host_us, time_us)), line)
     # A call of many kernels, which the host cannot order as fast as the card finishes them.
     if (
         reading.launches > 1
         and reading.kernels_us is not None
-        and reading.kernels_us < limits.BETWEEN * time_us
+        and reading.kernels_us < thresholds.BETWEEN * time_us
     ):
         line = (
             f"{reading.launches} kernels are busy for {reading.kernels_us:.1f} µs of the {time_us:.1f} µs "
@@ -48,19 +48,19 @@ def uncoalesced(reading: Reading) -> Evidence | None:
         a_request = reading[sectors] / reading[requests]
         # Lanes that share an address use more bytes of a sector than it has; and copies that pass no register, which
         # bring sectors, are not in this counter: where there is nothing else it says 0.
-        bytes_used = min(reading.counters.get(used) or limits.SECTOR_BYTES, limits.SECTOR_BYTES)
+        bytes_used = min(reading.counters.get(used) or thresholds.SECTOR_BYTES, thresholds.SECTOR_BYTES)
         total += reading[sectors]
-        scattered = a_request >= limits.MANY_SECTORS and bytes_used <= limits.HALF_A_SECTOR
-        if scattered or a_request > limits.MOST_SECTORS:
-            unused = 1 - min(bytes_used / limits.SECTOR_BYTES, limits.MOST_SECTORS / a_request)
+        scattered = a_request >= thresholds.MANY_SECTORS and bytes_used <= thresholds.HALF_A_SECTOR
+        if scattered or a_request > thresholds.MOST_SECTORS:
+            unused = 1 - min(bytes_used / thresholds.SECTOR_BYTES, thresholds.MOST_SECTORS / a_request)
             wasted += unused * reading[sectors]
             flagged += reading[sectors]
             if worst is None or a_request > worst[0]:
                 worst = a_request, what
     # A few stores at the end nobody feels beside the loads of a long loop.
-    if worst is None or flagged < limits.WASTED * total:
+    if worst is None or flagged < thresholds.WASTED * total:
         return None
-    if not _is_felt(reading, wasted * limits.SECTOR_BYTES):
+    if not _is_felt(reading, wasted * thresholds.SECTOR_BYTES):
         return None
     return Evidence(
         wasted / total, f"a {worst[1]} request of a warp moves {worst[0]:.1f} sectors of 32 bytes"
@@ -71,22 +71,22 @@ def _is_felt(reading: Reading, wasted_bytes: float) -> bool:
     """False where L1 picks up what one request leaves lying, and is not full of it either."""
     least = reading.least_bytes or 0
     if r.FROM_L2 in reading.counters:
-        past_l1 = limits.SECTOR_BYTES * (reading[r.FROM_L2] + reading.counters.get(r.TO_L2, 0.0))
-        full = reading.counters.get(r.MEMORY_BUSY, 0.0) >= 100 * limits.FULL
-        return past_l1 >= (1 + limits.WASTED) * least or (
-            full and reading[r.DRAM_BUSY] < 100 * limits.ROOM_LEFT
+        past_l1 = thresholds.SECTOR_BYTES * (reading[r.FROM_L2] + reading.counters.get(r.TO_L2, 0.0))
+        full = reading.counters.get(r.MEMORY_BUSY, 0.0) >= 100 * thresholds.FULL
+        return past_l1 >= (1 + thresholds.WASTED) * least or (
+            full and reading[r.DRAM_BUSY] < 100 * thresholds.ROOM_LEFT
         )
-    return wasted_bytes >= limits.WASTED * least
+    return wasted_bytes >= thresholds.WASTED * least
 
 
 def bank_conflicts(reading: Reading) -> Evidence | None:
     """Lanes of a warp want different words of one bank."""
     turns = reading[r.TURNS] + reading.counters.get(r.STORE_TURNS, 0.0)
     extra = reading[r.CONFLICTS] + reading.counters.get(r.STORE_CONFLICTS, 0.0)
-    if not turns or extra / turns < limits.EXTRA_TURNS:
+    if not turns or extra / turns < thresholds.EXTRA_TURNS:
         return None
     busy = _turns_a_cycle(reading, turns)
-    if busy is not None and busy < limits.TURNS_A_CYCLE:
+    if busy is not None and busy < thresholds.TURNS_A_CYCLE:
         return None
     line = f"{extra / turns:.0%} of the turns of shared memory are there because lanes meet in a bank"
     return Evidence(extra / turns * min(busy if busy is not None else 1.0, 1.0), line)
@@ -97,14 +97,14 @@ def _turns_a_cycle(reading: Reading, turns: float) -> float | None:
     time_ns = reading.counters.get(r.TIME)
     if not time_ns or not reading.sms:
         return None
-    return turns / (time_ns * 1e-9 * limits.SM_HZ * reading.sms)
+    return turns / (time_ns * 1e-9 * thresholds.SM_HZ * reading.sms)
 
 
 def spills(reading: Reading) -> Evidence | None:
     """Registers were not enough: values go to local memory and come back."""
     local = reading[r.LOCAL_LOADS] + reading[r.LOCAL_STORES]
     others = reading[r.LOAD_SECTORS] + reading[r.STORE_SECTORS]
-    if local < limits.SPILLED * max(others, 1.0):
+    if local < thresholds.SPILLED * max(others, 1.0):
         return None
     registers = reading.counters.get(r.REGISTERS)
     held = f", with {registers:.0f} registers a thread" if registers else ""
@@ -115,24 +115,29 @@ def spills(reading: Reading) -> Evidence | None:
 def divergence(reading: Reading) -> Evidence | None:
     """Lanes of a warp take different ways, and wait for each other."""
     lanes, issued = reading[r.LANES], reading[r.ISSUE] / 100
-    if lanes > limits.LANES or issued < limits.ISSUING:
+    if lanes > thresholds.LANES or issued < thresholds.ISSUING:
         return None
     return Evidence(
-        (1 - lanes / limits.WARP) * issued, f"{lanes:.1f} of 32 lanes take part in an instruction, on average"
+        (1 - lanes / thresholds.WARP) * issued,
+        f"{lanes:.1f} of 32 lanes take part in an instruction, on average",
     )
 
 
 def atomics(reading: Reading) -> Evidence | None:
     """Additions to one address stand in line."""
     for total, busiest in ((r.REDUCED, r.REDUCED_IN_ONE), (r.ATOMICS, r.ATOMICS_IN_ONE)):
-        if not reading[total] or reading[busiest] / reading[total] < limits.ONE_SLICE:
+        if not reading[total] or reading[busiest] / reading[total] < thresholds.ONE_SLICE:
             continue
-        share = min(reading[busiest] * limits.ADDITION_NS / reading[r.TIME], 1.0)
+        share = min(reading[busiest] * thresholds.ADDITION_NS / reading[r.TIME], 1.0)
         idle = 1 - max(reading[r.DRAM_BUSY], reading[r.SM_BUSY]) / 100
         # The lanes of a warp may be counted as one; the line is as long as if they were not.
-        if share < limits.IN_LINE and limits.WARP * share >= limits.IN_LINE and idle >= 1 - limits.IDLE:
+        if (
+            share < thresholds.IN_LINE
+            and thresholds.WARP * share >= thresholds.IN_LINE
+            and idle >= 1 - thresholds.IDLE
+        ):
             share = idle
-        if share >= limits.IN_LINE:
+        if share >= thresholds.IN_LINE:
             line = f"one slice of L2 does {reading[busiest] / reading[total]:.0%} of the {reading[total]:.3g} additions"
             return Evidence(share, line)
     return None
@@ -141,10 +146,10 @@ def atomics(reading: Reading) -> Evidence | None:
 def tail(reading: Reading) -> Evidence | None:
     """SMs stand idle, while the last blocks run or because there are too few."""
     busy, waves = reading[r.SMS_BUSY] / 100, reading.waves
-    if busy >= limits.SMS_AT_WORK or not waves:
+    if busy >= thresholds.SMS_AT_WORK or not waves:
         return None
     few = reading.sms is not None and reading[r.GRID] < reading.sms
-    if not few and -(-waves // 1) / waves < limits.LAST_WAVE:
+    if not few and -(-waves // 1) / waves < thresholds.LAST_WAVE:
         return None
     blocks = f"{reading[r.GRID]:.0f} blocks are {waves:.2f} waves"
     return Evidence(1 - busy, f"{blocks}, and an SM has work for {busy:.0%} of the time")
@@ -154,8 +159,8 @@ FAULTS = (
     Rule(
         "launch-bound",
         "the host orders work more slowly than the card does it",
-        f"the host needs {limits.HOST:.0%} of a call's time for it, or its kernels are busy for less than "
-        f"{limits.BETWEEN:.0%}",
+        f"the host needs {thresholds.HOST:.0%} of a call's time for it, or its kernels are busy for less than "
+        f"{thresholds.BETWEEN:.0%}",
         "",
         "host_us",
         "give each launch more to do: fuse kernels, take a whole batch at once, or write the orders once, as a graph",
@@ -165,8 +170,8 @@ FAULTS = (
     Rule(
         "uncoalesced",
         "neighbouring lanes do not ask for neighbouring bytes",
-        f"more than {limits.MOST_SECTORS:.0f} sectors a request, as many as the widest access can use; or "
-        f"{limits.MANY_SECTORS:.0f} of which half is unused",
+        f"more than {thresholds.MOST_SECTORS:.0f} sectors a request, as many as the widest access can use; or "
+        f"{thresholds.MANY_SECTORS:.0f} of which half is unused",
         "nvidia-sectors",
         r.LOAD_SECTORS,
         "let threadIdx.x run along the dimension that lies together in memory, or turn a tile in shared memory",
@@ -176,7 +181,8 @@ FAULTS = (
     Rule(
         "bank conflicts",
         "lanes of a warp want different words of the same bank",
-        f"{limits.EXTRA_TURNS:.0%} of the turns of shared memory are extra ones, and there is a turn in every fourth "
+        f"{thresholds.EXTRA_TURNS:.0%} of the turns of shared memory are extra ones, "
+        "and there is a turn in every fourth "
         "cycle",
         "nvidia-wavefronts",
         r.CONFLICTS,
@@ -187,7 +193,7 @@ FAULTS = (
     Rule(
         "spills",
         "values go to local memory because registers are not enough, or because an array is indexed at run time",
-        f"a sector of local memory for every {1 / limits.SPILLED:.0f} of global memory",
+        f"a sector of local memory for every {1 / thresholds.SPILLED:.0f} of global memory",
         "",
         r.LOCAL_LOADS,
         "hold less in a thread: smaller tiles, more threads, full unrolling; STL in the machine code is a spill",
@@ -197,7 +203,7 @@ FAULTS = (
     Rule(
         "divergence",
         "lanes of one warp take different ways, one way after the other",
-        f"at most {limits.LANES:.0f} of 32 lanes in an instruction, and the issue slots are in use",
+        f"at most {thresholds.LANES:.0f} of 32 lanes in an instruction, and the issue slots are in use",
         "",
         r.LANES,
         "sort the work so that the lanes of a warp take the same way, or replace the branch by arithmetic",
@@ -207,8 +213,8 @@ FAULTS = (
     Rule(
         "atomics",
         "many additions to one address, one after the other",
-        f"one slice of L2 does {limits.ONE_SLICE:.0%} of them, and at {limits.ADDITION_NS} ns each they take "
-        f"{limits.IN_LINE:.0%} of the time, or nothing else of the card is busy",
+        f"one slice of L2 does {thresholds.ONE_SLICE:.0%} of them, and at {thresholds.ADDITION_NS} ns each they take "
+        f"{thresholds.IN_LINE:.0%} of the time, or nothing else of the card is busy",
         "harris2007",
         r.REDUCED_IN_ONE,
         "add up in registers and in shared memory first, and send one sum a block, of few blocks",
@@ -218,7 +224,7 @@ FAULTS = (
     Rule(
         "tail wave",
         "most multiprocessors stand idle while the last blocks run",
-        f"an SM has work for less than {limits.SMS_AT_WORK:.0%} of the time, and the last wave is not full",
+        f"an SM has work for less than {thresholds.SMS_AT_WORK:.0%} of the time, and the last wave is not full",
         "",
         r.SMS_BUSY,
         "smaller blocks, or as many as fit at once with a loop over the rest",

@@ -16,7 +16,7 @@ from typing import Any
 
 from course_kernels.cuda.signature import kernels_of
 from course_labs.lab import FOLDER, LABS, ON_THE_CPU, Lab, find_labs
-from course_profile.unusable import Unusable
+from course_profile.errors import Unusable
 
 TABLES = "profile.toml"
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from course_profile.measurement import NotCounted
 from course_profile.profile import Profile
-from course_profile.reading import NotCounted
-from course_profile.rule import Diagnosis, Finding
+from course_profile.rules import Diagnosis, Finding
 
 STALLS = 3  # reasons that are shown
 

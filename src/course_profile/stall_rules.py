@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from course_profile import limits
-from course_profile import reading as r
-from course_profile.reading import NotCounted, Reading
-from course_profile.rule import Evidence, Rule
+from course_profile import measurement as r
+from course_profile import thresholds
+from course_profile.measurement import NotCounted, Reading
+from course_profile.rules import Evidence, Rule
 
 UNITS = {
     "device memory": r.DRAM_BUSY,
@@ -22,14 +22,18 @@ def moved_again(reading: Reading) -> Evidence | None:
     least, counted = reading.least_bytes, reading.counted_bytes
     if counted is None:
         raise NotCounted("dram bytes")
-    if not least or counted < limits.MOVED_AGAIN * least or reading[r.DRAM_BUSY] < 100 * limits.MOVING:
+    if (
+        not least
+        or counted < thresholds.MOVED_AGAIN * least
+        or reading[r.DRAM_BUSY] < 100 * thresholds.MOVING
+    ):
         return None
     line = f"{counted / 1e6:.1f} MB moved where {least / 1e6:.1f} MB must"
     return Evidence((1 - least / counted) * reading[r.DRAM_BUSY] / 100, line)
 
 
 def _is_full(reading: Reading) -> bool:
-    return any(reading.counters.get(metric, 0.0) >= 100 * limits.FULL for metric in UNITS.values())
+    return any(reading.counters.get(metric, 0.0) >= 100 * thresholds.FULL for metric in UNITS.values())
 
 
 def _waits_for(*reasons: str) -> Callable[[Reading], Evidence | None]:
@@ -38,8 +42,8 @@ def _waits_for(*reasons: str) -> Callable[[Reading], Evidence | None]:
         issued = reading[r.ISSUE] / 100
         if (
             reason not in reasons
-            or share < limits.ONE_REASON
-            or issued > limits.ISSUED_ENOUGH
+            or share < thresholds.ONE_REASON
+            or issued > thresholds.ISSUED_ENOUGH
             or _is_full(reading)
         ):
             return None
@@ -51,7 +55,7 @@ def _waits_for(*reasons: str) -> Callable[[Reading], Evidence | None]:
 def in_flight(reading: Reading) -> Evidence | None:
     """Too few bytes are under way: warps wait for memory, and memory for warps."""
     evidence = _waits_for("long_scoreboard")(reading)
-    if evidence is None or reading.bound == "compute" or reading[r.DRAM_BUSY] >= 100 * limits.ROOM_LEFT:
+    if evidence is None or reading.bound == "compute" or reading[r.DRAM_BUSY] >= 100 * thresholds.ROOM_LEFT:
         return None
     limit = ""
     if reading[r.WARPS] < 50:
@@ -69,8 +73,8 @@ def no_reuse(reading: Reading) -> Evidence | None:
 def cache_traffic(reading: Reading) -> Evidence | None:
     """Caches or shared memory are full, and device memory is not: the same words are asked for again and again."""
     memory, dram = reading[r.MEMORY_BUSY], reading[r.DRAM_BUSY]
-    at_its_roof = reading.counters.get(r.TENSOR, 0.0) >= 100 * limits.FULL
-    if memory < 100 * limits.FULL or dram >= 100 * limits.ROOM_LEFT or at_its_roof:
+    at_its_roof = reading.counters.get(r.TENSOR, 0.0) >= 100 * thresholds.FULL
+    if memory < 100 * thresholds.FULL or dram >= 100 * thresholds.ROOM_LEFT or at_its_roof:
         return None
     line = f"L1, shared memory or L2 is {memory:.0f} % busy, and device memory {dram:.0f} %"
     return Evidence((memory - dram) / 100, line)
@@ -81,7 +85,12 @@ def arithmetic(reading: Reading) -> Evidence | None:
     busy, dram = reading[r.SM_BUSY], reading[r.DRAM_BUSY]
     # What a full L1 hands back counts as the work of a multiprocessor too.
     busiest = busy > reading[r.MEMORY_BUSY]
-    if reading.bound == "memory" and busiest and busy >= 100 * limits.FULL and dram < 100 * limits.ROOM_LEFT:
+    if (
+        reading.bound == "memory"
+        and busiest
+        and busy >= 100 * thresholds.FULL
+        and dram < 100 * thresholds.ROOM_LEFT
+    ):
         line = f"a unit of the multiprocessors is {busy:.0f} % busy, where the floor is set by memory"
         return Evidence((busy - dram) / 100, line)
     return _waits_for("math_pipe_throttle")(reading)
@@ -91,7 +100,7 @@ WAITS = (
     Rule(
         "too many bytes",
         "the same bytes are fetched again and again",
-        f"{limits.MOVED_AGAIN:g} times the least bytes moved, and device memory is half busy or more",
+        f"{thresholds.MOVED_AGAIN:g} times the least bytes moved, and device memory is half busy or more",
         "",
         "dram__bytes_read.sum",
         "keep what is used twice: in registers, in a tile of shared memory, or by fusing with what comes next",
@@ -101,7 +110,7 @@ WAITS = (
     Rule(
         "bytes in flight",
         "too few bytes are under way to keep memory busy",
-        f"half of all waiting is for memory, which is less than {limits.ROOM_LEFT:.0%} busy",
+        f"half of all waiting is for memory, which is less than {thresholds.ROOM_LEFT:.0%} busy",
         "little1961",
         r.DRAM_BUSY,
         "ask for more before you use the first: wider loads, several for each thread, more warps",
@@ -121,7 +130,8 @@ WAITS = (
     Rule(
         "cache traffic",
         "caches and shared memory carry each word many times",
-        f"L1, shared memory or L2 is {limits.FULL:.0%} busy, and device memory less than {limits.ROOM_LEFT:.0%}",
+        f"L1, shared memory or L2 is {thresholds.FULL:.0%} busy, "
+        f"and device memory less than {thresholds.ROOM_LEFT:.0%}",
         "",
         r.MEMORY_BUSY,
         "use each loaded word more often: keep it in registers, and take sixteen bytes in every access",
@@ -161,7 +171,8 @@ WAITS = (
     Rule(
         "arithmetic",
         "the unit that computes is taken",
-        f"half of all waiting is for an arithmetic unit; or one is {limits.FULL:.0%} busy, where memory sets the floor",
+        f"half of all waiting is for an arithmetic unit; or one is {thresholds.FULL:.0%} busy, "
+        "where memory sets the floor",
         "",
         r.STALL.format("math_pipe_throttle"),
         "cheaper operations: float for double, a table, fewer divisions; tensor cores where it is a multiply",

@@ -19,10 +19,10 @@ from course_kernels.measure.check import Check, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.measure.refused import Refused
 from course_kernels.problem import Problem, Workload
-from course_profile.load import competitor_of, problem_of, workload_of
+from course_profile.competitor import competitor_of, problem_of, workload_of
+from course_profile.errors import Unusable
 from course_profile.occupancy import resources
-from course_profile.take import Subject
-from course_profile.unusable import Unusable
+from course_profile.subject import Subject
 
 WITHOUT_A_CARD = "sm_90a"  # what a `.cu` is compiled for: the card that this course is measured on
 

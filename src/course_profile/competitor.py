@@ -17,9 +17,9 @@ from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import MATHS, Problem, Workload
 from course_labs.lab import load_file
 from course_labs.worker.file import constants_of
+from course_profile.errors import Unusable
 from course_profile.formula import value
-from course_profile.take import Subject
-from course_profile.unusable import Unusable
+from course_profile.subject import Subject
 
 # What starts a kernel: (grid, block, *arguments, shared_bytes=0).
 Starts = Callable[..., None]
