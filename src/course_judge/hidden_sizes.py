@@ -56,7 +56,7 @@ def draw(
 
 
 def _turned(problem: Problem, workloads: Sequence[Workload], w: Workload, free: Sequence[str]) -> Workload:
-    """Tall where the other is wide: who takes rows for columns is right for one of the two.
+    """A tall size for a wide one: code that takes rows for columns is right for one of the two only.
 
     The same one again where a dimension would be larger than any that the problem or the task names.
     """
@@ -89,7 +89,7 @@ def _one(
 
 
 def _step(workloads: Sequence[Workload], name: str) -> int:
-    """What divides every announced size of a dimension, if there are several.
+    """Common divisor of all announced sizes of a dimension, if there are several.
 
     A kernel that moves 16 bytes at a time takes multiples of 8 alone, and only those are then announced.
     """

@@ -53,7 +53,7 @@ A = TypeVar("A", bound=Answer)
 
 
 class CannotJudge(RuntimeError):
-    """Judging could not begin, for a reason that is none of the stranger's doing; one line.
+    """Error: judging could not begin, through no fault of the stranger's file; one line.
 
     Attributes:
         missing: the module that is not installed; empty where it was something else.
@@ -65,7 +65,7 @@ class CannotJudge(RuntimeError):
 
 
 class Broken(Exception):
-    """A stranger's process did not answer as it should.
+    """Error: a stranger's process did not answer as it should.
 
     Attributes:
         found, why: as in a `Verdict`.
@@ -87,7 +87,7 @@ class Asked(Generic[A]):
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is started with; nothing in it is secret.
+    """A worker's task; nothing in it is secret.
 
     Attributes:
         file: the stranger's file, run where it lies.
@@ -228,7 +228,7 @@ class Host:
 
 
 def _caches(folder: Path) -> dict[str, str]:
-    """What compilers keep lies in the stranger's own folder: nothing is read that another has left."""
+    """Cache folders of compilers, within the stranger's own: nothing is read that another has left."""
     return {
         "TRITON_CACHE_DIR": str(folder / "triton"),
         "CUDA_CACHE_PATH": str(folder / "cuda"),
@@ -257,7 +257,7 @@ class Stranger:
 
     @property
     def printed(self) -> str:
-        """What it has printed so far, escaped."""
+        """Its prints so far, escaped."""
         return self._printed.text
 
     def ask(self, question: Question[A], files: Sequence[int] = ()) -> A:
@@ -307,7 +307,7 @@ class Stranger:
                 raise self._gone() from None
 
     def _look(self) -> None:
-        """Does it keep to its limits?"""
+        """Refuse a process that is past its limits."""
         running = tree(self._process)
         if len(running) > self._limits.processes:
             raise Broken(
@@ -329,7 +329,7 @@ class Stranger:
         return Broken("died", f"the process ended in the middle ({how})")
 
     def finish(self) -> None:
-        """There are no more questions.
+        """Tell it that there are no more questions, and wait for its end.
 
         Raises:
             Broken: it leaves something behind.
@@ -346,7 +346,7 @@ class Stranger:
             )
 
     def _wait(self) -> None:
-        """Until it has ended by itself: that closes the connection, where nobody else has kept a copy of its end."""
+        """Wait until it has ended by itself, which closes the connection unless somebody else has a copy of its end."""
         until = time.monotonic() + self._limits.seconds
         while time.monotonic() < until and is_running(self._process):
             try:
@@ -378,7 +378,7 @@ def _read(kind: type[A], answer: Any) -> A:
 
 
 class _Printed:
-    """Reads what a stranger prints, so that it never waits for a reader; keeps the beginning.
+    """Reader of what a stranger prints, so that it never waits for one; keeps the beginning.
 
     Attributes:
         bytes: how much it has printed.

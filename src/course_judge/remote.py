@@ -37,7 +37,7 @@ class Remote:
         self._last: list[torch.Tensor] = []
 
     def begin(self, workload: Workload) -> None:
-        """What follows is about another workload."""
+        """Begin with another workload."""
         self._room_bytes = 2 * self._problem.writes_bytes(workload) + SLACK_BYTES
         self._calls, self._last = 0, []
 

@@ -1,4 +1,4 @@
-"""How long a stranger's function takes: its own process samples it, and the judge's clock says whether that can be.
+"""Time of a stranger's function: its own process samples it, and the judge's clock says whether that can be.
 
 Two clocks. The samples come from the process that runs the stranger, which may have patched its timer. So the judge
 reads its own clock over a batch of calls, each on inputs that nobody has seen, all answers handed over and some of
@@ -49,12 +49,12 @@ ASKED_AGAIN = 2
 
 
 class NoTime(RuntimeError):
-    """The card has no room to time this now; the message says so in one line."""
+    """Error: the card has no room to time this now; one line."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """What two clocks say of one function.
+    """Times of one function by two clocks.
 
     Attributes:
         samples: what the events of its own process say.
@@ -87,7 +87,7 @@ class Timed:
         return self.is_long and self.events_us >= AGREE * self.wall_us
 
     def text(self, label: str) -> str:
-        """What is said of it, in a line without its end."""
+        """Clause about it, without a full stop."""
         if self.agrees:
             return f"{label} takes {self.events_us:.1f} µs{of_peak(self.samples)}"
         if not self.is_long:
@@ -107,7 +107,7 @@ def of_peak(samples: Measurement) -> str:
 
 
 def calls_of_a_batch(about_us: float, size: int, free: int) -> int:
-    """How many calls a batch has.
+    """Number of calls in a batch.
 
     Args:
         about_us: of a call.
@@ -123,7 +123,7 @@ def calls_of_a_batch(about_us: float, size: int, free: int) -> int:
 
 
 def no_room(wanted: int) -> str:
-    """Why there is no time, and what to do."""
+    """Reason why there is no time, and what to do."""
     needs = f", and a time of this size takes {wanted / 1e9:.1f} GB" if wanted else ""
     return f"the card has too little memory free{needs}; end other programs that use it"
 
@@ -142,7 +142,7 @@ class Times:
         torch.cuda.empty_cache()
 
     def taken(self) -> Timed:
-        """What both clocks say.
+        """Measure by both clocks.
 
         Raises:
             WrongResult: an answer was wrong, or the time is none.
@@ -178,7 +178,7 @@ class Times:
     # the samples
 
     def _samples(self) -> Measurement:
-        """What the process's own clock says; it asks for inputs, and hands over its last answer."""
+        """Samples of the process's own clock; it asks for inputs, and hands over its last answer."""
         asked = self._stranger.tell(Time(SECONDS, self._rng.getrandbits(31)))
         values: tuple[torch.Tensor, ...] = ()
         places: list[list[Place]] = []
@@ -253,7 +253,7 @@ class Times:
         return max(least, 0.0) / calls, statistics.median(asked[1:]) / statistics.median(all_us[1:])
 
     def _copy_us(self, calls: int) -> float:
-        """What it takes to copy as many bytes as the answers have, once each."""
+        """Time to copy as many bytes as the answers have, once each, in microseconds."""
         step = self._out_bytes()
         room = self._shared.raw(self._room, calls * step)
         other = torch.empty(step, dtype=torch.uint8, device="cuda")

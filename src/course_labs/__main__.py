@@ -97,7 +97,7 @@ def _list(root: Path) -> str:
 
 
 def grading_needs(arguments: list[str], root: Path = ROOT) -> str:
-    """What `grade` needs installed for these arguments: "torch", "numpy", or "" for nothing but Python.
+    """Package that `grade` needs for these arguments: "torch", "numpy", or "" for Python alone.
 
     Nothing either where the arguments are wrong, or ask for help: `grade` itself says so.
     """

@@ -1,8 +1,8 @@
-"""A lab of several kernels, each slow for one reason: the reason, the counter that proves it, and the kernel anew.
+"""Diagnosis of several kernels, each slow for one reason: the reason, the counter that proves it, the kernel anew.
 
 Such a lab has a folder `given/` with the slow kernels, and a `truth.py` that says what each waits for. The student's
 file says it in FOUND, a table that is read and never run. Reasons come first, then counters, then the kernels: one
-that is right and stands behind a wrong reason is not looked at, since it was luck.
+that is right and comes with a wrong reason is not looked at, since it was luck.
 
 What was counted on a card is handed out from the record of the profiler's GPU tests. Where there is no such record,
 no value is asked for.
@@ -87,7 +87,7 @@ class Suspect:
 
 
 def recorded(root: Path, suspects: Sequence[Suspect]) -> dict[str, dict[str, Any]] | None:
-    """What the profiler said of each on a card, by the suspects' names; None while no record has all of them.
+    """Recorded words of the profiler on each, by the suspects' names; None while no record has all of them.
 
     The build looks whether a record is sealed and fresh; here it is only read.
     """
@@ -111,7 +111,7 @@ def counters_of(told: Mapping[str, Any]) -> dict[str, float]:
 def table(
     suspects: Sequence[Suspect], counters: Mapping[str, str], told: Mapping[str, Mapping[str, Any]] | None
 ) -> str:
-    """What is handed out: what was counted of every kernel, and not what the profiler's rules say of it.
+    """Table to hand out: the counters of every kernel, without what the profiler's rules say of it.
 
     Args:
         counters: what each counter says.
@@ -158,7 +158,7 @@ def hand_out(lab: Lab, root: Path) -> list[str]:
 
 
 def completed(lab: Lab, root: Path) -> Callable[[str], str]:
-    """What puts the recorded values into a file of the lab, behind the counters that it names.
+    """Function that puts the recorded values into a file of the lab, behind the counters that it names.
 
     No file holds them: they are measured, and a new record has others. Without a record nothing is put in.
     """
@@ -220,7 +220,7 @@ def found_in(file: Path, suspects: Sequence[Suspect]) -> dict[str, tuple[Any, ..
 
 
 class SuspectsGrader:
-    """Grades files of one such lab."""
+    """Grader for one such lab."""
 
     def __init__(
         self,
@@ -367,7 +367,7 @@ def fix_of(lab: Lab, one: Suspect) -> Lab:
 
 
 class Fix(Grader):
-    """Grades one kernel of the student's: right or wrong, and on a card whether it gained anything."""
+    """Grader of one kernel: right or wrong, and on a card whether it gained anything."""
 
     worker = WORKER
 
@@ -411,7 +411,7 @@ class Fix(Grader):
 
 
 def gained(name: str, size: str, given_us: float, its_us: float) -> Verdict:
-    """Right, if a kernel that is right is also quicker than the given one by more than chance."""
+    """Verdict on the gain: right if the kernel is quicker than the given one by more than chance."""
     times = f"{given_us:.1f} µs as it was given, {its_us:.1f} µs now"
     if its_us > GAIN * given_us:
         return Verdict("no gain", times, size)
@@ -419,7 +419,7 @@ def gained(name: str, size: str, given_us: float, its_us: float) -> Verdict:
 
 
 class Cause(Grader):
-    """Grades the last task, a function in plain Python in a file with kernels."""
+    """Grader of the last task, a function in plain Python in a file with kernels."""
 
     worker = WORKER
 

@@ -8,7 +8,7 @@
     }
 
 It is read and never run. On any machine its form is graded. On a card the changed kernel is checked, timed in bursts
-beside the one as it was, and the prediction is held against the two. A file without the table is graded as ever.
+beside the one as it was, and the prediction is compared with the two. A file without the table is graded as ever.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NEXT = {
 
 @dataclasses.dataclass(frozen=True)
 class Tried:
-    """What a student predicts.
+    """Prediction of a student.
 
     Attributes:
         name, value: the constant, and what it becomes.
@@ -66,7 +66,7 @@ class Tried:
         return f"{self.expect}, by {100 * self.low:.0f} to {100 * self.high:.0f} in a hundred"
 
     def holds(self, ratio: float) -> bool:
-        """Whether it is so, where the changed kernel has this share of the speed of the one as it was."""
+        """True if it is right, given the changed kernel's share of the unchanged one's speed."""
         if self.expect == "the same":
             return abs(ratio - 1) <= SAME
         return self.low <= (ratio - 1 if self.expect == "faster" else 1 - ratio) <= self.high
@@ -115,7 +115,7 @@ def also(lab: Lab, file: Path, verdict: Verdict, environment: Mapping[str, str] 
 
 
 def _table(file: Path) -> tuple[Any] | None:
-    """What the last TRIED = … of a file holds: None in the tuple for what is no plain table; None without one."""
+    """Value of the last TRIED = … of a file: (None,) if it is no plain table; None without one."""
     given = [
         node.value
         for node in ast.parse(file.read_bytes()).body
@@ -134,7 +134,7 @@ def read(table: Any, constants: Mapping[str, tuple[int, int, int]]) -> Tried | V
     """The prediction in a table, or what is wrong with its form.
 
     Args:
-        table: what stands behind TRIED.
+        table: the value of TRIED.
         constants: by name: what the kernel has, the least and the most.
     """
     wanted = ("change", "expect", "by", "because")
@@ -179,7 +179,7 @@ def read(table: Any, constants: Mapping[str, tuple[int, int, int]]) -> Tried | V
 
 
 def measured(kernel: Any, tried: Tried, environment: Mapping[str, str]) -> Verdict:
-    """What a card says of a prediction; right, and not run, where there is none.
+    """Verdict of a card on a prediction; right, and not run, where there is no card.
 
     Args:
         kernel: the lab's `on_a_card.py`.
@@ -217,7 +217,7 @@ def judged(tried: Tried, what: str, before: float, after: float) -> Verdict:
 
 
 def _missing(environment: Mapping[str, str]) -> str:
-    """Why nothing can be run here; empty where a Hopper card is."""
+    """Reason why nothing can be run here; empty with a Hopper card."""
     if environment.get("CUDA_VISIBLE_DEVICES") == "-1":
         return "this machine has no GPU"
     try:

@@ -1,4 +1,4 @@
-"""Grade a student's file: it runs in a process of its own, and what is right is known in this one alone.
+"""Grading of a student's file: it runs in a process of its own, and what is right is known in this one alone.
 
 Nothing of the file is loaded here. Inputs are handed over and answers come back in memory that both see; the truth
 is worked out here, after the answers are in.
@@ -68,7 +68,7 @@ LONGEST = 2000  # characters of what a student's process says
 
 
 class CannotGrade(RuntimeError):
-    """Grading could not begin, for a reason that is none of the student's doing; one line."""
+    """Error: grading could not begin, through no fault of the student's; one line."""
 
 
 def grade(
@@ -178,7 +178,7 @@ def _ready(host: Host, doors: Sequence[str]) -> Host:
 
 
 def _missing(module: str, said: str, doors: Sequence[str] = ()) -> str:
-    """What is said of a module that is not installed; `said` begins with its name."""
+    """Words for a module that is not installed; `said` begins with its name."""
     if module == "triton":
         others = ", ".join(other for other in doors if other != "triton")
         return f"{said}: pip install triton" + (f", or take another door: {others}" if others else "")
@@ -191,7 +191,7 @@ def _missing(module: str, said: str, doors: Sequence[str] = ()) -> str:
 
 
 class Grader:
-    """Grades files for one door of one lab.
+    """Grader for one door of one lab.
 
     Attributes:
         gpu: whether its files run on a card.
@@ -287,7 +287,7 @@ class Grader:
         return same and workload.dtype in {w.dtype for w in tries} and workload not in tries
 
     def verdict(self, file: Path, seconds: float) -> Verdict:
-        """What is right or wrong about one file; once it is right, about the lab's last task in it too.
+        """Verdict on one file; once it is right, on the lab's last task in it too.
 
         Args:
             seconds: the limit, for each of the two.
@@ -358,7 +358,7 @@ class Grader:
     # --- sizes -------------------------------------------------------------------------------------
 
     def _try_sizes(self, refusal: Callable[[Any, Any, int], Verdict | None]) -> Verdict | None:
-        """Every size, once more with larger inputs where the lab asks for it, and sizes that nobody announced.
+        """Try every size, once more with larger inputs where the lab asks for it, and sizes that nobody announced.
 
         The announced ones are asked with the same numbers each time, so that a complaint can be come back to; the
         others, which only a file sees that is right so far, with numbers that nobody knows.
@@ -417,7 +417,7 @@ class Grader:
             return ()  # no dimension of the lab's is free
 
     def _weighed(self, function: Any) -> Verdict | None:
-        """What a right file is refused for that holds more at once than the lab gives it."""
+        """Refusal of a right file that holds more at once than the lab allows."""
         if self.door != "numpy" or not self.lab.held_on:
             return None
         import numpy as np
@@ -434,7 +434,7 @@ class Grader:
         return Verdict("holds too much", f"it holds {held / 1e6:.3g} MB at once, and {most}", self._size)
 
     def _shared_out(self, function: Any) -> Verdict | None:
-        """What a right file is refused for whose programs do not have a block each; asked where a list fills several.
+        """Refusal of a right file whose programs do not have a block each; asked where a list fills several.
 
         Some programs are left out. Who needs neither the first nor the others has not shared the work out between them.
         """
@@ -525,7 +525,7 @@ class Grader:
         return Verdict(RIGHT, f"{CORRECT}; {timed.text(self._size)}", lines=lines)
 
     def _compiled(self, file: Path, stranger: Stranger) -> str:
-        """What the compiler for a card refuses a right file for; empty where it takes it, or does not answer."""
+        """Complaint of the compiler for a card about a right file; empty if it takes it, or does not answer."""
         launches = stranger.ask(Launches()).launches
         host = _ready(_host("compile", False, self._environment), tuple(self.lab.doors))
         limits = Limits(seconds=COMPILE_SECONDS, seconds_in_all=2 * COMPILE_SECONDS)
@@ -535,7 +535,7 @@ class Grader:
         return ""
 
     def _after_compiling(self, said: str) -> str:
-        """What to try where the compiler refuses what the interpreter ran: a name it lacks is one of Python's."""
+        """Hint for code that the interpreter ran and the compiler refuses: a name it lacks is one of Python's."""
         return (
             hints.advice_after(said, self.door) if "is not defined" not in said else ""
         ) or hints.NEXT_OF_PYTHON_IN_A_KERNEL

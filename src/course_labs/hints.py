@@ -1,4 +1,4 @@
-"""What to try next, for the mistakes whose message does not say it: in words a beginner knows."""
+"""Hints on what to try next, for mistakes whose message does not say it, in words a beginner knows."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def broken(found: str, why: str, on: str, door: str, given: str = "") -> Verdict
 
 
 def after_a_crash(said: str, door: str) -> str:
-    """What to try after an exception; empty after one that has no advice of its own."""
+    """Hint after an exception; empty if it has none of its own."""
     if "NotImplementedError" in said:
         return "that line waits for you: write it."
     if "illegal memory access" in said or "misaligned" in said:
@@ -132,7 +132,7 @@ def after_a_crash(said: str, door: str) -> str:
 
 
 def advice_after(said: str, door: str = "") -> str:
-    """What to try after an error that has advice of its own; empty after any other."""
+    """Hint after an error that has one of its own; empty after any other."""
     known = NEXT_AFTER | (NEXT_AFTER_TRITON if door == "triton" else {})
     return next((advice for sign, advice in known.items() if sign in said), "")
 
@@ -192,7 +192,7 @@ def wrong(why: str, on: str, door: str) -> Verdict:
 
 
 def is_strange(said: str, on: str) -> bool:
-    """True for a number that ordinary inputs cannot make, such as one that stands in the guards around them."""
+    """True for a number that ordinary inputs cannot make, such as the fill of the guards around them."""
     found = re.search(r": expected (\S+), got (\S+);", said)
     if not found or ", where " in said or "inputs times" in on:
         return False
@@ -201,9 +201,9 @@ def is_strange(said: str, on: str) -> bool:
 
 
 def _not_written(said: str, on: str) -> Verdict:
-    """How many elements, and the first. Room begins as NaN: that it still is one says nothing more.
+    """Verdict with how many elements, and the first. Room begins as NaN: that it still is one says nothing more.
 
-    Where values are planted, it has been written for others: then what stands there was worked out.
+    Where values are planted, it has been written for others: then the value there was worked out.
     """
     if "inputs times" in on:
         return Verdict("not written", said.partition(", where ")[0], on, NEXT_OF_LARGE_INPUTS)

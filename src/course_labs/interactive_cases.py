@@ -1,4 +1,4 @@
-"""A lab whose functions are played with: what is asked next follows from what was answered, and a complaint tells why.
+"""Interactive cases of a lab: what is asked next follows from what was answered, and a complaint tells why.
 
 Such a lab has no problem. Where another lab by hand has cases, its truth.py and alone.py have plays: each asks the
 student's file as often as it likes, keeps a model of its own, and says in the student's terms where the two part.
@@ -38,7 +38,7 @@ NEXT = {
 
 
 class Slip(Exception):
-    """Where a file and the grader's model part.
+    """Difference between a file and the grader's model.
 
     Attributes:
         found, why, next: as in a `Verdict`.
@@ -52,7 +52,7 @@ class Slip(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a call.
+    """Outcome of a call.
 
     Attributes:
         value: what was returned, in plain numbers, texts and lists.
@@ -69,7 +69,7 @@ class Answer:
     taken: int = 0
 
     def told(self) -> str:
-        """What was returned, short."""
+        """Returned value, short."""
         return self.strange[:60] or shown(self.value)
 
     def number(self, call: str) -> int:
@@ -151,7 +151,7 @@ class Play:
 
 
 def counted(number: int, what: str) -> str:
-    """So many of a thing: "1 page", "2 pages"."""
+    """Count of a thing in words: "1 page", "2 pages"."""
     return f"{number} {what}{'s' * (number != 1)}"
 
 
@@ -169,7 +169,7 @@ def _cases(lab: Lab) -> Sequence[Any]:
 
 
 class PlaysGrader(Grader):
-    """Grades files of one such lab."""
+    """Grader for one such lab."""
 
     worker = WORKER
 
@@ -195,7 +195,7 @@ class PlaysGrader(Grader):
 
 
 def with_advice(found: str, advised: str, broken: Broken) -> Broken:
-    """The same that went wrong in a file, with other advice where it was `found` and came with none."""
+    """Replace the advice of an error whose property is `found` and that came with none."""
     return broken if broken.found != found or broken.next else Broken(found, broken.why, advised)
 
 

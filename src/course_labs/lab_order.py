@@ -1,4 +1,4 @@
-"""Which session of the course a lab belongs to, and in which order a student comes by them. Standard library only."""
+"""Order of the labs along the sessions of the course. Standard library only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OFF_THE_ROAD = "—"  # on a page of no session, such as the first steps
 def along_the_road(labs: Iterable[Lab], root: Path) -> list[tuple[str, Lab]]:
     """(session, lab) in the order of the road; labs on pages of no session come first.
 
-    A lab's place is its page's; labs of one page stand as they do on it.
+    A lab's place is its page's; labs of one page are in the order in which it has them.
 
     Raises:
         LabError: the road or the map of a session cannot be read.

@@ -1,4 +1,4 @@
-"""What a door that never needs a GPU is judged by: the truth in NumPy, so that torch need not be installed.
+"""Reference in NumPy, by which a door that never needs a GPU is judged: torch need not be installed.
 
 A lab with such a door and a problem has a truth.py, which exports TRUTH for the lab and ALONE for its last task.
 """
@@ -29,7 +29,7 @@ class Truth:
         reference: (*inputs, **options) -> the truth in float64: an array, or a tuple of them.
         max_error: the largest scaled error a right answer can have.
         options: keyword arguments for the function and the reference.
-        rows_apart: an error is held against the size of its own row.
+        rows_apart: an error is compared with the size of its own row.
         hard: values to plant in inputs, in sets, by the number of the input.
     """
 

@@ -41,7 +41,7 @@ class RemoteArrays:
         self._first: list[np.ndarray] = []
 
     def begin(self) -> None:
-        """What follows is about another workload."""
+        """Begin with another workload."""
         self._calls, self._first = 0, []
 
     def __call__(self, *inputs: np.ndarray, **options: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Put a starter, or the file after a stage, into the student's folder. Nothing a student wrote is ever lost."""
+"""Starter files: a starter, or the file after a stage, in the student's folder. Nothing a student wrote is lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write(
         lab: the lab.
         root: the repository.
         door: one of the lab's doors; the first if empty.
-        stage: 0 is the starter. Without it the starter is written only where no file stands yet.
+        stage: 0 is the starter. Without it the starter is written only where there is no file yet.
         complete: puts into the file's text what no file of the lab holds.
     Returns:
         Lines for the student.

@@ -1,4 +1,4 @@
-"""What the grader found: one property, where, and what to try next."""
+"""Verdict of the grader: one property, where it shows, and what to try next."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Verdict:
         return heads.get(self.found, self.why)
 
     def _last(self) -> list[str]:
-        """What is said of the last task: what to do next, or that nothing is left to do."""
+        """Line about the last task: what to do next, or that nothing is left to do."""
         if self.alone is None:
             return []
         if self.alone.found == RIGHT:
@@ -112,7 +112,7 @@ class Verdict:
 
     @property
     def text(self) -> str:
-        """What the student reads."""
+        """Text for the student."""
         if self.found in (RIGHT, NOT_RUN, NOT_BEGUN):
             return "\n".join([self._good("right"), *self.lines, *self._last()])
         where = f" on {self.on}" if self.on else ""

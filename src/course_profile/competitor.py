@@ -1,4 +1,4 @@
-"""From a `Subject` to something that can be checked, timed and counted. Only ever in a process of its own."""
+"""Competitor made of a `Subject`, to be checked, timed and counted. Only ever in a process of its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MATH_OF = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
 
 
 def problem_of(subject: Subject) -> Problem:
-    """What it must compute.
+    """Problem that it must compute.
 
     Raises:
         Unusable: its table does not fit together.
@@ -150,7 +150,7 @@ def _signature(subject: Subject) -> Kernel:
 
 
 def _numbers(kernel: Kernel, subject: Subject, given: Mapping[str, Any]) -> list[Any]:
-    """For each parameter of a kernel its number, a size or an option of its name; None for an address."""
+    """Number for each parameter of a kernel, a size or an option of its name; None for an address."""
     found: list[Any] = []
     for parameter in kernel.parameters:
         if not parameter.pointer and (parameter.name not in given or not hasattr(np, parameter.number)):
@@ -161,7 +161,7 @@ def _numbers(kernel: Kernel, subject: Subject, given: Mapping[str, Any]) -> list
     return found
 
 
-# --- a problem that stands in profile.toml ------------------------------------------------------
+# --- a problem that profile.toml describes ------------------------------------------------------
 
 
 def _own(subject: Subject) -> Problem:

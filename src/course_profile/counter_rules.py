@@ -1,4 +1,4 @@
-"""Faults: what a counter shows by itself, such as sectors that nobody wanted and lanes that sleep."""
+"""Rules for faults that a counter shows by itself, such as sectors that nobody wanted and lanes that sleep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from course_profile.rules import Evidence, Rule
 
 
 def launch(reading: Reading) -> Evidence | None:
-    """The host takes longer to order the work than the card to do it."""
+    """Rule: the host takes longer to order the work than the card to do it."""
     time_us, host_us = reading.known("time_us"), reading.known("host_us")
     if host_us >= thresholds.HOST * time_us:
         line = f"a call costs the host {host_us:.1f} µs, and takes {time_us:.1f} µs"
@@ -34,7 +34,7 @@ def _least(reading: Reading, time_us: float) -> float:
 
 
 def uncoalesced(reading: Reading) -> Evidence | None:
-    """Requests bring sectors of which most bytes are for nobody."""
+    """Rule: requests bring sectors of which most bytes are for nobody."""
     if r.LOAD_SECTORS not in reading.counters and r.STORE_SECTORS not in reading.counters:
         raise NotCounted(r.LOAD_SECTORS)
     worst: tuple[float, str] | None = None
@@ -80,7 +80,7 @@ def _is_felt(reading: Reading, wasted_bytes: float) -> bool:
 
 
 def bank_conflicts(reading: Reading) -> Evidence | None:
-    """Lanes of a warp want different words of one bank."""
+    """Rule: lanes of a warp want different words of one bank."""
     turns = reading[r.TURNS] + reading.counters.get(r.STORE_TURNS, 0.0)
     extra = reading[r.CONFLICTS] + reading.counters.get(r.STORE_CONFLICTS, 0.0)
     if not turns or extra / turns < thresholds.EXTRA_TURNS:
@@ -101,7 +101,7 @@ def _turns_a_cycle(reading: Reading, turns: float) -> float | None:
 
 
 def spills(reading: Reading) -> Evidence | None:
-    """Registers were not enough: values go to local memory and come back."""
+    """Rule: registers were not enough, and values go to local memory and come back."""
     local = reading[r.LOCAL_LOADS] + reading[r.LOCAL_STORES]
     others = reading[r.LOAD_SECTORS] + reading[r.STORE_SECTORS]
     if local < thresholds.SPILLED * max(others, 1.0):
@@ -113,7 +113,7 @@ def spills(reading: Reading) -> Evidence | None:
 
 
 def divergence(reading: Reading) -> Evidence | None:
-    """Lanes of a warp take different ways, and wait for each other."""
+    """Rule: lanes of a warp take different ways, and wait for each other."""
     lanes, issued = reading[r.LANES], reading[r.ISSUE] / 100
     if lanes > thresholds.LANES or issued < thresholds.ISSUING:
         return None
@@ -124,7 +124,7 @@ def divergence(reading: Reading) -> Evidence | None:
 
 
 def atomics(reading: Reading) -> Evidence | None:
-    """Additions to one address stand in line."""
+    """Rule: additions to one address queue."""
     for total, busiest in ((r.REDUCED, r.REDUCED_IN_ONE), (r.ATOMICS, r.ATOMICS_IN_ONE)):
         if not reading[total] or reading[busiest] / reading[total] < thresholds.ONE_SLICE:
             continue
@@ -144,7 +144,7 @@ def atomics(reading: Reading) -> Evidence | None:
 
 
 def tail(reading: Reading) -> Evidence | None:
-    """SMs stand idle, while the last blocks run or because there are too few."""
+    """Rule: SMs are idle, while the last blocks run or because there are too few."""
     busy, waves = reading[r.SMS_BUSY] / 100, reading.waves
     if busy >= thresholds.SMS_AT_WORK or not waves:
         return None

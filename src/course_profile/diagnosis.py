@@ -1,4 +1,4 @@
-"""The rules: each reads a few counters and names one cause, or keeps silent.
+"""Diagnosis by rules: each reads a few counters and names one cause, or keeps silent.
 
 Two kinds. A fault is something that a counter shows by itself: sectors that nobody wanted, lanes that sleep. A wait is
 what the warps spend their time on, or what the card is full of, which is a symptom: waits are asked only where no fault

@@ -1,4 +1,4 @@
-"""What a person reads: one table, the bottleneck, and behind `--hint` what to try; and the same as JSON."""
+"""Formats of a profile: a table with the bottleneck, and behind `--hint` what to try; and the same as JSON."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def waits_of(profile: Profile) -> str:
 
 
 def places_of(profile: Profile) -> str:
-    """How many places for warps are taken, and what sets the limit."""
+    """Share of the places for warps that is taken, and what sets the limit."""
     reading = profile.reading
     try:
         limiter, blocks = reading.occupancy_limit
@@ -121,7 +121,7 @@ def blocks_of(profile: Profile) -> str:
 
 
 def resources_of(profile: Profile) -> str:
-    """What the compiler gave a `.cu`."""
+    """Resources that the compiler gave a `.cu`."""
     if not profile.resources:
         return ""
     registers, shared, local = profile.resources
@@ -129,7 +129,7 @@ def resources_of(profile: Profile) -> str:
 
 
 def host_of(profile: Profile) -> str:
-    """What a call costs the host."""
+    """Cost of a call for the host."""
     reading = profile.reading
     if reading.host_us is None:
         return ""

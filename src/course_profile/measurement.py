@@ -1,4 +1,4 @@
-"""What is known of one kernel on one workload, from the clock, the counters and the launch. Plain data.
+"""Measurement of one kernel on one workload, by clock, counters and launch. Plain data.
 
 Of what a call launches the kernel that ran longest is the one that is looked at; bytes are those of the whole call.
 A counter that the card, or its profiler, does not have is missing here, and a rule that reads it is not asked.
@@ -91,7 +91,7 @@ ENOUGH_REASONS = 7
 
 
 class NotCounted(Exception):
-    """A rule asked for what this reading does not have; the message is its name."""
+    """Error: a rule asked for what this reading does not have; the message is its name."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class Reading:
 
     @property
     def stalls(self) -> dict[str, float]:
-        """What share of their waiting the warps spend on each reason, largest first; {} where none is counted."""
+        """Share of their waiting that warps spend on each reason, largest first; {} if none is counted."""
         found = {reason: self.counters.get(STALL.format(reason), 0.0) for reason in REASONS}
         total = sum(found.values())
         if not total:
@@ -187,7 +187,7 @@ class Reading:
 
     @property
     def occupancy_limit(self) -> tuple[str, int]:
-        """What limits the blocks that one multiprocessor holds, and to how many; several at once are all named.
+        """Limit of the blocks that one multiprocessor holds, by name, and how many; several at once are all named.
 
         Raises:
             NotCounted: the launch was not told.
@@ -198,7 +198,7 @@ class Reading:
 
     @property
     def waves(self) -> float:
-        """How often the blocks fill the card. Worked out where the card is known: the profiler has two digits of it.
+        """Number of times the blocks fill the card. Worked out if the card is known: the profiler has two digits of it.
 
         Raises:
             NotCounted: the launch was not told.

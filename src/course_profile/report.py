@@ -23,7 +23,7 @@ QUESTIONS = {
 
 @dataclass(frozen=True)
 class Forecast:
-    """What the student wrote before anything ran; answers by the keys of `QUESTIONS`."""
+    """Forecast that the student wrote before anything ran; answers by the keys of `QUESTIONS`."""
 
     answers: dict[str, str]
 

@@ -1,4 +1,4 @@
-"""What a rule is, and what it says."""
+"""Rules and their findings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from course_profile.measurement import Reading
 
 @dataclass(frozen=True)
 class Evidence:
-    """Why a rule spoke.
+    """Evidence of a rule that spoke.
 
     Attributes:
         share: of the time, what the cause costs at most: a rough figure, to put causes in order.
@@ -56,7 +56,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the rules say of one reading.
+    """Diagnosis of one reading.
 
     Attributes:
         findings: the first is the bottleneck; empty where nothing is obvious.

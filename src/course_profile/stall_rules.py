@@ -1,4 +1,4 @@
-"""Waits: what the warps spend their time on, or what the card is full of. Symptoms, asked after the faults."""
+"""Rules for waits: what warps spend their time on, or what the card is full of. Symptoms, asked after the faults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNITS = {
 
 
 def moved_again(reading: Reading) -> Evidence | None:
-    """The same bytes cross the way to memory more than once."""
+    """Rule: the same bytes cross the way to memory more than once."""
     least, counted = reading.least_bytes, reading.counted_bytes
     if counted is None:
         raise NotCounted("dram bytes")
@@ -53,7 +53,7 @@ def _waits_for(*reasons: str) -> Callable[[Reading], Evidence | None]:
 
 
 def in_flight(reading: Reading) -> Evidence | None:
-    """Too few bytes are under way: warps wait for memory, and memory for warps."""
+    """Rule: too few bytes are under way; warps wait for memory, and memory for warps."""
     evidence = _waits_for("long_scoreboard")(reading)
     if evidence is None or reading.bound == "compute" or reading[r.DRAM_BUSY] >= 100 * thresholds.ROOM_LEFT:
         return None
@@ -65,13 +65,13 @@ def in_flight(reading: Reading) -> Evidence | None:
 
 
 def no_reuse(reading: Reading) -> Evidence | None:
-    """Arithmetic should bind, and warps wait for memory: each number is fetched for one use."""
+    """Rule: arithmetic should bind, and warps wait for memory; each number is fetched for one use."""
     evidence = _waits_for("long_scoreboard")(reading)
     return evidence if reading.bound == "compute" else None
 
 
 def cache_traffic(reading: Reading) -> Evidence | None:
-    """Caches or shared memory are full, and device memory is not: the same words are asked for again and again."""
+    """Rule: caches or shared memory are full, and device memory is not; the same words are asked for repeatedly."""
     memory, dram = reading[r.MEMORY_BUSY], reading[r.DRAM_BUSY]
     at_its_roof = reading.counters.get(r.TENSOR, 0.0) >= 100 * thresholds.FULL
     if memory < 100 * thresholds.FULL or dram >= 100 * thresholds.ROOM_LEFT or at_its_roof:
@@ -81,7 +81,7 @@ def cache_traffic(reading: Reading) -> Evidence | None:
 
 
 def arithmetic(reading: Reading) -> Evidence | None:
-    """The unit that computes is taken, by more work than the floor knows of."""
+    """Rule: the unit that computes is taken, by more work than the floor knows of."""
     busy, dram = reading[r.SM_BUSY], reading[r.DRAM_BUSY]
     # What a full L1 hands back counts as the work of a multiprocessor too.
     busiest = busy > reading[r.MEMORY_BUSY]

@@ -1,4 +1,4 @@
-"""What is asked for: FILE[:function], and where its inputs, its truth and its least bytes come from.
+"""Subject of a profile: FILE[:function], and where its inputs, its truth and its least bytes come from.
 
 In this order: `profile.toml` beside the file; the lab whose file it is; the folder of the library it lies in; a
 function that is named as a problem. Nothing of the file is run here. Needs neither torch nor a GPU.
@@ -166,7 +166,7 @@ def _chosen(file: Path, names: list[str], problem: str) -> str:
 
 
 def _table(file: Path, function: str) -> dict[str, Any]:
-    """What profile.toml beside a file says of it; {} where it says nothing."""
+    """Table for a file in the profile.toml beside it; {} without one."""
     path = file.parent / TABLES
     if not path.is_file():
         return {}

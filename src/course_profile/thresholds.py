@@ -1,4 +1,4 @@
-"""Where a rule begins to speak, each limit with its reason. In doubt it keeps silent: a wrong name costs a day."""
+"""Thresholds of the rules, each with its reason. In doubt a rule keeps silent: a wrong name costs a day."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ WARP = 32
 SECTOR_BYTES = 32
 
 # From here on a kernel has no cause that is worth a day: what is left lies between the data sheet and what any kernel
-# reaches. Our own plain copies, which do nothing but move bytes, stand just below and above it.
+# reaches. Our own plain copies, which do nothing but move bytes, are just below and above it.
 NEAR_PEAK = 0.9
 
 # Of the card's time, what the host needs for one call. Where the card waits for it, the two are all but the same.

@@ -50,7 +50,7 @@ def main(verb: str, request: Path, answer: Path) -> int:
 
 
 def look(subject: Subject, asked: dict[str, Any]) -> dict[str, Any]:
-    """Everything that needs no profiler.
+    """Look at all that needs no profiler.
 
     Returns:
         problem and workload with their least costs; launch (grid, block, shared bytes) and resources of a `.cu`;
@@ -107,7 +107,7 @@ CALLS = (
 
 
 def _ordered(competitor: Competitor, workload: Workload) -> float:
-    """What one call costs the host, in microseconds, while the card is busy with the one before."""
+    """Cost of one call for the host, in microseconds, while the card is busy with the one before."""
     import torch
 
     from course_kernels.measure import stopwatch
@@ -143,7 +143,7 @@ def _checked(subject: Subject, problem: Problem) -> list[str]:
 
 
 def _of_cuda(subject: Subject, problem: Problem, workload: Workload, on_the_card: bool) -> dict[str, Any]:
-    """What a `.cu` is compiled to, and how it is launched."""
+    """Compiled resources of a `.cu`, and its launch."""
     import torch
 
     from course_kernels.cuda.architecture import arch_of
@@ -203,7 +203,7 @@ def _three(size: Any) -> list[int]:
 
 
 def call(subject: Subject, asked: dict[str, Any]) -> dict[str, Any]:
-    """One call behind a marker, for the profiler; on inputs like those that the answer was checked on."""
+    """Make one call behind a marker, for the profiler, on inputs like those that the answer was checked on."""
     import torch
 
     from course_kernels.measure.marker import mark

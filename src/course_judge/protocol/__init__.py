@@ -1,1 +1,1 @@
-"""What the judge and the workers that run strangers' files share."""
+"""Shared part of the judge and of the workers that run strangers' files."""

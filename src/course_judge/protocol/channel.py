@@ -14,15 +14,15 @@ MAX_FILES = 4
 
 
 class Gone(Exception):
-    """The other side has ended."""
+    """Error: the other side has ended."""
 
 
 class OutOfTurn(Exception):
-    """What came is no message."""
+    """Error: the bytes that came are no message."""
 
 
 class TimedOut(Exception):
-    """Nothing came in time."""
+    """Error: nothing came in time."""
 
 
 class Channel:

@@ -15,7 +15,7 @@ _LAZY_PEER_ACCESS = 1  # the one flag there is
 
 
 class CardFailed(RuntimeError):
-    """A call of the driver failed; one line."""
+    """Error: a call of the driver failed; one line."""
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Rejected(Exception):
-    """A file is refused for what it is, or for what its kernel was seen to do.
+    """Error: a file is refused for what it is, or for what its kernel was seen to do.
 
     Attributes:
         found: the property that failed, a key of `course_judge.protocol.verdict.PROPERTIES`.

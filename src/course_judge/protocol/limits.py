@@ -9,7 +9,7 @@ GIB = 2**30
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a stranger's process may use.
+    """Resources that a stranger's process may use.
 
     Attributes:
         seconds: for loading the file, and for each of its answers.

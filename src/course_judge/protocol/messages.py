@@ -27,7 +27,7 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a process answers; without fields, that it has done what it was asked."""
+    """Answer of a process; without fields it says that the question was carried out."""
 
 
 A = TypeVar("A", bound=Answer)
@@ -35,7 +35,7 @@ A = TypeVar("A", bound=Answer)
 
 @dataclass(frozen=True)
 class Question(Generic[A]):
-    """What a process is asked.
+    """Question to a process.
 
     Attributes:
         key: its name on the wire.
@@ -53,7 +53,7 @@ class Question(Generic[A]):
 
 @dataclass(frozen=True)
 class Failed(Answer):
-    """What went wrong in a stranger's file, instead of an answer.
+    """Failure of a stranger's file, in place of an answer.
 
     Attributes:
         failed: the property, a key of `course_judge.protocol.verdict.PROPERTIES`.
@@ -70,7 +70,7 @@ class Failed(Answer):
 
 @dataclass(frozen=True)
 class Imported(Answer):
-    """Whether all modules are loaded: the first that is not there, and what Python says of it."""
+    """Outcome of loading: the first module that is not there, and Python's words for it; empty if all are."""
 
     missing: str = ""
     why: str = ""
@@ -120,7 +120,7 @@ class Start(Question[Started]):
 
 @dataclass(frozen=True)
 class Swept(Answer):
-    """How a worker ended, an exit code or minus a signal, None where nobody knows; how many others were left."""
+    """End of a worker: exit code or minus a signal, None if unknown; and how many others were left."""
 
     status: int | None = None
     left: int = 0
@@ -154,7 +154,7 @@ class Load(Question[Answer]):
 
 @dataclass(frozen=True)
 class End(Question[Answer]):
-    """There are no more questions; nothing is answered."""
+    """End: there are no more questions, and nothing is answered."""
 
     key: ClassVar[str] = "end"
 
@@ -200,7 +200,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Outputs(Answer):
-    """What a call returned."""
+    """Outputs of a call."""
 
     outputs: tuple[Output, ...]
 
@@ -250,7 +250,7 @@ class Batch(Question[Answer]):
 
 @dataclass(frozen=True)
 class Sampled(Answer):
-    """What a worker's clock wants next, or its samples at the end.
+    """Next wish of a worker's clock, or its samples at the end.
 
     Attributes:
         want: "block" for inputs in new memory, "refill" for other values in the same, "judge" for its last answer to
@@ -288,7 +288,7 @@ class Block(Question[Sampled]):
 
 @dataclass(frozen=True)
 class Go(Question[Sampled]):
-    """What was wanted is done: go on."""
+    """Go on: what was wanted is done."""
 
     key: ClassVar[str] = "go"
     answer: ClassVar[type[Answer]] = Sampled
@@ -357,7 +357,7 @@ _Reader = Callable[[Any, str], Any]
 
 @functools.cache
 def _reader(hint: Any) -> _Reader:
-    """What turns plain data into a value of a type; its second argument says where the value stands."""
+    """Reader of plain data for a type; its second argument names the place of the value."""
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return _anything

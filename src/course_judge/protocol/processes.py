@@ -1,4 +1,4 @@
-"""Who started whom: what a system with /proc tells of the processes that run."""
+"""Processes that run and who started them, on a system with /proc."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def children() -> dict[int, list[int]]:
 
 
 def is_running(process: int) -> bool:
-    """False for one that has ended, also where nobody has asked yet how."""
+    """True while a process runs: not for one that has ended, even if nobody has asked yet how."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (OSError, IndexError):

@@ -113,7 +113,7 @@ def place_in(layout: Layout, tensor: torch.Tensor) -> Place:
 
 
 def touched(zone: torch.Tensor, fill: int, item_bytes: int) -> int:
-    """How many items of a zone of bytes are no longer what it was filled with."""
+    """Number of items in a zone of bytes that differ from its fill."""
     if zone.device.type == "cpu" and zone.numpy().tobytes() == bytes([fill]) * zone.numel():
         return 0  # by far the quickest way to see it, on a machine that has other work
     changed = zone != fill

@@ -1,4 +1,4 @@
-"""What the judge found: one property, where, and what the system at hand could not hold a stranger to."""
+"""Verdict of the judge: one property, where it shows, and the limits that this system could not enforce."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Verdict:
 
     @property
     def text(self) -> str:
-        """What a person reads."""
+        """Text for a person."""
         where = f" on {self.on}" if self.on and self.found != RIGHT else ""
         what = f"{self.found}: {self.why}" if self.why else self.found
         lines = [what if self.found == RIGHT else f"refused{where}: {what}", *self.lines]

@@ -124,12 +124,12 @@ class Answers:
         return Outputs(told)
 
     def told(self, outputs: Sequence[Any], inputs: Sequence[torch.Tensor], room: int) -> tuple[Output, ...]:
-        """What each output is; their numbers go into shared memory, one behind the other."""
+        """Describe each output, and put their numbers into shared memory, one behind the other."""
         rooms = _rooms(outputs, room)
         return tuple(self._told(out, inputs, at) for out, at in zip(outputs, rooms, strict=True))
 
     def _told(self, out: Any, inputs: Sequence[torch.Tensor], at: int) -> Output:
-        """What an output is; its numbers go into shared memory."""
+        """Describe an output, and put its numbers into shared memory."""
         kind = type(out).__name__
         if not isinstance(out, torch.Tensor):
             return Output(kind)
@@ -202,7 +202,7 @@ def _watched_memory(inputs: Sequence[torch.Tensor]) -> Any:
 
 
 def _rooms(outputs: Sequence[Any], at: int) -> list[int]:
-    """Where the numbers of each output go, one behind the other."""
+    """Places for the numbers of each output, one behind the other."""
     found = []
     for out in outputs:
         found.append(at)

@@ -43,7 +43,7 @@ _UNGUARDED: list[str] = []  # of the trusted, those whose memory is their own af
 
 
 def trust(path: Path | str, *, guarded: bool) -> None:
-    """Operators called from files below a path are none of the student's doing: Triton's, our launcher's.
+    """Trust files below a path: operators called from there, Triton's or our launcher's, are not the student's doing.
 
     Args:
         guarded: give tensors made there guard zones too.
@@ -117,7 +117,7 @@ class Zones:
         return inside
 
     def broken(self) -> str:
-        """What was stored past an end, in words; empty if nothing was."""
+        """Stores past an end, in words; empty if there are none."""
         for name, fill, buffer, inside in self._guarded:
             for where, zone in (
                 ("past the end", buffer[-GUARD_BYTES:]),

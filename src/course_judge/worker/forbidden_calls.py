@@ -1,4 +1,4 @@
-"""What a student's file may not touch: the library's kernels, and the operators that do the job for them.
+"""Guard of what a student's file may not touch: the library's kernels, and operators that do the job for it.
 
 A tutor, not a jail: it notices the shortcuts that tempt, and says so. It keeps out nobody who wants to break in.
 """
@@ -24,11 +24,11 @@ OPEN = ("course_kernels.arguments", "course_kernels.problem", "course_kernels.cu
 
 
 class NotYours(Exception):
-    """The student's code used what the lab asks them to write, or more room than it gives them."""
+    """Error: the student's code used what the lab asks for, or more room than it allows."""
 
 
 class Watch(importlib.abc.MetaPathFinder):
-    """Watches imports and opened files while the student's code runs.
+    """Watch over imports and opened files while the student's code runs.
 
     Attributes:
         file: the student's file.
@@ -60,7 +60,7 @@ class Watch(importlib.abc.MetaPathFinder):
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Student's code runs inside of this, and does not see what is banned and loaded for the grader alone."""
+        """Run student's code inside of this; modules loaded for the grader alone are hidden from it."""
         was, self.on = self.on, True
         aside = {
             name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in self._banned
@@ -73,7 +73,7 @@ class Watch(importlib.abc.MetaPathFinder):
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Imports and opened files come by here; forbidden modules are loaded afresh, so that none slips by."""
+        """Check imports and opened files here; forbidden modules are loaded afresh, so that none slips by."""
         hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if self._forbidden(name)}
         sys.meta_path.insert(0, self)
         _WATCHES.append(self)

@@ -1,4 +1,4 @@
-"""Watches what kernels do to memory in Triton's interpreter: past an end, over another's, in an order no card keeps.
+"""Watch over memory in Triton's interpreter: accesses past an end, over another's, in an order no card keeps.
 
 The interpreter runs the programs of a launch one after the other, over plain host memory. So a load past the end
 goes unnoticed as long as nothing comes of it, and two programs that store in one place come out right. Here every
@@ -81,7 +81,7 @@ class _Place:
         return self.start <= address and address + size <= self.start + self.size
 
     def cells(self, addresses: np.ndarray, width: int) -> np.ndarray:
-        """Which elements lie at addresses that are given to kernels, all of them inside."""
+        """Elements at addresses that are given to kernels, all of them inside."""
         if width < self.unit:
             self._refine(width)
         offsets = (addresses - np.uint64(self.base)).view(np.int64)
@@ -104,7 +104,7 @@ class _Place:
         return self._words
 
     def marks(self, which: str, launch: int) -> np.ndarray | None:
-        """For each element the last program that stored, added or read there; None if none did in this launch."""
+        """Last program that stored, added or read, for each element; None if none did in this launch."""
         return self._marks[which] if self._marked_in.get(which) == launch else None
 
     def mark(self, which: str, launch: int) -> np.ndarray:
@@ -117,7 +117,7 @@ class _Place:
 
 @dataclass
 class _Access:
-    """What one operation of one program reaches.
+    """Memory that one operation of one program reaches.
 
     Attributes:
         addresses: the true ones, of all elements.
@@ -156,7 +156,7 @@ class Memory:
     # --- what is known ----------------------------------------------------------------------
 
     def add(self, name: str, tensor: torch.Tensor) -> None:
-        """Kernels may touch this tensor too; part of a known one is known already."""
+        """Let kernels touch this tensor too; part of a known one is known already."""
         size = 1 + sum((n - 1) * abs(stride) for n, stride in zip(tensor.shape, tensor.stride(), strict=True))
         size = size * tensor.element_size() if tensor.numel() else 0
         self._add(name, tensor, tensor.data_ptr(), size, tensor.element_size())
@@ -172,7 +172,7 @@ class Memory:
         return next((place for place in self._places if place.holds(start, size)), None)
 
     def _argument(self, tensor: Any, parameter: str = "") -> _Place:
-        """Where an argument of a launch lies; one that nobody added is known by its parameter from here on."""
+        """Place of an argument of a launch; one that nobody added is known by its parameter from here on."""
         # triton.reinterpret wraps a tensor of another type.
         plain = tensor if hasattr(tensor, "untyped_storage") else tensor.base
         start, unit = plain.data_ptr(), plain.element_size()
@@ -266,7 +266,7 @@ class Memory:
     # --- memory operations ------------------------------------------------------------------
 
     def _look(self, addresses: np.ndarray, active: np.ndarray, width: int) -> _Access:
-        """Where the addresses that are not masked off lead to."""
+        """Places that the addresses lead to, of lanes that are not masked off."""
         used = addresses if active.all() else addresses[active]
         if not used.size:
             return _Access(addresses, None, [])
@@ -409,7 +409,7 @@ class Memory:
         return access
 
     def _others(self, place: _Place, which: str, cells: np.ndarray) -> np.ndarray | None:
-        """For each element the other program of this launch that did this, else 0; None if none did.
+        """Other program of this launch that did this, for each element, else 0; None if none did.
 
         A program that ended with an atomic has handed over to one that has begun with an atomic: that is how a lock
         and a count of those who are done work.
@@ -610,7 +610,7 @@ def _hook_swap(memory: Memory, original: Callable[..., Any], interpreter: Any) -
 
 
 def _nothing(element: Any, dtype: np.dtype) -> Any:
-    """What is read where nothing is: NaN where the type has one."""
+    """Value that is read where nothing is: NaN if the type has one."""
     return math.nan if dtype.kind == "f" else NAN_BITS.get(str(element), 0)
 
 

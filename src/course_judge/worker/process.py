@@ -173,7 +173,7 @@ def _be_worker(task: Start, files: list[int]) -> None:
 
 
 class Worker(Protocol):
-    """What answers the judge's questions; every kind of task has its own, and names its module.
+    """Side that answers the judge's questions; every kind of task has its own, and names its module.
 
     Attributes:
         asks: the kinds of questions that it answers.

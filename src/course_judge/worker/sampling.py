@@ -15,7 +15,7 @@ from course_kernels.measure.clock import Clock
 
 
 class Answers(Protocol):
-    """What is between a stranger's function and the judge."""
+    """Layer between a stranger's function and the judge."""
 
     def take(self, memory: Memory, files: Sequence[int]) -> None:
         """Work in other shared memory from now on."""
@@ -28,7 +28,7 @@ class Answers(Protocol):
 
 
 class _Race:
-    """What the clock times, with inputs that come from the judge."""
+    """Race of one, as the clock times it, with inputs that come from the judge."""
 
     def __init__(self, answers: Answers, function: Callable[..., Any], connection: Connection) -> None:
         self._answers, self._function, self._connection = answers, function, connection

@@ -19,7 +19,7 @@ from course_judge.worker.load import load
 
 
 class Worker:
-    """Loads a stranger's file and calls its function.
+    """Worker for a file with one function over tensors.
 
     Attributes:
         asks: the kinds of questions that it answers.

@@ -1,1 +1,1 @@
-"""What the grader and the workers that run students' files share."""
+"""Shared part of the grader and of the workers that run students' files."""

@@ -12,7 +12,7 @@ from course_judge.protocol.messages import Answer, Output, Question
 
 @dataclass(frozen=True)
 class LabTask:
-    """What a worker for a lab is started with besides.
+    """Further task of a worker for a lab.
 
     Attributes:
         lab: the path of its lab.toml.
@@ -32,7 +32,7 @@ class LabTask:
 
 @dataclass(frozen=True)
 class ArrayOutputs(Answer):
-    """What a call returned.
+    """Outputs of a call.
 
     Attributes:
         held: the most bytes held at once, where that was asked.
@@ -72,7 +72,7 @@ class ArrayCall(Question[ArrayOutputs]):
 
 @dataclass(frozen=True)
 class Reason(Answer):
-    """Why nothing was run; empty where it was."""
+    """Reason why nothing was run; empty if it was."""
 
     why: str = ""
 
@@ -112,7 +112,7 @@ class Launches(Question[Launched]):
 
 @dataclass(frozen=True)
 class Compiled(Answer):
-    """What the compiler refuses, with its line; empty where it takes all."""
+    """Complaint of the compiler, with its line; empty if it takes all."""
 
     said: str = ""
 
@@ -131,7 +131,7 @@ class Compile(Question[Compiled]):
 
 @dataclass(frozen=True)
 class Returned(Answer):
-    """What a function returned: a number or a text, or, as text, what is neither."""
+    """Returned value of a function: a number or a text, or, as text, what is neither."""
 
     value: int | float | str | None = None
     strange: str = ""
@@ -149,7 +149,7 @@ class Case(Question[Returned]):
 
 @dataclass(frozen=True)
 class Played(Answer):
-    """What came of a call in a play.
+    """Outcome of a call in a play.
 
     Attributes:
         value: what was returned, in plain numbers, texts and lists.

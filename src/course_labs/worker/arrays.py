@@ -63,7 +63,7 @@ class _Rules:
 
 _rules: list[_Rules] = []
 
-np.add.outer(0, 0)  # its first call asks for np.matrix, and must not meet what stands in its place later
+np.add.outer(0, 0)  # its first call asks for np.matrix, and must not meet what replaces it later
 
 
 def _ask(name: str) -> None:
@@ -73,7 +73,7 @@ def _ask(name: str) -> None:
 
 
 def _step(*values: Any) -> None:
-    """One step of the student's has these numbers before it: refused if they are more than a program may have."""
+    """Refuse a step of the student's that has more numbers before it than a program may have."""
     rules = _rules[-1]
     if rules.at_once and rules.watch.on:
         for value in values:
@@ -338,14 +338,14 @@ class Programs:
         setattr(module, name, counted)
 
     def begin(self, runs: str) -> None:
-        """What follows is one call, in which every program runs, the first alone, or all the others."""
+        """Begin a call in which every program runs, the first alone, or all the others."""
         self._runs = runs
         if self.started >= 0:
             self.started, self.returned = 0, False
 
 
 class ArrayAnswers:
-    """Answers questions with a function over arrays, whose numbers lie in shared memory."""
+    """Answers of a function over arrays, whose numbers are in shared memory."""
 
     def __init__(self, function: Callable[..., Any], programs: Programs) -> None:
         self._function, self._programs = function, programs
@@ -382,7 +382,7 @@ class ArrayAnswers:
         return self._inputs[place]
 
     def _told(self, out: Any, inputs: list[np.ndarray], at: int) -> Output:
-        """What an output is; its numbers go into shared memory."""
+        """Describe an output, and put its numbers into shared memory."""
         if not isinstance(out, np.ndarray):
             return Output(type(out).__name__)
         fits = not out.dtype.hasobject and at + out.nbytes <= len(self._memory)

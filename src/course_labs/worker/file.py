@@ -1,4 +1,4 @@
-"""Where the grader's questions are answered, in the process that runs a student's file.
+"""Worker for a student's file: loads it for one door, and answers the grader's questions.
 
 Nothing here knows what is right: inputs come from the grader, and answers go to it.
 """
@@ -42,7 +42,7 @@ OPEN = ("aten.clone",)
 
 
 class Worker:
-    """Loads a student's file for one door of a lab, and calls its functions.
+    """Worker for one door of a lab.
 
     Attributes:
         asks: the kinds of questions that it answers.
@@ -150,7 +150,7 @@ class Worker:
             self._launches = triton_compile.LaunchLog() if self._notes else None
 
     def _look_at_names(self) -> None:
-        """Functions of triton.language that a lab refuses: a kernel's own text says whether it has them."""
+        """Refuse functions of triton.language that the lab forbids, by the kernel's own text."""
         refused = {name.removeprefix(LANGUAGE) for name in self.lab.refuse if name.startswith(LANGUAGE)}
         try:
             nodes = list(ast.walk(ast.parse(self._file.read_bytes())))
@@ -213,7 +213,7 @@ class Worker:
         return self.started(kernel)
 
     def _look_at_includes(self) -> None:
-        """A header of the toolkit is one: its name leads nowhere else."""
+        """Check that a header named as the toolkit's leads nowhere else."""
         from course_kernels.cuda.compile import CompileError
         from course_kernels.cuda.headers import CudaMissingError, toolkit_headers
         from course_kernels.cuda.includes import IncludeRefused, toolkit_includes

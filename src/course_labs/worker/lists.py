@@ -18,7 +18,7 @@ FORMATS = {"float32": "f", "float64": "d", "int32": "i", "int64": "q"}
 
 
 class ListAnswers:
-    """Answers questions with a function over lists."""
+    """Answers of a function over lists."""
 
     def __init__(self, function: Callable[..., Any], watch: Watch) -> None:
         self._function, self._watch = function, watch

@@ -1,4 +1,4 @@
-"""Where the questions of a play are answered, in the process that runs a student's file."""
+"""Worker for interactive cases, in the process that runs a student's file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BANNED = ("torch", "triton")  # NumPy is open to it: whoever imports it is given
 
 
 class Worker(file.Worker):
-    """Loads a student's file, calls its functions, and keeps the object that a play has made."""
+    """Worker that also keeps the object that a play has made."""
 
     asks = (*file.Worker.asks, PlayCall, Make, Do)
 
@@ -73,11 +73,11 @@ class Worker(file.Worker):
 
 
 class Strange(TypeError):
-    """Neither a number nor a text, nor a list of them."""
+    """Error: a value is neither a number nor a text, nor a list of them."""
 
 
 def told(got: Any) -> Played:
-    """What a function returned, as a message."""
+    """Message with what a function returned."""
     try:
         return Played(plain(got))
     except Strange:

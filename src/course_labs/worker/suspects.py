@@ -1,4 +1,4 @@
-"""Where the grader's questions on a lab of several kernels are answered, in the process that runs a student's file."""
+"""Worker for a lab of several kernels, in the process that runs a student's file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from course_labs.worker import file
 
 
 class Worker(file.Worker):
-    """Loads a student's file for one of its kernels, or for the last task."""
+    """Worker for one of the kernels, or for the last task."""
 
     def __init__(self, task: Start, connection: Connection) -> None:
         super().__init__(task, connection)

@@ -1,4 +1,4 @@
-"""Triton's kernels of a student's file where no card is: what the interpreter lets pass, and a compiler does not.
+"""Compilation of a student's Triton kernels without a card: it refuses what the interpreter lets pass.
 
 Triton decides at import whether it interprets or compiles, and does not do both: so a second process compiles.
 """
@@ -92,7 +92,7 @@ def _short(dtype: Any) -> str:
 
 
 class Worker:
-    """Compiles a file's kernels for a card that is not here, in a process where Triton compiles."""
+    """Worker that compiles a file's kernels for a card that is not here, in a process where Triton compiles."""
 
     asks: tuple[type[Question[Any]], ...] = (Compile,)
 
@@ -101,10 +101,10 @@ class Worker:
         self.watch: Watch | None = None
 
     def load(self) -> None:
-        """The file is read when it is asked for."""
+        """Do nothing: the file is read when it is asked for."""
 
     def answer(self, question: Compile, files: Sequence[int]) -> Compiled:
-        """What the compiler refuses the launches of a file for, with its line; empty where it takes them."""
+        """Complaint of the compiler about the launches of a file, with its line; empty if it takes them."""
         return Compiled(_refused(self._file, question.launches[:MOST]))
 
 
