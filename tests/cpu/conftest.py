@@ -10,6 +10,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import compiled
+import kept_verdicts
 import once
 import pytest
 
@@ -34,9 +36,22 @@ LONGEST = (
 )
 
 
+def pytest_addoption(parser):
+    kept_verdicts.add_options(parser)
+
+
 def pytest_configure(config):
+    config.addinivalue_line(
+        "markers",
+        "kept(*files, of=None, but=()): passes again while its files are the same; see kept_verdicts.py",
+    )
+    config.pluginmanager.register(kept_verdicts.Plugin(config, lost_facts))
     if not hasattr(config, "workerinput"):  # the processes that it starts have the same environment
         os.environ[once.FOLDER] = tempfile.mkdtemp(prefix="tests-")
+
+
+def lost_facts():
+    return compiled.cold(Path(os.environ[once.FOLDER]))
 
 
 def pytest_unconfigure(config):
