@@ -8,6 +8,7 @@ import pytest
 
 from course_labs.interactive_cases import Answer, PlaysGrader, Slip, counted, grade, has_plays
 from course_labs.lab import find_lab, find_labs, load_file, same_lines
+from course_labs.protocol.messages import Played
 from course_labs.verdict import RIGHT
 from course_labs.worker.plays import plain, takes_arrays, told
 from course_models.serving.pages import OutOfPages, Pages
@@ -318,8 +319,8 @@ def test_a_value_comes_over_plainly():
     import numpy as np
 
     assert plain((1, [np.float64(2.5), np.arange(2)], "a", None)) == [1, [2.5, [0, 1]], "a", None]
-    assert told({1: 2}) == {"strange": "{1: 2}"}
-    assert told(np.array([1])[0]) == {"got": 1}
+    assert told({1: 2}) == Played(strange="{1: 2}")
+    assert told(np.array([1])[0]) == Played(1)
     assert Answer(strange="x" * 99).told() == "x" * 60
     assert (counted(1, "page"), counted(0, "page"), counted(2, "page")) == ("1 page", "0 pages", "2 pages")
 
