@@ -18,8 +18,8 @@ from typing import Any
 
 from course_kernels.measure.provenance import slug_of
 from course_site.pages.page import Page
-from course_site.records import artifacts
-from course_site.records.digest import code_digest, file_digest
+from course_site.records import artifacts, renames
+from course_site.records.digest import code_digests, file_digest
 from course_site.records.manifest import new_includes
 
 SCHEMA = 2
@@ -48,8 +48,9 @@ def edition_of(provenance: dict[str, Any]) -> dict[str, str]:
 
 
 def record_path(root: Path, slug: str, page: Page) -> Path:
-    """Where the record of a page lies: records/<slug>/<page path>.ipynb."""
-    return root / "records" / slug / page.path.with_suffix(".ipynb")
+    """Where the record of a page lies: records/<slug>/<page path>.ipynb, under the first path that the page had."""
+    path = renames.load(root).paths.first(page.path.as_posix())
+    return (root / "records" / slug / path).with_suffix(".ipynb")
 
 
 def _checksum(data: dict[str, Any]) -> str:
@@ -237,6 +238,7 @@ def build_record(
     manifest: dict[str, str],
     provenance: dict[str, Any],
     files: Mapping[str, bytes] | None = None,
+    names: renames.Renames = renames.NONE,
 ) -> Record:
     """Make the record of a page that has just run.
 
@@ -247,6 +249,7 @@ def build_record(
         manifest: repository path of every project file that ran before the samples existed, and its digest.
         provenance: GPU, versions, date, commit (see course_kernels.measure.provenance).
         files: what its cells left as artifacts, by name.
+        names: what was renamed until then.
     """
     cells = [
         {
@@ -265,7 +268,7 @@ def build_record(
         "id": page.id,
         "edition": edition_of(provenance),
         "provenance": provenance,
-        "cells": [code_digest(cell.source) for cell in page.code],
+        "cells": _cells(page, names),
         "seconds": [round(value, 3) for value in seconds],
         "manifest": dict(sorted(manifest.items())),
     }
@@ -288,13 +291,17 @@ def build_record(
     return record
 
 
+def _cells(page: Page, names: renames.Renames) -> list[str]:
+    return list(code_digests(tuple(cell.source for cell in page.code), names, page.path.as_posix()))
+
+
 def stale_reasons(page: Page, record: Record, root: Path) -> list[str]:
     """Why a record no longer holds for a page; empty when it is fresh."""
     reasons = []
-    meta = record.meta
-    if meta["page"] != page.path.as_posix() or meta["id"] != page.id:
+    meta, names = record.meta, renames.load(root)
+    if names.present(meta["page"]) != page.path.as_posix() or meta["id"] != page.id:
         reasons.append(f"the record is of {meta['page']} ({meta['id']})")
-    now, then = [code_digest(cell.source) for cell in page.code], meta["cells"]
+    now, then = _cells(page, names), meta["cells"]
     if len(now) != len(then):
         reasons.append(f"{page.path} has {len(now)} code cells, the record has {len(then)}")
     reasons += [
@@ -302,7 +309,8 @@ def stale_reasons(page: Page, record: Record, root: Path) -> list[str]:
         for number, (a, b) in enumerate(zip(now, then, strict=False), start=1)
         if a != b
     ]
-    return reasons + changed_files(meta["manifest"], root) + new_includes(meta["manifest"], root)
+    manifest = names.in_present_names(meta["manifest"])
+    return reasons + changed_files(manifest, root) + new_includes(manifest, root)
 
 
 def changed_files(manifest: dict[str, str], root: Path) -> list[str]:
@@ -310,7 +318,7 @@ def changed_files(manifest: dict[str, str], root: Path) -> list[str]:
     reasons = []
     for path, digest in manifest.items():
         try:
-            if file_digest(root / path) != digest:
+            if file_digest(root, path) != digest:
                 reasons.append(f"{path} changed")
         except OSError:
             reasons.append(f"{path} is gone")
