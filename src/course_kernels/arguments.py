@@ -1,4 +1,4 @@
-"""How a launcher refuses an argument: one line that says what was expected and what came."""
+"""Refusals of a launcher's argument: one line that says what was expected and what came."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 def interpreted() -> bool:
-    """Whether Triton runs kernels in Python, on CPU tensors (the variable TRITON_INTERPRET is 1)."""
+    """Return whether Triton runs kernels in Python, on CPU tensors (the variable TRITON_INTERPRET is 1)."""
     return os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "yes", "on", "y")
 
 

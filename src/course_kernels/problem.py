@@ -1,4 +1,4 @@
-"""What a problem is: the answer, the least possible cost, and the workloads it is checked and timed on.
+"""A problem: the answer, the least possible cost, and the workloads it is checked and timed on.
 
 A folder of `course_kernels` is one problem. Its `problem.py` exports `PROBLEM`; every kernel beside it
 exports one function with the problem's name. Importing this needs no torch.
@@ -42,7 +42,7 @@ class Workload:
 
     @classmethod
     def of(cls, dtype: str, **dims: int | bool) -> Workload:
-        """A workload of `dtype` (a torch name, such as "bfloat16") with dimensions in the order given.
+        """Return a workload of `dtype` (a torch name, such as "bfloat16") with dimensions in the order given.
 
         A size begins with a capital letter and is a whole number; a flag with a small one and is a bool.
 
@@ -68,7 +68,7 @@ class Workload:
         return dict(self.items)
 
     def __getitem__(self, name: str) -> Any:
-        """The dimension `name`; a KeyError names the ones there are."""
+        """Return the dimension `name`; a KeyError names the ones there are."""
         if name not in self.dims:
             raise KeyError(f"no dimension {name} in {self.label}; there are {', '.join(self.dims)}")
         return self.dims[name]
@@ -107,11 +107,11 @@ class Workload:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Workload:
-        """The inverse of `as_json`."""
+        """Return the inverse of `as_json`."""
         return cls.of(data["dtype"], **data["dims"])
 
     def as_text(self) -> str:
-        """One line for a command: "dtype=bfloat16,N=16384,causal=1"; `parse` reads it back."""
+        """Return one line for a command: "dtype=bfloat16,N=16384,causal=1"; `parse` reads it back."""
         return ",".join([f"dtype={self.dtype}", *(f"{name}={int(value)}" for name, value in self.items)])
 
     @classmethod
@@ -164,7 +164,7 @@ def _hard_in_the_first(w: Workload) -> tuple[Mapping[int, tuple[float, ...]], ..
 
 @dataclass(frozen=True)
 class Problem:
-    """What must be computed, what it costs at least, and how exact the answer must be.
+    """A problem: what must be computed, what it costs at least, and how exact the answer must be.
 
     Attributes:
         name: the folder's name, and the name of the function every kernel of it exports.
@@ -209,7 +209,7 @@ def worst_error(
     *,
     rows_apart: bool = False,
 ) -> float:
-    """The error of the worst element: max of |out - truth| / (|truth| + rms(truth)).
+    """Return the error of the worst element: max of |out - truth| / (|truth| + rms(truth)).
 
     A norm over all elements lets one wrong element in a million through; this does not. The root mean square
     keeps elements near zero from counting as wholly wrong. NaN anywhere gives NaN, so a caller must test

@@ -1,4 +1,4 @@
-"""Which tile of k06_wgmma is the fastest on this card, by length and mask.
+"""Measure which tile of k06_wgmma is the fastest on this card, by length and mask.
 
 python -m course_kernels.tune_attention 128 64
 
@@ -55,7 +55,7 @@ CANDIDATES = {
 
 
 def name_of(tile: Tile) -> str:
-    """Its sizes, and the switches that do not stand as usual: "2 x 128, 2 stages, cluster=2"."""
+    """Return its sizes, and the switches that do not stand as usual: "2 x 128, 2 stages, cluster=2"."""
     usual = Tile(tile.consumers, tile.block_n, tile.stages)
     names = ("overlap", "turns", "slack", "by_hand", "order", "asks", "cluster", "own_place")
     turned = [f"{n}={getattr(tile, n)}" for n in names if getattr(tile, n) != getattr(usual, n)]
@@ -63,7 +63,7 @@ def name_of(tile: Tile) -> str:
 
 
 def with_tile(tile: Tile) -> Callable[..., torch.Tensor]:
-    """A kernel of the problem that uses this tile."""
+    """Return a kernel of the problem that uses this tile."""
 
     def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool = False) -> torch.Tensor:
         return attend(q, k, v, causal=causal, tile=tile)[0]

@@ -1,4 +1,4 @@
-"""Which plan and which switches of k14_tuned are the fastest on this card, by size, against cuBLAS and cuBLASLt.
+"""Measure which plan and switches of k14_tuned are the fastest on this card, by size, beside cuBLAS and cuBLASLt.
 
 python -m course_kernels.tune_gemm 4096 2048 8192 --layouts NN NT
 python -m course_kernels.tune_gemm 4096 --rungs
@@ -91,12 +91,12 @@ class Candidate:
 
 
 def candidate(name: str, multiply: Multiply) -> Candidate:
-    """By a function of two factors."""
+    """Return the candidate of a function of two factors."""
     return Candidate(name, lambda a, b: lambda: multiply(a, b), [])
 
 
 def name_of(plan: Plan) -> str:
-    """Its sizes, and the switches that stand otherwise than in the source: "128 x 256, 4 stages, …, LATE=1"."""
+    """Return its sizes, and the switches that stand otherwise than in the source: "128 x 256, 4 stages, …, LATE=1"."""
     s = plan.shape
     parts = f"{s.BM} x {s.BN}, {s.STAGES} stages, cluster {s.CLUSTER_M} x {s.CLUSTER_N}, group {plan.group}"
     split = (f"in {plan.splits}",) if plan.splits > 1 else ()
@@ -105,7 +105,7 @@ def name_of(plan: Plan) -> str:
 
 
 def plans_of(M: int, N: int, K: int, sms: int) -> list[Plan]:
-    """Every tile in the groups that may suit it, and what `plan_of` takes now; the switches as they stand."""
+    """Return every tile in the groups that may suit it, and what `plan_of` takes now; the switches as they stand."""
     usual = plan_of(M, N, K, sms)
     found = {usual: None}
     for shape in (*SHAPES, *MORE_SHAPES):
@@ -119,7 +119,10 @@ def plans_of(M: int, N: int, K: int, sms: int) -> list[Plan]:
 
 
 def switched(plan: Plan, M: int, N: int, K: int) -> list[Plan]:
-    """The same plan with every setting of the switches that may bring something to it, and with tiles begun ahead."""
+    """List the same plan with every setting of the switches that may bring something to it.
+
+    And with tiles begun ahead.
+    """
     s = plan.shape
     late = (0, 1) if s.BM // s.CONSUMERS * s.BN // 128 <= MOST_SUMS_HELD and plan.splits == 1 else (0,)
     lags = (0, 1, 2) if s.CONSUMERS == 2 else (0,)
@@ -131,7 +134,7 @@ def switched(plan: Plan, M: int, N: int, K: int) -> list[Plan]:
 
 
 def with_plan(plan: Plan) -> Candidate:
-    """The last rung, cut like that."""
+    """Return the last rung, cut like that."""
     return candidate(name_of(plan), lambda a, b: k14_tuned.gemm(a, b, plan=plan))
 
 
@@ -149,7 +152,7 @@ def libraries(a: torch.Tensor, b: torch.Tensor) -> list[Candidate]:
 
 
 def checked(field: Sequence[Candidate], a: torch.Tensor, b: torch.Tensor) -> list[Candidate]:
-    """Those whose answer on these factors is right; the others are named in a line of their own."""
+    """Return those whose answer on these factors is right; the others are named in a line of their own."""
     M, K = a.shape
     name = str(a.dtype).removeprefix("torch.")
     allowed = PROBLEM.max_error(Workload.of(name, M=M, N=b.shape[1], K=K))
@@ -172,7 +175,7 @@ def checked(field: Sequence[Candidate], a: torch.Tensor, b: torch.Tensor) -> lis
 
 
 def burst(field: Sequence[Candidate], a: torch.Tensor, b: torch.Tensor, rounds: int) -> None:
-    """Rounds of bursts, forth and back through the field; what is timed is added to each."""
+    """Run rounds of bursts, forth and back through the field; what is timed is added to each."""
     found = bursts.bursts({str(i): each.of(a, b) for i, each in enumerate(field)}, rounds)
     for each, timed in zip(field, found.values(), strict=True):
         each.us += timed.us
@@ -189,7 +192,10 @@ def sustained(each: Candidate, inputs: Sequence[Factors]) -> tuple[float, Mappin
 
 
 def table(field: Sequence[Candidate], flops: int) -> list[str]:
-    """A line for each, the fastest first: its rate, that over the best library's, and what a launch cost the host."""
+    """Return a line for each, the fastest first.
+
+    Its rate, that over the best library's, and what a launch cost the host.
+    """
     best = min((each.median_us for each in field if each.name.startswith("cuBLAS")), default=float("nan"))
     return [
         f"  {flops / each.median_us / 1e6:6.0f} TFLOP/s  {best / each.median_us:5.3f} of the best library  "
@@ -206,7 +212,7 @@ def factors(N: int, layout: str, seed: int) -> Factors:
 
 
 def race(N: int, layout: str, rounds: int, keep: int, sustain: bool) -> None:
-    """One size in one layout, sifted."""
+    """Race one size in one layout, sifted."""
     a, b = factors(N, layout, 0)
     flops = 2 * N**3
     sms = multiprocessors(a.get_device())
@@ -240,7 +246,7 @@ def race(N: int, layout: str, rounds: int, keep: int, sustain: bool) -> None:
 
 
 def climb(N: int, layout: str, rounds: int) -> None:
-    """The rungs at one size, in their order, each over the one before."""
+    """Race the rungs at one size, in their order, each over the one before."""
     a, b = factors(N, layout, 0)
     rungs = [candidate(rung.__name__.rpartition(".")[2], rung.gemm) for rung in RUNGS]
     if layout == "NT":

@@ -1,4 +1,4 @@
-"""How fast a model decodes and prefills: checked against float64, then timed in turns, by `course_kernels.measure`.
+"""Speed of a model's decoding and prefill: checked against float64, then timed in turns, by `course_kernels.measure`.
 
     model = bench.subject()                    the 8B shape with random weights, on the GPU: speed only
     record(decode=bench.decode(model, 1), prefill=bench.prefill(model))
@@ -75,7 +75,7 @@ def subject(
     dtype: torch.dtype = torch.bfloat16,
     device: torch.device | str = "cuda",
 ) -> Model:
-    """A model with random weights whose attention picks a few keys, so that a wrong one shows."""
+    """Return a model with random weights whose attention picks a few keys, so that a wrong one shows."""
     model = Model.random(config, seed, dtype=dtype, device=device)
     with torch.no_grad():
         for layer in model.layers:
@@ -84,7 +84,7 @@ def subject(
 
 
 def filled_cache(model: Model, batch: int, held: int = HELD, steps: int = STEPS, seed: int = 1) -> Cache:
-    """A cache that holds `held` tokens of random keys and values of size 1, as the model's own have."""
+    """Return a cache that holds `held` tokens of random keys and values of size 1, as the model's own have."""
     cache = model.cache(batch, held + steps)
     generator = torch.Generator(device=model.device).manual_seed(seed)
     for kept in (cache.keys, cache.values):
@@ -98,7 +98,7 @@ def filled_cache(model: Model, batch: int, held: int = HELD, steps: int = STEPS,
 
 
 def widened_as_it_is(layer: Layer) -> Layer:
-    """The layer in float64, its weights as they are."""
+    """Return the layer in float64, its weights as they are."""
     return copy.deepcopy(layer).double()
 
 
@@ -110,7 +110,7 @@ def decode_problem(
     widened: Callable[[Layer], Layer] = widened_as_it_is,
     least_bytes: Callable[[Config, int, int], int] | None = None,
 ) -> Problem:
-    """Steps behind the first `held` tokens of a cache: tokens (B, T) to logits (B, T, vocab).
+    """Make steps behind the first `held` tokens of a cache: tokens (B, T) to logits (B, T, vocab).
 
     Workloads have B sequences, N tokens in the cache of each, and T steps. The least cost is that of all steps
     (`config.decode_bytes`): the logits are not in it, which need not leave the chip to choose a token.
@@ -224,7 +224,7 @@ PREFILL_SWAPS: Mapping[str, Operators] = {
 
 
 def compiled(model: Model) -> Model:
-    """The same model, its layers compiled by `torch.compile`: one layer, since all have the same code."""
+    """Return the same model, its layers compiled by `torch.compile`: one layer, since all have the same code."""
     twin = model.with_operators(LIBRARY)
     twin.prefill_layer = torch.compile(prefill_layer, dynamic=False, fullgraph=True)
     twin.decode_layer = torch.compile(decode_layer, dynamic=False, fullgraph=True)
@@ -232,7 +232,7 @@ def compiled(model: Model) -> Model:
 
 
 def stepping(step: Callable[[Tensor, Cache], Tensor], cache: Cache, held: int, vocab: int) -> Function:
-    """From one step to a whole call: tokens (B, T) to logits (B, T, vocab), behind the first `held` of the cache."""
+    """Make of one step a whole call: tokens (B, T) to logits (B, T, vocab), behind the first `held` of the cache."""
 
     def decode(tokens: Tensor) -> Tensor:
         cache.reset(held)
@@ -263,7 +263,7 @@ def prefilling(model: Model) -> Function:
 def decode_functions(
     model: Model, cache: Cache, held: int, only: Collection[str] | None = None
 ) -> dict[str, Function]:
-    """Who decodes, by name: on a GPU all of them, or those that `only` names; elsewhere the plain model alone.
+    """Return who decodes, by name: on a GPU all of them, or those that `only` names; elsewhere the plain model alone.
 
     plain is eager, graph the same captured, library has torch's fused attention besides, compiled is `torch.compile`
     of the layers, captured; then come `DECODE_SWAPS`, captured, and our_step, five kernels a layer, where the model and
@@ -289,7 +289,7 @@ def decode_functions(
 
 
 def prefill_functions(model: Model) -> dict[str, Function]:
-    """Who prefills, by name: as `decode_functions`, but nothing is captured: here the host waits for the GPU.
+    """Return who prefills, by name: as `decode_functions`, but nothing is captured: here the host waits for the GPU.
 
     our_both, on Hopper, is our multiply and our attention (`hopper_operators`).
     """

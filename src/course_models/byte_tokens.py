@@ -11,12 +11,15 @@ VOCAB = (
 
 
 def encode(text: str | bytes) -> list[int]:
-    """The tokens of a text, with `BEGIN` before them."""
+    """Return the tokens of a text, with `BEGIN` before them."""
     return [BEGIN, *(text.encode() if isinstance(text, str) else text)]
 
 
 def decode(tokens: Iterable[int]) -> str:
-    """The text of tokens as far as the next text begins; what is no UTF-8, and what cannot be printed, as U+FFFD."""
+    """Return the text of tokens as far as the next text begins.
+
+    What is no UTF-8, and what cannot be printed, as U+FFFD.
+    """
     found = bytearray()
     for token in tokens:
         if token == BEGIN:

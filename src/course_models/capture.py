@@ -11,7 +11,10 @@ from course_models.graph import WARM_UPS
 
 
 def captured(call: Callable[[], Tensor]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
-    """The graph of a call that reads and writes at fixed addresses on a GPU, and where its replay leaves the answer."""
+    """Return the graph of a call that reads and writes at fixed addresses on a GPU.
+
+    And where its replay leaves the answer.
+    """
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side), torch.no_grad():

@@ -42,7 +42,7 @@ class CheckpointRefused(ValueError):
 def load(
     folder: Path | str, *, dtype: torch.dtype = torch.bfloat16, device: torch.device | str = "cpu"
 ) -> Model:
-    """The model that lies in a folder.
+    """Return the model that lies in a folder.
 
     Args:
         folder: with config.json, and either one *.safetensors or several with model.safetensors.index.json.
@@ -99,7 +99,7 @@ def _look_at(wanted: Mapping[str, Slot], found: Mapping[str, Path]) -> None:
 
 
 def _tensors(folder: Path) -> dict[str, Path]:
-    """The file of every tensor, by the tensor's name."""
+    """Return the file of every tensor, by the tensor's name."""
     index = folder / INDEX
     if index.is_file():
         listed = _json(index).get("weight_map")
@@ -158,7 +158,7 @@ def _json(file: Path) -> dict[str, Any]:
 
 
 def config_of(data: Mapping[str, Any], where: Path | str = CONFIG) -> Config:
-    """The sizes that a `config.json` says.
+    """Return the sizes that a `config.json` says.
 
     Args:
         data: what stands in it.
@@ -240,7 +240,7 @@ def _rope_of(data: Mapping[str, Any], where: Path | str) -> tuple[float, RopeSca
 
 
 def config_json(config: Config) -> dict[str, Any]:
-    """What `config_of` reads back: the keys of Hugging Face."""
+    """Return what `config_of` reads back: the keys of Hugging Face."""
     data: dict[str, Any] = {
         "architectures": ["MixtralForCausalLM" if config.experts else "LlamaForCausalLM"],
         "model_type": "mixtral" if config.experts else "llama",
@@ -304,13 +304,13 @@ class Slot:
     expert: int | None = None
 
     def of(self, model: Model) -> Tensor:
-        """The room for it in a model."""
+        """Return the room for it in a model."""
         weight = model.get_parameter(self.weight).data
         return weight if self.expert is None else weight[self.expert]
 
 
 def slots(config: Config) -> Iterator[Slot]:
-    """All tensors of a checkpoint, in their order."""
+    """Yield all tensors of a checkpoint, in their order."""
     with torch.device("meta"):
         shapes = {name: tuple(weight.shape) for name, weight in Model(config).named_parameters()}
 

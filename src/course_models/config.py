@@ -12,7 +12,7 @@ BF16_BYTES = 2
 
 @dataclass(frozen=True)
 class RopeScaling:
-    """How Llama 3 stretches the slow rotations of RoPE, so that a model reaches further than it was first trained.
+    """Llama 3's stretch of the slow rotations of RoPE, so that a model reaches further than it was first trained.
 
     Attributes:
         factor: how many times slower the slowest rotations turn.
@@ -86,7 +86,7 @@ class Config:
 
     @property
     def group(self) -> int:
-        """How many query heads share one head of keys and values."""
+        """Number of query heads that share one head of keys and values."""
         return self.heads // self.kv_heads
 
 
@@ -118,7 +118,7 @@ def block_parameters(config: Config) -> int:
 
 
 def parameters(config: Config) -> int:
-    """All weights of a model.
+    """Return all weights of a model.
 
     The embedding is a table of vocab x width, the head another one unless they are tied. A layer has its attention,
     one feed-forward block (or all experts, and a router of experts x width), and two norms of width; one more norm
@@ -144,7 +144,9 @@ def cache_bytes(config: Config, batch: int, tokens: int, element_bytes: int = BF
 
 
 def decode_bytes(config: Config, batch: int, tokens: int, element_bytes: int = BF16_BYTES) -> int:
-    """The least bytes that one decode step moves: one new token for each of `batch` sequences of `tokens` so far.
+    """Return the least bytes that one decode step moves.
+
+    One new token for each of `batch` sequences of `tokens` so far.
 
     Every weight is read once, however many sequences share the step; of the embedding only the rows of the new
     tokens, if it is a table of its own. Of the experts at least those of one token, as all may pick the same. The

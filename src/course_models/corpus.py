@@ -68,7 +68,7 @@ class Pin:
 
     @property
     def held_out(self) -> bool:
-        """Whether no model learns it: decided by the file's name alone, so for ever."""
+        """Decide by the file's name alone, so for ever, whether no model learns it."""
         return hashlib.sha256(self.name.encode()).digest()[0] < _HELD_OUT
 
 
@@ -98,7 +98,7 @@ class Corpus:
 
     @property
     def sha256(self) -> str:
-        """Of all of it: two corpora with the same one are the same text."""
+        """Return the hash of all of it: two corpora with the same one are the same text."""
         whole = hashlib.sha256()
         for part in (self.train, self.held_out):
             for text in part:
@@ -107,7 +107,7 @@ class Corpus:
 
 
 def load(library: Path | None = None, pins: Path = PINS) -> Corpus:
-    """The text as this Python has it.
+    """Return the text as this Python has it.
 
     Args:
         library: the folder of a standard library; the running Python's by default.
@@ -143,7 +143,7 @@ def load(library: Path | None = None, pins: Path = PINS) -> Corpus:
 
 
 def read_pins(path: Path = PINS) -> list[Pin]:
-    """The pins of a file such as `corpus.txt`.
+    """Return the pins of a file such as `corpus.txt`.
 
     Raises:
         CorpusError: there is no such file, or a line of it says something else.
@@ -168,14 +168,14 @@ def read_pins(path: Path = PINS) -> list[Pin]:
 
 
 def _text(path: Path, pin: Pin) -> bytes | None:
-    """The pinned pieces of a file; None where it has others."""
+    """Return the pinned pieces of a file; None where it has others."""
     wanted = set(pin.marks)
     text = _joined(piece for piece in pieces(path) if _mark(piece) in wanted)
     return text if _digest(text) == pin.digest and len(text) == pin.size else None
 
 
 def pieces(path: Path) -> Iterator[str]:
-    """A file cut at its functions, methods and classes, each piece once; none of a file that cannot be read."""
+    """Yield a file cut at its functions, methods and classes, each piece once; none of a file that cannot be read."""
     try:
         with tokenize.open(path) as file:
             source = file.read()

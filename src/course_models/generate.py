@@ -14,7 +14,7 @@ Decode = Callable[[Tensor, Cache], Tensor]
 
 
 def choose(logits: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
-    """The next token of each sequence.
+    """Return the next token of each sequence.
 
     Args:
         logits: (B, vocab).

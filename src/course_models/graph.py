@@ -55,7 +55,7 @@ class CapturedDecode:
         cache.lengths.copy_(lengths)
 
     def __call__(self, token: Tensor, cache: Cache) -> Tensor:
-        """As `model.decode`.
+        """Decode as `model.decode` does.
 
         Raises:
             ValueError: another cache than the captured one, or another batch.

@@ -26,7 +26,7 @@ SIXTEEN_BITS = (torch.bfloat16, torch.float16)
 
 
 def is_ours(x: Tensor, weight: Tensor) -> bool:
-    """Whether `tuned_linear` multiplies these with our kernel; it is torch's work otherwise.
+    """Return whether `tuned_linear` multiplies these with our kernel; it is torch's work otherwise.
 
     Args:
         x: (..., K).

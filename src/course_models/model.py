@@ -50,7 +50,8 @@ class Cache:
         dtype: torch.dtype = torch.bfloat16,
         device: torch.device | str = "cpu",
     ) -> None:
-        """
+        """Make an empty cache.
+
         Raises:
             ValueError: no sequence, no room, or more room than the model has positions.
         """
@@ -67,12 +68,12 @@ class Cache:
 
     @property
     def batch(self) -> int:
-        """How many sequences."""
+        """Number of sequences."""
         return self.keys.shape[1]
 
     @property
     def room(self) -> int:
-        """How many tokens a sequence may hold."""
+        """Number of tokens that a sequence may hold."""
         return self.keys.shape[3]
 
     def reset(self, tokens: int = 0) -> None:
@@ -130,7 +131,10 @@ class Layer(nn.Module):
     def queries_keys_values(
         self, ops: Operators, x: Tensor, cos: Tensor, sin: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """From x (B, N, width): queries (B, H, N, D), keys and values (B, KV, N, D); the first two know their place."""
+        """Compute of x (B, N, width) queries (B, H, N, D), keys and values (B, KV, N, D).
+
+        The first two know their place.
+        """
         B, N, _ = x.shape
         # region lists
         h = ops.rms_norm(x, self.attention_norm, self.config.norm_eps)
@@ -157,7 +161,7 @@ class Layer(nn.Module):
         # endregion
 
     def _experts(self, ops: Operators, h: Tensor) -> Tensor:
-        """The best experts of every token, weighted by a softmax over those alone.
+        """Return the best experts of every token, weighted by a softmax over those alone.
 
         Every expert computes for every token, and the weight of those that were not picked is zero. That is more work
         than needed; but no shape depends on who was picked, so that nothing waits for the device.
@@ -177,7 +181,7 @@ class Layer(nn.Module):
 
 
 def train_layer(ops: Operators, layer: Layer, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """All N tokens meet each other, none its future; nothing is kept."""
+    """Return all N tokens meet each other, none its future; nothing is kept."""
     q, k, v = layer.queries_keys_values(ops, x, cos, sin)
     return layer.add_block(ops, layer.add_attention(ops, x, ops.prefill_attention(q, k, v)))
 
@@ -192,7 +196,7 @@ def prefill_layer(
     values: Tensor,
     start: int,
 ) -> Tensor:
-    """As `train_layer`, over the tokens from `start` on; keys and values go into the cache (B, KV, room, D)."""
+    """Run `train_layer` over the tokens from `start` on; keys and values go into the cache (B, KV, room, D)."""
     q, k, v = layer.queries_keys_values(ops, x, cos, sin)
     end = start + x.shape[1]
     keys[:, :, start:end], values[:, :, start:end] = k, v
@@ -213,7 +217,9 @@ def decode_layer(
     position: Tensor,
     lengths: Tensor,
 ) -> Tensor:
-    """One token for each sequence, x (B, 1, width); it goes into the cache (B, KV, room, D), and meets what is there.
+    """Return one token for each sequence, x (B, 1, width).
+
+    It goes into the cache (B, KV, room, D), and meets what is there.
 
     Args:
         each, position: (B,): sequence b writes to place position[b] of its room.
@@ -241,7 +247,7 @@ class Model(nn.Module):
     """
 
     def __init__(self, config: Config, operators: Operators = PLAIN) -> None:
-        """The weights are empty room: see `random`, and `checkpoint.load`."""
+        """Make the weights as empty room: see `random`, and `checkpoint.load`."""
         super().__init__()
         self.config, self.operators = config, operators
         self.embedding = nn.Parameter(torch.empty(config.vocab, config.width))
@@ -256,7 +262,7 @@ class Model(nn.Module):
     def empty(
         cls, config: Config, *, dtype: torch.dtype = torch.bfloat16, device: torch.device | str = "cpu"
     ) -> Model:
-        """A model whose weights are whatever lay in that memory."""
+        """Return a model whose weights are whatever lay in that memory."""
         with torch.device("meta"):  # no float32 copy first: that would be twice the memory
             model = cls(config)
         return model.to(dtype).to_empty(device=device)
@@ -270,7 +276,7 @@ class Model(nn.Module):
         dtype: torch.dtype = torch.bfloat16,
         device: torch.device | str = "cpu",
     ) -> Model:
-        """A model with random weights, scaled so that numbers keep their size from layer to layer.
+        """Return a model with random weights, scaled so that numbers keep their size from layer to layer.
 
         A sum of K products of independent numbers of size 1 has the size sqrt(K): so a matrix with K inputs gets
         1 / sqrt(K). The two that write to the residual stream get 1 / sqrt(2 * layers) besides, as all layers add up.
@@ -289,7 +295,7 @@ class Model(nn.Module):
         return model
 
     def with_operators(self, operators: Operators) -> Model:
-        """The same model, the same weights in the same memory, that computes with other operators."""
+        """Return the same model, the same weights in the same memory, that computes with other operators."""
         twin = copy.copy(self)
         twin.operators = operators
         return twin
@@ -301,11 +307,11 @@ class Model(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Device of the weights."""
         return self.embedding.device
 
     def cache(self, batch: int, room: int) -> Cache:
-        """An empty cache for this model, in its type and on its device."""
+        """Return an empty cache for this model, in its type and on its device."""
         return Cache(self.config, batch, room, dtype=self.dtype, device=self.device)
 
     # --- the three ways ----------------------------------------------------------------------------
@@ -352,7 +358,7 @@ class Model(nn.Module):
 
     @torch.no_grad()
     def decode(self, token: Tensor, cache: Cache) -> Tensor:
-        """One more token for each sequence.
+        """Return one more token for each sequence.
 
         Args:
             token: (B,) int64.
@@ -397,7 +403,7 @@ def rope_tables(config: Config, dtype: torch.dtype, device: torch.device) -> tup
 
 
 def rope_frequencies(config: Config) -> Tensor:
-    """By how much each pair of a head turns from one position to the next: (D/2,) float64, in radians.
+    """Return by how much each pair of a head turns from one position to the next: (D/2,) float64, in radians.
 
     Pair i turns by theta ** (-2i / D): the first fast, as a second hand, the last hardly at all.
     """

@@ -59,7 +59,7 @@ class NGrams:
         return tuple(order.discount for order in self._orders)
 
     def chances(self, text: bytes) -> np.ndarray:
-        """How likely each byte of a text is by what stands before it in that text.
+        """Return how likely each byte of a text is by what stands before it in that text.
 
         Returns:
             (context + 1, len(text)) float64: row k looks at k bytes at most.
@@ -78,7 +78,7 @@ class NGrams:
         return rows
 
     def bits_per_byte(self, texts: Sequence[bytes]) -> tuple[float, ...]:
-        """The loss on texts: the mean of -log2 of every byte's chance, by how many bytes the guess looks at."""
+        """Return the loss on texts: the mean of -log2 of every byte's chance, by how many bytes the guess looks at."""
         size = sum(map(len, texts))
         if not size:
             raise ValueError("texts: expected at least one byte to measure on, got none")
@@ -87,7 +87,7 @@ class NGrams:
 
 
 def _grams(text: bytes, k: int) -> np.ndarray:
-    """Every byte from the k-th on with the k bytes before it, as one number: the byte in the lowest 8 bits."""
+    """Return every byte from the k-th on with the k bytes before it, as one number: the byte in the lowest 8 bits."""
     data = np.frombuffer(text, dtype=np.uint8).astype(np.uint64)
     found = np.zeros(max(len(data) - k, 0), dtype=np.uint64)
     for i in range(k + 1):
@@ -106,7 +106,7 @@ def _count(texts: Sequence[bytes], k: int) -> _Order:
 
 
 def _found(keys: np.ndarray, wanted: np.ndarray, *columns: np.ndarray) -> list[np.ndarray]:
-    """For every wanted key its entry in each column, 0 where there is no such key."""
+    """Look up every wanted key's entry in each column, 0 where there is no such key."""
     if not len(keys):
         return [np.zeros(len(wanted), dtype=column.dtype) for column in columns]
     places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

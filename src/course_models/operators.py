@@ -26,7 +26,7 @@ def linear(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """Every row of x, (..., width), divided by its root mean square, times weight, (width,)."""
+    """Return every row of x, (..., width), divided by its root mean square, times weight, (width,)."""
     # region rms_norm
     # In float32 at least: half precision loses the mean of many squares.
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
@@ -107,7 +107,7 @@ def _wide(x: Tensor) -> torch.dtype:
 
 @dataclass(frozen=True)
 class Operators:
-    """What a layer computes with; each may be swapped for another of the same contract.
+    """A layer's operators; each may be swapped for another of the same contract.
 
     Attributes:
         linear, rms_norm, rope, prefill_attention, decode_attention, swiglu: as the functions of these names.

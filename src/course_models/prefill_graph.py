@@ -38,7 +38,7 @@ class CapturedPrefill:
         self._graph, self._logits = captured(lambda: function(self._tokens))
 
     def __call__(self, tokens: Tensor) -> Tensor:
-        """As the function, on tokens of the captured shape; the logits are the caller's own.
+        """Call the function on tokens of the captured shape; the logits are the caller's own.
 
         Raises:
             ValueError: another shape than the captured one.

@@ -38,7 +38,7 @@ ROUNDED = ("query", "key", "value", "output", "gate", "up", "down")  # of a laye
 
 
 def in_four_bits(model: Model) -> Model:
-    """The same model, whose steps multiply with weights of four bits. The rest of it is the very same memory.
+    """Return the same model, whose steps multiply with weights of four bits. The rest of it is the very same memory.
 
     Args:
         model: bfloat16 or float16, for which `step_kernels.is_for` holds.
@@ -57,7 +57,7 @@ def in_four_bits(model: Model) -> Model:
 
 @torch.no_grad()
 def packed_weights(model: Model) -> dict[Layer, Weights]:
-    """What the four products of each layer are handed, rounded and packed."""
+    """Return what the four products of each layer are handed, rounded and packed."""
     packed = {}
     for layer in model.layers:
         assert isinstance(layer, Layer)
@@ -78,7 +78,7 @@ def _start(x: Tensor, packed: Packed, behind: int, **rest: Any) -> Tensor:
 
 
 def rounded(layer: Layer) -> Layer:
-    """The layer in float64, with the numbers that its four bits stand for; by no packing, and by no kernel."""
+    """Return the layer in float64, with the numbers that its four bits stand for; by no packing, and by no kernel."""
     wide = copy.deepcopy(layer).double()
     with torch.no_grad():
         for name in ROUNDED:
@@ -88,7 +88,7 @@ def rounded(layer: Layer) -> Layer:
 
 
 def step_bytes(config: Config, batch: int, tokens: int) -> int:
-    """The least bytes that one decode step moves, as `decode_bytes` counts them, with weights of four bits.
+    """Return the least bytes that one decode step moves, as `decode_bytes` counts them, with weights of four bits.
 
     A rounded weight is half a byte, and a hundred-and-twenty-eighth of a scale of two bytes.
     """

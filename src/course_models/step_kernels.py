@@ -64,7 +64,7 @@ def attention(q: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Tenso
 
 @dataclass(frozen=True)
 class Kernels:
-    """What a step computes with; each may be swapped for another of the same contract.
+    """A step's kernels; each may be swapped for another of the same contract.
 
     Attributes:
         qkv, output, gate_up, down, head: what multiplies, see `started_early`.
@@ -89,12 +89,12 @@ MOST_FEW = 8  # rows of x, a tensor core's own number: with one more k01_stream 
 
 
 def kernels_for(rows: int) -> Kernels:
-    """What computes a step of so many rows."""
+    """Return what computes a step of so many rows."""
     return FEW if rows <= MOST_FEW else MANY
 
 
 class Weights(NamedTuple):
-    """What a layer's four products are handed: the matrices of each, in a form that its kernel takes."""
+    """Weights of a layer's four products: the matrices of each, in a form that its kernel takes."""
 
     qkv: Any
     output: Any
@@ -103,7 +103,7 @@ class Weights(NamedTuple):
 
 
 def own_weights(layer: Layer) -> Weights:
-    """The matrices themselves."""
+    """Return the matrices themselves."""
     return Weights(
         qkv=(layer.query, layer.key, layer.value),
         output=(layer.output,),
@@ -116,7 +116,7 @@ def own_weights(layer: Layer) -> Weights:
 
 
 def is_for(model: Model, batch: int) -> bool:
-    """Whether these kernels take a model's steps on the card that it lies on."""
+    """Return whether these kernels take a model's steps on the card that it lies on."""
     c = model.config
     return (
         is_hopper(model.device)
@@ -191,7 +191,7 @@ def early_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 def fused(
     model: Model, kernels: Kernels | None = None, weights: Callable[[Layer], Weights] = own_weights
 ) -> Model:
-    """The same model, the same weights in the same memory, whose steps take these kernels.
+    """Return the same model, the same weights in the same memory, whose steps take these kernels.
 
     Args:
         model: see `is_for`.

@@ -41,7 +41,7 @@ EXPERTS = dataclasses.replace(SMALL, layers=4, hidden=96, experts=8, experts_per
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is trained.
+    """Recipe of a training.
 
     Attributes:
         steps: how many; the only thing that ends a training.
@@ -65,7 +65,7 @@ class Recipe:
     look_every: int = 50
 
     def rate_at(self, step: int) -> float:
-        """The learning rate of a step, counted from 0."""
+        """Return the learning rate of a step, counted from 0."""
         if step < self.warm_up:
             return self.rate * (step + 1) / self.warm_up
         done = (step - self.warm_up) / max(self.steps - self.warm_up, 1)
@@ -74,7 +74,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training came to.
+    """Result of a training.
 
     Attributes:
         model: in float32.
@@ -92,7 +92,7 @@ class Trained:
 
 
 def stream(texts: Sequence[bytes], device: torch.device | str = "cpu") -> Tensor:
-    """All texts as one row of tokens, `BEGIN` before each: (N,) int64."""
+    """Return all texts as one row of tokens, `BEGIN` before each: (N,) int64."""
     return torch.tensor([token for text in texts for token in encode(text)], device=device)
 
 
@@ -162,7 +162,7 @@ def train(
 
 @torch.no_grad()
 def bits_per_byte(model: Model, texts: Sequence[bytes], *, window: int = 0, batch: int = 32) -> float:
-    """The loss of a model on texts: the mean of -log2 of the chance it gave to each byte.
+    """Return the loss of a model on texts: the mean of -log2 of the chance it gave to each byte.
 
     A text longer than a window is read in windows that overlap by half, so that but for its beginning every byte is
     guessed with at least half a window before it. Every byte is guessed once, the first of a text from `BEGIN` alone.
@@ -251,7 +251,7 @@ class _Routing:
         )
 
     def term(self) -> Tensor | float:
-        """The mean over the layers of what was heard since the last call; 0 without experts."""
+        """Return the mean over the layers of what was heard since the last call; 0 without experts."""
         terms = []
         for scores in self.scores:
             chances = torch.softmax(scores.float(), dim=-1)

@@ -27,7 +27,7 @@ def load(
     dtype: torch.dtype = torch.bfloat16,
     device: torch.device | str = "cpu",
 ) -> Model:
-    """One of the trained models.
+    """Return one of the trained models.
 
     Args:
         name: one of `NAMES`.

@@ -14,10 +14,10 @@ from word_for_word import same_as_kept
 
 from course_site.sessions import cohort
 from course_site.sessions.cohort import Cohort, Day, Entry, Milestone, calendar, entries, events, read_cohort
+from course_site.sessions.course_road import FILE as ROAD_FILE
+from course_site.sessions.course_road import read_road
 from course_site.sessions.plan_file import PlanError
 from course_site.sessions.session import load_sessions
-from course_site.sessions.stops import FILE as ROAD_FILE
-from course_site.sessions.stops import read_road
 
 icalendar = pytest.importorskip("icalendar")
 

@@ -12,14 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from course_site import handouts as command
+from course_site.printing import command, paper
+from course_site.printing.handout_pages import document, in_one_style, on_paper, printed_pages
 from course_site.sessions import handouts as data
 from course_site.sessions import map as maps
-from course_site.sessions import paper
-from course_site.sessions.handout_pages import document, in_one_style, on_paper, printed_pages
 from course_site.sessions.handouts import HandoutError, blanks, read_handouts
+from course_site.sessions.plain_data import as_plain, value_of, words_of
 from course_site.sessions.session import load_sessions
-from course_site.sessions.views import as_plain, value_of, words_of
 
 ROOT = Path(__file__).parents[2]
 SESSIONS = load_sessions(ROOT)

@@ -49,7 +49,7 @@ DERIVED = {
 # The rooms of the site, from the top: each calls only those below it. Charts and records know nothing of each other.
 FLOORS = (
     {"__main__"},
-    {"docs", "handouts"},
+    {"docs", "printing"},
     {"site"},
     {"sessions"},
     {"charts", "records"},

@@ -8,7 +8,7 @@ import yaml
 from tiny_repository import make_repository, write
 
 from course_site.pages.addresses import site_uri
-from course_site.sessions.stops import FILE as ROAD_FILE
+from course_site.sessions.course_road import FILE as ROAD_FILE
 from course_site.site.course import load_course
 from course_site.site.ledger import entries
 from course_site.site.ledger_pages import ledger_of

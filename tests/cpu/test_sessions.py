@@ -19,12 +19,12 @@ from course_site.pages.headings import headings
 from course_site.pages.page import find_pages
 from course_site.sessions import checks as session_checks
 from course_site.sessions import map as session_map
+from course_site.sessions.course_road import FILE as ROAD_FILE
+from course_site.sessions.course_road import read_road
+from course_site.sessions.plain_data import as_plain
 from course_site.sessions.preflights import one_line
 from course_site.sessions.road import VIEWS, place_of, road_html
 from course_site.sessions.session import is_idle, load_sessions, read_sessions, visible
-from course_site.sessions.stops import FILE as ROAD_FILE
-from course_site.sessions.stops import read_road
-from course_site.sessions.views import as_plain
 from course_site.site import maps
 from course_site.site.course import Course, load_course
 from course_site.site.render.page import render_course

@@ -164,12 +164,12 @@ AREAS = {
     "maps": Area(
         tuple(
             f"src/course_site/sessions/{name}.py"
-            for name in ("map", "checks", "session", "views", "road", "minutes", "print_sheet")
+            for name in ("map", "checks", "session", "plain_data", "road", "taught_minutes", "print_sheet")
         ),
         {
-            "*/minutes.py": _cpu("minutes", "sessions"),
+            "*/taught_minutes.py": _cpu("taught_minutes", "sessions"),
             "*/print_sheet.py": _cpu("print_sheet", "sessions"),
-            "*": _cpu("sessions", "run_view", "minutes", "cohort_page"),
+            "*": _cpu("sessions", "run_view", "taught_minutes", "cohort_page"),
         },
         5,
     ),

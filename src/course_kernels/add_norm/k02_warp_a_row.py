@@ -16,7 +16,7 @@ ROWS = 8  # of a block, a warp for each
 
 
 def add_norm(x: torch.Tensor, r: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
-    """The rows of x + r, normalised and weighed by g; a warp takes a row.
+    """Return the rows of x + r, normalised and weighed by g; a warp takes a row.
 
     x, r (M, N) and g (N,) float32 to (M, N) float32; errors are those of `add_norm_by_rows`.
     """

@@ -16,7 +16,7 @@ THREADS = 512  # of a block
 
 
 def add_norm(x: torch.Tensor, r: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
-    """The rows of x + r, normalised and weighed by g; a block keeps its row in registers.
+    """Return the rows of x + r, normalised and weighed by g; a block keeps its row in registers.
 
     x, r (M, N) and g (N,) float32 to (M, N) float32; errors are those of `add_norm_by_rows`.
     """

@@ -11,7 +11,7 @@ from course_kernels.add_norm.problem import EPSILON
 
 
 def eager(x: torch.Tensor, r: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
-    """The formula in two calls of PyTorch: (M, N), (M, N), (N,) float32 to (M, N) float32."""
+    """Return the formula in two calls of PyTorch: (M, N), (M, N), (N,) float32 to (M, N) float32."""
     return torch.nn.functional.layer_norm(x + r, (x.shape[-1],), g, None, EPSILON)
 
 

@@ -36,7 +36,7 @@ def make_inputs(
 
 
 def reference(x: torch.Tensor, r: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
-    """The rows in float64: (M, N)."""
+    """Return the rows in float64: (M, N)."""
     s = x.double() + r.double()
     s = s - s.mean(dim=-1, keepdim=True)
     return g.double() * s / (s.square().mean(dim=-1, keepdim=True) + EPSILON).sqrt()

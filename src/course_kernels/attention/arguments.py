@@ -1,4 +1,4 @@
-"""What every launcher of this folder does first: refuse what no kernel takes."""
+"""Checks shared by the launchers of this folder: refuse what no kernel takes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_N = 2**30  # positions are 32-bit numbers in the kernels
 def sizes_of(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dtypes: tuple[torch.dtype, ...]
 ) -> tuple[int, int, int, int]:
-    """The sizes of q, k and v, which must be the same for all three.
+    """Return the sizes of q, k and v, which must be the same for all three.
 
     Args:
         q, k, v: (B, H, N, D) of one of `dtypes`, contiguous.
@@ -42,7 +42,7 @@ def heads_of(
     most_n: int = MAX_N,
     in_vectors: bool = False,
 ) -> tuple[int, int, int]:
-    """The sizes of q, k and v for a kernel that has a grid of blocks of rows by heads.
+    """Return the sizes of q, k and v for a kernel that has a grid of blocks of rows by heads.
 
     Args:
         q, k, v: (B, H, N, D) of one of `dtypes`, contiguous, D = 64 or 128, B * H <= 65535.

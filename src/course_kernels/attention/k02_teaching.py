@@ -22,7 +22,7 @@ MAX_N = 2**23  # row * D is a 32-bit number in the kernel
 
 
 def supports(w: Workload) -> bool:
-    """Whether this kernel takes a workload: float32, D = 64 or 128."""
+    """Return whether this kernel takes a workload: float32, D = 64 or 128."""
     return w.dtype == "float32" and w.D in HEAD_SIZES
 
 

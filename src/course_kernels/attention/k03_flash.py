@@ -32,7 +32,7 @@ PRECISION = {torch.bfloat16: "tf32", torch.float16: "tf32", torch.float32: "tf32
 
 @dataclass(frozen=True)
 class Tile:
-    """How the work is cut.
+    """Tile shape.
 
     Attributes:
         block_m: query rows of a program.
@@ -76,7 +76,7 @@ GENERIC = {
 
 @triton.jit
 def _rows(x, head, start, N, D: tl.constexpr, ROWS: tl.constexpr, TMA: tl.constexpr):
-    """Rows start to start + ROWS of one head, zeros past its end: [ROWS, D]."""
+    """Return rows start to start + ROWS of one head, zeros past its end: [ROWS, D]."""
     if TMA:  # x is a descriptor of three dimensions: it ends where the head ends, never in the next one
         rows = x.load([head, start, 0]).reshape(ROWS, D)
     else:
@@ -88,7 +88,7 @@ def _rows(x, head, start, N, D: tl.constexpr, ROWS: tl.constexpr, TMA: tl.conste
 
 @triton.jit
 def _weigh(s, m, l, row, start, scale, N, MASKED: tl.constexpr, CAUSAL: tl.constexpr):
-    """One step of online softmax: weights of this tile, and the factor that repairs what came before."""
+    """Return one step of online softmax: weights of this tile, and the factor that repairs what came before."""
     if MASKED:
         col = start + tl.arange(0, s.shape[1])  # [BLOCK_N]
         # Causal needs no test against N: keys past the end are seen by rows past the end only.
@@ -169,7 +169,7 @@ def attention_kernel(
 
 
 def supports(w: Workload) -> bool:
-    """Whether this kernel takes a workload: bfloat16, float16 or float32, D = 64 or 128."""
+    """Return whether this kernel takes a workload: bfloat16, float16 or float32, D = 64 or 128."""
     return w.dtype in ("bfloat16", "float16", "float32") and w.D in HEAD_SIZES
 
 
@@ -214,6 +214,6 @@ def attention_with_lse(
 
 
 def tile_for(device: torch.device, element_bytes: int, D: int) -> Tile:
-    """The tile for a card: its own table on Hopper, the generic one elsewhere and in the interpreter."""
+    """Return the tile for a card: its own table on Hopper, the generic one elsewhere and in the interpreter."""
     hopper = device.type == "cuda" and torch.cuda.get_device_capability(device) == (9, 0)
     return (HOPPER if hopper else GENERIC)[element_bytes, D]

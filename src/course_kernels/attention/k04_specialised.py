@@ -41,7 +41,7 @@ PRODUCER_REGISTERS = gl.constexpr(24)  # the least that can be asked for; it com
 
 @dataclass(frozen=True)
 class Tile:
-    """How the work is cut.
+    """Tile shape.
 
     Attributes:
         consumers: warpgroups that compute, of 64 query rows each.
@@ -111,7 +111,7 @@ def _mask(s, start, row, N, CAUSAL: gl.constexpr, LAYOUT: gl.constexpr):
 
 @gluon.jit
 def _repaired(acc, repair, O_LAYOUT: gl.constexpr):
-    """What came before, in the measure of the new maximum."""
+    """Return what came before, in the measure of the new maximum."""
     return acc * gl.convert_layout(repair, gl.SliceLayout(1, O_LAYOUT))[:, None]
 
 
@@ -304,7 +304,7 @@ def attention_kernel(
 
 
 def supports(w: Workload) -> bool:
-    """Whether this kernel takes a workload: bfloat16 or float16, D = 64 or 128."""
+    """Return whether this kernel takes a workload: bfloat16 or float16, D = 64 or 128."""
     return w.dtype in ("bfloat16", "float16") and w.D in HEAD_SIZES
 
 

@@ -34,7 +34,7 @@ MOST_BYTES_TOGETHER = (
 
 @dataclass(frozen=True)
 class Tile:
-    """How the work is cut, and which ideas are in.
+    """Tile shape, and which ideas are in.
 
     Attributes:
         consumers: warpgroups that compute, of 64 query rows each: two, three or four.
@@ -64,7 +64,7 @@ class Tile:
     own_place: bool = True
 
     def shared_bytes(self, head: int) -> int:
-        """Of a block; `head` is the row in shared memory, a multiple of 64."""
+        """Return the shared memory of a block; `head` is the row in it, a multiple of 64."""
         rows, keys = self.consumers * ROWS * head * 2, self.block_n * head * 2
         place_of_answer = rows if self.own_place else 1024
         barriers = 8 * (2 * self.consumers + 4 * self.stages)
@@ -81,7 +81,7 @@ LONG = 8192  # keys: from here on a step takes more of them, and the answer has 
 
 
 def tile_for(head: int, keys: int) -> Tile:
-    """The tile that `attend` takes where none is given, as `tune_attention` found it on an H200 and an H100.
+    """Return the tile that `attend` takes where none is given, as `tune_attention` found it on an H200 and an H100.
 
     Args:
         head: of a row in shared memory: 64, 128 or 256.
@@ -95,7 +95,7 @@ def tile_for(head: int, keys: int) -> Tile:
 
 
 def supports(w: Workload) -> bool:
-    """Whether this kernel takes a workload: bfloat16 or float16, D = 64 or 128."""
+    """Return whether this kernel takes a workload: bfloat16 or float16, D = 64 or 128."""
     return w.dtype in ("bfloat16", "float16") and w.D in HEAD_SIZES
 
 
@@ -181,7 +181,7 @@ def attend(
 
 
 class _Call(NamedTuple):
-    """What stays the same from call to call, while layouts and arguments do."""
+    """Parts of a call that stay the same while layouts and arguments do."""
 
     kernel: Prepared | None  # None: no rows, or no keys
     grid: int
@@ -203,7 +203,7 @@ def _call(
     begins: tuple[torch.Tensor, torch.Tensor, int, int] | None,
     tile: Tile | None,
 ) -> _Call:
-    """Of what `_check` has let through."""
+    """Prepare a call that `_check` has let through."""
     (sequences, H, rows, D), (KV, keys) = q.shape, k.shape[1:3]
     if q.numel() == 0 or keys == 0:
         return _Call(None, 0, (), repeat(None), ())
@@ -259,7 +259,7 @@ def _kernel(
 def defines_of(
     tile: Tile, head: int, D: int, float16: bool, causal: bool, window: bool, packed: bool
 ) -> dict[str, int]:
-    """The macros of the kernel."""
+    """Return the macros of the kernel."""
     return {
         "HEAD": head,
         "HEAD_SIZE": D,
@@ -308,7 +308,7 @@ def _check(
     begins: tuple[torch.Tensor, torch.Tensor, int, int] | None,
     tile: Tile | None,
 ) -> None:
-    """What `attend` refuses, but for what `tensor_map` does."""
+    """Refuse what `attend` does not take, but for what `tensor_map` refuses itself."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if not isinstance(tensor, torch.Tensor) or tensor.dtype not in DTYPES or tensor.dtype is not q.dtype:
             wanted = "bfloat16 or float16, one type for q, k and v"

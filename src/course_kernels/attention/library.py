@@ -1,4 +1,4 @@
-"""What torch offers for attention: one function for each back end of `scaled_dot_product_attention`; and FlashInfer.
+"""PyTorch's attention: one function for each back end of `scaled_dot_product_attention`; and FlashInfer.
 
 All take q, k, v (B, H, N, D) of one type and `causal`, and return (B, H, N, D). A back end that does not take
 a workload raises RuntimeError instead of handing it to another.
@@ -29,7 +29,7 @@ def sdpa_cudnn(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: boo
 def sdpa_efficient(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool = False
 ) -> torch.Tensor:
-    """The memory-efficient kernel that came with xFormers: bfloat16, float16 and float32."""
+    """Return the memory-efficient kernel that came with xFormers: bfloat16, float16 and float32."""
     with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
         return scaled_dot_product_attention(q, k, v, is_causal=causal)
 
@@ -46,7 +46,7 @@ def sdpa_math(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool
 
 
 def flashinfer_version() -> str:
-    """The FlashInfer that is installed here, such as "0.5.3", or "" where there is none; nothing is imported."""
+    """Return the FlashInfer that is installed here, such as "0.5.3", or "" where there is none; nothing is imported."""
     try:
         return version("flashinfer-python")
     except PackageNotFoundError:

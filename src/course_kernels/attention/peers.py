@@ -43,7 +43,7 @@ def flash_attention_4(
 
 @cache
 def has_flash_attention_4() -> bool:
-    """Whether FlashAttention-4 is installed here; nothing is imported but the packages around it."""
+    """Return whether FlashAttention-4 is installed here; nothing is imported but the packages around it."""
     try:
         return find_spec("flash_attn.cute.interface") is not None and find_spec("cutlass") is not None
     except ModuleNotFoundError:
@@ -51,7 +51,7 @@ def has_flash_attention_4() -> bool:
 
 
 def installed() -> dict[str, Callable[..., torch.Tensor]]:
-    """Those that can be raced here, by the names of the page: fa3, fa4."""
+    """Return those that can be raced here, by the names of the page: fa3, fa4."""
     found: dict[str, Callable[..., torch.Tensor]] = {}
     if flashinfer_version():
         found["fa3"] = flashinfer_fa3
@@ -61,7 +61,7 @@ def installed() -> dict[str, Callable[..., torch.Tensor]]:
 
 
 def in_words() -> str:
-    """For a sentence: who of them was there."""
+    """Return a clause for a sentence: which of them were installed."""
     there = installed()
     if not there:
         return "where they are installed; on this machine neither was"

@@ -46,12 +46,12 @@ def make_inputs(
 
 
 def options(w: Workload) -> dict[str, Any]:
-    """The keyword argument `causal`; a workload without that flag is full attention."""
+    """Return the keyword argument `causal`; a workload without that flag is full attention."""
     return {"causal": bool(w.dims.get("causal", False))}
 
 
 def reference(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool = False) -> torch.Tensor:
-    """The answer in float64: (B, H, N, D)."""
+    """Return the answer in float64: (B, H, N, D)."""
     B, H, N, D = q.shape
     out = torch.empty((B, H, N, D), dtype=torch.float64, device=q.device)
     for b in range(B):
@@ -69,7 +69,7 @@ def reference(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool
 
 
 def flops(w: Workload) -> int:
-    """Two matrix products of 2*N*N*D operations for each head; causal needs half of them."""
+    """Return two matrix products of 2*N*N*D operations for each head; causal needs half of them."""
     return 4 * w.B * w.H * w.N * w.N * w.D // (2 if options(w)["causal"] else 1)
 
 

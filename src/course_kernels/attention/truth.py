@@ -20,7 +20,7 @@ def attend(
     causal: bool = False,
     window: tuple[int, int] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The answer and the log-sum-exp of one set of sequences of the same lengths.
+    """Return the answer and the log-sum-exp of one set of sequences of the same lengths.
 
     Args:
         q: (B, H, Nq, D).
@@ -56,7 +56,7 @@ def attend_packed(
     causal: bool = False,
     window: tuple[int, int] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The same of sequences that lie one behind the other, each with keys of its own.
+    """Return the same of sequences that lie one behind the other, each with keys of its own.
 
     Args:
         q: (1, H, rows, D).

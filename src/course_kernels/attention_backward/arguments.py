@@ -1,4 +1,4 @@
-"""What every launcher of this folder does first: refuse what no kernel takes."""
+"""Checks shared by the launchers of this folder: refuse what no kernel takes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sizes_of(
     do: torch.Tensor,
     dtypes: tuple[torch.dtype, ...],
 ) -> tuple[int, int, int, int]:
-    """The sizes of a call.
+    """Return the sizes of a call.
 
     Args:
         q, k, v, o, do: (B, H, N, D) of one of `dtypes`, the same for all, contiguous.
@@ -50,7 +50,7 @@ def heads_of(
     do: torch.Tensor,
     dtypes: tuple[torch.dtype, ...],
 ) -> tuple[int, int, int]:
-    """The sizes of a call for a kernel that has a grid of blocks by heads, and moves 16 bytes at a time.
+    """Return the sizes of a call for a kernel that has a grid of blocks by heads, and moves 16 bytes at a time.
 
     Args:
         q, k, v, o, do: (B, H, N, D) of one of `dtypes`, contiguous, D = 64 or 128, B * H <= 65535, at addresses

@@ -20,7 +20,10 @@ TYPES = (torch.bfloat16, torch.float16, torch.float32)
 
 
 def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """a @ b in float32, (B, M, K) by (B, K, N): scores and dP, whose roundings an exponent and a difference enlarge."""
+    """Multiply a @ b in float32, (B, M, K) by (B, K, N).
+
+    Scores and dP, whose roundings an exponent and a difference enlarge.
+    """
     if a.device.type == "cuda" and a.dtype is not torch.float32:
         return torch.bmm(a, b, out_dtype=torch.float32)  # tensor cores add up in it anyway; for GPUs alone
     return a.float() @ b.float()
@@ -36,7 +39,7 @@ def attention_backward(
     *,
     causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The gradients of attention through matrices in memory.
+    """Return the gradients of attention through matrices in memory.
 
     Args:
         q, k, v, o, do: (B, H, N, D) bfloat16, float16 or float32, contiguous, any N and D.

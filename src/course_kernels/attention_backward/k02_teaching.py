@@ -31,7 +31,7 @@ PRECISION = {torch.bfloat16: "tf32", torch.float16: "tf32", torch.float32: "tf32
 
 @dataclass(frozen=True)
 class Tile:
-    """How the work of one of the two kernels is cut.
+    """Tile shape of one of the two kernels.
 
     Attributes:
         owned: keys, or rows, of a program.
@@ -77,21 +77,21 @@ ROWS_OF_DELTA = 64  # rows of a program that only reads, multiplies and adds up
 
 @triton.jit
 def places_of(head, first, N, ROWS: tl.constexpr, D: tl.constexpr):
-    """Where rows first to first + ROWS of one head lie, and which of them there are: [ROWS, D], [ROWS, 1]."""
+    """Return where rows first to first + ROWS of one head lie, and which of them there are: [ROWS, D], [ROWS, 1]."""
     row = first + tl.arange(0, ROWS)
     return (head.to(tl.int64) * N + row)[:, None] * D + tl.arange(0, D)[None, :], (row < N)[:, None]
 
 
 @triton.jit
 def load_rows(x, head, first, N, ROWS: tl.constexpr, D: tl.constexpr):
-    """Rows first to first + ROWS of one head, zeros past its end: [ROWS, D]."""
+    """Return rows first to first + ROWS of one head, zeros past its end: [ROWS, D]."""
     places, there = places_of(head, first, N, ROWS, D)
     return tl.load(x + places, mask=there, other=0.0)
 
 
 @triton.jit
 def load_numbers(x, head, first, N, ROWS: tl.constexpr):
-    """One number for each of these rows, zeros past the end: [ROWS]."""
+    """Return one number for each of these rows, zeros past the end: [ROWS]."""
     row = first + tl.arange(0, ROWS)
     return tl.load(x + head.to(tl.int64) * N + row, mask=row < N, other=0.0)
 
@@ -227,7 +227,7 @@ def rows_kernel(
 
 
 def supports(w: Workload) -> bool:
-    """Whether this kernel takes a workload: bfloat16, float16 or float32, D = 64 or 128."""
+    """Return whether this kernel takes a workload: bfloat16, float16 or float32, D = 64 or 128."""
     return w.dtype in ("bfloat16", "float16", "float32") and w.D in HEAD_SIZES
 
 
@@ -242,7 +242,7 @@ def attention_backward(
     causal: bool = False,
     tiles: Tiles | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The gradients of attention.
+    """Return the gradients of attention.
 
     Args:
         q, k, v, o, do: (B, H, N, D) bfloat16, float16 or float32, contiguous, D = 64 or 128, B * H <= 65535,

@@ -36,7 +36,7 @@ from course_kernels.problem import Workload
 
 @dataclass(frozen=True)
 class Tile:
-    """How the work is cut.
+    """Tile shape.
 
     Attributes:
         keys: keys of a program.
@@ -101,7 +101,7 @@ def end_kernel(dQ_sum, dQ, N, of_scores, D: tl.constexpr, ROWS: tl.constexpr):
 
 @triton.jit
 def bring_rows(x, head, first, N, ROWS: tl.constexpr, D: tl.constexpr, TMA: tl.constexpr):
-    """Rows first to first + ROWS of one head, zeros past its end: [ROWS, D]."""
+    """Return rows first to first + ROWS of one head, zeros past its end: [ROWS, D]."""
     if TMA:  # x is a descriptor of three dimensions: it ends where the head ends, never in the next one
         rows = x.load([head, first, 0])
         rows = rows.reshape(ROWS, D)
@@ -177,7 +177,7 @@ def one_pass_kernel(
 
 
 def supports(w: Workload) -> bool:
-    """Whether this kernel takes a workload: bfloat16, float16 or float32, D = 64 or 128."""
+    """Return whether this kernel takes a workload: bfloat16, float16 or float32, D = 64 or 128."""
     return w.dtype in ("bfloat16", "float16", "float32") and w.D in HEAD_SIZES
 
 
@@ -193,7 +193,7 @@ def attention_backward(
     deterministic: bool = False,
     tile: Tile | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The gradients of attention.
+    """Return the gradients of attention.
 
     Args:
         q, k, v, o, do: (B, H, N, D) bfloat16, float16 or float32, contiguous, D = 64 or 128, B * H <= 65535,

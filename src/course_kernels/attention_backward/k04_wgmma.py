@@ -28,17 +28,17 @@ LAYOUTS_KEPT = 4096  # a program that never asks twice for the same must not fil
 
 
 def supports(w: Workload) -> bool:
-    """Whether this kernel takes a workload: bfloat16 or float16, D = 64 or 128."""
+    """Return whether this kernel takes a workload: bfloat16 or float16, D = 64 or 128."""
     return w.dtype in ("bfloat16", "float16") and w.D in HEAD_SIZES
 
 
 def rows_of_step(D: int) -> int:
-    """Rows of Q of one step, so that dQ of a step is 64 x 64 numbers for each of two warpgroups."""
+    """Return rows of Q of one step, so that dQ of a step is 64 x 64 numbers for each of two warpgroups."""
     return 128 if D == 64 else 64
 
 
 def shared_bytes(D: int) -> int:
-    """Of a block."""
+    """Return the shared memory of a block."""
     rows, keys = rows_of_step(D), KEYS * D * 2
     tiles = 2 * keys + 2 * STAGES * rows * D * 2  # K, V, and rings of Q and dO
     sums = 2 * rows * KEYS * 2 + rows * D * 4  # dS twice, and dQ
@@ -57,7 +57,7 @@ def attention_backward(
     causal: bool = False,
     deterministic: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The gradients of attention.
+    """Return the gradients of attention.
 
     Args:
         q, o, do: (B, H, Nq, D) bfloat16 or float16, contiguous, D = 64 or 128, at addresses divisible by 16.
@@ -138,7 +138,7 @@ def _kernels(
 
 
 def defines_of(D: int, float16: bool, causal: bool, deterministic: bool) -> dict[str, int]:
-    """The macros of the kernels."""
+    """Return the macros of the kernels."""
     return {
         "HEAD": D,
         "FLOAT16": int(float16),
@@ -156,7 +156,7 @@ def _check(
     lse: torch.Tensor,
     do: torch.Tensor,
 ) -> None:
-    """What `attention_backward` refuses."""
+    """Refuse what `attention_backward` does not take."""
     sizes: dict[str, int] = {}
     check_tensor("q", q, "BHMD", sizes, dtypes=DTYPES)
     for name, tensor, letters in (("k", k, "BGND"), ("v", v, "BGND"), ("o", o, "BHMD"), ("do", do, "BHMD")):

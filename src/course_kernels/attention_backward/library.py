@@ -1,4 +1,4 @@
-"""What torch offers for the backward pass of attention: a function for each back end of its attention; and autograd.
+"""PyTorch's backward passes of attention: a function for each back end of its attention; and autograd.
 
 All take what the problem's kernels take, and return dq, dk and dv. Those of the back ends call the operator that
 autograd would call, with the O and L that are given: nothing but the backward pass is in their time. A back end that
@@ -40,7 +40,7 @@ EFFICIENT = (
 
 @cache
 def operator(name: str, arguments: str) -> Callable[..., Any]:
-    """An operator of torch, once its arguments are the ones that it is called with here.
+    """Return an operator of torch, once its arguments are the ones that it is called with here.
 
     Raises:
         RuntimeError: this torch does not have it, or it takes other arguments.
@@ -54,7 +54,7 @@ def operator(name: str, arguments: str) -> Callable[..., Any]:
 
 
 def no_dropout(q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """A seed and an offset for random numbers that nobody draws."""
+    """Return a seed and an offset for random numbers that nobody draws."""
     seed, offset = (torch.empty((), dtype=torch.int64, device=q.device) for _ in range(2))
     return seed, offset
 
@@ -129,7 +129,7 @@ def sdpa_efficient(
     *,
     causal: bool = False,
 ) -> Gradients:
-    """The memory-efficient kernel that came with xFormers: bfloat16, float16 and float32."""
+    """Return the memory-efficient kernel that came with xFormers: bfloat16, float16 and float32."""
     backward = operator("_scaled_dot_product_efficient_attention_backward", EFFICIENT)
     # Its forward pass leaves an O with the heads inside, and rows of lse of a multiple of 32.
     o = o.transpose(1, 2).contiguous().transpose(1, 2)

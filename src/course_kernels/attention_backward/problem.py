@@ -64,14 +64,14 @@ def make_inputs(
 
 
 def options(w: Workload) -> dict[str, Any]:
-    """The keyword argument `causal`; a workload without that flag is full attention."""
+    """Return the keyword argument `causal`; a workload without that flag is full attention."""
     return {"causal": bool(w.dims.get("causal", False))}
 
 
 def forward(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """What a forward pass leaves: O (B, H, N, D) in the type of q, and L (B, H, N) in float32."""
+    """Return what a forward pass leaves: O (B, H, N, D) in the type of q, and L (B, H, N) in float32."""
     o, lse = torch.empty_like(q), torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
     for b, h, rows, seen in _strips(q, causal):
         scores = _scores(q[b, h], k[b, h].double(), rows, seen, causal)
@@ -91,7 +91,7 @@ def reference(
     *,
     causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The gradients in float64: dQ, dK and dV (B, H, N, D).
+    """Return the gradients in float64: dQ, dK and dV (B, H, N, D).
 
     o and lse are not looked at: rounded as they are, they would round the truth. It is that of q, k, v and do.
     """

@@ -1,4 +1,4 @@
-"""What every launcher of this folder does first: refuse what no kernel takes."""
+"""Checks shared by the launchers of this folder: refuse what no kernel takes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def sizes_of(
     longest: int,
     window: int | None,
 ) -> Sizes:
-    """The sizes of a call.
+    """Return the sizes of a call.
 
     Args:
         q: (T, H, D) bfloat16, float16 or float32, contiguous, D = 64, 96, 128 or 256, at an address divisible by 16.

@@ -29,7 +29,7 @@ PRECISION = {torch.bfloat16: "tf32", torch.float16: "tf32", torch.float32: "tf32
 
 @dataclass(frozen=True)
 class Tile:
-    """How the work is cut.
+    """Tile shape.
 
     Attributes:
         block_m: queries of a program.
@@ -61,7 +61,10 @@ TILES = {
 
 @triton.jit
 def rows_of(x, first, start, end, head, heads, ROWS: tl.constexpr, D: tl.constexpr, COLUMNS: tl.constexpr):
-    """Where ROWS rows of one head lie, from a sequence's row `start` on, and what of them there is: [ROWS, COLUMNS]."""
+    """Return where ROWS rows of one head lie, from a sequence's row `start` on, and what of them there is.
+
+    [ROWS, COLUMNS].
+    """
     row, column = start + tl.arange(0, ROWS), tl.arange(0, COLUMNS)
     places = ((first + row).to(tl.int64)[:, None] * heads + head) * D + column[None, :]
     return x + places, (row < end)[:, None] & (column < D)[None, :]
@@ -124,7 +127,7 @@ def attention_general_kernel(
 
 
 def supports(w: Workload) -> bool:
-    """Whether this kernel takes a workload."""
+    """Return whether this kernel takes a workload."""
     known = w.dtype in {str(dtype).removeprefix("torch.") for dtype in DTYPES}
     return known and w.D in HEAD_SIZES and w.H % w.KV == 0
 

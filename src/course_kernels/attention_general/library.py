@@ -1,4 +1,4 @@
-"""What torch offers for packed sequences: FlashAttention-2 with starts, as torch carries it.
+"""PyTorch's attention over packed sequences: FlashAttention-2 with starts, as torch carries it.
 
 It takes what the problem's kernels take, heads that share and windows included, and returns (T, H, D). What it does not
 take, float32 for one, raises RuntimeError; so does a torch that has another signature, in one line that names both.

@@ -48,7 +48,9 @@ GOLDEN = (sqrt(5) - 1) / 2
 
 @cache
 def lengths_of(w: Workload) -> tuple[tuple[int, int], ...]:
-    """Queries and keys of each of the B sequences, in no order that matters; the same for every draw of inputs.
+    """Return the queries and keys of each of the B sequences, in no order that matters.
+
+    The same for every draw of inputs.
 
     With the flag `full` all have N of both. Else: N and N, one query over N keys, N queries over a third of the keys,
     no query, no key, and then any numbers from 1 to N, as far as B goes.
@@ -68,7 +70,10 @@ def tokens_of(w: Workload) -> tuple[int, int]:
 def seen_by(
     row: int, queries: int, keys: int, *, causal: bool = False, window: int | None = None
 ) -> tuple[int, int]:
-    """The keys that query `row` of a sequence sees, first and last plus 1; the same number twice where it sees none."""
+    """Return the keys that query `row` of a sequence sees, first and last plus 1.
+
+    The same number twice where it sees none.
+    """
     position = row + keys - queries
     last = min(position + 1, keys) if causal else keys
     first = 0 if window is None else max(position - window, 0)
@@ -77,7 +82,7 @@ def seen_by(
 
 @cache
 def pairs_of(w: Workload) -> int:
-    """How many pairs there are of a query and a key that it sees."""
+    """Return how many pairs there are of a query and a key that it sees."""
     masks = options(w)
     del masks["longest"]
     return sum(
@@ -118,7 +123,7 @@ def reference(
     causal: bool = False,
     window: int | None = None,
 ) -> torch.Tensor:
-    """The answer in float64: (T, H, D)."""
+    """Return the answer in float64: (T, H, D)."""
     return reference_with_lse(q, k, v, starts_q, starts_k, causal=causal, window=window)[0]
 
 
@@ -132,7 +137,7 @@ def reference_with_lse(
     causal: bool = False,
     window: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The answer in float64, (T, H, D), and the log-sum-exp of every row of scores, (H, T)."""
+    """Return the answer in float64, (T, H, D), and the log-sum-exp of every row of scores, (H, T)."""
     (T, H, D), KV = q.shape, k.shape[1]
     out = torch.zeros((T, H, D), dtype=torch.float64, device=q.device)
     lse = torch.full((H, T), -torch.inf, dtype=torch.float64, device=q.device)

@@ -18,7 +18,7 @@ TILE = 1024  # elements, and threads, of one block
 
 
 def bank_conflicts(x: torch.Tensor, *, stride: int) -> torch.Tensor:
-    """Sums over 512 words of a tile, lane by lane `stride` words further.
+    """Sum 512 words of a tile, lane by lane `stride` words further.
 
     Args:
         x: (N,) float32, contiguous.

@@ -26,12 +26,12 @@ WARP = 32
 
 
 def make_inputs(w: Workload, generator: torch.Generator, device: torch.device | str) -> tuple[torch.Tensor]:
-    """One vector (N,) in 0..1."""
+    """Return one vector (N,) in 0..1."""
     return (torch.rand(w.N, generator=generator, dtype=w.torch_dtype, device=device),)
 
 
 def reference(x: torch.Tensor, *, stride: int) -> torch.Tensor:
-    """The sums in float64, (N,): differences of running sums over two copies of every tile."""
+    """Return the sums in float64, (N,): differences of running sums over two copies of every tile."""
     N = x.numel()
     tiles = torch.nn.functional.pad(x.double(), (0, -N % TILE)).view(-1, TILE)
     running = torch.zeros(len(tiles), 2 * TILE + 1, dtype=torch.float64, device=x.device)

@@ -1,4 +1,4 @@
-"""What torch offers for bias and GELU: two operators in a row, or its own compiler."""
+"""PyTorch's bias and GELU: two operators in a row, or its own compiler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def eager(x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def compiled(x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The same two operators under `torch.compile`: its back end makes one Triton kernel of them.
+    """Return the same two operators under `torch.compile`: its back end makes one Triton kernel of them.
 
     Args:
         x: (M, N), any floating-point type.

@@ -29,7 +29,7 @@ def make_inputs(
 
 
 def reference(x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The exact GELU of x + b in float64: (M, N)."""
+    """Return the exact GELU of x + b in float64: (M, N)."""
     return torch.nn.functional.gelu(x.double() + b.double())
 
 

@@ -22,7 +22,7 @@ GRAIN = 128  # shared memory is handed out in pieces of so many bytes
 
 
 def bytes_in_flight(x: torch.Tensor, *, vectors: int, resident: int) -> torch.Tensor:
-    """A copy of x.
+    """Return a copy of x.
 
     Args:
         x: (N,) float32, contiguous, at an address divisible by 16 (as torch allocates).
@@ -49,7 +49,7 @@ def bytes_in_flight(x: torch.Tensor, *, vectors: int, resident: int) -> torch.Te
 
 
 def occupancy(vectors: int, resident: int) -> float:
-    """How much of a multiprocessor's room for threads is taken, 0 to 1, as the driver says.
+    """Return how much of a multiprocessor's room for threads is taken, 0 to 1, as the driver says.
 
     Below resident * 256 threads where registers leave room for fewer blocks.
 
@@ -61,7 +61,7 @@ def occupancy(vectors: int, resident: int) -> float:
 
 
 def limits(vectors: int, resident: int) -> dict[str, int]:
-    """What holds the blocks down on the current GPU, and how many the driver says are resident.
+    """Return what holds the blocks down on the current GPU, and how many the driver says are resident.
 
     Returns:
         shared_bytes: dynamic shared memory of a block; blocks: resident on a multiprocessor; multiprocessors:
@@ -97,7 +97,7 @@ def _limits(vectors: int, resident: int, device_number: int) -> dict[str, int]:
 
 
 def shared_bytes(resident: int, of_multiprocessor: int, most: int, reserved: int) -> int:
-    """The shared memory of a block of which `resident` fit on a multiprocessor and one more does not.
+    """Return the shared memory of a block of which `resident` fit on a multiprocessor and one more does not.
 
     Args:
         resident: blocks.

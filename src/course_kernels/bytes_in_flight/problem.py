@@ -22,17 +22,20 @@ THREADS = (
 
 
 def make_inputs(w: Workload, generator: torch.Generator, device: torch.device | str) -> tuple[torch.Tensor]:
-    """One vector (N,) of normal random numbers."""
+    """Return one vector (N,) of normal random numbers."""
     return (torch.randn(w.N, generator=generator, dtype=w.torch_dtype, device=device),)
 
 
 def reference(x: torch.Tensor, *, vectors: int, resident: int) -> torch.Tensor:
-    """The same numbers in float64: (N,)."""
+    """Return the same numbers in float64: (N,)."""
     return x.double()
 
 
 def bytes_per_multiprocessor(w: Workload) -> int:
-    """What R blocks of THREADS threads with V vectors each have under way when all of them wait: R * 256 * V * 16."""
+    """Return what R blocks of THREADS threads with V vectors each have under way when all of them wait.
+
+    R * 256 * V * 16.
+    """
     return w.R * THREADS * w.V * 16
 
 

@@ -19,7 +19,7 @@ BYTES_PER_BLOCK = THREADS * 4 * 16  # four 16-byte vectors a thread
 
 
 def copy(x: torch.Tensor) -> torch.Tensor:
-    """A copy of x.
+    """Return a copy of x.
 
     Args:
         x: (N,), any floating-point type, contiguous, at an address divisible by 16 (as torch allocates).

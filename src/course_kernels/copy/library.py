@@ -1,4 +1,4 @@
-"""What torch offers for a copy."""
+"""PyTorch's copy."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ from course_kernels.problem import Problem, Workload
 
 
 def make_inputs(w: Workload, generator: torch.Generator, device: torch.device | str) -> tuple[torch.Tensor]:
-    """One vector (N,) of normal random numbers."""
+    """Return one vector (N,) of normal random numbers."""
     x = torch.randn(w.N, generator=generator, dtype=torch.float32, device=device)
     return (x.to(w.torch_dtype),)
 
 
 def reference(x: torch.Tensor) -> torch.Tensor:
-    """The same numbers in float64: (N,)."""
+    """Return the same numbers in float64: (N,)."""
     return x.double()
 
 

@@ -1,1 +1,1 @@
-"""From a `.cu` file to a running kernel: compile, launch, disassemble."""
+"""Compile, launch and disassemble `.cu` files."""

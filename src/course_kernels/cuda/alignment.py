@@ -1,4 +1,4 @@
-"""Where a tensor begins: loads of 16 bytes, and the copy engine, take no address between two vectors."""
+"""Alignment of a tensor's address: loads of 16 bytes, and the copy engine, take no address between two vectors."""
 
 from __future__ import annotations
 

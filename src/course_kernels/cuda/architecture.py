@@ -7,7 +7,7 @@ FEATURES_OF_ITS_OWN = {(9, 0): "a", (10, 0): "a", (10, 3): "a"}
 
 
 def arch_of(capability: tuple[int, int]) -> str:
-    """The compiler's name for a compute capability: (8, 6) is "sm_86", (9, 0) is "sm_90a".
+    """Return the compiler's name for a compute capability: (8, 6) is "sm_86", (9, 0) is "sm_90a".
 
     The `a` lets Hopper use its tensor-core instruction (wgmma) and data-centre Blackwell its own (tcgen05).
     """

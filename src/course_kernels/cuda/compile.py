@@ -47,7 +47,7 @@ def compile_cubin(path: Path | str, arch: str, defines: Mapping[str, str | int] 
 
 
 def cubin_folder() -> Path:
-    """Where cubins are kept: under COURSE_CACHE_DIR, else XDG_CACHE_HOME, else ~/.cache."""
+    """Return where cubins are kept: under COURSE_CACHE_DIR, else XDG_CACHE_HOME, else ~/.cache."""
     named = os.environ.get("COURSE_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     return Path(named or Path("~/.cache").expanduser()) / "percent-of-peak" / "cubins"
 
@@ -111,7 +111,10 @@ def _key(
 
 @functools.cache
 def _compiler() -> list[object]:
-    """What tells one compiler from another: versions, and the library's file, since NVRTC hides its patch version."""
+    """Return what tells one compiler from another.
+
+    Versions, and the library's file, since NVRTC hides its patch version.
+    """
     import cuda.core
     from cuda.bindings import nvrtc
 
@@ -130,7 +133,7 @@ def _compiler() -> list[object]:
 
 @functools.cache
 def _content(folder: Path) -> list[object]:
-    """What tells one set of headers from another, without reading megabytes: names, sizes and times."""
+    """Return what tells one set of headers from another, without reading megabytes: names, sizes and times."""
     found = []
     for place in (folder, folder / "crt"):
         if place.is_dir():
@@ -140,7 +143,7 @@ def _content(folder: Path) -> list[object]:
 
 
 def _read(file: Path) -> bytes | None:
-    """A kept cubin; None where there is none, or none that is whole."""
+    """Return a kept cubin; None where there is none, or none that is whole."""
     try:
         data = file.read_bytes()
     except OSError:

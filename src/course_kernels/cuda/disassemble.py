@@ -14,7 +14,7 @@ from course_kernels.cuda.headers import CudaMissingError
 
 
 def sass(cubin: bytes) -> str:
-    """The instructions of every kernel in a cubin, as nvdisasm prints them.
+    """Return the instructions of every kernel in a cubin, as nvdisasm prints them.
 
     Raises:
         CudaMissingError: there is no nvdisasm.
@@ -31,7 +31,7 @@ def sass(cubin: bytes) -> str:
 
 @functools.cache
 def disassembler() -> str:
-    """The path of nvdisasm: from the wheel nvidia-cuda-nvdisasm, the PATH, or the Triton wheel.
+    """Return the path of nvdisasm: from the wheel nvidia-cuda-nvdisasm, the PATH, or the Triton wheel.
 
     Raises:
         CudaMissingError: none of them has it.

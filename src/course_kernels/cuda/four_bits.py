@@ -1,4 +1,4 @@
-"""How 4-bit weights lie in memory, so that one load of 16 bytes gives a lane what its tensor core wants of it.
+"""Memory layout of 4-bit weights, so that one load of 16 bytes gives a lane what its tensor core wants of it.
 
 `mma.m16n8k16` multiplies 16 rows of weights, 16 columns of them at a time. Of such a tile lane l holds, in four
 registers of two numbers each, parts of the rows r = l / 4 and r + 8; which columns it holds is a matter of agreement
@@ -38,7 +38,7 @@ MAX_SIZE = 2**30  # rows and columns are 32-bit numbers in the kernels
 
 
 class Place(NamedTuple):
-    """Where a weight lies: which tile down and across, which lane, which of its words, and its lowest bit there."""
+    """Position of a weight: which tile down and across, which lane, which of its words, and its lowest bit there."""
 
     down: int
     across: int
@@ -48,7 +48,7 @@ class Place(NamedTuple):
 
 
 def place_of(n: int, k: int) -> Place:
-    """Where the weight of row n and column k lies; `packed[down, across, lane, word] >> bit & 15` is q + 8."""
+    """Return where the weight of row n and column k lies; `packed[down, across, lane, word] >> bit & 15` is q + 8."""
     row, column = n % TILE_N, k % TILE_K
     lane = row % 8 * 4 + column % 32 // 8
     word = column // 32 * 2 + column % 8 // 4
@@ -83,12 +83,15 @@ def quantised(weights: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, 
 
 
 def values_of(q: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """What whole numbers (N, K) and their scales (N, K/128) stand for, as `quantised` gives them: (N, K) float64."""
+    """Return what whole numbers (N, K) and their scales (N, K/128) stand for, as `quantised` gives them.
+
+    (N, K) float64.
+    """
     return q.double() * scales.double().repeat_interleave(GROUP, dim=1)
 
 
 def packed(q: torch.Tensor, scales: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The weights and their scales as kernels read them.
+    """Return the weights and their scales as kernels read them.
 
     Args:
         q: (N, K) int8 from -8 to 7, N a multiple of 16, K of 128.
@@ -115,7 +118,7 @@ def packed(q: torch.Tensor, scales: torch.Tensor) -> tuple[torch.Tensor, torch.T
 
 
 def unpacked(words: torch.Tensor) -> torch.Tensor:
-    """The inverse for the weights: (N/16, K/64, 32, 4) int32 to (N, K) int8."""
+    """Return the inverse for the weights: (N/16, K/64, 32, 4) int32 to (N, K) int8."""
     down, across = words.shape[:2]
     # The highest place's shift brings its sign along; the mask takes it off.
     x = torch.stack([(words >> 4 * place & 15) - 8 for place in range(8)], dim=-1).to(torch.int8)
@@ -151,6 +154,6 @@ def check_packed(x: torch.Tensor, words: torch.Tensor, scales: torch.Tensor) -> 
 
 
 def scales_in_order(scales: torch.Tensor) -> torch.Tensor:
-    """The inverse for the scales: (N/16, K/128, 16) to (N, K/128)."""
+    """Return the inverse for the scales: (N/16, K/128, 16) to (N, K/128)."""
     down, groups, _ = scales.shape
     return scales.view(down, groups, 8, 2).permute(0, 3, 2, 1).reshape(down * TILE_N, groups)

@@ -1,4 +1,4 @@
-"""Where the CUDA toolkit's headers lie on this machine: often in more than one folder."""
+"""Folders of the CUDA toolkit's headers on this machine: often more than one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CudaMissingError(RuntimeError):
 
 
 def toolkit_headers() -> list[Path]:
-    """Every folder that holds headers of the CUDA toolkit, in the order in which a compiler is to look.
+    """Return every folder that holds headers of the CUDA toolkit, in the order in which a compiler is to look.
 
     One install may be spread over several: each wheel brings a part, and `pip install --target` puts a part beside
     those that the machine has. So all of them are given to the compiler. First comes the folder that belongs to the
@@ -81,7 +81,7 @@ def _candidates(search: Sequence[str], homes: Iterable[str | None]) -> Iterator[
 
 
 def package_of(header: str, folders: Iterable[Path]) -> str | None:
-    """The pip requirement that brings a header; None for one that is of no wheel, or whose wheel is there."""
+    """Return the pip requirement that brings a header; None for one that is of no wheel, or whose wheel is there."""
     folders = list(folders)
     for pattern, package, sign in PACKAGES:
         if re.fullmatch(pattern, header):
@@ -94,7 +94,7 @@ def _holds(folders: Iterable[Path], header: str) -> bool:
 
 
 def nvrtc_file() -> Path | None:
-    """The library that compiles, loaded; None where there is none, or its place cannot be told."""
+    """Return the library that compiles, loaded; None where there is none, or its place cannot be told."""
     try:
         from cuda.pathfinder import load_nvidia_dynamic_lib
     except ImportError:
@@ -126,7 +126,7 @@ def _major_of_file(library: Path | None) -> int | None:
 
 
 def _major_of(folder: Path) -> int | None:
-    """The major version of CUDA that a folder of headers belongs to; None if nothing tells."""
+    """Return the major version of CUDA that a folder of headers belongs to; None if nothing tells."""
     try:
         text = (folder / "cuda.h").read_text(encoding="utf-8", errors="replace")
     except OSError:

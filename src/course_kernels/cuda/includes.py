@@ -1,4 +1,4 @@
-"""Which files of the project a CUDA source is made of: its `#include`s, followed as the compiler follows them.
+"""Project files that a CUDA source is made of: its `#include`s, followed as the compiler follows them.
 
 NVRTC opens includes where no audit hook sees it. So they are found and read here, and this list is what a record of
 a run depends on. It needs neither torch nor CUDA: a record is checked on machines that have neither.
@@ -55,7 +55,7 @@ class Include:
 
 
 def sources_of(path: Path | str) -> list[Path]:
-    """The file and every file of the project that it includes, each once, in the order first met.
+    """Return the file and every file of the project that it includes, each once, in the order first met.
 
     Looked for in the order in which NVRTC looks, see `project_folders`: a quoted name first beside the file that
     names it. An include inside `#if` is followed whatever the condition says. A name in angle brackets that is in
@@ -69,7 +69,7 @@ def sources_of(path: Path | str) -> list[Path]:
 
 
 def texts_of(path: Path | str) -> dict[Path, str]:
-    """What `sources_of` lists, each with its text.
+    """Return what `sources_of` lists, each with its text.
 
     Raises:
         FileNotFoundError, IncludeRefused: see `sources_of`.
@@ -81,12 +81,12 @@ def texts_of(path: Path | str) -> dict[Path, str]:
 
 
 def project_folders(path: Path | str) -> list[Path]:
-    """The project's folders on NVRTC's include path: the compiled file's own, then `cuda/`."""
+    """Return the project's folders on NVRTC's include path: the compiled file's own, then `cuda/`."""
     return list(dict.fromkeys((Path(path).resolve().parent, SHARED.resolve())))
 
 
 def toolkit_includes(path: Path | str) -> list[str]:
-    """The headers of the CUDA toolkit that a file and its includes ask for, each once, in the order first met.
+    """Return the headers of the CUDA toolkit that a file and its includes ask for, each once, in the order first met.
 
     Raises:
         FileNotFoundError, IncludeRefused: see `sources_of`.
@@ -123,13 +123,13 @@ def _collect(path: Path, folders: list[Path], found: dict[Path, str], asked_by: 
 
 
 def _resolve(include: Include, path: Path, folders: list[Path]) -> Path | None:
-    """The file of the project that NVRTC would open."""
+    """Return the file of the project that NVRTC would open."""
     places = [path.parent, *folders] if include.quoted else folders
     return next((place / include.name for place in places if (place / include.name).is_file()), None)
 
 
 def includes_of(text: str, file_name: str) -> list[Include]:
-    """The includes of one source text, in order.
+    """Return the includes of one source text, in order.
 
     Continued lines, comments, strings, raw strings and digraphs are read as the compiler reads them.
 

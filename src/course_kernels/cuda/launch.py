@@ -36,7 +36,7 @@ _HELD: dict[tuple[object, ...], _Held] = {}
 
 
 def load_kernel(path: Path, name: str, defines: Mapping[str, str | int] | None = None) -> Any:
-    """The kernel `name` of a `.cu` file, compiled for the current GPU and kept for the next call.
+    """Return the kernel `name` of a `.cu` file, compiled for the current GPU and kept for the next call.
 
     A file that was edited, or one that it includes, is compiled again; the files are looked at once in
     `LOOK_EVERY_S` at most. The same code is the same object, call after call.
@@ -130,7 +130,7 @@ def _stream(handle: int, device: int) -> Any:
 
 
 def _argument(value: Any, device: int | None = None) -> Any:
-    """What a launch on `device` passes for one argument; without a GPU it is None, and no tensor will do."""
+    """Return what a launch on `device` passes for one argument; without a GPU it is None, and no tensor will do."""
     if isinstance(value, torch.Tensor):
         if not value.is_cuda or value.device.index != device:
             here = "a GPU" if device is None else f"cuda:{device}"

@@ -63,7 +63,7 @@ _PROMOTIONS = {0: 0, 64: 1, 128: 2, 256: 3}
 
 
 class Driver:
-    """What is asked of libcuda and of torch. A test puts another in its place."""
+    """Calls to libcuda and to torch. A test puts another in its place."""
 
     @functools.cached_property
     def _library(self) -> Any:
@@ -95,7 +95,7 @@ class Driver:
         return device, torch._C._cuda_getCurrentRawStream(device)
 
     def load(self, path: Path, name: str, defines: Mapping[str, str | int] | None) -> int:
-        """The handle of a compiled kernel (CUkernel, which cuLaunchKernelEx takes for a CUfunction)."""
+        """Return the handle of a compiled kernel (CUkernel, which cuLaunchKernelEx takes for a CUfunction)."""
         return int(load_kernel(path, name, defines).handle)
 
     def set_attribute(self, attribute: int, value: int, kernel: int, device: int) -> int:
@@ -106,7 +106,7 @@ class Driver:
         return int(ask(attribute, value, kernel, device))
 
     def name_of(self, error: int) -> str:
-        """The driver's own name of an error."""
+        """Return the driver's own name of an error."""
         name = ctypes.c_char_p()
         self._function("cuGetErrorName", ctypes.c_int, ctypes.c_void_p)(error, ctypes.addressof(name))
         return (name.value or f"error {error}".encode()).decode()
@@ -198,7 +198,7 @@ class Prepared:
             raise self.refused(error, grid)
 
     def written(self, grid: int | tuple[int, int, int], *args: Any) -> Written:
-        """This launch, written down for torch's current stream; it does not begin yet.
+        """Return this launch, written down for torch's current stream; it does not begin yet.
 
         Whoever keeps it answers for the addresses in it: its `go` is the driver's own call, and looks at nothing.
 
@@ -234,14 +234,14 @@ class Prepared:
             raise self._fault(args, device, grid) from None
 
     def refused(self, error: int, grid: Any) -> RuntimeError:
-        """What the driver said to a launch, in one line."""
+        """Return what the driver said to a launch, in one line."""
         return RuntimeError(
             f"{self._where}: the driver refused the launch: {driver.name_of(error)}; grid {grid}, "
             f"block {self._fixed[:3]}, shared memory {self._fixed[3]} bytes"
         )
 
     def _fault(self, args: tuple[Any, ...], device: int, grid: Any = 1) -> Exception:
-        """The one line that says what is wrong with a call."""
+        """Return the one line that says what is wrong with a call."""
         if device != self._device:
             return ValueError(
                 f"{self._where}: made ready for cuda:{self._device}, and torch's current GPU is cuda:{device}"
@@ -321,7 +321,7 @@ _MAPS: dict[tuple[Any, ...], bytes] = {}
 
 
 def tensor_map(x: torch.Tensor, box: tuple[int, ...], swizzle: int = 128, *, promotion: int = 256) -> bytes:
-    """How the copy engine finds its way through a tensor: a kernel's argument of type TensorMap.
+    """Return how the copy engine finds its way through a tensor: a kernel's argument of type TensorMap.
 
     Coordinates in the kernel count from the innermost dimension; here everything has torch's order, outermost first.
     Maps are kept, so the same question is answered at once.
@@ -346,7 +346,7 @@ def tensor_map(x: torch.Tensor, box: tuple[int, ...], swizzle: int = 128, *, pro
 
 
 def check_map(x: torch.Tensor, box: tuple[int, ...], swizzle: int = 128, promotion: int = 256) -> list[int]:
-    """The strides in bytes, outermost first and without the last, of a tensor that `tensor_map` takes.
+    """Return the strides in bytes, outermost first and without the last, of a tensor that `tensor_map` takes.
 
     Raises:
         TypeError, ValueError: see `tensor_map`.
@@ -413,7 +413,10 @@ def _is_map(parameter: Parameter) -> bool:
 
 
 def _form_of(where: str, parameters: tuple[Parameter, ...]) -> tuple[str, list[int]]:
-    """How struct packs the arguments, and where each begins: at a multiple of its own size, a map of 64 bytes."""
+    """Return how struct packs the arguments, and where each begins.
+
+    At a multiple of its own size, a map of 64 bytes.
+    """
     form, end, offsets = "<", 0, []
     for parameter in parameters:
         letter = "Q" if parameter.pointer else _LETTERS.get(parameter.number, "")

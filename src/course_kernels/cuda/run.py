@@ -135,7 +135,7 @@ def _load(cubin: bytes, name: str, device: int) -> Any:
 
 
 def _here() -> torch.device | None:
-    """The GPU that torch uses now; None where there is none."""
+    """Return the GPU that torch uses now; None where there is none."""
     return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else None
 
 
@@ -187,7 +187,7 @@ def _tensor(where: str, parameter: Parameter, value: Any, here: torch.device | N
 
 
 def _dtypes(parameter: Parameter) -> tuple[torch.dtype, ...]:
-    """The element types an address may have. Few torch operations know uint32, so int32 stands in for it."""
+    """Return the element types an address may have. Few torch operations know uint32, so int32 stands in for it."""
     signed = parameter.number.removeprefix("u")
     return tuple(getattr(torch, name) for name in dict.fromkeys((parameter.number, signed)))
 
@@ -278,5 +278,5 @@ def _count(number: int, word: str) -> str:
 
 
 def _number(attribute: Any) -> int:
-    """A number of a kernel: some releases of cuda.core give it at once, others when they are called."""
+    """Return a number of a kernel: some releases of cuda.core give it at once, others when they are called."""
     return int(attribute() if callable(attribute) else attribute)

@@ -1,4 +1,4 @@
-"""What a `.cu` file says of its kernels: their names, and the type of every parameter. Read, not compiled."""
+"""Names of a `.cu` file's kernels, and the type of every parameter. Read, not compiled."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Kernel:
 
 
 def kernels_of(text: str, defines: Mapping[str, str | int] | None = None) -> list[Kernel]:
-    """Every kernel that a source defines, in order.
+    """Return every kernel that a source defines, in order.
 
     Args:
         text: CUDA C++.
@@ -130,7 +130,7 @@ def kernels_of(text: str, defines: Mapping[str, str | int] | None = None) -> lis
 
 
 def _without_comments(text: str) -> str:
-    """The text with a blank for every comment; strings are kept, and what looks like a comment in them."""
+    """Return the text with a blank for every comment; strings are kept, and what looks like a comment in them."""
     pattern = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/'
 
     def keep(match: re.Match[str]) -> str:
@@ -140,7 +140,7 @@ def _without_comments(text: str) -> str:
 
 
 def _closing(code: str, opened: int, pair: str) -> int:
-    """Where the bracket at `opened` is closed; the end of the text where it never is."""
+    """Return where the bracket at `opened` is closed; the end of the text where it never is."""
     depth = 0
     for place in range(opened, len(code)):
         depth += (code[place] == pair[0]) - (code[place] == pair[1])
@@ -150,7 +150,7 @@ def _closing(code: str, opened: int, pair: str) -> int:
 
 
 def _aliases(code: str) -> dict[str, str]:
-    """Names that a file gives to types: using, typedef, and macros that stand for a few words."""
+    """Return names that a file gives to types: using, typedef, and macros that stand for a few words."""
     found = dict(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([\w: ]+?)[ \t]*$", code, re.MULTILINE))
     found |= dict(re.findall(r"\busing\s+(\w+)\s*=\s*([\w:\s]+?)\s*;", code))
     return found | {name: words for words, name in re.findall(r"\btypedef\s+([\w:\s]+?)\s+(\w+)\s*;", code)}
@@ -178,7 +178,7 @@ def _parameter(place: int, declaration: str, aliases: Mapping[str, str]) -> Para
 
 
 def _number(words: list[str], aliases: Mapping[str, str]) -> tuple[str, int]:
-    """Number and alignment: ("float32", 16) for float4, ("", 1) for void, ("?", 1) for what is no number."""
+    """Return number and alignment: ("float32", 16) for float4, ("", 1) for void, ("?", 1) for what is no number."""
     for _ in range(MAX_ALIASES):
         known = [w for word in words for w in aliases.get(word, word).replace("std::", "").split()]
         known = [w for w in known if w not in NO_PART_OF_A_TYPE]

@@ -1,4 +1,4 @@
-"""What every launcher of this folder does first: refuse what no kernel takes."""
+"""Checks shared by the launchers of this folder: refuse what no kernel takes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Sizes(NamedTuple):
 
 
 def sizes_of(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, lengths: torch.Tensor) -> Sizes:
-    """The sizes of a call.
+    """Return the sizes of a call.
 
     Args:
         q: (B, H, D) bfloat16, float16 or float32, contiguous, D = 64 or 128, at an address divisible by 16.

@@ -41,7 +41,7 @@ LEAST_ROWS = 16  # of a multiply on tensor cores
 
 @triton.jit
 def load_queries(Q, head, SHARE: tl.constexpr, ROWS: tl.constexpr, D: tl.constexpr):
-    """The queries that share a head of the cache, and zeros in the rows that no query has: [ROWS, D]."""
+    """Return the queries that share a head of the cache, and zeros in the rows that no query has: [ROWS, D]."""
     row = tl.arange(0, ROWS)
     places = (head * SHARE + row)[:, None] * D + tl.arange(0, D)[None, :]
     return tl.load(Q + places, mask=(row < SHARE)[:, None], other=0.0)
@@ -76,7 +76,7 @@ def attend(q, K, V, first, last, scale, STEP: tl.constexpr, PRECISION: tl.conste
 
 @triton.jit
 def store_answers(O, head, acc, l, SHARE: tl.constexpr):
-    """The weighted means of the queries that share a head; zeros where no token was there."""
+    """Store the weighted means of the queries that share a head; zeros where no token was there."""
     row = tl.arange(0, acc.shape[0])
     places = (head * SHARE + row)[:, None] * acc.shape[1] + tl.arange(0, acc.shape[1])[None, :]
     o = acc / tl.where(l == 0.0, 1.0, l)[:, None]
@@ -103,7 +103,7 @@ def one_program_kernel(
 
 
 def supports(w: Workload) -> bool:
-    """Whether the kernels of this folder take a workload."""
+    """Return whether the kernels of this folder take a workload."""
     known = w.dtype in {str(dtype).removeprefix("torch.") for dtype in DTYPES}
     return known and w.D in HEAD_SIZES and w.H % w.KV == 0 and w.H <= MOST_SHARE * w.KV
 
@@ -114,7 +114,7 @@ def step_of(element_bytes: int, D: int) -> int:
 
 
 def constants_of(element_bytes: int, share: int, D: int) -> dict[str, int | str]:
-    """What the loop is compiled for."""
+    """Return what the loop is compiled for."""
     return {
         "SHARE": share,
         "ROWS": max(LEAST_ROWS, triton.next_power_of_2(share)),
@@ -128,7 +128,7 @@ def constants_of(element_bytes: int, share: int, D: int) -> dict[str, int | str]
 
 
 def scale_of(D: int) -> float:
-    """What a product of two rows is multiplied by; exp2 takes the place of exp."""
+    """Return what a product of two rows is multiplied by; exp2 takes the place of exp."""
     return log2(e) / sqrt(D)
 
 

@@ -28,7 +28,7 @@ CLUSTERS = (1, 2, 4, 8)  # blocks of a cluster that every card of this kind has 
 
 
 def supports(w: Workload) -> bool:
-    """Whether this kernel takes a workload."""
+    """Return whether this kernel takes a workload."""
     return w.dtype in ("bfloat16", "float16") and w.H <= MOST_SHARE * w.KV
 
 
@@ -101,7 +101,7 @@ def shared_bytes_of(D: int, share: int) -> int:
 
 
 def defines_of(float16: bool, D: int, share: int, blocks: int, early: bool) -> dict[str, int]:
-    """The macros of the kernel."""
+    """Return the macros of the kernel."""
     return {
         "FLOAT16": int(float16),
         "D": D,
@@ -114,7 +114,7 @@ def defines_of(float16: bool, D: int, share: int, blocks: int, early: bool) -> d
 
 @functools.cache
 def _prepared(device: int, float16: bool, D: int, share: int, blocks: int, early: bool) -> Prepared:
-    """The kernel, ready for the current GPU, which is `device`."""
+    """Return the kernel, ready for the current GPU, which is `device`."""
     return prepare(
         SOURCE,
         "decode_attention_cluster",

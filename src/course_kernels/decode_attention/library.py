@@ -1,4 +1,4 @@
-"""What torch offers for a step of decoding: `scaled_dot_product_attention` with heads that share, by its back ends.
+"""PyTorch's attention for a step of decoding: `scaled_dot_product_attention` with heads that share, by its back ends.
 
 All take what the problem's kernels take, and answer for a cache that is full: the lengths are not looked at. With a
 mask for the others torch would read all of the room, and a weight of zero times the NaN in it would be NaN. A back end

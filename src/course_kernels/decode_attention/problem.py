@@ -37,7 +37,7 @@ GOLDEN = (sqrt(5) - 1) / 2
 
 
 def lengths_of(w: Workload) -> list[int]:
-    """How many tokens each of the B sequences has, in no order that matters; the same for every draw of inputs.
+    """Return how many tokens each of the B sequences has, in no order that matters; the same for every draw of inputs.
 
     With the flag `full` all have N. Else one has N, one 1, one 0, and the others are spread between, as far as B goes.
     """
@@ -48,7 +48,7 @@ def lengths_of(w: Workload) -> list[int]:
 
 
 def tokens_of(w: Workload) -> int:
-    """How many tokens all sequences have together."""
+    """Return how many tokens all sequences have together."""
     return sum(lengths_of(w))
 
 
@@ -77,7 +77,7 @@ def make_inputs(
 def reference(
     q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, lengths: torch.Tensor
 ) -> torch.Tensor:
-    """The answer in float64: (B, H, D)."""
+    """Return the answer in float64: (B, H, D)."""
     B, H, D = q.shape
     KV = k_cache.shape[1]
     out = torch.zeros((B, KV, H // KV, D), dtype=torch.float64, device=q.device)

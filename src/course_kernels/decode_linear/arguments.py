@@ -1,4 +1,4 @@
-"""What every launcher of this folder does first: say a call in one set of words, and refuse what no kernel takes."""
+"""Checks shared by the launchers of this folder: describe a call in one form, and refuse what no kernel takes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Sizes(NamedTuple):
 
 
 class Turned(NamedTuple):
-    """Where queries and keys find their angles, and where keys and values go.
+    """Places of the angles of queries and keys, and of the cache that keys and values go to.
 
     Attributes:
         cos, sin: (M, D/2) float32, of each sequence's own position.
@@ -73,11 +73,14 @@ class Call(NamedTuple):
     turned: Turned | None
 
     def arguments(self, x: Any, weights: Sequence[Any], tiles: int, eps: float) -> tuple[Any, ...]:
-        """What kernels of 16-bit weights take, in their order; x and weights as one wants them, tensors or maps."""
+        """Return what kernels of 16-bit weights take, in their order.
+
+        `x` and weights as one wants them, tensors or maps.
+        """
         return (x, *weights, *[weights[0]] * (3 - len(weights)), *self.around(tiles, eps))
 
     def around(self, tiles: int, eps: float) -> tuple[Any, ...]:
-        """What every kernel takes behind x and weights, in their order."""
+        """Return what every kernel takes behind x and weights, in their order."""
         t = self.turned
         heads, kv_heads, room = (self.N // self.head, *t.k_cache.shape[1:3]) if t else (0, 0, 0)
         return (
@@ -92,7 +95,7 @@ class Call(NamedTuple):
 def operands(
     w: torch.Tensor, rest: tuple[torch.Tensor, ...], *, norm: bool, add: bool, gated: bool
 ) -> dict[str, Any]:
-    """A call of `decode_linear` in the words of `start`: weights, behind, g and r.
+    """Return a call of `decode_linear` in the words of `start`: weights, behind, g and r.
 
     Raises:
         ValueError: add and gated at once, more or fewer tensors than those ask for, or an odd number of rows to gate.
@@ -144,7 +147,10 @@ def looked_at(
 
 
 def rows_of(columns: int, behind: int, turned: Turned | None) -> tuple[int, ...]:
-    """Rows of each matrix of weights, where so many of all of them lie together; whether they fit, `call_of` looks."""
+    """Return rows of each matrix of weights, where so many of all of them lie together.
+
+    Whether they fit, `call_of` looks.
+    """
     if behind == GATE:
         return (columns // 2,) * 2
     cache = turned.k_cache if turned is not None else None
@@ -195,7 +201,7 @@ def _check_there(matrices: int, behind: int, r: torch.Tensor | None, turned: Tur
 
 
 def _head_of(x: torch.Tensor, rows: tuple[int, ...], turned: Turned) -> int:
-    """Numbers of a head, where caches, angles and weights fit each other."""
+    """Return numbers of a head, where caches, angles and weights fit each other."""
     sizes = {"M": len(x)}
     for name in ("k_cache", "v_cache"):
         letters: Any = ("M", "KV", "N", "D")  # a name of two letters: a string would give it two dimensions
@@ -215,7 +221,7 @@ def _head_of(x: torch.Tensor, rows: tuple[int, ...], turned: Turned) -> int:
 
 
 def sizes_of(x: torch.Tensor, weights: tuple[torch.Tensor, ...]) -> Sizes:
-    """The sizes of a call.
+    """Return the sizes of a call.
 
     Args:
         x: (M, K) bfloat16 or float16, contiguous, M <= 32, K a multiple of 64.
@@ -242,7 +248,7 @@ def sizes_of(x: torch.Tensor, weights: tuple[torch.Tensor, ...]) -> Sizes:
 
 
 def tickets_of(tickets: torch.Tensor | None, least: int, device: torch.device) -> torch.Tensor:
-    """The tickets of a call that takes so many: the caller's, or zeros that a kernel before it fills.
+    """Return the tickets of a call that takes so many: the caller's, or zeros that a kernel before it fills.
 
     Raises:
         TypeError, ValueError: they are no int32, or too few.
@@ -256,5 +262,5 @@ def tickets_of(tickets: torch.Tensor | None, least: int, device: torch.device) -
 
 
 def supports(w: Workload) -> bool:
-    """Whether the kernels of this folder take a workload."""
+    """Return whether the kernels of this folder take a workload."""
     return w.dtype in ("bfloat16", "float16") and w.M <= MOST_ROWS and not (w.N % TILE_N or w.K % PIECE)

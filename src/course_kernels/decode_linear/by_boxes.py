@@ -1,4 +1,4 @@
-"""What the launchers of kernels 2 and 3 share: room for boxes, and what boxes.cuh is told."""
+"""Code shared by the launchers of kernels 2 and 3: room for boxes, and what boxes.cuh is told."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOM = 226 * 1024  # bytes of shared memory
 
 
 class Kind(NamedTuple):
-    """What the kernels are compiled for, besides how the work is shared out.
+    """Compile-time constants of the kernels, besides how the work is shared out.
 
     Attributes:
         float16: or bfloat16.
@@ -34,7 +34,7 @@ class Kind(NamedTuple):
     head: int
 
     def defines(self, stages: int, **more: int) -> dict[str, int]:
-        """The macros of boxes.cuh, and `more`."""
+        """Return the macros of boxes.cuh, and `more`."""
         float16, rows, norm, behind, head = self
         own = {"FLOAT16": int(float16), "ROWS": rows, "NORM": int(norm), "BEHIND": behind, "HEAD": head}
         return own | {"STAGES": stages} | more
@@ -51,7 +51,7 @@ def ring_bytes(rows: int, stages: int) -> int:
 
 
 def kind_of(call: Call) -> Kind:
-    """What a call wants the kernels compiled for."""
+    """Return what a call wants the kernels compiled for."""
     return Kind(call.float16, 16 if call.M <= 16 else 32, call.g is not None, call.behind, call.head)
 
 
@@ -63,7 +63,7 @@ def tiles_of(call: Call) -> int:
 def arguments_of(
     call: Call, x: torch.Tensor, weights: tuple[torch.Tensor, ...], eps: float
 ) -> tuple[Any, ...]:
-    """What both kernels take, in their order: maps and tensors, then numbers."""
+    """Return what both kernels take, in their order: maps and tensors, then numbers."""
     box = (call.head // 2 if call.turned else HALF, PIECE)
     maps = [tensor_map(w, box) for w in weights]
     return call.arguments(tensor_map(x, (kind_of(call).rows, PIECE)), maps, tiles_of(call), eps)

@@ -1,10 +1,12 @@
-"""How a stream of weights is shared out over the blocks of a grid."""
+"""Partition of a stream of weights over the blocks of a grid."""
 
 from __future__ import annotations
 
 
 def shared_out(tiles: int, shares: int, most_warps: int, multiprocessors: int) -> tuple[int, int, int]:
-    """What keeps most of the card busy: a block for each multiprocessor, and K cut where a block cannot hold it all.
+    """Return what keeps most of the card busy.
+
+    A block for each multiprocessor, and K cut where a block cannot hold it all.
 
     Args:
         tiles: of rows of weights; a block takes one, and then the one that lies a grid further.

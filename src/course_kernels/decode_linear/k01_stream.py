@@ -23,7 +23,7 @@ PART = 4 * 32 + 8  # numbers that a block leaves of 8 rows of x
 
 
 class Room(NamedTuple):
-    """What a block has room for.
+    """Budget of a block.
 
     Attributes:
         held: pieces of 64 columns whose x a warp keeps in registers: 8 of them for 8 rows and a piece.
@@ -45,7 +45,7 @@ ROOM = {1: Room(8, 8, 200 * 1024, 1), 2: Room(4, 16, 160 * 1024, 1), 4: Room(2, 
 
 
 class Cut(NamedTuple):
-    """How the work is shared out: blocks along N and along K, warps of each, pieces a warp copies ahead; see `Room`."""
+    """Partition of the work: blocks along N and along K, warps of each, pieces a warp copies ahead; see `Room`."""
 
     blocks: int
     splits: int
@@ -56,7 +56,7 @@ class Cut(NamedTuple):
 
 
 def cut_of(tiles: int, K: int, room: Room, multiprocessors: int) -> Cut:
-    """What suits a card with so many multiprocessors: see `shared_out` of cuts.py."""
+    """Return what suits a card with so many multiprocessors: see `shared_out` of cuts.py."""
     shares = -(-K // (PIECE * room.held))  # of K, one for each warp
     blocks, splits, warps = shared_out(tiles, shares, room.warps, multiprocessors)
     stages = max(min(room.ring // (STAGE_BYTES * warps), 16), 1)
@@ -72,7 +72,7 @@ def decode_linear(
     gated: bool = False,
     **how: Any,
 ) -> torch.Tensor:
-    """A few rows times the transpose of a matrix, and what stands around it.
+    """Return a few rows times the transpose of a matrix, and what stands around it.
 
     Args:
         x: (M, K) bfloat16 or float16, contiguous, M <= 32, K a multiple of 64.
@@ -132,7 +132,7 @@ def start(
 
 
 def tickets_for(columns: int) -> int:
-    """How many tickets serve any call with so many rows of weights."""
+    """Return how many tickets serve any call with so many rows of weights."""
     return columns // TILE_N * max(ROOM)
 
 
@@ -144,7 +144,7 @@ def _cut(tiles: int, K: int, eights: int, device: int) -> Cut:
 def defines_of(
     float16: bool, eights: int, block: tuple[int, ...], norm: bool, behind: int, head: int
 ) -> dict[str, int]:
-    """The macros of the kernel; `block`: what a Cut says from its warps on."""
+    """Return the macros of the kernel; `block`: what a Cut says from its warps on."""
     warps, stages, held, resident = block
     return {
         "FLOAT16": int(float16),
@@ -170,7 +170,7 @@ def _prepared(
     head: int,
     early: bool,
 ) -> Prepared:
-    """The kernel, ready for the current GPU, which is `device`."""
+    """Return the kernel, ready for the current GPU, which is `device`."""
     warps, stages = block[:2]
     return prepare(
         SOURCE,

@@ -23,7 +23,7 @@ LEAST_BOXES = 4  # of a block: fewer, and what stands around them costs more tha
 
 
 class Plan(NamedTuple):
-    """How the work is shared out: blocks, each with the same number of boxes to within one, and boxes under way."""
+    """Partition of the work: blocks, each with the same number of boxes to within one, and boxes under way."""
 
     blocks: int
     stages: int
@@ -35,7 +35,7 @@ def shared_bytes_of(rows: int, stages: int) -> int:
 
 
 def plan_of(tiles: int, pieces: int, rows: int, multiprocessors: int, stages: int | None = None) -> Plan:
-    """A block for each multiprocessor, or somewhat fewer where the cuts then fall on the tiles' own edges."""
+    """Return a block for each multiprocessor, or somewhat fewer where the cuts then fall on the tiles' own edges."""
     boxes = tiles * pieces
     most = max(min(multiprocessors, boxes // LEAST_BOXES), 1)
     blocks = most
@@ -56,7 +56,7 @@ def decode_linear(
     gated: bool = False,
     **how: Any,
 ) -> torch.Tensor:
-    """A few rows times the transpose of a matrix, and what stands around it.
+    """Return a few rows times the transpose of a matrix, and what stands around it.
 
     Args:
         x: (M, K) bfloat16 or float16, contiguous, M <= 32, K a multiple of 64.
@@ -111,7 +111,7 @@ def start(
 
 
 def tickets_for(rows: int) -> int:
-    """How many tickets serve any call with so many rows of weights."""
+    """Return how many tickets serve any call with so many rows of weights."""
     return -(-rows // HALF)
 
 
@@ -123,7 +123,7 @@ def _plan(tiles: int, pieces: int, rows: int, device: int, stages: int | None) -
 
 @functools.cache
 def _prepared(device: int, kind: Kind, stages: int, early: bool) -> Prepared:
-    """The kernel, ready for the current GPU, which is `device`."""
+    """Return the kernel, ready for the current GPU, which is `device`."""
     return prepare(
         SOURCE,
         "decode_linear_even",

@@ -1,4 +1,4 @@
-"""What torch offers: one operator after the other, and its compiler."""
+"""PyTorch's linear layers: one operator after the other, and its compiler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def eager(
     add: bool = False,
     gated: bool = False,
 ) -> torch.Tensor:
-    """The norm by torch's fused operator, the product by cuBLAS, and what stands behind it by an operator each.
+    """Return the norm by torch's fused operator, the product by cuBLAS, and what stands behind it by an operator each.
 
     Args, Returns: as the contract, any floating-point type.
     """

@@ -35,7 +35,7 @@ GATED = 2.0
 
 
 def flags_of(w: Workload) -> dict[str, bool]:
-    """Which of `norm`, `add` and `gated` a workload has."""
+    """Return which of `norm`, `add` and `gated` a workload has."""
     return {name: bool(w.dims.get(name, False)) for name in ("norm", "add", "gated")}
 
 

@@ -50,7 +50,7 @@ class Packed(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What a block has room for.
+    """Budget of a block.
 
     Attributes:
         held: groups of 128 columns whose x a warp keeps in registers: 16 of them for 8 rows and a group.
@@ -78,7 +78,7 @@ ROOM = {
 
 
 class Cut(NamedTuple):
-    """How the work is shared out: blocks along N and along K, warps of each, tiles a warp copies ahead; see `Room`."""
+    """Partition of the work: blocks along N and along K, warps of each, tiles a warp copies ahead; see `Room`."""
 
     blocks: int
     splits: int
@@ -89,7 +89,7 @@ class Cut(NamedTuple):
 
 
 def cut_of(tiles: int, K: int, room: Room, multiprocessors: int) -> Cut:
-    """What suits a card with so many multiprocessors: see `shared_out` of cuts.py."""
+    """Return what suits a card with so many multiprocessors: see `shared_out` of cuts.py."""
     shares = -(-K // (GROUP * room.held))  # of K, one for each warp
     blocks, splits, warps = shared_out(tiles, shares, room.warps, multiprocessors)
     stages = max(min(room.ring // (GROUP_BYTES * room.held * warps), MOST_STAGES), 1)
@@ -97,7 +97,7 @@ def cut_of(tiles: int, K: int, room: Room, multiprocessors: int) -> Cut:
 
 
 def in_order(weights: tuple[torch.Tensor, ...], behind: int, head: int = HEAD_SIZES[-1]) -> torch.Tensor:
-    """The rows of all weights of a call in the order in which they meet: rows r and r + 8 of a tile.
+    """Return the rows of all weights of a call in the order in which they meet: rows r and r + 8 of a tile.
 
     Args:
         weights: what stands behind wants: one, GATE gate and up, ROPE those of queries, keys and values; (N, K) each,
@@ -185,7 +185,7 @@ def start(
 
 
 def tickets_for(columns: int) -> int:
-    """How many tickets serve any call with so many rows of weights."""
+    """Return how many tickets serve any call with so many rows of weights."""
     return columns // TILE_N * max(ROOM)
 
 
@@ -197,7 +197,7 @@ def _cut(tiles: int, K: int, eights: int, device: int) -> Cut:
 def defines_of(
     float16: bool, eights: int, block: tuple[int, ...], norm: bool, behind: int, head: int
 ) -> dict[str, int]:
-    """The macros of the kernel; `block`: what a Cut says from its warps on."""
+    """Return the macros of the kernel; `block`: what a Cut says from its warps on."""
     warps, stages, held, resident = block
     return {
         "FLOAT16": int(float16),
@@ -228,7 +228,7 @@ def _prepared(
     head: int,
     early: bool,
 ) -> Prepared:
-    """The kernel, ready for the current GPU, which is `device`."""
+    """Return the kernel, ready for the current GPU, which is `device`."""
     warps, stages, held, _ = block
     return prepare(
         SOURCE,

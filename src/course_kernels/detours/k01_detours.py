@@ -18,7 +18,7 @@ SOURCE = Path(__file__).with_suffix(".cu")
 
 
 def detours(x: torch.Tensor, *, reason: str) -> torch.Tensor:
-    """A copy of x whose warps wait for one reason.
+    """Return a copy of x whose warps wait for one reason.
 
     Args:
         x: (N,) float32, contiguous.

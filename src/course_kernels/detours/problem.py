@@ -46,22 +46,22 @@ THREADS = {
 
 
 def blocks_to_time(reason: str, multiprocessors: int = 132) -> int:
-    """One block on each multiprocessor; where blocks come and go, a queue of them."""
+    """Return one block on each multiprocessor; where blocks come and go, a queue of them."""
     return multiprocessors * (64 if reason == "drain" else 1)
 
 
 def make_inputs(w: Workload, generator: torch.Generator, device: torch.device | str) -> tuple[torch.Tensor]:
-    """One vector (N,) in 1..2."""
+    """Return one vector (N,) in 1..2."""
     return (1 + torch.rand(w.N, generator=generator, dtype=w.torch_dtype, device=device),)
 
 
 def reference(x: torch.Tensor, *, reason: str) -> torch.Tensor:
-    """The copy in float64, (N,), whatever the detour."""
+    """Return the copy in float64, (N,), whatever the detour."""
     return x.double()
 
 
 def job(reason: str, blocks: int | None = None) -> Workload:
-    """The workload that is counted for a reason; fewer blocks for a test."""
+    """Return the workload that is counted for a reason; fewer blocks for a test."""
     N = THREADS[reason] * (blocks or blocks_to_time(reason))
     return Workload.of("float32", N=N, S=NAMES.index(reason) + 1)
 

@@ -19,7 +19,7 @@ WAYS = (1, 2, 4, 8, 16, 32)
 
 
 def divergence(x: torch.Tensor, *, ways: int) -> torch.Tensor:
-    """Every element through the branch of its number; neighbouring lanes take different ones.
+    """Return every element through the branch of its number; neighbouring lanes take different ones.
 
     Args:
         x: (N,) float32, contiguous.

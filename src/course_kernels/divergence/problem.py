@@ -20,12 +20,12 @@ WAYS = (1, 2, 4, 8, 16, 32)
 
 
 def make_inputs(w: Workload, generator: torch.Generator, device: torch.device | str) -> tuple[torch.Tensor]:
-    """One vector (N,) in 0..1."""
+    """Return one vector (N,) in 0..1."""
     return (torch.rand(w.N, generator=generator, dtype=w.torch_dtype, device=device),)
 
 
 def reference(x: torch.Tensor, *, ways: int) -> torch.Tensor:
-    """The truth in float64, (N,), as a formula: the distance to c / (1 - a) shrinks by a in every round."""
+    """Return the truth in float64, (N,), as a formula: the distance to c / (1 - a) shrinks by a in every round."""
     branch = torch.arange(x.numel(), device=x.device) % ways
     a = 1 - (branch.double() + 1) / 4096
     goal = 1 / 64 / (1 - a)

@@ -1,1 +1,1 @@
-"""Nothing but multiply-adds: the peak of fp32 arithmetic, and what it takes to reach it."""
+"""Multiply-adds and nothing else: the peak of fp32 arithmetic, and what it takes to reach it."""

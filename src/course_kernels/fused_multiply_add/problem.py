@@ -19,7 +19,7 @@ from course_kernels.problem import INF, NAN, Problem, Workload
 def make_inputs(
     w: Workload, generator: torch.Generator, device: torch.device | str
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Starts x (C, N) in 1.5..2 and factors a (N,) a little above -1: 1 + a is 1/K to 1.5/K.
+    """Draw starts x (C, N) in 1.5..2 and factors a (N,) a little above -1: 1 + a is 1/K to 1.5/K.
 
     A chain swings from side to side of its goal, 1 / (1 - a), and every step leaves -a times the swing: about a
     third of it after K. So it is far from its goal to the end, and forgets its rounding errors as
@@ -32,14 +32,17 @@ def make_inputs(
 
 
 def reference(x: torch.Tensor, a: torch.Tensor, *, chains: int, steps: int) -> torch.Tensor:
-    """The truth in float64, (C, N), as a formula: the distance to 1 / (1 - a) is multiplied by a in every step."""
+    """Return the truth in float64, (C, N), as a formula.
+
+    The distance to 1 / (1 - a) is multiplied by a in every step.
+    """
     a = a.double()
     goal = 1 / (1 - a)
     return goal + a**steps * (x.double() - goal)
 
 
 def max_error(w: Workload) -> float:
-    """What K roundings leave of the answer, and fewer steps do not.
+    """Return what K roundings leave of the answer, and fewer steps do not.
 
     The value lies between -1 and 2, so a step rounds by at most r = 2**-24. Were the roundings independent, the error
     would be some r * sqrt(K) / 2, since the swing takes the older ones along. They are not quite: two steps later

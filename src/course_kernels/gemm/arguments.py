@@ -1,4 +1,4 @@
-"""What every launcher of this folder does first: refuse what no kernel takes, and make room for the product."""
+"""Checks shared by the launchers of this folder: refuse what no kernel takes, and make room for the product."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SIXTEEN_BITS = (torch.bfloat16, torch.float16)
 
 
 def supports(w: Workload) -> bool:
-    """Whether the kernels in CUDA C++ take a workload: 16-bit types only."""
+    """Return whether the kernels in CUDA C++ take a workload: 16-bit types only."""
     return w.torch_dtype in SIXTEEN_BITS
 
 
@@ -41,5 +41,8 @@ def product_of(
 
 
 def in_vectors(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether every row of a and of b begins at a multiple of 16 bytes; then every row of a fresh product does too."""
+    """Return whether every row of a and of b begins at a multiple of 16 bytes.
+
+    Then every row of a fresh product does too.
+    """
     return all(t.data_ptr() % 16 == 0 and t.shape[1] * t.element_size() % 16 == 0 for t in (a, b))

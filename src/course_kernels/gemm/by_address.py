@@ -57,7 +57,7 @@ class Ready:
         self._written: dict[tuple[int, int, int, int, tuple[int, int]], tuple[Written, ...]] = {}
 
     def _room(self, where: tuple[int, int]) -> torch.Tensor:
-        """What a launch needs beside its factors and its result."""
+        """Return what a launch needs beside its factors and its result."""
         if self._parts is not None:
             return torch.empty(self._parts, dtype=torch.float32, device=self._device)
         # Launches of a stream come one after the other, so they share one. Nobody knows beside whom a graph will run.
@@ -70,7 +70,7 @@ class Ready:
         return room
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        """a @ b.
+        """Multiply a @ b.
 
         Raises:
             ValueError: an address that is no multiple of 16 bytes, or another current GPU than that of the tensors.
@@ -132,7 +132,7 @@ _READY: dict[Hashable, Ready] = {}
 def multiply(
     kernel: Hashable, a: torch.Tensor, b: torch.Tensor, make: Callable[[torch.Tensor, torch.Tensor], Ready]
 ) -> torch.Tensor:
-    """a @ b by what `make(a, b)` returned when tensors like these came for the first time.
+    """Multiply a @ b by what `make(a, b)` returned when tensors like these came for the first time.
 
     Args:
         kernel: what else the answer of `make` depends on.
@@ -162,5 +162,5 @@ def multiply(
 
 
 def forget() -> None:
-    """Nothing is ready any more."""
+    """Forget every prepared launch."""
     _READY.clear()

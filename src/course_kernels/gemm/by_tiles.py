@@ -19,7 +19,7 @@ THREADS = 256
 
 
 def gemm_by_tiles(source: Path, kernel: str, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b, by one of the kernels that give a block to every tile of 128 x 128 of C; sums in fp32.
+    """Return the product a @ b, by one of the kernels that give a block to every tile of 128 x 128 of C; sums in fp32.
 
     Args:
         source: the `.cu` file.

@@ -22,7 +22,7 @@ ROW_BYTES = 128
 
 @dataclass(frozen=True)
 class Shape:
-    """What a kernel's source says of itself.
+    """Constants that a kernel's source states.
 
     Attributes:
         BM, BN: the tile of C that a block makes at once.
@@ -48,13 +48,13 @@ class Shape:
 
 
 def supports(w: Workload) -> bool:
-    """Whether the copy engine takes a workload: 16-bit types, K and N divisible by 8."""
+    """Return whether the copy engine takes a workload: 16-bit types, K and N divisible by 8."""
     return arguments.supports(w) and w.N % EIGHT == 0 and w.K % EIGHT == 0
 
 
 @functools.cache
 def multiprocessors(device: int) -> int:
-    """Of a Hopper; asked once.
+    """Return the number of multiprocessors of a Hopper; asked once.
 
     Raises:
         ValueError: a GPU of another compute capability than 9.0.
@@ -75,7 +75,7 @@ def gemm_by_tma(
     b: torch.Tensor,
     defines: tuple[tuple[str, int], ...] = (),
 ) -> torch.Tensor:
-    """The product a @ b, by one of the kernels that the copy engine brings tiles to; sums in float32.
+    """Return the product a @ b, by one of the kernels that the copy engine brings tiles to; sums in float32.
 
     Args:
         source: the `.cu` file.
@@ -115,7 +115,7 @@ def gemm_by_tma(
 def _prepared(
     device: int, source: Path, kernel: str, shape: Shape, defines: tuple[tuple[str, int], ...]
 ) -> Prepared:
-    """The kernel, ready for the current GPU, which is `device`."""
+    """Return the kernel, ready for the current GPU, which is `device`."""
     return prepare(
         source,
         kernel,

@@ -1,4 +1,4 @@
-"""What cuBLASLt offers for one product: the ways that its heuristics name first, each to be timed by itself.
+"""cuBLASLt's algorithms for one product: the ways that its heuristics name first, each to be timed by itself.
 
 `library.cublaslt` takes the first of them, as torch does. The first is a guess; who races against the library should
 race against the best of its guesses.
@@ -38,7 +38,7 @@ class _Found(ctypes.Structure):
 
 
 def ways(a: torch.Tensor, b: torch.Tensor, most: int = 8) -> list[Callable[[], torch.Tensor]]:
-    """The ways of cuBLASLt to a @ b, the likeliest first.
+    """Return the ways of cuBLASLt to a @ b, the likeliest first.
 
     Args:
         a: (M, K), bfloat16 or float16, contiguous, on the current GPU.
@@ -115,7 +115,7 @@ def ways(a: torch.Tensor, b: torch.Tensor, most: int = 8) -> list[Callable[[], t
 
 @functools.cache
 def _library() -> Any:
-    """The libcublasLt that torch has loaded: the one it calls itself."""
+    """Return the libcublasLt that torch has loaded: the one it calls itself."""
     maps = Path("/proc/self/maps").read_text(encoding="utf-8")
     found = {line.split(maxsplit=5)[5] for line in maps.splitlines() if "libcublasLt.so" in line}
     if not found:
@@ -129,7 +129,7 @@ def _handle() -> ctypes.c_void_p:
 
 
 def _layout(lt: Any, kind: int, rows: int, columns: int) -> ctypes.c_void_p:
-    """A matrix whose columns lie one behind the other."""
+    """Return a matrix whose columns lie one behind the other."""
     return _made(
         lt.cublasLtMatrixLayoutCreate,
         kind,

@@ -16,5 +16,5 @@ SOURCE = Path(__file__).with_suffix(".cu")
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b on the CUDA cores, sums in fp32: (M, K) and (K, N) to (M, N). See `gemm_by_tiles`."""
+    """Return the product a @ b on the CUDA cores, sums in fp32: (M, K) and (K, N) to (M, N). See `gemm_by_tiles`."""
     return gemm_by_tiles(SOURCE, "gemm_cuda_cores", a, b)

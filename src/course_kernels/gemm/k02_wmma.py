@@ -16,5 +16,8 @@ SOURCE = Path(__file__).with_suffix(".cu")
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b by fragments of 16 x 16, sums in fp32: (M, K) and (K, N) to (M, N). See `gemm_by_tiles`."""
+    """Return the product a @ b by fragments of 16 x 16, sums in fp32: (M, K) and (K, N) to (M, N).
+
+    See `gemm_by_tiles`.
+    """
     return gemm_by_tiles(SOURCE, "gemm_wmma", a, b)

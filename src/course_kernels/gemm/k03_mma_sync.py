@@ -68,7 +68,7 @@ ELSEWHERE = Shape(BM=128, BN=128, BK=32, WM=64, WN=64, STAGES=4)
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor, *, shape: Shape | None = None) -> torch.Tensor:
-    """The product a @ b, sums in fp32.
+    """Return the product a @ b, sums in fp32.
 
     Args:
         a: (M, K) bfloat16 or float16, contiguous, M and K <= 2**30.

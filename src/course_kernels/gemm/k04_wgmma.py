@@ -23,7 +23,7 @@ SHARED_BYTES = STAGES * (BM + BN) * BK * 2 + 1024  # the last 1024 to begin wher
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b on Hopper's tensor cores; by cp.async where K and N are divisible by 8.
+    """Return the product a @ b on Hopper's tensor cores; by cp.async where K and N are divisible by 8.
 
     Args:
         a: (M, K) bfloat16 or float16, contiguous, M and K <= 2**30.

@@ -29,7 +29,7 @@ TRITON_TYPE = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16, torch.flo
 
 @dataclass(frozen=True)
 class Tile:
-    """How the work is cut.
+    """Tile shape.
 
     Attributes:
         block_m, block_n, block_k: a tile of A is block_m x block_k, a tile of B block_k x block_n.
@@ -72,7 +72,7 @@ TURN = 64  # rows and columns of a tile that is turned
 
 @triton.jit
 def _load(X, row, col, ROWS, COLS, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr, TMA: tl.constexpr):
-    """A tile of X (ROWS, COLS) from (row, col) on, zeros past the edges: [BLOCK_R, BLOCK_C]."""
+    """Return a tile of X (ROWS, COLS) from (row, col) on, zeros past the edges: [BLOCK_R, BLOCK_C]."""
     if TMA:
         tile = X.load([row, col])
     else:
@@ -83,7 +83,7 @@ def _load(X, row, col, ROWS, COLS, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 
 @triton.jit
 def _store(X, row, col, tile, ROWS, COLS, STRIPS: tl.constexpr, TMA: tl.constexpr):
-    """The inverse, one strip of columns after the other: what lies past the edges is dropped."""
+    """Store a tile, one strip of columns after the other: what lies past the edges is dropped."""
     HALF: tl.constexpr = tile.shape[1] // 2
     if STRIPS > 1:
         left, right = tile.reshape(tile.shape[0], 2, HALF).permute(0, 2, 1).split()
@@ -142,7 +142,7 @@ def gemm_kernel(
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor, *, tile: Tile | None = None) -> torch.Tensor:
-    """The product a @ b on the tensor cores.
+    """Return the product a @ b on the tensor cores.
 
     Args:
         a: (M, K) bfloat16, float16 or float32, contiguous.
@@ -183,10 +183,10 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, tile: Tile | None = None) -> torch
 
 
 def by_copy_engine(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether tiles can come by TMA: a Hopper, and every row at a multiple of 16 bytes."""
+    """Return whether tiles can come by TMA: a Hopper, and every row at a multiple of 16 bytes."""
     return in_vectors(a, b) and a.is_cuda and torch.cuda.get_device_capability(a.device) == (9, 0)
 
 
 def multiprocessors(device: torch.device) -> int:
-    """How many programs run at once; the interpreter runs one after the other."""
+    """Return how many programs run at once; the interpreter runs one after the other."""
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1

@@ -17,7 +17,7 @@ SHAPE = Shape(128, 128, stages=3, threads=128)  # as in the source
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b on Hopper: the copy engine brings the tiles.
+    """Return the product a @ b on Hopper: the copy engine brings the tiles.
 
     Args:
         a: (M, K) bfloat16 or float16, contiguous, K a multiple of 8, M and K <= 2**30.

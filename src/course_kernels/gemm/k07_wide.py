@@ -17,7 +17,7 @@ SHAPE = Shape(128, 256, stages=4, threads=256)  # as in the source
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b on Hopper: by the widest product there is.
+    """Return the product a @ b on Hopper: by the widest product there is.
 
     Args:
         a: (M, K) bfloat16 or float16, contiguous, K a multiple of 8, M and K <= 2**30.

@@ -19,7 +19,7 @@ ONE_CONSUMER = Shape(128, 256, stages=4, threads=256)
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b on Hopper: registers go to the warpgroups that multiply.
+    """Return the product a @ b on Hopper: registers go to the warpgroups that multiply.
 
     Args:
         a: (M, K) bfloat16 or float16, contiguous, K a multiple of 8, M and K <= 2**30.
@@ -33,10 +33,13 @@ def gemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def wide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The same with tiles of 256 x 192: a consumer has 192 sums in each thread, which only more registers allow."""
+    """Return the same with tiles of 256 x 192.
+
+    A consumer has 192 sums in each thread, which only more registers allow.
+    """
     return gemm_by_tma(SOURCE, "gemm_registers", WIDE, a, b, (("WIDE", 1),))
 
 
 def one_consumer(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The same with one warpgroup that multiplies: 256 sums in each thread are too many, so they spill to memory."""
+    """Multiply with one warpgroup of consumers: 256 sums in each thread are too many, so they spill to memory."""
     return gemm_by_tma(SOURCE, "gemm_registers", ONE_CONSUMER, a, b, (("CONSUMERS", 1),))

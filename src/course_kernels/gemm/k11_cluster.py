@@ -17,7 +17,7 @@ SHAPE = Shape(128, 256, stages=4, threads=384, cluster=2, persistent=True)  # as
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b on Hopper: two blocks fetch B once.
+    """Return the product a @ b on Hopper: two blocks fetch B once.
 
     Args:
         a: (M, K) bfloat16 or float16, contiguous, K a multiple of 8, M and K <= 2**30.

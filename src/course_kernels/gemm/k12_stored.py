@@ -17,7 +17,7 @@ SHAPE = Shape(128, 256, stages=4, threads=384, cluster=2, persistent=True, c_pan
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b on Hopper: C leaves by the copy engine.
+    """Return the product a @ b on Hopper: C leaves by the copy engine.
 
     Args:
         a: (M, K) bfloat16 or float16, contiguous, K a multiple of 8, M and K <= 2**30.

@@ -16,7 +16,7 @@ SOURCE = Path(__file__).with_suffix(".cu")
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor, *, plan: Plan | None = None) -> torch.Tensor:
-    """The product a @ b on Hopper, cut as its size wants it.
+    """Return the product a @ b on Hopper, cut as its size wants it.
 
     Args:
         a: (M, K) bfloat16 or float16, contiguous, K a multiple of 8, M and K <= 2**30.

@@ -20,7 +20,7 @@ SOURCE = Path(__file__).with_suffix(".cu")
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor, *, plan: Plan | None = None) -> torch.Tensor:
-    """The product a @ b on Hopper, cut as its size wants it.
+    """Return the product a @ b on Hopper, cut as its size wants it.
 
     Args:
         a: (M, K) bfloat16 or float16, contiguous, K a multiple of 8, M and K <= 2**30.
@@ -36,7 +36,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, plan: Plan | None = None) -> torch
 
 
 def _ready(plan: Plan | None, a: torch.Tensor, b: torch.Tensor) -> Ready:
-    """What multiplies tensors that lie like a and b."""
+    """Return what multiplies tensors that lie like a and b."""
     if plan is None:
         M, N, K, _ = sizes_and_layout(a, b)
         usual = plan_of(M, N, K, multiprocessors(a.get_device()))

@@ -1,4 +1,4 @@
-"""What the libraries offer for the matrix multiply on tensor cores."""
+"""The libraries' matrix multiplies on tensor cores."""
 
 from __future__ import annotations
 

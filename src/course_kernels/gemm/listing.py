@@ -48,7 +48,7 @@ class Instruction:
 
 
 def instructions(text: str, kernel: str = "") -> list[Instruction]:
-    """The instructions of a listing, as `disassemble.sass` gives it; what can never happen (@!PT) is left out.
+    """Return the instructions of a listing, as `disassemble.sass` gives it; what can never happen (@!PT) is left out.
 
     Args:
         text: the listing.
@@ -72,7 +72,7 @@ def instructions(text: str, kernel: str = "") -> list[Instruction]:
 
 
 def counted(lines: Sequence[Instruction], names: Collection[str]) -> dict[str, int]:
-    """How often each name stands in a listing: "HGMMA", or with what hangs on it, "BAR.SYNC"."""
+    """Return how often each name stands in a listing: "HGMMA", or with what hangs on it, "BAR.SYNC"."""
     stems = Counter(line.stem for line in lines)
     return {
         name: stems[name]
@@ -83,7 +83,9 @@ def counted(lines: Sequence[Instruction], names: Collection[str]) -> dict[str, i
 
 
 def loop_with(lines: Sequence[Instruction], name: str) -> list[Instruction]:
-    """The shortest loop that waits for something and has such an instruction: from a label to who may go back to it.
+    """Return the shortest loop that waits for something and has such an instruction.
+
+    From a label to who may go back to it.
 
     A branch back without a condition is no end of a loop: that is how a wait that failed at first is left.
 
@@ -110,5 +112,5 @@ def loop_with(lines: Sequence[Instruction], name: str) -> list[Instruction]:
 
 
 def waits(line: Instruction) -> bool:
-    """Whether an instruction lets nobody past until something is so."""
+    """Return whether an instruction lets nobody past until something is so."""
     return bool(re.match(r"SYNCS\.PHASECHK|BAR\.SYNC|DEPBAR|WARPGROUP\.DEPBAR", line.name))

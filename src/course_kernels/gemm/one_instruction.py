@@ -22,7 +22,7 @@ WARP = 32
 
 
 def multiply(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b, by one warp and one instruction of the tensor cores.
+    """Return the product a @ b, by one warp and one instruction of the tensor cores.
 
     Args:
         a: (16, 16) bfloat16, contiguous.
@@ -42,7 +42,10 @@ def multiply(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def small_numbers(seed: int = 0, device: str = "cuda") -> tuple[torch.Tensor, torch.Tensor]:
-    """A (16, 16) and B (16, 8), bfloat16, of whole numbers from -8 to 8: no product or sum of them is ever rounded."""
+    """Return A (16, 16) and B (16, 8), bfloat16, of whole numbers from -8 to 8.
+
+    No product or sum of them is ever rounded.
+    """
     generator = torch.Generator(device=device).manual_seed(seed)
     a, b = (
         torch.randint(-8, 9, shape, generator=generator, device=device).to(torch.bfloat16)
@@ -52,13 +55,13 @@ def small_numbers(seed: int = 0, device: str = "cuda") -> tuple[torch.Tensor, to
 
 
 def is_exact(seed: int = 0) -> bool:
-    """Whether `multiply` gives every element of a product of small whole numbers, without an error."""
+    """Return whether `multiply` gives every element of a product of small whole numbers, without an error."""
     a, b = small_numbers(seed)
     return torch.equal(multiply(a, b).double(), a.double() @ b.double())
 
 
 def instructions(arch: str | None = None) -> list[str]:
-    """The kernel's machine instructions in order, as the disassembler writes them: "HMMA.16816.F32.BF16 R4, …".
+    """Return the kernel's machine instructions in order, as the disassembler writes them: "HMMA.16816.F32.BF16 R4, …".
 
     Args:
         arch: what to compile for, such as "sm_90a"; without it, the current GPU.
@@ -71,12 +74,12 @@ def instructions(arch: str | None = None) -> list[str]:
 
 
 def multiplications(arch: str | None = None) -> list[str]:
-    """Those of `instructions` that multiply matrices: one."""
+    """Return those of `instructions` that multiply matrices: one."""
     return [line for line in instructions(arch) if re.search(r"\b(HMMA|UTCHMMA|HGMMA)\b", line)]
 
 
 def report() -> str:
-    """What came out, how far it is from the truth, and the instruction, as text to print."""
+    """Return what came out, how far it is from the truth, and the instruction, as text to print."""
     a, b = small_numbers()
     c, truth = multiply(a, b), a.double() @ b.double()
     found, all_of_them = multiplications(), instructions()

@@ -25,13 +25,13 @@ def shared_bytes(shape: Shape) -> int:
 
 
 def suits(plan: Plan, M: int, N: int) -> bool:
-    """Whether a product of this size is this body's: tiles of 128 x 256, whole ones, and a block for each."""
+    """Return whether a product of this size is this body's: tiles of 128 x 256, whole ones, and a block for each."""
     tiles = -(-M // plan.shape.BM) * -(-N // plan.shape.BN)
     return plan.shape == ALONE and plan.splits == 1 and not plan.ahead and tiles <= plan.grid
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor, *, plan: Plan) -> torch.Tensor:
-    """The product a @ b on Hopper, a tile for each block.
+    """Return the product a @ b on Hopper, a tile for each block.
 
     Args:
         a: (M, K) bfloat16 or float16, contiguous, K a multiple of 8, M and K <= 2**30.
@@ -46,7 +46,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, plan: Plan) -> torch.Tensor:
 
 
 def ready(plan: Plan, a: torch.Tensor, b: torch.Tensor) -> Ready:
-    """What multiplies tensors that lie like a and b; arguments and errors are those of `gemm`."""
+    """Return what multiplies tensors that lie like a and b; arguments and errors are those of `gemm`."""
     M, N, K, transposed = sizes_and_layout(a, b)
     if plan.splits != 1 or plan.ahead:
         raise ValueError(f"plan: expected whole tiles, got {plan.splits} parts, {plan.ahead} steps ahead")
@@ -73,7 +73,7 @@ def ready(plan: Plan, a: torch.Tensor, b: torch.Tensor) -> Ready:
 def _prepared(
     device: int, shape: Shape, transposed: bool, float16: bool, switches: tuple[tuple[str, int], ...]
 ) -> Prepared:
-    """The kernel, ready for the current GPU, which is `device`."""
+    """Return the kernel, ready for the current GPU, which is `device`."""
     return prepare(
         SOURCE,
         "gemm_one_tile",

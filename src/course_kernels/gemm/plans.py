@@ -1,4 +1,4 @@
-"""Which tile, cluster and order kernels 13 and 14 take for a size, and their launch.
+"""Tile, cluster and order of kernels 13 and 14 for a size, and their launch.
 
 Contract  problem.py
 Source    CUTLASS, Efficient GEMM: tiles, threadblock swizzle, split-K
@@ -59,7 +59,7 @@ class Shape:
 
     @property
     def sums_of_a_consumer(self) -> int:
-        """Of a tile of C."""
+        """Return the sums of a consumer, of a tile of C."""
         return self.BM * self.BN // self.CONSUMERS
 
     @property
@@ -100,7 +100,7 @@ LEAST_STEPS = 8  # of a part: a shorter one is over before its ring is full
 
 @dataclass(frozen=True)
 class Plan:
-    """What a launch needs besides tensors.
+    """Parameters of a launch besides tensors.
 
     Attributes:
         shape: the tile of C, and how it is made.
@@ -122,7 +122,10 @@ class Plan:
 
 @functools.lru_cache(maxsize=4096)
 def plan_of(M: int, N: int, K: int, multiprocessors: int) -> Plan:
-    """The plan that should end first, by the clocks above; the same answer for the same size on the same card."""
+    """Return the plan that should end first, by the clocks above.
+
+    The same answer for the same size on the same card.
+    """
     steps = -(-K // BK)
     clocks, plan = math.inf, None
     for shape in SHAPES:
@@ -172,7 +175,7 @@ def left_of(plan: Plan, M: int, N: int) -> int:
 
 
 def ahead_of(plan: Plan, M: int, N: int, K: int) -> int:
-    """The steps to do ahead so that all clusters end at about the same time; 0 where that saves nothing."""
+    """Return the steps to do ahead so that all clusters end at about the same time; 0 where that saves nothing."""
     left, clusters, steps = left_of(plan, M, N), plan.grid // plan.shape.cluster, -(-K // BK)
     if not left:
         return 0
@@ -191,7 +194,7 @@ def group_of(shape: Shape, clusters: int) -> int:
 def gemm_by_plan(
     source: Path, kernel: str, a: torch.Tensor, b: torch.Tensor, plan: Plan | None = None
 ) -> torch.Tensor:
-    """The product a @ b, cut as its size wants it; sums in float32.
+    """Return the product a @ b, cut as its size wants it; sums in float32.
 
     Args:
         source: the `.cu` file.
@@ -212,7 +215,7 @@ def gemm_by_plan(
 
 
 def ready_by_plan(source: Path, kernel: str, plan: Plan | None, a: torch.Tensor, b: torch.Tensor) -> Ready:
-    """What multiplies tensors that lie like a and b; arguments and errors are those of `gemm_by_plan`."""
+    """Return what multiplies tensors that lie like a and b; arguments and errors are those of `gemm_by_plan`."""
     M, N, K, transposed = sizes_and_layout(a, b)
     device, float16 = a.get_device(), a.dtype is torch.float16
     cut = plan or plan_of(M, N, K, multiprocessors(device))
@@ -259,7 +262,7 @@ def _tiles(
     float16: bool,
     switches: tuple[tuple[str, int], ...],
 ) -> Prepared:
-    """The kernel that multiplies, ready for the current GPU, which is `device`."""
+    """Return the kernel that multiplies, ready for the current GPU, which is `device`."""
     more = {"TRANSPOSED": int(transposed), "SPLIT": int(split), "FLOAT16": int(float16)}
     more.update(switches)
     return prepare(
@@ -275,7 +278,7 @@ def _tiles(
 
 @functools.cache
 def _adding(device: int, source: Path, float16: bool) -> Prepared:
-    """The kernel that adds the parts that `source` left."""
+    """Return the kernel that adds the parts that `source` left."""
     return prepare(
         ADD_PARTS,
         "add_parts",

@@ -29,7 +29,7 @@ MAX_ERROR = {"bfloat16": 2.0**-7, "float16": 2.0**-9, "float32": 2.0**-7}
 def make_inputs(
     w: Workload, generator: torch.Generator, device: torch.device | str
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """A (M, K) and B (K, N), normal with variance 1, or zeros where the workload says `zeros`."""
+    """Return A (M, K) and B (K, N), normal with variance 1, or zeros where the workload says `zeros`."""
     shapes = ((w.M, w.K), (w.K, w.N))
     if w.dims.get("zeros", False):
         a, b = (torch.zeros(shape, dtype=w.torch_dtype, device=device) for shape in shapes)
@@ -42,7 +42,7 @@ def make_inputs(
 
 
 def reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product in float64: (M, N)."""
+    """Return the product in float64: (M, N)."""
     b = b.double()
     c = torch.empty(a.shape[0], b.shape[1], dtype=torch.float64, device=a.device)
     for row in range(0, a.shape[0], ROWS_AT_ONCE):

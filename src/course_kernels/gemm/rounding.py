@@ -1,4 +1,4 @@
-"""What a number type costs: how far the whole way through a multiply ends from the truth.
+"""Rounding errors by number type: the distance from the truth after a whole multiply.
 
 The same float32 matrices go into every type: rounded to it, multiplied by the library, given back as the library
 gives them back. The truth is the float64 product of the matrices before they were rounded.
@@ -16,7 +16,7 @@ LARGEST = 448.0  # of float8_e4m3fn
 
 
 def errors(M: int, N: int, K: int, *, seed: int = 0) -> dict[str, dict[str, float]]:
-    """The error of every type on the current GPU, for normal random matrices of variance 1.
+    """Return the error of every type on the current GPU, for normal random matrices of variance 1.
 
     Args:
         M, N, K: sizes; N and K divisible by 16, for the library's multiply of 8-bit numbers.
@@ -47,22 +47,22 @@ def in_fp32(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def in_tf32(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Inputs rounded to TF32 on the way into the tensor cores: 8 bits of exponent, 10 of fraction."""
+    """Round inputs to TF32 on the way into the tensor cores: 8 bits of exponent, 10 of fraction."""
     return _with_precision("high", a, b)
 
 
 def in_fp16(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Inputs and output float16: 5 bits of exponent, 10 of fraction."""
+    """Multiply with inputs and output float16: 5 bits of exponent, 10 of fraction."""
     return a.half() @ b.half()
 
 
 def in_bf16(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Inputs and output bfloat16: 8 bits of exponent, 7 of fraction."""
+    """Multiply with inputs and output bfloat16: 8 bits of exponent, 7 of fraction."""
     return a.bfloat16() @ b.bfloat16()
 
 
 def in_fp8(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Inputs float8_e4m3fn, one scale for each, fast accumulation, output bfloat16."""
+    """Multiply with inputs float8_e4m3fn, one scale for each, fast accumulation, output bfloat16."""
     (a8, scale_a), (b8, scale_b) = rounded_to_fp8(a), rounded_to_fp8(b.t().contiguous())
     return torch._scaled_mm(
         a8, b8.t(), scale_a=scale_a, scale_b=scale_b, out_dtype=torch.bfloat16, use_fast_accum=True

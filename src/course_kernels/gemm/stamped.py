@@ -44,7 +44,7 @@ ROLES = Stamped(k08_roles, Path(__file__).with_name("stamped_roles.cu"), "gemm_r
 
 
 def multiply(which: Stamped, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """a @ b as k07_wide or k08_roles computes it, and when.
+    """Multiply a @ b as k07_wide or k08_roles computes it, and when.
 
     Args:
         which: WIDE or ROLES.
@@ -81,7 +81,7 @@ def _prepared(device: int, which: Stamped, float16: bool) -> Prepared:
 
 @functools.lru_cache(maxsize=8)
 def _room(which: Stamped, device: torch.device, blocks: int, steps: int) -> torch.Tensor:
-    """Each kernel has its own: who reads the ticks of one, after the other ran, must not find the other's."""
+    """Return each kernel has its own: who reads the ticks of one, after the other ran, must not find the other's."""
     return torch.zeros((blocks, WARPGROUPS, steps + 1, 4), dtype=torch.int64, device=device)
 
 
@@ -91,7 +91,7 @@ def _room(which: Stamped, device: torch.device, blocks: int, steps: int) -> torc
 def intervals(
     ticks: torch.Tensor, which: Stamped, block: int, first: int, last: int
 ) -> dict[str, list[float]]:
-    """What each warpgroup of a block did, one thing after the other.
+    """Return what each warpgroup of a block did, one thing after the other.
 
     Args:
         ticks: what `multiply` returned.
@@ -128,7 +128,7 @@ def intervals(
 
 
 def shares(ticks: torch.Tensor, which: Stamped, skip: int = 8) -> dict[str, float]:
-    """Of the time between the first and the last step of a block: what part those who multiply spend how.
+    """Return how the consumers spend the time between the first and the last step of a block, as shares.
 
     Args:
         ticks, which: as for `intervals`.
@@ -145,13 +145,13 @@ def shares(ticks: torch.Tensor, which: Stamped, skip: int = 8) -> dict[str, floa
 
 
 def early(ticks: torch.Tensor) -> int:
-    """Of WIDE: in how many steps of all blocks a warpgroup left the barrier for everybody before both had come."""
+    """Return, of WIDE, in how many steps of all blocks a warpgroup left the common barrier before both had come."""
     came, left = ticks[:, :2, :-1, 2], ticks[:, :2, :-1, 3]
     return int(left.amin(dim=1).lt(came.amax(dim=1)).sum())
 
 
 def apart(ticks: torch.Tensor) -> float:
-    """Of WIDE: cycles between the two looks behind the barrier for everybody, in the median of all steps and blocks."""
+    """Return, of WIDE, the median cycles between the two looks behind the common barrier, over all steps and blocks."""
     left = ticks[:, :2, :-1, 3]
     return float((left[:, 0] - left[:, 1]).abs().double().median())
 

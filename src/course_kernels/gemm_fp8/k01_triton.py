@@ -27,7 +27,7 @@ MAX_SIZE = 2**30  # rows and columns are 32-bit numbers in the kernel
 
 @dataclass(frozen=True)
 class Tile:
-    """How the work is cut.
+    """Tile shape.
 
     Attributes:
         block_m, block_n, block_k: a tile of A is block_m x block_k, a tile of B block_n x block_k.
@@ -57,7 +57,7 @@ GENERIC = Tile(128, 128, 64, warps=8, stages=3, group_m=8, persistent=False)
 
 @triton.jit
 def _load(X, row, col, ROWS, COLS, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr, TMA: tl.constexpr):
-    """A tile of X (ROWS, COLS) from (row, col) on, zeros past the edges: [BLOCK_R, BLOCK_C]."""
+    """Return a tile of X (ROWS, COLS) from (row, col) on, zeros past the edges: [BLOCK_R, BLOCK_C]."""
     if TMA:
         tile = X.load([row, col])
     else:
@@ -106,7 +106,7 @@ def gemm_fp8(
     *,
     tile: Tile | None = None,
 ) -> torch.Tensor:
-    """The product scale_a * a @ (scale_b * b).T on the tensor cores.
+    """Return the product scale_a * a @ (scale_b * b).T on the tensor cores.
 
     Args:
         a: (M, K) float8_e4m3fn, contiguous.
@@ -156,12 +156,12 @@ def gemm_fp8(
 
 
 def by_copy_engine(*tensors: torch.Tensor) -> bool:
-    """Whether tiles can come and go by TMA: a Hopper, and every row at a multiple of 16 bytes."""
+    """Return whether tiles can come and go by TMA: a Hopper, and every row at a multiple of 16 bytes."""
     aligned = all(t.data_ptr() % 16 == 0 and t.shape[1] * t.element_size() % 16 == 0 for t in tensors)
     device = tensors[0].device
     return aligned and device.type == "cuda" and torch.cuda.get_device_capability(device) == (9, 0)
 
 
 def multiprocessors(device: torch.device) -> int:
-    """How many programs run at once; the interpreter runs one after the other."""
+    """Return how many programs run at once; the interpreter runs one after the other."""
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1

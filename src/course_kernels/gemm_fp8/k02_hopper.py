@@ -22,14 +22,14 @@ MAX_SIZE = 2**30  # rows and columns are 32-bit numbers in the kernel
 
 
 def supports(w: Workload) -> bool:
-    """Whether the copy engine takes a workload: rows of A and B, and of C, of a multiple of 16 bytes."""
+    """Return whether the copy engine takes a workload: rows of A and B, and of C, of a multiple of 16 bytes."""
     return w.K % 16 == 0 and w.N % 8 == 0
 
 
 def gemm_fp8(
     a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: torch.Tensor, *, exact: bool = True
 ) -> torch.Tensor:
-    """The product scale_a * a @ (scale_b * b).T on Hopper.
+    """Return the product scale_a * a @ (scale_b * b).T on Hopper.
 
     Args:
         a: (M, K) float8_e4m3fn, contiguous, K a multiple of 16.
@@ -79,7 +79,7 @@ def _multiprocessors(device: int) -> int:
 
 @functools.cache
 def _prepared(device: int, exact: bool) -> Prepared:
-    """The kernel, ready for the current GPU, which is `device`."""
+    """Return the kernel, ready for the current GPU, which is `device`."""
     of_c = 2 * C_PANELS[exact] * 64 * 128
     return prepare(
         SOURCE,

@@ -1,4 +1,4 @@
-"""What the libraries offer for the matrix multiply of 8-bit numbers."""
+"""The libraries' matrix multiplies of 8-bit numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from course_kernels.problem import Workload
 
 
 def supports(w: Workload) -> bool:
-    """Whether cuBLASLt takes a workload: N and K divisible by 16."""
+    """Return whether cuBLASLt takes a workload: N and K divisible by 16."""
     return w.N % 16 == 0 and w.K % 16 == 0
 
 
@@ -30,7 +30,10 @@ def cublaslt(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: t
 def cublaslt_exact_sums(
     a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: torch.Tensor
 ) -> torch.Tensor:
-    """The same without fast accumulation: partial sums leave the tensor cores now and then, and are added in fp32."""
+    """Return the same without fast accumulation.
+
+    Partial sums leave the tensor cores now and then, and are added in fp32.
+    """
     return torch._scaled_mm(
         a, b.t(), scale_a=scale_a, scale_b=scale_b, out_dtype=torch.bfloat16, use_fast_accum=False
     )

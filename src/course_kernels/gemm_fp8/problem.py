@@ -25,7 +25,7 @@ LARGEST = 448.0  # of float8_e4m3fn
 
 
 def rounded_to_fp8(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """A float32 matrix as 8-bit numbers and their scale: x is about scale * numbers.
+    """Return a float32 matrix as 8-bit numbers and their scale: x is about scale * numbers.
 
     Args:
         x: any shape, float32, not all zeros.
@@ -40,14 +40,17 @@ def rounded_to_fp8(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def make_inputs(
     w: Workload, generator: torch.Generator, device: torch.device | str
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """A (M, K) and B (N, K), normal with variance 1 before they are rounded, and the scale of each (1,)."""
+    """Return A (M, K) and B (N, K), normal with variance 1 before they are rounded, and the scale of each (1,)."""
     a, scale_a = rounded_to_fp8(torch.randn(w.M, w.K, generator=generator, device=device))
     b, scale_b = rounded_to_fp8(torch.randn(w.N, w.K, generator=generator, device=device))
     return a, b, scale_a, scale_b
 
 
 def reference(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: torch.Tensor) -> torch.Tensor:
-    """The product of what the 8-bit numbers stand for, in float64: (M, N). Rounding to 8 bits is not its error."""
+    """Return the product of what the 8-bit numbers stand for, in float64: (M, N).
+
+    Rounding to 8 bits is not its error.
+    """
     b = b.double()
     scale = scale_a.double() * scale_b.double()
     c = torch.empty(a.shape[0], b.shape[0], dtype=torch.float64, device=a.device)
@@ -58,7 +61,7 @@ def reference(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: 
 
 
 def max_error(w: Workload) -> float:
-    """Rounding C to bfloat16 once, and what Hopper's tensor cores lose when they add.
+    """Bound the error of rounding C to bfloat16 once, and what Hopper's tensor cores lose when they add.
 
     The product of two 8-bit numbers is exact. But the tensor cores line up the terms of a sum with the largest of
     them and drop what falls off the end: about 14 bits stay (DeepSeek-AI 2024, arXiv:2412.19437, section 3.3.2). So

@@ -21,7 +21,7 @@ MAX_BLOCKS_Y = 65535  # of a grid, on every card; x can count to 2**31 - 1
 
 
 def grey(picture: torch.Tensor, *, block: tuple[int, int] = BLOCK) -> torch.Tensor:
-    """The picture in grey.
+    """Return the picture in grey.
 
     Args:
         picture: (H, W, 3) float32, contiguous: red, green and blue of every pixel.

@@ -30,12 +30,12 @@ def grey_kernel(picture_ptr, out_ptr, PIXELS, BLOCK: tl.constexpr):
 
 
 def supports(w: Workload) -> bool:
-    """Whether a workload leaves the block to the kernel: here it is a run of pixels, not X by Y."""
+    """Return whether a workload leaves the block to the kernel: here it is a run of pixels, not X by Y."""
     return "X" not in w.dims
 
 
 def grey(picture: torch.Tensor) -> torch.Tensor:
-    """The picture in grey.
+    """Return the picture in grey.
 
     Args:
         picture: (H, W, 3) float32, contiguous: red, green and blue of every pixel.

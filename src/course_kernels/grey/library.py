@@ -1,4 +1,4 @@
-"""What torch offers for a picture in grey: written out colour by colour, or as one product with three weights."""
+"""PyTorch's picture in grey: written out colour by colour, or as one product with three weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from course_kernels.grey.problem import WEIGHTS
 
 
 def torch_grey(picture: torch.Tensor) -> torch.Tensor:
-    """Three slices, three products, two sums, as most people write it: several kernels, each through memory.
+    """Return three slices, three products, two sums, as most people write it: several kernels, each through memory.
 
     Args:
         picture: (H, W, 3) float32.

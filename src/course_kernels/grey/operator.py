@@ -19,7 +19,7 @@ from course_kernels.grey.problem import WEIGHTS
 
 @torch.library.custom_op("course::grey", mutates_args=(), device_types="cuda")
 def grey(picture: torch.Tensor) -> torch.Tensor:
-    """The picture in grey, on the GPU by the kernel of k01_pixels.cu.
+    """Return the picture in grey, on the GPU by the kernel of k01_pixels.cu.
 
     Args:
         picture: (H, W, 3) float32, contiguous.
@@ -38,12 +38,12 @@ def _on_the_cpu(picture: torch.Tensor) -> torch.Tensor:
 
 @grey.register_fake
 def _shape(picture: torch.Tensor) -> torch.Tensor:
-    """What comes out, without computing it: all that torch.compile needs to plan."""
+    """Return what comes out, without computing it: all that torch.compile needs to plan."""
     return picture.new_empty(picture.shape[:2])
 
 
 def _gradient(ctx: Any, upstream: torch.Tensor) -> torch.Tensor:
-    """How much every colour moves the loss: (H, W) from above in, (H, W, 3) out.
+    """Return how much every colour moves the loss: (H, W) from above in, (H, W, 3) out.
 
     A weighted sum has the same gradient everywhere, so there was nothing to remember from the way there.
     """

@@ -23,17 +23,17 @@ WEIGHTS = (0.299, 0.587, 0.114)
 
 
 def make_inputs(w: Workload, generator: torch.Generator, device: torch.device | str) -> tuple[torch.Tensor]:
-    """One picture (H, W, 3), every colour between 0 and 1."""
+    """Return one picture (H, W, 3), every colour between 0 and 1."""
     return (torch.rand(w.H, w.W, 3, generator=generator, dtype=w.torch_dtype, device=device),)
 
 
 def options(w: Workload) -> dict[str, Any]:
-    """The block to launch with, where the workload fixes one: {"block": (X, Y)}."""
+    """Return the block to launch with, where the workload fixes one: {"block": (X, Y)}."""
     return {"block": (w.X, w.Y)} if "X" in w.dims else {}
 
 
 def reference(picture: torch.Tensor, *, block: tuple[int, int] | None = None) -> torch.Tensor:
-    """The weighted sum in float64: (H, W)."""
+    """Return the weighted sum in float64: (H, W)."""
     red, green, blue = picture.double().unbind(dim=-1)
     return WEIGHTS[0] * red + WEIGHTS[1] * green + WEIGHTS[2] * blue
 

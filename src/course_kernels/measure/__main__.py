@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _seconds(text: str) -> float:
-    """A time to sample that ends; what argparse refuses, it refuses before a card is asked for."""
+    """Return a time to sample that ends; what argparse refuses, it refuses before a card is asked for."""
     try:
         seconds = float(text)
     except ValueError:
@@ -88,7 +88,7 @@ def _seconds(text: str) -> float:
 def report(
     card: str, workload: Workload, results: Mapping[str, Measurement], machine: Machine | None
 ) -> list[str]:
-    """The lines of a short table, and for every competitor what the card told while it ran."""
+    """Return the lines of a short table, and for every competitor what the card told while it ran."""
     head = ["kernel", *(HEADS.get(name, ATTRIBUTES[name][0]) for name, _ in COLUMNS)]
     rows = [[*head, "spread", "n", "error"]]
     for measured in results.values():
@@ -115,7 +115,7 @@ def report(
 
 
 def _state(measured: Measurement) -> str:
-    """What the card told while a competitor ran, and what else its samples are."""
+    """Return what the card told while a competitor ran, and what else its samples are."""
     running = measured.running
     found = {unit: median_reading(running, key) for key, unit in STATE.items()}
     parts = [f"{value:.0f} {unit}" for unit, value in found.items() if value is not None]

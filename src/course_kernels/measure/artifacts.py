@@ -54,14 +54,14 @@ def artifact(name: str, content: bytes | os.PathLike[str] | str) -> dict[str, Qu
 
 
 def fault_of_name(name: object) -> str:
-    """Why a file may not have this name; empty where it may."""
+    """Return why a file may not have this name; empty where it may."""
     if isinstance(name, str) and _NAME.fullmatch(name):
         return ""
     return f"expected a plain file name such as small.safetensors, without a folder, got {name!r}"
 
 
 def fault_of_size(name: str, size: int) -> str:
-    """Why a file may not have this size; empty where it may."""
+    """Return why a file may not have this size; empty where it may."""
     if not size:
         return f"{name}: is empty"
     if size > LIMIT_BYTES:

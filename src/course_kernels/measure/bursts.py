@@ -48,7 +48,7 @@ MOST_ROTATING = 8  # sets of inputs
 
 @dataclass
 class Bursts:
-    """What was timed of one call.
+    """Timings of one call.
 
     Attributes:
         us: microseconds of every launch that counted.
@@ -193,7 +193,7 @@ class Race:
 
     @property
     def names(self) -> list[str]:
-        """Who takes part."""
+        """Names of the competitors."""
         return list(self._functions)
 
     def burst(
@@ -221,7 +221,7 @@ class Race:
         return {name: self._rates(found[name].us, group) for name in names}
 
     def fastest(self, names: Sequence[str]) -> str:
-        """Which of these had the shortest median in its last bursts."""
+        """Return which of these had the shortest median in its last bursts."""
         return min(names, key=lambda name: self._us[name])
 
     def sustained(self, order: Sequence[str]) -> dict[str, dict[str, Samples | Quantity | Text]]:
@@ -263,7 +263,7 @@ class Race:
         return Check(field, self.workload, self._seed, self._device).before()
 
     def _answer(self, name: str) -> Callable[..., Any]:
-        """From the problem's own inputs to the answer: what the check asks."""
+        """Answer the problem's own inputs: the function that the check calls."""
         return lambda *inputs, **_: self._call(name, self._lay(*inputs))()
 
     def _call(self, name: str, laid: Tensors) -> Call:
@@ -275,13 +275,13 @@ class Race:
         return made
 
     def _rotating(self) -> Iterator[Tensors]:
-        """Sets of inputs that L2 does not hold together; two at least."""
+        """Make sets of inputs that L2 does not hold together; two at least."""
         count = ROTATING_BYTES // max(self._problem.reads_bytes(self.workload), 1)
         for _ in range(max(2, min(MOST_ROTATING, count))):
             yield self._inputs()
 
     def _judge(self, calls: Mapping[str, Call], inputs: Tensors) -> None:
-        """What the timed calls answer now, to these numbers."""
+        """Check what the timed calls answer now, to these numbers."""
         truth, allowed = (
             self._problem.reference(*inputs, **self._options),
             self._problem.max_error(self.workload),
@@ -303,6 +303,6 @@ class Race:
 
 
 def _told(blocks: Sequence[Block], key: str, unit: str, group: str) -> Samples | Quantity:
-    """What the card told at the end of every block; 0 where it does not tell."""
+    """Return what the card told at the end of every block; 0 where it does not tell."""
     values = [block.state[key] for block in blocks if block.state.get(key) is not None]
     return samples_of(values, unit, "device", group) if values else Quantity(0.0, unit, "device")

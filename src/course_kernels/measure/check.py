@@ -56,7 +56,7 @@ class WrongResult(Refused):
 
 @dataclass(frozen=True)
 class Asked:
-    """What one call returned, and what it did to its inputs; not yet judged."""
+    """One call's return value, and its effect on the inputs; not yet judged."""
 
     result: Any
     touched: str  # empty where the inputs are as they were
@@ -181,7 +181,7 @@ class Check:
         return errors
 
     def _all_times(self) -> dict[str, float]:
-        """Every question before the timing, one after the other."""
+        """Return every question before the timing, one after the other."""
         # The tensors make_inputs returned are the ones kernels get: their layout is what is timed later.
         working = self._draw()
         first = tuple(tensor.clone() for tensor in working)
@@ -210,7 +210,7 @@ class Check:
     def _second_time(
         self, working: Tensors, first: Tensors, earlier: dict[str, Tensors], old: list[torch.Tensor]
     ) -> dict[str, float]:
-        """The same tensors with other values in them, in the mode that is timed, and on a stream held back."""
+        """Return the same tensors with other values in them, in the mode that is timed, and on a stream held back."""
         values = self._draw()
         asked, outputs, copies = {}, {}, {}
         for name in self.competitors:
@@ -262,7 +262,7 @@ class Check:
     def _plant(
         self, inputs: Tensors, planted: Mapping[int, Sequence[float]]
     ) -> tuple[Tensors, dict[int, list[float]]]:
-        """Inputs with values planted at places drawn at random, each at one; and the values there was room for."""
+        """Make inputs with values planted at places drawn at random, each at one; and the values there was room for."""
         found, held = list(inputs), {}
         for index, wanted in planted.items():
             tensor = inputs[index].contiguous()
@@ -289,7 +289,7 @@ class Check:
     # --- the timing, and after it -----------------------------------------------------------------
 
     def fresh_inputs(self) -> tuple[Tensors, dict[str, Any]]:
-        """New inputs in new memory and the options: what `function(*inputs, **options)` is timed with."""
+        """Make new inputs in new memory and the options: what `function(*inputs, **options)` is timed with."""
         self._drawn = self._generator.get_state()
         return self._draw(), dict(self._options)
 
@@ -349,7 +349,7 @@ class Check:
         return self.competitors[name].function(*working, **self._options)
 
     def _touched(self, now: Sequence[torch.Tensor], before: Sequence[torch.Tensor]) -> str:
-        """The complaint about the first input that is not what it was; empty where all are."""
+        """Return the complaint about the first input that is not what it was; empty where all are."""
         for index, (tensor, values) in enumerate(zip(now, before, strict=True)):
             at = _first_difference(tensor, values)
             if at is not None:
@@ -357,7 +357,7 @@ class Check:
         return ""
 
     def _outputs(self, name: str, result: Any, working: Sequence[torch.Tensor]) -> Tensors:
-        """The tensors of a result, once they are of the kind that is asked for."""
+        """Return the tensors of a result, once they are of the kind that is asked for."""
         outputs = _as_tuple(result)
         if len(outputs) != len(self._shapes) or not all(isinstance(out, torch.Tensor) for out in outputs):
             given = ", ".join(type(out).__name__ for out in outputs)
@@ -405,7 +405,7 @@ class Check:
         usual: list[float] | None = None,
         where: str = "",
     ) -> float:
-        """The error of a right answer.
+        """Return the error of a right answer.
 
         Args:
             asked_with: the tensors the kernel was called with, and their values, where it may be asked again.
@@ -447,7 +447,7 @@ class Check:
         return worst, number, at
 
     def _is_old(self, outputs: Tensors, old: list[torch.Tensor]) -> bool:
-        """Whether an answer is the one to earlier inputs, as far as that was kept."""
+        """Return whether an answer is the one to earlier inputs, as far as that was kept."""
         pairs = zip(outputs, old, strict=True)
         return all(worst_element(_sample(out), part)[0] <= self._allowed for out, part in pairs)
 
@@ -459,7 +459,7 @@ class Check:
     # --- work on another stream ---------------------------------------------------------------------
 
     def _behind_a_hold(self, name: str, working: Tensors, first: Tensors, second: Tensors) -> Tensors:
-        """Copies of the outputs for `second`, made where work elsewhere comes too early or too late.
+        """Copy the outputs for `second`, where work elsewhere comes too early or too late.
 
         The call goes to a stream that is held back by work of our own. Behind it, on that stream, the inputs get
         their new values and the output's memory its poison; right behind the call a copy of the output is taken.
@@ -517,7 +517,7 @@ class Check:
 def worst_element(
     out: torch.Tensor, truth: torch.Tensor, *, rows_apart: bool = False, usual: float | None = None
 ) -> tuple[float, int]:
-    """The worst element's error, as `problem.worst_error` defines it, and that element's flat index.
+    """Return the worst element's error, as `problem.worst_error` defines it, and that element's flat index.
 
     An element that is NaN where the truth is not counts as infinitely wrong; so does one that is not NaN, or not the
     same infinity, where the truth is. With `usual` that takes the place of the truth's root mean square.
@@ -558,7 +558,7 @@ def _element_errors(
 
 
 def _rms(truth: torch.Tensor) -> float:
-    """The root mean square of the finite elements."""
+    """Return the root mean square of the finite elements."""
     total, count = 0.0, 0
     for part in truth.reshape(-1).split(SLICE):
         squares = part.double().square()
@@ -609,7 +609,7 @@ def _share_memory(these: Sequence[torch.Tensor], those: Sequence[torch.Tensor]) 
 
 
 def _lies_as_asked(out: torch.Tensor, layouts: Sequence[Sequence[int]]) -> bool:
-    """True for row-major order, and for another order of the dimensions where the problem allows it."""
+    """Return True for row-major order, and for another order of the dimensions where the problem allows it."""
     orders = (order for order in layouts if len(order) == out.dim())
     return out.is_contiguous() or any(out.permute(*order).is_contiguous() for order in orders)
 
@@ -619,7 +619,7 @@ def _row_major(shape: Sequence[int]) -> list[int]:
 
 
 def _held_by(dtype: torch.dtype, values: Sequence[float]) -> list[float]:
-    """Of the values, those a type can hold; a finite one is brought within half of the type's range."""
+    """Return those of the values that a type can hold; a finite one is brought within half of the type's range."""
     if not dtype.is_floating_point:
         return []
     most = torch.finfo(dtype).max / 2
@@ -635,7 +635,7 @@ def _held_by(dtype: torch.dtype, values: Sequence[float]) -> list[float]:
 
 
 def _sample(tensor: torch.Tensor) -> torch.Tensor:
-    """Some elements, spread evenly; the same ones of every tensor of a shape."""
+    """Take some elements, spread evenly; the same ones of every tensor of a shape."""
     return tensor.reshape(-1)[:: max(tensor.numel() // REMEMBERED, 1)].clone()
 
 

@@ -1,4 +1,4 @@
-"""How long does it take? Samples of several competitors, taken in rounds on the same card in the same state.
+"""Samples of several competitors' times, taken in rounds on the same card in the same state.
 
 Before every sample the L2 cache is emptied of what the competitor will touch. The samples are differences of
 two CUDA events, recorded behind enough work that the host is done before the first event is reached: a pair of
@@ -62,10 +62,10 @@ Call = Callable[[], Any]
 
 
 class Race(Protocol):
-    """What is timed."""
+    """A race: the competitors' calls, and the check of their answers."""
 
     def block(self, number: int) -> Mapping[str, Call]:
-        """The calls of a block, by name, on inputs of its own. Each enqueues its work on the current stream.
+        """Make the calls of a block, by name, on inputs of its own. Each enqueues its work on the current stream.
 
         The clock holds no call of the block before while it asks.
         """
@@ -74,10 +74,13 @@ class Race(Protocol):
         """Fill the inputs of this block with other values, in place: once, ahead of a round drawn at random."""
 
     def keep(self, name: str, result: Any) -> None:
-        """What the last timed call of a competitor returned; a call that came after the refill."""
+        """Keep what a competitor's last timed call returned; a call that came after the refill."""
 
     def judge(self) -> None:
-        """All is timed and kept. Calls come after this, for the card's state alone: they could mend what was kept."""
+        """Judge the answers once all is timed and kept. Calls come after this, for the card's state alone.
+
+        They could mend what was kept.
+        """
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ class Timer(Protocol):
     """Anything that can time a race; tests bring their own."""
 
     def time(self, race: Race, seconds: float, *, seed: int) -> Timing:
-        """Samples of every competitor; `race.keep` gets a last result of each, then `race.judge` is called."""
+        """Take samples of every competitor; `race.keep` gets a last result of each, then `race.judge` is called."""
 
 
 class Clock:
@@ -153,7 +156,10 @@ class Clock:
         self._torch.cuda.synchronize()
 
     def mark(self) -> Any:
-        """A mark in the card's queue: `query`, `synchronize`, and `elapsed_time` to a later one, in milliseconds."""
+        """Return a mark in the card's queue.
+
+        `query`, `synchronize`, and `elapsed_time` to a later one, in milliseconds.
+        """
         event = self._torch.cuda.Event(enable_timing=True)
         event.record()
         return event
@@ -190,7 +196,7 @@ class _Sample:
 
 @dataclass
 class _Track:
-    """What is known of one competitor so far.
+    """State of one competitor so far.
 
     `passes` over the buffer go ahead of its samples; None where no number is enough, because the call keeps the host
     busy or waits for the GPU itself: its time is then the caller's time. `rough_us` is good enough to plan with.
@@ -262,7 +268,7 @@ class _Sitting:
         self._round(list(self.calls), block, keep=last)
 
     def _spent(self) -> float:
-        """Which part of the group's time the rounds so far and the one that closes the block take."""
+        """Return which part of the group's time the rounds so far and the one that closes the block take."""
         total_us = max(self.seconds * 1e6 * len(self.calls), 1.0)
         used = max(self.sampled_us / total_us, self.wall_s * 1e6 / (total_us * WALL_PER_SAMPLED))
         return max((self.rounds + 1) / MAX_ROUNDS, used * (self.rounds + 1) / self.rounds)
@@ -301,7 +307,7 @@ class _Sitting:
         return sample
 
     def _burst(self, call: Call, track: _Track) -> dict[str, Any]:
-        """The state of the card at the end of a run back to back."""
+        """Return the state of the card at the end of a run back to back."""
         each_us = max(track.rough_us, statistics.median(track.host_us), CHUNK_US / CHUNK_CALLS)
         calls = math.ceil(CHUNK_US / each_us)
         began = time.perf_counter()
@@ -337,7 +343,10 @@ class _Sitting:
             track.passes = None if track.passes is None else 2 * track.passes
 
     def _try(self, name: str, count: bool = True) -> bool:
-        """A call that is not sampled; whether the host was ahead of it. If not, the next one gets twice the passes."""
+        """Return a call that is not sampled; whether the host was ahead of it.
+
+        If not, the next one gets twice the passes.
+        """
         track = self.tracks[name]
         sample = self.clock.sample(self.calls[name], track.passes or 1)
         sample.result = None
@@ -348,7 +357,7 @@ class _Sitting:
         return sample.host_was_ahead
 
     def _settle(self) -> None:
-        """A few calls on new inputs; none of what takes long."""
+        """Make a few calls on new inputs; none of what takes long."""
         for name, call in self.calls.items():
             calls = min(SETTLE_CALLS, int(SETTLE_US / max(self.tracks[name].rough_us, 1.0)))
             for _ in range(calls):
@@ -377,7 +386,10 @@ class _Unchanging:
 
 
 def every_of(medians_us: Mapping[str, float]) -> dict[str, int]:
-    """In every how many rounds each competitor takes part: 1, and more for one that is far slower than the field."""
+    """Return in every how many rounds each competitor takes part.
+
+    1, and more for one that is far slower than the field.
+    """
     middle = statistics.median_low(medians_us.values())
     return {
         name: min(MAX_EVERY, max(1, int(us / (SLOW * max(middle, 1e-3))))) for name, us in medians_us.items()

@@ -1,4 +1,4 @@
-"""Who takes part in a measurement: a kernel module, or a function of a module inside a problem folder."""
+"""A competitor in a measurement: a kernel module, or a function of a module inside a problem folder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Competitor:
 
 
 def competitor_of(thing: Competitor | ModuleType | Callable[..., Any]) -> Competitor:
-    """The competitor behind a kernel module or a function of a problem folder.
+    """Return the competitor behind a kernel module or a function of a problem folder.
 
     Raises:
         TypeError: anything else, or a module without the function its problem asks for.
@@ -59,7 +59,7 @@ def competitor_of(thing: Competitor | ModuleType | Callable[..., Any]) -> Compet
 
 
 def competitor_named(kernel: str) -> Competitor:
-    """The competitor with a kernel id such as "attention/k03_flash" or "attention/library.sdpa_flash".
+    """Return the competitor with a kernel id such as "attention/k03_flash" or "attention/library.sdpa_flash".
 
     Raises:
         ValueError: there is no such module or function.

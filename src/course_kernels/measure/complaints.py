@@ -1,4 +1,7 @@
-"""What a refused answer is told: names, places and values, in one line. Decides nothing; no number depends on it."""
+"""Messages of refused answers: names, places and values, in one line. They decide nothing.
+
+No number depends on them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def why_wrong(
     *,
     slice_elements: int,
 ) -> str:
-    """What is wrong with an answer.
+    """Return what is wrong with an answer.
 
     Args:
         name: what the output is called.
@@ -60,7 +63,7 @@ def why_wrong(
 
 
 class _Found:
-    """How many elements are marked, and the flat index of the first."""
+    """The count of marked elements, and the flat index of the first."""
 
     def __init__(self) -> None:
         self.count, self.first = 0, 0
@@ -73,7 +76,7 @@ class _Found:
 
 
 def touched(problem: Problem, index: int, before: torch.Tensor, now: torch.Tensor, at: int) -> str:
-    """An input that a call changed: which, where, from what to what."""
+    """Return an input that a call changed: which, where, from what to what."""
     return (
         f"input modified: {input_name(problem, index)}{place_of(before, at)} was "
         f"{value_of(before, at)} before the call and is {value_of(now, at)} after it"
@@ -81,7 +84,7 @@ def touched(problem: Problem, index: int, before: torch.Tensor, now: torch.Tenso
 
 
 def planted(problem: Problem, values: Mapping[int, Iterable[float]]) -> str:
-    """What was planted in the inputs: "where x holds 0, -0, nan, inf"."""
+    """Return what was planted in the inputs: "where x holds 0, -0, nan, inf"."""
     of_each = (
         f"{input_name(problem, index)} holds {', '.join(f'{value:.6g}' for value in each)}"
         for index, each in values.items()
@@ -90,12 +93,12 @@ def planted(problem: Problem, values: Mapping[int, Iterable[float]]) -> str:
 
 
 def value_of(tensor: torch.Tensor, at: int) -> str:
-    """One element, by its flat index."""
+    """Return one element, by its flat index."""
     return f"{tensor.reshape(-1)[at].item():.6g}"
 
 
 def place_of(tensor: torch.Tensor, at: int) -> str:
-    """A flat index as indices: "[3, 17]"."""
+    """Return a flat index as indices: "[3, 17]"."""
     indices = []
     for size in reversed(tensor.shape):
         indices.append(at % size)
@@ -104,7 +107,7 @@ def place_of(tensor: torch.Tensor, at: int) -> str:
 
 
 def sizes(numbers: Iterable[int]) -> str:
-    """A shape, or strides: "(48, 1)"."""
+    """Return a shape, or strides: "(48, 1)"."""
     return f"({', '.join(str(number) for number in numbers)})"
 
 
@@ -114,6 +117,6 @@ def output_name(number: int, outputs: Sequence[Any]) -> str:
 
 
 def input_name(problem: Problem, index: int) -> str:
-    """An input as the problem's reference calls it."""
+    """Return an input as the problem's reference calls it."""
     names = list(inspect.signature(problem.reference).parameters)
     return names[index] if index < len(names) else str(index)

@@ -109,7 +109,7 @@ class Launch:
 
 
 def parse(output: str, wanted: Sequence[str]) -> list[Launch]:
-    """The launches in ncu's CSV with the metrics wanted, in order; one row a launch, or one row a metric.
+    """Return the launches in ncu's CSV with the metrics wanted, in order; one row a launch, or one row a metric.
 
     Raises:
         CountersUnavailable: a value that is no number.
@@ -139,7 +139,7 @@ def parse(output: str, wanted: Sequence[str]) -> list[Launch]:
 
 
 def split_jobs(launches: Sequence[Launch], jobs: int) -> list[list[Launch]]:
-    """The launches of every job: a marker kernel stands before each.
+    """Return the launches of every job: a marker kernel stands before each.
 
     Raises:
         CountersUnavailable: not one marker for every job, or a job that launched no kernel.
@@ -161,7 +161,7 @@ def split_jobs(launches: Sequence[Launch], jobs: int) -> list[list[Launch]]:
 
 
 def why(output: str, otherwise: str = "") -> str:
-    """One line out of what ncu printed: what went wrong and what to do."""
+    """Return one line out of what ncu printed: what went wrong and what to do."""
     for sign, advice in KNOWN_FAILURES.items():
         if sign in output:
             return f"{advice} ({sign})"

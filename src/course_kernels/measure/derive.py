@@ -21,7 +21,7 @@ Time = float | np.ndarray
 def derive(
     leaf: Measurement, attribute: str, time_us: Time | None = None, machine: Machine | None = None
 ) -> Any:
-    """A derived value of a measurement, at the median or at other times.
+    """Return a derived value of a measurement, at the median or at other times.
 
     Args:
         leaf: the measurement.
@@ -40,14 +40,14 @@ def derive(
 
 
 def spread(leaf: Measurement) -> float:
-    """How far apart the medians of a measurement's blocks lie: largest less smallest, over the median of all."""
+    """Return how far apart the medians of a measurement's blocks lie: largest less smallest, over the median of all."""
     if not leaf.blocks_us:
         return 0.0
     return (max(leaf.blocks_us) - min(leaf.blocks_us)) / leaf.median_us
 
 
 def median_reading(running: Sequence[Mapping[str, Any]], key: str) -> float | None:
-    """The middle one of the readings taken while a competitor ran; None where the card told none."""
+    """Return the middle one of the readings taken while a competitor ran; None where the card told none."""
     values = [reading[key] for reading in running if reading.get(key) is not None]
     return float(np.median(values)) if values else None
 

@@ -67,13 +67,13 @@ def check(path: str, leaf: Leaf, machine: Machine | None) -> None:
 
 
 def complaints(path: str, leaf: Leaf, machine: Machine | None) -> Iterator[str]:
-    """What speaks against a leaf, a line each: of what `check` raises, all."""
+    """Yield what speaks against a leaf, a line each: of what `check` raises, all."""
     said = list(unlabelled(path, leaf))
     yield from said or impossible(path, leaf, machine)
 
 
 def running_machine() -> Machine | None:
-    """The data sheet of the card that torch uses now; None without torch, a card or a sheet."""
+    """Return the data sheet of the card that torch uses now; None without torch, a card or a sheet."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return None
@@ -81,12 +81,12 @@ def running_machine() -> Machine | None:
 
 
 def is_rate(unit: str) -> bool:
-    """Whether a unit counts bytes or operations in a second or in a clock."""
+    """Return whether a unit counts bytes or operations in a second or in a clock."""
     return _UNIT.fullmatch(unit) is not None
 
 
 def unlabelled(path: str, leaf: Leaf) -> Iterator[str]:
-    """The rates of a leaf that do not say what limits them, or not in full."""
+    """Yield the rates of a leaf that do not say what limits them, or not in full."""
     for name, unit, of, sm_mhz in _rates(path, leaf):
         if not of:
             yield f"{name} is a rate in {unit} and does not say what limits it: write of= with {SYNTAX}"
@@ -97,7 +97,7 @@ def unlabelled(path: str, leaf: Leaf) -> Iterator[str]:
 
 
 def impossible(path: str, leaf: Leaf, machine: Machine | None) -> Iterator[str]:
-    """What of a leaf is more than the card can do."""
+    """Yield what of a leaf is more than the card can do."""
     if machine is None:
         return
     if isinstance(leaf, Measurement):
@@ -117,7 +117,7 @@ def impossible(path: str, leaf: Leaf, machine: Machine | None) -> Iterator[str]:
 
 
 def limit_of(of: str, unit: str, sm_mhz: float | None, machine: Machine) -> float | None:
-    """The most that a card can do, in a unit.
+    """Return the most that a card can do, in a unit.
 
     Args:
         of: which limit, see above.
@@ -167,7 +167,7 @@ def limit_of(of: str, unit: str, sm_mhz: float | None, machine: Machine) -> floa
 
 
 def _load_bytes(machine: Machine) -> float | None:
-    """What all multiprocessors together take in, in each clock."""
+    """Return what all multiprocessors together take in, in each clock."""
     sms = machine.multiprocessors
     return None if sms is None else float(sms.count * sms.load_bytes)
 
@@ -183,7 +183,7 @@ def _known(of: str) -> bool:
 
 
 def _rates(path: str, leaf: Leaf) -> Iterator[tuple[str, str, str, float | None]]:
-    """Every rate of a leaf that is no figure of somebody else's: name, unit, what limits it, the clock."""
+    """Yield every rate of a leaf that is no figure of somebody else's: name, unit, what limits it, the clock."""
     if isinstance(leaf, Quantity | Samples):
         if is_rate(leaf.unit) and leaf.how != "given":
             yield path, leaf.unit, leaf.of, leaf.sm_mhz
@@ -195,7 +195,7 @@ def _rates(path: str, leaf: Leaf) -> Iterator[tuple[str, str, str, float | None]
 
 
 def _judged(leaf: Leaf, name: str) -> tuple[float, float, float]:
-    """The middle of a rate, its highest readings, and how far the middle may lie above its limit."""
+    """Return the middle of a rate, its highest readings, and how far the middle may lie above its limit."""
     if isinstance(leaf, Samples):
         return leaf.quantiles["0.5"], leaf.quantiles["0.95"], 0.0
     if isinstance(leaf, Trace):

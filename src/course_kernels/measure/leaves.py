@@ -1,4 +1,4 @@
-"""What a page records, as plain data: the kinds of leaf, and how they are written and read back.
+"""Record types as plain data: the kinds of leaf, and how they are written and read back.
 
 Only samples, counts and the state of the card are stored. `summary.py` makes leaves out of samples; what is derived
 from them when the site is rendered is in `derive.py`. Needs neither torch nor NumPy.
@@ -73,7 +73,7 @@ class Measurement:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Measurement:
-        """The inverse of `as_json`; keys of another version are ignored."""
+        """Return the inverse of `as_json`; keys of another version are ignored."""
         return _from_json(cls, data)
 
 
@@ -103,7 +103,7 @@ class Counted:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Counted:
-        """The inverse of `as_json`."""
+        """Return the inverse of `as_json`."""
         return _from_json(cls, data)
 
 
@@ -125,7 +125,7 @@ class Quantity:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Quantity:
-        """The inverse of `as_json`."""
+        """Return the inverse of `as_json`."""
         return _from_json(cls, data)
 
 
@@ -163,7 +163,7 @@ class Samples:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Samples:
-        """The inverse of `as_json`."""
+        """Return the inverse of `as_json`."""
         return _from_json(cls, data)
 
 
@@ -181,7 +181,7 @@ class Text:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Text:
-        """The inverse of `as_json`."""
+        """Return the inverse of `as_json`."""
         return _from_json(cls, data)
 
 
@@ -205,7 +205,7 @@ class Trace:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Trace:
-        """The inverse of `as_json`."""
+        """Return the inverse of `as_json`."""
         return _from_json(cls, data)
 
 
@@ -214,7 +214,7 @@ Leaf = Measurement | Counted | Quantity | Samples | Text | Trace
 
 
 def leaf_from_json(data: Mapping[str, Any]) -> Leaf:
-    """The leaf that `as_json` made.
+    """Return the leaf that `as_json` made.
 
     Raises:
         ValueError: the data has no known "kind".

@@ -1,4 +1,4 @@
-"""What the data sheets promise: dense peaks and bandwidth of the cards we have a source for.
+"""Dense peaks and bandwidth by the data sheets of the cards we have a source for.
 
 Dense means without 2:4 sparsity, by which a vendor's largest figures are larger. A card without an entry can still
 be measured; its results then have no percent of peak.
@@ -15,7 +15,7 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class Multiprocessors:
-    """How the multiprocessors of a card are built, and how fast they tick: the limits of a rate in each clock.
+    """Structure and clock of a card's multiprocessors: the limits of a rate in each clock.
 
     Attributes:
         count: multiprocessors of the card.
@@ -135,7 +135,7 @@ MACHINES = (
 
 
 def machine_for(gpu_name: str) -> Machine | None:
-    """The data sheet of a card by the name its driver gives; None where we have no source."""
+    """Return the data sheet of a card by the name its driver gives; None where we have no source."""
     for machine in MACHINES:
         if re.fullmatch(machine.pattern, gpu_name.strip()):
             return machine

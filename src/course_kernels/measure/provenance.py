@@ -1,4 +1,4 @@
-"""Where a number comes from: the card, its driver, the versions, the commit and the date."""
+"""Provenance of a number: the card, its driver, the versions, the commit and the date."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(course_kernels.__file__).resolve().parents[2]
 
 
 def slug_of(gpu_name: str) -> str:
-    """The name of a card's edition: "NVIDIA H200" -> "nvidia-h200"."""
+    """Return the name of a card's edition: "NVIDIA H200" -> "nvidia-h200"."""
     return re.sub(r"[^a-z0-9]+", "-", gpu_name.lower()).strip("-")
 
 

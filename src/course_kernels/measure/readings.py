@@ -89,7 +89,7 @@ def stopwatch(
 
 
 def _finisher() -> Callable[[], None]:
-    """What waits for the GPU; nothing where there is none."""
+    """Return what waits for the GPU; nothing where there is none."""
     import torch
 
     return torch.cuda.synchronize if torch.cuda.is_available() else lambda: None

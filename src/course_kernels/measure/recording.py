@@ -16,7 +16,7 @@ MIME = "application/vnd.course.record+json"
 def quantity(
     value: float, unit: str = "1", how: str = "computed", *, of: str = "", sm_mhz: float | None = None
 ) -> Quantity:
-    """A number that is no timing, for `record`.
+    """Return a number that is no timing, for `record`.
 
     Args:
         value: a finite number.
@@ -38,7 +38,7 @@ def quantity(
 
 
 def text(value: str) -> Text:
-    """A text, for `record`.
+    """Return a text, for `record`.
 
     Raises:
         TypeError: not a str.

@@ -1,4 +1,4 @@
-"""What is raised in place of a number."""
+"""Errors raised in place of a number."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ PASSES = "profiler__replayer_passes"  # how often the kernel ran for what was as
 
 
 def take_report(competitor: Any, workload: Workload) -> bytes:
-    """One call of a kernel under `ncu --set full`, as the scrubbed bytes of an .ncu-rep file.
+    """Return one call of a kernel under `ncu --set full`, as the scrubbed bytes of an .ncu-rep file.
 
     Args:
         competitor: a kernel module or a function of a problem folder; its own kernels are in the report.
@@ -61,7 +61,7 @@ class Seen:
     passes: int
 
     def of(self, metric: str) -> float:
-        """One metric's value."""
+        """Return one metric's value."""
         return self.values[metric]
 
 
@@ -90,7 +90,7 @@ def count_with(
 
 
 def read_seen(output: str, metrics: Sequence[str]) -> Seen:
-    """The one kernel in what ncu printed.
+    """Return the one kernel in what ncu printed.
 
     Raises:
         CountersUnavailable: not one kernel, or a metric that is missing.
@@ -106,7 +106,7 @@ def read_seen(output: str, metrics: Sequence[str]) -> Seen:
 
 
 def _under_ncu(competitor: Any, workload: Workload, folder: Path, options: Sequence[str]) -> str:
-    """One call of a kernel, of which only the problem's own kernels are profiled; what ncu printed."""
+    """Return one call of a kernel, of which only the problem's own kernels are profiled; what ncu printed."""
     found = competitor_of(competitor)
     ncu = shutil.which("ncu")
     if ncu is None:
@@ -136,13 +136,13 @@ def _under_ncu(competitor: Any, workload: Workload, folder: Path, options: Seque
 
 
 def private_words() -> tuple[str, ...]:
-    """What names this machine and its user: the host, and the folders that a path may begin with."""
+    """Return what names this machine and its user: the host, and the folders that a path may begin with."""
     folders = {Path.home(), Path.cwd(), SOURCES.parent, Path(sys.prefix), Path(sys.base_prefix)}
     return tuple(sorted({platform.node(), *map(str, folders)}))
 
 
 def scrubbed(data: bytes, words: Iterable[str]) -> bytes:
-    """The same bytes with every word blotted out, letter for letter, so that no length in the file changes.
+    """Return the same bytes with every word blotted out, letter for letter, so that no length in the file changes.
 
     A word is found in UTF-8 and in UTF-16, also inside of a longer one: in such a file the byte before a text is its
     length and the byte behind it begins the next field, and either may look like a letter.

@@ -35,7 +35,7 @@ class Cost(Protocol):
 
     @property
     def math(self) -> str:
-        """Which arithmetic peak they count against."""
+        """Arithmetic peak that they count against."""
 
 
 def memory_floor_us(cost: Cost, machine: Machine) -> float:
@@ -51,12 +51,12 @@ def compute_floor_us(cost: Cost, machine: Machine) -> float:
 
 
 def floor_us(cost: Cost, machine: Machine) -> float:
-    """The least possible time in microseconds."""
+    """Return the least possible time in microseconds."""
     return max(memory_floor_us(cost, machine), compute_floor_us(cost, machine))
 
 
 def bound(cost: Cost, machine: Machine) -> str:
-    """What binds the workload on this card: "memory" or "compute"."""
+    """Return what binds the workload on this card: "memory" or "compute"."""
     return "memory" if memory_floor_us(cost, machine) >= compute_floor_us(cost, machine) else "compute"
 
 

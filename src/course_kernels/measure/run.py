@@ -140,7 +140,7 @@ class _Race:
         return {name: partial(c.function, *self.inputs, **options) for name, c in self._field.items()}
 
     def _make(self, again: bool = False) -> Any:
-        """New inputs, their options and the spacers; None where memory does not suffice for the first time.
+        """Make new inputs, their options and the spacers; None where memory does not suffice for the first time.
 
         The old inputs and spacers are still there, so the new ones cannot lie where they lie.
         """
@@ -174,7 +174,7 @@ class _Race:
 
 
 def refusal(competitor: Any, workload: Workload, **how: Any) -> str:
-    """The line with which `measure` refuses a competitor that it must refuse.
+    """Return the line with which `measure` refuses a competitor that it must refuse.
 
     Args:
         competitor, workload, how: as in `measure`.

@@ -30,7 +30,7 @@ class SensorsUnavailable(RuntimeError):
 
 
 def snapshot() -> dict[str, Any]:
-    """The state of torch's current device now.
+    """Return the state of torch's current device now.
 
     Returns:
         sm_mhz, memory_mhz, power_w, temperature_c (None where the card does not tell), and throttle, the

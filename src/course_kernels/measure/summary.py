@@ -1,4 +1,4 @@
-"""What turns samples into a leaf: quantiles of all of them, and which are stored."""
+"""Summary of samples as a leaf: quantiles of all of them, and which are stored."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _quantiles(values: np.ndarray, which: Sequence[float]) -> dict[str, float]:
 
 
 def _kept(n: int) -> np.ndarray:
-    """Which of n samples are stored: evenly spaced, chosen by their number alone."""
+    """Return which of n samples are stored: evenly spaced, chosen by their number alone."""
     return np.unique(np.linspace(0, n - 1, min(n, MAX_STORED_SAMPLES)).round().astype(int))
 
 

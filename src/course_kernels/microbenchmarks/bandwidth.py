@@ -62,7 +62,7 @@ class Reading:
 
     @property
     def nanoseconds(self) -> int:
-        """From the first block's start to the last one's end."""
+        """Time from the first block's start to the last one's end."""
         return int(self.times[:, 2].max() - self.times[:, 1].min())
 
     @property
@@ -74,7 +74,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Rates:
-    """What one level of memory handed out, one number of each for every launch.
+    """Rates of one level of memory, one number of each for every launch.
 
     Attributes:
         bytes_per_clock: of one multiprocessor for "shared" and "l1", of the whole card for "l2".
@@ -95,7 +95,7 @@ def rates(
     blocks: int = L2_BLOCKS,
     passes: int | None = None,
 ) -> Rates:
-    """How much one level of memory hands out.
+    """Return how much one level of memory hands out.
 
     Args:
         level: "shared" or "l1", or "l2": past L1, from L2 and, for more than it holds, from memory.
@@ -148,7 +148,7 @@ def rates(
 
 
 def limited_by(footprint_bytes: int) -> str:
-    """What limits reading so much round and round on this card, in the words of `measure/gate.py`.
+    """Return what limits reading so much round and round on this card, in the words of `measure/gate.py`.
 
     Args:
         footprint_bytes: as for `rates`.
@@ -163,14 +163,14 @@ def limited_by(footprint_bytes: int) -> str:
 
 
 def passes_of(level: str, footprint_bytes: int, grid: int) -> int:
-    """Passes of `grid` blocks: enough for the timer, and of "l2" for `LAPS` laps over the whole footprint."""
+    """Count the passes of `grid` blocks: enough for the timer, and of "l2" for `LAPS` laps over the whole footprint."""
     if level != "l2":
         return PASSES[level]
     return max(PASSES[level], -(-LAPS * footprint_bytes // (grid * BLOCK_BYTES)))
 
 
 def read(level: str, words: torch.Tensor, grid: int, passes: int) -> Reading:
-    """One launch of `grid` blocks over `words`; see `rates`."""
+    """Return one launch of `grid` blocks over `words`; see `rates`."""
     times = torch.zeros((grid, 3), dtype=torch.int64, device="cuda")
     sums = torch.zeros(grid * THREADS, dtype=torch.int32, device="cuda")
     places = torch.full((grid,), -1, dtype=torch.int32, device="cuda")
@@ -184,7 +184,7 @@ def read(level: str, words: torch.Tensor, grid: int, passes: int) -> Reading:
 
 
 def expected_total(level: str, words: torch.Tensor, grid: int, passes: int) -> int:
-    """The sum of all words that `grid` blocks read in `passes` passes, modulo 2**32.
+    """Return the sum of all words that `grid` blocks read in `passes` passes, modulo 2**32.
 
     Shared: every block reads all words in each pass. L1: the grid does. L2: load number k of all threads together
     reads vector k modulo their number, so whole laps count all words, and the last one some.

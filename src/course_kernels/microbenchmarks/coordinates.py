@@ -1,4 +1,4 @@
-"""Who runs where: the block, thread, warp, lane and multiprocessor of every thread of a launch.
+"""Coordinates of a launch: the block, thread, warp, lane and multiprocessor of every thread of a launch.
 
 Contract  every thread of the grid answers once, and its lane is its number in the block modulo 32
 Idea      read coordinates.cu first
@@ -70,7 +70,7 @@ def coordinates(grid: Size, block: Size) -> Coordinates:
 
 
 def checked(rows: np.ndarray, grid: tuple[int, int, int], block: tuple[int, int, int]) -> Coordinates:
-    """The answers of all threads as `Coordinates`, if every thread answered as itself.
+    """Return the answers of all threads as `Coordinates`, if every thread answered as itself.
 
     Raises:
         WrongAnswer: the first row that is not what its place says.
@@ -90,7 +90,7 @@ def checked(rows: np.ndarray, grid: tuple[int, int, int], block: tuple[int, int,
 
 
 def three(name: str, size: Size, largest: tuple[int, int, int]) -> tuple[int, int, int]:
-    """A size in three dimensions; TypeError or ValueError says what is wrong with it."""
+    """Return a size in three dimensions; TypeError or ValueError says what is wrong with it."""
     sizes = size if isinstance(size, tuple) else (size,)
     if not all(isinstance(s, int) and not isinstance(s, bool) for s in sizes):
         raise TypeError(f"{name}: expected whole numbers, got {size!r}")

@@ -35,7 +35,7 @@ KIB, MIB = 2**10, 2**20
 
 @dataclass(frozen=True)
 class Level:
-    """How one level is reached.
+    """Settings that reach one level.
 
     Attributes:
         footprint_bytes: what the chain spans. L1: well inside the smallest L1. L2: far past L1, well inside one half
@@ -73,7 +73,7 @@ class Chain:
     order: torch.Tensor
 
     def after(self, hops: int) -> int:
-        """The word index where a walk of so many hops from `order[0]` ends."""
+        """Return the word index where a walk of so many hops from `order[0]` ends."""
         return int(self.order[hops % self.order.numel()])
 
 
@@ -85,7 +85,7 @@ def make_chain(
     seed: int = 0,
     device: str = "cuda",
 ) -> Chain:
-    """One cycle through every slot of a footprint, in random order, or in rising order.
+    """Return one cycle through every slot of a footprint, in random order, or in rising order.
 
     Args:
         footprint_bytes: the span of the chain; up to 16 GiB, since places are 32-bit word indices.
@@ -257,7 +257,7 @@ def walk(
 
 
 def _as_addresses(chain: Chain) -> torch.Tensor:
-    """The same chain with 8-byte addresses for word indices; a slot must hold 8 bytes."""
+    """Return the same chain with 8-byte addresses for word indices; a slot must hold 8 bytes."""
     addresses = torch.zeros(chain.words.numel() // 2, dtype=torch.int64, device=chain.words.device)
     addresses[chain.order // 2] = chain.order.roll(-1) * 4 + addresses.data_ptr()
     return addresses

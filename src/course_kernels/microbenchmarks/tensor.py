@@ -1,4 +1,4 @@
-"""What a matrix instruction can do at best: FLOPs for each cycle of a multiprocessor, with nothing to carry.
+"""Best rate of a matrix instruction: FLOPs for each cycle of a multiprocessor, with nothing to carry.
 
 Contract  every sum is compared with the truth, and a wrong one is refused
 Idea      read tensor.cu first
@@ -34,7 +34,7 @@ MMA_WARPS = 16  # four for each of the four tensor cores
 
 
 def defines(instruction: str, kind: str, columns: int = 256, a_in: str = "shared") -> dict[str, int]:
-    """The macros with which tensor.cu becomes one instruction; arguments as in `flops_per_clock`.
+    """Return the macros with which tensor.cu becomes one instruction; arguments as in `flops_per_clock`.
 
     Raises:
         ValueError: an unknown instruction, kind, number of columns, or place of A.
@@ -91,7 +91,7 @@ def flops_per_clock(
 
 
 def sum_of_ones(kind: str, passes: int = 256) -> tuple[int, int]:
-    """How many ones went into each sum of a long row of `wgmma`, and what the sum says.
+    """Return how many ones went into each sum of a long row of `wgmma`, and what the sum says.
 
     Products of 8-bit numbers are added with fewer bits than fp32 has: past a power of two a sum no longer grows.
 

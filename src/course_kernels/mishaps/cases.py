@@ -1,4 +1,6 @@
-"""What a student would have written around each wrong kernel: a few lines that launch it and look at the answer.
+"""Host code around each wrong kernel, as a student would have written it.
+
+A few lines that launch it and look at the answer.
 
 A case is a function of one argument, `mended`: False runs the wrong kernel, True the right one. It prints what
 happened, the same words on every run. Every case ends in a process of its own (`run.py`): a GPU error is kept
@@ -23,13 +25,13 @@ BEGUN = "COURSE_MISHAP_BEGUN"  # environment: the file whose appearance starts t
 
 
 def begun() -> None:
-    """What went before was loading, not the kernel: a time limit counts from here."""
+    """Mark the end of loading: a time limit counts from here."""
     if os.environ.get(BEGUN):
         Path(os.environ[BEGUN]).touch()
 
 
 def kernel_of(name: str, mended: bool = False) -> Any:
-    """The kernel of `name`.cu: the wrong one, or the mended one beside it."""
+    """Return the kernel of `name`.cu: the wrong one, or the mended one beside it."""
     return load_with_lines(HERE / f"{name}.cu", f"{name}_mended" if mended else name)
 
 
@@ -46,7 +48,7 @@ def step(what: str, call: Callable[[], Any], whole: bool = False) -> None:
 
 
 def changed(x: torch.Tensor, value: float) -> int:
-    """How many numbers of x are not `value`; counted on the CPU, where nothing else can go wrong."""
+    """Return how many numbers of x are not `value`; counted on the CPU, where nothing else can go wrong."""
     return int((x.cpu() != value).sum())
 
 
@@ -257,7 +259,7 @@ def device_printf(mended: bool) -> None:
 
 # region device_assert
 def device_assert(mended: bool) -> None:
-    """The fetch of `illegal_address`, with an assert before it."""
+    """Run the fetch of `illegal_address`, with an assert before it."""
     x, y = torch.ones(1000).cuda(), torch.zeros(1000).cuda()
     index = torch.arange(1000)
     if not mended:

@@ -34,7 +34,7 @@ def cubin_with_lines(path: Path, arch: str) -> bytes:
 
 
 def load_with_lines(path: Path, name: str) -> Any:
-    """The kernel `name` of a `.cu` file, for the current GPU, with line numbers inside.
+    """Return the kernel `name` of a `.cu` file, for the current GPU, with line numbers inside.
 
     Raises:
         CompileError, CudaMissingError: see `cubin_with_lines`.

@@ -39,7 +39,7 @@ API_ERRORS = {"memcheck": ("--report-api-errors", "no")}
 
 @dataclass(frozen=True)
 class Run:
-    """What to run: a case, wrong or mended, alone or under one of `TOOLS`.
+    """A run: a case, wrong or mended, alone or under one of `TOOLS`.
 
     Attributes:
         case: a name in `CASES`.
@@ -83,7 +83,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a child said and how it ended.
+    """Output of a child, and how it ended.
 
     Attributes:
         said: what the program printed, trimmed; see `trim`.
@@ -121,7 +121,7 @@ def show(case: str, tool: str = "", **how: bool | float) -> None:
 
 
 def play(run: Run) -> Outcome:
-    """The outcome of a run; the same run is made once in the life of this process."""
+    """Return the outcome of a run; the same run is made once in the life of this process."""
     begin(run)
     return _begun[run].result()
 
@@ -224,7 +224,7 @@ def _text(file: Path) -> str:
 
 
 def first_finding(output: str) -> str:
-    """Of what compute-sanitizer printed: its title, its first finding, and its count of all.
+    """Return of compute-sanitizer's output its title, its first finding, and its count of all.
 
     Every line of it begins with a ruler. A finding is a line and the indented lines under it; the calls of
     the host program that led to it are left out, since for Python they are the interpreter's own.
@@ -249,7 +249,7 @@ HOST_CALLS = re.compile(r"Saved host backtrace|Host Frame|^\s+in \S+\.so")
 
 
 def broken(text: str, width: int = 84) -> str:
-    """Text whose long lines are broken between words, the rest set in by four; a ruler begins each part."""
+    """Return text whose long lines are broken between words, the rest set in by four; a ruler begins each part."""
     lines = []
     for line in text.splitlines():
         head = re.match(rf"(?:{RULER})?\s*", line)[0]  # type: ignore[index]
@@ -260,7 +260,7 @@ def broken(text: str, width: int = 84) -> str:
 
 
 def trim(text: str) -> str:
-    """Text without what differs from machine to machine: folders, addresses, offsets in machine code."""
+    """Return text without what differs from machine to machine: folders, addresses, offsets in machine code."""
     for folder in (HERE, SOURCES, Path(sys.prefix)):
         text = text.replace(f"{folder}/", "")
     text = re.sub(r"(?<![\w.:/])/(?:[\w.+-]+/)+(?=[\w.+-])", "", text)

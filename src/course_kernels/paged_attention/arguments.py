@@ -1,4 +1,4 @@
-"""What every launcher of this folder does first: refuse what no kernel takes."""
+"""Checks shared by the launchers of this folder: refuse what no kernel takes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def sizes_of(
     *,
     letters: str = "BHD",
 ) -> Sizes:
-    """The sizes of a call.
+    """Return the sizes of a call.
 
     Args:
         q: (B, H, D) bfloat16 or float16, contiguous, D = 64 or 128, at an address divisible by 16.

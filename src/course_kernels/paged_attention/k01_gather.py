@@ -33,7 +33,7 @@ from course_kernels.problem import Workload
 
 
 class Loop(NamedTuple):
-    """How a program goes through its tokens, for a type and a card.
+    """Loop settings of a program over its tokens, for a type and a card.
 
     Attributes:
         step_bytes: of a step's keys, and of its values.
@@ -72,7 +72,9 @@ OF_8 = Loop(8 * 1024, warps=4, stages=3, resident=3, registers=168, least_rows=6
 def load_queries(
     Q, head, scale, SHARE: tl.constexpr, ROWS: tl.constexpr, D: tl.constexpr, SHORT: tl.constexpr
 ):
-    """The queries that share a head of the cache, zeros in the rows that no query has: [ROWS, D]; and their scale.
+    """Return the queries that share a head of the cache, zeros in the rows that no query has: [ROWS, D].
+
+    And their scale.
 
     SHORT: the cache has 8 bits. The machine turns two such numbers into float16 in one instruction and needs more for
     bfloat16, so the products are of float16; a row is divided by its largest number first, which no range is short of.
@@ -91,7 +93,7 @@ def load_queries(
 
 @triton.jit
 def pages_at(table, start, last, PAGE: tl.constexpr, STEP: tl.constexpr):
-    """The pages of the tokens from `start` on: [STEP]. Where no token is, the table is not read."""
+    """Return the pages of the tokens from `start` on: [STEP]. Where no token is, the table is not read."""
     n = start + tl.arange(0, STEP)
     return tl.load(table + n // PAGE, mask=n < last, other=0)
 
@@ -121,7 +123,7 @@ def fold(q, K, V, page, heads, head, start, last, scale, acc, m, l, PAGE: tl.con
 
 @triton.jit
 def store_answers(O, head, acc, l, v_scale, SHARE: tl.constexpr):
-    """The weighted means of the queries that share a head; zeros where no token was there."""
+    """Store the weighted means of the queries that share a head; zeros where no token was there."""
     row = tl.arange(0, acc.shape[0])
     places = (head * SHARE + row)[:, None] * acc.shape[1] + tl.arange(0, acc.shape[1])[None, :]
     o = acc * (v_scale / tl.where(l == 0.0, 1.0, l))[:, None]
@@ -158,7 +160,7 @@ def gather_kernel(
 
 
 def supports(w: Workload) -> bool:
-    """Whether the kernels of this folder take a workload."""
+    """Return whether the kernels of this folder take a workload."""
     known = w.dtype in {str(dtype).removeprefix("torch.") for dtype in DTYPES}
     sizes = w.D in HEAD_SIZES and w.PAGE in PAGE_SIZES
     return known and sizes and w.H % w.KV == 0 and w.H <= MOST_SHARE * w.KV
@@ -166,7 +168,7 @@ def supports(w: Workload) -> bool:
 
 @cache
 def loop_of(cache_bytes: int, device: torch.device) -> Loop:
-    """What suits numbers of so many bytes on a card; the interpreter takes what every card does."""
+    """Return what suits numbers of so many bytes on a card; the interpreter takes what every card does."""
     if cache_bytes == 1:
         return OF_8
     is_large = device.type == "cuda" and torch.cuda.get_device_capability(device) in LARGE_CARDS
@@ -179,7 +181,7 @@ def step_of(loop: Loop, cache_bytes: int, D: int) -> int:
 
 
 def constants_of(loop: Loop, cache_bytes: int, share: int, D: int, page: int) -> dict[str, int | bool]:
-    """What the loop is compiled for."""
+    """Return what the loop is compiled for."""
     return {
         "SHARE": share,
         "ROWS": max(loop.least_rows, triton.next_power_of_2(share)),
@@ -193,7 +195,7 @@ def constants_of(loop: Loop, cache_bytes: int, share: int, D: int, page: int) ->
 
 
 def scale_of(D: int) -> float:
-    """What a product of two rows is multiplied by; exp2 takes the place of exp."""
+    """Return what a product of two rows is multiplied by; exp2 takes the place of exp."""
     return log2(e) / sqrt(D)
 
 

@@ -90,7 +90,7 @@ def store_part(parts, place, count, acc, m, l, SHARE: tl.constexpr):
 def merge_parts(
     parts, place, used, count, SHARE: tl.constexpr, GROUP: tl.constexpr, D: tl.constexpr, MERGED: tl.constexpr
 ):
-    """The parts of a head from `place` on, merged in their order: sums [GROUP, D], weights [GROUP]."""
+    """Return the parts of a head from `place` on, merged in their order: sums [GROUP, D], weights [GROUP]."""
     TOGETHER: tl.constexpr = MERGED // (GROUP * D)
     # Rows that no query has follow the last one that has: none of them is without a maximum.
     row = tl.minimum(tl.arange(0, GROUP), SHARE - 1)
@@ -163,7 +163,7 @@ def split_kernel(
 
 
 def merge_constants_of(loop: Loop, share: int) -> dict[str, int]:
-    """What the merge is compiled for, besides what the loop is; and how many registers are left to a thread."""
+    """Return what the merge is compiled for, besides what the loop is; and how many registers are left to a thread."""
     bound = {"maxnreg": loop.registers} if loop.registers and share <= BOUND_UP_TO else {}
     return {"GROUP": triton.next_power_of_2(share), "MERGED": MERGED_OF_A_WARP * loop.warps, **bound}
 
@@ -190,7 +190,7 @@ def splits_for(device: torch.device, heads: int, steps: int, resident: int) -> i
 
 
 def multiprocessors(device: torch.device) -> int:
-    """How many there are; the interpreter runs one program after the other."""
+    """Return how many there are; the interpreter runs one program after the other."""
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
 
 

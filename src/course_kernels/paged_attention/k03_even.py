@@ -62,7 +62,7 @@ def merge_shared(
     D: tl.constexpr,
     MERGED: tl.constexpr,
 ):
-    """The parts of a head that programs from `first` on left, in their order: sums [GROUP, D], weights [GROUP].
+    """Return the parts of a head that programs from `first` on left, in their order: sums [GROUP, D], weights [GROUP].
 
     Every program has two places, for the head that it begins with and the one that it ends with; a head's first part
     lies in the second of them where `odd` says so.
@@ -155,7 +155,7 @@ def even_kernel(
 
 @cache
 def programs_for(device: torch.device, heads: int, steps: int, resident: int) -> int:
-    """How many programs: as many as fit on the card at once, and never more than there are steps in a full room.
+    """Return how many programs: as many as fit on the card at once, and never more than there are steps in a full room.
 
     Args:
         device: which card.

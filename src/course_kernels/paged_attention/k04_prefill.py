@@ -132,7 +132,7 @@ def paged_attention(
     k_scale: torch.Tensor | None = None,
     v_scale: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """One new token for each sequence: `paged_prefill` with M = 1. See `k01_gather`, which takes the same."""
+    """Return one new token for each sequence: `paged_prefill` with M = 1. See `k01_gather`, which takes the same."""
     # Before a dimension is added: what is refused is named as the caller has it.
     sizes_of(q, k_pages, v_pages, block_table, lengths, k_scale, v_scale)
     return paged_prefill(q[:, None], k_pages, v_pages, block_table, lengths, k_scale, v_scale)[:, 0]

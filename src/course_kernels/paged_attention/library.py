@@ -38,7 +38,7 @@ def sdpa_gathered(
 
 @cache
 def flashinfer_version() -> str:
-    """The FlashInfer that is installed here, such as "0.5.3", or "" where there is none; nothing is imported."""
+    """Return the FlashInfer that is installed here, such as "0.5.3", or "" where there is none; nothing is imported."""
     try:
         return version("flashinfer-python")
     except PackageNotFoundError:
@@ -109,7 +109,7 @@ def _plan(
     dtype: torch.dtype,
     tensor_cores: bool,
 ) -> Any:
-    """A wrapper that has planned for a full cache. It keeps the table itself, and sees what is written there."""
+    """Return a wrapper that has planned for a full cache. It keeps the table itself, and sees what is written there."""
     flashinfer = import_module("flashinfer")
     (B, MOST), (KV, PAGE, D), device = table, page, block_table.device
     workspace = torch.empty(WORKSPACE_BYTES, dtype=torch.uint8, device=device)

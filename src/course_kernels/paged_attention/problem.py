@@ -51,7 +51,7 @@ GOLDEN = (sqrt(5) - 1) / 2
 
 
 def lengths_of(w: Workload) -> list[int]:
-    """How many tokens each of the B sequences has, in no order that matters; the same for every draw of inputs.
+    """Return how many tokens each of the B sequences has, in no order that matters; the same for every draw of inputs.
 
     With the flag `full` all have N. Else one has N, one 1, one 0, and the others are spread between, as far as B goes.
     """
@@ -62,17 +62,17 @@ def lengths_of(w: Workload) -> list[int]:
 
 
 def tokens_of(w: Workload) -> int:
-    """How many tokens all sequences have together."""
+    """Return how many tokens all sequences have together."""
     return sum(lengths_of(w))
 
 
 def pages_of(w: Workload) -> int:
-    """How many pages all sequences have together."""
+    """Return how many pages all sequences have together."""
     return sum(-(-length // w.PAGE) for length in lengths_of(w))
 
 
 def cache_dtype(w: Workload) -> str:
-    """The type of keys and values: with the flag `fp8` one of 8 bits."""
+    """Return the type of keys and values: with the flag `fp8` one of 8 bits."""
     return "float8_e4m3fn" if w.dims.get("fp8", False) else w.dtype
 
 
@@ -120,7 +120,7 @@ def reference(
     k_scale: torch.Tensor | None = None,
     v_scale: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """The answer in float64: (B, H, D)."""
+    """Return the answer in float64: (B, H, D)."""
     B, H, D = q.shape
     KV, PAGE = k_pages.shape[1:3]
     out = torch.zeros((B, KV, H // KV, D), dtype=torch.float64, device=q.device)

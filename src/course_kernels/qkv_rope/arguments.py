@@ -1,4 +1,4 @@
-"""What every launcher of this folder does first: refuse what no kernel takes, and say where the answers go."""
+"""Checks shared by the launchers of this folder: refuse what no kernel takes, and say where the answers go."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ class Sizes(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where the answers go: q (B, H, D); k and v (B, KV, N, D), written at the position if `into_cache`, else N = 1."""
+    """Destinations of the answers: q (B, H, D).
+
+    K and v (B, KV, N, D), written at the position if `into_cache`, else N = 1.
+    """
 
     q: torch.Tensor
     k: torch.Tensor
@@ -47,7 +50,7 @@ def sizes_of(
     sin: torch.Tensor,
     kv_heads: int,
 ) -> Sizes:
-    """The sizes of a call.
+    """Return the sizes of a call.
 
     Args:
         x: (B, W) bfloat16, float16 or float32, contiguous, B <= 32, W <= 2**24.
@@ -85,7 +88,7 @@ def sizes_of(
 
 
 def new_places(x: torch.Tensor, s: Sizes) -> Places:
-    """New tensors for q (B, H, D), k and v (B, KV, D)."""
+    """Make new tensors for q (B, H, D), k and v (B, KV, D)."""
     q = torch.empty((s.B, s.H, s.D), dtype=x.dtype, device=x.device)
     k, v = (torch.empty((s.B, s.KV, s.D), dtype=x.dtype, device=x.device) for _ in range(2))
     return Places(q, k, v, 1, into_cache=False)
@@ -97,7 +100,7 @@ def heads_of_cache(k_cache: torch.Tensor) -> int:
 
 
 def cache_places(x: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, s: Sizes) -> Places:
-    """A new q (B, H, D), and the caches.
+    """Return a new q (B, H, D), and the caches.
 
     Raises:
         TypeError: a cache of another type than x.
@@ -114,6 +117,6 @@ def cache_places(x: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, 
 
 
 def supports(w: Workload) -> bool:
-    """Whether the kernels of this folder take a workload."""
+    """Return whether the kernels of this folder take a workload."""
     known = w.dtype in {str(dtype).removeprefix("torch.") for dtype in DTYPES}
     return known and w.D in HEAD_SIZES and w.H % w.KV == 0 and w.B <= MAX_B

@@ -135,7 +135,7 @@ def rope_kernel(
 
 
 def rows_for(B: int) -> int:
-    """Rows of a multiply."""
+    """Return rows of a multiply."""
     return max(LEAST_ROWS, triton.next_power_of_2(B))
 
 
@@ -155,7 +155,7 @@ def qkv_rope(
     kv_heads: int,
     eps: float = EPSILON,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The queries, keys and values of one new token for each sequence.
+    """Return the queries, keys and values of one new token for each sequence.
 
     Args:
         x, g, w_qkv, positions, cos, sin, kv_heads: see `sizes_of`. At a position of no table q and k are NaN.
@@ -183,7 +183,7 @@ def qkv_rope_into_cache(
     *,
     eps: float = EPSILON,
 ) -> torch.Tensor:
-    """The queries of one new token for each sequence; its keys and values go into the caches at its position.
+    """Return the queries of one new token for each sequence; its keys and values go into the caches at its position.
 
     Args:
         k_cache, v_cache: (B, KV, N, D), the type of x, contiguous. Where a position is none of 0 to N - 1, or none of

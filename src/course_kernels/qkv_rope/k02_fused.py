@@ -92,7 +92,10 @@ def fused_kernel(
     AHEAD_BYTES: tl.constexpr, PRECISION: tl.constexpr, TURNED: tl.constexpr, INTO_CACHE: tl.constexpr,
     PDL: tl.constexpr,
 ):  # fmt: skip
-    """Some pairs of one head of all sequences, over a part of the row; the last part to end answers for them."""
+    """Compute some pairs of one head of all sequences, over a part of the row.
+
+    The last part to end answers for them.
+    """
     tile, part = tl.program_id(0), tl.program_id(1)
     head, pair = tile // (D // 2 // PAIRS), tile % (D // 2 // PAIRS) * PAIRS + tl.arange(0, PAIRS)
     row, column = tl.arange(0, ROWS), tl.arange(0, 2 * PAIRS)
@@ -157,7 +160,7 @@ def fused_kernel(
 def constants_of(
     element_bytes: int, B: int, D: int, pairs: int | None = None, turned: bool = False
 ) -> dict[str, int | str]:
-    """What the kernel is compiled for, besides the parts and the places."""
+    """Return what the kernel is compiled for, besides the parts and the places."""
     rows = rows_for(B)
     pairs = pairs or PAIRS[rows]
     # Turned, a product reads shared memory while the next step is asked for: the widest has no room for one more.
@@ -184,7 +187,7 @@ def splits_for(device: torch.device, tiles: int, steps: int) -> int:
 
 
 def tickets_for(heads: int, D: int) -> int:
-    """How many tickets serve any call with so many heads, H + 2 KV, of D numbers."""
+    """Return how many tickets serve any call with so many heads, H + 2 KV, of D numbers."""
     return heads * D // 2 // min(PAIRS.values())
 
 
@@ -200,7 +203,7 @@ def qkv_rope(
     eps: float = EPSILON,
     **how: Any,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The queries, keys and values of one new token for each sequence.
+    """Return the queries, keys and values of one new token for each sequence.
 
     Args:
         x, g, w_qkv, positions, cos, sin, kv_heads: see `sizes_of`. At a position of no table q and k are NaN.
@@ -230,7 +233,7 @@ def qkv_rope_into_cache(
     eps: float = EPSILON,
     **how: Any,
 ) -> torch.Tensor:
-    """The queries of one new token for each sequence; its keys and values go into the caches at its position.
+    """Return the queries of one new token for each sequence; its keys and values go into the caches at its position.
 
     Args:
         k_cache, v_cache: (B, KV, N, D), the type of x, contiguous. Where a position is none of 0 to N - 1, or none of

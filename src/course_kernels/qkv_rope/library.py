@@ -1,4 +1,4 @@
-"""What torch offers for the beginning of a layer: its operators in a row, and the same through its compiler.
+"""PyTorch's beginning of a layer: its operators in a row, and the same through its compiler.
 
 No library that we know has these steps in one kernel: they are given in a row there, too, by kernels that are raced
 one by one in `rms_norm` and in the multiplies.

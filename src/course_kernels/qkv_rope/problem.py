@@ -96,7 +96,7 @@ def reference(
 
 
 def outputs_of(w: Workload) -> int:
-    """Rows of w_qkv."""
+    """Return rows of w_qkv."""
     return (w.H + 2 * w.KV) * w.D
 
 

@@ -17,7 +17,7 @@ THREADS = 256
 
 
 def sum_by_blocks(source: Path, kernel: str, x: torch.Tensor) -> torch.Tensor:
-    """The sum of x by one of the kernels that give a thread to every element and add to one total.
+    """Return the sum of x by one of the kernels that give a thread to every element and add to one total.
 
     Args:
         source: the `.cu` file.

@@ -17,12 +17,15 @@ MAX_N = 2**24
 
 
 def supports(w: Workload) -> bool:
-    """Whether one float32 can hold the running total: past 2**24 elements it no longer grows by less than one."""
+    """Return whether one float32 can hold the running total.
+
+    Past 2**24 elements it no longer grows by less than one.
+    """
     return w.dtype == "float32" and w.N <= MAX_N
 
 
 def reduction(x: torch.Tensor) -> torch.Tensor:
-    """The sum of x, one atomic addition for every element: (N,) float32 to (1,). See `sum_by_blocks`.
+    """Return the sum of x, one atomic addition for every element: (N,) float32 to (1,). See `sum_by_blocks`.
 
     Past 2**24 elements one float32 total may lose some of them, see `supports`.
     """

@@ -15,5 +15,5 @@ SOURCE = Path(__file__).with_suffix(".cu")
 
 
 def reduction(x: torch.Tensor) -> torch.Tensor:
-    """The sum of x, block by block in shared memory: (N,) float32 to (1,). See `sum_by_blocks`."""
+    """Return the sum of x, block by block in shared memory: (N,) float32 to (1,). See `sum_by_blocks`."""
     return sum_by_blocks(SOURCE, "reduction_tree", x)

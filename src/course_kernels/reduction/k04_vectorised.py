@@ -21,7 +21,7 @@ BLOCKS_PER_MULTIPROCESSOR = 32  # four times what is resident: one that is done 
 
 
 def reduction(x: torch.Tensor) -> torch.Tensor:
-    """The sum of x, by 16-byte loads.
+    """Return the sum of x, by 16-byte loads.
 
     Args:
         x: (N,) float32, contiguous, at an address divisible by 16 (as torch allocates).
@@ -48,5 +48,5 @@ def reduction(x: torch.Tensor) -> torch.Tensor:
 
 
 def multiprocessors(device: torch.device) -> int:
-    """How many streaming multiprocessors the GPU has."""
+    """Return how many streaming multiprocessors the GPU has."""
     return torch.cuda.get_device_properties(device).multi_processor_count

@@ -32,7 +32,7 @@ def reduction_kernel(x_ptr, sums_ptr, N, BLOCK: tl.constexpr, STEPS: tl.constexp
 
 
 def reduction(x: torch.Tensor) -> torch.Tensor:
-    """The sum of x.
+    """Return the sum of x.
 
     Args:
         x: (N,) float32, contiguous.

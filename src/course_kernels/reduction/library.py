@@ -1,4 +1,4 @@
-"""What torch offers for the sum of a vector."""
+"""PyTorch's sum of a vector."""
 
 from __future__ import annotations
 

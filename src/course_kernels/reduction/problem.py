@@ -17,17 +17,17 @@ from course_kernels.problem import INF, NAN, Problem, Workload
 
 
 def make_inputs(w: Workload, generator: torch.Generator, device: torch.device | str) -> tuple[torch.Tensor]:
-    """One vector (N,) of random numbers, every value between 0 and 1 equally likely; their sum is near N / 2."""
+    """Return one vector (N,) of random numbers, every value between 0 and 1 equally likely; their sum is near N / 2."""
     return (torch.rand(w.N, generator=generator, dtype=w.torch_dtype, device=device),)
 
 
 def reference(x: torch.Tensor) -> torch.Tensor:
-    """The sum in float64: (1,)."""
+    """Return the sum in float64: (1,)."""
     return x.double().sum().reshape(1)
 
 
 def max_error(w: Workload) -> float:
-    """What the roundings of one running sum may add up to.
+    """Return what the roundings of one running sum may add up to.
 
     Each addition rounds the total by up to half a unit in its last place, up or down as it happens. N such steps
     take a random walk: the standard deviation of `worst_error` is at most sqrt(N) * 2**-24 / 6, since a unit is at

@@ -22,7 +22,7 @@ def honest(x: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
 
 
 def half_written(x: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
-    """Writes the upper half; the lower half is whatever the memory held, often the last right answer."""
+    """Write the upper half; the lower half is whatever the memory held, often the last right answer."""
     y = torch.empty_like(x)
     half = x.shape[0] // 2
     torch.mul(x[:half], s[:half, None], out=y[:half])
@@ -40,7 +40,7 @@ def wrong_axis(x: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
 
 
 def one_element_off(x: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
-    """All right but the last element: a norm over millions of elements does not notice."""
+    """Return all right but the last element: a norm over millions of elements does not notice."""
     y = x * s[:, None]
     y[-1, -1] += 0.5
     return y
@@ -80,7 +80,7 @@ def same_memory(x: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
 
 
 def view_returned(x: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
-    """Stores the answer column by column and turns a view round: the next reader pays for the transpose."""
+    """Store the answer column by column and turn a view round: the next reader pays for the transpose."""
     return (x.t().contiguous() * s).t()
 
 

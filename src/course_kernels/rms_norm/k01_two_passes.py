@@ -55,7 +55,7 @@ def two_passes_kernel(x_ptr, r_ptr, g_ptr, y_ptr, s_ptr, N, epsilon, ADD: tl.con
 def rms_norm(
     x: torch.Tensor, g: torch.Tensor, r: torch.Tensor | None = None, *, eps: float = EPSILON
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
-    """The rows of x + r divided by their root mean square and weighed by g.
+    """Return the rows of x + r divided by their root mean square and weighed by g.
 
     Args:
         x: (M, N) bfloat16, float16 or float32, contiguous, M <= 2**30, N <= 16384.

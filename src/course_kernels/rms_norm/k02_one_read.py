@@ -39,7 +39,10 @@ STREAMED_BYTES = 32 * 2**20
 
 @triton.jit
 def scaled(s, g, N, epsilon):
-    """One row s in float32, divided by its root mean square and weighed by g; zeros past the end count as no number."""
+    """Return one row s in float32, divided by its root mean square and weighed by g.
+
+    Zeros past the end count as no number.
+    """
     return s * tl.rsqrt(tl.sum(s * s) / N + epsilon) * g.to(tl.float32)
 
 
@@ -70,13 +73,13 @@ def one_read_kernel(
 
 
 def warps_for(M: int, N: int) -> int:
-    """How many warps share a row."""
+    """Return how many warps share a row."""
     numbers = ALONE if M <= FEW_ROWS else MANY
     return min(max(triton.next_power_of_2(N) // (32 * numbers), 1), MOST_WARPS)
 
 
 def once_for(M: int, N: int, element_bytes: int) -> str:
-    """What the caches are told of x, r, y and s."""
+    """Return what the caches are told of x, r, y and s."""
     return "evict_first" if 4 * M * N * element_bytes > STREAMED_BYTES else ""
 
 
@@ -89,7 +92,7 @@ def rms_norm(
     warps: int | None = None,
     pdl: bool = False,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
-    """The rows of x + r divided by their root mean square and weighed by g.
+    """Return the rows of x + r divided by their root mean square and weighed by g.
 
     Args:
         x: (M, N) bfloat16, float16 or float32, contiguous, M <= 2**30, N <= 16384.
@@ -122,7 +125,7 @@ def rms_norm_in_place(
     warps: int | None = None,
     pdl: bool = False,
 ) -> None:
-    """The same, and y takes the place of x, s that of r: nothing is allocated. Arguments and errors as `rms_norm`.
+    """Compute `rms_norm` in place, y for x and s for r: nothing is allocated. Arguments and errors as `rms_norm`.
 
     Raises:
         ValueError: besides, x and r that lie in the same memory.

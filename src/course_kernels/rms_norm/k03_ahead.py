@@ -68,13 +68,13 @@ def ahead_kernel(
 
 
 def warps_for(N: int) -> int:
-    """How many warps share a row."""
+    """Return how many warps share a row."""
     return min(max(triton.next_power_of_2(N) // (32 * NUMBERS), 1), MOST_WARPS)
 
 
 @cache
 def programs_for(device: torch.device, M: int, warps: int) -> int:
-    """As many as fit on the card at once, and no more than there are rows."""
+    """Return as many as fit on the card at once, and no more than there are rows."""
     on_gpu = device.type == "cuda"
     multiprocessors = torch.cuda.get_device_properties(device).multi_processor_count if on_gpu else 1
     return min(multiprocessors * max(RESIDENT_WARPS // warps, 1), M)
@@ -89,7 +89,7 @@ def rms_norm(
     warps: int | None = None,
     programs: int | None = None,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
-    """The rows of x + r divided by their root mean square and weighed by g.
+    """Return the rows of x + r divided by their root mean square and weighed by g.
 
     Args:
         x: (M, N) bfloat16, float16 or float32, contiguous, M <= 2**30, N <= 16384.

@@ -1,4 +1,4 @@
-"""Who else computes RMSNorm and the addition: torch, its compiler; and Liger, FlashInfer and vLLM where installed.
+"""Peers for RMSNorm and the addition: torch, its compiler; and Liger, FlashInfer and vLLM where installed.
 
 FlashInfer and vLLM add the residual in place only, as our `k02_one_read.rms_norm_in_place` does: a check that holds
 that no input changes takes them without a residual. Liger has new answers in both forms.
@@ -20,7 +20,7 @@ Answer: TypeAlias = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
 
 
 def eager(x: torch.Tensor, g: torch.Tensor, r: torch.Tensor | None = None) -> Answer:
-    """Two calls of torch: the addition, rounded to the type, and `rms_norm` of what it wrote.
+    """Return two calls of torch: the addition, rounded to the type, and `rms_norm` of what it wrote.
 
     Args:
         x, r: (M, N), any floating-point type; r may be missing.

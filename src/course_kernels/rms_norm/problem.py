@@ -33,12 +33,12 @@ ROUNDED = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
 
 
 def max_error(w: Workload) -> float:
-    """The largest error of a right answer, held against the row's own size."""
+    """Return the largest error of a right answer, held against the row's own size."""
     return ROUNDED.get(w.dtype, 2.0**-24 * (8 + sqrt(w.N)))
 
 
 def is_plain(w: Workload) -> bool:
-    """Whether there is no residual to add."""
+    """Return whether there is no residual to add."""
     return bool(w.dims.get("plain", False))
 
 

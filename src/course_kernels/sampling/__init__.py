@@ -1,1 +1,1 @@
-"""From logits to tokens: temperature, top-k, top-p, and a draw that a seed decides."""
+"""Sampling of tokens from logits: temperature, top-k, top-p, and a draw that a seed decides."""

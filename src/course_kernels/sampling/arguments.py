@@ -1,4 +1,4 @@
-"""What every launcher of this folder does first: refuse what no kernel takes."""
+"""Checks shared by the launchers of this folder: refuse what no kernel takes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sizes_of(
     top_k: torch.Tensor | None = None,
     top_p: torch.Tensor | None = None,
 ) -> Sizes:
-    """The sizes of a call.
+    """Return the sizes of a call.
 
     Args:
         logits: (B, V) float32, bfloat16 or float16, contiguous; B <= 65535, V <= 2**23.

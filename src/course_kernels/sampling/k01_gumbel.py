@@ -63,7 +63,7 @@ def noise(seed, step, first, BLOCK: tl.constexpr):
 
 @triton.jit
 def scale_of_row(temperature):
-    """What a logit is multiplied by, so that it counts in powers of two; 0 where nothing is drawn."""
+    """Return what a logit is multiplied by, so that it counts in powers of two; 0 where nothing is drawn."""
     return tl.where(
         temperature > 0.0, 1.4426950408889634 / tl.where(temperature > 0.0, temperature, 1.0), 0.0
     )
@@ -71,14 +71,14 @@ def scale_of_row(temperature):
 
 @triton.jit
 def first_best(best, token):
-    """The largest number, and the least token that has it."""
+    """Return the largest number, and the least token that has it."""
     largest = tl.max(best, 0)
     return largest, tl.min(tl.where(best == largest, token, 2**31 - 1), 0)
 
 
 @triton.jit
 def look(X, first, last, seed, step, scale, top, least, BLOCK: tl.constexpr):
-    """The best candidate of the tokens first to last of a row: its score, and which it is, the first of equals.
+    """Return the best candidate of the tokens first to last of a row: its score, and which it is, the first of equals.
 
     Only logits of at least `least` are candidates; `top` is taken off them, which changes no order.
     """
@@ -138,13 +138,13 @@ def gumbel_kernel(
 
 
 def supports(w: Workload) -> bool:
-    """Whether this kernel takes a workload: one whose rows are not filtered."""
+    """Return whether this kernel takes a workload: one whose rows are not filtered."""
     return not w.dims.get("filtered", False)
 
 
 @cache
 def tokens_each(device: torch.device, B: int, V: int) -> int:
-    """How many tokens of a row a program gets, whole blocks: so many that all programs fit on the card at once.
+    """Return how many tokens of a row a program gets, whole blocks: so many that all programs fit on the card at once.
 
     Args:
         device: which card.
@@ -166,7 +166,7 @@ def sampling(
     tickets: torch.Tensor | None = None,
     each: int | None = None,
 ) -> torch.Tensor:
-    """A token for every row, drawn by its temperature.
+    """Return a token for every row, drawn by its temperature.
 
     Args:
         logits: (B, V) float32, bfloat16 or float16, contiguous.

@@ -37,7 +37,7 @@ LEAST_SUM = tl.constexpr(2.0**-100)
 
 @triton.jit
 def value_of(key, TYPE: tl.constexpr):
-    """The logit whose turned bits are `key`, a uint32, as float32: of 16 bits in the lower half, or of 32.
+    """Return the logit whose turned bits are `key`, a uint32, as float32: of 16 bits in the lower half, or of 32.
 
     Keys below that of -inf belong to NaN; as a pivot they stand for -inf, which nothing lies below.
     """
@@ -69,7 +69,10 @@ def weight_of(x, scale, top):
 
 @triton.jit
 def amount_of(X, start, V, scale, top, least, WEIGHED: tl.constexpr, BLOCK: tl.constexpr):
-    """A block of a row: its logits, and what each counts: one or its weight, nothing below `least` and past the end."""
+    """Return a block of a row: its logits, and what each counts.
+
+    One or its weight, nothing below `least` and past the end.
+    """
     x = logits_at(X, start, V, BLOCK)
     counts = (x >= least) & (start + tl.arange(0, BLOCK) < V)
     amount = weight_of(x, scale, top) if WEIGHED else tl.full([BLOCK], 1.0, tl.float32)
@@ -80,7 +83,7 @@ def amount_of(X, start, V, scale, top, least, WEIGHED: tl.constexpr, BLOCK: tl.c
 def largest_threshold(
     X, V, scale, top, least, wanted, WEIGHED: tl.constexpr, BLOCK: tl.constexpr, TYPE: tl.constexpr
 ):
-    """The largest logit such that what is not below it amounts to at least `wanted`."""
+    """Return the largest logit such that what is not below it amounts to at least `wanted`."""
     BITS: tl.constexpr = 32 if tl.float32 == TYPE else 16
     key = tl.full([], 0, tl.uint32)  # the bits found so far, zeros behind them
     unit = tl.full([], 1 << (BITS - 2), tl.uint32)
@@ -153,7 +156,7 @@ def threshold_kernel(
 
 
 def supports(w: Workload) -> bool:
-    """Whether this kernel takes a workload: any."""
+    """Return whether this kernel takes a workload: any."""
     return True
 
 
@@ -165,7 +168,7 @@ def sampling(
     top_k: torch.Tensor | None = None,
     top_p: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """A token for every row, drawn by its temperature from what top-k and then top-p leave.
+    """Return a token for every row, drawn by its temperature from what top-k and then top-p leave.
 
     Args:
         logits: (B, V) float32, bfloat16 or float16, contiguous.

@@ -23,7 +23,7 @@ def torch_sorted(
     top_k: torch.Tensor | None = None,
     top_p: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """A sort of every row and a sum along it, as Hugging Face filters; then the contract's noise.
+    """Return a sort of every row and a sum along it, as Hugging Face filters; then the contract's noise.
 
     It is right to the token as far as float32 goes, keeping all of several equal logits. The noise is made by torch's
     operators, one after the other in int64, and takes longer than all the rest: this is to read and to compare with,
@@ -60,7 +60,7 @@ def torch_sorted(
 
 
 def flashinfer_version() -> str:
-    """The FlashInfer that is installed here, such as "0.5.3", or "" where there is none; nothing is imported."""
+    """Return the FlashInfer that is installed here, such as "0.5.3", or "" where there is none; nothing is imported."""
     try:
         return version("flashinfer-python")
     except PackageNotFoundError:

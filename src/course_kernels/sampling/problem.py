@@ -57,7 +57,7 @@ WORD = 2**32 - 1
 
 
 class Given(NamedTuple):
-    """What a kernel is called with; the last two are there together."""
+    """Arguments of a kernel; the last two are there together."""
 
     logits: torch.Tensor
     temperature: torch.Tensor
@@ -68,7 +68,7 @@ class Given(NamedTuple):
 
 
 def words_of(seeds: torch.Tensor, steps: torch.Tensor, V: int) -> torch.Tensor:
-    """The random words of every row and token, (B, V) int64 from 0 to 2**32 - 1.
+    """Return the random words of every row and token, (B, V) int64 from 0 to 2**32 - 1.
 
     Products of 64 bits that pass 2**63 wrap around, and their upper half is right once it is cut to 32 bits.
     """
@@ -112,18 +112,18 @@ def kept_of(given: Given) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def shares_of(z: torch.Tensor, stays: torch.Tensor) -> torch.Tensor:
-    """The softmax of z, (B, V), over what stays."""
+    """Return the softmax of z, (B, V), over what stays."""
     weights = torch.where(stays, z.exp(), 0.0)
     return weights / weights.sum(-1, keepdim=True)
 
 
 def probabilities(given: Given) -> torch.Tensor:
-    """The distribution that the contract asks for, (B, V) float64."""
+    """Return the distribution that the contract asks for, (B, V) float64."""
     return shares_of(*kept_of(given))
 
 
 def scores_of(given: Given) -> torch.Tensor:
-    """What the token has the largest of, (B, V) float64; -inf where nothing can be drawn."""
+    """Return what the token has the largest of, (B, V) float64; -inf where nothing can be drawn."""
     z, stays = kept_of(given)
     words = words_of(given.seeds, given.steps, z.shape[1])
     noise = -((-((words.double() + 0.5) / 2**32).log()).log())
@@ -140,7 +140,7 @@ def reference(
     top_k: torch.Tensor | None = None,
     top_p: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """The tokens, (B,), as float64: every number of a token is one."""
+    """Return the tokens, (B,), as float64: every number of a token is one."""
     scores = scores_of(Given(logits, temperature, seeds, steps, top_k, top_p))
     best = scores == scores.max(-1, keepdim=True).values
     return best.to(torch.int8).argmax(-1).double()  # the first of equals
@@ -176,7 +176,7 @@ def make_inputs(
 
 
 def reads_bytes(w: Workload) -> int:
-    """The logits, and 16 bytes that every row comes with, 24 where it is filtered."""
+    """Return the logits, and 16 bytes that every row comes with, 24 where it is filtered."""
     logits = (2 if w.dims.get("bf16", False) else 4) * w.B * w.V
     return logits + (24 if w.dims.get("filtered", False) else 16) * w.B
 

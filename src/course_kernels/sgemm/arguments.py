@@ -1,4 +1,4 @@
-"""What every launcher of this folder does first: refuse what no kernel takes, and make room for the product."""
+"""Checks shared by the launchers of this folder: refuse what no kernel takes, and make room for the product."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ def check_asynchronous_copies() -> None:
 
 
 def in_vectors(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether every row of a, of b and of a fresh product begins at a multiple of 16 bytes."""
+    """Return whether every row of a, of b and of a fresh product begins at a multiple of 16 bytes."""
     return all(t.data_ptr() % 16 == 0 and t.shape[1] % 4 == 0 for t in (a, b))

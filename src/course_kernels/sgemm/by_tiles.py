@@ -29,7 +29,7 @@ def sgemm_by_tiles(
     vectors: bool = False,
     defines: Mapping[str, str | int] | None = None,
 ) -> torch.Tensor:
-    """The product a @ b in fp32, by one of the kernels that give a block to every tile of C.
+    """Return the product a @ b in fp32, by one of the kernels that give a block to every tile of C.
 
     Args:
         source: the `.cu` file.
@@ -54,7 +54,7 @@ def sgemm_by_tiles(
 
 
 def sgemm_by_tiles_of_the_card(source: Path, kernel: str, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The same in the shape of tiles for the current GPU, for the kernels that leave the shape to the launcher.
+    """Multiply in the shape of tiles for the current GPU, for the kernels that leave the shape to the launcher.
 
     Raises:
         TypeError, ValueError: as `sgemm_by_tiles`, and see `check_asynchronous_copies`.

@@ -18,7 +18,7 @@ TILE = 32  # 32 x 32 threads, one for each element of a tile of C: as many as a 
 
 
 def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b in fp32.
+    """Return the product a @ b in fp32.
 
     Args:
         a: (M, K) float32, contiguous.

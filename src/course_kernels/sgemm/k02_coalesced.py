@@ -16,7 +16,7 @@ TILE = 32  # 32 x 32 threads, one for each element of a tile of C: as many as a 
 
 
 def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b in fp32, neighbouring threads on neighbouring columns: (M, K) and (K, N) to (M, N).
+    """Return the product a @ b in fp32, neighbouring threads on neighbouring columns: (M, K) and (K, N) to (M, N).
 
     See `sgemm_by_tiles`.
     """

@@ -16,7 +16,7 @@ TILE = 32  # as in the .cu
 
 
 def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b in fp32, tile by tile through shared memory: (M, K) and (K, N) to (M, N).
+    """Return the product a @ b in fp32, tile by tile through shared memory: (M, K) and (K, N) to (M, N).
 
     See `sgemm_by_tiles`.
     """

@@ -16,7 +16,7 @@ BM, BN, THREADS = 64, 64, 512  # as in the .cu
 
 
 def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b in fp32, a column of sums in every thread: (M, K) and (K, N) to (M, N).
+    """Return the product a @ b in fp32, a column of sums in every thread: (M, K) and (K, N) to (M, N).
 
     See `sgemm_by_tiles`.
     """

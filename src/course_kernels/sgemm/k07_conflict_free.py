@@ -16,7 +16,7 @@ BM, BN, THREADS = 128, 128, 256  # as in the .cu
 
 
 def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b in fp32, without bank conflicts: (M, K) and (K, N) to (M, N).
+    """Return the product a @ b in fp32, without bank conflicts: (M, K) and (K, N) to (M, N).
 
     See `sgemm_by_tiles`.
     """

@@ -17,7 +17,9 @@ BM, BN, THREADS = 128, 128, 256  # as in the .cu
 
 
 def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b in fp32, the next tile on its way while this one is multiplied: (M, K) and (K, N) to (M, N).
+    """Return the product a @ b in fp32, the next tile on its way while this one is multiplied.
+
+    (M, K) and (K, N) to (M, N).
 
     See `sgemm_by_tiles` and `check_asynchronous_copies`.
     """

@@ -15,7 +15,7 @@ SOURCE = Path(__file__).with_suffix(".cu")
 
 
 def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b in fp32, with the registers out of each other's way: (M, K) and (K, N) to (M, N).
+    """Return the product a @ b in fp32, with the registers out of each other's way: (M, K) and (K, N) to (M, N).
 
     See `sgemm_by_tiles_of_the_card`.
     """

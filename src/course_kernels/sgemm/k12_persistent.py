@@ -21,7 +21,7 @@ ALPHA = np.float32(1.0)  # C = alpha * A * B, as BLAS has it
 
 
 def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product a @ b in fp32.
+    """Return the product a @ b in fp32.
 
     Args:
         a: (M, K) float32, contiguous.
@@ -48,7 +48,7 @@ def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def places(kernel: Any, threads: int) -> int:
-    """How many blocks of `threads` the current GPU holds at once."""
+    """Return how many blocks of `threads` the current GPU holds at once."""
     return _places(kernel, threads, torch.cuda.current_device())
 
 

@@ -1,4 +1,4 @@
-"""What the libraries offer for the matrix multiply in fp32."""
+"""The libraries' matrix multiplies in fp32."""
 
 from __future__ import annotations
 

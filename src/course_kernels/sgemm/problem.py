@@ -22,7 +22,7 @@ ROWS_AT_ONCE = 1024
 def make_inputs(
     w: Workload, generator: torch.Generator, device: torch.device | str
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """A (M, K) and B (K, N), normal with variance 1."""
+    """Return A (M, K) and B (K, N), normal with variance 1."""
     a, b = (
         torch.randn(shape, generator=generator, dtype=w.torch_dtype, device=device)
         for shape in ((w.M, w.K), (w.K, w.N))
@@ -31,7 +31,7 @@ def make_inputs(
 
 
 def reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The product in float64: (M, N)."""
+    """Return the product in float64: (M, N)."""
     b = b.double()
     c = torch.empty(a.shape[0], b.shape[1], dtype=torch.float64, device=a.device)
     for row in range(0, a.shape[0], ROWS_AT_ONCE):
@@ -41,7 +41,7 @@ def reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def max_error(w: Workload) -> float:
-    """What one running sum of K products may be off by, and TF32 may not.
+    """Return what one running sum of K products may be off by, and TF32 may not.
 
     K additions round K times by up to 2**-24 of the sum so far. The roundings partly cancel, so the error
     grows like sqrt(K) against the answer's own size; eight times that is out of reach of any order of adding.

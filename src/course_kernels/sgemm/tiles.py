@@ -9,7 +9,7 @@ import torch
 
 @dataclass(frozen=True)
 class Tiles:
-    """How a block, a warp and a thread cut up C.
+    """Tile shapes of a block, a warp and a thread in C.
 
     Attributes:
         block, warp, register: rows and columns of the block tile, the warp tile and the register tile.
@@ -26,7 +26,7 @@ class Tiles:
 
     @property
     def defines(self) -> dict[str, int]:
-        """As the .cu files name them."""
+        """Return them by the names of the .cu files."""
         names = ("BLOCK", "WARP", "REGISTER")
         tiles = (self.block, self.warp, self.register)
         return {
@@ -44,5 +44,5 @@ OTHERWISE = Tiles(block=(128, 128), warp=(32, 64), register=(8, 8))
 
 
 def tiles_here() -> Tiles:
-    """The shape for the current GPU."""
+    """Return the shape for the current GPU."""
     return BY_CAPABILITY.get(torch.cuda.get_device_capability(), OTHERWISE)

@@ -28,7 +28,7 @@ LEAST_ROWS = 16  # of x, in a multiply on tensor cores
 
 @dataclass(frozen=True)
 class Tile:
-    """How the work is cut.
+    """Tile shape.
 
     Attributes:
         block_n, block_k: a tile of the weights is block_n x block_k.
@@ -63,7 +63,7 @@ def multiply(
     X, W, n, first, last, M, N, K,
     ROWS: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """Rows n of the weights times all rows of x, from step `first` to step `last` of K: [BLOCK_N, ROWS]."""
+    """Return rows n of the weights times all rows of x, from step `first` to step `last` of K: [BLOCK_N, ROWS]."""
     m = tl.arange(0, ROWS)
     acc = tl.zeros([n.shape[0], ROWS], tl.float32)
     from_w = W + n[:, None].to(tl.int64) * K
@@ -99,12 +99,12 @@ def one_program_kernel(
 
 
 def rows_of(M: int) -> int:
-    """Rows of x in a multiply."""
+    """Return rows of x in a multiply."""
     return max(LEAST_ROWS, triton.next_power_of_2(M))
 
 
 def skinny_gemm(x: torch.Tensor, w: torch.Tensor, *, tile: Tile | None = None) -> torch.Tensor:
-    """A few rows times the transpose of a matrix.
+    """Return a few rows times the transpose of a matrix.
 
     Args:
         x: (M, K) bfloat16 or float16, contiguous, M <= 128.

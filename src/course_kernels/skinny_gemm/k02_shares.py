@@ -31,20 +31,20 @@ from course_kernels.skinny_gemm.k01_one_program import TILES, Tile, multiply, ro
 
 @triton.jit
 def begin_of(program, each, more):
-    """The first step of a program's share: the first `more` programs have one step more than `each`."""
+    """Return the first step of a program's share: the first `more` programs have one step more than `each`."""
     return program * each + tl.minimum(program, more)
 
 
 @triton.jit
 def owner_of(step, each, more):
-    """The program whose share a step is in."""
+    """Return the program whose share a step is in."""
     early = more * (each + 1)
     return tl.where(step < early, step // (each + 1), more + (step - early) // tl.maximum(each, 1))
 
 
 @triton.jit
 def merge(parts, tile, low, high, STEPS, each, more, BLOCK_N: tl.constexpr, ROWS: tl.constexpr):
-    """The parts of a tile that programs low to high have left, added in this order: [BLOCK_N, ROWS]."""
+    """Return the parts of a tile that programs low to high have left, added in this order: [BLOCK_N, ROWS]."""
     at = tl.arange(0, BLOCK_N)[:, None] * ROWS + tl.arange(0, ROWS)[None, :]
     acc = tl.zeros([BLOCK_N, ROWS], tl.float32)
     for program in tl.range(low, high + 1):
@@ -91,7 +91,7 @@ def shares_kernel(
 
 @cache
 def programs_for(device: torch.device, resident: int, steps: int) -> int:
-    """As many as are on the card at once, but none without a step."""
+    """Return as many as are on the card at once, but none without a step."""
     on_card = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
     return min(resident * on_card, steps)
 
@@ -104,7 +104,7 @@ def skinny_gemm(
     tile: Tile | None = None,
     programs: int | None = None,
 ) -> torch.Tensor:
-    """A few rows times the transpose of a matrix.
+    """Return a few rows times the transpose of a matrix.
 
     Args:
         x: (M, K) bfloat16 or float16, contiguous, M <= 128.

@@ -29,7 +29,7 @@ AT_ONCE = 4  # rows of x
 
 @dataclass(frozen=True)
 class Tile:
-    """How the work is cut: rows of the weights of a program, numbers of a step, warps."""
+    """Tile shape: rows of the weights of a program, numbers of a step, warps."""
 
     block_n: int
     block_k: int
@@ -89,7 +89,7 @@ def dot_products_kernel(
 
 
 def skinny_gemm(x: torch.Tensor, w: torch.Tensor, *, tile: Tile | None = None) -> torch.Tensor:
-    """A few rows times the transpose of a matrix.
+    """Return a few rows times the transpose of a matrix.
 
     Args:
         x: (M, K) bfloat16 or float16, contiguous, M <= 128.

@@ -1,4 +1,4 @@
-"""What torch offers for a few rows times a large matrix: cuBLAS, which chooses among its kernels by the sizes."""
+"""PyTorch's product of a few rows and a large matrix: cuBLAS, which chooses among its kernels by the sizes."""
 
 from __future__ import annotations
 

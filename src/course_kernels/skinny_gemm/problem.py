@@ -36,7 +36,7 @@ def make_inputs(
 
 
 def reference(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-    """The product in float64: (M, N)."""
+    """Return the product in float64: (M, N)."""
     x = x.double()
     strips = [x @ w[n : n + ROWS_AT_ONCE].double().t() for n in range(0, w.shape[0], ROWS_AT_ONCE)]
     return torch.cat(strips, dim=1)

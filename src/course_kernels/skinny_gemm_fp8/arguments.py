@@ -1,4 +1,4 @@
-"""What every launcher of this folder does first: refuse what no kernel takes."""
+"""Checks shared by the launchers of this folder: refuse what no kernel takes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Sizes(NamedTuple):
 
 
 def sizes_of(x: torch.Tensor, w: torch.Tensor, scale_x: torch.Tensor, scale_w: torch.Tensor) -> Sizes:
-    """The sizes of a call.
+    """Return the sizes of a call.
 
     Args:
         x: (M, K) float8_e4m3fn, contiguous, M <= 128.

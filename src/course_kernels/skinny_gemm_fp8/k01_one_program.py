@@ -29,7 +29,7 @@ LEAST_ROWS = 16  # of x, in a multiply on tensor cores
 
 @dataclass(frozen=True)
 class Tile:
-    """How the work is cut.
+    """Tile shape.
 
     Attributes:
         block_n, block_k: a tile of the weights is block_n x block_k.
@@ -64,7 +64,7 @@ def multiply(
     X, W, n, first, last, M, N, K,
     ROWS: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """Rows n of the weights times all rows of x, from step `first` to step `last` of K: [BLOCK_N, ROWS]."""
+    """Return rows n of the weights times all rows of x, from step `first` to step `last` of K: [BLOCK_N, ROWS]."""
     m = tl.arange(0, ROWS)
     acc = tl.zeros([n.shape[0], ROWS], tl.float32)
     from_w = W + n[:, None].to(tl.int64) * K
@@ -103,7 +103,7 @@ def one_program_kernel(
 
 
 def rows_of(M: int) -> int:
-    """Rows of x in a multiply."""
+    """Return rows of x in a multiply."""
     return max(LEAST_ROWS, triton.next_power_of_2(M))
 
 
@@ -115,7 +115,7 @@ def skinny_gemm_fp8(
     *,
     tile: Tile | None = None,
 ) -> torch.Tensor:
-    """A few rows times the transpose of a matrix of 8-bit floats.
+    """Return a few rows times the transpose of a matrix of 8-bit floats.
 
     Args:
         x: (M, K) float8_e4m3fn, contiguous, M <= 128.

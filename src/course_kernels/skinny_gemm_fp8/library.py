@@ -1,4 +1,4 @@
-"""What the libraries offer for a few rows times a matrix of 8-bit floats with a scale for every row."""
+"""The libraries' products of a few rows and a matrix of 8-bit floats with a scale for every row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from course_kernels.problem import Workload
 
 
 def supports(w: Workload) -> bool:
-    """Whether torch's multiply takes a workload: N and K divisible by 16."""
+    """Return whether torch's multiply takes a workload: N and K divisible by 16."""
     return w.N % 16 == 0 and w.K % 16 == 0
 
 

@@ -25,7 +25,7 @@ LARGEST = 448.0  # of float8_e4m3fn
 
 
 def rounded_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows as 8-bit floats, and a scale for each: x is about scale * numbers.
+    """Return rows as 8-bit floats, and a scale for each: x is about scale * numbers.
 
     Args:
         x: (rows, K), any floating-point type.
@@ -49,14 +49,14 @@ def make_inputs(
 
 
 def reference(x: torch.Tensor, w: torch.Tensor, scale_x: torch.Tensor, scale_w: torch.Tensor) -> torch.Tensor:
-    """The product of what the 8-bit numbers stand for, in float64: (M, N)."""
+    """Return the product of what the 8-bit numbers stand for, in float64: (M, N)."""
     x = x.double()
     strips = [x @ w[n : n + ROWS_AT_ONCE].double().t() for n in range(0, w.shape[0], ROWS_AT_ONCE)]
     return torch.cat(strips, dim=1) * scale_x.double()[:, None] * scale_w.double()
 
 
 def quantisation_error(x: torch.Tensor, weights: torch.Tensor) -> dict[str, float]:
-    """What eight bits cost, whoever multiplies: errors against the product of x and the weights as they were.
+    """Return what eight bits cost, whoever multiplies: errors against the product of x and the weights as they were.
 
     Args:
         x: (M, K), any floating-point type.
@@ -80,7 +80,7 @@ def _share(error: torch.Tensor, right: torch.Tensor) -> float:
 
 
 def max_error(w: Workload) -> float:
-    """Rounding y to bfloat16 once, and what Hopper's tensor cores lose when they add.
+    """Bound the error of rounding y to bfloat16 once, and what Hopper's tensor cores lose when they add.
 
     The product of two 8-bit numbers is exact. But the tensor cores line up the terms of a sum with the largest of
     them and drop what falls off the end: about 14 bits stay (DeepSeek-AI 2024, arXiv:2412.19437, section 3.3.2). So

@@ -46,7 +46,7 @@ def round_rows_kernel(X, Q, scale_ptr, K, BLOCK: tl.constexpr):
 
 
 def round_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows as 8-bit floats, and a scale for each.
+    """Return rows as 8-bit floats, and a scale for each.
 
     Args:
         x: (M, K) bfloat16, float16 or float32, contiguous; M and K <= 2**30.

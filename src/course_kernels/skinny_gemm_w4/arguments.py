@@ -1,4 +1,4 @@
-"""What every launcher of this folder does first: refuse what no kernel takes."""
+"""Checks shared by the launchers of this folder: refuse what no kernel takes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Sizes(NamedTuple):
 
 
 def sizes_of(x: torch.Tensor, words: torch.Tensor, scales: torch.Tensor, most_rows: int = MOST_ROWS) -> Sizes:
-    """The sizes of a call.
+    """Return the sizes of a call.
 
     Args:
         x: (M, K) bfloat16 or float16, contiguous, M <= 128, K a multiple of 128 and at most 2**30.

@@ -61,7 +61,7 @@ def w4_kernel(
 
 
 def skinny_gemm_w4(x: torch.Tensor, words: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """A few rows times the transpose of 4-bit weights.
+    """Return a few rows times the transpose of 4-bit weights.
 
     Args:
         x: (M, K) bfloat16 or float16, contiguous, M <= 128, K a multiple of 128.

@@ -27,7 +27,7 @@ MOST_STAGES = 16
 
 
 class Room(NamedTuple):
-    """What a block has room for: groups of K whose x a warp keeps in registers, and warps."""
+    """Budget of a block: groups of K whose x a warp keeps in registers, and warps."""
 
     held: int
     warps: int
@@ -39,7 +39,7 @@ ROOM = {1: Room(2, 16), 2: Room(2, 16), 4: Room(1, 12)}
 
 
 class Cut(NamedTuple):
-    """How the work is shared out: blocks along N and along K, warps of each, tiles that a warp copies ahead."""
+    """Partition of the work: blocks along N and along K, warps of each, tiles that a warp copies ahead."""
 
     blocks: int
     splits: int
@@ -48,12 +48,14 @@ class Cut(NamedTuple):
 
 
 def supports(w: Workload) -> bool:
-    """Whether x has few enough rows to stay in registers."""
+    """Return whether x has few enough rows to stay in registers."""
     return w.M <= MOST_ROWS
 
 
 def cut_of(N: int, K: int, eights: int, multiprocessors: int) -> Cut:
-    """What suits a card with so many multiprocessors: one block for each, and K cut where a block cannot hold it all.
+    """Return what suits a card with so many multiprocessors.
+
+    One block for each, and K cut where a block cannot hold it all.
 
     Where there are fewer tiles of 16 rows than multiprocessors, K is cut further, down to four warps a block.
     """
@@ -75,7 +77,7 @@ def skinny_gemm_w4(
     early: bool = False,
     cut: Cut | None = None,
 ) -> torch.Tensor:
-    """A few rows times the transpose of 4-bit weights.
+    """Return a few rows times the transpose of 4-bit weights.
 
     Args:
         x: (M, K) bfloat16 or float16, contiguous, M <= 32, K a multiple of 128.
@@ -115,7 +117,7 @@ def _cut(N: int, K: int, eights: int, device: int) -> Cut:
 
 @functools.cache
 def _prepared(device: int, weights: str, eights: int, warps: int, stages: int, early: bool) -> Prepared:
-    """The kernel, ready for the current GPU, which is `device`."""
+    """Return the kernel, ready for the current GPU, which is `device`."""
     held = ROOM[eights].held
     return prepare(
         SOURCE,

@@ -1,4 +1,4 @@
-"""What torch offers for 4-bit weights in a layout of ours: make 16-bit weights of them, and multiply those.
+"""PyTorch's product with 4-bit weights in a layout of ours: make 16-bit weights of them, and multiply those.
 
 torch has a kernel for 4-bit weights, `torch._weight_int4pack_mm`, for a layout of its own and with zero points: it
 solves another problem. To race against cuBLAS with the weights as they were, time `skinny_gemm/library.cublas`.
@@ -12,7 +12,7 @@ from course_kernels.cuda.four_bits import GROUP, scales_in_order, unpacked
 
 
 def unpacked_first(x: torch.Tensor, words: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """The weights are unpacked in torch's operators, rounded to the type of x, and handed to cuBLAS.
+    """Return the weights are unpacked in torch's operators, rounded to the type of x, and handed to cuBLAS.
 
     Args:
         x: (M, K) bfloat16 or float16.

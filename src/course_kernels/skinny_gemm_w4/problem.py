@@ -40,7 +40,7 @@ def make_inputs(
 
 
 def reference(x: torch.Tensor, words: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """The product of x and what the 4-bit numbers stand for, in float64: (M, N)."""
+    """Return the product of x and what the 4-bit numbers stand for, in float64: (M, N)."""
     x = x.double()
     strips = []
     for tile in range(0, words.shape[0], ROWS_AT_ONCE // 16):
@@ -52,7 +52,7 @@ def reference(x: torch.Tensor, words: torch.Tensor, scales: torch.Tensor) -> tor
 def quantisation_error(
     x: torch.Tensor, weights: torch.Tensor, dtype: torch.dtype = torch.bfloat16
 ) -> dict[str, float]:
-    """What four bits cost, whoever multiplies: errors against the product of the weights as they were.
+    """Return what four bits cost, whoever multiplies: errors against the product of the weights as they were.
 
     Args:
         x: (M, K), any floating-point type.

@@ -1,4 +1,4 @@
-"""What torch offers for the softmax of rows."""
+"""PyTorch's softmax of rows."""
 
 from __future__ import annotations
 

@@ -15,12 +15,12 @@ from course_kernels.problem import INF, NAN, Problem, Workload
 
 
 def make_inputs(w: Workload, generator: torch.Generator, device: torch.device | str) -> tuple[torch.Tensor]:
-    """One matrix (M, N), normal with a standard deviation of 3, so that a row has small and large weights."""
+    """Return one matrix (M, N), normal with a standard deviation of 3, so that a row has small and large weights."""
     return (3 * torch.randn(w.M, w.N, generator=generator, dtype=w.torch_dtype, device=device),)
 
 
 def reference(x: torch.Tensor) -> torch.Tensor:
-    """The softmax of every row in float64: (M, N)."""
+    """Return the softmax of every row in float64: (M, N)."""
     return torch.softmax(x.double(), dim=-1)
 
 

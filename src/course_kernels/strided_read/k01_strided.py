@@ -19,7 +19,7 @@ MOST_LAPS = 65535  # the second dimension of a grid goes no further
 
 
 def strided_read(x: torch.Tensor, *, stride: int) -> torch.Tensor:
-    """All of x, in the order of a walk with this stride.
+    """Return all of x, in the order of a walk with this stride.
 
     Args:
         x: (N,) float32, contiguous.

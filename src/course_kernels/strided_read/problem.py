@@ -18,12 +18,12 @@ from course_kernels.problem import Problem, Workload
 
 
 def make_inputs(w: Workload, generator: torch.Generator, device: torch.device | str) -> tuple[torch.Tensor]:
-    """One vector (N,) of normal random numbers."""
+    """Return one vector (N,) of normal random numbers."""
     return (torch.randn(w.N, generator=generator, dtype=w.torch_dtype, device=device),)
 
 
 def reference(x: torch.Tensor, *, stride: int) -> torch.Tensor:
-    """The same numbers in the order of the walk, in float64: (N,)."""
+    """Return the same numbers in the order of the walk, in float64: (N,)."""
     return x.view(-1, stride).t().double().reshape(-1)
 
 

@@ -43,7 +43,7 @@ STREAMED_BYTES = 32 * 2**20
 def swiglu_kernel(
     gate_ptr, up_ptr, y_ptr, F, apart, BLOCK: tl.constexpr, ONCE: tl.constexpr, PDL: tl.constexpr
 ):
-    """A run of columns of one row; the rows of gate and of up are `apart` numbers after each other."""
+    """Compute a run of columns of one row; the rows of gate and of up are `apart` numbers after each other."""
     across = tl.cdiv(F, BLOCK)  # programs side by side
     program = tl.program_id(0)
     m = (program // across).to(tl.int64)  # times F it passes 2**31

@@ -1,4 +1,4 @@
-"""Who else computes SwiGLU: torch, its compiler; and Liger, FlashInfer and vLLM where installed.
+"""Peers for SwiGLU: torch, its compiler; and Liger, FlashInfer and vLLM where installed.
 
 Liger takes gate and up apart; FlashInfer and vLLM take them merged.
 """
@@ -15,7 +15,7 @@ import torch
 
 
 def eager(gate: torch.Tensor, up: torch.Tensor | None = None) -> torch.Tensor:
-    """Two operators: silu(gate), rounded to the type and written to memory, times up.
+    """Return two operators: silu(gate), rounded to the type and written to memory, times up.
 
     Args:
         gate: (M, F), any floating-point type; or (M, 2 F), where there is no up.

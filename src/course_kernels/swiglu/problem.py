@@ -25,7 +25,7 @@ ALLOWED = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "float32": 2.0**-19}
 
 
 def is_merged(w: Workload) -> bool:
-    """Whether gate and up are the halves of one matrix."""
+    """Return whether gate and up are the halves of one matrix."""
     return bool(w.dims.get("merged", False))
 
 
@@ -39,7 +39,7 @@ def make_inputs(
 
 
 def reference(gate: torch.Tensor, up: torch.Tensor | None = None) -> torch.Tensor:
-    """The answer in float64: (M, F)."""
+    """Return the answer in float64: (M, F)."""
     a, b = gate.double().chunk(2, dim=-1) if up is None else (gate.double(), up.double())
     return a / (1 + (-a).exp()) * b
 

@@ -38,7 +38,7 @@ def turned(x: torch.Tensor) -> tuple[torch.Tensor, int, int]:
 
 
 def transpose_by_tiles(source: Path, kernel: str, x: torch.Tensor) -> torch.Tensor:
-    """The transpose of x by one of the kernels that give a block to every tile of 32 x 32 elements.
+    """Return the transpose of x by one of the kernels that give a block to every tile of 32 x 32 elements.
 
     Args:
         source: the `.cu` file.

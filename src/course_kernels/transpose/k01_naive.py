@@ -15,5 +15,5 @@ SOURCE = Path(__file__).with_suffix(".cu")
 
 
 def transpose(x: torch.Tensor) -> torch.Tensor:
-    """The transpose of x, every element on its own: (M, N) float32 to (N, M). See `transpose_by_tiles`."""
+    """Return the transpose of x, every element on its own: (M, N) float32 to (N, M). See `transpose_by_tiles`."""
     return transpose_by_tiles(SOURCE, "transpose_naive", x)

@@ -15,5 +15,8 @@ SOURCE = Path(__file__).with_suffix(".cu")
 
 
 def transpose(x: torch.Tensor) -> torch.Tensor:
-    """The transpose of x, by swizzled tiles in shared memory: (M, N) float32 to (N, M). See `transpose_by_tiles`."""
+    """Return the transpose of x, by swizzled tiles in shared memory: (M, N) float32 to (N, M).
+
+    See `transpose_by_tiles`.
+    """
     return transpose_by_tiles(SOURCE, "transpose_swizzled", x)

@@ -19,7 +19,7 @@ THREADS = 256
 
 
 def transpose(x: torch.Tensor) -> torch.Tensor:
-    """The transpose of x, by vectors of 16 bytes where M and N are divisible by 4.
+    """Return the transpose of x, by vectors of 16 bytes where M and N are divisible by 4.
 
     Args:
         x: (M, N) float32, contiguous, M and N <= 2**30.

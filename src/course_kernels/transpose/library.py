@@ -1,4 +1,4 @@
-"""What torch offers for a transpose."""
+"""PyTorch's transpose."""
 
 from __future__ import annotations
 

@@ -15,12 +15,12 @@ from course_kernels.problem import Problem, Workload
 
 
 def make_inputs(w: Workload, generator: torch.Generator, device: torch.device | str) -> tuple[torch.Tensor]:
-    """One matrix (M, N) of normal random numbers."""
+    """Return one matrix (M, N) of normal random numbers."""
     return (torch.randn(w.M, w.N, generator=generator, dtype=w.torch_dtype, device=device),)
 
 
 def reference(x: torch.Tensor) -> torch.Tensor:
-    """The transpose in float64: (N, M), contiguous."""
+    """Return the transpose in float64: (N, M), contiguous."""
     return x.double().t().contiguous()
 
 

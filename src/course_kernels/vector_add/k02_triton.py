@@ -28,7 +28,7 @@ def vector_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK: tl.constexpr):
 
 
 def vector_add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """The sum x + y: two (N,) float32 vectors on the GPU in, one out; anything else is refused."""
+    """Return the sum x + y: two (N,) float32 vectors on the GPU in, one out; anything else is refused."""
     sizes: dict[str, int] = {}
     check_tensor("x", x, "N", sizes, dtypes=(torch.float32,))
     check_tensor("y", y, "N", sizes, dtypes=(torch.float32,), device=x.device)

@@ -17,7 +17,7 @@ ELEMENTS = THREADS * 2 * 4  # of one block: two vectors of four elements a threa
 
 
 def vector_add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """The sum x + y, by 16-byte loads and stores.
+    """Return the sum x + y, by 16-byte loads and stores.
 
     Args:
         x, y: (N,) float32, contiguous, at addresses divisible by 16 (as torch allocates).

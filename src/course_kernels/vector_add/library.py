@@ -1,4 +1,4 @@
-"""What torch offers for a sum of two vectors."""
+"""PyTorch's sum of two vectors."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ from course_kernels.problem import HARD, Problem, Workload
 def make_inputs(
     w: Workload, generator: torch.Generator, device: torch.device | str
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Two vectors (N,) of normal random numbers."""
+    """Return two vectors (N,) of normal random numbers."""
     x, y = (torch.randn(w.N, generator=generator, dtype=w.torch_dtype, device=device) for _ in range(2))
     return x, y
 
 
 def reference(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """The sum in float64: (N,)."""
+    """Return the sum in float64: (N,)."""
     return x.double() + y.double()
 
 

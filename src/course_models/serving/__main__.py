@@ -46,7 +46,7 @@ def _request(options: argparse.Namespace, text: str, seed: int) -> Request:
 
 
 def _one_by_one(engine: Engine, options: argparse.Namespace, texts: Iterable[str], out: TextIO) -> int:
-    """Each answer as it is written."""
+    """Return each answer as it is written."""
     code, screen = 0, Screen(out)
     for seed, text in enumerate(texts, options.seed):
         letters, numbers = ByteText(), Numbers(engine)
@@ -68,7 +68,7 @@ def _one_by_one(engine: Engine, options: argparse.Namespace, texts: Iterable[str
 
 
 def _lines(texts: TextIO, out: TextIO) -> Iterator[str]:
-    """A line is a text to go on from; an empty one ends."""
+    """Yield a line is a text to go on from; an empty one ends."""
     asks = texts.isatty()
     while True:
         if asks:
@@ -81,7 +81,7 @@ def _lines(texts: TextIO, out: TextIO) -> Iterator[str]:
 
 
 def _together(engine: Engine, options: argparse.Namespace, out: TextIO) -> int:
-    """All texts of the command line at once, in one batch; each is shown when it is done."""
+    """Return all texts of the command line at once, in one batch; each is shown when it is done."""
     code, numbers, screen = 0, Numbers(engine), Screen(out)
     shown: dict[int, tuple[str, ByteText]] = {}
     for seed, text in enumerate(options.texts, options.seed):

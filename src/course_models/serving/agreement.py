@@ -1,4 +1,4 @@
-"""Whether an engine wrote what the plain model writes, and if not, how near a thing it was.
+"""Comparison of an engine's text with the plain model's, and if they differ, by how little.
 
 In company sums are made in another order, and round otherwise. A greedy answer then changes where the two best logits
 are nearly equal, and nowhere else; behind that place the two texts are two texts.
@@ -18,7 +18,7 @@ from course_models.serving.request import Request
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far two answers are one.
+    """Agreement of two answers.
 
     Attributes:
         equal: tokens from the beginning on that both have.

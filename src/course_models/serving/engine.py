@@ -107,7 +107,10 @@ class Engine:
             self._leave(one)
 
     def step(self) -> list[Written]:
-        """One step for all whose turn it is; what was written in it. Empty if nobody is there, or all still read."""
+        """Return one step for all whose turn it is; what was written in it.
+
+        Empty if nobody is there, or all still read.
+        """
         shares = self.schedule.plan()
         if not shares:
             return []
@@ -125,7 +128,7 @@ class Engine:
         return written
 
     def generate(self, request: Request) -> Iterator[int]:
-        """The tokens of an answer, each as soon as it is known; the others under way go on meanwhile.
+        """Return the tokens of an answer, each as soon as it is known; the others under way go on meanwhile.
 
         Several such streams may be read in turns. One that is closed early is cancelled.
 

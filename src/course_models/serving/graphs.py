@@ -39,11 +39,11 @@ class Graphs:
         self._held: dict[int, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
 
     def takes(self, shares: Sequence[Share]) -> bool:
-        """Whether their tokens are not too many."""
+        """Return whether their tokens are not too many."""
         return 0 < sum(share.tokens for share in shares) <= self.sizes[-1]
 
     def step(self, shares: Sequence[Share]) -> Tensor:
-        """As `PagedModel.step`; the logits lie in memory of a graph, the next step writes over them."""
+        """Run `PagedModel.step`; the logits lie in memory of a graph, the next step writes over them."""
         table, lengths = self.paged.tables(shares)
         rows, width = table.shape
         tokens: list[int] = []

@@ -23,7 +23,7 @@ PagedAttention = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 def gather(pages: Tensor, table: Tensor) -> Tensor:
-    """What block tables list, one page behind the other.
+    """Return what block tables list, one page behind the other.
 
     Args:
         pages: (PAGES, KV, PAGE, D).
@@ -121,7 +121,7 @@ class PagedModel:
 
     @torch.no_grad()
     def rows(self, token: Tensor, table: Tensor, lengths: Tensor) -> Tensor:
-        """One token in each row; nothing waits for the device, so that a CUDA graph may hold it.
+        """Return one token in each row; nothing waits for the device, so that a CUDA graph may hold it.
 
         The tokens of a prompt may be rows, too, each one longer than the one before it: a layer writes the keys and
         values of all rows before any of them looks.
@@ -138,7 +138,10 @@ class PagedModel:
         return self._logits(self._layers(token, position, page, table, lengths, ())[0])
 
     def tables(self, shares: Sequence[Share]) -> tuple[Tensor, Tensor]:
-        """A row for each token of the shares: block tables (B, n), filled up with page 0, and lengths (B,); int32."""
+        """Return a row for each token of the shares: block tables (B, n), filled up with page 0, and lengths (B,).
+
+        Int32.
+        """
         width = max((len(share.running.pages) for share in shares), default=0)
         table: list[list[int]] = []
         lengths: list[int] = []
@@ -164,7 +167,7 @@ class PagedModel:
         lengths: Tensor,
         pieces: Sequence[Piece],
     ) -> Tensor:
-        """The residual stream behind the last layer, (1, T, width); the first B tokens are rows."""
+        """Return the residual stream behind the last layer, (1, T, width); the first B tokens are rows."""
         model, places = self.model, positions % self.page_tokens
         cos, sin = (turns[positions][None, None] for turns in (self._cos, self._sin))
         x = model.embedding[tokens][None]

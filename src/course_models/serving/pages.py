@@ -1,4 +1,6 @@
-"""Who holds which page of the cache. Only numbers, no tensor: what lies in the pages is somebody else's matter.
+"""Block manager: which sequence holds which page of the cache. Only numbers, no tensor.
+
+What lies in the pages is somebody else's matter.
 
 A page has room for the keys and values of a few tokens. A sequence holds as many pages as it needs, wherever they are;
 its *block table* lists them in order. A page that is full may be shared: whose text begins with the same tokens holds
@@ -23,7 +25,7 @@ class OutOfPages(RuntimeError):
 
 @dataclass(frozen=True)
 class Shared:
-    """How a text begins that is in the cache already.
+    """A text's beginning that is in the cache already.
 
     Attributes:
         pages: full pages with its first tokens, each now held once more.
@@ -65,20 +67,20 @@ class Pages:
 
     @property
     def free(self) -> int:
-        """How many pages nobody holds."""
+        """Number of pages that nobody holds."""
         return len(self._empty) + len(self._kept)
 
     @property
     def held(self) -> int:
-        """How many pages somebody holds; a shared one counts once."""
+        """Number of pages that somebody holds; a shared one counts once."""
         return self.count - self.free
 
     def holders(self, page: int) -> int:
-        """How many sequences hold a page."""
+        """Return how many sequences hold a page."""
         return self._holders[page]
 
     def take(self) -> int:
-        """A page for somebody alone; what it held is forgotten.
+        """Return a page for somebody alone; what it held is forgotten.
 
         Raises:
             OutOfPages: all are held.
@@ -95,7 +97,7 @@ class Pages:
         return page
 
     def give_back(self, pages: Sequence[int]) -> None:
-        """One holder fewer for each of a sequence's pages.
+        """Take one holder off each of a sequence's pages.
 
         Raises:
             ValueError: a page that nobody holds.

@@ -1,4 +1,4 @@
-"""What somebody asks of a server, and how far it is."""
+"""A request to a server, and its progress."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Running:
 
     @property
     def done(self) -> bool:
-        """Whether the answer is complete."""
+        """True once the answer is complete."""
         return self.written >= self.request.most or (
             self.written > 0 and self.tokens[-1] in self.request.stops
         )

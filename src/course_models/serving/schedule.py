@@ -1,4 +1,4 @@
-"""What runs in the next step: who decodes, who reads a piece of his prompt, who waits, who must give his pages back.
+"""Scheduler of the next step: who decodes, who reads a piece of his prompt, who waits, who must give his pages back.
 
 A step has room for so many tokens. Whoever is writing comes first, with one token each. What room is left goes to
 prompts, in pieces: so a long prompt holds nobody up (*chunked prefill*). A request joins as soon as there is room for
@@ -24,7 +24,7 @@ class Share:
 
     @property
     def ends(self) -> bool:
-        """Whether all of its tokens are in the cache then, so that the next one can be chosen."""
+        """True if all of its tokens are in the cache then, so that the next one can be chosen."""
         return self.tokens == self.running.left
 
 
@@ -57,7 +57,7 @@ class Schedule:
         self.preempted = self.shared = 0
 
     def plan(self) -> list[Share]:
-        """Who computes how many tokens in the next step; their pages are theirs when this returns.
+        """Return who computes how many tokens in the next step; their pages are theirs when this returns.
 
         Those with one token come first. Empty if nobody is there.
         """

@@ -22,12 +22,12 @@ class ByteText:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def add(self, token: int) -> str:
-        """What can be told now; what is no text, and what cannot be printed, as U+FFFD."""
+        """Return what can be told now; what is no text, and what cannot be printed, as U+FFFD."""
         text = self._decoder.decode(bytes([token]) if token < BEGIN else b"\xff")
         return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
     def end(self) -> str:
-        """What was left of a letter."""
+        """Return what was left of a letter."""
         return self._decoder.decode(b"", final=True)
 
 
@@ -47,7 +47,7 @@ class Numbers:
         self._most = max(self._most, self._engine.schedule.pages.held)
 
     def line(self) -> str:
-        """What is so now."""
+        """Return what is so now."""
         (begun, before), (now, written) = self._steps[0], self._steps[-1]
         rate = (written - before) / (now - begun) if now > begun else 0.0
         schedule = self._engine.schedule
@@ -58,14 +58,14 @@ class Numbers:
         )
 
     def whole(self) -> str:
-        """What was so from the beginning until now."""
+        """Return what was so from the beginning until now."""
         (now, written), pages = self._steps[-1], self._engine.schedule.pages
         seconds = max(now - self._begun, 1e-9)
         return f"{written} tokens, {written / seconds:.0f} a second · at most {self._most} of {pages.count} pages"
 
 
 class Screen:
-    """Where an answer and the numbers are written; without a terminal the numbers come at the end alone."""
+    """Screen for an answer and the numbers; without a terminal the numbers come at the end alone."""
 
     def __init__(self, out: TextIO) -> None:
         self.out, self.moves = out, out.isatty()
@@ -81,6 +81,6 @@ class Screen:
         self.out.flush()
 
     def end(self, line: str) -> None:
-        """An answer is over: the numbers stay below it."""
+        """End an answer: the numbers stay below it."""
         self.out.write(f"\n{CLEAR if self.moves else ''}[{line}]\n")
         self.out.flush()

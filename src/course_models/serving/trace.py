@@ -18,7 +18,7 @@ from course_models.serving.request import Request
 
 @dataclass(frozen=True)
 class Arrival:
-    """One who comes.
+    """An arrival of a request.
 
     Attributes:
         at_s: when, in seconds from the beginning.
@@ -58,12 +58,12 @@ LONGEST = 1024  # tokens of a prompt and its answer together, at most, in the qu
 
 
 def queue() -> list[Arrival]:
-    """The queue that the pages serve: 128 arrivals, all there from the beginning."""
+    """Return the queue that the pages serve: 128 arrivals, all there from the beginning."""
     return trace(128, prompt=32, answer=96, longest=LONGEST, seed=2)
 
 
 def least_steps(answers: Sequence[int], batch: int, *, continuous: bool) -> int:
-    """Steps of decoding that a batch needs by arithmetic, all there from the beginning, prompts left out.
+    """Count the steps of decoding that a batch needs by arithmetic, all there from the beginning, prompts left out.
 
     A static batch goes on for as long as its longest answer. In a continuous one the first seat that is free goes to
     the next in the queue.
@@ -78,7 +78,7 @@ def least_steps(answers: Sequence[int], batch: int, *, continuous: bool) -> int:
 
 @dataclass(frozen=True)
 class Served:
-    """What somebody saw of his answer.
+    """Times at which a request's answer was written.
 
     Attributes:
         arrival: when he came, and what he asked.

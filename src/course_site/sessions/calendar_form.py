@@ -42,7 +42,7 @@ def session_entries(session: Plain, folder: str) -> list[Entry]:
     """One session as a mentor needs it in the calendar: its minutes, and the day before what to prepare.
 
     Args:
-        session: the map as `views.as_plain` gives it.
+        session: the map as `plain_data.as_plain` gives it.
         folder: the folder in the site to which its links are relative.
     """
     name = session["name"]

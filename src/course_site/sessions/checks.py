@@ -18,12 +18,12 @@ from course_site.pages.addresses import shown_file
 from course_site.pages.headings import headings
 from course_site.pages.page import Page
 from course_site.pages.plain_text import without_code
-from course_site.sessions import cuts, preflights, remote
-from course_site.sessions.minutes import Taken, read_minutes
+from course_site.sessions import cuts, preflights, remote_class
+from course_site.sessions.course_road import FILE as ROAD_FILE
+from course_site.sessions.course_road import FOLDER, Road, load_road
 from course_site.sessions.preflights import one_line
 from course_site.sessions.session import Complaint, Session, Step, read_sessions
-from course_site.sessions.stops import FILE as ROAD_FILE
-from course_site.sessions.stops import FOLDER, Road, load_road
+from course_site.sessions.taught_minutes import Taken, read_minutes
 
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 # So many steps of a session may be about a heading of another page.
@@ -165,7 +165,7 @@ class _Checker:
         self.check_demos()
         for key, text in self.session.strings():
             self.check_text(key, text)
-        for key, message in (*cuts.faults(self.session), *remote.faults(self.session)):
+        for key, message in (*cuts.faults(self.session), *remote_class.faults(self.session)):
             self.wrong(key, message)
         self.check_minutes()
         self.check_ends()
@@ -235,7 +235,7 @@ class _Checker:
         """A minute that a text names is one at which a step begins."""
         starts = {step.start for step in self.session.steps()}
         for key, text in self.session.strings():
-            for minute in remote.MINUTE.findall(text):
+            for minute in remote_class.MINUTE.findall(text):
                 if int(minute) not in starts:
                     self.wrong(key, f"names minute {minute}, and no step begins then")
 

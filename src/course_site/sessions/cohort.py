@@ -16,9 +16,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from course_site.sessions.course_road import FOLDER, read_road
 from course_site.sessions.plan_file import Plan, PlanError, read_plan
 from course_site.sessions.session import Session, read_sessions, visible
-from course_site.sessions.stops import FOLDER, read_road
 
 FILE = f"{FOLDER}/cohort.toml"
 

@@ -5,7 +5,7 @@ sheet to fill in and the solved one are made from the same text, so no answer ca
 brackets is worked out and printed. What an expression may call stands in `_worked_out/<session>.py` beside the file;
 `value("l1.ridge")` is a number of a record. `[[*from the screen*; our run: {{ l3.fuse.eager.us:.0f }}]]` says on the
 solved sheet what a record has too, and nothing of it where there is no such record. How a sheet looks is in
-`handout_pages`.
+`printing/handout_pages`.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def sheet_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
     """Every file of the printed sheets by its place in the built site.
 
     Args:
-        sessions: each map as `views.as_plain` gives it.
+        sessions: each map as `plain_data.as_plain` gives it.
         root: the repository.
     """
     frame = (root / FOLDER / FRAME).read_text(encoding="utf-8")

@@ -6,8 +6,8 @@ import html
 from collections.abc import Mapping
 
 from course_site.pages.addresses import Address
+from course_site.sessions.course_road import Road
 from course_site.sessions.session import Session
-from course_site.sessions.stops import Road
 
 # The three pages of a session: each road leads from one kind to the same kind.
 VIEWS = ("student_page", "map_page", "chapter")

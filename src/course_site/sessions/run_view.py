@@ -44,7 +44,7 @@ def run_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
     """Every file of the run views by its place in the built site.
 
     Args:
-        sessions: each map as `views.as_plain` gives it.
+        sessions: each map as `plain_data.as_plain` gives it.
         root: the repository.
     """
     sessions = list(sessions)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from course_site.sessions.course_road import FILE as ROAD_FILE
+from course_site.sessions.course_road import FOLDER, KINDS, Road, read_road
 from course_site.sessions.plan_file import PlanError
-from course_site.sessions.stops import FILE as ROAD_FILE
-from course_site.sessions.stops import FOLDER, KINDS, Road, read_road
 
 LONGEST_STEP = 15
 # Characters that a reader sees: a link counts by its words.

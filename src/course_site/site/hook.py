@@ -27,12 +27,12 @@ from course_site.pages.addresses import artifact_uri, site_uri
 from course_site.pages.page import Page
 from course_site.records.record import write_atomically
 from course_site.sessions import checks
+from course_site.sessions.course_road import FOLDER
 from course_site.sessions.handouts import FOLDER as SHEETS
 from course_site.sessions.handouts import PRINTED
+from course_site.sessions.plain_data import as_plain
 from course_site.sessions.print_sheet import sheet_files
 from course_site.sessions.run_view import run_files
-from course_site.sessions.stops import FOLDER
-from course_site.sessions.views import as_plain
 from course_site.site import again, ledger, ledger_pages, navigation, search, styles
 from course_site.site.archive import NAME, archive
 from course_site.site.course import Course, load_course

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from course_site.sessions.checks import missing
-from course_site.sessions.stops import FOLDER
+from course_site.sessions.course_road import FOLDER
 from course_site.site.course import load_course
 from course_site.site.render.page import render_course
 

@@ -13,7 +13,7 @@ from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.headings import headings, section_of_lab
 from course_site.pages.page import Page
 from course_site.pages.plain_text import without_marks
-from course_site.sessions import checks, cohort, cohort_page, recall
+from course_site.sessions import checks, cohort, cohort_page, spaced_questions
 from course_site.sessions import map as maps
 from course_site.sessions.handouts import PRINTED
 from course_site.sessions.plan_file import PlanError
@@ -82,7 +82,7 @@ def before(writer: Writer, session: Session) -> str:
         plan = cohort.read_cohort(writer.course.root)
     except PlanError:  # said where the plan is shown
         return ""
-    found = recall.brought_along(session.id, plan, writer.course.maps.sessions)
+    found = spaced_questions.brought_along(session.id, plan, writer.course.maps.sessions)
     if not found:
         return ""
     asked = []

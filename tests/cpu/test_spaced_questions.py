@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from course_site.sessions.cohort import read_cohort
-from course_site.sessions.recall import BROUGHT, brought_along
 from course_site.sessions.session import load_sessions
+from course_site.sessions.spaced_questions import BROUGHT, brought_along
 
 ROOT = Path(__file__).resolve().parents[2]
 COHORT, SESSIONS = read_cohort(ROOT), load_sessions(ROOT)

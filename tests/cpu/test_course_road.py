@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from course_site.sessions.course_road import FILE, Road, load_road, read_road
 from course_site.sessions.plan_file import PlanError
 from course_site.sessions.session import read_sessions
-from course_site.sessions.stops import FILE, Road, load_road, read_road
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = {

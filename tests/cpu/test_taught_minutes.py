@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from course_site.sessions.minutes import MINUTES_FOLDER, Taken, read_minutes
+from course_site.sessions.course_road import FILE as ROAD_FILE
+from course_site.sessions.course_road import read_road
 from course_site.sessions.session import read_session
-from course_site.sessions.stops import FILE as ROAD_FILE
-from course_site.sessions.stops import read_road
+from course_site.sessions.taught_minutes import MINUTES_FOLDER, Taken, read_minutes
 
 ROOT = Path(__file__).resolve().parents[2]
 

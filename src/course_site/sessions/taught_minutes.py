@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from course_site.sessions.course_road import FOLDER
 from course_site.sessions.session import Complaint, Session, normalised
-from course_site.sessions.stops import FOLDER
 
 MINUTES_FOLDER = f"{FOLDER}/minutes"
 COLUMNS = ("session", "date", "start", "step", "title", "planned", "actual")

@@ -22,7 +22,7 @@ from course_site.sessions.handouts import FOLDER, PRINTED, HandoutError, read_ha
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-    from course_site.sessions.handout_pages import Printed
+    from course_site.printing.handout_pages import Printed
     from course_site.site.course import Course
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -104,7 +104,7 @@ def find_chromium() -> str:
 
 
 def _run(root: Path, options: argparse.Namespace) -> int:
-    from course_site.sessions.stops import load_road
+    from course_site.sessions.course_road import load_road
 
     known = list(load_road(root).sessions)
     wanted = [name.lower() for name in options.session] or known
@@ -145,8 +145,8 @@ def documents_of(
     course: Course, root: Path, wanted: Sequence[str], *, letter: bool = False, students: int = 0
 ) -> dict[str, tuple[str, list[Printed]]]:
     """As `documents`, of a course that is rendered already."""
-    from course_site.sessions.handout_pages import document, printed_pages
-    from course_site.sessions.views import as_plain, value_of, words_of
+    from course_site.printing.handout_pages import document, printed_pages
+    from course_site.sessions.plain_data import as_plain, value_of, words_of
 
     made = {}
     for name in wanted:
@@ -266,7 +266,7 @@ def _write(path: Path, data: bytes) -> None:
 
 def _told(path: Path, printed: list[Printed]) -> str:
     """A file in a line, and a line for every sheet that is copied, as its first page says."""
-    from course_site.sessions.handout_pages import solved_span, to_print
+    from course_site.printing.handout_pages import solved_span, to_print
 
     lines = [f"{path}: {sum(page.pages for page in printed)} pages"]
     for line in to_print(printed):

@@ -18,7 +18,7 @@ from typing import Any
 
 from course_site.numbers.values import MISSING
 from course_site.pages.page import read_page
-from course_site.sessions import paper
+from course_site.printing import paper
 from course_site.sessions.handouts import (
     HandoutError,
     Handouts,
@@ -171,7 +171,7 @@ def printed_pages(
     """Every page of a session, in the order in which they are printed.
 
     Args:
-        session: the map as `views.as_plain` gives it.
+        session: the map as `plain_data.as_plain` gives it.
         value: a number of a record by its name.
         words: Markdown to text and HTML, values filled in.
         output: what a page printed when it was measured, by its id and a word in it.
