@@ -75,12 +75,12 @@ def code_digest(source: str, names: Renames = renames.NONE, path: str = "") -> s
 
 
 @functools.lru_cache(maxsize=4096)  # a page that is served is checked again after every edit
-def code_digests(sources: tuple[str, ...], names: Renames = renames.NONE, path: str = "") -> list[str]:
+def code_digests(sources: tuple[str, ...], names: Renames = renames.NONE, path: str = "") -> tuple[str, ...]:
     """`code_digest` of every cell of a page; a name that one cell imports is the same name in the others."""
     trees = [_parsed(source) for source in sources]
     if names and any(map(names.names_any, sources)):
         renames.in_oldest_names([tree for tree in trees if tree is not None], names, path)
-    return [_code_digest(*one, names, path) for one in zip(sources, trees, strict=True)]
+    return tuple(_code_digest(*one, names, path) for one in zip(sources, trees, strict=True))
 
 
 def _parsed(source: str) -> ast.Module | None:

@@ -95,10 +95,12 @@ class Record:
     Attributes:
         notebook: nbformat 4 dict; code cells only, with their outputs; provenance in metadata["course"].
         files: the artifacts of a page that has just run, by name; of a record that is read they stay where they lie.
+        renamed: what was renamed since; the kernels that were timed have their present names.
     """
 
     notebook: dict[str, Any]
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    renamed: renames.Renames = renames.NONE
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -148,17 +150,19 @@ class Record:
 
     @property
     def names(self) -> dict[str, Any]:
-        """Everything the cells recorded by name, as plain JSON."""
+        """Everything the cells recorded by name, as plain JSON; a kernel by its present name."""
         merged: dict[str, Any] = {}
         for outputs in self.outputs:
             for output in outputs:
                 data = output.get("data", {}).get(MIME)
                 if data:
                     _merge(merged, data["names"])
+        if self.renamed:
+            _name_kernels(merged, self.renamed)
         return merged
 
     @classmethod
-    def load(cls, path: Path) -> Record:
+    def load(cls, path: Path, renamed: renames.Renames = renames.NONE) -> Record:
         """Read a record.
 
         Raises:
@@ -178,7 +182,7 @@ class Record:
             raise RecordError(f"{path}: is not a record of this project; {again}") from None
         if schema != SCHEMA:
             raise RecordError(f"{path}: has schema {schema}, this version reads {SCHEMA}; {again}")
-        record = cls(notebook)
+        record = cls(notebook, renamed=renamed)
         if checksum != record._content_checksum():
             raise RecordError(f"{path}: was changed by hand (its checksum does not match); {again}")
         return record
@@ -218,6 +222,14 @@ def _merge(into: dict[str, Any], names: dict[str, Any]) -> None:
             raise RecordError(f"the name {name!r} is recorded twice")
         else:
             into[name] = json.loads(json.dumps(value))
+
+
+def _name_kernels(names: dict[str, Any], renamed: renames.Renames) -> None:
+    for value in names.values():
+        if isinstance(value, dict) and "kind" not in value:
+            _name_kernels(value, renamed)
+        elif isinstance(value, dict) and isinstance(value.get("kernel"), str):
+            value["kernel"] = renamed.kernel(value["kernel"])
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -21,7 +21,7 @@ from course_site.numbers.spread import BetweenRuns
 from course_site.numbers.values import Scope
 from course_site.pages import bibliography, glossary
 from course_site.pages.page import Page, PageError, find_pages
-from course_site.records import artifacts, changes, physics, runs, tested
+from course_site.records import artifacts, changes, physics, renames, runs, tested
 from course_site.records.consistent import NOT_CHECKED, doubt_of_commit, doubts
 from course_site.records.manifest import strangers
 from course_site.records.record import Record, RecordError, record_path, stale_reasons
@@ -274,7 +274,7 @@ def _edition_of(course: Course, page: Page) -> str:
 def _holds(course: Course, page: Page, slug: str) -> bool:
     path = record_path(course.root, slug, page)
     try:
-        record = Record.load(path)
+        record = Record.load(path, renames.load(course.root))
     except RecordError:
         return False
     beside = any(artifacts.faults(path, record.artifacts))
@@ -294,7 +294,7 @@ def _load_state(course: Course, page: Page) -> str:
             course.problem(page.path, f"has no record in records/{course.slug}; {again}")
         return "waiting" if awaited else "stale"
     try:
-        record = Record.load(path)
+        record = Record.load(path, renames.load(course.root))
     except RecordError as error:
         if not (awaited or course.draft):
             course.problem(path.relative_to(course.root), str(error).split(": ", 1)[1])
