@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import course_kernels
 
 KERNELS = Path(course_kernels.__file__).resolve().parent
+LABS = KERNELS.parents[1] / "labs"
 # Parts of the library that solve nothing, open to a lab with a problem.
 OPEN = ("course_kernels.arguments", "course_kernels.problem", "course_kernels.cuda", "course_kernels.measure")
 
@@ -112,19 +113,20 @@ class Watch(importlib.abc.MetaPathFinder):
         return None
 
     def opened(self, name: Any) -> None:
-        """Refuse a file of a problem, the student's own excepted."""
+        """Refuse a file of a problem or of a lab, the student's own excepted."""
         if not self.on or not isinstance(name, str | bytes | Path):
             return
         path = Path(name.decode() if isinstance(name, bytes) else name)
         if path.suffix not in (".py", ".cu", ".cuh", ".toml", ".pyc"):
             return
         path = path.resolve()
-        if path == self.file or not path.is_relative_to(KERNELS):
+        if path == self.file:
             return
-        place = path.relative_to(KERNELS)
-        solves = (KERNELS / place.parts[0] / "problem.py").exists() or not self._open
-        if solves or any(part.startswith("lab") for part in place.parts[:-1]):
-            self.refuse(f"reads src/course_kernels/{place.as_posix()}")
+        of_a_problem = path.is_relative_to(KERNELS) and (
+            not self._open or (KERNELS / path.relative_to(KERNELS).parts[0] / "problem.py").exists()
+        )
+        if of_a_problem or path.is_relative_to(LABS):
+            self.refuse(f"reads {path.relative_to(LABS.parent).as_posix()}")
 
 
 _WATCHES: list[Watch] = []  # an audit hook cannot be taken away again, so it looks here

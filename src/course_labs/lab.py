@@ -1,9 +1,8 @@
 """What a lab is: its `lab.toml`, read and checked. Standard library only, and no kernel is imported.
 
-A lab lies beside its problem, in `lab/` or `lab_<name>/`: `lab.toml`, a folder for every door with the starter and
-the file after each stage, `launch.py` for a kernel in CUDA C++, and `truth.py` for a lab without a problem or with a
-door that needs no GPU. Its last task, which the student does alone, is the table `[alone]`, `alone.py` and a solution
-in the folder of every door.
+A lab lies in `labs/<name>/`: `lab.toml`, a folder for every door with the starter and the file after each stage,
+`launch.py` for a kernel in CUDA C++, and `truth.py` for a lab without a problem or with a door that needs no GPU. Its
+last task, which the student does alone, is the table `[alone]`, `alone.py` and a solution in the folder of every door.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-FOLDER = "my_labs"  # the student's, beside the README; git leaves it alone
+LABS = "labs"  # every lab, beside the README
+FOLDER = "my_labs"  # the student's, beside it; git leaves it alone
 # The end of a student's file, by door.
 SUFFIXES = {"triton": ".py", "cuda": ".cu", "numpy": ".py", "python": ".py"}
 ON_THE_CPU = ("numpy", "python")  # doors that never need a GPU, and never use one
@@ -162,13 +162,13 @@ def find_labs(root: Path) -> dict[str, Lab]:
     """Every lab of a repository, by name.
 
     Raises:
-        LabError: one of them is wrong.
+        LabError: one of them is wrong, or lies in a folder of another name.
     """
     labs: dict[str, Lab] = {}
-    for path in sorted(root.glob("src/course_kernels/*/lab*/lab.toml")):
+    for path in sorted((root / LABS).glob("*/lab.toml")):
         lab = load_lab(path)
-        if lab.name in labs:
-            raise LabError(f"{path}: the name {lab.name} is taken by {labs[lab.name].folder}")
+        if lab.name != path.parent.name:
+            raise LabError(f"{path}: the lab {lab.name} lies in {LABS}/{lab.name}/")
         labs[lab.name] = lab
     return labs
 
@@ -343,7 +343,7 @@ def _wrong_keys(
 
 def _problem_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
     if "problem" in data:
-        if not (folder.parents[1] / data["problem"] / "problem.py").is_file():
+        if not (folder.parents[1] / "src/course_kernels" / data["problem"] / "problem.py").is_file():
             yield f"`problem`: there is no src/course_kernels/{data['problem']}/problem.py"
         if isinstance(data.get("entry", ""), list):
             yield "`entry` of a lab with a problem is one name"

@@ -239,7 +239,7 @@ class SuspectsGrader:
         self.lab = lab
         self.truth = load_file(lab.folder / "truth.py", "lab_truth")
         self.suspects: tuple[Suspect, ...] = self.truth.SUSPECTS
-        self._told = recorded(root or lab.folder.parents[3], self.suspects)
+        self._told = recorded(root or lab.folder.parents[1], self.suspects)
         self._how = (needs_gpu, compile, dict(environment or {}))
         self._graders: list[Fix] = []
         self._alone: Cause | None = None

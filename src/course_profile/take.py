@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from course_kernels.cuda.signature import kernels_of
-from course_labs.lab import FOLDER, ON_THE_CPU, Lab, find_labs
+from course_labs.lab import FOLDER, LABS, ON_THE_CPU, Lab, find_labs
 from course_profile.unusable import Unusable
 
 TABLES = "profile.toml"
@@ -197,7 +197,7 @@ def _kind(kind: Any) -> str:
 
 def _lab(file: Path, root: Path) -> Lab | None:
     """The lab that a file belongs to; None where there is none."""
-    if file.parent.name != FOLDER and not file.is_relative_to(root / LIBRARY):
+    if file.parent.name != FOLDER and not file.is_relative_to(root / LABS):
         return None
     for lab in find_labs(root).values():
         names = [lab.student_file(door) for door in lab.doors]

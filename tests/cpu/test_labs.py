@@ -285,8 +285,8 @@ def lines_of_a_last_task(lab):
 def what_pages_show():
     """Every text that a page shows, or is: path to the text without blanks."""
     files = [path for folder in ("docs", "handbook") for path in sorted((ROOT / folder).rglob("*"))]
-    for path in sorted((ROOT / "src" / "course_kernels").rglob("*")):
-        hidden = path.stem == "alone" and any(part.startswith("lab") for part in path.parts)
+    for path in sorted((*(ROOT / "src" / "course_kernels").rglob("*"), *(ROOT / "labs").rglob("*"))):
+        hidden = path.is_relative_to(ROOT / "labs") and path.stem == "alone"
         files += [] if hidden else [path]
     texts = (".py", ".md", ".toml", ".cu", ".cuh")
     return {path: re.sub(r"\s+", "", path.read_text()) for path in files if path.suffix in texts}
@@ -946,13 +946,16 @@ prints = ""
 )
 
 
-def make_lab(root, text, problem="vector_add"):
-    folder = root / "src" / "course_kernels" / problem / "lab"
+def make_lab(root, text, name="sums"):
+    """The lab, with a problem for it, in a root of its own."""
+    folder = root / "labs" / name
     for door in ("numpy", "python", "triton"):
         (folder / door).mkdir(parents=True)
         for stem in ("starter", "stage1", "stage2", "stage3"):
             (folder / door / f"{stem}.py").write_text("")
-    (folder.parent / "problem.py").write_text("")
+    problem = root / "src/course_kernels/vector_add/problem.py"
+    problem.parent.mkdir(parents=True, exist_ok=True)
+    problem.write_text("")
     shutil.copy(FIRST.folder / "truth.py", folder)
     (folder / "lab.toml").write_text(text)
     return folder / "lab.toml"
@@ -1662,7 +1665,7 @@ def complaints(tmp_path, *changes, text=OTHER_DOORS):
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
-    path = tmp_path / "src/course_kernels/vector_add/lab/lab.toml"
+    path = tmp_path / "labs/sums/lab.toml"
     path = path if path.exists() else make_lab(tmp_path, OTHER_DOORS)
     return list(_complaints(tomllib.loads(text), path.parent))
 
@@ -1847,7 +1850,7 @@ def test_what_is_printed_after_a_stage_is_that_of_the_stage_listed_there():
     assert FIRST.prints("triton", 0) == FIRST.doors["triton"] != FIRST.stages[0].prints["triton"]
 
 
-def test_a_missing_snapshot_and_a_name_taken_twice_are_found(tmp_path):
+def test_a_missing_snapshot_and_a_folder_of_another_name_are_found(tmp_path):
     path = make_lab(tmp_path, OTHER_DOORS)
     (path.parent / "python" / "stage2.py").unlink()
     with pytest.raises(LabError, match=r"there is no python/stage2\.py"):
@@ -1855,7 +1858,7 @@ def test_a_missing_snapshot_and_a_name_taken_twice_are_found(tmp_path):
 
     (path.parent / "python" / "stage2.py").write_text("")
     make_lab(tmp_path, OTHER_DOORS, "copy")
-    with pytest.raises(LabError, match="the name sums is taken"):
+    with pytest.raises(LabError, match=r"copy/lab\.toml: the lab sums lies in labs/sums/"):
         find_lab(tmp_path, "sums")
 
 
@@ -2047,7 +2050,7 @@ def test_a_list_of_labs_is_written_in_columns(tmp_path, capsys):
     make_lab(
         tmp_path,
         OTHER_DOORS.replace('"sums"', '"longer_sums"').replace("minutes = 1", "minutes = 100"),
-        "copy",
+        "longer_sums",
     )
     assert main(["lab"], tmp_path) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -2068,7 +2071,7 @@ def test_labs_are_listed_as_the_road_comes_by_them(tmp_path, capsys):
     (tmp_path / "docs" / "b.py").write_text("# /// lab | late\n# ///\n# /// lab | early\n")
     for name, where in {"off": page, "in_c": "docs/c.py", "early": "docs/b.py", "late": "docs/b.py"}.items():
         text = OTHER_DOORS.replace('"sums"', f'"{name}"').replace(page, where)
-        make_lab(tmp_path, text.replace('"vector_add"', f'"{name}"'), name)
+        make_lab(tmp_path, text, name)
 
     assert main(["lab"], tmp_path) == 0
     listed = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[:4]]

@@ -1,11 +1,13 @@
 """The arrows: problem <- measure <- page -> site, measure <- judge <- labs <- site, and labs <- profile.
 
-The models stand beside the judge, and only pages call them. None points back.
+The models stand beside the judge, and only pages call them. A lab of `labs/` stands on the labs and the profiler, and
+is loaded by its path alone. None points back.
 
 In `course_site` every room calls only those on a lower floor. An import counts wherever it stands, in a function and
 for types too.
 """
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +26,7 @@ GRAPH = grimp.build_graph(
     "course_site",
     cache_dir=None,
 )
+ROOT = Path(__file__).parents[2]
 PROBLEMS = sorted(
     m.removesuffix(".problem") for m in GRAPH.modules if m.count(".") == 2 and m.endswith(".problem")
 )
@@ -127,6 +130,32 @@ def test_the_profiler_knows_no_problem_and_no_site_and_nobody_knows_it():
     importers = {m for m in GRAPH.modules for target in GRAPH.find_modules_directly_imported_by(m)
                  if target.split(".")[0] == "course_profile"}  # fmt: skip
     assert {m.split(".")[0] for m in importers} == {"course_profile"}
+
+
+def names_imported(file):
+    """The packages that a file imports, wherever the import stands."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {name.name.partition(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{file}: line {node.lineno}: import by the absolute name"
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def test_no_file_of_the_source_is_outside_of_the_graph():
+    files = [file.relative_to(ROOT / "src").with_suffix("").parts for file in (ROOT / "src").rglob("*.py")]
+    assert {".".join(parts).removesuffix(".__init__") for parts in files} - set(GRAPH.modules) == set()
+
+
+def test_a_lab_stands_on_the_parts_below_it_and_none_imports_it():
+    labs = {file: names_imported(file) for file in (ROOT / "labs").glob("*/*.py")}
+    ours = {name for found in labs.values() for name in found if name.startswith("course_")}
+    assert ours == {"course_kernels", "course_judge", "course_labs", "course_profile"}
+    assert len(labs) > 30
+    above = {"labs", *(folder.name for folder in (ROOT / "labs").iterdir())}
+    assert not {file for file in (ROOT / "src").rglob("*.py") if names_imported(file) & above}
 
 
 def test_the_site_knows_of_the_labs_only_what_they_are():

@@ -502,10 +502,11 @@ def test_a_kernel_of_the_library_is_known_by_its_folder():
 
 
 def test_a_students_file_is_known_by_its_lab(tmp_path):
-    (tmp_path / "src").symlink_to(ROOT / "src")
+    for name in ("labs", "src"):
+        (tmp_path / name).symlink_to(ROOT / name)
     mine = tmp_path / "my_labs" / "transpose.cu"
     mine.parent.mkdir()
-    mine.write_text((ROOT / "src/course_kernels/transpose/lab/cuda/stage4.cu").read_text())
+    mine.write_text((ROOT / "labs/transpose/cuda/stage4.cu").read_text())
 
     subject = take(str(mine), root=tmp_path)
 
@@ -516,7 +517,8 @@ def test_a_students_file_is_known_by_its_lab(tmp_path):
 
 def handed_in(folder, lab, door, stage=1):
     """A file of a door as a student has it, in a folder of the labs."""
-    (folder / "src").symlink_to(ROOT / "src")
+    for name in ("labs", "src"):
+        (folder / name).symlink_to(ROOT / name)
     lab = find_lab(ROOT, lab)
     mine = folder / "my_labs" / lab.student_file(door)
     mine.parent.mkdir()

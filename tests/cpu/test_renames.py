@@ -13,7 +13,7 @@ import pytest
 from course_kernels.cuda import includes
 from course_site import docs
 from course_site.pages.page import read_page
-from course_site.records import consistent, plan, renames, runs, tested
+from course_site.records import plan, record_checks, renames, run_history, tested
 from course_site.records.digest import code_digest, code_digests, cuda_digest, digest_of, file_digest
 from course_site.records.record import Record, build_record, record_path, stale_reasons
 
@@ -347,7 +347,7 @@ def test_a_record_that_is_made_after_a_rename_outlives_the_next_one(small):
     renamed(small, f"{KERNELS}/one/k01_b.py", f"{KERNELS}/one/k01_c.py", ("k01_b", "k01_c"))
     assert said(small)[0] == []
     # It is a run of the same code as the one before.
-    codes = {runs._code(one, renames.load(small)) for one in (before, record)}
+    codes = {run_history._code(one, renames.load(small)) for one in (before, record)}
     assert len(codes) == 1
 
 
@@ -369,11 +369,11 @@ def test_the_commit_of_a_record_is_read_by_the_names_of_that_commit(small):
     second = commit()
     assert file_digest(small, user) == ran[user]
     for named in (first, second, "0" * 40):  # the last is lost, and its files are those of today
-        assert consistent.doubt_of_commit(small, named, late, ran) == ""
+        assert record_checks.doubt_of_commit(small, named, late, ran) == ""
     renamed(small, user, f"{KERNELS}/one/it.py", ("", ""))
     commit()
-    assert consistent.doubt_of_commit(small, "0" * 40, late, ran) == ""
-    assert "user.py is not as it ran" in consistent.doubt_of_commit(small, second, late, {user: "0"})
+    assert record_checks.doubt_of_commit(small, "0" * 40, late, ran) == ""
+    assert "user.py is not as it ran" in record_checks.doubt_of_commit(small, second, late, {user: "0"})
 
 
 # --- the repository -----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from tiny_repository import make_repository, write
 from course_site.pages.blocks import KINDS
 from course_site.pages.glossary import Term
 from course_site.pages.page import read_page
-from course_site.records import changes, runs
+from course_site.records import changes, run_history
 from course_site.records.digest import file_digest
 from course_site.records.record import Record, build_record, record_path, seal
 from course_site.site.course import load_course
@@ -804,7 +804,7 @@ def test_a_record_says_what_was_kept_of_it_when_it_was_made(tmp_path, monkeypatc
     place = "records/nvidia-h200/docs/w1.ipynb"
     again = "restore it with git, or measure it again"
     record = Record.load(root / place)
-    runs.append(root, "nvidia-h200", record)
+    run_history.append(root, "nvidia-h200", record)
     median, date = record.names["flash"]["quantiles_us"]["0.5"], record.meta["provenance"]["date"]
     changes.append(root, "nvidia-h200", [changes.Moved("w1.flash", 900.0, median, "µs", date)])
     assert problems(root) == []

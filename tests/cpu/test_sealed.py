@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LAB = ROOT / "src/course_kernels/attention/lab_plain"
+LAB = ROOT / "labs/plain_attention"
 L8 = (
     ROOT / "docs/lectures/l8_attention.py",
     ROOT / "src/course_kernels/attention/k05_blocks_of_rows.py",

@@ -708,10 +708,10 @@ def test_sessions_without_a_map_are_listed(root):
 
 
 def test_a_lab_with_a_fault_is_said_of_its_file(root):
-    write(root, "src/course_kernels/x/lab/lab.toml", "name = 3\n")
+    write(root, "labs/x/lab.toml", "name = 3\n")
     said = [str(c) for c in load_course(root, draft=True).maps.complaints if "lab.toml" in str(c)]
     assert len(said) == 1
-    assert said[0].startswith("src/course_kernels/x/lab/lab.toml: ")
+    assert said[0].startswith("labs/x/lab.toml: ")
 
 
 def test_of_many_headings_six_are_named():
@@ -853,7 +853,7 @@ def test_minutes_taken_stand_beside_the_plan(root):
 def with_lab(root):
     home = root / "src/course_kernels/vector_add"
     home.mkdir(parents=True)
-    shutil.copytree(REPOSITORY / "src/course_kernels/vector_add/lab", home / "lab")
+    shutil.copytree(REPOSITORY / "labs/first_kernel", root / "labs/first_kernel")
     shutil.copy(REPOSITORY / "src/course_kernels/vector_add/problem.py", home)
     write(root, "docs/w1.py", STUDENT.lstrip() + "#\n# /// lab | first_kernel\n# ///\n")
     change(
@@ -875,7 +875,7 @@ def test_the_typing_script_comes_from_the_lab(root):
 
 def test_what_is_typed_opens_on_a_line_of_its_own(root):
     with_lab(root)
-    (lab,) = root.glob("src/course_kernels/vector_add/lab*/lab.toml")
+    lab = root / "labs/first_kernel/lab.toml"
     lab.write_text(lab.read_text().replace("In the kernel: `i", "```python\ni = 0\n```\nIn the kernel: `i"))
     assert re.search(r"[*][*]Through [^*\n]+[.][*][*]\n\n```python\ni = 0\n```\n", rendered(root))
 
@@ -911,7 +911,7 @@ def two_labs(root):
     with_lab(root)
     second = root / "src/course_kernels/grey"
     second.mkdir()
-    shutil.copytree(REPOSITORY / "src/course_kernels/grey/lab", second / "lab")
+    shutil.copytree(REPOSITORY / "labs/grey", root / "labs/grey")
     shutil.copy(REPOSITORY / "src/course_kernels/grey/problem.py", second)
     write(
         root,

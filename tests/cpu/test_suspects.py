@@ -216,8 +216,7 @@ def test_without_a_record_of_all_six_the_names_are_handed_out_and_no_number(tmp_
 
 
 def test_the_lab_is_handed_out_by_its_command(tmp_path, capsys):
-    for folder in ("src/course_kernels/measure", "records"):
-        (tmp_path / folder).parent.mkdir(parents=True, exist_ok=True)
+    for folder in ("labs", "src", "records"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     assert main(["lab", "bottleneck"], tmp_path) == 0
 
@@ -322,8 +321,8 @@ def test_no_file_of_the_lab_holds_a_recorded_value_and_each_is_completed(tmp_pat
 
 
 def test_the_command_writes_a_stage_with_the_recorded_values(tmp_path, capsys):
-    (tmp_path / "src/course_kernels").mkdir(parents=True)
-    (tmp_path / "src/course_kernels/measure").symlink_to(ROOT / "src/course_kernels/measure")
+    for folder in ("labs", "src"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     write_record(tmp_path)
     assert main(["lab", "bottleneck", "--stage", "2"], tmp_path) == 0
     assert main(["lab", "bottleneck", "--stage", "2"], tmp_path) == 0

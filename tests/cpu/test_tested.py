@@ -23,7 +23,7 @@ CARD = {"gpu": "NVIDIA H200", "cuda": "13.0", "torch": "2.11.0", "triton": "3.6.
 def tree(tmp_path_factory):
     """A copy of all that GPU tests depend on."""
     root = tmp_path_factory.mktemp("copy")
-    for folder in ("src", "tests/gpu", "tests/judge", "tests/labs", "tests/profile"):
+    for folder in ("labs", "src", "tests/gpu", "tests/judge", "tests/labs", "tests/profile"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(includes, "SHARED", root / KERNELS / "cuda")  # as if it ran from the copy
@@ -206,10 +206,10 @@ EDITS = {
         "X = 1\n",
         {"bottleneck"},
     ),
-    "one of the six": (f"{KERNELS}/measure/lab_bottleneck/given/add.cu", "", "int x;\n", {"bottleneck"}),
-    "what they wait for": (f"{KERNELS}/measure/lab_bottleneck/truth.py", "", "X = 1\n", {"bottleneck"}),
+    "one of the six": ("labs/bottleneck/given/add.cu", "", "int x;\n", {"bottleneck"}),
+    "what they wait for": ("labs/bottleneck/truth.py", "", "X = 1\n", {"bottleneck"}),
     "their answer": (
-        f"{KERNELS}/measure/lab_bottleneck/python/alone.py",
+        "labs/bottleneck/python/alone.py",
         "",
         "X = 1\n",
         {"bottleneck"},
@@ -217,32 +217,32 @@ EDITS = {
     "a wrong one of a card's": ("tests/labs/bottleneck/wrong_as_before.py", "", "X = 1\n", {"bottleneck"}),
     "a wrong one of anybody's": ("tests/labs/bottleneck/wrong_no_table.py", "", "X = 1\n", set()),
     "what a lab's kernel is started by": (
-        f"{KERNELS}/vector_add/lab/launch.py",
+        "labs/first_kernel/launch.py",
         "",
         "X = 1\n",
         {"lab:first_kernel"},
     ),
     "a lab's answer": (
-        f"{KERNELS}/vector_add/lab/cuda/stage4.cu",
+        "labs/first_kernel/cuda/stage4.cu",
         "z[i] = x[i] + y[i];",
         "z[i] = x[i] - y[i];",
         {"lab:first_kernel"},
     ),
-    "an answer that no card grades": (f"{KERNELS}/attention/lab/numpy/stage1.py", "", "X = 1\n", set()),
-    "the truth of a lab by hand": (f"{KERNELS}/measure/lab_roofline/truth.py", "", "X = 1\n", set()),
+    "an answer that no card grades": ("labs/flash_attention/numpy/stage1.py", "", "X = 1\n", set()),
+    "the truth of a lab by hand": ("labs/roofline/truth.py", "", "X = 1\n", set()),
     "the truth of the doors that no card grades": (
-        f"{KERNELS}/vector_add/lab/truth.py",
+        "labs/first_kernel/truth.py",
         "",
         "X = 1\n",
         set(),
     ),
-    "a lab's last task": (f"{KERNELS}/vector_add/lab/alone.py", "", "X = 1\n", {"lab:first_kernel"}),
-    "its solution": (f"{KERNELS}/vector_add/lab/cuda/alone.cu", "", "int x;\n", {"lab:first_kernel"}),
+    "a lab's last task": ("labs/first_kernel/alone.py", "", "X = 1\n", {"lab:first_kernel"}),
+    "its solution": ("labs/first_kernel/cuda/alone.cu", "", "int x;\n", {"lab:first_kernel"}),
     "a wrong one": ("tests/labs/first_kernel/alone_wrong_no_if.cu", "", "int x;\n", {"lab:first_kernel"}),
     "a wrong answer": ("tests/labs/first_kernel/wrong_subtracts.cu", "", "int x;\n", {"lab:first_kernel"}),
     "a new wrong answer": ("tests/labs/grey/wrong_new.cu", "", "int x;\n", {"lab:grey"}),
-    "a lab's words": (f"{KERNELS}/vector_add/lab/lab.toml", 'title = "', 'title = "Once more: ', set()),
-    "what a lab tries": (f"{KERNELS}/vector_add/lab/lab.toml", "N=1", "N=2", {"lab:first_kernel"}),
+    "a lab's words": ("labs/first_kernel/lab.toml", 'title = "', 'title = "Once more: ', set()),
+    "what a lab tries": ("labs/first_kernel/lab.toml", "N=1", "N=2", {"lab:first_kernel"}),
     "the tests of kernels": ("tests/gpu/test_kernels.py", "", "X = 1\n", PROBLEMS),
     "tests of two problems": ("tests/gpu/test_gemm_triton.py", "", "X = 1\n", {"gemm", "gemm_fp8"}),
     "tests of one subject": ("tests/gpu/test_mishaps.py", "", "X = 1\n", {"mishaps"}),
@@ -377,7 +377,7 @@ def test_a_module_is_found_with_the_packages_above_it(tmp_path):
 def test_the_files_of_a_folder_are_its_sources_and_those_below_it(tmp_path):
     for name in (
         "k01.py", "k01.cu", "README.md", ".hidden", "k01.pyc", "__pycache__/k.py", ".git/k.py", "below/a.txt",
-        "below/b.md", "below/lab/lab.toml", "lab/lab.toml", "lab/k.py", "data",
+        "below/b.md", "data",
     ):  # fmt: skip
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")

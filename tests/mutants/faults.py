@@ -136,22 +136,22 @@ AREAS = {
     "values": Area(
         tuple(f"src/course_site/numbers/{name}.py" for name in ("values", "spread", "units", "tied")),
         {
-            "*/spread.py": _cpu("values", "runs", "render", "computed"),
-            "*": _cpu("tied", "values", "render", "computed"),
+            "*/spread.py": _cpu("values", "run_history", "render", "cpu_pages"),
+            "*": _cpu("tied", "values", "render", "cpu_pages"),
         },
         5,
     ),
     "claims": Area(
         tuple(f"src/course_site/numbers/{name}.py" for name in ("claims", "bounds")),
-        {"*": _cpu("bounds", "values", "render", "computed")},
+        {"*": _cpu("bounds", "values", "render", "cpu_pages")},
         3,
     ),
     "record": Area(
-        tuple(f"src/course_site/records/{name}.py" for name in ("record", "manifest", "cells", "tested")),
+        tuple(f"src/course_site/records/{name}.py" for name in ("record", "manifest", "cpu_worker", "tested")),
         {
             "*/manifest.py": _cpu("manifest", "execute", "record", "tested"),
             "*/tested.py": _cpu("tested", "docs_command"),
-            "*": _cpu("record", "execute", "computed", "render", "docs_command"),
+            "*": _cpu("record", "execute", "cpu_pages", "render", "docs_command"),
         },
         6,
     ),

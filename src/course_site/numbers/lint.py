@@ -484,8 +484,10 @@ def lint_paths(paths: Iterable[Path], *, keys: Collection[str] | None = None) ->
 
 
 def main(arguments: list[str]) -> int:
-    """Lint the files and folders named (default: docs handbook src); 1 if any holds a typed number."""
-    paths = [*map(Path, arguments)] or [p for p in map(Path, ("docs", "handbook", "src")) if p.exists()]
+    """Lint the files and folders named (default: docs handbook labs src); 1 if any holds a typed number."""
+    paths = [*map(Path, arguments)] or [
+        p for p in map(Path, ("docs", "handbook", "labs", "src")) if p.exists()
+    ]
     missing = [path for path in paths if not path.exists()]
     if missing:
         print(f"lint: no such file or folder: {', '.join(map(str, missing))}", file=sys.stderr)

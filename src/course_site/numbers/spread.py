@@ -4,7 +4,7 @@ A stated interval answers one question: where would the same measurement, made a
 
 One run is taken in blocks: for each, memory is allocated anew. How far the blocks lie apart says part of it.
 Another card, or another day, differs by more than that, and no run can see it; so the same pages measured twice
-leave a record of how far they lay apart (`runs.py`), and that is added as a term of its own: a part that moves
+leave a record of how far they lay apart (`run_history.py`), and that is added as a term of its own: a part that moves
 all numbers of a page together, and a part that every number has to itself.
 """
 

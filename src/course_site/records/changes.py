@@ -13,7 +13,7 @@ from typing import Any
 from course_site.numbers.spread import BetweenRuns, factors, interval
 from course_site.numbers.values import walk_leaves
 from course_site.records.record import Record, RecordError, load_sealed, seal, write_atomically
-from course_site.records.runs import middle
+from course_site.records.run_history import middle
 
 LEAST = 0.01
 NAME = "changes.json"

@@ -1,8 +1,8 @@
 """Run one page on one GPU and make its record.
 
 The page runs in a Python process of its own (a Jupyter kernel over Unix sockets: no network, not even the
-loopback), and which project files it and its children open is watched (see `watch`). Two cells are added around it
-and leave no trace in the record: the first says where to import from, the last hands back the provenance. The first
+loopback), and which project files it and its children open is watched (see `opened_files`). Two cells are added around
+it and leave no trace in the record: the first says where to import from, the last hands back the provenance. The first
 error ends the page.
 """
 
@@ -30,7 +30,7 @@ from typing import Any
 
 from course_site.numbers.lint import lint_output
 from course_site.pages.page import Cell, Page
-from course_site.records import artifacts, renames, watch
+from course_site.records import artifacts, opened_files, renames
 from course_site.records.digest import file_digest
 from course_site.records.environments import environment_on_gpu
 from course_site.records.gpus import Gpu
@@ -212,7 +212,7 @@ async def _run(
             finally:
                 await _end(client, manager)
         try:
-            return seconds, watch.read(scratch / "opened"), artifacts.collected(scratch / "artifacts")
+            return seconds, opened_files.read(scratch / "opened"), artifacts.collected(scratch / "artifacts")
         except ValueError as error:
             raise PageFailed(f"{page.path}: {error}") from None
     finally:
@@ -243,7 +243,7 @@ def _scratch_folder() -> str:
 
 def _environment(root: Path, gpu: Gpu, scratch: Path) -> dict[str, str]:
     environment = environment_on_gpu(root)
-    watched = watch.door_for_children(scratch / "watch", scratch / "opened", root)
+    watched = opened_files.door_for_children(scratch / "watch", scratch / "opened", root)
     paths = [watched["PYTHONPATH"], str(root / "src"), environment.get("PYTHONPATH", "")]
     return (
         environment

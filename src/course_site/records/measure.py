@@ -167,7 +167,7 @@ async def _measure_on(gpu: Gpu, root: Path, deadline: float | None, board: Board
 def _keep(
     root: Path, slug: str, page: Page, record: Record, state: Progress, board: Board, outcome: Outcome
 ) -> None:
-    from course_site.records import changes, runs
+    from course_site.records import changes, run_history
     from course_site.records.record import Record, RecordError, record_path
 
     path = record_path(root, slug, page)
@@ -177,13 +177,13 @@ def _keep(
             old = Record.load(path)
     record.save(path)
     outcome.written.append(path)
-    known = runs.load(root, slug)  # without this run: an interval is held against what came after it
-    runs.append(root, slug, record)
+    known = run_history.load(root, slug)  # without this run: an interval is held against what came after it
+    run_history.append(root, slug, record)
     board.say(f"measured {page.path} on GPU {state.gpu.index} in {state.elapsed_s:.0f} s")
     if record.meta["provenance"]["dirty"]:
         board.say(f"  made from files that differ from commit {record.meta['provenance']['commit'][:12]}")
-    terms = runs.between(known)
-    inside, of = runs.covered(old, record, terms) if old is not None else (0, 0)
+    terms = run_history.between(known)
+    inside, of = run_history.covered(old, record, terms) if old is not None else (0, 0)
     if of:
         board.say(f"  {inside} of {of} timings lie inside the interval that the record before stated")
     moved = changes.moved(old, record, terms)

@@ -182,11 +182,11 @@ def print_plan(jobs: list[Job], gpus: list[Gpu], slug: str, groups: list[Verdict
 
 def check_beside(root: Path, slug: str) -> None:
     """What every page's record is added to must be readable, before a minute of a GPU is spent."""
-    from course_site.records import changes, runs
+    from course_site.records import changes, run_history
     from course_site.records.record import RecordError
 
     try:
-        runs.load(root, slug)
+        run_history.load(root, slug)
         changes.load(root, slug)
     except RecordError as error:
         raise CannotStart(str(error)) from None

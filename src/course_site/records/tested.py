@@ -51,7 +51,7 @@ DERIVED, SPEAKING = (
     for stems in (manifest.DERIVED, manifest.SPEAKING)
 )
 # Parts that import what is derived for themselves alone: what they measure or grade does not depend on it.
-FOR_THEMSELVES = (f"{manifest.HARNESS}/", "src/course_judge/", "src/course_labs/", "tests/")
+FOR_THEMSELVES = (f"{manifest.HARNESS}/", "src/course_judge/", "src/course_labs/", "labs/", "tests/")
 
 
 class GroupsUnknown(ValueError):
@@ -98,9 +98,10 @@ class Project:
 
     def _cuda_of(self, problem: str) -> Iterator[Path]:
         """Its kernels, and the stages of its labs."""
-        folder = self.root / KERNELS / problem
-        yield from folder.glob("k*.cu")
-        yield from folder.glob("lab*/cuda/stage*.cu")
+        yield from (self.root / KERNELS / problem).glob("k*.cu")
+        for lab in self.every_lab.values():
+            if lab.problem == problem:
+                yield from lab.folder.glob("cuda/stage*.cu")
 
     @functools.cached_property
     def labs(self) -> dict[str, Lab]:
@@ -277,13 +278,13 @@ class Project:
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """The files of a folder, without its labs, caches, and what is only written about it."""
+    """The files of a folder, without caches and what is only written about it."""
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or path.name == "__pycache__" or path.suffix in (".pyc", ".md"):
             continue
-        if path.is_dir() and not (path / "lab.toml").exists():
+        if path.is_dir():
             yield from _files_in(path)
-        elif path.is_file():
+        else:
             yield path
 
 

@@ -21,10 +21,10 @@ from course_site.numbers.spread import BetweenRuns
 from course_site.numbers.values import Scope
 from course_site.pages import bibliography, glossary
 from course_site.pages.page import Page, PageError, find_pages
-from course_site.records import artifacts, changes, physics, renames, runs, tested
-from course_site.records.consistent import NOT_CHECKED, doubt_of_commit, doubts
+from course_site.records import artifacts, changes, renames, run_history, speed_of_light, tested
 from course_site.records.manifest import strangers
 from course_site.records.record import Record, RecordError, record_path, stale_reasons
+from course_site.records.record_checks import NOT_CHECKED, doubt_of_commit, doubts
 from course_site.sessions import checks
 from course_site.site.about import FILE as SETTINGS
 from course_site.site.about import About, AboutError, about
@@ -149,12 +149,12 @@ class Course:
     def between(self, slug: str) -> BetweenRuns:
         """What is known of runs made apart on one model."""
         if slug not in self.terms_between:
-            self.terms_between[slug] = runs.between(self.runs(slug))
+            self.terms_between[slug] = run_history.between(self.runs(slug))
         return self.terms_between[slug]
 
     def runs(self, slug: str) -> list[dict[str, Any]]:
         """Every run that an edition keeps; none where the file cannot be read, which is a problem."""
-        return self._beside(slug, runs.NAME, runs.load)
+        return self._beside(slug, run_history.NAME, run_history.load)
 
     def moved(self, slug: str) -> list[dict[str, Any]]:
         """Everything that ever moved in an edition; none where the file cannot be read, which is a problem."""
@@ -242,7 +242,7 @@ def _load_waiting(course: Course) -> None:
 
 def _load_computed(course: Course) -> None:
     """Pages that measure nothing are executed here, or were before: their numbers are those of every edition."""
-    from course_site.records.computed import computed
+    from course_site.records.cpu_pages import computed
 
     pages = [page for page in course.pages if page.runs and not page.measures]
     for page_id, found in computed(pages, course.root).items():
@@ -336,7 +336,7 @@ def _check_record(course: Course, path: Path, record: Record) -> None:
         return
     again = "restore it with git, or measure it again"
     slug = path.relative_to(course.root / "records").parts[0]
-    beside = (runs.doubt(record, course.runs(slug)), changes.doubt(record, course.moved(slug)))
+    beside = (run_history.doubt(record, course.runs(slug)), changes.doubt(record, course.moved(slug)))
     for doubt in filter(None, (*doubts(record, slug), *beside)):
         course.problem(place, f"{doubt}; {again}")
     if slug in (course.reference, *course.also):
@@ -385,7 +385,7 @@ def _check_physics(course: Course) -> None:
         record = course.records.get(page.id)
         if record is None or not course.has_numbers(page.id):
             continue
-        for message, readable in physics.impossible(record.names, course.machine(page)):
+        for message, readable in speed_of_light.impossible(record.names, course.machine(page)):
             if not readable:
                 course.states[page.id] = "stale"
             if readable or not course.draft:

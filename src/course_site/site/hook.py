@@ -157,7 +157,14 @@ def _check_sessions(course: Course) -> None:
 
 def _check_sources(course: Course) -> None:
     """No typed number in what a page may show or quote: kernels, pictures, terms, the front door."""
-    names = ("src/course_kernels", "docs/glossary.toml", "docs/assets/figures", "handbook", "README.md")
+    names = (
+        "src/course_kernels",
+        "labs",
+        "docs/glossary.toml",
+        "docs/assets/figures",
+        "handbook",
+        "README.md",
+    )
     paths = [path for path in (course.root / name for name in names) if path.exists()]
     files = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
     for file in files:

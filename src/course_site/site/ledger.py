@@ -10,8 +10,8 @@ from typing import Any
 from course_site.numbers.spread import CARDS_ENOUGH, SHORT_US, UNSEEN_COMMON
 from course_site.numbers.values import ExpressionError, Result, evaluate, walk_leaves
 from course_site.pages.page import Page
-from course_site.records.consistent import is_lost
 from course_site.records.record import Record
+from course_site.records.record_checks import is_lost
 from course_site.site.course import Course
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from course_site.pages.page import Page
-from course_site.records import renames, watch
+from course_site.records import opened_files, renames
 from course_site.records.digest import file_digest
 from course_site.records.execute import PageFailed, cell_failed, process_died, published, refuse_typed_numbers
 from course_site.records.manifest import project_files
 from course_site.records.record import Record, RecordError, build_record, stale_reasons
 
 FOLDER = Path(".cache") / "executed"
-SOURCES = ("src/course_kernels", "src/course_models", "src/course_judge", "src/course_labs")
+SOURCES = ("src/course_kernels", "src/course_models", "src/course_judge", "src/course_labs", "labs")
 
 
 def computed(pages: Sequence[Page], root: Path) -> dict[str, Record | PageFailed]:
@@ -70,7 +70,7 @@ def _execute(pages: list[Page], root: Path, known: str) -> dict[str, Record | Pa
             "pages": [_request(page, root, place) for page, place in zip(pages, places, strict=True)],
         }
         done = subprocess.run(
-            [sys.executable, "-m", "course_site.records.cells"],
+            [sys.executable, "-m", "course_site.records.cpu_worker"],
             input=json.dumps(request),
             capture_output=True,
             text=True,
@@ -93,7 +93,7 @@ def _execute(pages: list[Page], root: Path, known: str) -> dict[str, Record | Pa
 
 
 def _request(page: Page, root: Path, place: Path) -> dict[str, Any]:
-    watched = watch.door_for_children(place / "watch", place / "opened", root)
+    watched = opened_files.door_for_children(place / "watch", place / "opened", root)
     watched["PYTHONPATH"] = os.pathsep.join([watched["PYTHONPATH"], str(root / "src")])
     return {
         "cells": [cell.source for cell in page.code],
@@ -128,7 +128,7 @@ def _record(page: Page, root: Path, place: Path, status: int, known: str, began:
     for number, cell in enumerate(outputs, start=1):
         refuse_typed_numbers(page, number, cell)
     try:
-        files = project_files(watch.read(place / "opened"), root, page)
+        files = project_files(opened_files.read(place / "opened"), root, page)
         manifest = {file: file_digest(root, file) for file in files}
         names = renames.load(root)
         record = build_record(page, outputs, answer["seconds"], manifest, _provenance(known), names=names)

@@ -1,4 +1,4 @@
-"""Which project files a Python process and its children open, told while they run.
+"""The project files that a Python process and its children open, logged while they run.
 
 A hook on Python's own "open" event adds every file under the project's folder to a log, at once: a process that
 crashes or is killed has told. A child of that process is watched through one of two doors: the folder that

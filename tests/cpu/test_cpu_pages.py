@@ -12,8 +12,8 @@ from test_render import record_it
 from tiny_repository import make_repository, recording, write, write_page
 
 from course_site.pages.page import read_page
-from course_site.records import computed as module
-from course_site.records.computed import computed
+from course_site.records import cpu_pages as module
+from course_site.records.cpu_pages import computed
 from course_site.records.execute import PageFailed
 from course_site.records.record import Record
 from course_site.site.course import load_course
@@ -97,7 +97,7 @@ def test_as_many_pages_run_at_once_as_are_asked_for_and_each_says_how_it_ended(t
         environment = {"PAGE": f"{number}"}
         pages.append({"cells": cells, "folder": str(tmp_path / f"{number}"), "environment": environment})
     request = json.dumps({"root": str(tmp_path), "jobs": 2, "pages": pages})
-    command = [sys.executable, "-m", "course_site.records.cells"]
+    command = [sys.executable, "-m", "course_site.records.cpu_worker"]
     source = Path(module.__file__).parents[2]
     environment = os.environ | {"PYTHONPATH": str(source)}
     done = subprocess.run(command, input=request, capture_output=True, text=True, env=environment, check=True)

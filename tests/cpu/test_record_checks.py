@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from test_values import measurement
 
-from course_site.records.consistent import NOT_CHECKED, doubt_of_commit, doubts, is_lost
 from course_site.records.digest import file_digest
+from course_site.records.record_checks import NOT_CHECKED, doubt_of_commit, doubts, is_lost
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 

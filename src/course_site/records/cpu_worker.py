@@ -1,11 +1,11 @@
-"""Run the cells of pages that measure nothing, one process each: `python -m course_site.records.cells < request`.
+"""Run the cells of pages that measure nothing, one process each: `python -m course_site.records.cpu_worker < request`.
 
 IPython is loaded once; every page is a fork of that, so that it finds no name and no module of another page. The
 course itself is not loaded before the fork: what a page reads of it is watched.
 
 The request is JSON: {"root": the project, "jobs": how many at once, "pages": [{"cells": [source, …], "folder": its
-own, "environment": {…}}, …]}. In its folder a page leaves `opened` (see `watch`), `cell` (the number of the one that
-runs), `log` (what went to the error stream) and `answer`: {"outputs": [[nbformat output, …], …], "seconds": [s, …],
+own, "environment": {…}}, …]}. In its folder a page leaves `opened` (see `opened_files`), `cell` (the number of the one
+that runs), `log` (what went to the error stream) and `answer`: {"outputs": [[nbformat output, …], …], "seconds": [s, …],
 "error": None or [name, value, traceback]}. A process that dies leaves no answer; printed is {"statuses": [exit status,
 …]}.
 """
@@ -26,7 +26,7 @@ from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from course_site.records import watch
+from course_site.records import opened_files
 
 _outputs: list[dict[str, Any]] = []  # of the cell that runs
 
@@ -96,7 +96,7 @@ def _run(shell: InteractiveShell, page: dict[str, Any], root: str) -> None:
         os.dup2(log, 1)  # what a child of the page prints is no output of the page
         os.dup2(log, 2)
         os.environ.update(page["environment"])
-        watch.start(os.path.abspath("opened"), root)
+        opened_files.start(os.path.abspath("opened"), root)
         folder = Path.cwd()
         os.chdir(root)
         answer = _answer(shell, page["cells"], folder / "cell")

@@ -1,4 +1,4 @@
-"""What a page shows is held against the card once more: the data sheets of today, the records of then.
+"""The second check of recorded rates against the card: the data sheets of today, the records of then.
 
 A record says what limits every rate in it. So a data sheet that was mended, or a record that was made before a limit
 was known, is judged when the site is built, without a GPU.

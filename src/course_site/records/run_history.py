@@ -1,4 +1,4 @@
-"""Runs made apart: what every measuring of a page found, so that the difference between cards and days is known.
+"""The history of runs: the medians of every run of a page, so that the difference between cards and days is known.
 
 records/<gpu>/runs.json keeps the medians of the last runs of every page, with the card's own number, the date
 and the commit. Two runs of the same code say how far runs lie apart; blocks of one run cannot see that.

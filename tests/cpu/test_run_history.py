@@ -11,7 +11,7 @@ from tiny_repository import make_repository, write_page
 from course_site.numbers.spread import LEAST, UNSEEN_COMMON, BetweenRuns, factors, interval, kind_of
 from course_site.numbers.values import walk_leaves
 from course_site.pages.page import read_page
-from course_site.records import changes, runs
+from course_site.records import changes, run_history
 from course_site.records.record import RecordError, build_record, seal
 
 SLUG = "nvidia-h200"
@@ -39,8 +39,8 @@ def learn(root, n, **how):
     random = np.random.default_rng(3)
     made = [run_of(root, number, random, **how) for number in range(1, n + 1)]
     for record in made:
-        runs.append(root, SLUG, record)
-    return made, runs.between(runs.load(root, SLUG))
+        run_history.append(root, SLUG, record)
+    return made, run_history.between(run_history.load(root, SLUG))
 
 
 def test_what_cards_differ_by_is_learnt_from_runs(root):
@@ -67,7 +67,7 @@ def test_cards_speak_for_the_kinds_that_they_measured_and_for_no_other(root):
         made.append(
             {"page": "p", "code": "1", "date": f"{number}", "card": card, "commit": "", "values": values}
         )
-    terms = runs.between(made)
+    terms = run_history.between(made)
     assert terms.cards == 3
     assert terms.of("timing") == (LEAST, LEAST)
     assert terms.of("traffic") == (UNSEEN_COMMON, LEAST)
@@ -76,33 +76,33 @@ def test_cards_speak_for_the_kinds_that_they_measured_and_for_no_other(root):
 def test_a_stated_interval_covers_other_runs(root):
     made, terms = learn(root, 4, common=0.01, own=0.01)
     inside, of = np.sum(
-        [runs.covered(old, new, terms) for old in made for new in made if old is not new], axis=0
+        [run_history.covered(old, new, terms) for old in made for new in made if old is not new], axis=0
     )
     assert of == 12 * COUNT
     assert inside / of > 0.9
     narrow = BetweenRuns({"timing": 0.0}, {"timing": 0.0}, runs=4, cards=4)
-    inside, of = np.sum([runs.covered(made[0], new, narrow) for new in made[1:]], axis=0)
+    inside, of = np.sum([run_history.covered(made[0], new, narrow) for new in made[1:]], axis=0)
     assert inside / of < 0.5  # and it is the term that does it
 
 
 def test_other_code_is_no_other_run(root):
     random = np.random.default_rng(3)
     for number, code in ((1, "1"), (2, "2")):
-        runs.append(root, SLUG, run_of(root, number, random, own=0.5, code=code))
-    assert runs.between(runs.load(root, SLUG)).runs == 0
+        run_history.append(root, SLUG, run_of(root, number, random, own=0.5, code=code))
+    assert run_history.between(run_history.load(root, SLUG)).runs == 0
 
 
 def test_only_the_last_runs_of_a_page_are_kept(root):
     learn(root, 6)
-    assert [run["card"] for run in runs.load(root, SLUG)] == ["GPU-3", "GPU-4", "GPU-5", "GPU-6"]
+    assert [run["card"] for run in run_history.load(root, SLUG)] == ["GPU-3", "GPU-4", "GPU-5", "GPU-6"]
 
 
 def test_a_file_changed_by_hand_is_refused(root):
     learn(root, 2)
-    path = root / "records" / SLUG / runs.NAME
+    path = root / "records" / SLUG / run_history.NAME
     path.write_text(path.read_text().replace("GPU-1", "GPU-9"))
     with pytest.raises(RecordError, match="changed by hand"):
-        runs.load(root, SLUG)
+        run_history.load(root, SLUG)
     for text, said in (
         ("{", "cut short"),
         ("[]", "changed by hand"),
@@ -111,13 +111,13 @@ def test_a_file_changed_by_hand_is_refused(root):
     ):
         path.write_text(text)
         with pytest.raises(RecordError, match=said):
-            runs.load(root, SLUG)
+            run_history.load(root, SLUG)
 
 
 def test_every_run_stands_on_a_line_of_its_own(root):
     learn(root, 3)
-    assert len((root / "records" / SLUG / runs.NAME).read_text().splitlines()) == 4
-    assert json.loads((root / "records" / SLUG / runs.NAME).read_text())["kind"] == "runs"
+    assert len((root / "records" / SLUG / run_history.NAME).read_text().splitlines()) == 4
+    assert json.loads((root / "records" / SLUG / run_history.NAME).read_text())["kind"] == "runs"
 
 
 def test_what_left_the_stated_interval_moved(root):
