@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import shutil
 import subprocess
@@ -393,66 +394,58 @@ WORDS = {
 
 
 def stale(root):
-    """What `nox -s docs -- --plan` lists: pages and groups of GPU tests with their reasons, of both editions."""
+    """Everything that speaks against a record, of pages and of groups of GPU tests, in both editions."""
+    found, project = {}, tested.Project(root)
     pages = [
-        read_page(path, root)
-        for path in sorted(root.glob("docs/**/*.py")) + sorted(root.glob("handbook/0*/*.py"))
+        read_page(path, root) for path in sorted(root.glob("[dh]*o*/**/*.py")) if "handouts" not in path.parts
     ]
-    found = {}
     for slug in ("nvidia-h200", "nvidia-h100-80gb-hbm3"):
-        asked = {"reference": "nvidia-h200", "only_stale": True}
         measured = [page for page in pages if page.measures]
-        found |= {(slug, job.page.id): job.reasons for job in plan.jobs(root, measured, slug, [], **asked)}
-        found |= {(slug, one.group): one.why for one in tested.verdicts(root, slug, clean=True) if one.why}
+        for job in plan.jobs(root, measured, slug, [], reference="nvidia-h200", only_stale=True):
+            found[slug, job.page.id] = set(job.reasons)
+        for group in project.groups:
+            path = tested.record_path(root, slug, group)
+            if path.exists():
+                coverage = json.loads(path.read_text(encoding="utf-8"))["coverage"]
+                then = project.renames.in_present_names(coverage)
+                found[slug, group] = set(tested.differences(then, project.coverage(group)))
     return found
+
+
+def in_words(text):
+    for old, new in WORDS.items():
+        text = re.sub(old, new, text)
+    return text
 
 
 def test_a_kernels_file_a_file_of_the_harness_and_a_folder_renamed_make_nothing_stale(tmp_path):
     before = stale(ROOT)
-    for folder in (
-        "src",
-        "docs",
-        "handbook",
-        "records",
-        "tests/gpu",
-        "tests/judge",
-        "tests/labs",
-        "tests/profile",
-    ):
-        shutil.copytree(
-            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.svg")
-        )
+    for folder in ("src", "docs", "handbook", "labs", "records", "tests"):
+        leave = shutil.ignore_patterns("__pycache__", "*.svg")
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=leave)
     file = tmp_path / "records/renames.toml"
-    known = file.read_text() if file.exists() else ""
-    file.write_text(known + "".join(f'"{old}" = "{new}"\n' for old, new in MOVES.items()))
+    entries = "".join(f'"{old}" = "{new}"\n' for old, new in MOVES.items())
+    file.write_text(file.read_text() + entries)
     for old, new in MOVES.items():
         (tmp_path / old).rename(tmp_path / new)
     touched = 0
-    for path in [
-        *tmp_path.glob("src/**/*.py"),
-        *tmp_path.glob("tests/gpu/*.py"),
-        *tmp_path.glob("docs/**/*.py"),
-    ]:
-        text = now = path.read_text()
-        for old, new in WORDS.items():
-            now = re.sub(old, new, now)
-        if now != text:
+    for path in tmp_path.glob("[sdt]*/**/*.py"):
+        text = path.read_text()
+        if in_words(text) != text:
             touched += 1
-            path.write_text(now)
+            path.write_text(in_words(text))
     assert touched > 20
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(includes, "SHARED", tmp_path / KERNELS / "cuda")  # as if it ran from the copy
         after = stale(tmp_path)
-        names = renames.load(tmp_path)
-        assert after == {(slug, names.group(name)): why for (slug, name), why in before.items()}
-        for new, (old, other) in {
-            f"{KERNELS}/gemm/by_addresses.py": ("", "\nMORE = 1\n"),
-            f"{KERNELS}/detours_of_warps/problem.py": ("1024", "512"),
-        }.items():
-            text = (tmp_path / new).read_text()
-            (tmp_path / new).write_text(text.replace(old, other, 1) if old else text + other)
-        worse = {key: str(why) for key, why in stale(tmp_path).items() if key not in after}
-    assert ("nvidia-h200", "detours_of_warps") in worse
-    assert ("nvidia-h100-80gb-hbm3", "gemm") in worse
-    for why in worse.values():
-        assert "by_addresses.py changed" in why or "detours_of_warps/problem.py changed" in why, why
+        assert after == {
+            (slug, in_words(name)): {in_words(why) for why in reasons}
+            for (slug, name), reasons in before.items()
+        }
+        first, second = f"{KERNELS}/gemm/by_addresses.py", f"{KERNELS}/detours_of_warps/problem.py"
+        (tmp_path / first).write_text((tmp_path / first).read_text() + "MORE = 1\n")
+        (tmp_path / second).write_text((tmp_path / second).read_text().replace("1024", "512", 1))
+        worse = {key: reasons - after.get(key, set()) for key, reasons in stale(tmp_path).items()}
+    assert worse["nvidia-h200", "detours_of_warps"] == worse["nvidia-h200", "stalls"] == {f"{second} changed"}
+    assert worse["nvidia-h100-80gb-hbm3", "gemm"] == {f"{first} changed"}
+    assert set().union(*worse.values()) == {f"{first} changed", f"{second} changed"}
