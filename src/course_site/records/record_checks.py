@@ -1,8 +1,8 @@
 """Checks that a record agrees with itself and with the history it names.
 
-A checksum keeps accidents out, and nobody who means it: two lines of Python seal whatever they like. So what is written
-in a record several times must agree. It makes a forgery work, and does not make it impossible (`How we measure` says
-so).
+A checksum keeps accidents out, and nobody who means it: two lines of Python seal whatever they like. So what is
+written in a record several times must agree. It makes a forgery work, and does not make it impossible (`How we
+measure` says so).
 """
 
 from __future__ import annotations
