@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from course_kernels.cuda.includes import sources_of
-from course_labs.given import FOLDER as GIVEN
-from course_labs.given import has_suspects
-from course_labs.lab import ON_THE_CPU, Lab, find_labs
+from course_labs.lab import GIVEN, ON_THE_CPU, Lab, find_labs, has_given_kernels
 from course_site.records import manifest
 from course_site.records.digest import CUDA_SUFFIXES, file_digest
 from course_site.records.record import edition_of, is_sealed
+from course_site.records.renames import NONE, Renames
+from course_site.records.renames import load as load_renames
 
 TESTS = Path("tests/gpu")
 KERNELS = Path("src/course_kernels")
@@ -57,8 +57,9 @@ class GroupsUnknown(ValueError):
 
 
 def record_path(root: Path, slug: str, group: str) -> Path:
-    """Where the record of a group lies."""
-    return root / "records" / slug / "tests" / f"{group.replace(':', '_')}.json"
+    """Where the record of a group lies, under the first name that the group had."""
+    name = load_renames(root).oldest_group(group).replace(":", "_")
+    return root / "records" / slug / "tests" / f"{name}.json"
 
 
 def run_again(group: str) -> str:
@@ -71,6 +72,7 @@ class Project:
     """One look at the repository: every file is read at most once, whatever the number of groups."""
 
     root: Path
+    renames: Renames = NONE
     _edges: dict[Path, tuple[Path, ...]] = field(default_factory=dict)
     _digests: dict[Path, str] = field(default_factory=dict)
     _modules: dict[str, tuple[Path, ...]] = field(default_factory=dict)
@@ -78,6 +80,7 @@ class Project:
 
     def __post_init__(self) -> None:
         self.root = self.root.resolve()
+        self.renames = load_renames(self.root)
 
     @functools.cached_property
     def problems(self) -> list[str]:
@@ -157,7 +160,7 @@ class Project:
             name = file.relative_to(self.root).as_posix()
             if file.is_file() and name not in SPEAKING:
                 if file not in self._digests:
-                    self._digests[file] = file_digest(file)
+                    self._digests[file] = file_digest(self.root, name)
                 found[name] = self._digests[file]
         return dict(sorted(found.items()))
 
@@ -171,7 +174,7 @@ class Project:
             return
         name = group.removeprefix(LAB)
         lab = self.labs[name]
-        yield self.root / "src/course_labs/desk.py"  # loaded by its name
+        yield self.root / "src/course_labs/worker/file.py"  # loaded by its name
         yield from (lab.folder / name for name in ("lab.toml", "launch.py", "alone.py"))
         yield self.root / KERNELS / lab.problem / "problem.py"
         if lab.beside:
@@ -187,7 +190,7 @@ class Project:
     def _of_suspects(self, group: str) -> Iterator[Path]:
         """All that is read of the lab of this name, if it is one of several kernels: its door runs on a card too."""
         lab = self.every_lab.get(group)
-        if lab is None or not has_suspects(lab):
+        if lab is None or not has_given_kernels(lab):
             return
         yield from (lab.folder / name for name in ("lab.toml", "truth.py", "alone.py"))
         yield from _files_in(lab.folder / GIVEN)
@@ -424,13 +427,14 @@ def _verdict(project: Project, slug: str, group: str, clean: bool) -> Verdict:
 
 
 def _against(project: Project, data: dict[str, Any], group: str, clean: bool) -> str:
-    if data["group"] != group:
+    if project.renames.group(data["group"]) != group:
         return f"is the record of {data['group']}"
     if data["failed"] or not data["passed"]:
         names = [test["id"] for test in data["tests"] if test["outcome"] != "passed"]
         first = f" ({names[0]}{', …' * (len(names) > 1)})" if names else ""
         return f"{data['failed']} GPU tests failed{first}, {data['passed']} passed; mend them"
-    reasons = differences(data["coverage"], project.coverage(group))
+    then = project.renames.in_present_names(data["coverage"])
+    reasons = differences(then, project.coverage(group))
     if reasons:
         more = f" and {len(reasons) - 3} more" if len(reasons) > 3 else ""
         return f"is stale: {', '.join(reasons[:3])}{more} since the GPU tests ran"
