@@ -24,8 +24,8 @@ from course_judge.tensors import SharedMemory, place_in
 from course_judge.verdict import AFTER
 from course_kernels.measure.check import BITS, WrongResult, worst_element
 from course_kernels.measure.derive import derive
-from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import machine_for
+from course_kernels.measure.record_types import Measurement
 from course_kernels.measure.roofline import FasterThanFloor, check_floor
 from course_kernels.measure.summary import measurement_of
 from course_kernels.problem import Problem, Workload
