@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from course_site.lint import predictions
+from course_site.lint import covers, predictions
 from course_site.pages.blocks import parse, walk_blocks
 from course_site.pages.choices import name_of, taken_apart
 from course_site.pages.page import Cell, Page

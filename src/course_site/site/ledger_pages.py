@@ -1,6 +1,7 @@
 """The ledger for people: an index, and for every page with numbers of its own a page with a row for each.
 
-Nothing here is measured or worked out: `ledger.py` has the rows, `recorded_expressions.py` what the pages' code says of them.
+Nothing here is measured or worked out: `ledger.py` has the rows, `recorded_expressions.py` what the pages' code says of
+them.
 """
 
 from __future__ import annotations
