@@ -16,7 +16,7 @@ import yaml
 
 PAGE_FOLDERS = ("docs", "handbook")
 KNOWN_KEYS = frozenset(
-    {"id", "title", "description", "needs", "hide", "template", "search", "section", "order", "nav"}
+    {"id", "title", "description", "needs", "hide", "template", "search", "section", "order", "nav", "pages"}
 )
 # What a page may ask of the machine it is measured on; `capability X.Y` is checked on top. A page that asks for
 # nothing measures nothing. `compiler` is for what a CUDA compiler says, which is a fact of the edition's versions.
