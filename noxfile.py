@@ -213,7 +213,9 @@ def browser(session: nox.Session) -> None:
         # A Chromium for each core, and one more for while a page settles: 5 finish before the longest page does, and
         # more would only take memory.
         everything = ["tests/browser", "-n", str(min(os.cpu_count() or 1, 4) + 1)]
-        python(session, "-m", "pytest", *(session.posargs or everything))
+        # Options alone, such as --keep, are for all tests.
+        all_of_it = all(word.startswith("-") for word in session.posargs)
+        python(session, "-m", "pytest", *(everything if all_of_it else []), *session.posargs)
 
 
 @nox.session

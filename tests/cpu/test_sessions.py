@@ -1083,7 +1083,7 @@ def test_plain_data_says_everything(root):
         "page": "Flash",
         "href": "../../w1.html#the-grid",
     }
-    assert data["demos"][0]["wait"] == "12 s"
+    assert data["demos"][0]["wait"] == "12 s on an H200"
     assert data["homework"]["text"] == "Read the next page (page to come)."
     assert 'aria-label="A grid, crossed out."' in data["board"]["svg"]
 

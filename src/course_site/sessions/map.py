@@ -270,14 +270,15 @@ class _Map:
     def _wait(self, demo: Demo) -> str:
         if demo.name not in self.tools.measured:
             return "wait *not yet measured*"
-        return self.tools.say(f"a wait of {{{{ {demo.wait}:.0f }}}} s")
+        return self.tools.say(f"a wait of {{{{ {demo.wait}:.0f }}}} s on an {{{{ {demo.card} }}}}")
 
     def _demo(self, demo: Demo) -> str:
         title = f"### Live demo: {self.tools.plain(demo.title)} {{ #demo-{demo.name} }}"
         at = [str(step.start) for step in self.session.steps() if step.demo == demo.name]
         wait = (
             self.tools.say(
-                f"From Enter to prompt: {{{{ {demo.wait}:.0f }}}} s, in a fresh process with nothing compiled yet."
+                f"From Enter to prompt: {{{{ {demo.wait}:.0f }}}} s on an {{{{ {demo.card} }}}}, in a fresh process "
+                "with nothing compiled yet."
             )
             if demo.name in self.tools.measured
             else "From Enter to prompt: *not yet measured*."

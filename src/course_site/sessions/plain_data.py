@@ -123,13 +123,14 @@ class _Plain:
         demo = self.session.demo(name)
         if demo is None:
             return None
-        wait: float | None = None
+        wait: str | None = None
         with contextlib.suppress(ExpressionError):  # not measured yet
-            wait = float(evaluate(demo.wait, self.scope).value)
+            seconds = float(evaluate(demo.wait, self.scope).value)
+            wait = f"{seconds:.0f} s on an {evaluate(demo.card, self.scope).value}"
         return {
             **_as_they_are(demo, "name command preflight"),
             "title": self.words(demo.title),
-            "wait": f"{wait:.0f} s" if wait is not None else None,
+            "wait": wait,
             "fallback": self.anchor(demo.fallback),
         }
 

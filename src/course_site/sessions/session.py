@@ -78,6 +78,7 @@ class Demo:
     Attributes:
         fallback: page#anchor with the recorded result.
         wait: the name of its measured wait, in seconds.
+        card: the name of the card that it was measured on.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Demo:
     preflight: str
     fallback: str
     wait: str
+    card: str
 
 
 @dataclass(frozen=True)
@@ -502,7 +504,8 @@ class _Reader:
         demos: list[Demo] = []
         for table in session.tables("demo", DEMO_TEXTS):
             texts = table.texts(DEMO_TEXTS)
-            demo = Demo(wait=f"{self.road.waits}.{texts['name']}.wait_s", **texts)
+            waits = self.road.waits
+            demo = Demo(wait=f"{waits}.{texts['name']}.wait_s", card=f"{waits}.gpu.name", **texts)
             if demo.name and not demo.name.isidentifier():
                 table.wrong("name", f"{demo.name!r} is no Python name, such as w1_benchmark")
             if any(other.name == demo.name for other in demos):

@@ -149,8 +149,11 @@ class Course(Material):
         between = self.picked.get(page.id, self.edition).between
         awaited = self.states[page.id] in ("waiting", "stale")
         # On a card of the reader's own, pages of two cards stand side by side by necessity.
-        card = record.edition["gpu"] if record and record.measured and self.is_reference else ""
-        return Scope(page.id, names, self.machine(page), run, between, awaited, card, others=self.scopes.get)
+        gpu = record.edition["gpu"] if record and record.measured and names else ""
+        card = gpu if self.is_reference else ""
+        return Scope(
+            page.id, names, self.machine(page), run, between, awaited, card, gpu, others=self.scopes.get
+        )
 
     def _note(self, faults: Iterable[Fault]) -> None:
         for fault in faults:
