@@ -19,9 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from course_kernels.cuda.includes import sources_of
-from course_labs.given import FOLDER as GIVEN
-from course_labs.given import has_suspects
-from course_labs.lab import ON_THE_CPU, Lab, find_labs
+from course_labs.lab import GIVEN, ON_THE_CPU, Lab, find_labs, has_given_kernels
 from course_site.records import manifest
 from course_site.records.digest import CUDA_SUFFIXES, file_digest
 from course_site.records.record import edition_of, is_sealed
@@ -176,7 +174,7 @@ class Project:
             return
         name = group.removeprefix(LAB)
         lab = self.labs[name]
-        yield self.root / "src/course_labs/desk.py"  # loaded by its name
+        yield self.root / "src/course_labs/worker/file.py"  # loaded by its name
         yield from (lab.folder / name for name in ("lab.toml", "launch.py", "alone.py"))
         yield self.root / KERNELS / lab.problem / "problem.py"
         if lab.beside:
@@ -192,7 +190,7 @@ class Project:
     def _of_suspects(self, group: str) -> Iterator[Path]:
         """All that is read of the lab of this name, if it is one of several kernels: its door runs on a card too."""
         lab = self.every_lab.get(group)
-        if lab is None or not has_suspects(lab):
+        if lab is None or not has_given_kernels(lab):
             return
         yield from (lab.folder / name for name in ("lab.toml", "truth.py", "alone.py"))
         yield from _files_in(lab.folder / GIVEN)
