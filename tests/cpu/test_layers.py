@@ -163,6 +163,7 @@ def test_the_site_knows_of_the_labs_only_what_they_are():
         "course_labs",
         "course_labs.given",
         "course_labs.lab",
+        "course_labs.wrong_answers",
     }
 
 
@@ -201,6 +202,7 @@ def test_there_is_no_circle():
         "course_labs.grade",
         "course_labs.road",
         "course_labs.given",
+        "course_labs.wrong_answers",
         "course_labs.suspects",
         "course_labs.plays",
         "course_labs.plays_desk",
