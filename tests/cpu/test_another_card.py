@@ -11,8 +11,10 @@ from tiny_repository import write
 from course_site.pages.page import read_page
 from course_site.records import tested
 from course_site.records.record import record_path, seal
+from course_site.records.waiting import Waiting
 from course_site.site import course as whole
 from course_site.site.about import AboutError, about
+from course_site.site.choice import choose
 
 BESIDE = "nvidia-h100-80gb-hbm3"
 H100 = {**PROVENANCE, "gpu": "NVIDIA H100 80GB HBM3", "slug": BESIDE}
@@ -158,9 +160,10 @@ def group(tmp_path):
             path.unlink(missing_ok=True)
             if changes is not None:
                 path.write_text(json.dumps(seal(record | changes)))
-        course = whole.Course(tmp_path, "nvidia-h200", "nvidia-h200", also=(BESIDE,))
-        course.waiting = {path: whole.Waiting(path, "2026-11-25", "planted") for path in waiting}
-        whole._check_tests(course)
+        listed = {path: Waiting(path, "2026-11-25", "planted") for path in waiting}
+        choice = choose(tmp_path, "nvidia-h200", "nvidia-h200", (BESIDE,), [])
+        course = whole.Course(root=tmp_path, reference="nvidia-h200", edition=choice.own, waiting=listed)
+        whole._check_tests(course, choice)
         return [str(problem) for problem in course.problems]
 
     return said

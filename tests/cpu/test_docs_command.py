@@ -18,7 +18,7 @@ from tiny_repository import H200, commit_all, make_repository, recording, write,
 
 from course_site import docs
 from course_site.pages.page import read_page
-from course_site.records import measure as measuring
+from course_site.records import gpu_tests as running
 from course_site.records import plan, tested
 from course_site.records.execute import fake_provenance
 from course_site.records.gpus import Gpu, find_gpus
@@ -790,7 +790,7 @@ def ran(monkeypatch):
     monkeypatch.setattr(docs, "RENDERING", {})
     monkeypatch.setattr(docs, "build", lambda *a, **k: None)
     monkeypatch.setattr(
-        measuring,
+        running,
         "_pytest",
         lambda root, parts: calls.append([[v.group for v in part] for part in parts]) or [0],
     )
@@ -856,7 +856,7 @@ def test_labs_run_on_a_card_that_nothing_else_uses(root, ran):
 def test_a_process_of_gpu_tests_that_is_killed_is_not_called_green(root, monkeypatch, capsys):
     tested_groups(root)
     monkeypatch.setattr(docs, "RENDERING", {})
-    monkeypatch.setattr(measuring, "_pytest", lambda root, parts: [0, -9] if parts else [])
+    monkeypatch.setattr(running, "_pytest", lambda root, parts: [0, -9] if parts else [])
     assert docs.main(["--tests"], root) == 1
     assert "tests/gpu: pytest ended with -9, see above" in capsys.readouterr().err
 
@@ -864,11 +864,11 @@ def test_a_process_of_gpu_tests_that_is_killed_is_not_called_green(root, monkeyp
 def test_groups_are_shared_out_evenly():
     groups = [tested.Verdict(str(s), "", float(s)) for s in (65, 34, 30, 13, 10, 5)]
     groups.append(tested.Verdict("new", "never ran"))
-    parts = measuring._shared_out(groups, 3)
+    parts = running._shared_out(groups, 3)
     assert sorted(v.group for part in parts for v in part) == sorted(v.group for v in groups)
     assert [max(sum(v.seconds or plan.UNKNOWN_S for v in part) for part in parts)] == [65.0]
-    assert measuring._shared_out([], 3) == []
-    assert len(measuring._shared_out(groups[:1], 3)) == 1
+    assert running._shared_out([], 3) == []
+    assert len(running._shared_out(groups[:1], 3)) == 1
 
 
 def test_a_test_file_of_no_group_is_one_line(root, capsys):

@@ -15,6 +15,7 @@ from course_profile.load import competitor_of, problem_of
 from course_profile.reading import Reading
 from course_profile.rules import RULES, diagnose
 from course_profile.take import take
+from course_site.records import renames
 from course_site.records.digest import file_digest
 
 ROOT = Path(__file__).parents[2]
@@ -113,7 +114,9 @@ def told():
 
 
 def _is_as_it_was(file, coverage):
-    return file.is_file() and file_digest(file) == coverage[file.relative_to(ROOT).as_posix()]
+    name = file.relative_to(ROOT).as_posix()
+    then = renames.load(ROOT).in_present_names(coverage)
+    return file.is_file() and file_digest(ROOT, name) == then[name]
 
 
 def misnamed():

@@ -18,12 +18,16 @@ from course_site.numbers import lint
 from course_site.pages.headings import headings
 from course_site.pages.page import find_pages
 from course_site.sessions import checks as session_checks
+from course_site.sessions import fields
 from course_site.sessions import map as session_map
 from course_site.sessions.course_road import FILE as ROAD_FILE
 from course_site.sessions.course_road import read_road
+from course_site.sessions.fields import BELOW, Field
 from course_site.sessions.plain_data import as_plain
 from course_site.sessions.preflights import one_line
+from course_site.sessions.print_sheet import sheet
 from course_site.sessions.road import VIEWS, place_of, road_html
+from course_site.sessions.run_view import run_page
 from course_site.sessions.session import is_idle, load_sessions, read_sessions, visible
 from course_site.site import maps
 from course_site.site.course import Course, load_course
@@ -182,7 +186,6 @@ FAULTS = {
     "top key": [('title = "Flash, by hand"', 'title = "Flash, by hand"\nartefact = "x"')],
     "kind": [('kind = "board"', 'kind = "talk"')],
     "session kind": [('kind = "workshop"', 'kind = "lecture"')],
-    "exempt": [('title = "Step 1 1"', 'title = "Step 1 1"\nexempt = "They rest."')],
     "say": [("Say 1 1.", "word " * 60)],
     "check": [('check = {ask = "Why 1 1?", answer = "So."}\n', "")],
     "cut": [('cut = "All of it."\n', "")],
@@ -284,7 +287,6 @@ SAID = {
     "top key": ["artefact: unknown key; known: about"],
     "kind": ["block 1, step 1, kind: 'talk' is unknown; known: board, by hand"],
     "session kind": ["kind: is 'lecture', and w1 is a workshop"],
-    "exempt": ["block 1, step 1, exempt: only w2's reading steps and w6's demos"],
     "say": ["block 1, step 1, say: has 299 characters, and 260 fit: shorten it by 39"],
     "check": ["block 1, step 1, check: is missing"],
     "cut": ["block 1, step 1, cut: is missing"],
@@ -509,13 +511,54 @@ def test_files_that_are_no_map_are_named(root):
     assert read_sessions(root)[0] == {}
 
 
+ALOUD = Field(
+    "aloud", limit=20, side="they", page="Out loud {priority}", run="Aloud", sheet="Aloud:", column="board"
+)
+
+
+def test_a_field_is_one_row_and_stands_in_every_view(root, monkeypatch):
+    listed = replace(ALOUD, key="chorus", page="", run="", sheet="In chorus", column=BELOW)
+    monkeypatch.setattr(fields, "FIELDS", (*fields.FIELDS, ALOUD, listed))
+    change(root, ('say = "Say 1 1."', 'say = "Say 1 1."\naloud = "All *together*."\nchorus = "And again."'))
+    assert complaints(root) == []
+    assert '<div class="field aloud" markdown="1">\n\n**Out loud 11** All *together*.' in rendered(root)
+    course = load_course(root, draft=True)
+    data = as_plain(course, course.maps.sessions["w1"])
+    said = "All <em>together</em>."
+    assert f'<div class="aloud"><dt>Aloud</dt><dd>{said}</dd></div><div class="see">' in run_page(
+        data, "%blocks%"
+    )
+    on_paper = sheet(data, "%rows%%below%")
+    assert on_paper.count(f'<span class="late">Aloud: {said}</span></td></tr>') == 1
+    assert on_paper.endswith("<h3>In chorus</h3><ol><li value=1>And again.</li></ol>")
+    change(root, ('say = "Say 1 1."', 'say = "Say 1 1."\naloud = "Louder than there is room for."'))
+    (found,) = complaints(root)
+    assert "block 1, step 1, aloud: has 30 characters, and 20 fit" in found
+
+
+def test_without_its_row_a_field_is_unknown(root, monkeypatch):
+    monkeypatch.setattr(fields, "FIELDS", tuple(field for field in fields.FIELDS if field.key != "board"))
+    change(root, ('say = "Say 1 1."', 'say = "Say 1 1."\nboard = "A grid."'))
+    (found,) = [str(c) for c in read_sessions(root)[1] if c.path.endswith("w1.toml")]
+    assert "block 1, step 1, board: unknown key; known: anchor, check" in found
+
+
 def test_all_faults_are_listed_at_once(root):
     change(root, *FAULTS["sum"], *FAULTS["listen"], *FAULTS["anchor"], *FAULTS["figure"])
     found = complaints(root)
     assert len(found) == 4, found
 
 
-FITS = {"title": 45, "say": 260, "board": 160, "fingers": 200, "room": 160, "cut": 120, "trip": 160}
+FITS = {
+    "title": 45,
+    "say": 260,
+    "board": 160,
+    "fingers": 200,
+    "room": 160,
+    "cut": 120,
+    "keep": 120,
+    "trip": 160,
+}
 
 
 @pytest.mark.parametrize("key", FITS)
@@ -538,13 +581,6 @@ def test_faults_stop_a_strict_build_and_not_a_draft(root):
     assert not [p for p in load_course(root, draft=True).problems if "w1.toml" in p.path]
     problems = [str(p) for p in load_course(root).problems]
     assert any("w1.toml: block 1, step 1, fingers: 'Listen.' moves no finger" in line for line in problems)
-
-
-def test_only_reading_and_the_last_demos_may_go_without_fingers(root):
-    reading = sample().replace('kind = "board"', 'kind = "reading"\nexempt = "Eyes on the page."', 1)
-    reading = reading.replace('fingers = "Sheet 1, line 1: a number stands there."\n', "")
-    write(root, "handbook/sessions/w2.toml", reading)
-    assert not [c for c in complaints(root, "w2") if "exempt" in c or "fingers" in c]
 
 
 @pytest.mark.parametrize(
@@ -1047,7 +1083,7 @@ def test_plain_data_says_everything(root):
         "page": "Flash",
         "href": "../../w1.html#the-grid",
     }
-    assert data["demos"][0]["wait"] == "12 s"
+    assert data["demos"][0]["wait"] == "12 s on an H200"
     assert data["homework"]["text"] == "Read the next page (page to come)."
     assert 'aria-label="A grid, crossed out."' in data["board"]["svg"]
 

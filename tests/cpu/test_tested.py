@@ -12,7 +12,9 @@ import pytest
 from course_kernels.cuda import includes
 from course_site.records import tested
 from course_site.records.record import seal
+from course_site.records.waiting import Waiting
 from course_site.site import course as whole
+from course_site.site.choice import choose
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = "src/course_kernels"
@@ -624,6 +626,12 @@ def test_a_record_of_no_group_is_left_over(tree, recorded):
 # --- what the build says ----------------------------------------------------------------------------------
 
 
+def shown(root, **options):
+    """A course without pages in its reference edition, and the choice of editions."""
+    choice = choose(root, "nvidia-h200", "nvidia-h200", (), [])
+    return whole.Course(root=root, reference="nvidia-h200", edition=choice.own, **options), choice
+
+
 @pytest.fixture
 def problems(tmp_path):
     """What the build says of a tree with the groups one and two, of which two has a record."""
@@ -635,9 +643,9 @@ def problems(tmp_path):
     def said(*waiting, draft=False, **changes):
         if changes:
             write(tmp_path, "two", **changes)
-        course = whole.Course(tmp_path, "nvidia-h200", "nvidia-h200", draft)
-        course.waiting = {path: whole.Waiting(path, "2026-12-01", "planted") for path in waiting}
-        whole._check_tests(course)
+        course, choice = shown(tmp_path, draft=draft)
+        course.waiting = {path: Waiting(path, "2026-12-01", "planted") for path in waiting}
+        whole._check_tests(course, choice)
         return [str(problem) for problem in course.problems]
 
     said.root = tmp_path
@@ -683,11 +691,11 @@ def test_a_record_of_a_group_that_is_gone_is_refused(problems):
 
 
 def test_tests_and_pages_of_the_reference_are_of_one_edition(problems):
-    course = whole.Course(problems.root, "nvidia-h200", "nvidia-h200")
+    course, choice = shown(problems.root)
     page = SimpleNamespace(measured=True, meta={"page": "docs/a.py"})
     page.edition = tested.edition_of(CARD | {"torch": "2.13.0"})
     course.records, course.states = {"a": page}, {"a": "fresh"}
-    whole._check_tests(course)
+    whole._check_tests(course, choice)
 
     assert "two.json: is of another edition than docs/a.py; run" in str(course.problems[1])
 

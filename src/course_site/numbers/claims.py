@@ -18,7 +18,7 @@ import numpy as np
 
 from course_site.numbers.bounds import Powers, ratios
 from course_site.numbers.spread import interval
-from course_site.numbers.values import BadExpression, Resolved, Scope, parse, walk_leaves
+from course_site.numbers.values import BadExpression, Resolved, Scope, one_card, parse, walk_leaves
 
 CONFIDENCE = 0.99
 SAMPLED = frozenset({"measurement", "samples", "counted", "trace"})  # leaves that are no fact, but found
@@ -63,6 +63,7 @@ def is_so(condition: str, scope: Scope) -> bool:
         UnknownName, NotHere: as in `values.evaluate`.
     """
     expression = parse(condition)
+    one_card(expression, scope)
     resolved = [scope.resolve(name) for name in expression.names]
     if any(r.resamples is not None or (r.leaf and r.leaf["kind"] in SAMPLED) for r in resolved):
         raise BadExpression(f"`{condition}` rests on samples: only a `/// claim` may compare those")
@@ -80,6 +81,7 @@ def judge(condition: str, scope: Scope) -> Verdict:
         UnknownName, NotHere: as in `values.evaluate`.
     """
     expression = parse(condition)
+    one_card(expression, scope)
     resolved = [scope.resolve(name) for name in expression.names]
     values = [r.value for r in resolved]
     if any(isinstance(value, str) for value in values):

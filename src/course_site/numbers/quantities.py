@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from course_site.numbers.required_words import Guarded, words_in
 from course_site.pages.plain_text import HELD
 
 WORD = (
@@ -37,17 +38,14 @@ def _any(words: str) -> str:
 
 # --- what speaks of speed ----------------------------------------------------------------------------------
 
-_MEASURED = _any(
-    r"""
+_MEASURED = r"""
     speed\w* sped throughput bandwidth laten(?:cy|cies) efficien\w+ utili[sz]\w+ occupan\w+ performance MFU HFU
     IPC runtimes? run\s+times? wall\s+clock duration overhead roof(?:line)? peak ceiling data\s+sheet brochure
     (?:hit|miss)\s+rate (?:the|its|our|their)\s+time energy watts? \w*joules? (?:tera|giga|peta)flops?
     [TGP]FLOP\S* [TG]B/s [MG]Hz stalls? stalled idl(?:e|es|ed|ing) busy unused cycles? issue\s+slots?
     active\s+warps pipes milliseconds? microseconds? warm-?up autotun\w*
     """
-)
-_CHANGED = _any(
-    r"""
+_CHANGED = r"""
     faster slower quicker sooner dearer slow-?down times\s+(?:worse|better) slow(?:s|ed|ing) speeds
     accelerat\w+ hurts? as\s+(?:fast|long|quick|slow)\w*\s+as ahead
     (?:cent|points|times|far|well|falls|lands)\s+behind behind\s+by lags? lagged trail(?:s|ed|ing)
@@ -56,12 +54,21 @@ _CHANGED = _any(
     slides knocked wast\w+ saturat\w+ sustain\w* deliver(?:s|ed)? realises? attain\w* achiev\w+ reach(?:es|ed)
     baseline memcpy pace shy\s+of short\s+of away\s+from cost\s+us earned\s+us gives?\s+us
     """
-)
 _OURS = (
     r"(?:our\s+(?:[\w-]+\s+){0,2}(?:kernels?|scan|gemm|gemv|softmax|copy|version|path|transpose|reduction|norm)"
     r"|ours)"
 )
-_SPEED = re.compile(rf"{LIBRARY}|%\s*behind|\b(?:{_MEASURED}|{_CHANGED}|{_OURS})\b", re.IGNORECASE)
+_SPEED = Guarded(
+    *(
+        re.compile(pattern, re.IGNORECASE)
+        for pattern in (
+            LIBRARY,
+            r"%\s*behind",
+            rf"\b{_OURS}\b",
+            *(rf"\b(?:{word})\b" for word in f"{_MEASURED} {_CHANGED}".split()),
+        )
+    )
+)
 
 # --- what is no whole number of things ----------------------------------------------------------------------
 
@@ -96,41 +103,45 @@ _OF_THINGS = re.compile(
     rf"(?:[\w-]+\s){{0,1}}?{_THINGS}\b(?!\s+(?:cycles|time|slots|stalls|rate|bandwidth))",
     re.IGNORECASE,
 )
-_AMOUNTS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"(?!100\b){_COUNT}[\s-]*(?:%|per\s?cent\b|pct\b|(?:percentage\s+)?points\b(?!\s+(?:of|on|in)\b))",
-        # a decimal that is no version, no setting and no coefficient
-        r"(?<![\w.#^/§=\[\"-])(?<!--seconds )"
-        r"(?<!section )(?<!sections )(?<!torch )(?<!Triton )(?<!CUDA )(?<!Python )"
-        r"\d*\.\d{1,3}(?!\w|\.\d)(?!\s+[rgbs]\b)",
-        r"\d[\d.]*\s*:\s*1\b(?=\s+[a-z])|(?<![\d:(])\b\d:\d\b(?![\d:]|\s+sparsity)",
-        rf"(?:{_COUNT}|[①-⑳])[\s-]?fold\b|\b(?:{WORD})fold\b",
-        r"(?<![\w.#^/])\d(?:[\d.,]*\d)?\s?(?:×|x\b)(?!\s*(?:[\d(=]|[A-Za-z]\b|(?-i:[A-Z])))",
-        r"\b(?:is|was|by|of|at|to|an?|gets|got)\s+×\s*\d",
-        rf"\bby\s+a\s+multiple\s+of\s+{_COUNT}",
-        rf"{_COUNT}\s+to\s+(?:our|its|their|my)\s+{_COUNT}",
-        rf"{_COUNT}\s+(?:against|versus|vs\.?)\s+(?:our|its|their|my)?\s*{_COUNT}",
-        r"(?<![\w./])\d{1,2}/\d{1,2}\\?\s+of\s+(?:what\b|that\b|the\b|peak\b|"
-        rf"{LIBRARY})",
-        rf"(?:{LIBRARY}|\bours)[^.]*=\s*\d+\s*/\s*\d+",
-        rf"{_COUNT}\s+cents\s+on\s+the\s+dollar|\b(?:a\s+)?couple\s+of\b",
+_AMOUNTS = Guarded(
+    *(
+        re.compile(pattern, re.IGNORECASE)
+        for pattern in (
+            rf"(?!100\b){_COUNT}[\s-]*(?:%|per\s?cent\b|pct\b|(?:percentage\s+)?points\b(?!\s+(?:of|on|in)\b))",
+            # a decimal that is no version, no setting and no coefficient
+            r"(?<![\w.#^/§=\[\"-])(?<!--seconds )"
+            r"(?<!section )(?<!sections )(?<!torch )(?<!Triton )(?<!CUDA )(?<!Python )"
+            r"\d*\.\d{1,3}(?!\w|\.\d)(?!\s+[rgbs]\b)",
+            r"\d[\d.]*\s*:\s*1\b(?=\s+[a-z])|(?<![\d:(])\b\d:\d\b(?![\d:]|\s+sparsity)",
+            rf"(?:{_COUNT}|[①-⑳])[\s-]?fold\b|\b(?:{WORD})fold\b",
+            r"(?<![\w.#^/])\d(?:[\d.,]*\d)?\s?(?:×|x\b)(?!\s*(?:[\d(=]|[A-Za-z]\b|(?-i:[A-Z])))",
+            r"\b(?:is|was|by|of|at|to|an?|gets|got)\s+×\s*\d",
+            rf"\bby\s+a\s+multiple\s+of\s+{_COUNT}",
+            rf"{_COUNT}\s+to\s+(?:our|its|their|my)\s+{_COUNT}",
+            rf"{_COUNT}\s+(?:against|versus|vs\.?)\s+(?:our|its|their|my)?\s*{_COUNT}",
+            r"(?<![\w./])\d{1,2}/\d{1,2}\\?\s+of\s+(?:what\b|that\b|the\b|peak\b|"
+            rf"{LIBRARY})",
+            rf"(?:{LIBRARY}|\bours)[^.]*=\s*\d+\s*/\s*\d+",
+            rf"{_COUNT}\s+cents\s+on\s+the\s+dollar|\b(?:a\s+)?couple\s+of\b",
+        )
     )
 )
 # These may count things: two rows in four blocks.
-_COUNTS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"{_COUNT}\s+(?:[a-z-]+\s+){{0,2}}(?:in|out\s+of)\s+(?:a\s+)?(?!one\b){_COUNT}(?!\s*×)",
-        r"\b(?:to|at|only)\s+\d+\s+of\s+\d+\b",
-        r"\bevery\s+(?:second|third|fourth|fifth|sixth|tenth)\s+(?:cycle|tick|clock|slot|load|access)\b"
-        r"|\bevery\s+other\s+issue\s+slot\b",
-        rf"(?<!the )(?<!all ){_COUNT}\s+times\b"
-        r"(?=\s+(?:\w+er\b|as\b|sooner|dearer|worse|better|less|in\s+the|the\b|over\b))",
-        rf"\b(?:is|are|was|by|some|about|around|roughly)\s+{_COUNT}\s+times\s*[.;,]|{SHARE}\s+times\b",
+_COUNTS = Guarded(
+    *(
+        re.compile(pattern, re.IGNORECASE)
+        for pattern in (
+            rf"{_COUNT}\s+(?:[a-z-]+\s+){{0,2}}(?:in|out\s+of)\s+(?:a\s+)?(?!one\b){_COUNT}(?!\s*×)",
+            r"\b(?:to|at|only)\s+\d+\s+of\s+\d+\b",
+            r"\bevery\s+(?:second|third|fourth|fifth|sixth|tenth)\s+(?:cycle|tick|clock|slot|load|access)\b"
+            r"|\bevery\s+other\s+issue\s+slot\b",
+            rf"(?<!the )(?<!all ){_COUNT}\s+times\b"
+            r"(?=\s+(?:\w+er\b|as\b|sooner|dearer|worse|better|less|in\s+the|the\b|over\b))",
+            rf"\b(?:is|are|was|by|some|about|around|roughly)\s+{_COUNT}\s+times\s*[.;,]|{SHARE}\s+times\b",
+        )
     )
 )
-_SHARES = re.compile(rf"{SHARE}|{_MULTIPLE}", re.IGNORECASE)
+_SHARES = Guarded(re.compile(rf"{SHARE}|{_MULTIPLE}", re.IGNORECASE))
 
 # --- beside words that are common --------------------------------------------------------------------------------
 #
@@ -158,14 +169,15 @@ _VERBS = (
     r"|falls?|fell|rises?|rose|climbs?|is\s+worth|yields?|wastes?|saves?|grew|busy|served|leaves?|adds|takes?|took"
     r"|needs?|needed|north\s+of)\b"
 )
-_COMMON = re.compile(rf"{_OF_PROGRAMS}|{_VERBS}", re.IGNORECASE)
+_COMMON = Guarded(re.compile(rf"{_OF_PROGRAMS}|{_VERBS}", re.IGNORECASE))
 _UP_TO_TWENTY = r"(?:two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|a\s+hundred)"
 # Each with pieces of words of which one must be there: most sentences have none, and a search takes long.
 _PARTS = (
     "hal", "third", "quarter", "fift", "sixth", "seventh", "eighth", "ninth", "tenth", "ieth", "hundredth",
     *"½⅓⅔¼¾⅕⅛⅜⅝⅞",
 )  # fmt: skip
-_TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
+_TOLD = Guarded(
+    *(
     (hints, re.compile("".join(pattern), re.IGNORECASE))
     for hints, *pattern in (
         (("%", "cent", "pct", "points"),
@@ -194,11 +206,13 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
         (("doubl", "tripl", "upl", "halv", "twice", "thrice"),
          rf"{_OF_PROGRAMS}\s+(?:\w+\s+){{0,2}}?{_TIMES}|{_TIMES}\s+(?:\w+\s+){{0,2}}?{_OF_PROGRAMS}"),
     )
+    )
 )  # fmt: skip
 
 # --- units of what is measured --------------------------------------------------------------------------------
 
-_ALONE = tuple(
+_ALONE = Guarded(
+    *(
     (hints, re.compile("".join(pattern), re.IGNORECASE))
     for hints, *pattern in (
         (("watt", "joule", "j", "w"),
@@ -298,11 +312,14 @@ _ALONE = tuple(
         ((" to ",), rf"\b(?:outruns?|beats?|ahead|wins?)\b[^.;:]*\s{_COUNT}\s+to\s+{_COUNT}\b"),
         (("per", "roof"), rf"\b(?:per\s?cent|%)\s+of\s+(?:the\s+)?(?:roofline|peak)\b[^.]*:\s*{_COUNT},\s*{_COUNT}"),
     )
+    )
 )  # fmt: skip
 # A percentage, but for one that somebody is quoted with, and for what formats one.
-_SHARES_OF_ALL = re.compile(
-    rf"(?!100\b)(?<![\"“])(?!(?<!.)\d*\.\d%$){_COUNT}[\s-]*(?:%(?!\s*[\dN\"”])|per\s?cent\b|pct\b)(?!\s*[\"”])",
-    re.IGNORECASE,
+_SHARES_OF_ALL = Guarded(
+    re.compile(
+        rf"(?!100\b)(?<![\"“])(?!(?<!.)\d*\.\d%$){_COUNT}[\s-]*(?:%(?!\s*[\dN\"”])|per\s?cent\b|pct\b)(?!\s*[\"”])",
+        re.IGNORECASE,
+    )
 )
 _QUOTED_WHOLE = re.compile(r"\s*(?:#+\s*|[-*+]\s+)?[\"“”].*[\"“”]\s*¶?\s*")
 _SAID = re.compile(
@@ -323,35 +340,31 @@ _VERSION = re.compile(r"(?:7\.[05]|8\.[069]|9\.[0-3]|1[0-3]\.[0-3]|3\.1[0-4])")
 
 def speaks_of_speed(sentence: str) -> bool:
     """Whether a sentence says something of how fast a program is, or of what it makes of a card."""
-    return bool(_SPEED.search(sentence))
+    return _SPEED.found_in(sentence, words_in(sentence))
 
 
-def beside_speed(sentence: str) -> Iterator[re.Match[str]]:
-    """Quantities of a sentence that says something of a program's speed."""
+def beside_speed(sentence: str, words: frozenset[str]) -> Iterator[re.Match[str]]:
+    """Quantities of a sentence that says something of a program's speed; `words` are those of `words_in`."""
     if _QUOTED_WHOLE.fullmatch(sentence):
         return  # what others say, set in quotation marks
-    sentence = _SAID.sub(lambda match: HELD * len(match[0]), sentence)
-    low = sentence.lower()
-    if not (_OF_STATISTICS.search(sentence) and not speaks_of_speed(sentence)):
-        yield from _SHARES_OF_ALL.finditer(sentence)
-    for hints, pattern in _ALONE:
-        if any(hint in low for hint in hints):
-            yield from pattern.finditer(sentence)
-    if _COMMON.search(sentence):
-        for pieces, pattern in _TOLD:
-            if any(piece in low for piece in pieces):
-                yield from pattern.finditer(sentence)
-    if not speaks_of_speed(sentence):
+    unquoted = _SAID.sub(lambda match: HELD * len(match[0]), sentence)
+    if unquoted != sentence:
+        sentence, words = unquoted, words_in(unquoted)
+    of_speed = _SPEED.found_in(sentence, words)
+    if of_speed or not _OF_STATISTICS.search(sentence):
+        yield from _SHARES_OF_ALL.finditer(sentence, words)
+    yield from _ALONE.finditer(sentence, words)
+    if _COMMON.found_in(sentence, words):
+        yield from _TOLD.finditer(sentence, words)
+    if not of_speed:
         return
     of_versions = bool(_OF_VERSIONS.search(sentence))
-    for pattern in _AMOUNTS:
-        for match in pattern.finditer(sentence):
-            if not (of_versions and _VERSION.fullmatch(match[0])):
-                yield match
-    for pattern in _COUNTS:
-        for match in pattern.finditer(sentence):
-            if not (_OF_THINGS.search(match[0]) or _OF_THINGS.match(sentence, match.end())):
-                yield match
-    for match in _SHARES.finditer(sentence):
+    for match in _AMOUNTS.finditer(sentence, words):
+        if not (of_versions and _VERSION.fullmatch(match[0])):
+            yield match
+    for match in _COUNTS.finditer(sentence, words):
+        if not (_OF_THINGS.search(match[0]) or _OF_THINGS.match(sentence, match.end())):
+            yield match
+    for match in _SHARES.finditer(sentence, words):
         if not _OF_THINGS.match(sentence, match.end()):
             yield match

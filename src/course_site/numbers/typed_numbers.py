@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from course_site.numbers.bounds import bounds_of
 from course_site.numbers.quantities import FRACTION, LIBRARY, WORD, beside_speed
+from course_site.numbers.required_words import Guarded, words_in
 from course_site.pages.plain_text import HELD
 
 # --- the words ---------------------------------------------------------------------------------------
@@ -158,17 +159,24 @@ _RULES = tuple(
     )
     for pattern in patterns
 )  # fmt: skip
+_GUARDED = Guarded(*(pattern for _, _, pattern in _RULES))
 # Cheap test that spares most sentences the rules above.
-_HINT = re.compile(
-    rf"\d|\b(?:{WORD}|tens|dozens|hundreds|thousands|millions|billions|trillions)\b|half|halv|third|quarter"
-    r"|fifth|tenth|twice|thrice|doubl|tripl|quadrupl"
-    r"|fold\b|magnitude|times|an?\s+(?:nano|micro|milli|[µnm]s)|faster|slower|quicker|as\s+(?:fast|slow|quick)"
-    r"|beat|outp|outr|surpass|overt|trail|par\s+with"
-    r"|\bwins?\s|\blo(?:ses|st)\s|lag|keeps?\s+up|[½⅓⅔¼¾⅕⅛⅜⅝⅞①-⑳]|sixth|seventh|eighth|ninth|hundredth|fifth"
-    r"|dozen|kwh|-digit|single|average|low\s|high\s|mid\s|trebl|quintupl|every\s+other|couple|barrier"
-    r"|[IVXLC]+\s+(?:micro|milli|nano|[µmn]s\b)|\bsecond\b|teenth|leventh|twelfth|tieth"
-    r"|[⁰¹²³⁴-⁹]+/[₀-₉]",
-    re.IGNORECASE,
+_HINTS = r"""
+    half halv third quarter fifth tenth twice thrice doubl tripl quadrupl fold\b magnitude times
+    an?\s+(?:nano|micro|milli|[µnm]s) faster slower quicker as\s+(?:fast|slow|quick) beat outp outr surpass overt trail
+    par\s+with \bwins?\s \blo(?:ses|st)\s lag keeps?\s+up [½⅓⅔¼¾⅕⅛⅜⅝⅞①-⑳] sixth seventh eighth ninth hundredth dozen
+    kwh -digit single average low\s high\s mid\s trebl quintupl every\s+other couple barrier
+    [IVXLC]+\s+(?:micro|milli|nano|[µmn]s\b) \bsecond\b teenth leventh twelfth tieth [⁰¹²³⁴-⁹]+/[₀-₉]
+"""
+_HINT = Guarded(
+    *(
+        re.compile(hint, re.IGNORECASE)
+        for hint in (
+            r"\d",
+            rf"\b(?:{WORD}|tens|dozens|hundreds|thousands|millions|billions|trillions)\b",
+            *_HINTS.split(),
+        )
+    )
 )
 _DEFINES = re.compile(
     rf"(?:^|[\s(])(?:1|one|an?)\s*(?:{RATE}|{TIME}|(?:kilo|mega|giga|tera)byte|[kMGT]B)\s*(?:\([^)]*\)\s*)?(?:="
@@ -262,13 +270,14 @@ def in_sentence(sentence: str, *, in_claim: bool, condition: str | None) -> tupl
 
 
 def _in_sentence(sentence: str, in_claim: bool, condition: str | None) -> Iterator[tuple[int, str, str]]:
-    if not _HINT.search(sentence):
+    words = words_in(sentence)
+    if not _HINT.found_in(sentence, words):
         return
     asks = bool(re.search(r"\?[\"'”’)\]*_\s]*$", sentence))
     defines = bool(_DEFINES.search(sentence))
     taken: list[tuple[int, int]] = []
     states_nothing: object
-    for kind, what, pattern in _RULES:
+    for kind, what, pattern in map(_RULES.__getitem__, _GUARDED.places(words)):
         for match in pattern.finditer(sentence):
             if any(match.start() < end and start < match.end() for start, end in taken):
                 continue
@@ -287,7 +296,7 @@ def _in_sentence(sentence: str, in_claim: bool, condition: str | None) -> Iterat
                 yield match.start(), excerpt, f"{what}; {FILL if typed or kind == 'unit' else CLAIM}"
     if asks or taken:
         return
-    for match in beside_speed(sentence):
+    for match in beside_speed(sentence, words):
         excerpt = " ".join(match[0].split())
         if defines and all(map(_ROUND.fullmatch, _ANY_NUMBER.findall(excerpt))):
             continue

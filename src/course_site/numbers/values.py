@@ -20,6 +20,7 @@ from simpleeval import DEFAULT_OPERATORS, EvalWithCompoundTypes
 from course_kernels.measure.derive import ATTRIBUTES, derive
 from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import Machine
+from course_site.numbers.data_sheet import GPU, sheet_of, short_name
 from course_site.numbers.spread import VARYING, BetweenRuns, factors, interval
 
 Number = float
@@ -96,7 +97,8 @@ class Scope:
 
     `run` tells the run of its record from others, and `terms` is what is known of runs made apart. Of a page that is
     `awaited` nothing is known yet, and so no name of it is wrong. Where `card` says on which one it was measured, no
-    expression holds its values against those of another card.
+    expression holds its values against those of another card. `gpu` is that card's name wherever the page has one:
+    `gpu.name` and what the card's data sheet says can be asked for like what was recorded.
     """
 
     page_id: str
@@ -106,6 +108,7 @@ class Scope:
     terms: BetweenRuns | None = None
     awaited: bool = False
     card: str = ""
+    gpu: str = ""
     defines: dict[str, Define] = field(default_factory=dict)
     others: Callable[[str], Scope | None] = lambda _page_id: None
     _cache: dict[str, Resolved] = field(default_factory=dict)
@@ -132,18 +135,49 @@ class Scope:
         if parts[0] in self.names:
             leaf, rest = self._find_leaf(parts)
             return self._leaf_value(name, leaf, rest)
+        if parts[0] == GPU and self.gpu:
+            return self._sheet_value(name, parts[1:])
         other = self.others(parts[0]) if len(parts) > 1 else None
         if other is not None:
             return other.resolve(".".join(parts[1:]))
         raise self._unknown(name, parts)
 
-    def card_of(self, name: str) -> str:
-        """The card that a name's value is of; "" where that does not matter, or nothing has this name."""
+    def cards_of(self, name: str) -> frozenset[str]:
+        """The cards that a name's value is of; none where that does not matter, or nothing has this name."""
         first, _, rest = name.partition(".")
-        if name in self.defines or first in self.names:
-            return self.card
+        if name in self.defines:
+            return self._cards_of_define(name)
+        if first in self.names or (first == GPU and self.gpu):
+            return frozenset({self.card} - {""})
         other = self.others(first) if rest else None
-        return other.card_of(rest) if other else ""
+        return other.cards_of(rest) if other else frozenset()
+
+    def _cards_of_define(self, name: str) -> frozenset[str]:
+        """Those of everything that it is made of; none where that cannot be read, or is a number of a source."""
+        if name in self._busy:
+            return frozenset()
+        self._busy.add(name)
+        try:
+            parts = parse(self.defines[name].expression).names
+            return frozenset(card for part in parts for card in self.cards_of(part))
+        except ExpressionError:  # told where it is evaluated
+            return frozenset()
+        finally:
+            self._busy.discard(name)
+
+    def _sheet_value(self, name: str, rest: list[str]) -> Resolved:
+        """The page's card by its short name, and what its data sheet says, see `machine.py`."""
+        asked = ".".join(rest)
+        if asked == "name":
+            model = short_name(self.gpu)
+            return Resolved(model, None, "", {"kind": "text", "value": model})
+        if self.machine is None:
+            raise NotOnThisCard(f"{name!r} needs the data sheet of this card")
+        sheet = sheet_of(self.machine)
+        if asked not in sheet:
+            raise UnknownName(f"unknown value {name!r}: of a card there are name, {', '.join(sheet)}")
+        value, unit = sheet[asked]
+        return Resolved(value, None, unit, {"kind": "quantity", "how": "given", "value": value, "unit": unit})
 
     def _unknown(self, name: str, parts: list[str]) -> ExpressionError:
         if self.awaited:
@@ -315,6 +349,17 @@ def _fits(name: list[str], pattern: list[str]) -> bool:
     return as_long and all(wanted in ("*", part) for part, wanted in zip(name, pattern, strict=False))
 
 
+def one_card(expression: Expression, scope: Scope) -> None:
+    """Refuse an expression that holds numbers of two cards together.
+
+    Raises:
+        BadExpression: it does; the cards are named.
+    """
+    cards = sorted({card for name in expression.names for card in scope.cards_of(name)})
+    if len(cards) > 1:
+        raise BadExpression(f"{expression.text!r} holds numbers of two cards together: {' and '.join(cards)}")
+
+
 def walk_leaves(node: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Leaf]]:
     """Dotted name and leaf of everything recorded under a node."""
     for name, child in node.items():
@@ -444,9 +489,7 @@ def evaluate(text: str, scope: Scope) -> Result:
         UnknownName, BadExpression, NotOnThisCard, NotMeasuredYet.
     """
     expression = parse(text)
-    cards = sorted({scope.card_of(name) for name in expression.names} - {""})
-    if len(cards) > 1:
-        raise BadExpression(f"{text.strip()!r} holds numbers of two cards together: {' and '.join(cards)}")
+    one_card(expression, scope)
     resolved = [scope.resolve(name) for name in expression.names]
     if len(resolved) == 1 and isinstance(resolved[0].value, str):
         if isinstance(expression.tree, ast.Name):

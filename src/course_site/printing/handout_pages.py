@@ -572,8 +572,9 @@ class _Maker:
     def _axes(self, part: Part, solved: bool) -> str:
         data = part.data
         (left, right), (low, high) = data["x"], data["y"]
-        x = paper.Axis(left, right, data["x_title"], not data.get("plain_x", False))
-        y = paper.Axis(low, high, data["y_title"])
+        x_title, y_title = (self.words(data[key])["text"] for key in ("x_title", "y_title"))
+        x = paper.Axis(left, right, x_title, not data.get("plain_x", False))
+        y = paper.Axis(low, high, y_title)
         lines = [
             paper.Line(
                 (self.number(e["x"][0], part), self.number(e["x"][1], part)),

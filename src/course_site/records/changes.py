@@ -6,6 +6,7 @@ A median counts as moved when it left the interval that was stated for another r
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,7 @@ def append(root: Path, slug: str, found: list[Moved]) -> None:
         write_atomically(_path(root, slug), text + "\n")
 
 
-def doubt(record: Record, entries: list[dict[str, Any]]) -> str:
+def doubt(record: Record, entries: Sequence[dict[str, Any]]) -> str:
     """What was told of a record's values when it was made, and is not so; empty where all is."""
     date, page = str(record.meta["provenance"]["date"]), record.meta["id"]
     values = {f"{page}.{name}": _number(leaf) for name, leaf in walk_leaves(record.names)}

@@ -5,9 +5,9 @@ course itself is not loaded before the fork: what a page reads of it is watched.
 
 The request is JSON: {"root": the project, "jobs": how many at once, "pages": [{"cells": [source, …], "folder": its
 own, "environment": {…}}, …]}. In its folder a page leaves `opened` (see `opened_files`), `cell` (the number of the one
-that runs), `log` (what went to the error stream) and `answer`: {"outputs": [[nbformat output, …], …], "seconds": [s, …],
-"error": None or [name, value, traceback]}. A process that dies leaves no answer; printed is {"statuses": [exit status,
-…]}.
+that runs), `log` (what went to the error stream) and `answer`: {"outputs": [[nbformat output, …], …],
+"seconds": [s, …], "error": None or [name, value, traceback]}. A process that dies leaves no answer; printed is
+{"statuses": [exit status, …]}.
 """
 
 from __future__ import annotations

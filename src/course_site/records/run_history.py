@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from course_site.numbers.spread import CARDS_ENOUGH, UNSEEN_COMMON, BetweenRuns, factors, interval, kind_of
 from course_site.numbers.values import walk_leaves
+from course_site.records import renames
 from course_site.records.record import Record, RecordError, load_sealed, seal, write_atomically
 
 SAME = 1e-9  # a number written down twice
@@ -50,7 +51,7 @@ def append(root: Path, slug: str, record: Record) -> None:
         "date": provenance["date"],
         "card": provenance.get("uuid"),
         "commit": provenance.get("commit"),
-        "code": _code(record),
+        "code": _code(record, renames.load(root)),
         "values": dict(_numbers(record)),
     }
     runs = [*load(root, slug), entry]
@@ -62,7 +63,7 @@ def append(root: Path, slug: str, record: Record) -> None:
     write_atomically(root / "records" / slug / NAME, text.replace('{"page"', '\n{"page"') + "\n")
 
 
-def between(runs: list[dict[str, Any]]) -> BetweenRuns:
+def between(runs: Sequence[dict[str, Any]]) -> BetweenRuns:
     """What the runs say of the difference between runs, by kind of number."""
     common: dict[str, list[float]] = defaultdict(list)
     own: dict[str, list[float]] = defaultdict(list)
@@ -101,7 +102,7 @@ def _own(apart: np.ndarray) -> float:
     return float(max(np.quantile(apart, 0.683), np.quantile(apart, 0.95) / 1.96))
 
 
-def _pairs(runs: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def _pairs(runs: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Runs of one page and the same code, two by two."""
     same: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for run in runs:
@@ -110,10 +111,12 @@ def _pairs(runs: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[st
         yield from itertools.combinations(of_one_page, 2)
 
 
-def _code(record: Record) -> str:
+def _code(record: Record, names: renames.Renames) -> str:
+    """What ran, in the oldest names: a run before a rename and one after it are runs of the same code."""
     meta = record.meta
     edition = sorted(meta["edition"].items())
-    told = json.dumps([meta["cells"], sorted(meta["manifest"].items()), edition])
+    manifest = sorted((names.paths.first(path), digest) for path, digest in meta["manifest"].items())
+    told = json.dumps([meta["cells"], manifest, edition])
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
@@ -127,7 +130,7 @@ def _numbers(record: Record) -> Iterator[tuple[str, tuple[str, float]]]:
             yield f"{name}.host_us", ("host", float(leaf["host_us"]["0.5"]))
 
 
-def doubt(record: Record, runs: list[dict[str, Any]]) -> str:
+def doubt(record: Record, runs: Sequence[dict[str, Any]]) -> str:
     """What the run that a record was kept as says otherwise; empty where the two agree."""
     meta, date = record.meta, record.meta["provenance"]["date"]
     of_page = {run["date"]: run for run in runs if run["page"] == meta["id"]}

@@ -27,6 +27,8 @@ from course_labs.wrong_answers import WrongAnswer, wrong_answers
 from course_site.records import manifest
 from course_site.records.digest import CUDA_SUFFIXES, digest_of, file_digest
 from course_site.records.record import edition_of, is_sealed
+from course_site.records.renames import NONE, Renames
+from course_site.records.renames import load as load_renames
 
 TESTS = Path("tests/gpu")
 KERNELS = Path("src/course_kernels")
@@ -58,8 +60,9 @@ class GroupsUnknown(ValueError):
 
 
 def record_path(root: Path, slug: str, group: str) -> Path:
-    """Where the record of a group lies."""
-    return root / "records" / slug / "tests" / f"{group.replace(':', '_')}.json"
+    """Where the record of a group lies, under the first name that the group had."""
+    name = load_renames(root).oldest_group(group).replace(":", "_")
+    return root / "records" / slug / "tests" / f"{name}.json"
 
 
 def run_again(group: str) -> str:
@@ -72,6 +75,7 @@ class Project:
     """One look at the repository: every file is read at most once, whatever the number of groups."""
 
     root: Path
+    renames: Renames = NONE
     _edges: dict[Path, tuple[Path, ...]] = field(default_factory=dict)
     _digests: dict[Path, str] = field(default_factory=dict)
     _modules: dict[str, tuple[Path, ...]] = field(default_factory=dict)
@@ -79,6 +83,7 @@ class Project:
 
     def __post_init__(self) -> None:
         self.root = self.root.resolve()
+        self.renames = load_renames(self.root)
 
     @functools.cached_property
     def problems(self) -> list[str]:
@@ -158,7 +163,7 @@ class Project:
             name = file.relative_to(self.root).as_posix()
             if file.is_file() and name not in SPEAKING:
                 if file not in self._digests:
-                    self._digests[file] = file_digest(file)
+                    self._digests[file] = file_digest(self.root, name)
                 found[name] = self._digests[file]
         for lab, answer in self._wrong_answers(group):
             name = f"{lab.folder.relative_to(self.root).as_posix()}/{WRONG}/{answer.name}"
@@ -434,13 +439,14 @@ def _verdict(project: Project, slug: str, group: str, clean: bool) -> Verdict:
 
 
 def _against(project: Project, data: dict[str, Any], group: str, clean: bool) -> str:
-    if data["group"] != group:
+    if project.renames.group(data["group"]) != group:
         return f"is the record of {data['group']}"
     if data["failed"] or not data["passed"]:
         names = [test["id"] for test in data["tests"] if test["outcome"] != "passed"]
         first = f" ({names[0]}{', …' * (len(names) > 1)})" if names else ""
         return f"{data['failed']} GPU tests failed{first}, {data['passed']} passed; mend them"
-    reasons = differences(data["coverage"], project.coverage(group))
+    then = project.renames.in_present_names(data["coverage"])
+    reasons = differences(then, project.coverage(group))
     if reasons:
         more = f" and {len(reasons) - 3} more" if len(reasons) > 3 else ""
         return f"is stale: {', '.join(reasons[:3])}{more} since the GPU tests ran"

@@ -348,11 +348,11 @@ class _Checker:
             answer = (
                 expressions(step.check.answer) - expressions(step.check.ask) if step.check else frozenset()
             )
-            for key, text in (("board", step.board), ("room", step.room)):
-                if answer and answer <= expressions(text):
+            for key in ("board", "room"):
+                if answer and answer <= expressions(step[key]):
                     self.wrong(f"{step.where}, {key}", "shows the answer of its own check: let it ask")
-            found = expressions(step.fingers) - expressions(f"{step.say} {step.board}")
-            if given := sorted(found & expressions(step.room)):
+            found = expressions(step["fingers"]) - expressions(f"{step['say']} {step['board']}")
+            if given := sorted(found & expressions(step["room"])):
                 self.wrong(
                     f"{step.where}, room",
                     f"shows {{{{ {given[0]} }}}}, which `fingers` has them find: ask for it",

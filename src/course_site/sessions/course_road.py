@@ -37,7 +37,6 @@ class Road:
         halves: the two halves, each a title and its stops.
         kinds: the kind of every session.
         boundaries: where the blocks of a session must begin and end, for those that have no choice.
-        exempt: the kind of step that may go without fingers, and the same in words, by session.
         waits: the id of the page that measures the waits of live demos.
         worklog_from: from this session on the homework has a line for the capstone's worklog.
         trade: the stop from which on the words of the trade lead, or "".
@@ -47,7 +46,6 @@ class Road:
     halves: tuple[tuple[str, tuple[str, ...]], ...] = ()
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     boundaries: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    exempt: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     waits: str = ""
     worklog_from: str = ""
     trade: str = ""
@@ -84,9 +82,7 @@ def read_road(root: Path) -> Road:
     Raises:
         PlanError: see the class.
     """
-    plan = read_plan(
-        root, FILE, ("before", "waits", "worklog_from", "trade", "half", "kind", "boundaries", "exempt")
-    )
+    plan = read_plan(root, FILE, ("before", "waits", "worklog_from", "trade", "half", "kind", "boundaries"))
     before = plan.sessions("before")
     halves = [
         (half.text("title"), half.sessions("stops")) for half in plan.tables("half", ("title", "stops"))
@@ -96,21 +92,12 @@ def read_road(root: Path) -> Road:
         if known.count(name) > 1:
             raise plan.wrong(f"session {name!r} stands there {known.count(name)} times")
     kinds = _kinds(plan, known)
-    exempt = {}
-    for table in plan.tables("exempt", ("session", "kind", "words", "why")):
-        session, kind, words, _ = map(table.text, ("session", "kind", "words", "why"))
-        table.check_session(session, known)
-        if kind not in KINDS:
-            raise table.wrong(f"{kind!r} is no kind of step; known: {', '.join(KINDS)}")
-        exempt[session] = (kind, words)
     worklog = plan.text("worklog_from")
     plan.check_session(worklog, known, "worklog_from")
     trade = plan.data.get("trade", "")
     if trade:
         plan.check_session(trade, known, "trade")
-    return Road(
-        before, tuple(halves), kinds, _boundaries(plan, kinds), exempt, plan.text("waits"), worklog, trade
-    )
+    return Road(before, tuple(halves), kinds, _boundaries(plan, kinds), plan.text("waits"), worklog, trade)
 
 
 def _kinds(plan: Plan, known: list[str]) -> dict[str, Kind]:

@@ -314,6 +314,40 @@ def texts(part: Part, handouts: Handouts, value: Value) -> Iterator[tuple[str, M
             yield f"[[{question['answer']}]]", {}
 
 
+def asked_beside(part: Part) -> Iterator[tuple[list[str], str]]:
+    """The numbers of records that a part asks for, each with the words that stand beside it on paper.
+
+    Of a table and of questions these are the row, with the table's head; of every other part they are the whole part.
+    """
+    data = dict(part.data)
+    rows = [data.pop(key, []) for key in ("rows", "row", "questions")]
+    lines = [*rows[0], *([rows[1]] if rows[1] else []), *rows[2]]
+    shared = " ".join(_strings(data))
+    if asked := _asked(shared):
+        yield asked, " ".join([shared, *(text for line in lines for text in _strings(line))])
+    for line in lines:
+        words = " ".join(_strings(line))
+        if asked := _asked(words):
+            yield asked, f"{words} {shared}"
+
+
+def _asked(text: str) -> list[str]:
+    shown = [found.partition(":")[0] for found in re.findall(r"\{\{(.*?)\}\}", text)]
+    return [*re.findall(r"""\bvalue\(\s*["']([\w.]+)["']\s*\)""", text), *shown]
+
+
+def _strings(data: Any) -> Iterator[str]:
+    """Every string in some data, keys left out."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, Mapping):
+        for below in data.values():
+            yield from _strings(below)
+    elif isinstance(data, (list, tuple)):
+        for below in data:
+            yield from _strings(below)
+
+
 def table_rows(part: Part, handouts: Handouts, value: Value) -> Iterator[tuple[list[str], dict[str, Any]]]:
     """The rows of a table with the names that their cells may use: one for each of `each`, then those written out."""
     each = part.data.get("each", {})

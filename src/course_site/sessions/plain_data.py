@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from course_labs.lab import Lab, LabError
@@ -74,7 +74,7 @@ class _Plain:
         session = self.session
         return {
             **_as_they_are(session, "id stop title name kind minutes"),
-            **self.texts(session, "about artifact homework worklog"),
+            **self.texts(_as_they_are(session, "about artifact homework worklog")),
             "read": [self.reading(item) for item in session.read],
             "map": self.page_link(session.map_page, "The map"),
             "student": self.page_link(session.student_page, "What students see"),
@@ -100,9 +100,9 @@ class _Plain:
     def step(self, step: Step) -> dict[str, Any]:
         return {
             **_as_they_are(step, "number block start end minutes kind priority saves protected"),
-            **self.texts(step, "title say board fingers room remote cut keep trip exempt"),
+            **self.texts(step.texts),
             "cuts": [other.number for other in in_order(self.session.steps(), step.number)],
-            "fingers_source": step.fingers,
+            "fingers_source": step["fingers"],
             "check": self.pair(step.check) if step.check else None,
             "anchor": self.anchor(step.anchor) if step.anchor else None,
             "demo": self.demo(step.demo),
@@ -110,9 +110,8 @@ class _Plain:
             "taken": self.taken(step),
         }
 
-    def texts(self, thing: Session | Step, names: str) -> dict[str, Any]:
+    def texts(self, texts: Mapping[str, str]) -> dict[str, Any]:
         """Markdown strings by their names; None for one that was left out."""
-        texts = {name: getattr(thing, name) for name in names.split()}
         return {name: self.words(text) if text else None for name, text in texts.items()}
 
     def taken(self, step: Step) -> dict[str, float] | None:
@@ -124,13 +123,14 @@ class _Plain:
         demo = self.session.demo(name)
         if demo is None:
             return None
-        wait: float | None = None
+        wait: str | None = None
         with contextlib.suppress(ExpressionError):  # not measured yet
-            wait = float(evaluate(demo.wait, self.scope).value)
+            seconds = float(evaluate(demo.wait, self.scope).value)
+            wait = f"{seconds:.0f} s on an {evaluate(demo.card, self.scope).value}"
         return {
             **_as_they_are(demo, "name command preflight"),
             "title": self.words(demo.title),
-            "wait": f"{wait:.0f} s" if wait is not None else None,
+            "wait": wait,
             "fallback": self.anchor(demo.fallback),
         }
 

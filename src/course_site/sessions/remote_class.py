@@ -25,20 +25,20 @@ def faults(session: Session) -> Iterator[tuple[str, str]]:
     steps, prepared = session.steps(), [text for text in session.prepare if THINGS.search(text)]
     minutes = {int(minute) for text in prepared for minute in MINUTE.findall(text)}
     for step in steps:
-        if step.remote and not BOTH.match(step.remote):
+        if step["remote"] and not BOTH.match(step["remote"]):
             yield (
                 f"{step.where}, remote",
                 "lacks one of its two: write 'Online: ….' and then 'Without seeing it: ….'",
             )
-        found = THINGS.search(" ".join((step.fingers, step.room, step.board, step.title, step.say)))
-        if step.remote or not (found or any(step.start <= minute < step.end for minute in minutes)):
+        found = THINGS.search(" ".join(step[key] for key in ("fingers", "room", "board", "title", "say")))
+        if step["remote"] or not (found or any(step.start <= minute < step.end for minute in minutes)):
             continue
         has = f"has {found[0]!r}" if found else "is named in `prepare` with things for the hand"
         yield (
             f"{step.where}, remote",
             f"is missing, and the step {has}: write what a class online does, and who cannot see it",
         )
-    if prepared and not any(step.remote for step in steps):
+    if prepared and not any(step["remote"] for step in steps):
         thing = THINGS.search(prepared[0])
         yield (
             "prepare",

@@ -11,15 +11,15 @@ import html
 import json
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from course_site.pages.doors import DOORS
+from course_site.sessions import fields
 from course_site.sessions.calendar_form import SCRIPT, calendar_data, calendar_form, session_entries
 
 FOLDER = "handbook/run"
-KEPT = "All of it: this is the heart of the session."
 FRAME = "run.html"
 WORKER = "service_worker.js"
 SOURCES = ("run.css", "run.js", SCRIPT, WORKER)
@@ -210,34 +210,25 @@ def _taken(step: Plain) -> str:
     return f'<p class="aside taken">Planned {step["minutes"]}, median of {runs} {taken["median"]:g}.</p>'
 
 
-def _fields(step: Plain) -> list[str]:
-    """What a step says, each part under its name; what is empty is left out."""
-    text = {
-        key: step[key]["html"]
-        for key in ("say", "board", "fingers", "remote", "exempt", "trip", "cut", "keep")
-        if step[key]
-    }
-    late = f"If late, saves {step['saves']} min"
-    check = step["check"]
-    asked = f'{check["ask"]["html"]}<p class="answer">{check["answer"]["html"]}</p>' if check else ""
-    named = (
-        ("say", "Say", text.get("say")),
-        ("board", "Board", text.get("board")),
-        ("fingers", "Fingers", text.get("fingers") or text.get("exempt")),
-        ("remote", "From afar", text.get("remote")),
-        ("demo", "Demo", _demo(step["demo"]) if step["demo"] else ""),
-        ("type", "Type", _stage(step["stage"]) if step["stage"] else ""),
-        ("check", "Ask", asked),
-        ("trip", "Trip", text.get("trip")),
-        ("cut", late, text.get("cut")),
-        ("keep", "Keep", text.get("keep") or KEPT * step["protected"]),
-        (
-            "see",
-            "Page",
-            _link(step["anchor"], html.escape(step["anchor"]["label"])) if step["anchor"] else "",
-        ),
-    )
-    return [f'<div class="{css}"><dt>{label}</dt><dd>{said}</dd></div>' for css, label, said in named if said]
+def _fields(step: Plain) -> Iterator[str]:
+    """Everything that a step says, each part under its name; what is empty is left out."""
+    for field in fields.in_run_view():
+        value = step[field.key]
+        if field.is_text:
+            said = value["html"] if value else field.heart[0] * step["protected"]
+        else:
+            said = _SPELLED[field.key](value) if value else ""
+        label = fields.labelled(field.run, step["priority"], step["saves"])
+        if said:
+            yield f'<div class="{field.css[1] or field.key}"><dt>{label}</dt><dd>{said}</dd></div>'
+
+
+def _check(check: Plain) -> str:
+    return f'{check["ask"]["html"]}<p class="answer">{check["answer"]["html"]}</p>'
+
+
+def _page(anchor: Plain) -> str:
+    return _link(anchor, html.escape(anchor["label"]))
 
 
 def _demo(demo: Plain) -> str:
@@ -264,6 +255,9 @@ def _stage(stage: Plain) -> str:
         f'<details class="typed"><summary>What is typed, and what the grader says</summary>{typed}</details>'
         f'<p class="aside">Fell behind: {rescues}</p>'
     )
+
+
+_SPELLED = {"demo": _demo, "stage": _stage, "anchor": _page, "check": _check}
 
 
 def _preflight(demo: Plain) -> str:

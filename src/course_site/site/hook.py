@@ -377,7 +377,8 @@ def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
 
 def on_post_build(config: MkDocsConfig) -> None:
     """Write the search's index, the ledger for programs, and what the next build need not do again."""
-    write_atomically(Path(config.site_dir) / search.FILE, search.script(_build.said, _build.words))
+    for name, text in search.scripts(_build.said, _build.words).items():
+        write_atomically(Path(config.site_dir) / name, text)
     styles.lighten(Path(config.site_dir), list(map(str, config.extra_css)))
     KEPT.write(Path(config.config_file_path).parent)
     write_atomically(Path(config.site_dir) / "ledger.json", ledger.ledger_json(_build.entries))

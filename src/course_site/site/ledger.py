@@ -311,7 +311,7 @@ def moved_markdown(course: Course) -> str:
 
 
 def _between_words(course: Course) -> str:
-    terms = course.between(course.slug)
+    terms = course.edition.between
     if not terms.runs:
         return (
             "No page has been measured twice yet, so every interval allows for a card that nobody has seen."
@@ -328,7 +328,7 @@ def _between_words(course: Course) -> str:
 
 
 def _moved_words(course: Course) -> str:
-    moved = course.moved(course.slug)
+    moved = course.edition.moves
     if not moved:
         return "Nothing yet: every page has been measured once, or nothing left the interval that was stated for it."
     lines = ["| date | value | before | after | change |", "| --- | --- | ---: | ---: | ---: |"]

@@ -274,8 +274,14 @@ def _check_notebook(house: _Site, name: str) -> Iterator[str]:
 
 def _check_search(house: _Site, name: str) -> Iterator[str]:
     try:
-        found = search.locations((house.root / name).read_text(encoding="utf-8"))
-    except (ValueError, KeyError, TypeError, IndexError):
+        found = list(search.locations(lambda name: (house.root / name).read_text(encoding="utf-8")))
+    except ValueError as error:
+        yield str(error)
+        return
+    except OSError as error:
+        yield f"{name}: names a part that is not there: {Path(str(error.filename)).name}"
+        return
+    except (KeyError, TypeError, IndexError):
         yield f"{name}: is no search index"
         return
     for location in found:

@@ -1,8 +1,8 @@
-"""Blocks that list what the whole site has: its numbers, what moved, its words, its keys, its sources."""
+"""Blocks that list what the whole site has: its numbers, what moved, its words, its keys."""
 
 from __future__ import annotations
 
-from course_site.pages import bibliography, glossary
+from course_site.pages import glossary
 from course_site.pages.blocks import Block
 from course_site.site import ledger, ledger_pages
 from course_site.site.render.writer import Writer
@@ -41,8 +41,3 @@ def key(writer: Writer, _block: Block) -> str:
     lines = "".join(f'<li><span class="{css}">{mark}</span>: {says}</li>' for css, mark, says in _MARKS)
     ask = "Tap one, or go there with the Tab key:"
     return writer.slot(f'<div class="key"><p>{ask}</p><ul>{lines}</ul></div>')
-
-
-def sources(writer: Writer, _block: Block) -> str:
-    """The bibliography."""
-    return bibliography.bibliography_markdown(writer.course.sources)

@@ -7,8 +7,8 @@ import html
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from course_site.charts.data import SETTINGS, draw, labels
-from course_site.numbers import claims, lint
+from course_site.charts.data import SETTINGS, draw, drawn_beside, labels
+from course_site.numbers import cards, claims, lint
 from course_site.numbers.in_words import in_words
 from course_site.numbers.tied import defined_faults, unit_of_head
 from course_site.numbers.values import Define, ExpressionError, NotHere, Scope, evaluate, parse
@@ -44,6 +44,7 @@ def claim(writer: Writer, block: Block) -> str:
     if verdict is None:
         return ""
     allowed = {"in_claim": True, "condition": block.argument}
+    writer.of_one_card([block.argument], " ".join(text for text in block.body if isinstance(text, str)))
     gates = writer.course.is_reference or writer.course.states[writer.page.id] == "foreign"
     if verdict.vacuous and gates and not writer.course.rebuilt:
         writer.problem(verdict.why)
@@ -161,12 +162,27 @@ def chart(writer: Writer, block: Block) -> str:
     if block.argument not in SETTINGS:
         raise DirectiveError(f"unknown kind of chart; known: {', '.join(SETTINGS)}")
     settings = read(block.text, SETTINGS[block.argument])
-    texts = {key: writer.plain(settings[key]) for key in ("title", "alt")}
+    texts: dict[str, Any] = {key: writer.plain(settings[key]) for key in ("title", "alt")}
     for text in labels(settings):
         writer.lint(text)
+    texts |= {
+        key: [_filled(writer, item) for item in value]
+        for key, value in settings.items()
+        if isinstance(value, list)
+    }
+    for expressions, beside in drawn_beside(settings, writer.scope):
+        writer.of_one_card(expressions, beside)
     key = f"{writer.page.id}-{len(writer.out.slots)}"
     drawn = draw(block.argument, {**settings, **texts}, writer.scope, key=key)
     return writer.figure(drawn.svg, "chart", settings.get("caption", ""), texts["alt"], drawn.table_html)
+
+
+def _filled(writer: Writer, item: Any) -> Any:
+    """A bar or a line with the values of its label and its note filled in: a card's name is one."""
+    if not isinstance(item, dict):
+        return item
+    shown = {key: item[key] for key in ("label", "note") if "{{" in str(item.get(key, ""))}
+    return item | {key: writer.plain(value) for key, value in shown.items()}
 
 
 def text(writer: Writer, block: Block) -> str:
@@ -175,6 +191,7 @@ def text(writer: Writer, block: Block) -> str:
     found = evaluate(block.argument, writer.scope).value
     if not isinstance(found, str):
         raise DirectiveError("is no text: show a number with {{ … }}")
+    writer.of_one_card([block.argument], found)
     for wrong in what_no_output_has(found):
         writer.problem(f"/// text | {block.argument}: has {wrong!r} in it, which nobody may publish")
     return fenced(found.strip("\n"), ".text .output .no-copy")
@@ -202,10 +219,13 @@ def table(writer: Writer, block: Block) -> str:
             raise DirectiveError(f"a row has {len(cells)} cells for {len(columns)} columns: {cells[0]}")
         lines.append(cells)
     units = [unit_of_head(head) for head in lines[0]]
+    shared = str(settings.get("caption", "")) if cards.of_one(map(" ".join, lines), writer.scope) else ""
     texts = [
         [
-            writer.text(cell, unit=unit).replace("\n", " ").replace("|", "\\|")
-            for cell, unit in zip(line, units, strict=True)
+            writer.text(cell, unit=unit, beside=f"{' '.join(line)} {head} {shared}")
+            .replace("\n", " ")
+            .replace("|", "\\|")
+            for cell, unit, head in zip(line, units, lines[0], strict=True)
         ]
         for line in lines
     ]

@@ -61,11 +61,10 @@ BLOCKS = {
     "glossary": lists.words,
     "kitchen": lists.kitchen,
     "key": lists.key,
-    "bibliography": lists.sources,
 }
 
 # A page with one of these is looked things up in, and nobody reads it from its head to its end.
-LISTS = frozenset({"session", "cohort", "ledger", "moved", "glossary", "bibliography"})
+LISTS = frozenset({"session", "cohort", "ledger", "moved", "glossary"})
 
 # Where readers are told how minutes are counted.
 RULE = "docs/how_we_measure.py#the-minutes-at-a-pages-head"

@@ -8,6 +8,7 @@ import posixpath
 from collections.abc import Mapping
 
 from course_labs.lab import Lab, LabError
+from course_site.numbers import cards
 from course_site.pages.addresses import address_from, shown_file, site_uri
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.headings import headings, section_of_lab
@@ -15,7 +16,7 @@ from course_site.pages.page import Page
 from course_site.pages.plain_text import without_marks
 from course_site.sessions import checks, cohort, cohort_page, spaced_questions
 from course_site.sessions import map as maps
-from course_site.sessions.handouts import PRINTED
+from course_site.sessions.handouts import PRINTED, HandoutError, asked_beside, read_handouts
 from course_site.sessions.plan_file import PlanError
 from course_site.sessions.session import Session
 from course_site.site.render.files import picture
@@ -57,6 +58,7 @@ def session(writer: Writer, block: Block) -> str:
     )
     writer.file = session.path
     body = maps.markdown(session, writer.page.path.parent.as_posix(), tools)
+    _sheets_of_one_card(writer, session)
     writer.file = writer.page.path.as_posix()
     wrong = [str(c) for c in report.complaints if c.path == session.path]
     if wrong:  # a draft: a strict build has stopped
@@ -64,6 +66,21 @@ def session(writer: Writer, block: Block) -> str:
         banner = f'<div class="banner stale"><p>This map is not finished:</p><ul>{lines}</ul></div>'
         body = f"{writer.slot(banner)}\n\n{body}"
     return div("session", body)
+
+
+def _sheets_of_one_card(writer: Writer, session: Session) -> None:
+    """Note every value on a sheet of a session that is of another card than the session's, and does not say so."""
+    try:
+        handouts = read_handouts(writer.course.root, session.id)
+    except HandoutError:  # told where the sheets are printed
+        return
+    if handouts is None:
+        return
+    for sheet in handouts.sheets:
+        for part in sheet.parts:
+            for asked, beside in asked_beside(part):
+                for fault in cards.faults_of(asked, f"{sheet.title} {beside}", writer.card, writer.scope):
+                    writer.course.problem(handouts.path, f"{part.where}: {fault}")
 
 
 def _pages(writer: Writer) -> dict[str, Page]:

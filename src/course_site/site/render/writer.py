@@ -9,11 +9,11 @@ from __future__ import annotations
 import html
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from course_site.numbers import lint, tied
+from course_site.numbers import cards, lint, tied
 from course_site.numbers.values import (
     MISSING,
     ExpressionError,
@@ -30,6 +30,7 @@ from course_site.pages.plain_text import without_code
 from course_site.pages.verbatim import outside_verbatim
 from course_site.site import ledger
 from course_site.site.course import Course
+from course_site.site.home_card import card_of
 from course_site.site.kept import KEPT, digest
 from course_site.site.render.behind import Behind
 from course_site.site.render.mathematics import FormulaError, mathml
@@ -83,6 +84,7 @@ class Writer:
     def __init__(self, course: Course, page: Page, blocks: Mapping[str, Callable[..., str]]) -> None:
         self.course, self.page, self._blocks = course, page, blocks
         self.scope = course.scopes[page.id]
+        self.card = card_of(course, page)
         self.out = Rendered()
         self.roads: list[Any] = []  # that wait for the minutes of all pages
         self.has_numbers = course.states[page.id] in ("fresh", "foreign", "static")
@@ -114,9 +116,15 @@ class Writer:
         ]
         return "\n".join(part for part in parts if part)
 
-    def text(self, text: str, *, unit: str = "", **allowed: Any) -> str:
-        """Prose: linted, links moved to site space, values filled in; `unit` is what a column's head says of a cell."""
+    def text(self, text: str, *, unit: str = "", beside: str = "", **allowed: Any) -> str:
+        """Prose: linted, links moved to site space, values filled in.
+
+        Args:
+            unit: what a column's head says of a cell.
+            beside: further words that stand beside its values and may name the card that they are of.
+        """
         self.lint(text, **allowed)
+        self._of_one_card(text, beside)
         for fault in not_prose(text):
             self.problem(fault)
         return outside_verbatim(
@@ -156,6 +164,16 @@ class Writer:
             if isinstance(text, str):
                 self.lint(text)
                 outside_verbatim(text, look)
+
+    def _of_one_card(self, text: str, beside: str = "") -> None:
+        """Note every value of another card that is not named beside it."""
+        for fault in cards.faults_of_prose(str(text), self.card, self.scope, beside):
+            self.problem(fault)
+
+    def of_one_card(self, expressions: Iterable[str], beside: str) -> None:
+        """The same of values that share the words beside them."""
+        for fault in cards.faults_of(expressions, beside, self.card, self.scope):
+            self.problem(fault)
 
     def lint(self, text: str, **allowed: Any) -> None:
         """Note every typed number."""
@@ -256,11 +274,13 @@ class Writer:
     def plain(self, text: str, **allowed: Any) -> str:
         """Alternative text, titles, captions: linted, with values as plain text."""
         self.lint(text, **allowed)
+        self._of_one_card(text)
         return self._values(str(text), plain=True)
 
     def question(self, text: str, *, element: str = "p", **allowed: Any) -> str:
         """The line that a prediction, an exercise or a lab begins with, as HTML: linted, with its values."""
         self.lint(text, **allowed)
+        self._of_one_card(text)
         return f'<{element} class="ask">{self._values(html.escape(text))}</{element}>'
 
     # --- blocks --------------------------------------------------------------------------------
