@@ -167,7 +167,7 @@ class Project:
                 found[name] = self._digests[file]
         for lab, answer in self._wrong_answers(group):
             name = f"{lab.folder.relative_to(self.root).as_posix()}/{WRONG}/{answer.name}"
-            found[name] = digest_of(PurePath(name), answer.text.encode())
+            found[name] = digest_of(PurePath(name), answer.text.encode(), self.renames)
         return dict(sorted(found.items()))
 
     def _wrong_answers(self, group: str) -> Iterator[tuple[Lab, WrongAnswer]]:
