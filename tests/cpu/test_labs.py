@@ -18,21 +18,26 @@ from pathlib import Path
 import pytest
 from answers import repeats
 
-from course_judge import processes
-from course_judge.crash import crash
+from course_judge.protocol import processes
+from course_judge.worker.error_report import report
 from course_kernels.cuda.headers import toolkit_headers
-from course_labs import kernels
 from course_labs.__main__ import _first_file, grading_needs, main
-from course_labs.advice import (
+from course_labs.diagnosis import NEXT as OF_SUSPECTS
+from course_labs.diagnosis import completed
+from course_labs.experiments import NEXT as OF_TRIED
+from course_labs.experiments import is_tried
+from course_labs.grade import CannotGrade, Grader
+from course_labs.hints import (
     ENDED_ITSELF,
     NEXT_OF_A_YES_OR_NO,
     NEXT_OF_HARD_VALUES,
+    NEXT_OF_PYTHON_IN_A_KERNEL,
     advice_after,
     broken,
     is_strange,
 )
-from course_labs.given import has_suspects
-from course_labs.grade import CannotGrade, Grader
+from course_labs.interactive_cases import NEXT as OF_PLAYS
+from course_labs.interactive_cases import grade, grade_each, has_plays
 from course_labs.lab import (
     ON_THE_CPU,
     Lab,
@@ -41,18 +46,13 @@ from course_labs.lab import (
     _complaints,
     find_lab,
     find_labs,
+    has_given_kernels,
     load_file,
     load_lab,
     same_lines,
 )  # fmt: skip
-from course_labs.plays import NEXT as OF_PLAYS
-from course_labs.plays import grade, grade_each, has_plays
-from course_labs.suspects import NEXT as OF_SUSPECTS
-from course_labs.suspects import completed
-from course_labs.tried import NEXT as OF_TRIED
-from course_labs.tried import is_tried
+from course_labs.starter_files import write
 from course_labs.verdict import NEXT, NOT_BEGUN, NOT_RUN, RIGHT, Verdict
-from course_labs.write import write
 from course_labs.wrong_answers import wrong_files
 from course_site.pages.doors import said
 from course_site.site import labs as pages
@@ -122,7 +122,7 @@ def verdict_of(file):
     if has_plays(lab) or is_tried(lab):
         (found,) = grade_each([(lab, door, file)], environment=NO_GPU)
         return found
-    if not has_suspects(lab):
+    if not has_given_kernels(lab):
         grader, answer = grader_of(lab.name, door), lab.snapshot(door, len(lab.stages))
         if is_of_a_last_task(lab, file) and repeats(file, answer):
             return dataclasses.replace(verdict_of(answer), alone=grader.alone._own_verdict(file, lab.seconds))
@@ -383,7 +383,7 @@ def test_every_wrong_answer_is_judged_here_or_on_a_card():
 
     assert judged_by(WRONG) | on_a_card == set(lab_of)
     assert {file for file in judged_by(WRONG) & on_a_card if file.suffix != ".cu"} == set()
-    of_a_card = [file for file in on_a_card if not has_suspects(lab_of[file])]
+    of_a_card = [file for file in on_a_card if not has_given_kernels(lab_of[file])]
     assert not [file for file in of_a_card if lab_of[file].door_of(file) in ON_THE_CPU]
 
 
@@ -644,7 +644,7 @@ def test_what_only_the_interpreter_runs_is_refused_once_the_file_is_right(tmp_pa
     }
     for name, verdict in found.items():
         assert verdict.text.startswith(f"refused: does not compile: {begins[name]}"), verdict.text
-    assert found["built_in"].next == kernels.NEXT
+    assert found["built_in"].next == NEXT_OF_PYTHON_IN_A_KERNEL
     assert "as an argument" in found["of_the_file"].next
 
 
@@ -708,8 +708,8 @@ def test_what_the_compiler_for_a_card_says_of_such_a_mask_gets_the_same_advice(t
     (file := tmp_path / "mine.py").write_text(ANSWER.replace("i < N", mask))
     source = "def vector_add_kernel(" + file.read_text().split("def vector_add_kernel(")[1]
     kernel = ast.parse(source).body[0]  # as the compiler reads it: its lines count from the `def`
-    told = crash(UnsupportedLanguageConstruct(source, kernel.body[2], said), file)
-    verdict = broken(told["failed"], told["why"], "N=1 float32", "triton")
+    told = report(UnsupportedLanguageConstruct(source, kernel.body[2], said), file)
+    verdict = broken(told.failed, told.why, "N=1 float32", "triton")
 
     assert verdict.text.splitlines() == [
         f"refused on N=1 float32: crashed: line 14: UnsupportedLanguageConstruct: {said}",
@@ -833,7 +833,6 @@ def test_a_file_that_never_ends_is_ended_with_all_it_started(tmp_path):
 
 
 def test_a_file_in_triton_is_graded_by_the_command_as_a_reader_gives_it():
-    """Whatever the tests load beforehand, `loaded.py`, this process does not."""
     command = [sys.executable, "-m", "course_labs", "grade", "first_kernel", str(FIRST.snapshot("triton", 4))]
     done = subprocess.run(
         command, cwd=ROOT / "src", env=os.environ | NO_GPU, capture_output=True, text=True, check=False
@@ -2362,12 +2361,12 @@ def run_bare(bare_python, *arguments, numpy=False):
     )
 
 
-# A lab of several kernels needs Triton for these, whatever its door is called: tests/cpu/test_suspects.py.
+# A lab of several kernels needs Triton for these, whatever its door is called: tests/cpu/test_diagnosis.py.
 CHEAP = [
     (name, door)
     for name, lab in LABS.items()
     for door in lab.doors
-    if door in ON_THE_CPU and not has_suspects(lab)
+    if door in ON_THE_CPU and not has_given_kernels(lab)
 ]
 
 

@@ -182,14 +182,14 @@ EDITS = {
     "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"measure", "profile"}),
     "what the check says": (f"{KERNELS}/measure/complaints.py", "", "X = 1\n", set()),
     "the judge's limits": (
-        "src/course_judge/limits.py",
+        "src/course_judge/protocol/limits.py",
         "",
         "X = 1\n",
         LABS | {"bottleneck", "judge", "profile"},
     ),
-    "a rule of the profiler": ("src/course_profile/waits.py", "", "X = 1\n", {"bottleneck", "profile"}),
+    "a rule of the profiler": ("src/course_profile/stall_rules.py", "", "X = 1\n", {"bottleneck", "profile"}),
     "what the profiler runs a file by": (
-        "src/course_profile/load.py",
+        "src/course_profile/competitor.py",
         "",
         "X = 1\n",
         {"bottleneck", "profile"},
@@ -201,9 +201,9 @@ EDITS = {
     "what the cheats are given": (f"{KERNELS}/refusals/problem.py", "", "X = 1\n", {"judge", "measure"}),
     "a cheat": ("tests/judge/cheats/zeros.py", "", "X = 1\n", {"judge"}),
     "the grader": ("src/course_labs/grade.py", "", "X = 1\n", LABS | {"bottleneck"}),
-    "the grader of the six kernels": ("src/course_labs/suspects.py", "", "X = 1\n", {"bottleneck"}),
+    "the grader of the six kernels": ("src/course_labs/diagnosis.py", "", "X = 1\n", {"bottleneck"}),
     "where their questions are answered": (
-        "src/course_labs/suspects_desk.py",
+        "src/course_labs/worker/suspects.py",
         "",
         "X = 1\n",
         {"bottleneck"},
@@ -325,7 +325,7 @@ def test_nothing_of_the_site_and_nothing_that_only_speaks_is_in_it(fresh, group)
 def test_a_module_that_is_run_by_name_counts_with_its_main(fresh):
     assert f"{KERNELS}/measure/__main__.py" in fresh["measure"]
     assert f"{KERNELS}/mishaps/cases.py" in fresh["mishaps"]
-    assert "src/course_labs/arrays.py" in fresh["lab:first_kernel"]  # the child imports it
+    assert "src/course_labs/worker/arrays.py" in fresh["lab:first_kernel"]  # the child imports it
 
 
 NAMES = """

@@ -1,6 +1,6 @@
 """The lab of the six kernels on a card: each one anew must be quicker than the one that was given.
 
-Everything else of the lab is judged without one: tests/cpu/test_labs.py and tests/cpu/test_suspects.py.
+Everything else of the lab is judged without one: tests/cpu/test_labs.py and tests/cpu/test_diagnosis.py.
 """
 
 import re
@@ -15,12 +15,12 @@ import course_kernels.fused_multiply_add.problem
 import course_kernels.reduction.problem
 import course_kernels.softmax.problem
 import course_kernels.vector_add.problem  # noqa: F401
-from course_labs import suspects_desk  # noqa: F401
+from course_labs.diagnosis import SuspectsGrader, completed
 from course_labs.lab import find_lab
-from course_labs.suspects import SuspectsGrader, completed
 from course_labs.verdict import RIGHT
+from course_labs.worker import suspects  # noqa: F401
 from course_labs.wrong_answers import wrong_files
-from course_profile import load, take  # noqa: F401
+from course_profile import competitor, subject  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 GROUPS = ("bottleneck",)

@@ -19,9 +19,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from course_kernels.cuda.includes import sources_of
-from course_labs.given import FOLDER as GIVEN
-from course_labs.given import has_suspects
-from course_labs.lab import ON_THE_CPU, Lab, find_labs
+from course_labs.lab import GIVEN, ON_THE_CPU, Lab, find_labs, has_given_kernels
 from course_labs.wrong_answers import FOLDER as WRONG
 from course_labs.wrong_answers import WrongAnswer, wrong_answers
 from course_site.records import manifest
@@ -194,7 +192,7 @@ class Project:
             return
         name = group.removeprefix(LAB)
         lab = self.labs[name]
-        yield self.root / "src/course_labs/desk.py"  # loaded by its name
+        yield self.root / "src/course_labs/worker/file.py"  # loaded by its name
         yield from (lab.folder / name for name in ("lab.toml", "launch.py", "alone.py"))
         yield self.root / KERNELS / lab.problem / "problem.py"
         if lab.beside:
@@ -210,7 +208,7 @@ class Project:
     def _of_suspects(self, group: str) -> Lab | None:
         """The lab of this name, if it is one of several kernels: its door runs on a card too."""
         lab = self.every_lab.get(group)
-        return lab if lab and has_suspects(lab) else None
+        return lab if lab and has_given_kernels(lab) else None
 
     def _closure(self, group: str, files: set[Path]) -> set[Path]:
         """The files and all of the project that they import or include, without what is only derived."""
