@@ -44,7 +44,7 @@ DERIVED = {
     "course_kernels.measure.machine",
     "course_kernels.measure.derive",
     "course_kernels.measure.gate",
-    "course_kernels.measure.leaves",
+    "course_kernels.measure.record_types",
     "course_kernels.measure.roofline",
     "course_kernels.measure.provenance",
 }

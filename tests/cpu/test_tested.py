@@ -93,7 +93,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
         "judge",
         "measure",
         "microbenchmarks",
-        "mishaps",
+        "error_demos",
         "models",
         "profile",
         "serving",
@@ -180,7 +180,7 @@ EDITS = {
     ),
     "the counters": (f"{KERNELS}/measure/counters.py", "", "X = 1\n", {"measure", "profile"}),
     "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"measure", "profile"}),
-    "what the check says": (f"{KERNELS}/measure/complaints.py", "", "X = 1\n", set()),
+    "what the check says": (f"{KERNELS}/measure/messages.py", "", "X = 1\n", set()),
     "the judge's limits": (
         "src/course_judge/protocol/limits.py",
         "",
@@ -274,8 +274,8 @@ EDITS = {
     "what a lab tries": ("labs/first_kernel/lab.toml", "N=1", "N=2", {"lab:first_kernel"}),
     "the tests of kernels": ("tests/gpu/test_kernels.py", "", "X = 1\n", PROBLEMS),
     "tests of two problems": ("tests/gpu/test_gemm_triton.py", "", "X = 1\n", {"gemm", "gemm_fp8"}),
-    "tests of one subject": ("tests/gpu/test_mishaps.py", "", "X = 1\n", {"mishaps"}),
-    "a mishap": (f"{KERNELS}/mishaps/lost_updates.cu", "", "int x;\n", {"mishaps"}),
+    "tests of one subject": ("tests/gpu/test_error_demos.py", "", "X = 1\n", {"error_demos"}),
+    "a mishap": (f"{KERNELS}/error_demos/lost_updates.cu", "", "int x;\n", {"error_demos"}),
     "an operator of the model": (
         "src/course_models/operators.py",
         "",
@@ -315,16 +315,16 @@ def test_what_measures_is_in_the_clock_s_chain_and_no_problem_imports_it(fresh):
     assert {group for group, files in fresh.items() if clock in files} == LABS | TIMED
 
 
-@pytest.mark.parametrize("group", ["attention", "lab:wmma", "measure", "mishaps"])
+@pytest.mark.parametrize("group", ["attention", "lab:wmma", "measure", "error_demos"])
 def test_nothing_of_the_site_and_nothing_that_only_speaks_is_in_it(fresh, group):
     assert not [file for file in fresh[group] if file.startswith("src/course_site/")]
-    assert f"{KERNELS}/measure/complaints.py" not in fresh[group]
+    assert f"{KERNELS}/measure/messages.py" not in fresh[group]
     assert f"{KERNELS}/measure/__init__.py" not in fresh[group]
 
 
 def test_a_module_that_is_run_by_name_counts_with_its_main(fresh):
     assert f"{KERNELS}/measure/__main__.py" in fresh["measure"]
-    assert f"{KERNELS}/mishaps/cases.py" in fresh["mishaps"]
+    assert f"{KERNELS}/error_demos/cases.py" in fresh["error_demos"]
     assert "src/course_labs/worker/arrays.py" in fresh["lab:first_kernel"]  # the child imports it
 
 

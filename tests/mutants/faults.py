@@ -112,7 +112,7 @@ AREAS = {
         {f"{KERNELS}/attention/k04_specialised.py": "Gluon for Hopper alone: no interpreter runs it"},
     ),
     "check": Area(
-        tuple(f"{KERNELS}/measure/{name}.py" for name in ("check", "gate", "complaints", "competitor")),
+        tuple(f"{KERNELS}/measure/{name}.py" for name in ("check", "gate", "messages", "competitor")),
         {
             "*/gate.py": _cpu("measure_gate", "measure_derive"),
             "*/competitor.py": _cpu("measure_check", "kernels_refusals", "measure_run", "problem_folders"),
@@ -121,7 +121,7 @@ AREAS = {
         7,
     ),
     "clock": Area(
-        tuple(f"{KERNELS}/measure/{name}.py" for name in ("clock", "summary", "leaves", "derive")),
+        tuple(f"{KERNELS}/measure/{name}.py" for name in ("clock", "summary", "record_types", "derive")),
         {
             "*/clock.py": _cpu("measure_clock", "measure_run"),
             "*": _cpu("measure_derive", "measure_readings", "measure_run", "measure_gate"),

@@ -1,7 +1,7 @@
 # refused for: not yours | imports course_models
 """The pages of a cache: rows through a table, a token more, who holds what, what two share, when none is left."""
 
-from course_models.serving.pages import Pages
+from course_models.serving.block_manager import Pages
 
 
 def keys(pages, table, length):

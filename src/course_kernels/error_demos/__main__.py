@@ -1,4 +1,4 @@
-"""Run one case in this process: `python -m course_kernels.mishaps out_of_bounds [--mended] [--limit SECONDS]`."""
+"""Run one case in this process: `python -m course_kernels.error_demos out_of_bounds [--mended] [--limit SECONDS]`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and run the case; the alarm ends a process that waits for the GPU for ever."""
     import torch
 
-    from course_kernels.mishaps.cases import CASES
+    from course_kernels.error_demos.cases import CASES
 
-    parser = argparse.ArgumentParser(prog="python -m course_kernels.mishaps", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m course_kernels.error_demos", description=__doc__)
     parser.add_argument("case", choices=sorted(CASES))
     parser.add_argument("--mended", action="store_true", help="run the mended kernel")
     parser.add_argument("--limit", type=int, default=60, metavar="SECONDS", help="end after so long (60)")

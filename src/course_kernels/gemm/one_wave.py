@@ -1,4 +1,4 @@
-"""Matrix multiply, kernel 14's other body: the launcher of one_tile.cu, for sizes with a multiprocessor for every tile.
+"""Matrix multiply, kernel 14's other body: the launcher of one_wave.cu, for sizes with a multiprocessor for every tile.
 
 Contract  problem.py
 """
@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 
 from course_kernels.cuda.prepared import Prepared, Written, prepare, tensor_map
-from course_kernels.gemm.by_address import Ready, multiply
 from course_kernels.gemm.by_tma import BK, ROW_BYTES, multiprocessors
+from course_kernels.gemm.launch_cache import Ready, multiply
 from course_kernels.gemm.plans import ALONE, Plan, Shape, sizes_and_layout
 
 SOURCE = Path(__file__).with_suffix(".cu")

@@ -1,6 +1,6 @@
 // Matrix multiply, kernel 14's other body: where there is a multiprocessor for every tile, a block makes one and ends.
 //
-// Contract  problem.py      Launcher  one_tile.py      Parts  by_size.cuh
+// Contract  problem.py      Launcher  one_wave.py      Parts  by_size.cuh
 // Idea      with one tile there is no tile before it to store and none after it to fetch, and what is left beside the
 //           products are the way to the first and the way behind the last. Both are made short. The thread that makes
 //           the barriers asks for the first tiles before anybody has met it; a cluster meets without waiting for its

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from course_kernels.gemm import by_address, by_tma, k12_stored, k14_tuned, plans
+from course_kernels.gemm import by_tma, k12_stored, k14_tuned, launch_cache, plans
 from course_kernels.gemm.plans import SHAPES, Plan
 
 KERNELS = [k12_stored, k14_tuned]
@@ -52,7 +52,7 @@ def card(monkeypatch):
     )
 
     def forget():
-        by_address.forget()
+        launch_cache.forget()
         for kept in (by_tma._prepared, by_tma.multiprocessors, plans._tiles, plans._adding):
             kept.cache_clear()
 
@@ -110,7 +110,7 @@ def test_another_shape_layout_or_type_is_another_product(card):
     plan = Plan(SHAPES[0], group=1, splits=2, grid=4, switches=(("HINTS", 0),))
     k14_tuned.gemm(a, b, plan=plan)
 
-    assert len(by_address._READY) == 5
+    assert len(launch_cache._READY) == 5
     assert [name for name, *_ in card.launches] == ["gemm_tuned"] * 5 + ["add_parts"]
 
 
@@ -138,12 +138,12 @@ def test_what_the_driver_refuses_is_said(card):
 
 
 def test_what_is_kept_has_an_end(card, monkeypatch):
-    monkeypatch.setattr(by_address, "KEPT", 3)
+    monkeypatch.setattr(launch_cache, "KEPT", 3)
     a, b = factors(8, 8, 8)
     rooms = [k14_tuned.gemm(a, b) for _ in range(8)]
     for M in range(1, 8):
         k14_tuned.gemm(torch.zeros(M, 8, dtype=a.dtype), b)
 
     assert len(card.launches) == len(rooms) + 7
-    assert len(by_address._READY) <= 3
-    assert all(len(ready._written) <= 3 for ready in by_address._READY.values())
+    assert len(launch_cache._READY) <= 3
+    assert all(len(ready._written) <= 3 for ready in launch_cache._READY.values())

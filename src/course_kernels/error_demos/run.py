@@ -20,7 +20,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_kernels.mishaps.cases import BEGUN, CASES, HERE
+from course_kernels.error_demos.cases import BEGUN, CASES, HERE
 
 SANITIZER = "compute-sanitizer"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -59,9 +59,9 @@ class Run:
 
     def __post_init__(self) -> None:
         if self.case not in CASES:
-            raise ValueError(f"mishaps: no case {self.case!r}; there are {', '.join(CASES)}")
+            raise ValueError(f"error_demos: no case {self.case!r}; there are {', '.join(CASES)}")
         if self.tool and self.tool not in TOOLS:
-            raise ValueError(f"mishaps: no tool {self.tool!r}; there are {', '.join(TOOLS)}")
+            raise ValueError(f"error_demos: no tool {self.tool!r}; there are {', '.join(TOOLS)}")
 
     @property
     def settings(self) -> dict[str, str]:
@@ -77,7 +77,7 @@ class Run:
         words = ["PYTHONPATH=src", *(f"{name}={value}" for name, value in self.settings.items())]
         if self.tool:
             words += [SANITIZER, "--tool", self.tool, *QUIET, *API_ERRORS.get(self.tool, ())]
-        words += ["python -m course_kernels.mishaps", self.case, *(["--mended"] if self.mended else [])]
+        words += ["python -m course_kernels.error_demos", self.case, *(["--mended"] if self.mended else [])]
         return " ".join(words)
 
 
@@ -112,7 +112,7 @@ def show(case: str, tool: str = "", **how: bool | float) -> None:
     run = Run(case, tool, **how)  # type: ignore[arg-type]
     outcome = play(run)
     if outcome.status == 1 and not tool:
-        raise RuntimeError(f"mishaps: {case}: {outcome.said}")
+        raise RuntimeError(f"error_demos: {case}: {outcome.said}")
     print(broken((outcome.tool_said or f"{SANITIZER} said nothing") if tool else outcome.said))
     if outcome.timed_out:
         print(f"(no end after {run.limit_s:g} s: ended from outside)")
@@ -147,7 +147,7 @@ def execute(run: Run) -> Outcome:
         source.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="course-mishap-") as folder:
         begun, said, tool_said = (Path(folder, name) for name in ("begun", "said", "tool_said"))
-        command = [sys.executable, "-m", "course_kernels.mishaps", run.case]
+        command = [sys.executable, "-m", "course_kernels.error_demos", run.case]
         command += [*(["--mended"] if run.mended else []), "--limit", str(int(START_S + run.limit_s))]
         if tool:
             command = [

@@ -5,9 +5,9 @@ import shutil
 import pytest
 import torch
 
-from course_kernels.mishaps.run import ABSENT, SANITIZER, Run, begin, play
+from course_kernels.error_demos.run import ABSENT, SANITIZER, Run, begin, play
 
-GROUPS = ("mishaps",)
+GROUPS = ("error_demos",)
 
 MENDED = {
     "out_of_bounds": ["numbers of x that are not 7: 0", "numbers of its neighbour that changed: 0"],

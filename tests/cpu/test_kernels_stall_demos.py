@@ -10,10 +10,10 @@ from cuda_on_cpu import build
 from machine_code import sass
 
 from course_kernels.cuda.compile import compile_cubin
-from course_kernels.detours import k01_detours
-from course_kernels.detours.problem import NAMES, PROBLEM, REASONS, THREADS, job
+from course_kernels.stall_demos import k01_one_reason
+from course_kernels.stall_demos.problem import NAMES, PROBLEM, REASONS, THREADS, job
 
-TEXT = k01_detours.SOURCE.read_text()
+TEXT = k01_one_reason.SOURCE.read_text()
 PAGE = Path(__file__).parents[2] / "docs" / "stall_reasons.py"
 # Instructions in a row that a g++ takes its time over, and the ones that only a card has.
 ON_CPU = re.sub(r"asm volatile\(.*?\);", "state++;", TEXT)
@@ -33,7 +33,7 @@ for card, plain in {
 def kernels():
     """The machine code of every kernel, by its reason."""
     pytest.importorskip("cuda.core")
-    code = sass(compile_cubin(k01_detours.SOURCE, "sm_90a"))
+    code = sass(compile_cubin(k01_one_reason.SOURCE, "sm_90a"))
     sections = code.split(".section\t.text.")[1:]
     return {section.partition("_detours")[0]: section for section in sections}
 
@@ -71,12 +71,12 @@ def run(tmp_path_factory):
 
     def run(x, reason):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(k01_detours, "load_kernel", load_kernel)
+            patch.setattr(k01_one_reason, "load_kernel", load_kernel)
             patch.setattr(
-                k01_detours, "launch", lambda kernel, grid, block, *args: kernel(grid, block, *args)
+                k01_one_reason, "launch", lambda kernel, grid, block, *args: kernel(grid, block, *args)
             )
             patch.setattr(torch, "empty_like", lambda x: torch.full(x.shape, nan))
-            return k01_detours.detours(x, reason=reason)
+            return k01_one_reason.stall_demos(x, reason=reason)
 
     return run
 
@@ -106,6 +106,6 @@ def test_the_dictionary_has_a_section_for_each():
 
 def test_launchers_refuse():
     with pytest.raises(TypeError, match="x: expected float32"):
-        k01_detours.detours(torch.zeros(3, dtype=torch.float16), reason="wait")
+        k01_one_reason.stall_demos(torch.zeros(3, dtype=torch.float16), reason="wait")
     with pytest.raises(ValueError, match="reason: expected one of long_scoreboard"):
-        k01_detours.detours(torch.zeros(3), reason="boredom")
+        k01_one_reason.stall_demos(torch.zeros(3), reason="boredom")

@@ -1,4 +1,4 @@
-"""Detours, kernel 1: the launcher of k01_detours.cu. Read that file first.
+"""Detours, kernel 1: the launcher of k01_one_reason.cu. Read that file first.
 
 Contract  problem.py
 """
@@ -12,12 +12,12 @@ import torch
 
 from course_kernels.arguments import check_tensor
 from course_kernels.cuda.launch import launch, load_kernel
-from course_kernels.detours.problem import THREADS
+from course_kernels.stall_demos.problem import THREADS
 
 SOURCE = Path(__file__).with_suffix(".cu")
 
 
-def detours(x: torch.Tensor, *, reason: str) -> torch.Tensor:
+def stall_demos(x: torch.Tensor, *, reason: str) -> torch.Tensor:
     """Return a copy of x whose warps wait for one reason.
 
     Args:

@@ -1,6 +1,6 @@
 // Detours, kernel 1: fourteen copies, each by way of something that warps wait for.
 //
-// Contract  problem.py      Launcher  k01_detours.py
+// Contract  problem.py      Launcher  k01_one_reason.py
 // Idea      a stall reason is named by what stands between a warp and its next instruction; a loop of nothing but that
 //           makes it the largest
 // Limits    what a loop does not need is kept small and is not gone: other reasons show beside the one

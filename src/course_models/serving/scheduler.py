@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from course_models.serving.pages import OutOfPages, Pages
+from course_models.serving.block_manager import OutOfPages, Pages
 from course_models.serving.request import Running
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from course_kernels.cuda.launch import launch
-from course_kernels.mishaps.lines import load_with_lines
+from course_kernels.error_demos.lines import load_with_lines
 
 HERE = Path(__file__).parent
 BEGUN = "COURSE_MISHAP_BEGUN"  # environment: the file whose appearance starts the clock of the time limit

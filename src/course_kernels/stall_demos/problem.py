@@ -67,7 +67,7 @@ def job(reason: str, blocks: int | None = None) -> Workload:
 
 
 PROBLEM = Problem(
-    name="detours",
+    name="stall_demos",
     formula="y[n] = x[n]",
     make_inputs=make_inputs,
     reference=reference,

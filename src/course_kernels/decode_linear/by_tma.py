@@ -1,4 +1,4 @@
-"""Code shared by the launchers of kernels 2 and 3: room for boxes, and what boxes.cuh is told."""
+"""Code shared by the launchers of kernels 2 and 3: room for boxes, and what tma_tiles.cuh is told."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Kind(NamedTuple):
     head: int
 
     def defines(self, stages: int, **more: int) -> dict[str, int]:
-        """Return the macros of boxes.cuh, and `more`."""
+        """Return the macros of tma_tiles.cuh, and `more`."""
         float16, rows, norm, behind, head = self
         own = {"FLOAT16": int(float16), "ROWS": rows, "NORM": int(norm), "BEHIND": behind, "HEAD": head}
         return own | {"STAGES": stages} | more

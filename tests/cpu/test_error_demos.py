@@ -8,11 +8,21 @@ from pathlib import Path
 import pytest
 
 from course_kernels.cuda.compile import CompileError
-from course_kernels.mishaps import run as runner
-from course_kernels.mishaps.__main__ import main
-from course_kernels.mishaps.cases import CASES, HERE
-from course_kernels.mishaps.lines import cubin_with_lines
-from course_kernels.mishaps.run import ABSENT, Outcome, Run, broken, execute, first_finding, show, trim, watch
+from course_kernels.error_demos import run as runner
+from course_kernels.error_demos.__main__ import main
+from course_kernels.error_demos.cases import CASES, HERE
+from course_kernels.error_demos.lines import cubin_with_lines
+from course_kernels.error_demos.run import (
+    ABSENT,
+    Outcome,
+    Run,
+    broken,
+    execute,
+    first_finding,
+    show,
+    trim,
+    watch,
+)
 
 pytest.importorskip("cuda.core")
 
@@ -141,7 +151,7 @@ def test_a_run_knows_the_line_for_a_terminal():
     assert run.command == (
         "PYTHONPATH=src PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool memcheck "
         "--show-backtrace no --print-limit 1 --report-api-errors no "
-        "python -m course_kernels.mishaps out_of_bounds --mended"
+        "python -m course_kernels.error_demos out_of_bounds --mended"
     )
 
 
@@ -221,7 +231,7 @@ def test_a_child_that_never_begins_is_ended_too(tmp_path, monkeypatch):
 def test_a_case_that_fails_before_its_mishap_is_an_error(monkeypatch):
     monkeypatch.setattr(runner, "play", lambda run: Outcome("ImportError: no torch", "", 1, False, 0.0))
 
-    with pytest.raises(RuntimeError, match="mishaps: out_of_bounds: ImportError: no torch"):
+    with pytest.raises(RuntimeError, match="error_demos: out_of_bounds: ImportError: no torch"):
         show("out_of_bounds")
 
 

@@ -10,15 +10,15 @@ from hopper_on_cpu import prepare_in, tensor_map
 
 from course_kernels.cuda.four_bits import GROUP
 from course_kernels.decode_attention import k04_cluster
-from course_kernels.decode_linear import by_boxes, k02_even, stream_w4
+from course_kernels.decode_linear import by_tma, k02_even, stream_w4
 from course_kernels.decode_linear.arguments import GATE, ROPE
 from course_kernels.decode_linear.stream_w4 import Packed
 from course_kernels.problem import worst_error
-from course_models import bench, short_weights
+from course_models import bench, int4_decode
 from course_models.config import Config, decode_bytes
+from course_models.int4_decode import ROUNDED, in_four_bits, rounded, step_bytes
 from course_models.model import Model
 from course_models.operators import PLAIN
-from course_models.short_weights import ROUNDED, in_four_bits, rounded, step_bytes
 
 TOY = Config(layers=2, width=128, heads=4, kv_heads=2, head_dim=64, hidden=256, vocab=80, max_tokens=64)
 KERNELS = (stream_w4, k02_even, k04_cluster)
@@ -39,7 +39,7 @@ def here(monkeypatch, tmp_path):
     prepare = prepare_in(tmp_path)
     for kernel in KERNELS:
         monkeypatch.setattr(kernel, "prepare", prepare)
-    monkeypatch.setattr(by_boxes, "tensor_map", tensor_map)
+    monkeypatch.setattr(by_tma, "tensor_map", tensor_map)
     monkeypatch.setenv("TRITON_INTERPRET", "1")  # tensors on the CPU are welcome
     card = SimpleNamespace(multi_processor_count=3)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda d: card)
@@ -131,14 +131,14 @@ FAULTS = (
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_seen(here, monkeypatch, fault):
-    model, packed = subject(), short_weights.packed_weights
+    model, packed = subject(), int4_decode.packed_weights
 
     def wrong(of):
         short = packed(of)
         fault(short, model)
         return short
 
-    monkeypatch.setattr(short_weights, "packed_weights", wrong)
+    monkeypatch.setattr(int4_decode, "packed_weights", wrong)
     found, due = steps(model, 2)
     assert worst_error(found, due, rows_apart=True) > 2 * ALLOWED
 
@@ -147,7 +147,7 @@ def test_its_bytes_are_those_of_what_it_reads():
     model = subject()
     layers = list(model.layers)
     of_layers = sum(getattr(layer, name).numel() for layer in layers for name in ROUNDED)
-    packed = short_weights.packed_weights(model).values()
+    packed = int4_decode.packed_weights(model).values()
     short = sum(part.numel() * part.element_size() for of in packed for each in of for part in each)
     for batch, tokens in ((1, 0), (7, 20)):
         assert decode_bytes(TOY, batch, tokens) - step_bytes(TOY, batch, tokens) == 2 * of_layers - short

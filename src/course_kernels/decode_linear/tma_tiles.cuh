@@ -1,7 +1,7 @@
 // What kernels 2 and 3 share: how a tile of weights is brought in boxes, how x is weighed for the norm where it lies, how
 // a box is multiplied, and where the sums go.
 //
-// Contract  macros of by_boxes.py: those of behind.cuh, ROWS (of x that a product takes: 16 or 32), STAGES, and NORM (0 or
+// Contract  macros of by_tma.py: those of epilogue.cuh, ROWS (of x that a product takes: 16 or 32), STAGES, and NORM (0 or
 //           1). A tile is 128 rows of weights: 64 for each of two warpgroups, and row p of the one meets row p of the
 //           other in what stands behind
 // Source    PTX ISA, wgmma and cp.async.bulk.tensor; CUTLASS, Efficient GEMM
@@ -9,7 +9,7 @@
 
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
-#include "behind.cuh"
+#include "epilogue.cuh"
 
 constexpr int PIECE = 64;  // columns of a box: 128 bytes, a row of the swizzle
 constexpr int HALF = 64;   // rows of weights of a warpgroup
