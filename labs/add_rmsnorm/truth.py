@@ -3,7 +3,7 @@
 import numpy as np
 
 from course_kernels.problem import INF, NAN
-from course_labs.truth import Truth
+from course_labs.numpy_reference import Truth
 
 EPSILON = 1e-5
 SMALL = 2.0**-9  # of a usual row

@@ -3,9 +3,9 @@
 The readings are made up, so that each has one cause and no more; none was counted on a card.
 """
 
-from course_profile import reading as r
-from course_profile.reading import REASONS, STALL, Reading
-from course_profile.rules import diagnose
+from course_profile import measurement as r
+from course_profile.diagnosis import diagnose
+from course_profile.measurement import REASONS, STALL, Reading
 
 QUIET = {
     "of_peak": 0.4,

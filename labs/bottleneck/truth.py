@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course_labs.suspects import READ, WRITE, Suspect
-from course_profile import reading as r
-from course_profile.rules import RULES
+from course_labs.diagnosis import READ, WRITE, Suspect
+from course_profile import measurement as r
+from course_profile.diagnosis import RULES
 
 if TYPE_CHECKING:  # it brings torch, and the table is handed out without
     from course_kernels.measure.competitor import Competitor
@@ -119,8 +119,8 @@ SUSPECTS = (
 
 def competitor(given: Path) -> Competitor:
     """A kernel as it was given, ready to be timed on a card."""
-    from course_profile.load import competitor_of, problem_of, workload_of
-    from course_profile.take import take
+    from course_profile.competitor import competitor_of, problem_of, workload_of
+    from course_profile.subject import take
 
     subject = take(str(given))
     problem = problem_of(subject)

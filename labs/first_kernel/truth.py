@@ -3,7 +3,7 @@
 import numpy as np
 
 from course_kernels.problem import HARD
-from course_labs.truth import Truth
+from course_labs.numpy_reference import Truth
 
 
 def make_inputs(w, generator):

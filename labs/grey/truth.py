@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from course_labs.truth import Truth
+from course_labs.numpy_reference import Truth
 
 WEIGHTS = (0.299, 0.587, 0.114)
 

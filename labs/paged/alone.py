@@ -4,7 +4,7 @@ import itertools
 import random
 from collections.abc import Sequence
 
-from course_labs.plays import Asked, Play, Slip, counted
+from course_labs.interactive_cases import Asked, Play, Slip, counted
 
 NEXT_OF_HOLDERS = "a page comes free when the last of its holders leaves: who else has it in a table?"
 NEXT_OF_COST = "with so few there are not many groups: write down each, what it frees and what it costs."

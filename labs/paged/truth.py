@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 
 from course_judge.host import Broken
-from course_labs.plays import Asked, Play, Slip, counted, with_advice
+from course_labs.interactive_cases import Asked, Play, Slip, counted, with_advice
 
 NUMBERS = 2  # of a key
 HUGE = 10**6  # a page that no pool has

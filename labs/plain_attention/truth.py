@@ -4,7 +4,7 @@ from math import sqrt
 
 import numpy as np
 
-from course_labs.truth import Truth
+from course_labs.numpy_reference import Truth
 
 MAX_ERROR = {"float16": 2.0**-7, "float32": 2.0**-15}
 

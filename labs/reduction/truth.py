@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 
 from course_kernels.problem import INF, NAN
-from course_labs.truth import Truth
+from course_labs.numpy_reference import Truth
 
 
 def make_inputs(w, generator):

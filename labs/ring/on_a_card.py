@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-KERNEL = "k12_stored"
+PROBLEM, KERNEL = "gemm", "k12_stored"
 WORKLOAD = "dtype=bfloat16,M=4096,N=4096,K=4096"
 # The macros of the source: what stands there, the least and the most. One stage is no ring, a fifth has no room.
 CONSTANTS = {"GROUP": (8, 1, 64), "STAGES": (4, 2, 4)}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from course_labs.truth import Truth
+from course_labs.numpy_reference import Truth
 
 
 def make_inputs(w, generator):

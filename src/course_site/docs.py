@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course_site.records import plan
+from course_site.records import plan, renames
 from course_site.records.gpu_tests import run_tests
 from course_site.records.gpus import Gpu, GpuUnusable, find_gpus
 from course_site.records.plan import CannotStart
@@ -133,6 +133,10 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
     started = time.monotonic()
+    try:
+        renames.load(root)
+    except renames.RenamesWrong as error:
+        raise CannotStart(str(error)) from None
     gpus = one_model(find_gpus())
     wanted = {} if options.measure_only else dict(RENDERING)
     if gpus and not options.plan:

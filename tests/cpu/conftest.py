@@ -7,7 +7,6 @@ import gc
 import os
 import pickle
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import compiled
 import kept_verdicts
 import once
 import pytest
-from loaded import MORE
 
 os.environ["TRITON_INTERPRET"] = "1"
 gc.disable()  # until all tests are found: what comes to be in that time stays
@@ -59,16 +57,6 @@ def lost_facts():
 def pytest_unconfigure(config):
     if not hasattr(config, "workerinput"):
         shutil.rmtree(os.environ.pop(once.FOLDER), ignore_errors=True)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def students_load_little():
-    if (grade := sys.modules.get("course_labs.grade")) is None:  # whoever grades has loaded it by now
-        yield
-        return
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grade, "INTERPRETED", (*MORE, *grade.INTERPRETED))
-        yield
 
 
 @pytest.fixture(scope="session")

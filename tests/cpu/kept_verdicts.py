@@ -39,7 +39,7 @@ FILE = Path(__file__).with_name("verdicts.json")
 MADE_WITH, VERDICTS = "made with", "verdicts"
 DRAWN = "COURSE_TESTS_DRAWN"  # the sixteenth that is run all the same, for the processes of one run
 # Part of each key: what every test of this folder goes through.
-EVERYWHERE = ("conftest.py", "loaded.py", "once.py")
+EVERYWHERE = ("conftest.py", "once.py")
 # What decides no verdict: the facts themselves.
 FACTS = ("compiled.json", "verdicts.json")
 # A folder of these is known as a whole: who reads one of its files may read, include or run each.

@@ -24,7 +24,6 @@ def pytest_configure(config):
     config.pluginmanager.register(kept_verdicts.Plugin(config))
 """,
     "tests/cpu/once.py": "",
-    "tests/cpu/loaded.py": "",
     "tests/cpu/beside.py": 'TILE = "tile.cu"',
     "tests/cpu/tile.cu": "// a tile",
     "tests/cpu/test_it.py": """

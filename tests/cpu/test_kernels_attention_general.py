@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from course_judge.interpreter import watched_memory
+from course_judge.worker.interpreter import watched_memory
 from course_kernels.attention_general import arguments, k01_teaching, library
 from course_kernels.attention_general.problem import (
     PROBLEM,

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from course_judge.interpreter import ORDER, watched_memory
+from course_judge.worker.interpreter import ORDER, watched_memory
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.paged_attention import arguments, k01_gather, k02_split, k03_even, k04_prefill, library

@@ -6,7 +6,7 @@ import pytest
 import torch
 from planted import planted, seen
 
-from course_judge.interpreter import watched_memory
+from course_judge.worker.interpreter import watched_memory
 from course_kernels.dependent_launch import check_early
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor

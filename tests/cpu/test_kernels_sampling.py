@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from course_judge.interpreter import watched_memory
+from course_judge.worker.interpreter import watched_memory
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import INF, NAN, Workload

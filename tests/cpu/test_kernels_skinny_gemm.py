@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from course_judge.interpreter import ORDER, watched_memory
+from course_judge.worker.interpreter import ORDER, watched_memory
 from course_kernels import skinny_gemm_fp8
 from course_kernels.problem import Workload, worst_error
 from course_kernels.skinny_gemm import k01_one_program, k02_shares, k03_dot_products, library

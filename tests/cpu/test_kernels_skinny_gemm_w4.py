@@ -9,7 +9,7 @@ import torch
 from compiled import seen
 from hopper_on_cpu import prepare_in
 
-from course_judge.interpreter import watched_memory
+from course_judge.worker.interpreter import watched_memory
 from course_kernels.cuda.four_bits import (
     GROUP,
     packed,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from planted import planted, seen
 
-from course_judge.interpreter import watched_memory
+from course_judge.worker.interpreter import watched_memory
 from course_kernels.measure.check import checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error

@@ -18,42 +18,42 @@ from pathlib import Path
 import pytest
 from answers import repeats
 
-from course_judge import processes
-from course_judge.crash import crash
+from course_judge.protocol import processes
+from course_judge.worker.error_report import report
 from course_kernels.cuda.headers import toolkit_headers
-from course_labs import kernels
 from course_labs.__main__ import _first_file, grading_needs, main
-from course_labs.advice import (
+from course_labs.diagnosis import NEXT as OF_SUSPECTS
+from course_labs.diagnosis import completed
+from course_labs.experiments import NEXT as OF_TRIED
+from course_labs.experiments import is_tried
+from course_labs.grade import CannotGrade, Grader
+from course_labs.hints import (
     ENDED_ITSELF,
     NEXT_OF_A_YES_OR_NO,
     NEXT_OF_HARD_VALUES,
+    NEXT_OF_PYTHON_IN_A_KERNEL,
     advice_after,
     broken,
     is_strange,
 )
-from course_labs.given import has_suspects
-from course_labs.grade import CannotGrade, Grader
+from course_labs.interactive_cases import NEXT as OF_PLAYS
+from course_labs.interactive_cases import grade, grade_each, has_plays
 from course_labs.lab import (
     ON_THE_CPU,
-    SUFFIXES,
     Lab,
     LabError,
     Stage,
     _complaints,
     find_lab,
     find_labs,
+    has_given_kernels,
     load_file,
     load_lab,
     same_lines,
 )  # fmt: skip
-from course_labs.plays import NEXT as OF_PLAYS
-from course_labs.plays import grade, grade_each, has_plays
-from course_labs.suspects import NEXT as OF_SUSPECTS
-from course_labs.suspects import completed
-from course_labs.tried import NEXT as OF_TRIED
-from course_labs.tried import is_tried
+from course_labs.starter_files import write
 from course_labs.verdict import NEXT, NOT_BEGUN, NOT_RUN, RIGHT, Verdict
-from course_labs.write import write
+from course_labs.wrong_answers import wrong_files
 from course_site.pages.doors import said
 from course_site.site import labs as pages
 
@@ -75,13 +75,17 @@ SNAPSHOTS = [
 def wrong_answers(name):
     """(file, property it must be refused for, what must be said, only on a GPU); `alone_wrong_*`: its last task."""
     found = []
-    for file in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*")):
-        head = re.match(r"(?:#|//) refused for: ([^|\n]+?)(?: \| ([^\n]+))?\n", file.read_text())
-        assert head, f"{file}: its first line does not say what it must be refused for"
-        assert head[1] in NEXT | OF_SUSPECTS | OF_PLAYS | OF_TRIED, f"{file}: the grader knows no {head[1]!r}"
-        only_gpu = head[2] == "GPU only" or (file.suffix == ".cu" and head[1] not in WITHOUT_RUNNING)
-        found.append((file, head[1], "" if head[2] in (None, "GPU only") else head[2], only_gpu))
+    for file, wrong in wrong_files(LABS[name]).items():
+        reason = wrong.refused_for
+        assert reason in NEXT | OF_SUSPECTS | OF_PLAYS | OF_TRIED, f"{file}: the grader knows no {reason!r}"
+        only_gpu = wrong.gpu_only or (file.suffix == ".cu" and reason not in WITHOUT_RUNNING)
+        found.append((file, reason, wrong.says, only_gpu))
     return found
+
+
+def wrong_of(name, file):
+    """The path of a wrong answer."""
+    return next(str(path) for path in wrong_files(LABS[name]) if path.name == file)
 
 
 WRONG = [
@@ -118,7 +122,7 @@ def verdict_of(file):
     if has_plays(lab) or is_tried(lab):
         (found,) = grade_each([(lab, door, file)], environment=NO_GPU)
         return found
-    if not has_suspects(lab):
+    if not has_given_kernels(lab):
         grader, answer = grader_of(lab.name, door), lab.snapshot(door, len(lab.stages))
         if is_of_a_last_task(lab, file) and repeats(file, answer):
             return dataclasses.replace(verdict_of(answer), alone=grader.alone._own_verdict(file, lab.seconds))
@@ -286,7 +290,8 @@ def what_pages_show():
     """Every text that a page shows, or is: path to the text without blanks."""
     files = [path for folder in ("docs", "handbook") for path in sorted((ROOT / folder).rglob("*"))]
     for path in sorted((*(ROOT / "src" / "course_kernels").rglob("*"), *(ROOT / "labs").rglob("*"))):
-        hidden = path.is_relative_to(ROOT / "labs") and path.stem == "alone"
+        of_a_lab = path.is_relative_to(ROOT / "labs")
+        hidden = of_a_lab and (path.stem in ("alone", "wrong") or path.parent.name == "wrong")
         files += [] if hidden else [path]
     texts = (".py", ".md", ".toml", ".cu", ".cuh")
     return {path: re.sub(r"\s+", "", path.read_text()) for path in files if path.suffix in texts}
@@ -374,12 +379,12 @@ def test_every_wrong_answer_is_judged_here_or_on_a_card():
     """What can be judged here is not judged there: a card's time is for what it alone can tell."""
     on_a_card = judged_by(load_file(ROOT / "tests/gpu/test_labs.py", "labs_on_a_card").WRONG)
     on_a_card |= set(load_file(ROOT / "tests/gpu/test_bottleneck.py", "bottleneck_on_a_card").WRONG)
-    files = {file for file in (ROOT / "tests" / "labs").glob("*/*") if file.suffix in SUFFIXES.values()}
+    lab_of = {file: lab for lab in LABS.values() for file in wrong_files(lab)}
 
-    assert judged_by(WRONG) | on_a_card == files
+    assert judged_by(WRONG) | on_a_card == set(lab_of)
     assert {file for file in judged_by(WRONG) & on_a_card if file.suffix != ".cu"} == set()
-    of_a_card = [file for file in on_a_card if not has_suspects(LABS[file.parent.name])]
-    assert not [file for file in of_a_card if LABS[file.parent.name].door_of(file) in ON_THE_CPU]
+    of_a_card = [file for file in on_a_card if not has_given_kernels(lab_of[file])]
+    assert not [file for file in of_a_card if lab_of[file].door_of(file) in ON_THE_CPU]
 
 
 def test_a_door_that_needs_no_card_leaves_a_card_alone():
@@ -392,10 +397,6 @@ def test_a_door_that_needs_no_card_leaves_a_card_alone():
         found.text.splitlines()[0]
         == "right: correct on every size tried; no speed claim: NumPy runs on the CPU"
     )
-
-
-def test_no_wrong_answer_is_without_a_lab():
-    assert {folder.name for folder in (ROOT / "tests" / "labs").iterdir()} <= set(LABS)
 
 
 @pytest.mark.parametrize("name", LABS)
@@ -429,7 +430,7 @@ HEAD = "import torch\n\n\ndef vector_add(x, y):\n"
 
 
 def test_an_everyday_fault_is_told_before_a_lost_nan(tmp_path):
-    drops = Path("tests/labs/first_kernel/wrong_drops_nan.py").read_text()
+    drops = (FIRST.folder / "wrong" / "wrong_drops_nan.py").read_text()
     lost = "tl.where(z == z, z, 0.0)"
     both = drops.replace(lost, f"{lost} + tl.where(i == 16, 1.0, 0.0)")
     assert both != drops
@@ -643,7 +644,7 @@ def test_what_only_the_interpreter_runs_is_refused_once_the_file_is_right(tmp_pa
     }
     for name, verdict in found.items():
         assert verdict.text.startswith(f"refused: does not compile: {begins[name]}"), verdict.text
-    assert found["built_in"].next == kernels.NEXT
+    assert found["built_in"].next == NEXT_OF_PYTHON_IN_A_KERNEL
     assert "as an argument" in found["of_the_file"].next
 
 
@@ -707,8 +708,8 @@ def test_what_the_compiler_for_a_card_says_of_such_a_mask_gets_the_same_advice(t
     (file := tmp_path / "mine.py").write_text(ANSWER.replace("i < N", mask))
     source = "def vector_add_kernel(" + file.read_text().split("def vector_add_kernel(")[1]
     kernel = ast.parse(source).body[0]  # as the compiler reads it: its lines count from the `def`
-    told = crash(UnsupportedLanguageConstruct(source, kernel.body[2], said), file)
-    verdict = broken(told["failed"], told["why"], "N=1 float32", "triton")
+    told = report(UnsupportedLanguageConstruct(source, kernel.body[2], said), file)
+    verdict = broken(told.failed, told.why, "N=1 float32", "triton")
 
     assert verdict.text.splitlines() == [
         f"refused on N=1 float32: crashed: line 14: UnsupportedLanguageConstruct: {said}",
@@ -832,7 +833,6 @@ def test_a_file_that_never_ends_is_ended_with_all_it_started(tmp_path):
 
 
 def test_a_file_in_triton_is_graded_by_the_command_as_a_reader_gives_it():
-    """Whatever the tests load beforehand, `loaded.py`, this process does not."""
     command = [sys.executable, "-m", "course_labs", "grade", "first_kernel", str(FIRST.snapshot("triton", 4))]
     done = subprocess.run(
         command, cwd=ROOT / "src", env=os.environ | NO_GPU, capture_output=True, text=True, check=False
@@ -2112,8 +2112,9 @@ def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
         (["bottleneck", "my_labs/bottleneck.py", "--door", "python"], "torch"),
         (["roofline", "my_labs/roofline.py"], ""),
         (["paged"], ""),
-        (["paged", "tests/labs/paged/wrong_whole_pages.py"], ""),
-        (["paged", "tests/labs/paged/wrong_whole_pages_in_numpy.py"], "numpy"),
+        (["paged", "labs/paged/wrong/wrong_imports_the_engine.py"], ""),
+        (["paged", wrong_of("paged", "wrong_whole_pages.py")], ""),
+        (["paged", wrong_of("paged", "wrong_whole_pages_in_numpy.py")], "numpy"),
         (["wmma", "my_labs/wmma.py"], "numpy"),
         (["wmma", "my_labs/wmma.cu"], "torch"),
         (["--seconds", "9", "wmma", "--door", "numpy"], "numpy"),
@@ -2361,12 +2362,12 @@ def run_bare(bare_python, *arguments, numpy=False):
     )
 
 
-# A lab of several kernels needs Triton for these, whatever its door is called: tests/cpu/test_suspects.py.
+# A lab of several kernels needs Triton for these, whatever its door is called: tests/cpu/test_diagnosis.py.
 CHEAP = [
     (name, door)
     for name, lab in LABS.items()
     for door in lab.doors
-    if door in ON_THE_CPU and not has_suspects(lab)
+    if door in ON_THE_CPU and not has_given_kernels(lab)
 ]
 
 

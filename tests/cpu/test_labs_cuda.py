@@ -2,16 +2,16 @@
 
 import functools
 import os
-import re
 from pathlib import Path
 
 import pytest
 from answers import repeats
 
-from course_labs import advice
+from course_labs import hints
 from course_labs.grade import Grader
 from course_labs.lab import find_labs, same_lines
 from course_labs.verdict import NOT_BEGUN, RIGHT
+from course_labs.wrong_answers import wrong_files
 
 ROOT = Path(__file__).parents[2]
 LABS = {name: lab for name, lab in find_labs(ROOT).items() if "cuda" in lab.doors}
@@ -29,7 +29,7 @@ SECONDS = 120  # a compiler builds each file first
 class OnTheCpu(Grader):
     """A grader whose CUDA C++ kernels run on the CPU, on the sizes that a GPU would see, as far as they are small."""
 
-    desk = "desk_on_cpu"
+    worker = "worker_on_cpu"
 
     def __init__(self, lab, *_):
         super().__init__(lab, "cuda", environment=ENVIRONMENT)
@@ -73,13 +73,15 @@ def test_every_last_task_is_right_in_its_solution(name):
 
 
 WRONG = [
-    (name, path) for name in LABS for path in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*.cu"))
+    pytest.param(name, path, wrong.refused_for, id=f"{name}-{path.stem}")
+    for name, lab in LABS.items()
+    for path, wrong in wrong_files(lab).items()
+    if path.suffix == ".cu"
 ]
 
 
-@pytest.mark.parametrize(("name", "path"), WRONG, ids=lambda value: getattr(value, "stem", value))
-def test_every_wrong_kernel_is_refused_for_its_reason(name, path):
-    reason = re.match(r"// refused for: ([^|\n]+)", path.read_text())[1].strip()
+@pytest.mark.parametrize(("name", "path", "reason"), WRONG)
+def test_every_wrong_kernel_is_refused_for_its_reason(name, path, reason):
     if path.stem in LARGE | RACES:
         pytest.skip("shows on a GPU only")
     if reason in ("does not compile", "function missing", "not yours"):
@@ -96,7 +98,7 @@ def test_every_wrong_kernel_is_refused_for_its_reason(name, path):
 def test_a_kernel_that_is_right_only_sometimes_is_told_of_a_race():
     said = "work on another stream: right when the host waits for the whole GPU"
 
-    assert advice.wrong(said, "M=1 N=1 K=1 float32", "cuda").text.splitlines() == [
+    assert hints.wrong(said, "M=1 N=1 K=1 float32", "cuda").text.splitlines() == [
         "refused on M=1 N=1 K=1 float32: wrong: right in one call and wrong in another",
         "next: two threads use one place at once, and who comes first is chance. Where must they wait?",
     ]

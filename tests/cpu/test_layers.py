@@ -44,7 +44,7 @@ DERIVED = {
     "course_kernels.measure.machine",
     "course_kernels.measure.derive",
     "course_kernels.measure.gate",
-    "course_kernels.measure.leaves",
+    "course_kernels.measure.record_types",
     "course_kernels.measure.roofline",
     "course_kernels.measure.provenance",
 }
@@ -161,8 +161,8 @@ def test_a_lab_stands_on_the_parts_below_it_and_none_imports_it():
 def test_the_site_knows_of_the_labs_only_what_they_are():
     assert {m for m in imports_of("course_site") if m.startswith("course_labs")} <= {
         "course_labs",
-        "course_labs.given",
         "course_labs.lab",
+        "course_labs.wrong_answers",
     }
 
 
@@ -197,13 +197,13 @@ def test_there_is_no_circle():
     "module",
     [
         "course_labs.lab",
-        "course_labs.write",
+        "course_labs.starter_files",
         "course_labs.grade",
-        "course_labs.road",
-        "course_labs.given",
-        "course_labs.suspects",
-        "course_labs.plays",
-        "course_labs.plays_desk",
+        "course_labs.wrong_answers",
+        "course_labs.lab_order",
+        "course_labs.diagnosis",
+        "course_labs.interactive_cases",
+        "course_labs.worker.plays",
     ],
 )
 def test_writing_a_lab_needs_the_standard_library_only(module):

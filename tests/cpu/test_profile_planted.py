@@ -10,11 +10,12 @@ from cuda_on_cpu import build
 
 from course_kernels.measure.check import Check, WrongResult
 from course_kernels.problem import Workload
-from course_profile import limits
-from course_profile.load import competitor_of, problem_of
-from course_profile.reading import Reading
-from course_profile.rules import RULES, diagnose
-from course_profile.take import take
+from course_profile import thresholds
+from course_profile.competitor import competitor_of, problem_of
+from course_profile.diagnosis import RULES, diagnose
+from course_profile.measurement import Reading
+from course_profile.subject import take
+from course_site.records import renames
 from course_site.records.digest import file_digest
 
 ROOT = Path(__file__).parents[2]
@@ -113,7 +114,9 @@ def told():
 
 
 def _is_as_it_was(file, coverage):
-    return file.is_file() and file_digest(file) == coverage[file.relative_to(ROOT).as_posix()]
+    name = file.relative_to(ROOT).as_posix()
+    then = renames.load(ROOT).in_present_names(coverage)
+    return file.is_file() and file_digest(ROOT, name) == then[name]
 
 
 def misnamed():
@@ -141,6 +144,6 @@ def test_every_planted_kernel_was_read_or_waits_for_a_card():
 )
 def test_a_rule_that_is_moved_far_is_noticed_in_them(name, to, monkeypatch):
     before = misnamed()
-    monkeypatch.setattr(limits, name, to)
+    monkeypatch.setattr(thresholds, name, to)
 
     assert misnamed() != before

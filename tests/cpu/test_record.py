@@ -50,7 +50,7 @@ def timed(median, iqr=0.01):
 def make(root, *, names=None, page=PAGE):
     (root / "src").mkdir(exist_ok=True)
     (root / "src/kernel.cu").write_text("int x = 1;  // one\n")
-    manifest = {"src/kernel.cu": file_digest(root / "src/kernel.cu")}
+    manifest = {"src/kernel.cu": file_digest(root, "src/kernel.cu")}
     return build_record(page, [[output(**(names or {"m": quantity(1.0)}))]], [0.5], manifest, PROVENANCE)
 
 

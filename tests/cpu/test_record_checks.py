@@ -102,7 +102,7 @@ def test_the_commit_of_a_record_holds_every_file_as_it_ran(tmp_path, history):
     (tmp_path / "text.txt").write_bytes(b"one\ntwo")
     history("add", ".")
     history("commit", "-qm", "two")
-    ran = {name: file_digest(tmp_path / name) for name in ("a kernel.py", "text.txt")}
+    ran = {name: file_digest(tmp_path, name) for name in ("a kernel.py", "text.txt")}
     commit = history("rev-parse", "HEAD")
     assert doubt_of_commit(tmp_path, commit, LATER, ran) == ""
     assert doubt_of_commit(tmp_path, commit, LATER, {**ran, "gone.py": "0"}).endswith(
@@ -125,7 +125,7 @@ def test_where_the_commit_is_lost_the_last_one_must_hold_what_ran(tmp_path, hist
     (tmp_path / "kernel.py").write_text("x = 1\n")
     history("add", ".")
     history("commit", "-qm", "squashed")
-    ran = {"kernel.py": file_digest(tmp_path / "kernel.py")}
+    ran = {"kernel.py": file_digest(tmp_path, "kernel.py")}
     lost, known = "0123456789ab" + "0" * 28, history("rev-parse", "HEAD")
     assert is_lost(tmp_path, lost)
     assert not is_lost(tmp_path, known)

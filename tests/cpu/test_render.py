@@ -76,7 +76,7 @@ def repository(tmp_path, monkeypatch, page=PAGE, names=NAMES, provenance=PROVENA
 
 def record_it(root, names=NAMES, provenance=PROVENANCE, name="docs/w1.py", reads="src/tiny/kernel.py"):
     page = read_page(root / name, root)
-    manifest = {reads: file_digest(root / reads)}
+    manifest = {reads: file_digest(root, reads)}
     results = [[output(**names)] if i == 0 else [] for i, _ in enumerate(page.code)]
     record = build_record(page, results, [1.0] * len(page.code), manifest, provenance)
     record.save(record_path(root, "nvidia-h200", page))
@@ -571,7 +571,7 @@ def test_a_false_claim_on_another_card_takes_its_other_words(tmp_path, monkeypat
     other = {**PROVENANCE, "gpu": "NVIDIA H100 80GB HBM3"}
     page = read_page(root / "docs/w1.py", root)
     names = {**NAMES, "flash": measurement(1490.0)}
-    manifest = {"src/tiny/kernel.py": file_digest(root / "src/tiny/kernel.py")}
+    manifest = {"src/tiny/kernel.py": file_digest(root, "src/tiny/kernel.py")}
     record = build_record(page, [[output(**names)]], [1.0], manifest, other)
     record.save(record_path(root, "nvidia-h100-80gb-hbm3", page))
     course, rendered = render(root, slug="nvidia-h100-80gb-hbm3")
@@ -667,7 +667,7 @@ def test_a_true_sentence_whose_bound_is_far_away_stops_only_where_it_was_written
         read_page(root / "docs/w1.py", root),
         [[output(**apart)]],
         [1.0],
-        {"src/tiny/kernel.py": file_digest(root / "src/tiny/kernel.py")},
+        {"src/tiny/kernel.py": file_digest(root, "src/tiny/kernel.py")},
         other,
     )
     record.save(record_path(root, "nvidia-h100-80gb-hbm3", read_page(root / "docs/w1.py", root)))
@@ -685,7 +685,7 @@ def test_a_typed_number_printed_by_a_cell_is_refused(tmp_path, monkeypatch):
     root = repository(tmp_path, monkeypatch)
     page = read_page(root / "docs/w1.py", root)
     printed = {"output_type": "stream", "name": "stdout", "text": "reached 412 TFLOP/s\n"}
-    manifest = {"src/tiny/kernel.py": file_digest(root / "src/tiny/kernel.py")}
+    manifest = {"src/tiny/kernel.py": file_digest(root, "src/tiny/kernel.py")}
     record = build_record(page, [[output(**NAMES), printed]], [1.0], manifest, PROVENANCE)
     record.save(record_path(root, "nvidia-h200", page))
     assert any("a cell prints the number '412 TFLOP/s'" in line for line in problems(root))
@@ -717,8 +717,8 @@ def test_no_line_begins_with_a_unit_or_with_the_mark_of_a_source():
     drawn = "<pre>48 KiB</pre><code>M = 64</code><svg><text>30 000</text></svg>"
     breaks = "<p>2 × 32 × 8 × 128 × 2, in 2023 128 of k04 536, L2 · L3</p>"
     assert tied(drawn + breaks) == drawn + breaks
-    assert tied("<code>src/course_kernels/detours/k01_detours.cu</code>") == (
-        "<code>src/<wbr>course_<wbr>kernels/<wbr>detours/<wbr>k01_<wbr>detours.cu</code>"
+    assert tied("<code>src/course_kernels/stall_demos/k01_one_reason.cu</code>") == (
+        "<code>src/<wbr>course_<wbr>kernels/<wbr>stall_<wbr>demos/<wbr>k01_<wbr>one_<wbr>reason.cu</code>"
     )
     assert tied("<p>as GPT-2, AB-123-X and <code>GPT-2</code></p>") == (
         '<p>as <span class="tied">GPT-2</span>, AB-123-X and <code>GPT-2</code></p>'

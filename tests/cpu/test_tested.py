@@ -25,7 +25,7 @@ CARD = {"gpu": "NVIDIA H200", "cuda": "13.0", "torch": "2.11.0", "triton": "3.6.
 def tree(tmp_path_factory):
     """A copy of all that GPU tests depend on."""
     root = tmp_path_factory.mktemp("copy")
-    for folder in ("labs", "src", "tests/gpu", "tests/judge", "tests/labs", "tests/profile"):
+    for folder in ("labs", "src", "tests/gpu", "tests/judge", "tests/profile"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(includes, "SHARED", root / KERNELS / "cuda")  # as if it ran from the copy
@@ -93,7 +93,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
         "judge",
         "measure",
         "microbenchmarks",
-        "mishaps",
+        "error_demos",
         "models",
         "profile",
         "serving",
@@ -180,16 +180,16 @@ EDITS = {
     ),
     "the counters": (f"{KERNELS}/measure/counters.py", "", "X = 1\n", {"measure", "profile"}),
     "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"measure", "profile"}),
-    "what the check says": (f"{KERNELS}/measure/complaints.py", "", "X = 1\n", set()),
+    "what the check says": (f"{KERNELS}/measure/messages.py", "", "X = 1\n", set()),
     "the judge's limits": (
-        "src/course_judge/limits.py",
+        "src/course_judge/protocol/limits.py",
         "",
         "X = 1\n",
         LABS | {"bottleneck", "judge", "profile"},
     ),
-    "a rule of the profiler": ("src/course_profile/waits.py", "", "X = 1\n", {"bottleneck", "profile"}),
+    "a rule of the profiler": ("src/course_profile/stall_rules.py", "", "X = 1\n", {"bottleneck", "profile"}),
     "what the profiler runs a file by": (
-        "src/course_profile/load.py",
+        "src/course_profile/competitor.py",
         "",
         "X = 1\n",
         {"bottleneck", "profile"},
@@ -201,9 +201,9 @@ EDITS = {
     "what the cheats are given": (f"{KERNELS}/refusals/problem.py", "", "X = 1\n", {"judge", "measure"}),
     "a cheat": ("tests/judge/cheats/zeros.py", "", "X = 1\n", {"judge"}),
     "the grader": ("src/course_labs/grade.py", "", "X = 1\n", LABS | {"bottleneck"}),
-    "the grader of the six kernels": ("src/course_labs/suspects.py", "", "X = 1\n", {"bottleneck"}),
+    "the grader of the six kernels": ("src/course_labs/diagnosis.py", "", "X = 1\n", {"bottleneck"}),
     "where their questions are answered": (
-        "src/course_labs/suspects_desk.py",
+        "src/course_labs/worker/suspects.py",
         "",
         "X = 1\n",
         {"bottleneck"},
@@ -216,8 +216,18 @@ EDITS = {
         "X = 1\n",
         {"bottleneck"},
     ),
-    "a wrong one of a card's": ("tests/labs/bottleneck/wrong_as_before.py", "", "X = 1\n", {"bottleneck"}),
-    "a wrong one of anybody's": ("tests/labs/bottleneck/wrong_no_table.py", "", "X = 1\n", set()),
+    "a wrong one of a card's": (
+        "labs/bottleneck/wrong.toml",
+        "    for _ in range(tl.cdiv(N, STEP)):",
+        "    for _ in range(1, tl.cdiv(N, STEP)):",
+        {"bottleneck"},
+    ),
+    "a wrong one of anybody's": (
+        "labs/bottleneck/wrong.toml",
+        '("atomics", "smsp',
+        '("spills", "smsp',
+        set(),
+    ),
     "what a lab's kernel is started by": (
         "labs/first_kernel/launch.py",
         "",
@@ -226,8 +236,8 @@ EDITS = {
     ),
     "a lab's answer": (
         "labs/first_kernel/cuda/stage4.cu",
-        "z[i] = x[i] + y[i];",
-        "z[i] = x[i] - y[i];",
+        "",
+        "int x;\n",
         {"lab:first_kernel"},
     ),
     "an answer that no card grades": ("labs/flash_attention/numpy/stage1.py", "", "X = 1\n", set()),
@@ -240,15 +250,32 @@ EDITS = {
     ),
     "a lab's last task": ("labs/first_kernel/alone.py", "", "X = 1\n", {"lab:first_kernel"}),
     "its solution": ("labs/first_kernel/cuda/alone.cu", "", "int x;\n", {"lab:first_kernel"}),
-    "a wrong one": ("tests/labs/first_kernel/alone_wrong_no_if.cu", "", "int x;\n", {"lab:first_kernel"}),
-    "a wrong answer": ("tests/labs/first_kernel/wrong_subtracts.cu", "", "int x;\n", {"lab:first_kernel"}),
-    "a new wrong answer": ("tests/labs/grey/wrong_new.cu", "", "int x;\n", {"lab:grey"}),
+    "a wrong one": (
+        "labs/first_kernel/wrong.toml",
+        "'  z[i] = x[2 * i] + x[2 * i + 1];'],",
+        "'  z[i] = x[2 * i] + x[i];'],",
+        {"lab:first_kernel"},
+    ),
+    "a wrong answer": ("labs/first_kernel/wrong/wrong_subtracts.cu", "", "int x;\n", {"lab:first_kernel"}),
+    "a wrong one behind a door without a card": ("labs/wmma/wrong/wrong_einsum.py", "", "X = 1\n", set()),
+    "a new wrong answer": (
+        "labs/grey/wrong/wrong_new.cu",
+        "",
+        "// refused for: wrong\nint x;\n",
+        {"lab:grey"},
+    ),
+    "why one is refused": (
+        "labs/first_kernel/wrong.toml",
+        'refused_for = "out of bounds"\nof = "cuda',
+        'refused_for = "wrong"\nof = "cuda',
+        set(),
+    ),
     "a lab's words": ("labs/first_kernel/lab.toml", 'title = "', 'title = "Once more: ', set()),
     "what a lab tries": ("labs/first_kernel/lab.toml", "N=1", "N=2", {"lab:first_kernel"}),
     "the tests of kernels": ("tests/gpu/test_kernels.py", "", "X = 1\n", PROBLEMS),
     "tests of two problems": ("tests/gpu/test_gemm_triton.py", "", "X = 1\n", {"gemm", "gemm_fp8"}),
-    "tests of one subject": ("tests/gpu/test_mishaps.py", "", "X = 1\n", {"mishaps"}),
-    "a mishap": (f"{KERNELS}/mishaps/lost_updates.cu", "", "int x;\n", {"mishaps"}),
+    "tests of one subject": ("tests/gpu/test_error_demos.py", "", "X = 1\n", {"error_demos"}),
+    "a mishap": (f"{KERNELS}/error_demos/lost_updates.cu", "", "int x;\n", {"error_demos"}),
     "an operator of the model": (
         "src/course_models/operators.py",
         "",
@@ -288,17 +315,17 @@ def test_what_measures_is_in_the_clock_s_chain_and_no_problem_imports_it(fresh):
     assert {group for group, files in fresh.items() if clock in files} == LABS | TIMED
 
 
-@pytest.mark.parametrize("group", ["attention", "lab:wmma", "measure", "mishaps"])
+@pytest.mark.parametrize("group", ["attention", "lab:wmma", "measure", "error_demos"])
 def test_nothing_of_the_site_and_nothing_that_only_speaks_is_in_it(fresh, group):
     assert not [file for file in fresh[group] if file.startswith("src/course_site/")]
-    assert f"{KERNELS}/measure/complaints.py" not in fresh[group]
+    assert f"{KERNELS}/measure/messages.py" not in fresh[group]
     assert f"{KERNELS}/measure/__init__.py" not in fresh[group]
 
 
 def test_a_module_that_is_run_by_name_counts_with_its_main(fresh):
     assert f"{KERNELS}/measure/__main__.py" in fresh["measure"]
-    assert f"{KERNELS}/mishaps/cases.py" in fresh["mishaps"]
-    assert "src/course_labs/arrays.py" in fresh["lab:first_kernel"]  # the child imports it
+    assert f"{KERNELS}/error_demos/cases.py" in fresh["error_demos"]
+    assert "src/course_labs/worker/arrays.py" in fresh["lab:first_kernel"]  # the child imports it
 
 
 NAMES = """

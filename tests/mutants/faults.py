@@ -112,7 +112,7 @@ AREAS = {
         {f"{KERNELS}/attention/k04_specialised.py": "Gluon for Hopper alone: no interpreter runs it"},
     ),
     "check": Area(
-        tuple(f"{KERNELS}/measure/{name}.py" for name in ("check", "gate", "complaints", "competitor")),
+        tuple(f"{KERNELS}/measure/{name}.py" for name in ("check", "gate", "messages", "competitor")),
         {
             "*/gate.py": _cpu("measure_gate", "measure_derive"),
             "*/competitor.py": _cpu("measure_check", "kernels_refusals", "measure_run", "problem_folders"),
@@ -121,7 +121,7 @@ AREAS = {
         7,
     ),
     "clock": Area(
-        tuple(f"{KERNELS}/measure/{name}.py" for name in ("clock", "summary", "leaves", "derive")),
+        tuple(f"{KERNELS}/measure/{name}.py" for name in ("clock", "summary", "record_types", "derive")),
         {
             "*/clock.py": _cpu("measure_clock", "measure_run"),
             "*": _cpu("measure_derive", "measure_readings", "measure_run", "measure_gate"),
@@ -156,10 +156,10 @@ AREAS = {
         6,
     ),
     "grader": Area(
-        ("src/course_labs/*.py",),
+        ("src/course_labs/*.py", "src/course_labs/worker/*.py", "src/course_labs/protocol/*.py"),
         {"*": _cpu("labs", "labs_cuda", "layers")},
         4,
-        {"src/course_judge/operators.py": "its half of the judging is the card's"},
+        {"src/course_judge/worker/dispatch_guard.py": "its half of the judging is the card's"},
     ),
     "maps": Area(
         tuple(
@@ -201,11 +201,11 @@ SPEED_ONLY = re.compile(
 
 # What to choose of the first test file before all of it is run: the tests whose names speak of this file.
 FIRST = {
-    "*/course_judge/watch.py": "not_theirs or does_wrong",
+    "*/course_judge/worker/forbidden_calls.py": "not_theirs or does_wrong",
     "*/course_labs/check.py": "words_for_a_tensor or habits or nobody_writes",
-    "*/course_labs/arrays.py": "numpy_door or holds or at_once or walk_along",
-    "*/course_labs/desk.py": "refuses_further or does_wrong or constant or takes_lists",
-    "*/course_labs/advice.py": "mistake or advice or strange or told",
+    "*/course_labs/worker/arrays.py": "numpy_door or holds or at_once or walk_along",
+    "*/course_labs/worker/file.py": "refuses_further or does_wrong or constant or takes_lists",
+    "*/course_labs/hints.py": "mistake or advice or strange or told",
     "*/course_labs/grade.py": "everyday or slip or takes_the_process or ended or exit_code",
     "*/course_labs/lab.py": "listed or lab_toml or slip or missing_snapshot or constant",
     "*/course_labs/*": "written or kept or keeps or leaves or slip or listed",

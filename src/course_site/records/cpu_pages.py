@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from course_site.pages.page import Page
-from course_site.records import opened_files
+from course_site.records import opened_files, renames
 from course_site.records.digest import file_digest
 from course_site.records.execute import PageFailed, cell_failed, process_died, published, refuse_typed_numbers
 from course_site.records.manifest import project_files
@@ -129,8 +129,9 @@ def _record(page: Page, root: Path, place: Path, status: int, known: str, began:
         refuse_typed_numbers(page, number, cell)
     try:
         files = project_files(opened_files.read(place / "opened"), root, page)
-        manifest = {file: file_digest(root / file) for file in files}
-        record = build_record(page, outputs, answer["seconds"], manifest, _provenance(known))
+        manifest = {file: file_digest(root, file) for file in files}
+        names = renames.load(root)
+        record = build_record(page, outputs, answer["seconds"], manifest, _provenance(known), names=names)
     except ValueError as error:
         raise PageFailed(f"{page.path}: {error}") from error
     read = [root / page.path, *(root / file for file in files)]

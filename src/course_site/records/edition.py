@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from course_kernels.measure.machine import Machine, machine_for
 from course_site.numbers.spread import BetweenRuns
 from course_site.pages.page import Page
-from course_site.records import artifacts, changes, run_history, speed_of_light, tested
+from course_site.records import artifacts, changes, renames, run_history, speed_of_light, tested
 from course_site.records.record import Record, RecordError, record_path, stale_reasons
 from course_site.records.record_checks import NOT_CHECKED, doubt_of_commit, doubts
 
@@ -180,7 +180,7 @@ def _page_record(root: Path, slug: str, page: Page) -> PageRecord:
     if not path.exists():
         return PageRecord(path, faults=(Fault(here, f"has no record in records/{slug}; {again}"),))
     try:
-        record = Record.load(path)
+        record = Record.load(path, renames.load(root))
     except RecordError as error:
         fault = Fault(path.relative_to(root).as_posix(), str(error).split(": ", 1)[1])
         return PageRecord(path, STALE, None, (fault,))

@@ -30,7 +30,7 @@ from typing import Any
 
 from course_site.numbers.lint import lint_output
 from course_site.pages.page import Cell, Page
-from course_site.records import artifacts, opened_files
+from course_site.records import artifacts, opened_files, renames
 from course_site.records.digest import file_digest
 from course_site.records.environments import environment_on_gpu
 from course_site.records.gpus import Gpu
@@ -140,8 +140,8 @@ async def execute_async(
         )
     provenance = {**provenance, **revision(root, [page.path.as_posix(), *sources])}
     try:
-        manifest = {file: file_digest(root / file) for file in sources}
-        return build_record(page, outputs, seconds, manifest, provenance, files)
+        manifest = {file: file_digest(root, file) for file in sources}
+        return build_record(page, outputs, seconds, manifest, provenance, files, renames.load(root))
     except ValueError as error:
         raise PageFailed(f"{page.path}: {error}") from error
 

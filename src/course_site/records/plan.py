@@ -163,9 +163,9 @@ def installed_edition(gpu: Gpu) -> dict[str, str] | None:
 def _forecast(root: Path, page: Page, slug: str, record: Record | None) -> tuple[float, str]:
     if record is not None:
         return record.seconds + STARTUP_S, f"records/{slug}"
-    from course_site.records.record import seconds_of
+    from course_site.records.record import record_path, seconds_of
 
-    others = (root / "records").glob(f"*/{page.path.with_suffix('.ipynb').as_posix()}")
+    others = (root / "records").glob(record_path(root, "*", page).relative_to(root / "records").as_posix())
     for path in sorted(others, key=lambda path: (path.relative_to(root).parts[1] != slug, path)):
         seconds = seconds_of(path)
         if seconds is not None:

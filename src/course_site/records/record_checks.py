@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from course_site.numbers.values import walk_leaves
+from course_site.records import renames
 from course_site.records.digest import digest_of
 from course_site.records.record import Record
 
@@ -79,6 +80,8 @@ def doubt_of_commit(root: Path, commit: str, date: str, manifest: dict[str, str]
     if not COMMIT.fullmatch(commit):
         return f"it names no commit: {commit[:40]!r}"
     lost = is_lost(root, commit)
+    if lost:
+        manifest = renames.load(root).in_present_names(manifest)
     other = next(_others(root, "HEAD" if lost else commit, manifest), None)
     if other and lost:
         return (
@@ -104,14 +107,20 @@ def _whole(root: Path) -> bool:
 
 
 def _others(root: Path, commit: str, manifest: dict[str, str]) -> Iterator[str]:
-    """What of a manifest has another meaning in a commit, or is not in it."""
+    """What of a manifest has another meaning in a commit, or is not in it; by the renames of that commit."""
+    asked = [renames.FILE.as_posix(), *manifest]
     answer = io.BytesIO(
-        _git(root, "cat-file", "--batch", told="".join(f"{commit}:./{path}\n" for path in manifest).encode())
+        _git(root, "cat-file", "--batch", told="".join(f"{commit}:./{path}\n" for path in asked).encode())
     )
-    for path, digest in manifest.items():
+
+    def read() -> bytes | None:
         size = answer.readline().split()[-1]  # or "missing"
-        data = answer.read(int(size) + 1)[:-1] if size.isdigit() else None
-        if data is None or digest_of(PurePath(path), data) != digest:
+        return answer.read(int(size) + 1)[:-1] if size.isdigit() else None
+
+    names = renames.read((read() or b"").decode())
+    for path, digest in manifest.items():
+        data = read()
+        if data is None or digest_of(PurePath(path), data, names) != digest:
             yield path
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from course_site.numbers.spread import CARDS_ENOUGH, UNSEEN_COMMON, BetweenRuns, factors, interval, kind_of
 from course_site.numbers.values import walk_leaves
+from course_site.records import renames
 from course_site.records.record import Record, RecordError, load_sealed, seal, write_atomically
 
 SAME = 1e-9  # a number written down twice
@@ -50,7 +51,7 @@ def append(root: Path, slug: str, record: Record) -> None:
         "date": provenance["date"],
         "card": provenance.get("uuid"),
         "commit": provenance.get("commit"),
-        "code": _code(record),
+        "code": _code(record, renames.load(root)),
         "values": dict(_numbers(record)),
     }
     runs = [*load(root, slug), entry]
@@ -110,10 +111,12 @@ def _pairs(runs: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dic
         yield from itertools.combinations(of_one_page, 2)
 
 
-def _code(record: Record) -> str:
+def _code(record: Record, names: renames.Renames) -> str:
+    """What ran, in the oldest names: a run before a rename and one after it are runs of the same code."""
     meta = record.meta
     edition = sorted(meta["edition"].items())
-    told = json.dumps([meta["cells"], sorted(meta["manifest"].items()), edition])
+    manifest = sorted((names.paths.first(path), digest) for path, digest in meta["manifest"].items())
+    told = json.dumps([meta["cells"], manifest, edition])
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
