@@ -25,7 +25,7 @@ CARD = {"gpu": "NVIDIA H200", "cuda": "13.0", "torch": "2.11.0", "triton": "3.6.
 def tree(tmp_path_factory):
     """A copy of all that GPU tests depend on."""
     root = tmp_path_factory.mktemp("copy")
-    for folder in ("labs", "src", "tests/gpu", "tests/judge", "tests/labs", "tests/profile"):
+    for folder in ("labs", "src", "tests/gpu", "tests/judge", "tests/profile"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(includes, "SHARED", root / KERNELS / "cuda")  # as if it ran from the copy
@@ -218,8 +218,18 @@ EDITS = {
         "X = 1\n",
         {"bottleneck"},
     ),
-    "a wrong one of a card's": ("tests/labs/bottleneck/wrong_as_before.py", "", "X = 1\n", {"bottleneck"}),
-    "a wrong one of anybody's": ("tests/labs/bottleneck/wrong_no_table.py", "", "X = 1\n", set()),
+    "a wrong one of a card's": (
+        "labs/bottleneck/wrong.toml",
+        "    for _ in range(tl.cdiv(N, STEP)):",
+        "    for _ in range(1, tl.cdiv(N, STEP)):",
+        {"bottleneck"},
+    ),
+    "a wrong one of anybody's": (
+        "labs/bottleneck/wrong.toml",
+        '("atomics", "smsp',
+        '("spills", "smsp',
+        set(),
+    ),
     "what a lab's kernel is started by": (
         "labs/first_kernel/launch.py",
         "",
@@ -228,8 +238,8 @@ EDITS = {
     ),
     "a lab's answer": (
         "labs/first_kernel/cuda/stage4.cu",
-        "z[i] = x[i] + y[i];",
-        "z[i] = x[i] - y[i];",
+        "",
+        "int x;\n",
         {"lab:first_kernel"},
     ),
     "an answer that no card grades": ("labs/flash_attention/numpy/stage1.py", "", "X = 1\n", set()),
@@ -242,9 +252,26 @@ EDITS = {
     ),
     "a lab's last task": ("labs/first_kernel/alone.py", "", "X = 1\n", {"lab:first_kernel"}),
     "its solution": ("labs/first_kernel/cuda/alone.cu", "", "int x;\n", {"lab:first_kernel"}),
-    "a wrong one": ("tests/labs/first_kernel/alone_wrong_no_if.cu", "", "int x;\n", {"lab:first_kernel"}),
-    "a wrong answer": ("tests/labs/first_kernel/wrong_subtracts.cu", "", "int x;\n", {"lab:first_kernel"}),
-    "a new wrong answer": ("tests/labs/grey/wrong_new.cu", "", "int x;\n", {"lab:grey"}),
+    "a wrong one": (
+        "labs/first_kernel/wrong.toml",
+        "'  z[i] = x[2 * i] + x[2 * i + 1];'],",
+        "'  z[i] = x[2 * i] + x[i];'],",
+        {"lab:first_kernel"},
+    ),
+    "a wrong answer": ("labs/first_kernel/wrong/wrong_subtracts.cu", "", "int x;\n", {"lab:first_kernel"}),
+    "a wrong one behind a door without a card": ("labs/wmma/wrong/wrong_einsum.py", "", "X = 1\n", set()),
+    "a new wrong answer": (
+        "labs/grey/wrong/wrong_new.cu",
+        "",
+        "// refused for: wrong\nint x;\n",
+        {"lab:grey"},
+    ),
+    "why one is refused": (
+        "labs/first_kernel/wrong.toml",
+        'refused_for = "out of bounds"\nof = "cuda',
+        'refused_for = "wrong"\nof = "cuda',
+        set(),
+    ),
     "a lab's words": ("labs/first_kernel/lab.toml", 'title = "', 'title = "Once more: ', set()),
     "what a lab tries": ("labs/first_kernel/lab.toml", "N=1", "N=2", {"lab:first_kernel"}),
     "the tests of kernels": ("tests/gpu/test_kernels.py", "", "X = 1\n", PROBLEMS),

@@ -15,13 +15,15 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from course_kernels.cuda.includes import sources_of
 from course_labs.lab import GIVEN, ON_THE_CPU, Lab, find_labs, has_given_kernels
+from course_labs.wrong_answers import FOLDER as WRONG
+from course_labs.wrong_answers import WrongAnswer, wrong_answers
 from course_site.records import manifest
-from course_site.records.digest import CUDA_SUFFIXES, file_digest
+from course_site.records.digest import CUDA_SUFFIXES, digest_of, file_digest
 from course_site.records.record import edition_of, is_sealed
 from course_site.records.renames import NONE, Renames
 from course_site.records.renames import load as load_renames
@@ -42,7 +44,6 @@ LAB = "lab:"
 # What several threads write, in CUDA C++ without its comments.
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _SHARED = re.compile(r"__shared__|\batomic[A-Z]|\b(?:atom|red)\.|\bmbarrier\b")
-ONLY_ON_A_CARD = "| GPU only"  # ends the first line of a wrong answer
 # What is derived counts for those that it is about, `measure` among them. What only speaks counts for nobody.
 DERIVED, SPEAKING = (
     frozenset(f"{manifest.HARNESS}/{stem}.py" for stem in stems)
@@ -162,7 +163,20 @@ class Project:
                 if file not in self._digests:
                     self._digests[file] = file_digest(self.root, name)
                 found[name] = self._digests[file]
+        for lab, answer in self._wrong_answers(group):
+            name = f"{lab.folder.relative_to(self.root).as_posix()}/{WRONG}/{answer.name}"
+            found[name] = digest_of(PurePath(name), answer.text.encode(), self.renames)
         return dict(sorted(found.items()))
+
+    def _wrong_answers(self, group: str) -> Iterator[tuple[Lab, WrongAnswer]]:
+        """Those of a group's lab that a card judges, each as the file that it makes."""
+        if group.startswith(LAB):
+            lab = self.labs[group.removeprefix(LAB)]
+            for answer in wrong_answers(lab):
+                if lab.door_of(Path(answer.name)) not in ON_THE_CPU:
+                    yield lab, answer
+        elif several := self._of_suspects(group):
+            yield from ((several, answer) for answer in wrong_answers(several) if answer.gpu_only)
 
     def _own(self, group: str) -> Iterator[Path]:
         """What a group is about: its folder of course_kernels, or all that the grader reads of a lab."""
@@ -170,7 +184,11 @@ class Project:
             # What its tests read besides: the judge's strangers, for one.
             for folder in (self.root / KERNELS / group, self.root / "tests" / group):
                 yield from _files_in(folder) if folder.is_dir() else ()
-            yield from self._of_suspects(group)
+            if several := self._of_suspects(group):
+                yield from (several.folder / name for name in ("lab.toml", "truth.py", "alone.py"))
+                yield from _files_in(several.folder / GIVEN)
+                (door,) = several.doors
+                yield several.solution(door)
             return
         name = group.removeprefix(LAB)
         lab = self.labs[name]
@@ -183,22 +201,14 @@ class Project:
         for door in doors:
             yield from (lab.snapshot(door, stage) for stage in range(len(lab.stages) + 1))
             yield lab.solution(door)
-        for file in sorted((self.root / "tests" / "labs" / name).glob("*wrong_*")):
-            if lab.door_of(file) in doors:
-                yield file
+        for _, answer in self._wrong_answers(group):
+            if answer.path:
+                yield answer.path
 
-    def _of_suspects(self, group: str) -> Iterator[Path]:
-        """All that is read of the lab of this name, if it is one of several kernels: its door runs on a card too."""
+    def _of_suspects(self, group: str) -> Lab | None:
+        """The lab of this name, if it is one of several kernels: its door runs on a card too."""
         lab = self.every_lab.get(group)
-        if lab is None or not has_given_kernels(lab):
-            return
-        yield from (lab.folder / name for name in ("lab.toml", "truth.py", "alone.py"))
-        yield from _files_in(lab.folder / GIVEN)
-        (door,) = lab.doors
-        yield lab.solution(door)
-        for file in sorted((self.root / "tests" / "labs" / group).glob("*wrong_*")):
-            if file.read_text(encoding="utf-8").partition("\n")[0].endswith(ONLY_ON_A_CARD):
-                yield file
+        return lab if lab and has_given_kernels(lab) else None
 
     def _closure(self, group: str, files: set[Path]) -> set[Path]:
         """The files and all of the project that they import or include, without what is only derived."""
@@ -255,7 +265,7 @@ class Project:
     def _is_an_answer(self, file: Path) -> bool:
         """A file in a student's place: what of the project it names is not its to have, and the grader says so."""
         of_a_lab = (file.parents[1] / "lab.toml").exists()
-        return of_a_lab or any(file.is_relative_to(self.root / "tests" / name) for name in ("labs", "judge"))
+        return of_a_lab or file.is_relative_to(self.root / "tests" / "judge")
 
     def _module(self, name: str) -> Iterator[Path]:
         """The file of a module, or of the module that a name of a package comes from; and the packages above it."""
