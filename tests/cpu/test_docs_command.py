@@ -18,8 +18,8 @@ from tiny_repository import H200, commit_all, make_repository, recording, write,
 
 from course_site import docs
 from course_site.pages.page import read_page
+from course_site.records import gpu_test_records, plan
 from course_site.records import gpu_tests as running
-from course_site.records import plan, tested
 from course_site.records.execute import fake_provenance
 from course_site.records.gpus import Gpu, find_gpus
 from course_site.records.record import Record, seal
@@ -779,7 +779,7 @@ def of_gpu_tests(root, group, **changes):
         "failed": 0,
         "tests": [{"id": "a", "outcome": "passed", "seconds": 61.0}],
         "provenance": fake_provenance(find_gpus()[0]) | {"dirty": False} | changes,
-        "coverage": tested.Project(root).coverage(group),
+        "coverage": gpu_test_records.Project(root).coverage(group),
     }
     write(root, f"records/nvidia-h200/tests/{group}.json", json.dumps(seal(data)))
 
@@ -898,8 +898,8 @@ def test_a_process_of_gpu_tests_that_is_killed_is_not_called_green(root, monkeyp
 
 
 def test_groups_are_shared_out_evenly():
-    groups = [tested.Verdict(str(s), "", float(s)) for s in (65, 34, 30, 13, 10, 5)]
-    groups.append(tested.Verdict("new", "never ran"))
+    groups = [gpu_test_records.Verdict(str(s), "", float(s)) for s in (65, 34, 30, 13, 10, 5)]
+    groups.append(gpu_test_records.Verdict("new", "never ran"))
     parts = running._shared_out(groups, 3)
     assert sorted(v.group for part in parts for v in part) == sorted(v.group for v in groups)
     assert [max(sum(v.seconds or plan.UNKNOWN_S for v in part) for part in parts)] == [65.0]

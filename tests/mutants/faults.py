@@ -147,10 +147,13 @@ AREAS = {
         3,
     ),
     "record": Area(
-        tuple(f"src/course_site/records/{name}.py" for name in ("record", "manifest", "cpu_worker", "tested")),
+        tuple(
+            f"src/course_site/records/{name}.py"
+            for name in ("record", "manifest", "cpu_worker", "gpu_test_records")
+        ),
         {
-            "*/manifest.py": _cpu("manifest", "execute", "record", "tested"),
-            "*/tested.py": _cpu("tested", "docs_command"),
+            "*/manifest.py": _cpu("manifest", "execute", "record", "gpu_test_records"),
+            "*/gpu_test_records.py": _cpu("gpu_test_records", "docs_command"),
             "*": _cpu("record", "execute", "cpu_pages", "render", "docs_command"),
         },
         6,

@@ -18,7 +18,7 @@ from course_site.pages.needs import fault_of
 
 PAGE_FOLDERS = ("docs", "handbook")
 KNOWN_KEYS = frozenset(
-    {"id", "title", "description", "needs", "hide", "template", "search", "section", "order", "nav"}
+    {"id", "title", "description", "needs", "hide", "template", "search", "section", "order", "nav", "pages"}
 )
 
 

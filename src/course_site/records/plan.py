@@ -23,8 +23,8 @@ from course_site.records.gpus import Gpu
 
 if TYPE_CHECKING:
     from course_site.pages.page import Page
+    from course_site.records.gpu_test_records import Verdict
     from course_site.records.record import Record
-    from course_site.records.tested import Verdict
 
 STARTUP_S = 3.0  # a page's process, before its first cell
 GUESS_S = 120.0  # the forecast of a page that has no record anywhere
@@ -205,10 +205,10 @@ def tests_to_run(
     """The groups of GPU tests that were asked for, or that the build which follows would miss."""
     if not (root / "tests" / "gpu").exists() or not (asked or will_build):
         return []
-    from course_site.records import tested
+    from course_site.records import gpu_test_records
 
     try:
-        found = tested.verdicts(root, slug, clean=slug == reference)
+        found = gpu_test_records.verdicts(root, slug, clean=slug == reference)
     except ValueError as error:
         raise CannotStart(str(error)) from None
     edition = installed_edition(gpus[0]) if gpus else None

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from course_kernels.cuda import includes
-from course_site.records import tested
+from course_site.records import gpu_test_records
 from course_site.records.record import seal
 from course_site.records.waiting import Waiting
 from course_site.site import course as whole
@@ -56,7 +56,7 @@ def edit(tree):
 
 
 def coverages(root):
-    project = tested.Project(root)
+    project = gpu_test_records.Project(root)
     return {group: project.coverage(group) for group in project.groups}
 
 
@@ -71,8 +71,8 @@ def stale(tree, fresh):
     return {group for group in now | fresh if now.get(group) != fresh.get(group)}
 
 
-LABS = {f"lab:{name}" for name in tested.Project(ROOT).labs}
-PROBLEMS = set(tested.Project(ROOT).problems)
+LABS = {f"lab:{name}" for name in gpu_test_records.Project(ROOT).labs}
+PROBLEMS = set(gpu_test_records.Project(ROOT).problems)
 
 
 # Subjects that are timed, beside the labs.
@@ -102,7 +102,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
 
 
 def test_every_group_has_tests_and_every_kernel_a_group(fresh):
-    project = tested.Project(ROOT)
+    project = gpu_test_records.Project(ROOT)
     assert [group for group in project.groups if not project.files_of(group)] == []
     kernels = {p.relative_to(ROOT).as_posix() for p in (ROOT / KERNELS).glob("*/k[0-9][0-9]_*.*")}
     assert kernels - {file for covered in fresh.values() for file in covered} == set()
@@ -111,8 +111,10 @@ def test_every_group_has_tests_and_every_kernel_a_group(fresh):
 def test_a_test_file_without_groups_is_refused(tree, edit):
     edit("tests/gpu/test_more.py", new="def test_it(): pass\n")
 
-    with pytest.raises(tested.GroupsUnknown, match=r"^tests/gpu/test_more\.py: does not say whose tests it"):
-        _ = tested.Project(tree).groups
+    with pytest.raises(
+        gpu_test_records.GroupsUnknown, match=r"^tests/gpu/test_more\.py: does not say whose tests it"
+    ):
+        _ = gpu_test_records.Project(tree).groups
 
 
 @pytest.mark.parametrize(
@@ -122,8 +124,8 @@ def test_a_test_file_without_groups_is_refused(tree, edit):
 def test_a_test_file_that_cannot_be_read_is_one_line(tree, edit, text, said):
     edit("tests/gpu/test_more.py", new=text)
 
-    with pytest.raises(tested.GroupsUnknown, match=rf"^tests/gpu/test_more\.py: {said}"):
-        _ = tested.Project(tree).groups
+    with pytest.raises(gpu_test_records.GroupsUnknown, match=rf"^tests/gpu/test_more\.py: {said}"):
+        _ = gpu_test_records.Project(tree).groups
 
 
 def test_a_problem_without_tests_of_its_own_has_a_group_all_the_same(tree, edit, fresh):
@@ -350,7 +352,7 @@ import course_kernels.measure.clock
 
 
 def test_what_a_file_names_is_what_it_imports_runs_or_compiles():
-    assert tested._names_in(NAMES) == (
+    assert gpu_test_records._names_in(NAMES) == (
         ("module", "course_kernels.measure.clock"),
         ("module", "course_labs"),
         ("module", "course_labs.child.a"),
@@ -364,12 +366,12 @@ def test_what_a_file_names_is_what_it_imports_runs_or_compiles():
         ("module", "course_labs.__main__"),
         ("module", "course_kernels"),
     )
-    assert tested._names_in("import course_labs\n(") == ()
+    assert gpu_test_records._names_in("import course_labs\n(") == ()
 
 
 @pytest.mark.parametrize(("length", "found"), [(4, True), (99, True), (100, False), (101, False)])
 def test_a_long_text_is_no_file(length, found):
-    assert bool(tested._names_in(f"x = '{'k' * (length - 3)}.cu'")) is found
+    assert bool(gpu_test_records._names_in(f"x = '{'k' * (length - 3)}.cu'")) is found
 
 
 def test_a_module_is_found_with_the_packages_above_it(tmp_path):
@@ -385,7 +387,7 @@ def test_a_module_is_found_with_the_packages_above_it(tmp_path):
         (source / name).write_text(text)
 
     def found(name):
-        files = tested.Project(tmp_path)._module(name)
+        files = gpu_test_records.Project(tmp_path)._module(name)
         return [file.relative_to(source / "course_kernels").as_posix() for file in files]
 
     top, gemm, plain = "__init__.py", "gemm/__init__.py", "plain/__init__.py"
@@ -411,7 +413,7 @@ def test_the_files_of_a_folder_are_its_sources_and_those_below_it(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
 
-    found = [file.relative_to(tmp_path).as_posix() for file in tested._files_in(tmp_path)]
+    found = [file.relative_to(tmp_path).as_posix() for file in gpu_test_records._files_in(tmp_path)]
     assert found == ["below/a.txt", "data", "k01.cu", "k01.py"]
 
 
@@ -432,10 +434,10 @@ def test_groups_are_a_tuple_of_words_at_the_top_of_a_file(tmp_path, text, groups
     file = tmp_path / "test_it.py"
     file.write_text(text)
     if groups:
-        assert tested.declared_groups(file) == groups
+        assert gpu_test_records.declared_groups(file) == groups
         return
-    with pytest.raises(tested.GroupsUnknown) as refused:
-        tested.declared_groups(file)
+    with pytest.raises(gpu_test_records.GroupsUnknown) as refused:
+        gpu_test_records.declared_groups(file)
     assert str(refused.value) == (
         'tests/gpu/test_it.py: does not say whose tests it holds: write GROUPS = ("gemm",) at its top, '
         'or ("every problem",), ("every problem that shares memory",), or ("every lab",)'
@@ -451,7 +453,7 @@ def test_a_group_looks_at_time_where_one_of_its_files_says_so(tmp_path):
         (tmp_path / "tests" / "gpu").mkdir(parents=True, exist_ok=True)
         (tmp_path / f"tests/gpu/test_{name}.py").write_text(f"GROUPS = {text}\n")
 
-    project = tested.Project(tmp_path)
+    project = gpu_test_records.Project(tmp_path)
     assert project.groups == ["one", "three", "two"]
     assert [group for group in project.groups if project.looks_at_time(group)] == ["two"]
     assert [file.name for file in project.files_of("two")] == ["test_a.py", "test_b.py"]
@@ -468,9 +470,9 @@ def write(tree, whose, **changes):
         "failed": 0,
         "tests": [{"id": "tests/gpu/test_it.py::test_a", "outcome": "passed", "seconds": 1.5}],
         "provenance": CARD,
-        "coverage": tested.Project(tree).coverage(whose),
+        "coverage": gpu_test_records.Project(tree).coverage(whose),
     }
-    path = tested.record_path(tree, "nvidia-h200", whose)
+    path = gpu_test_records.record_path(tree, "nvidia-h200", whose)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(seal(data | changes)))
     return path
@@ -483,23 +485,23 @@ def recorded(tree):
 
 
 def why(tree, group, clean=True):
-    verdicts = tested.verdicts(tree, "nvidia-h200", clean=clean)
+    verdicts = gpu_test_records.verdicts(tree, "nvidia-h200", clean=clean)
     return next(verdict for verdict in verdicts if verdict.group == group)
 
 
 def test_who_shares_memory_is_found_and_no_list_must_grow(tree, edit):
     def looked_at():
-        project = tested.Project(tree)
+        project = gpu_test_records.Project(tree)
         return project.test_files[project.root / "tests/gpu/test_sanitizer.py"]
 
     assert {"sgemm", "gemm_fp8", "microbenchmarks"} <= set(looked_at())
     assert "vector_add" not in looked_at()
-    before = tested.Project(tree).coverage("sgemm")
+    before = gpu_test_records.Project(tree).coverage("sgemm")
     edit(f"{KERNELS}/vector_add/k09_new.cu", new="// __shared__ is a word\n")
     assert "vector_add" not in looked_at()
     edit(f"{KERNELS}/vector_add/k09_new.cu", new="__shared__ float x;\n")
     assert "vector_add" in looked_at()
-    assert tested.Project(tree).coverage("sgemm") == before
+    assert gpu_test_records.Project(tree).coverage("sgemm") == before
 
 
 def test_a_record_of_these_files_holds_and_says_its_seconds(tree, recorded):
@@ -539,8 +541,8 @@ def test_a_tree_that_is_reached_by_a_link_has_the_same_files(tmp_path):
     link.symlink_to(root)
 
     files = ["src/course_kernels/__init__.py", "src/course_kernels/one.py", "tests/gpu/test_one.py"]
-    assert list(tested.Project(root).coverage("one")) == files
-    assert list(tested.Project(link).coverage("one")) == files
+    assert list(gpu_test_records.Project(root).coverage("one")) == files
+    assert list(gpu_test_records.Project(link).coverage("one")) == files
 
 
 @pytest.mark.parametrize(
@@ -555,7 +557,7 @@ def test_a_tree_that_is_reached_by_a_link_has_the_same_files(tmp_path):
     ],
 )
 def test_three_reasons_are_told_and_further_ones_are_counted(tmp_path, gone, said):
-    now = tested.Project(small(tmp_path)).coverage("one")
+    now = gpu_test_records.Project(small(tmp_path)).coverage("one")
     assert list(now) == ["tests/gpu/test_one.py"]
     write(tmp_path, "one", coverage=now | {f"a{number}": "" for number in range(gone)})
 
@@ -592,7 +594,7 @@ def test_what_is_no_record_at_all_says_no_seconds_and_no_edition(tmp_path):
         ("{", "is cut short or not JSON"),
     ):
         path.write_text(text)
-        assert why(tmp_path, "one") == tested.Verdict("one", said, None, None)
+        assert why(tmp_path, "one") == gpu_test_records.Verdict("one", said, None, None)
 
 
 def test_failures_dirt_and_hands_are_told(tree, recorded):
@@ -620,7 +622,7 @@ def test_a_record_of_no_group_is_left_over(tree, recorded):
     old = path.rename(path.with_name("scan.json"))
     recorded("copy")
 
-    assert tested.left_over(tree, "nvidia-h200", tested.Project(tree).groups) == [old]
+    assert gpu_test_records.left_over(tree, "nvidia-h200", gpu_test_records.Project(tree).groups) == [old]
 
 
 # --- what the build says ----------------------------------------------------------------------------------
@@ -693,7 +695,7 @@ def test_a_record_of_a_group_that_is_gone_is_refused(problems):
 def test_tests_and_pages_of_the_reference_are_of_one_edition(problems):
     course, choice = shown(problems.root)
     page = SimpleNamespace(measured=True, meta={"page": "docs/a.py"})
-    page.edition = tested.edition_of(CARD | {"torch": "2.13.0"})
+    page.edition = gpu_test_records.edition_of(CARD | {"torch": "2.13.0"})
     course.records, course.states = {"a": page}, {"a": "fresh"}
     whole._check_tests(course, choice)
 
