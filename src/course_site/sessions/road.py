@@ -1,4 +1,4 @@
-"""You are here: the stops of the course in one line, drawn on top of every session's pages."""
+"""The line *You are here*: all stops of the course, on top of every session's pages."""
 
 from __future__ import annotations
 
