@@ -9,20 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from course_site.pages.placeholders import PLACEHOLDER, expressions
 from course_site.pages.plain_text import sentences, without_code
 from course_site.values.data_sheet import GPU, short_name
 from course_site.values.values import ExpressionError, Scope, parse
 
-VALUE = re.compile(r"\{\{\s*(?P<expression>[^{}:]+?)\s*(?::[^{}]*?)?\s*\}\}")
 _NAME = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*(?:\.\w+)+(?:\.\*)?|(?<![\w.\"'])[A-Za-z_]\w*\.\*")
 
 
 def names(text: str, gpu: str, home: str, scope: Scope) -> bool:
     """Whether a text names a card, in words or by a value such as `{{ w2.gpu.name }}`."""
     word = short_name(gpu) if short_name(gpu) != short_name(home) else gpu
-    if re.search(rf"(?<![\w^/-]){re.escape(word)}(?![\w/])", VALUE.sub(" ", text), re.IGNORECASE):
+    if re.search(rf"(?<![\w^/-]){re.escape(word)}(?![\w/])", PLACEHOLDER.sub(" ", text), re.IGNORECASE):
         return True
-    shown = {name for match in VALUE.finditer(text) for name in _names_of(match["expression"])}
+    shown = {name for found in expressions(text) for name in _names_of(found)}
     return any(f".{name}".endswith(f".{GPU}.name") and gpu in scope.cards_of(name) for name in shown)
 
 
@@ -33,15 +33,15 @@ def _names_of(expression: str) -> tuple[str, ...]:
         return tuple(_NAME.findall(expression))
 
 
-def faults_of(expressions: Iterable[str], beside: str, home: str, scope: Scope) -> Iterator[str]:
+def faults_of(values: Iterable[str], beside: str, home: str, scope: Scope) -> Iterator[str]:
     """What is wrong with values that share the text beside them: one line for each card that it does not name.
 
     Args:
-        expressions: values, or groups of them.
+        values: their expressions, or groups of them.
         home: the card of the page that they are printed on; "" where several stand side by side by necessity.
     """
     told: set[str] = set()
-    for expression in expressions if home else ():
+    for expression in values if home else ():
         for gpu in sorted(cards_of([expression], scope)):
             if gpu not in (home, *told) and not names(beside, gpu, home, scope):
                 told.add(gpu)
@@ -64,18 +64,17 @@ def faults_of_prose(text: str, home: str, scope: Scope, beside: str = "") -> Ite
         said = bare[start:end]
         is_row = said.lstrip().startswith("|")
         head = (head or said) if is_row else ""
-        shown = [match["expression"] for match in VALUE.finditer(said)]
-        yield from faults_of(shown, f"{said} {head} {beside}", home, scope)
+        yield from faults_of(expressions(said), f"{said} {head} {beside}", home, scope)
 
 
 def of_one(texts: Iterable[str], scope: Scope) -> bool:
     """Whether no two of the values in some texts are of different cards: then words over them all name it for all."""
-    shown = (match["expression"] for text in texts for match in VALUE.finditer(text))
+    shown = (found for text in texts for found in expressions(text))
     return len(cards_of(shown, scope)) <= 1
 
 
-def cards_of(expressions: Iterable[str], scope: Scope) -> frozenset[str]:
+def cards_of(values: Iterable[str], scope: Scope) -> frozenset[str]:
     """The cards of some values, or groups of them."""
     return frozenset(
-        card for expression in expressions for name in _names_of(expression) for card in scope.cards_of(name)
+        card for expression in values for name in _names_of(expression) for card in scope.cards_of(name)
     )

@@ -17,6 +17,7 @@ from course_site.pages import blocks, folded_cells
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.headings import BEYOND, headings
 from course_site.pages.page import Page
+from course_site.pages.placeholders import PLACEHOLDER
 from course_site.values.values import ExpressionError, Scope, evaluate, format_value, parse
 
 # How high things stand, in lines of prose. What begins a screen below a prediction is out of sight while it is made.
@@ -26,7 +27,6 @@ WORDS_OF_A_LINE = 12
 _CODE = 0.7  # a line of it
 _PICTURE = 16
 
-_VALUE = re.compile(r"\{\{\s*(?P<expression>[^{}:]+?)\s*(?::(?P<format>[^{}]*?))?\s*\}\}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.\w+)*(?:\.\*)?")
 _OUTCOME = re.compile(
@@ -122,7 +122,7 @@ class Reader:
                 found |= self.values(node)
             elif node.kind in _SHOWN:
                 found |= self.values(node.text)
-                for name in _NAME.findall(_VALUE.sub(" ", node.text)):
+                for name in _NAME.findall(PLACEHOLDER.sub(" ", node.text)):
                     found |= self.leaves(name)
             elif node.kind not in _SILENT:
                 found |= self.values(node.argument if node.kind in ("predict", "exercise") else "")
@@ -133,7 +133,7 @@ class Reader:
         """What the first value of a reveal rests on, and the numbers that it shows."""
         for node in nodes:
             if isinstance(node, str):
-                match = _VALUE.search(node)
+                match = PLACEHOLDER.search(node)
                 if match:
                     return self.of_expression(match["expression"]), self._printed(match)
             elif node.kind not in _SILENT:
@@ -150,7 +150,7 @@ class Reader:
 
     def values(self, text: str) -> frozenset[str]:
         """The measured things whose values stand in some prose."""
-        parts = (self.of_expression(match["expression"]) for match in _VALUE.finditer(text))
+        parts = (self.of_expression(match["expression"]) for match in PLACEHOLDER.finditer(text))
         return frozenset().union(*parts)
 
     def of_expression(self, expression: str) -> frozenset[str]:
@@ -188,7 +188,7 @@ class Reader:
 
 def expressions(text: str) -> frozenset[str]:
     """What stands between the braces of some prose."""
-    return frozenset(match["expression"] for match in _VALUE.finditer(text))
+    return frozenset(match["expression"] for match in PLACEHOLDER.finditer(text))
 
 
 def faults(page: Page, scope: Scope, outputs: Sequence[Sequence[dict[str, Any]]]) -> Iterator[str]:

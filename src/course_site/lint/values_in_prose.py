@@ -12,14 +12,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from course_site.values.shown import units_of_names
-from course_site.values.units import ONE, Unit, UnitsDiffer, number_in, unit_of, unit_of_expression
+from course_site.values.shown import unit_of_shown
+from course_site.values.units import ONE, Unit, UnitsDiffer, number_in, unit_of
 from course_site.values.values import (
     Define,
     Expression,
     ExpressionError,
     Resolved,
     Scope,
+    evaluate,
     format_value,
     parse,
 )
@@ -83,8 +84,8 @@ def faults_of(expression: str, spec: str, behind: str, scope: Scope) -> Iterator
         resolved = [scope.resolve(name) for name in parsed.names]
         if any(isinstance(found.value, str) for found in resolved):
             return
-        unit = unit_of_expression(parsed.tree, units_of_names(parsed, resolved))
-        yield from _unmoved(parsed, resolved, spec)
+        unit = unit_of_shown(expression, scope)
+        yield from _unmoved(parsed, resolved, spec, scope)
     except UnitsDiffer as error:
         yield f"{expression!r}: {error}"
         return
@@ -105,9 +106,7 @@ def defined_faults(found: Define, scope: Scope) -> Iterator[str]:
     parsed = parse(found.expression)
     if parsed.names and unit:
         try:
-            computed = unit_of_expression(
-                parsed.tree, units_of_names(parsed, [scope.resolve(name) for name in parsed.names])
-            )
+            computed = unit_of_shown(found.expression, scope)
         except UnitsDiffer as error:
             yield str(error)
             return
@@ -118,14 +117,14 @@ def defined_faults(found: Define, scope: Scope) -> Iterator[str]:
             yield f"it has the typed number {number:g} in it: record it by name, or define it with its source"
 
 
-def _unmoved(parsed: Expression, resolved: list[Resolved], spec: str) -> Iterator[str]:
+def _unmoved(parsed: Expression, resolved: list[Resolved], spec: str, scope: Scope) -> Iterator[str]:
     """Numbers that somebody typed into an expression, and names that do not count in it."""
     text = parsed.text
     if not parsed.names:
         yield f"{text!r} has no name in it: a value comes from a record"
         return
     values = [found.value for found in resolved]
-    shown = format_value(parsed.compute(values), spec)
+    shown = format_value(evaluate(text, scope).value, spec)
     if re.fullmatch(r"([\w.]+) / \1", text):  # the row that the others are compared with
         return
     for i, name in enumerate(parsed.names):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from course_site.pages.fences import FENCED
+from course_site.pages.placeholders import BRACES
 
 HELD = "\ufffc"  # stands where a value, an address or a piece of code was: no digit, no letter
 
@@ -59,7 +60,6 @@ class Text:
 CITE = re.compile(r"\[\^([\w.:-]+)\](?!:)")
 DEFINITION = re.compile(r"^[ ]{0,3}\[\^([\w.:-]+)\]:", re.MULTILINE)
 
-_VALUE = re.compile(r"(?<![\^_\\])\{\{([^{}]*)\}\}")
 _TITLE = re.compile(r"\btitle\s*=\s*[\"']([^\"']*)[\"']")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _BLOCK_TAG = re.compile(
@@ -166,7 +166,7 @@ def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[
     empty: list[tuple[int, str]] = []
 
     def value(match: re.Match[str]) -> str:
-        expression = match[1].rsplit(":", 1)[0]
+        expression = match["inside"].rsplit(":", 1)[0]
         if not re.search(r"(?<![\w.])[A-Za-z_]", expression) and expression.strip(" .…"):
             empty.append((text.at[match.start()], match[0]))
         return HELD
@@ -185,7 +185,7 @@ def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[
     text = source
     text = text.sub(FENCED, fence)
     text = text.sub(_CODE, span)
-    text = text.sub(_VALUE, value)
+    text = text.sub(BRACES, value)
     text = text.sub(_ENTITY, lambda match: html.unescape(match[0]))
     text = text.sub(_ODD, _plain_character)
     text = text.sub(re.compile(r"<!--|-->"), "\n\n")

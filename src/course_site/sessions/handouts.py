@@ -21,6 +21,8 @@ from typing import Any
 
 from simpleeval import EvalWithCompoundTypes
 
+from course_site.pages.placeholders import expressions
+
 FOLDER = "handbook/handouts"
 WORKED_OUT = "_worked_out"
 PRINTED = "handouts"  # the PDFs, in the repository and in the site
@@ -332,8 +334,7 @@ def asked_beside(part: Part) -> Iterator[tuple[list[str], str]]:
 
 
 def _asked(text: str) -> list[str]:
-    shown = [found.partition(":")[0] for found in re.findall(r"\{\{(.*?)\}\}", text)]
-    return [*re.findall(r"""\bvalue\(\s*["']([\w.]+)["']\s*\)""", text), *shown]
+    return [*re.findall(r"""\bvalue\(\s*["']([\w.]+)["']\s*\)""", text), *expressions(text)]
 
 
 def _strings(data: Any) -> Iterator[str]:

@@ -17,6 +17,7 @@ from course_site.charts.data import inline_svg
 from course_site.pages.code_spans import outside_verbatim
 from course_site.pages.doors import option, reasons
 from course_site.pages.headings import headings
+from course_site.pages.placeholders import PLACEHOLDER
 from course_site.pages.plain_text import without_marks
 from course_site.pages.urls import address_from, shown_file
 from course_site.sessions.checks import Course
@@ -24,7 +25,6 @@ from course_site.sessions.cuts import in_order
 from course_site.sessions.session import Answered, Demo, Reading, Session, Step
 from course_site.values.values import MISSING, ExpressionError, NotHere, Scope, evaluate, format_value
 
-_VALUE = re.compile(r"\{\{\s*([^{}:]+?)\s*(?::([^{}]*?))?\s*\}\}")
 _CITATION = re.compile(r"\s*\[\^[\w.:-]+\]")
 _LINK = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 
@@ -169,7 +169,7 @@ class _Plain:
 
     def words(self, text: str) -> dict[str, str]:
         """A Markdown string as plain text and as HTML."""
-        filled = outside_verbatim(text, lambda part: _CITATION.sub("", _VALUE.sub(self._value, part)))
+        filled = outside_verbatim(text, lambda part: _CITATION.sub("", PLACEHOLDER.sub(self._value, part)))
         filled = _LINK.sub(self._link, filled)  # the words of a link may be code
         body = _html(filled)
         if body.count("<p>") == 1 and body.startswith("<p>"):
@@ -178,7 +178,7 @@ class _Plain:
 
     def _value(self, match: re.Match[str]) -> str:
         try:
-            return format_value(evaluate(match[1], self.scope).value, match[2] or "")
+            return format_value(evaluate(match["expression"], self.scope).value, match["format"] or "")
         except ExpressionError:
             return MISSING
 

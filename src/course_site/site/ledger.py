@@ -167,7 +167,7 @@ def _leaf_spread(course: Course, page: Page, name: str, leaf: dict[str, Any]) ->
     if leaf["kind"] not in ("quantity", "counted"):
         return None
     found = scope.resolve(name if leaf["kind"] == "quantity" else f"{name}.bytes")
-    return Result(found.value, found.resamples, (name,)).spread
+    return found.spread
 
 
 def _common(page: Page, record: Record) -> dict[str, Any]:

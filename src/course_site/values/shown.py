@@ -1,9 +1,9 @@
-"""What is shown of a name: its unit."""
+"""The unit of what is shown: of a name, and of an expression in a page's scope, worked out once."""
 
 from __future__ import annotations
 
-from course_site.values.units import COUNT, ONE, Unit, unit_of
-from course_site.values.values import Expression, Resolved
+from course_site.values.units import COUNT, ONE, Unit, unit_of, unit_of_expression
+from course_site.values.values import Expression, Resolved, Scope, parse
 
 COLUMN_UNITS = {"us": "µs", "w": "W", "mhz": "MHz", "tflops": "TFLOP/s", "c": "°C"}
 
@@ -26,3 +26,17 @@ def _unit(name: str, found: Resolved) -> Unit:
         ).get("dims", {})
         return COUNT if counted else ONE
     return unit or COUNT
+
+
+def unit_of_shown(text: str, scope: Scope) -> Unit:
+    """The unit of an expression.
+
+    Raises:
+        UnitsDiffer: it adds or compares what has different ones.
+        BadExpression, UnknownName, NotHere: as in `values.evaluate`.
+    """
+    if text not in scope.units:
+        parsed = parse(text)
+        resolved = [scope.resolve(name) for name in parsed.names]
+        scope.units[text] = unit_of_expression(parsed.tree, units_of_names(parsed, resolved))
+    return scope.units[text]

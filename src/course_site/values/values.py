@@ -62,6 +62,11 @@ class Resolved:
     unit: str = ""
     leaf: Leaf | None = None
 
+    @functools.cached_property
+    def spread(self) -> float | None:
+        """Half the interval that is stated (`uncertainty.interval`), relative to the value; None for text."""
+        return _spread_of(self.value, self.resamples)
+
 
 @dataclass(frozen=True)
 class Result:
@@ -72,13 +77,17 @@ class Result:
     names: tuple[str, ...]
     unit: str = ""
 
-    @property
+    @functools.cached_property
     def spread(self) -> float | None:
         """Half the interval that is stated (`uncertainty.interval`), relative to the value; None for text."""
-        if np.ndim(self.resamples) == 0 or not self.value:  # text's None has no dimension either
-            return None
-        low, high = interval(self.resamples)
-        return (high - low) / 2 / abs(self.value)
+        return _spread_of(self.value, self.resamples)
+
+
+def _spread_of(value: Any, resamples: Any) -> float | None:
+    if np.ndim(resamples) == 0 or not value:  # text's None has no dimension either
+        return None
+    low, high = interval(resamples)
+    return (high - low) / 2 / abs(value)
 
 
 @dataclass
@@ -112,6 +121,8 @@ class Scope:
     defines: dict[str, Define] = field(default_factory=dict)
     others: Callable[[str], Scope | None] = lambda _page_id: None
     _cache: dict[str, Resolved] = field(default_factory=dict)
+    units: dict[str, Any] = field(default_factory=dict)  # of expressions, see `shown.unit_of_shown`
+    _results: dict[str, Result] = field(default_factory=dict)
     _busy: set[str] = field(default_factory=set)
 
     # --- names ---------------------------------------------------------------------------------
@@ -483,11 +494,19 @@ def parse(text: str) -> Expression:
 
 
 def evaluate(text: str, scope: Scope) -> Result:
-    """Compute an expression and its resamples in a page's scope.
+    """Compute an expression and its resamples in a page's scope, once for all who ask.
+
+    The prose, the list behind a page's values, the ledger and the check of units ask for the same one.
 
     Raises:
         UnknownName, BadExpression, NotOnThisCard, NotMeasuredYet.
     """
+    if text not in scope._results:
+        scope._results[text] = _evaluate(text, scope)
+    return scope._results[text]
+
+
+def _evaluate(text: str, scope: Scope) -> Result:
     expression = parse(text)
     one_card(expression, scope)
     resolved = [scope.resolve(name) for name in expression.names]

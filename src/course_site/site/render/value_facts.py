@@ -16,9 +16,9 @@ from typing import Any
 from course_site.pages.page import Page
 from course_site.site import ledger
 from course_site.site.course import Course
-from course_site.values.shown import units_of_names
-from course_site.values.units import UnitsDiffer, unit_of_expression
-from course_site.values.values import ExpressionError, Result, evaluate, parse
+from course_site.values.shown import unit_of_shown
+from course_site.values.units import UnitsDiffer
+from course_site.values.values import ExpressionError, Result, evaluate
 
 ID = "behind-the-values"  # of the element that names the list's file, as popover.js looks it up
 _BLOCK = re.compile(rf'<script type="application/json" id="{ID}">(.*?)</script>', re.DOTALL)
@@ -68,9 +68,7 @@ class Behind:
     def _unit(self, expression: str) -> str:
         scope = self._course.scopes[self._page.id]
         with contextlib.suppress(UnitsDiffer):
-            parsed = parse(expression)
-            resolved = [scope.resolve(name) for name in parsed.names]
-            unit = unit_of_expression(parsed.tree, units_of_names(parsed, resolved))
+            unit = unit_of_shown(expression, scope)
             return str(unit) if unit.powers or unit.size != 1 else ""
         return ""
 
@@ -83,15 +81,14 @@ class Behind:
     def _name(self, name: str) -> Facts:
         scope = self._course.scopes[self._page.id]
         found = scope.resolve(name)
-        result = Result(found.value, found.resamples, (name,))
         facts: Facts = {"name": name, "value": ledger.number_words(found.value, found.unit)}
         leaf = found.leaf or {}
         if leaf.get("kind") in ("measurement", "samples"):
             facts["n"] = leaf["n"]
         if "kernel" in leaf:
             facts["what"] = leaf["kernel"]
-        if result.spread is not None:
-            facts["spread"] = f"{result.spread:.1%}"
+        if found.spread is not None:
+            facts["spread"] = f"{found.spread:.1%}"
         home = ledger.home_of(self._course, self._page, name)
         if home is None:
             return facts

@@ -20,6 +20,7 @@ from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.build_cache import KEPT, digest
 from course_site.pages.code_spans import outside_verbatim
 from course_site.pages.page import Page
+from course_site.pages.placeholders import PLACEHOLDER
 from course_site.pages.plain_text import without_code
 from course_site.pages.urls import artifact_uri, site_uri
 from course_site.site import ledger
@@ -37,7 +38,6 @@ from course_site.values.values import (
     format_value,
 )
 
-_VALUE = re.compile(r"\{\{\s*(?P<expression>[^{}:]+?)\s*(?::(?P<format>[^{}]*?))?\s*\}\}")
 _CLASS_OF_THE_BUILD = re.compile(
     rf"class\s*=[\s\"']*(?:[\w-]+\s+)*(?:{'|'.join(sorted(MADE | GIVEN))})(?![\w-])"
     rf"|\{{:?[^{{}}\n]*\.(?:{'|'.join(sorted(MADE | GIVEN))})(?![\w-])"
@@ -149,7 +149,7 @@ class Writer:
         """
 
         def look(part: str) -> str:
-            for match in _VALUE.finditer(part):
+            for match in PLACEHOLDER.finditer(part):
                 self._tied(match["expression"], match["format"] or "", part[match.end() :])
                 try:
                     format_value(evaluate(match["expression"], self.scope).value, match["format"] or "")
@@ -233,7 +233,7 @@ class Writer:
                 self._tied(match["expression"], match["format"] or "", behind)
                 return self._value(match["expression"], match["format"] or "", plain=as_text)
 
-            lines.append(_VALUE.sub(fill, line))
+            lines.append(PLACEHOLDER.sub(fill, line))
             at += len(line) + 1
         return "\n".join(lines)
 
