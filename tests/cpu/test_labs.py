@@ -2064,7 +2064,8 @@ def test_a_list_of_labs_is_written_in_columns(tmp_path, capsys):
 def test_labs_are_listed_as_the_road_comes_by_them(tmp_path, capsys):
     sessions, page = tmp_path / "handbook" / "sessions", "docs/start_here.py"
     sessions.mkdir(parents=True)
-    (sessions / "road.toml").write_text('[[half]]\nstops = ["b", "a"]\n[[half]]\nstops = ["c"]\n')
+    halves = (f"[[road.course.half]]\nstops = {stops}\n" for stops in ('["b", "a"]', '["c"]'))
+    (sessions / "road.toml").write_text("".join(halves))
     for stop in "abc":
         (sessions / f"{stop}.toml").write_text(f'student_page = "docs/{stop}.py"\n')
     (tmp_path / "docs").mkdir()
