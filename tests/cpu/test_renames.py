@@ -14,7 +14,7 @@ import pytest
 from course_kernels.cuda import includes
 from course_site import docs
 from course_site.pages.page import read_page
-from course_site.records import plan, record_checks, renames, run_history, tested
+from course_site.records import gpu_test_records, plan, record_checks, renames, run_history
 from course_site.records.digest import code_digest, code_digests, cuda_digest, digest_of, file_digest
 from course_site.records.record import Record, build_record, record_path, stale_reasons
 
@@ -412,7 +412,7 @@ WORDS = {
 
 def stale(root):
     """Everything that speaks against a record, of pages and of groups of GPU tests, in both editions."""
-    found, project = {}, tested.Project(root)
+    found, project = {}, gpu_test_records.Project(root)
     pages = [
         read_page(path, root) for path in sorted(root.glob("[dh]*o*/**/*.py")) if "handouts" not in path.parts
     ]
@@ -421,11 +421,11 @@ def stale(root):
         for job in plan.jobs(root, measured, slug, [], reference="nvidia-h200", only_stale=True):
             found[slug, job.page.id] = set(job.reasons)
         for group in project.groups:
-            path = tested.record_path(root, slug, group)
+            path = gpu_test_records.record_path(root, slug, group)
             if path.exists():
                 coverage = json.loads(path.read_text(encoding="utf-8"))["coverage"]
                 then = project.renames.in_present_names(coverage)
-                found[slug, group] = set(tested.differences(then, project.coverage(group)))
+                found[slug, group] = set(gpu_test_records.differences(then, project.coverage(group)))
     return found
 
 

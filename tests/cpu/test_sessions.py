@@ -14,7 +14,7 @@ from tiny_repository import make_repository, write
 from word_for_word import same_as_kept
 
 from course_labs.lab import Lab, Stage
-from course_site.numbers import lint
+from course_site.lint import lint
 from course_site.pages.headings import headings
 from course_site.pages.page import find_pages
 from course_site.sessions import checks as session_checks
@@ -29,7 +29,7 @@ from course_site.sessions.print_sheet import sheet
 from course_site.sessions.road import VIEWS, place_of, road_html
 from course_site.sessions.run_view import run_page
 from course_site.sessions.session import is_idle, load_sessions, read_sessions, visible
-from course_site.site import maps
+from course_site.site import check_maps
 from course_site.site.course import Course, load_course
 from course_site.site.render.page import render_course
 
@@ -504,9 +504,9 @@ def test_files_that_are_no_map_are_named(root):
         "cannot be read as TOML: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
         "'w7' is no session; the files are called opening, l1, l2, l3, l4, l5, l6, l7, l8, w1, w2, w3, w4, w5, w6",
     ]
-    (root / ROAD_FILE).write_text("before = 3\n")
+    (root / ROAD_FILE).write_text("[road.course]\nbefore = 3\n")
     assert [str(line) for line in read_sessions(root)[1]] == [
-        f"{ROAD_FILE}: before: needs a list of sessions, got 3"
+        f"{ROAD_FILE}: road.course, before: needs a list of sessions, got 3"
     ]
     assert read_sessions(root)[0] == {}
 
@@ -1439,5 +1439,5 @@ def test_a_draft_shows_no_file_from_elsewhere_as_a_board(root):
 
 def test_a_map_of_nobody_is_named(root, monkeypatch, capsys):
     monkeypatch.chdir(root)
-    assert maps.main(["w9", "w1"]) == 2
+    assert check_maps.main(["w9", "w1"]) == 2
     assert capsys.readouterr().err == "no session w9; there are w1, w2\n"

@@ -10,7 +10,7 @@ import pytest
 
 import course_kernels
 from course_kernels.cuda.includes import sources_of
-from course_site.records.tested import shares
+from course_site.records.gpu_test_records import shares
 
 ROOT = Path(course_kernels.__file__).parent
 LABS = Path(__file__).parents[2] / "labs"
