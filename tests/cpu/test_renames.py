@@ -208,6 +208,17 @@ def test_a_used_old_name_and_a_bound_new_one_are_told_apart():
     assert len({code_digest(source, CACHE, PATH) for source in sources}) == len(sources)
 
 
+@pytest.mark.parametrize(
+    "binds",
+    ["def f({}): ", "class {}: ", "for {} in x: ", "try: x\nexcept E as {}: ", "match x:\n case {}: "],
+)
+def test_a_variable_that_is_bound_anew_is_not_the_module(binds):
+    """The module before, and whatever else is called as it is now."""
+    then = f"from course_kernels.gemm import by_address\n{binds.format('launch_cache')}by_address()"
+    now = then.replace("by_address", "launch_cache")
+    assert code_digest(now, CACHE, PATH) != code_digest(then)
+
+
 def test_no_two_sources_become_one_whatever_is_written_in_them():
     """Every choice of names in small files: as many digests as files."""
     names = renames.read(
