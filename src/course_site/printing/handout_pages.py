@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from course_site.numbers.values import MISSING
 from course_site.pages.page import read_page
 from course_site.printing import paper
 from course_site.sessions.handouts import (
@@ -34,6 +33,7 @@ from course_site.sessions.handouts import (
 )
 from course_site.sessions.print_sheet import FRAME, sheet
 from course_site.sessions.run_view import FOLDER
+from course_site.values.values import MISSING
 
 PAGE_LINES = 66  # of a listing
 # The session sheet fills A4, so it is made smaller; the rest fits both.

@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from course_kernels.measure.machine import Machine, machine_for
-from course_site.numbers.spread import BetweenRuns
 from course_site.pages.page import Page
 from course_site.records import artifacts, changes, gpu_test_records, renames, run_history, speed_of_light
 from course_site.records.record import Record, RecordError, record_path, stale_reasons
 from course_site.records.record_checks import NOT_CHECKED, doubt_of_commit, doubts
+from course_site.values.uncertainty import BetweenRuns
 
 FRESH, STALE, MISSING = "fresh", "stale", "missing"
 
 
 class Fault(NamedTuple):
-    """Something wrong with an edition: which file, and what is wrong and what to do, in one line."""
+    """A fault of an edition: which file, and what is wrong and what to do, in one line."""
 
     path: str
     message: str
@@ -139,7 +139,7 @@ def machine_of(record: Record | None) -> Machine | None:
 
 
 def impossible(record: Record) -> Iterator[tuple[str, bool]]:
-    """Every number of a record that its card's data sheet forbids: see `speed_of_light`."""
+    """Numbers of a record that its card's data sheet forbids: see `speed_of_light`."""
     return speed_of_light.impossible(record.names, machine_of(record))
 
 

@@ -12,11 +12,11 @@ from typing import Any
 from course_kernels.measure.gate import complaints
 from course_kernels.measure.machine import Machine
 from course_kernels.measure.record_types import leaf_from_json
-from course_site.numbers.values import walk_leaves
+from course_site.values.values import walk_leaves
 
 
 def impossible(names: dict[str, Any], machine: Machine | None) -> Iterator[tuple[str, bool]]:
-    """Every number of a record that cannot be: what is wrong and what to do, and whether it can be read at all."""
+    """Numbers of a record that cannot be: what is wrong and what to do, and whether it can be read at all."""
     for name, data in walk_leaves(names):
         try:
             leaf = leaf_from_json(data)

@@ -12,12 +12,11 @@ from typing import Any, Protocol
 
 from course_kernels.measure.machine import MACHINES
 from course_labs.lab import Lab, LabError, find_labs
-from course_site.numbers.spoiled import expressions
-from course_site.numbers.values import ExpressionError, Scope
-from course_site.pages.addresses import shown_file
+from course_site.lint.predictions import expressions
 from course_site.pages.headings import headings
 from course_site.pages.page import Page
 from course_site.pages.plain_text import without_code
+from course_site.pages.urls import shown_file
 from course_site.sessions import cuts, preflights, remote_class
 from course_site.sessions.course_road import FILE as ROAD_FILE
 from course_site.sessions.course_road import FOLDER, Road, load_road
@@ -26,6 +25,7 @@ from course_site.sessions.preflights import one_line
 from course_site.sessions.session import Complaint, Session, Step, read_sessions
 from course_site.sessions.taught_minutes import Taken, read_minutes
 from course_site.sessions.units import UnitRoad, read_units
+from course_site.values.values import ExpressionError, Scope
 
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 # So many steps of a session may be about a heading of another page.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 
-from course_site.pages.addresses import Address
+from course_site.pages.urls import Address
 from course_site.sessions.course_road import Road
 from course_site.sessions.session import Session
 

@@ -43,7 +43,7 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
         if subprocess.run(command, cwd=root, env=environment).returncode:
             raise BuildFailed("the build failed, see above")
         from course_site.pages import bibliography
-        from course_site.site.kept import SEEN
+        from course_site.pages.build_cache import SEEN
         from course_site.site.links import check
 
         sources = root / "docs" / "bibliography.toml"

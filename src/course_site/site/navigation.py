@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from course_site.pages.addresses import site_uri
 from course_site.pages.page import Page
+from course_site.pages.urls import site_uri
 from course_site.sessions.road import place_of
 from course_site.sessions.session import Session
 from course_site.site.course import Course
@@ -55,7 +55,7 @@ def roads(nav: list[Any]) -> list[tuple[str, list[str]]]:
 
 
 def _placed(nav: list[Any], section: str = "") -> Iterator[tuple[str, str]]:
-    """Every page with the section that it stands in."""
+    """Pages with their sections, from top to bottom."""
     for name, inside in map(_named, nav):
         if isinstance(inside, list):
             yield from _placed(inside, name)
