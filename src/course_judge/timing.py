@@ -27,8 +27,8 @@ from course_judge.remote import Remote
 from course_kernels.measure.check import BITS, WrongResult, worst_element
 from course_kernels.measure.clock import BLOCKS
 from course_kernels.measure.derive import derive
-from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import machine_for
+from course_kernels.measure.record_types import Measurement
 from course_kernels.measure.roofline import FasterThanFloor, check_floor
 from course_kernels.measure.summary import measurement_of
 from course_kernels.problem import Problem, Workload

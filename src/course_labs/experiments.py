@@ -192,7 +192,7 @@ def measured(kernel: Any, tried: Tried, environment: Mapping[str, str]) -> Verdi
         said = f"{what}, {tried.said}: the form is right. Neither the change nor the prediction is graded: {missing}"
         return Verdict(RIGHT, said)
     from course_kernels.measure.bursts import Race
-    from course_kernels.measure.refused import Refused
+    from course_kernels.measure.errors import Refused
     from course_kernels.problem import Workload
 
     problem = importlib.import_module(f"course_kernels.{kernel.PROBLEM}.problem").PROBLEM

@@ -21,7 +21,7 @@ def along_the_road(labs: Iterable[Lab], root: Path) -> list[tuple[str, Lab]]:
         LabError: the road or the map of a session cannot be read.
     """
     folder = root / "handbook" / "sessions"
-    road = _read(folder / "road.toml")
+    road = _read(folder / "road.toml").get("road", {}).get("course", {})
     stops = [stop for half in road.get("half", []) for stop in half["stops"]]
     pages = {_read(folder / f"{stop}.toml").get("student_page"): stop for stop in stops}
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from course_kernels.measure.counters import READ, WRITE, CountersUnavailable, parse, split_jobs, why
 from course_kernels.measure.derive import derive
-from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import MACHINES, machine_for
+from course_kernels.measure.record_types import Measurement
 from course_kernels.measure.roofline import bound, floor_us
 from course_kernels.problem import Workload
 from course_profile import measurement as r

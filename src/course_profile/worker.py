@@ -17,7 +17,7 @@ from typing import Any
 from course_judge.worker.error_report import report
 from course_kernels.measure.check import Check, checked_error
 from course_kernels.measure.competitor import Competitor
-from course_kernels.measure.refused import Refused
+from course_kernels.measure.errors import Refused
 from course_kernels.problem import Problem, Workload
 from course_profile.competitor import competitor_of, problem_of, workload_of
 from course_profile.errors import Unusable

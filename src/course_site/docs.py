@@ -184,7 +184,7 @@ def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
         _require({"pytest": "pytest"})
         run_tests(root, groups, outcome)
     deadline = started + options.minutes * 60 if options.minutes else None
-    measure_all(root, LocalQueue(root, gpus[: options.jobs]), jobs, deadline, outcome)
+    measure_all(root, LocalQueue(root, gpus, options.jobs), jobs, deadline, outcome)
     if outcome.failed:
         print(f"\ndocs: {len(outcome.failed)} failed; site/ is as it was:", file=sys.stderr)
         for name, line in outcome.failed:

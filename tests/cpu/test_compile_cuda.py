@@ -22,7 +22,7 @@ from course_kernels.cuda.includes import SHARED, sources_of
 from course_kernels.decode_attention import k04_cluster
 from course_kernels.decode_linear import k01_stream, k02_even, stream_w4
 from course_kernels.decode_linear.arguments import ADD, GATE, NOTHING, ROPE
-from course_kernels.decode_linear.by_boxes import Kind
+from course_kernels.decode_linear.by_tma import Kind
 from course_kernels.microbenchmarks import tensor
 from course_kernels.sgemm import k10_tuned, k11_register_banks, k12_persistent, tiles
 from course_kernels.skinny_gemm_w4 import k02_fragments

@@ -63,7 +63,7 @@ def test_the_manifest_holds_all_that_ran(root):
     write(root, "src/course_kernels/measure/__init__.py", "")
     write(root, "src/course_kernels/measure/roofline.py", "")
     write(root, "src/course_kernels/measure/clock.py", "import course_kernels.measure.roofline")
-    write(root, "src/course_kernels/measure/complaints.py", "")
+    write(root, "src/course_kernels/measure/messages.py", "")
     write(root, "src/tiny/unused.py", "")
     write(root, "src/tiny/data.bin", "xyz")
     path = write_page(

@@ -12,7 +12,7 @@ import pytest
 import torch
 from hopper_on_cpu import prepare_in, tensor_map
 
-from course_kernels.gemm import by_address, by_tma, k12_stored
+from course_kernels.gemm import by_tma, k12_stored, launch_cache
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.measure import bursts
 from course_kernels.measure.check import WrongResult
@@ -210,7 +210,7 @@ def test_the_shortest_ring_is_right(tmp_path, monkeypatch):
 
     for kept in (by_tma._prepared, by_tma.multiprocessors):
         kept.cache_clear()
-    by_address.forget()
+    launch_cache.forget()
     monkeypatch.setenv("TRITON_INTERPRET", "1")  # tensors on the CPU are welcome
     monkeypatch.setattr(by_tma, "prepare", prepare)
     monkeypatch.setattr(by_tma, "tensor_map", tensor_map)
@@ -227,4 +227,4 @@ def test_the_shortest_ring_is_right(tmp_path, monkeypatch):
     assert shared_bytes < k12_stored.SHAPE.shared_bytes
     for kept in (by_tma._prepared, by_tma.multiprocessors):
         kept.cache_clear()
-    by_address.forget()
+    launch_cache.forget()

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from course_kernels.gemm.by_address import sizes_of
+from course_kernels.gemm.launch_cache import sizes_of
 from course_models import bench, hopper_operators, operators, prefill_graph
 from course_models.config import Config
 from course_models.hopper_operators import (

@@ -11,7 +11,7 @@ from course_labs.lab import find_lab, find_labs, load_file, same_lines
 from course_labs.protocol.messages import Played
 from course_labs.verdict import RIGHT
 from course_labs.worker.plays import plain, takes_arrays, told
-from course_models.serving.pages import OutOfPages, Pages
+from course_models.serving.block_manager import OutOfPages, Pages
 
 ROOT = Path(__file__).parents[2]
 LAB = find_lab(ROOT, "paged")

@@ -160,8 +160,8 @@ FAULTS = {
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if "grid" not in fault])
 def test_a_planted_fault_is_seen(on_the_cpu, fault):
     right, wrong = FAULTS[fault]
-    behind = k01_stream.SOURCE.with_name("behind.cuh").read_text()
-    text = k01_stream.SOURCE.read_text().replace('#include "behind.cuh"', behind)
+    behind = k01_stream.SOURCE.with_name("epilogue.cuh").read_text()
+    text = k01_stream.SOURCE.read_text().replace('#include "epilogue.cuh"', behind)
     assert text.count(right) == 1
     w, inputs = inputs_of(9, 80, 832, norm=True, gated=True)
     seen = False

@@ -67,8 +67,8 @@ WORKLOADS = {
     "vector_add": [Workload.of("float32", N=5003)],
 }
 # What a CPU cannot be made to do in this way: Hopper's own instructions, which tests/gpu runs, and of kernels with
-# cuda/hopper/ the tests beside; naps, fences and constant memory, for which test_kernels_detours has stand-ins.
-NOT_HERE = {"gemm/k04_wgmma", "attention/k04_specialised", "detours/k01_detours"} | {
+# cuda/hopper/ the tests beside; naps, fences and constant memory, for which test_kernels_stall_demos has stand-ins.
+NOT_HERE = {"gemm/k04_wgmma", "attention/k04_specialised", "stall_demos/k01_one_reason"} | {
     f"{path.parent.name}/{path.stem}"
     for path in ROOT.glob("*/k[0-9][0-9]_*.cu")
     if '#include "hopper/' in path.read_text()

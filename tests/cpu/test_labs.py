@@ -40,7 +40,6 @@ from course_labs.interactive_cases import NEXT as OF_PLAYS
 from course_labs.interactive_cases import grade, grade_each, has_plays
 from course_labs.lab import (
     ON_THE_CPU,
-    SUFFIXES,
     Lab,
     LabError,
     Stage,
@@ -54,6 +53,7 @@ from course_labs.lab import (
 )  # fmt: skip
 from course_labs.starter_files import write
 from course_labs.verdict import NEXT, NOT_BEGUN, NOT_RUN, RIGHT, Verdict
+from course_labs.wrong_answers import wrong_files
 from course_site.pages.doors import said
 from course_site.site import labs as pages
 
@@ -75,13 +75,17 @@ SNAPSHOTS = [
 def wrong_answers(name):
     """(file, property it must be refused for, what must be said, only on a GPU); `alone_wrong_*`: its last task."""
     found = []
-    for file in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*")):
-        head = re.match(r"(?:#|//) refused for: ([^|\n]+?)(?: \| ([^\n]+))?\n", file.read_text())
-        assert head, f"{file}: its first line does not say what it must be refused for"
-        assert head[1] in NEXT | OF_SUSPECTS | OF_PLAYS | OF_TRIED, f"{file}: the grader knows no {head[1]!r}"
-        only_gpu = head[2] == "GPU only" or (file.suffix == ".cu" and head[1] not in WITHOUT_RUNNING)
-        found.append((file, head[1], "" if head[2] in (None, "GPU only") else head[2], only_gpu))
+    for file, wrong in wrong_files(LABS[name]).items():
+        reason = wrong.refused_for
+        assert reason in NEXT | OF_SUSPECTS | OF_PLAYS | OF_TRIED, f"{file}: the grader knows no {reason!r}"
+        only_gpu = wrong.gpu_only or (file.suffix == ".cu" and reason not in WITHOUT_RUNNING)
+        found.append((file, reason, wrong.says, only_gpu))
     return found
+
+
+def wrong_of(name, file):
+    """The path of a wrong answer."""
+    return next(str(path) for path in wrong_files(LABS[name]) if path.name == file)
 
 
 WRONG = [
@@ -286,7 +290,8 @@ def what_pages_show():
     """Every text that a page shows, or is: path to the text without blanks."""
     files = [path for folder in ("docs", "handbook") for path in sorted((ROOT / folder).rglob("*"))]
     for path in sorted((*(ROOT / "src" / "course_kernels").rglob("*"), *(ROOT / "labs").rglob("*"))):
-        hidden = path.is_relative_to(ROOT / "labs") and path.stem == "alone"
+        of_a_lab = path.is_relative_to(ROOT / "labs")
+        hidden = of_a_lab and (path.stem in ("alone", "wrong") or path.parent.name == "wrong")
         files += [] if hidden else [path]
     texts = (".py", ".md", ".toml", ".cu", ".cuh")
     return {path: re.sub(r"\s+", "", path.read_text()) for path in files if path.suffix in texts}
@@ -374,12 +379,12 @@ def test_every_wrong_answer_is_judged_here_or_on_a_card():
     """What can be judged here is not judged there: a card's time is for what it alone can tell."""
     on_a_card = judged_by(load_file(ROOT / "tests/gpu/test_labs.py", "labs_on_a_card").WRONG)
     on_a_card |= set(load_file(ROOT / "tests/gpu/test_bottleneck.py", "bottleneck_on_a_card").WRONG)
-    files = {file for file in (ROOT / "tests" / "labs").glob("*/*") if file.suffix in SUFFIXES.values()}
+    lab_of = {file: lab for lab in LABS.values() for file in wrong_files(lab)}
 
-    assert judged_by(WRONG) | on_a_card == files
+    assert judged_by(WRONG) | on_a_card == set(lab_of)
     assert {file for file in judged_by(WRONG) & on_a_card if file.suffix != ".cu"} == set()
-    of_a_card = [file for file in on_a_card if not has_given_kernels(LABS[file.parent.name])]
-    assert not [file for file in of_a_card if LABS[file.parent.name].door_of(file) in ON_THE_CPU]
+    of_a_card = [file for file in on_a_card if not has_given_kernels(lab_of[file])]
+    assert not [file for file in of_a_card if lab_of[file].door_of(file) in ON_THE_CPU]
 
 
 def test_a_door_that_needs_no_card_leaves_a_card_alone():
@@ -392,10 +397,6 @@ def test_a_door_that_needs_no_card_leaves_a_card_alone():
         found.text.splitlines()[0]
         == "right: correct on every size tried; no speed claim: NumPy runs on the CPU"
     )
-
-
-def test_no_wrong_answer_is_without_a_lab():
-    assert {folder.name for folder in (ROOT / "tests" / "labs").iterdir()} <= set(LABS)
 
 
 @pytest.mark.parametrize("name", LABS)
@@ -429,7 +430,7 @@ HEAD = "import torch\n\n\ndef vector_add(x, y):\n"
 
 
 def test_an_everyday_fault_is_told_before_a_lost_nan(tmp_path):
-    drops = Path("tests/labs/first_kernel/wrong_drops_nan.py").read_text()
+    drops = (FIRST.folder / "wrong" / "wrong_drops_nan.py").read_text()
     lost = "tl.where(z == z, z, 0.0)"
     both = drops.replace(lost, f"{lost} + tl.where(i == 16, 1.0, 0.0)")
     assert both != drops
@@ -2063,7 +2064,8 @@ def test_a_list_of_labs_is_written_in_columns(tmp_path, capsys):
 def test_labs_are_listed_as_the_road_comes_by_them(tmp_path, capsys):
     sessions, page = tmp_path / "handbook" / "sessions", "docs/start_here.py"
     sessions.mkdir(parents=True)
-    (sessions / "road.toml").write_text('[[half]]\nstops = ["b", "a"]\n[[half]]\nstops = ["c"]\n')
+    halves = (f"[[road.course.half]]\nstops = {stops}\n" for stops in ('["b", "a"]', '["c"]'))
+    (sessions / "road.toml").write_text("".join(halves))
     for stop in "abc":
         (sessions / f"{stop}.toml").write_text(f'student_page = "docs/{stop}.py"\n')
     (tmp_path / "docs").mkdir()
@@ -2110,8 +2112,9 @@ def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
         (["bottleneck", "my_labs/bottleneck.py", "--door", "python"], "torch"),
         (["roofline", "my_labs/roofline.py"], ""),
         (["paged"], ""),
-        (["paged", "tests/labs/paged/wrong_whole_pages.py"], ""),
-        (["paged", "tests/labs/paged/wrong_whole_pages_in_numpy.py"], "numpy"),
+        (["paged", "labs/paged/wrong/wrong_imports_the_engine.py"], ""),
+        (["paged", wrong_of("paged", "wrong_whole_pages.py")], ""),
+        (["paged", wrong_of("paged", "wrong_whole_pages_in_numpy.py")], "numpy"),
         (["wmma", "my_labs/wmma.py"], "numpy"),
         (["wmma", "my_labs/wmma.cu"], "torch"),
         (["--seconds", "9", "wmma", "--door", "numpy"], "numpy"),

@@ -2,7 +2,6 @@
 
 import functools
 import os
-import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from course_labs import hints
 from course_labs.grade import Grader
 from course_labs.lab import find_labs, same_lines
 from course_labs.verdict import NOT_BEGUN, RIGHT
+from course_labs.wrong_answers import wrong_files
 
 ROOT = Path(__file__).parents[2]
 LABS = {name: lab for name, lab in find_labs(ROOT).items() if "cuda" in lab.doors}
@@ -73,13 +73,15 @@ def test_every_last_task_is_right_in_its_solution(name):
 
 
 WRONG = [
-    (name, path) for name in LABS for path in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*.cu"))
+    pytest.param(name, path, wrong.refused_for, id=f"{name}-{path.stem}")
+    for name, lab in LABS.items()
+    for path, wrong in wrong_files(lab).items()
+    if path.suffix == ".cu"
 ]
 
 
-@pytest.mark.parametrize(("name", "path"), WRONG, ids=lambda value: getattr(value, "stem", value))
-def test_every_wrong_kernel_is_refused_for_its_reason(name, path):
-    reason = re.match(r"// refused for: ([^|\n]+)", path.read_text())[1].strip()
+@pytest.mark.parametrize(("name", "path", "reason"), WRONG)
+def test_every_wrong_kernel_is_refused_for_its_reason(name, path, reason):
     if path.stem in LARGE | RACES:
         pytest.skip("shows on a GPU only")
     if reason in ("does not compile", "function missing", "not yours"):

@@ -44,7 +44,7 @@ DERIVED = {
     "course_kernels.measure.machine",
     "course_kernels.measure.derive",
     "course_kernels.measure.gate",
-    "course_kernels.measure.leaves",
+    "course_kernels.measure.record_types",
     "course_kernels.measure.roofline",
     "course_kernels.measure.provenance",
 }
@@ -162,6 +162,7 @@ def test_the_site_knows_of_the_labs_only_what_they_are():
     assert {m for m in imports_of("course_site") if m.startswith("course_labs")} <= {
         "course_labs",
         "course_labs.lab",
+        "course_labs.wrong_answers",
     }
 
 
@@ -198,6 +199,7 @@ def test_there_is_no_circle():
         "course_labs.lab",
         "course_labs.starter_files",
         "course_labs.grade",
+        "course_labs.wrong_answers",
         "course_labs.lab_order",
         "course_labs.diagnosis",
         "course_labs.interactive_cases",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from course_kernels.measure import samples, stopwatch
-from course_kernels.measure.leaves import Samples, leaf_from_json
+from course_kernels.measure.record_types import Samples, leaf_from_json
 from course_kernels.measure.recording import record
 from course_site.charts import data as chart_data
 from course_site.numbers.claims import judge

@@ -18,8 +18,8 @@ import pytest
 import torch
 
 from course_judge.protocol.processes import is_running
-from course_kernels.measure.leaves import Counted
 from course_kernels.measure.machine import machine_for
+from course_kernels.measure.record_types import Counted
 from course_kernels.measure.roofline import bound
 from course_kernels.problem import Workload
 from course_labs.lab import find_lab, find_labs, has_given_kernels

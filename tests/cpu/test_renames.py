@@ -14,7 +14,7 @@ import pytest
 from course_kernels.cuda import includes
 from course_site import docs
 from course_site.pages.page import read_page
-from course_site.records import plan, record_checks, renames, run_history, tested
+from course_site.records import gpu_test_records, plan, record_checks, renames, run_history
 from course_site.records.digest import code_digest, code_digests, cuda_digest, digest_of, file_digest
 from course_site.records.record import Record, build_record, record_path, stale_reasons
 
@@ -169,6 +169,23 @@ def test_a_renamed_module_is_the_same_in_imports_variables_strings_and_includes(
 def test_what_is_no_rename_changes_the_digest(now, then):
     assert USER_NOW.count(now) == 1
     assert code_digest(USER_NOW.replace(now, then), CACHE, PATH) != code_digest(USER)
+
+
+@pytest.mark.parametrize(
+    ("now", "then"),
+    [
+        ("gemm/launch_cache", "gemm/by_address"),
+        ("gemm/launch_cache.f --workload", "gemm/by_address.f --workload"),
+        ("course_kernels/gemm/launch_cache.cuh", "course_kernels/gemm/by_address.cuh"),
+        ("see src/course_kernels/gemm/launch_cache.py.", "see src/course_kernels/gemm/by_address.py."),
+    ],
+)
+def test_paths_and_the_ids_of_kernels_are_renamed_in_strings(now, then):
+    assert (
+        code_digest(f"x = {now!r}", CACHE)
+        == code_digest(f"x = {then!r}")
+        != code_digest(f"x = {then!r}", CACHE)
+    )
 
 
 def test_a_used_old_name_and_a_bound_new_one_are_told_apart():
@@ -381,21 +398,21 @@ def test_the_commit_of_a_record_is_read_by_the_names_of_that_commit(small):
 
 # A kernel's helper, a file of the harness, a folder with the function that it gives its name to.
 MOVES = {
-    f"{KERNELS}/gemm/by_address.py": f"{KERNELS}/gemm/by_addresses.py",
-    f"{KERNELS}/measure/leaves.py": f"{KERNELS}/measure/leaves_of_records.py",
-    f"{KERNELS}/detours": f"{KERNELS}/detours_of_warps",
+    f"{KERNELS}/gemm/launch_cache.py": f"{KERNELS}/gemm/launch_caches.py",
+    f"{KERNELS}/measure/record_types.py": f"{KERNELS}/measure/record_types_of_pages.py",
+    f"{KERNELS}/stall_demos": f"{KERNELS}/stall_demos_of_warps",
 }
 WORDS = {
-    r"\bby_address\b": "by_addresses",
-    r"\bmeasure\.leaves\b": "measure.leaves_of_records",
-    r'"leaves"': '"leaves_of_records"',
-    r"\bdetours\b": "detours_of_warps",
+    r"\blaunch_cache\b": "launch_caches",
+    r"\bmeasure\.record_types\b": "measure.record_types_of_pages",
+    r'"record_types"': '"record_types_of_pages"',
+    r"\bstall_demos\b": "stall_demos_of_warps",
 }
 
 
 def stale(root):
     """Everything that speaks against a record, of pages and of groups of GPU tests, in both editions."""
-    found, project = {}, tested.Project(root)
+    found, project = {}, gpu_test_records.Project(root)
     pages = [
         read_page(path, root) for path in sorted(root.glob("[dh]*o*/**/*.py")) if "handouts" not in path.parts
     ]
@@ -404,11 +421,11 @@ def stale(root):
         for job in plan.jobs(root, measured, slug, [], reference="nvidia-h200", only_stale=True):
             found[slug, job.page.id] = set(job.reasons)
         for group in project.groups:
-            path = tested.record_path(root, slug, group)
+            path = gpu_test_records.record_path(root, slug, group)
             if path.exists():
                 coverage = json.loads(path.read_text(encoding="utf-8"))["coverage"]
                 then = project.renames.in_present_names(coverage)
-                found[slug, group] = set(tested.differences(then, project.coverage(group)))
+                found[slug, group] = set(gpu_test_records.differences(then, project.coverage(group)))
     return found
 
 
@@ -442,11 +459,11 @@ def test_a_kernels_file_a_file_of_the_harness_and_a_folder_renamed_make_nothing_
             (slug, in_words(name)): {in_words(why) for why in reasons}
             for (slug, name), reasons in before.items()
         }
-        first, second = f"{KERNELS}/gemm/by_addresses.py", f"{KERNELS}/detours_of_warps/problem.py"
+        first, second = f"{KERNELS}/gemm/launch_caches.py", f"{KERNELS}/stall_demos_of_warps/problem.py"
         (tmp_path / first).write_text((tmp_path / first).read_text() + "MORE = 1\n")
         (tmp_path / second).write_text((tmp_path / second).read_text().replace("1024", "512", 1))
         worse = {key: reasons - after.get(key, set()) for key, reasons in stale(tmp_path).items()}
-    assert worse["nvidia-h200", "detours_of_warps"] == {f"{second} changed"}
+    assert worse["nvidia-h200", "stall_demos_of_warps"] == {f"{second} changed"}
     assert worse["nvidia-h100-80gb-hbm3", "stalls"] == {f"{second} changed"}
     assert worse["nvidia-h100-80gb-hbm3", "gemm"] == {f"{first} changed"}
     assert set().union(*worse.values()) == {f"{first} changed", f"{second} changed"}

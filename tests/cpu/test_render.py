@@ -717,8 +717,8 @@ def test_no_line_begins_with_a_unit_or_with_the_mark_of_a_source():
     drawn = "<pre>48 KiB</pre><code>M = 64</code><svg><text>30 000</text></svg>"
     breaks = "<p>2 × 32 × 8 × 128 × 2, in 2023 128 of k04 536, L2 · L3</p>"
     assert tied(drawn + breaks) == drawn + breaks
-    assert tied("<code>src/course_kernels/detours/k01_detours.cu</code>") == (
-        "<code>src/<wbr>course_<wbr>kernels/<wbr>detours/<wbr>k01_<wbr>detours.cu</code>"
+    assert tied("<code>src/course_kernels/stall_demos/k01_one_reason.cu</code>") == (
+        "<code>src/<wbr>course_<wbr>kernels/<wbr>stall_<wbr>demos/<wbr>k01_<wbr>one_<wbr>reason.cu</code>"
     )
     assert tied("<p>as GPT-2, AB-123-X and <code>GPT-2</code></p>") == (
         '<p>as <span class="tied">GPT-2</span>, AB-123-X and <code>GPT-2</code></p>'

@@ -504,9 +504,9 @@ def test_files_that_are_no_map_are_named(root):
         "cannot be read as TOML: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
         "'w7' is no session; the files are called opening, l1, l2, l3, l4, l5, l6, l7, l8, w1, w2, w3, w4, w5, w6",
     ]
-    (root / ROAD_FILE).write_text("before = 3\n")
+    (root / ROAD_FILE).write_text("[road.course]\nbefore = 3\n")
     assert [str(line) for line in read_sessions(root)[1]] == [
-        f"{ROAD_FILE}: before: needs a list of sessions, got 3"
+        f"{ROAD_FILE}: road.course, before: needs a list of sessions, got 3"
     ]
     assert read_sessions(root)[0] == {}
 

@@ -10,7 +10,7 @@ import torch
 from hopper_on_cpu import prepare_in, tensor_map
 
 from course_kernels.decode_attention import k03_early, k04_cluster
-from course_kernels.decode_linear import by_boxes, k01_stream, k02_even
+from course_kernels.decode_linear import by_tma, k01_stream, k02_even
 from course_kernels.problem import worst_error
 from course_models import bench, step_kernels
 from course_models.config import Config
@@ -44,7 +44,7 @@ def here(monkeypatch):
         forget()
         for kernel in KERNELS:
             monkeypatch.setattr(kernel, "prepare", prepare)
-        monkeypatch.setattr(by_boxes, "tensor_map", tensor_map)
+        monkeypatch.setattr(by_tma, "tensor_map", tensor_map)
         monkeypatch.setenv("TRITON_INTERPRET", "1")  # tensors on the CPU are welcome
         card = SimpleNamespace(multi_processor_count=3)
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda d: card)

@@ -33,9 +33,9 @@ from course_kernels.cuda.includes import sources_of
 from course_kernels.cuda.launch import launch, load_kernel
 from course_kernels.cuda.shared_memory import allow_shared_memory
 from course_kernels.cuda.signature import kernels_of
-from course_kernels.mishaps.run import ABSENT, API_ERRORS, HOST_CALLS, RULER, SANITIZER, SOURCES, watch
+from course_kernels.error_demos.run import ABSENT, API_ERRORS, HOST_CALLS, RULER, SANITIZER, SOURCES, watch
 from course_kernels.problem import Problem, Workload, worst_error
-from course_site.records.tested import Project
+from course_site.records.gpu_test_records import Project
 
 GROUPS = ("every problem that shares memory", "microbenchmarks", "bottleneck")
 ROOT = Path(course_kernels.__file__).parent

@@ -112,7 +112,7 @@ AREAS = {
         {f"{KERNELS}/attention/k04_specialised.py": "Gluon for Hopper alone: no interpreter runs it"},
     ),
     "check": Area(
-        tuple(f"{KERNELS}/measure/{name}.py" for name in ("check", "gate", "complaints", "competitor")),
+        tuple(f"{KERNELS}/measure/{name}.py" for name in ("check", "gate", "messages", "competitor")),
         {
             "*/gate.py": _cpu("measure_gate", "measure_derive"),
             "*/competitor.py": _cpu("measure_check", "kernels_refusals", "measure_run", "problem_folders"),
@@ -121,7 +121,7 @@ AREAS = {
         7,
     ),
     "clock": Area(
-        tuple(f"{KERNELS}/measure/{name}.py" for name in ("clock", "summary", "leaves", "derive")),
+        tuple(f"{KERNELS}/measure/{name}.py" for name in ("clock", "summary", "record_types", "derive")),
         {
             "*/clock.py": _cpu("measure_clock", "measure_run"),
             "*": _cpu("measure_derive", "measure_readings", "measure_run", "measure_gate"),
@@ -147,10 +147,13 @@ AREAS = {
         3,
     ),
     "record": Area(
-        tuple(f"src/course_site/records/{name}.py" for name in ("record", "manifest", "cpu_worker", "tested")),
+        tuple(
+            f"src/course_site/records/{name}.py"
+            for name in ("record", "manifest", "cpu_worker", "gpu_test_records")
+        ),
         {
-            "*/manifest.py": _cpu("manifest", "execute", "record", "tested"),
-            "*/tested.py": _cpu("tested", "docs_command"),
+            "*/manifest.py": _cpu("manifest", "execute", "record", "gpu_test_records"),
+            "*/gpu_test_records.py": _cpu("gpu_test_records", "docs_command"),
             "*": _cpu("record", "execute", "cpu_pages", "render", "docs_command"),
         },
         6,

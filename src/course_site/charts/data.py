@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from course_kernels.measure.derive import ATTRIBUTES, derive
-from course_kernels.measure.leaves import Measurement
+from course_kernels.measure.record_types import Measurement
 from course_site.charts import drawings, plots
 from course_site.numbers.cards import cards_of
 from course_site.numbers.tied import faults_of, unit_of_head

@@ -18,8 +18,8 @@ import numpy as np
 from simpleeval import DEFAULT_OPERATORS, EvalWithCompoundTypes
 
 from course_kernels.measure.derive import ATTRIBUTES, derive
-from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import Machine
+from course_kernels.measure.record_types import Measurement
 from course_site.numbers.data_sheet import GPU, sheet_of, short_name
 from course_site.numbers.spread import VARYING, BetweenRuns, factors, interval
 

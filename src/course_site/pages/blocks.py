@@ -45,6 +45,7 @@ KINDS = {
     "kernels": Kind(body="yaml"),
     "session": Kind(body="none"),
     "cohort": Kind(body="none"),
+    "units": Kind(body="none"),
     "ledger": Kind(argument="none", body="none"),
     "moved": Kind(argument="none", body="none"),
     "glossary": Kind(argument="none", body="none"),

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from course_kernels.measure.machine import Machine, machine_for
 from course_site.numbers.spread import BetweenRuns
 from course_site.pages.page import Page
-from course_site.records import artifacts, changes, renames, run_history, speed_of_light, tested
+from course_site.records import artifacts, changes, gpu_test_records, renames, run_history, speed_of_light
 from course_site.records.record import Record, RecordError, record_path, stale_reasons
 from course_site.records.record_checks import NOT_CHECKED, doubt_of_commit, doubts
 
@@ -64,7 +64,7 @@ class Edition:
     pages: Mapping[str, PageRecord] = field(default_factory=dict)
     runs: Sequence[dict[str, Any]] = ()
     moves: Sequence[dict[str, Any]] = ()
-    tests: Sequence[tested.Verdict] = ()
+    tests: Sequence[gpu_test_records.Verdict] = ()
     faults: Sequence[Fault] = ()
 
     @functools.cached_property
@@ -124,7 +124,9 @@ class Edition:
 
     def left_over(self) -> Iterator[Fault]:
         """Records of groups of GPU tests that there are no more."""
-        for old in tested.left_over(self.root, self.slug, [verdict.group for verdict in self.tests]):
+        for old in gpu_test_records.left_over(
+            self.root, self.slug, [verdict.group for verdict in self.tests]
+        ):
             yield Fault(self._name(old), "there is no such group of GPU tests: delete this record")
 
     def _name(self, path: Path) -> str:
@@ -142,7 +144,7 @@ def impossible(record: Record) -> Iterator[tuple[str, bool]]:
 
 
 def load_edition(
-    root: Path, slug: str, pages: Iterable[Page], tests: Sequence[tested.Verdict] = ()
+    root: Path, slug: str, pages: Iterable[Page], tests: Sequence[gpu_test_records.Verdict] = ()
 ) -> Edition:
     """Read an edition: the records of these pages, and the histories of its runs.
 
@@ -150,7 +152,7 @@ def load_edition(
         root: the repository.
         slug: its folder under records/; there may be none yet.
         pages: those that measure.
-        tests: what `tested.verdicts` says of it, if anybody wants to know.
+        tests: what `gpu_test_records.verdicts` says of it, if anybody wants to know.
     """
     faults: list[Fault] = []
     runs = _history(root, slug, run_history.NAME, run_history.load, faults)

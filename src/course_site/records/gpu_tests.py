@@ -14,7 +14,7 @@ from course_site.records.plan import UNKNOWN_S
 from course_site.records.store import Outcome
 
 if TYPE_CHECKING:
-    from course_site.records.tested import Verdict
+    from course_site.records.gpu_test_records import Verdict
 
 # Processes of GPU tests at once: most of their time is compiling, and no part can be shorter than its longest group.
 SIDE_BY_SIDE = 5
@@ -25,13 +25,13 @@ def run_tests(root: Path, groups: list[Verdict], outcome: Outcome) -> None:
 
     A wrong answer that races is found by what it leaves behind, and that is another thing beside a busy neighbour.
     """
-    from course_site.records import tested
+    from course_site.records import gpu_test_records
 
-    project = tested.Project(root)
+    project = gpu_test_records.Project(root)
     alone = [
         verdict
         for verdict in groups
-        if project.looks_at_time(verdict.group) or verdict.group.startswith(tested.LAB)
+        if project.looks_at_time(verdict.group) or verdict.group.startswith(gpu_test_records.LAB)
     ]
     parts = _shared_out([verdict for verdict in groups if verdict not in alone], SIDE_BY_SIDE)
     print(f"docs: GPU tests of {len(groups)} group{'s' * (len(groups) != 1)}", flush=True)

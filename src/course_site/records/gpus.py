@@ -34,7 +34,8 @@ class GpuUnusable(RuntimeError):
 class Gpu:
     """One device as the driver numbers it.
 
-    ``visible`` is what CUDA_VISIBLE_DEVICES must be for a child process to see this device alone.
+    ``visible`` is what CUDA_VISIBLE_DEVICES must be for a child process to see this device alone; of the first of
+    several that one page has together, all of them.
     """
 
     index: int

@@ -25,7 +25,7 @@ DERIVED_FOLDER = "src/course_site/"
 MEASURE = "course_kernels.measure"
 HARNESS = "src/course_kernels/measure"
 DERIVED = frozenset({"derive", "roofline", "machine", "provenance", "gate"})
-SPEAKING = frozenset({"__init__", "complaints"})  # names for imports, and the words of refusals
+SPEAKING = frozenset({"__init__", "messages"})  # names for imports, and the words of refusals
 DERIVED_FILES = frozenset(f"{HARNESS}/{stem}.py" for stem in DERIVED | {"__init__"})
 # Never sources: build products, caches, environments, records.
 NOT_SOURCES = frozenset({"site", "build", "wheelhouse", "records"})

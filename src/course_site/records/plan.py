@@ -13,17 +13,18 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from course_site.pages.needs import card_of, gpus_of
 from course_site.records.gpus import Gpu
 
 if TYPE_CHECKING:
     from course_site.pages.page import Page
+    from course_site.records.gpu_test_records import Verdict
     from course_site.records.record import Record
-    from course_site.records.tested import Verdict
 
 STARTUP_S = 3.0  # a page's process, before its first cell
 GUESS_S = 120.0  # the forecast of a page that has no record anywhere
@@ -44,13 +45,19 @@ class Job:
     forecast_from: str
 
 
-def unmet(page: Page, gpu: Gpu) -> str | None:
-    """What the page needs and this card lacks, or None.
+def unmet(page: Page, gpus: Sequence[Gpu]) -> str | None:
+    """What the page needs and this machine lacks, or None; its cards are of one model.
 
     ``capability X.Y`` is the same major number and at least that minor one: what is built for one family
     (sm_90a) runs on no other. ``capability X.Y+`` is that or anything newer.
     """
+    gpu, together = gpus[0], gpus_of(page.needs)
+    if len(gpus) < together:
+        return f"needs {together} GPUs, and there {'is' if len(gpus) == 1 else 'are'} {len(gpus)}"
     for need in page.needs:
+        card = card_of(need)
+        if card and not re.fullmatch(card.pattern, gpu.name):
+            return f"needs {need}, and this is an {gpu.name}"
         match = re.fullmatch(r"capability (\d+)\.(\d+)(\+?)", need)
         if match:
             wanted = (int(match[1]), int(match[2]))
@@ -99,7 +106,7 @@ def jobs(
 
     edition = installed_edition(gpus[0]) if gpus else None
     for page in pages:
-        lacking = unmet(page, gpus[0]) if gpus else None
+        lacking = unmet(page, gpus) if gpus else None
         if lacking:
             print(f"docs: {page.path} {lacking}: the page keeps the reference edition", flush=True)
             continue
@@ -198,10 +205,10 @@ def tests_to_run(
     """The groups of GPU tests that were asked for, or that the build which follows would miss."""
     if not (root / "tests" / "gpu").exists() or not (asked or will_build):
         return []
-    from course_site.records import tested
+    from course_site.records import gpu_test_records
 
     try:
-        found = tested.verdicts(root, slug, clean=slug == reference)
+        found = gpu_test_records.verdicts(root, slug, clean=slug == reference)
     except ValueError as error:
         raise CannotStart(str(error)) from None
     edition = installed_edition(gpus[0]) if gpus else None

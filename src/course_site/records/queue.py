@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import signal
 import time
 import traceback
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from course_site.pages.needs import gpus_of
 from course_site.records.board import Board
 from course_site.records.gpus import Gpu
 from course_site.records.plan import Job
@@ -43,27 +45,39 @@ class Queue(Protocol):
 
 
 class LocalQueue:
-    """The GPUs of this machine, one page at a time on each."""
+    """The GPUs of this machine, one page at a time on each; a page that needs several has them to itself.
 
-    def __init__(self, root: Path, gpus: Sequence[Gpu]) -> None:
+    Args:
+        width: pages at once, at most as many as there are GPUs.
+    """
+
+    def __init__(self, root: Path, gpus: Sequence[Gpu], width: int) -> None:
         self.root = root
-        self.name = f"{len(gpus)} × {gpus[0].name}"
-        self.width = len(gpus)
+        self.width = min(width, len(gpus))
+        self.name = f"{self.width} × {gpus[0].name}"
         self._free = list(gpus)
+        self._change = asyncio.Condition()
 
     async def submit(self, job: Job, board: Board) -> Bundle:
-        """Measure a page on a device that is free; no more than `width` at once."""
+        """Measure a page as soon as enough devices are free; no more than `width` at once."""
         from course_site.records.execute import Progress, execute_async
 
-        gpu = self._free.pop(0)
+        count = gpus_of(job.page.needs)
+        async with self._change:
+            await self._change.wait_for(lambda: len(self._free) >= count)
+            taken, self._free = self._free[:count], self._free[count:]
+        gpu = dataclasses.replace(taken[0], visible=",".join(one.visible for one in taken))
         state = Progress(job.page, gpu, job.forecast_s)
         board.running.append(state)
         try:
             record = await execute_async(job.page, self.root, state, board.update)
-            return Bundle(job.page, record, f"GPU {gpu.index}", state.elapsed_s)
+            where = " and ".join(f"GPU {one.index}" for one in taken)
+            return Bundle(job.page, record, where, state.elapsed_s)
         finally:
             board.running.remove(state)
-            self._free.append(gpu)
+            async with self._change:
+                self._free = sorted((*self._free, *taken), key=lambda one: one.index)
+                self._change.notify_all()
 
 
 def measure_all(root: Path, queue: Queue, jobs: list[Job], deadline: float | None, outcome: Outcome) -> None:

@@ -417,11 +417,23 @@ class _Source:
         bare = token.rstrip(".")
         end = token[len(bare) :]
         if "/" in bare:
-            found = self.renames.paths.oldest(bare)
-            if found == bare and bare.startswith("course_"):
-                found = self.renames.paths.oldest(SOURCE + bare).replace(SOURCE, "", 1)
-            return found + end
+            return self._path(bare) + end
         return (self.renames.modules.oldest(bare) if "." in bare else bare) + end
+
+    def _path(self, name: str) -> str:
+        """A path from the root, from src/ or from the problems; or a kernel by its id, "gemm/k07_wide"."""
+        stem, dot, function = name.partition(".")
+        for before, path, behind in (
+            ("", name, ""),
+            (SOURCE, name, ""),
+            (f"{KERNELS}/", name, ""),
+            (f"{KERNELS}/", f"{stem}.py", ".py"),
+        ):
+            found = self.renames.paths.oldest(before + path)
+            if found != before + path:
+                found = found.replace(before, "", 1)
+                return found.removesuffix(behind) + dot + function if behind else found
+        return name
 
 
 @dataclass(frozen=True)

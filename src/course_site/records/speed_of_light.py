@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from course_kernels.measure.gate import complaints
-from course_kernels.measure.leaves import leaf_from_json
 from course_kernels.measure.machine import Machine
+from course_kernels.measure.record_types import leaf_from_json
 from course_site.numbers.values import walk_leaves
 
 

@@ -21,9 +21,11 @@ from course_site.pages.plain_text import without_code
 from course_site.sessions import cuts, preflights, remote_class
 from course_site.sessions.course_road import FILE as ROAD_FILE
 from course_site.sessions.course_road import FOLDER, Road, load_road
+from course_site.sessions.plan_file import PlanError
 from course_site.sessions.preflights import one_line
 from course_site.sessions.session import Complaint, Session, Step, read_sessions
 from course_site.sessions.taught_minutes import Taken, read_minutes
+from course_site.sessions.units import UnitRoad, read_units
 
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 # So many steps of a session may be about a heading of another page.
@@ -62,12 +64,14 @@ class Report:
     Attributes:
         to_come: for each session whose page is to come, the steps that await it.
         unmeasured: names of demos whose wait is not measured yet.
+        roads: every road with its units, the course and those beside it.
         slow_here: demos that are slower than their step on this card, which is not the reference.
         taken: the minutes that mentors handed in, by session and step.
     """
 
     sessions: dict[str, Session] = field(default_factory=dict)
     road: Road = field(default_factory=Road)
+    roads: dict[str, UnitRoad] = field(default_factory=dict)
     complaints: list[Complaint] = field(default_factory=list)
     to_come: dict[str, list[Step]] = field(default_factory=dict)
     unmeasured: list[str] = field(default_factory=list)
@@ -113,7 +117,13 @@ def check(course: Course) -> Report:
     if not (course.root / FOLDER).is_dir():
         return Report()
     sessions, complaints = read_sessions(course.root)
-    report = Report(sessions, load_road(course.root), complaints)
+    report = Report(sessions, load_road(course.root), complaints=complaints)
+    try:
+        report.roads = read_units(course.root)
+    except PlanError as error:
+        path, _, message = str(error).partition(": ")
+        wrong_road = Complaint(path, "", message)
+        complaints += [wrong_road] if wrong_road not in complaints else []
     try:
         labs = find_labs(course.root)
     except LabError as error:

@@ -9,11 +9,13 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from course_site.sessions.plan_file import Plan, PlanError, read_plan
 
 FOLDER = "handbook/sessions"
 FILE = f"{FOLDER}/road.toml"
+COURSE = "course"  # the road that is the course itself; any other is read in `units`
 # The kinds of a step.
 KINDS = ("board", "by hand", "live build", "demo", "benchmark", "reading", "tour", "discussion", "break")
 
@@ -82,7 +84,8 @@ def read_road(root: Path) -> Road:
     Raises:
         PlanError: see the class.
     """
-    plan = read_plan(root, FILE, ("before", "waits", "worklog_from", "trade", "half", "kind", "boundaries"))
+    keys = ("before", "waits", "worklog_from", "trade", "half", "kind", "boundaries")
+    plan = Plan(FILE, road_tables(root)[COURSE], keys, f"road.{COURSE}")
     before = plan.sessions("before")
     halves = [
         (half.text("title"), half.sessions("stops")) for half in plan.tables("half", ("title", "stops"))
@@ -100,10 +103,25 @@ def read_road(root: Path) -> Road:
     return Road(before, tuple(halves), kinds, _boundaries(plan, kinds), plan.text("waits"), worklog, trade)
 
 
+def road_tables(root: Path) -> dict[str, dict[str, Any]]:
+    """Every [road.NAME] of the file by its name, as it is written there.
+
+    Raises:
+        PlanError: the file is no TOML, or has no road of the course.
+    """
+    plan = read_plan(root, FILE, ("road",))
+    roads = plan.data.get("road")
+    if not isinstance(roads, dict) or not all(isinstance(road, dict) for road in roads.values()):
+        raise plan.wrong("is no table: write [road.NAME]", "road")
+    if COURSE not in roads:
+        raise plan.wrong(f"has no [road.{COURSE}]", "road")
+    return roads
+
+
 def _kinds(plan: Plan, known: list[str]) -> dict[str, Kind]:
     kinds: dict[str, Kind] = {}
     for table in plan.tables("kind", ("minutes", "questions", "exit_ticket", "sessions")):
-        word = table.where.removeprefix("kind.")
+        word = table.where.rpartition(".")[2]
         kind = Kind(word, *map(table.whole, ("minutes", "questions", "exit_ticket")))
         for name in table.sessions("sessions", known):
             if name in kinds:

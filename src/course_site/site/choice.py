@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_site.pages.page import Page
-from course_site.records import tested
+from course_site.records import gpu_test_records
 from course_site.records.edition import FRESH, MISSING, Edition, load_edition
 from course_site.records.waiting import GPU_TESTS
 
@@ -77,12 +77,12 @@ def _is_settled(edition: Edition | None, page: Page, is_reference: bool) -> bool
 
 def _verdicts(
     root: Path, slugs: Iterable[str], *, clean: bool
-) -> tuple[dict[str, list[tested.Verdict]], str]:
+) -> tuple[dict[str, list[gpu_test_records.Verdict]], str]:
     """What is known of every group of GPU tests in these editions, and why nothing is, in one line."""
     if not (root / GPU_TESTS).exists():
         return {}, ""
-    project = tested.Project(root)
+    project = gpu_test_records.Project(root)
     try:
-        return {slug: tested.verdicts(project, slug, clean=clean) for slug in slugs}, ""
+        return {slug: gpu_test_records.verdicts(project, slug, clean=clean) for slug in slugs}, ""
     except ValueError as error:
         return {}, str(error)

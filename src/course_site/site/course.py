@@ -19,7 +19,7 @@ from course_labs.lab import Lab, find_lab, find_labs
 from course_site.numbers.values import Scope
 from course_site.pages import bibliography, glossary
 from course_site.pages.page import Page, PageError, find_pages
-from course_site.records import tested, waiting
+from course_site.records import gpu_test_records, waiting
 from course_site.records.cpu_pages import computed
 from course_site.records.edition import Edition, Fault, impossible, machine_of
 from course_site.records.execute import PageFailed
@@ -328,8 +328,8 @@ def _check_tests(course: Course, choice: Choice) -> None:
             standing[verdict.group] = why and standing.get(verdict.group, why)
     for group, why in standing.items():
         if why and not course.draft and not {GPU_TESTS, f"{GPU_TESTS}/{group}"} & set(entries):
-            record = tested.record_path(course.root, course.slug, group).relative_to(course.root)
-            course.problem(record, f"{why}; run them on the card: {tested.run_again(group)}")
+            record = gpu_test_records.record_path(course.root, course.slug, group).relative_to(course.root)
+            course.problem(record, f"{why}; run them on the card: {gpu_test_records.run_again(group)}")
     for edition in choice.ours if not course.draft else ():
         course._note(edition.left_over())
     for entry in entries:
@@ -340,7 +340,7 @@ def _check_tests(course: Course, choice: Choice) -> None:
             course.problem(waiting.FILE, f"{entry} does not wait any more: take it off the list")
 
 
-def _of_another_edition(course: Course, verdict: tested.Verdict) -> str:
+def _of_another_edition(course: Course, verdict: gpu_test_records.Verdict) -> str:
     for page_id, record in course.records.items() if course.is_reference else ():
         if course.states[page_id] == "fresh" and record.measured and record.edition != verdict.edition:
             return f"is of another edition than {record.meta['page']}"

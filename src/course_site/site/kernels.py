@@ -17,8 +17,8 @@ from typing import Any
 
 from course_kernels.measure import roofline
 from course_kernels.measure.derive import derive
-from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import Machine
+from course_kernels.measure.record_types import Measurement
 from course_site.numbers.values import walk_leaves
 from course_site.pages.headings import section_at
 from course_site.pages.page import Page

@@ -53,6 +53,7 @@ BLOCKS = {
     "kernels": kernels.kernels,
     "session": plans.session,
     "cohort": plans.weeks_or_calendar,
+    "units": plans.units,
     "source": files.source,
     "diff": files.diff,
     "figure": files.figure,
@@ -64,7 +65,7 @@ BLOCKS = {
 }
 
 # A page with one of these is looked things up in, and nobody reads it from its head to its end.
-LISTS = frozenset({"session", "cohort", "ledger", "moved", "glossary"})
+LISTS = frozenset({"session", "cohort", "units", "ledger", "moved", "glossary"})
 
 # Where readers are told how minutes are counted.
 RULE = "docs/how_we_measure.py#the-minutes-at-a-pages-head"

@@ -1,4 +1,4 @@
-"""Blocks that show what is taught when: a session map, the weeks of a cohort."""
+"""Blocks that show what is taught when: a session map, the weeks of a cohort, the units of a road."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from course_site.sessions import map as maps
 from course_site.sessions.handouts import PRINTED, HandoutError, asked_beside, read_handouts
 from course_site.sessions.plan_file import PlanError
 from course_site.sessions.session import Session
+from course_site.sessions.units_page import units_table
 from course_site.site.render.files import picture
 from course_site.site.render.writer import Writer, details, div
 
@@ -190,6 +191,15 @@ def weeks_or_calendar(writer: Writer, block: Block) -> str:
     )
     writer.file = here
     return writer.slot(table)
+
+
+def units(writer: Writer, block: Block) -> str:
+    """The units of a road, such as the weeks of a year, with their hours and needs."""
+    roads = writer.course.maps.roads
+    if block.argument not in roads:
+        raise DirectiveError(f"there is no road {block.argument!r}; there are {', '.join(roads) or 'none'}")
+    address = address_from(writer.page.path.as_posix(), _pages(writer))
+    return writer.slot(units_table(block.argument, roads, writer.course.maps.sessions, address))
 
 
 def _inline(writer: Writer, text: str) -> str:
