@@ -185,7 +185,7 @@ def lint(session: nox.Session) -> None:
     python(session, "-m", "ruff", "check", ".")
     python(session, "-m", "ruff", "format", "--check", ".")
     python(session, "-m", "mypy")
-    python(session, "-m", "course_site.numbers.lint", "docs", "handbook", "labs", "src")
+    python(session, "-m", "course_site.lint.lint", "docs", "handbook", "labs", "src")
 
 
 def find_chromium(session: nox.Session) -> None:

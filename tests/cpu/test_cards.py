@@ -8,11 +8,11 @@ from test_sessions import DEMOS, change
 from test_sessions import root as workshop  # noqa: F401  the fixture
 from tiny_repository import write
 
-from course_site.numbers import cards
-from course_site.numbers.data_sheet import short_name
+from course_site.lint import cards
 from course_site.pages.page import read_page
 from course_site.records.record import record_path
 from course_site.sessions.handouts import Part, asked_beside
+from course_site.values.data_sheet import short_name
 
 FAULT = "is of an NVIDIA H100 80GB HBM3, and this page of an NVIDIA H200: name the H100 beside it"
 FOREIGN, OWN = "w1.flash.us", "flash.us"

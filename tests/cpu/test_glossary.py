@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import markdown
 import pytest
 
-from course_site.numbers.lint import lint_toml
+from course_site.lint.lint import lint_toml
 from course_site.pages.glossary import (
     OFTEN,
     GlossaryError,

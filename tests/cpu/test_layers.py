@@ -56,7 +56,8 @@ FLOORS = (
     {"site"},
     {"sessions"},
     {"charts", "records"},
-    {"numbers"},
+    {"lint"},
+    {"values"},
     {"pages"},
 )
 

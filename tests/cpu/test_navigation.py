@@ -7,7 +7,7 @@ import pytest
 import yaml
 from tiny_repository import make_repository, write
 
-from course_site.pages.addresses import site_uri
+from course_site.pages.urls import site_uri
 from course_site.sessions.course_road import FILE as ROAD_FILE
 from course_site.site.course import load_course
 from course_site.site.ledger import entries

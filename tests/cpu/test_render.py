@@ -22,7 +22,7 @@ from course_site.site.ledger_pages import ledger_of
 from course_site.site.notebook import published_notebook
 from course_site.site.render.files import source_region
 from course_site.site.render.page import BLOCKS, render_course
-from course_site.site.render.rendered import lighten, tied
+from course_site.site.render.rendered import no_break_spaces, slim
 
 
 def measurement(median_us, **more):
@@ -694,68 +694,78 @@ def test_a_typed_number_printed_by_a_cell_is_refused(tmp_path, monkeypatch):
 def test_a_term_is_explained_once_and_never_in_a_heading():
     term = '<abbr title="fast and small">L2</abbr>'
     page = f"<h2>The {term}</h2><p>{term} and {term}</p>"
-    assert lighten(page) == f"<h2>The L2</h2><p>{term} and L2</p>"
+    assert slim(page) == f"<h2>The L2</h2><p>{term} and L2</p>"
 
 
 def test_a_term_in_a_link_leads_where_the_link_does():
     term = '<abbr title="fast and small">L2</abbr>'
-    assert lighten(f'<p><a href="x">the {term}</a>, {term}</p>') == f'<p><a href="x">the L2</a>, {term}</p>'
+    assert slim(f'<p><a href="x">the {term}</a>, {term}</p>') == f'<p><a href="x">the L2</a>, {term}</p>'
 
 
 def test_no_line_begins_with_a_unit_or_with_the_mark_of_a_source():
     value, mark = '<a class="value" href="x">67</a>', '<sup id="fnref:x"><a class="footnote-ref">1</a></sup>'
-    assert tied(f"{value}\nTFLOP/s of {value} sums {mark}.") == f"{value}\u00a0TFLOP/s of {value} sums{mark}."
+    assert (
+        no_break_spaces(f"{value}\nTFLOP/s of {value} sums {mark}.")
+        == f"{value}\u00a0TFLOP/s of {value} sums{mark}."
+    )
     unit = '<abbr title="a second">GB/s</abbr>'
-    assert tied(f"{value} {unit}, {value} waves") == f"{value}\u00a0{unit}, {value} waves"
-    assert tied("<p>93.7\n% of <code>8 % 3</code></p>") == "<p>93.7\u00a0% of <code>8 % 3</code></p>"
+    assert no_break_spaces(f"{value} {unit}, {value} waves") == f"{value}\u00a0{unit}, {value} waves"
+    assert (
+        no_break_spaces("<p>93.7\n% of <code>8 % 3</code></p>") == "<p>93.7\u00a0% of <code>8 % 3</code></p>"
+    )
     moves = f'<figure class="chart explorable">{value} GB/s</figure>'
-    assert tied(moves) == moves
+    assert no_break_spaces(moves) == moves
     for typed in ("48 KiB", "3.0 MB", "30 000", "2 621 440", "14336 × 4096", "2 · M · N · K", "M = 64"):
-        assert tied(f"<p>of {typed}, as {typed}</p>") == "<p>of {0}, as {0}</p>".format(
+        assert no_break_spaces(f"<p>of {typed}, as {typed}</p>") == "<p>of {0}, as {0}</p>".format(
             typed.replace(" ", "\u00a0")
         )
     drawn = "<pre>48 KiB</pre><code>M = 64</code><svg><text>30 000</text></svg>"
     breaks = "<p>2 × 32 × 8 × 128 × 2, in 2023 128 of k04 536, L2 · L3</p>"
-    assert tied(drawn + breaks) == drawn + breaks
-    assert tied("<code>src/course_kernels/stall_demos/k01_one_reason.cu</code>") == (
+    assert no_break_spaces(drawn + breaks) == drawn + breaks
+    assert no_break_spaces("<code>src/course_kernels/stall_demos/k01_one_reason.cu</code>") == (
         "<code>src/<wbr>course_<wbr>kernels/<wbr>stall_<wbr>demos/<wbr>k01_<wbr>one_<wbr>reason.cu</code>"
     )
-    assert tied("<p>as GPT-2, AB-123-X and <code>GPT-2</code></p>") == (
+    assert no_break_spaces("<p>as GPT-2, AB-123-X and <code>GPT-2</code></p>") == (
         '<p>as <span class="tied">GPT-2</span>, AB-123-X and <code>GPT-2</code></p>'
     )
-    assert tied("<code>Device().properties.multiprocessor_count</code>") == (
+    assert no_break_spaces("<code>Device().properties.multiprocessor_count</code>") == (
         "<code>Device().<wbr>properties.<wbr>multiprocessor_<wbr>count</code>"
     )
-    assert tied("<td>as <code>WARP.ARRIVE</code></td>") == "<td>as <code>WARP.<wbr>ARRIVE</code></td>"
-    assert tied("<p>as <code>WARP.ARRIVE</code></p>") == "<p>as <code>WARP.ARRIVE</code></p>"
-    assert tied("<math><mi>x</mi></math>, so") == '<span class="tied"><math><mi>x</mi></math>,</span> so'
+    assert (
+        no_break_spaces("<td>as <code>WARP.ARRIVE</code></td>") == "<td>as <code>WARP.<wbr>ARRIVE</code></td>"
+    )
+    assert no_break_spaces("<p>as <code>WARP.ARRIVE</code></p>") == "<p>as <code>WARP.ARRIVE</code></p>"
+    assert (
+        no_break_spaces("<math><mi>x</mi></math>, so")
+        == '<span class="tied"><math><mi>x</mi></math>,</span> so'
+    )
 
 
 def test_a_term_says_where_the_glossary_has_it_and_what_the_kitchen_calls_it():
     terms = {"fast & small": Term("l2", "L2", "fast & small", kitchen="the hall")}
     page = '<p><abbr title="fast &amp; small">L2</abbr> of <abbr title="other">X</abbr></p>'
     said = '<abbr data-term="l2" data-kitchen="the hall" title="fast &amp; small">L2</abbr>'
-    assert lighten(page, terms) == f'<p>{said} of <abbr title="other">X</abbr></p>'
+    assert slim(page, terms) == f'<p>{said} of <abbr title="other">X</abbr></p>'
 
 
 def test_the_corner_of_a_table_is_no_head():
     head = '<tr><th style="text-align: right;"></th><th>µs</th></tr>'
-    assert lighten(head) == '<tr><td style="text-align: right;"></td><th>µs</th></tr>'
+    assert slim(head) == '<tr><td style="text-align: right;"></td><th>µs</th></tr>'
 
 
 def test_a_command_is_marked_as_one_line_and_its_options_as_words():
     head = '<div class="language-bash highlight"><pre><span></span><code>'
     body = 'nox -s grade -- a-b --door numpy\n<span class="s2">"one</span>\n<span class="s2">--two\nthree"</span>\n'
-    assert lighten(f"{head}{body}</code></pre></div>") == (
+    assert slim(f"{head}{body}</code></pre></div>") == (
         f'{head}<span class="command">nox <span class="option">-s</span> grade -- a-b '
         '<span class="option">--door</span> numpy</span>\n<span class="command"><span class="s2">"one</span></span>\n'
         '<span class="s2">--two\nthree"</span>\n</code></pre></div>'
     )
-    assert lighten(body) == body
+    assert slim(body) == body
 
 
 def test_code_keeps_colours_only():
-    assert lighten('<span class="kn">import</span><span class="w"> </span><span class="n">x</span>') == (
+    assert slim('<span class="kn">import</span><span class="w"> </span><span class="n">x</span>') == (
         '<span class="kn">import</span> x'
     )
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from course_site.numbers import quantities, typed_numbers
-from course_site.numbers.required_words import DIGIT, Guarded, required, words_in
+from course_site.lint import speed_words, typed_numbers
+from course_site.lint.required_words import DIGIT, Guarded, required, words_in
 
 ROOT = Path(__file__).parents[2]
 GUARDED = [
     (f"{module.__name__.rpartition('.')[2]}.{name}", value)
-    for module in (typed_numbers, quantities)
+    for module in (typed_numbers, speed_words)
     for name, value in vars(module).items()
     if isinstance(value, Guarded)
 ]

@@ -8,11 +8,11 @@ from test_record import PROVENANCE, output
 from test_values import measurement
 from tiny_repository import make_repository, write_page
 
-from course_site.numbers.spread import LEAST, UNSEEN_COMMON, BetweenRuns, factors, interval, kind_of
-from course_site.numbers.values import walk_leaves
 from course_site.pages.page import read_page
 from course_site.records import changes, run_history
 from course_site.records.record import RecordError, build_record, seal
+from course_site.values.uncertainty import LEAST, UNSEEN_COMMON, BetweenRuns, factors, interval, kind_of
+from course_site.values.values import walk_leaves
 
 SLUG = "nvidia-h200"
 COUNT = 60

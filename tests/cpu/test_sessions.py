@@ -14,7 +14,7 @@ from tiny_repository import make_repository, write
 from word_for_word import same_as_kept
 
 from course_labs.lab import Lab, Stage
-from course_site.numbers import lint
+from course_site.lint import lint
 from course_site.pages.headings import headings
 from course_site.pages.page import find_pages
 from course_site.sessions import checks as session_checks
@@ -29,7 +29,7 @@ from course_site.sessions.print_sheet import sheet
 from course_site.sessions.road import VIEWS, place_of, road_html
 from course_site.sessions.run_view import run_page
 from course_site.sessions.session import is_idle, load_sessions, read_sessions, visible
-from course_site.site import maps
+from course_site.site import check_maps
 from course_site.site.course import Course, load_course
 from course_site.site.render.page import render_course
 
@@ -1439,5 +1439,5 @@ def test_a_draft_shows_no_file_from_elsewhere_as_a_board(root):
 
 def test_a_map_of_nobody_is_named(root, monkeypatch, capsys):
     monkeypatch.chdir(root)
-    assert maps.main(["w9", "w1"]) == 2
+    assert check_maps.main(["w9", "w1"]) == 2
     assert capsys.readouterr().err == "no session w9; there are w1, w2\n"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from course_kernels.measure.machine import machine_for
-from course_site.numbers.claims import judge
-from course_site.numbers.spread import BetweenRuns, factors, interval
-from course_site.numbers.values import (
+from course_site.values.claims import judge
+from course_site.values.uncertainty import BetweenRuns, factors, interval
+from course_site.values.values import (
     BadExpression,
     Define,
     Resolved,

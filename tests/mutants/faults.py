@@ -134,16 +134,19 @@ AREAS = {
         4,
     ),
     "values": Area(
-        tuple(f"src/course_site/numbers/{name}.py" for name in ("values", "spread", "units", "tied")),
+        (
+            *(f"src/course_site/values/{name}.py" for name in ("values", "uncertainty", "units")),
+            "src/course_site/lint/values_in_prose.py",
+        ),
         {
-            "*/spread.py": _cpu("values", "run_history", "render", "cpu_pages"),
-            "*": _cpu("tied", "values", "render", "cpu_pages"),
+            "*/uncertainty.py": _cpu("values", "run_history", "render", "cpu_pages"),
+            "*": _cpu("values_in_prose", "values", "render", "cpu_pages"),
         },
         5,
     ),
     "claims": Area(
-        tuple(f"src/course_site/numbers/{name}.py" for name in ("claims", "bounds")),
-        {"*": _cpu("bounds", "values", "render", "cpu_pages")},
+        tuple(f"src/course_site/values/{name}.py" for name in ("claims", "claim_bounds")),
+        {"*": _cpu("claim_bounds", "values", "render", "cpu_pages")},
         3,
     ),
     "record": Area(

@@ -16,9 +16,11 @@ import numpy as np
 from course_kernels.measure.derive import ATTRIBUTES, derive
 from course_kernels.measure.record_types import Measurement
 from course_site.charts import drawings, plots
-from course_site.numbers.cards import cards_of
-from course_site.numbers.tied import faults_of, unit_of_head
-from course_site.numbers.values import (
+from course_site.lint.cards import cards_of
+from course_site.lint.values_in_prose import faults_of, unit_of_head
+from course_site.pages.block_settings import TEXT, WORD, Shape, one_of
+from course_site.pages.blocks import DirectiveError
+from course_site.values.values import (
     BadExpression,
     ExpressionError,
     Leaf,
@@ -27,8 +29,6 @@ from course_site.numbers.values import (
     UnknownName,
     evaluate,
 )
-from course_site.pages.blocks import DirectiveError
-from course_site.pages.settings import TEXT, WORD, Shape, one_of
 
 _OF_ALL: dict[str, Shape] = {"title": TEXT, "alt": TEXT, "caption?": TEXT}
 _LINES_TO_MEASURE_BY: dict[str, Shape] = {"references?": [{"label": WORD, "value": WORD}]}

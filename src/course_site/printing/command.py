@@ -127,7 +127,7 @@ def _run(root: Path, options: argparse.Namespace) -> int:
 def documents(
     root: Path, wanted: Sequence[str], *, letter: bool = False, students: int = 0
 ) -> dict[str, tuple[str, list[Printed]]]:
-    """For each session the document to print and the pages it is made of.
+    """The document to print for each session, and the pages it is made of.
 
     Raises:
         CannotStart: a session has no map that can be read.
@@ -144,7 +144,7 @@ def documents(
 def documents_of(
     course: Course, root: Path, wanted: Sequence[str], *, letter: bool = False, students: int = 0
 ) -> dict[str, tuple[str, list[Printed]]]:
-    """As `documents`, of a course that is rendered already."""
+    """The same as `documents`, for a course that is rendered already."""
     from course_site.printing.handout_pages import document, printed_pages
     from course_site.sessions.plain_data import as_plain, value_of, words_of
 
@@ -171,7 +171,7 @@ def documents_of(
 
 
 def _output(course: Course, page: str, word: str) -> str:
-    """What a page printed when it was measured: the first output that holds a word."""
+    """The first output of a measured page that holds a word."""
     record = course.records.get(page)
     outputs = [output for cell in record.outputs for output in cell] if record else []
     for text in (_text(output) for output in outputs if output.get("output_type") == "stream"):

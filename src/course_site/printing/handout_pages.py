@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from course_site.numbers.values import MISSING
 from course_site.pages.page import read_page
 from course_site.printing import paper
 from course_site.sessions.handouts import (
@@ -34,6 +33,7 @@ from course_site.sessions.handouts import (
 )
 from course_site.sessions.print_sheet import FRAME, sheet
 from course_site.sessions.run_view import FOLDER
+from course_site.values.values import MISSING
 
 PAGE_LINES = 66  # of a listing
 # The session sheet fills A4, so it is made smaller; the rest fits both.
@@ -72,7 +72,7 @@ class Printed:
 
     @property
     def copies(self) -> str:
-        """How many are printed of it, such as "n ÷ 2"."""
+        """The number of copies, such as "n ÷ 2"."""
         return copies_of(self.whom)
 
 
@@ -92,23 +92,23 @@ class ToPrint:
 
     @property
     def title(self) -> str:
-        """What it is called, with its back."""
+        """Its title, with its back."""
         return f"{self.page.title}; {self.back.title}" if self.back else self.page.title
 
     @property
     def sides(self) -> str:
-        """Whether its back is printed too."""
+        """True if its back is printed too."""
         return "both sides" if self.last > self.first else "one side"
 
     @property
     def when(self) -> str:
-        """When it is given out."""
+        """The minute at which it is given out, in words."""
         minute = self.page.minute
         return "" if minute is None else f"minute {minute}" if minute else "at the start"
 
 
 def to_print(pages: Iterable[Printed]) -> list[ToPrint]:
-    """What is copied, in the order of the pages: no blank sides, and nothing that is solved."""
+    """The pages to copy, in their order: no blank sides, and nothing that is solved."""
     found: list[ToPrint] = []
     at = 1
     for page in pages:
@@ -209,7 +209,7 @@ def _at_foot(text: str, words: str) -> str:
 
 
 def on_paper(text: str) -> str:
-    """HTML without links: after the words of one that leaves the site stands its address."""
+    """HTML without links; a link that leaves the site has its address written behind its words."""
 
     def told(match: re.Match[str]) -> str:
         return match["words"] + (_address(match["href"]) if "://" in match["href"] else "")
@@ -266,7 +266,7 @@ class _Maker:
         return replace(made, cut=entry.is_cut, minute=minute)
 
     def minute(self, entry: Sheet) -> int:
-        """When the map wants a sheet."""
+        """The minute at which the map wants a sheet."""
         assert self.handouts is not None
         starts = {step["title"]["text"]: step["start"] for step in self.session["steps"]}
         if entry.at and entry.at not in starts:
@@ -293,7 +293,7 @@ class _Maker:
         return Printed("left blank", "", text, solved=front.solved, blank=True)
 
     def cover(self, laid: list[Printed], students: int) -> Printed:
-        """What to print, how often and when, from the pages as they lie in the file."""
+        """The list of what to print, how often and when, from the pages as they lie in the file."""
         heads = "".join(
             f'<th scope="col">{head}</th>'
             for head in ("pages", "sheet", "copies", "sides", "cut", "given out")
@@ -377,7 +377,7 @@ class _Maker:
         return int(self.session["steps"][-1]["start"])
 
     def after(self) -> Printed | None:
-        """What is to do and to read until the next session, for every student to take home."""
+        """The page for home: what to do and to read until the next session."""
         session = self.session
         if not (session["read"] or session["worklog"]):
             return None
@@ -449,7 +449,7 @@ class _Maker:
         return f'<span class="gap" style="width:{min(150, max(20, 3 * seen))}mm"></span>'
 
     def of_our_run(self, text: str) -> str:
-        """What a record has beside an answer; nothing where one of its pages has no record that holds."""
+        """Recorded values beside an answer; "" if one of their pages has no valid record."""
         pages = dict.fromkeys(
             re.findall(r"(?<![\w.])([a-z]\w*)\.", " ".join(re.findall(r"\{\{(.*?)\}\}", text)))
         )
@@ -560,7 +560,7 @@ class _Maker:
         return f'<div class="cut" style="{style}">{inside}</div>'
 
     def _drawing(self, part: Part, solved: bool) -> str:
-        """A frame to draw or to work in; solved, words for what stands there."""
+        """A frame to draw or to work in; solved, words for what is drawn there."""
         data = part.data
         answer = data.get("answer", "")
         self.blanks += bool(answer)

@@ -29,7 +29,7 @@ class Axis:
     is_log: bool = True
 
     def at(self, number: float) -> float:
-        """Where a number lies, from 0 to 1."""
+        """The place of a number on the axis, from 0 to 1."""
         if self.is_log:
             return math.log(number / self.low) / math.log(self.high / self.low)
         return (number - self.low) / (self.high - self.low)
@@ -127,7 +127,7 @@ def squares(width: float = WIDTH, height: float = 253, size: float = 5) -> str:
 def ruler(
     low: float, high: float, marks: Iterable[float], answers: Iterable[tuple[float, str]], solved: bool
 ) -> str:
-    """A line of numbers with marks at its whole numbers; solved, the answers stand on it."""
+    """A number line with marks at its whole numbers; solved, with the answers on it."""
     inside, y, height = WIDTH - 16, 9.0, 19.0
 
     def px(number: float) -> float:
@@ -147,7 +147,7 @@ def ruler(
 
 @dataclass(frozen=True)
 class _Name:
-    """A name where it may stand: the foot of its middle, and how it is turned, in degrees."""
+    """A name at a possible place: the foot of its middle, and its rotation in degrees."""
 
     text: str
     x: float
@@ -226,7 +226,7 @@ def _first_clear(
 
 
 def _distance(point: _Place, one: _Place, other: _Place) -> float:
-    """From a point to a stretch of line."""
+    """The distance from a point to a line segment."""
     (x, y), (x1, y1), (x2, y2) = point, one, other
     length = (x2 - x1) ** 2 + (y2 - y1) ** 2
     t = 0.0 if not length else max(0.0, min(1.0, ((x - x1) * (x2 - x1) + (y - y1) * (y2 - y1)) / length))

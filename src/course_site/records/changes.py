@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from course_site.numbers.spread import BetweenRuns, factors, interval
-from course_site.numbers.values import walk_leaves
 from course_site.records.record import Record, RecordError, load_sealed, seal, write_atomically
 from course_site.records.run_history import middle
+from course_site.values.uncertainty import BetweenRuns, factors, interval
+from course_site.values.values import walk_leaves
 
 LEAST = 0.01
 NAME = "changes.json"

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from course_kernels.measure.machine import Machine, machine_for
-from course_site.numbers.spread import BetweenRuns
 from course_site.pages.page import Page
 from course_site.records import artifacts, changes, gpu_test_records, renames, run_history, speed_of_light
 from course_site.records.record import Record, RecordError, record_path, stale_reasons
 from course_site.records.record_checks import NOT_CHECKED, doubt_of_commit, doubts
+from course_site.values.uncertainty import BetweenRuns
 
 FRESH, STALE, MISSING = "fresh", "stale", "missing"
 

@@ -28,7 +28,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from course_site.numbers.lint import lint_output
+from course_site.lint.lint import lint_output
 from course_site.pages.page import Cell, Page
 from course_site.records import artifacts, opened_files, renames
 from course_site.records.digest import file_digest

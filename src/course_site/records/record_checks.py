@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from course_site.numbers.values import walk_leaves
 from course_site.records import renames
 from course_site.records.digest import digest_of
 from course_site.records.record import Record
+from course_site.values.values import walk_leaves
 
 EXACT = 1e-3  # of quantiles and the samples they are of
 THINNED = 0.05  # of the median, where a part of the samples is kept

@@ -17,10 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from course_site.numbers.spread import CARDS_ENOUGH, UNSEEN_COMMON, BetweenRuns, factors, interval, kind_of
-from course_site.numbers.values import walk_leaves
 from course_site.records import renames
 from course_site.records.record import Record, RecordError, load_sealed, seal, write_atomically
+from course_site.values.uncertainty import (
+    CARDS_ENOUGH,
+    UNSEEN_COMMON,
+    BetweenRuns,
+    factors,
+    interval,
+    kind_of,
+)
+from course_site.values.values import walk_leaves
 
 SAME = 1e-9  # a number written down twice
 KEPT = 4  # runs of a page: enough for six pairs

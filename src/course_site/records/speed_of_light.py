@@ -12,7 +12,7 @@ from typing import Any
 from course_kernels.measure.gate import complaints
 from course_kernels.measure.machine import Machine
 from course_kernels.measure.record_types import leaf_from_json
-from course_site.numbers.values import walk_leaves
+from course_site.values.values import walk_leaves
 
 
 def impossible(names: dict[str, Any], machine: Machine | None) -> Iterator[tuple[str, bool]]:

@@ -1,6 +1,6 @@
-"""The form that makes a calendar file in the browser, and what it makes one of.
+"""The form that makes a calendar file in the browser, and its data.
 
-The work is done by handbook/run/calendar.js, which stands beside the run views and is used by the page on the cohort's
+The work is done by handbook/run/calendar.js, which lies beside the run views and is used by the page on the cohort's
 calendar too. Without JavaScript the form says what to type instead.
 """
 
@@ -21,7 +21,7 @@ Plain = Mapping[str, Any]
 def calendar_data(
     entries: Iterable[Entry], file: str, root: str, *, title: str = "", monday: bool = False
 ) -> dict[str, Any]:
-    """What calendar.js must know, for the key `calendar` of the page's JSON.
+    """The data of calendar.js, for the key `calendar` of the page's JSON.
 
     Args:
         file: how the file's name begins.

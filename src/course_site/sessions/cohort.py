@@ -25,7 +25,7 @@ FILE = f"{FOLDER}/cohort.toml"
 
 @dataclass(frozen=True)
 class Day:
-    """One teaching day: which sessions, one after the other; what to do at home stands in the map of the last."""
+    """One teaching day with its sessions, one after the other; the homework is that of the last one's map."""
 
     week: int
     day: int
@@ -117,7 +117,7 @@ def read_cohort(root: Path) -> Cohort:
 
 
 def entries(cohort: Cohort, sessions: Mapping[str, Session]) -> list[Entry]:
-    """Everything that stands in the calendar, without dates: the one source of the file, here and in the browser.
+    """All entries of the calendar, without dates: the one source of the file, here and in the browser.
 
     Raises:
         PlanError: a session has no map yet, or a text holds what a calendar cannot show.

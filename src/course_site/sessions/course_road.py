@@ -22,7 +22,7 @@ KINDS = ("board", "by hand", "live build", "demo", "benchmark", "reading", "tour
 
 @dataclass(frozen=True)
 class Kind:
-    """What all sessions of one kind share: their minutes, and how much their maps have at least."""
+    """A kind of session: its minutes, and how much its maps have at least."""
 
     name: str
     minutes: int
@@ -63,7 +63,7 @@ class Road:
         return self.before + self.stops
 
     def number(self, session: str) -> int:
-        """The place of a session among the stops, from 1; 0 for one that stands before the road."""
+        """The place of a session among the stops, from 1; 0 for one before the road."""
         return self.stops.index(session) + 1 if session in self.stops else 0
 
     def half(self, session: str) -> str:
@@ -72,7 +72,7 @@ class Road:
 
 
 def load_road(root: Path) -> Road:
-    """The road of a repository; one without stops where there is none or it is wrong, which `read_road` says."""
+    """The road of a repository; one without stops if it is missing or wrong, see `read_road`."""
     with contextlib.suppress(PlanError):
         return read_road(root)
     return Road()

@@ -1,7 +1,7 @@
-"""What to drop when a session is late: the cuts of the steps still to come, in the order in which they are proposed.
+"""Cuts of a session that is late: of the steps still to come, in the order in which they are proposed.
 
-A cut goes by its priority. None is proposed in the heart of a session, nor in a step that a kept one stands on; once
-all steps that stand on it have fallen out as a whole, it may go too. So whatever the lateness, the cuts to make are
+A cut goes by its priority. None is proposed in the heart of a session, nor in a step that a kept one needs; once
+all steps that need it have fallen out as a whole, it may go too. So whatever the lateness, the cuts to make are
 the first of one row. Standard library only.
 """
 
@@ -33,15 +33,15 @@ def in_order(steps: Sequence[Step], now: int) -> list[Step]:
 
 
 def standing(step: Step, steps: Sequence[Step], now: int, cut: Sequence[Step]) -> list[Step]:
-    """The steps that stand on this one, and are not over nor among those that were cut as a whole."""
+    """The steps that need this one, and are neither over nor cut as a whole."""
     gone = {other.number for other in cut if other.saves == other.minutes}
     return [s for s in steps if step.title in s.needs and s.number >= now and s.number not in gone]
 
 
 def faults(session: Session) -> Iterator[tuple[str, str]]:
-    """What is wrong with the cuts of a session, each with its place in the file.
+    """Faults of the cuts of a session, each with its place in the file.
 
-    Every step can be cut, or says what stays; the heart is never cut, nor what a kept step stands on.
+    Every step can be cut, or says what stays; the heart is never cut, nor what a kept step needs.
     """
     steps = session.steps()
     places: dict[int, str] = {}

@@ -20,7 +20,7 @@ class Field:
     """One field of a step.
 
     A label may hold {priority} and {saves} of the step's cut, and {s}, which is the s of more than one minute. A field
-    is left out of a view where its label is ""; in a column of the sheet it then stands without one.
+    is left out of a view where its label is ""; in a column of the sheet it then has none.
 
     Attributes:
         key: its name in the map and in the plain data.

@@ -46,7 +46,7 @@ Words = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Tools:
-    """What the renderer of pages lends to a map.
+    """The functions that the renderer of pages lends to a map.
 
     Attributes:
         say: Markdown to Markdown of the page: linted, links moved, values filled in.
@@ -179,7 +179,7 @@ class _Map:
         yield _div("asked", "\n\n".join(folded))
 
     def _views(self) -> str:
-        """Where the map is run and printed: pages that no Markdown stands behind."""
+        """Links to the run view and the sheet: pages that are not made of Markdown."""
         page = posixpath.dirname(self.session.map_page)
         run = posixpath.relpath(f"{FOLDER}/{self.session.id}.html", page)
         sheet = posixpath.relpath(f"{FOLDER}/{sheet_name(self.session.id)}", page)
@@ -327,7 +327,7 @@ class _Map:
         return "\n\n".join(parts)
 
     def _typed(self, lab: Lab, door: str, stage: int) -> str:
-        """What is typed in one stage through one door, and how to catch up."""
+        """The typing of one stage through one door, and how to catch up."""
         typed = self.tools.say(lab.stages[stage - 1].type[door])
         # A block of code opens on a line of its own, or it is no block of code.
         gap = "\n\n" if typed.lstrip().startswith("```") else " "
@@ -418,7 +418,7 @@ def timeline(session: Session, plain: Words) -> str:
 
 
 def _command(text: str) -> str:
-    """A command, broken before its options where it is long; the next one behind && stands on a line of its own."""
+    """A command, broken before its options where it is long; the next one behind && has a line of its own."""
     text = " ".join(text.split())
     if len(text) > 60:
         text = re.sub(r" (?=--\w)", " \\\n    ", text).replace(" && ", " &&\n")

@@ -14,15 +14,15 @@ from typing import Any
 
 from course_labs.lab import Lab, LabError
 from course_site.charts.data import inline_svg
-from course_site.numbers.values import MISSING, ExpressionError, NotHere, Scope, evaluate, format_value
-from course_site.pages.addresses import address_from, shown_file
+from course_site.pages.code_spans import outside_verbatim
 from course_site.pages.doors import option, reasons
 from course_site.pages.headings import headings
 from course_site.pages.plain_text import without_marks
-from course_site.pages.verbatim import outside_verbatim
+from course_site.pages.urls import address_from, shown_file
 from course_site.sessions.checks import Course
 from course_site.sessions.cuts import in_order
 from course_site.sessions.session import Answered, Demo, Reading, Session, Step
+from course_site.values.values import MISSING, ExpressionError, NotHere, Scope, evaluate, format_value
 
 _VALUE = re.compile(r"\{\{\s*([^{}:]+?)\s*(?::([^{}]*?))?\s*\}\}")
 _CITATION = re.compile(r"\s*\[\^[\w.:-]+\]")

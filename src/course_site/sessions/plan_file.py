@@ -65,7 +65,7 @@ class Plan:
         return tuple(names)
 
     def check_session(self, name: str, known: Collection[str], key: str = "") -> None:
-        """Refuse a session that there is not."""
+        """Refuse an unknown session."""
         if name not in known:
             raise self.wrong(f"{name!r} is no session; known: {', '.join(known)}", key)
 

@@ -48,7 +48,7 @@ def sheet(session: Plain, frame: str, recorded: Mapping[str, str] | None = None)
     """The sheet of one session, whole, in its frame.
 
     Args:
-        recorded: the printed sheet on whose solved twin the numbers of a demo stand, by the demo's name.
+        recorded: the printed sheet whose solved twin shows the numbers of a demo, by the demo's name.
     """
     parts = {
         "id": session["id"],
@@ -140,7 +140,7 @@ def _pairs(title: str, pairs: list[Plain]) -> str:
 
 
 def _demos(demos: list[Plain], recorded: Mapping[str, str]) -> str:
-    """What is typed in the room, how long it keeps the room waiting, and where the numbers stand if it fails."""
+    """The commands of the room, how long each keeps it waiting, and where the numbers are if it fails."""
     items = []
     for demo in demos:
         said = [f"You wait about {demo['wait']}."] if demo["wait"] else []
@@ -174,7 +174,7 @@ def _stages(steps: list[Plain]) -> str:
 
 
 def _first_reason(stage: Plain) -> str:
-    """What the grader says through the door that the lab offers first, up to its details."""
+    """The grader's words through the door that the lab offers first, up to their details."""
     said: str = next(iter(stage["says"].values()))[0]
     return said.partition(";")[0]
 

@@ -21,7 +21,7 @@ MINUTE = re.compile(r"\bminute (\d+)")
 
 
 def faults(session: Session) -> Iterator[tuple[str, str]]:
-    """What is wrong, each with its place in the file."""
+    """Faults, each with its place in the file."""
     steps, prepared = session.steps(), [text for text in session.prepare if THINGS.search(text)]
     minutes = {int(minute) for text in prepared for minute in MINUTE.findall(text)}
     for step in steps:

@@ -1,11 +1,11 @@
-"""You are here: the stops of the course in one line, drawn on top of every session's pages."""
+"""The line *You are here*: all stops of the course, on top of every session's pages."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Mapping
 
-from course_site.pages.addresses import Address
+from course_site.pages.urls import Address
 from course_site.sessions.course_road import Road
 from course_site.sessions.session import Session
 

@@ -1,6 +1,6 @@
 """The run view of a session: one HTML file that a mentor has in hand in the room, with or without a network.
 
-The words of every step stand in the page; handbook/run/run.js tells the time and shows where the session is.
+The page holds the words of every step; handbook/run/run.js tells the time and shows where the session is.
 The frame of the page, run.html, lies in handbook/run/ too; so do the style and the service worker, which are copied.
 """
 
@@ -103,13 +103,13 @@ def whole_options(text: str) -> str:
 
 
 def embedded(data: object) -> str:
-    """JSON that may stand inside a script element whatever its strings say."""
+    """JSON that is safe inside a script element whatever its strings say."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _minutes(session: Plain) -> dict[str, Any]:
-    """What the script must know: the minutes, and which cuts to propose at each step, in their order."""
+    """The script's data: the minutes, and which cuts to propose at each step, in their order."""
     blocks = {block["number"]: block for block in session["blocks"]}
     steps = [
         {
@@ -128,13 +128,13 @@ def _minutes(session: Plain) -> dict[str, Any]:
 
 
 def _calendar(session: Plain) -> dict[str, Any]:
-    """What calendar.js makes the session's calendar file of."""
+    """The data from which calendar.js makes the session's calendar file."""
     root = f"{posixpath.relpath('.', FOLDER)}/"
     return calendar_data(session_entries(session, FOLDER), session["id"], root)
 
 
 def _for_the_room(step: Plain) -> str:
-    """What the projector shows while they work: the map's `room`, or the fingers before they tell the answer."""
+    """The projector's text while they work: the map's `room`, or the fingers before they tell the answer."""
     if step["room"]:
         return str(step["room"]["html"])
     import markdown  # slow to import
@@ -153,7 +153,7 @@ _TELLS = re.compile(
 
 
 def before_the_answer(fingers: str) -> str:
-    """What fingers do, up to where the text says what stands there in the end: a value, or words that lead to one."""
+    """The text of `fingers` up to its result: a value, or words that lead to one."""
     kept = _TELLS.split(fingers)[0]
     value = kept.find("{{")
     if value >= 0:
@@ -202,7 +202,7 @@ def _step(step: Plain) -> str:
 
 
 def _taken(step: Plain) -> str:
-    """What earlier runs took, where mentors handed in their minutes."""
+    """The minutes of earlier runs, where mentors handed them in."""
     taken = step["taken"]
     if not taken:
         return ""
@@ -241,7 +241,7 @@ def _demo(demo: Plain) -> str:
 
 
 def _stage(stage: Plain) -> str:
-    """What is typed at this stage of the lab, and how those who fell behind catch up."""
+    """The typing of this stage of the lab, and how those who fell behind catch up."""
     doors = stage["type"]
     typed = "".join(
         (f'<p class="aside">Through {html.escape(DOORS.get(door, door))}:</p>' if len(doors) > 1 else "")
@@ -275,7 +275,7 @@ def _board(board: Plain) -> str:
 
 
 def _home(session: Plain) -> str:
-    """What to do and what to read until the next session."""
+    """The tasks and readings until the next session."""
     said = "".join(f"<p>{session[key]['html']}</p>" for key in ("homework", "worklog") if session[key])
     items = "".join(
         f"<li>{_link(item['source'], html.escape(item['source']['label']))}: {item['why']['html']}</li>"

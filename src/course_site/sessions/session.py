@@ -107,7 +107,7 @@ class Step:
         check: None in a break.
         priority: which cut goes first, from 1; 0 without a cut.
         saves: minutes that the cut wins; as many as the step has, and it falls out as a whole.
-        needs: titles of earlier steps that this one stands on: none of their cuts is proposed while it is kept.
+        needs: titles of earlier steps that this one needs: none of their cuts is proposed while it is kept.
         protected: the heart of the session, or a part of it: no cut.
     """
 
@@ -145,7 +145,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Reading:
-    """What to read after a session: a key of the bibliography, and why, in Markdown."""
+    """One thing to read after a session: a key of the bibliography, and why, in Markdown."""
 
     source: str
     why: str
@@ -169,7 +169,7 @@ class Session:
     Attributes:
         id: the stem of its file, which is its name on the road.
         path: its file in the repository.
-        number: its stop on the road, from 1; 0 if it stands before the road.
+        number: its stop on the road, from 1; 0 before the road.
         minutes: how long it is, by its kind.
         student_page, map_page, chapter: repository paths; the student page may be to come, or "".
         labs: the names of its labs, its own first.
@@ -253,7 +253,7 @@ class Session:
 
 @dataclass
 class Complaint:
-    """Something wrong with a map: which file, which key, what is wrong and what to do."""
+    """A fault of a map: its file, its key, what is wrong and what to do."""
 
     path: str
     key: str

@@ -1,4 +1,4 @@
-"""Which questions students bring along: one of the last session, one of a week back, one of week one.
+"""Questions that students bring along: one of the last session, one of a week back, one of week one.
 
 The spacing is the calendar's, so that what was answered at a door is asked again when half of it is forgotten. Each
 time it is another question of that exit ticket. Standard library only.

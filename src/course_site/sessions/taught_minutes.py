@@ -23,14 +23,14 @@ LONGEST = 240.0  # minutes in one step; more is a watch that nobody stopped
 
 @dataclass(frozen=True)
 class Taken:
-    """What one step really took: the median of its runs, in minutes."""
+    """The minutes that one step really took: the median of its runs."""
 
     median: float
     runs: int
 
 
 class _Refused(Exception):
-    """What is wrong with a file, and on which line of it (0: with the file as a whole)."""
+    """A fault of a file, and its line (0: the file as a whole)."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class _Refused(Exception):
 def read_minutes(
     root: Path, sessions: Mapping[str, Session]
 ) -> tuple[dict[str, dict[int, Taken]], list[Complaint]]:
-    """What the steps of each session took, by session and step number; and one complaint for each bad file.
+    """Minutes that the steps of each session took, by session and step number; and a complaint for each bad file.
 
     A step is known by its title: minutes of a step that the map no longer has are left out.
     """

@@ -112,7 +112,7 @@ def _build_and_check(folder: str, found: str, asked: str) -> None:
         if ended.code:
             raise
     from course_site.pages import bibliography
-    from course_site.site.kept import SEEN
+    from course_site.pages.build_cache import SEEN
     from course_site.site.links import check
 
     root, sources = Path.cwd(), Path("docs/bibliography.toml")

@@ -16,8 +16,8 @@ from typing import Any
 
 from course_kernels.measure.machine import Machine
 from course_labs.lab import Lab, find_lab, find_labs
-from course_site.numbers.values import Scope
 from course_site.pages import bibliography, glossary
+from course_site.pages.build_cache import KEPT
 from course_site.pages.page import Page, PageError, find_pages
 from course_site.records import gpu_test_records, waiting
 from course_site.records.cpu_pages import computed
@@ -30,7 +30,7 @@ from course_site.sessions import checks
 from course_site.site.about import FILE as SETTINGS
 from course_site.site.about import About, AboutError, about
 from course_site.site.choice import Choice, choose
-from course_site.site.kept import KEPT
+from course_site.values.values import Scope
 
 
 @dataclass(frozen=True, order=True)

@@ -21,10 +21,11 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.nav import Link, Navigation
 from mkdocs.structure.pages import Page as SitePage
 
-from course_site.numbers import lint
+from course_site.lint import lint
 from course_site.pages import bibliography, glossary
-from course_site.pages.addresses import artifact_uri, site_uri
+from course_site.pages.build_cache import KEPT, digest
 from course_site.pages.page import Page
+from course_site.pages.urls import artifact_uri, site_uri
 from course_site.records.record import write_atomically
 from course_site.sessions import checks
 from course_site.sessions.course_road import FOLDER
@@ -33,15 +34,14 @@ from course_site.sessions.handouts import PRINTED
 from course_site.sessions.plain_data import as_plain
 from course_site.sessions.print_sheet import sheet_files
 from course_site.sessions.run_view import run_files
-from course_site.site import again, ledger, ledger_pages, navigation, search, styles
+from course_site.site import ledger, ledger_pages, navigation, page_cache, search, styles
 from course_site.site.archive import NAME, archive
 from course_site.site.course import Course, load_course
-from course_site.site.kept import KEPT, digest
+from course_site.site.log_filter import quieten
 from course_site.site.notebook import published_notebook
-from course_site.site.quiet import quieten
-from course_site.site.render import behind
+from course_site.site.render import value_facts
 from course_site.site.render.page import render_course
-from course_site.site.render.rendered import Rendered, lighten, tied
+from course_site.site.render.rendered import Rendered, no_break_spaces, slim
 
 log = logging.getLogger("mkdocs.hooks.course")
 quieten()
@@ -333,7 +333,7 @@ def on_pre_page(page: SitePage, config: MkDocsConfig, files: Files) -> SitePage:
 @event_priority(-100)
 def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files: Files) -> None:
     """A page that is as it was is not turned into HTML again."""
-    again.render_once(page, config, files)
+    page_cache.render_once(page, config, files)
 
 
 def on_page_content(content: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
@@ -343,9 +343,9 @@ def on_page_content(content: str, page: SitePage, config: MkDocsConfig, files: F
     source = _by_uri().get(page.file.src_uri)
     if source is None:
         return content
-    light = lighten(content, glossary.by_definition(_build.course.terms))
+    light = slim(content, glossary.by_definition(_build.course.terms))
     filled = _build.rendered[source.id].fill(light).replace(ledger_pages.TOKEN, _build.ledger.index)
-    return tied(filled)
+    return no_break_spaces(filled)
 
 
 @event_priority(-100)
@@ -367,7 +367,7 @@ def _sections(page: SitePage) -> list[search.Section]:
 def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
     """Put what stands behind the values of a page into a file of its own."""
     uri = PurePosixPath(page.file.dest_uri)
-    light, told = behind.apart(output, f"{uri.stem}.values.js")
+    light, told = value_facts.apart(output, f"{uri.stem}.values.js")
     if told:
         file = Path(config.site_dir) / uri.with_name(f"{uri.stem}.values.js")
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -19,11 +19,11 @@ from course_kernels.measure import roofline
 from course_kernels.measure.derive import derive
 from course_kernels.measure.machine import Machine
 from course_kernels.measure.record_types import Measurement
-from course_site.numbers.values import walk_leaves
 from course_site.pages.headings import section_at
 from course_site.pages.page import Page
 from course_site.records.record import MIME
 from course_site.site.course import Course
+from course_site.values.values import walk_leaves
 
 FOLDER = "src/course_kernels"
 KERNELS = "k[0-9][0-9]_*.py"

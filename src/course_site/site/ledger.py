@@ -7,12 +7,12 @@ import json
 import statistics
 from typing import Any
 
-from course_site.numbers.spread import CARDS_ENOUGH, SHORT_US, UNSEEN_COMMON
-from course_site.numbers.values import ExpressionError, Result, evaluate, walk_leaves
 from course_site.pages.page import Page
 from course_site.records.record import Record
 from course_site.records.record_checks import is_lost
 from course_site.site.course import Course
+from course_site.values.uncertainty import CARDS_ENOUGH, SHORT_US, UNSEEN_COMMON
+from course_site.values.values import ExpressionError, Result, evaluate, walk_leaves
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 

@@ -1,6 +1,7 @@
 """The ledger for people: an index, and for every page with numbers of its own a page with a row for each.
 
-Nothing here is measured or worked out: `ledger.py` has the rows, `origins.py` what the pages' code says of them.
+Nothing here is measured or worked out: `ledger.py` has the rows, `recorded_expressions.py` what the pages' code says of
+them.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from course_site.pages.addresses import site_uri
 from course_site.pages.page import Page
+from course_site.pages.urls import site_uri
 from course_site.site.course import Course
 from course_site.site.ledger import date_words, number_words
-from course_site.site.origins import Origin, Origins
+from course_site.site.recorded_expressions import Origin, Origins
 from course_site.site.render.rendered import Rendered
 
 TOKEN = "<!-- ledger -->"  # on the index; replaced once every page has been rendered

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from course_site.lint.built_page import Words, typed_numbers, wrong_sums_of
 from course_site.pages.plain_text import without_code
 from course_site.site import search
-from course_site.site.seen import Words, typed_numbers, wrong_sums_of
 
 # Where a tag names something the browser fetches by itself; <a href> it only follows when asked.
 _FETCHED = {

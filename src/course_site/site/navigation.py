@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from course_site.pages.addresses import site_uri
 from course_site.pages.page import Page
+from course_site.pages.urls import site_uri
 from course_site.sessions.road import place_of
 from course_site.sessions.session import Session
 from course_site.site.course import Course

@@ -14,12 +14,12 @@ from typing import Any
 
 from course_site.charts import explorables
 from course_site.charts.explorables import Knob, Shown
-from course_site.numbers.tied import faults_of, unit_of_head
-from course_site.numbers.values import UnknownName, evaluate
+from course_site.lint.values_in_prose import faults_of, unit_of_head
+from course_site.pages.block_settings import TEXT, Plain, Shape, read
 from course_site.pages.blocks import Block, DirectiveError
-from course_site.pages.settings import TEXT, Plain, Shape, read
 from course_site.sessions.run_view import embedded
 from course_site.site.render.writer import Writer, div
+from course_site.values.values import UnknownName, evaluate
 
 _ANYTHING = Plain("a table", lambda value: isinstance(value, dict))
 SETTINGS: dict[str, Shape] = {

@@ -13,8 +13,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from course_site.numbers import cards, lint, tied
-from course_site.numbers.values import (
+from course_site.lint import cards, lint, values_in_prose
+from course_site.lint.built_page import GIVEN, MADE
+from course_site.pages import folded_cells
+from course_site.pages.blocks import Block, DirectiveError
+from course_site.pages.build_cache import KEPT, digest
+from course_site.pages.code_spans import outside_verbatim
+from course_site.pages.page import Page
+from course_site.pages.plain_text import without_code
+from course_site.pages.urls import artifact_uri, site_uri
+from course_site.site import ledger
+from course_site.site.course import Course
+from course_site.site.home_card import card_of
+from course_site.site.render.mathematics import FormulaError, mathml
+from course_site.site.render.rendered import Rendered
+from course_site.site.render.value_facts import Behind
+from course_site.values.values import (
     MISSING,
     ExpressionError,
     NotHere,
@@ -22,20 +36,6 @@ from course_site.numbers.values import (
     evaluate,
     format_value,
 )
-from course_site.pages import harness
-from course_site.pages.addresses import artifact_uri, site_uri
-from course_site.pages.blocks import Block, DirectiveError
-from course_site.pages.page import Page
-from course_site.pages.plain_text import without_code
-from course_site.pages.verbatim import outside_verbatim
-from course_site.site import ledger
-from course_site.site.course import Course
-from course_site.site.home_card import card_of
-from course_site.site.kept import KEPT, digest
-from course_site.site.render.behind import Behind
-from course_site.site.render.mathematics import FormulaError, mathml
-from course_site.site.render.rendered import Rendered
-from course_site.site.seen import GIVEN, MADE
 
 _VALUE = re.compile(r"\{\{\s*(?P<expression>[^{}:]+?)\s*(?::(?P<format>[^{}]*?))?\s*\}\}")
 _CLASS_OF_THE_BUILD = re.compile(
@@ -94,7 +94,7 @@ class Writer:
         self.behind = Behind(course, page)
         self.headers_shown: set[Path] = set()  # that stand under a diff of this page
         self.asked: dict[str, Block] = {}  # the predictions of this page, by their anchors
-        self.folded_cells = harness.folded(page)
+        self.folded_cells = folded_cells.folded(page)
 
     def problem(self, message: str) -> None:
         """Note something that stops the build, of the file that is being read."""
@@ -240,7 +240,7 @@ class Writer:
     def _tied(self, expression: str, spec: str, behind: str) -> None:
         """Note a value that is not what the words around it say."""
         if self.has_numbers:
-            for fault in tied.faults_of(expression, spec, behind, self.scope):
+            for fault in values_in_prose.faults_of(expression, spec, behind, self.scope):
                 self.problem(f"{{{{ {expression}:{spec} }}}}: {fault}")
 
     def value(self, expression: str, spec: str) -> str:
