@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import pickle
 import re
 import shutil
 import subprocess
@@ -95,6 +96,13 @@ def test_the_command_says_in_one_line_what_is_wrong_with_the_map(tmp_path, capsy
     assert capsys.readouterr().err == (
         "docs: records/renames.toml: a.py is said to be b.py today, which is not there\n"
     )
+
+
+def test_a_course_can_be_kept_with_its_renames():
+    asked = renames.Renames({"src/a/b.py": "src/a/c.py"})
+    assert asked.present("src/a/b.py") == "src/a/c.py"
+    kept = pickle.loads(pickle.dumps(asked))
+    assert (kept.entries, kept.present("src/a/b.py")) == (asked.entries, "src/a/c.py")
 
 
 def test_a_chain_and_a_folder_are_followed_to_the_end_and_back():
