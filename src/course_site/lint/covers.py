@@ -1,10 +1,10 @@
 """What answers a prediction further down its page, and is therefore covered until the prediction is made.
 
 `predictions` keeps the answer out of sight right below a question. A reader who reads on without having guessed still
-comes to it: a chart, a table, a paragraph, or what a cell printed. All of these up to the next heading, and those of the
-next screens behind it, are put into blocks of the kind `cover`, which name the predictions that they wait for. What shows
-the first value of the reveal answers, and so does what shows all that decides which choice is right, and a chart of
-every kernel that there is.
+comes to it: a chart, a table, a paragraph, or what a cell printed. All of these up to the next heading, and those of
+the next screens behind it, are put into blocks of the kind `cover`, which name the predictions that they wait for.
+What shows the first value of the reveal answers, and so does what shows all that decides which choice is right, and a
+chart of every kernel that there is.
 """
 
 from __future__ import annotations
