@@ -1,10 +1,11 @@
 """Keep which built pages have passed, by all that decides it: the same page again passes again, and is not looked at.
 
 The key of a page is the text of the tests, the versions of Chromium, axe and Playwright, and every file of the site
-that the page may ask for: itself, what stands behind its values, and all of assets/. A page that asks for another file
-fails. Where its links lead other pages decide, so that is looked up each time. A key that pages.json has is a page
-that has passed; a sixteenth of those is drawn by the commit and looked at all the same. Options: --anew looks at all of
-them, --keep writes pages.json.
+that the page may ask for: itself, what stands behind its values, the scripts, styles and fonts of all pages, and what
+else of scripts, styles and pictures these or the page name. A page that asks for another file fails. Where its links
+lead other pages decide, so that is looked up each time. A key that pages.json has is a page that has passed; a
+sixteenth of those is drawn by the commit and looked at all the same. Options: --anew looks at all of them, --keep
+writes pages.json.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ MAKERS = (
     "Markdown", "matplotlib", "math-core", "mkdocs", "mkdocs-jupyter", "mkdocs-material", "Pygments",
     "pymdown-extensions", "rcssmin", "rjsmin",
 )  # fmt: skip
+PICTURES = (".svg", ".png", ".jpg", ".webp", ".ico")
 KEPT, DRAWN, UNKNOWN = "kept", "drawn", "not known"
 
 
@@ -64,10 +66,34 @@ def _assets(site: Path) -> frozenset[str]:
     )
 
 
+@functools.cache
+def _asked_by_name(site: Path) -> frozenset[str]:
+    """Pictures, and the scripts and styles of some pages."""
+    names = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.suffix in (".css", ".js")}
+    of_some = {name for name in names - _assets(site) if not name.endswith(".values.js")}
+    return of_some | {name for name in _assets(site) if name.endswith(PICTURES)}
+
+
+@functools.cache
+def _for_all(site: Path) -> frozenset[str]:
+    """The assets that every page may ask for."""
+    code = _assets(site) - _asked_by_name(site)
+    text = "".join(
+        (site / name).read_text(encoding="utf-8") for name in code if name.endswith((".css", ".js"))
+    )
+    return code | _named_in(text, site) & _assets(site)
+
+
+def _named_in(text: str, site: Path) -> frozenset[str]:
+    return frozenset(name for name in _asked_by_name(site) if Path(name).name in text)
+
+
 def files_of(site: Path, page: str) -> frozenset[str]:
     """Every file of the site that a page may ask for."""
     beside = str(Path(page).with_suffix(".values.js").as_posix())
-    return _assets(site) | {page} | ({beside} if (site / beside).is_file() else set())
+    own = {page} | ({beside} if (site / beside).is_file() else set())
+    texts = "".join((site / name).read_text(encoding="utf-8") for name in own)
+    return _for_all(site) | own | _named_in(texts, site)
 
 
 @functools.cache
@@ -79,7 +105,7 @@ def _of_files(site: Path, names: frozenset[str]) -> str:
 def key_of(site: Path, page: str, chromium: str, *more: object) -> str:
     """The key of a page by everything that decides whether it passes; `more` is what else its test goes by."""
     tests = [_digest(HERE / name) for name in TESTS]
-    assets, own = _of_files(site, _assets(site)), _of_files(site, files_of(site, page) - _assets(site))
+    assets, own = _of_files(site, _for_all(site)), _of_files(site, files_of(site, page) - _for_all(site))
     versions = [each for each in made_with(chromium) if not each.startswith(MAKERS)]  # these made the files
     return hashlib.sha256(json.dumps([page, tests, assets, own, versions, more]).encode()).hexdigest()[:24]
 

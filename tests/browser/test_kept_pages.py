@@ -12,10 +12,21 @@ PAGE, VERSION = "lectures/l1.html", "156.0.1"
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    for name in ("assets/site.css", PAGE, "lectures/l1.values.js", "lectures/l2.html", "index.html"):
+    for name in (
+        "assets/site.css",
+        "assets/mark.svg",
+        "assets/its.svg",
+        PAGE,
+        "lectures/l1.values.js",
+        "lectures/l2.html",
+        "index.html",
+        "handbook/run/run.js",
+    ):
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"of {name}")
+    (tmp_path / "assets/site.css").write_text("url(mark.svg)")
+    (tmp_path / PAGE).write_text('<img src="../assets/its.svg"><script src="../handbook/run/run.js">')
     yield tmp_path
     forget()
 
@@ -24,6 +35,8 @@ def forget():
     for each in (
         kept_pages._digest,
         kept_pages._assets,
+        kept_pages._asked_by_name,
+        kept_pages._for_all,
         kept_pages._of_files,
         test_site.leads_nowhere,
         test_site.text_of,
@@ -36,7 +49,18 @@ def key(site: Path, *more: object, version: str = VERSION) -> str:
     return kept_pages.key_of(site, PAGE, version, *more)
 
 
-@pytest.mark.parametrize("name", ["assets/site.css", "assets/new.svg", PAGE, "lectures/l1.values.js"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "assets/site.css",
+        "assets/new.js",
+        "assets/mark.svg",
+        "assets/its.svg",
+        "handbook/run/run.js",
+        PAGE,
+        "lectures/l1.values.js",
+    ],
+)
 def test_what_a_page_may_ask_for_decides(site: Path, name: str) -> None:
     before = key(site)
     (site / name).write_text("another")
@@ -46,7 +70,8 @@ def test_what_a_page_may_ask_for_decides(site: Path, name: str) -> None:
 def test_other_pages_do_not_decide(site: Path) -> None:
     before = key(site)
     (site / "lectures/l2.html").write_text("another")
-    (site / "index.html").unlink()
+    (site / "index.html").write_text("new")
+    (site / "assets/of_another.svg").write_text("another")
     assert key(site) == before
 
 

@@ -20,19 +20,19 @@ gc.disable()  # until all tests are found: what comes to be in that time stays
 if "PYTEST_XDIST_WORKER" in os.environ:  # every core has a process of its own already
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# A file stays on one core, so the longest begin first: the last one would keep a core busy while the others rest.
+# A file stays on one core, so the longest begin first: the last one would keep a core busy while the others rest. Of
+# what is kept (kept_verdicts.py) little is run.
 LONGEST = (
     "test_build",
     "test_labs",
-    "test_docs_command",
-    "test_labs_cuda",
     "test_judge",
-    "test_compile_triton",
-    "test_kernels_sgemm",
+    "test_docs_command",
+    "test_tested",
+    "test_handouts",
     "test_execute",
     "test_wheelhouse",
-    "test_kernels_hard_values",
-    "test_kernels_gemm",
+    "test_labs_cuda",
+    "test_compile_triton",
 )
 
 

@@ -9,7 +9,8 @@ Its key is the text of the test file, of everything that this imports, and of wh
 Python, torch, Triton, NumPy and the compilers. A key that verdicts.json has is a test that has passed; a sixteenth of
 those is drawn by the commit and run all the same. What cannot be known by files is not marked: clocks, limits,
 processes, whoever looks at the machine or asks another library. While a marked test runs, it fails if it opens a file
-of the project that its key does not know. Options: --anew runs all of them, --keep writes verdicts.json.
+of the project that its key does not know. Options: --anew runs all of them; --keep runs nothing else, and writes
+verdicts.json.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatch
@@ -42,12 +44,13 @@ DRAWN = "COURSE_TESTS_DRAWN"  # the sixteenth that is run all the same, for the 
 EVERYWHERE = ("conftest.py", "once.py")
 # What decides no verdict: the facts themselves.
 FACTS = ("compiled.json", "verdicts.json")
-# A folder of these is known as a whole: who reads one of its files may read, include or run each.
+# Each of these is known as a whole, course_kernels folder by folder: who reads one file may read, include or run any.
 WHOLE = ("course_kernels", "course_models", "course_judge", "course_labs", "course_profile")
 
 _IMPORTED = re.compile(
     r"^[ \t]*(?:from|import)[ \t]+([\w.]+)(?:[ \t]+import[ \t]+(\([^)]*\)|[^\n(]*))?", re.M
 )
+_INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 _NAMED = re.compile(r"[\"'](course_\w+(?:\.\w+)*)[\"'.]")
 _BESIDE = re.compile(r"[\"']([\w/-]+\.(?:py|cu|cuh|cpp|h|json|toml|txt))[\"']")
 
@@ -88,17 +91,25 @@ def needs(file: Path) -> tuple[Path, ...]:
     found = [] if file.is_relative_to(HERE) else list(_whole_folder(file))
     if file.suffix == ".py":
         found += _of_python(file)
+    elif file.suffix in (".cu", ".cuh", ".cpp", ".h"):
+        found += [file.parent / name for name in _INCLUDED.findall(file.read_text(encoding="utf-8"))]
     found += [beside for beside in file.parent.glob(f"{file.stem}.*") if beside.is_file()]
-    return tuple(path for path in dict.fromkeys(found) if path.name not in FACTS)
+    there = dict.fromkeys(path.resolve() for path in found if path.is_file())
+    return tuple(path for path in there if path.name not in FACTS and path.is_relative_to(ROOT))
 
 
 def _whole_folder(file: Path) -> Iterator[Path]:
     parts = file.relative_to(ROOT).parts
-    if parts[0] != "src" or parts[1] not in WHOLE or len(parts) < 3:
+    if parts[0] != "src" or parts[1] not in WHOLE:
         return
-    folder = file.parent if parts[1] != "course_kernels" or len(parts) == 3 else ROOT.joinpath(*parts[:3])
-    for path in sorted(folder.iterdir()) if len(parts) == 3 else files_in(folder):
-        if path.is_file() and path.suffix != ".md":
+    if parts[1] != "course_kernels":
+        folder = ROOT / "src" / parts[1]
+    elif len(parts) > 3:
+        folder = ROOT.joinpath(*parts[:3])
+    else:
+        return
+    for path in files_in(folder):
+        if path.suffix != ".md":
             yield path
 
 
@@ -165,7 +176,7 @@ def files_of(item: pytest.Item) -> frozenset[Path]:
     for mark in item.iter_markers("kept"):
         named += mark.args
         if "of" in mark.kwargs:
-            named += mark.kwargs["of"](**item.callspec.params)
+            named += mark.kwargs["of"](**(item.callspec.params if hasattr(item, "callspec") else {}))
     files = set(closure(item.path.resolve())).union(*(closure(HERE / name) for name in EVERYWHERE[1:]))
     files.add(HERE / EVERYWHERE[0])  # what its fixtures import is imported by those who ask for them
     for each in named:
@@ -301,10 +312,11 @@ class Plugin:
 
     def __init__(self, config: pytest.Config, also: Callable[[], str] = str) -> None:
         self.config, self.also = config, also
+        self.began = time.time()
         self.anew, self.keep = config.getoption("--anew"), config.getoption("--keep")
         self.is_controller = not hasattr(config, "workerinput")
         facts = read()
-        self.verdicts: dict[str, str] = facts[VERDICTS]
+        self.verdicts: dict[str, str] = facts[VERDICTS] if is_ours() else {}
         self.same_versions = facts[MADE_WITH] == list(made_with())
         if self.is_controller:
             os.environ[DRAWN] = drawn_by(_commit(), FILE.read_text() if FILE.exists() else "")
@@ -326,6 +338,11 @@ class Plugin:
             return (yield)
         finally:
             collector.stash[READ_BY_MODULE] = self.opened.end()
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out what is not to be kept, where verdicts are all that is asked for."""
+        if self.keep:
+            items[:] = [item for item in items if item.get_closest_marker("kept")]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
@@ -378,7 +395,9 @@ class Plugin:
         report = yield
         if STATE in item.stash and (report.when == "call" or not report.passed):
             self.opened.files = None
-            report.kept = item.stash[STATE][:2]
+            state, key, files = item.stash[STATE]
+            changed = any(file.stat().st_mtime > self.began for file in files if file.exists())
+            report.kept = state, "" if changed else key  # who knows which text it was that passed
         return report
 
     # --- in the process that counts
@@ -391,7 +410,7 @@ class Plugin:
                 self.count[state] += 1
             name = _short(report.nodeid)
             failed_before = name in self.now and self.now[name] is None
-            self.now[name] = key if report.passed and not failed_before else None
+            self.now[name] = (key or None) if report.passed and not failed_before else None
 
     def is_whole(self) -> bool:
         """Whether every test of the files that were named was asked."""
@@ -441,7 +460,9 @@ class Plugin:
 def add_options(parser: pytest.Parser) -> None:
     """The options of a run."""
     parser.addoption("--anew", action="store_true", help="run every test, also where its verdict is kept")
-    parser.addoption("--keep", action="store_true", help="write verdicts.json: keep what passes in this run")
+    parser.addoption(
+        "--keep", action="store_true", help="run what may be kept and is not, and write verdicts.json"
+    )
 
 
 def is_ours() -> bool:

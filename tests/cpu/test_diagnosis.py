@@ -44,6 +44,9 @@ GIVEN, PLANTED = LAB.folder / "given", ROOT / "tests" / "profile" / "lab"
 TRUTH = load_file(LAB.folder / "truth.py", "truth")
 SUSPECTS = TRUTH.SUSPECTS
 STARTER, ANSWER = LAB.snapshot("python", 0), LAB.snapshot("python", len(LAB.stages))
+by_the_lab = pytest.mark.kept(
+    "src/course_kernels", "tests/profile", of=lambda **_: [LAB.folder], but=["labs/*"]
+)
 NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}
 
 
@@ -256,6 +259,7 @@ def test_a_right_fix_behind_a_wrong_reason_is_refused_and_never_run(tmp_path):
     assert not mark.exists()
 
 
+@by_the_lab
 def test_a_wrong_fix_behind_a_right_reason_is_refused(tmp_path):
     verdict = judged(tmp_path, swapped("x + y, mask=i < N)", "x - y, mask=i < N)"))
 
@@ -263,6 +267,7 @@ def test_a_wrong_fix_behind_a_right_reason_is_refused(tmp_path):
     assert verdict.text.startswith("refused on add, N=1 float32: wrong: 1 of 1 elements")
 
 
+@by_the_lab
 def test_all_reasons_come_before_all_counters_and_these_before_the_kernels(tmp_path):
     broken = swapped("x + y, mask=i < N)", "x - y, mask=i < N)")
     no_counter = swapped('"dram__bytes_read.sum"', '""', broken)
@@ -350,6 +355,7 @@ def test_a_value_is_asked_for_where_the_table_has_one(tmp_path, monkeypatch):
     assert said(lambda name, value: True).found == "wrong value"
 
 
+@by_the_lab
 def test_the_verdict_says_that_the_values_await_a_card(tmp_path):
     verdict = judged(tmp_path, ANSWER.read_text())
     assert (verdict.found, verdict.lines) == (RIGHT, (AWAITED,))
@@ -380,12 +386,14 @@ def test_a_table_of_another_form_is_refused_in_one_line(tmp_path, old, new, said
 # --- kernels --------------------------------------------------------------------------------------
 
 
+@by_the_lab
 def test_every_kernel_of_the_answer_compiles_for_a_card(tmp_path):
     grader = SuspectsGrader(LAB, compile=True, environment=NO_GPU, root=tmp_path)
 
     assert grader.verdict(ANSWER, LAB.seconds).found == RIGHT
 
 
+@by_the_lab
 def test_what_only_the_interpreter_takes_is_refused_by_its_kernel(tmp_path):
     file = tmp_path / "bottleneck.py"
     file.write_text(swapped("x + y, mask=i < N)", "sum([x, y]), mask=i < N)"))

@@ -201,6 +201,7 @@ def test_the_constants_are_those_of_the_source():
     assert most.shared_bytes <= 227 * 1024 < dataclasses.replace(most, stages=most.stages + 1).shared_bytes
 
 
+@pytest.mark.kept(of=lambda **_: [RING.folder], but=["labs/*"])
 def test_the_shortest_ring_is_right(tmp_path, monkeypatch):
     asked = []
 

@@ -23,6 +23,8 @@ from course_models.hopper_operators import (
 )
 from course_models.prefill_graph import CapturedPrefill
 
+pytestmark = pytest.mark.kept
+
 SIZES = Config(layers=2, width=64, heads=4, kv_heads=2, head_dim=64, hidden=96, vocab=104, max_tokens=512)
 
 

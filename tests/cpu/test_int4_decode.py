@@ -20,6 +20,8 @@ from course_models.int4_decode import ROUNDED, in_four_bits, rounded, step_bytes
 from course_models.model import Model
 from course_models.operators import PLAIN
 
+pytestmark = pytest.mark.kept
+
 TOY = Config(layers=2, width=128, heads=4, kv_heads=2, head_dim=64, hidden=256, vocab=80, max_tokens=64)
 KERNELS = (stream_w4, k02_even, k04_cluster)
 HELD, STEPS = 20, 3

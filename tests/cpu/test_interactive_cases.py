@@ -16,6 +16,7 @@ from course_models.serving.block_manager import OutOfPages, Pages
 ROOT = Path(__file__).parents[2]
 LAB = find_lab(ROOT, "paged")
 SOLVED = LAB.solution("python").read_text()
+by_the_lab = pytest.mark.kept(of=lambda **_: [LAB.folder], but=["labs/*"])
 NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}
 
 
@@ -161,6 +162,7 @@ def give_way(tables, lengths, wanted):
 }
 
 
+@by_the_lab
 @pytest.mark.parametrize("how", OTHERS)
 def test_another_right_answer_is_right(tmp_path, how):
     text = with_other(**OTHERS[how])
@@ -232,6 +234,7 @@ ODD = {
 }
 
 
+@by_the_lab
 @pytest.mark.parametrize("how", ODD)
 def test_an_odd_answer_is_told_what_is_odd(tmp_path, how):
     name, part, said = ODD[how]

@@ -59,6 +59,27 @@ ON_THE_CPU = [file for file, (_, on, _) in CHEATS.items() if "cpu" in on]
 HONEST = [file for file in files_in("right") if "cpu" in file.read_text(encoding="utf-8-sig").splitlines()[0]]
 
 
+KERNELS = ROOT / "src" / "course_kernels"
+# Numbers alone decide these, and no limit, no process and no thread.
+BY_NUMBERS = {
+    "wrong", "wrong result", "wrong shape", "wrong dtype", "cached result", "not a plain tensor", "shares memory",
+    "input modified", "all NaN", "not written", "NaN lost", "infinity lost", "function missing", "syntax error",
+    "same memory twice", "a view", "not yours",
+}  # fmt: skip
+
+
+def by_numbers(file):
+    """Whether a cheat's verdict is the same on every machine."""
+    looks_at_more = re.search(r"\b(thread\w*|time|signal|fork|subprocess|sys|gc|ctypes)\b", file.read_text())
+    return set(CHEATS[file][0]) <= BY_NUMBERS and not looks_at_more
+
+
+def kept(file):
+    """A file whose verdict is kept by the files that decide it."""
+    mark = pytest.mark.kept("src/course_kernels/refusals", file, but=["tests/judge/*", "labs/*"])
+    return pytest.param(file, marks=mark)
+
+
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     """Where the strangers of this file have their folders."""
@@ -100,7 +121,11 @@ def test_there_are_more_than_thirty_cheats():
     assert len(HONEST) >= 12
 
 
-@pytest.mark.parametrize("file", ON_THE_CPU, ids=lambda file: file.name.split(".")[0])
+@pytest.mark.parametrize(
+    "file",
+    [kept(file) if by_numbers(file) else file for file in ON_THE_CPU],
+    ids=lambda file: file.name.split(".")[0],
+)
 def test_a_cheat_is_refused_for_its_reason(judged, file):
     properties, _, said = CHEATS[file]
     limits = QUICK if "timed out" in properties else PATIENT
@@ -116,7 +141,7 @@ def test_a_cheat_is_refused_for_its_reason(judged, file):
     assert said in verdict.text
 
 
-@pytest.mark.parametrize("file", HONEST, ids=lambda file: file.name.split(".")[0])
+@pytest.mark.parametrize("file", list(map(kept, HONEST)), ids=lambda file: file.name.split(".")[0])
 def test_what_is_right_passes(briefly, judged, file):
     verdict = judged(file, limits=PATIENT)
     assert (verdict.found, verdict.code) == (RIGHT, 0), verdict.text
@@ -145,6 +170,9 @@ ANSWERS = [
 ]
 
 
+@pytest.mark.kept(
+    "src/course_kernels/refusals", of=lambda file: [file.parent], but=["tests/judge/*", "labs/*"]
+)
 @pytest.mark.parametrize("file", TRITON, ids=lambda file: f"{file.parent.name}-{file.stem}")
 def test_a_kernel_of_the_library_is_right(briefly, judged, file):
     problem = command.find_problem(file.parent.name)
@@ -215,6 +243,11 @@ def test_the_librarys_step_of_decoding_is_right(judged):
     assert verdict.found == RIGHT, verdict.text
 
 
+@pytest.mark.kept(
+    "src/course_kernels/refusals",
+    of=lambda lab: [lab.folder, KERNELS / lab.problem],
+    but=["tests/judge/*", "labs/*"],
+)
 @pytest.mark.parametrize("lab", ANSWERS)
 def test_the_answer_of_a_lab_is_right_and_its_own(briefly, judged, lab):
     problem = command.find_problem(lab.problem)
@@ -331,6 +364,9 @@ def quick_host(folders):
     torch.set_num_threads(threads)
 
 
+@pytest.mark.kept(
+    "src/course_kernels/refusals", of=lambda name, **_: [KERNELS / name], but=["tests/judge/*", "labs/*"]
+)
 @pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
 @pytest.mark.parametrize("which", range(3))
 @pytest.mark.parametrize("name", STRANGERS)

@@ -15,6 +15,8 @@ from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 KERNELS = [k01_materialised, k02_teaching, k03_one_pass]
 NAMES = ["k01", "k02", "k03"]
 INTERPRETED = pytest.mark.parametrize("kernel", KERNELS[1:], ids=NAMES[1:])

@@ -20,6 +20,8 @@ from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 
 def workload(dtype="float32", B=4, H=2, KV=1, N=60, D=64, **more):
     return Workload.of(dtype, B=B, H=H, KV=KV, N=N, D=D, **more)

@@ -13,6 +13,8 @@ from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 KERNELS = [
     pytest.param(k01_one_program.decode_attention, id="k01"),
     pytest.param(k02_split.decode_attention, id="k02"),

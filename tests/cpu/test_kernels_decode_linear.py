@@ -16,6 +16,8 @@ from course_kernels.decode_linear.problem import EPSILON, PROBLEM, flags_of
 from course_kernels.problem import Workload, worst_error
 from course_kernels.qkv_rope.problem import PROBLEM as QKV
 
+pytestmark = pytest.mark.kept
+
 KINDS = ({}, {"norm": True}, {"add": True}, {"norm": True, "gated": True})
 
 

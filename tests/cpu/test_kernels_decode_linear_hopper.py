@@ -17,6 +17,8 @@ from course_kernels.decode_linear.problem import PROBLEM, flags_of
 from course_kernels.problem import Workload, worst_error
 from course_kernels.qkv_rope.problem import PROBLEM as QKV
 
+pytestmark = pytest.mark.kept
+
 KINDS = ({}, {"norm": True}, {"add": True}, {"norm": True, "gated": True})
 # Parts of tiles at the begin and at the end of a block, and a ring that comes round.
 PLAN = k02_even.Plan(4, 2)

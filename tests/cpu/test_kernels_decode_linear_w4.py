@@ -18,6 +18,8 @@ from course_kernels.decode_linear.stream_w4 import ROOM, Cut, Packed, cut_of, de
 from course_kernels.problem import Workload, worst_error
 from course_kernels.qkv_rope.problem import PROBLEM as QKV
 
+pytestmark = pytest.mark.kept
+
 KINDS = ({}, {"norm": True}, {"add": True}, {"norm": True, "gated": True})
 
 

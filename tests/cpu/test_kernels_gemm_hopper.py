@@ -31,6 +31,8 @@ from course_kernels.gemm.plans import ALONE, SHAPES, Plan, plan_of
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 RUNGS = [k06_tma, k07_wide, k08_roles, k09_registers, k10_persistent, k11_cluster, k12_stored]
 BY_PLAN = [k13_by_size, k14_tuned]
 # Less than a tile and than a step; ragged tiles each way, and more steps than stages.

@@ -96,6 +96,11 @@ INTERPRETED = {
 CARD = SimpleNamespace(multi_processor_count=3, name="CPU", major=9, minor=0)
 
 
+by_the_problem = pytest.mark.kept(
+    of=lambda kernel, **_: [ROOT / kernel.partition("/")[0]], but=["src/course_kernels/*"]
+)
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """load_kernel for the CPU; every kernel is built once."""
@@ -150,6 +155,7 @@ def forget(module):
         getattr(function, "cache_clear", lambda: None)()
 
 
+@by_the_problem
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_hard_values_come_out_as_they_must(on_cpu, kernel):
     folder = kernel.partition("/")[0]
@@ -166,6 +172,7 @@ def test_hard_values_come_out_as_they_must(on_cpu, kernel):
             checked_error(dataclasses.replace(competitor, problem=problem), w, seed, device="cpu")
 
 
+@by_the_problem
 @pytest.mark.parametrize(
     ("kernel", "clamp"),
     [

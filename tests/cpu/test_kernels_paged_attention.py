@@ -24,6 +24,8 @@ from course_kernels.paged_attention.problem import (
 )
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 KERNELS = [
     pytest.param(k01_gather.paged_attention, id="k01"),
     pytest.param(lambda *inputs: k02_split.paged_attention(*inputs, splits=5), id="k02 in 5 parts"),

@@ -17,6 +17,8 @@ from course_models import operators
 from course_models.config import LLAMA_8B
 from course_models.model import rope_tables
 
+pytestmark = pytest.mark.kept
+
 KERNELS = [k01_three_kernels, k02_fused]
 # The interpreter takes its time: neither all types in all widths, nor the longest. bf16 is wrong there by design.
 CHECKED = [

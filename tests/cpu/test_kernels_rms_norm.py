@@ -14,6 +14,8 @@ from course_kernels.problem import Workload, worst_error
 from course_kernels.rms_norm import arguments, k01_two_passes, k02_one_read, k03_ahead, library
 from course_kernels.rms_norm.problem import EPSILON, PROBLEM
 
+pytestmark = pytest.mark.kept
+
 KERNELS = [k01_two_passes, k02_one_read, k03_ahead]
 # Neither the longest nor the most rows: the interpreter takes its time. bf16 is wrong there by design.
 MOST = {"bfloat16": 0, "float16": 2000, "float32": 40_000}

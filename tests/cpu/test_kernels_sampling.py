@@ -29,6 +29,8 @@ from course_kernels.sampling.problem import (
     words_of,
 )
 
+pytestmark = pytest.mark.kept
+
 KERNELS = [pytest.param(k01_gumbel.sampling, id="k01"), pytest.param(k02_threshold.sampling, id="k02")]
 
 

@@ -20,6 +20,8 @@ from course_kernels.skinny_gemm_fp8 import library as fp8_library
 from course_kernels.skinny_gemm_fp8 import problem as fp8
 from course_kernels.skinny_gemm_fp8.round_rows import round_rows
 
+pytestmark = pytest.mark.kept
+
 PROBLEMS = {"skinny_gemm": contract, "skinny_gemm_fp8": fp8}
 SHARES = {"skinny_gemm": k02_shares, "skinny_gemm_fp8": fp8_shares}
 KERNELS = {

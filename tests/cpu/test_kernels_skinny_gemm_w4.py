@@ -25,6 +25,8 @@ from course_kernels.skinny_gemm_w4 import problem as contract
 from course_kernels.skinny_gemm_w4.k02_fragments import ROOM, Cut, cut_of
 from course_kernels.skinny_gemm_w4.problem import PROBLEM, quantisation_error
 
+pytestmark = pytest.mark.kept
+
 
 def inputs_of(M, N, K, dtype="float16", seed=0):
     w = Workload.of(dtype, M=M, N=N, K=K)

@@ -13,6 +13,8 @@ from course_kernels.problem import Workload, worst_error
 from course_kernels.swiglu import k01_fused, library
 from course_kernels.swiglu.problem import PROBLEM
 
+pytestmark = pytest.mark.kept
+
 # Neither the longest nor the most rows: the interpreter takes its time. bf16 is wrong there by design.
 CHECKED = [w for w in PROBLEM.check_on if w.dtype != "bfloat16" and w.M * w.F < 30_000]
 SMALL = Workload.of("float32", M=3, F=70)

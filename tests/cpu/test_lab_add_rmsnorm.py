@@ -18,6 +18,8 @@ RIGHT = "right: correct on every size tried; no speed claim: this machine has no
 WRONG = {wrong.name: wrong for wrong in wrong_answers(LAB)}
 TRUTH = load_file(LAB.folder / "truth.py", "truth")
 
+by_the_lab = pytest.mark.kept(of=lambda **_: [LAB.folder], but=["labs/*"])
+
 # What people write: it must be refused by each door, with the reason that leads to the fault.
 ON_EVERY_DOOR = {
     "norm_of_x_alone": "wrong",
@@ -65,6 +67,7 @@ def changed(door, *changes):
     return text
 
 
+@by_the_lab
 def test_other_ways_to_write_it_in_triton_are_right_too(tmp_path):
     mean, root = "tl.sum(s * s) / N", "s / tl.sqrt(mean + epsilon)"
     wide = "    s = x.to(tl.float32) + r.to(tl.float32)"
@@ -126,6 +129,7 @@ def add_rmsnorm(x, g, r):
 """
 
 
+@by_the_lab
 def test_other_ways_to_write_it_in_numpy_are_right_too(tmp_path):
     wide = "x[row, n].astype(np.float32) + r[row, n]"
     texts = {

@@ -59,6 +59,7 @@ from course_site.site import labs as pages
 
 ROOT = Path(__file__).parents[2]
 LABS = find_labs(ROOT)
+KERNELS = ROOT / "src" / "course_kernels"
 FIRST = LABS["first_kernel"]
 NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}
 # What can be said of a .cu that is compiled and never run.
@@ -108,6 +109,18 @@ def tasks():
                 yield lab, lab.door_of(file), file
 
 
+def of_lab(name, **_):
+    """What decides the verdict on any file of a lab, beside the grader."""
+    lab = LABS[name]
+    problem = [KERNELS / lab.problem] if lab.problem else []
+    given = [ROOT / "records", KERNELS, ROOT / "src" / "course_profile"] if has_given_kernels(lab) else []
+    return [lab.folder, *problem, *given]
+
+
+by_the_lab = pytest.mark.kept(of=of_lab, but=["labs/*"])
+by_all_labs = pytest.mark.kept(
+    of=lambda **_: [file for name in LABS for file in of_lab(name)], but=["labs/*"]
+)
 TASKS = {file: (lab, door, file) for lab, door, file in tasks()}
 
 
@@ -162,6 +175,7 @@ def test_the_labs_are_found():
     assert {"first_kernel", "roofline"} <= set(LABS)
 
 
+@by_the_lab
 @pytest.mark.parametrize(("name", "door", "stage"), SNAPSHOTS)
 def test_a_snapshot_is_told_what_the_lab_says(name, door, stage):
     lab = LABS[name]
@@ -176,6 +190,7 @@ def test_a_snapshot_is_told_what_the_lab_says(name, door, stage):
         assert stage or not right
 
 
+@by_the_lab
 @pytest.mark.parametrize(("name", "file", "found", "said"), WRONG)
 def test_a_wrong_answer_is_refused_for_its_reason(name, file, found, said):
     verdict = verdict_of(file)
@@ -226,6 +241,7 @@ def test_a_stage_that_only_changes_the_speed_says_so_on_its_page():
             )
 
 
+@by_all_labs
 def test_a_tile_that_is_too_large_is_told_as_its_stage_says(tmp_path):
     lab = LABS["transpose"]
     last = lab.snapshot("numpy", len(lab.stages)).read_text()
@@ -245,6 +261,7 @@ def test_every_lab_has_a_last_task():
     assert set(WITH_ALONE) == set(LABS)
 
 
+@by_the_lab
 @pytest.mark.parametrize(("name", "door"), [(name, door) for name in WITH_ALONE for door in LABS[name].doors])
 def test_a_last_task_is_right_in_its_solution_and_not_begun_in_the_answer(name, door):
     lab = LABS[name]
@@ -349,6 +366,7 @@ def test_a_last_task_that_ends_its_process_leaves_the_lab_right(tmp_path, body, 
     assert found.code == 1
 
 
+@by_all_labs
 def test_a_wrong_lab_says_nothing_of_its_last_task(tmp_path):
     solved = FIRST.solution("triton").read_text()
     actual = graded(
@@ -429,6 +447,7 @@ ANSWER = FIRST.snapshot("triton", len(FIRST.stages)).read_text()
 HEAD = "import torch\n\n\ndef vector_add(x, y):\n"
 
 
+@by_all_labs
 def test_an_everyday_fault_is_told_before_a_lost_nan(tmp_path):
     drops = (FIRST.folder / "wrong" / "wrong_drops_nan.py").read_text()
     lost = "tl.where(z == z, z, 0.0)"
@@ -442,6 +461,7 @@ def test_an_everyday_fault_is_told_before_a_lost_nan(tmp_path):
     assert "output[16]" in actual["both"].text
 
 
+@by_all_labs
 def test_what_a_file_does_wrong_is_named_with_its_line(tmp_path):
     actual = graded(
         tmp_path,
@@ -469,6 +489,7 @@ def test_what_a_file_does_wrong_is_named_with_its_line(tmp_path):
     }
 
 
+@by_all_labs
 def test_first_mistakes_get_their_own_advice(tmp_path):
     grid, load = "[(programs,)]", "x = tl.load(x_ptr + i, mask=mask)"
     assert grid in ANSWER
@@ -551,6 +572,7 @@ def mistaken(folder):
     return graded(folder, **texts)
 
 
+@by_all_labs
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_first_mistake_in_triton_is_told_what_to_do(name, tmp_path_factory):
     _, _, said, advice = MISTAKES[name]
@@ -586,6 +608,7 @@ def test_a_large_number_is_called_strange_only_where_inputs_cannot_make_it():
     assert not is_strange(said.format("1.25", "1.33231e+07"), f"{on}, inputs times 1000")
 
 
+@by_all_labs
 def test_a_file_has_the_names_that_it_imports_and_no_others(tmp_path):
     """The grader's own future import, and what Triton's interpreter imports, are not the student's."""
     no_tl = ANSWER.replace("import triton.language as tl\n", "")
@@ -617,6 +640,7 @@ def test_a_file_has_the_names_that_it_imports_and_no_others(tmp_path):
     }
 
 
+@by_all_labs
 def test_what_only_the_interpreter_runs_is_refused_once_the_file_is_right(tmp_path):
     """Compiled for a card that is not here; the line is that of the file."""
     loop = "for k in range(3):\n        if k == 1:\n            break\n    tl.store(z_ptr"
@@ -648,6 +672,7 @@ def test_what_only_the_interpreter_runs_is_refused_once_the_file_is_right(tmp_pa
     assert "as an argument" in found["of_the_file"].next
 
 
+@by_all_labs
 def test_a_last_task_is_compiled_too(tmp_path):
     solution = FIRST.solution("triton").read_text()
     before, store, behind = solution.rpartition("    tl.store(")
@@ -678,6 +703,7 @@ YES_OR_NO = {
 }
 
 
+@by_all_labs
 @pytest.mark.parametrize(
     ("door", "name", "line", "of"),
     [("triton", "mine.py", 14, "a block"), ("numpy", "mine_numpy.py", 11, "an array")],
@@ -695,6 +721,7 @@ def test_a_mask_that_is_asked_for_one_yes_or_no_gets_its_own_advice(tmp_path, do
     assert {key: verdict.text.splitlines() for key, verdict in actual.items()} == dict.fromkeys(texts, said)
 
 
+@by_all_labs
 @pytest.mark.parametrize(
     ("mask", "said"),
     [
@@ -717,6 +744,7 @@ def test_what_the_compiler_for_a_card_says_of_such_a_mask_gets_the_same_advice(t
     ]
 
 
+@by_all_labs
 def test_what_is_not_written_is_told_in_one_line_and_what_to_do_in_another(tmp_path):
     halves = {
         "first_kernel": ("mask = i < N", "mask = (i < N) & ((i % 2 == 0) | (N < 2))"),
@@ -740,6 +768,7 @@ def test_what_is_not_written_is_told_in_one_line_and_what_to_do_in_another(tmp_p
     }
 
 
+@by_all_labs
 def test_axes_that_have_changed_places_show_in_the_first_stages_of_grey(tmp_path):
     lab = LABS["grey"]
     for stage in (1, 2):
@@ -752,6 +781,7 @@ def test_axes_that_have_changed_places_show_in_the_first_stages_of_grey(tmp_path
         assert not same_lines(lab.prints("triton", stage), found.text), found.text
 
 
+@by_all_labs
 def test_nan_that_only_hard_values_bring_about_is_told_with_them(tmp_path):
     answer = ANSWER.replace("x + y, mask", "2 * (x + y) - (x + y), mask")
     assert answer != ANSWER
@@ -762,6 +792,7 @@ def test_nan_that_only_hard_values_bring_about_is_told_with_them(tmp_path):
     assert found.next == NEXT_OF_HARD_VALUES
 
 
+@by_all_labs
 def test_what_is_not_theirs_is_found_by_whatever_name(tmp_path):
     actual = graded(
         tmp_path,
@@ -795,6 +826,7 @@ def test_what_is_not_theirs_is_found_by_whatever_name(tmp_path):
     assert "line 5 takes the numbers out of torch with Tensor.numpy()" in actual["by_numpy"].why
 
 
+@by_all_labs
 def test_what_is_theirs_is_let_through(tmp_path):
     actual = graded(
         tmp_path,
@@ -890,6 +922,7 @@ def test_a_file_that_takes_the_process_down_is_told_so(tmp_path, line, how, advi
     ]
 
 
+@by_all_labs
 def test_a_cuda_file_is_compiled_and_not_called_right(tmp_path):
     good = FIRST.snapshot("cuda", len(FIRST.stages)).read_text()
     merge = ROOT / "src/course_kernels/softmax/merge.cuh"
@@ -961,6 +994,7 @@ def make_lab(root, text, name="sums"):
     return folder / "lab.toml"
 
 
+@by_all_labs
 def test_a_numpy_door_watches_arrays(tmp_path):
     lab = load_lab(make_lab(tmp_path, OTHER_DOORS))
     head = "import numpy as np\n\n\ndef vector_add(x, y):\n"
@@ -1073,6 +1107,7 @@ def test_what_is_held_is_weighed_whatever_it_is_called(tmp_path):
         load_lab(make_lab(tmp_path / "other", text.replace("100_000", '"many"')))
 
 
+@by_all_labs
 def test_a_square_of_the_attention_lab_is_found_in_lists_and_in_whole_numbers(tmp_path):
     lab = LABS["flash_attention"]
     answer = lab.snapshot("numpy", len(lab.stages)).read_text()
@@ -1092,6 +1127,7 @@ def test_a_square_of_the_attention_lab_is_found_in_lists_and_in_whole_numbers(tm
     assert {name: verdict.found for name, verdict in actual.items()} == dict.fromkeys(hold, "holds too much")
 
 
+@by_all_labs
 def test_a_tuned_kernel_is_right_where_there_is_no_card_to_tune_it_on(tmp_path):
     tuned = (
         ANSWER.replace(
@@ -1108,6 +1144,7 @@ def test_a_tuned_kernel_is_right_where_there_is_no_card_to_tune_it_on(tmp_path):
     assert found.found == RIGHT, found.text
 
 
+@by_all_labs
 def test_what_keeps_numbers_and_works_nothing_out_is_everybodys(tmp_path):
     kept = ANSWER.replace("return z", "return z.clone()")
     lab = LABS["transpose"]
@@ -1119,6 +1156,7 @@ def test_what_keeps_numbers_and_works_nothing_out_is_everybodys(tmp_path):
     assert graded(tmp_path, lab, turned=by_torch)["turned"].found == "not yours"
 
 
+@by_all_labs
 def test_a_program_has_few_numbers_before_it_at_once(tmp_path):
     text = OTHER_DOORS.replace("minutes = 1", "minutes = 1\nat_once = 3").replace("N=1", "N=3")
     text = text.replace(
@@ -1166,6 +1204,7 @@ def vector_add_program(program, x, y, z):
     )
 
 
+@by_all_labs
 def test_other_ways_to_walk_along_the_tiles_are_right_too(tmp_path):
     lab = LABS["flash_attention"]
     answer = lab.snapshot("numpy", len(lab.stages)).read_text()
@@ -1219,6 +1258,7 @@ def test_other_ways_to_walk_along_the_tiles_are_right_too(tmp_path):
     )
 
 
+@by_all_labs
 def test_other_ways_to_write_a_plain_attention_are_right_too(tmp_path):
     lab = LABS["plain_attention"]
     answer = lab.snapshot("numpy", len(lab.stages)).read_text()
@@ -1304,6 +1344,7 @@ def test_the_tests_at_the_foot_of_a_plain_attention_say_what_its_stages_promise(
     assert failed("no_largest", (largest, "")) == set()
 
 
+@by_all_labs
 def test_a_lab_may_try_large_inputs_too(tmp_path):
     text = OTHER_DOORS.replace("minutes = 1", "minutes = 1\nmagnify = 1000")
     head = "import numpy as np\n\n\ndef vector_add(x, y):\n"
@@ -1330,6 +1371,7 @@ def test_a_constant_of_the_file_chooses_the_sizes():
     assert not grader._alike(Workload.of("float32", D=64, **like), grader.tries)
 
 
+@by_all_labs
 def test_a_python_door_takes_lists(tmp_path):
     lab = load_lab(make_lab(tmp_path, OTHER_DOORS))
     lab = dataclasses.replace(lab, doors={"python": ""})
@@ -2157,6 +2199,7 @@ def truth_and_problem(name, part):
     return lab, truth, importlib.import_module(f"course_kernels.{lab.problem}.problem").PROBLEM
 
 
+@by_all_labs
 @pytest.mark.parametrize(("name", "part"), PARTS)
 def test_a_truth_in_numpy_is_that_of_the_problem(name, part):
     import numpy as np

@@ -13,7 +13,8 @@ from course_labs.lab import find_labs, same_lines
 from course_labs.verdict import NOT_BEGUN, RIGHT
 from course_labs.wrong_answers import wrong_files
 
-ROOT = Path(__file__).parents[2]
+ROOT, HERE = Path(__file__).parents[2], Path(__file__).parent
+KERNELS = ROOT / "src" / "course_kernels"
 LABS = {name: lab for name, lab in find_labs(ROOT).items() if "cuda" in lab.doors}
 # Wrong only with more numbers than one launch has threads: too many for a CPU.
 LARGE = {"reduction/stage3", "wrong_one_walk"}
@@ -47,9 +48,17 @@ def verdict(name, file):
     return grader(name).verdict(file, SECONDS)
 
 
+def of_lab(name, **_):
+    """What decides the verdict on any file of a lab, beside the grader."""
+    problem = [KERNELS / LABS[name].problem] if LABS[name].problem else []
+    return [LABS[name].folder, *problem]
+
+
+by_the_lab = pytest.mark.kept(HERE / "worker_on_cpu.py", of=of_lab, but=["labs/*"])
 SNAPSHOTS = [(name, stage) for name, lab in LABS.items() for stage in range(len(lab.stages) + 1)]
 
 
+@by_the_lab
 @pytest.mark.parametrize(("name", "stage"), SNAPSHOTS, ids=lambda value: str(value))
 def test_every_stage_gets_the_verdict_that_the_lab_promises_for_a_gpu(name, stage):
     if f"{name}/stage{stage}" in LARGE:
@@ -66,6 +75,7 @@ def test_every_stage_gets_the_verdict_that_the_lab_promises_for_a_gpu(name, stag
         assert same_lines(lab.on_gpu["cuda"][stage], found.text), found.text
 
 
+@by_the_lab
 @pytest.mark.parametrize("name", [name for name, lab in LABS.items() if lab.alone])
 def test_every_last_task_is_right_in_its_solution(name):
     found = verdict(name, LABS[name].solution("cuda"))
@@ -80,6 +90,7 @@ WRONG = [
 ]
 
 
+@by_the_lab
 @pytest.mark.parametrize(("name", "path", "reason"), WRONG)
 def test_every_wrong_kernel_is_refused_for_its_reason(name, path, reason):
     if path.stem in LARGE | RACES:

@@ -54,6 +54,11 @@ def test_each_says_which_rule_must_name_it():
     assert set(planted().values()) <= {rule.name for rule in RULES}
 
 
+def of_problem(name="atomics.cu", **_):
+    """The problem that a planted kernel solves."""
+    return [ROOT / "src" / "course_kernels" / take(str(PLANTED / name)).problem]
+
+
 def check(name, folder, text=None):
     subject = take(str(PLANTED / name))
     problem, workload = problem_of(subject), Workload.parse(SMALL[name])
@@ -65,11 +70,16 @@ def check(name, folder, text=None):
     Check({"it": competitor_of(subject, problem, workload, starts)}, workload, 0, "cpu").before()
 
 
+by_the_kernel = pytest.mark.kept("tests/profile", but=["labs/*"], of=of_problem)
+
+
+@by_the_kernel
 @pytest.mark.parametrize("name", SMALL)
 def test_a_planted_kernel_is_right(name, tmp_path):
     check(name, tmp_path)
 
 
+@by_the_kernel
 def test_a_wrong_one_is_refused(tmp_path):
     text = (PLANTED / "atomics.cu").read_text(encoding="utf-8").replace("i < N", "i < N - 1")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import pickle
 import re
 import shutil
 import subprocess
@@ -95,6 +96,13 @@ def test_the_command_says_in_one_line_what_is_wrong_with_the_map(tmp_path, capsy
     assert capsys.readouterr().err == (
         "docs: records/renames.toml: a.py is said to be b.py today, which is not there\n"
     )
+
+
+def test_a_course_can_be_kept_with_its_renames():
+    asked = renames.Renames({"src/a/b.py": "src/a/c.py"})
+    assert asked.present("src/a/b.py") == "src/a/c.py"
+    kept = pickle.loads(pickle.dumps(asked))
+    assert (kept.entries, kept.present("src/a/b.py")) == (asked.entries, "src/a/c.py")
 
 
 def test_a_chain_and_a_folder_are_followed_to_the_end_and_back():
@@ -206,6 +214,17 @@ def test_a_used_old_name_and_a_bound_new_one_are_told_apart():
         "from course_kernels.gemm_fp8 import by_address\nby_address.f(1)",
     ]
     assert len({code_digest(source, CACHE, PATH) for source in sources}) == len(sources)
+
+
+@pytest.mark.parametrize(
+    "binds",
+    ["def f({}): ", "class {}: ", "for {} in x: ", "try: x\nexcept E as {}: ", "match x:\n case {}: "],
+)
+def test_a_variable_that_is_bound_anew_is_not_the_module(binds):
+    """The module before, and whatever else is called as it is now."""
+    then = f"from course_kernels.gemm import by_address\n{binds.format('launch_cache')}by_address()"
+    now = then.replace("by_address", "launch_cache")
+    assert code_digest(now, CACHE, PATH) != code_digest(then)
 
 
 def test_no_two_sources_become_one_whatever_is_written_in_them():

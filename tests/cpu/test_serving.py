@@ -28,6 +28,8 @@ from course_models.serving.scheduler import Schedule
 from course_models.serving.terminal import ByteText
 from course_models.serving.workload import Arrival, least_steps, play, trace
 
+pytestmark = pytest.mark.kept
+
 TOY = Config(layers=2, width=32, heads=4, kv_heads=2, head_dim=8, hidden=48, vocab=50, max_tokens=96)
 
 

@@ -25,6 +25,8 @@ from course_models.step_kernels import (
     started_early,
 )
 
+pytestmark = pytest.mark.kept
+
 TOY = Config(layers=1, width=128, heads=4, kv_heads=2, head_dim=64, hidden=192, vocab=80, max_tokens=64)
 KERNELS = (k01_stream, k02_even, k04_cluster)
 ROOM = 40  # of the cache

@@ -14,6 +14,8 @@ from course_models.model import Model
 from course_models.ngram import NGrams
 from course_models.train import DRAFT, EXPERTS, SMALL, Recipe, bits_per_byte, stream, train
 
+pytestmark = pytest.mark.kept
+
 TOY = dataclasses.replace(
     DRAFT, layers=1, width=32, heads=2, kv_heads=1, head_dim=16, hidden=48, max_tokens=64
 )

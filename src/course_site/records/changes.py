@@ -1,4 +1,4 @@
-"""What moved: a new record against the one before it, value by value.
+"""Comparison of a new record with the one before it, value by value: what moved.
 
 A median counts as moved when it left the interval that was stated for another run, and by more than `LEAST`.
 """
@@ -22,7 +22,7 @@ NAME = "changes.json"
 
 @dataclass(frozen=True)
 class Moved:
-    """One value that moved by more than its spread."""
+    """A value that moved by more than its spread."""
 
     name: str
     before: float
@@ -88,7 +88,7 @@ def append(root: Path, slug: str, found: list[Moved]) -> None:
 
 
 def doubt(record: Record, entries: Sequence[dict[str, Any]]) -> str:
-    """What was told of a record's values when it was made, and is not so; empty where all is."""
+    """First contradiction between a record and what was noted of its values when it was made; empty where none is."""
     date, page = str(record.meta["provenance"]["date"]), record.meta["id"]
     values = {f"{page}.{name}": _number(leaf) for name, leaf in walk_leaves(record.names)}
     for entry in entries:

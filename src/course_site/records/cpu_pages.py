@@ -141,7 +141,7 @@ def _record(page: Page, root: Path, place: Path, status: int, known: str, began:
 
 
 def _provenance(known: str) -> dict[str, Any]:
-    """As of a page that measures, without what there is only with a GPU; the commit is the site's."""
+    """Provenance as of a page that measures, without what only a GPU has; the commit is the site's."""
     nothing = ("gpu", "slug", "driver", "cuda", "torch", "triton", "commit")
     return dict.fromkeys(nothing) | {
         "count": 0,

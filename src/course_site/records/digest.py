@@ -59,7 +59,7 @@ def digest_of(path: PurePath, data: bytes, names: Renames = renames.NONE) -> str
 
 
 def _text(data: bytes) -> str:
-    """As Python reads a text file, on every system."""
+    """Decode as Python reads a text file, on every system."""
     return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -24,7 +24,7 @@ FRESH, STALE, MISSING = "fresh", "stale", "missing"
 
 
 class Fault(NamedTuple):
-    """Something wrong with an edition: which file, and what is wrong and what to do, in one line."""
+    """A fault of an edition: which file, and what is wrong and what to do, in one line."""
 
     path: str
     message: str
@@ -139,7 +139,7 @@ def machine_of(record: Record | None) -> Machine | None:
 
 
 def impossible(record: Record) -> Iterator[tuple[str, bool]]:
-    """Every number of a record that its card's data sheet forbids: see `speed_of_light`."""
+    """Numbers of a record that its card's data sheet forbids: see `speed_of_light`."""
     return speed_of_light.impossible(record.names, machine_of(record))
 
 

@@ -71,7 +71,7 @@ class PageFailed(RuntimeError):
 
 @dataclass
 class Progress:
-    """Where a running page is; the page itself updates it."""
+    """Progress of a running page, which updates it itself."""
 
     page: Page
     gpu: Gpu
@@ -261,7 +261,7 @@ def _environment(root: Path, gpu: Gpu, scratch: Path) -> dict[str, str]:
 
 
 def cell_failed(page: Page, index: int, gpu: Gpu | None, name: str, value: str, traceback: str) -> PageFailed:
-    """What stops a page of which a cell raised: the file, the cell and the cause.
+    """Build the error of a page of which a cell raised: the file, the cell and the cause.
 
     Args:
         index: the cell, from 1; below or above the page's own, a cell around them.
@@ -297,7 +297,7 @@ def _place(number: int, code: list[Cell]) -> str:
 def process_died(
     page: Page, cell: int, status: int | None, log: Path, error: Exception | None = None
 ) -> PageFailed:
-    """What stops a page whose process ended.
+    """Build the error of a page whose process ended.
 
     Args:
         cell: the cell that ran, from 1; 0 before the first.
@@ -357,7 +357,7 @@ def refuse_typed_numbers(page: Page, number: int, outputs: list[dict[str, Any]])
 
 
 def fake_provenance(gpu: Gpu) -> dict[str, Any]:
-    """What stands in for a GPU's provenance where COURSE_FAKE_GPUS made the GPU up."""
+    """Provenance of a GPU that COURSE_FAKE_GPUS made up."""
     return {
         "gpu": gpu.name,
         "slug": gpu.slug,

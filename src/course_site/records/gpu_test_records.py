@@ -58,7 +58,7 @@ class GroupsUnknown(ValueError):
 
 
 def record_path(root: Path, slug: str, group: str) -> Path:
-    """Where the record of a group lies, under the first name that the group had."""
+    """Path of a group's record, under the first name that the group had."""
     name = load_renames(root).oldest_group(group).replace(":", "_")
     return root / "records" / slug / "tests" / f"{name}.json"
 
@@ -70,7 +70,7 @@ def run_again(group: str) -> str:
 
 @dataclass
 class Project:
-    """One look at the repository: every file is read at most once, whatever the number of groups."""
+    """A look at the repository: every file is read at most once, whatever the number of groups."""
 
     root: Path
     renames: Renames = NONE
@@ -92,7 +92,7 @@ class Project:
 
     @functools.cached_property
     def sharing(self) -> list[str]:
-        """Those of which a kernel in CUDA C++, or one of a lab, keeps something that several threads write."""
+        """Problems of which a kernel in CUDA C++, or one of a lab, keeps something that several threads write."""
         return [name for name in self.problems if any(shares(*sources_of(f)) for f in self._cuda_of(name))]
 
     def _cuda_of(self, problem: str) -> Iterator[Path]:
@@ -109,7 +109,7 @@ class Project:
 
     @functools.cached_property
     def every_lab(self) -> dict[str, Lab]:
-        """All labs, by name."""
+        """The labs, by name."""
         return find_labs(self.root)
 
     @functools.cached_property
@@ -133,7 +133,7 @@ class Project:
 
     @functools.cached_property
     def groups(self) -> list[str]:
-        """Every group that must have a record, from what lies in the repository now.
+        """Groups that must have a record, from what lies in the repository now.
 
         Raises:
             GroupsUnknown: a test file without its GROUPS.
@@ -151,7 +151,7 @@ class Project:
         return any(_assigned(file, "ALONE") is True for file in self.files_of(group))
 
     def coverage(self, group: str) -> dict[str, str]:
-        """Every file that a group's outcome depends on, repository-relative, and the digest of what it means."""
+        """Files that a group's outcome depends on, repository-relative, and the digest of what it means."""
         own = set(self._own(group))
         # What lies beside the tests is found by any of their imports, and conftest.py is part of each.
         beside = {file for file in (self.root / TESTS).glob("*.py") if file not in self.test_files}
@@ -169,7 +169,7 @@ class Project:
         return dict(sorted(found.items()))
 
     def _wrong_answers(self, group: str) -> Iterator[tuple[Lab, WrongAnswer]]:
-        """Those of a group's lab that a card judges, each as the file that it makes."""
+        """Answers of a group's lab that a card judges, each as the file that it makes."""
         if group.startswith(LAB):
             lab = self.labs[group.removeprefix(LAB)]
             for answer in wrong_answers(lab):
@@ -179,7 +179,7 @@ class Project:
             yield from ((several, answer) for answer in wrong_answers(several) if answer.gpu_only)
 
     def _own(self, group: str) -> Iterator[Path]:
-        """What a group is about: its folder of course_kernels, or all that the grader reads of a lab."""
+        """Files that a group is about: its folder of course_kernels, or all that the grader reads of a lab."""
         if not group.startswith(LAB):
             # What its tests read besides: the judge's strangers, for one.
             for folder in (self.root / KERNELS / group, self.root / "tests" / group):
@@ -297,12 +297,12 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def shares(*files: Path) -> bool:
-    """Whether sources in CUDA C++, headers among them, keep something that several threads write."""
+    """True if sources in CUDA C++, headers among them, keep something that several threads write."""
     return any(_SHARED.search(_COMMENT.sub("", file.read_text(encoding="utf-8"))) for file in files)
 
 
 def declared_groups(file: Path) -> tuple[str, ...]:
-    """What a test file writes in GROUPS, read without running it.
+    """Read GROUPS of a test file without running it.
 
     Raises:
         GroupsUnknown: it writes none, something that cannot be read so, or is no Python.
@@ -340,7 +340,7 @@ def _assigned(file: Path, name: str) -> Any:
 
 @functools.lru_cache(maxsize=1024)  # a page that is served is checked again after every edit
 def _names_in(source: str) -> tuple[tuple[str, str], ...]:
-    """What Python source names: modules it imports, or runs by name, and CUDA files as strings."""
+    """Names in Python source: modules it imports, or runs by name, and CUDA files as strings."""
     try:
         tree = ast.parse(source)
     except SyntaxError:  # a wrong answer of a lab
@@ -378,7 +378,7 @@ def _walk(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 @functools.lru_cache(maxsize=64)
 def _homes(source: str) -> dict[str, str]:
-    """Where a package that loads its names late takes them from: its _HOME."""
+    """_HOME of a package that loads its names late: the module of each."""
     for node in ast.parse(source).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOME":
             homes: dict[str, str] = ast.literal_eval(node.value)
@@ -391,7 +391,7 @@ def _homes(source: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What speaks against a group's record.
+    """Reason not to trust a group's record; empty where there is none.
 
     Attributes:
         why: one line; "" while the record holds.
@@ -454,7 +454,7 @@ def _against(project: Project, data: dict[str, Any], group: str, clean: bool) ->
 
 
 def differences(then: dict[str, str], now: dict[str, str]) -> list[str]:
-    """What became of the files between two coverages, in a few words each."""
+    """Differences between two coverages, in a few words for each file."""
     words = []
     for file in sorted({*then, *now}):
         if file not in now:

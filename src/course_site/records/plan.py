@@ -1,4 +1,4 @@
-"""What is to be measured on this machine: which pages and GPU tests, why, and how long it should take.
+"""Plan of what to measure on this machine: which pages and GPU tests, why, and how long it should take.
 
 Nothing heavy is imported before it is needed: a machine that lacks a package is told so in one line.
 """
@@ -32,12 +32,12 @@ UNKNOWN_S = 30.0  # of a group of GPU tests that never ran
 
 
 class CannotStart(RuntimeError):
-    """Nothing was done; the message is one line that says why and what to do."""
+    """A run that cannot begin: nothing was done, and the message is one line that says why and what to do."""
 
 
 @dataclass
 class Job:
-    """One page to measure: why, and how long it should take."""
+    """A page to measure: why, and how long it should take."""
 
     page: Page
     reasons: list[str]
@@ -46,7 +46,7 @@ class Job:
 
 
 def unmet(page: Page, gpus: Sequence[Gpu]) -> str | None:
-    """What the page needs and this machine lacks, or None; its cards are of one model.
+    """First need of the page that this machine lacks, or None; its cards are of one model.
 
     ``capability X.Y`` is the same major number and at least that minor one: what is built for one family
     (sm_90a) runs on no other. ``capability X.Y+`` is that or anything newer.
@@ -85,7 +85,7 @@ except CountersUnavailable as why:
 
 @functools.cache
 def counters_lacking() -> str | None:
-    """Why hardware counters cannot be read here, in one line; None where they can."""
+    """Reason why hardware counters cannot be read here, in one line; None where they can."""
     if shutil.which("ncu") is None:
         return "Nsight Compute (ncu) is not on PATH"
     if os.environ.get("COURSE_FAKE_GPUS"):
@@ -188,7 +188,7 @@ def print_plan(jobs: list[Job], gpus: list[Gpu], slug: str, groups: list[Verdict
 
 
 def check_beside(root: Path, slug: str) -> None:
-    """What every page's record is added to must be readable, before a minute of a GPU is spent."""
+    """Check that the histories can be read to which every record is added, before a minute of a GPU is spent."""
     from course_site.records import changes, run_history
     from course_site.records.record import RecordError
 

@@ -31,7 +31,10 @@ class RecordError(ValueError):
 
 
 def edition_of(provenance: dict[str, Any]) -> dict[str, str]:
-    """What makes two records comparable: GPU model and CUDA, torch and triton major.minor; {} where none was used."""
+    """Edition of a run: GPU model and CUDA, torch and triton major.minor; {} where none was used.
+
+    Records of one edition can be compared.
+    """
     if provenance["gpu"] is None:
         return {}
 
@@ -48,7 +51,7 @@ def edition_of(provenance: dict[str, Any]) -> dict[str, str]:
 
 
 def record_path(root: Path, slug: str, page: Page) -> Path:
-    """Where the record of a page lies: records/<slug>/<page path>.ipynb, under the first path that the page had."""
+    """Path of a page's record: records/<slug>/<page path>.ipynb, under the first path that the page had."""
     path = renames.load(root).paths.first(page.path.as_posix())
     return (root / "records" / slug / path).with_suffix(".ipynb")
 
@@ -70,7 +73,7 @@ def is_sealed(data: dict[str, Any]) -> bool:
 
 
 def load_sealed(path: Path, again: str) -> dict[str, Any]:
-    """What `seal` made of a file that only the docs command writes; empty where there is none.
+    """Read what `seal` made of a file that only the docs command writes; empty where there is none.
 
     Args:
         again: how one comes to a good file, for the one line that says what is wrong with this one.
@@ -119,7 +122,7 @@ class Record:
 
     @property
     def artifacts(self) -> dict[str, dict[str, Any]]:
-        """What it states of the files beside it: "bytes" and "sha256", by name."""
+        """Statement of the files beside it: "bytes" and "sha256", by name."""
         return self.meta.get("artifacts", {})
 
     @property
@@ -135,7 +138,7 @@ class Record:
 
     @property
     def run(self) -> str:
-        """What tells this run of its page from every other run."""
+        """Identity of this run among all runs of its page."""
         return f"{self.meta['id']}|{self.meta['provenance']['date']}"
 
     @property
@@ -150,7 +153,7 @@ class Record:
 
     @property
     def names(self) -> dict[str, Any]:
-        """Everything the cells recorded by name, as plain JSON; a kernel by its present name."""
+        """Values that the cells recorded by name, as plain JSON; a kernel by its present name."""
         merged: dict[str, Any] = {}
         for outputs in self.outputs:
             for output in outputs:
@@ -214,7 +217,7 @@ def _on_one_line(match: re.Match[str]) -> str:
 
 
 def _merge(into: dict[str, Any], names: dict[str, Any]) -> None:
-    """Later cells may add to a dict recorded before, never replace a leaf."""
+    """Merge the names of a later cell: it may add to a dict recorded before, and never replace a leaf."""
     for name, value in names.items():
         if name in into and "kind" not in value and "kind" not in into[name]:
             _merge(into[name], value)
@@ -308,7 +311,7 @@ def _cells(page: Page, names: renames.Renames) -> list[str]:
 
 
 def stale_reasons(page: Page, record: Record, root: Path) -> list[str]:
-    """Why a record no longer holds for a page; empty when it is fresh."""
+    """Reasons why a record no longer holds for a page; empty when it is fresh."""
     reasons = []
     meta, names = record.meta, renames.load(root)
     if names.present(meta["page"]) != page.path.as_posix() or meta["id"] != page.id:

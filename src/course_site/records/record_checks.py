@@ -29,7 +29,7 @@ COMMIT = re.compile(r"[0-9a-f]{40}")  # git would take other things for options
 
 
 def doubts(record: Record, slug: str, now: datetime | None = None) -> Iterator[str]:
-    """What in a record does not agree with the rest of it, each in one line."""
+    """Contradictions inside a record, each in one line."""
     provenance = record.meta["provenance"]
     if record.edition.get("slug") != slug:
         yield f"it lies in records/{slug} and is of {record.edition.get('slug')}"
@@ -65,7 +65,7 @@ def _of_measurement(leaf: dict[str, Any]) -> Iterator[str]:
 
 
 def doubt_of_commit(root: Path, commit: str, date: str, manifest: dict[str, str]) -> str:
-    """What speaks against the commit a record names; empty if nothing does, NOT_CHECKED without its history.
+    """Reason to doubt the commit a record names; empty if nothing does, NOT_CHECKED without its history.
 
     Where the repository does not have the commit (`is_lost`) its last one must hold every file as it ran.
 
@@ -107,7 +107,7 @@ def _whole(root: Path) -> bool:
 
 
 def _others(root: Path, commit: str, manifest: dict[str, str]) -> Iterator[str]:
-    """What of a manifest has another meaning in a commit, or is not in it; by the renames of that commit."""
+    """Files of a manifest that have another meaning in a commit, or are not in it; by the renames of that commit."""
     asked = [renames.FILE.as_posix(), *manifest]
     answer = io.BytesIO(
         _git(root, "cat-file", "--batch", told="".join(f"{commit}:./{path}\n" for path in asked).encode())
@@ -125,7 +125,7 @@ def _others(root: Path, commit: str, manifest: dict[str, str]) -> Iterator[str]:
 
 
 def _git(root: Path, *arguments: str, told: bytes = b"") -> bytes:
-    """What git answers; empty where there is no git, no repository or no answer."""
+    """Answer of git; empty where there is no git, no repository or no answer."""
     try:
         done = subprocess.run(("git", *arguments), cwd=root, input=told, capture_output=True, check=False)
     except OSError:

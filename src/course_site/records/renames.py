@@ -98,6 +98,10 @@ class Renames:
     def __bool__(self) -> bool:
         return bool(self.entries)
 
+    def __reduce__(self) -> tuple[type[Renames], tuple[dict[str, str]]]:
+        """Pickle the entries alone: the caches of its names cannot be, and are filled anew."""
+        return Renames, (self.entries,)
+
     def names_any(self, source: str) -> bool:
         """True where a text has a word that may be a renamed one."""
         return self._named is not None and self._named.search(source) is not None

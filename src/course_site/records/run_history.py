@@ -36,7 +36,7 @@ FIELDS = frozenset({"page", "date", "card", "commit", "code", "values"})  # of e
 
 
 def load(root: Path, slug: str) -> list[dict[str, Any]]:
-    """Every run that is kept, oldest first; empty where none was.
+    """Runs that are kept, oldest first; empty where none was.
 
     Raises:
         RecordError: the file is cut short, was changed by hand, or is of another version.
@@ -71,7 +71,7 @@ def append(root: Path, slug: str, record: Record) -> None:
 
 
 def between(runs: Sequence[dict[str, Any]]) -> BetweenRuns:
-    """What the runs say of the difference between runs, by kind of number."""
+    """Estimate how far runs lie apart, by kind of number."""
     common: dict[str, list[float]] = defaultdict(list)
     own: dict[str, list[float]] = defaultdict(list)
     cards: dict[str, set[str]] = defaultdict(set)
@@ -119,7 +119,7 @@ def _pairs(runs: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dic
 
 
 def _code(record: Record, names: renames.Renames) -> str:
-    """What ran, in the oldest names: a run before a rename and one after it are runs of the same code."""
+    """Hash of what ran, in the oldest names: a run before a rename and one after it are runs of the same code."""
     meta = record.meta
     edition = sorted(meta["edition"].items())
     manifest = sorted((names.paths.first(path), digest) for path, digest in meta["manifest"].items())
@@ -138,7 +138,7 @@ def _numbers(record: Record) -> Iterator[tuple[str, tuple[str, float]]]:
 
 
 def doubt(record: Record, runs: Sequence[dict[str, Any]]) -> str:
-    """What the run that a record was kept as says otherwise; empty where the two agree."""
+    """Contradiction between a record and the run that it was kept as; empty where the two agree."""
     meta, date = record.meta, record.meta["provenance"]["date"]
     of_page = {run["date"]: run for run in runs if run["page"] == meta["id"]}
     if not of_page:  # the file may be taken away, and begins anew
@@ -169,7 +169,7 @@ def middle(leaf: dict[str, Any]) -> float | None:
 
 
 def covered(old: Record, new: Record, terms: BetweenRuns) -> tuple[int, int]:
-    """How many timings of a new record lie inside the interval that the old one stated, and of how many."""
+    """Count how many timings of a new record lie inside the interval that the old one stated, and of how many."""
     before = dict(walk_leaves(old.names))
     inside = of = 0
     for name, leaf in walk_leaves(new.names):

@@ -34,7 +34,7 @@ class Bundle:
 
 @dataclass
 class Outcome:
-    """What measuring came to, kept up to date while it runs."""
+    """Outcome of a measuring run, kept up to date while it runs."""
 
     slug: str = ""  # set once measuring begins
     written: list[Path] = field(default_factory=list)

@@ -12,7 +12,7 @@ GPU_TESTS = "tests/gpu"  # all groups of them; tests/gpu/<group> is one
 
 @dataclass(frozen=True)
 class Waiting:
-    """One entry: a page, or a group of GPU tests, that awaits a GPU."""
+    """An entry: a page, or a group of GPU tests, that awaits a GPU."""
 
     path: str
     since: str
@@ -25,7 +25,7 @@ class Waiting:
 
 
 def load(root: Path) -> dict[str, Waiting]:
-    """Every entry by its path; none where there is no list.
+    """Read the entries, by path; none where there is no list.
 
     Raises:
         ValueError: one line that says what an entry needs.

@@ -78,7 +78,7 @@ def _is_settled(edition: Edition | None, page: Page, is_reference: bool) -> bool
 def _verdicts(
     root: Path, slugs: Iterable[str], *, clean: bool
 ) -> tuple[dict[str, list[gpu_test_records.Verdict]], str]:
-    """What is known of every group of GPU tests in these editions, and why nothing is, in one line."""
+    """Verdicts on the groups of GPU tests in these editions, and why there are none, in one line."""
     if not (root / GPU_TESTS).exists():
         return {}, ""
     project = gpu_test_records.Project(root)

@@ -35,7 +35,7 @@ from course_site.values.values import Scope
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """Something that stops the build: which file, and what is wrong and what to do, in one line."""
+    """A fault that stops the build: which file, and what is wrong and what to do, in one line."""
 
     path: str
     message: str
@@ -133,7 +133,7 @@ class Course(Material):
         return machine_of(self.records.get(page.id))
 
     def artifacts(self, page_id: str) -> dict[str, Path]:
-        """Where the files lie that a page's record seals, by name; none of a page without its numbers."""
+        """Paths of the files that a page's record seals, by name; none of a page without its numbers."""
         has_any = page_id in self.picked and self.has_numbers(page_id)
         return self.picked[page_id].artifacts(page_id) if has_any else {}
 
@@ -161,7 +161,7 @@ class Course(Material):
 
 
 def settings(root: Path) -> dict[str, Any]:
-    """What pyproject.toml says."""
+    """Read pyproject.toml."""
     with (root / SETTINGS).open("rb") as file:
         return tomllib.load(file)
 
@@ -314,7 +314,7 @@ def _check_physics(course: Course, page: Page) -> None:
 
 
 def _check_tests(course: Course, choice: Choice) -> None:
-    """Every group of GPU tests leaves a record: without one that holds nothing counts as checked on the card."""
+    """Note groups of GPU tests without a record that holds: they do not count as checked on the card."""
     if choice.tests_unknown:
         path, _, message = choice.tests_unknown.partition(": ")
         course.problem(path, message)

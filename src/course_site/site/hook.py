@@ -56,7 +56,7 @@ class PageFile(File):
 
 
 class _Build:
-    """What one build knows; made anew for every build of `mkdocs serve`."""
+    """State of one build; made anew for every build of `mkdocs serve`."""
 
     course: Course
     rendered: dict[str, Rendered]
@@ -115,7 +115,7 @@ def _stop_if_wrong(course: Course) -> None:
 
 
 def _say_about(course: Course, config: MkDocsConfig) -> None:
-    """What the frame of every page says of the course; addresses for machines only where the site has one."""
+    """Fill the frame of every page; canonical links and a sitemap only if the site has an address."""
     config.extra["about"] = course.about
     config.extra["archive"] = "" if course.about.repository else NAME
     config.site_url = course.about.site_url
@@ -124,7 +124,7 @@ def _say_about(course: Course, config: MkDocsConfig) -> None:
 
 
 def _check_descriptions(course: Course) -> None:
-    """Who finds a page by searching reads its description first."""
+    """Require a description of every page: who finds it by searching reads that first."""
     for page in course.pages:
         if not str(page.description or "").strip():
             course.problem(
@@ -146,7 +146,7 @@ def _check_bibliography(course: Course) -> None:
 
 
 def _check_sessions(course: Course) -> None:
-    """Every session has a map; what a map still waits for is said, not refused."""
+    """Require a map of every session; what a map still waits for is told, and not refused."""
     if not course.maps.sessions:
         return
     for name in [] if course.draft else checks.missing(course.maps):
@@ -156,7 +156,7 @@ def _check_sessions(course: Course) -> None:
 
 
 def _check_sources(course: Course) -> None:
-    """No typed number in what a page may show or quote: kernels, pictures, terms, the front door."""
+    """Refuse typed numbers in what a page may show or quote: kernels, pictures, terms, the front door."""
     names = (
         "src/course_kernels",
         "labs",
@@ -188,7 +188,7 @@ def _search_words(course: Course) -> search.Words:
 
 
 def _check_names(course: Course) -> None:
-    """One name per thing: no page, map or picture uses a retired word, and late sessions speak the trade."""
+    """Require one name per thing: no page, map or picture uses a retired word, and late sessions speak the trade."""
     road = course.maps.road
     stops = road.stops[road.stops.index(road.trade) :] if road.trade else ()
     late = [course.maps.sessions[stop] for stop in stops if stop in course.maps.sessions]
@@ -226,7 +226,7 @@ def _check_names(course: Course) -> None:
 
 
 def _said(text: str, name: str) -> Iterator[str]:
-    """Every text of a map or of a sheet, each by itself; a figure is one text."""
+    """Texts of a map or of a sheet, each by itself; a figure is one text."""
     if not name.endswith(".toml"):
         yield text
         return

@@ -102,7 +102,7 @@ def anchor(course: Course, page: Page, result: Result) -> str:
 
 
 def address(row: str) -> str:
-    """Where a row stands in the site, e.g. "numbers/w1.html#w1.flash.n4096"; the name alone says it."""
+    """Address of a row in the site, e.g. "numbers/w1.html#w1.flash.n4096"; the name alone says it."""
     return f"numbers/{row.partition('.')[0]}.html#{row}"
 
 
@@ -134,7 +134,7 @@ def about(course: Course, page: Page, expression: str, result: Result) -> str:
 
 
 def entries(course: Course, shown: dict[str, dict[str, str]]) -> list[dict[str, Any]]:
-    """Every value of the site, page by page.
+    """Values of the site, page by page.
 
     Args:
         shown: for every page id, the expressions its prose shows and the text they became.
@@ -306,7 +306,7 @@ def ledger_json(rows: list[dict[str, Any]]) -> str:
 
 
 def moved_markdown(course: Course) -> str:
-    """What is known of runs made apart, and what left its stated interval, newest first."""
+    """Page on runs made apart: what is known of them, and what left its stated interval, newest first."""
     return f"{_between_words(course)}\n\n{_moved_words(course)}"
 
 

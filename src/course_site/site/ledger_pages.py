@@ -67,7 +67,7 @@ def ledger_of(course: Course, rows: Sequence[Row], order: Sequence[str] = ()) ->
 
 
 def sort_of(row: Row, origin: Origin | None = None) -> str:
-    """One of `ORDER`: what a row's number is."""
+    """Kind of a row's number, one of `ORDER`."""
     if row["kind"] == "computed" and origin and origin.typed:
         return "given"  # nothing was worked out: a number stands in the code
     if row["kind"] in ("counted", "device") and ("n" in row or row["unit"] == "s"):
@@ -114,7 +114,7 @@ def _chapter(page: Page, rows: Sequence[Row], table: str) -> Rendered:
 
 
 def _made(page: Page, row: Row) -> str:
-    """Where the values of a page come from, above their table."""
+    """Provenance of a page's values, above their table."""
     if row["gpu"] is None:
         return "Nothing here is measured: worked out when the site was built."
     return (
@@ -198,7 +198,7 @@ def _state(row: Row) -> list[str]:
 
 
 def _source(course: Course, page: Page, origin: Origin | None) -> str:
-    """Who gives a number: a data sheet, or whoever wrote the page, with the sources that stand above the cell."""
+    """Origin of a given number: a data sheet, or whoever wrote the page, with the sources that stand above the cell."""
     machine = course.machine(page)
     sheet = machine is not None and origin is not None and _SHEET.fullmatch(origin.code)
     keys: Sequence[str] = [machine.source] if machine and sheet else origin.cites if origin else []

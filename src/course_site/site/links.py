@@ -41,7 +41,7 @@ _MATH = re.compile(r"\$\$.*?\$\$|(?<!\\)\$[^$\n]+\$|\\\(.*?\\\)|\\\[.*?\\\]", re
 
 @dataclass
 class _Reference:
-    """One address in a page: where it stands, what it says, and whether the browser fetches it unasked."""
+    """An address in a page: where it is written, what it says, and whether the browser fetches it unasked."""
 
     line: int
     address: str
@@ -121,7 +121,7 @@ class _Site:
 
     @cached_property
     def files(self) -> set[str]:
-        """Every file, as a path from the root with forward slashes."""
+        """The files, each as a path from the root with forward slashes."""
         found: set[str] = set()
         for folder, _, names in os.walk(self.root):
             inside = Path(folder).relative_to(self.root)
@@ -156,7 +156,7 @@ class _Site:
 
 
 def check(site: Path, keys: Collection[str] = (), *, sums: bool = True) -> list[str]:
-    """Everything broken in a built site, one line each: file, line, cause. An empty list means it holds together.
+    """List everything broken in a built site, one line each: file, line, cause. An empty list means it holds together.
 
     Args:
         keys: of the bibliography; a sentence that cites one speaks of somebody else's number.

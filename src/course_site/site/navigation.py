@@ -55,7 +55,7 @@ def roads(nav: list[Any]) -> list[tuple[str, list[str]]]:
 
 
 def _placed(nav: list[Any], section: str = "") -> Iterator[tuple[str, str]]:
-    """Every page with the section that it stands in."""
+    """Pages with their sections, from top to bottom."""
     for name, inside in map(_named, nav):
         if isinstance(inside, list):
             yield from _placed(inside, name)

@@ -46,7 +46,7 @@ _NAME = re.compile(r"\b(?=\w*[_.][A-Za-z]|\w+[A-Z0-9]|\w+\()[A-Za-z_]\w+(?:\.\w{
 
 @dataclass
 class Section:
-    """What stands under one heading.
+    """A heading and the text under it.
 
     Attributes:
         anchor: of its heading, "" for a page that begins without one.
@@ -61,7 +61,7 @@ class Section:
 
 @dataclass
 class Said:
-    """One page, for the index.
+    """A page, for the index.
 
     Attributes:
         rank: how early its sections come: 0 for the students' pages, then the mentors', then the evidence.
@@ -136,7 +136,7 @@ class _Reader(HTMLParser):
 
 
 def rank(uri: str, meta: Mapping[str, Any]) -> int:
-    """How early a page comes, by the place of its source and its head: see `Said`."""
+    """Rank of a page, by the place of its source and its head: see `Said`."""
     if uri.startswith("handbook/"):
         return 1
     return int((meta.get("search") or {}).get("rank", 0))
@@ -144,7 +144,7 @@ def rank(uri: str, meta: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True)
 class Words:
-    """What the search knows of words.
+    """Words that the search knows.
 
     Attributes:
         means: what a reader may call something, in small letters, and what the pages say.
@@ -229,7 +229,7 @@ def _inside(name: str, text: str, before: str, behind: str) -> Any:
 
 
 def load_words(root: Path, terms: Iterable[Term] = ()) -> Words:
-    """What docs/search.toml says, and for each term of the glossary what it is also called.
+    """Read docs/search.toml, and for each term of the glossary what it is also called.
 
     Raises:
         ValueError: one line that names the entry which is not as it should be.
