@@ -25,6 +25,19 @@ logging.getLogger("nox").addFilter(lambda record: record.getMessage() != "uv bin
 
 # torch and triton that pair up, and the last triton whose interpreter is right where the tests use it.
 PINNED = ("torch==2.13.0", "triton==3.7.1")
+# What tests/cpu/compiled.json and tests/cpu/verdicts.json were made with: a new wheel would make all of both worthless
+# overnight, and every run of the tests a quarter of an hour longer. Whoever moves a version writes both files anew.
+FACTS_MADE_WITH = (
+    "numpy==2.4.6",
+    "cuda-bindings==13.5.0",
+    "cuda-core==1.2.2",
+    "cuda-pathfinder==1.9.1",
+    "cuda-toolkit==13.5.0",
+    "nvidia-cuda-crt==13.5.37",
+    "nvidia-cuda-nvdisasm==13.5.37",
+    "nvidia-cuda-nvrtc==13.5.37",
+    "nvidia-cuda-runtime==13.5.37",
+)
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -111,12 +124,14 @@ def serve(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Pass the tests that need no GPU; with a GPU those that need one too."""
-    install(session, "site,measure,cuda13,tests", *PINNED)
+    install(session, "site,measure,cuda13,tests", *PINNED, *FACTS_MADE_WITH)
     # A file stays in one process: what its tests share is made once. One process more than cores, as some tests wait
     # for a clock or for a process of their own; beyond nine they mostly import PyTorch.
     processes = str(min(os.cpu_count() or 1, 8) + 1)
     on_all_cores = ["tests/cpu", "-n", processes, "--dist", "loadfile", "--no-loadscope-reorder"]
-    python(session, "-m", "pytest", *(session.posargs or on_all_cores))
+    # Options alone, such as --anew, are for all tests.
+    all_of_it = all(word.startswith("-") for word in session.posargs)
+    python(session, "-m", "pytest", *(on_all_cores if all_of_it else []), *session.posargs)
     if not session.posargs and (ROOT / "tests" / "gpu").exists() and has_gpu(session):
         python(session, "-m", "pytest", "tests/gpu")
 
@@ -170,7 +185,7 @@ def lint(session: nox.Session) -> None:
     python(session, "-m", "ruff", "check", ".")
     python(session, "-m", "ruff", "format", "--check", ".")
     python(session, "-m", "mypy")
-    python(session, "-m", "course_site.numbers.lint", "docs", "handbook", "src")
+    python(session, "-m", "course_site.lint.lint", "docs", "handbook", "labs", "src")
 
 
 def find_chromium(session: nox.Session) -> None:
@@ -198,7 +213,9 @@ def browser(session: nox.Session) -> None:
         # A Chromium for each core, and one more for while a page settles: 5 finish before the longest page does, and
         # more would only take memory.
         everything = ["tests/browser", "-n", str(min(os.cpu_count() or 1, 4) + 1)]
-        python(session, "-m", "pytest", *(session.posargs or everything))
+        # Options alone, such as --keep, are for all tests.
+        all_of_it = all(word.startswith("-") for word in session.posargs)
+        python(session, "-m", "pytest", *(everything if all_of_it else []), *session.posargs)
 
 
 @nox.session
@@ -206,7 +223,7 @@ def mutants(session: nox.Session) -> None:
     """Plant faults in our own code and see the tests catch them: `-- --seed 1 --count 60`. About half an hour."""
     if not (ROOT / "site" / "index.html").exists():
         session.error("there is no site/ for the tests in the browser: run `nox -s docs` first")
-    install(session, "site,measure,cuda13,tests,browser", *PINNED)
+    install(session, "site,measure,cuda13,tests,browser", *PINNED, *FACTS_MADE_WITH)
     run_to_its_end(session, "tests/mutants/plant.py", *(session.posargs or ["--seed", "1", "--count", "60"]))
 
 

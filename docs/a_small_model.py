@@ -341,7 +341,7 @@ relatives = {
 import tempfile
 
 from course_kernels.measure import artifact
-from course_models import trained
+from course_models import pretrained
 
 models = {"small": first.model} | {
     name: run.model for name, run in relatives.items()
@@ -349,9 +349,9 @@ models = {"small": first.model} | {
 files, kept, ready = {}, {}, {}
 with tempfile.TemporaryDirectory() as folder:
     for name, model in models.items():
-        for path in trained.keep(name, model, folder):
+        for path in pretrained.keep(name, model, folder):
             files[path.name.replace(".", "_")] = artifact(path.name, path)
-        again = trained.load(name, folder, dtype=torch.float32, device=device)
+        again = pretrained.load(name, folder, dtype=torch.float32, device=device)
         kept[name] = quantity(held_out(again), "bit")
         ready[name] = again.bfloat16()
 

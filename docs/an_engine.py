@@ -24,9 +24,9 @@
 #
 # A **server** takes texts from many people, and lets one model write on for all of them at once. Ours is the folder `src/course_models/serving/`, and you can read it in an evening, in this order.
 #
-# 1. `pages.py`, who holds which [page](workshops/w4_serving.py#reserved-or-a-page-at-a-time) of the cache. Numbers only, no tensor.
+# 1. `block_manager.py`, who holds which [page](workshops/w4_serving.py#reserved-or-a-page-at-a-time) of the cache. Numbers only, no tensor.
 # 2. `request.py`, what somebody asked, and how far it is.
-# 3. `schedule.py`, what runs in the next step. The shift leader.
+# 3. `scheduler.py`, what runs in the next step. The shift leader.
 # 4. `paged.py`, the model over a cache in pages.
 # 5. `engine.py`, the loop: plan a step, compute it, choose a token for everybody whose turn it is, say so.
 #
@@ -35,7 +35,7 @@
 # A **step** is one pass through the model. It has room for so many tokens. Whoever is writing comes first, with one token each. What room is left goes to prompts, in pieces, so that behind a long one nobody misses a step. If pages run out, the one who came last gives
 # back all of his and waits.
 #
-# /// source | src/course_models/serving/schedule.py
+# /// source | src/course_models/serving/scheduler.py
 # fold: The shift leader, whole
 # ///
 #
@@ -86,7 +86,7 @@ import statistics
 
 from course_kernels.measure import quantity, record
 from course_models.serving.graphs import ROWS
-from course_models.serving.trace import LONGEST, least_steps, queue
+from course_models.serving.workload import LONGEST, least_steps, queue
 
 SEATS = 16
 ROOM = 1024  # tokens of a step: the prompts of a whole batch, so that no coach leaves with an empty seat
@@ -225,7 +225,7 @@ from course_models import bench
 from course_models.config import LLAMA_8B
 from course_models.operators import PLAIN, sdpa_prefill_attention
 from course_models.serving import Engine
-from course_models.serving.trace import Arrival, play
+from course_models.serving.workload import Arrival, play
 
 
 def over_pages(q, k_pages, v_pages, table, lengths):
@@ -425,10 +425,10 @@ record(
 import random
 
 import torch
-from course_models import trained
+from course_models import pretrained
 from course_models.byte_tokens import BEGIN, encode
 from course_models.serving import Request
-from course_models.serving.agreement import agreement
+from course_models.serving.compare_outputs import agreement
 
 TEXTS = (
     "def main(",
@@ -438,7 +438,7 @@ TEXTS = (
     "class ",
     "This module",
 )
-plain = trained.load("small", device="cuda")
+plain = pretrained.load("small", device="cuda")
 rng = random.Random(0)
 requests = [
     Request(

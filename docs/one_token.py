@@ -570,8 +570,8 @@ record(
 # speed of the copy, without any cache? And what is in the way before that?
 # /// answer
 # {{ step.gb_sister:.0f}} GB ÷ {{ copy.gb_per_s:.0f}} GB/s =
-# {{ step.gb_sister / copy.gb_per_s * 1000:.0f}} ms. But one card has {{ l1.card.hbm_gib:.0f}} GiB (a GiB is
-# a little more than a GB), and the weights alone nearly fill it. Two cards would share them, and each reads its half at the same time.
+# {{ step.gb_sister / copy.gb_per_s * 1000:.0f}} ms. But the weights alone do not fit into the 80 GB of an H100 [^nvidia-h100], and
+# nearly fill the 141 GB of an H200 [^nvidia-h200]. Two cards would share them, and each reads its half at the same time.
 # ///
 
 # %% [markdown]
@@ -635,7 +635,7 @@ record(decode=bench.decode(model, batch=1, held=CONTEXT))
 # is a conversion, a square, a mean, an addition, a root, two products, and a conversion back. A turn is four
 # products, two sums and a joining, with a conversion on either side. Every one of them is a kernel, every kernel is a
 # launch, and a launch [costs the host](lectures/l2_the_cuda_model.py#what-a-launch-costs) something, whether there is
-# much in it or little. Here nearly all of them have 4096 numbers to work on, and a card of {{ l1.card.sms:.0f}} SMs
+# much in it or little. Here nearly all of them have 4096 numbers to work on, and a card of {{ gpu.sms:.0f}} SMs
 # deserves more. And it all comes 32 times.
 #
 # Do not count by hand to the end. PyTorch's profiler sees every kernel.

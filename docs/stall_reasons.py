@@ -20,13 +20,13 @@
 # - **A stall is no fault.** In a kernel at its roof nearly all warps wait. Ask first whether a road is full.
 # - **The number counts waiting.** *How many ticks the warps of a scheduler wait for this reason, all together, for each instruction that it issues.* Times the issues in a tick it is a number of warps. A kernel with few warps has small numbers and may be in deep trouble.
 #
-# Each kernel below is a copy by a detour: y is x, whatever happens between, so the answer is checked like any other. They stand in one file, `src/course_kernels/detours/k01_detours.cu`, and each was read three times.
+# Each kernel below is a copy by a detour: y is x, whatever happens between, so the answer is checked like any other. They stand in one file, `src/course_kernels/stall_demos/k01_one_reason.cu`, and each was read three times.
 # By its name in the counters: `smsp__average_warps_issue_stalled_REASON_per_issue_active.ratio`.
 
 # %% tags=["fold"]
-from course_kernels.detours import k01_detours
-from course_kernels.detours.problem import NAMES, job
 from course_kernels.measure import count_many, quantity, record, samples
+from course_kernels.stall_demos import k01_one_reason
+from course_kernels.stall_demos.problem import NAMES, job
 
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 ALSO = (
@@ -38,7 +38,8 @@ ALSO = (
 METRICS = [STALL.format(reason) for reason in (*NAMES, *ALSO)]
 READINGS = 3
 seen = count_many(
-    [(k01_detours, job(name)) for name in NAMES for _ in range(READINGS)], METRICS
+    [(k01_one_reason, job(name)) for name in NAMES for _ in range(READINGS)],
+    METRICS,
 )
 readings = {
     name: seen[i * READINGS : (i + 1) * READINGS] for i, name in enumerate(NAMES)
@@ -115,7 +116,7 @@ record(
 #
 # **A kernel that does little else.** A walk through memory in which each address is known when the load before is back.
 #
-# /// source | src/course_kernels/detours/k01_detours.cu#long_scoreboard
+# /// source | src/course_kernels/stall_demos/k01_one_reason.cu#long_scoreboard
 # ///
 #
 # /// claim | least.long_scoreboard > 0.5
@@ -132,7 +133,7 @@ record(
 #
 # **A kernel that does little else.** The same walk in shared memory.
 #
-# /// source | src/course_kernels/detours/k01_detours.cu#short_scoreboard
+# /// source | src/course_kernels/stall_demos/k01_one_reason.cu#short_scoreboard
 # ///
 #
 # /// claim | least.short_scoreboard > 0.5
@@ -149,7 +150,7 @@ record(
 #
 # **A kernel that does little else.** One warp has work to do before each barrier, 31 wait for it.
 #
-# /// source | src/course_kernels/detours/k01_detours.cu#barrier
+# /// source | src/course_kernels/stall_demos/k01_one_reason.cu#barrier
 # ///
 #
 # /// claim | least.barrier > 0.5
@@ -166,7 +167,7 @@ record(
 #
 # **A kernel that does little else.** Stores to shared memory, one after the other, from 32 warps.
 #
-# /// source | src/course_kernels/detours/k01_detours.cu#mio_throttle
+# /// source | src/course_kernels/stall_demos/k01_one_reason.cu#mio_throttle
 # ///
 #
 # /// claim | least.mio_throttle > 0.5
@@ -183,7 +184,7 @@ record(
 #
 # **A kernel that does little else.** Stores to global memory, one after the other, for which nobody waits.
 #
-# /// source | src/course_kernels/detours/k01_detours.cu#lg_throttle
+# /// source | src/course_kernels/stall_demos/k01_one_reason.cu#lg_throttle
 # ///
 #
 # /// claim | least.lg_throttle > 0.5
@@ -200,7 +201,7 @@ record(
 #
 # **A kernel made for it.** Eight independent chains in fp64, in 32 warps.
 #
-# /// source | src/course_kernels/detours/k01_detours.cu#math_pipe_throttle
+# /// source | src/course_kernels/stall_demos/k01_one_reason.cu#math_pipe_throttle
 # ///
 #
 # /// claim | 0.95 * next.math_pipe_throttle < own.math_pipe_throttle < 1.05 * next.math_pipe_throttle
@@ -217,7 +218,7 @@ record(
 #
 # **A kernel that does little else.** One chain of multiply-adds, one warp for each scheduler.
 #
-# /// source | src/course_kernels/detours/k01_detours.cu#wait
+# /// source | src/course_kernels/stall_demos/k01_one_reason.cu#wait
 # ///
 #
 # /// claim | least.wait > 0.5
@@ -234,7 +235,7 @@ record(
 #
 # **A kernel that does little else.** The same chain with eight warps for each scheduler.
 #
-# /// source | src/course_kernels/detours/k01_detours.cu#not_selected
+# /// source | src/course_kernels/stall_demos/k01_one_reason.cu#not_selected
 # ///
 #
 # /// claim | own.not_selected > 1.05 * next.not_selected
@@ -251,7 +252,7 @@ record(
 #
 # **A kernel made for it.** A loop that takes one of eight ways in each round, by a number that changes.
 #
-# /// source | src/course_kernels/detours/k01_detours.cu#branch_resolving
+# /// source | src/course_kernels/stall_demos/k01_one_reason.cu#branch_resolving
 # ///
 #
 # /// claim | least.branch_resolving < 0.2
@@ -268,7 +269,7 @@ record(
 #
 # **A kernel that does little else.** A store and a `__threadfence()`, again and again.
 #
-# /// source | src/course_kernels/detours/k01_detours.cu#membar
+# /// source | src/course_kernels/stall_demos/k01_one_reason.cu#membar
 # ///
 #
 # /// claim | least.membar > 0.5
@@ -285,7 +286,7 @@ record(
 #
 # **A kernel that does little else.** A thousand constants, each in a line of its own.
 #
-# /// source | src/course_kernels/detours/k01_detours.cu#imc_miss
+# /// source | src/course_kernels/stall_demos/k01_one_reason.cu#imc_miss
 # ///
 #
 # /// claim | least.imc_miss > 0.5
@@ -302,7 +303,7 @@ record(
 #
 # **A kernel that does little else.** Four thousand instructions in a row without a loop.
 #
-# /// source | src/course_kernels/detours/k01_detours.cu#no_instruction
+# /// source | src/course_kernels/stall_demos/k01_one_reason.cu#no_instruction
 # ///
 #
 # /// claim | least.no_instruction > 0.5
@@ -319,7 +320,7 @@ record(
 #
 # **A kernel that does little else.** Sixteen naps.
 #
-# /// source | src/course_kernels/detours/k01_detours.cu#sleeping
+# /// source | src/course_kernels/stall_demos/k01_one_reason.cu#sleeping
 # ///
 #
 # /// claim | least.sleeping > 0.5
@@ -336,7 +337,7 @@ record(
 #
 # **A kernel made for it.** Short blocks whose last act is a store of neighbours that lie eight apart.
 #
-# /// source | src/course_kernels/detours/k01_detours.cu#drain
+# /// source | src/course_kernels/stall_demos/k01_one_reason.cu#drain
 # ///
 #
 # /// claim | least.drain < 0.08

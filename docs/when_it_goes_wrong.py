@@ -32,11 +32,11 @@
 # the same, from the folder of the course:
 #
 # ```bash
-# PYTHONPATH=src python -m course_kernels.mishaps out_of_bounds
-# PYTHONPATH=src python -m course_kernels.mishaps out_of_bounds --mended
+# PYTHONPATH=src python -m course_kernels.error_demos out_of_bounds
+# PYTHONPATH=src python -m course_kernels.error_demos out_of_bounds --mended
 # ```
 #
-# In each file of `src/course_kernels/mishaps/` stand a wrong kernel and, where there is one, its mended twin. The
+# In each file of `src/course_kernels/error_demos/` stand a wrong kernel and, where there is one, its mended twin. The
 # cells below print, word for word, what the program or the tool said. Only addresses
 # and folders are left out, and long lines are broken.
 
@@ -44,8 +44,8 @@
 import shutil
 import subprocess
 
+from course_kernels.error_demos.run import ABSENT, SANITIZER, Run, begin, show
 from course_kernels.measure import record, text
-from course_kernels.mishaps.run import ABSENT, SANITIZER, Run, begin, show
 
 # All of them start now, a few at a time; the cells below wait for theirs. First the
 # two that never end, which take longest.
@@ -105,16 +105,16 @@ record(sanitizer=text(version()))
 #
 # The worst mistake is the one without a message. This kernel writes 7 into every number of `x`:
 #
-# /// source | src/course_kernels/mishaps/out_of_bounds.cu#broken
-# title: src/course_kernels/mishaps/out_of_bounds.cu
+# /// source | src/course_kernels/error_demos/out_of_bounds.cu#broken
+# title: src/course_kernels/error_demos/out_of_bounds.cu
 # lines: true
 # ///
 #
 # It is called for 1025 numbers, in blocks of 256. Four blocks are too few, so five come: 1280 threads for 1025
 # numbers. Right after `x` lies another list, all ones, which nobody hands to the kernel:
 #
-# /// source | src/course_kernels/mishaps/cases.py#out_of_bounds
-# title: src/course_kernels/mishaps/cases.py
+# /// source | src/course_kernels/error_demos/cases.py#out_of_bounds
+# title: src/course_kernels/error_demos/cases.py
 # ///
 #
 # `launch` is ours: kernel, blocks, threads, and then what the kernel takes. `step` does one thing and prints how it went.
@@ -169,7 +169,7 @@ show("out_of_bounds", "memcheck", own_memory=True)
 #   it was. `memcheck` counts from 1: the first byte past the end is *1 bytes after*.
 #
 # The last line counts what was caught before the kernel was stopped. The line number is there because we compiled with
-# line information (`lineinfo=True` in `src/course_kernels/mishaps/lines.py`). Without it you still get the kernel, the
+# line information (`lineinfo=True` in `src/course_kernels/error_demos/lines.py`). Without it you still get the kernel, the
 # thread and the block.
 #
 # For a program of yours, all in one line:
@@ -185,8 +185,8 @@ show("out_of_bounds", "memcheck", own_memory=True)
 #
 # One line, which you know from [your first kernel](start_here.py):
 #
-# /// source | src/course_kernels/mishaps/out_of_bounds.cu#mended
-# title: src/course_kernels/mishaps/out_of_bounds.cu
+# /// source | src/course_kernels/error_demos/out_of_bounds.cu#mended
+# title: src/course_kernels/error_demos/out_of_bounds.cu
 # lines: true
 # ///
 
@@ -215,13 +215,13 @@ show("out_of_bounds", "memcheck", own_memory=True, mended=True)
 # Now a mistake that is so far off that no memory is there at all. The kernel fetches by index, and one of the indices
 # was never set:
 #
-# /// source | src/course_kernels/mishaps/illegal_address.cu#broken
-# title: src/course_kernels/mishaps/illegal_address.cu
+# /// source | src/course_kernels/error_demos/illegal_address.cu#broken
+# title: src/course_kernels/error_demos/illegal_address.cu
 # lines: true
 # ///
 #
-# /// source | src/course_kernels/mishaps/cases.py#illegal_address
-# title: src/course_kernels/mishaps/cases.py
+# /// source | src/course_kernels/error_demos/cases.py#illegal_address
+# title: src/course_kernels/error_demos/cases.py
 # ///
 
 # %%
@@ -267,8 +267,8 @@ show("illegal_address", "memcheck")
 # Mended, the kernel asks first. What should it do with an index it cannot use? Not skip in silence: then the old number
 # stays, and looks like an answer. We write *not a number*, which nobody mistakes for one.
 #
-# /// source | src/course_kernels/mishaps/illegal_address.cu#mended
-# title: src/course_kernels/mishaps/illegal_address.cu
+# /// source | src/course_kernels/error_demos/illegal_address.cu#mended
+# title: src/course_kernels/error_demos/illegal_address.cu
 # lines: true
 # ///
 
@@ -282,8 +282,8 @@ show("illegal_address", mended=True)
 #
 # `printf` works inside a kernel, without any include. A whole grid is a crowd, so let only a few threads speak:
 #
-# /// source | src/course_kernels/mishaps/device_printf.cu
-# title: src/course_kernels/mishaps/device_printf.cu
+# /// source | src/course_kernels/error_demos/device_printf.cu
+# title: src/course_kernels/error_demos/device_printf.cu
 # ///
 
 # %%
@@ -299,8 +299,8 @@ show("device_printf")
 #
 # Better than looking is to write down what you believe:
 #
-# /// source | src/course_kernels/mishaps/device_assert.cu
-# title: src/course_kernels/mishaps/device_assert.cu
+# /// source | src/course_kernels/error_demos/device_assert.cu
+# title: src/course_kernels/error_demos/device_assert.cu
 # lines: true
 # ///
 #
@@ -346,8 +346,8 @@ show("too_many_threads")
 # **Too few blocks.** 1000 numbers in blocks of 256. In Python `1000 // 256` is 3, and three blocks are 768 threads. The
 # last 232 numbers have no cook:
 #
-# /// source | src/course_kernels/mishaps/cases.py#too_few_blocks
-# title: src/course_kernels/mishaps/cases.py
+# /// source | src/course_kernels/error_demos/cases.py#too_few_blocks
+# title: src/course_kernels/error_demos/cases.py
 # ///
 #
 # /// predict | The check compares y with the right answer. y was made by torch.empty. Does the check fail?
@@ -381,8 +381,8 @@ show("too_few_blocks", mended=True)
 # A close relative. `torch.empty` gives you memory, not numbers. This kernel adds to its output, and believes that it
 # starts at zero:
 #
-# /// source | src/course_kernels/mishaps/uninitialised.cu#broken
-# title: src/course_kernels/mishaps/uninitialised.cu
+# /// source | src/course_kernels/error_demos/uninitialised.cu#broken
+# title: src/course_kernels/error_demos/uninitialised.cu
 # lines: true
 # ///
 
@@ -420,8 +420,8 @@ show("uninitialised", mended=True)
 #
 # Every thread adds 1 to the same number. 8192 blocks of 256: the sum should be 2097152.
 #
-# /// source | src/course_kernels/mishaps/lost_updates.cu#broken
-# title: src/course_kernels/mishaps/lost_updates.cu
+# /// source | src/course_kernels/error_demos/lost_updates.cu#broken
+# title: src/course_kernels/error_demos/lost_updates.cu
 # lines: true
 # ///
 
@@ -440,8 +440,8 @@ show("lost_updates")
 # This is a **race**: the result depends on who comes first. It may differ from run to run, from card to card, and with the
 # size. An **atomic** does the three steps as one, so nobody comes in between:
 #
-# /// source | src/course_kernels/mishaps/lost_updates.cu#mended
-# title: src/course_kernels/mishaps/lost_updates.cu
+# /// source | src/course_kernels/error_demos/lost_updates.cu#mended
+# title: src/course_kernels/error_demos/lost_updates.cu
 # lines: true
 # ///
 
@@ -464,8 +464,8 @@ show("lost_updates", "racecheck")
 # In shared memory the usual race is a barrier that somebody forgot. Each block turns 1024 numbers round: all put their
 # number into the bowl, then each takes the one from the far end.
 #
-# /// source | src/course_kernels/mishaps/missing_barrier.cu#broken
-# title: src/course_kernels/mishaps/missing_barrier.cu
+# /// source | src/course_kernels/error_demos/missing_barrier.cu#broken
+# title: src/course_kernels/error_demos/missing_barrier.cu
 # lines: true
 # ///
 
@@ -481,8 +481,8 @@ show("missing_barrier", "racecheck")
 #
 # Mended:
 #
-# /// source | src/course_kernels/mishaps/missing_barrier.cu#mended
-# title: src/course_kernels/mishaps/missing_barrier.cu
+# /// source | src/course_kernels/error_demos/missing_barrier.cu#mended
+# title: src/course_kernels/error_demos/missing_barrier.cu
 # lines: true
 # ///
 
@@ -497,8 +497,8 @@ show("missing_barrier", "racecheck", mended=True)
 # `__syncthreads()` is a promise: the whole block comes. Here it stands inside an `if`, and the spare threads wait at
 # another one:
 #
-# /// source | src/course_kernels/mishaps/split_barrier.cu#broken
-# title: src/course_kernels/mishaps/split_barrier.cu
+# /// source | src/course_kernels/error_demos/split_barrier.cu#broken
+# title: src/course_kernels/error_demos/split_barrier.cu
 # lines: true
 # ///
 #
@@ -515,8 +515,8 @@ show("split_barrier", limit_s=3.0)
 #
 # The rule is short. **No barrier inside an `if` that not all threads of the block take.** Split the `if` instead:
 #
-# /// source | src/course_kernels/mishaps/split_barrier.cu#mended
-# title: src/course_kernels/mishaps/split_barrier.cu
+# /// source | src/course_kernels/error_demos/split_barrier.cu#mended
+# title: src/course_kernels/error_demos/split_barrier.cu
 # lines: true
 # ///
 
@@ -533,8 +533,8 @@ show("split_barrier", mended=True)
 # each. A thread's place in its warp, 0 to 31, is called its *lane*. `0x0000ffff` has sixteen ones, for lanes 0 to 15. One
 # warp turns 32 numbers round, and all of its lanes come:
 #
-# /// source | src/course_kernels/mishaps/wrong_mask.cu#broken
-# title: src/course_kernels/mishaps/wrong_mask.cu
+# /// source | src/course_kernels/error_demos/wrong_mask.cu#broken
+# title: src/course_kernels/error_demos/wrong_mask.cu
 # lines: true
 # ///
 
@@ -550,8 +550,8 @@ show("wrong_mask", "synccheck")
 #
 # Mended, the mask names everybody who comes:
 #
-# /// source | src/course_kernels/mishaps/wrong_mask.cu#mended
-# title: src/course_kernels/mishaps/wrong_mask.cu
+# /// source | src/course_kernels/error_demos/wrong_mask.cu#mended
+# title: src/course_kernels/error_demos/wrong_mask.cu
 # lines: true
 # ///
 
@@ -575,8 +575,8 @@ show("wrong_mask", "synccheck", mended=True)
 #
 # Softmax, straight from the formula: `exp(x)` divided by the sum of all `exp(x)`.
 #
-# /// source | src/course_kernels/mishaps/not_a_number.cu#broken
-# title: src/course_kernels/mishaps/not_a_number.cu
+# /// source | src/course_kernels/error_demos/not_a_number.cu#broken
+# title: src/course_kernels/error_demos/not_a_number.cu
 # lines: true
 # ///
 #
@@ -599,8 +599,8 @@ show("not_a_number")
 #
 # Six sums, done on the card, one thread:
 #
-# /// source | src/course_kernels/mishaps/not_a_number.cu#rules
-# title: src/course_kernels/mishaps/not_a_number.cu
+# /// source | src/course_kernels/error_demos/not_a_number.cu#rules
+# title: src/course_kernels/error_demos/not_a_number.cu
 # ///
 #
 # /// predict | A NaN goes into a ReLU that you wrote by hand in CUDA. What comes out?
@@ -624,8 +624,8 @@ show("rules_of_nan")
 # Mended, the kernel first takes the largest number away from all of them. No exponent is above 0 then, and nothing can
 # overflow:
 #
-# /// source | src/course_kernels/mishaps/not_a_number.cu#mended
-# title: src/course_kernels/mishaps/not_a_number.cu
+# /// source | src/course_kernels/error_demos/not_a_number.cu#mended
+# title: src/course_kernels/error_demos/not_a_number.cu
 # lines: true
 # ///
 
@@ -649,8 +649,8 @@ show("not_a_number", mended=True)
 #
 # A loop steps through the list in strides. The stride came from Python, where `256 // 1000` is 0:
 #
-# /// source | src/course_kernels/mishaps/endless_loop.cu#broken
-# title: src/course_kernels/mishaps/endless_loop.cu
+# /// source | src/course_kernels/error_demos/endless_loop.cu#broken
+# title: src/course_kernels/error_demos/endless_loop.cu
 # lines: true
 # ///
 
@@ -673,8 +673,8 @@ show("endless_loop", limit_s=2.0)
 #
 # Mended, the kernel takes the step from the block itself, which knows its size:
 #
-# /// source | src/course_kernels/mishaps/endless_loop.cu#mended
-# title: src/course_kernels/mishaps/endless_loop.cu
+# /// source | src/course_kernels/error_demos/endless_loop.cu#mended
+# title: src/course_kernels/error_demos/endless_loop.cu
 # lines: true
 # ///
 
@@ -748,7 +748,7 @@ show("endless_loop", mended=True)
 # Take the kernel of your first lab and delete its bounds check, or its mask. Say first what you will see, with 1000 numbers
 # and with 1025. Then run it under `memcheck`, with and without PyTorch's own memory. You need a card for this, and a small
 # script: import `vector_add` from your file, make the two lists and a third right after them, call it, and look whether the
-# third changed. `out_of_bounds` in `src/course_kernels/mishaps/cases.py` does the same.
+# third changed. `out_of_bounds` in `src/course_kernels/error_demos/cases.py` does the same.
 # /// answer
 # With 1000 numbers the spare threads write into the gap behind the list, and nothing is visibly wrong. With 1025 numbers, and
 # something allocated right behind the list, that something changes. `memcheck` sees it only when every tensor is an

@@ -299,7 +299,7 @@ record(
 # ///
 #
 # Three walks along the row, and each walk goes to HBM again. Why did no cache help? By hand: 8192 warps are under way at once, each with its two rows of 64 KiB. That is 1 GiB, and
-# L2 holds {{ l3.card.l2 / 1048576:.0f }} MiB. When a warp comes back to the beginning of its row, it is long gone.
+# L2 holds {{ gpu.l2_mib:.0f }} MiB. When a warp comes back to the beginning of its row, it is long gone.
 #
 # So the cause has a name: *the same bytes, carried three times*. The cure: carry them once, and keep the sum x + r on chip. A row is 64 KiB; the shared memory of a multiprocessor has room for three.
 #
@@ -351,11 +351,11 @@ record(
 # And why too few? By hand: a block keeps a row of 64 KiB, so three blocks fit, with three warps each. Nine of 64 warps.
 #
 # /// exercise | Enough for the hall? | 3 minutes
-# [Little's rule](l3_memory.py#how-many-must-be-walking): bytes under way = bandwidth × latency. By the data sheet each multiprocessor has a share of {{ l3.card.bandwidth / l3.card.sms:.1f }} GB/s, and a trip to an HBM that has nothing else to do takes {{ l3.hop.hbm / l3.card.clock * 1e3:.0f }} ns.
-# How many bytes must be under way? Nine warps, and each thread has about ten loads of four bytes out at once: is that enough, if half of the time they add up or write?
+# [Little's rule](l3_memory.py#how-many-must-be-walking): bytes under way = bandwidth × latency. By the data sheet each multiprocessor has a share of {{ gpu.gb_per_s / gpu.sms:.1f }} GB/s. Of three bytes that move one is written.
+# Nine warps, and each thread has about ten loads of four bytes out at once: how soon must an answer come for that to be enough, if half of the time they add up or write?
 # /// answer
-# GB in a second are bytes in a nanosecond: multiply the two, and take two thirds, since a third of what moves is written. That is {{ 2 / 3 * l3.card.bandwidth / l3.card.sms * l3.hop.hbm / l3.card.clock * 1e3:,.0f }} bytes. 9 × 32 × 10 × 4 = 11 520 are under way while all of them fetch, and about half of that on average. Not enough, and a full HBM
-# answers later than an idle one. It is a rough sum, and it says where to look.
+# 9 × 32 × 10 × 4 = 11 520 bytes are under way while all of them fetch, and about half of that on average, 5760. GB in a second are bytes in a nanosecond: divide by the share, two thirds of it, since a third of what moves is written. Within {{ 5760 / (2 / 3 * gpu.gb_per_s / gpu.sms):.0f }} ns HBM must answer. On the {{ l3.gpu.name }} of L3 a trip
+# takes {{ l3.hop.hbm / l3.card.clock * 1e3:.0f }} ns when HBM has nothing else to do, and here it is busy and answers later. Not enough. It is a rough sum, and it says where to look.
 # ///
 #
 # The cure: the row must live where there is more room for those who fetch it. A multiprocessor has 256 KiB of registers. Give the row to 512 threads, 32 numbers each, and two such blocks fit.
@@ -411,7 +411,7 @@ record(
 #   - [torch.compile, "{{ race.compiled.us:.0f }}", "{{ race.compiled.of_peak:.1%}}"]
 # ///
 #
-# When do you stop? When you stand where others stand who do nothing but carry: a plain copy of 1 GiB reaches {{ l3.copy.ours.tb_per_s:.2f }} TB/s on this card, and this kernel {{ race.registers.tb_per_s:.2f }}. (It writes one byte for two that it reads, a copy one for one.) Then *this kernel* is done, and
+# When do you stop? When you stand where others stand who do nothing but carry: [a plain copy](../one_token.py#the-floor-of-a-step-by-hand) reaches {{ one_token.copy.tb_per_s:.2f }} TB/s on this card, and this kernel {{ race.registers.tb_per_s:.2f }}. Then *this kernel* is done, and
 # the next question is whether it must run at all.
 
 # %% [markdown]
@@ -556,7 +556,7 @@ record(
 # %% [markdown]
 # The whole step, to walk about in: [the trace](artifact:decode_step.json.gz) opens in Perfetto, a viewer of such timelines at `ui.perfetto.dev`, or in the browser at `chrome://tracing`.
 #
-# Why the gaps? An order [costs the host some microseconds](l2_the_cuda_model.py#what-a-launch-costs), {{ l2.order.torch.us:.1f }} µs for PyTorch in a bare loop on our machine. Here it is {{ step.plain.us / step.plain.orders:.0f }} µs for each: the rest is the model's Python, and the profiler that looks on. A kernel that is done sooner leaves the card idle until the next order
+# Why the gaps? An order [costs the host some microseconds](l2_the_cuda_model.py#what-a-launch-costs), {{ l2.order.torch.us:.1f }} µs for PyTorch in a bare loop on the machine of L2, which has an {{ l2.gpu.name }}. Here it is {{ step.plain.us / step.plain.orders:.0f }} µs for each: there is the model's Python besides, and the profiler that looks on. A kernel that is done sooner leaves the card idle until the next order
 # comes. It is **drowning in launches**. Two cures: *fuse*, so that there are fewer kernels; or write all orders once, on one sheet, and hand in the sheet. That sheet is a **CUDA graph**.
 #
 # /// chart | trace

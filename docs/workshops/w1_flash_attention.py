@@ -643,7 +643,7 @@ record(
 # The plain recipe keeps several squares, so its line ends where they no longer fit into the card's memory.
 #
 # /// claim | l8.plain.materialised.n16384.tflops > 1.3 * l8.plain.materialised.n8192.tflops
-# Where there is room for N = 16384, as on the lecture's card, that point asks for a word. There the plain recipe recovers: {{ l8.plain.materialised.n16384.tflops:.0f }} TFLOP/s,
+# Where there is room for N = 16384, as on the lecture's card, that point asks for a word. There, on an {{ l8.gpu.name }}, the plain recipe recovers: {{ l8.plain.materialised.n16384.tflops:.0f }} TFLOP/s,
 # after {{ l8.plain.materialised.n8192.tflops:.0f }} at 8192. By our count of trips it should not. [The lecture has looked](../lectures/l8_attention.py#the-plain-recipe-on-the-card):
 # from there on PyTorch takes another softmax.
 # ///

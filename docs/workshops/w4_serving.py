@@ -339,7 +339,7 @@ record(
 # gaps between reservations: not padding. And what is saved is *room*, not time. Room makes rows, and rows make use of each weight that is fetched.
 
 # %%
-from course_models.serving.trace import LONGEST, queue
+from course_models.serving.workload import LONGEST, queue
 
 asked = queue()
 lengths = [one.prompt + one.answer for one in asked]
@@ -1024,9 +1024,9 @@ record(
 # the next.
 
 # %% tags=["fold"]
-from course_models.serving.pages import Pages
+from course_models.serving.block_manager import Pages
 from course_models.serving.request import Request, Running
-from course_models.serving.schedule import Schedule
+from course_models.serving.scheduler import Schedule
 
 SLIPS, SEATS = (3, 9, 4, 6, 2, 5), 4
 
@@ -1190,7 +1190,7 @@ record(
 
 # %% tags=["fold"]
 from course_kernels.copy.library import torch_copy
-from course_models import bench, short_weights
+from course_models import bench, int4_decode
 from course_models.config import decode_bytes
 
 ROWS_OF_BUS = 32
@@ -1204,11 +1204,11 @@ record(
     copy=measure(torch_copy, Workload.of("float32", N=4 * 2**28)),  # 4 GiB
     one=bench.decode(subject, 1, **BOTH),
     full=bench.decode(subject, ROWS_OF_BUS, **BOTH),
-    short=short_weights.decode(subject, 1, seconds=0.2),
+    short=int4_decode.decode(subject, 1, seconds=0.2),
     head_gb=quantity(2 * subject.head.numel() / 1e9, "GB"),
     step_gb={
         f"bits{bits}": quantity(count(subject.config, 1, bench.HELD) / 1e9, "GB")
-        for bits, count in {16: decode_bytes, 4: short_weights.step_bytes}.items()
+        for bits, count in {16: decode_bytes, 4: int4_decode.step_bytes}.items()
     },
 )
 

@@ -180,13 +180,13 @@ record(
 #   - {name: 100 * l5.sgemm.last_of_cublas * l5.ladder.cublas.of_peak, label: "L5: the last step", note: "fp32"}
 #   - {name: 100 * l6.climb.cuda_cores.of_peak, label: "L6: without tensor cores", note: "bf16"}
 #   - {name: 100 * l6.climb.triton.of_peak, label: "L6: with them, in Triton", note: "bf16"}
-#   - {name: 100 * w1.materialised.n4096.of_peak, label: "L8: plain attention", note: "bf16"}
-#   - {name: 100 * w1.flash.n16384.of_peak, label: "W1: FlashAttention in Triton", note: "bf16"}
-#   - {name: 100 * w1.specialised.n16384.of_peak, label: "W1: the same with specialists", note: "bf16"}
+#   - {name: 100 * w1.materialised.n4096.of_peak, label: "L8: plain attention", note: "bf16, {{ w1.gpu.name }}"}
+#   - {name: 100 * w1.flash.n16384.of_peak, label: "W1: FlashAttention in Triton", note: "bf16, {{ w1.gpu.name }}"}
+#   - {name: 100 * w1.specialised.n16384.of_peak, label: "W1: the same with specialists", note: "bf16, {{ w1.gpu.name }}"}
 # references:
 #   - {label: data sheet, value: 100}
-# alt: "Twelve bars in percent of peak. Vector add {{ start.big.cuda.of_peak:.0%}}, grey {{ l2.grey.cuda.of_peak:.0%}}, transpose from {{ l3.turn.naive.of_peak:.0%}} to {{ l3.turn.vectorised.of_peak:.0%}}, the multiply from {{ l5.ladder.naive.of_peak:.1%}} over {{ l5.ladder.register_tile.of_peak:.0%}} to {{ l5.sgemm.last_of_cublas * l5.ladder.cublas.of_peak:.0%}}, in bf16 from {{ l6.climb.cuda_cores.of_peak:.1%}} to {{ l6.climb.triton.of_peak:.0%}}, attention from {{ w1.materialised.n4096.of_peak:.0%}} to {{ w1.flash.n16384.of_peak:.0%}}, and with specialists {{ w1.specialised.n16384.of_peak:.0%}}."
-# caption: Each of its own peak, so a bar says how well a job used the card, and not which job was quicker. Behind each name, which peak.
+# alt: "Twelve bars in percent of peak. Vector add {{ start.big.cuda.of_peak:.0%}}, grey {{ l2.grey.cuda.of_peak:.0%}}, transpose from {{ l3.turn.naive.of_peak:.0%}} to {{ l3.turn.vectorised.of_peak:.0%}}, the multiply from {{ l5.ladder.naive.of_peak:.1%}} over {{ l5.ladder.register_tile.of_peak:.0%}} to {{ l5.sgemm.last_of_cublas * l5.ladder.cublas.of_peak:.0%}}, in bf16 from {{ l6.climb.cuda_cores.of_peak:.1%}} to {{ l6.climb.triton.of_peak:.0%}}, attention, on an {{ w1.gpu.name }}, from {{ w1.materialised.n4096.of_peak:.0%}} to {{ w1.flash.n16384.of_peak:.0%}}, and with specialists {{ w1.specialised.n16384.of_peak:.0%}}."
+# caption: Each of its own peak, so a bar says how well a job used the card, and not which job was quicker. Behind each name, which peak; of attention the card too, and all else is of an {{ start.gpu.name }}.
 # ///
 #
 # The stops without a bar are not measured yet, and nobody fills them in by feel.

@@ -64,7 +64,7 @@ record(
 # ### "FlashAttention cuts the memory bill by the length of the sequence"
 #
 # - *Often said:* you cut the memory bill by N.
-# - **True:** two bills. The extra *room* falls from N² to N. The *trips* fall by far less: our two kernels, counted, by a factor of
+# - **True:** two bills. The extra *room* falls from N² to N. The *trips* fall by far less: our two kernels, counted on an {{ w1.gpu.name }}, by a factor of
 #   {{ w1.counted.materialised.gb / w1.counted.flash.gb:.0f }}. A kernel that fetches everything once, against one that moves the square four
 #   times in 16-bit numbers, would save {{ scores.grows:.0f }}, which is 1 + N/d. The authors counted a factor of 9.2 for GPT-2 medium, forward and backward
 #   [^dao2022].

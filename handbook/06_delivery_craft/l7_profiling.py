@@ -120,9 +120,9 @@ record(
 #
 # | kernel | bytes that must move | operations | operations a byte | so it waits for | time to lend, µs |
 # |---|---|---|---:|---|---:|
-# | register tile, fp32, 4096 | 3 × 4096² × 4: 201 million | 2 × 4096³: 137 thousand million | 683 | arithmetic | {{ l5.ladder.register_tile.us:,.0f }} |
-# | fragments, fp16, 4096 | 3 × 4096² × 2: 101 million | the same | 1365 | the tensor cores: the dashed roof | {{ l6.climb.wmma.us:.0f }} |
-# | attention, fp32, 4 × 16 heads, N = 4096, D = 128 | four matrices: 537 million | 4 × 64 × N² × 128: 550 thousand million, with the mask half of them | 1024, or 512 | arithmetic, if no square is carried | {{ w1.fp32.teaching.n4096.us:,.0f }}, without the mask |
+# | register tile, fp32, 4096 | 3 × 4096² × 4: 201 million | 2 × 4096³: 137 thousand million | 683 | arithmetic | {{ l5.ladder.register_tile.us:,.0f }} on an {{ l5.gpu.name }} |
+# | fragments, fp16, 4096 | 3 × 4096² × 2: 101 million | the same | 1365 | the tensor cores: the dashed roof | {{ l6.climb.wmma.us:.0f }} on an {{ l6.gpu.name }} |
+# | attention, fp32, 4 × 16 heads, N = 4096, D = 128 | four matrices: 537 million | 4 × 64 × N² × 128: 550 thousand million, with the mask half of them | 1024, or 512 | arithmetic, if no square is carried | {{ w1.fp32.teaching.n4096.us:,.0f }} on an {{ w1.gpu.name }}, without the mask |
 #
 # All three lie right of the ridge, and that surprises the room. Say it: the *job* waits for arithmetic. Whether the *kernel* does is what the rest of the
 # day finds out. A kernel of theirs that adds, sums or transposes lies far to the left; ask such a pair to show its cross.
@@ -175,9 +175,9 @@ record(
 # ## The click
 #
 # /// callout | click
-# Two kernels that sum the same long list. One spares shared memory and seven of eight barriers. The room forecasts a large gain. The tree takes
-# {{ l3.sums.tree.us:.0f}} µs, the shuffles {{ l3.sums.shuffle.us:.0f}} µs. Both stand in the same line, in front of one address. Take the line away, and
-# it is {{ l3.sums.vectorised.us:.0f}} µs.
+# Two kernels that sum the same long list. One spares shared memory and seven of eight barriers. The room forecasts a large gain. On an {{ l3.gpu.name }} the
+# tree takes {{ l3.sums.tree.us:.0f}} µs, the shuffles {{ l3.sums.shuffle.us:.0f}} µs. Both stand in the same line, in front of one address. Take the line
+# away, and on that {{ l3.gpu.name }} it is {{ l3.sums.vectorised.us:.0f}} µs.
 # ///
 #
 # After this demo nobody in the room will polish a part before asking who waits for it. Do not explain the line before they have seen that the two times are so

@@ -149,7 +149,7 @@ record(tests_passed=quantity(sum(tests.values()), how="counted"))
 #
 # /// callout | click
 # The library's multiply in bf16 has {{ l6.climb.cublas.of_peak:.0%}} of peak. Put two of them into one dish, with a softmax between, and the whole has
-# {{ w1.materialised.n4096.of_peak:.0%}}. Same library, same card. Let them say where it went before you draw the four trips.
+# {{ l8.plain.materialised.n4096.of_peak:.0%}}. Same library, same card. Let them say where it went before you draw the four trips.
 # ///
 
 # %% [markdown]

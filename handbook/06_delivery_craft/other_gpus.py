@@ -11,7 +11,7 @@
 # After this page you can walk into a room whose card is not ours and say, before anybody presses Enter, which numbers of the pages will move, in which direction, and
 # which sentences will turn round. You will also know what cannot run there, and what the site shows instead.
 #
-# **Everything here is arithmetic on data sheets. We have run one card, an H200.** So this page is a list of *predictions*. Your room is the experiment, and a prediction
+# **Everything here is arithmetic on data sheets. We have run cards of one generation, an H200 and an H100.** So this page is a list of *predictions*. Your room is the experiment, and a prediction
 # that fails is worth more than ten that come true. Hand it in.
 
 # %% [markdown]

@@ -318,7 +318,7 @@ record(
 # - *Sums leave by the copy engine* (10): the consumers lay C down in shared memory and go on; somebody else carries it out.
 # - *A Hilbert curve* (11): a walk over the tiles of C that never goes far, so what L2 holds is used again.
 #
-# And *our* numbers, on the card of this site: {{ l6.climb.wgmma.of_peak:.0%}} of peak for the kernel of the sheet,
+# And *our* numbers, on an {{ l6.gpu.name }}: {{ l6.climb.wgmma.of_peak:.0%}} of peak for the kernel of the sheet,
 # {{ l6.climb.triton.of_peak:.0%}} for Triton's, {{ l6.climb.cublas.of_peak:.0%}} for cuBLAS.
 #
 # /// claim | l6.climb.cublas.us < 0.85 * l6.climb.wgmma.us
@@ -328,7 +328,7 @@ record(
 # On this card k04 has {{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}} of the library's speed.
 # ///
 #
-# Somebody will read [the climb](../../docs/workshops/w2_hopper.py#the-climb) and ask why you taught roles. By themselves they gain nothing on our card: k08 makes
+# Somebody will read [the climb](../../docs/workshops/w2_hopper.py#the-climb) and ask why you taught roles. By themselves they gain nothing: on an {{ w2.gpu.name }} k08 makes
 # {{ w2.burst.nn.n4096.roles:.0f}} TFLOP/s, and k07, which has none, {{ w2.burst.nn.n4096.wide:.0f}}. Do not explain it away. The strips say that one who fetches and cooks in turn
 # leaves the stove cold; but a pot that is on the stove goes on cooking while she stands at the barrier, and a block of k07 has two cooks. [The timelines](../../docs/workshops/w2_hopper.py#two-timelines) show it: a step of k07 is
 # no longer than one of k08. What roles buy comes later. Only who does nothing but fetch can fetch across the end of a tile, and the tall rung, k12, stands on that.

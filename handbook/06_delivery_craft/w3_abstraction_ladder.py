@@ -188,7 +188,7 @@ record(
 #
 # /// callout | trip
 # "Triton is shorter *and* ahead, so always Triton." Ask two things. *Who would have to change the compiler* if it did not do what you need? And
-# then show the other pair: attention in Triton has {{ attention.flash:.0f}} lines and {{ w1.flash.n16384.of_peak:.0%}} of peak, one rung
+# then show the other pair, on an {{ w1.gpu.name }}: attention in Triton has {{ attention.flash:.0f}} lines and {{ w1.flash.n16384.of_peak:.0%}} of peak, one rung
 # down in Gluon {{ attention.specialised:.0f}} lines and {{ w1.specialised.n16384.of_peak:.0%}}. There a rung down paid.
 # ///
 

@@ -518,7 +518,7 @@ record(
 # It happens at minute 20 to 30, and it needs silence.
 #
 # /// callout | click
-# On the page of L1 a grid of 8192 × 8192 meets one reader, and then sixteen, in fp32. Sixteen times the arithmetic. The time goes from
+# On the page of L1 a grid of 8192 × 8192 meets one reader, and then sixteen, in fp32. Sixteen times the arithmetic. The time goes, on an {{ l1.gpu.name }}, from
 # {{ l1.jobs.readers1.us:.1f }} µs to {{ l1.jobs.readers16.us:.1f }} µs: a factor of {{ l1.jobs.readers16.us / l1.jobs.readers1.us:.2f }}. Fifteen people ate
 # almost for nothing.
 # ///
@@ -528,17 +528,17 @@ record(
 # /// callout | demo
 # Two demos, both on the map with their waits. *One row, 64 rows, 4096 rows* runs three processes one after the other: take the
 # guesses first, then press Enter. *Two kernels, or one* is the pair of [L3](../../docs/lectures/l3_memory.py#do-it-while-you-hold-it): eager takes
-# {{ l3.fuse.eager.us / l3.fuse.cuda.us:.1f}} times as long as the fused kernel by hand there, with {{ l3.counted.fuse.eager.gb / l3.counted.fuse.cuda.gb:.1f}} times
+# {{ l3.fuse.eager.us / l3.fuse.cuda.us:.1f}} times as long as the fused kernel by hand there, on an {{ l3.gpu.name }}, with {{ l3.counted.fuse.eager.gb / l3.counted.fuse.cuda.gb:.1f}} times
 # the bytes. That it is *not* the same number is the lesson.
 # ///
 #
 # The race has a third line, `torch.compile`, and you should want it there.
 #
 # /// claim | l3.fuse.compiled.us > 1.2 * l3.fuse.cuda.us and l3.counted.fuse.compiled.gb < 1.3 * l3.counted.fuse.cuda.gb
-# It moves the bytes of the fused kernel and takes {{ l3.fuse.compiled.us / l3.fuse.cuda.us:.2f}} times as long. Bytes are a forecast. Arithmetic that does
+# It moves the bytes of the fused kernel and takes {{ l3.fuse.compiled.us / l3.fuse.cuda.us:.2f}} times as long on that {{ l3.gpu.name }}. Bytes are a forecast. Arithmetic that does
 # not fit under them shows.
 # /// otherwise
-# It takes {{ l3.fuse.compiled.us / l3.fuse.cuda.us:.2f}} times as long as the fused kernel.
+# It takes {{ l3.fuse.compiled.us / l3.fuse.cuda.us:.2f}} times as long as the fused kernel on that {{ l3.gpu.name }}.
 # ///
 
 # %% [markdown]
@@ -687,7 +687,7 @@ record(
 # | 4096 | {{ least.m4096:.2f}} | cooks |
 #
 # Sixty-four times the work of the first, and its floor moves from {{ least.m1:.2f}} µs to {{ least.m64:.2f}} µs: a factor of {{ least.m64 / least.m1:.3f}}. That the clock follows, two recorded runs say: one reader and sixteen in
-# fp32 [in L1](../../docs/lectures/l1_what_a_gpu_is.py#the-first-roofline), {{ l1.jobs.readers1.us:.0f}} and {{ l1.jobs.readers16.us:.0f}} µs, on the slope; and the multiply of 8192
+# fp32 [in L1](../../docs/lectures/l1_what_a_gpu_is.py#the-first-roofline), {{ l1.jobs.readers1.us:.0f}} and {{ l1.jobs.readers16.us:.0f}} µs on an {{ l1.gpu.name }}, on the slope; and the multiply of 8192
 # [in L6](../../docs/lectures/l6_tensor_cores.py#the-climb), under the flat roof. *Two kernels, or one* stands recorded
 # [in L3](../../docs/lectures/l3_memory.py#do-it-while-you-hold-it), at the size of the demo, with all three lines.
 

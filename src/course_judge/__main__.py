@@ -5,26 +5,34 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import importlib.util
 import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course_judge.limits import GIB, Limits
+from course_judge.protocol.limits import GIB, Limits
 
 if TYPE_CHECKING:
-    from course_judge.verdict import Verdict
+    from course_judge.protocol.verdict import Verdict
     from course_kernels.problem import Problem, Workload
 
 KERNELS = Path(__file__).resolve().parents[1] / "course_kernels"
 LONGEST_S = 3600.0
 MOST_GIB = 1024.0
 USAGE = 2
+# The last is what the first launch asks for.
+INTERPRETER = (
+    "triton",
+    "triton.runtime.interpreter",
+    "course_judge.worker.interpreter",
+    "triton.experimental.gluon.nvidia.hopper",
+)
 
 
 class Unusable(Exception):
-    """What was asked for cannot be judged; one line."""
+    """A request that cannot be judged; one line."""
 
 
 def main(arguments: list[str]) -> int:
@@ -44,7 +52,7 @@ def main(arguments: list[str]) -> int:
 
 
 def find_problem(name: str) -> Problem:
-    """A problem of the library by its name.
+    """Find a problem of the library by its name.
 
     Raises:
         Unusable: there is none, or torch is missing.
@@ -133,7 +141,7 @@ def _judged(options: argparse.Namespace, problem: Problem) -> Verdict:
     time_on = _workload(options.time, problem) if options.time else problem.time_on[0]
     limits = Limits(seconds=options.seconds, memory_bytes=int(options.memory * GIB))
     try:
-        with Host(modules(), environment(on_the_card)) as host:
+        with Host(modules(on_the_card, options.own), environment(on_the_card)) as host:
             return judge(
                 host,
                 options.file,
@@ -147,13 +155,21 @@ def _judged(options: argparse.Namespace, problem: Problem) -> Verdict:
         raise Unusable(str(error)) from None
 
 
-def modules() -> list[str]:
-    """What a process for strangers loads beforehand: what every answer over tensors needs."""
-    return ["torch", "course_judge.tensors", "course_kernels.measure.check"]
+def modules(on_the_card: bool, own: bool) -> list[str]:
+    """Modules that workers are started with, so that none loads them by itself.
+
+    Args:
+        on_the_card: without one Triton's kernels run in its interpreter, where Triton is installed.
+        own: their operators are looked at, for which torch asks its compiler.
+    """
+    found = ["torch", "course_judge.worker.answers", "course_kernels.measure.check"]
+    if not on_the_card and importlib.util.find_spec("triton"):
+        found = [*INTERPRETER, *found]
+    return [*found, *(["torch._dynamo"] if own else [])]
 
 
 def environment(on_the_card: bool) -> dict[str, str]:
-    """Variables of such a process: without a card Triton's kernels run in its interpreter."""
+    """Variables of a worker: without a card Triton's kernels run in its interpreter."""
     return {} if on_the_card else {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": "-1"}
 
 

@@ -1,4 +1,7 @@
-"""Starts a process for each stranger, asks it, and ends it with all that it has started."""
+"""Host of workers: starts a process for each stranger's file, asks it, and ends it with all that it has started.
+
+What runs in a worker is not imported here: the process that workers are copies of is started by its name.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,32 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
-from course_judge.channel import Channel, Gone, OutOfTurn, TimedOut
-from course_judge.limits import GIB, Limits
-from course_judge.processes import is_running, tree
-from course_judge.verdict import PROPERTIES, escaped
+from course_judge.protocol.channel import Channel, Gone, OutOfTurn, TimedOut
+from course_judge.protocol.limits import GIB, Limits
+from course_judge.protocol.messages import (
+    Answer,
+    Confined,
+    End,
+    Failed,
+    Import,
+    Imported,
+    Malformed,
+    Question,
+    Start,
+    Started,
+    Sweep,
+    Swept,
+    read,
+    shown,
+)
+from course_judge.protocol.processes import is_running, tree
+from course_judge.protocol.verdict import PROPERTIES, escaped
 
+WORKER = "course_judge.worker.process"
 SOURCES = Path(__file__).resolve().parents[1]
 START_SECONDS = 300.0  # to load torch, on a machine that is busy
 MIB = 2**20
@@ -29,8 +49,11 @@ SHOWN_BYTES = 16 * 2**10  # of what a stranger prints
 LOOK_SECONDS = 0.05  # how often a stranger's memory and folder are looked at while it works
 
 
+A = TypeVar("A", bound=Answer)
+
+
 class CannotJudge(RuntimeError):
-    """Judging could not begin, for a reason that is none of the stranger's doing; one line.
+    """Error: judging could not begin, through no fault of the stranger's file; one line.
 
     Attributes:
         missing: the module that is not installed; empty where it was something else.
@@ -42,7 +65,7 @@ class CannotJudge(RuntimeError):
 
 
 class Broken(Exception):
-    """A stranger's process did not answer as it should.
+    """Error: a stranger's process did not answer as it should.
 
     Attributes:
         found, why: as in a `Verdict`.
@@ -55,22 +78,30 @@ class Broken(Exception):
 
 
 @dataclass(frozen=True)
+class Asked(Generic[A]):
+    """A question that was sent: the mark that its answer must have, and the answer's class."""
+
+    mark: str
+    answer: type[A]
+
+
+@dataclass(frozen=True)
 class Task:
-    """What a stranger's process is started with; nothing in it is secret.
+    """A worker's task; nothing in it is secret.
 
     Attributes:
         file: the stranger's file, run where it lies.
         function: the name of the function that is asked.
         own: the work must be the file's own: neither torch's operators nor the course's kernels may do it.
-        desk: the module whose `Desk` answers in the stranger's process.
-        more: what that desk needs to know besides; plain data.
+        worker: the name of the module whose `Worker` answers.
+        more: what that worker needs to know besides; plain data.
     """
 
     file: Path
     function: str
     own: bool = False
     limits: Limits = field(default_factory=Limits)
-    desk: str = "course_judge.desk"
+    worker: str = "course_judge.worker.torch_function"
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -100,7 +131,7 @@ class Host:
         self._control = ours
         number = theirs.socket.fileno()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "course_judge.stranger", str(number), *(["fresh"] if fresh else [])],
+            [sys.executable, "-m", WORKER, str(number), *(["fresh"] if fresh else [])],
             stdin=subprocess.DEVNULL,
             pass_fds=(number,),
             env=os.environ | {"PYTHONPATH": os.pathsep.join(path)} | dict(environment or {}),
@@ -108,8 +139,7 @@ class Host:
         )
         theirs.close()
         self._is_ready = False
-        with contextlib.suppress(Gone):  # its end is noticed when it is listened to
-            self._control.send({"import": list(modules)})
+        self._send(Import(tuple(modules)))
         if wait:
             self.ready()
 
@@ -121,11 +151,10 @@ class Host:
         """
         if self._is_ready:
             return
-        answer = self._listen(START_SECONDS)
-        if "missing" in answer:
+        loaded = self._listen(Imported)
+        if loaded.missing:
             self.close()
-            why = f"{answer['missing']} is not installed here ({answer['why']})"
-            raise CannotJudge(why, answer["missing"])
+            raise CannotJudge(f"{loaded.missing} is not installed here ({loaded.why})", loaded.missing)
         self._is_ready = True
 
     @contextmanager
@@ -138,19 +167,18 @@ class Host:
         printed = _Printed(reading)
         stranger = None
         try:
-            message = {
-                "file": str(task.file.resolve()),
-                "function": task.function,
-                "own": task.own,
-                "desk": task.desk,
-                **task.more,
-                "folder": str(folder),
-                "environment": _caches(folder),
-                "limits": asdict(task.limits),
-            }
-            process = self._tell({"start": message}, START_SECONDS, [theirs.socket.fileno(), writing])[
-                "process"
-            ]
+            start = Start(
+                file=str(task.file.resolve()),
+                function=task.function,
+                own=task.own,
+                worker=task.worker,
+                folder=str(folder),
+                environment=_caches(folder),
+                limits=task.limits,
+                more=dict(task.more),
+            )
+            self._send(start, [theirs.socket.fileno(), writing])
+            process = self._listen(Started).process
             theirs.close()
             os.close(writing)
             stranger = Stranger(self, process, ours, folder, task, printed)
@@ -162,25 +190,26 @@ class Host:
             printed.close()
             shutil.rmtree(folder, ignore_errors=True)
 
-    def end(self, process: int) -> dict[str, Any]:
-        """End one stranger's process, and all it has started: how it ended, and how many others were left."""
-        return self._tell({"end": process}, START_SECONDS)
+    def end(self, process: int) -> Swept:
+        """End one worker, and all it has started: how it ended, and how many others were left."""
+        self._send(Sweep(process))
+        return self._listen(Swept)
 
-    def _tell(self, message: dict[str, Any], seconds: float, files: Sequence[int] = ()) -> dict[str, Any]:
-        with contextlib.suppress(Gone):
-            self._control.send(message, files)
-        return self._listen(seconds)
+    def _send(self, question: Question[Any], files: Sequence[int] = ()) -> None:
+        with contextlib.suppress(Gone):  # its end is noticed when it is listened to
+            self._control.send({question.key: question.body}, files)
 
-    def _listen(self, seconds: float) -> dict[str, Any]:
+    def _listen(self, kind: type[A]) -> A:
         try:
-            answer, _ = self._control.receive(seconds)
+            return read(kind, self._control.receive(START_SECONDS)[0])
         except TimedOut:
             raise CannotJudge(
-                f"the process that starts strangers did not answer within {seconds:g} s"
+                f"the process that starts strangers did not answer within {START_SECONDS:g} s"
             ) from None
         except (Gone, OutOfTurn):
             raise CannotJudge("the process that starts strangers has ended; see above") from None
-        return dict(answer)
+        except Malformed as error:
+            raise CannotJudge(f"the process that starts strangers made no sense: {error}") from None
 
     def close(self) -> None:
         """End it; it ends what is left of its strangers first."""
@@ -199,7 +228,7 @@ class Host:
 
 
 def _caches(folder: Path) -> dict[str, str]:
-    """What compilers keep lies in the stranger's own folder: nothing is read that another has left."""
+    """Cache folders of compilers, within the stranger's own: nothing is read that another has left."""
     return {
         "TRITON_CACHE_DIR": str(folder / "triton"),
         "CUDA_CACHE_PATH": str(folder / "cuda"),
@@ -220,47 +249,45 @@ class Stranger:
     ) -> None:
         self._host, self._process, self._channel, self._folder = host, process, channel, folder
         self._limits, self._printed = task.limits, printed
-        self._ended: dict[str, Any] | None = None
+        self._ended: Swept | None = None
         self._until = time.monotonic() + self._limits.seconds_in_all
         self._base = 0
-        self.not_held: tuple[str, ...] = tuple(self._receive(START_SECONDS)[0].get("open", ()))
+        self.not_held = _read(Confined, self._receive(START_SECONDS)[0]).open
         self._base = _memory_of({process})
 
     @property
     def printed(self) -> str:
-        """What it has printed so far, escaped."""
+        """Its prints so far, escaped."""
         return self._printed.text
 
-    def ask(
-        self, message: dict[str, Any], files: Sequence[int] = (), seconds: float | None = None
-    ) -> dict[str, Any]:
+    def ask(self, question: Question[A], files: Sequence[int] = ()) -> A:
         """Ask, and wait for the answer.
 
         Raises:
             Broken: it answers something else, too late, or not at all; or what it says is what went wrong.
         """
-        return self.listen(self.tell(message, files), seconds)
+        return self.listen(self.tell(question, files))
 
-    def tell(self, message: dict[str, Any], files: Sequence[int] = ()) -> str:
-        """Ask, and do not wait; gives what the answer must be marked with."""
+    def tell(self, question: Question[A], files: Sequence[int] = ()) -> Asked[A]:
+        """Ask, and do not wait."""
         mark = secrets.token_hex(8)
         try:
-            self._channel.send({**message, "of": mark}, files)
+            self._channel.send({question.key: question.body, "of": mark}, files)
         except Gone:
             raise self._gone() from None
-        return mark
+        return Asked(mark, cast(type[A], question.answer))
 
-    def listen(self, mark: str, seconds: float | None = None) -> dict[str, Any]:
+    def listen(self, asked: Asked[A]) -> A:
         """The answer to a question."""
-        answer, _ = self._receive(seconds or self._limits.seconds)
-        if not isinstance(answer, dict) or answer.get("of") != mark:
-            raise Broken("out of turn", f"it sent {escaped(repr(answer), 80)}")
+        answer, _ = self._receive(self._limits.seconds)
+        if not isinstance(answer, dict) or answer.pop("of", None) != asked.mark:
+            raise Broken("out of turn", f"it sent {escaped(shown(answer), 80)}")
         if "failed" in answer:
-            found, why, advice = answer["failed"], answer.get("why"), answer.get("next", "")
-            if found not in PROPERTIES or not isinstance(why, str) or not isinstance(advice, str):
-                raise Broken("out of turn", f"it sent {escaped(repr(answer), 80)}")
-            raise Broken(found, escaped(why), escaped(advice))
-        return answer
+            failed = _read(Failed, answer)
+            if failed.failed not in PROPERTIES:
+                raise Broken("out of turn", f"it sent {escaped(shown(answer), 80)}")
+            raise Broken(failed.failed, escaped(failed.why), escaped(failed.next))
+        return _read(asked.answer, answer)
 
     def _receive(self, seconds: float) -> tuple[Any, list[int]]:
         until = time.monotonic() + seconds
@@ -280,7 +307,7 @@ class Stranger:
                 raise self._gone() from None
 
     def _look(self) -> None:
-        """Does it keep to its limits?"""
+        """Refuse a process that is past its limits."""
         running = tree(self._process)
         if len(running) > self._limits.processes:
             raise Broken(
@@ -297,21 +324,21 @@ class Stranger:
             raise Broken("out of room", f"it wrote more than {self._limits.disk_bytes / GIB:.3g} GiB")
 
     def _gone(self) -> Broken:
-        status = self.end()["status"]
+        status = self.end().status
         how = "and nobody knows how" if status is None else _how(status)
         return Broken("died", f"the process ended in the middle ({how})")
 
     def finish(self) -> None:
-        """There are no more questions.
+        """Tell it that there are no more questions, and wait for its end.
 
         Raises:
             Broken: it leaves something behind.
         """
         self._look_at_the_folder()
         with contextlib.suppress(Gone):
-            self._channel.send({"end": True})
+            self._channel.send({End.key: True, "of": ""})
         self._wait()
-        left = self.end()["left"]
+        left = self.end().left
         if left:
             raise Broken(
                 "left behind",
@@ -319,7 +346,7 @@ class Stranger:
             )
 
     def _wait(self) -> None:
-        """Until it has ended by itself: that closes the connection, where nobody else has kept a copy of its end."""
+        """Wait until it has ended by itself, which closes the connection unless somebody else has a copy of its end."""
         until = time.monotonic() + self._limits.seconds
         while time.monotonic() < until and is_running(self._process):
             try:
@@ -329,15 +356,29 @@ class Stranger:
             except (Gone, OutOfTurn):
                 return
 
-    def end(self) -> dict[str, Any]:
+    def end(self) -> Swept:
         """End it, if it has not ended; how it did, and how many others were left."""
         if self._ended is None:
             self._ended = self._host.end(self._process)
         return self._ended
 
 
+def _read(kind: type[A], answer: Any) -> A:
+    """An answer of a worker's, which may have sent anything.
+
+    Raises:
+        Broken: it is of another form.
+    """
+    try:
+        return read(kind, answer)
+    except Malformed as error:
+        raise Broken(
+            "out of turn", f"what it answered has another form: {escaped(str(error), 200)}"
+        ) from None
+
+
 class _Printed:
-    """Reads what a stranger prints, so that it never waits for a reader; keeps the beginning.
+    """Reader of what a stranger prints, so that it never waits for one; keeps the beginning.
 
     Attributes:
         bytes: how much it has printed.

@@ -12,11 +12,12 @@ from typing import Any
 
 import torch
 
+from course_judge.hidden_sizes import draw, small
 from course_judge.host import Broken, Host, Stranger, Task
+from course_judge.protocol.messages import Load
+from course_judge.protocol.verdict import AFTER, RIGHT, Verdict, refused
 from course_judge.remote import Remote
-from course_judge.sizes import drawn, small
 from course_judge.timing import NoTime, Times
-from course_judge.verdict import AFTER, RIGHT, Verdict, refused
 from course_kernels.measure.check import Check, WrongResult
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Problem, Workload
@@ -49,12 +50,12 @@ def judge(
         seed: for tests; otherwise nobody knows it.
     """
     task = task or Task(file, problem.name)
-    draw = random.Random(secrets.randbits(64) if seed is None else seed)
+    rng = random.Random(secrets.randbits(64) if seed is None else seed)
     workloads = tuple(workloads) or (problem.check_on if device == "cuda" else small(problem))
-    examination = _Examination(problem, device, draw)
+    examination = _Examination(problem, device, rng)
     with host.stranger(task) as stranger:
         try:
-            stranger.ask({"load": True})
+            stranger.ask(Load())
             verdict = examination.of(stranger, workloads, time_on)
             stranger.finish()
         except Broken as broken:
@@ -64,14 +65,14 @@ def judge(
 
 
 class _Examination:
-    def __init__(self, problem: Problem, device: str, draw: random.Random) -> None:
-        self._problem, self._device, self._draw = problem, device, draw
+    def __init__(self, problem: Problem, device: str, rng: random.Random) -> None:
+        self._problem, self._device, self._rng = problem, device, rng
         self.size = ""
 
     def of(self, stranger: Stranger, workloads: Sequence[Workload], time_on: Workload | None) -> Verdict:
         """The verdict on a stranger whose file is loaded."""
         function = Remote(stranger, self._problem, self._device)
-        unannounced = drawn(self._problem, workloads, self._draw)
+        unannounced = draw(self._problem, workloads, self._rng)
         try:
             for workload in (*workloads, *unannounced):
                 self._checked(function, workload)
@@ -79,9 +80,9 @@ class _Examination:
             if time_on:
                 self.size = time_on.label
                 lines = (self._time(function, time_on),)
-            again = self._draw.choice([*small(self._problem, workloads), *unannounced])
+            again = self._rng.choice([*small(self._problem, workloads), *unannounced])
             until = time.monotonic() + AGAIN_SECONDS
-            for number in range(self._draw.randint(*AGAIN)):
+            for number in range(self._rng.randint(*AGAIN)):
                 if number >= AGAIN[0] and time.monotonic() > until:
                     break
                 self._once_more(function, again)
@@ -94,7 +95,7 @@ class _Examination:
 
     def _time(self, function: Remote, workload: Workload) -> str:
         try:
-            timed = Times(function, self._problem, workload, self._draw).taken()
+            timed = Times(function, self._problem, workload, self._rng).taken()
         except NoTime as error:
             return f"{workload.label}: no time; {error}"
         clause = f"; the judge's own clock, launches included: {timed.wall_us:.1f} µs"
@@ -104,14 +105,14 @@ class _Examination:
         self.size = workload.label
         field = {"it": Competitor("the file", self._problem, function)}
         function.begin(workload)
-        RemoteCheck(function, field, workload, self._draw.getrandbits(32), self._device).before()
+        RemoteCheck(function, field, workload, self._rng.getrandbits(32), self._device).before()
 
     def _once_more(self, function: Remote, workload: Workload) -> None:
         """A single question, as a stranger who counts calls cannot foresee."""
         self.size = workload.label
         field = {"it": Competitor("the file", self._problem, function)}
         function.begin(workload)
-        check = RemoteCheck(function, field, workload, self._draw.getrandbits(32), self._device)
+        check = RemoteCheck(function, field, workload, self._rng.getrandbits(32), self._device)
         try:
             check.once()
         except WrongResult as error:

@@ -1,4 +1,4 @@
-"""A stranger's function, as the judge calls it: tensors in, tensors out, by memory that both processes see."""
+"""Proxy of a stranger's function, as the judge calls it: tensors in, tensors out, by memory that both processes see."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import Any
 import torch
 
 from course_judge.host import Broken, Stranger
-from course_judge.layout import GUARD_BYTES, Layout, Place, aligned
-from course_judge.operators import touched
-from course_judge.tensors import POISON, SharedMemory, place_in
+from course_judge.protocol.layout import GUARD_BYTES, Layout, Place, aligned
+from course_judge.protocol.messages import Call, Hold, Output, Outputs
+from course_judge.protocol.tensors import POISON, SharedMemory, place_in, touched
 from course_kernels.problem import Problem, Workload
 
 SLACK_BYTES = 2**20
+MOST_OUTPUTS = 64  # of one call
+MOST_AXES = 16
+# By torch's own names.
+DTYPES = {name: value for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
 
 
 class Remote:
@@ -33,7 +37,7 @@ class Remote:
         self._last: list[torch.Tensor] = []
 
     def begin(self, workload: Workload) -> None:
-        """What follows is about another workload."""
+        """Begin with another workload."""
         self._room_bytes = 2 * self._problem.writes_bytes(workload) + SLACK_BYTES
         self._calls, self._last = 0, []
 
@@ -50,15 +54,10 @@ class Remote:
         places = self._share(*[inputs] * (3 if self.device == "cuda" else 1))[0]
         self._poison()
         self._fill(places, inputs)  # last of all: whoever works between the calls has not seen them
-        call = {
-            "inputs": [place.as_json() for place in places],
-            "options": options,
-            "room": self._room,
-            "poisoned": self._calls == 0,
-            "keep": self._calls == 0,
-        }
+        first = self._calls == 0
+        call = Call(tuple(places), options, self._room, poisoned=first, keep=first)
         self._calls += 1
-        answer = self.stranger.ask({"call": call})
+        answer = self.stranger.ask(call)
         self._guards(places, inputs)
         for place, tensor in zip(places, inputs, strict=True):
             # As it is now: whoever calls looks whether it changed.
@@ -77,9 +76,8 @@ class Remote:
         self._poison()
         for group, values in zip(places, (working, first, second), strict=True):
             self._fill(group, values)
-        names = ("inputs", "first", "second")
-        hold = {name: [p.as_json() for p in group] for name, group in zip(names, places, strict=True)}
-        answer = self.stranger.ask({"hold": {**hold, "options": dict(options), "room": self._room}})
+        inputs, earlier, later = map(tuple, places)
+        answer = self.stranger.ask(Hold(inputs, earlier, later, options, self._room))
         return self._taken(answer, working)
 
     # --- shared memory -------------------------------------------------------------------------
@@ -103,9 +101,9 @@ class Remote:
         self.close()
         self._memory = SharedMemory.make(self.device, layout.bytes)
         self._memory.raw(0, layout.bytes).fill_(self._fill_byte)
-        message, files = self._memory.as_message()
+        memory, files = self._memory.as_message()
         self._settle()
-        self.stranger.ask({"memory": message}, files)
+        self.stranger.ask(memory, files)
         self._known = kinds, places
         return places
 
@@ -136,49 +134,44 @@ class Remote:
 
     # --- answers -------------------------------------------------------------------------------
 
-    def _taken(self, answer: Mapping[str, Any], inputs: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+    def _taken(self, answer: Outputs, inputs: Sequence[torch.Tensor]) -> tuple[Any, ...]:
         """Tensors of our own, made of what a stranger says and of what lies in shared memory."""
-        told = answer.get("outputs")
-        if not isinstance(told, list) or len(told) > 64:
-            raise Broken("out of turn", "it answered without outputs")
+        if len(answer.outputs) > MOST_OUTPUTS:
+            raise Broken("out of turn", f"it answered with {len(answer.outputs)} outputs")
         try:
-            outputs = [self._output(about, inputs) for about in told]
-        except (TypeError, ValueError, KeyError, AttributeError, RuntimeError, OverflowError):
+            outputs = [self._output(about, inputs) for about in answer.outputs]
+        except (TypeError, ValueError, RuntimeError, OverflowError, MemoryError):
             raise Broken("out of turn", "what it says of its outputs does not fit together") from None
         if self._calls == 1:
             self._last = [out for out in outputs if isinstance(out, torch.Tensor)]
         return tuple(outputs)
 
-    def _output(self, about: Mapping[str, Any], inputs: Sequence[torch.Tensor]) -> Any:
-        kind = str(about["type"])[:60]
-        if "plain" not in about:
+    def _output(self, about: Output, inputs: Sequence[torch.Tensor]) -> Any:
+        kind = about.type[:60]
+        if about.plain is None:
             return type(kind, (), {})()
-        if about["plain"] is not True:
+        if not about.plain:
             return torch.empty(0).as_subclass(type(kind, (torch.Tensor,), {}))
-        dtype = getattr(torch, about["dtype"])
-        shape = [int(size) for size in about["shape"]]
-        strides = [int(step) for step in about["strides"]]
-        if not isinstance(dtype, torch.dtype) or min(shape, default=0) < 0 or len(shape) > 16:
+        dtype, shape, strides = DTYPES.get(about.dtype), list(about.shape), list(about.strides)
+        if dtype is None or min(shape, default=0) < 0 or len(shape) > MOST_AXES:
             raise ValueError
         count = 1
         for size in shape:
             count *= size
-        if about["device"] != self.device:
-            return torch.empty(shape, dtype=dtype, device="cpu" if about["device"] == "cpu" else "meta")
-        shares, again = about.get("shares", -1), about.get("again", False)
-        if isinstance(shares, int) and 0 <= shares < len(inputs):
-            return _in_memory_of(inputs[shares], dtype, shape)
-        size = count * dtype.itemsize
-        if about.get("at", -1) < 0 or size > self._room_bytes:
+        if about.device != self.device:
+            return torch.empty(shape, dtype=dtype, device="cpu" if about.device == "cpu" else "meta")
+        if 0 <= about.shares < len(inputs):
+            return _in_memory_of(inputs[about.shares], dtype, shape)
+        size, at = count * dtype.itemsize, about.at
+        if at < 0 or size > self._room_bytes:
             # More than there is room for: a wrong shape.
             return torch.empty(shape, dtype=dtype, device="meta")
-        at = int(about["at"])
         if at < self._room or at + size > self._room + self._room_bytes:
             raise ValueError
         numbers = self._shared.raw(at, size).clone().view(dtype).view(shape) if size else None
         if numbers is None:
             return torch.empty(shape, dtype=dtype, device=self.device)
-        if again and self._last:
+        if about.again and self._last:
             return _in_memory_of(self._last[0], dtype, shape, numbers)
         if strides == list(numbers.stride()) or any(step < 0 for step in strides):
             return numbers

@@ -1,4 +1,4 @@
-"""How long a stranger's function takes: its own process samples it, and the judge's clock says whether that can be.
+"""Time of a stranger's function: its own process samples it, and the judge's clock says whether that can be.
 
 Two clocks. The samples come from the process that runs the stranger, which may have patched its timer. So the judge
 reads its own clock over a batch of calls, each on inputs that nobody has seen, all answers handed over and some of
@@ -8,24 +8,27 @@ samples are shown where they agree with that.
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import random
 import statistics
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
-from course_judge.card import CardFailed
 from course_judge.host import Broken
-from course_judge.layout import GUARD_BYTES, Layout, Place, aligned
+from course_judge.protocol.cuda_ipc import CardFailed
+from course_judge.protocol.layout import GUARD_BYTES, Layout, Place, aligned
+from course_judge.protocol.messages import Batch, Block, Go, Memory, Sampled, Time
+from course_judge.protocol.tensors import SharedMemory, place_in
+from course_judge.protocol.verdict import AFTER
 from course_judge.remote import Remote
-from course_judge.tensors import SharedMemory, place_in
-from course_judge.verdict import AFTER
 from course_kernels.measure.check import BITS, WrongResult, worst_element
+from course_kernels.measure.clock import BLOCKS
 from course_kernels.measure.derive import derive
-from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import machine_for
+from course_kernels.measure.record_types import Measurement
 from course_kernels.measure.roofline import FasterThanFloor, check_floor
 from course_kernels.measure.summary import measurement_of
 from course_kernels.problem import Problem, Workload
@@ -46,12 +49,12 @@ ASKED_AGAIN = 2
 
 
 class NoTime(RuntimeError):
-    """The card has no room to time this now; the message says so in one line."""
+    """Error: the card has no room to time this now; one line."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """What two clocks say of one function.
+    """Times of one function by two clocks.
 
     Attributes:
         samples: what the events of its own process say.
@@ -84,7 +87,7 @@ class Timed:
         return self.is_long and self.events_us >= AGREE * self.wall_us
 
     def text(self, label: str) -> str:
-        """What is said of it, in a line without its end."""
+        """Clause about it, without a full stop."""
         if self.agrees:
             return f"{label} takes {self.events_us:.1f} µs{of_peak(self.samples)}"
         if not self.is_long:
@@ -104,7 +107,7 @@ def of_peak(samples: Measurement) -> str:
 
 
 def calls_of_a_batch(about_us: float, size: int, free: int) -> int:
-    """How many calls a batch has.
+    """Number of calls in a batch.
 
     Args:
         about_us: of a call.
@@ -120,7 +123,7 @@ def calls_of_a_batch(about_us: float, size: int, free: int) -> int:
 
 
 def no_room(wanted: int) -> str:
-    """Why there is no time, and what to do."""
+    """Reason why there is no time, and what to do."""
     needs = f", and a time of this size takes {wanted / 1e9:.1f} GB" if wanted else ""
     return f"the card has too little memory free{needs}; end other programs that use it"
 
@@ -128,18 +131,18 @@ def no_room(wanted: int) -> str:
 class Times:
     """The times of one function on one workload."""
 
-    def __init__(self, function: Remote, problem: Problem, workload: Workload, draw: random.Random) -> None:
+    def __init__(self, function: Remote, problem: Problem, workload: Workload, rng: random.Random) -> None:
         self._stranger = function.stranger
-        self._problem, self._workload, self._draw = problem, workload, draw
+        self._problem, self._workload, self._rng = problem, workload, rng
         self._options = problem.options(workload)
-        self._generator = torch.Generator(device="cuda").manual_seed(draw.getrandbits(48))
+        self._generator = torch.Generator(device="cuda").manual_seed(rng.getrandbits(48))
         self._memory: SharedMemory | None = None
         self._room = 0
         function.close()  # of the questions before: the room is needed
         torch.cuda.empty_cache()
 
     def taken(self) -> Timed:
-        """What both clocks say.
+        """Measure by both clocks.
 
         Raises:
             WrongResult: an answer was wrong, or the time is none.
@@ -175,40 +178,39 @@ class Times:
     # the samples
 
     def _samples(self) -> Measurement:
-        """What the process's own clock says; it asks for inputs, and hands over its last answer."""
-        mark = self._stranger.tell({"time": {"seconds": SECONDS, "seed": self._draw.getrandbits(31)}})
+        """Samples of the process's own clock; it asks for inputs, and hands over its last answer."""
+        asked = self._stranger.tell(Time(SECONDS, self._rng.getrandbits(31)))
         values: tuple[torch.Tensor, ...] = ()
+        places: list[list[Place]] = []
         while True:
-            answer = self._stranger.listen(mark)
-            want = answer.get("want")
-            if want in ("block", "refill"):
+            answer = self._stranger.listen(asked)
+            if answer.want == "block":
                 values = self._draw_inputs()
-                if want == "block":
-                    places, message, files = self._lay([values])
-                else:
-                    message, files = {}, []
-                self._shared.write(places[0], values)
-                torch.cuda.synchronize()  # another process sees it
-                reply: dict[str, Any] = {"options": self._options, "room": self._room}
-                if want == "block":
-                    reply |= {"memory": message, "inputs": [place.as_json() for place in places[0]]}
-                mark = self._stranger.tell(reply, files)
-            elif want == "judge":
+                places, memory, files = self._lay([values])
+                self._write(places[0], values)
+                block = Block(memory, tuple(places[0]), self._options, self._room)
+                asked = self._stranger.tell(block, files)
+            elif answer.want == "refill" and places:
+                values = self._draw_inputs()
+                self._write(places[0], values)
+                asked = self._stranger.tell(Go())
+            elif answer.want == "judge" and places:
                 self._judge(values, self._room)
-                mark = self._stranger.tell({})
-            elif "samples_us" in answer:
+                asked = self._stranger.tell(Go())
+            elif not answer.want:
                 return self._measurement(answer)
             else:
                 raise Broken("out of turn", "it asked for what no clock needs")
 
-    def _measurement(self, answer: dict[str, Any]) -> Measurement:
-        try:
-            samples = [float(value) for value in answer["samples_us"]]
-            blocks = [int(value) for value in answer["blocks"]]
-            if len(samples) != len(blocks) or not samples:
-                raise ValueError
-        except (TypeError, ValueError, KeyError):
-            raise Broken("out of turn", "its samples are no list of times") from None
+    def _write(self, places: list[Place], values: tuple[torch.Tensor, ...]) -> None:
+        self._shared.write(places, values)
+        torch.cuda.synchronize()  # another process sees it
+
+    def _measurement(self, answer: Sampled) -> Measurement:
+        samples, blocks = list(answer.samples_us), list(answer.blocks)
+        fits = len(samples) == len(blocks) > 0 and set(blocks) <= set(range(BLOCKS))
+        if not fits or not all(map(math.isfinite, samples)):
+            raise Broken("out of turn", "its samples are no list of times")
         return measurement_of(
             "the file", self._workload, self._problem, samples, group="judge", error=0.0, blocks=blocks
         )
@@ -220,17 +222,14 @@ class Times:
         base = self._draw_inputs()
         size = sum(t.numel() * t.element_size() + 2 * GUARD_BYTES for t in base) + self._out_bytes()
         calls = calls_of_a_batch(about_us, size, torch.cuda.mem_get_info()[0])
-        places, message, files = self._lay([base] * calls, answers=calls)
-        self._stranger.ask({"memory": message}, files)
-        empty = {
-            "batch": {"inputs": [], "options": self._options, "room": self._room, "each": self._out_bytes()}
-        }
-        question = {
-            "batch": {**empty["batch"], "inputs": [[place.as_json() for place in one] for one in places]}
-        }
+        places, memory, files = self._lay([base] * calls, answers=calls)
+        self._stranger.ask(memory, files)
+        question = Batch(tuple(map(tuple, places)), self._options, self._room, self._out_bytes())
+        empty = dataclasses.replace(question, inputs=())
+        _ = question.body, empty.body  # made now, so that the clock does not see it
         all_us, wrote, asked, handed = [], [], [], []
         for _ in range(BATCHES):
-            turns = [self._draw.getrandbits(40) for _ in range(calls)]
+            turns = [self._rng.getrandbits(40) for _ in range(calls)]
             began = time.perf_counter()
             for one, turn in zip(places, turns, strict=True):
                 self._shared.write(one, [_turned(tensor, turn) for tensor in base])
@@ -239,7 +238,7 @@ class Times:
             self._stranger.ask(question)
             all_us.append((time.perf_counter() - began) * 1e6)
             wrote.append((written - began) * 1e6)
-            for number in self._draw.sample(range(calls), min(JUDGED, calls)):
+            for number in self._rng.sample(range(calls), min(JUDGED, calls)):
                 values = tuple(_turned(tensor, turns[number]) for tensor in base)
                 self._judge(values, self._room + number * self._out_bytes())
             began = time.perf_counter()
@@ -254,7 +253,7 @@ class Times:
         return max(least, 0.0) / calls, statistics.median(asked[1:]) / statistics.median(all_us[1:])
 
     def _copy_us(self, calls: int) -> float:
-        """What it takes to copy as many bytes as the answers have, once each."""
+        """Time to copy as many bytes as the answers have, once each, in microseconds."""
         step = self._out_bytes()
         room = self._shared.raw(self._room, calls * step)
         other = torch.empty(step, dtype=torch.uint8, device="cuda")
@@ -280,15 +279,15 @@ class Times:
 
     def _lay(
         self, sets: list[tuple[torch.Tensor, ...]], answers: int = 1
-    ) -> tuple[list[list[Place]], dict[str, Any], list[int]]:
+    ) -> tuple[list[list[Place]], Memory, list[int]]:
         layout = Layout()
         places = [[place_in(layout, tensor) for tensor in one] for one in sets]
         self._room = layout.room(answers * self._out_bytes())
         old, self._memory = self._memory, SharedMemory.make("cuda", layout.bytes)
         if old:
             old.close()
-        message, files = self._memory.as_message()
-        return places, message, files
+        memory, files = self._memory.as_message()
+        return places, memory, files
 
     def _judge(self, values: tuple[torch.Tensor, ...], at: int) -> None:
         """Compare an answer that lies in shared memory with the truth."""

@@ -7,16 +7,15 @@ import contextlib
 import sys
 from pathlib import Path
 
-from course_labs.given import has_suspects
+from course_labs.diagnosis import completed, hand_out
+from course_labs.experiments import needs_torch
 from course_labs.grade import CannotGrade
-from course_labs.lab import FOLDER, ON_THE_CPU, Lab, LabError, find_lab, find_labs
-from course_labs.plays import grade, has_plays
-from course_labs.plays_desk import takes_arrays
-from course_labs.road import along_the_road
-from course_labs.suspects import completed, hand_out
-from course_labs.tried import needs_torch
+from course_labs.interactive_cases import grade, has_plays
+from course_labs.lab import FOLDER, ON_THE_CPU, Lab, LabError, find_lab, find_labs, has_given_kernels
+from course_labs.lab_order import along_the_road
+from course_labs.protocol.source_text import takes_arrays
+from course_labs.starter_files import write
 from course_labs.verdict import USAGE
-from course_labs.write import write
 
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST_S = 3600
@@ -39,7 +38,7 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
             print(_list(root))
         else:
             lab = find_lab(root, options.name)
-            if has_suspects(lab):
+            if has_given_kernels(lab):
                 complete = completed(lab, root)
                 lines = write(lab, root, options.door, options.stage, complete) + hand_out(lab, root)
             else:
@@ -98,7 +97,7 @@ def _list(root: Path) -> str:
 
 
 def grading_needs(arguments: list[str], root: Path = ROOT) -> str:
-    """What `grade` needs installed for these arguments: "torch", "numpy", or "" for nothing but Python.
+    """Package that `grade` needs for these arguments: "torch", "numpy", or "" for Python alone.
 
     Nothing either where the arguments are wrong, or ask for help: `grade` itself says so.
     """
@@ -108,7 +107,7 @@ def grading_needs(arguments: list[str], root: Path = ROOT) -> str:
         lab = find_lab(root, options.name)
     except (SystemExit, LabError):
         return ""
-    if has_suspects(lab):
+    if has_given_kernels(lab):
         return "torch"
     file = options.file or _first_file(lab, root, options.door)
     if has_plays(lab):
@@ -128,7 +127,7 @@ def _grade(lab: Lab, root: Path, options: argparse.Namespace) -> int:
             if other != file:
                 mine, theirs = (path.relative_to(root).as_posix() for path in (file, other))
                 print(f"{mine} is graded; the other:  nox -s grade -- {lab.name} {theirs}", flush=True)
-    needs_gpu = options.gpu and (bool(lab.problem) or has_suspects(lab))
+    needs_gpu = options.gpu and (bool(lab.problem) or has_given_kernels(lab))
     verdict = grade(lab, [file], options.door, seconds=options.seconds, needs_gpu=needs_gpu, compile=True)[0]
     for printed in (verdict.printed, verdict.alone.printed if verdict.alone and verdict.alone.next else ""):
         if printed:

@@ -1,4 +1,4 @@
-"""Is an answer in NumPy right? The questions and the words of course_kernels/measure/check.py, without torch.
+"""Check of an answer in NumPy, with the questions and words of course_kernels/measure/check.py, without torch.
 
 A first call, one with other values in the same arrays, and one for each set of hard values. The truth is worked out
 after the calls it judges. What the function makes with numpy.empty holds NaN, see `arrays`.
@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from course_kernels.problem import Workload
-from course_labs.truth import Truth
+from course_labs.numpy_reference import Truth
 
 Arrays = tuple[np.ndarray, ...]
 
 
 class WrongArray(Exception):
-    """What is wrong with an answer: one line."""
+    """Error: what is wrong with an answer, in one line."""
 
 
 def check(truth: Truth, workload: Workload, function: Callable[..., Any], seed: int = 0) -> float:
@@ -101,7 +101,7 @@ class _Asked:
         return outputs
 
     def ask(self, working: Arrays, values: Arrays) -> tuple[Any, str]:
-        """What a call returns, and what it did to its inputs; empty where they are as they were."""
+        """Result of a call, and what it did to its inputs; empty if they are as they were."""
         for array, new in zip(working, values, strict=True):
             array[...] = new
         result = self.function(*working, **self.options)
@@ -247,7 +247,7 @@ def _why_wrong(
 
 
 def _held_by(dtype: np.dtype, values: Iterable[float]) -> list[float]:
-    """Of the values, those a type can hold; a finite one is brought within half of the type's range."""
+    """Values that a type can hold; a finite one is brought within half of the type's range."""
     if dtype.kind != "f":
         return []
     most = float(np.finfo(dtype).max) / 2

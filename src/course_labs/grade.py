@@ -1,4 +1,4 @@
-"""Grade a student's file: it runs in a process of its own, and what is right is known in this one alone.
+"""Grading of a student's file: it runs in a process of its own, and what is right is known in this one alone.
 
 Nothing of the file is loaded here. Inputs are handed over and answers come back in memory that both see; the truth
 is worked out here, after the answers are in.
@@ -19,49 +19,56 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from course_judge.hidden_sizes import draw
 from course_judge.host import Broken, CannotJudge, Host, Stranger, Task
-from course_judge.limits import Limits
-from course_judge.sizes import drawn
-from course_labs import advice
-from course_labs.desk import without_comments
+from course_judge.protocol.limits import Limits
+from course_judge.protocol.messages import Load, plain
+from course_judge.protocol.verdict import escaped
+from course_labs import hints
 from course_labs.lab import ON_THE_CPU, Lab, LabError, load_file
-from course_labs.lists import shown
+from course_labs.protocol.messages import Case, Compile, LabTask, Launches, NotRun, shown
+from course_labs.protocol.source_text import without_comments
 from course_labs.verdict import NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 
 INPUT_FILL = 0x4B  # around the inputs: no input holds the number that these bytes make
 # What the process that runs students' files has loaded before any of them, by door.
 MODULES = {
-    "python": ("course_labs.lists",),
-    "numpy": ("numpy", "course_labs.arrays"),
+    "python": ("course_labs.worker.lists",),
+    "numpy": ("numpy", "course_labs.worker.arrays"),
     # torch loads its compiler when it is first asked who calls its operators: once is enough
     "triton": (
         "torch",
         "triton",
         "torch._dynamo",
-        "course_labs.kernels",
-        "course_judge.tensors",
+        "course_labs.worker.triton_compile",
+        "course_judge.worker.answers",
         "course_kernels.measure.check",
     ),
     "cuda": (
         "torch",
         "torch._dynamo",
-        "course_judge.tensors",
+        "course_judge.worker.answers",
         "course_kernels.measure.check",
         "course_kernels.cuda.compile",
         "course_kernels.cuda.launch",
     ),
-    "compile": ("torch", "triton", "course_labs.kernels"),
+    "compile": ("torch", "triton", "course_labs.worker.triton_compile"),
 }
-INTERPRETED = ("triton.runtime.interpreter", "course_judge.interpreter")
+INTERPRETED = (
+    "triton.runtime.interpreter",
+    "course_judge.worker.interpreter",
+    "triton.experimental.gluon.nvidia.hopper",  # what the first launch asks for
+)
 NO_GPU = "this machine has no GPU"
 CORRECT = "correct on every size tried"
 LIBRARY_SECONDS = 0.3
 DRAWN_MOST = 4096  # all dimensions of a size multiplied, where an interpreter or a loop walks over them
 COMPILE_SECONDS = 20.0
+LONGEST = 2000  # characters of what a student's process says
 
 
 class CannotGrade(RuntimeError):
-    """Grading could not begin, for a reason that is none of the student's doing; one line."""
+    """Error: grading could not begin, through no fault of the student's; one line."""
 
 
 def grade(
@@ -171,7 +178,7 @@ def _ready(host: Host, doors: Sequence[str]) -> Host:
 
 
 def _missing(module: str, said: str, doors: Sequence[str] = ()) -> str:
-    """What is said of a module that is not installed; `said` begins with its name."""
+    """Words for a module that is not installed; `said` begins with its name."""
     if module == "triton":
         others = ", ".join(other for other in doors if other != "triton")
         return f"{said}: pip install triton" + (f", or take another door: {others}" if others else "")
@@ -184,15 +191,15 @@ def _missing(module: str, said: str, doors: Sequence[str] = ()) -> str:
 
 
 class Grader:
-    """Grades files for one door of one lab.
+    """Grader for one door of one lab.
 
     Attributes:
         gpu: whether its files run on a card.
         tries: the sizes that are asked for, in their order.
-        desk: the module that answers in the process that runs a file.
+        worker: the name of the module that answers in the process that runs a file.
     """
 
-    desk = "course_labs.desk"
+    worker = "course_labs.worker.file"
 
     def __init__(
         self,
@@ -227,7 +234,7 @@ class Grader:
         self.alone = type(self)(lab.alone, door, needs_gpu, compile, environment) if lab.alone else None
 
     def _host(self) -> Host:
-        return _host(self.door if self.lab.problem else "python", self.gpu, self._environment, self.desk)
+        return _host(self.door if self.lab.problem else "python", self.gpu, self._environment, self.worker)
 
     def _load_torch(self, needs_gpu: bool) -> None:
         may = self._environment.get("CUDA_VISIBLE_DEVICES") != "-1"
@@ -280,7 +287,7 @@ class Grader:
         return same and workload.dtype in {w.dtype for w in tries} and workload not in tries
 
     def verdict(self, file: Path, seconds: float) -> Verdict:
-        """What is right or wrong about one file; once it is right, about the lab's last task in it too.
+        """Verdict on one file; once it is right, on the lab's last task in it too.
 
         Args:
             seconds: the limit, for each of the two.
@@ -304,22 +311,17 @@ class Grader:
 
     def _own_verdict(self, file: Path, seconds: float) -> Verdict:
         self._size = ""
-        about = {
-            "lab": str(self.lab.folder.resolve() / "lab.toml"),
-            "alone": self.lab.is_alone,
-            "door": self.door,
-            "gpu": self.gpu,
-            "compile": self._compile,
-        }
+        path = str(self.lab.folder.resolve() / "lab.toml")
+        about = plain(LabTask(path, self.lab.is_alone, self.door, self.gpu, self._compile))
         limits = Limits(seconds=seconds, seconds_in_all=seconds)
-        task = Task(file, self.lab.entry[0], limits=limits, desk=self.desk, more=about)
+        task = Task(file, self.lab.entry[0], limits=limits, worker=self.worker, more=about)
         with _ready(self._host(), tuple(self.lab.doors)).stranger(task) as stranger:
             try:
-                stranger.ask({"load": True})
+                stranger.ask(Load())
                 verdict = self._examined(file, stranger)
                 stranger.finish()
             except Broken as broken:
-                verdict = advice.broken(broken.found, broken.why, self._size, self.door, broken.next)
+                verdict = hints.broken(broken.found, broken.why, self._size, self.door, broken.next)
             return dataclasses.replace(verdict, printed=stranger.printed)
 
     def _examined(self, file: Path, stranger: Stranger) -> Verdict:
@@ -333,8 +335,8 @@ class Grader:
             if refused := refused or self._shared_out(arrays):
                 return refused
         else:
-            if self.door == "cuda" and (why := stranger.ask({"not run": True}).get("why")):
-                return Verdict(NOT_RUN, str(why))
+            if self.door == "cuda" and (why := stranger.ask(NotRun()).why):
+                return Verdict(NOT_RUN, escaped(why, LONGEST))
             from course_judge.remote import Remote
 
             function = Remote(stranger, self.problem, "cuda" if self.gpu else "cpu", INPUT_FILL)
@@ -356,7 +358,7 @@ class Grader:
     # --- sizes -------------------------------------------------------------------------------------
 
     def _try_sizes(self, refusal: Callable[[Any, Any, int], Verdict | None]) -> Verdict | None:
-        """Every size, once more with larger inputs where the lab asks for it, and sizes that nobody announced.
+        """Try every size, once more with larger inputs where the lab asks for it, and sizes that nobody announced.
 
         The announced ones are asked with the same numbers each time, so that a complaint can be come back to; the
         others, which only a file sees that is right so far, with numbers that nobody knows.
@@ -398,7 +400,7 @@ class Grader:
                 return refused
         return None
 
-    def _unannounced(self, draw: random.Random) -> tuple[Any, ...]:
+    def _unannounced(self, rng: random.Random) -> tuple[Any, ...]:
         """Sizes like those of the lab, and none of them."""
         problem: Any = self.problem
         if not self.gpu:
@@ -410,12 +412,12 @@ class Grader:
                 flops=lambda w: 0 if _count(w) <= most else math.inf,
             )  # fmt: skip
         try:
-            return drawn(problem, self.own, draw, fixed=self.lab.fixed)
+            return draw(problem, self.own, rng, fixed=self.lab.fixed)
         except ValueError:
             return ()  # no dimension of the lab's is free
 
     def _weighed(self, function: Any) -> Verdict | None:
-        """What a right file is refused for that holds more at once than the lab gives it."""
+        """Refusal of a right file that holds more at once than the lab allows."""
         if self.door != "numpy" or not self.lab.held_on:
             return None
         import numpy as np
@@ -432,7 +434,7 @@ class Grader:
         return Verdict("holds too much", f"it holds {held / 1e6:.3g} MB at once, and {most}", self._size)
 
     def _shared_out(self, function: Any) -> Verdict | None:
-        """What a right file is refused for whose programs do not have a block each; asked where a list fills several.
+        """Refusal of a right file whose programs do not have a block each; asked where a list fills several.
 
         Some programs are left out. Who needs neither the first nor the others has not shared the work out between them.
         """
@@ -443,7 +445,7 @@ class Grader:
         import numpy as np
 
         from course_labs.check import is_right
-        from course_labs.remote import EVERY, FIRST, OTHERS
+        from course_labs.protocol.array_memory import EVERY, FIRST, OTHERS
 
         workload = min(fills_several, key=_count)
         self._size = size_of(workload)
@@ -456,12 +458,12 @@ class Grader:
         _, started, returned = run(EVERY)
         program, entry, numbers = self.lab.program, self.lab.entry[0], _count(workload)
         if started < 1 or returned:
-            return advice.not_in_blocks(program, entry, started, self._size)
+            return hints.not_in_blocks(program, entry, started, self._size)
         if started * most < numbers or 2 * started > numbers:
-            return advice.blocks_of_a_wrong_size(program, started, numbers, most, self._size)
+            return hints.blocks_of_a_wrong_size(program, started, numbers, most, self._size)
         for kept in (FIRST, OTHERS):
             if is_right(self.problem, workload, inputs, run(kept)[0]):
-                return advice.not_its_own_block(program, started, kept, self._size)
+                return hints.not_its_own_block(program, started, kept, self._size)
         return None
 
     def _refusal_of_arrays(self, function: Any) -> Callable[[Any, Any, int], Verdict | None]:
@@ -472,7 +474,7 @@ class Grader:
             try:
                 check(truth, workload, function, seed)
             except WrongArray as error:
-                return advice.wrong(str(error), self._size, self.door)
+                return hints.wrong(str(error), self._size, self.door)
             return None
 
         return refusal
@@ -488,7 +490,7 @@ class Grader:
             try:
                 RemoteCheck(function, field, workload, seed, function.device).before()
             except WrongResult as error:
-                return advice.wrong(error.why, self._size, self.door)
+                return hints.wrong(error.why, self._size, self.door)
             return None
 
         return refusal
@@ -508,7 +510,7 @@ class Grader:
         try:
             timed = Times(function, self.problem, workload, draw).taken()
         except WrongResult as error:
-            return advice.wrong(error.why, self._size, self.door)
+            return hints.wrong(error.why, self._size, self.door)
         except NoTime as error:
             return Verdict(RIGHT, f"{CORRECT}; no speed claim: {error}")
         lines: tuple[str, ...] = ()
@@ -523,20 +525,20 @@ class Grader:
         return Verdict(RIGHT, f"{CORRECT}; {timed.text(self._size)}", lines=lines)
 
     def _compiled(self, file: Path, stranger: Stranger) -> str:
-        """What the compiler for a card refuses a right file for; empty where it takes it, or does not answer."""
-        launches = stranger.ask({"launches": True}).get("launches")
+        """Complaint of the compiler for a card about a right file; empty if it takes it, or does not answer."""
+        launches = stranger.ask(Launches()).launches
         host = _ready(_host("compile", False, self._environment), tuple(self.lab.doors))
         limits = Limits(seconds=COMPILE_SECONDS, seconds_in_all=2 * COMPILE_SECONDS)
-        task = Task(file, "", limits=limits, desk="course_labs.kernels")
+        task = Task(file, "", limits=limits, worker="course_labs.worker.triton_compile")
         with contextlib.suppress(Broken), host.stranger(task) as compiling:
-            return str(compiling.ask({"compile": launches})["said"])
+            return escaped(compiling.ask(Compile(launches)).said, LONGEST)
         return ""
 
     def _after_compiling(self, said: str) -> str:
-        """What to try where the compiler refuses what the interpreter ran: a name it lacks is one of Python's."""
-        from course_labs import kernels
-
-        return (advice.advice_after(said, self.door) if "is not defined" not in said else "") or kernels.NEXT
+        """Hint for code that the interpreter ran and the compiler refuses: a name it lacks is one of Python's."""
+        return (
+            hints.advice_after(said, self.door) if "is not defined" not in said else ""
+        ) or hints.NEXT_OF_PYTHON_IN_A_KERNEL
 
     # --- a lab by hand -----------------------------------------------------------------------------
 
@@ -545,20 +547,16 @@ class Grader:
             given = case["with"]
             call = f"{case['call']}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
             self._size = case["job"]
-            answer = stranger.ask({"case": {"call": case["call"], "with": given}})
-            expected = case["expect"]
-            got = answer.get("got")
-            told = shown(got) if "got" in answer else str(answer.get("strange"))
+            answer = stranger.ask(Case(case["call"], given))
+            expected, got = case["expect"], answer.value
+            told = escaped(answer.strange) or shown(got)
             text = f"{call}: expected {shown(expected)}, got {told[:57] + '...' if len(told) > 60 else told}"
-            if "got" not in answer or isinstance(got, str) is not isinstance(expected, str):
-                return Verdict(
-                    "wrong result",
-                    text,
-                    self._size,
-                    advice.NEXT_OF_NONE if answer.get("none") else advice.NEXT_BY_HAND,
-                )
+            if got is None or isinstance(got, str) is not isinstance(expected, str):
+                none = got is None and not answer.strange
+                next_ = hints.NEXT_OF_NONE if none else hints.NEXT_BY_HAND
+                return Verdict("wrong result", text, self._size, next_)
             if not agrees(got, expected, case.get("within", 1e-6)):
-                return Verdict("wrong", text, self._size, advice.NEXT_BY_HAND)
+                return Verdict("wrong", text, self._size, hints.NEXT_BY_HAND)
         why = f"correct in all {len(self.cases)} cases; no speed claim: this lab is done by hand"
         return Verdict(RIGHT, why)
 
@@ -581,5 +579,7 @@ def size_of(workload: Any) -> str:
 def agrees(got: Any, expected: Any, within: float) -> bool:
     """True if a student's value is right: exactly, or for a float as near as asked."""
     if isinstance(expected, float):
-        return math.isclose(got, expected, rel_tol=within)
+        with contextlib.suppress(OverflowError):  # a whole number past every float
+            return math.isclose(got, expected, rel_tol=within)
+        return False
     return bool(got == expected)

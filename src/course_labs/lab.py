@@ -1,9 +1,8 @@
-"""What a lab is: its `lab.toml`, read and checked. Standard library only, and no kernel is imported.
+"""A lab, by its `lab.toml`, read and checked. Standard library only, and no kernel is imported.
 
-A lab lies beside its problem, in `lab/` or `lab_<name>/`: `lab.toml`, a folder for every door with the starter and
-the file after each stage, `launch.py` for a kernel in CUDA C++, and `truth.py` for a lab without a problem or with a
-door that needs no GPU. Its last task, which the student does alone, is the table `[alone]`, `alone.py` and a solution
-in the folder of every door.
+A lab lies in `labs/<name>/`: `lab.toml`, a folder for every door with the starter and the file after each stage,
+`launch.py` for a kernel in CUDA C++, and `truth.py` for a lab without a problem or with a door that needs no GPU. Its
+last task, which the student does alone, is the table `[alone]`, `alone.py` and a solution in the folder of every door.
 """
 
 from __future__ import annotations
@@ -17,7 +16,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-FOLDER = "my_labs"  # the student's, beside the README; git leaves it alone
+LABS = "labs"  # every lab, beside the README
+GIVEN = (
+    "given"  # in a lab of several kernels: the slow ones, and profile.toml, which says how they are launched
+)
+FOLDER = "my_labs"  # the student's, beside it; git leaves it alone
 # The end of a student's file, by door.
 SUFFIXES = {"triton": ".py", "cuda": ".cu", "numpy": ".py", "python": ".py"}
 ON_THE_CPU = ("numpy", "python")  # doors that never need a GPU, and never use one
@@ -52,7 +55,7 @@ ALONE_OPTIONAL = {"try": list, "time": str, "fixed": list, "magnify": int, "refu
 
 
 class LabError(ValueError):
-    """A lab that is not there, or whose files are wrong: one line, with what to do."""
+    """Error: a lab is not there, or its files are wrong; one line, with what to do."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ class Lab:
         return f"{self.entry[0]}_program"
 
     def solution(self, door: str) -> Path:
-        """The answer with the function of the last task added: a file that stands on no page."""
+        """The answer with the function of the last task added: a file that no page shows."""
         return self.folder / door / f"alone{SUFFIXES[door]}"
 
     def snapshot(self, door: str, stage: int) -> Path:
@@ -154,7 +157,7 @@ class Lab:
         return next(iter(named + fitting), None)
 
     def prints(self, door: str, stage: int) -> str:
-        """What the grader prints first for a snapshot, without a GPU."""
+        """First lines that the grader prints for a snapshot, without a GPU."""
         return self.stages[stage - 1].prints[door] if stage else self.doors[door]
 
 
@@ -162,13 +165,13 @@ def find_labs(root: Path) -> dict[str, Lab]:
     """Every lab of a repository, by name.
 
     Raises:
-        LabError: one of them is wrong.
+        LabError: one of them is wrong, or lies in a folder of another name.
     """
     labs: dict[str, Lab] = {}
-    for path in sorted(root.glob("src/course_kernels/*/lab*/lab.toml")):
+    for path in sorted((root / LABS).glob("*/lab.toml")):
         lab = load_lab(path)
-        if lab.name in labs:
-            raise LabError(f"{path}: the name {lab.name} is taken by {labs[lab.name].folder}")
+        if lab.name != path.parent.name:
+            raise LabError(f"{path}: the lab {lab.name} lies in {LABS}/{lab.name}/")
         labs[lab.name] = lab
     return labs
 
@@ -275,8 +278,19 @@ def _alone(lab: Lab, table: dict[str, Any]) -> Lab:
     )
 
 
+def has_given_kernels(lab: Lab) -> bool:
+    """True for a lab of several kernels, each slow for one reason; it is known by the folder that lies in it."""
+    return (lab.folder / GIVEN).is_dir()
+
+
+def given_files(lab: Lab) -> list[Path]:
+    """The kernels that a student is given, and then how they are launched."""
+    files = [file for file in (lab.folder / GIVEN).iterdir() if file.suffix in (".cu", ".py", ".toml")]
+    return sorted(files, key=lambda file: (file.suffix == ".toml", file.name))
+
+
 def load_file(path: Path, name: str) -> ModuleType:
-    """A file of the lab itself, as a module."""
+    """Load a file of the lab itself as a module."""
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path}: cannot be loaded")
@@ -343,7 +357,7 @@ def _wrong_keys(
 
 def _problem_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
     if "problem" in data:
-        if not (folder.parents[1] / data["problem"] / "problem.py").is_file():
+        if not (folder.parents[1] / "src/course_kernels" / data["problem"] / "problem.py").is_file():
             yield f"`problem`: there is no src/course_kernels/{data['problem']}/problem.py"
         if isinstance(data.get("entry", ""), list):
             yield "`entry` of a lab with a problem is one name"

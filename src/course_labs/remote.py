@@ -6,6 +6,7 @@ The numbers lie in memory that both processes see, so that the grader judges wha
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,10 +14,14 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from course_judge.host import Broken, Stranger
-from course_judge.layout import Layout, Place, span_of
-from course_judge.memory import made
+from course_judge.protocol.layout import Layout, Place, span_of
+from course_judge.protocol.messages import Memory, Output
+from course_judge.protocol.shared_memory import made
+from course_labs.protocol.array_memory import EVERY, array_at
+from course_labs.protocol.messages import ArrayCall, ArrayOutputs
 
-EVERY, FIRST, OTHERS = "every", "first", "others"  # the programs that run in a call
+MOST_OUTPUTS, MOST_AXES = 64, 16  # of one call, and of one of them
+DTYPE = re.compile(r"[<>=|][?a-zA-Z]\d{0,6}(\[\w+\])?")  # as NumPy writes one that is no record
 ROOM_BYTES = 2**26  # for answers; a page that nobody writes to takes no memory
 
 
@@ -36,7 +41,7 @@ class RemoteArrays:
         self._first: list[np.ndarray] = []
 
     def begin(self) -> None:
-        """What follows is about another workload."""
+        """Begin with another workload."""
         self._calls, self._first = 0, []
 
     def __call__(self, *inputs: np.ndarray, **options: Any) -> tuple[Any, ...]:
@@ -46,7 +51,7 @@ class RemoteArrays:
     def weigh(self, inputs: Sequence[np.ndarray], options: Mapping[str, Any]) -> int:
         """The most bytes that are held at once in one call, by the other process's own account."""
         self.begin()
-        return int(self._asked(inputs, options, weigh=True)[1].get("held", 0))
+        return self._asked(inputs, options, weigh=True)[1].held
 
     def with_programs(
         self, runs: str, inputs: Sequence[np.ndarray], options: Mapping[str, Any]
@@ -61,7 +66,7 @@ class RemoteArrays:
         """
         self.begin()
         outputs, told = self._asked(inputs, options, runs=runs)
-        return outputs, int(told.get("started", -1)), bool(told.get("returned"))
+        return outputs, told.started, told.returned
 
     def _asked(
         self,
@@ -69,28 +74,20 @@ class RemoteArrays:
         options: Mapping[str, Any],
         weigh: bool = False,
         runs: str = EVERY,
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    ) -> tuple[tuple[Any, ...], ArrayOutputs]:
         places = self._share(inputs)
         for place, array in zip(places, inputs, strict=True):
             self._at(place)[...] = array
-        call = {
-            "inputs": [place.as_json() for place in places],
-            "options": dict(options),
-            "weigh": weigh,
-            "runs": runs,
-            "room": self._room,
-            "keep": self._calls == 0,
-        }
+        call = ArrayCall(tuple(places), dict(options), self._room, runs, keep=self._calls == 0, weigh=weigh)
         self._calls += 1
-        answer = self._stranger.ask({"call": call})
+        answer = self._stranger.ask(call)
         for place, array in zip(places, inputs, strict=True):
             array[...] = self._at(place)  # as it is now: whoever calls looks whether it changed
-        told = answer.get("outputs")
-        if not isinstance(told, list) or len(told) > 64:
-            raise Broken("out of turn", "it answered without outputs")
+        if len(answer.outputs) > MOST_OUTPUTS:
+            raise Broken("out of turn", f"it answered with {len(answer.outputs)} outputs")
         try:
-            outputs = [self._output(about, inputs) for about in told]
-        except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
+            outputs = [self._output(about, inputs) for about in answer.outputs]
+        except (TypeError, ValueError, OverflowError, MemoryError):
             raise Broken("out of turn", "what it says of its outputs does not fit together") from None
         if self._calls == 1:
             self._first = [out for out in outputs if isinstance(out, np.ndarray)]
@@ -113,7 +110,7 @@ class RemoteArrays:
         self._room = layout.room(ROOM_BYTES)
         self._memory, file = made(layout.bytes)
         try:
-            self._stranger.ask({"memory": {"size": layout.bytes}}, [file])
+            self._stranger.ask(Memory(layout.bytes), [file])
         finally:
             os.close(file)
         self._known = kinds, places
@@ -122,16 +119,16 @@ class RemoteArrays:
     def _at(self, place: Place) -> np.ndarray:
         return array_at(self._memory, place)
 
-    def _output(self, about: Mapping[str, Any], inputs: Sequence[np.ndarray]) -> Any:
-        kind = str(about["type"])[:60]
-        if "plain" not in about:
+    def _output(self, about: Output, inputs: Sequence[np.ndarray]) -> Any:
+        kind = about.type[:60]
+        if about.plain is None:
             return type(kind, (), {})()
-        dtype = np.dtype(about["dtype"])
-        shape = [int(size) for size in about["shape"]]
-        if min(shape, default=0) < 0 or len(shape) > 16:
+        if not DTYPE.fullmatch(about.dtype):
+            raise ValueError
+        dtype, shape, at = np.dtype(about.dtype), list(about.shape), about.at
+        if min(shape, default=0) < 0 or len(shape) > MOST_AXES:
             raise ValueError
         size = int(np.prod(shape, dtype=object)) * dtype.itemsize
-        at = int(about["at"])
         if at < 0 or dtype.hasobject:
             # More than there is room for, or no numbers: a wrong shape, or a wrong type.
             found = as_strided(np.zeros(1, dtype), shape, [0] * len(shape))
@@ -141,9 +138,9 @@ class RemoteArrays:
             found = np.frombuffer(self._memory, np.uint8, size, at).copy().view(dtype).reshape(shape)
         if self._lists:
             return found.astype(inputs[0].dtype) if inputs else found
-        found = self._laid(found, [int(step) for step in about.get("strides", [])])
+        found = self._laid(found, list(about.strides))
         found = self._where(found, about, inputs)
-        return found if about["plain"] is True else found.view(type(kind, (np.ndarray,), {}))
+        return found if about.plain else found.view(type(kind, (np.ndarray,), {}))
 
     def _laid(self, found: np.ndarray, strides: list[int]) -> np.ndarray:
         """The same numbers, laid out as they were in the other process."""
@@ -158,12 +155,11 @@ class RemoteArrays:
         laid[...] = found
         return laid
 
-    def _where(self, found: np.ndarray, about: Mapping[str, Any], inputs: Sequence[np.ndarray]) -> np.ndarray:
+    def _where(self, found: np.ndarray, about: Output, inputs: Sequence[np.ndarray]) -> np.ndarray:
         """An array in the memory of an input, or of the first answer, where the other process had it there."""
-        shares = about.get("shares", -1)
-        if isinstance(shares, int) and 0 <= shares < len(inputs) and inputs[shares].size:
-            return _over(inputs[shares], found)
-        if about.get("again") and self._first and self._first[0].size:
+        if 0 <= about.shares < len(inputs) and inputs[about.shares].size:
+            return _over(inputs[about.shares], found)
+        if about.again and self._first and self._first[0].size:
             return _over(self._first[0], found)
         return found
 
@@ -176,9 +172,3 @@ def _over(array: np.ndarray, found: np.ndarray) -> np.ndarray:
     return as_strided(
         np.frombuffer(array, np.uint8)[: found.itemsize].view(found.dtype), found.shape, [0] * found.ndim
     )
-
-
-def array_at(memory: Any, place: Place) -> np.ndarray:
-    """The array at a place of shared memory."""
-    flat = np.frombuffer(memory, np.dtype(place.dtype), place.span, place.at)
-    return as_strided(flat, place.shape, [step * place.item_bytes for step in place.strides])

@@ -1,10 +1,10 @@
-"""What the grader found: one property, where, and what to try next."""
+"""Verdict of the grader: one property, where it shows, and what to try next."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from course_judge.verdict import RIGHT
+from course_judge.protocol.verdict import RIGHT
 
 NOT_BEGUN = "not begun"  # of the last task: the file has no function of its name
 NOT_RUN = "not run"  # a .cu on a machine without a GPU: compiled, and no more
@@ -21,7 +21,7 @@ NEXT = {
     "holds too much": "bring one tile at a time: what you hold must not grow with the inputs.",
     "not in blocks": "start one program for each block; its number says where its block begins.",
     "does not compile": "mend the first error first; the others often follow from it.",
-    "wrong result": "return the output, and nothing else.",
+    "wrong result": "return all that is asked for, in that order, and nothing else.",
     "wrong shape": "look at the line that makes the output.",
     "wrong dtype": "look at the line that makes the output: it has the dtype of the input.",
     "wrong device": "make the output where the input is, for example with torch.empty_like.",
@@ -101,7 +101,7 @@ class Verdict:
         return heads.get(self.found, self.why)
 
     def _last(self) -> list[str]:
-        """What is said of the last task: what to do next, or that nothing is left to do."""
+        """Line about the last task: what to do next, or that nothing is left to do."""
         if self.alone is None:
             return []
         if self.alone.found == RIGHT:
@@ -112,7 +112,7 @@ class Verdict:
 
     @property
     def text(self) -> str:
-        """What the student reads."""
+        """Text for the student."""
         if self.found in (RIGHT, NOT_RUN, NOT_BEGUN):
             return "\n".join([self._good("right"), *self.lines, *self._last()])
         where = f" on {self.on}" if self.on else ""

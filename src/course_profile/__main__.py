@@ -10,12 +10,12 @@ from pathlib import Path
 
 from course_kernels.measure.artifacts import write
 from course_labs.lab import LabError
+from course_profile.diagnosis import diagnose
 from course_profile.drawing import roofline
+from course_profile.errors import Unusable, Wrong
+from course_profile.format import as_json, table
 from course_profile.report import ask, report
-from course_profile.rules import diagnose
-from course_profile.show import as_json, table
-from course_profile.take import take
-from course_profile.unusable import Unusable, Wrong
+from course_profile.subject import take
 
 LONGEST_S = 600.0
 REFUSED, USAGE = 1, 2

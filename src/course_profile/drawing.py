@@ -1,4 +1,4 @@
-"""A roofline with one point, as an SVG that stands alone: it carries its own colours, light and dark."""
+"""A roofline with one point, as an SVG of its own: it carries its colours, light and dark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many blocks one multiprocessor holds, and what sets the limit; and what a cubin says of its kernels.
+"""Occupancy of one multiprocessor, and what sets its limit; and the resources that a cubin names.
 
 The numbers of each generation are those of the CUDA C++ Programming Guide, table of technical specifications.
 """
@@ -18,7 +18,7 @@ SHARED_TOGETHER = 128
 
 @dataclass(frozen=True)
 class Generation:
-    """What one multiprocessor holds at most: warps, blocks, and bytes of shared memory for blocks."""
+    """Most that one multiprocessor holds: warps, blocks, and bytes of shared memory for blocks."""
 
     warps: int
     blocks: int
@@ -51,17 +51,17 @@ class Occupancy:
 
     @property
     def limiter(self) -> str:
-        """What sets the limit; several at once are all named."""
+        """Name of the limit; several at once are all named."""
         return " and ".join(name for name, blocks in self.limits.items() if blocks == self.blocks)
 
     @property
     def share(self) -> float:
-        """Of the places for warps, what is taken."""
+        """Share of the places for warps that is taken."""
         return self.warps / self.most
 
 
 def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> Occupancy | None:
-    """What a launch can have at once on one multiprocessor; None for a generation that is not known.
+    """Occupancy of a launch on one multiprocessor; None for an unknown generation.
 
     Args:
         arch: such as "sm_90a".
@@ -87,7 +87,7 @@ def occupancy(arch: str, threads: int, registers: int, shared_bytes: int) -> Occ
 
 @dataclass(frozen=True)
 class Resources:
-    """What the compiler gave one kernel.
+    """Resources that the compiler gave one kernel.
 
     Attributes:
         registers: of a thread.
@@ -106,9 +106,9 @@ _REGISTERS, _FRAME = 0x2F, 0x11
 
 
 def resources(cubin: bytes, kernel: str) -> Resources | None:
-    """What a cubin says of a kernel; None where it has none of that name.
+    """Resources of a kernel, from a cubin; None where it has none of that name.
 
-    A cubin is an ELF file: registers and local memory stand in its section .nv.info, and shared memory is a section
+    A cubin is an ELF file: registers and local memory are in its section .nv.info, and shared memory is a section
     of its own, with what the system reserves where the compiler says that it does.
     """
     if cubin[:4] != b"\x7fELF":
@@ -146,7 +146,7 @@ _SYMBOL = 24  # bytes of an entry
 
 
 def _sections(cubin: bytes) -> dict[str, tuple[int, int]]:
-    """Where each section lies, and its bytes, by name."""
+    """Offset and bytes of each section, by name."""
     (at,) = struct.unpack_from("<Q", cubin, 0x28)
     size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
     headers = [struct.unpack_from("<IIQQQQIIQQ", cubin, at + n * size) for n in range(count)]

@@ -1,4 +1,4 @@
-"""What was found out of one kernel, as it is shown."""
+"""Profile of one kernel, as it is shown."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from course_kernels.measure.machine import Machine
 from course_kernels.problem import Workload
+from course_profile.measurement import Reading
 from course_profile.occupancy import Occupancy
-from course_profile.reading import Reading
-from course_profile.take import Subject
+from course_profile.subject import Subject
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What was found out of one kernel.
+    """Profile of one kernel.
 
     Attributes:
         subject: what was asked for.
@@ -28,7 +28,7 @@ class Profile:
         places: occupancy, worked out from what the compiler says; None where that is not known.
         launch: grid, block and dynamic shared memory of a `.cu`; empty where that is not known.
         resources: registers, static shared memory and local memory that the compiler gave it; empty where not known.
-        checked: what the answer was held against.
+        checked: how the answer was checked.
         spread: between the medians of the blocks, of the time; None where nothing was timed.
         missing: lines that say what could not be done, and why.
     """

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from course_profile.errors import Unusable
+from course_profile.format import bytes_of, floor_of, host_of, places_of, time_of, waits_of
+from course_profile.measurement import ISSUE, NotCounted
 from course_profile.profile import Profile
-from course_profile.reading import ISSUE, NotCounted
-from course_profile.rule import Diagnosis
-from course_profile.show import bytes_of, floor_of, host_of, places_of, time_of, waits_of
-from course_profile.unusable import Unusable
+from course_profile.rules import Diagnosis
 
 HEADINGS = ("What it does", "Forecast", "Measured", "Counted", "Next")
 QUESTIONS = {
@@ -23,7 +23,7 @@ QUESTIONS = {
 
 @dataclass(frozen=True)
 class Forecast:
-    """What the student wrote before anything ran; answers by the keys of `QUESTIONS`."""
+    """Forecast that the student wrote before anything ran; answers by the keys of `QUESTIONS`."""
 
     answers: dict[str, str]
 

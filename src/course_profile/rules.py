@@ -1,49 +1,74 @@
-"""The rules: each reads a few counters and names one cause, or keeps silent.
-
-Two kinds. A fault is something that a counter shows by itself: sectors that nobody wanted, lanes that sleep. A wait is
-what the warps spend their time on, or what the card is full of, which is a symptom: waits are asked only where no fault
-was found.
-"""
+"""Rules and their findings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from course_profile import limits
-from course_profile.faults import FAULTS, launch
-from course_profile.reading import NotCounted, Reading
-from course_profile.rule import Diagnosis, Finding, Rule
-from course_profile.waits import UNITS, WAITS
-
-RULES = FAULTS + WAITS
+from course_profile.measurement import Reading
 
 
-def diagnose(reading: Reading) -> Diagnosis:
-    """Ask the rules: the faults, then the waits where there is none."""
-    if reading.of_peak is not None and reading.of_peak >= limits.NEAR_PEAK:
-        return Diagnosis((), (), f"nothing obvious: it reaches {reading.of_peak:.1%} of peak")
-    silent: list[tuple[Rule, str]] = []
-    for rules in (FAULTS, WAITS):
-        found = []
-        for rule in rules:
-            try:
-                evidence = rule.asks(reading)
-            except NotCounted as lacks:
-                silent.append((rule, str(lacks)))
-                continue
-            if evidence:
-                found.append(Finding(rule, evidence))
-        if found:
-            # What goes on in a kernel does not matter while the card waits for the host.
-            found.sort(key=lambda finding: (finding.rule.asks is not launch, -finding.evidence.share))
-            return Diagnosis(tuple(found), tuple(silent))
-    return Diagnosis((), tuple(silent), _why_silent(reading, silent))
+@dataclass(frozen=True)
+class Evidence:
+    """Evidence of a rule that spoke.
+
+    Attributes:
+        share: of the time, what the cause costs at most: a rough figure, to put causes in order.
+        line: what was counted.
+    """
+
+    share: float
+    line: str
 
 
-def _why_silent(reading: Reading, silent: Sequence[tuple[Rule, str]]) -> str:
-    if len(silent) == len(FAULTS) + len(WAITS):
-        return "no rule could be asked: nothing was counted"
-    for what, metric in UNITS.items():
-        if reading.counters.get(metric, 0.0) >= 100 * limits.FULL:
-            return f"nothing obvious: {what} is {reading.counters[metric]:.0f} % busy, which is the roof it is under"
-    return "nothing obvious: no rule speaks" + (", of those that could be asked" if silent else "")
+@dataclass(frozen=True)
+class Rule:
+    """One cause.
+
+    Attributes:
+        name: one or two words, as `--json` and the tests know it.
+        title: the cause, as a clause.
+        threshold: when the rule speaks, and why there.
+        source: a key of docs/bibliography.toml; empty where the threshold comes from our own records.
+        counter: what must move when the cause is cured.
+        next: what to try.
+        page: the heading that teaches it.
+        asks: what it reads; gives None where it keeps silent.
+    """
+
+    name: str
+    title: str
+    threshold: str
+    source: str
+    counter: str
+    next: str
+    page: str
+    asks: Callable[[Reading], Evidence | None]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule that spoke."""
+
+    rule: Rule
+    evidence: Evidence
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Diagnosis of one reading.
+
+    Attributes:
+        findings: the first is the bottleneck; empty where nothing is obvious.
+        silent: rules that could not be asked, with what they lack.
+        said: why there is no finding; empty where there is one.
+    """
+
+    findings: tuple[Finding, ...]
+    silent: tuple[tuple[Rule, str], ...]
+    said: str = ""
+
+    @property
+    def name(self) -> str:
+        """The bottleneck's name; empty where nothing is obvious."""
+        return self.findings[0].rule.name if self.findings else ""

@@ -1,4 +1,4 @@
-"""From a `Subject` to a `Profile`: what could be found out on this machine, and what is missing."""
+"""Run of a `Subject` to a `Profile`: what could be found out on this machine, and what is missing."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from typing import Any
 
 from course_kernels.measure.counters import READ, WRITE, CountersUnavailable, parse, split_jobs, why
 from course_kernels.measure.derive import derive
-from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import MACHINES, machine_for
+from course_kernels.measure.record_types import Measurement
 from course_kernels.measure.roofline import bound, floor_us
 from course_kernels.problem import Workload
-from course_profile import reading as r
+from course_profile import measurement as r
+from course_profile.errors import Unusable, Wrong
+from course_profile.measurement import METRICS, Reading
 from course_profile.occupancy import Occupancy, occupancy
 from course_profile.profile import Profile
-from course_profile.reading import METRICS, Reading
-from course_profile.take import Subject
-from course_profile.unusable import Unusable, Wrong
+from course_profile.subject import Subject
 
 SOURCES = Path(__file__).resolve().parents[1]
 LIMIT_S = 600.0
@@ -156,7 +156,7 @@ def _ask(
     before: Sequence[str] = (),
     printed: list[str] | None = None,
 ) -> dict[str, Any]:
-    """What the process that runs the file answers.
+    """Answer of the process that runs the file.
 
     Raises:
         Unusable, Wrong: it says so.
@@ -167,7 +167,7 @@ def _ask(
         path = os.pathsep.join(filter(None, [str(SOURCES), os.environ.get("PYTHONPATH")]))
         command = [
             *before,
-            *(sys.executable, "-m", "course_profile.child", verb, str(request), str(answer)),
+            *(sys.executable, "-m", "course_profile.worker", verb, str(request), str(answer)),
         ]
         try:
             output = _said_by(command, {**os.environ, **more, "PYTHONPATH": path}, LIMIT_S * len(subjects))
@@ -191,7 +191,7 @@ def _ask(
 
 
 def _said_by(command: Sequence[str], environment: Mapping[str, str], limit_s: float) -> str:
-    """What a process prints until it ends. Where its time is up first, it ends with all that it has started."""
+    """Prints of a process until it ends. If its time is up first, it ends with all that it has started."""
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -215,7 +215,7 @@ def _said_by(command: Sequence[str], environment: Mapping[str, str], limit_s: fl
 
 
 def counted(subjects: Sequence[Subject]) -> tuple[list[list[Any]], tuple[str, ...]]:
-    """Every kernel that one call of each launches with its counters, and the counters that this profiler lacks.
+    """Kernels that one call of each launches, with their counters, and the counters that this profiler lacks.
 
     Raises:
         CountersUnavailable: no ncu, no permission, no kernel.
@@ -242,7 +242,7 @@ def counted(subjects: Sequence[Subject]) -> tuple[list[list[Any]], tuple[str, ..
 
 
 def command_of(metrics: Sequence[str]) -> list[str]:
-    """What ncu is started with, ahead of the process that it looks at; as `course_kernels.measure.counters` does."""
+    """Command of ncu, ahead of the process that it looks at, as in `course_kernels.measure.counters`."""
     return [
         *("ncu", "--clock-control", "none", "--profile-from-start", "off", "--target-processes", "all"),
         *("--csv", "--page", "raw", "--print-units", "base", "--print-kernel-base", "function"),

@@ -10,7 +10,7 @@ COMMANDS = {
     "docs": "course_site.docs",
     "wheelhouse": "course_site.records.wheelhouse",
     "calendar": "course_site.sessions.cohort",
-    "handouts": "course_site.handouts",
+    "handouts": "course_site.printing.command",
 }
 
 

@@ -20,9 +20,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course_site.records import measure, plan
+from course_site.records import plan, renames
+from course_site.records.gpu_tests import run_tests
 from course_site.records.gpus import Gpu, GpuUnusable, find_gpus
 from course_site.records.plan import CannotStart
+from course_site.records.queue import LocalQueue, measure_all
+from course_site.records.store import Outcome, archive
 from course_site.site.build import BuildFailed, build
 
 if TYPE_CHECKING:
@@ -63,7 +66,7 @@ def main(arguments: Sequence[str], root: Path | None = None) -> int:
     """Run the command with the options after ``--``; returns the exit code."""
     options = _parse(arguments)
     root = (root or Path.cwd()).resolve()
-    outcome = measure.Outcome()
+    outcome = Outcome()
     before = signal.getsignal(signal.SIGTERM)
     try:
         _stop_when_asked()
@@ -71,7 +74,7 @@ def main(arguments: Sequence[str], root: Path | None = None) -> int:
             return _run(root, options, outcome)
         finally:
             if options.archive and outcome.slug:
-                measure.archive(root, options.archive, outcome.slug, outcome.written)
+                archive(root, options.archive, outcome.slug, outcome.written)
     except (CannotStart, GpuUnusable) as error:
         print(f"docs: {error}", file=sys.stderr)
         return 2
@@ -89,7 +92,7 @@ def main(arguments: Sequence[str], root: Path | None = None) -> int:
     return code
 
 
-def _kept(outcome: measure.Outcome) -> str:
+def _kept(outcome: Outcome) -> str:
     count = len(outcome.written)
     return f"{count} finished record{'s' * (count != 1)} kept, site/ is as it was"
 
@@ -128,8 +131,12 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _run(root: Path, options: argparse.Namespace, outcome: measure.Outcome) -> int:
+def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
     started = time.monotonic()
+    try:
+        renames.load(root)
+    except renames.RenamesWrong as error:
+        raise CannotStart(str(error)) from None
     gpus = one_model(find_gpus())
     wanted = {} if options.measure_only else dict(RENDERING)
     if gpus and not options.plan:
@@ -175,9 +182,9 @@ def _run(root: Path, options: argparse.Namespace, outcome: measure.Outcome) -> i
     outcome.slug = slug
     if groups:
         _require({"pytest": "pytest"})
-        measure.run_tests(root, groups, outcome)
+        run_tests(root, groups, outcome)
     deadline = started + options.minutes * 60 if options.minutes else None
-    measure.measure_all(root, jobs, gpus[: options.jobs], deadline, outcome)
+    measure_all(root, LocalQueue(root, gpus, options.jobs), jobs, deadline, outcome)
     if outcome.failed:
         print(f"\ndocs: {len(outcome.failed)} failed; site/ is as it was:", file=sys.stderr)
         for name, line in outcome.failed:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import kept_pages
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
@@ -104,6 +105,18 @@ def each_kind(names: list[str]) -> list[str]:
         if not (name.startswith(ALIKE) or name.endswith(MAP))
         or Path(name).stem.removesuffix("_print").removesuffix("_map") in STAND_FOR_ALL
     ]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of a run."""
+    parser.addoption("--anew", action="store_true", help="look at every page, also where it is kept")
+    parser.addoption("--keep", action="store_true", help="write pages.json: keep what passes in this run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Count in the process that hears of all tests."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(kept_pages.Plugin(config))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from course_site import handouts
+from course_site.printing import command
 
 ROOT = Path(__file__).parents[2]
 SESSIONS = ("l1", "w1", "w2", "w4", "w6")
@@ -47,16 +47,16 @@ SIZES = """() => [...document.querySelectorAll(".handout")].map(page => {
 # documents of some sessions as they are without its options.
 COMMAND = f"""
 import pickle, runpy, sys
-from course_site import handouts
+from course_site.printing import command
 
-left, documents_of = sys.argv.pop(1), handouts.documents_of
+left, documents_of = sys.argv.pop(1), command.documents_of
 
 def and_some_more(course, root, wanted, **how):
     with open(left, "wb") as file:
         pickle.dump(documents_of(course, root, {SESSIONS!r}), file)
     return documents_of(course, root, wanted, **how)
 
-handouts.documents_of = and_some_more
+command.documents_of = and_some_more
 runpy.run_module("course_site", run_name="__main__", alter_sys=True)
 """
 
@@ -86,7 +86,7 @@ def laid_out(of_the_command, tmp_path_factory):
     """The documents of some sessions, laid out as they are printed."""
     scratch = tmp_path_factory.mktemp("handouts")
     made = pickle.loads((of_the_command / "documents").read_bytes())
-    handouts._lay_out(ROOT, scratch, {name: text for name, (text, _) in made.items()})
+    command._lay_out(ROOT, scratch, {name: text for name, (text, _) in made.items()})
     return scratch, made
 
 
@@ -99,7 +99,7 @@ def paper(browser: Browser) -> Page:
 
 
 def opened(page: Page, laid_out, name: str) -> Page:
-    page.goto((laid_out[0] / handouts.FOLDER / f"{name}.html").as_uri())
+    page.goto((laid_out[0] / command.FOLDER / f"{name}.html").as_uri())
     page.wait_for_function("document.fonts.status === 'loaded'")
     return page
 
@@ -107,7 +107,7 @@ def opened(page: Page, laid_out, name: str) -> Page:
 @pytest.mark.parametrize("name", SESSIONS)
 def test_every_page_fits_and_can_be_read(paper, laid_out, name):
     opened(paper, laid_out, name)
-    assert paper.evaluate(handouts.TOO_LONG) == []
+    assert paper.evaluate(command.TOO_LONG) == []
     for width, height in paper.evaluate(SIZES):
         for paper_width, paper_height in (A4, LETTER):
             assert width <= paper_width - 2 * MARGIN + 1
@@ -161,10 +161,10 @@ def test_the_first_page_counts_the_copies(paper, laid_out):
 def test_a_planted_long_sheet_would_be_seen(paper, laid_out):
     opened(paper, laid_out, "w4")
     paper.evaluate("document.querySelector('[aria-label=receipt] td').append(' and so on'.repeat(2000))")
-    assert paper.evaluate(handouts.TOO_LONG) == ["receipt"]
+    assert paper.evaluate(command.TOO_LONG) == ["receipt"]
     opened(paper, laid_out, "w4")
     paper.evaluate("document.querySelector('[aria-label=pages] table').style.width = '250mm'")
-    assert paper.evaluate(handouts.TOO_LONG) == ["pages"]
+    assert paper.evaluate(command.TOO_LONG) == ["pages"]
 
 
 def test_an_answer_is_told_from_a_given_by_its_colour(paper, laid_out):
@@ -213,7 +213,7 @@ def test_a_side_that_runs_over_is_refused_before_anything_is_written(browser, la
     text, pages = made["w4"]
 
     with pytest.raises(
-        handouts.HandoutError, match=r"w4: \d+ pages came out, and it has \d+: a side runs over"
+        command.HandoutError, match=r"w4: \d+ pages came out, and it has \d+: a side runs over"
     ):
-        handouts.printed(browser, scratch, {"w4": (text, pages[:-1])}, tmp_path)
+        command.printed(browser, scratch, {"w4": (text, pages[:-1])}, tmp_path)
     assert list(tmp_path.iterdir()) == []

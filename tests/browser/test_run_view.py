@@ -555,7 +555,7 @@ def small_session() -> dict[str, object]:
         }
         said["fingers"] = words(f"Draw <b>{number}</b>.") if number != 4 else None
         fields = dict.fromkeys(
-            ("remote", "keep", "board", "trip", "check", "exempt", "taken", "anchor", "demo", "stage")
+            ("remote", "keep", "board", "trip", "check", "taken", "anchor", "demo", "stage")
         )
         room = words(
             'See <a href="x.html">it</a>, <a href="#y">there</a>.' if number == 5 else f"Do {number}."

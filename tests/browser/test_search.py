@@ -6,12 +6,15 @@ real box, from a server and from a folder.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import axe
 import pytest
 from conftest import SITE, quiet, settled
 from playwright.sync_api import Browser, Page, expect
+
+from course_site.site.search import PART_BYTES
 
 # What is typed, and an address that must be among the first three; with #, the very section.
 QUESTIONS = {
@@ -69,6 +72,11 @@ def ask(page: Page, questions: list[str]) -> dict[str, list[dict[str, object]]]:
     )
 
 
+def came(asked: list[str]) -> list[str]:
+    """The parts of the index that were asked for, in this order."""
+    return ["search/" + url.rpartition("/")[2] for url in asked if "/search/part" in url]
+
+
 @pytest.fixture(scope="module", params=["server", "folder"])
 def visit(request: pytest.FixtureRequest, browser: Browser, base: str) -> Iterator[Page]:
     folder = request.param == "folder"
@@ -77,13 +85,18 @@ def visit(request: pytest.FixtureRequest, browser: Browser, base: str) -> Iterat
     asked: list[str] = []
     page.on("request", lambda one: asked.append(one.url))
     settled(page, (SITE / "index.html").as_uri() if folder else base + "index.html")
-    assert not [url for url in asked if url.endswith(("minisearch.js", "search/index.js"))], (
-        "nobody searches yet"
-    )
+    assert not [url for url in asked if "minisearch" in url or "/search/" in url], "nobody searches yet"
     page.keyboard.press("/")
     page.wait_for_function("!!PercentOfPeak.searchReady")
+    parts, core = page.evaluate("[PercentOfPeak.searchIndex.parts, PercentOfPeak.searchIndex.core]")
+    assert 0 < core < len(parts)
+    page.wait_for_function("n => PercentOfPeak.searchParts == n", arg=core)
+    page.wait_for_timeout(200)
+    assert came(asked) == parts[:core], "the students' pages, and nothing else before a question"
+    page.locator("dialog.search input").fill("bank conflict")
+    page.wait_for_function("n => PercentOfPeak.searchParts == n", arg=len(parts))
     page.evaluate("() => PercentOfPeak.searchReady")
-    assert [url for url in asked if url.endswith("search/index.js")]
+    assert came(asked) == parts
     yield page
     context.close()
 
@@ -153,3 +166,12 @@ def test_enter_opens_the_first_place_and_escape_gives_the_page_back(visit: Page)
     visit.wait_for_url("**/glossary.html#term-occupancy")
     expect(visit.locator("#term-occupancy")).to_be_in_viewport()
     expect(visit.locator("dialog.search")).to_have_count(0)
+
+
+def test_no_part_of_the_index_is_larger_than_the_limit() -> None:
+    """A page added makes no part larger: it makes another part."""
+    index = (SITE / "search/index.js").read_text(encoding="utf-8")
+    parts = json.loads(index.removeprefix("PercentOfPeak.searchIndex=").rstrip(";\n"))["parts"]
+    sizes = {name: (SITE / name).stat().st_size for name in ["search/index.js", *parts]}
+    assert {name: size for name, size in sizes.items() if size > PART_BYTES} == {}
+    assert sum(sizes.values()) > 1_000_000

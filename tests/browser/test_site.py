@@ -9,6 +9,7 @@ first of it.
 from __future__ import annotations
 
 import gzip
+import html
 import re
 import urllib.parse
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from typing import Literal
 
 import axe
 import figures
+import kept_pages
 import pytest
 from conftest import SITE, each_kind, pages_of, quiet, settled
 from playwright.sync_api import Browser, Error, Page, expect
@@ -249,21 +251,57 @@ def stand_for_their_scripts() -> list[str]:
     return sorted(name for name in kinds.values() if name != "404.html")  # which only a server shows
 
 
-def test_a_page_at_a_desk(browser: Browser, base: str, page_name: str) -> None:
+HREF = re.compile(r'<a\b[^>]*?\bhref="([^"#][^"]*|#[^"]+)"')
+
+
+def still_leads(page_name: str) -> list[str]:
+    """Links of a page that is kept and that lead nowhere now: another page may have lost what they lead to."""
+    hrefs = {
+        urllib.parse.urljoin(f"/{page_name}", html.unescape(href))
+        for href in HREF.findall(text_of(page_name))
+    }
+    return [
+        href
+        for href in sorted(hrefs)
+        if href.startswith("/") and leads_nowhere(*urllib.parse.urlsplit(href)[2:5:2])
+    ]
+
+
+def is_kept(request: pytest.FixtureRequest, browser: Browser, page_name: str, *more: object) -> bool:
+    """Whether a page has passed as it is; what its key is goes to who counts."""
+    name = f"{request.node.originalname} {page_name}"
+    key = kept_pages.key_of(SITE, page_name, browser.version, name, *more)
+    state = kept_pages.state_of(name, key)
+    made = kept_pages.made_with(browser.version)
+    request.node.user_properties.append(("page", [name, key, state, made]))
+    return state == kept_pages.KEPT and not request.config.getoption("--anew")
+
+
+def test_a_page_at_a_desk(
+    request: pytest.FixtureRequest, browser: Browser, base: str, page_name: str
+) -> None:
+    prints_it = page_name in stand_for_their_scripts()
+    if is_kept(request, browser, page_name, prints_it):
+        assert still_leads(page_name) == []
+        return
     visit = Visit(browser, base + page_name, (base,), color_scheme="light")
     visit.check("the first load", lambda page: weighs(visit, base, page_name))
     visit.check("mathematics", mathematics)
     visit.check("a link leads nowhere", lambda page: links(page, base))
     visit.check("axe, light", axe.faults)
     visit.check("axe, dark", in_the_dark)
-    if (
-        page_name in stand_for_their_scripts()
-    ):  # what its scripts and styles make of it, as of all others that have these
+    if prints_it:  # what its scripts and styles make of it, as of all others that have these
         visit.check("print", prints)
     visit.check("a fold does not open by keyboard", folds)  # late, as it leaves the folds open
     visit.check("a figure's letters", figures.faults)
     visit.check("on a phone", narrow)
+    visit.check("asks for what its key does not know", lambda page: unknown(visit, base, page_name))
     visit.end(page_name)
+
+
+def unknown(visit: Visit, where: str, page_name: str) -> list[str]:
+    asked = {urllib.parse.unquote(url.removeprefix(where).split("?")[0].split("#")[0]) for url in visit.urls}
+    return kept_pages.unknown_files(SITE, page_name, asked)
 
 
 PHONE = {"width": 390, "height": 844}
@@ -319,13 +357,16 @@ def wide(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("name", stand_for_their_scripts())
-def test_a_page_on_a_phone_from_a_folder(browser: Browser, name: str) -> None:
+def test_a_page_on_a_phone_from_a_folder(request: pytest.FixtureRequest, browser: Browser, name: str) -> None:
+    if is_kept(request, browser, name):
+        return
     visit = Visit(browser, (SITE / name).as_uri(), ("file:",), viewport=PHONE, offline=True)
     visit.check("usable from a folder", usable)
     visit.check("mathematics", mathematics)
     visit.check("scrolls out of the keyboard's reach", out_of_reach)
     visit.check("scrolls sideways", wide)
     visit.check("a figure's letters", figures.faults)
+    visit.check("asks for what its key does not know", lambda page: unknown(visit, f"{SITE.as_uri()}/", name))
     visit.end(name)
 
 

@@ -15,9 +15,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from course_site.charts.explorables import timelines
-from course_site.numbers.values import Scope
 from course_site.pages import blocks
 from course_site.site.render.explorable import explorable
+from course_site.values.values import Scope
 
 ROOT = Path(__file__).parents[2]
 JS = ROOT / "docs/assets/js"

@@ -3,7 +3,9 @@
 Whether a kernel compiles, and what a test has seen in its machine code.
 
 A kernel that nobody has touched since is not compiled anew for every card there is; a sixteenth of them is, so that the
-file is held against the compilers too. What it does not know is compiled. To write it anew, after a change of many:
+file is held against the compilers too. What it does not know is compiled, and a whole run of the tests fails where
+that is more than a sixteenth. To add what is missing and drop what nobody asks for any more, after a change of many;
+with --anew all of it is compiled:
 
     .nox/tests/bin/python tests/cpu/compiled.py
 """
@@ -25,6 +27,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import once
 from machine_code import Code
 
 import course_kernels
@@ -38,6 +41,9 @@ READ = (ROOT / "cuda/disassemble.py", Path(__file__).with_name("machine_code.py"
 
 FILE = Path(__file__).with_suffix(".json")
 ANEW = "COMPILE_ANEW"  # names the file that is to be written instead of the one that is read
+ALL = "COMPILE_ALL"  # is set where nothing is taken over from the one that is read
+MADE_BY = "made by"  # the entry with the versions of the compilers; every other one is a fact
+ASKED_FOR = "compiled-asked"  # in the folder of a run: "known" or "unknown" and a key, for each fact that was asked for
 
 
 @cache
@@ -45,6 +51,24 @@ def kept() -> tuple[dict[str, Any], str]:
     """What is known, and which of it is compiled all the same: what begins with this."""
     text = FILE.read_text(encoding="utf-8")
     return json.loads(text), hashlib.sha256(text.encode()).hexdigest()[0]
+
+
+def cold(run: Path) -> str:
+    """What is wrong with the file, in one line: more than a sixteenth of what a whole run asked for is not in it.
+
+    With other compilers than those that it was made by nothing is.
+    """
+    facts, _ = kept()
+    if facts.get(MADE_BY) != compilers() or not (run / ASKED_FOR).exists():
+        return ""
+    asked = dict(reversed(line.split()) for line in (run / ASKED_FOR).read_text().splitlines())
+    missing = sum(word == "unknown" for word in asked.values())
+    if missing * 16 <= len(asked):
+        return ""
+    return (
+        f"{FILE.name} has lost {missing} of the {len(asked)} facts that the tests ask for, so they were compiled anew; "
+        f"write it: .nox/tests/bin/python tests/cpu/{Path(__file__).name}"
+    )
 
 
 @cache
@@ -64,12 +88,15 @@ def known(given: object, make: Callable[[], Any]) -> Any:
         AssertionError: it was made anew, and the file says something else.
     """
     key = hashlib.sha256(json.dumps([compilers(), given]).encode()).hexdigest()[:24]
+    facts, drawn = kept()
     if anew := os.environ.get(ANEW):
-        made = make()
+        made = facts[key] if key in facts and not os.environ.get(ALL) else make()
         with open(anew, "a", encoding="utf-8") as file:
             file.write(f"{json.dumps([key, made])}\n")
         return made
-    facts, drawn = kept()
+    if run := os.environ.get(once.FOLDER):
+        with open(Path(run, ASKED_FOR), "a", encoding="utf-8") as file:
+            file.write(f"{'known' if key in facts else 'unknown'} {key}\n")
     if key not in facts:
         return make()
     if key.startswith(drawn):
@@ -131,21 +158,30 @@ def _said(look: str, name: str, x: object) -> str:
     return f"{home}.{getattr(x, '__qualname__', '')}"
 
 
-def write() -> None:
-    """Compile everything that the tests ask for, and keep that and nothing else."""
+def tests_that_ask() -> list[Path]:
+    """The test files that import this one, or a file beside it that does; or run such a file, which they name."""
+    texts = {file: file.read_text(encoding="utf-8") for file in sorted(FILE.parent.glob("*.py"))}
+    asking, new = set(), {Path(__file__).resolve()}
+    while new:
+        asking |= new
+        names = "|".join(file.stem for file in asking)
+        names = re.compile(rf"^\s*(?:from|import) (?:{names})\b|[\"'](?:{names})\.py[\"']", re.MULTILINE)
+        new = {file for file, text in texts.items() if file not in asking and names.search(text)}
+    return sorted(file for file in asking if file.name.startswith("test_"))
+
+
+def write(*, anew: bool) -> None:
+    """Compile what the tests ask for and the file does not know, or all of it, and keep what they ask for alone."""
     new = FILE.with_suffix(".new")
     new.write_text("")
-    tests = [
-        str(file)
-        for file in sorted(FILE.parent.glob("test_*.py"))
-        if re.search(r"^(?:from|import) compiled\b", file.read_text(encoding="utf-8"), re.M)
-    ]
+    tests = [str(file) for file in tests_that_ask()]
+    environment = os.environ | {ANEW: str(new)} | ({ALL: "1"} if anew else {})
     try:
-        subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", *tests], env=os.environ | {ANEW: str(new)}, check=True
-        )
+        subprocess.run([sys.executable, "-m", "pytest", "-q", *tests], env=environment, check=True)
         facts = dict(sorted(json.loads(line) for line in new.read_text().splitlines()))
-        lines = (f"{json.dumps(key)}: {json.dumps(made)}" for key, made in facts.items())
+        lines = (
+            f"{json.dumps(key)}: {json.dumps(made)}" for key, made in {MADE_BY: compilers(), **facts}.items()
+        )
         new.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
         new.replace(FILE)
     finally:
@@ -153,4 +189,4 @@ def write() -> None:
 
 
 if __name__ == "__main__":
-    write()
+    write(anew="--anew" in sys.argv[1:])

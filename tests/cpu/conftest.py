@@ -10,48 +10,53 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import compiled
+import kept_verdicts
 import once
 import pytest
-from loaded import MORE
 
 os.environ["TRITON_INTERPRET"] = "1"
 gc.disable()  # until all tests are found: what comes to be in that time stays
 if "PYTEST_XDIST_WORKER" in os.environ:  # every core has a process of its own already
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# A file stays on one core, so the longest begin first: the last one would keep a core busy while the others rest.
+# A file stays on one core, so the longest begin first: the last one would keep a core busy while the others rest. Of
+# what is kept (kept_verdicts.py) little is run.
 LONGEST = (
     "test_build",
     "test_labs",
-    "test_docs_command",
-    "test_labs_cuda",
     "test_judge",
-    "test_compile_triton",
-    "test_kernels_sgemm",
+    "test_docs_command",
+    "test_tested",
+    "test_handouts",
     "test_execute",
     "test_wheelhouse",
-    "test_kernels_hard_values",
-    "test_kernels_gemm",
+    "test_labs_cuda",
+    "test_compile_triton",
 )
 
 
+def pytest_addoption(parser):
+    kept_verdicts.add_options(parser)
+
+
 def pytest_configure(config):
+    config.addinivalue_line(
+        "markers",
+        "kept(*files, of=None, but=()): passes again while its files are the same; see kept_verdicts.py",
+    )
+    config.pluginmanager.register(kept_verdicts.Plugin(config, lost_facts))
     if not hasattr(config, "workerinput"):  # the processes that it starts have the same environment
         os.environ[once.FOLDER] = tempfile.mkdtemp(prefix="tests-")
+
+
+def lost_facts():
+    return compiled.cold(Path(os.environ[once.FOLDER]))
 
 
 def pytest_unconfigure(config):
     if not hasattr(config, "workerinput"):
         shutil.rmtree(os.environ.pop(once.FOLDER), ignore_errors=True)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def students_load_little():
-    from course_labs import grade
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grade, "INTERPRETED", (*MORE, *grade.INTERPRETED))
-        yield
 
 
 @pytest.fixture(scope="session")

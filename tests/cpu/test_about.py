@@ -16,7 +16,7 @@ from mkdocs.exceptions import Abort
 from tiny_repository import commit_all, make_repository, write
 
 from course_site.sessions import print_sheet, run_view
-from course_site.sessions.stops import FILE as ROAD_FILE
+from course_site.sessions.course_road import FILE as ROAD_FILE
 from course_site.site.about import About, AboutError, about
 from course_site.site.archive import NAME, archive, source_files
 

@@ -3,16 +3,18 @@
 import json
 
 import pytest
+from test_gpu_test_records import CARD
 from test_record import PROVENANCE
 from test_render import NAMES, PAGE, record_it, render, repository
-from test_tested import CARD
 from tiny_repository import write
 
 from course_site.pages.page import read_page
-from course_site.records import tested
+from course_site.records import gpu_test_records
 from course_site.records.record import record_path, seal
+from course_site.records.waiting import Waiting
 from course_site.site import course as whole
 from course_site.site.about import AboutError, about
+from course_site.site.choice import choose
 
 BESIDE = "nvidia-h100-80gb-hbm3"
 H100 = {**PROVENANCE, "gpu": "NVIDIA H100 80GB HBM3", "slug": BESIDE}
@@ -148,19 +150,20 @@ def group(tmp_path):
         "failed": 0,
         "tests": [{"id": "tests/gpu/test_one.py::test_a", "outcome": "passed", "seconds": 1.5}],
         "provenance": CARD,
-        "coverage": tested.Project(tmp_path).coverage("one"),
+        "coverage": gpu_test_records.Project(tmp_path).coverage("one"),
     }
 
     def said(reference, beside, *waiting):
         for slug, changes in (("nvidia-h200", reference), (BESIDE, beside)):
-            path = tested.record_path(tmp_path, slug, "one")
+            path = gpu_test_records.record_path(tmp_path, slug, "one")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.unlink(missing_ok=True)
             if changes is not None:
                 path.write_text(json.dumps(seal(record | changes)))
-        course = whole.Course(tmp_path, "nvidia-h200", "nvidia-h200", also=(BESIDE,))
-        course.waiting = {path: whole.Waiting(path, "2026-11-25", "planted") for path in waiting}
-        whole._check_tests(course)
+        listed = {path: Waiting(path, "2026-11-25", "planted") for path in waiting}
+        choice = choose(tmp_path, "nvidia-h200", "nvidia-h200", (BESIDE,), [])
+        course = whole.Course(root=tmp_path, reference="nvidia-h200", edition=choice.own, waiting=listed)
+        whole._check_tests(course, choice)
         return [str(problem) for problem in course.problems]
 
     return said

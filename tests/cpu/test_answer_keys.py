@@ -131,7 +131,7 @@ def test_the_slips_of_w4_are_those_of_its_map():
     )
     step = next(s for s in load_sessions(ROOT)["w4"].steps() if "slips" in s.title)
 
-    assert f"({requests} steps)" in step.fingers
+    assert f"({requests} steps)" in step["fingers"]
 
 
 # --- the kernel that they type ------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import pytest
 from course_kernels.measure.machine import MACHINES
 from course_site.pages.bibliography import (
     BibliographyError,
-    bibliography_markdown,
     cited_keys,
     footnotes,
     load,
@@ -119,9 +118,3 @@ def test_cited_keys_come_in_order_and_code_cites_nothing():
         "```\n[^fence]\n```\n\n~~~\n[^tilde]\n~~~\n\nMine.[^own]\n\n[^own]: defined here\n"
     )
     assert cited_keys(text) == ["b", "a", "c"]
-
-
-def test_the_whole_list_is_sorted_and_anchored(book):
-    text = ONE + ONE.replace("dao2022", "aaa").replace("Tri Dao", "Ann Ant").replace("2205", "2206")
-    lines = bibliography_markdown(load(book(text))).splitlines()
-    assert [line.split('"')[1] for line in lines] == ["source-aaa", "source-dao2022"]

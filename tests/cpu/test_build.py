@@ -233,7 +233,7 @@ WORDS = [
     (f"{ATTENTION}/k03_flash.py", '"""', '"""Reworded. '),
     ("docs/assets/css/site.css", "{", "{ /* restyled */ "),
     ("src/course_kernels/arguments.py", "expected a torch.Tensor, got", "wants a torch.Tensor, not"),
-    ("src/course_kernels/measure/complaints.py", "import inspect\n", "import inspect\n\nPLANTED = 1\n"),
+    ("src/course_kernels/measure/messages.py", "import inspect\n", "import inspect\n\nPLANTED = 1\n"),
     ("src/course_site/charts/plots.py", "TITLE = 11.0, 12.6", "TITLE = 11.0, 13.2"),
 ]
 

@@ -7,7 +7,7 @@ import pytest
 from test_render import PAGE, problems, render, repository
 from tiny_repository import write
 
-from course_site.numbers.lint import lint_page
+from course_site.lint.lint import lint_page
 from course_site.pages.blocks import DirectiveError, parse
 from course_site.site.callouts import TITLES, icon
 from course_site.site.notebook import published_notebook

@@ -15,8 +15,8 @@ from course_site.charts import drawings
 from course_site.charts import plots as charts
 from course_site.charts.drawings import Card, Lane, Lanes, Span, Thread
 from course_site.charts.plots import Bandwidth, Bar, Panel, Point, Reference, Roof, Series
-from course_site.numbers.values import BadExpression, Scope
 from course_site.pages.blocks import DirectiveError
+from course_site.values.values import BadExpression, Scope
 
 X = (512.0, 1024.0, 2048.0, 4096.0)
 FLASH = Series("flash", X, (3.0, 5.0, 9.0, 14.0), (2.9, 4.9, 8.8, 13.9), (3.1, 5.2, 9.3, 14.4))

@@ -22,7 +22,7 @@ from course_kernels.cuda.includes import SHARED, sources_of
 from course_kernels.decode_attention import k04_cluster
 from course_kernels.decode_linear import k01_stream, k02_even, stream_w4
 from course_kernels.decode_linear.arguments import ADD, GATE, NOTHING, ROPE
-from course_kernels.decode_linear.by_boxes import Kind
+from course_kernels.decode_linear.by_tma import Kind
 from course_kernels.microbenchmarks import tensor
 from course_kernels.sgemm import k10_tuned, k11_register_banks, k12_persistent, tiles
 from course_kernels.skinny_gemm_w4 import k02_fragments
@@ -31,6 +31,7 @@ from course_kernels.softmax import k01_online
 pytest.importorskip("cuda.core")
 
 ROOT = Path(course_kernels.__file__).parent
+LABS = Path(__file__).parents[2] / "labs"
 ARCHES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120")
 TILES = [shape.defines for shape in {*tiles.BY_CAPABILITY.values(), tiles.OTHERWISE}]
 DEFINES = {
@@ -101,7 +102,7 @@ SINCE_8_0 = {
     "skinny_gemm_w4/k02_fragments",
 }
 # A lab that begins with a prediction compiles once its numbers are there.
-PREDICT_FIRST = {"lab_register_tile/cuda/starter"}
+PREDICT_FIRST = {LABS / "register_tile/cuda/starter.cu"}
 # What a lab's stages add to each other is in its last one, and that is compiled for every card. A tile made for one
 # kind of card is asked of that kind alone.
 OLDEST_AND_OURS = ("sm_75", "sm_90a")
@@ -127,7 +128,7 @@ def arches_for(path, defines):
 
 SOURCES = [
     pytest.param(path, defines, arch, id=f"{path.parent.name}/{path.stem}-{defines}-{arch}")
-    for path in sorted(ROOT.rglob("*.cu"))
+    for path in sorted((*ROOT.rglob("*.cu"), *LABS.glob("*/*/*.cu")))
     for defines in DEFINES.get(path, [{}])
     for arch in arches_for(path, defines)
 ]
@@ -149,9 +150,9 @@ def what_comes_of(path, arch, defines):
 
 
 def can_compile(path, defines, arch):
-    name = path.relative_to(ROOT).with_suffix("").as_posix()
-    if name.endswith(tuple(PREDICT_FIRST)):
+    if path in PREDICT_FIRST:
         return False
+    name = f"{path.parent.name}/{path.stem}"
     if name == "gemm/k04_wgmma" or (path == tensor.SOURCE and "MMA" not in defines):
         return arch == "sm_90a"
     return arch != "sm_75" or name not in SINCE_8_0

@@ -7,6 +7,8 @@ import pytest
 import torch
 from cuda_on_cpu import build
 
+pytestmark = pytest.mark.kept
+
 KERNELS = r"""
 extern "C" __global__ void right(const float *x, float *y, int N) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -217,9 +217,9 @@ def test_only_a_lab_toml_is_read_as_one(tmp_path: Path):
     for name, counts in (("lab.toml", False), ("other.toml", True)):
         path = tmp_path / name
         path.write_text(LAB)
-        before = file_digest(path)
+        before = file_digest(tmp_path, name)
         path.write_text(LAB.replace('"Add."', '"Add them."'))
-        assert (file_digest(path) != before) is counts
+        assert (file_digest(tmp_path, name) != before) is counts
 
 
 def test_a_comment_sign_inside_a_string_is_not_a_comment():

@@ -18,8 +18,8 @@ from tiny_repository import H200, commit_all, make_repository, recording, write,
 
 from course_site import docs
 from course_site.pages.page import read_page
-from course_site.records import measure as measuring
-from course_site.records import plan, tested
+from course_site.records import gpu_test_records, plan
+from course_site.records import gpu_tests as running
 from course_site.records.execute import fake_provenance
 from course_site.records.gpus import Gpu, find_gpus
 from course_site.records.record import Record, seal
@@ -228,6 +228,39 @@ def test_two_jobs_use_two_devices_and_never_two_pages_one_device(root, tmp_path,
     assert any(a < d and c < b for a, b in spans["0"] for c, d in spans["1"]), "no two pages ran side by side"
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_page_that_needs_two_devices_has_both_to_itself(root, tmp_path, monkeypatch, jobs):
+    monkeypatch.setenv("COURSE_FAKE_GPUS", json.dumps([H200, H200]))
+    log = tmp_path / "log"
+    cell = (
+        "import os, time\nbegan = time.time()\ntime.sleep(0.3)\n"
+        f"with open({str(log)!r}, 'a') as file:\n"
+        "    file.write(f\"{os.environ['CUDA_VISIBLE_DEVICES']} {began} {time.time()}\\n\")"
+    )
+    for name, needs in {"a": "gpu", "b": "gpus 2", "c": "gpu", "d": "gpus 2", "e": "gpu"}.items():
+        write_page(root, name, cell, needs=needs)
+    assert measure(root, "--jobs", jobs) == 0
+    runs = [line.split() for line in log.read_text().splitlines()]
+    assert [devices for devices, *_ in runs].count("0,1") == 2
+    assert len(runs) == 5
+    for (one, began, ended), (other, begins, ends) in itertools.combinations(runs, 2):
+        apart = float(ended) <= float(begins) or float(ends) <= float(began)
+        assert apart or not set(one.split(",")) & set(other.split(","))
+
+
+def test_a_page_that_needs_two_devices_awaits_them_where_there_is_one(root, capsys):
+    write_page(root, "a", "1", needs="gpus 2")
+    write_page(root, "b", "1")
+    assert measure(root, "--plan") == 0
+    assert measure(root) == 0
+    assert records(root) == ["b.ipynb"]
+    out = capsys.readouterr().out
+    assert (
+        out.count("docs: docs/a.py needs 2 GPUs, and there is 1: the page keeps the reference edition") == 2
+    )
+    assert "1 page, about 2.0 GPU minutes" in out
+
+
 def test_more_jobs_than_devices_are_cut_down(root, capsys):
     write_page(root, "a", "1")
     assert measure(root, "--jobs", "4") == 0
@@ -394,6 +427,9 @@ def test_what_moved_is_printed_and_kept(root, capsys):
         ("capability 9.0", (10, 0), "needs capability 9.0, and the NVIDIA H200 has 10.0"),
         ("capability 8.0", (8, 9), None),
         ("capability 8.0", (7, 5), "needs capability 8.0, and the NVIDIA H200 has 7.5"),
+        ("gpu h200", (9, 0), None),
+        ("gpu b200", (9, 0), "needs gpu b200, and this is an NVIDIA H200"),
+        ("gpus 2", (9, 0), "needs 2 GPUs, and there is 1"),
     ],
 )
 def test_a_page_the_card_cannot_run_is_left_to_the_reference_edition(
@@ -401,7 +437,7 @@ def test_a_page_the_card_cannot_run_is_left_to_the_reference_edition(
 ):
     monkeypatch.setenv("COURSE_FAKE_GPUS", json.dumps([{**H200, "capability": capability}]))
     page = read_page(root / write_page(root, "a", "1", needs=needs), root)
-    assert plan.unmet(page, find_gpus()[0]) == lacking
+    assert plan.unmet(page, find_gpus()) == lacking
 
 
 def test_a_page_the_card_cannot_run_is_said_in_one_line(root, capsys):
@@ -743,7 +779,7 @@ def of_gpu_tests(root, group, **changes):
         "failed": 0,
         "tests": [{"id": "a", "outcome": "passed", "seconds": 61.0}],
         "provenance": fake_provenance(find_gpus()[0]) | {"dirty": False} | changes,
-        "coverage": tested.Project(root).coverage(group),
+        "coverage": gpu_test_records.Project(root).coverage(group),
     }
     write(root, f"records/nvidia-h200/tests/{group}.json", json.dumps(seal(data)))
 
@@ -790,7 +826,7 @@ def ran(monkeypatch):
     monkeypatch.setattr(docs, "RENDERING", {})
     monkeypatch.setattr(docs, "build", lambda *a, **k: None)
     monkeypatch.setattr(
-        measuring,
+        running,
         "_pytest",
         lambda root, parts: calls.append([[v.group for v in part] for part in parts]) or [0],
     )
@@ -856,19 +892,19 @@ def test_labs_run_on_a_card_that_nothing_else_uses(root, ran):
 def test_a_process_of_gpu_tests_that_is_killed_is_not_called_green(root, monkeypatch, capsys):
     tested_groups(root)
     monkeypatch.setattr(docs, "RENDERING", {})
-    monkeypatch.setattr(measuring, "_pytest", lambda root, parts: [0, -9] if parts else [])
+    monkeypatch.setattr(running, "_pytest", lambda root, parts: [0, -9] if parts else [])
     assert docs.main(["--tests"], root) == 1
     assert "tests/gpu: pytest ended with -9, see above" in capsys.readouterr().err
 
 
 def test_groups_are_shared_out_evenly():
-    groups = [tested.Verdict(str(s), "", float(s)) for s in (65, 34, 30, 13, 10, 5)]
-    groups.append(tested.Verdict("new", "never ran"))
-    parts = measuring._shared_out(groups, 3)
+    groups = [gpu_test_records.Verdict(str(s), "", float(s)) for s in (65, 34, 30, 13, 10, 5)]
+    groups.append(gpu_test_records.Verdict("new", "never ran"))
+    parts = running._shared_out(groups, 3)
     assert sorted(v.group for part in parts for v in part) == sorted(v.group for v in groups)
     assert [max(sum(v.seconds or plan.UNKNOWN_S for v in part) for part in parts)] == [65.0]
-    assert measuring._shared_out([], 3) == []
-    assert len(measuring._shared_out(groups[:1], 3)) == 1
+    assert running._shared_out([], 3) == []
+    assert len(running._shared_out(groups[:1], 3)) == 1
 
 
 def test_a_test_file_of_no_group_is_one_line(root, capsys):
@@ -912,7 +948,7 @@ def test_a_page_that_counts_asks_whether_counters_can_be_read(tmp_path, monkeypa
     profiler(tmp_path, monkeypatch, counts=counts)
     page = read_page(tmp_path / write_page(tmp_path, "a", "1", needs="counters"), tmp_path)
 
-    assert plan.unmet(page, Gpu(0, "NVIDIA H200", (9, 0), 1, "0")) == lacking
+    assert plan.unmet(page, [Gpu(0, "NVIDIA H200", (9, 0), 1, "0")]) == lacking
     plan.counters_lacking.cache_clear()
 
 

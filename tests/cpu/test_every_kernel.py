@@ -16,6 +16,7 @@ from course_site.charts.every_kernel import Ceiling, Mark
 from course_site.pages import blocks
 from course_site.pages.headings import headings, section_at
 from course_site.pages.page import Cell, Page, find_pages
+from course_site.records.edition import Edition
 from course_site.records.record import Record, record_path
 from course_site.site import kernels
 from course_site.site.course import Course
@@ -30,7 +31,7 @@ CHART = "title: A chart\nalt: What is seen.\n"
 
 def make_course(root=ROOT, states=None):
     """What the blocks look at of a course: pages, the records of those that measure, and their states."""
-    course = Course(root, SLUG, SLUG, "Test")
+    course = Course(root=root, reference=SLUG, edition=Edition(root, SLUG))
     course.pages = find_pages(ROOT)
     for page in course.pages:
         path = record_path(ROOT, SLUG, page)
@@ -39,7 +40,7 @@ def make_course(root=ROOT, states=None):
             course.records[page.id] = Record.load(path)
             course.states[page.id] = (states or {}).get(page.id, "fresh")
     for page in course.pages:
-        course.scopes[page.id] = course._scope(page)
+        course.scopes[page.id] = course.scope(page)
     return course
 
 

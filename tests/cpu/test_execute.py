@@ -63,13 +63,13 @@ def test_the_manifest_holds_all_that_ran(root):
     write(root, "src/course_kernels/measure/__init__.py", "")
     write(root, "src/course_kernels/measure/roofline.py", "")
     write(root, "src/course_kernels/measure/clock.py", "import course_kernels.measure.roofline")
-    write(root, "src/course_kernels/measure/complaints.py", "")
+    write(root, "src/course_kernels/measure/messages.py", "")
     write(root, "src/tiny/unused.py", "")
     write(root, "src/tiny/data.bin", "xyz")
     path = write_page(
         root,
         "one",
-        "import tiny.sub\nfrom course_kernels.measure import clock, complaints",
+        "import tiny.sub\nfrom course_kernels.measure import clock, messages",
         "def later():\n    from tiny import lazy\n    return lazy.add(1, 1)\nlater()",
         "import pathlib, os\nfrom pathlib import Path\nfolder = Path(tiny.sub.__file__).parents[1]\n"
         "text = (folder / 'kernel.cu').read_text() + open(folder / 'tile.cuh').read()\n"

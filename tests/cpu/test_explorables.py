@@ -13,10 +13,10 @@ import pytest
 from course_kernels.measure.machine import MACHINES
 from course_site.charts import explorables
 from course_site.charts.explorables import bank_conflicts, block_table, coalescing, littles_law, roofline
-from course_site.numbers.values import Scope
 from course_site.pages import blocks
 from course_site.pages.blocks import DirectiveError
 from course_site.site.render.explorable import _tie, explorable
+from course_site.values.values import Scope
 
 ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "docs/assets"

@@ -3,10 +3,10 @@
 import pytest
 
 from course_site.pages import blocks, fences
+from course_site.pages.code_spans import outside_verbatim
 from course_site.pages.headings import without_code_blocks
 from course_site.pages.plain_text import without_code
-from course_site.pages.verbatim import outside_verbatim
-from course_site.site.render import beyond, pace
+from course_site.site.render import optional_sections, reading_time
 
 LONGER = "````\n/// nothing\n```\n## no heading\n````"
 OTHER = "~~~ { .text .output }\n/// nothing\n```\n## no heading\n~~~"
@@ -43,5 +43,5 @@ def test_all_readers_agree(code):
     assert "no heading" not in without_code_blocks(page)
     assert "no heading" not in without_code(page)
     assert "nothing" in outside_verbatim(page, lambda text: text.replace("nothing", "changed"))
-    assert beyond.folded(page, {}, {}).count("<details") == 1
-    assert pace.minutes(code, {}, {})[0].reading < 0.5
+    assert optional_sections.folded(page, {}, {}).count("<details") == 1
+    assert reading_time.minutes(code, {}, {})[0].reading < 0.5

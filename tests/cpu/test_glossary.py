@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import markdown
 import pytest
 
-from course_site.numbers.lint import lint_toml
+from course_site.lint.lint import lint_toml
 from course_site.pages.glossary import (
     OFTEN,
     GlossaryError,
@@ -20,7 +20,7 @@ from course_site.pages.glossary import (
     too_kitchen,
     without_the_trade,
 )
-from course_site.sessions.stops import Road
+from course_site.sessions.course_road import Road
 from course_site.site import hook
 
 PATH = Path(__file__).parents[2] / "docs" / "glossary.toml"

@@ -12,14 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from course_site import handouts as command
+from course_site.printing import command, paper
+from course_site.printing.handout_pages import document, in_one_style, on_paper, printed_pages
 from course_site.sessions import handouts as data
 from course_site.sessions import map as maps
-from course_site.sessions import paper
-from course_site.sessions.handout_pages import document, in_one_style, on_paper, printed_pages
 from course_site.sessions.handouts import HandoutError, blanks, read_handouts
+from course_site.sessions.plain_data import as_plain, value_of, words_of
 from course_site.sessions.session import load_sessions
-from course_site.sessions.views import as_plain, value_of, words_of
 
 ROOT = Path(__file__).parents[2]
 SESSIONS = load_sessions(ROOT)
@@ -164,7 +163,7 @@ def misnamed(session, handouts):
     heads = {sheet.title: [part.data.get("title", "") for part in sheet.parts] for sheet in handouts.sheets}
     said = " ".join(heading for found in heads.values() for heading in found)
     for step in session.steps():
-        for match in NAMED.finditer(f"{step.fingers}\n{step.room}"):
+        for match in NAMED.finditer(f"{step['fingers']}\n{step['room']}"):
             title = (match["sheet"] or "").lower()
             if match["slip"]:
                 known = f"Slip {match['slip']}" in said
@@ -194,7 +193,8 @@ def test_a_map_calls_its_sheets_by_their_names(name):
 def test_another_name_for_a_sheet_would_be_seen(name, fingers):
     session = SESSIONS[name]
     block = session.blocks[0]
-    steps = (dataclasses.replace(block.steps[0], fingers=fingers, room=""), *block.steps[1:])
+    texts = dict(block.steps[0].texts) | {"fingers": fingers, "room": ""}
+    steps = (dataclasses.replace(block.steps[0], texts=texts), *block.steps[1:])
     planted = dataclasses.replace(session, blocks=(dataclasses.replace(block, steps=steps),))
     assert len(list(misnamed(planted, read_handouts(ROOT, name)))) == 1
 

@@ -10,6 +10,8 @@ from machine_code import sass
 
 from course_kernels.cuda.compile import compile_cubin
 
+pytestmark = pytest.mark.kept
+
 TILE = Path(__file__).with_name("hopper_tile.cu")
 BM, BN, BK, STAGES = 128, 128, 64, 3
 SHARED_BYTES = STAGES * (BM + BN) * BK * 2 + BM * BN * 2 + 64

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from course_kernels.gemm.by_address import sizes_of
+from course_kernels.gemm.launch_cache import sizes_of
 from course_models import bench, hopper_operators, operators, prefill_graph
 from course_models.config import Config
 from course_models.hopper_operators import (
@@ -22,6 +22,8 @@ from course_models.hopper_operators import (
     wgmma_prefill_attention,
 )
 from course_models.prefill_graph import CapturedPrefill
+
+pytestmark = pytest.mark.kept
 
 SIZES = Config(layers=2, width=64, heads=4, kv_heads=2, head_dim=64, hidden=96, vocab=104, max_tokens=512)
 

@@ -13,6 +13,7 @@ from course_kernels.cuda.compile import CompileError, compile_cubin
 from course_kernels.cuda.includes import IncludeRefused, includes_of, sources_of, toolkit_includes
 
 ROOT = Path(course_kernels.__file__).parent
+LABS = Path(__file__).parents[2] / "labs"
 
 
 @pytest.fixture
@@ -197,7 +198,7 @@ def test_lines_are_counted_over_continued_ones():
 
 
 def test_every_source_of_the_project_can_be_followed():
-    found = {path: sources_of(path) for path in ROOT.rglob("*.cu")}
+    found = {path: sources_of(path) for path in (*ROOT.rglob("*.cu"), *LABS.glob("*/*/*.cu"))}
 
     assert len(found) > 50
     assert all(files[0] == path for path, files in found.items())

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from triton.runtime import interpreter
 
-from course_judge.interpreter import (
+from course_judge.worker.interpreter import (
     ORDER,
     OVERWRITTEN,
     READ_OUTSIDE,

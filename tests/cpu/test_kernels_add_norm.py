@@ -20,6 +20,8 @@ from course_kernels.add_norm.problem import MAX_N, PROBLEM
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 KERNELS = (k01_thread_a_row, k02_warp_a_row, k03_row_on_chip, k04_row_in_registers)
 SIZES = ((1, 1), (3, 31), (9, 97), (2, 1000), (130, 5))
 

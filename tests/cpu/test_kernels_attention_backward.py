@@ -8,12 +8,14 @@ import torch
 from triton._C.libtriton import ir
 from triton.runtime import interpreter
 
-from course_judge.interpreter import watched_memory
+from course_judge.worker.interpreter import watched_memory
 from course_kernels.attention_backward import arguments, k01_materialised, k02_teaching, k03_one_pass, library
 from course_kernels.attention_backward.problem import PROBLEM, forward
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error
+
+pytestmark = pytest.mark.kept
 
 KERNELS = [k01_materialised, k02_teaching, k03_one_pass]
 NAMES = ["k01", "k02", "k03"]

@@ -14,6 +14,8 @@ from course_kernels.attention_backward.problem import MAX_ERROR
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.problem import worst_error
 
+pytestmark = pytest.mark.kept
+
 IS_HOPPER = kernel.is_hopper
 
 

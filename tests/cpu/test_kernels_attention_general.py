@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from course_judge.interpreter import watched_memory
+from course_judge.worker.interpreter import watched_memory
 from course_kernels.attention_general import arguments, k01_teaching, library
 from course_kernels.attention_general.problem import (
     PROBLEM,
@@ -19,6 +19,8 @@ from course_kernels.attention_general.problem import (
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error
+
+pytestmark = pytest.mark.kept
 
 
 def workload(dtype="float32", B=4, H=2, KV=1, N=60, D=64, **more):

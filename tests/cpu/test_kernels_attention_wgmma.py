@@ -19,6 +19,8 @@ from course_kernels.attention_general.problem import reference_with_lse
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 SOURCE = kernel.SOURCE.read_text(encoding="utf-8")
 IS_HOPPER = kernel.is_hopper
 

@@ -13,6 +13,8 @@ from course_kernels.bank_conflicts.problem import PROBLEM, ROUNDS, TILE
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):

@@ -13,6 +13,8 @@ from course_kernels.bias_gelu.problem import PROBLEM
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 # What the CPU has no word for: the special-function unit, and two bf16 numbers in a word.
 STAND_INS = {
     'asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));': "y = 1.0f / x;",

@@ -20,6 +20,8 @@ from course_kernels.bytes_in_flight.problem import (
 from course_kernels.cuda.compile import CompileError, compile_cubin
 from course_kernels.problem import Workload
 
+pytestmark = pytest.mark.kept
+
 # Bytes of shared memory: of a multiprocessor, at most of a block, kept back in each block.
 CARDS = {
     "sm_75": (65_536, 65_536, 0),

@@ -22,6 +22,8 @@ from course_kernels.softmax.problem import PROBLEM as SOFTMAX
 from course_kernels.vector_add import k01_cuda
 from course_kernels.vector_add.problem import PROBLEM as VECTOR_ADD
 
+pytestmark = pytest.mark.kept
+
 CASES = [
     (COPY, k01_vectorised, Workload.of("float32", N=1)),
     (COPY, k01_vectorised, Workload.of("float16", N=7)),

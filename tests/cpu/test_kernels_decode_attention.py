@@ -6,12 +6,14 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from course_judge.interpreter import watched_memory
+from course_judge.worker.interpreter import watched_memory
 from course_kernels.decode_attention import arguments, k01_one_program, k02_split, library
 from course_kernels.decode_attention.problem import PROBLEM, lengths_of, tokens_of
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error
+
+pytestmark = pytest.mark.kept
 
 KERNELS = [
     pytest.param(k01_one_program.decode_attention, id="k01"),

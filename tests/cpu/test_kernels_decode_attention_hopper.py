@@ -12,6 +12,8 @@ from course_kernels.decode_attention import k04_cluster
 from course_kernels.decode_attention.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 
 @pytest.fixture(scope="module")
 def attend(tmp_path_factory):

@@ -16,6 +16,8 @@ from course_kernels.decode_linear.problem import EPSILON, PROBLEM, flags_of
 from course_kernels.problem import Workload, worst_error
 from course_kernels.qkv_rope.problem import PROBLEM as QKV
 
+pytestmark = pytest.mark.kept
+
 KINDS = ({}, {"norm": True}, {"add": True}, {"norm": True, "gated": True})
 
 
@@ -160,8 +162,8 @@ FAULTS = {
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if "grid" not in fault])
 def test_a_planted_fault_is_seen(on_the_cpu, fault):
     right, wrong = FAULTS[fault]
-    behind = k01_stream.SOURCE.with_name("behind.cuh").read_text()
-    text = k01_stream.SOURCE.read_text().replace('#include "behind.cuh"', behind)
+    behind = k01_stream.SOURCE.with_name("epilogue.cuh").read_text()
+    text = k01_stream.SOURCE.read_text().replace('#include "epilogue.cuh"', behind)
     assert text.count(right) == 1
     w, inputs = inputs_of(9, 80, 832, norm=True, gated=True)
     seen = False

@@ -10,12 +10,14 @@ from hopper_on_cpu import prepare_in, tensor_map
 
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
-from course_kernels.decode_linear import by_boxes, k01_stream, k02_even
+from course_kernels.decode_linear import by_tma, k01_stream, k02_even
 from course_kernels.decode_linear.arguments import ADD, GATE, NOTHING, ROPE, Turned
-from course_kernels.decode_linear.by_boxes import Kind
+from course_kernels.decode_linear.by_tma import Kind
 from course_kernels.decode_linear.problem import PROBLEM, flags_of
 from course_kernels.problem import Workload, worst_error
 from course_kernels.qkv_rope.problem import PROBLEM as QKV
+
+pytestmark = pytest.mark.kept
 
 KINDS = ({}, {"norm": True}, {"add": True}, {"norm": True, "gated": True})
 # Parts of tiles at the begin and at the end of a block, and a ring that comes round.
@@ -45,7 +47,7 @@ def on_the_cpu(tmp_path_factory):
 
         patch = pytest.MonkeyPatch()
         patch.setattr(k02_even, "prepare", prepare)
-        patch.setattr(by_boxes, "tensor_map", tensor_map)
+        patch.setattr(by_tma, "tensor_map", tensor_map)
         patch.setenv("TRITON_INTERPRET", "1")  # tensors on the CPU are welcome
         patch.setattr(torch.cuda, "get_device_properties", lambda d: SimpleNamespace(multi_processor_count=3))
         patch.setattr(
@@ -139,7 +141,7 @@ FAULTS = {
 def test_a_planted_fault_is_seen(on_the_cpu, fault):
     right, wrong = FAULTS[fault]
     text = k02_even.SOURCE.read_text()
-    for name in ("boxes.cuh", "behind.cuh"):
+    for name in ("tma_tiles.cuh", "epilogue.cuh"):
         text = text.replace(f'#include "{name}"', k02_even.SOURCE.with_name(name).read_text())
     assert text.count(right) == 1
     w, inputs = inputs_of(3, 144, 320, norm=True, gated=True)

@@ -18,6 +18,8 @@ from course_kernels.decode_linear.stream_w4 import ROOM, Cut, Packed, cut_of, de
 from course_kernels.problem import Workload, worst_error
 from course_kernels.qkv_rope.problem import PROBLEM as QKV
 
+pytestmark = pytest.mark.kept
+
 KINDS = ({}, {"norm": True}, {"add": True}, {"norm": True, "gated": True})
 
 
@@ -196,7 +198,7 @@ FAULTS = {
 def text_with_headers():
     """The source with the text of two headers in their places."""
     text = stream_w4.SOURCE.read_text()
-    for header in (SHARED / "four_bits.cuh", stream_w4.SOURCE.with_name("behind.cuh")):
+    for header in (SHARED / "four_bits.cuh", stream_w4.SOURCE.with_name("epilogue.cuh")):
         text = text.replace(f'#include "{header.name}"', header.read_text().replace("#pragma once", ""))
     return text
 
@@ -248,7 +250,7 @@ def test_a_number_of_a_head_meets_the_one_it_turns_with(head):
 
     assert len(tiles) == 7 * head // 16
     for number, (low, high) in enumerate(tiles):
-        for p in range(8):  # as `finish` in behind.cuh counts pairs
+        for p in range(8):  # as `finish` in epilogue.cuh counts pairs
             of, i = divmod(number * 8 + p, head // 2)
             assert low[p] == every[of * head + i]
             assert high[p] == every[of * head + i + head // 2]

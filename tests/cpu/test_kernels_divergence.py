@@ -14,6 +14,8 @@ from course_kernels.divergence import k01_branches, k02_sorted
 from course_kernels.divergence.problem import PROBLEM, ROUNDS
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 KERNELS = [k01_branches, k02_sorted]
 
 

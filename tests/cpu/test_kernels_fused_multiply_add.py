@@ -13,6 +13,8 @@ from course_kernels.fused_multiply_add import k01_chains
 from course_kernels.fused_multiply_add.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 TINY = [w for w in PROBLEM.check_on if w.N * w.C * w.K < 12_000_000]
 
 

@@ -15,6 +15,8 @@ from course_kernels.gemm import by_tiles, k01_cuda_cores, k02_wmma, k03_mma_sync
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 SHAPES = {
     "one warp": k03_mma_sync.Shape(BM=64, BN=32, BK=32, WM=64, WN=32, STAGES=3, GROUP=2),
     "narrow warps": k03_mma_sync.Shape(BM=64, BN=128, BK=64, WM=32, WN=32, STAGES=2, GROUP=3),

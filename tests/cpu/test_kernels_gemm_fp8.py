@@ -10,6 +10,8 @@ from course_kernels.gemm_fp8 import k01_triton, library
 from course_kernels.gemm_fp8.problem import LARGEST, PROBLEM, rounded_to_fp8
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 TILE = k01_triton.Tile(32, 64, 32, warps=4, stages=3, group_m=2, persistent=True)
 
 

@@ -13,6 +13,8 @@ from course_kernels.gemm_fp8 import k02_hopper
 from course_kernels.gemm_fp8.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 
 def full_of_nan(*size, **how):
     return torch.full(size[0] if isinstance(size[0], tuple) else size, float("nan"), **how)

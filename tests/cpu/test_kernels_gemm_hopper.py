@@ -13,7 +13,6 @@ from machine_code import stacks
 
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.gemm import (
-    by_address,
     by_tma,
     k06_tma,
     k07_wide,
@@ -24,12 +23,15 @@ from course_kernels.gemm import (
     k12_stored,
     k13_by_size,
     k14_tuned,
-    one_tile,
+    launch_cache,
+    one_wave,
     plans,
 )
 from course_kernels.gemm.plans import ALONE, SHAPES, Plan, plan_of
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
+
+pytestmark = pytest.mark.kept
 
 RUNGS = [k06_tma, k07_wide, k08_roles, k09_registers, k10_persistent, k11_cluster, k12_stored]
 BY_PLAN = [k13_by_size, k14_tuned]
@@ -59,13 +61,13 @@ def run(tmp_path_factory):
             by_tma.multiprocessors,
             plans._tiles,
             plans._adding,
-            one_tile._prepared,
+            one_wave._prepared,
         ):
             kept.cache_clear()
-        by_address.forget()
+        launch_cache.forget()
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("TRITON_INTERPRET", "1")  # tensors on the CPU are welcome
-            for module in (by_tma, one_tile, plans):
+            for module in (by_tma, one_wave, plans):
                 patch.setattr(module, "prepare", prepare)
                 patch.setattr(module, "tensor_map", tensor_map)
             patch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
@@ -180,7 +182,7 @@ def test_a_tile_for_each_block_is_right(run, plan, M, N, K):
     if ONE_TILE.index(plan) // 2 % 2:
         b = b.t().contiguous().t()  # as [N, K]
 
-    assert error_of(run(partial(one_tile.gemm, plan=plan), a, b), a, b) <= 2.0**-8
+    assert error_of(run(partial(one_wave.gemm, plan=plan), a, b), a, b) <= 2.0**-8
 
 
 @pytest.mark.parametrize(("M", "N", "plan"), BEGUN, ids=name_of_plan)
@@ -191,7 +193,7 @@ def test_a_tile_that_another_has_begun_is_right(run, M, N, plan):
         return [k14_tuned.gemm(a, b, plan=plan) for _ in range(2)]
 
     first, second = run(twice, a, b)
-    (ready,) = by_address._READY.values()
+    (ready,) = launch_cache._READY.values()
     (room,) = ready._rooms.values()
     flags = plans.left_of(plan, M, N) * plan.shape.cluster * plan.shape.CONSUMERS
 
@@ -322,26 +324,26 @@ FAULTS = {
         "",
     ),
     "one tile: a place is filled again before it was read": (
-        one_tile,
+        one_wave,
         r"wait\(&empty\[step % STAGES\], [^;]*;",
         "",
         "",
     ),
     "one tile: a place that is wanted again is kept": (
-        one_tile,
+        one_wave,
         r"step - 1 \+ STAGES < steps",
         "step + STAGES < steps",
         "wait",
     ),
-    "one tile: C goes out before it is there": (one_tile, r"fence_async\(\);", "", ""),
+    "one tile: C goes out before it is there": (one_wave, r"fence_async\(\);", "", ""),
     "one tile: every warp carries the first one's rows": (
-        one_tile,
+        one_wave,
         r"place \+ warp \* ROWS \* ROW_BYTES",
         "place",
         "",
     ),
     "one tile: both consumers by way of one place": (
-        one_tile,
+        one_wave,
         r"stage \+ \(consumer \* STRIPS \+ p / WIDE\)",
         "stage + (p / WIDE)",
         "",
@@ -358,7 +360,7 @@ FAULTS = {
 def whole(source):
     """Its text, with the headers that are of kernels 13 and 14 alone in their place."""
     text = source.read_text()
-    for header in ("begun.cuh", "by_size.cuh"):
+    for header in ("stream_k.cuh", "by_size.cuh"):
         inside = source.with_name(header).read_text().replace("#pragma once", "")
         text = text.replace(f'#include "{header}"', inside)
     return text
@@ -385,7 +387,7 @@ def test_a_planted_fault_is_seen(run, fault):
         }
         if kernel in BY_PLAN
         else {"plan": ONE_TILE[2]}
-        if kernel is one_tile
+        if kernel is one_wave
         else {}
     )
     try:
@@ -568,7 +570,7 @@ def test_who_multiplies_with_a_multiprocessor_for_every_tile(run, monkeypatch, M
 
     for module in (k14_tuned, plans):
         monkeypatch.setattr(module, "plan_of", lambda *_: Plan(ALONE, group=1, splits=splits, grid=4))
-    told(one_tile, "ready")
+    told(one_wave, "ready")
     told(k14_tuned, "ready_by_plan")
     a, b = inputs(M, 512, 200)
 

@@ -9,6 +9,8 @@ from course_kernels.gemm import k05_triton
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 # Small stand-ins for the tables; group_m 2 and 3 leave a last group that is lower than the others.
 TILES = [
     k05_triton.Tile(32, 64, 16, warps=4, stages=3, strips=1, group_m=2, persistent=True),

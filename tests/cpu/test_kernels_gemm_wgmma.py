@@ -13,6 +13,8 @@ from course_kernels.gemm import k04_wgmma
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 MODEL = Path(__file__).with_name("wgmma_on_cpu.h")
 DESCRIPTOR = re.compile(
     r"^using Descriptor.*?;$|^__device__ inline Descriptor .*?^}$", re.MULTILINE | re.DOTALL

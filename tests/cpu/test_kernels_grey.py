@@ -10,6 +10,8 @@ from course_kernels.grey import k01_pixels, k02_triton, library, operator
 from course_kernels.grey.problem import PROBLEM, WEIGHTS
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 SMALL = [
     Workload.of("float32", H=1, W=1),
     Workload.of("float32", H=3, W=70),

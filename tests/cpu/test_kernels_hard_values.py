@@ -67,8 +67,8 @@ WORKLOADS = {
     "vector_add": [Workload.of("float32", N=5003)],
 }
 # What a CPU cannot be made to do in this way: Hopper's own instructions, which tests/gpu runs, and of kernels with
-# cuda/hopper/ the tests beside; naps, fences and constant memory, for which test_kernels_detours has stand-ins.
-NOT_HERE = {"gemm/k04_wgmma", "attention/k04_specialised", "detours/k01_detours"} | {
+# cuda/hopper/ the tests beside; naps, fences and constant memory, for which test_kernels_stall_demos has stand-ins.
+NOT_HERE = {"gemm/k04_wgmma", "attention/k04_specialised", "stall_demos/k01_one_reason"} | {
     f"{path.parent.name}/{path.stem}"
     for path in ROOT.glob("*/k[0-9][0-9]_*.cu")
     if '#include "hopper/' in path.read_text()
@@ -94,6 +94,11 @@ INTERPRETED = {
     "skinny_gemm_fp8/k02_shares": _of_8_bits({0: (0.0, -0.0)}, {2: (NAN,)}, {3: (NAN,)}),
 }
 CARD = SimpleNamespace(multi_processor_count=3, name="CPU", major=9, minor=0)
+
+
+by_the_problem = pytest.mark.kept(
+    of=lambda kernel, **_: [ROOT / kernel.partition("/")[0]], but=["src/course_kernels/*"]
+)
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +155,7 @@ def forget(module):
         getattr(function, "cache_clear", lambda: None)()
 
 
+@by_the_problem
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_hard_values_come_out_as_they_must(on_cpu, kernel):
     folder = kernel.partition("/")[0]
@@ -166,6 +172,7 @@ def test_hard_values_come_out_as_they_must(on_cpu, kernel):
             checked_error(dataclasses.replace(competitor, problem=problem), w, seed, device="cpu")
 
 
+@by_the_problem
 @pytest.mark.parametrize(
     ("kernel", "clamp"),
     [

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from course_judge.interpreter import ORDER, watched_memory
+from course_judge.worker.interpreter import ORDER, watched_memory
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.paged_attention import arguments, k01_gather, k02_split, k03_even, k04_prefill, library
@@ -23,6 +23,8 @@ from course_kernels.paged_attention.problem import (
     tokens_of,
 )
 from course_kernels.problem import Workload, worst_error
+
+pytestmark = pytest.mark.kept
 
 KERNELS = [
     pytest.param(k01_gather.paged_attention, id="k01"),

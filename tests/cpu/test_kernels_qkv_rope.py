@@ -7,7 +7,7 @@ import pytest
 import torch
 from planted import planted, seen
 
-from course_judge.interpreter import watched_memory
+from course_judge.worker.interpreter import watched_memory
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error
@@ -16,6 +16,8 @@ from course_kernels.qkv_rope.problem import EPSILON, PROBLEM, THETA
 from course_models import operators
 from course_models.config import LLAMA_8B
 from course_models.model import rope_tables
+
+pytestmark = pytest.mark.kept
 
 KERNELS = [k01_three_kernels, k02_fused]
 # The interpreter takes its time: neither all types in all widths, nor the longest. bf16 is wrong there by design.

@@ -15,6 +15,8 @@ from course_kernels.reduction import by_blocks, k01_atomics, k02_tree, k03_shuff
 from course_kernels.reduction.library import torch_sum
 from course_kernels.reduction.problem import PROBLEM
 
+pytestmark = pytest.mark.kept
+
 CUDA = (k01_atomics, k02_tree, k03_shuffle, k04_vectorised)
 SIZES = [1, 3, 4, 31, 33, 255, 256, 257, 1000, 1025, 4096, 4099, 20_011]
 

@@ -6,13 +6,15 @@ import pytest
 import torch
 from planted import planted, seen
 
-from course_judge.interpreter import watched_memory
+from course_judge.worker.interpreter import watched_memory
 from course_kernels.dependent_launch import check_early
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error
 from course_kernels.rms_norm import arguments, k01_two_passes, k02_one_read, k03_ahead, library
 from course_kernels.rms_norm.problem import EPSILON, PROBLEM
+
+pytestmark = pytest.mark.kept
 
 KERNELS = [k01_two_passes, k02_one_read, k03_ahead]
 # Neither the longest nor the most rows: the interpreter takes its time. bf16 is wrong there by design.

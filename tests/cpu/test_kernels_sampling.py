@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from course_judge.interpreter import watched_memory
+from course_judge.worker.interpreter import watched_memory
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import INF, NAN, Workload
@@ -28,6 +28,8 @@ from course_kernels.sampling.problem import (
     scores_of,
     words_of,
 )
+
+pytestmark = pytest.mark.kept
 
 KERNELS = [pytest.param(k01_gumbel.sampling, id="k01"), pytest.param(k02_threshold.sampling, id="k02")]
 

@@ -19,6 +19,8 @@ from course_kernels.problem import Workload, worst_error
 from course_kernels.sgemm import by_tiles, tiles
 from course_kernels.sgemm.problem import PROBLEM
 
+pytestmark = pytest.mark.kept
+
 FOLDER = Path(course_kernels.__file__).parent / "sgemm"
 KERNELS = {
     path.stem: import_module(f"course_kernels.sgemm.{path.stem}")

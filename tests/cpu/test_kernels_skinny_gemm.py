@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from course_judge.interpreter import ORDER, watched_memory
+from course_judge.worker.interpreter import ORDER, watched_memory
 from course_kernels import skinny_gemm_fp8
 from course_kernels.problem import Workload, worst_error
 from course_kernels.skinny_gemm import k01_one_program, k02_shares, k03_dot_products, library
@@ -19,6 +19,8 @@ from course_kernels.skinny_gemm_fp8 import k02_shares as fp8_shares
 from course_kernels.skinny_gemm_fp8 import library as fp8_library
 from course_kernels.skinny_gemm_fp8 import problem as fp8
 from course_kernels.skinny_gemm_fp8.round_rows import round_rows
+
+pytestmark = pytest.mark.kept
 
 PROBLEMS = {"skinny_gemm": contract, "skinny_gemm_fp8": fp8}
 SHARES = {"skinny_gemm": k02_shares, "skinny_gemm_fp8": fp8_shares}

@@ -9,7 +9,7 @@ import torch
 from compiled import seen
 from hopper_on_cpu import prepare_in
 
-from course_judge.interpreter import watched_memory
+from course_judge.worker.interpreter import watched_memory
 from course_kernels.cuda.four_bits import (
     GROUP,
     packed,
@@ -24,6 +24,8 @@ from course_kernels.skinny_gemm_w4 import k01_triton, k02_fragments, library
 from course_kernels.skinny_gemm_w4 import problem as contract
 from course_kernels.skinny_gemm_w4.k02_fragments import ROOM, Cut, cut_of
 from course_kernels.skinny_gemm_w4.problem import PROBLEM, quantisation_error
+
+pytestmark = pytest.mark.kept
 
 
 def inputs_of(M, N, K, dtype="float16", seed=0):

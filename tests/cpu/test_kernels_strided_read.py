@@ -10,6 +10,8 @@ from course_kernels.problem import Workload, worst_error
 from course_kernels.strided_read import k01_strided
 from course_kernels.strided_read.problem import PROBLEM
 
+pytestmark = pytest.mark.kept
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):

@@ -6,12 +6,14 @@ import pytest
 import torch
 from planted import planted, seen
 
-from course_judge.interpreter import watched_memory
+from course_judge.worker.interpreter import watched_memory
 from course_kernels.measure.check import checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error
 from course_kernels.swiglu import k01_fused, library
 from course_kernels.swiglu.problem import PROBLEM
+
+pytestmark = pytest.mark.kept
 
 # Neither the longest nor the most rows: the interpreter takes its time. bf16 is wrong there by design.
 CHECKED = [w for w in PROBLEM.check_on if w.dtype != "bfloat16" and w.M * w.F < 30_000]

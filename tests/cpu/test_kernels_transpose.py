@@ -13,6 +13,8 @@ from course_kernels.problem import Workload
 from course_kernels.transpose import by_tiles, k01_naive, k02_tiled, k03_padded, k04_swizzled, k05_vectorised
 from course_kernels.transpose.library import torch_transpose
 
+pytestmark = pytest.mark.kept
+
 KERNELS = (k01_naive, k02_tiled, k03_padded, k04_swizzled, k05_vectorised)
 SIZES = [(1, 1), (1, 70), (70, 1), (31, 33), (64, 64), (100, 36), (65, 68), (68, 65), (130, 129), (128, 192)]
 

@@ -9,6 +9,8 @@ from course_kernels.problem import Workload, worst_error
 from course_kernels.vector_add import k02_triton
 from course_kernels.vector_add.problem import PROBLEM as VECTOR_ADD
 
+pytestmark = pytest.mark.kept
+
 # Small stand-ins for the two tables: copies by descriptor, and by pointers.
 BY_TMA = k03_flash.Tile(64, 32, warps=4, stages=2, tma=True)
 BY_LOADS = k03_flash.Tile(64, 64, warps=4, stages=2, tma=False)

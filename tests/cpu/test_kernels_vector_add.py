@@ -11,6 +11,8 @@ from machine_code import sass
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.vector_add import k03_vectorised
 
+pytestmark = pytest.mark.kept
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):

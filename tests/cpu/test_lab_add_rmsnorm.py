@@ -1,6 +1,5 @@
 """The lab add_rmsnorm: other right answers are right, and every fault of its list is refused behind every door."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +10,15 @@ from course_kernels.problem import Workload
 from course_kernels.rms_norm import problem
 from course_labs.grade import grade
 from course_labs.lab import find_lab, load_file
+from course_labs.wrong_answers import wrong_answers
 
 ROOT = Path(__file__).parents[2]
 LAB = find_lab(ROOT, "add_rmsnorm")
 RIGHT = "right: correct on every size tried; no speed claim: this machine has no GPU"
-WRONG = ROOT / "tests" / "labs" / "add_rmsnorm"
+WRONG = {wrong.name: wrong for wrong in wrong_answers(LAB)}
 TRUTH = load_file(LAB.folder / "truth.py", "truth")
+
+by_the_lab = pytest.mark.kept(of=lambda **_: [LAB.folder], but=["labs/*"])
 
 # What people write: it must be refused by each door, with the reason that leads to the fault.
 ON_EVERY_DOOR = {
@@ -43,8 +45,7 @@ ON_EVERY_DOOR = {
 def test_a_fault_is_planted_behind_every_door(fault):
     """tests/cpu/test_labs.py and test_labs_cuda.py grade them all."""
     for ending in (".py", "_numpy.py", ".cu"):
-        head = (WRONG / f"wrong_{fault}{ending}").read_text().splitlines()[0]
-        assert re.match(r"(?:#|//) refused for: ([^|]+?)(?: \||$)", head)[1] == ON_EVERY_DOOR[fault]
+        assert WRONG[f"wrong_{fault}{ending}"].refused_for == ON_EVERY_DOOR[fault]
 
 
 def graded(tmp_path, door, **texts):
@@ -66,6 +67,7 @@ def changed(door, *changes):
     return text
 
 
+@by_the_lab
 def test_other_ways_to_write_it_in_triton_are_right_too(tmp_path):
     mean, root = "tl.sum(s * s) / N", "s / tl.sqrt(mean + epsilon)"
     wide = "    s = x.to(tl.float32) + r.to(tl.float32)"
@@ -127,6 +129,7 @@ def add_rmsnorm(x, g, r):
 """
 
 
+@by_the_lab
 def test_other_ways_to_write_it_in_numpy_are_right_too(tmp_path):
     wide = "x[row, n].astype(np.float32) + r[row, n]"
     texts = {

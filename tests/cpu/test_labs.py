@@ -18,47 +18,48 @@ from pathlib import Path
 import pytest
 from answers import repeats
 
-from course_judge import processes
-from course_judge.crash import crash
+from course_judge.protocol import processes
+from course_judge.worker.error_report import report
 from course_kernels.cuda.headers import toolkit_headers
-from course_labs import kernels
 from course_labs.__main__ import _first_file, grading_needs, main
-from course_labs.advice import (
+from course_labs.diagnosis import NEXT as OF_SUSPECTS
+from course_labs.diagnosis import completed
+from course_labs.experiments import NEXT as OF_TRIED
+from course_labs.experiments import is_tried
+from course_labs.grade import CannotGrade, Grader
+from course_labs.hints import (
     ENDED_ITSELF,
     NEXT_OF_A_YES_OR_NO,
     NEXT_OF_HARD_VALUES,
+    NEXT_OF_PYTHON_IN_A_KERNEL,
     advice_after,
     broken,
     is_strange,
 )
-from course_labs.given import has_suspects
-from course_labs.grade import CannotGrade, Grader
+from course_labs.interactive_cases import NEXT as OF_PLAYS
+from course_labs.interactive_cases import grade, grade_each, has_plays
 from course_labs.lab import (
     ON_THE_CPU,
-    SUFFIXES,
     Lab,
     LabError,
     Stage,
     _complaints,
     find_lab,
     find_labs,
+    has_given_kernels,
     load_file,
     load_lab,
     same_lines,
 )  # fmt: skip
-from course_labs.plays import NEXT as OF_PLAYS
-from course_labs.plays import grade, grade_each, has_plays
-from course_labs.suspects import NEXT as OF_SUSPECTS
-from course_labs.suspects import completed
-from course_labs.tried import NEXT as OF_TRIED
-from course_labs.tried import is_tried
+from course_labs.starter_files import write
 from course_labs.verdict import NEXT, NOT_BEGUN, NOT_RUN, RIGHT, Verdict
-from course_labs.write import write
+from course_labs.wrong_answers import wrong_files
 from course_site.pages.doors import said
 from course_site.site import labs as pages
 
 ROOT = Path(__file__).parents[2]
 LABS = find_labs(ROOT)
+KERNELS = ROOT / "src" / "course_kernels"
 FIRST = LABS["first_kernel"]
 NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}
 # What can be said of a .cu that is compiled and never run.
@@ -75,13 +76,17 @@ SNAPSHOTS = [
 def wrong_answers(name):
     """(file, property it must be refused for, what must be said, only on a GPU); `alone_wrong_*`: its last task."""
     found = []
-    for file in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*")):
-        head = re.match(r"(?:#|//) refused for: ([^|\n]+?)(?: \| ([^\n]+))?\n", file.read_text())
-        assert head, f"{file}: its first line does not say what it must be refused for"
-        assert head[1] in NEXT | OF_SUSPECTS | OF_PLAYS | OF_TRIED, f"{file}: the grader knows no {head[1]!r}"
-        only_gpu = head[2] == "GPU only" or (file.suffix == ".cu" and head[1] not in WITHOUT_RUNNING)
-        found.append((file, head[1], "" if head[2] in (None, "GPU only") else head[2], only_gpu))
+    for file, wrong in wrong_files(LABS[name]).items():
+        reason = wrong.refused_for
+        assert reason in NEXT | OF_SUSPECTS | OF_PLAYS | OF_TRIED, f"{file}: the grader knows no {reason!r}"
+        only_gpu = wrong.gpu_only or (file.suffix == ".cu" and reason not in WITHOUT_RUNNING)
+        found.append((file, reason, wrong.says, only_gpu))
     return found
+
+
+def wrong_of(name, file):
+    """The path of a wrong answer."""
+    return next(str(path) for path in wrong_files(LABS[name]) if path.name == file)
 
 
 WRONG = [
@@ -104,6 +109,18 @@ def tasks():
                 yield lab, lab.door_of(file), file
 
 
+def of_lab(name, **_):
+    """What decides the verdict on any file of a lab, beside the grader."""
+    lab = LABS[name]
+    problem = [KERNELS / lab.problem] if lab.problem else []
+    given = [ROOT / "records", KERNELS, ROOT / "src" / "course_profile"] if has_given_kernels(lab) else []
+    return [lab.folder, *problem, *given]
+
+
+by_the_lab = pytest.mark.kept(of=of_lab, but=["labs/*"])
+by_all_labs = pytest.mark.kept(
+    of=lambda **_: [file for name in LABS for file in of_lab(name)], but=["labs/*"]
+)
 TASKS = {file: (lab, door, file) for lab, door, file in tasks()}
 
 
@@ -118,7 +135,7 @@ def verdict_of(file):
     if has_plays(lab) or is_tried(lab):
         (found,) = grade_each([(lab, door, file)], environment=NO_GPU)
         return found
-    if not has_suspects(lab):
+    if not has_given_kernels(lab):
         grader, answer = grader_of(lab.name, door), lab.snapshot(door, len(lab.stages))
         if is_of_a_last_task(lab, file) and repeats(file, answer):
             return dataclasses.replace(verdict_of(answer), alone=grader.alone._own_verdict(file, lab.seconds))
@@ -158,6 +175,7 @@ def test_the_labs_are_found():
     assert {"first_kernel", "roofline"} <= set(LABS)
 
 
+@by_the_lab
 @pytest.mark.parametrize(("name", "door", "stage"), SNAPSHOTS)
 def test_a_snapshot_is_told_what_the_lab_says(name, door, stage):
     lab = LABS[name]
@@ -172,6 +190,7 @@ def test_a_snapshot_is_told_what_the_lab_says(name, door, stage):
         assert stage or not right
 
 
+@by_the_lab
 @pytest.mark.parametrize(("name", "file", "found", "said"), WRONG)
 def test_a_wrong_answer_is_refused_for_its_reason(name, file, found, said):
     verdict = verdict_of(file)
@@ -222,6 +241,7 @@ def test_a_stage_that_only_changes_the_speed_says_so_on_its_page():
             )
 
 
+@by_all_labs
 def test_a_tile_that_is_too_large_is_told_as_its_stage_says(tmp_path):
     lab = LABS["transpose"]
     last = lab.snapshot("numpy", len(lab.stages)).read_text()
@@ -241,6 +261,7 @@ def test_every_lab_has_a_last_task():
     assert set(WITH_ALONE) == set(LABS)
 
 
+@by_the_lab
 @pytest.mark.parametrize(("name", "door"), [(name, door) for name in WITH_ALONE for door in LABS[name].doors])
 def test_a_last_task_is_right_in_its_solution_and_not_begun_in_the_answer(name, door):
     lab = LABS[name]
@@ -285,8 +306,9 @@ def lines_of_a_last_task(lab):
 def what_pages_show():
     """Every text that a page shows, or is: path to the text without blanks."""
     files = [path for folder in ("docs", "handbook") for path in sorted((ROOT / folder).rglob("*"))]
-    for path in sorted((ROOT / "src" / "course_kernels").rglob("*")):
-        hidden = path.stem == "alone" and any(part.startswith("lab") for part in path.parts)
+    for path in sorted((*(ROOT / "src" / "course_kernels").rglob("*"), *(ROOT / "labs").rglob("*"))):
+        of_a_lab = path.is_relative_to(ROOT / "labs")
+        hidden = of_a_lab and (path.stem in ("alone", "wrong") or path.parent.name == "wrong")
         files += [] if hidden else [path]
     texts = (".py", ".md", ".toml", ".cu", ".cuh")
     return {path: re.sub(r"\s+", "", path.read_text()) for path in files if path.suffix in texts}
@@ -344,6 +366,7 @@ def test_a_last_task_that_ends_its_process_leaves_the_lab_right(tmp_path, body, 
     assert found.code == 1
 
 
+@by_all_labs
 def test_a_wrong_lab_says_nothing_of_its_last_task(tmp_path):
     solved = FIRST.solution("triton").read_text()
     actual = graded(
@@ -374,12 +397,12 @@ def test_every_wrong_answer_is_judged_here_or_on_a_card():
     """What can be judged here is not judged there: a card's time is for what it alone can tell."""
     on_a_card = judged_by(load_file(ROOT / "tests/gpu/test_labs.py", "labs_on_a_card").WRONG)
     on_a_card |= set(load_file(ROOT / "tests/gpu/test_bottleneck.py", "bottleneck_on_a_card").WRONG)
-    files = {file for file in (ROOT / "tests" / "labs").glob("*/*") if file.suffix in SUFFIXES.values()}
+    lab_of = {file: lab for lab in LABS.values() for file in wrong_files(lab)}
 
-    assert judged_by(WRONG) | on_a_card == files
+    assert judged_by(WRONG) | on_a_card == set(lab_of)
     assert {file for file in judged_by(WRONG) & on_a_card if file.suffix != ".cu"} == set()
-    of_a_card = [file for file in on_a_card if not has_suspects(LABS[file.parent.name])]
-    assert not [file for file in of_a_card if LABS[file.parent.name].door_of(file) in ON_THE_CPU]
+    of_a_card = [file for file in on_a_card if not has_given_kernels(lab_of[file])]
+    assert not [file for file in of_a_card if lab_of[file].door_of(file) in ON_THE_CPU]
 
 
 def test_a_door_that_needs_no_card_leaves_a_card_alone():
@@ -392,10 +415,6 @@ def test_a_door_that_needs_no_card_leaves_a_card_alone():
         found.text.splitlines()[0]
         == "right: correct on every size tried; no speed claim: NumPy runs on the CPU"
     )
-
-
-def test_no_wrong_answer_is_without_a_lab():
-    assert {folder.name for folder in (ROOT / "tests" / "labs").iterdir()} <= set(LABS)
 
 
 @pytest.mark.parametrize("name", LABS)
@@ -428,8 +447,9 @@ ANSWER = FIRST.snapshot("triton", len(FIRST.stages)).read_text()
 HEAD = "import torch\n\n\ndef vector_add(x, y):\n"
 
 
+@by_all_labs
 def test_an_everyday_fault_is_told_before_a_lost_nan(tmp_path):
-    drops = Path("tests/labs/first_kernel/wrong_drops_nan.py").read_text()
+    drops = (FIRST.folder / "wrong" / "wrong_drops_nan.py").read_text()
     lost = "tl.where(z == z, z, 0.0)"
     both = drops.replace(lost, f"{lost} + tl.where(i == 16, 1.0, 0.0)")
     assert both != drops
@@ -441,6 +461,7 @@ def test_an_everyday_fault_is_told_before_a_lost_nan(tmp_path):
     assert "output[16]" in actual["both"].text
 
 
+@by_all_labs
 def test_what_a_file_does_wrong_is_named_with_its_line(tmp_path):
     actual = graded(
         tmp_path,
@@ -468,6 +489,7 @@ def test_what_a_file_does_wrong_is_named_with_its_line(tmp_path):
     }
 
 
+@by_all_labs
 def test_first_mistakes_get_their_own_advice(tmp_path):
     grid, load = "[(programs,)]", "x = tl.load(x_ptr + i, mask=mask)"
     assert grid in ANSWER
@@ -550,6 +572,7 @@ def mistaken(folder):
     return graded(folder, **texts)
 
 
+@by_all_labs
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_first_mistake_in_triton_is_told_what_to_do(name, tmp_path_factory):
     _, _, said, advice = MISTAKES[name]
@@ -585,6 +608,7 @@ def test_a_large_number_is_called_strange_only_where_inputs_cannot_make_it():
     assert not is_strange(said.format("1.25", "1.33231e+07"), f"{on}, inputs times 1000")
 
 
+@by_all_labs
 def test_a_file_has_the_names_that_it_imports_and_no_others(tmp_path):
     """The grader's own future import, and what Triton's interpreter imports, are not the student's."""
     no_tl = ANSWER.replace("import triton.language as tl\n", "")
@@ -616,6 +640,7 @@ def test_a_file_has_the_names_that_it_imports_and_no_others(tmp_path):
     }
 
 
+@by_all_labs
 def test_what_only_the_interpreter_runs_is_refused_once_the_file_is_right(tmp_path):
     """Compiled for a card that is not here; the line is that of the file."""
     loop = "for k in range(3):\n        if k == 1:\n            break\n    tl.store(z_ptr"
@@ -643,10 +668,11 @@ def test_what_only_the_interpreter_runs_is_refused_once_the_file_is_right(tmp_pa
     }
     for name, verdict in found.items():
         assert verdict.text.startswith(f"refused: does not compile: {begins[name]}"), verdict.text
-    assert found["built_in"].next == kernels.NEXT
+    assert found["built_in"].next == NEXT_OF_PYTHON_IN_A_KERNEL
     assert "as an argument" in found["of_the_file"].next
 
 
+@by_all_labs
 def test_a_last_task_is_compiled_too(tmp_path):
     solution = FIRST.solution("triton").read_text()
     before, store, behind = solution.rpartition("    tl.store(")
@@ -677,6 +703,7 @@ YES_OR_NO = {
 }
 
 
+@by_all_labs
 @pytest.mark.parametrize(
     ("door", "name", "line", "of"),
     [("triton", "mine.py", 14, "a block"), ("numpy", "mine_numpy.py", 11, "an array")],
@@ -694,6 +721,7 @@ def test_a_mask_that_is_asked_for_one_yes_or_no_gets_its_own_advice(tmp_path, do
     assert {key: verdict.text.splitlines() for key, verdict in actual.items()} == dict.fromkeys(texts, said)
 
 
+@by_all_labs
 @pytest.mark.parametrize(
     ("mask", "said"),
     [
@@ -707,8 +735,8 @@ def test_what_the_compiler_for_a_card_says_of_such_a_mask_gets_the_same_advice(t
     (file := tmp_path / "mine.py").write_text(ANSWER.replace("i < N", mask))
     source = "def vector_add_kernel(" + file.read_text().split("def vector_add_kernel(")[1]
     kernel = ast.parse(source).body[0]  # as the compiler reads it: its lines count from the `def`
-    told = crash(UnsupportedLanguageConstruct(source, kernel.body[2], said), file)
-    verdict = broken(told["failed"], told["why"], "N=1 float32", "triton")
+    told = report(UnsupportedLanguageConstruct(source, kernel.body[2], said), file)
+    verdict = broken(told.failed, told.why, "N=1 float32", "triton")
 
     assert verdict.text.splitlines() == [
         f"refused on N=1 float32: crashed: line 14: UnsupportedLanguageConstruct: {said}",
@@ -716,6 +744,7 @@ def test_what_the_compiler_for_a_card_says_of_such_a_mask_gets_the_same_advice(t
     ]
 
 
+@by_all_labs
 def test_what_is_not_written_is_told_in_one_line_and_what_to_do_in_another(tmp_path):
     halves = {
         "first_kernel": ("mask = i < N", "mask = (i < N) & ((i % 2 == 0) | (N < 2))"),
@@ -739,6 +768,7 @@ def test_what_is_not_written_is_told_in_one_line_and_what_to_do_in_another(tmp_p
     }
 
 
+@by_all_labs
 def test_axes_that_have_changed_places_show_in_the_first_stages_of_grey(tmp_path):
     lab = LABS["grey"]
     for stage in (1, 2):
@@ -751,6 +781,7 @@ def test_axes_that_have_changed_places_show_in_the_first_stages_of_grey(tmp_path
         assert not same_lines(lab.prints("triton", stage), found.text), found.text
 
 
+@by_all_labs
 def test_nan_that_only_hard_values_bring_about_is_told_with_them(tmp_path):
     answer = ANSWER.replace("x + y, mask", "2 * (x + y) - (x + y), mask")
     assert answer != ANSWER
@@ -761,6 +792,7 @@ def test_nan_that_only_hard_values_bring_about_is_told_with_them(tmp_path):
     assert found.next == NEXT_OF_HARD_VALUES
 
 
+@by_all_labs
 def test_what_is_not_theirs_is_found_by_whatever_name(tmp_path):
     actual = graded(
         tmp_path,
@@ -794,6 +826,7 @@ def test_what_is_not_theirs_is_found_by_whatever_name(tmp_path):
     assert "line 5 takes the numbers out of torch with Tensor.numpy()" in actual["by_numpy"].why
 
 
+@by_all_labs
 def test_what_is_theirs_is_let_through(tmp_path):
     actual = graded(
         tmp_path,
@@ -832,7 +865,6 @@ def test_a_file_that_never_ends_is_ended_with_all_it_started(tmp_path):
 
 
 def test_a_file_in_triton_is_graded_by_the_command_as_a_reader_gives_it():
-    """Whatever the tests load beforehand, `loaded.py`, this process does not."""
     command = [sys.executable, "-m", "course_labs", "grade", "first_kernel", str(FIRST.snapshot("triton", 4))]
     done = subprocess.run(
         command, cwd=ROOT / "src", env=os.environ | NO_GPU, capture_output=True, text=True, check=False
@@ -890,6 +922,7 @@ def test_a_file_that_takes_the_process_down_is_told_so(tmp_path, line, how, advi
     ]
 
 
+@by_all_labs
 def test_a_cuda_file_is_compiled_and_not_called_right(tmp_path):
     good = FIRST.snapshot("cuda", len(FIRST.stages)).read_text()
     merge = ROOT / "src/course_kernels/softmax/merge.cuh"
@@ -946,18 +979,22 @@ prints = ""
 )
 
 
-def make_lab(root, text, problem="vector_add"):
-    folder = root / "src" / "course_kernels" / problem / "lab"
+def make_lab(root, text, name="sums"):
+    """The lab, with a problem for it, in a root of its own."""
+    folder = root / "labs" / name
     for door in ("numpy", "python", "triton"):
         (folder / door).mkdir(parents=True)
         for stem in ("starter", "stage1", "stage2", "stage3"):
             (folder / door / f"{stem}.py").write_text("")
-    (folder.parent / "problem.py").write_text("")
+    problem = root / "src/course_kernels/vector_add/problem.py"
+    problem.parent.mkdir(parents=True, exist_ok=True)
+    problem.write_text("")
     shutil.copy(FIRST.folder / "truth.py", folder)
     (folder / "lab.toml").write_text(text)
     return folder / "lab.toml"
 
 
+@by_all_labs
 def test_a_numpy_door_watches_arrays(tmp_path):
     lab = load_lab(make_lab(tmp_path, OTHER_DOORS))
     head = "import numpy as np\n\n\ndef vector_add(x, y):\n"
@@ -1070,6 +1107,7 @@ def test_what_is_held_is_weighed_whatever_it_is_called(tmp_path):
         load_lab(make_lab(tmp_path / "other", text.replace("100_000", '"many"')))
 
 
+@by_all_labs
 def test_a_square_of_the_attention_lab_is_found_in_lists_and_in_whole_numbers(tmp_path):
     lab = LABS["flash_attention"]
     answer = lab.snapshot("numpy", len(lab.stages)).read_text()
@@ -1089,6 +1127,7 @@ def test_a_square_of_the_attention_lab_is_found_in_lists_and_in_whole_numbers(tm
     assert {name: verdict.found for name, verdict in actual.items()} == dict.fromkeys(hold, "holds too much")
 
 
+@by_all_labs
 def test_a_tuned_kernel_is_right_where_there_is_no_card_to_tune_it_on(tmp_path):
     tuned = (
         ANSWER.replace(
@@ -1105,6 +1144,7 @@ def test_a_tuned_kernel_is_right_where_there_is_no_card_to_tune_it_on(tmp_path):
     assert found.found == RIGHT, found.text
 
 
+@by_all_labs
 def test_what_keeps_numbers_and_works_nothing_out_is_everybodys(tmp_path):
     kept = ANSWER.replace("return z", "return z.clone()")
     lab = LABS["transpose"]
@@ -1116,6 +1156,7 @@ def test_what_keeps_numbers_and_works_nothing_out_is_everybodys(tmp_path):
     assert graded(tmp_path, lab, turned=by_torch)["turned"].found == "not yours"
 
 
+@by_all_labs
 def test_a_program_has_few_numbers_before_it_at_once(tmp_path):
     text = OTHER_DOORS.replace("minutes = 1", "minutes = 1\nat_once = 3").replace("N=1", "N=3")
     text = text.replace(
@@ -1163,6 +1204,7 @@ def vector_add_program(program, x, y, z):
     )
 
 
+@by_all_labs
 def test_other_ways_to_walk_along_the_tiles_are_right_too(tmp_path):
     lab = LABS["flash_attention"]
     answer = lab.snapshot("numpy", len(lab.stages)).read_text()
@@ -1216,6 +1258,7 @@ def test_other_ways_to_walk_along_the_tiles_are_right_too(tmp_path):
     )
 
 
+@by_all_labs
 def test_other_ways_to_write_a_plain_attention_are_right_too(tmp_path):
     lab = LABS["plain_attention"]
     answer = lab.snapshot("numpy", len(lab.stages)).read_text()
@@ -1301,6 +1344,7 @@ def test_the_tests_at_the_foot_of_a_plain_attention_say_what_its_stages_promise(
     assert failed("no_largest", (largest, "")) == set()
 
 
+@by_all_labs
 def test_a_lab_may_try_large_inputs_too(tmp_path):
     text = OTHER_DOORS.replace("minutes = 1", "minutes = 1\nmagnify = 1000")
     head = "import numpy as np\n\n\ndef vector_add(x, y):\n"
@@ -1327,6 +1371,7 @@ def test_a_constant_of_the_file_chooses_the_sizes():
     assert not grader._alike(Workload.of("float32", D=64, **like), grader.tries)
 
 
+@by_all_labs
 def test_a_python_door_takes_lists(tmp_path):
     lab = load_lab(make_lab(tmp_path, OTHER_DOORS))
     lab = dataclasses.replace(lab, doors={"python": ""})
@@ -1662,7 +1707,7 @@ def complaints(tmp_path, *changes, text=OTHER_DOORS):
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
-    path = tmp_path / "src/course_kernels/vector_add/lab/lab.toml"
+    path = tmp_path / "labs/sums/lab.toml"
     path = path if path.exists() else make_lab(tmp_path, OTHER_DOORS)
     return list(_complaints(tomllib.loads(text), path.parent))
 
@@ -1847,7 +1892,7 @@ def test_what_is_printed_after_a_stage_is_that_of_the_stage_listed_there():
     assert FIRST.prints("triton", 0) == FIRST.doors["triton"] != FIRST.stages[0].prints["triton"]
 
 
-def test_a_missing_snapshot_and_a_name_taken_twice_are_found(tmp_path):
+def test_a_missing_snapshot_and_a_folder_of_another_name_are_found(tmp_path):
     path = make_lab(tmp_path, OTHER_DOORS)
     (path.parent / "python" / "stage2.py").unlink()
     with pytest.raises(LabError, match=r"there is no python/stage2\.py"):
@@ -1855,7 +1900,7 @@ def test_a_missing_snapshot_and_a_name_taken_twice_are_found(tmp_path):
 
     (path.parent / "python" / "stage2.py").write_text("")
     make_lab(tmp_path, OTHER_DOORS, "copy")
-    with pytest.raises(LabError, match="the name sums is taken"):
+    with pytest.raises(LabError, match=r"copy/lab\.toml: the lab sums lies in labs/sums/"):
         find_lab(tmp_path, "sums")
 
 
@@ -2047,7 +2092,7 @@ def test_a_list_of_labs_is_written_in_columns(tmp_path, capsys):
     make_lab(
         tmp_path,
         OTHER_DOORS.replace('"sums"', '"longer_sums"').replace("minutes = 1", "minutes = 100"),
-        "copy",
+        "longer_sums",
     )
     assert main(["lab"], tmp_path) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -2061,14 +2106,15 @@ def test_a_list_of_labs_is_written_in_columns(tmp_path, capsys):
 def test_labs_are_listed_as_the_road_comes_by_them(tmp_path, capsys):
     sessions, page = tmp_path / "handbook" / "sessions", "docs/start_here.py"
     sessions.mkdir(parents=True)
-    (sessions / "road.toml").write_text('[[half]]\nstops = ["b", "a"]\n[[half]]\nstops = ["c"]\n')
+    halves = (f"[[road.course.half]]\nstops = {stops}\n" for stops in ('["b", "a"]', '["c"]'))
+    (sessions / "road.toml").write_text("".join(halves))
     for stop in "abc":
         (sessions / f"{stop}.toml").write_text(f'student_page = "docs/{stop}.py"\n')
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "b.py").write_text("# /// lab | late\n# ///\n# /// lab | early\n")
     for name, where in {"off": page, "in_c": "docs/c.py", "early": "docs/b.py", "late": "docs/b.py"}.items():
         text = OTHER_DOORS.replace('"sums"', f'"{name}"').replace(page, where)
-        make_lab(tmp_path, text.replace('"vector_add"', f'"{name}"'), name)
+        make_lab(tmp_path, text, name)
 
     assert main(["lab"], tmp_path) == 0
     listed = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[:4]]
@@ -2108,8 +2154,9 @@ def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
         (["bottleneck", "my_labs/bottleneck.py", "--door", "python"], "torch"),
         (["roofline", "my_labs/roofline.py"], ""),
         (["paged"], ""),
-        (["paged", "tests/labs/paged/wrong_whole_pages.py"], ""),
-        (["paged", "tests/labs/paged/wrong_whole_pages_in_numpy.py"], "numpy"),
+        (["paged", "labs/paged/wrong/wrong_imports_the_engine.py"], ""),
+        (["paged", wrong_of("paged", "wrong_whole_pages.py")], ""),
+        (["paged", wrong_of("paged", "wrong_whole_pages_in_numpy.py")], "numpy"),
         (["wmma", "my_labs/wmma.py"], "numpy"),
         (["wmma", "my_labs/wmma.cu"], "torch"),
         (["--seconds", "9", "wmma", "--door", "numpy"], "numpy"),
@@ -2152,6 +2199,7 @@ def truth_and_problem(name, part):
     return lab, truth, importlib.import_module(f"course_kernels.{lab.problem}.problem").PROBLEM
 
 
+@by_all_labs
 @pytest.mark.parametrize(("name", "part"), PARTS)
 def test_a_truth_in_numpy_is_that_of_the_problem(name, part):
     import numpy as np
@@ -2357,12 +2405,12 @@ def run_bare(bare_python, *arguments, numpy=False):
     )
 
 
-# A lab of several kernels needs Triton for these, whatever its door is called: tests/cpu/test_suspects.py.
+# A lab of several kernels needs Triton for these, whatever its door is called: tests/cpu/test_diagnosis.py.
 CHEAP = [
     (name, door)
     for name, lab in LABS.items()
     for door in lab.doors
-    if door in ON_THE_CPU and not has_suspects(lab)
+    if door in ON_THE_CPU and not has_given_kernels(lab)
 ]
 
 

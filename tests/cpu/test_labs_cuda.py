@@ -2,18 +2,19 @@
 
 import functools
 import os
-import re
 from pathlib import Path
 
 import pytest
 from answers import repeats
 
-from course_labs import advice
+from course_labs import hints
 from course_labs.grade import Grader
 from course_labs.lab import find_labs, same_lines
 from course_labs.verdict import NOT_BEGUN, RIGHT
+from course_labs.wrong_answers import wrong_files
 
-ROOT = Path(__file__).parents[2]
+ROOT, HERE = Path(__file__).parents[2], Path(__file__).parent
+KERNELS = ROOT / "src" / "course_kernels"
 LABS = {name: lab for name, lab in find_labs(ROOT).items() if "cuda" in lab.doors}
 # Wrong only with more numbers than one launch has threads: too many for a CPU.
 LARGE = {"reduction/stage3", "wrong_one_walk"}
@@ -29,7 +30,7 @@ SECONDS = 120  # a compiler builds each file first
 class OnTheCpu(Grader):
     """A grader whose CUDA C++ kernels run on the CPU, on the sizes that a GPU would see, as far as they are small."""
 
-    desk = "desk_on_cpu"
+    worker = "worker_on_cpu"
 
     def __init__(self, lab, *_):
         super().__init__(lab, "cuda", environment=ENVIRONMENT)
@@ -47,9 +48,17 @@ def verdict(name, file):
     return grader(name).verdict(file, SECONDS)
 
 
+def of_lab(name, **_):
+    """What decides the verdict on any file of a lab, beside the grader."""
+    problem = [KERNELS / LABS[name].problem] if LABS[name].problem else []
+    return [LABS[name].folder, *problem]
+
+
+by_the_lab = pytest.mark.kept(HERE / "worker_on_cpu.py", of=of_lab, but=["labs/*"])
 SNAPSHOTS = [(name, stage) for name, lab in LABS.items() for stage in range(len(lab.stages) + 1)]
 
 
+@by_the_lab
 @pytest.mark.parametrize(("name", "stage"), SNAPSHOTS, ids=lambda value: str(value))
 def test_every_stage_gets_the_verdict_that_the_lab_promises_for_a_gpu(name, stage):
     if f"{name}/stage{stage}" in LARGE:
@@ -66,6 +75,7 @@ def test_every_stage_gets_the_verdict_that_the_lab_promises_for_a_gpu(name, stag
         assert same_lines(lab.on_gpu["cuda"][stage], found.text), found.text
 
 
+@by_the_lab
 @pytest.mark.parametrize("name", [name for name, lab in LABS.items() if lab.alone])
 def test_every_last_task_is_right_in_its_solution(name):
     found = verdict(name, LABS[name].solution("cuda"))
@@ -73,13 +83,16 @@ def test_every_last_task_is_right_in_its_solution(name):
 
 
 WRONG = [
-    (name, path) for name in LABS for path in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*.cu"))
+    pytest.param(name, path, wrong.refused_for, id=f"{name}-{path.stem}")
+    for name, lab in LABS.items()
+    for path, wrong in wrong_files(lab).items()
+    if path.suffix == ".cu"
 ]
 
 
-@pytest.mark.parametrize(("name", "path"), WRONG, ids=lambda value: getattr(value, "stem", value))
-def test_every_wrong_kernel_is_refused_for_its_reason(name, path):
-    reason = re.match(r"// refused for: ([^|\n]+)", path.read_text())[1].strip()
+@by_the_lab
+@pytest.mark.parametrize(("name", "path", "reason"), WRONG)
+def test_every_wrong_kernel_is_refused_for_its_reason(name, path, reason):
     if path.stem in LARGE | RACES:
         pytest.skip("shows on a GPU only")
     if reason in ("does not compile", "function missing", "not yours"):
@@ -96,7 +109,7 @@ def test_every_wrong_kernel_is_refused_for_its_reason(name, path):
 def test_a_kernel_that_is_right_only_sometimes_is_told_of_a_race():
     said = "work on another stream: right when the host waits for the whole GPU"
 
-    assert advice.wrong(said, "M=1 N=1 K=1 float32", "cuda").text.splitlines() == [
+    assert hints.wrong(said, "M=1 N=1 K=1 float32", "cuda").text.splitlines() == [
         "refused on M=1 N=1 K=1 float32: wrong: right in one call and wrong in another",
         "next: two threads use one place at once, and who comes first is chance. Where must they wait?",
     ]

@@ -1,11 +1,13 @@
 """The arrows: problem <- measure <- page -> site, measure <- judge <- labs <- site, and labs <- profile.
 
-The models stand beside the judge, and only pages call them. None points back.
+The models stand beside the judge, and only pages call them. A lab of `labs/` stands on the labs and the profiler, and
+is loaded by its path alone. None points back.
 
 In `course_site` every room calls only those on a lower floor. An import counts wherever it stands, in a function and
 for types too.
 """
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +26,7 @@ GRAPH = grimp.build_graph(
     "course_site",
     cache_dir=None,
 )
+ROOT = Path(__file__).parents[2]
 PROBLEMS = sorted(
     m.removesuffix(".problem") for m in GRAPH.modules if m.count(".") == 2 and m.endswith(".problem")
 )
@@ -41,7 +44,7 @@ DERIVED = {
     "course_kernels.measure.machine",
     "course_kernels.measure.derive",
     "course_kernels.measure.gate",
-    "course_kernels.measure.leaves",
+    "course_kernels.measure.record_types",
     "course_kernels.measure.roofline",
     "course_kernels.measure.provenance",
 }
@@ -49,11 +52,12 @@ DERIVED = {
 # The rooms of the site, from the top: each calls only those below it. Charts and records know nothing of each other.
 FLOORS = (
     {"__main__"},
-    {"docs", "handouts"},
+    {"docs", "printing"},
     {"site"},
     {"sessions"},
     {"charts", "records"},
-    {"numbers"},
+    {"lint"},
+    {"values"},
     {"pages"},
 )
 
@@ -129,11 +133,37 @@ def test_the_profiler_knows_no_problem_and_no_site_and_nobody_knows_it():
     assert {m.split(".")[0] for m in importers} == {"course_profile"}
 
 
+def names_imported(file):
+    """The packages that a file imports, wherever the import stands."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {name.name.partition(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{file}: line {node.lineno}: import by the absolute name"
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def test_no_file_of_the_source_is_outside_of_the_graph():
+    files = [file.relative_to(ROOT / "src").with_suffix("").parts for file in (ROOT / "src").rglob("*.py")]
+    assert {".".join(parts).removesuffix(".__init__") for parts in files} - set(GRAPH.modules) == set()
+
+
+def test_a_lab_stands_on_the_parts_below_it_and_none_imports_it():
+    labs = {file: names_imported(file) for file in (ROOT / "labs").glob("*/*.py")}
+    ours = {name for found in labs.values() for name in found if name.startswith("course_")}
+    assert ours == {"course_kernels", "course_judge", "course_labs", "course_profile"}
+    assert len(labs) > 30
+    above = {"labs", *(folder.name for folder in (ROOT / "labs").iterdir())}
+    assert not {file for file in (ROOT / "src").rglob("*.py") if names_imported(file) & above}
+
+
 def test_the_site_knows_of_the_labs_only_what_they_are():
     assert {m for m in imports_of("course_site") if m.startswith("course_labs")} <= {
         "course_labs",
-        "course_labs.given",
         "course_labs.lab",
+        "course_labs.wrong_answers",
     }
 
 
@@ -168,13 +198,13 @@ def test_there_is_no_circle():
     "module",
     [
         "course_labs.lab",
-        "course_labs.write",
+        "course_labs.starter_files",
         "course_labs.grade",
-        "course_labs.road",
-        "course_labs.given",
-        "course_labs.suspects",
-        "course_labs.plays",
-        "course_labs.plays_desk",
+        "course_labs.wrong_answers",
+        "course_labs.lab_order",
+        "course_labs.diagnosis",
+        "course_labs.interactive_cases",
+        "course_labs.worker.plays",
     ],
 )
 def test_writing_a_lab_needs_the_standard_library_only(module):

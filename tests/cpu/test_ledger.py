@@ -8,7 +8,7 @@ from test_render import NAMES, PAGE, render, repository
 
 from course_site.site.ledger import address, entries
 from course_site.site.ledger_pages import CHUNK, ORDER, SORTS, ledger_of, sort_of, table_html
-from course_site.site.origins import Origin
+from course_site.site.recorded_expressions import Origin
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def notebook(*cells):
 
 def index_of(*anchors):
     sections = [search.Section(anchor, "A title") for anchor in anchors]
-    return search.script([search.Said("sub/b.html", "B", 0, sections)], search.Words({}, []))
+    return search.scripts([search.Said("sub/b.html", "B", 0, sections)], search.Words({}, []))
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def site(tmp_path):
         "img/dot.png": "",
         "img/dot two.png": "",
         "a.ipynb": notebook(new_markdown_cell("`{{ x }}` and $x_{{i}}$"), new_code_cell("1")),
-        search.FILE: index_of("there", ""),
+        **index_of("there", ""),
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -127,8 +127,13 @@ def test_a_faulty_notebook_is_found(site, text, says):
 
 
 def test_the_search_index_leads_somewhere(site):
-    (site / search.FILE).write_text(index_of("gone"))
+    part = site / "search/part1.js"
+    part.write_text(index_of("gone")["search/part1.js"])
     assert check(site) == ["search/index.js: 'sub/b.html#gone': sub/b.html has no id 'gone'"]
+    part.write_text("[]")
+    assert check(site) == ["search/part1.js: is no search index"]
+    part.unlink()
+    assert check(site) == ["search/index.js: names a part that is not there: part1.js"]
     (site / search.FILE).write_text("[]")
     assert check(site) == ["search/index.js: is no search index"]
 

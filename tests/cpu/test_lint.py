@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_site.numbers.lint import (
+from course_site.lint.lint import (
     find_typed_numbers,
     lint_cuda,
     lint_file,

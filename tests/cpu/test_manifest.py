@@ -81,7 +81,7 @@ NO_SOURCES = (
     "venv/lib/site-packages/a.py", "docs/one.py", "src/course_kernels/measure/derive.py",
     "src/course_kernels/measure/roofline.py", "src/course_kernels/measure/gate.py",
     "src/course_kernels/measure/provenance.py", "src/course_kernels/measure/__init__.py",
-    "src/course_kernels/measure/complaints.py",
+    "src/course_kernels/measure/messages.py",
 )  # fmt: skip
 SOURCES = (
     "docs/site/a.py", "src/build/a.py", "src/course_sites/a.py", "src/tiny/a.py", "src/tiny/a.bin", "a.toml",

@@ -10,7 +10,7 @@ from card_of_a_clock import Card
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.measure import bursts
 from course_kernels.measure.bursts import Race
-from course_kernels.measure.refused import Refused
+from course_kernels.measure.errors import Refused
 from course_kernels.problem import Workload
 
 W = Workload.of("bfloat16", M=24, N=16, K=40)

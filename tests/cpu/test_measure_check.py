@@ -16,7 +16,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from course_kernels.attention.problem import PROBLEM as ATTENTION
 from course_kernels.measure import check as check_module
-from course_kernels.measure import complaints
+from course_kernels.measure import messages
 from course_kernels.measure.check import (
     HOLDS,
     Check,
@@ -810,7 +810,7 @@ def test_a_second_output_is_a_floating_point_number_of_any_width(second, said):
 def why_wrong(out, truth, at=0, **how):
     out, truth = (torch.tensor(values, dtype=torch.float64) for values in (out, truth))
     how = {"worst": 0.125, "allowed": 0.0625, "wrong": 1, "slice_elements": 2, **how}
-    return complaints.why_wrong("y", out, truth, at, **how)
+    return messages.why_wrong("y", out, truth, at, **how)
 
 
 NAN, INF = math.nan, math.inf
@@ -846,16 +846,16 @@ def test_places_sizes_and_names_are_those_of_the_problem():
     flat = torch.arange(24.0).reshape(2, 3, 4)
     for at in range(24):
         i, j, k = at // 12, at // 4 % 3, at % 4
-        assert complaints.place_of(flat, at) == f"[{i}, {j}, {k}]"
-        assert complaints.value_of(flat, at) == f"{at}"
-    assert complaints.place_of(torch.tensor(1.0), 0) == "[]"
-    assert [complaints.sizes(shape) for shape in ((), (3,), (3, 4))] == ["()", "(3)", "(3, 4)"]
-    assert [complaints.output_name(1, outputs) for outputs in ([1], [1, 2])] == ["output", "output 1"]
-    assert [complaints.input_name(SOFTMAX, index) for index in (0, 1, 2)] == ["x", "1", "2"]
+        assert messages.place_of(flat, at) == f"[{i}, {j}, {k}]"
+        assert messages.value_of(flat, at) == f"{at}"
+    assert messages.place_of(torch.tensor(1.0), 0) == "[]"
+    assert [messages.sizes(shape) for shape in ((), (3,), (3, 4))] == ["()", "(3)", "(3, 4)"]
+    assert [messages.output_name(1, outputs) for outputs in ([1], [1, 2])] == ["output", "output 1"]
+    assert [messages.input_name(SOFTMAX, index) for index in (0, 1, 2)] == ["x", "1", "2"]
     held = {0: [0.0, -0.0, 1 / 3, NAN], 1: [INF]}
-    assert complaints.planted(SOFTMAX, held) == "where x holds 0, -0, 0.333333, nan and 1 holds inf"
+    assert messages.planted(SOFTMAX, held) == "where x holds 0, -0, 0.333333, nan and 1 holds inf"
     was, now = torch.zeros(2, 2), torch.ones(2, 2)
-    assert complaints.touched(SOFTMAX, 0, was, now, 3) == (
+    assert messages.touched(SOFTMAX, 0, was, now, 3) == (
         "input modified: x[1, 1] was 0 before the call and is 1 after it"
     )
 

@@ -24,7 +24,7 @@ from course_kernels.measure.counters import (
 )
 from course_kernels.problem import Workload
 from course_kernels.refusals import cheats
-from course_site.records import watch
+from course_site.records import opened_files
 
 W = Workload.of("float32", M=32, N=32)
 WANTED = [READ, WRITE]
@@ -280,14 +280,14 @@ def test_the_real_child_tells_its_files_and_its_error(ncu, monkeypatch, tmp_path
     """Without a GPU the child fails, in one line, and has still told which files it had loaded by then."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     log = tmp_path / "opened"
-    for name, value in watch.door_for_children(tmp_path / "door", log, SRC.parent).items():
+    for name, value in opened_files.door_for_children(tmp_path / "door", log, SRC.parent).items():
         monkeypatch.setenv(name, value)
     ncu(run_child=True)
 
     with pytest.raises(CountersUnavailable, match="the profiled process failed: "):
         count(cheats.honest, W)
 
-    loaded = {Path(path).relative_to(SRC).as_posix() for path in watch.read(log)}
+    loaded = {Path(path).relative_to(SRC).as_posix() for path in opened_files.read(log)}
     assert {
         "course_kernels/refusals/cheats.py",
         "course_kernels/refusals/problem.py",

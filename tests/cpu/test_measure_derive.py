@@ -11,9 +11,9 @@ import pytest
 
 from course_kernels.measure import provenance as provenance_module
 from course_kernels.measure.derive import ATTRIBUTES, derive, spread
-from course_kernels.measure.leaves import Counted, Measurement, Quantity, Text, Trace, leaf_from_json
 from course_kernels.measure.machine import MACHINES, machine_for
 from course_kernels.measure.provenance import provenance, slug_of
+from course_kernels.measure.record_types import Counted, Measurement, Quantity, Text, Trace, leaf_from_json
 from course_kernels.measure.roofline import FasterThanFloor, bound, check_floor, floor_us
 from course_kernels.measure.summary import measurement_of
 from course_kernels.problem import MATHS, Problem, Workload

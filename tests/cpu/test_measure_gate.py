@@ -9,8 +9,8 @@ import pytest
 
 from course_kernels.measure import gate, samples
 from course_kernels.measure.gate import AboveLimit, complaints, limit_of
-from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import machine_for
+from course_kernels.measure.record_types import Measurement
 from course_kernels.measure.recording import quantity, record, text, trace
 
 H200, L40S = machine_for("NVIDIA H200"), machine_for("NVIDIA L40S")

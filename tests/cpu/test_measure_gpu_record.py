@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import course_site.records.execute
-import course_site.records.tested  # both are imported once: the runs below forget what they import
+import course_site.records.gpu_test_records  # both are imported once: the runs below forget what they import
 from course_kernels.measure import provenance
 from course_site.records.record import is_sealed
 
@@ -89,7 +89,7 @@ def test_a_whole_run_leaves_a_sealed_record_of_every_group(run):
 def test_a_record_covers_what_the_build_will_look_at(run, pytester):
     _, records = run(it=PASSING, problems=PROBLEMS)
 
-    project = course_site.records.tested.Project(pytester.path)
+    project = course_site.records.gpu_test_records.Project(pytester.path)
     assert records["alpha"]["coverage"] == project.coverage("alpha")
     assert list(records["alpha"]["coverage"]) == [
         "src/course_kernels/alpha/k01_first.py",

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from course_kernels.measure import samples, stopwatch
-from course_kernels.measure.leaves import Samples, leaf_from_json
+from course_kernels.measure.record_types import Samples, leaf_from_json
 from course_kernels.measure.recording import record
 from course_site.charts import data as chart_data
-from course_site.numbers.claims import judge
-from course_site.numbers.values import BadExpression, Scope, UnknownName, evaluate
 from course_site.records import changes
 from course_site.site import ledger
+from course_site.values.claims import judge
+from course_site.values.values import BadExpression, Scope, UnknownName, evaluate
 
 
 def test_samples_keep_the_median_of_all_readings():

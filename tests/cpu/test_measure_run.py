@@ -17,8 +17,8 @@ from course_kernels.measure import run
 from course_kernels.measure.check import WrongResult
 from course_kernels.measure.clock import BLOCKS, Sampled, Timing
 from course_kernels.measure.competitor import Competitor
-from course_kernels.measure.leaves import Counted, leaf_from_json
 from course_kernels.measure.machine import machine_for
+from course_kernels.measure.record_types import Counted, leaf_from_json
 from course_kernels.measure.recording import MIME, quantity, record, text, trace
 from course_kernels.measure.roofline import FasterThanFloor, floor_us
 from course_kernels.measure.run import compare, measure, refusal

@@ -7,6 +7,8 @@ from compiled import seen
 
 from course_kernels.microbenchmarks import tensor
 
+pytestmark = pytest.mark.kept
+
 
 def multiplies(code):
     return re.findall(r"\b((?:H|Q)G?MMA\.[\w.]*)", code.text)

@@ -13,6 +13,8 @@ from course_kernels.cuda.compile import compile_cubin
 from course_kernels.microbenchmarks import bandwidth, coordinates, latency
 from course_kernels.microbenchmarks.checked import WrongAnswer, expect, require_gpu, require_room
 
+pytestmark = pytest.mark.kept
+
 ARCHES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120")
 SOURCES = (latency.SOURCE, bandwidth.SOURCE, coordinates.SOURCE)
 

@@ -27,6 +27,8 @@ from course_models.graph import CapturedDecode
 from course_models.model import Cache, CacheFull, Model, rope_frequencies, rope_tables
 from course_models.operators import PLAIN
 
+pytestmark = pytest.mark.kept
+
 GQA = Config(
     layers=2, width=24, heads=6, kv_heads=2, head_dim=8, hidden=40, vocab=30, max_tokens=32, norm_eps=1e-2
 )  # an eps that shows

@@ -7,8 +7,8 @@ import pytest
 import yaml
 from tiny_repository import make_repository, write
 
-from course_site.pages.addresses import site_uri
-from course_site.sessions.stops import FILE as ROAD_FILE
+from course_site.pages.urls import site_uri
+from course_site.sessions.course_road import FILE as ROAD_FILE
 from course_site.site.course import load_course
 from course_site.site.ledger import entries
 from course_site.site.ledger_pages import ledger_of
@@ -123,6 +123,78 @@ def test_a_page_without_a_place_of_its_own_is_refused_in_one_line(root, fault):
     (path, head), said = REFUSED[fault]
     page(root, path, **head)
     assert of(root)[1] == [said]
+
+
+GUIDE = [*NAV, {"Field guide": "docs/guide"}]
+
+
+def guide(root, pages=None, **heads):
+    """The section of a folder with an index, h100, b200 and the pages named, and what is wrong."""
+    page(root, "docs/guide/index.md", id="guide", **({"pages": pages} if pages else {"order": 0}))
+    for name, head in ({"h100": {}, "b200": {}} | heads).items():
+        page(root, f"docs/guide/{name}.md", **head)
+    course = load_course(root, draft=True)
+    nav = filled(GUIDE, course)
+    return [title for entry in nav[-1]["Field guide"] for title in entry], [str(p) for p in course.problems]
+
+
+def test_the_pages_of_a_folder_stand_as_its_index_lists_them(root):
+    assert guide(root, "[h100, b200]") == (["index", "h100", "b200"], [])
+    assert guide(root, "[b200, h100]") == (["index", "b200", "h100"], [])
+    assert guide(root, "by name") == (["index", "b200", "h100"], [])
+
+
+@pytest.mark.parametrize("pages", ["[b200, h100]", "by name"])
+def test_a_page_with_an_order_stands_between_those_of_its_folder(root, pages):
+    assert guide(root, pages, a10={"order": 15}) == (["index", "b200", "a10", "h100"], [])
+
+
+def test_forty_pages_need_no_number(root):
+    many = {f"card_{number:02}": {} for number in range(40)}
+    assert guide(root, "by name", **many) == (["index", "b200", *many, "h100"], [])
+
+
+INDEX = "docs/guide/index.md: `pages` "
+
+
+@pytest.mark.parametrize(
+    ("pages", "heads", "said"),
+    [
+        (
+            "[h100]",
+            {},
+            "docs/guide/b200.md: has no place in 'Field guide': write `order`, a whole number, into its head, or its "
+            "name into `pages` of docs/guide/index.md",
+        ),
+        ("[h100, b200, b300]", {}, f"{INDEX}names 'b300', and there is no such page in docs/guide"),
+        ("[h100, b200, h100]", {}, f"{INDEX}names 'h100' 2 times"),
+        (
+            "[h100, b200]",
+            {"h100": {"order": 15}},
+            f"{INDEX}names 'h100', whose head has an `order`: take one of them out",
+        ),
+        (
+            "by name",
+            {"a10": {"order": 10}},
+            "docs/guide/b200.md: stands at 10 in 'Field guide', where docs/guide/a10.md stands: change `order` in a "
+            "head",
+        ),
+    ],
+)
+def test_a_list_that_does_not_fit_its_folder_is_refused(root, pages, heads, said):
+    assert guide(root, pages, **heads)[1] == [said]
+
+
+def test_a_list_that_nobody_reads_is_refused(root):
+    assert guide(root, "[h100, b200]", b200={"pages": "[h100]"})[1] == [
+        "docs/guide/b200.md: `pages` is for the index of a folder that has a section in mkdocs.yml"
+    ]
+
+
+def test_what_is_no_list_of_pages_is_refused(root):
+    assert guide(root, "by size")[1][0] == (
+        f"{INDEX}is 'by size': write the names of its folder's pages, or `by name`"
+    )
 
 
 def test_a_section_without_a_page_is_refused(root):

@@ -5,6 +5,8 @@ import pytest
 
 from course_models.ngram import NGrams
 
+pytestmark = pytest.mark.kept
+
 
 def test_without_a_context_a_chance_is_a_share_less_the_discount():
     # "aab": a twice, b once. One byte occurs once and one twice, so D = 1 / (1 + 2 * 1) = 1 / 3, and what is taken

@@ -8,6 +8,8 @@ from cuda_on_cpu import build
 
 from course_kernels.gemm import one_instruction
 
+pytestmark = pytest.mark.kept
+
 INSTRUCTION = re.compile(r"// region instruction\n.*?// endregion\n", re.DOTALL)
 # The tables of mma.m16n8k16: which thread holds which element, as functions of its group and its place in it.
 MODEL = """

@@ -20,7 +20,9 @@ DEMOS = [
 
 
 def demo(command, preflight):
-    return Demo("a_race", "The race", command, preflight, "docs/w1.py#race", "demos.a_race.wait_s")
+    return Demo(
+        "a_race", "The race", command, preflight, "docs/w1.py#race", "demos.a_race.wait_s", "demos.gpu.name"
+    )
 
 
 # --- planted faults -------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ def words(text):
 
 def step(number, start, minutes, **more):
     empty = dict.fromkeys(
-        ("say", "board", "fingers", "cut", "keep", "remote", "trip", "check", "demo", "stage", "exempt")
+        ("say", "board", "fingers", "cut", "keep", "remote", "trip", "check", "demo", "stage")
     )
     empty |= {"priority": 0, "saves": 0, "protected": False}
     own = {
@@ -74,7 +74,7 @@ def session():
             40,
             15,
             kind="demo",
-            exempt=words("they present"),
+            fingers=words("they present"),
             trip=words("Panic"),
             protected=True,
             remote=words("Online: a call"),

@@ -17,26 +17,25 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from course_judge.processes import is_running
-from course_kernels.measure.leaves import Counted
+from course_judge.protocol.processes import is_running
 from course_kernels.measure.machine import machine_for
+from course_kernels.measure.record_types import Counted
 from course_kernels.measure.roofline import bound
 from course_kernels.problem import Workload
-from course_labs.given import has_suspects
-from course_labs.lab import find_lab, find_labs
+from course_labs.lab import find_lab, find_labs, has_given_kernels
 from course_profile import __main__ as command
-from course_profile import child, limits, run
-from course_profile import reading as r
+from course_profile import measurement as r
+from course_profile import run, thresholds, worker
+from course_profile.diagnosis import RULES, WAITS, diagnose
 from course_profile.drawing import roofline
+from course_profile.errors import Unusable
+from course_profile.format import as_json, table
 from course_profile.formula import value
+from course_profile.measurement import Reading
 from course_profile.occupancy import occupancy, resources
-from course_profile.reading import Reading
 from course_profile.report import HEADINGS, QUESTIONS, Forecast, report
-from course_profile.rules import RULES, WAITS, diagnose
 from course_profile.run import counted, looked, unknown_metrics, with_counters
-from course_profile.show import as_json, table
-from course_profile.take import Subject, take
-from course_profile.unusable import Unusable
+from course_profile.subject import Subject, take
 from course_site.pages.headings import headings
 from course_site.pages.page import read_page
 from course_site.records.record import Record
@@ -128,7 +127,7 @@ def test_an_addition_to_one_address_takes_what_the_record_says():
     tree = names["sums"]["tree"]
     additions = tree["workload"]["dims"]["N"] / 256  # one for each block
 
-    assert 1e3 * tree["quantiles_us"]["0.5"] / additions == pytest.approx(limits.ADDITION_NS, rel=0.05)
+    assert 1e3 * tree["quantiles_us"]["0.5"] / additions == pytest.approx(thresholds.ADDITION_NS, rel=0.05)
 
 
 def test_occupancy_is_what_was_counted():
@@ -396,7 +395,7 @@ def test_a_rule_asks_whether_it_matters():
 
 CONSTANTS = sorted(
     name
-    for name, number in vars(limits).items()
+    for name, number in vars(thresholds).items()
     if name.isupper() and isinstance(number, float) and name not in ("NEAR_PEAK", "SM_HZ")
 )
 
@@ -404,7 +403,7 @@ CONSTANTS = sorted(
 @pytest.mark.parametrize("name", CONSTANTS)
 @pytest.mark.parametrize("factor", [0.6, 1.6])
 def test_a_wrong_threshold_is_noticed(name, factor, monkeypatch):
-    monkeypatch.setattr(limits, name, getattr(limits, name) * factor)
+    monkeypatch.setattr(thresholds, name, getattr(thresholds, name) * factor)
 
     assert (names_at_the_edges(), names_elsewhere()) != (AT_THE_EDGES, ELSEWHERE)
 
@@ -502,10 +501,11 @@ def test_a_kernel_of_the_library_is_known_by_its_folder():
 
 
 def test_a_students_file_is_known_by_its_lab(tmp_path):
-    (tmp_path / "src").symlink_to(ROOT / "src")
+    for name in ("labs", "src"):
+        (tmp_path / name).symlink_to(ROOT / name)
     mine = tmp_path / "my_labs" / "transpose.cu"
     mine.parent.mkdir()
-    mine.write_text((ROOT / "src/course_kernels/transpose/lab/cuda/stage4.cu").read_text())
+    mine.write_text((ROOT / "labs/transpose/cuda/stage4.cu").read_text())
 
     subject = take(str(mine), root=tmp_path)
 
@@ -516,7 +516,8 @@ def test_a_students_file_is_known_by_its_lab(tmp_path):
 
 def handed_in(folder, lab, door, stage=1):
     """A file of a door as a student has it, in a folder of the labs."""
-    (folder / "src").symlink_to(ROOT / "src")
+    for name in ("labs", "src"):
+        (folder / name).symlink_to(ROOT / name)
     lab = find_lab(ROOT, lab)
     mine = folder / "my_labs" / lab.student_file(door)
     mine.parent.mkdir()
@@ -532,7 +533,7 @@ def test_a_file_of_a_door_without_kernels_is_said_to_have_none(name, tmp_path):
     lab = LABS[name]
     for door in {"numpy", "python"} & set(lab.doors):
         mine = handed_in(tmp_path, name, door)
-        if has_suspects(lab):  # its door is Python's, and its file holds kernels in Triton
+        if has_given_kernels(lab):  # its door is Python's, and its file holds kernels in Triton
             assert take(f"{mine}:fixed_sum", "reduction", root=tmp_path).problem == "reduction"
             continue
         with pytest.raises(Unusable) as said:
@@ -636,8 +637,8 @@ def here(monkeypatch):
     """The process that runs a file is this one: it takes seconds to load torch again."""
 
     def run_here(arguments, environment, limit_s):
-        at = arguments.index("course_profile.child")
-        child.main(arguments[at + 1], *map(Path, arguments[at + 2 : at + 4]))
+        at = arguments.index("course_profile.worker")
+        worker.main(arguments[at + 1], *map(Path, arguments[at + 2 : at + 4]))
         return ""
 
     monkeypatch.setattr(run, "_said_by", run_here)
@@ -730,7 +731,7 @@ def test_a_problem_of_ones_own_stands_in_the_table(tmp_path):
         'outputs = [["N"]]\nmax_error = 0.0\nflops = "N"\ngrid = ["ceil(N / 128)"]\nblock = [128]\n',
     )
 
-    told = child.look(take(str(mine)), {"gpu": False})
+    told = worker.look(take(str(mine)), {"gpu": False})
 
     assert told["launch"] == [[8, 1, 1], [128, 1, 1], 0]
     assert (told["reads_bytes"], told["writes_bytes"], told["flops"]) == (4000, 4000, 1000)
@@ -795,7 +796,7 @@ def test_a_size_that_the_problem_does_not_have_is_one_line(here, capsys):
 # --- ncu ------------------------------------------------------------------------------------------------
 
 SUBJECT = Subject(Path("mine.py"), "copy", "copy")
-# A made-up `ncu`: it does not know one counter, cannot tell another, and writes the answer in the child's place.
+# A made-up `ncu`: it does not know one counter, cannot tell another, and writes the answer in the worker's place.
 NCU = """#!{python}
 import json, sys
 metrics = sys.argv[sys.argv.index("--metrics") + 1].split(",")
@@ -952,8 +953,8 @@ def test_the_json_holds_the_reading_and_the_reasons():
 def test_the_report_asks_first_and_has_the_five_headings(here, tmp_path, monkeypatch, capsys):
     mine = write(tmp_path, "mine.py", (PLANTED / "launch_bound.py").read_text())
     asked = []
-    look = child.VERBS["look"]
-    monkeypatch.setitem(child.VERBS, "look", lambda *given: asked.append("run") or look(*given))
+    look = worker.VERBS["look"]
+    monkeypatch.setitem(worker.VERBS, "look", lambda *given: asked.append("run") or look(*given))
     answers = iter(["the host", "3145728", "262144", "bytes", "1"])
     monkeypatch.setattr("builtins.input", lambda: asked.append("asked") or next(answers))
 

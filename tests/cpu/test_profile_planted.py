@@ -10,11 +10,12 @@ from cuda_on_cpu import build
 
 from course_kernels.measure.check import Check, WrongResult
 from course_kernels.problem import Workload
-from course_profile import limits
-from course_profile.load import competitor_of, problem_of
-from course_profile.reading import Reading
-from course_profile.rules import RULES, diagnose
-from course_profile.take import take
+from course_profile import thresholds
+from course_profile.competitor import competitor_of, problem_of
+from course_profile.diagnosis import RULES, diagnose
+from course_profile.measurement import Reading
+from course_profile.subject import take
+from course_site.records import renames
 from course_site.records.digest import file_digest
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +54,11 @@ def test_each_says_which_rule_must_name_it():
     assert set(planted().values()) <= {rule.name for rule in RULES}
 
 
+def of_problem(name="atomics.cu", **_):
+    """The problem that a planted kernel solves."""
+    return [ROOT / "src" / "course_kernels" / take(str(PLANTED / name)).problem]
+
+
 def check(name, folder, text=None):
     subject = take(str(PLANTED / name))
     problem, workload = problem_of(subject), Workload.parse(SMALL[name])
@@ -64,11 +70,16 @@ def check(name, folder, text=None):
     Check({"it": competitor_of(subject, problem, workload, starts)}, workload, 0, "cpu").before()
 
 
+by_the_kernel = pytest.mark.kept("tests/profile", but=["labs/*"], of=of_problem)
+
+
+@by_the_kernel
 @pytest.mark.parametrize("name", SMALL)
 def test_a_planted_kernel_is_right(name, tmp_path):
     check(name, tmp_path)
 
 
+@by_the_kernel
 def test_a_wrong_one_is_refused(tmp_path):
     text = (PLANTED / "atomics.cu").read_text(encoding="utf-8").replace("i < N", "i < N - 1")
 
@@ -113,7 +124,9 @@ def told():
 
 
 def _is_as_it_was(file, coverage):
-    return file.is_file() and file_digest(file) == coverage[file.relative_to(ROOT).as_posix()]
+    name = file.relative_to(ROOT).as_posix()
+    then = renames.load(ROOT).in_present_names(coverage)
+    return file.is_file() and file_digest(ROOT, name) == then[name]
 
 
 def misnamed():
@@ -141,6 +154,6 @@ def test_every_planted_kernel_was_read_or_waits_for_a_card():
 )
 def test_a_rule_that_is_moved_far_is_noticed_in_them(name, to, monkeypatch):
     before = misnamed()
-    monkeypatch.setattr(limits, name, to)
+    monkeypatch.setattr(thresholds, name, to)
 
     assert misnamed() != before

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from course_site.numbers.spread import BetweenRuns
-from course_site.numbers.values import walk_leaves
 from course_site.pages.page import Cell, Page
 from course_site.records.changes import append, load, moved
 from course_site.records.digest import file_digest
@@ -22,6 +20,8 @@ from course_site.records.record import (
     seconds_of,
     stale_reasons,
 )
+from course_site.values.uncertainty import BetweenRuns
+from course_site.values.values import walk_leaves
 
 PROVENANCE = {
     "gpu": "NVIDIA H200", "driver": "580.1", "cuda": "13.0", "torch": "2.11.0+cu130", "triton": "3.6.0",
@@ -50,7 +50,7 @@ def timed(median, iqr=0.01):
 def make(root, *, names=None, page=PAGE):
     (root / "src").mkdir(exist_ok=True)
     (root / "src/kernel.cu").write_text("int x = 1;  // one\n")
-    manifest = {"src/kernel.cu": file_digest(root / "src/kernel.cu")}
+    manifest = {"src/kernel.cu": file_digest(root, "src/kernel.cu")}
     return build_record(page, [[output(**(names or {"m": quantity(1.0)}))]], [0.5], manifest, PROVENANCE)
 
 

@@ -13,7 +13,7 @@ from tiny_repository import make_repository, write
 from course_site.pages.blocks import KINDS
 from course_site.pages.glossary import Term
 from course_site.pages.page import read_page
-from course_site.records import changes, runs
+from course_site.records import changes, run_history
 from course_site.records.digest import file_digest
 from course_site.records.record import Record, build_record, record_path, seal
 from course_site.site.course import load_course
@@ -22,7 +22,7 @@ from course_site.site.ledger_pages import ledger_of
 from course_site.site.notebook import published_notebook
 from course_site.site.render.files import source_region
 from course_site.site.render.page import BLOCKS, render_course
-from course_site.site.render.rendered import lighten, tied
+from course_site.site.render.rendered import no_break_spaces, slim
 
 
 def measurement(median_us, **more):
@@ -76,7 +76,7 @@ def repository(tmp_path, monkeypatch, page=PAGE, names=NAMES, provenance=PROVENA
 
 def record_it(root, names=NAMES, provenance=PROVENANCE, name="docs/w1.py", reads="src/tiny/kernel.py"):
     page = read_page(root / name, root)
-    manifest = {reads: file_digest(root / reads)}
+    manifest = {reads: file_digest(root, reads)}
     results = [[output(**names)] if i == 0 else [] for i, _ in enumerate(page.code)]
     record = build_record(page, results, [1.0] * len(page.code), manifest, provenance)
     record.save(record_path(root, "nvidia-h200", page))
@@ -571,7 +571,7 @@ def test_a_false_claim_on_another_card_takes_its_other_words(tmp_path, monkeypat
     other = {**PROVENANCE, "gpu": "NVIDIA H100 80GB HBM3"}
     page = read_page(root / "docs/w1.py", root)
     names = {**NAMES, "flash": measurement(1490.0)}
-    manifest = {"src/tiny/kernel.py": file_digest(root / "src/tiny/kernel.py")}
+    manifest = {"src/tiny/kernel.py": file_digest(root, "src/tiny/kernel.py")}
     record = build_record(page, [[output(**names)]], [1.0], manifest, other)
     record.save(record_path(root, "nvidia-h100-80gb-hbm3", page))
     course, rendered = render(root, slug="nvidia-h100-80gb-hbm3")
@@ -667,7 +667,7 @@ def test_a_true_sentence_whose_bound_is_far_away_stops_only_where_it_was_written
         read_page(root / "docs/w1.py", root),
         [[output(**apart)]],
         [1.0],
-        {"src/tiny/kernel.py": file_digest(root / "src/tiny/kernel.py")},
+        {"src/tiny/kernel.py": file_digest(root, "src/tiny/kernel.py")},
         other,
     )
     record.save(record_path(root, "nvidia-h100-80gb-hbm3", read_page(root / "docs/w1.py", root)))
@@ -685,7 +685,7 @@ def test_a_typed_number_printed_by_a_cell_is_refused(tmp_path, monkeypatch):
     root = repository(tmp_path, monkeypatch)
     page = read_page(root / "docs/w1.py", root)
     printed = {"output_type": "stream", "name": "stdout", "text": "reached 412 TFLOP/s\n"}
-    manifest = {"src/tiny/kernel.py": file_digest(root / "src/tiny/kernel.py")}
+    manifest = {"src/tiny/kernel.py": file_digest(root, "src/tiny/kernel.py")}
     record = build_record(page, [[output(**NAMES), printed]], [1.0], manifest, PROVENANCE)
     record.save(record_path(root, "nvidia-h200", page))
     assert any("a cell prints the number '412 TFLOP/s'" in line for line in problems(root))
@@ -694,68 +694,78 @@ def test_a_typed_number_printed_by_a_cell_is_refused(tmp_path, monkeypatch):
 def test_a_term_is_explained_once_and_never_in_a_heading():
     term = '<abbr title="fast and small">L2</abbr>'
     page = f"<h2>The {term}</h2><p>{term} and {term}</p>"
-    assert lighten(page) == f"<h2>The L2</h2><p>{term} and L2</p>"
+    assert slim(page) == f"<h2>The L2</h2><p>{term} and L2</p>"
 
 
 def test_a_term_in_a_link_leads_where_the_link_does():
     term = '<abbr title="fast and small">L2</abbr>'
-    assert lighten(f'<p><a href="x">the {term}</a>, {term}</p>') == f'<p><a href="x">the L2</a>, {term}</p>'
+    assert slim(f'<p><a href="x">the {term}</a>, {term}</p>') == f'<p><a href="x">the L2</a>, {term}</p>'
 
 
 def test_no_line_begins_with_a_unit_or_with_the_mark_of_a_source():
     value, mark = '<a class="value" href="x">67</a>', '<sup id="fnref:x"><a class="footnote-ref">1</a></sup>'
-    assert tied(f"{value}\nTFLOP/s of {value} sums {mark}.") == f"{value}\u00a0TFLOP/s of {value} sums{mark}."
+    assert (
+        no_break_spaces(f"{value}\nTFLOP/s of {value} sums {mark}.")
+        == f"{value}\u00a0TFLOP/s of {value} sums{mark}."
+    )
     unit = '<abbr title="a second">GB/s</abbr>'
-    assert tied(f"{value} {unit}, {value} waves") == f"{value}\u00a0{unit}, {value} waves"
-    assert tied("<p>93.7\n% of <code>8 % 3</code></p>") == "<p>93.7\u00a0% of <code>8 % 3</code></p>"
+    assert no_break_spaces(f"{value} {unit}, {value} waves") == f"{value}\u00a0{unit}, {value} waves"
+    assert (
+        no_break_spaces("<p>93.7\n% of <code>8 % 3</code></p>") == "<p>93.7\u00a0% of <code>8 % 3</code></p>"
+    )
     moves = f'<figure class="chart explorable">{value} GB/s</figure>'
-    assert tied(moves) == moves
+    assert no_break_spaces(moves) == moves
     for typed in ("48 KiB", "3.0 MB", "30 000", "2 621 440", "14336 × 4096", "2 · M · N · K", "M = 64"):
-        assert tied(f"<p>of {typed}, as {typed}</p>") == "<p>of {0}, as {0}</p>".format(
+        assert no_break_spaces(f"<p>of {typed}, as {typed}</p>") == "<p>of {0}, as {0}</p>".format(
             typed.replace(" ", "\u00a0")
         )
     drawn = "<pre>48 KiB</pre><code>M = 64</code><svg><text>30 000</text></svg>"
     breaks = "<p>2 × 32 × 8 × 128 × 2, in 2023 128 of k04 536, L2 · L3</p>"
-    assert tied(drawn + breaks) == drawn + breaks
-    assert tied("<code>src/course_kernels/detours/k01_detours.cu</code>") == (
-        "<code>src/<wbr>course_<wbr>kernels/<wbr>detours/<wbr>k01_<wbr>detours.cu</code>"
+    assert no_break_spaces(drawn + breaks) == drawn + breaks
+    assert no_break_spaces("<code>src/course_kernels/stall_demos/k01_one_reason.cu</code>") == (
+        "<code>src/<wbr>course_<wbr>kernels/<wbr>stall_<wbr>demos/<wbr>k01_<wbr>one_<wbr>reason.cu</code>"
     )
-    assert tied("<p>as GPT-2, AB-123-X and <code>GPT-2</code></p>") == (
+    assert no_break_spaces("<p>as GPT-2, AB-123-X and <code>GPT-2</code></p>") == (
         '<p>as <span class="tied">GPT-2</span>, AB-123-X and <code>GPT-2</code></p>'
     )
-    assert tied("<code>Device().properties.multiprocessor_count</code>") == (
+    assert no_break_spaces("<code>Device().properties.multiprocessor_count</code>") == (
         "<code>Device().<wbr>properties.<wbr>multiprocessor_<wbr>count</code>"
     )
-    assert tied("<td>as <code>WARP.ARRIVE</code></td>") == "<td>as <code>WARP.<wbr>ARRIVE</code></td>"
-    assert tied("<p>as <code>WARP.ARRIVE</code></p>") == "<p>as <code>WARP.ARRIVE</code></p>"
-    assert tied("<math><mi>x</mi></math>, so") == '<span class="tied"><math><mi>x</mi></math>,</span> so'
+    assert (
+        no_break_spaces("<td>as <code>WARP.ARRIVE</code></td>") == "<td>as <code>WARP.<wbr>ARRIVE</code></td>"
+    )
+    assert no_break_spaces("<p>as <code>WARP.ARRIVE</code></p>") == "<p>as <code>WARP.ARRIVE</code></p>"
+    assert (
+        no_break_spaces("<math><mi>x</mi></math>, so")
+        == '<span class="tied"><math><mi>x</mi></math>,</span> so'
+    )
 
 
 def test_a_term_says_where_the_glossary_has_it_and_what_the_kitchen_calls_it():
     terms = {"fast & small": Term("l2", "L2", "fast & small", kitchen="the hall")}
     page = '<p><abbr title="fast &amp; small">L2</abbr> of <abbr title="other">X</abbr></p>'
     said = '<abbr data-term="l2" data-kitchen="the hall" title="fast &amp; small">L2</abbr>'
-    assert lighten(page, terms) == f'<p>{said} of <abbr title="other">X</abbr></p>'
+    assert slim(page, terms) == f'<p>{said} of <abbr title="other">X</abbr></p>'
 
 
 def test_the_corner_of_a_table_is_no_head():
     head = '<tr><th style="text-align: right;"></th><th>µs</th></tr>'
-    assert lighten(head) == '<tr><td style="text-align: right;"></td><th>µs</th></tr>'
+    assert slim(head) == '<tr><td style="text-align: right;"></td><th>µs</th></tr>'
 
 
 def test_a_command_is_marked_as_one_line_and_its_options_as_words():
     head = '<div class="language-bash highlight"><pre><span></span><code>'
     body = 'nox -s grade -- a-b --door numpy\n<span class="s2">"one</span>\n<span class="s2">--two\nthree"</span>\n'
-    assert lighten(f"{head}{body}</code></pre></div>") == (
+    assert slim(f"{head}{body}</code></pre></div>") == (
         f'{head}<span class="command">nox <span class="option">-s</span> grade -- a-b '
         '<span class="option">--door</span> numpy</span>\n<span class="command"><span class="s2">"one</span></span>\n'
         '<span class="s2">--two\nthree"</span>\n</code></pre></div>'
     )
-    assert lighten(body) == body
+    assert slim(body) == body
 
 
 def test_code_keeps_colours_only():
-    assert lighten('<span class="kn">import</span><span class="w"> </span><span class="n">x</span>') == (
+    assert slim('<span class="kn">import</span><span class="w"> </span><span class="n">x</span>') == (
         '<span class="kn">import</span> x'
     )
 
@@ -804,7 +814,7 @@ def test_a_record_says_what_was_kept_of_it_when_it_was_made(tmp_path, monkeypatc
     place = "records/nvidia-h200/docs/w1.ipynb"
     again = "restore it with git, or measure it again"
     record = Record.load(root / place)
-    runs.append(root, "nvidia-h200", record)
+    run_history.append(root, "nvidia-h200", record)
     median, date = record.names["flash"]["quantiles_us"]["0.5"], record.meta["provenance"]["date"]
     changes.append(root, "nvidia-h200", [changes.Moved("w1.flash", 900.0, median, "µs", date)])
     assert problems(root) == []

@@ -31,7 +31,6 @@ def step(number, block, minutes, **changes):
         "check": {"ask": words(f"ask of {number}"), "answer": words(f"answer of {number}")},
         "room": None,
         "fingers_source": f"Draw step {number}. There stands 42.",
-        "exempt": None,
         "priority": number,
         "saves": 2,
         "protected": False,
@@ -327,7 +326,7 @@ def rich_session():
         step(
             2, 1, 12, start=8, kind="live build", demo=stroll, stage=alone, taken={"median": 11.0, "runs": 2}
         ),
-        step(3, 2, 10, start=20, kind="break", fingers=None, exempt=words("They rest."), **bare),
+        step(3, 2, 10, start=20, kind="break", fingers=words("They rest."), **bare),
     ]
     return session(
         title='"Fast" & right',

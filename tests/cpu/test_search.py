@@ -1,6 +1,7 @@
 """What the search is told of a page, and of words."""
 
 import json
+from random import Random
 
 import pytest
 
@@ -48,16 +49,57 @@ def test_students_pages_come_first_and_every_section_has_its_place():
             "l3.html", "Memory", search.rank("lectures/l3.py", {}), [Section("banks", "Bänke", "32")]
         ),
     ]
-    text = search.script(pages, search.Words({"oom": ["out of memory"]}, ["the"]))
-    before, _, index = text.rstrip(";\n").partition("=")
+    files = search.scripts(pages, search.Words({"oom": ["out of memory"]}, ["the"]))
+    assert list(files) == ["search/index.js", "search/part1.js", "search/part2.js"]
+    before, _, index = files["search/index.js"].rstrip(";\n").partition("=")
     assert before == "PercentOfPeak.searchIndex"
     assert json.loads(index) == {
         "pages": [["l3.html", "Memory", 0], ["handbook/a.html", "Map", 1], ["numbers.html", "Numbers", 2]],
-        "sections": [[0, "banks", "Bänke", "32", ""], [1, "", "Map", "", ""]],
+        "parts": ["search/part1.js", "search/part2.js"],
+        "core": 1,
         "means": {"oom": ["out of memory"]},
         "plain": ["the"],
     }
-    assert search.locations(text) == ["l3.html#banks", "handbook/a.html"]
+    assert files["search/part1.js"] == 'PercentOfPeak.searchPart([[0,"banks","Bänke","32",""]]);\n'
+    assert files["search/part2.js"] == 'PercentOfPeak.searchPart([[1,"","Map","",""]]);\n'
+    assert list(search.locations(files.__getitem__)) == ["l3.html#banks", "handbook/a.html"]
+
+
+def test_no_part_is_larger_than_the_limit_and_none_mixes_students_with_others(monkeypatch):
+    """Every section stands in one part, in the order of pages, however many there are."""
+    monkeypatch.setattr(search, "PART_BYTES", 2000)
+    random = Random(7)
+    pages = [
+        search.Said(
+            f"{number:03}.html",
+            "Page",
+            random.choice((0, 0, 1, 2)),
+            [Section(f"s{i}", "Bänke", "ä" * random.randrange(600)) for i in range(random.randrange(9))],
+        )
+        for number in range(60)
+    ]
+    files = search.scripts(pages, search.Words({}, []))
+    index = json.loads(files.pop(search.FILE).removeprefix("PercentOfPeak.searchIndex=").rstrip(";\n"))
+    assert index["parts"] == list(files)
+    assert 1 < index["core"] < len(files)
+    seen = []
+    for number, text in enumerate(files.values()):
+        assert len(text.encode()) <= 2000
+        rows = json.loads(text.removeprefix("PercentOfPeak.searchPart(").rstrip(");\n"))
+        assert {index["pages"][page][2] == 0 for page, *_ in rows} == {number < index["core"]}
+        seen += [(index["pages"][page][0], anchor) for page, anchor, *_ in rows]
+    ordered = sorted(pages, key=lambda page: (page.rank, page.url))
+    assert seen == [(page.url, section.anchor) for page in ordered for section in page.sections]
+    # Nearly full, all but the last of either kind: a part costs a request.
+    sizes = [len(text.encode()) for text in files.values()]
+    assert all(size > 2000 - 1300 for size in sizes[: index["core"] - 1] + sizes[index["core"] : -1])
+
+
+@pytest.mark.parametrize("name", ["search/index.js", "search/part1.js"])
+def test_a_file_that_is_no_index_is_named(name):
+    files = search.scripts([search.Said("a.html", "A", 0, [Section("", "A")])], search.Words({}, []))
+    with pytest.raises(ValueError, match=rf"^{name}: is no search index$"):
+        list(search.locations((files | {name: "[]"}).__getitem__))
 
 
 def test_a_term_is_found_by_what_it_is_also_called(tmp_path):

@@ -20,13 +20,15 @@ from course_models.generate import generate
 from course_models.model import Model
 from course_models.serving import __main__ as door
 from course_models.serving import graphs
-from course_models.serving.agreement import Agreement, agreement
+from course_models.serving.block_manager import OutOfPages, Pages, Shared
+from course_models.serving.compare_outputs import Agreement, agreement
 from course_models.serving.engine import Engine
-from course_models.serving.pages import OutOfPages, Pages, Shared
 from course_models.serving.request import Refused, Request, Running
-from course_models.serving.schedule import Schedule
+from course_models.serving.scheduler import Schedule
 from course_models.serving.terminal import ByteText
-from course_models.serving.trace import Arrival, least_steps, play, trace
+from course_models.serving.workload import Arrival, least_steps, play, trace
+
+pytestmark = pytest.mark.kept
 
 TOY = Config(layers=2, width=32, heads=4, kv_heads=2, head_dim=8, hidden=48, vocab=50, max_tokens=96)
 

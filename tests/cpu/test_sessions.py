@@ -14,18 +14,22 @@ from tiny_repository import make_repository, write
 from word_for_word import same_as_kept
 
 from course_labs.lab import Lab, Stage
-from course_site.numbers import lint
+from course_site.lint import lint
 from course_site.pages.headings import headings
 from course_site.pages.page import find_pages
 from course_site.sessions import checks as session_checks
+from course_site.sessions import fields
 from course_site.sessions import map as session_map
+from course_site.sessions.course_road import FILE as ROAD_FILE
+from course_site.sessions.course_road import read_road
+from course_site.sessions.fields import BELOW, Field
+from course_site.sessions.plain_data import as_plain
 from course_site.sessions.preflights import one_line
+from course_site.sessions.print_sheet import sheet
 from course_site.sessions.road import VIEWS, place_of, road_html
+from course_site.sessions.run_view import run_page
 from course_site.sessions.session import is_idle, load_sessions, read_sessions, visible
-from course_site.sessions.stops import FILE as ROAD_FILE
-from course_site.sessions.stops import read_road
-from course_site.sessions.views import as_plain
-from course_site.site import maps
+from course_site.site import check_maps
 from course_site.site.course import Course, load_course
 from course_site.site.render.page import render_course
 
@@ -182,7 +186,6 @@ FAULTS = {
     "top key": [('title = "Flash, by hand"', 'title = "Flash, by hand"\nartefact = "x"')],
     "kind": [('kind = "board"', 'kind = "talk"')],
     "session kind": [('kind = "workshop"', 'kind = "lecture"')],
-    "exempt": [('title = "Step 1 1"', 'title = "Step 1 1"\nexempt = "They rest."')],
     "say": [("Say 1 1.", "word " * 60)],
     "check": [('check = {ask = "Why 1 1?", answer = "So."}\n', "")],
     "cut": [('cut = "All of it."\n', "")],
@@ -284,7 +287,6 @@ SAID = {
     "top key": ["artefact: unknown key; known: about"],
     "kind": ["block 1, step 1, kind: 'talk' is unknown; known: board, by hand"],
     "session kind": ["kind: is 'lecture', and w1 is a workshop"],
-    "exempt": ["block 1, step 1, exempt: only w2's reading steps and w6's demos"],
     "say": ["block 1, step 1, say: has 299 characters, and 260 fit: shorten it by 39"],
     "check": ["block 1, step 1, check: is missing"],
     "cut": ["block 1, step 1, cut: is missing"],
@@ -502,11 +504,43 @@ def test_files_that_are_no_map_are_named(root):
         "cannot be read as TOML: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
         "'w7' is no session; the files are called opening, l1, l2, l3, l4, l5, l6, l7, l8, w1, w2, w3, w4, w5, w6",
     ]
-    (root / ROAD_FILE).write_text("before = 3\n")
+    (root / ROAD_FILE).write_text("[road.course]\nbefore = 3\n")
     assert [str(line) for line in read_sessions(root)[1]] == [
-        f"{ROAD_FILE}: before: needs a list of sessions, got 3"
+        f"{ROAD_FILE}: road.course, before: needs a list of sessions, got 3"
     ]
     assert read_sessions(root)[0] == {}
+
+
+ALOUD = Field(
+    "aloud", limit=20, side="they", page="Out loud {priority}", run="Aloud", sheet="Aloud:", column="board"
+)
+
+
+def test_a_field_is_one_row_and_stands_in_every_view(root, monkeypatch):
+    listed = replace(ALOUD, key="chorus", page="", run="", sheet="In chorus", column=BELOW)
+    monkeypatch.setattr(fields, "FIELDS", (*fields.FIELDS, ALOUD, listed))
+    change(root, ('say = "Say 1 1."', 'say = "Say 1 1."\naloud = "All *together*."\nchorus = "And again."'))
+    assert complaints(root) == []
+    assert '<div class="field aloud" markdown="1">\n\n**Out loud 11** All *together*.' in rendered(root)
+    course = load_course(root, draft=True)
+    data = as_plain(course, course.maps.sessions["w1"])
+    said = "All <em>together</em>."
+    assert f'<div class="aloud"><dt>Aloud</dt><dd>{said}</dd></div><div class="see">' in run_page(
+        data, "%blocks%"
+    )
+    on_paper = sheet(data, "%rows%%below%")
+    assert on_paper.count(f'<span class="late">Aloud: {said}</span></td></tr>') == 1
+    assert on_paper.endswith("<h3>In chorus</h3><ol><li value=1>And again.</li></ol>")
+    change(root, ('say = "Say 1 1."', 'say = "Say 1 1."\naloud = "Louder than there is room for."'))
+    (found,) = complaints(root)
+    assert "block 1, step 1, aloud: has 30 characters, and 20 fit" in found
+
+
+def test_without_its_row_a_field_is_unknown(root, monkeypatch):
+    monkeypatch.setattr(fields, "FIELDS", tuple(field for field in fields.FIELDS if field.key != "board"))
+    change(root, ('say = "Say 1 1."', 'say = "Say 1 1."\nboard = "A grid."'))
+    (found,) = [str(c) for c in read_sessions(root)[1] if c.path.endswith("w1.toml")]
+    assert "block 1, step 1, board: unknown key; known: anchor, check" in found
 
 
 def test_all_faults_are_listed_at_once(root):
@@ -515,7 +549,16 @@ def test_all_faults_are_listed_at_once(root):
     assert len(found) == 4, found
 
 
-FITS = {"title": 45, "say": 260, "board": 160, "fingers": 200, "room": 160, "cut": 120, "trip": 160}
+FITS = {
+    "title": 45,
+    "say": 260,
+    "board": 160,
+    "fingers": 200,
+    "room": 160,
+    "cut": 120,
+    "keep": 120,
+    "trip": 160,
+}
 
 
 @pytest.mark.parametrize("key", FITS)
@@ -538,13 +581,6 @@ def test_faults_stop_a_strict_build_and_not_a_draft(root):
     assert not [p for p in load_course(root, draft=True).problems if "w1.toml" in p.path]
     problems = [str(p) for p in load_course(root).problems]
     assert any("w1.toml: block 1, step 1, fingers: 'Listen.' moves no finger" in line for line in problems)
-
-
-def test_only_reading_and_the_last_demos_may_go_without_fingers(root):
-    reading = sample().replace('kind = "board"', 'kind = "reading"\nexempt = "Eyes on the page."', 1)
-    reading = reading.replace('fingers = "Sheet 1, line 1: a number stands there."\n', "")
-    write(root, "handbook/sessions/w2.toml", reading)
-    assert not [c for c in complaints(root, "w2") if "exempt" in c or "fingers" in c]
 
 
 @pytest.mark.parametrize(
@@ -708,10 +744,10 @@ def test_sessions_without_a_map_are_listed(root):
 
 
 def test_a_lab_with_a_fault_is_said_of_its_file(root):
-    write(root, "src/course_kernels/x/lab/lab.toml", "name = 3\n")
+    write(root, "labs/x/lab.toml", "name = 3\n")
     said = [str(c) for c in load_course(root, draft=True).maps.complaints if "lab.toml" in str(c)]
     assert len(said) == 1
-    assert said[0].startswith("src/course_kernels/x/lab/lab.toml: ")
+    assert said[0].startswith("labs/x/lab.toml: ")
 
 
 def test_of_many_headings_six_are_named():
@@ -853,7 +889,7 @@ def test_minutes_taken_stand_beside_the_plan(root):
 def with_lab(root):
     home = root / "src/course_kernels/vector_add"
     home.mkdir(parents=True)
-    shutil.copytree(REPOSITORY / "src/course_kernels/vector_add/lab", home / "lab")
+    shutil.copytree(REPOSITORY / "labs/first_kernel", root / "labs/first_kernel")
     shutil.copy(REPOSITORY / "src/course_kernels/vector_add/problem.py", home)
     write(root, "docs/w1.py", STUDENT.lstrip() + "#\n# /// lab | first_kernel\n# ///\n")
     change(
@@ -875,7 +911,7 @@ def test_the_typing_script_comes_from_the_lab(root):
 
 def test_what_is_typed_opens_on_a_line_of_its_own(root):
     with_lab(root)
-    (lab,) = root.glob("src/course_kernels/vector_add/lab*/lab.toml")
+    lab = root / "labs/first_kernel/lab.toml"
     lab.write_text(lab.read_text().replace("In the kernel: `i", "```python\ni = 0\n```\nIn the kernel: `i"))
     assert re.search(r"[*][*]Through [^*\n]+[.][*][*]\n\n```python\ni = 0\n```\n", rendered(root))
 
@@ -911,7 +947,7 @@ def two_labs(root):
     with_lab(root)
     second = root / "src/course_kernels/grey"
     second.mkdir()
-    shutil.copytree(REPOSITORY / "src/course_kernels/grey/lab", second / "lab")
+    shutil.copytree(REPOSITORY / "labs/grey", root / "labs/grey")
     shutil.copy(REPOSITORY / "src/course_kernels/grey/problem.py", second)
     write(
         root,
@@ -1047,7 +1083,7 @@ def test_plain_data_says_everything(root):
         "page": "Flash",
         "href": "../../w1.html#the-grid",
     }
-    assert data["demos"][0]["wait"] == "12 s"
+    assert data["demos"][0]["wait"] == "12 s on an H200"
     assert data["homework"]["text"] == "Read the next page (page to come)."
     assert 'aria-label="A grid, crossed out."' in data["board"]["svg"]
 
@@ -1403,5 +1439,5 @@ def test_a_draft_shows_no_file_from_elsewhere_as_a_board(root):
 
 def test_a_map_of_nobody_is_named(root, monkeypatch, capsys):
     monkeypatch.chdir(root)
-    assert maps.main(["w9", "w1"]) == 2
+    assert check_maps.main(["w9", "w1"]) == 2
     assert capsys.readouterr().err == "no session w9; there are w1, w2\n"

@@ -14,6 +14,8 @@ from course_kernels.gemm.problem import PROBLEM
 from course_kernels.gemm.stamped import ASKS, MEETS, MULTIPLIES, ROLES, WAITS, WIDE
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept
+
 BOTH = pytest.mark.parametrize("which", [WIDE, ROLES], ids=["wide", "roles"])
 
 

@@ -10,7 +10,7 @@ import torch
 from hopper_on_cpu import prepare_in, tensor_map
 
 from course_kernels.decode_attention import k03_early, k04_cluster
-from course_kernels.decode_linear import by_boxes, k01_stream, k02_even
+from course_kernels.decode_linear import by_tma, k01_stream, k02_even
 from course_kernels.problem import worst_error
 from course_models import bench, step_kernels
 from course_models.config import Config
@@ -24,6 +24,8 @@ from course_models.step_kernels import (
     kernels_for,
     started_early,
 )
+
+pytestmark = pytest.mark.kept
 
 TOY = Config(layers=1, width=128, heads=4, kv_heads=2, head_dim=64, hidden=192, vocab=80, max_tokens=64)
 KERNELS = (k01_stream, k02_even, k04_cluster)
@@ -44,7 +46,7 @@ def here(monkeypatch):
         forget()
         for kernel in KERNELS:
             monkeypatch.setattr(kernel, "prepare", prepare)
-        monkeypatch.setattr(by_boxes, "tensor_map", tensor_map)
+        monkeypatch.setattr(by_tma, "tensor_map", tensor_map)
         monkeypatch.setenv("TRITON_INTERPRET", "1")  # tensors on the CPU are welcome
         card = SimpleNamespace(multi_processor_count=3)
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda d: card)

@@ -3,7 +3,7 @@
 import pytest
 
 from course_site.site import styles
-from course_site.site.render import behind
+from course_site.site.render import value_facts
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_sheets_that_every_page_asks_for_are_one_in_their_order_and_others_stay(
 
 
 def test_what_stands_behind_the_values_leaves_the_page():
-    page = f'<p>x</p><script type="application/json" id="{behind.ID}">{{"a":1}}</script><p>y</p>'
-    light, told = behind.apart(page, "l5.values.js")
-    assert light == f'<p>x</p><span id="{behind.ID}" data-file="l5.values.js" hidden></span><p>y</p>'
+    page = f'<p>x</p><script type="application/json" id="{value_facts.ID}">{{"a":1}}</script><p>y</p>'
+    light, told = value_facts.apart(page, "l5.values.js")
+    assert light == f'<p>x</p><span id="{value_facts.ID}" data-file="l5.values.js" hidden></span><p>y</p>'
     assert told == 'PercentOfPeak.behind({"a":1});\n'
-    assert behind.apart("<p>x</p>", "l5.values.js") == ("<p>x</p>", "")
+    assert value_facts.apart("<p>x</p>", "l5.values.js") == ("<p>x</p>", "")

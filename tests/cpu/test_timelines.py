@@ -13,8 +13,8 @@ import torch
 from course_kernels.gemm import stamped
 from course_site.charts import explorables
 from course_site.charts.explorables import timelines
-from course_site.numbers.values import Scope
 from course_site.site.render.explorable import _recorded
+from course_site.values.values import Scope
 
 
 def ticks_of(which, seed, steps=6):

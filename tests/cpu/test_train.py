@@ -6,13 +6,15 @@ import math
 import pytest
 import torch
 
-from course_models import trained
+from course_models import pretrained
 from course_models.byte_tokens import BEGIN, VOCAB, decode, encode
 from course_models.checkpoint import CheckpointRefused
 from course_models.config import parameters
 from course_models.model import Model
 from course_models.ngram import NGrams
 from course_models.train import DRAFT, EXPERTS, SMALL, Recipe, bits_per_byte, stream, train
+
+pytestmark = pytest.mark.kept
 
 TOY = dataclasses.replace(
     DRAFT, layers=1, width=32, heads=2, kv_heads=1, head_dim=16, hidden=48, max_tokens=64
@@ -175,25 +177,25 @@ def test_all_three_fit_beside_a_record():
 
 def test_a_model_is_kept_as_two_files_and_comes_back(tmp_path):
     model = Model.random(TOY_EXPERTS, seed=1, dtype=torch.float32)
-    files = trained.keep("experts", model, tmp_path)
+    files = pretrained.keep("experts", model, tmp_path)
     assert [path.name for path in files] == ["experts.safetensors", "experts.json"]
-    again = trained.load("experts", tmp_path, dtype=torch.float32)
+    again = pretrained.load("experts", tmp_path, dtype=torch.float32)
     assert again.config == TOY_EXPERTS
     for weight, twin in zip(model.parameters(), again.parameters(), strict=True):
         assert torch.equal(weight.bfloat16().float(), twin)
     first = files[0].read_bytes()
-    trained.keep("experts", model, tmp_path)
+    pretrained.keep("experts", model, tmp_path)
     assert files[0].read_bytes() == first
 
 
 def test_a_model_that_is_not_there_is_one_line(tmp_path):
     with pytest.raises(CheckpointRefused, match="large: no such model: take one of small, draft, experts"):
-        trained.load("large")
+        pretrained.load("large")
     with pytest.raises(
         CheckpointRefused, match=r"small\.safetensors: No such file or directory: measure docs/"
     ):
-        trained.load("small", tmp_path)
-    files = trained.keep("small", Model.random(TOY, dtype=torch.float32), tmp_path)
+        pretrained.load("small", tmp_path)
+    files = pretrained.keep("small", Model.random(TOY, dtype=torch.float32), tmp_path)
     files[0].write_bytes(files[0].read_bytes()[:-10])
     with pytest.raises(CheckpointRefused, match="cut short"):
-        trained.load("small", tmp_path)
+        pretrained.load("small", tmp_path)

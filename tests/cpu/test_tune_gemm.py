@@ -14,6 +14,8 @@ from course_kernels.gemm import heuristics, k14_tuned
 from course_kernels.gemm.plans import SHAPES, Plan, plan_of
 from course_kernels.measure import bursts
 
+pytestmark = pytest.mark.kept
+
 SIZES = (512, 1000, 2048, 4096, 8192)
 
 

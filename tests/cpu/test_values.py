@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from course_kernels.measure.machine import machine_for
-from course_site.numbers.claims import judge
-from course_site.numbers.spread import BetweenRuns, factors, interval
-from course_site.numbers.values import (
+from course_site.values.claims import judge
+from course_site.values.uncertainty import BetweenRuns, factors, interval
+from course_site.values.values import (
     BadExpression,
     Define,
     Resolved,
@@ -374,6 +374,9 @@ def test_a_number_that_another_run_puts_elsewhere_may_have_a_bound_further_away(
         def resolve(self, name):
             return Resolved(100.0, drawn, "µs")
 
+        def cards_of(self, name):
+            return frozenset()
+
     for condition in ("x > 30", "x < 300"):
         assert judge(condition, Wide()).vacuous == vacuous
     assert not judge("x > 60", Wide()).vacuous
@@ -389,6 +392,9 @@ def test_a_number_is_halved_and_doubled_from_here_at_least(at, vacuous, not_vacu
     class Beside:
         def resolve(self, name):
             return Resolved(100.0, np.full(1000, at), "µs")
+
+        def cards_of(self, name):
+            return frozenset()
 
     assert judge(vacuous, Beside()).vacuous
     assert not judge(not_vacuous, Beside()).vacuous

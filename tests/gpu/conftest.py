@@ -1,7 +1,7 @@
 """Tests that need a card: a skip is a failure, and every group of tests leaves a record that the strict build reads.
 
 A test belongs to the groups that its marker `group` names, or to the one of its file's GROUPS;
-course_site.records.tested says which groups there are and what each depends on. A group that ran whole leaves
+course_site.records.gpu_test_records says which groups there are, what each depends on. A group that ran whole leaves
 records/<gpu>/tests/<group>.json; COURSE_RECORDS names another folder for records. `--group NAME` runs these groups
 only. A run of some of a group's tests (-k, -m, one of its files, --last-failed, ended early) leaves no record of it.
 
@@ -21,13 +21,13 @@ import pytest
 import torch
 
 from course_kernels.measure import provenance as provenance_module
-from course_site.records import tested
+from course_site.records import gpu_test_records
 from course_site.records.execute import revision
 from course_site.records.record import edition_of, seal, write_atomically
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PROJECT = tested.Project(ROOT)
+PROJECT = gpu_test_records.Project(ROOT)
 
 _groups: dict[str, frozenset[str]] = {}  # of every item that was collected
 _left_out: set[str] = set()  # groups of which something was not run
@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
         )
     try:
         known = PROJECT.groups
-    except tested.GroupsUnknown as error:
+    except gpu_test_records.GroupsUnknown as error:
         raise pytest.UsageError(str(error)) from None
     for name in config.getoption("--group"):
         if name not in known:
@@ -183,7 +183,9 @@ def write_records(groups: list[str], results: Iterable[dict[str, Any]]) -> list[
             "edition": edition_of(provenance),
             "coverage": coverage,
         }
-        path = folder / tested.record_path(ROOT, provenance["slug"], group).relative_to(ROOT / "records")
+        path = folder / gpu_test_records.record_path(ROOT, provenance["slug"], group).relative_to(
+            ROOT / "records"
+        )
         write_atomically(path, json.dumps(seal(data), indent=1, ensure_ascii=False) + "\n")
         paths.append(path)
     return paths

@@ -1,6 +1,6 @@
 """The lab of the six kernels on a card: each one anew must be quicker than the one that was given.
 
-Everything else of the lab is judged without one: tests/cpu/test_labs.py and tests/cpu/test_suspects.py.
+Everything else of the lab is judged without one: tests/cpu/test_labs.py and tests/cpu/test_diagnosis.py.
 """
 
 import re
@@ -15,11 +15,12 @@ import course_kernels.fused_multiply_add.problem
 import course_kernels.reduction.problem
 import course_kernels.softmax.problem
 import course_kernels.vector_add.problem  # noqa: F401
-from course_labs import suspects_desk  # noqa: F401
+from course_labs.diagnosis import SuspectsGrader, completed
 from course_labs.lab import find_lab
-from course_labs.suspects import SuspectsGrader, completed
 from course_labs.verdict import RIGHT
-from course_profile import load, take  # noqa: F401
+from course_labs.worker import suspects  # noqa: F401
+from course_labs.wrong_answers import wrong_files
+from course_profile import competitor, subject  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 GROUPS = ("bottleneck",)
@@ -28,11 +29,7 @@ ALONE = True  # it looks at time
 LAB = find_lab(ROOT, "bottleneck")
 NAMES = [name.removeprefix("fixed_") for name in LAB.entry]
 # Wrong answers that only a card can judge.
-WRONG = [
-    file
-    for file in sorted((ROOT / "tests" / "labs" / LAB.name).glob("*wrong_*.py"))
-    if file.read_text(encoding="utf-8").splitlines()[0].endswith("| GPU only")
-]
+WRONG = {file: wrong.refused_for for file, wrong in wrong_files(LAB).items() if wrong.gpu_only}
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +55,10 @@ def test_every_kernel_of_the_answer_gains(verdict_on, record_property):
     assert verdict.alone.found == RIGHT
 
 
-@pytest.mark.parametrize("file", WRONG, ids=[file.name for file in WRONG])
-def test_a_kernel_that_gains_nothing_is_refused(verdict_on, file, record_property):
+@pytest.mark.parametrize(("file", "found"), WRONG.items(), ids=[file.name for file in WRONG])
+def test_a_kernel_that_gains_nothing_is_refused(verdict_on, file, found, record_property):
     verdict = verdict_on(file)
     record_property("said", verdict.text)
 
-    head = file.read_text(encoding="utf-8").splitlines()[0]
-    assert verdict.found == head.removeprefix("# refused for: ").removesuffix(" | GPU only"), verdict.text
+    assert verdict.found == found, verdict.text
     assert verdict.code == 1

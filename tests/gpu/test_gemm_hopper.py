@@ -12,7 +12,7 @@ from course_kernels.gemm import (
     k12_stored,
     k13_by_size,
     k14_tuned,
-    one_tile,
+    one_wave,
     stamped,
 )
 from course_kernels.gemm.plans import ALONE, SHAPES, Plan, plan_of
@@ -183,11 +183,11 @@ def test_a_tile_for_each_block_is_right_and_the_same_in_every_call(shape, early)
         a, b = inputs(M, N, K)
         truth = GEMM.reference(a, b)
         for layout in (b, as_n_k(b)):
-            c = one_tile.gemm(a, layout, plan=plan)
+            c = one_wave.gemm(a, layout, plan=plan)
             error = worst_error(c, truth)
             if not error <= ROUNDED_ONCE["bfloat16"]:
                 wrong[M, N, K] = error
-            elif not all(torch.equal(one_tile.gemm(a, layout, plan=plan), c) for _ in range(5)):
+            elif not all(torch.equal(one_wave.gemm(a, layout, plan=plan), c) for _ in range(5)):
                 wrong[M, N, K] = "other bits"
 
     assert wrong == {}

@@ -19,8 +19,8 @@ import torch
 from course_judge import __main__ as command
 from course_judge.host import Host, Task
 from course_judge.judge import judge
-from course_judge.limits import GIB, Limits
-from course_judge.verdict import RIGHT
+from course_judge.protocol.limits import GIB, Limits
+from course_judge.protocol.verdict import RIGHT
 from course_kernels.problem import Workload
 from course_kernels.refusals.problem import PROBLEM as SCALE
 from course_labs.lab import find_labs
@@ -67,7 +67,7 @@ HONEST = files_in("right")
 
 @pytest.fixture(scope="module")
 def host():
-    with Host(command.modules(), command.environment(True)) as host:
+    with Host(command.modules(True, own=True), command.environment(True)) as host:
         yield host
 
 
@@ -104,7 +104,7 @@ def is_refused(judged, file, record_property, **how):
     properties, _, said = header(file)
     how |= {"limits": limits_of(properties), "own": properties in (["not yours"], ["out of bounds"])}
     if file.stem == KILLS:
-        with Host(command.modules(), command.environment(True)) as another:
+        with Host(command.modules(True, own=True), command.environment(True)) as another:
             verdict = judged(file, by=another, **how)
     else:
         verdict = judged(file, **how)

@@ -18,6 +18,7 @@ from course_kernels.measure.machine import machine_for
 from course_labs.grade import grade_each
 from course_labs.lab import ON_THE_CPU, find_labs, same_lines
 from course_labs.verdict import NEXT, RIGHT
+from course_labs.wrong_answers import wrong_files
 
 ROOT = Path(__file__).parents[2]
 LABS = find_labs(ROOT)
@@ -42,12 +43,10 @@ SNAPSHOTS = [
 def wrong_answers(name):
     """(file, property it must be refused for, what must be said), of the files that only a card can judge."""
     found = []
-    for file in sorted((ROOT / "tests" / "labs" / name).glob("*wrong_*")):
-        head = re.match(r"(?:#|//) refused for: ([^|\n]+?)(?: \| ([^\n]+))?\n", file.read_text())
-        assert head, f"{file}: its first line does not say what it must be refused for"
-        assert head[1] in NEXT, f"{file}: the grader knows no {head[1]!r}"
-        if file.suffix == ".cu" or head[2] == "GPU only":
-            found.append((file, head[1], "" if head[2] in (None, "GPU only") else head[2]))
+    for file, wrong in wrong_files(LABS[name]).items():
+        assert wrong.refused_for in NEXT, f"{file}: the grader knows no {wrong.refused_for!r}"
+        if file.suffix == ".cu" or wrong.gpu_only:
+            found.append((file, wrong.refused_for, wrong.says))
     return found
 
 

@@ -18,9 +18,9 @@ from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.clock import BLOCKS, MAX_ROUNDS, MIN_ROUNDS, Clock
 from course_kernels.measure.competitor import Competitor
 from course_kernels.measure.derive import derive, spread
-from course_kernels.measure.leaves import leaf_from_json
 from course_kernels.measure.machine import machine_for
 from course_kernels.measure.provenance import provenance
+from course_kernels.measure.record_types import leaf_from_json
 from course_kernels.measure.sensors import Sampler, snapshot
 from course_kernels.problem import Workload
 from course_kernels.refusals import cheats

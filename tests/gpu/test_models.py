@@ -11,7 +11,7 @@ from course_kernels.cuda.hopper_card import is_hopper
 from course_kernels.measure.check import WrongResult, checked_errors, poisoned_memory
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error
-from course_models import bench, operators, short_weights
+from course_models import bench, int4_decode, operators
 from course_models.config import LLAMA_8B, Config
 from course_models.generate import generate
 from course_models.graph import CapturedDecode
@@ -148,8 +148,8 @@ def test_a_step_in_four_bits_is_that_of_the_rounded_weights(batch, dtype, allowe
     held, steps = 100, 4
     tokens = torch.randint(model.config.vocab, (batch, steps), device="cuda")
     cache = bench.filled_cache(model, batch, held, steps)
-    due = bench.truth(model, tokens, cache, held, short_weights.rounded)
-    captured = CapturedDecode(short_weights.in_four_bits(model), cache)
+    due = bench.truth(model, tokens, cache, held, int4_decode.rounded)
+    captured = CapturedDecode(int4_decode.in_four_bits(model), cache)
     short = bench.stepping(captured, cache, held, model.config.vocab)
     with poisoned_memory():
         first = short(tokens)

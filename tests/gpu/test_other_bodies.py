@@ -21,7 +21,7 @@ from course_kernels.cuda.four_bits import GROUP, quantised, values_of
 from course_kernels.decode_linear import stream_w4
 from course_kernels.decode_linear.arguments import ADD, GATE, NOTHING, ROPE, Turned
 from course_kernels.decode_linear.problem import PROBLEM as LINEAR
-from course_kernels.gemm import k14_tuned, one_tile, plans
+from course_kernels.gemm import k14_tuned, one_wave, plans
 from course_kernels.gemm.plans import Plan, plan_of
 from course_kernels.gemm.problem import PROBLEM as GEMM
 from course_kernels.problem import Workload, worst_error
@@ -51,7 +51,7 @@ def _source_of(module: ModuleType) -> None:
 
 def _one_tile() -> float:
     """One tile and one step; sizes that no tile divides; and what kernel 14 hands on, in both layouts of b."""
-    _source_of(one_tile)
+    _source_of(one_wave)
     worst = 0.0
     alone = Plan(plans.ALONE, 1, 1, 8)  # by its module: ALONE in a test file says when the file runs
     for M, N, K in ((128, 256, 64), (136, 264, 328), (2048, 2048, 2048)):
@@ -61,13 +61,13 @@ def _one_tile() -> float:
         handed_on = M == 2048
         if handed_on:
             card = torch.cuda.get_device_properties(0)
-            assert one_tile.suits(plan_of(M, N, K, card.multi_processor_count), M, N)
+            assert one_wave.suits(plan_of(M, N, K, card.multi_processor_count), M, N)
         for layout in (b.cuda(), b.t().contiguous().cuda().t()):
             on_the_card = a.cuda()
             c = (
                 k14_tuned.gemm(on_the_card, layout)
                 if handed_on
-                else one_tile.gemm(on_the_card, layout, plan=alone)
+                else one_wave.gemm(on_the_card, layout, plan=alone)
             )
             worst = max(worst, worst_error(c.cpu(), due) / GEMM.max_error(w))
     return worst
@@ -135,7 +135,7 @@ def _turned(M: int, D: int, H: int = 3, KV: int = 2, room: int = 5, K: int = 384
     return worst / allowed
 
 
-BODIES = {"gemm/one_tile": _one_tile, "decode_linear/stream_w4": _stream_w4}
+BODIES = {"gemm/one_wave": _one_tile, "decode_linear/stream_w4": _stream_w4}
 runner = _runner()
 
 FAULTS = {
@@ -196,7 +196,7 @@ def in_its_group(tool, kernel, name=""):
 @pytest.mark.parametrize("asked", [in_its_group(tool, kernel) for kernel in BODIES for tool in runner.TOOLS])
 def test_nothing_is_found(asked, record_property):
     kernel, report = asked[1], report_of(asked)
-    if asked[:2] == ("racecheck", "gemm/one_tile"):
+    if asked[:2] == ("racecheck", "gemm/one_wave"):
         record_property("not_looked_at", runner.WGMMA)
 
     assert report.findings == {}

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from course_profile import __main__ as command
-from course_profile import child  # noqa: F401  loaded by its name, and part of what is tested
-from course_profile.limits import NEAR_PEAK
-from course_profile.reading import METRICS, REASONS, STALL
-from course_profile.rules import diagnose
+from course_profile import worker  # noqa: F401  loaded by its name, and part of what is tested
+from course_profile.diagnosis import diagnose
+from course_profile.format import as_json
+from course_profile.measurement import METRICS, REASONS, STALL
 from course_profile.run import profile_each
-from course_profile.show import as_json
-from course_profile.take import take
+from course_profile.subject import take
+from course_profile.thresholds import NEAR_PEAK
 
 GROUPS = ("profile",)
 ALONE = True  # it looks at time

@@ -14,7 +14,6 @@ import re
 import shutil
 import sys
 import tempfile
-import tomllib
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
@@ -34,14 +33,15 @@ from course_kernels.cuda.includes import sources_of
 from course_kernels.cuda.launch import launch, load_kernel
 from course_kernels.cuda.shared_memory import allow_shared_memory
 from course_kernels.cuda.signature import kernels_of
-from course_kernels.mishaps.run import ABSENT, API_ERRORS, HOST_CALLS, RULER, SANITIZER, SOURCES, watch
+from course_kernels.error_demos.run import ABSENT, API_ERRORS, HOST_CALLS, RULER, SANITIZER, SOURCES, watch
 from course_kernels.problem import Problem, Workload, worst_error
-from course_site.records.tested import Project
+from course_site.records.gpu_test_records import Project
 
 GROUPS = ("every problem that shares memory", "microbenchmarks", "bottleneck")
 ROOT = Path(course_kernels.__file__).parent
-GIVEN = ROOT / "measure" / "lab_bottleneck" / "given"
-FOLDERS = Project(ROOT.parents[1]).test_files[Path(__file__).resolve()]
+PROJECT = Project(ROOT.parents[1])
+GIVEN = PROJECT.every_lab["bottleneck"].folder / "given"
+FOLDERS = PROJECT.test_files[Path(__file__).resolve()]
 TOOLS = ("memcheck", "synccheck", "racecheck")
 LIMIT_S = 200.0  # of one process, beside others; a barrier that somebody never comes to ends here
 OPTIONS = ("--show-backtrace", "no", "--print-limit", "100")
@@ -53,12 +53,11 @@ KERNELS = [
     for path in sorted((ROOT / folder).glob("k[0-9][0-9]_*.py"))
     if path.with_suffix(".cu").exists()
 ]
-LABS = [
-    f"{folder}/{lab.name}"
-    for folder in FOLDERS
-    for lab in sorted((ROOT / folder).glob("lab*"))
-    if (lab / "cuda").is_dir()
-]
+LABS = {
+    f"{lab.problem}/{name}": lab
+    for name, lab in PROJECT.every_lab.items()
+    if lab.problem in FOLDERS and "cuda" in lab.doors
+}
 
 # Two blocks each way and a rest, long enough for every ring of buffers to come round; nothing divides anything, then
 # vectors fit and tiles do not.
@@ -211,7 +210,7 @@ class Report:
 def source_of(name: str) -> Path:
     """The file with the kernel: of a lab, what its last stage comes to, or what it gives the student."""
     if name in LABS:
-        return sorted((ROOT / name / "cuda").glob("stage[0-9].cu"))[-1]
+        return LABS[name].snapshot("cuda", len(LABS[name].stages))
     if name.startswith("bottleneck/"):
         return GIVEN / f"{name.partition('/')[2]}.cu"
     return ROOT / f"{name}.cu"
@@ -224,8 +223,7 @@ def problem_of(name: str) -> Problem:
 def workloads_of(name: str) -> list[Workload]:
     """What a kernel or a lab runs on: the sizes above in every type that it takes, or what it is checked on."""
     if name in LABS:
-        lab = tomllib.loads((ROOT / name / "lab.toml").read_text(encoding="utf-8"))
-        return [Workload.parse(text) for text in lab["try"]]
+        return [Workload.parse(text) for text in LABS[name].tries]
     problem = problem_of(name)
     if problem.name in LADDERS:
         types = dict.fromkeys(w.dtype for w in problem.check_on)
@@ -535,7 +533,7 @@ def answer_of(lab: str, inputs: list[torch.Tensor], options: dict[str, object]) 
     constants = dict(part.strip().split(" = ") for part in listed if re.fullmatch(r"\s*\w+ = \d+", part))
     kernel = partial(launch, handle)
     kernel.constants = {name: int(value) for name, value in constants.items()}  # type: ignore[attr-defined]
-    spec = spec_from_file_location("lab_launch", ROOT / lab / "launch.py")
+    spec = spec_from_file_location("lab_launch", LABS[lab].folder / "launch.py")
     launcher = module_from_spec(spec)
     spec.loader.exec_module(launcher)
     return launcher.launch(kernel, *inputs, **options)

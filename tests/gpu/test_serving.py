@@ -5,9 +5,9 @@ import random
 import pytest
 import torch
 
-from course_models import trained
+from course_models import pretrained
 from course_models.byte_tokens import BEGIN, encode
-from course_models.serving.agreement import agreement
+from course_models.serving.compare_outputs import agreement
 from course_models.serving.engine import Engine
 from course_models.serving.request import Request
 
@@ -29,7 +29,7 @@ TEXTS = (
 
 @pytest.fixture(scope="module", params=NEAR, ids=str)
 def model(request):
-    return trained.load("small", dtype=request.param, device="cuda")
+    return pretrained.load("small", dtype=request.param, device="cuda")
 
 
 def requests(count):

@@ -112,7 +112,7 @@ AREAS = {
         {f"{KERNELS}/attention/k04_specialised.py": "Gluon for Hopper alone: no interpreter runs it"},
     ),
     "check": Area(
-        tuple(f"{KERNELS}/measure/{name}.py" for name in ("check", "gate", "complaints", "competitor")),
+        tuple(f"{KERNELS}/measure/{name}.py" for name in ("check", "gate", "messages", "competitor")),
         {
             "*/gate.py": _cpu("measure_gate", "measure_derive"),
             "*/competitor.py": _cpu("measure_check", "kernels_refusals", "measure_run", "problem_folders"),
@@ -121,7 +121,7 @@ AREAS = {
         7,
     ),
     "clock": Area(
-        tuple(f"{KERNELS}/measure/{name}.py" for name in ("clock", "summary", "leaves", "derive")),
+        tuple(f"{KERNELS}/measure/{name}.py" for name in ("clock", "summary", "record_types", "derive")),
         {
             "*/clock.py": _cpu("measure_clock", "measure_run"),
             "*": _cpu("measure_derive", "measure_readings", "measure_run", "measure_gate"),
@@ -134,42 +134,48 @@ AREAS = {
         4,
     ),
     "values": Area(
-        tuple(f"src/course_site/numbers/{name}.py" for name in ("values", "spread", "units", "tied")),
+        (
+            *(f"src/course_site/values/{name}.py" for name in ("values", "uncertainty", "units")),
+            "src/course_site/lint/values_in_prose.py",
+        ),
         {
-            "*/spread.py": _cpu("values", "runs", "render", "computed"),
-            "*": _cpu("tied", "values", "render", "computed"),
+            "*/uncertainty.py": _cpu("values", "run_history", "render", "cpu_pages"),
+            "*": _cpu("values_in_prose", "values", "render", "cpu_pages"),
         },
         5,
     ),
     "claims": Area(
-        tuple(f"src/course_site/numbers/{name}.py" for name in ("claims", "bounds")),
-        {"*": _cpu("bounds", "values", "render", "computed")},
+        tuple(f"src/course_site/values/{name}.py" for name in ("claims", "claim_bounds")),
+        {"*": _cpu("claim_bounds", "values", "render", "cpu_pages")},
         3,
     ),
     "record": Area(
-        tuple(f"src/course_site/records/{name}.py" for name in ("record", "manifest", "cells", "tested")),
+        tuple(
+            f"src/course_site/records/{name}.py"
+            for name in ("record", "manifest", "cpu_worker", "gpu_test_records")
+        ),
         {
-            "*/manifest.py": _cpu("manifest", "execute", "record", "tested"),
-            "*/tested.py": _cpu("tested", "docs_command"),
-            "*": _cpu("record", "execute", "computed", "render", "docs_command"),
+            "*/manifest.py": _cpu("manifest", "execute", "record", "gpu_test_records"),
+            "*/gpu_test_records.py": _cpu("gpu_test_records", "docs_command"),
+            "*": _cpu("record", "execute", "cpu_pages", "render", "docs_command"),
         },
         6,
     ),
     "grader": Area(
-        ("src/course_labs/*.py",),
+        ("src/course_labs/*.py", "src/course_labs/worker/*.py", "src/course_labs/protocol/*.py"),
         {"*": _cpu("labs", "labs_cuda", "layers")},
         4,
-        {"src/course_judge/operators.py": "its half of the judging is the card's"},
+        {"src/course_judge/worker/dispatch_guard.py": "its half of the judging is the card's"},
     ),
     "maps": Area(
         tuple(
             f"src/course_site/sessions/{name}.py"
-            for name in ("map", "checks", "session", "views", "road", "minutes", "print_sheet")
+            for name in ("map", "checks", "session", "plain_data", "road", "taught_minutes", "print_sheet")
         ),
         {
-            "*/minutes.py": _cpu("minutes", "sessions"),
+            "*/taught_minutes.py": _cpu("taught_minutes", "sessions"),
             "*/print_sheet.py": _cpu("print_sheet", "sessions"),
-            "*": _cpu("sessions", "run_view", "minutes", "cohort_page"),
+            "*": _cpu("sessions", "run_view", "taught_minutes", "cohort_page"),
         },
         5,
     ),
@@ -201,11 +207,11 @@ SPEED_ONLY = re.compile(
 
 # What to choose of the first test file before all of it is run: the tests whose names speak of this file.
 FIRST = {
-    "*/course_judge/watch.py": "not_theirs or does_wrong",
+    "*/course_judge/worker/forbidden_calls.py": "not_theirs or does_wrong",
     "*/course_labs/check.py": "words_for_a_tensor or habits or nobody_writes",
-    "*/course_labs/arrays.py": "numpy_door or holds or at_once or walk_along",
-    "*/course_labs/desk.py": "refuses_further or does_wrong or constant or takes_lists",
-    "*/course_labs/advice.py": "mistake or advice or strange or told",
+    "*/course_labs/worker/arrays.py": "numpy_door or holds or at_once or walk_along",
+    "*/course_labs/worker/file.py": "refuses_further or does_wrong or constant or takes_lists",
+    "*/course_labs/hints.py": "mistake or advice or strange or told",
     "*/course_labs/grade.py": "everyday or slip or takes_the_process or ended or exit_code",
     "*/course_labs/lab.py": "listed or lab_toml or slip or missing_snapshot or constant",
     "*/course_labs/*": "written or kept or keeps or leaves or slip or listed",

@@ -1,7 +1,7 @@
 /* One popover for all that is marked: a word and what it means, a number and where it comes from, a sentence and what the
    build checks of it. By tap, by hover, and by keyboard, for which a section is one stop, however much is marked in it.
    Without it each mark keeps its title, and is a link to the ledger or to what a test is. What it says stands in words.js;
-   the facts of numbers stand beside the page and come when a reader first moves on it, see render/behind.py. */
+   the facts of numbers stand beside the page and come when a reader first moves on it, see render/value_facts.py. */
 (function () {
   "use strict";
   var words = PercentOfPeak.words.popover;

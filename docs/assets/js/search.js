@@ -1,12 +1,14 @@
-/* Percent of Peak: the search. Its index is larger than a page, so it comes when somebody begins to search, as a script:
-   a page opened from a folder may fetch nothing. What answers a question is search_engine.js. */
+/* Percent of Peak: the search. Its index is larger than a page, so it comes in parts, as scripts, since a page opened from
+   a folder may fetch nothing: the students' pages when somebody opens the search, the others with the first question.
+   What answers a question is search_engine.js. */
 (function () {
   "use strict";
   var say = PercentOfPeak.words.search;
   var site = document.currentScript.src.replace(/assets\/js\/search\.js.*$/, "");
   var NEEDED = ["assets/vendor/minisearch/minisearch.js", "assets/vendor/stemmer/stemmer.js", "search/index.js",
     "assets/js/search_engine.js"];
-  var button = document.querySelector(".search-open"), box = null, field, said, list, state = "";
+  var button = document.querySelector(".search-open"), box = null, field, said, list;
+  var state = "";   /* then "loading", "core" once students' pages answer, "rest" while the others come, "ready" or "failed" */
 
   function element(tag, className, text) {
     var made = document.createElement(tag);
@@ -16,22 +18,41 @@
   }
 
   function failed() { state = "failed"; answer(); }
-  function load() {
-    if (state) return;
-    state = "loading";
-    var left = NEEDED.length;
-    NEEDED.forEach(function (name) {
+  function scripts(names, then) {
+    var left = names.length;
+    if (!left) then();
+    names.forEach(function (name) {
       var script = element("script");
       script.src = site + name;
       script.async = false;   /* in this order */
-      script.onload = function () {
-        if (--left) return;
-        if (!PercentOfPeak.searchReady) failed();
-        else PercentOfPeak.searchReady.then(function () { state = "ready"; answer(); }, failed);
-      };
+      script.onload = function () { if (!--left) then(); };
       script.onerror = failed;
       document.head.appendChild(script);
     });
+  }
+  function parts(from, to, now) {
+    scripts(PercentOfPeak.searchIndex.parts.slice(from, to), function () {
+      if (PercentOfPeak.searchParts !== to) failed();
+      PercentOfPeak.searchReady.then(function () {
+        if (state === "failed") return;
+        state = now;
+        /* Who has gone on to a place that was found keeps the list as it is. */
+        if (!list.contains(document.activeElement)) answer();
+      }, failed);
+    });
+  }
+  function load() {
+    if (state) return;
+    state = "loading";
+    scripts(NEEDED, function () {
+      if (PercentOfPeak.searchPart) parts(0, PercentOfPeak.searchIndex.core, "core");
+      else failed();
+    });
+  }
+  function loadRest() {
+    state = "rest";
+    var index = PercentOfPeak.searchIndex;
+    parts(index.core, index.parts.length, "ready");
   }
 
   function build() {
@@ -73,11 +94,13 @@
 
   function answer() {
     var question = field.value.trim(), found = [];
-    if (question && state === "ready") found = PercentOfPeak.search(field.value);
+    if (question && state === "core") loadRest();
+    var answers = state === "rest" || state === "ready";
+    if (question && answers) found = PercentOfPeak.search(field.value);
     list.replaceChildren.apply(list, found.map(result));
     box.scrollTop = 0;
-    said.textContent = !question ? say.hint : state === "failed" ? say.failed : state !== "ready" ? say.loading :
-      found.length ? say.found(found.length) : say.nothing(question);
+    said.textContent = !question ? say.hint : state === "failed" ? say.failed :
+      found.length ? say.found(found.length) : state !== "ready" ? say.loading : say.nothing(question);
   }
 
   function result(one) {

@@ -1,8 +1,8 @@
 /* The search itself: which sections answer a question, best first. No word of it touches the page, so a test can ask it.
-   Loaded with the index, MiniSearch and the stemmer when somebody begins to search; see search.js. */
+   Loaded with the index, MiniSearch and the stemmer when somebody begins to search, before the parts; see search.js. */
 (function () {
   "use strict";
-  var index = PercentOfPeak.searchIndex, pages = index.pages, sections = index.sections;
+  var index = PercentOfPeak.searchIndex, pages = index.pages, sections = [];
   var plain = new Set(index.plain);
   /* A student's page comes before a mentor's, and that before the evidence, unless it answers far less well. */
   var RANKS = [1, 0.1, 0.05];
@@ -42,10 +42,20 @@
       boostDocument: function (id) { return RANKS[pages[sections[id][0]][2]]; }
     }
   });
-  /* In small steps, so that what is typed meanwhile appears. */
-  PercentOfPeak.searchReady = engine.addAllAsync(sections.map(function (section, id) {
-    return { id: id, title: section[2], page: pages[section[0]][1], text: section[3], code: section[4] };
-  }), { chunkSize: 40 });
+  /* A part of the index: behind those before it, and in small steps, so that what is typed meanwhile appears. */
+  PercentOfPeak.searchReady = Promise.resolve();
+  PercentOfPeak.searchParts = 0;   /* so many came */
+  PercentOfPeak.searchPart = function (more) {
+    PercentOfPeak.searchParts++;
+    var first = sections.length;
+    sections = sections.concat(more);
+    var documents = more.map(function (section, i) {
+      return { id: first + i, title: section[2], page: pages[section[0]][1], text: section[3], code: section[4] };
+    });
+    PercentOfPeak.searchReady = PercentOfPeak.searchReady.then(function () {
+      return engine.addAllAsync(documents, { chunkSize: 40 });
+    });
+  };
 
   /* One word of a question: as it stands, in its parts, as it begins, or, where no page has it, as it was perhaps meant. */
   function term(word, last) {

@@ -16,9 +16,9 @@
 #include "asynchronous_copy.cuh"
 #include "hopper/warpgroup.cuh"
 #include "matrix_instructions.cuh"
-#include "behind.cuh"
+#include "epilogue.cuh"
 
-// Of the launcher, besides the macros of behind.cuh: EIGHTS (times 8 rows of x), WARPS (of a block), STAGES (pieces of 64
+// Of the launcher, besides the macros of epilogue.cuh: EIGHTS (times 8 rows of x), WARPS (of a block), STAGES (pieces of 64
 // columns that a warp copies ahead), HELD (pieces whose x a warp keeps), RESIDENT (blocks that a multiprocessor has room
 // for), and NORM (0 or 1).
 #if FLOAT16

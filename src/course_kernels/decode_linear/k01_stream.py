@@ -14,7 +14,7 @@ import torch
 from course_kernels.cuda.prepared import Prepared, prepare
 from course_kernels.decode_linear.arguments import PIECE, TILE_N, Turned, looked_at, operands, tickets_of
 from course_kernels.decode_linear.arguments import supports as supports
-from course_kernels.decode_linear.cuts import shared_out
+from course_kernels.decode_linear.partition import shared_out
 from course_kernels.decode_linear.problem import EPSILON
 
 SOURCE = Path(__file__).with_suffix(".cu")
@@ -56,7 +56,7 @@ class Cut(NamedTuple):
 
 
 def cut_of(tiles: int, K: int, room: Room, multiprocessors: int) -> Cut:
-    """Return what suits a card with so many multiprocessors: see `shared_out` of cuts.py."""
+    """Return what suits a card with so many multiprocessors: see `shared_out` of partition.py."""
     shares = -(-K // (PIECE * room.held))  # of K, one for each warp
     blocks, splits, warps = shared_out(tiles, shares, room.warps, multiprocessors)
     stages = max(min(room.ring // (STAGE_BYTES * warps), 16), 1)

@@ -15,7 +15,7 @@
 //           dependent launch; the ticket: CUDA samples, threadFenceReduction
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
-#include "boxes.cuh"
+#include "tma_tiles.cuh"
 
 constexpr int PART = (2 * HALF + 1) * ROWS;  // what a block leaves of a tile: sums, and the squares of x
 constexpr int FINISHING = 1;                 // the named barrier of those who multiply

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import torch
 
 from course_kernels.cuda.prepared import Prepared, prepare
-from course_kernels.decode_linear import by_boxes
+from course_kernels.decode_linear import by_tma
 from course_kernels.decode_linear.arguments import PIECE, Turned, looked_at, operands, tickets_of
 from course_kernels.decode_linear.arguments import supports as supports
-from course_kernels.decode_linear.by_boxes import HALF, THREADS, Kind
+from course_kernels.decode_linear.by_tma import HALF, THREADS, Kind
 from course_kernels.decode_linear.problem import EPSILON
 
 SOURCE = Path(__file__).with_suffix(".cu")
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
 
 def shared_bytes_of(rows: int, stages: int) -> int:
     """Shared memory of a block: the ring, the sums of a tile, two sides of squares, and their barriers."""
-    return by_boxes.ring_bytes(rows, stages) + 2 * HALF * (rows + 1) * 4 + 2 * rows * 4 + 2 * 8
+    return by_tma.ring_bytes(rows, stages) + 2 * HALF * (rows + 1) * 4 + 2 * rows * 4 + 2 * 8
 
 
 def plan_of(tiles: int, pieces: int, rows: int, multiprocessors: int, stages: int | None = None) -> Plan:
@@ -44,7 +44,7 @@ def plan_of(tiles: int, pieces: int, rows: int, multiprocessors: int, stages: in
         if not left and not (pieces % each and each % pieces):
             blocks = fewer
             break
-    return Plan(blocks, stages or by_boxes.stages_of(rows, shared_bytes_of))
+    return Plan(blocks, stages or by_tma.stages_of(rows, shared_bytes_of))
 
 
 def decode_linear(
@@ -101,11 +101,11 @@ def start(
             room for.
     """
     call = looked_at(x, weights, behind, g, r, y, turned)
-    kind, tiles = by_boxes.kind_of(call), by_boxes.tiles_of(call)
+    kind, tiles = by_tma.kind_of(call), by_tma.tiles_of(call)
     tickets = tickets_of(tickets, tiles, x.device)
     plan = plan or _plan(tiles, call.K // PIECE, kind.rows, call.device, stages)
     parts = torch.empty(2 * plan.blocks * (2 * HALF + 1) * kind.rows, dtype=torch.float32, device=x.device)
-    arguments = by_boxes.arguments_of(call, x, weights, eps)
+    arguments = by_tma.arguments_of(call, x, weights, eps)
     _prepared(call.device, kind, plan.stages, early)(plan.blocks, *arguments, parts, tickets)
     return call.y
 

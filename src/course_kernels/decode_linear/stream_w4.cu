@@ -18,9 +18,9 @@
 #include "matrix_instructions.cuh"
 #include "pairs.cuh"
 #include "four_bits.cuh"
-#include "behind.cuh"
+#include "epilogue.cuh"
 
-// Of the launcher, besides the macros of behind.cuh: EIGHTS (times 8 rows of x), WARPS (of a block), STAGES (tiles that a
+// Of the launcher, besides the macros of epilogue.cuh: EIGHTS (times 8 rows of x), WARPS (of a block), STAGES (tiles that a
 // warp copies ahead), HELD (groups of 128 columns whose x a warp keeps), RESIDENT (blocks that a multiprocessor has room
 // for), and NORM (0 or 1).
 #if FLOAT16

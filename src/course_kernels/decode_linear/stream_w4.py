@@ -27,7 +27,7 @@ from course_kernels.decode_linear.arguments import (
     rows_of,
     tickets_of,
 )
-from course_kernels.decode_linear.cuts import shared_out
+from course_kernels.decode_linear.partition import shared_out
 from course_kernels.decode_linear.problem import EPSILON
 
 SOURCE = Path(__file__).with_suffix(".cu")
@@ -89,7 +89,7 @@ class Cut(NamedTuple):
 
 
 def cut_of(tiles: int, K: int, room: Room, multiprocessors: int) -> Cut:
-    """Return what suits a card with so many multiprocessors: see `shared_out` of cuts.py."""
+    """Return what suits a card with so many multiprocessors: see `shared_out` of partition.py."""
     shares = -(-K // (GROUP * room.held))  # of K, one for each warp
     blocks, splits, warps = shared_out(tiles, shares, room.warps, multiprocessors)
     stages = max(min(room.ring // (GROUP_BYTES * room.held * warps), MOST_STAGES), 1)

@@ -13,7 +13,7 @@ import torch
 
 from course_kernels.cuda.prepared import Prepared, Written, prepare, tensor_map
 from course_kernels.gemm import arguments
-from course_kernels.gemm.by_address import EIGHT, Ready, multiply, sizes_of
+from course_kernels.gemm.launch_cache import EIGHT, Ready, multiply, sizes_of
 from course_kernels.problem import Workload
 
 BK = 64  # as in hopper_tiles.cuh: rows of 128 bytes

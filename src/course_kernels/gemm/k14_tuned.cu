@@ -1,10 +1,10 @@
 // Matrix multiply, kernel 14: what is left. C leaves while the next tile is multiplied, hints for L2, an early start.
 //
-// Contract  problem.py      Launcher  k14_tuned.py, plans.py      Parts  by_size.cuh, begun.cuh
+// Contract  problem.py      Launcher  k14_tuned.py, plans.py      Parts  by_size.cuh, stream_k.cuh
 // Idea      small things, each with its switch. LATE: a consumer rounds its sums into registers and asks for the next
 //           tile's products at once; a panel of C goes out behind each of their first steps. LAG: the second consumer
 //           begins some steps behind the first, so that they do not round at the same time. BEGUN: who has no tile in
-//           the last round begins those of the others (begun.cuh). HINTS: C is not read again here, so L2 is told to
+//           the last round begins those of the others (stream_k.cuh). HINTS: C is not read again here, so L2 is told to
 //           let it go first. And a grid may begin while the last one of the stream ends: its barriers and maps are
 //           ready when it may read
 // Against   k13_by_size, whose two consumers store a tile at the same time, and nobody multiplies meanwhile
@@ -15,7 +15,7 @@
 
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
-#include "begun.cuh"
+#include "stream_k.cuh"
 
 #ifndef HINTS
 #define HINTS 1  // C leaves L2 first
@@ -36,7 +36,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void gemm_tuned(
     const __grid_constant__ TensorMap a_map,  // [M, K], box BM / CLUSTER_N x 64
     const __grid_constant__ TensorMap b_map,  // [K, N], box 64 x 64; TRANSPOSED: [N, K], box BN / CLUSTER_M x 64
     const __grid_constant__ TensorMap c_map,  // [M, N], box 64 x 64
-    float *partial,                           // SPLIT: [splits, M, N]; BEGUN: sums and flags, see begun.cuh
+    float *partial,                           // SPLIT: [splits, M, N]; BEGUN: sums and flags, see stream_k.cuh
     int M, int N, int K, int group, int splits, int ahead) {
   extern __shared__ __align__(1024) char memory[];
   char *c_panels = memory + STAGES * STAGE_BYTES;

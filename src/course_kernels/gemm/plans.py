@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 
 from course_kernels.cuda.prepared import Prepared, Written, prepare, tensor_map
-from course_kernels.gemm.by_address import Ready, multiply, sizes_of
 from course_kernels.gemm.by_tma import BK, ROW_BYTES, multiprocessors
+from course_kernels.gemm.launch_cache import Ready, multiply, sizes_of
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import torch
 
 from course_kernels.cuda.prepared import Prepared, prepare, tensor_map
 from course_kernels.gemm import k07_wide, k08_roles
-from course_kernels.gemm.by_address import sizes_of
 from course_kernels.gemm.by_tma import BK, multiprocessors
+from course_kernels.gemm.launch_cache import sizes_of
 
 WARPGROUPS = 3  # places in the stamps; without roles the third stays empty
 WAITS, MULTIPLIES, MEETS, ASKS, STORES = range(5)

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from course_kernels.measure.derive import ATTRIBUTES, derive, median_reading, spread
-from course_kernels.measure.leaves import Measurement
+from course_kernels.measure.errors import Refused
 from course_kernels.measure.machine import Machine, machine_for
 from course_kernels.measure.provenance import provenance
-from course_kernels.measure.refused import Refused
+from course_kernels.measure.record_types import Measurement
 from course_kernels.problem import Workload
 
 COLUMNS = (

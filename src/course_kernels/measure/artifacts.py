@@ -12,7 +12,7 @@ import os
 import re
 from pathlib import Path
 
-from course_kernels.measure.leaves import Quantity, Text
+from course_kernels.measure.record_types import Quantity, Text
 
 FOLDER = "COURSE_ARTIFACTS"  # where the page that runs leaves its files; set by who runs it
 LIMIT_BYTES = 8 * 2**20

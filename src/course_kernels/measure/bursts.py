@@ -28,8 +28,8 @@ import torch
 
 from course_kernels.measure.check import Check, WrongResult, poisoned_memory
 from course_kernels.measure.competitor import Competitor
-from course_kernels.measure.leaves import Quantity, Samples, Text
-from course_kernels.measure.refused import Refused
+from course_kernels.measure.errors import Refused
+from course_kernels.measure.record_types import Quantity, Samples, Text
 from course_kernels.measure.sensors import snapshot
 from course_kernels.measure.summary import samples_of
 from course_kernels.problem import Problem, Workload, worst_error

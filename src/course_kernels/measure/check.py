@@ -20,9 +20,9 @@ from typing import Any, NoReturn
 
 import torch
 
-from course_kernels.measure import complaints
+from course_kernels.measure import messages
 from course_kernels.measure.competitor import Competitor, competitor_of
-from course_kernels.measure.refused import Refused
+from course_kernels.measure.errors import Refused
 from course_kernels.problem import Problem, Workload
 
 # Elements compared at once: the float64 copies of a slice stay small beside the tensors themselves.
@@ -253,7 +253,7 @@ class Check:
         asked = {name: self._ask(name, working, values) for name in self.competitors}
         outputs = {name: self._outputs(name, it.result, working) for name, it in asked.items()}
         truth = self._truth(values, finite=False)
-        where = f", {complaints.planted(self.problem, held)}"
+        where = f", {messages.planted(self.problem, held)}"
         return {
             name: self._judge(name, outputs[name], it.touched, truth, usual=usual, where=where)
             for name, it in asked.items()
@@ -353,7 +353,7 @@ class Check:
         for index, (tensor, values) in enumerate(zip(now, before, strict=True)):
             at = _first_difference(tensor, values)
             if at is not None:
-                return complaints.touched(self.problem, index, values, tensor, at)
+                return messages.touched(self.problem, index, values, tensor, at)
         return ""
 
     def _outputs(self, name: str, result: Any, working: Sequence[torch.Tensor]) -> Tensors:
@@ -363,7 +363,7 @@ class Check:
             given = ", ".join(type(out).__name__ for out in outputs)
             self._refuse(name, f"wrong result: expected {len(self._shapes)} tensor(s), got ({given})")
         for number, (out, shape) in enumerate(zip(outputs, self._shapes, strict=True)):
-            which = complaints.output_name(number, outputs)
+            which = messages.output_name(number, outputs)
             # A subclass may work when it is looked at, out of the clock's sight; so may these marks of a plain one.
             if type(out) is not torch.Tensor:
                 self._refuse(
@@ -372,7 +372,7 @@ class Check:
             if out.layout != torch.strided or out.is_neg() or out.is_conj() or out._is_zerotensor():
                 self._refuse(name, f"not a plain tensor: {which} is worked out only when it is read")
             if out.shape != shape:
-                expected, got = complaints.sizes(shape), complaints.sizes(out.shape)
+                expected, got = messages.sizes(shape), messages.sizes(out.shape)
                 self._refuse(name, f"wrong shape: {which}: expected {expected}, got {got}")
             # Further outputs are by-products, such as a log-sum-exp, and may be kept more exactly.
             dtype = self.workload.torch_dtype
@@ -382,11 +382,11 @@ class Check:
                 self._refuse(name, f"wrong device: {which}: expected {working[0].device}, got {out.device}")
             for index, tensor in enumerate(working):
                 if _share_memory((out,), (tensor,)):
-                    given = complaints.input_name(self.problem, index)
+                    given = messages.input_name(self.problem, index)
                     self._refuse(name, f"{which} shares memory with input {given}")
             if not _lies_as_asked(out, self.problem.layouts):
-                got = complaints.sizes(out.stride())
-                due = complaints.sizes(_row_major(shape))
+                got = messages.sizes(out.stride())
+                due = messages.sizes(_row_major(shape))
                 self._refuse(
                     name,
                     f"a view: {which}: expected strides {due}, got {got}; store the answer in that order, "
@@ -421,8 +421,8 @@ class Check:
         if not right:
             out, expected, size = outputs[number], truth[number], usual[number] if usual else None
             errors = _element_errors(out, expected, self.problem.rows_apart, size)
-            why = complaints.why_wrong(
-                complaints.output_name(number, outputs),
+            why = messages.why_wrong(
+                messages.output_name(number, outputs),
                 out,
                 expected,
                 at,

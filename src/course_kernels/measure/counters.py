@@ -22,7 +22,7 @@ from typing import Any
 import course_kernels
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor, competitor_named, competitor_of
-from course_kernels.measure.leaves import Counted
+from course_kernels.measure.record_types import Counted
 from course_kernels.problem import Workload
 
 READ, WRITE = "dram__bytes_read.sum", "dram__bytes_write.sum"

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import Machine
+from course_kernels.measure.record_types import Measurement
 from course_kernels.measure.roofline import bound, compute_floor_us, floor_us, memory_floor_us
 
 # A time in microseconds, or an array of resampled times: everything derived from it has the same shape.

@@ -20,9 +20,9 @@ import statistics
 import sys
 from collections.abc import Iterator, Sequence
 
-from course_kernels.measure.leaves import Leaf, Measurement, Quantity, Samples, Trace
+from course_kernels.measure.errors import Refused
 from course_kernels.measure.machine import MIB, Machine, machine_for
-from course_kernels.measure.refused import Refused
+from course_kernels.measure.record_types import Leaf, Measurement, Quantity, Samples, Trace
 from course_kernels.measure.roofline import floor_us
 
 SYNTAX = "hbm, hbm:<MiB>, l2, l1, shared, fp32 or tensor:<arithmetic>"

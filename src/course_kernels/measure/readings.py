@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from course_kernels.measure.leaves import HOW, Samples
+from course_kernels.measure.record_types import HOW, Samples
 from course_kernels.measure.summary import samples_of
 
 

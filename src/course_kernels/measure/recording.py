@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from course_kernels.measure import gate
-from course_kernels.measure.leaves import HOW, LEAVES, Quantity, Text, Trace
 from course_kernels.measure.machine import Machine
+from course_kernels.measure.record_types import HOW, LEAVES, Quantity, Text, Trace
 
 MIME = "application/vnd.course.record+json"
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from course_kernels.measure.errors import Refused
 from course_kernels.measure.machine import Machine
-from course_kernels.measure.refused import Refused
 
 
 class FasterThanFloor(Refused):

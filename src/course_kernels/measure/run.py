@@ -13,9 +13,9 @@ import torch
 from course_kernels.measure.check import Check
 from course_kernels.measure.clock import Call, Clock, Timer
 from course_kernels.measure.competitor import Competitor, competitor_of
-from course_kernels.measure.leaves import Measurement
+from course_kernels.measure.errors import Refused
 from course_kernels.measure.machine import Machine, machine_for
-from course_kernels.measure.refused import Refused
+from course_kernels.measure.record_types import Measurement
 from course_kernels.measure.roofline import check_floor
 from course_kernels.measure.summary import measurement_of
 from course_kernels.problem import Workload

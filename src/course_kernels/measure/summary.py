@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from course_kernels.measure.leaves import Measurement, Samples
+from course_kernels.measure.record_types import Measurement, Samples
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 HOST_QUANTILES = (0.25, 0.5, 0.75)

@@ -3,8 +3,8 @@
     engine = Engine(model, pages=256)
     for token in engine.generate(Request(prompt, most=100)): ...
 
-Read in this order. `pages.py`: who holds which page of the cache. `request.py`: what is asked, and how far it is.
-`schedule.py`: what runs in the next step. `paged.py`: the model over a cache in pages. `engine.py`: the loop.
+Read in this order. `block_manager.py`: who holds which page of the cache. `request.py`: what is asked, and how far it
+is. `scheduler.py`: what runs in the next step. `paged.py`: the model over a cache in pages. `engine.py`: the loop.
 
 What this has not, and a server such as vLLM has: several GPUs, quantised weights, a tokenizer for words, a draft
 model, chosen formats of the answer, an HTTP door, and years of other people's faults mended.

@@ -9,7 +9,7 @@ from typing import TextIO
 
 import torch
 
-from course_models import trained
+from course_models import pretrained
 from course_models.byte_tokens import BEGIN, encode
 from course_models.checkpoint import CheckpointRefused
 from course_models.serving.engine import Engine
@@ -24,7 +24,7 @@ def main(arguments: list[str], texts: TextIO = sys.stdin, out: TextIO = sys.stdo
     options = _options().parse_intermixed_args(arguments)
     gpu = torch.cuda.is_available()
     try:
-        model = trained.load(
+        model = pretrained.load(
             options.model,
             dtype=torch.bfloat16 if gpu else torch.float32,
             device="cuda" if gpu else "cpu",
@@ -113,7 +113,7 @@ def _options() -> argparse.ArgumentParser:
         description="The small trained model goes on from your text. Several texts are served together.",
     )
     parser.add_argument("texts", nargs="*", metavar="TEXT", help="where it begins; asked for without one")
-    parser.add_argument("--model", default="small", help=f"one of {', '.join(trained.NAMES)}")
+    parser.add_argument("--model", default="small", help=f"one of {', '.join(pretrained.NAMES)}")
     parser.add_argument("--tokens", type=int, default=200, help="bytes to write (200)")
     parser.add_argument("--temperature", type=float, default=0.7, help="0 is the likeliest, always (0.7)")
     parser.add_argument("--seed", type=int, default=0, help="draws the tokens (0)")

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from course_models.generate import choose
 from course_models.model import Model
+from course_models.serving.block_manager import OutOfPages, Pages
 from course_models.serving.graphs import Graphs
 from course_models.serving.paged import PagedAttention, PagedModel, paged_decode_attention
-from course_models.serving.pages import OutOfPages, Pages
 from course_models.serving.request import Refused, Request, Running
-from course_models.serving.schedule import Schedule, Share, check_fits
+from course_models.serving.scheduler import Schedule, Share, check_fits
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from course_models.capture import captured
 from course_models.serving.paged import SCRATCH, PagedModel
-from course_models.serving.schedule import Share
+from course_models.serving.scheduler import Share
 
 # With more rows a kernel runs long enough for the host to launch the next one meanwhile. And as a row each token of a
 # prompt reads for itself what stands before it; a piece of a prompt reads it once for all its tokens.

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from course_models.model import Layer, Model, rope_tables
 from course_models.operators import PLAIN
-from course_models.serving.schedule import Share
+from course_models.serving.scheduler import Share
 
 SCRATCH = 0  # the page that nobody is given: rows of a graph that stand for nobody write there
 

@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from course_kernels.measure.derive import ATTRIBUTES, derive
-from course_kernels.measure.leaves import Measurement
+from course_kernels.measure.record_types import Measurement
 from course_site.charts import drawings, plots
-from course_site.numbers.tied import faults_of, unit_of_head
-from course_site.numbers.values import (
+from course_site.lint.cards import cards_of
+from course_site.lint.values_in_prose import faults_of, unit_of_head
+from course_site.pages.block_settings import TEXT, WORD, Shape, one_of
+from course_site.pages.blocks import DirectiveError
+from course_site.values.values import (
     BadExpression,
     ExpressionError,
     Leaf,
@@ -26,8 +29,6 @@ from course_site.numbers.values import (
     UnknownName,
     evaluate,
 )
-from course_site.pages.blocks import DirectiveError
-from course_site.pages.settings import TEXT, WORD, Shape, one_of
 
 _OF_ALL: dict[str, Shape] = {"title": TEXT, "alt": TEXT, "caption?": TEXT}
 _LINES_TO_MEASURE_BY: dict[str, Shape] = {"references?": [{"label": WORD, "value": WORD}]}
@@ -63,6 +64,9 @@ _NO_PICTURE = re.compile(
     r"|(?:href|src)\s*=\s*[\"'](?!#)[^\"']*|@import|url\(\s*[\"']?(?!#)[^)]*",
     re.IGNORECASE,
 )
+# Where the settings name what is drawn: of the whole chart, and of a bar, a line, a point, a group.
+_DRAWN = ("trace", "sms", "lanes", "registers_kib", "shared_kib", "l2_mib", "hbm_gib")
+_DRAWN_OF_ITEM = ("name", "value", "intensity", "tflops", "trace")
 ENDS = (0, 1, 100)  # of a scale, which nobody measures
 
 
@@ -104,6 +108,20 @@ def labels(settings: dict[str, Any]) -> Iterator[str]:
             for item in value:
                 if isinstance(item, dict):
                     yield from (str(item[k]) for k in ("label", "note", "y_label") if k in item)
+
+
+def drawn_beside(settings: dict[str, Any], scope: Scope) -> Iterator[tuple[list[str], str]]:
+    """What a chart draws, each with the words that stand beside it: its own, and if all is of one card the chart's."""
+    items = [item for value in settings.values() if isinstance(value, list) for item in value]
+    items = [item for item in items if isinstance(item, dict)]
+    lone = [str(settings[key]) for key in _DRAWN if key in settings and isinstance(settings[key], str)]
+    drawn = [[str(item[key]) for key in _DRAWN_OF_ITEM if key in item] for item in items]
+    alone = len(cards_of([*lone, *(name for names in drawn for name in names)], scope)) <= 1
+    whole = " ".join(str(settings.get(key, "")) for key in ("title", "caption", "x_label", "y_label"))
+    yield lone, whole
+    for item, names in zip(items, drawn, strict=True):
+        own = " ".join(str(item[key]) for key in ("label", "note", "y_label") if key in item)
+        yield names, f"{own} {whole}" if alone else own
 
 
 # --- the kinds -----------------------------------------------------------------------------------

@@ -145,14 +145,6 @@ def _escaped(text: str) -> str:
     return re.sub(r"([*_\[\]`])", r"\\\1", text)
 
 
-def bibliography_markdown(entries: Mapping[str, Entry]) -> str:
-    """The whole bibliography as a list, sorted by the first author, with an anchor for each key."""
-    ordered = sorted(
-        entries.values(), key=lambda entry: (entry.authors[0].split()[-1].lower(), entry.year, entry.key)
-    )
-    return "\n".join(f'- <span id="source-{entry.key}"></span>{reference(entry)}' for entry in ordered)
-
-
 def unknown(cited: Iterable[str], entries: Collection[str]) -> list[str]:
     """Keys that are cited and not in the bibliography, sorted."""
     return sorted(set(cited) - set(entries))

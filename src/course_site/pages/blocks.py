@@ -45,12 +45,12 @@ KINDS = {
     "kernels": Kind(body="yaml"),
     "session": Kind(body="none"),
     "cohort": Kind(body="none"),
+    "units": Kind(body="none"),
     "ledger": Kind(argument="none", body="none"),
     "moved": Kind(argument="none", body="none"),
     "glossary": Kind(argument="none", body="none"),
     "kitchen": Kind(argument="none", body="none"),
     "key": Kind(argument="none", body="none"),
-    "bibliography": Kind(argument="none", body="none"),
 }
 _PARTS = frozenset(part for kind in KINDS.values() for part in kind.parts)
 _HEAD = re.compile(r"///(?:\s+(?P<kind>[\w-]+)\s*(?:\|\s*(?P<argument>.*?))?)?\s*$")

@@ -14,13 +14,12 @@ from typing import Any
 
 import yaml
 
+from course_site.pages.needs import fault_of
+
 PAGE_FOLDERS = ("docs", "handbook")
 KNOWN_KEYS = frozenset(
-    {"id", "title", "description", "needs", "hide", "template", "search", "section", "order", "nav"}
+    {"id", "title", "description", "needs", "hide", "template", "search", "section", "order", "nav", "pages"}
 )
-# What a page may ask of the machine it is measured on; `capability X.Y` is checked on top. A page that asks for
-# nothing measures nothing. `compiler` is for what a CUDA compiler says, which is a fact of the edition's versions.
-NEEDS = re.compile(r"gpu|counters|compiler|capability \d+\.\d+\+?")
 
 
 class PageError(ValueError):
@@ -43,7 +42,8 @@ class Page:
     Attributes:
         path: place in the repository, e.g. docs/workshops/w1_flash_attention.py.
         id: the name other pages quote it by.
-        needs: what its measuring needs of the card.
+        needs: what it asks of the machine it is measured on, see `needs`; a page that asks for nothing measures
+            nothing. `compiler` is for what a CUDA compiler says, which is a fact of the edition's versions.
         cells: prose and code in order; a Markdown page is one prose cell.
     """
 
@@ -117,10 +117,8 @@ def read_page(path: Path, root: Path) -> Page:
     needs = meta.get("needs") or []
     needs = tuple([needs] if isinstance(needs, str) else needs)
     for need in needs:
-        if not NEEDS.fullmatch(str(need)):
-            raise PageError(
-                f"{relative}: needs {need!r} is unknown; known: gpu, compiler, counters, capability X.Y or X.Y+"
-            )
+        if fault := fault_of(str(need)):
+            raise PageError(f"{relative}: {fault}")
     return Page(relative, meta["id"], meta["title"], meta.get("description", ""), needs, meta, cells)
 
 

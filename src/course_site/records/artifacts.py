@@ -23,7 +23,7 @@ def folder_of(record: Path) -> Path:
 
 
 def collected(folder: Path) -> dict[str, bytes]:
-    """What a page that has just run left in its folder, by name.
+    """Read what a page that has just run left in its folder, by name.
 
     Raises:
         ValueError: something there that is no artifact; one line.
@@ -39,7 +39,7 @@ def collected(folder: Path) -> dict[str, bytes]:
 
 
 def stated(files: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
-    """What a record says of its artifacts: size in bytes and sha256, by name."""
+    """Statement of artifacts in a record: size in bytes and sha256, by name."""
     return {
         name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
         for name, data in sorted(files.items())
@@ -61,7 +61,7 @@ def put(record: Path, files: Mapping[str, bytes]) -> None:
 
 
 def faults(record: Path, artifacts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """What beside a record is not what it states: the path below its folder, and what is wrong and what to do.
+    """Files beside a record that are not what it states: the path below its folder, what is wrong and what to do.
 
     Args:
         record: where it lies.

@@ -1,4 +1,4 @@
-"""What moved: a new record against the one before it, value by value.
+"""Comparison of a new record with the one before it, value by value: what moved.
 
 A median counts as moved when it left the interval that was stated for another run, and by more than `LEAST`.
 """
@@ -6,14 +6,15 @@ A median counts as moved when it left the interval that was stated for another r
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from course_site.numbers.spread import BetweenRuns, factors, interval
-from course_site.numbers.values import walk_leaves
 from course_site.records.record import Record, RecordError, load_sealed, seal, write_atomically
-from course_site.records.runs import middle
+from course_site.records.run_history import middle
+from course_site.values.uncertainty import BetweenRuns, factors, interval
+from course_site.values.values import walk_leaves
 
 LEAST = 0.01
 NAME = "changes.json"
@@ -21,7 +22,7 @@ NAME = "changes.json"
 
 @dataclass(frozen=True)
 class Moved:
-    """One value that moved by more than its spread."""
+    """A value that moved by more than its spread."""
 
     name: str
     before: float
@@ -86,8 +87,8 @@ def append(root: Path, slug: str, found: list[Moved]) -> None:
         write_atomically(_path(root, slug), text + "\n")
 
 
-def doubt(record: Record, entries: list[dict[str, Any]]) -> str:
-    """What was told of a record's values when it was made, and is not so; empty where all is."""
+def doubt(record: Record, entries: Sequence[dict[str, Any]]) -> str:
+    """First contradiction between a record and what was noted of its values when it was made; empty where none is."""
     date, page = str(record.meta["provenance"]["date"]), record.meta["id"]
     values = {f"{page}.{name}": _number(leaf) for name, leaf in walk_leaves(record.names)}
     for entry in entries:

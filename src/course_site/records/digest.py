@@ -17,6 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import Any
 
+from course_site.records import renames
+from course_site.records.renames import Renames
+
 CUDA_SUFFIXES = frozenset({".cu", ".cuh", ".cpp", ".h", ".hpp"})
 
 # Fields that depend on the Python version or on typing habits, never on what runs.
@@ -28,57 +31,93 @@ _PROSE_OF_A_LAB = frozenset(
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def file_digest(path: Path) -> str:
+def file_digest(root: Path, path: str | Path) -> str:
     """Hash of what a file means: Python by syntax tree, CUDA C++ by tokens, a lab.toml by what the grader reads.
 
-    Anything else is hashed byte by byte.
+    Anything else is hashed byte by byte. What was renamed counts under its oldest name.
+
+    Args:
+        root: the repository.
+        path: the file in it; repository-relative.
+    Raises:
+        OSError: it cannot be read.
+        RenamesWrong: see `renames.load`.
     """
-    return digest_of(path, path.read_bytes())
+    return digest_of(PurePath(path), (root / path).read_bytes(), renames.load(root))
 
 
-def digest_of(path: PurePath, data: bytes) -> str:
-    """`file_digest` of what a file of this name holds or once held, wherever that lies now."""
+def digest_of(path: PurePath, data: bytes, names: Renames = renames.NONE) -> str:
+    """`file_digest` of what a file of this name holds or once held, with the renames of that day."""
+    name = path.as_posix()
     if path.suffix == ".py":
-        return code_digest(_text(data))
+        return code_digest(_text(data), names, name)
     if path.suffix in CUDA_SUFFIXES:
-        return cuda_digest(_text(data))
+        return cuda_digest(_text(data), names, name)
     if path.name == "lab.toml":
-        return lab_digest(_text(data))
+        return lab_digest(_text(data), names)
     return _hash(data)
 
 
 def _text(data: bytes) -> str:
-    """As Python reads a text file, on every system."""
+    """Decode as Python reads a text file, on every system."""
     return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 
+def code_digest(source: str, names: Renames = renames.NONE, path: str = "") -> str:
+    """Hash of Python source by its syntax tree; source that does not parse is hashed line by line.
+
+    Args:
+        source: of a file, or of a cell of a page by itself.
+        names: what was renamed.
+        path: of the file; repository-relative.
+    """
+    return code_digests((source,), names, path)[0]
+
+
 @functools.lru_cache(maxsize=4096)  # a page that is served is checked again after every edit
-def code_digest(source: str) -> str:
-    """Hash of Python source by its syntax tree; source that does not parse is hashed line by line."""
+def code_digests(sources: tuple[str, ...], names: Renames = renames.NONE, path: str = "") -> tuple[str, ...]:
+    """`code_digest` of every cell of a page; a name that one cell imports is the same name in the others."""
+    trees = [_parsed(source) for source in sources]
+    if names and any(map(names.names_any, sources)):
+        renames.in_oldest_names([tree for tree in trees if tree is not None], names, path)
+    return tuple(_code_digest(*one, names, path) for one in zip(sources, trees, strict=True))
+
+
+def _parsed(source: str) -> ast.Module | None:
     try:
-        tree = ast.parse(source)
+        return ast.parse(source)
     except SyntaxError:  # a cell with IPython magic
+        return None
+
+
+def _code_digest(source: str, tree: ast.Module | None, names: Renames, path: str) -> str:
+    if tree is None:
         lines = [line.rstrip() for line in source.splitlines() if line.strip()]
         return _hash("\n".join(lines).encode())
-    pieces: list[str] = []
+    pieces = [names.elsewhere(path, source)]
     refusing = _never_returning(tree) if "NoReturn" in source else frozenset()
     _write(pieces, tree, refusing)
     return _hash("".join(pieces).encode())
 
 
 @functools.lru_cache(maxsize=4096)
-def cuda_digest(source: str) -> str:
+def cuda_digest(source: str, names: Renames = renames.NONE, path: str = "") -> str:
     """Hash of C++ source by its tokens; a preprocessor line keeps its line end, which has a meaning."""
-    return _hash("\x1f".join(_cuda_tokens(source)).encode())
+    tokens = _cuda_tokens(source)
+    if names:
+        tokens = names.tokens(tokens, path)
+    return _hash((names.elsewhere(path, source) + "\x1f".join(tokens)).encode())
 
 
 @functools.lru_cache(maxsize=256)
-def lab_digest(source: str) -> str:
+def lab_digest(source: str, names: Renames = renames.NONE) -> str:
     """Hash of a lab.toml without its prose; one that is no TOML is hashed as it stands."""
     try:
         data = tomllib.loads(source)
     except tomllib.TOMLDecodeError:
         return _hash(source.encode())
+    if isinstance(data.get("problem"), str):
+        data["problem"] = names.oldest_problem(data["problem"])
     return _hash(json.dumps(_without_prose(data), sort_keys=True, default=str).encode())
 
 

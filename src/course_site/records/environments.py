@@ -1,4 +1,4 @@
-"""What the processes that measure, test and build inherit."""
+"""Environments of the processes that measure, test and build."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def environment_on_gpu(root: Path) -> dict[str, str]:
-    """What processes that use a GPU inherit: no interpreter of Triton's, and bytecode is kept.
+    """Environment of a process that uses a GPU: no interpreter of Triton's, and bytecode is kept.
 
     A container often forbids it (PYTHONDONTWRITEBYTECODE) and has none of PyTorch: then every start of Python compiles
     PyTorch's sources anew, a good part of the wait. So it is kept in .cache/python; the libraries stay as they are.

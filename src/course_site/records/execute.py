@@ -1,8 +1,8 @@
 """Run one page on one GPU and make its record.
 
 The page runs in a Python process of its own (a Jupyter kernel over Unix sockets: no network, not even the
-loopback), and which project files it and its children open is watched (see `watch`). Two cells are added around it
-and leave no trace in the record: the first says where to import from, the last hands back the provenance. The first
+loopback), and which project files it and its children open is watched (see `opened_files`). Two cells are added around
+it and leave no trace in the record: the first says where to import from, the last hands back the provenance. The first
 error ends the page.
 """
 
@@ -28,9 +28,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from course_site.numbers.lint import lint_output
+from course_site.lint.lint import lint_output
 from course_site.pages.page import Cell, Page
-from course_site.records import artifacts, watch
+from course_site.records import artifacts, opened_files, renames
 from course_site.records.digest import file_digest
 from course_site.records.environments import environment_on_gpu
 from course_site.records.gpus import Gpu
@@ -71,7 +71,7 @@ class PageFailed(RuntimeError):
 
 @dataclass
 class Progress:
-    """Where a running page is; the page itself updates it."""
+    """Progress of a running page, which updates it itself."""
 
     page: Page
     gpu: Gpu
@@ -140,8 +140,8 @@ async def execute_async(
         )
     provenance = {**provenance, **revision(root, [page.path.as_posix(), *sources])}
     try:
-        manifest = {file: file_digest(root / file) for file in sources}
-        return build_record(page, outputs, seconds, manifest, provenance, files)
+        manifest = {file: file_digest(root, file) for file in sources}
+        return build_record(page, outputs, seconds, manifest, provenance, files, renames.load(root))
     except ValueError as error:
         raise PageFailed(f"{page.path}: {error}") from error
 
@@ -212,7 +212,7 @@ async def _run(
             finally:
                 await _end(client, manager)
         try:
-            return seconds, watch.read(scratch / "opened"), artifacts.collected(scratch / "artifacts")
+            return seconds, opened_files.read(scratch / "opened"), artifacts.collected(scratch / "artifacts")
         except ValueError as error:
             raise PageFailed(f"{page.path}: {error}") from None
     finally:
@@ -243,7 +243,7 @@ def _scratch_folder() -> str:
 
 def _environment(root: Path, gpu: Gpu, scratch: Path) -> dict[str, str]:
     environment = environment_on_gpu(root)
-    watched = watch.door_for_children(scratch / "watch", scratch / "opened", root)
+    watched = opened_files.door_for_children(scratch / "watch", scratch / "opened", root)
     paths = [watched["PYTHONPATH"], str(root / "src"), environment.get("PYTHONPATH", "")]
     return (
         environment
@@ -261,7 +261,7 @@ def _environment(root: Path, gpu: Gpu, scratch: Path) -> dict[str, str]:
 
 
 def cell_failed(page: Page, index: int, gpu: Gpu | None, name: str, value: str, traceback: str) -> PageFailed:
-    """What stops a page of which a cell raised: the file, the cell and the cause.
+    """Build the error of a page of which a cell raised: the file, the cell and the cause.
 
     Args:
         index: the cell, from 1; below or above the page's own, a cell around them.
@@ -297,7 +297,7 @@ def _place(number: int, code: list[Cell]) -> str:
 def process_died(
     page: Page, cell: int, status: int | None, log: Path, error: Exception | None = None
 ) -> PageFailed:
-    """What stops a page whose process ended.
+    """Build the error of a page whose process ended.
 
     Args:
         cell: the cell that ran, from 1; 0 before the first.
@@ -357,7 +357,7 @@ def refuse_typed_numbers(page: Page, number: int, outputs: list[dict[str, Any]])
 
 
 def fake_provenance(gpu: Gpu) -> dict[str, Any]:
-    """What stands in for a GPU's provenance where COURSE_FAKE_GPUS made the GPU up."""
+    """Provenance of a GPU that COURSE_FAKE_GPUS made up."""
     return {
         "gpu": gpu.name,
         "slug": gpu.slug,

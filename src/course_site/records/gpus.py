@@ -1,4 +1,4 @@
-"""Which GPUs this machine has, asked of the driver itself: no torch, no nvidia-smi, standard library only.
+"""The GPUs of this machine, asked of the driver itself: no torch, no nvidia-smi, standard library only.
 
 The noxfile imports this file before anything is installed, so what it imports must need nothing either.
 """
@@ -32,9 +32,10 @@ class GpuUnusable(RuntimeError):
 
 @dataclass(frozen=True)
 class Gpu:
-    """One device as the driver numbers it.
+    """A device as the driver numbers it.
 
-    ``visible`` is what CUDA_VISIBLE_DEVICES must be for a child process to see this device alone.
+    ``visible`` is what CUDA_VISIBLE_DEVICES must be for a child process to see this device alone; of the first of
+    several that one page has together, all of them.
     """
 
     index: int

@@ -1,4 +1,4 @@
-"""What a record depends on: the project files that ran, and nothing that only speaks or is derived afterwards.
+"""Dependencies of a record: the project files that ran, and nothing that only speaks or is derived afterwards.
 
 Found when a page ran, from the list of files that it and its children opened; looked at again when its record is
 checked, because a file that is new may stand where another one was found.
@@ -25,7 +25,7 @@ DERIVED_FOLDER = "src/course_site/"
 MEASURE = "course_kernels.measure"
 HARNESS = "src/course_kernels/measure"
 DERIVED = frozenset({"derive", "roofline", "machine", "provenance", "gate"})
-SPEAKING = frozenset({"__init__", "complaints"})  # names for imports, and the words of refusals
+SPEAKING = frozenset({"__init__", "messages"})  # names for imports, and the words of refusals
 DERIVED_FILES = frozenset(f"{HARNESS}/{stem}.py" for stem in DERIVED | {"__init__"})
 # Never sources: build products, caches, environments, records.
 NOT_SOURCES = frozenset({"site", "build", "wheelhouse", "records"})
@@ -35,7 +35,7 @@ LIBRARIES = frozenset({"torch", "triton", "numpy", "cuda", "pynvml", "flashinfer
 
 
 def project_files(files: Iterable[str], root: Path, page: Page | None = None) -> list[str]:
-    """Of ``files`` (absolute paths) the sources of this project that make a page stale, repository-relative.
+    """Sources of this project among ``files`` (absolute paths) that make a page stale, repository-relative.
 
     Left out: what is derived after the samples exist, the page itself (its cells are hashed one by one),
     caches and build products, anything hidden, anything that no longer exists. A derived file is in where the
@@ -87,7 +87,7 @@ def project_files(files: Iterable[str], root: Path, page: Page | None = None) ->
 
 @functools.lru_cache(maxsize=1024)
 def derived_imports(source: str) -> frozenset[str]:
-    """Which of the files that are derived a Python source imports, by their stems; by name where it does not parse."""
+    """Derived files that a Python source imports, by their stems; by name where it does not parse."""
     try:
         tree = ast.parse(source)
     except SyntaxError:  # a cell with IPython magic
@@ -135,7 +135,7 @@ def _includes_of(name: str, root: Path) -> list[str]:
 
 
 def new_includes(manifest: Iterable[str], root: Path) -> list[str]:
-    """What the CUDA sources of a manifest include now and did not include when the record was made, a line each."""
+    """Headers that the CUDA sources of a manifest include now and did not when the record was made, a line each."""
     known, reached, reasons = set(manifest), set(), []
     # A header is followed from the source that is compiled; by itself only where no source includes it.
     for name in sorted(known, key=lambda name: (name.endswith(".cuh"), name)):
@@ -155,7 +155,7 @@ def new_includes(manifest: Iterable[str], root: Path) -> list[str]:
 
 
 def strangers(root: Path) -> Iterator[tuple[str, str]]:
-    """What lies where Python would import it in the place of something else: its path, and what to do."""
+    """Files that Python would import in the place of something else: the path, and what to do."""
     source = root / "src"
     packages = _packages(root)
     for path in sorted(source.iterdir()) if packages and source.is_dir() else ():

@@ -1,4 +1,4 @@
-"""What is to be measured on this machine: which pages and GPU tests, why, and how long it should take.
+"""Plan of what to measure on this machine: which pages and GPU tests, why, and how long it should take.
 
 Nothing heavy is imported before it is needed: a machine that lacks a package is told so in one line.
 """
@@ -13,17 +13,18 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from course_site.pages.needs import card_of, gpus_of
 from course_site.records.gpus import Gpu
 
 if TYPE_CHECKING:
     from course_site.pages.page import Page
+    from course_site.records.gpu_test_records import Verdict
     from course_site.records.record import Record
-    from course_site.records.tested import Verdict
 
 STARTUP_S = 3.0  # a page's process, before its first cell
 GUESS_S = 120.0  # the forecast of a page that has no record anywhere
@@ -31,12 +32,12 @@ UNKNOWN_S = 30.0  # of a group of GPU tests that never ran
 
 
 class CannotStart(RuntimeError):
-    """Nothing was done; the message is one line that says why and what to do."""
+    """A run that cannot begin: nothing was done, and the message is one line that says why and what to do."""
 
 
 @dataclass
 class Job:
-    """One page to measure: why, and how long it should take."""
+    """A page to measure: why, and how long it should take."""
 
     page: Page
     reasons: list[str]
@@ -44,13 +45,19 @@ class Job:
     forecast_from: str
 
 
-def unmet(page: Page, gpu: Gpu) -> str | None:
-    """What the page needs and this card lacks, or None.
+def unmet(page: Page, gpus: Sequence[Gpu]) -> str | None:
+    """First need of the page that this machine lacks, or None; its cards are of one model.
 
     ``capability X.Y`` is the same major number and at least that minor one: what is built for one family
     (sm_90a) runs on no other. ``capability X.Y+`` is that or anything newer.
     """
+    gpu, together = gpus[0], gpus_of(page.needs)
+    if len(gpus) < together:
+        return f"needs {together} GPUs, and there {'is' if len(gpus) == 1 else 'are'} {len(gpus)}"
     for need in page.needs:
+        card = card_of(need)
+        if card and not re.fullmatch(card.pattern, gpu.name):
+            return f"needs {need}, and this is an {gpu.name}"
         match = re.fullmatch(r"capability (\d+)\.(\d+)(\+?)", need)
         if match:
             wanted = (int(match[1]), int(match[2]))
@@ -78,7 +85,7 @@ except CountersUnavailable as why:
 
 @functools.cache
 def counters_lacking() -> str | None:
-    """Why hardware counters cannot be read here, in one line; None where they can."""
+    """Reason why hardware counters cannot be read here, in one line; None where they can."""
     if shutil.which("ncu") is None:
         return "Nsight Compute (ncu) is not on PATH"
     if os.environ.get("COURSE_FAKE_GPUS"):
@@ -99,7 +106,7 @@ def jobs(
 
     edition = installed_edition(gpus[0]) if gpus else None
     for page in pages:
-        lacking = unmet(page, gpus[0]) if gpus else None
+        lacking = unmet(page, gpus) if gpus else None
         if lacking:
             print(f"docs: {page.path} {lacking}: the page keeps the reference edition", flush=True)
             continue
@@ -156,9 +163,9 @@ def installed_edition(gpu: Gpu) -> dict[str, str] | None:
 def _forecast(root: Path, page: Page, slug: str, record: Record | None) -> tuple[float, str]:
     if record is not None:
         return record.seconds + STARTUP_S, f"records/{slug}"
-    from course_site.records.record import seconds_of
+    from course_site.records.record import record_path, seconds_of
 
-    others = (root / "records").glob(f"*/{page.path.with_suffix('.ipynb').as_posix()}")
+    others = (root / "records").glob(record_path(root, "*", page).relative_to(root / "records").as_posix())
     for path in sorted(others, key=lambda path: (path.relative_to(root).parts[1] != slug, path)):
         seconds = seconds_of(path)
         if seconds is not None:
@@ -181,12 +188,12 @@ def print_plan(jobs: list[Job], gpus: list[Gpu], slug: str, groups: list[Verdict
 
 
 def check_beside(root: Path, slug: str) -> None:
-    """What every page's record is added to must be readable, before a minute of a GPU is spent."""
-    from course_site.records import changes, runs
+    """Check that the histories can be read to which every record is added, before a minute of a GPU is spent."""
+    from course_site.records import changes, run_history
     from course_site.records.record import RecordError
 
     try:
-        runs.load(root, slug)
+        run_history.load(root, slug)
         changes.load(root, slug)
     except RecordError as error:
         raise CannotStart(str(error)) from None
@@ -198,10 +205,10 @@ def tests_to_run(
     """The groups of GPU tests that were asked for, or that the build which follows would miss."""
     if not (root / "tests" / "gpu").exists() or not (asked or will_build):
         return []
-    from course_site.records import tested
+    from course_site.records import gpu_test_records
 
     try:
-        found = tested.verdicts(root, slug, clean=slug == reference)
+        found = gpu_test_records.verdicts(root, slug, clean=slug == reference)
     except ValueError as error:
         raise CannotStart(str(error)) from None
     edition = installed_edition(gpus[0]) if gpus else None

@@ -18,8 +18,8 @@ from typing import Any
 
 from course_kernels.measure.provenance import slug_of
 from course_site.pages.page import Page
-from course_site.records import artifacts
-from course_site.records.digest import code_digest, file_digest
+from course_site.records import artifacts, renames
+from course_site.records.digest import code_digests, file_digest
 from course_site.records.manifest import new_includes
 
 SCHEMA = 2
@@ -31,7 +31,10 @@ class RecordError(ValueError):
 
 
 def edition_of(provenance: dict[str, Any]) -> dict[str, str]:
-    """What makes two records comparable: GPU model and CUDA, torch and triton major.minor; {} where none was used."""
+    """Edition of a run: GPU model and CUDA, torch and triton major.minor; {} where none was used.
+
+    Records of one edition can be compared.
+    """
     if provenance["gpu"] is None:
         return {}
 
@@ -48,8 +51,9 @@ def edition_of(provenance: dict[str, Any]) -> dict[str, str]:
 
 
 def record_path(root: Path, slug: str, page: Page) -> Path:
-    """Where the record of a page lies: records/<slug>/<page path>.ipynb."""
-    return root / "records" / slug / page.path.with_suffix(".ipynb")
+    """Path of a page's record: records/<slug>/<page path>.ipynb, under the first path that the page had."""
+    path = renames.load(root).paths.first(page.path.as_posix())
+    return (root / "records" / slug / path).with_suffix(".ipynb")
 
 
 def _checksum(data: dict[str, Any]) -> str:
@@ -69,7 +73,7 @@ def is_sealed(data: dict[str, Any]) -> bool:
 
 
 def load_sealed(path: Path, again: str) -> dict[str, Any]:
-    """What `seal` made of a file that only the docs command writes; empty where there is none.
+    """Read what `seal` made of a file that only the docs command writes; empty where there is none.
 
     Args:
         again: how one comes to a good file, for the one line that says what is wrong with this one.
@@ -94,10 +98,12 @@ class Record:
     Attributes:
         notebook: nbformat 4 dict; code cells only, with their outputs; provenance in metadata["course"].
         files: the artifacts of a page that has just run, by name; of a record that is read they stay where they lie.
+        renamed: what was renamed since; the kernels that were timed have their present names.
     """
 
     notebook: dict[str, Any]
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    renamed: renames.Renames = renames.NONE
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -116,7 +122,7 @@ class Record:
 
     @property
     def artifacts(self) -> dict[str, dict[str, Any]]:
-        """What it states of the files beside it: "bytes" and "sha256", by name."""
+        """Statement of the files beside it: "bytes" and "sha256", by name."""
         return self.meta.get("artifacts", {})
 
     @property
@@ -132,7 +138,7 @@ class Record:
 
     @property
     def run(self) -> str:
-        """What tells this run of its page from every other run."""
+        """Identity of this run among all runs of its page."""
         return f"{self.meta['id']}|{self.meta['provenance']['date']}"
 
     @property
@@ -147,17 +153,19 @@ class Record:
 
     @property
     def names(self) -> dict[str, Any]:
-        """Everything the cells recorded by name, as plain JSON."""
+        """Values that the cells recorded by name, as plain JSON; a kernel by its present name."""
         merged: dict[str, Any] = {}
         for outputs in self.outputs:
             for output in outputs:
                 data = output.get("data", {}).get(MIME)
                 if data:
                     _merge(merged, data["names"])
+        if self.renamed:
+            _name_kernels(merged, self.renamed)
         return merged
 
     @classmethod
-    def load(cls, path: Path) -> Record:
+    def load(cls, path: Path, renamed: renames.Renames = renames.NONE) -> Record:
         """Read a record.
 
         Raises:
@@ -177,7 +185,7 @@ class Record:
             raise RecordError(f"{path}: is not a record of this project; {again}") from None
         if schema != SCHEMA:
             raise RecordError(f"{path}: has schema {schema}, this version reads {SCHEMA}; {again}")
-        record = cls(notebook)
+        record = cls(notebook, renamed=renamed)
         if checksum != record._content_checksum():
             raise RecordError(f"{path}: was changed by hand (its checksum does not match); {again}")
         return record
@@ -209,7 +217,7 @@ def _on_one_line(match: re.Match[str]) -> str:
 
 
 def _merge(into: dict[str, Any], names: dict[str, Any]) -> None:
-    """Later cells may add to a dict recorded before, never replace a leaf."""
+    """Merge the names of a later cell: it may add to a dict recorded before, and never replace a leaf."""
     for name, value in names.items():
         if name in into and "kind" not in value and "kind" not in into[name]:
             _merge(into[name], value)
@@ -217,6 +225,14 @@ def _merge(into: dict[str, Any], names: dict[str, Any]) -> None:
             raise RecordError(f"the name {name!r} is recorded twice")
         else:
             into[name] = json.loads(json.dumps(value))
+
+
+def _name_kernels(names: dict[str, Any], renamed: renames.Renames) -> None:
+    for value in names.values():
+        if isinstance(value, dict) and "kind" not in value:
+            _name_kernels(value, renamed)
+        elif isinstance(value, dict) and isinstance(value.get("kernel"), str):
+            value["kernel"] = renamed.kernel(value["kernel"])
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -237,6 +253,7 @@ def build_record(
     manifest: dict[str, str],
     provenance: dict[str, Any],
     files: Mapping[str, bytes] | None = None,
+    names: renames.Renames = renames.NONE,
 ) -> Record:
     """Make the record of a page that has just run.
 
@@ -247,6 +264,7 @@ def build_record(
         manifest: repository path of every project file that ran before the samples existed, and its digest.
         provenance: GPU, versions, date, commit (see course_kernels.measure.provenance).
         files: what its cells left as artifacts, by name.
+        names: what was renamed until then.
     """
     cells = [
         {
@@ -265,7 +283,7 @@ def build_record(
         "id": page.id,
         "edition": edition_of(provenance),
         "provenance": provenance,
-        "cells": [code_digest(cell.source) for cell in page.code],
+        "cells": _cells(page, names),
         "seconds": [round(value, 3) for value in seconds],
         "manifest": dict(sorted(manifest.items())),
     }
@@ -288,13 +306,17 @@ def build_record(
     return record
 
 
+def _cells(page: Page, names: renames.Renames) -> list[str]:
+    return list(code_digests(tuple(cell.source for cell in page.code), names, page.path.as_posix()))
+
+
 def stale_reasons(page: Page, record: Record, root: Path) -> list[str]:
-    """Why a record no longer holds for a page; empty when it is fresh."""
+    """Reasons why a record no longer holds for a page; empty when it is fresh."""
     reasons = []
-    meta = record.meta
-    if meta["page"] != page.path.as_posix() or meta["id"] != page.id:
+    meta, names = record.meta, renames.load(root)
+    if names.present(meta["page"]) != page.path.as_posix() or meta["id"] != page.id:
         reasons.append(f"the record is of {meta['page']} ({meta['id']})")
-    now, then = [code_digest(cell.source) for cell in page.code], meta["cells"]
+    now, then = _cells(page, names), meta["cells"]
     if len(now) != len(then):
         reasons.append(f"{page.path} has {len(now)} code cells, the record has {len(then)}")
     reasons += [
@@ -302,7 +324,8 @@ def stale_reasons(page: Page, record: Record, root: Path) -> list[str]:
         for number, (a, b) in enumerate(zip(now, then, strict=False), start=1)
         if a != b
     ]
-    return reasons + changed_files(meta["manifest"], root) + new_includes(meta["manifest"], root)
+    manifest = names.in_present_names(meta["manifest"])
+    return reasons + changed_files(manifest, root) + new_includes(manifest, root)
 
 
 def changed_files(manifest: dict[str, str], root: Path) -> list[str]:
@@ -310,7 +333,7 @@ def changed_files(manifest: dict[str, str], root: Path) -> list[str]:
     reasons = []
     for path, digest in manifest.items():
         try:
-            if file_digest(root / path) != digest:
+            if file_digest(root, path) != digest:
                 reasons.append(f"{path} changed")
         except OSError:
             reasons.append(f"{path} is gone")

@@ -44,7 +44,7 @@ NETWORK_SIGNS = ("NewConnectionError", "ConnectTimeout", "Max retries exceeded",
 
 
 class WheelhouseFailed(RuntimeError):
-    """Nothing usable was collected; the message is one line that says why and what to do."""
+    """A collection that is of no use; the message is one line that says why and what to do."""
 
 
 def main(arguments: Sequence[str], root: Path | None = None) -> int:
@@ -180,7 +180,7 @@ def collect(root: Path, options: argparse.Namespace) -> None:
 
 
 def install_commands(into: str) -> list[str]:
-    """What to type on the other machine, once the wheels lie in the folder `into` there."""
+    """Command for the other machine, once the wheels lie in the folder `into` there."""
     return [
         f"python3 -m pip install --no-index --no-deps --target .venv/carried {into}/*.whl",
         "PYTHONPATH=.venv/carried python3 -m nox --no-venv -s docs",
@@ -188,7 +188,7 @@ def install_commands(into: str) -> list[str]:
 
 
 def join_commands(into: str) -> list[str]:
-    """What to type before that, once the parts lie in the folder `into`/parts."""
+    """Command to type before that, once the parts lie in the folder `into`/parts."""
     return [
         f"(cd {into}/{PARTS} && sha256sum --check SHA256SUMS)",
         f"cat {into}/{PARTS}/{PART_NAME}.* | tar -x -f - -C {into}",
@@ -352,7 +352,7 @@ def target_environment(python: str, platform: str) -> dict[str, str]:
 
 
 def _all_needs(folder: Path, asked: dict[str, list[str]], environment: dict[str, str]) -> list[str]:
-    """What all wheels in the folder ask for, with the extras that are asked of them."""
+    """Requirements of all wheels in the folder, with the extras that are asked of them."""
     from packaging.requirements import Requirement
 
     needs: list[str] = []
@@ -364,7 +364,7 @@ def _all_needs(folder: Path, asked: dict[str, list[str]], environment: dict[str,
 
 
 def wheel_needs(wheel: Path, environment: dict[str, str], extras: Iterable[str] = ()) -> Iterator[str]:
-    """What a wheel asks for on that machine and with these extras, as requirement lines without markers."""
+    """Requirements of a wheel on that machine and with these extras, as requirement lines without markers."""
     from packaging.requirements import Requirement
 
     with zipfile.ZipFile(wheel) as archive:

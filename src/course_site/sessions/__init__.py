@@ -1,1 +1,1 @@
-"""What a mentor does at every minute: session maps read and checked, and all that is shown of them."""
+"""Session maps, a mentor's plan of every minute: read, checked, and shown in several views."""

@@ -1,6 +1,6 @@
-"""The form that makes a calendar file in the browser, and what it makes one of.
+"""The form that makes a calendar file in the browser, and its data.
 
-The work is done by handbook/run/calendar.js, which stands beside the run views and is used by the page on the cohort's
+The work is done by handbook/run/calendar.js, which lies beside the run views and is used by the page on the cohort's
 calendar too. Without JavaScript the form says what to type instead.
 """
 
@@ -21,7 +21,7 @@ Plain = Mapping[str, Any]
 def calendar_data(
     entries: Iterable[Entry], file: str, root: str, *, title: str = "", monday: bool = False
 ) -> dict[str, Any]:
-    """What calendar.js must know, for the key `calendar` of the page's JSON.
+    """The data of calendar.js, for the key `calendar` of the page's JSON.
 
     Args:
         file: how the file's name begins.
@@ -42,7 +42,7 @@ def session_entries(session: Plain, folder: str) -> list[Entry]:
     """One session as a mentor needs it in the calendar: its minutes, and the day before what to prepare.
 
     Args:
-        session: the map as `views.as_plain` gives it.
+        session: the map as `plain_data.as_plain` gives it.
         folder: the folder in the site to which its links are relative.
     """
     name = session["name"]

@@ -1,4 +1,4 @@
-"""What a session map says of the rest of the course, checked: pages and their headings, labs, measured waits."""
+"""Checks of a session map against the rest of the course: pages and their headings, labs, measured waits."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from typing import Any, Protocol
 
 from course_kernels.measure.machine import MACHINES
 from course_labs.lab import Lab, LabError, find_labs
-from course_site.numbers.spoiled import expressions
-from course_site.numbers.values import ExpressionError, Scope
-from course_site.pages.addresses import shown_file
+from course_site.lint.predictions import expressions
 from course_site.pages.headings import headings
 from course_site.pages.page import Page
 from course_site.pages.plain_text import without_code
-from course_site.sessions import cuts, preflights, remote
-from course_site.sessions.minutes import Taken, read_minutes
+from course_site.pages.urls import shown_file
+from course_site.sessions import cuts, preflights, remote_class
+from course_site.sessions.course_road import FILE as ROAD_FILE
+from course_site.sessions.course_road import FOLDER, Road, load_road
+from course_site.sessions.plan_file import PlanError
 from course_site.sessions.preflights import one_line
 from course_site.sessions.session import Complaint, Session, Step, read_sessions
-from course_site.sessions.stops import FILE as ROAD_FILE
-from course_site.sessions.stops import FOLDER, Road, load_road
+from course_site.sessions.taught_minutes import Taken, read_minutes
+from course_site.sessions.units import UnitRoad, read_units
+from course_site.values.values import ExpressionError, Scope
 
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 # So many steps of a session may be about a heading of another page.
@@ -57,17 +59,19 @@ _FORMULA = re.compile(r"(?<![\\$])\$(?![\s$])[^$\n]*?(?<![\s\\])\$(?!\d)|\\\(.+?
 
 @dataclass
 class Report:
-    """The maps of a course and what they wait for.
+    """The maps of a course, and what they still wait for.
 
     Attributes:
         to_come: for each session whose page is to come, the steps that await it.
         unmeasured: names of demos whose wait is not measured yet.
+        roads: every road with its units, the course and those beside it.
         slow_here: demos that are slower than their step on this card, which is not the reference.
         taken: the minutes that mentors handed in, by session and step.
     """
 
     sessions: dict[str, Session] = field(default_factory=dict)
     road: Road = field(default_factory=Road)
+    roads: dict[str, UnitRoad] = field(default_factory=dict)
     complaints: list[Complaint] = field(default_factory=list)
     to_come: dict[str, list[Step]] = field(default_factory=dict)
     unmeasured: list[str] = field(default_factory=list)
@@ -75,7 +79,7 @@ class Report:
     taken: dict[str, dict[int, Taken]] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
-        """What is to come, in one line each."""
+        """Lines about what is to come, one each."""
         for name, steps in self.to_come.items():
             session = self.sessions[name]
             borrowed = sum(_elsewhere(step, session) for step in steps)
@@ -89,7 +93,7 @@ class Report:
 
 
 class Course(Protocol):
-    """What the maps ask of the course that they are of."""
+    """The part of a course that its maps need."""
 
     root: Path
     pages: list[Page]
@@ -113,7 +117,13 @@ def check(course: Course) -> Report:
     if not (course.root / FOLDER).is_dir():
         return Report()
     sessions, complaints = read_sessions(course.root)
-    report = Report(sessions, load_road(course.root), complaints)
+    report = Report(sessions, load_road(course.root), complaints=complaints)
+    try:
+        report.roads = read_units(course.root)
+    except PlanError as error:
+        path, _, message = str(error).partition(": ")
+        wrong_road = Complaint(path, "", message)
+        complaints += [wrong_road] if wrong_road not in complaints else []
     try:
         labs = find_labs(course.root)
     except LabError as error:
@@ -165,7 +175,7 @@ class _Checker:
         self.check_demos()
         for key, text in self.session.strings():
             self.check_text(key, text)
-        for key, message in (*cuts.faults(self.session), *remote.faults(self.session)):
+        for key, message in (*cuts.faults(self.session), *remote_class.faults(self.session)):
             self.wrong(key, message)
         self.check_minutes()
         self.check_ends()
@@ -198,7 +208,7 @@ class _Checker:
                 self.wrong("board, figure", str(error))
 
     def check_lab(self) -> None:
-        """Its own lab stands on its page; another one, of which it types a part, on the page that the lab names."""
+        """Check that its own lab is on its page, and any other lab on the page that this lab names."""
         session = self.session
         for name in session.labs:
             lab = self.labs.get(name)
@@ -220,7 +230,7 @@ class _Checker:
             self.check_lab_time(lab, sum(step.minutes for step in steps))
 
     def check_lab_time(self, lab: Lab, room: int) -> None:
-        """The room and the lab's own minutes say the same, or the map says why they do not."""
+        """Check that the room has about as many minutes as the lab says, or that the map says why not."""
         said = f"its stages have {room} minutes here, and the lab {lab.name} says {lab.minutes}"
         if room > 1.1 * lab.minutes:
             self.wrong("lab", f"{said}: give them less, or mend `minutes` in its lab.toml")
@@ -232,15 +242,15 @@ class _Checker:
     # --- cards, sources and headings --------------------------------------------------------------
 
     def check_minutes(self) -> None:
-        """A minute that a text names is one at which a step begins."""
+        """Check that a step begins at every minute that a text names."""
         starts = {step.start for step in self.session.steps()}
         for key, text in self.session.strings():
-            for minute in remote.MINUTE.findall(text):
+            for minute in remote_class.MINUTE.findall(text):
                 if int(minute) not in starts:
                     self.wrong(key, f"names minute {minute}, and no step begins then")
 
     def check_ends(self) -> None:
-        """What to read has its source, and every exit question the heading where it is answered."""
+        """Check the sources of what to read, and the heading where each exit question is answered."""
         session = self.session
         for i, item in enumerate(session.read, 1):
             if item.source and item.source not in self.course.sources:
@@ -258,7 +268,7 @@ class _Checker:
             self.check_card(texts)
 
     def check_card(self, texts: Mapping[str, str]) -> None:
-        """A figure of one card, such as its ridge, says which card: on another it is another figure."""
+        """Check that a figure of one card, such as its ridge, names the card: on another it differs."""
         whole = " ".join(texts.values())
         if _CARD.search(whole):
             return
@@ -319,7 +329,7 @@ class _Checker:
     # --- anchors and texts ------------------------------------------------------------------------
 
     def check_anchors(self) -> None:
-        """Every step but a break is about a heading of the session's page; a few may look back at another."""
+        """Check that every step but a break has a heading of the session's page; a few may look back at another."""
         session, student = self.session, self.session.student_page
         steps = [step for step in session.steps() if step.kind != "break"]
         for step in session.steps():
@@ -343,16 +353,16 @@ class _Checker:
             )
 
     def check_questions(self) -> None:
-        """What stands before the room gives no number away that its students are to find."""
+        """Check that board and projector give away no number that the students are to find."""
         for step in self.session.steps():
             answer = (
                 expressions(step.check.answer) - expressions(step.check.ask) if step.check else frozenset()
             )
-            for key, text in (("board", step.board), ("room", step.room)):
-                if answer and answer <= expressions(text):
+            for key in ("board", "room"):
+                if answer and answer <= expressions(step[key]):
                     self.wrong(f"{step.where}, {key}", "shows the answer of its own check: let it ask")
-            found = expressions(step.fingers) - expressions(f"{step.say} {step.board}")
-            if given := sorted(found & expressions(step.room)):
+            found = expressions(step["fingers"]) - expressions(f"{step['say']} {step['board']}")
+            if given := sorted(found & expressions(step["room"])):
                 self.wrong(
                     f"{step.where}, room",
                     f"shows {{{{ {given[0]} }}}}, which `fingers` has them find: ask for it",

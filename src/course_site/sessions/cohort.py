@@ -16,16 +16,16 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from course_site.sessions.course_road import FOLDER, read_road
 from course_site.sessions.plan_file import Plan, PlanError, read_plan
 from course_site.sessions.session import Session, read_sessions, visible
-from course_site.sessions.stops import FOLDER, read_road
 
 FILE = f"{FOLDER}/cohort.toml"
 
 
 @dataclass(frozen=True)
 class Day:
-    """One teaching day: which sessions, one after the other; what to do at home stands in the map of the last."""
+    """One teaching day with its sessions, one after the other; the homework is that of the last one's map."""
 
     week: int
     day: int
@@ -117,7 +117,7 @@ def read_cohort(root: Path) -> Cohort:
 
 
 def entries(cohort: Cohort, sessions: Mapping[str, Session]) -> list[Entry]:
-    """Everything that stands in the calendar, without dates: the one source of the file, here and in the browser.
+    """All entries of the calendar, without dates: the one source of the file, here and in the browser.
 
     Raises:
         PlanError: a session has no map yet, or a text holds what a calendar cannot show.

@@ -1,7 +1,7 @@
-"""What to drop when a session is late: the cuts of the steps still to come, in the order in which they are proposed.
+"""Cuts of a session that is late: of the steps still to come, in the order in which they are proposed.
 
-A cut goes by its priority. None is proposed in the heart of a session, nor in a step that a kept one stands on; once
-all steps that stand on it have fallen out as a whole, it may go too. So whatever the lateness, the cuts to make are
+A cut goes by its priority. None is proposed in the heart of a session, nor in a step that a kept one needs; once
+all steps that need it have fallen out as a whole, it may go too. So whatever the lateness, the cuts to make are
 the first of one row. Standard library only.
 """
 
@@ -23,7 +23,9 @@ _FORBIDS = re.compile(
 def in_order(steps: Sequence[Step], now: int) -> list[Step]:
     """The steps still to come whose cut may be proposed at step `now`, which counts from 1; first things first."""
     order: list[Step] = []
-    left = sorted((step for step in steps if step.number > now and step.cut), key=lambda step: step.priority)
+    left = sorted(
+        (step for step in steps if step.number > now and step["cut"]), key=lambda step: step.priority
+    )
     while free := next((step for step in left if not standing(step, steps, now, order)), None):
         order.append(free)
         left.remove(free)
@@ -31,15 +33,15 @@ def in_order(steps: Sequence[Step], now: int) -> list[Step]:
 
 
 def standing(step: Step, steps: Sequence[Step], now: int, cut: Sequence[Step]) -> list[Step]:
-    """The steps that stand on this one, and are not over nor among those that were cut as a whole."""
+    """The steps that need this one, and are neither over nor cut as a whole."""
     gone = {other.number for other in cut if other.saves == other.minutes}
     return [s for s in steps if step.title in s.needs and s.number >= now and s.number not in gone]
 
 
 def faults(session: Session) -> Iterator[tuple[str, str]]:
-    """What is wrong with the cuts of a session, each with its place in the file.
+    """Faults of the cuts of a session, each with its place in the file.
 
-    Every step can be cut, or says what stays; the heart is never cut, nor what a kept step stands on.
+    Every step can be cut, or says what stays; the heart is never cut, nor what a kept step needs.
     """
     steps = session.steps()
     places: dict[int, str] = {}
@@ -55,7 +57,7 @@ def faults(session: Session) -> Iterator[tuple[str, str]]:
         titles.add(step.title)
     order = in_order(steps, 0)
     for step in steps:
-        if step.cut and not step.protected and step not in order:
+        if step["cut"] and not step.protected and step not in order:
             by = standing(step, steps, 0, order)[0].where
             yield f"{step.where}, cut", f"is never proposed, since {by} stands on it: write `keep` instead"
     if steps and not any(step.protected for step in steps):
@@ -63,15 +65,15 @@ def faults(session: Session) -> Iterator[tuple[str, str]]:
 
 
 def _faults_of_a_step(step: Step) -> Iterator[tuple[str, str]]:
-    if step.cut and _FORBIDS.search(visible(step.cut)):
+    if step["cut"] and _FORBIDS.search(visible(step["cut"])):
         yield f"{step.where}, cut", "says what is not cut: write that into `keep`"
-    if step.protected and step.cut:
+    if step.protected and step["cut"]:
         yield f"{step.where}, cut", "stands in the heart of the session, which is protected: take it out"
-    elif not (step.cut or step.keep or step.protected or step.kind == "break"):
+    elif not (step["cut"] or step["keep"] or step.protected or step.kind == "break"):
         yield f"{step.where}, cut", "is missing: write what to drop when late; or `keep`, if all of it stays"
     for key, value, most in (("priority", step.priority, 99), ("saves", step.saves, max(1, step.minutes))):
-        if step.cut and not 1 <= value <= most:
+        if step["cut"] and not 1 <= value <= most:
             means = "which cut goes first" if key == "priority" else "the minutes that it wins"
             yield f"{step.where}, {key}", f"is {value}: write {means}, 1 to {most}"
-        elif value and not step.cut:
+        elif value and not step["cut"]:
             yield f"{step.where}, {key}", "belongs to a `cut`, and there is none"

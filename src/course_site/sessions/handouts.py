@@ -1,11 +1,11 @@
-"""What students get on paper in a session: read from handbook/handouts/*.toml, with the answer of every blank.
+"""Sheets for the students of a session, read from handbook/handouts/*.toml, with the answer of every blank.
 
 A blank stands in double brackets with its answer in it: `[[18]]`, or `[[= 2 * M :,.0f]]` where it is worked out. The
 sheet to fill in and the solved one are made from the same text, so no answer can be missing. `[= …]` in single
 brackets is worked out and printed. What an expression may call stands in `_worked_out/<session>.py` beside the file;
 `value("l1.ridge")` is a number of a record. `[[*from the screen*; our run: {{ l3.fuse.eager.us:.0f }}]]` says on the
 solved sheet what a record has too, and nothing of it where there is no such record. How a sheet looks is in
-`handout_pages`.
+`printing/handout_pages`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class HandoutError(ValueError):
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a sheet: its kind, and what stands in it, by the keys of `PARTS`."""
+    """One part of a sheet: its kind, and its content by the keys of `PARTS`."""
 
     where: str
     kind: str
@@ -97,7 +97,7 @@ class Sheet:
     Attributes:
         title: what it is called in the room, and in the map's `prepare`, in stars.
         whom: who gets it, in words that begin as one of `COPIES`.
-        kind: one of `SHEET_KINDS`, which says where in the file it stands.
+        kind: one of `SHEET_KINDS`, which decides its place in the file.
         at: the title of the map's step in which it is given out; "" where that is at the start.
         turned: it is the back of the sheet before it. Every other sheet begins on a front.
         full: no squares for sums where it ends above the foot of the page.
@@ -117,7 +117,7 @@ class Sheet:
 
     @property
     def is_cut(self) -> bool:
-        """Whether there is something to cut on it."""
+        """True if there is something to cut on it."""
         return any(part.kind in CUT or "✂" in part.data.get("title", "") for part in self.parts)
 
 
@@ -178,12 +178,12 @@ def read_handouts(root: Path, session_id: str) -> Handouts | None:
 
 
 def recorded_on(handouts: Handouts | None) -> dict[str, str]:
-    """The sheet on whose solved twin the numbers of a demo stand, by the demo's name."""
+    """The sheet whose solved twin shows the numbers of a demo, by the demo's name."""
     return {demo: sheet.title for sheet in (handouts.sheets if handouts else ()) for demo in sheet.recorded}
 
 
 def _worked_out(path: Path) -> dict[str, Any]:
-    """What the module beside a file defines; nothing where there is none."""
+    """The names that the module beside a file defines; none without a module."""
     if not path.exists():
         return {}
     spec = importlib.util.spec_from_file_location(f"handouts_{path.stem}", path)
@@ -224,13 +224,13 @@ def _sheet(table: Any, where: str, path: str) -> Sheet:
 
 
 def copies_of(whom: str) -> str:
-    """How many copies are made of a sheet for somebody, such as "n ÷ 2"; "" where it is not said."""
+    """The number of copies of a sheet for somebody, such as "n ÷ 2"; "" where it is not said."""
     begins = [words for words in COPIES if re.match(rf"{re.escape(words)}\b", whom)]
     return COPIES[max(begins, key=len)] if begins else ""
 
 
 def counted(copies: str, students: int) -> str:
-    """How many copies that is for so many students; as it was where the number of talks decides."""
+    """The number of copies for so many students; as it was if the number of talks decides."""
     if not students or "talks" in copies:
         return re.sub(r"^n", str(students or "n"), copies)
     left, _, shared = copies.partition(" ÷ ")
@@ -312,6 +312,40 @@ def texts(part: Part, handouts: Handouts, value: Value) -> Iterator[tuple[str, M
         for question in data["questions"]:
             yield question["ask"], {}
             yield f"[[{question['answer']}]]", {}
+
+
+def asked_beside(part: Part) -> Iterator[tuple[list[str], str]]:
+    """The numbers of records that a part asks for, each with the words beside it on paper.
+
+    Of a table and of questions these are the row, with the table's head; of every other part they are the whole part.
+    """
+    data = dict(part.data)
+    rows = [data.pop(key, []) for key in ("rows", "row", "questions")]
+    lines = [*rows[0], *([rows[1]] if rows[1] else []), *rows[2]]
+    shared = " ".join(_strings(data))
+    if asked := _asked(shared):
+        yield asked, " ".join([shared, *(text for line in lines for text in _strings(line))])
+    for line in lines:
+        words = " ".join(_strings(line))
+        if asked := _asked(words):
+            yield asked, f"{words} {shared}"
+
+
+def _asked(text: str) -> list[str]:
+    shown = [found.partition(":")[0] for found in re.findall(r"\{\{(.*?)\}\}", text)]
+    return [*re.findall(r"""\bvalue\(\s*["']([\w.]+)["']\s*\)""", text), *shown]
+
+
+def _strings(data: Any) -> Iterator[str]:
+    """Every string in some data, keys left out."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, Mapping):
+        for below in data.values():
+            yield from _strings(below)
+    elif isinstance(data, (list, tuple)):
+        for below in data:
+            yield from _strings(below)
 
 
 def table_rows(part: Part, handouts: Handouts, value: Value) -> Iterator[tuple[list[str], dict[str, Any]]]:

@@ -16,9 +16,11 @@ from course_labs.lab import Lab
 from course_site.pages.diffs import difference
 from course_site.pages.doors import DOORS, option, reasons
 from course_site.pages.fences import fenced
+from course_site.sessions import fields
+from course_site.sessions.fields import Field
 from course_site.sessions.handouts import PRINTED
 from course_site.sessions.print_sheet import sheet_name
-from course_site.sessions.run_view import FOLDER, KEPT
+from course_site.sessions.run_view import FOLDER
 from course_site.sessions.session import Answered, Block, Demo, Session, Step
 
 # Four lanes of the timeline: where a step of this kind is drawn, and in what tone. All others are talk.
@@ -44,7 +46,7 @@ Words = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Tools:
-    """What the renderer of pages lends to a map.
+    """The functions that the renderer of pages lends to a map.
 
     Attributes:
         say: Markdown to Markdown of the page: linted, links moved, values filled in.
@@ -177,7 +179,7 @@ class _Map:
         yield _div("asked", "\n\n".join(folded))
 
     def _views(self) -> str:
-        """Where the map is run and printed: pages that no Markdown stands behind."""
+        """Links to the run view and the sheet: pages that are not made of Markdown."""
         page = posixpath.dirname(self.session.map_page)
         run = posixpath.relpath(f"{FOLDER}/{self.session.id}.html", page)
         sheet = posixpath.relpath(f"{FOLDER}/{sheet_name(self.session.id)}", page)
@@ -216,35 +218,23 @@ class _Map:
             f'<span class="kind {LANES.get(step.kind, "talk")}">{step.kind}</span></p>'
         )
         title = f"#### {step.number}. {self.say(step.title)} {{ #step-{step.number} }}"
-        you = [
-            _field("Say", self.say(step.say), "say"),
-            _field("Board", self.say(step.board), "board"),
-            _field("Demo", self._runs(step), "demo"),
-            _field("If they trip", self.say(step.trip), "trip"),
-            _field(f"Late? {self._turn(step)}", self.say(step.cut), "cut"),
-            _field("Keep", self.say(step.keep) or KEPT * step.protected, "keep"),
-        ]
-        they = [
-            _field("Fingers", self.say(step.fingers), "fingers"),
-            _field("From afar, or without seeing it", self.say(step.remote), "remote"),
-            _field("No fingers, because", self.say(step.exempt), "exempt"),
-            _field("Stage", self._stage(step), "stage"),
-            _field("Page", self._page(step), "page"),
-            _field("Feeds", self.say(step.feeds), "feeds"),
-            _field("Check", self._check(step), "check"),
-        ]
         halves = [
-            _div(css, "\n\n".join(filter(None, fields)))
-            for css, fields in (("you", you), ("they", they))
-            if any(fields)
+            _div(side, "\n\n".join(shown))
+            for side in fields.SIDES
+            if (shown := list(filter(None, (self._field(field, step) for field in fields.on_page(side)))))
         ]
         rest = " rest" if step.kind == "break" else ""
         return _div(f"step{rest}", "\n\n".join([title, when, *halves]))
 
-    @staticmethod
-    def _turn(step: Step) -> str:
-        """Which cut this is, and what it wins."""
-        return f"Cut {step.priority}, {step.saves} minute{'s' * (step.saves != 1)}"
+    def _field(self, field: Field, step: Step) -> str:
+        """One field of a step under its label; "" where it is empty."""
+        spelled = {"demo": self._runs, "stage": self._stage, "anchor": self._page, "check": self._check}
+        if field.is_text:
+            text = self.say(step[field.key]) or field.heart[0] * step.protected
+        else:
+            text = spelled[field.key](step)
+        label = fields.labelled(field.page, step.priority, step.saves)
+        return _div(f"field {field.css[0] or field.key}", f"**{label}** {text}") if text else ""
 
     def _check(self, step: Step) -> str:
         if step.check is None:
@@ -280,14 +270,15 @@ class _Map:
     def _wait(self, demo: Demo) -> str:
         if demo.name not in self.tools.measured:
             return "wait *not yet measured*"
-        return self.tools.say(f"a wait of {{{{ {demo.wait}:.0f }}}} s")
+        return self.tools.say(f"a wait of {{{{ {demo.wait}:.0f }}}} s on an {{{{ {demo.card} }}}}")
 
     def _demo(self, demo: Demo) -> str:
         title = f"### Live demo: {self.tools.plain(demo.title)} {{ #demo-{demo.name} }}"
         at = [str(step.start) for step in self.session.steps() if step.demo == demo.name]
         wait = (
             self.tools.say(
-                f"From Enter to prompt: {{{{ {demo.wait}:.0f }}}} s, in a fresh process with nothing compiled yet."
+                f"From Enter to prompt: {{{{ {demo.wait}:.0f }}}} s on an {{{{ {demo.card} }}}}, in a fresh process "
+                "with nothing compiled yet."
             )
             if demo.name in self.tools.measured
             else "From Enter to prompt: *not yet measured*."
@@ -336,7 +327,7 @@ class _Map:
         return "\n\n".join(parts)
 
     def _typed(self, lab: Lab, door: str, stage: int) -> str:
-        """What is typed in one stage through one door, and how to catch up."""
+        """The typing of one stage through one door, and how to catch up."""
         typed = self.tools.say(lab.stages[stage - 1].type[door])
         # A block of code opens on a line of its own, or it is no block of code.
         gap = "\n\n" if typed.lstrip().startswith("```") else " "
@@ -427,15 +418,11 @@ def timeline(session: Session, plain: Words) -> str:
 
 
 def _command(text: str) -> str:
-    """A command, broken before its options where it is long; the next one behind && stands on a line of its own."""
+    """A command, broken before its options where it is long; the next one behind && has a line of its own."""
     text = " ".join(text.split())
     if len(text) > 60:
         text = re.sub(r" (?=--\w)", " \\\n    ", text).replace(" && ", " &&\n")
     return fenced(text, ".bash")
-
-
-def _field(label: str, text: str, css: str) -> str:
-    return _div(f"field {css}", f"**{label}** {text}") if text else ""
 
 
 def _div(css: str, body: str) -> str:

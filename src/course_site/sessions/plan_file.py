@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -33,6 +34,20 @@ class Plan:
             raise self.wrong(f"needs a whole number, got {value!r}", key)
         return value
 
+    def hours(self, key: str) -> float:
+        """A number of hours."""
+        value = self.data.get(key)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
+            raise self.wrong(f"needs a number of hours above 0, got {value!r}", key)
+        return float(value)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts, none if it is left out."""
+        values = self.data.get(key, [])
+        if not isinstance(values, list) or not all(isinstance(value, str) and value for value in values):
+            raise self.wrong(f"needs a list of texts, got {values!r}", key)
+        return tuple(values)
+
     def text(self, key: str) -> str:
         """A text that says something."""
         value = self.data.get(key)
@@ -50,22 +65,22 @@ class Plan:
         return tuple(names)
 
     def check_session(self, name: str, known: Collection[str], key: str = "") -> None:
-        """Refuse a session that there is not."""
+        """Refuse an unknown session."""
         if name not in known:
             raise self.wrong(f"{name!r} is no session; known: {', '.join(known)}", key)
 
     def tables(self, key: str, keys: Collection[str]) -> Iterator[Plan]:
         """The tables of [[key]], none if it is left out; or those of [key.NAME], by their names."""
-        value = self.data.get(key, [])
+        value, inside = self.data.get(key, []), ".".join(filter(None, (self.where, key)))
         if isinstance(value, dict):
-            named = [(f"{key}.{name}", table) for name, table in value.items()]
+            named = [(f"{inside}.{name}", table) for name, table in value.items()]
         elif isinstance(value, list):
-            named = [(f"{key} {i}", table) for i, table in enumerate(value, 1)]
+            named = [(f"{inside} {i}", table) for i, table in enumerate(value, 1)]
         else:
             raise self.wrong(f"is not a list of tables: write [[{key}]]", key)
         for where, table in named:
             if not isinstance(table, dict):
-                raise self.wrong("is no table", where)
+                raise PlanError(f"{self.file}: {where}: is no table")
             yield Plan(self.file, table, keys, where)
 
 

@@ -1,4 +1,4 @@
-"""What a mentor types the day before: it runs what the demo runs, or it does not say whether the demo will work.
+"""Preflights, typed the day before: one runs what the demo runs, or it does not say whether the demo will work.
 
 A demo that measures kernels has a preflight that measures the same ones, on less. Any other demo is its own preflight.
 Standard library only.
@@ -50,7 +50,7 @@ def measured(command: str) -> Counter[str] | None:
 
 
 def faults(demo: Demo) -> Iterator[str]:
-    """What is wrong with the preflight of a demo."""
+    """Faults of the preflight of a demo."""
     typed, ran = one_line(demo.preflight), one_line(demo.command)
     wanted = measured(ran)
     if wanted is None:

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from course_site.sessions import fields
+from course_site.sessions.fields import BELOW, Field
 from course_site.sessions.handouts import read_handouts, recorded_on
 from course_site.sessions.run_view import FOLDER, filled, whole_options
 
@@ -30,7 +32,7 @@ def sheet_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
     """Every file of the printed sheets by its place in the built site.
 
     Args:
-        sessions: each map as `views.as_plain` gives it.
+        sessions: each map as `plain_data.as_plain` gives it.
         root: the repository.
     """
     frame = (root / FOLDER / FRAME).read_text(encoding="utf-8")
@@ -46,7 +48,7 @@ def sheet(session: Plain, frame: str, recorded: Mapping[str, str] | None = None)
     """The sheet of one session, whole, in its frame.
 
     Args:
-        recorded: the printed sheet on whose solved twin the numbers of a demo stand, by the demo's name.
+        recorded: the printed sheet whose solved twin shows the numbers of a demo, by the demo's name.
     """
     parts = {
         "id": session["id"],
@@ -59,8 +61,7 @@ def sheet(session: Plain, frame: str, recorded: Mapping[str, str] | None = None)
         "checks": _checks(session["steps"]),
         "demos": _demos(session["demos"], recorded or {}),
         "stages": _stages(session["steps"]),
-        "trips": _trips(session["steps"]),
-        "remote": _remote(session["steps"]),
+        "below": _below(session["steps"]),
         "questions": _pairs("Likely questions", session["questions"]),
         "exit": _pairs("Exit ticket", session["exit_ticket"]),
         "before": _before(session),
@@ -77,29 +78,41 @@ def _row(step: Plain) -> str:
     kind = step["kind"]
     start, minutes = step["start"], step["minutes"]
     clock = f'<b data-minute="{start}">{start}</b> <span>{minutes} min</span> <i>{html.escape(kind)}</i>'
-    board = _words(step["board"])
-    if step["cut"]:
-        board += (
-            f' <span class="late">✂{step["priority"]} wins {step["saves"]} min: {step["cut"]["html"]}</span>'
-        )
-    if step["keep"] or step["protected"]:
-        kept = _words(step["keep"]) or "the heart, no cut."
-        board += f' <span class="late">Keep: {kept}</span>'
-    demo = f" <b>Demo: {html.escape(step['demo']['name'])}.</b>" if step["demo"] else ""
-    fingers = _words(step["fingers"]) or _words(step["exempt"])
-    if step["stage"]:
-        fingers += f" <b>Lab {html.escape(step['stage']['lab'])}, stage {step['stage']['number']}.</b>"
-    said = _words(step["say"])
     stop = "" if step["title"]["text"].endswith(("?", "!", ".")) else "."
     title = f"<b>{step['number']} {step['title']['html']}{stop}</b>"
     return (
         f'<tr class="{"break" if kind == "break" else "step"}"><td class="clock">{clock}</td>'
-        f"<td>{title} {said}{demo}</td><td>{fingers}</td><td>{board}</td></tr>\n"
+        f"<td>{title} {_column('say', step)}</td><td>{_column('fingers', step)}</td>"
+        f"<td>{_column('board', step)}</td></tr>\n"
     )
 
 
-def _words(text: Plain | None) -> str:
-    return str(text["html"]) if text else ""
+def _column(column: str, step: Plain) -> str:
+    return "".join(_field(field, step) for field in fields.in_column(column))
+
+
+def _field(field: Field, step: Plain) -> str:
+    """One field of a step in its column; "" where it is empty."""
+    value = step[field.key]
+    if not field.is_text:
+        return f" <b>{_SPELLED[field.key](value)}.</b>" if value else ""
+    said = value["html"] if value else field.heart[1] * step["protected"]
+    if not said or not field.sheet:
+        return str(said)
+    return (
+        f' <span class="late">{fields.labelled(field.sheet, step["priority"], step["saves"])} {said}</span>'
+    )
+
+
+def _demo(demo: Plain) -> str:
+    return f"Demo: {html.escape(demo['name'])}"
+
+
+def _stage(stage: Plain) -> str:
+    return f"Lab {html.escape(stage['lab'])}, stage {stage['number']}"
+
+
+_SPELLED = {"demo": _demo, "stage": _stage}
 
 
 def _checks(steps: list[Plain]) -> str:
@@ -111,14 +124,14 @@ def _checks(steps: list[Plain]) -> str:
     return f"<ol>{''.join(items)}</ol>"
 
 
-def _trips(steps: list[Plain]) -> str:
-    items = [f"<li value={step['number']}>{step['trip']['html']}</li>" for step in steps if step["trip"]]
-    return f"<h3>Where they trip</h3><ol>{''.join(items)}</ol>" if items else ""
-
-
-def _remote(steps: list[Plain]) -> str:
-    items = [f"<li value={step['number']}>{step['remote']['html']}</li>" for step in steps if step["remote"]]
-    return f"<h3>From afar, or without seeing it</h3><ol>{''.join(items)}</ol>" if items else ""
+def _below(steps: list[Plain]) -> str:
+    """Fields with a list of their own, each text under the number of its step."""
+    lists = []
+    for field in fields.in_column(BELOW):
+        said = [(step["number"], step[field.key]) for step in steps if step[field.key]]
+        items = "".join(f"<li value={number}>{text['html']}</li>" for number, text in said)
+        lists.append(f"<h3>{field.sheet}</h3><ol>{items}</ol>" if said else "")
+    return "".join(lists)
 
 
 def _pairs(title: str, pairs: list[Plain]) -> str:
@@ -127,7 +140,7 @@ def _pairs(title: str, pairs: list[Plain]) -> str:
 
 
 def _demos(demos: list[Plain], recorded: Mapping[str, str]) -> str:
-    """What is typed in the room, how long it keeps the room waiting, and where the numbers stand if it fails."""
+    """The commands of the room, how long each keeps it waiting, and where the numbers are if it fails."""
     items = []
     for demo in demos:
         said = [f"You wait about {demo['wait']}."] if demo["wait"] else []
@@ -161,7 +174,7 @@ def _stages(steps: list[Plain]) -> str:
 
 
 def _first_reason(stage: Plain) -> str:
-    """What the grader says through the door that the lab offers first, up to its details."""
+    """The grader's words through the door that the lab offers first, up to their details."""
     said: str = next(iter(stage["says"].values()))[0]
     return said.partition(";")[0]
 

@@ -1,13 +1,13 @@
-"""You are here: the stops of the course in one line, drawn on top of every session's pages."""
+"""The line *You are here*: all stops of the course, on top of every session's pages."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Mapping
 
-from course_site.pages.addresses import Address
+from course_site.pages.urls import Address
+from course_site.sessions.course_road import Road
 from course_site.sessions.session import Session
-from course_site.sessions.stops import Road
 
 # The three pages of a session: each road leads from one kind to the same kind.
 VIEWS = ("student_page", "map_page", "chapter")

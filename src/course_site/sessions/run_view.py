@@ -1,6 +1,6 @@
 """The run view of a session: one HTML file that a mentor has in hand in the room, with or without a network.
 
-The words of every step stand in the page; handbook/run/run.js tells the time and shows where the session is.
+The page holds the words of every step; handbook/run/run.js tells the time and shows where the session is.
 The frame of the page, run.html, lies in handbook/run/ too; so do the style and the service worker, which are copied.
 """
 
@@ -11,15 +11,15 @@ import html
 import json
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from course_site.pages.doors import DOORS
+from course_site.sessions import fields
 from course_site.sessions.calendar_form import SCRIPT, calendar_data, calendar_form, session_entries
 
 FOLDER = "handbook/run"
-KEPT = "All of it: this is the heart of the session."
 FRAME = "run.html"
 WORKER = "service_worker.js"
 SOURCES = ("run.css", "run.js", SCRIPT, WORKER)
@@ -44,7 +44,7 @@ def run_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
     """Every file of the run views by its place in the built site.
 
     Args:
-        sessions: each map as `views.as_plain` gives it.
+        sessions: each map as `plain_data.as_plain` gives it.
         root: the repository.
     """
     sessions = list(sessions)
@@ -103,13 +103,13 @@ def whole_options(text: str) -> str:
 
 
 def embedded(data: object) -> str:
-    """JSON that may stand inside a script element whatever its strings say."""
+    """JSON that is safe inside a script element whatever its strings say."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _minutes(session: Plain) -> dict[str, Any]:
-    """What the script must know: the minutes, and which cuts to propose at each step, in their order."""
+    """The script's data: the minutes, and which cuts to propose at each step, in their order."""
     blocks = {block["number"]: block for block in session["blocks"]}
     steps = [
         {
@@ -128,13 +128,13 @@ def _minutes(session: Plain) -> dict[str, Any]:
 
 
 def _calendar(session: Plain) -> dict[str, Any]:
-    """What calendar.js makes the session's calendar file of."""
+    """The data from which calendar.js makes the session's calendar file."""
     root = f"{posixpath.relpath('.', FOLDER)}/"
     return calendar_data(session_entries(session, FOLDER), session["id"], root)
 
 
 def _for_the_room(step: Plain) -> str:
-    """What the projector shows while they work: the map's `room`, or the fingers before they tell the answer."""
+    """The projector's text while they work: the map's `room`, or the fingers before they tell the answer."""
     if step["room"]:
         return str(step["room"]["html"])
     import markdown  # slow to import
@@ -153,7 +153,7 @@ _TELLS = re.compile(
 
 
 def before_the_answer(fingers: str) -> str:
-    """What fingers do, up to where the text says what stands there in the end: a value, or words that lead to one."""
+    """The text of `fingers` up to its result: a value, or words that lead to one."""
     kept = _TELLS.split(fingers)[0]
     value = kept.find("{{")
     if value >= 0:
@@ -202,7 +202,7 @@ def _step(step: Plain) -> str:
 
 
 def _taken(step: Plain) -> str:
-    """What earlier runs took, where mentors handed in their minutes."""
+    """The minutes of earlier runs, where mentors handed them in."""
     taken = step["taken"]
     if not taken:
         return ""
@@ -210,34 +210,25 @@ def _taken(step: Plain) -> str:
     return f'<p class="aside taken">Planned {step["minutes"]}, median of {runs} {taken["median"]:g}.</p>'
 
 
-def _fields(step: Plain) -> list[str]:
-    """What a step says, each part under its name; what is empty is left out."""
-    text = {
-        key: step[key]["html"]
-        for key in ("say", "board", "fingers", "remote", "exempt", "trip", "cut", "keep")
-        if step[key]
-    }
-    late = f"If late, saves {step['saves']} min"
-    check = step["check"]
-    asked = f'{check["ask"]["html"]}<p class="answer">{check["answer"]["html"]}</p>' if check else ""
-    named = (
-        ("say", "Say", text.get("say")),
-        ("board", "Board", text.get("board")),
-        ("fingers", "Fingers", text.get("fingers") or text.get("exempt")),
-        ("remote", "From afar", text.get("remote")),
-        ("demo", "Demo", _demo(step["demo"]) if step["demo"] else ""),
-        ("type", "Type", _stage(step["stage"]) if step["stage"] else ""),
-        ("check", "Ask", asked),
-        ("trip", "Trip", text.get("trip")),
-        ("cut", late, text.get("cut")),
-        ("keep", "Keep", text.get("keep") or KEPT * step["protected"]),
-        (
-            "see",
-            "Page",
-            _link(step["anchor"], html.escape(step["anchor"]["label"])) if step["anchor"] else "",
-        ),
-    )
-    return [f'<div class="{css}"><dt>{label}</dt><dd>{said}</dd></div>' for css, label, said in named if said]
+def _fields(step: Plain) -> Iterator[str]:
+    """Everything that a step says, each part under its name; what is empty is left out."""
+    for field in fields.in_run_view():
+        value = step[field.key]
+        if field.is_text:
+            said = value["html"] if value else field.heart[0] * step["protected"]
+        else:
+            said = _SPELLED[field.key](value) if value else ""
+        label = fields.labelled(field.run, step["priority"], step["saves"])
+        if said:
+            yield f'<div class="{field.css[1] or field.key}"><dt>{label}</dt><dd>{said}</dd></div>'
+
+
+def _check(check: Plain) -> str:
+    return f'{check["ask"]["html"]}<p class="answer">{check["answer"]["html"]}</p>'
+
+
+def _page(anchor: Plain) -> str:
+    return _link(anchor, html.escape(anchor["label"]))
 
 
 def _demo(demo: Plain) -> str:
@@ -250,7 +241,7 @@ def _demo(demo: Plain) -> str:
 
 
 def _stage(stage: Plain) -> str:
-    """What is typed at this stage of the lab, and how those who fell behind catch up."""
+    """The typing of this stage of the lab, and how those who fell behind catch up."""
     doors = stage["type"]
     typed = "".join(
         (f'<p class="aside">Through {html.escape(DOORS.get(door, door))}:</p>' if len(doors) > 1 else "")
@@ -264,6 +255,9 @@ def _stage(stage: Plain) -> str:
         f'<details class="typed"><summary>What is typed, and what the grader says</summary>{typed}</details>'
         f'<p class="aside">Fell behind: {rescues}</p>'
     )
+
+
+_SPELLED = {"demo": _demo, "stage": _stage, "anchor": _page, "check": _check}
 
 
 def _preflight(demo: Plain) -> str:
@@ -281,7 +275,7 @@ def _board(board: Plain) -> str:
 
 
 def _home(session: Plain) -> str:
-    """What to do and what to read until the next session."""
+    """The tasks and readings until the next session."""
     said = "".join(f"<p>{session[key]['html']}</p>" for key in ("homework", "worklog") if session[key])
     items = "".join(
         f"<li>{_link(item['source'], html.escape(item['source']['label']))}: {item['why']['html']}</li>"

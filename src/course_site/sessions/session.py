@@ -14,23 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from course_site.sessions import fields
+from course_site.sessions.course_road import FILE as ROAD_FILE
+from course_site.sessions.course_road import FOLDER, KINDS, Road, read_road
 from course_site.sessions.plan_file import PlanError
-from course_site.sessions.stops import FILE as ROAD_FILE
-from course_site.sessions.stops import FOLDER, KINDS, Road, read_road
 
 LONGEST_STEP = 15
-# Characters that a reader sees: a link counts by its words.
-LIMITS = {
-    "title": 45,
-    "say": 260,
-    "board": 160,
-    "fingers": 200,
-    "room": 160,
-    "cut": 120,
-    "keep": 120,
-    "trip": 160,
-}
-LIMITS |= {"remote": 240}
 # Files of the folder that are no session map.
 NO_MAPS = frozenset({"cohort", Path(ROAD_FILE).stem})
 
@@ -43,10 +32,8 @@ SESSION_KEYS = _words(
     "title kind about artifact student_page map_page chapter lab lab_time prepare exit_ticket exit_headings questions "
     "homework worklog read board demo block"
 )
-STEP_KEYS = _words(
-    "minutes kind title say board fingers room remote anchor demo lab stage feeds check cut priority saves needs keep "
-    "protected trip exempt"
-)
+# Keys of a step beside its `fields`.
+STEP_KEYS = _words("minutes kind lab priority saves needs protected")
 # Texts by their keys, each with what to write there; "" for one that may be left out.
 SESSION_TEXTS = {
     "title": "the session's title",
@@ -64,12 +51,6 @@ DEMO_TEXTS = {
     "command": "what is typed in the room",
     "preflight": "what is typed the day before",
     "fallback": "page#anchor with the recorded result",
-}
-STEP_TEXTS = {
-    "title": "what the step is called",
-    "say": "what to say",
-    "fingers": "what the students' fingers do, and what stands there at the end",
-    **dict.fromkeys(("cut", "keep", "board", "room", "remote", "anchor", "demo", "lab", "feeds", "trip"), ""),
 }
 WORKLOG = "Worklog: "  # how the line for the capstone's worklog begins
 READ = 3  # what to read after a session, so many
@@ -97,6 +78,7 @@ class Demo:
     Attributes:
         fallback: page#anchor with the recorded result.
         wait: the name of its measured wait, in seconds.
+        card: the name of the card that it was measured on.
     """
 
     name: str
@@ -105,30 +87,28 @@ class Demo:
     preflight: str
     fallback: str
     wait: str
+    card: str
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a session. Its texts are Markdown; links are relative to the repository root.
+    """One step of a session. Its texts are Markdown, by their keys in `fields`: step["say"] is what to say.
+
+    Links are relative to the repository root.
 
     Attributes:
         where: its place in the file, "block 2, step 3".
         number: from 1, over the whole session.
         start, end: minutes from the start of the session, computed.
-        room: what the projector shows while they work, where `fingers` would give the answer away.
         anchor: page#anchor on the students' side, or "".
         demo: the name of the demo that runs, or "".
         lab: the lab whose stage is typed: the session's own unless the step names another.
         stage: the stage of that lab that is typed, or 0.
         check: None in a break.
-        cut: what may be dropped when late, or "".
         priority: which cut goes first, from 1; 0 without a cut.
         saves: minutes that the cut wins; as many as the step has, and it falls out as a whole.
-        needs: titles of earlier steps that this one stands on: none of their cuts is proposed while it is kept.
-        keep: what stays however late it is, or "".
+        needs: titles of earlier steps that this one needs: none of their cuts is proposed while it is kept.
         protected: the heart of the session, or a part of it: no cut.
-        remote: the same without the things in the hand: for a class online, and for whoever cannot see them.
-        exempt: why nobody's fingers move, or "".
     """
 
     where: str
@@ -137,26 +117,25 @@ class Step:
     start: int
     minutes: int
     kind: str
-    title: str
-    say: str
-    board: str
-    fingers: str
-    room: str
+    texts: Mapping[str, str]
     anchor: str
     demo: str
     lab: str
     stage: int
-    feeds: str
     check: Answered | None
-    cut: str
     priority: int
     saves: int
     needs: tuple[str, ...]
-    keep: str
     protected: bool
-    remote: str
-    trip: str
-    exempt: str
+
+    def __getitem__(self, key: str) -> str:
+        """One of its texts, or ""."""
+        return self.texts[key]
+
+    @property
+    def title(self) -> str:
+        """The name of the step."""
+        return self.texts["title"]
 
     @property
     def end(self) -> int:
@@ -166,7 +145,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Reading:
-    """What to read after a session: a key of the bibliography, and why, in Markdown."""
+    """One thing to read after a session: a key of the bibliography, and why, in Markdown."""
 
     source: str
     why: str
@@ -190,7 +169,7 @@ class Session:
     Attributes:
         id: the stem of its file, which is its name on the road.
         path: its file in the repository.
-        number: its stop on the road, from 1; 0 if it stands before the road.
+        number: its stop on the road, from 1; 0 before the road.
         minutes: how long it is, by its kind.
         student_page, map_page, chapter: repository paths; the student page may be to come, or "".
         labs: the names of its labs, its own first.
@@ -265,20 +244,8 @@ class Session:
                 yield f"{name} {i}, ask", pair.ask
                 yield f"{name} {i}, answer", pair.answer
         for step in self.steps():
-            for name in (
-                "title",
-                "say",
-                "board",
-                "fingers",
-                "room",
-                "remote",
-                "feeds",
-                "cut",
-                "keep",
-                "trip",
-                "exempt",
-            ):
-                yield f"{step.where}, {name}", getattr(step, name)
+            for name, text in step.texts.items():
+                yield f"{step.where}, {name}", text
             if step.check:
                 yield f"{step.where}, check, ask", step.check.ask
                 yield f"{step.where}, check, answer", step.check.answer
@@ -286,7 +253,7 @@ class Session:
 
 @dataclass
 class Complaint:
-    """Something wrong with a map: which file, which key, what is wrong and what to do."""
+    """A fault of a map: its file, its key, what is wrong and what to do."""
 
     path: str
     key: str
@@ -391,7 +358,7 @@ class _Table:
         elif odd := _CONTROL.search(value):
             self.wrong(key, f"holds a control character, {odd[0]!r}: take it out")
         else:
-            limit = LIMITS.get(key) if self.where.startswith("block") else None
+            limit = fields.limit(key) if self.where.startswith("block") else 0
             length = len(visible(value))
             if limit and length > limit:
                 self.wrong(key, f"has {length} characters, and {limit} fit: shorten it by {length - limit}")
@@ -537,7 +504,8 @@ class _Reader:
         demos: list[Demo] = []
         for table in session.tables("demo", DEMO_TEXTS):
             texts = table.texts(DEMO_TEXTS)
-            demo = Demo(wait=f"{self.road.waits}.{texts['name']}.wait_s", **texts)
+            waits = self.road.waits
+            demo = Demo(wait=f"{waits}.{texts['name']}.wait_s", card=f"{waits}.gpu.name", **texts)
             if demo.name and not demo.name.isidentifier():
                 table.wrong("name", f"{demo.name!r} is no Python name, such as w1_benchmark")
             if any(other.name == demo.name for other in demos):
@@ -595,7 +563,7 @@ class _Reader:
         self, block: _Table, number: int, start: int, numbers: Iterator[int], given: Mapping[str, Any]
     ) -> Iterator[Step]:
         """The steps of a block; `given` is what it and the session say for all of them."""
-        for table in block.tables("step", STEP_KEYS):
+        for table in block.tables("step", STEP_KEYS | fields.keys()):
             kind = table.text("kind", f"one of {', '.join(KINDS)}")
             if kind and kind not in KINDS:
                 table.wrong("kind", f"{kind!r} is unknown; known: {', '.join(KINDS)}")
@@ -608,11 +576,6 @@ class _Reader:
                 )
             elif "minutes" in table.data and minutes < 1:
                 table.wrong("minutes", f"is {minutes}: a step takes at least one minute")
-            exempt = table.text("exempt")
-            if exempt and self.road.exempt.get(self.name, ("", ""))[0] != kind:
-                some = " and ".join(words for _, words in self.road.exempt.values())
-                table.wrong("exempt", f"only {some} may do without fingers: give it some")
-                exempt = ""
             stage = table.whole("stage")
             if "stage" in table.data and stage < 1:
                 table.wrong("stage", f"is {stage}: the stages of a lab count from 1")
@@ -621,9 +584,9 @@ class _Reader:
                 check = table.answered(table.data["check"], "check")
             elif kind != "break":
                 table.wrong("check", f"is missing: write {ASKED}")
-            spared = ("say",) * (kind == "break") + ("fingers",) * bool(exempt)
-            texts = table.texts(STEP_TEXTS | dict.fromkeys(spared, ""))
-            texts["lab"] = texts["lab"] or given["lab"]
+            wanted = fields.texts()
+            if kind == "break":
+                wanted["say"] = ""
             yield Step(
                 where=table.where,
                 number=next(numbers),
@@ -631,14 +594,16 @@ class _Reader:
                 start=start,
                 minutes=minutes,
                 kind=kind,
+                texts=table.texts(wanted),
+                anchor=table.text("anchor"),
+                demo=table.text("demo"),
+                lab=table.text("lab") or given["lab"],
                 stage=stage,
                 check=check,
-                exempt=exempt,
                 priority=table.whole("priority"),
                 saves=table.whole("saves"),
                 needs=table.texts_of("needs"),
                 protected=(table.true("protected") or given["protected"]) and kind != "break",
-                **texts,
             )
             start += minutes
 
@@ -667,14 +632,14 @@ class _Reader:
         titles: dict[str, str] = {}
         fingers: dict[str, str] = {}
         for step in session.steps():
-            if is_idle(step.fingers):
-                said = f"{step.fingers!r} moves no finger: say what they type, write or draw"
+            if is_idle(step["fingers"]):
+                said = f"{step['fingers']!r} moves no finger: say what they type, write or draw"
                 self.wrong(f"{step.where}, fingers", said)
             other = titles.setdefault(normalised(step.title) or step.where, step.where)
             if other != step.where:
                 self.wrong(
                     f"{step.where}, title", f"{step.title!r} is the title of {other} too: name them apart"
                 )
-            other = fingers.setdefault(normalised(step.fingers) or step.where, step.where)
+            other = fingers.setdefault(normalised(step["fingers"]) or step.where, step.where)
             if other != step.where:
                 self.wrong(f"{step.where}, fingers", f"the same text as in {other}: say what is new here")

@@ -1,4 +1,4 @@
-"""Who makes the course, where to get it and under which licence, as pyproject.toml says it. Each may be left out."""
+"""Colophon of the course: who makes it, where to get it, under which licence. pyproject.toml may leave out each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class AboutError(ValueError):
 
 @dataclass(frozen=True)
 class About:
-    """What the site says of itself; "" for what nobody said.
+    """Facts that the site tells of itself; "" for what nobody said.
 
     Attributes:
         organisation: who makes it.
@@ -33,7 +33,7 @@ class About:
 
 
 def about(pyproject: Mapping[str, Any]) -> About:
-    """What the tables [tool.course] and [project] say.
+    """Read the tables [tool.course] and [project].
 
     Raises:
         AboutError: see the class.

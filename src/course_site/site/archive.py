@@ -39,7 +39,7 @@ def archive(root: Path) -> Path:
 
 
 def source_files(root: Path) -> list[str]:
-    """Every file that belongs to the source, in order; without git all but what .gitignore names."""
+    """Files that belong to the source, in order; without git all but what .gitignore names."""
     names = _tracked(root)
     if names is None:
         names = list(_not_ignored(root))
@@ -47,7 +47,7 @@ def source_files(root: Path) -> list[str]:
 
 
 def _tracked(root: Path) -> list[str] | None:
-    """What git tracks; None where there is no git, or the repository is somebody else's around this folder."""
+    """Files that git tracks; None where there is no git, or the repository is somebody else's around this folder."""
     if not (root / ".git").exists():
         return None
     command = ("git", "ls-files", "--cached", "-z")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import os
 import shutil
 import subprocess
@@ -38,19 +40,13 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
             environment |= {"COURSE_EDITION": slug, "COURSE_REBUILT": "1"}
         if draft:
             environment["COURSE_DRAFT"] = "1"
-        new = scratch / "site"
-        command = [sys.executable, "-m", "course_site.site.build", str(new)]
+        new, found = scratch / "site", scratch / "found.json"
+        # Whoever measured just now is not stopped by how his digits happen to round; who commits them builds again.
+        asked = "sums" if slug is None else "no sums"
+        command = [sys.executable, "-m", "course_site.site.build", str(new), str(found), asked]
         if subprocess.run(command, cwd=root, env=environment).returncode:
             raise BuildFailed("the build failed, see above")
-        from course_site.pages import bibliography
-        from course_site.site.kept import SEEN
-        from course_site.site.links import check
-
-        sources = root / "docs" / "bibliography.toml"
-        SEEN.read(root)
-        keys = bibliography.load(sources) if sources.exists() else ()
-        # Whoever measured just now is not stopped by how his digits happen to round; who commits them builds again.
-        wrong = check(new, keys, sums=slug is None)
+        wrong = json.loads(found.read_text(encoding="utf-8"))
         if wrong:
             for line in _once(wrong):
                 print(f"  {line}", file=sys.stderr)
@@ -62,7 +58,6 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
                 (sums, "wrong sum"),
             ]
             raise BuildFailed(" and ".join(f"{n} {what}{'s' * (n != 1)}" for n, what in counts if n))
-        SEEN.write(root)
         _swap(new, root / "site", scratch / "old")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -92,7 +87,7 @@ def _runs(process: str) -> bool:
 
 
 def _mkdocs(folder: str) -> None:
-    """What the process of the build runs; a disk that is full is one line."""
+    """Run MkDocs; a disk that is full is one line."""
     from mkdocs.__main__ import cli
 
     try:
@@ -101,6 +96,32 @@ def _mkdocs(folder: str) -> None:
         where = error.filename2 or error.filename
         print(f"{f'{where}: ' if where else ''}{error.strerror or error}", file=sys.stderr)
         sys.exit(1)
+
+
+def _build_and_check(folder: str, found: str, asked: str) -> None:
+    """Run MkDocs, and leave what the last look at its pages finds, as JSON.
+
+    In one process, as a sentence that was looked at in its page's source is most often the one that a reader sees.
+    """
+    gc.set_threshold(
+        100_000, 20, 20
+    )  # nearly all that is read stays to the end: to look for garbage takes seconds
+    try:
+        _mkdocs(folder)
+    except SystemExit as ended:
+        if ended.code:
+            raise
+    from course_site.pages import bibliography
+    from course_site.pages.build_cache import SEEN
+    from course_site.site.links import check
+
+    root, sources = Path.cwd(), Path("docs/bibliography.toml")
+    SEEN.read(root)
+    keys = bibliography.load(sources) if sources.exists() else ()
+    wrong = check(Path(folder), keys, sums=asked == "sums")
+    if not wrong:
+        SEEN.write(root)
+    Path(found).write_text(json.dumps(wrong), encoding="utf-8")
 
 
 def _swap(new: Path, site: Path, old: Path) -> None:
@@ -115,4 +136,4 @@ def _swap(new: Path, site: Path, old: Path) -> None:
 
 
 if __name__ == "__main__":
-    _mkdocs(sys.argv[1])
+    _build_and_check(*sys.argv[1:])

@@ -21,27 +21,27 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.nav import Link, Navigation
 from mkdocs.structure.pages import Page as SitePage
 
-from course_site.numbers import lint
+from course_site.lint import lint
 from course_site.pages import bibliography, glossary
-from course_site.pages.addresses import artifact_uri, site_uri
+from course_site.pages.build_cache import KEPT, digest
 from course_site.pages.page import Page
+from course_site.pages.urls import artifact_uri, site_uri
 from course_site.records.record import write_atomically
 from course_site.sessions import checks
+from course_site.sessions.course_road import FOLDER
 from course_site.sessions.handouts import FOLDER as SHEETS
 from course_site.sessions.handouts import PRINTED
+from course_site.sessions.plain_data import as_plain
 from course_site.sessions.print_sheet import sheet_files
 from course_site.sessions.run_view import run_files
-from course_site.sessions.stops import FOLDER
-from course_site.sessions.views import as_plain
-from course_site.site import again, ledger, ledger_pages, navigation, search, styles
+from course_site.site import ledger, ledger_pages, navigation, page_cache, search, styles
 from course_site.site.archive import NAME, archive
 from course_site.site.course import Course, load_course
-from course_site.site.kept import KEPT, digest
+from course_site.site.log_filter import quieten
 from course_site.site.notebook import published_notebook
-from course_site.site.quiet import quieten
-from course_site.site.render import behind
+from course_site.site.render import value_facts
 from course_site.site.render.page import render_course
-from course_site.site.render.rendered import Rendered, lighten, tied
+from course_site.site.render.rendered import Rendered, no_break_spaces, slim
 
 log = logging.getLogger("mkdocs.hooks.course")
 quieten()
@@ -56,7 +56,7 @@ class PageFile(File):
 
 
 class _Build:
-    """What one build knows; made anew for every build of `mkdocs serve`."""
+    """State of one build; made anew for every build of `mkdocs serve`."""
 
     course: Course
     rendered: dict[str, Rendered]
@@ -115,7 +115,7 @@ def _stop_if_wrong(course: Course) -> None:
 
 
 def _say_about(course: Course, config: MkDocsConfig) -> None:
-    """What the frame of every page says of the course; addresses for machines only where the site has one."""
+    """Fill the frame of every page; canonical links and a sitemap only if the site has an address."""
     config.extra["about"] = course.about
     config.extra["archive"] = "" if course.about.repository else NAME
     config.site_url = course.about.site_url
@@ -124,7 +124,7 @@ def _say_about(course: Course, config: MkDocsConfig) -> None:
 
 
 def _check_descriptions(course: Course) -> None:
-    """Who finds a page by searching reads its description first."""
+    """Require a description of every page: who finds it by searching reads that first."""
     for page in course.pages:
         if not str(page.description or "").strip():
             course.problem(
@@ -146,7 +146,7 @@ def _check_bibliography(course: Course) -> None:
 
 
 def _check_sessions(course: Course) -> None:
-    """Every session has a map; what a map still waits for is said, not refused."""
+    """Require a map of every session; what a map still waits for is told, and not refused."""
     if not course.maps.sessions:
         return
     for name in [] if course.draft else checks.missing(course.maps):
@@ -156,8 +156,15 @@ def _check_sessions(course: Course) -> None:
 
 
 def _check_sources(course: Course) -> None:
-    """No typed number in what a page may show or quote: kernels, pictures, terms, the front door."""
-    names = ("src/course_kernels", "docs/glossary.toml", "docs/assets/figures", "handbook", "README.md")
+    """Refuse typed numbers in what a page may show or quote: kernels, pictures, terms, the front door."""
+    names = (
+        "src/course_kernels",
+        "labs",
+        "docs/glossary.toml",
+        "docs/assets/figures",
+        "handbook",
+        "README.md",
+    )
     paths = [path for path in (course.root / name for name in names) if path.exists()]
     files = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
     for file in files:
@@ -181,7 +188,7 @@ def _search_words(course: Course) -> search.Words:
 
 
 def _check_names(course: Course) -> None:
-    """One name per thing: no page, map or picture uses a retired word, and late sessions speak the trade."""
+    """Require one name per thing: no page, map or picture uses a retired word, and late sessions speak the trade."""
     road = course.maps.road
     stops = road.stops[road.stops.index(road.trade) :] if road.trade else ()
     late = [course.maps.sessions[stop] for stop in stops if stop in course.maps.sessions]
@@ -219,7 +226,7 @@ def _check_names(course: Course) -> None:
 
 
 def _said(text: str, name: str) -> Iterator[str]:
-    """Every text of a map or of a sheet, each by itself; a figure is one text."""
+    """Texts of a map or of a sheet, each by itself; a figure is one text."""
     if not name.endswith(".toml"):
         yield text
         return
@@ -326,7 +333,7 @@ def on_pre_page(page: SitePage, config: MkDocsConfig, files: Files) -> SitePage:
 @event_priority(-100)
 def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files: Files) -> None:
     """A page that is as it was is not turned into HTML again."""
-    again.render_once(page, config, files)
+    page_cache.render_once(page, config, files)
 
 
 def on_page_content(content: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
@@ -336,9 +343,9 @@ def on_page_content(content: str, page: SitePage, config: MkDocsConfig, files: F
     source = _by_uri().get(page.file.src_uri)
     if source is None:
         return content
-    light = lighten(content, glossary.by_definition(_build.course.terms))
+    light = slim(content, glossary.by_definition(_build.course.terms))
     filled = _build.rendered[source.id].fill(light).replace(ledger_pages.TOKEN, _build.ledger.index)
-    return tied(filled)
+    return no_break_spaces(filled)
 
 
 @event_priority(-100)
@@ -360,7 +367,7 @@ def _sections(page: SitePage) -> list[search.Section]:
 def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
     """Put what stands behind the values of a page into a file of its own."""
     uri = PurePosixPath(page.file.dest_uri)
-    light, told = behind.apart(output, f"{uri.stem}.values.js")
+    light, told = value_facts.apart(output, f"{uri.stem}.values.js")
     if told:
         file = Path(config.site_dir) / uri.with_name(f"{uri.stem}.values.js")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -370,7 +377,8 @@ def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
 
 def on_post_build(config: MkDocsConfig) -> None:
     """Write the search's index, the ledger for programs, and what the next build need not do again."""
-    write_atomically(Path(config.site_dir) / search.FILE, search.script(_build.said, _build.words))
+    for name, text in search.scripts(_build.said, _build.words).items():
+        write_atomically(Path(config.site_dir) / name, text)
     styles.lighten(Path(config.site_dir), list(map(str, config.extra_css)))
     KEPT.write(Path(config.config_file_path).parent)
     write_atomically(Path(config.site_dir) / "ledger.json", ledger.ledger_json(_build.entries))

@@ -1,4 +1,4 @@
-"""Every kernel of the library as the records know it: found by where it lies, and by who timed it; never by a list.
+"""The kernels of the library as the records know them: found by where they lie, and by who timed them; never by a list.
 
 A kernel is a file `src/course_kernels/<problem>/kNN_idea.py`, or a function of the `library.py` beside it. Of every
 kernel that a page's record of this edition has timed one run is shown, and of a kernel that was timed under several
@@ -17,13 +17,13 @@ from typing import Any
 
 from course_kernels.measure import roofline
 from course_kernels.measure.derive import derive
-from course_kernels.measure.leaves import Measurement
 from course_kernels.measure.machine import Machine
-from course_site.numbers.values import walk_leaves
+from course_kernels.measure.record_types import Measurement
 from course_site.pages.headings import section_at
 from course_site.pages.page import Page
 from course_site.records.record import MIME
 from course_site.site.course import Course
+from course_site.values.values import walk_leaves
 
 FOLDER = "src/course_kernels"
 KERNELS = "k[0-9][0-9]_*.py"
@@ -42,7 +42,7 @@ _TRITON = re.compile(r"^\s*(?:from|import) triton\b", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Run:
-    """One kernel under one roof, in the run that stands for it.
+    """A kernel under one roof, in the run that stands for it.
 
     Attributes:
         problem: the folder it lies in.
@@ -111,7 +111,7 @@ def files(root: Path) -> list[str]:
 
 
 def kind_of(root: Path, problem: str, kernel: str) -> str:
-    """How a kernel is written; what is neither CUDA C++ nor Triton calls a library, whoever wrote the call."""
+    """Language of a kernel; what is neither CUDA C++ nor Triton calls a library, whoever wrote the call."""
     path = root / FOLDER / problem / f"{kernel}.py"
     if kernel.startswith("library.") or not path.is_file():
         return LIBRARY
@@ -122,7 +122,7 @@ def kind_of(root: Path, problem: str, kernel: str) -> str:
 
 
 def runs(course: Course) -> list[Run]:
-    """One run for every timed kernel and roof, by problem and by share of the roof, the best first."""
+    """Choose a run for every timed kernel and roof, by problem and by share of the roof, the best first."""
     leaves = [(page, name, data) for page, name, data in _recorded(course, "fresh")]
     counted = {
         _work(data): data["read_bytes"] + data["write_bytes"]
@@ -163,7 +163,7 @@ def untimed(course: Course) -> dict[str, str]:
 
 
 def _recorded(course: Course, state: str) -> Iterator[tuple[Page, str, dict[str, Any]]]:
-    """What pages in this state have timed and counted of kernels that lie in the library."""
+    """Timings and counts of kernels of the library on pages in this state."""
     for page in course.pages:
         record = course.records.get(page.id)
         if record is not None and record.measured and course.states[page.id] == state:
@@ -185,7 +185,7 @@ def _is_ours(data: Mapping[str, Any]) -> bool:
 
 
 def _work(data: Mapping[str, Any]) -> str:
-    """Who computed what, so that a count finds the timing of the same."""
+    """Key of what was computed and by whom, so that a count finds the timing of the same."""
     return json.dumps([data["kernel"], data["workload"]], sort_keys=True)
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from course_labs.given import given_files, has_suspects
-from course_labs.lab import FOLDER, ON_THE_CPU, Lab
+from course_labs.lab import FOLDER, ON_THE_CPU, Lab, given_files, has_given_kernels
 from course_site.pages.diffs import difference
 from course_site.pages.doors import DOORS, option, said
 from course_site.pages.fences import LANGUAGES, fenced
@@ -70,13 +69,13 @@ def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
     parts = [
         f"```bash\nnox -s lab -- {lab.name}{option(lab, door)}\nnox -s grade -- {lab.name} {file}\n```",
         f"The first writes the starter into `{file}`, the second checks it. Run the second after every stage. "
-        f"{OF_SEVERAL_KERNELS if has_suspects(lab) else WITHOUT_A_GPU[door]}",
+        f"{OF_SEVERAL_KERNELS if has_given_kernels(lab) else WITHOUT_A_GPU[door]}",
         f"Of the starter it says:\n\n{_printed(lab, door, 0)}",
         fold("fold", "The starter", _code(lab.snapshot(door, 0))),
     ]
     if door == "cuda":
         parts.append(fold("fold", "What launches your kernel", _code(lab.folder / "launch.py")))
-    if has_suspects(lab):
+    if has_given_kernels(lab):
         given = "\n\n".join(map(_named_code, given_files(lab)))
         parts.append(fold("fold", "The kernels that you are given", given))
     for number, stage in enumerate(lab.stages, start=1):

@@ -7,12 +7,12 @@ import json
 import statistics
 from typing import Any
 
-from course_site.numbers.spread import CARDS_ENOUGH, SHORT_US, UNSEEN_COMMON
-from course_site.numbers.values import ExpressionError, Result, evaluate, walk_leaves
 from course_site.pages.page import Page
-from course_site.records.consistent import is_lost
 from course_site.records.record import Record
+from course_site.records.record_checks import is_lost
 from course_site.site.course import Course
+from course_site.values.uncertainty import CARDS_ENOUGH, SHORT_US, UNSEEN_COMMON
+from course_site.values.values import ExpressionError, Result, evaluate, walk_leaves
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -102,7 +102,7 @@ def anchor(course: Course, page: Page, result: Result) -> str:
 
 
 def address(row: str) -> str:
-    """Where a row stands in the site, e.g. "numbers/w1.html#w1.flash.n4096"; the name alone says it."""
+    """Address of a row in the site, e.g. "numbers/w1.html#w1.flash.n4096"; the name alone says it."""
     return f"numbers/{row.partition('.')[0]}.html#{row}"
 
 
@@ -134,7 +134,7 @@ def about(course: Course, page: Page, expression: str, result: Result) -> str:
 
 
 def entries(course: Course, shown: dict[str, dict[str, str]]) -> list[dict[str, Any]]:
-    """Every value of the site, page by page.
+    """Values of the site, page by page.
 
     Args:
         shown: for every page id, the expressions its prose shows and the text they became.
@@ -306,12 +306,12 @@ def ledger_json(rows: list[dict[str, Any]]) -> str:
 
 
 def moved_markdown(course: Course) -> str:
-    """What is known of runs made apart, and what left its stated interval, newest first."""
+    """Page on runs made apart: what is known of them, and what left its stated interval, newest first."""
     return f"{_between_words(course)}\n\n{_moved_words(course)}"
 
 
 def _between_words(course: Course) -> str:
-    terms = course.between(course.slug)
+    terms = course.edition.between
     if not terms.runs:
         return (
             "No page has been measured twice yet, so every interval allows for a card that nobody has seen."
@@ -328,7 +328,7 @@ def _between_words(course: Course) -> str:
 
 
 def _moved_words(course: Course) -> str:
-    moved = course.moved(course.slug)
+    moved = course.edition.moves
     if not moved:
         return "Nothing yet: every page has been measured once, or nothing left the interval that was stated for it."
     lines = ["| date | value | before | after | change |", "| --- | --- | ---: | ---: | ---: |"]

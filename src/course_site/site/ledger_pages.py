@@ -1,6 +1,7 @@
 """The ledger for people: an index, and for every page with numbers of its own a page with a row for each.
 
-Nothing here is measured or worked out: `ledger.py` has the rows, `origins.py` what the pages' code says of them.
+Nothing here is measured or worked out: `ledger.py` has the rows, `recorded_expressions.py` what the pages' code says of
+them.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from course_site.pages.addresses import site_uri
 from course_site.pages.page import Page
+from course_site.pages.urls import site_uri
 from course_site.site.course import Course
 from course_site.site.ledger import date_words, number_words
-from course_site.site.origins import Origin, Origins
+from course_site.site.recorded_expressions import Origin, Origins
 from course_site.site.render.rendered import Rendered
 
 TOKEN = "<!-- ledger -->"  # on the index; replaced once every page has been rendered
@@ -66,7 +67,7 @@ def ledger_of(course: Course, rows: Sequence[Row], order: Sequence[str] = ()) ->
 
 
 def sort_of(row: Row, origin: Origin | None = None) -> str:
-    """One of `ORDER`: what a row's number is."""
+    """Kind of a row's number, one of `ORDER`."""
     if row["kind"] == "computed" and origin and origin.typed:
         return "given"  # nothing was worked out: a number stands in the code
     if row["kind"] in ("counted", "device") and ("n" in row or row["unit"] == "s"):
@@ -113,7 +114,7 @@ def _chapter(page: Page, rows: Sequence[Row], table: str) -> Rendered:
 
 
 def _made(page: Page, row: Row) -> str:
-    """Where the values of a page come from, above their table."""
+    """Provenance of a page's values, above their table."""
     if row["gpu"] is None:
         return "Nothing here is measured: worked out when the site was built."
     return (
@@ -197,7 +198,7 @@ def _state(row: Row) -> list[str]:
 
 
 def _source(course: Course, page: Page, origin: Origin | None) -> str:
-    """Who gives a number: a data sheet, or whoever wrote the page, with the sources that stand above the cell."""
+    """Origin of a given number: a data sheet, or whoever wrote the page, with the sources that stand above the cell."""
     machine = course.machine(page)
     sheet = machine is not None and origin is not None and _SHEET.fullmatch(origin.code)
     keys: Sequence[str] = [machine.source] if machine and sheet else origin.cites if origin else []

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from course_site.lint.built_page import Words, typed_numbers, wrong_sums_of
 from course_site.pages.plain_text import without_code
 from course_site.site import search
-from course_site.site.seen import Words, typed_numbers, wrong_sums_of
 
 # Where a tag names something the browser fetches by itself; <a href> it only follows when asked.
 _FETCHED = {
@@ -41,7 +41,7 @@ _MATH = re.compile(r"\$\$.*?\$\$|(?<!\\)\$[^$\n]+\$|\\\(.*?\\\)|\\\[.*?\\\]", re
 
 @dataclass
 class _Reference:
-    """One address in a page: where it stands, what it says, and whether the browser fetches it unasked."""
+    """An address in a page: where it is written, what it says, and whether the browser fetches it unasked."""
 
     line: int
     address: str
@@ -121,7 +121,7 @@ class _Site:
 
     @cached_property
     def files(self) -> set[str]:
-        """Every file, as a path from the root with forward slashes."""
+        """The files, each as a path from the root with forward slashes."""
         found: set[str] = set()
         for folder, _, names in os.walk(self.root):
             inside = Path(folder).relative_to(self.root)
@@ -156,7 +156,7 @@ class _Site:
 
 
 def check(site: Path, keys: Collection[str] = (), *, sums: bool = True) -> list[str]:
-    """Everything broken in a built site, one line each: file, line, cause. An empty list means it holds together.
+    """List everything broken in a built site, one line each: file, line, cause. An empty list means it holds together.
 
     Args:
         keys: of the bibliography; a sentence that cites one speaks of somebody else's number.
@@ -274,8 +274,14 @@ def _check_notebook(house: _Site, name: str) -> Iterator[str]:
 
 def _check_search(house: _Site, name: str) -> Iterator[str]:
     try:
-        found = search.locations((house.root / name).read_text(encoding="utf-8"))
-    except (ValueError, KeyError, TypeError, IndexError):
+        found = list(search.locations(lambda name: (house.root / name).read_text(encoding="utf-8")))
+    except ValueError as error:
+        yield str(error)
+        return
+    except OSError as error:
+        yield f"{name}: names a part that is not there: {Path(str(error.filename)).name}"
+        return
+    except (KeyError, TypeError, IndexError):
         yield f"{name}: is no search index"
         return
     for location in found:

@@ -2,7 +2,8 @@
 
 A page's head may say its `section`, its `order` in it, and what it is called there, `nav`. Left out, the section is
 the one whose folder the page lies in, and the title is the page's own. The pages of a session need none of these: they
-stand at ten times the number of their stop, students' pages in the section of their half.
+stand at ten times the number of their stop, students' pages in the section of their half. Nor do the pages of a folder
+whose index page has `pages` in its head, their names in order or `by name`: the index stands at 0, the first at 10.
 
 Two roads lead through the site, and no foot of a page leads from one to the other: `roads`.
 """
@@ -10,12 +11,12 @@ Two roads lead through the site, and no foot of a page leads from one to the oth
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from course_site.pages.addresses import site_uri
 from course_site.pages.page import Page
+from course_site.pages.urls import site_uri
 from course_site.sessions.road import place_of
 from course_site.sessions.session import Session
 from course_site.site.course import Course
@@ -54,7 +55,7 @@ def roads(nav: list[Any]) -> list[tuple[str, list[str]]]:
 
 
 def _placed(nav: list[Any], section: str = "") -> Iterator[tuple[str, str]]:
-    """Every page with the section that it stands in."""
+    """Pages with their sections, from top to bottom."""
     for name, inside in map(_named, nav):
         if isinstance(inside, list):
             yield from _placed(inside, name)
@@ -106,6 +107,51 @@ def _sections(nav: list[Any]) -> Iterator[tuple[str, str]]:
             yield name, inside
 
 
+BY_NAME = "by name"
+
+
+@dataclass(frozen=True)
+class FolderOrder:
+    """The order of a folder's pages, as its index page says it.
+
+    Attributes:
+        index: the page that says it.
+        places: the place of each page, by its name without an ending.
+        faults: what is wrong with what it says.
+    """
+
+    index: Page
+    places: dict[str, int]
+    faults: tuple[str, ...] = ()
+
+
+def order_of_folder(pages: Iterable[Page], folder: str) -> FolderOrder | None:
+    """Read `pages` in the head of a folder's index page; None where there is none.
+
+    Args:
+        pages: all of the course.
+    """
+    inside = {page.path.stem: page for page in pages if page.path.parent.as_posix() == folder}
+    index = inside.pop("index", None)
+    named = index.meta.get("pages") if index else None
+    if index is None or named is None:
+        return None
+    if named == BY_NAME:
+        named = sorted(name for name, page in inside.items() if "order" not in page.meta)
+    faults = []
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        named, faults = [], [f"`pages` is {named!r}: write the names of its folder's pages, or `{BY_NAME}`"]
+    for name in dict.fromkeys(named):
+        if name not in inside:
+            faults.append(f"`pages` names {name!r}, and there is no such page in {folder}")
+        elif named.count(name) > 1:
+            faults.append(f"`pages` names {name!r} {named.count(name)} times")
+        elif "order" in inside[name].meta:
+            faults.append(f"`pages` names {name!r}, whose head has an `order`: take one of them out")
+    places = {name: STEP * number for number, name in enumerate(named, 1)}
+    return FolderOrder(index, {"index": 0} | places, tuple(faults))
+
+
 class _Navigation:
     def __init__(self, nav: list[Any], course: Course) -> None:
         self.course = course
@@ -113,6 +159,19 @@ class _Navigation:
         self.titles: dict[str, str] = {}
         self.folders = {name: folder for name, folder in _sections(nav) if name not in self.pages}
         self.placed: dict[str, dict[int, str]] = {name: {} for name in self.folders}
+        ordered = {
+            folder: order_of_folder(course.pages, folder) for folder in self.folders.values() if folder
+        }
+        self.ordered = {folder: order for folder, order in ordered.items() if order}
+        for order in self.ordered.values():
+            for fault in order.faults:
+                course.problem(order.index.path, fault)
+        read = [order.index for order in self.ordered.values()]
+        for page in course.pages:
+            if "pages" in page.meta and page not in read:
+                course.problem(
+                    page.path, f"`pages` is for the index of a folder that has a section in {FILE}"
+                )
         for uri, page in self.pages.items():
             self.place(uri, page, by_name=uri in nav)
 
@@ -139,6 +198,8 @@ class _Navigation:
             half = self.course.maps.road.half(session.id) if view == "student_page" else ""
             title = page.title if view == "map_page" else session.name
             order = STEP * session.number
+        elif folder in self.ordered:
+            order = self.ordered[folder].places.get(page.path.stem)
         self.titles[uri] = str(page.meta.get("nav", title))
         if by_name:
             return
@@ -154,9 +215,10 @@ class _Navigation:
             self.course.problem(page.path, f"{said}: write `section` into its head, one of {known}")
         elif not isinstance(order, int) or isinstance(order, bool):
             said = "has no place" if order is None else f"order {order!r} is no place"
-            self.course.problem(
-                page.path, f"{said} in {section!r}: write `order`, a whole number, into its head"
-            )
+            mend = "write `order`, a whole number, into its head"
+            if folder in self.ordered:
+                mend += f", or its name into `pages` of {self.ordered[folder].index.path}"
+            self.course.problem(page.path, f"{said} in {section!r}: {mend}")
         elif order in self.placed[section]:
             other = self.pages[self.placed[section][order]].path
             self.course.problem(

@@ -1,7 +1,9 @@
-"""The site's search: what every page says, section by section, as one script that is loaded when somebody searches.
+"""The site's search: every page's text, section by section, as scripts that are loaded when somebody searches.
 
-A script, as a page opened from a folder may load one and may fetch nothing. What looks things up in it is
-docs/assets/js/search_engine.js; words that a beginner uses for the page's own stand in docs/search.toml.
+Scripts, as a page opened from a folder may load one and may fetch nothing. The index names the pages and the parts that
+hold their sections: first those of the students' pages, which come when the search is opened, then the others, which
+come with the first question. docs/assets/js/search_engine.js looks things up in them; docs/search.toml lists words
+that a beginner uses for the page's own.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,7 +21,10 @@ from course_site.pages.glossary import Term
 
 FILE = "search/index.js"
 WORDS = Path("docs") / "search.toml"
+PART = "search/part{}.js"
+PART_BYTES = 250_000  # as much as a page or two: what comes with the first letter on a slow line
 _BEFORE = "PercentOfPeak.searchIndex="
+_BEFORE_PART = "PercentOfPeak.searchPart("
 _HEADINGS = {"h1", "h2", "h3", "h4"}
 # What is no sentence of the page, or stands elsewhere in full: drawings, formulas, a chart's numbers once more, the
 # ledger's rows, figures in a table, where the page stands and where it was measured, questions about other pages,
@@ -41,7 +46,7 @@ _NAME = re.compile(r"\b(?=\w*[_.][A-Za-z]|\w+[A-Z0-9]|\w+\()[A-Za-z_]\w+(?:\.\w{
 
 @dataclass
 class Section:
-    """What stands under one heading.
+    """A heading and the text under it.
 
     Attributes:
         anchor: of its heading, "" for a page that begins without one.
@@ -56,7 +61,7 @@ class Section:
 
 @dataclass
 class Said:
-    """One page, for the index.
+    """A page, for the index.
 
     Attributes:
         rank: how early its sections come: 0 for the students' pages, then the mentors', then the evidence.
@@ -131,7 +136,7 @@ class _Reader(HTMLParser):
 
 
 def rank(uri: str, meta: Mapping[str, Any]) -> int:
-    """How early a page comes, by the place of its source and its head: see `Said`."""
+    """Rank of a page, by the place of its source and its head: see `Said`."""
     if uri.startswith("handbook/"):
         return 1
     return int((meta.get("search") or {}).get("rank", 0))
@@ -139,7 +144,7 @@ def rank(uri: str, meta: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True)
 class Words:
-    """What the search knows of words.
+    """Words that the search knows.
 
     Attributes:
         means: what a reader may call something, in small letters, and what the pages say.
@@ -150,31 +155,81 @@ class Words:
     plain: Sequence[str]
 
 
-def script(pages: Iterable[Said], words: Words) -> str:
-    """The index as a script."""
-    index: dict[str, Any] = {"pages": [], "sections": [], "means": words.means, "plain": words.plain}
-    for number, page in enumerate(sorted(pages, key=lambda page: (page.rank, page.url))):
-        index["pages"].append([page.url, page.title, page.rank])
-        for section in page.sections:
-            index["sections"].append([number, section.anchor, section.title, section.text, section.code])
-    return _BEFORE + json.dumps(index, ensure_ascii=False, separators=(",", ":")) + ";\n"
+def scripts(pages: Iterable[Said], words: Words) -> dict[str, str]:
+    """The index and its parts, by their place in the site.
 
-
-def locations(text: str) -> list[str]:
-    """All that an index leads to, relative to the site.
-
-    Raises:
-        ValueError: it is no index.
+    The index names its parts in the order in which they count, and says how many of them are the students' own.
     """
-    if not text.startswith(_BEFORE):
-        raise ValueError("is no search index")
-    index = json.loads(text.removeprefix(_BEFORE).rstrip().removesuffix(";"))
+    ordered = sorted(pages, key=lambda page: (page.rank, page.url))
+    parts: dict[str, str] = {}
+    core = 0
+    for students in (True, False):
+        rows = [
+            [number, section.anchor, section.title, section.text, section.code]
+            for number, page in enumerate(ordered)
+            if (page.rank == 0) is students
+            for section in page.sections
+        ]
+        for part in _parts(rows):
+            parts[PART.format(len(parts) + 1)] = f"{_BEFORE_PART}[{','.join(part)}]);\n"
+        core = core if not students else len(parts)
+    index = {
+        "pages": [[page.url, page.title, page.rank] for page in ordered],
+        "parts": list(parts),
+        "core": core,
+        "means": words.means,
+        "plain": words.plain,
+    }
+    return {FILE: f"{_BEFORE}{_json(index)};\n", **parts}
+
+
+def _parts(rows: Iterable[list[Any]]) -> Iterator[list[str]]:
+    """The rows as JSON, in as few parts as PART_BYTES allows."""
+    part: list[str] = []
+    size = len(_BEFORE_PART) + len("[]);\n")
+    room = PART_BYTES - size
+    for row in map(_json, rows):
+        length = len(row.encode()) + 1
+        if part and length > room:
+            yield part
+            part, room = [], PART_BYTES - size
+        part.append(row)
+        room -= length
+    if part:
+        yield part
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def locations(read: Callable[[str], str]) -> Iterator[str]:
+    """The places that an index and its parts lead to, relative to the site.
+
+    Args:
+        read: gives the text of a file of the site.
+    Raises:
+        ValueError: it is no index, or a part of it is none; the line names the file.
+        OSError: a part is not there.
+    """
+    index = _inside(FILE, read(FILE), _BEFORE, ";")
     pages = [url for url, *_ in index["pages"]]
-    return [pages[page] + (f"#{anchor}" if anchor else "") for page, anchor, *_ in index["sections"]]
+    for name in index["parts"]:
+        for page, anchor, *_ in _inside(name, read(name), _BEFORE_PART, ");"):
+            yield pages[page] + (f"#{anchor}" if anchor else "")
+
+
+def _inside(name: str, text: str, before: str, behind: str) -> Any:
+    try:
+        if text.startswith(before):
+            return json.loads(text.removeprefix(before).rstrip().removesuffix(behind))
+    except ValueError:
+        pass
+    raise ValueError(f"{name}: is no search index")
 
 
 def load_words(root: Path, terms: Iterable[Term] = ()) -> Words:
-    """What docs/search.toml says, and for each term of the glossary what it is also called.
+    """Read docs/search.toml, and for each term of the glossary what it is also called.
 
     Raises:
         ValueError: one line that names the entry which is not as it should be.

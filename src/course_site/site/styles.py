@@ -43,7 +43,7 @@ def lighten(site: Path, sheets: Sequence[str] = ()) -> None:
 
 
 def _join(site: Path, sheets: Sequence[str]) -> None:
-    """One file instead of several: a browser draws nothing before the last is there, and asks for six at a time."""
+    """Join the style sheets: a browser draws nothing before the last is there, and asks for six at a time."""
     first, *others = sheets
     links = [rf'<link rel="stylesheet" href="(?P<to>[^"]*){re.escape(first)}">']
     links += [rf'<link rel="stylesheet" href="(?P=to){re.escape(name)}">' for name in others]

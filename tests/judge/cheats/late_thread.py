@@ -7,7 +7,7 @@ import torch
 
 
 def refusals(x, s):
-    y = torch.empty_like(x)
+    y = torch.full_like(x, torch.nan)  # what others left there would have reasons of its own
 
     def work():
         time.sleep(0.002)

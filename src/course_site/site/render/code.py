@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from course_site.numbers import lint
+from course_site.lint import lint
+from course_site.pages.build_cache import KEPT, digest
 from course_site.pages.fences import fenced
 from course_site.pages.page import Cell
 from course_site.records.record import MIME
-from course_site.site.kept import KEPT, digest
 from course_site.site.render.exercises import covered
 from course_site.site.render.writer import Writer, details
 

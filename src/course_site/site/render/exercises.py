@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from course_labs.lab import LabError
-from course_site.numbers import claims
-from course_site.numbers.values import NotHere
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.choices import Choice, name_of, taken_apart
 from course_site.site import callouts, labs
-from course_site.site.render import pace
+from course_site.site.render import reading_time
 from course_site.site.render.writer import Writer, details, div
+from course_site.values import claims
+from course_site.values.values import NotHere
 
 
 def predict(writer: Writer, block: Block) -> str:
@@ -24,7 +24,7 @@ def predict(writer: Writer, block: Block) -> str:
     before = writer.nodes(said, guesses=True)
     reveal = writer.nodes(block.parts["reveal"])
     says = "What the run says" if writer.page.runs else "Answer"
-    taken = timed(block.minutes or pace.PREDICTION, usual=not block.minutes)
+    taken = timed(block.minutes or reading_time.PREDICTION, usual=not block.minutes)
     waits = "" if writer.has_numbers else " data-waits"
     call = ""
     if choices:
@@ -40,7 +40,7 @@ def predict(writer: Writer, block: Block) -> str:
 
 
 def cover(writer: Writer, block: Block) -> str:
-    """What answers the predictions that are named, below them; the build alone makes this block, see `covered`."""
+    """What answers the predictions that are named, below them; the build alone makes this block, see `covers`."""
     return covered(writer, writer.nodes(block.body), block.argument)
 
 
@@ -78,7 +78,7 @@ def exercise(writer: Writer, block: Block) -> str:
     """Something to do, with its answer folded."""
     ask = writer.question(block.argument)
     body, answer = writer.nodes(block.body), writer.nodes(block.parts["answer"])
-    taken = timed(block.minutes or pace.EXERCISE, usual=not block.minutes)
+    taken = timed(block.minutes or reading_time.EXERCISE, usual=not block.minutes)
     return div("exercise", f"{ask}\n\n{body}\n\n{details('answer', 'Answer', answer)}", taken)
 
 

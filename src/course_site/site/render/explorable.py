@@ -14,12 +14,12 @@ from typing import Any
 
 from course_site.charts import explorables
 from course_site.charts.explorables import Knob, Shown
-from course_site.numbers.tied import faults_of, unit_of_head
-from course_site.numbers.values import UnknownName, evaluate
+from course_site.lint.values_in_prose import faults_of, unit_of_head
+from course_site.pages.block_settings import TEXT, Plain, Shape, read
 from course_site.pages.blocks import Block, DirectiveError
-from course_site.pages.settings import TEXT, Plain, Shape, read
 from course_site.sessions.run_view import embedded
 from course_site.site.render.writer import Writer, div
+from course_site.values.values import UnknownName, evaluate
 
 _ANYTHING = Plain("a table", lambda value: isinstance(value, dict))
 SETTINGS: dict[str, Shape] = {
@@ -52,6 +52,8 @@ def explorable(writer: Writer, block: Block) -> str:
     _complete("says", settings["says"], kind.SENTENCES)
     for text in _words(settings):
         writer.lint(text)
+    drawn = list(_expressions(settings.get("data", {})))
+    writer.of_one_card(drawn, " ".join([settings["ask"], settings.get("caption", ""), *_words(settings)]))
     data: dict[str, Any] = {name: _recorded(writer, said) for name, said in settings.get("data", {}).items()}
     data |= {"given": kind.given(), "names": _names(settings), "card": _card(writer)}
     words = {str(name): {"html": html.escape(str(said))} for name, said in settings.get("words", {}).items()}
@@ -134,6 +136,15 @@ def _words(settings: Mapping[str, Any]) -> Iterator[str]:
         yield from map(str, knob.get("choices", {}).values())
     said = [*settings.get("words", {}).values(), *settings["says"].values()]
     yield from map(str, [*said, *settings["row"], *settings["row"].values()])
+
+
+def _expressions(data: Any) -> Iterator[str]:
+    """Every recorded value that an explorable asks for, as it is written."""
+    if isinstance(data, dict):
+        for below in data.values():
+            yield from _expressions(below)
+    else:
+        yield str(data).removeprefix("{{").removesuffix("}}").partition(":")[0]
 
 
 def _recorded(writer: Writer, said: Any) -> dict[str, Any]:

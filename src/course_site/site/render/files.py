@@ -11,10 +11,10 @@ from pathlib import Path
 from course_kernels.cuda.includes import IncludeRefused, sources_of
 from course_site.charts.data import inline_svg
 from course_site.pages import diffs
-from course_site.pages.addresses import shown_file
+from course_site.pages.block_settings import COUNT, FLAG, TEXT, read
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.fences import LANGUAGES, fenced
-from course_site.pages.settings import COUNT, FLAG, TEXT, read
+from course_site.pages.urls import shown_file
 from course_site.site.render.writer import Writer, details
 
 

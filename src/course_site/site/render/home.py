@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from course_site.charts.road import Dot, draw_road
-from course_site.numbers.values import NotMeasuredYet
 from course_site.pages import blocks
-from course_site.pages.addresses import address_from
+from course_site.pages.block_settings import TEXT, read
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.page import Page
-from course_site.pages.settings import TEXT, read
+from course_site.pages.urls import address_from
 from course_site.site.archive import NAME, archive
 from course_site.site.navigation import STEP, Stop, students_road
-from course_site.site.render.pace import count_of
+from course_site.site.render.reading_time import count_of
 from course_site.site.render.rendered import Rendered
 from course_site.site.render.writer import Writer, size_in_words
+from course_site.values.values import NotMeasuredYet
 
 CARD = "{card}"
 

@@ -10,9 +10,9 @@ from typing import Any
 from course_site.charts import every_kernel
 from course_site.charts.every_kernel import Ceiling, Mark
 from course_site.charts.plots import short
-from course_site.pages.addresses import Address, address_from
+from course_site.pages.block_settings import TEXT, read
 from course_site.pages.blocks import Block, DirectiveError
-from course_site.pages.settings import TEXT, read
+from course_site.pages.urls import Address, address_from
 from course_site.site.kernels import FOLDER, Run, runs, untimed, words_of
 from course_site.site.render.writer import Writer, div
 

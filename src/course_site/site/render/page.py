@@ -7,27 +7,27 @@ import functools
 import re
 from collections.abc import Iterator
 
-from course_site.numbers import covered, spoiled
+from course_site.lint import covers, predictions
 from course_site.pages import bibliography, blocks, glossary
-from course_site.pages.addresses import address_from
 from course_site.pages.blocks import DirectiveError
 from course_site.pages.headings import beyond_the_core
 from course_site.pages.page import Cell, Page
+from course_site.pages.urls import address_from
 from course_site.sessions import road
 from course_site.site import ledger
 from course_site.site.course import Course
 from course_site.site.navigation import STEP, students_road
 from course_site.site.render import (
-    beyond,
+    data_blocks,
     exercises,
     explorable,
     files,
     home,
+    index_blocks,
     kernels,
-    lists,
-    measured,
-    pace,
-    plans,
+    optional_sections,
+    reading_time,
+    session_blocks,
 )
 from course_site.site.render.code import code_cell
 from course_site.site.render.rendered import Rendered
@@ -35,13 +35,13 @@ from course_site.site.render.writer import Writer, div
 
 # What each kind of block becomes.
 BLOCKS = {
-    "claim": measured.claim,
-    "when": measured.when,
-    "define": measured.define,
-    "chart": measured.chart,
+    "claim": data_blocks.claim,
+    "when": data_blocks.when,
+    "define": data_blocks.define,
+    "chart": data_blocks.chart,
     "explorable": explorable.explorable,
-    "table": measured.table,
-    "text": measured.text,
+    "table": data_blocks.table,
+    "text": data_blocks.text,
     "hero": home.hero,
     "road": home.road,
     "take_along": home.take_along,
@@ -51,21 +51,21 @@ BLOCKS = {
     "callout": exercises.callout,
     "lab": exercises.lab,
     "kernels": kernels.kernels,
-    "session": plans.session,
-    "cohort": plans.weeks_or_calendar,
+    "session": session_blocks.session,
+    "cohort": session_blocks.weeks_or_calendar,
+    "units": session_blocks.units,
     "source": files.source,
     "diff": files.diff,
     "figure": files.figure,
-    "ledger": lists.every_number,
-    "moved": lists.moved,
-    "glossary": lists.words,
-    "kitchen": lists.kitchen,
-    "key": lists.key,
-    "bibliography": lists.sources,
+    "ledger": index_blocks.every_number,
+    "moved": index_blocks.moved,
+    "glossary": index_blocks.words,
+    "kitchen": index_blocks.kitchen,
+    "key": index_blocks.key,
 }
 
 # A page with one of these is looked things up in, and nobody reads it from its head to its end.
-LISTS = frozenset({"session", "cohort", "ledger", "moved", "glossary", "bibliography"})
+LISTS = frozenset({"session", "cohort", "units", "ledger", "moved", "glossary"})
 
 # Where readers are told how minutes are counted.
 RULE = "docs/how_we_measure.py#the-minutes-at-a-pages-head"
@@ -78,7 +78,7 @@ def render_course(course: Course) -> dict[str, Rendered]:
     writers = [Writer(course, page, BLOCKS) for page in course.pages]
     # A page may quote what another one defines, so all definitions come before any prose.
     for writer in writers:
-        measured.define_all(writer)
+        data_blocks.define_all(writer)
     rendered = {writer.page.id: _render(writer) for writer in writers}
     for writer in writers:
         for whole in writer.roads:
@@ -93,7 +93,7 @@ def _render(writer: Writer) -> Rendered:
     cells = [_parsed(writer, cell) if cell.kind == "markdown" else cell for cell in writer.page.cells]
     answering: dict[int, str] = {}
     if _has_guesses(writer):
-        cells, answering = covered.cover(cells, writer.scope, outputs)
+        cells, answering = covers.cover(cells, writer.scope, outputs)
     left = iter(outputs)
     for number, cell in enumerate(cells):
         if isinstance(cell, list):
@@ -103,14 +103,14 @@ def _render(writer: Writer) -> Rendered:
     opening, ending = _around(writer)
     markdown = "\n\n".join(part for part in parts if part.strip())
     try:
-        markdown = beyond.folded(markdown, writer.out.slots, writer.out.words)
+        markdown = optional_sections.folded(markdown, writer.out.slots, writer.out.words)
     except DirectiveError as error:
         writer.problem(str(error))
     markdown = "\n\n".join(filter(None, [markdown, ending]))
     minutes = _minutes(writer, "\n\n".join(filter(None, [markdown, opening])))
     markdown = _with_stamp(writer, markdown, minutes, opening)
     if writer.has_numbers and _has_guesses(writer) and _is_ours(writer.course):
-        for fault in spoiled.faults(writer.page, writer.scope, record.outputs if record else []):
+        for fault in predictions.faults(writer.page, writer.scope, record.outputs if record else []):
             writer.problem(fault)
     writer.out.road = _road(writer)
     writer.out.cited = bibliography.cited_keys(markdown)
@@ -149,7 +149,7 @@ def _around(writer: Writer) -> tuple[str, str]:
     place = road.place_of(writer.page.path.as_posix(), writer.course.maps.sessions)
     if place is None or place[1] != "student_page":
         return "", ""
-    opening, ending = plans.before(writer, place[0]), plans.after(writer, place[0])
+    opening, ending = session_blocks.before(writer, place[0]), session_blocks.after(writer, place[0])
     if writer.out.cells:  # in the notebook too, behind its title and at its end
         writer.out.cells.insert(1, ("markdown", opening))
         writer.out.cells.append(("markdown", ending))
@@ -160,13 +160,13 @@ def _minutes(writer: Writer, markdown: str) -> str:
     """The line that says how long a page takes; a session's page must leave its core inside its session."""
     if "navigation" in writer.page.meta.get("hide", ()) or LISTS & {b.kind for b in _blocks(writer.page)}:
         return ""
-    shown, hidden = writer.out.minutes = pace.minutes(markdown, writer.out.slots, writer.out.words)
+    shown, hidden = writer.out.minutes = reading_time.minutes(markdown, writer.out.slots, writer.out.words)
     _fits_its_session(writer)
     path = writer.page.path.as_posix()
     pages = {page.path.as_posix(): page for page in writer.course.pages}
     rule = address_from(path, pages)(RULE) if path != RULE.partition("#")[0] else f"#{RULE.partition('#')[2]}"
     link = f' <a href="{rule}">How we count</a>' if rule else ""
-    return f'{pace.in_words(shown, hidden)}{link}\n{{: .minutes data-minutes="{shown.whole}" }}'
+    return f'{reading_time.in_words(shown, hidden)}{link}\n{{: .minutes data-minutes="{shown.whole}" }}'
 
 
 def _fits_its_session(writer: Writer) -> None:
@@ -179,8 +179,9 @@ def _fits_its_session(writer: Writer) -> None:
             continue
         if _is_ours(writer.course) and shown.whole > session.minutes:
             writer.problem(
-                f"its core is longer than its session of {session.minutes} minutes ({pace.in_words(shown, hidden)}): "
-                "mark what is beyond the core with {.beyond} at its heading"
+                f"its core is longer than its session of {session.minutes} minutes "
+                f"({reading_time.in_words(shown, hidden)}): mark what is beyond the core with "
+                "{.beyond} at its heading"
             )
         for step in session.steps():
             page, _, anchor = step.anchor.partition("#")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from course_site.pages.glossary import Term
-from course_site.site.render.pace import Minutes
+from course_site.site.render.reading_time import Minutes
 
 _TERM = re.compile(
     r'<h[1-6].*?</h[1-6]>|<a\s.*?</a>|<abbr title="(?P<title>[^"]*)">(?P<word>[^<]*)</abbr>', re.DOTALL
@@ -82,7 +82,7 @@ class Rendered:
         return self.fill(self.markdown)
 
 
-def tied(content: str) -> str:
+def no_break_spaces(content: str) -> str:
     """A page's HTML in which no line begins with a unit, with the mark of a source, or with what ends a formula.
 
     Nor does one end within a number, a short product, "M = 64" or "GPT-2"; and a long name breaks at its joints.
@@ -123,7 +123,7 @@ def _typed(part: str) -> str:
     return _VERSION.sub(r'<span class="tied">\g<0></span>', part)
 
 
-def lighten(content: str, terms: Mapping[str, Term] | None = None) -> str:
+def slim(content: str, terms: Mapping[str, Term] | None = None) -> str:
     """A page's HTML without what no reader sees or needs.
 
     A term is explained where it first stands, and never in a heading or in a link, which leads elsewhere; names, blanks

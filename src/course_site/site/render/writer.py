@@ -9,12 +9,26 @@ from __future__ import annotations
 import html
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from course_site.numbers import lint, tied
-from course_site.numbers.values import (
+from course_site.lint import cards, lint, values_in_prose
+from course_site.lint.built_page import GIVEN, MADE
+from course_site.pages import folded_cells
+from course_site.pages.blocks import Block, DirectiveError
+from course_site.pages.build_cache import KEPT, digest
+from course_site.pages.code_spans import outside_verbatim
+from course_site.pages.page import Page
+from course_site.pages.plain_text import without_code
+from course_site.pages.urls import artifact_uri, site_uri
+from course_site.site import ledger
+from course_site.site.course import Course
+from course_site.site.home_card import card_of
+from course_site.site.render.mathematics import FormulaError, mathml
+from course_site.site.render.rendered import Rendered
+from course_site.site.render.value_facts import Behind
+from course_site.values.values import (
     MISSING,
     ExpressionError,
     NotHere,
@@ -22,19 +36,6 @@ from course_site.numbers.values import (
     evaluate,
     format_value,
 )
-from course_site.pages import harness
-from course_site.pages.addresses import artifact_uri, site_uri
-from course_site.pages.blocks import Block, DirectiveError
-from course_site.pages.page import Page
-from course_site.pages.plain_text import without_code
-from course_site.pages.verbatim import outside_verbatim
-from course_site.site import ledger
-from course_site.site.course import Course
-from course_site.site.kept import KEPT, digest
-from course_site.site.render.behind import Behind
-from course_site.site.render.mathematics import FormulaError, mathml
-from course_site.site.render.rendered import Rendered
-from course_site.site.seen import GIVEN, MADE
 
 _VALUE = re.compile(r"\{\{\s*(?P<expression>[^{}:]+?)\s*(?::(?P<format>[^{}]*?))?\s*\}\}")
 _CLASS_OF_THE_BUILD = re.compile(
@@ -83,6 +84,7 @@ class Writer:
     def __init__(self, course: Course, page: Page, blocks: Mapping[str, Callable[..., str]]) -> None:
         self.course, self.page, self._blocks = course, page, blocks
         self.scope = course.scopes[page.id]
+        self.card = card_of(course, page)
         self.out = Rendered()
         self.roads: list[Any] = []  # that wait for the minutes of all pages
         self.has_numbers = course.states[page.id] in ("fresh", "foreign", "static")
@@ -92,7 +94,7 @@ class Writer:
         self.behind = Behind(course, page)
         self.headers_shown: set[Path] = set()  # that stand under a diff of this page
         self.asked: dict[str, Block] = {}  # the predictions of this page, by their anchors
-        self.folded_cells = harness.folded(page)
+        self.folded_cells = folded_cells.folded(page)
 
     def problem(self, message: str) -> None:
         """Note something that stops the build, of the file that is being read."""
@@ -114,9 +116,15 @@ class Writer:
         ]
         return "\n".join(part for part in parts if part)
 
-    def text(self, text: str, *, unit: str = "", **allowed: Any) -> str:
-        """Prose: linted, links moved to site space, values filled in; `unit` is what a column's head says of a cell."""
+    def text(self, text: str, *, unit: str = "", beside: str = "", **allowed: Any) -> str:
+        """Prose: linted, links moved to site space, values filled in.
+
+        Args:
+            unit: what a column's head says of a cell.
+            beside: further words that stand beside its values and may name the card that they are of.
+        """
         self.lint(text, **allowed)
+        self._of_one_card(text, beside)
         for fault in not_prose(text):
             self.problem(fault)
         return outside_verbatim(
@@ -156,6 +164,16 @@ class Writer:
             if isinstance(text, str):
                 self.lint(text)
                 outside_verbatim(text, look)
+
+    def _of_one_card(self, text: str, beside: str = "") -> None:
+        """Note every value of another card that is not named beside it."""
+        for fault in cards.faults_of_prose(str(text), self.card, self.scope, beside):
+            self.problem(fault)
+
+    def of_one_card(self, expressions: Iterable[str], beside: str) -> None:
+        """The same of values that share the words beside them."""
+        for fault in cards.faults_of(expressions, beside, self.card, self.scope):
+            self.problem(fault)
 
     def lint(self, text: str, **allowed: Any) -> None:
         """Note every typed number."""
@@ -222,7 +240,7 @@ class Writer:
     def _tied(self, expression: str, spec: str, behind: str) -> None:
         """Note a value that is not what the words around it say."""
         if self.has_numbers:
-            for fault in tied.faults_of(expression, spec, behind, self.scope):
+            for fault in values_in_prose.faults_of(expression, spec, behind, self.scope):
                 self.problem(f"{{{{ {expression}:{spec} }}}}: {fault}")
 
     def value(self, expression: str, spec: str) -> str:
@@ -256,11 +274,13 @@ class Writer:
     def plain(self, text: str, **allowed: Any) -> str:
         """Alternative text, titles, captions: linted, with values as plain text."""
         self.lint(text, **allowed)
+        self._of_one_card(text)
         return self._values(str(text), plain=True)
 
     def question(self, text: str, *, element: str = "p", **allowed: Any) -> str:
         """The line that a prediction, an exercise or a lab begins with, as HTML: linted, with its values."""
         self.lint(text, **allowed)
+        self._of_one_card(text)
         return f'<{element} class="ask">{self._values(html.escape(text))}</{element}>'
 
     # --- blocks --------------------------------------------------------------------------------

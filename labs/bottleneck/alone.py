@@ -1,0 +1,107 @@
+"""The last task: a reading in, a cause out. The truth is what the profiler's rules say of the same reading.
+
+The readings are made up, so that each has one cause and no more; none was counted on a card.
+"""
+
+from course_profile import measurement as r
+from course_profile.diagnosis import diagnose
+from course_profile.measurement import REASONS, STALL, Reading
+
+QUIET = {
+    "of_peak": 0.4,
+    "bound": "memory",
+    "least_bytes": 1000,
+    "counted_bytes": 1000,
+    "dram_busy": 40.0,
+    "memory_busy": 45.0,
+    "sm_busy": 30.0,
+    "issue": 20.0,
+}
+
+# What each reading has besides. A wait that is not named is a small one.
+READINGS = {
+    "a kernel whose warps wait for memory that has room": {"stalls": {"long_scoreboard": 0.8}},
+    "a kernel whose warps wait for each other": {"stalls": {"barrier": 0.7}},
+    "a kernel whose warps wait a fixed time": {"stalls": {"wait": 0.75}},
+    "a kernel of which no wait is half of all": {"stalls": {"barrier": 0.4, "wait": 0.4}},
+    "a kernel that moves three bytes for one": {
+        "counted_bytes": 3000,
+        "dram_busy": 90.0,
+        "memory_busy": 90.0,
+        "stalls": {"long_scoreboard": 0.8},
+    },
+    "a kernel whose L1 is full": {
+        "memory_busy": 95.0,
+        "dram_busy": 10.0,
+        "stalls": {"long_scoreboard": 0.8},
+    },
+    "a kernel whose multiprocessors are full": {
+        "sm_busy": 96.0,
+        "dram_busy": 30.0,
+        "stalls": {"math_pipe_throttle": 0.6},
+    },
+    "a kernel that is full of work that compute must do": {
+        "bound": "compute",
+        "sm_busy": 96.0,
+        "dram_busy": 5.0,
+        "stalls": {"wait": 0.3},
+    },
+    "a kernel that waits for memory at its roof": {
+        "of_peak": 0.95,
+        "dram_busy": 97.0,
+        "memory_busy": 97.0,
+        "stalls": {"long_scoreboard": 0.9},
+    },
+    "a kernel that computes at its roof": {
+        "of_peak": 0.93,
+        "bound": "compute",
+        "sm_busy": 78.0,
+        "issue": 55.0,
+        "stalls": {"wait": 0.6},
+    },
+    "a kernel whose bytes move again while nobody waits for them": {
+        "counted_bytes": 3000,
+        "dram_busy": 25.0,
+        "stalls": {"barrier": 0.7},
+    },
+    "a kernel that waits for memory under a full road": {
+        "of_peak": 0.85,
+        "dram_busy": 92.0,
+        "memory_busy": 92.0,
+        "stalls": {"long_scoreboard": 0.9},
+    },
+    "a kernel that issues in most of its ticks": {"issue": 75.0, "stalls": {"wait": 0.8}},
+}
+
+
+def cases() -> list[dict]:
+    """One reading after the other, from those with one sign to those where one sign misleads."""
+    found = []
+    for job, more in READINGS.items():
+        given = {**QUIET, **more}
+        expect = diagnose(_as_the_rules_read(given)).name
+        found.append({"call": "cause", "with": {"reading": given}, "expect": expect, "job": job})
+    return found
+
+
+def _as_the_rules_read(given: dict) -> Reading:
+    named = given["stalls"]
+    others = [reason for reason in REASONS if reason not in named]
+    rest = (1 - sum(named.values())) / len(others)
+    stalls = {STALL.format(reason): named.get(reason, rest) for reason in REASONS}
+    busy = {
+        r.DRAM_BUSY: given["dram_busy"],
+        r.MEMORY_BUSY: given["memory_busy"],
+        r.SM_BUSY: given["sm_busy"],
+        r.ISSUE: given["issue"],
+        r.WARPS: 60.0,
+    }
+    return Reading(
+        counters={**busy, **stalls},
+        of_peak=given["of_peak"],
+        bound=given["bound"],
+        read_bytes=given["counted_bytes"],
+        write_bytes=0,
+        least_read_bytes=given["least_bytes"],
+        least_write_bytes=0,
+    )

@@ -1,0 +1,127 @@
+"""What the six kernels wait for, and which counters prove it. Their twins with the answer in the head are in tests/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from course_labs.diagnosis import READ, WRITE, Suspect
+from course_profile import measurement as r
+from course_profile.diagnosis import RULES
+
+if TYPE_CHECKING:  # it brings torch, and the table is handed out without
+    from course_kernels.measure.competitor import Competitor
+
+# By the profiler's names: when its rule speaks.
+THRESHOLDS = {rule.name: rule.threshold for rule in RULES}
+
+# What the table has, and what each says. All are of the kernel that ran longest, but for the first two.
+COUNTERS = {
+    READ: "bytes read from device memory, over the whole call",
+    WRITE: "bytes written to device memory, over the whole call",
+    r.TIME: "nanoseconds by the profiler's clock",
+    r.DRAM_BUSY: "device memory, percent of its most",
+    r.MEMORY_BUSY: "the busiest of L1, shared memory, L2 and device memory, percent of its most",
+    r.SM_BUSY: "the busiest unit of the multiprocessors, percent of its most",
+    r.TENSOR: "the tensor cores, percent of their most",
+    r.SMS_BUSY: "ticks in which a multiprocessor has work, percent",
+    r.ISSUE: "ticks in which an instruction is issued, percent",
+    r.WARPS: "places for warps that are taken, percent",
+    r.INSTRUCTIONS: "instructions of warps",
+    r.LANES: "lanes of 32 that take part in an instruction",
+    r.LOAD_REQUESTS: "loads of warps from global memory",
+    r.LOAD_SECTORS: "sectors of 32 bytes that those touch",
+    r.LOAD_USED: "bytes of such a sector that somebody wants",
+    r.STORE_REQUESTS: "stores of warps to global memory",
+    r.STORE_SECTORS: "sectors of 32 bytes that those touch",
+    r.STORE_USED: "bytes of such a sector that somebody writes",
+    r.FROM_L2: "sectors that L1 fetches from L2",
+    r.TO_L2: "sectors that L1 hands to L2",
+    r.TURNS: "turns of shared memory for loads",
+    r.CONFLICTS: "those of them that lanes in one bank cost",
+    r.STORE_TURNS: "turns of shared memory for stores",
+    r.STORE_CONFLICTS: "those of them that lanes in one bank cost",
+    r.LOCAL_LOADS: "sectors of local memory, loaded",
+    r.LOCAL_STORES: "sectors of local memory, stored",
+    r.REDUCED: "additions to memory that nobody reads back",
+    r.REDUCED_IN_ONE: "those in the busiest slice of L2",
+    r.ATOMICS: "additions to memory that somebody reads back",
+    r.ATOMICS_IN_ONE: "those in the busiest slice of L2",
+    r.GRID: "blocks",
+    r.BLOCK: "threads of a block",
+    r.REGISTERS: "registers of a thread",
+    r.SHARED: "bytes of shared memory of a block",
+    r.WAVES: "how often the blocks fill the card",
+    **{metric: f"blocks that {name} let onto a multiprocessor" for name, metric in r.LIMITS.items()},
+    **{r.STALL.format(reason): f"warps that wait: {reason}" for reason in r.REASONS},
+}
+
+SUSPECTS = (
+    Suspect(
+        "softmax",
+        "softmax.py",
+        "too_many_bytes.py",
+        "softmax",
+        "too many bytes",
+        (READ, WRITE),
+        ("dtype=float32,M=1,N=1", "dtype=float32,M=3,N=31", "dtype=float32,M=2,N=700"),
+    ),
+    Suspect(
+        "bias_gelu",
+        "bias_gelu.cu",
+        "arithmetic.cu",
+        "bias_gelu",
+        "arithmetic",
+        # Double precision has a unit of its own, and its warps wait for it.
+        (r.STALL.format("math_pipe_throttle"), r.SM_BUSY),
+        ("dtype=float32,M=1,N=8", "dtype=float32,M=3,N=1000"),
+    ),
+    Suspect(
+        "sum",
+        "sum.cu",
+        "slowest_warp.cu",
+        "reduction",
+        "barriers",
+        (r.STALL.format("barrier"),),
+        ("dtype=float32,N=1", "dtype=float32,N=1025", "dtype=float32,N=4000"),
+    ),
+    Suspect(
+        "multiply_add",
+        "multiply_add.cu",
+        "one_chain.cu",
+        "fused_multiply_add",
+        "one chain",
+        (r.STALL.format("wait"),),
+        ("dtype=float32,N=1,C=1,K=2", "dtype=float32,N=129,C=3,K=6"),
+    ),
+    Suspect(
+        "windows",
+        "windows.cu",
+        "cache_traffic.cu",
+        "bank_conflicts",
+        "cache traffic",
+        (r.MEMORY_BUSY,),
+        ("dtype=float32,N=1,S=1", "dtype=float32,N=1025,S=7", "dtype=float32,N=3000,S=33"),
+        shorter=True,  # running sums
+    ),
+    Suspect(
+        "add",
+        "add.cu",
+        "few_warps.cu",
+        "vector_add",
+        "bytes in flight",
+        # Not the wait for memory: at its roof a kernel waits for memory too.
+        (r.DRAM_BUSY,),
+        ("dtype=float32,N=1", "dtype=float32,N=1000", "dtype=float32,N=4000"),
+    ),
+)
+
+
+def competitor(given: Path) -> Competitor:
+    """A kernel as it was given, ready to be timed on a card."""
+    from course_profile.competitor import competitor_of, problem_of, workload_of
+    from course_profile.subject import take
+
+    subject = take(str(given))
+    problem = problem_of(subject)
+    return competitor_of(subject, problem, workload_of(subject, problem))

@@ -1,0 +1,74 @@
+"""The last task of the pages: who gives back, so that enough comes free and the least is computed twice."""
+
+import itertools
+import random
+from collections.abc import Sequence
+
+from course_labs.interactive_cases import Asked, Play, Slip, counted
+
+NEXT_OF_HOLDERS = "a page comes free when the last of its holders leaves: who else has it in a table?"
+NEXT_OF_COST = "with so few there are not many groups: write down each, what it frees and what it costs."
+
+
+def cases() -> list[Play]:
+    """From one up; then whatever may come."""
+
+    def of(job: str, tables: list[list[int]], lengths: list[int], wanted: int) -> Play:
+        return Play(job, lambda asked, _: look_at(asked, tables, lengths, wanted))
+
+    def by_chance(asked: Asked, draw: random.Random) -> None:
+        for _ in range(30):
+            look_at(asked, *drawn(draw))
+
+    return [
+        of("one alone, and a page wanted", [[4]], [3], 1),
+        of("nothing wanted", [[4], [2]], [3, 4], 0),
+        of("two, of whom the second came last", [[0, 1], [2, 3]], [5, 8], 1),
+        of("a long one against two short ones", [[0, 1, 2], [3], [4, 5]], [12, 1, 5], 3),
+        of("a long one against two that cost more", [[0, 1, 2], [3, 4], [5]], [9, 8, 4], 3),
+        of("two that share a beginning", [[0, 1, 2], [0, 1, 3], [4, 5, 6]], [9, 10, 12], 2),
+        of("three with a page of which only all of them let go", [[0, 1], [0, 2], [0, 3]], [5, 6, 7], 4),
+        Play("thirty rooms by chance", by_chance, again=True),
+    ]
+
+
+def drawn(draw: random.Random) -> tuple[list[list[int]], list[int], int]:
+    """A few tables in pages of 4, some of them with beginnings in common, and pages wanted that may come free."""
+    tables: list[list[int]] = []
+    fresh = itertools.count()
+    for _ in range(draw.randint(1, 7)):
+        begin = draw.choice(tables)[: draw.randint(0, 2)] if tables else []
+        tables.append([*begin, *(next(fresh) for _ in range(draw.randint(1, 4)))])
+    lengths = [4 * len(table) - draw.randint(0, 3) for table in tables]
+    return tables, lengths, draw.randint(0, len(set(itertools.chain(*tables))))
+
+
+def freed(tables: Sequence[Sequence[int]], gone: Sequence[int]) -> set[int]:
+    """Pages that nobody holds once some have left."""
+    stay = {page for number, table in enumerate(tables) if number not in gone for page in table}
+    return {page for number in gone for page in tables[number]} - stay
+
+
+def look_at(asked: Asked, tables: list[list[int]], lengths: list[int], wanted: int) -> None:
+    """A group that frees enough; none that does has fewer tokens."""
+    groups = [g for n in range(len(tables) + 1) for g in itertools.combinations(range(len(tables)), n)]
+    least = min(sum(lengths[i] for i in g) for g in groups if len(freed(tables, g)) >= wanted)
+    answer = asked.call("give_way", tables, lengths, wanted)
+    gone = answer.list("give_way", "sequences")
+    lines = [f"tables {tables}, tokens {lengths}, {wanted} wanted"]
+    if any(isinstance(one, bool) or not isinstance(one, int) or not 0 <= one < len(tables) for one in gone):
+        raise Slip(
+            "wrong result", f"{gone}: expected sequences by their place, 0 to {len(tables) - 1}", lines=lines
+        )
+    if len(set(gone)) < len(gone):
+        raise Slip("wrong", f"{gone}: nobody leaves twice", lines=lines)
+    comes = freed(tables, gone)
+    if len(comes) < wanted:
+        held = sorted({page for one in gone for page in tables[one]} - comes)
+        why = f"{counted(len(comes), 'page')} free once {gone} have left, and {wanted} wanted"
+        why += f": page {held[0]} is still held" if held else ""
+        raise Slip("wrong", why, NEXT_OF_HOLDERS if held else "", lines)
+    cost = sum(lengths[one] for one in gone)
+    if cost > least:
+        why = f"{counted(cost, 'token')} computed twice when {gone} leave; {least} would do"
+        raise Slip("wrong", why, NEXT_OF_COST, lines)

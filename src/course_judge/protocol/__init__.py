@@ -1,0 +1,1 @@
+"""Shared part of the judge and of the workers that run strangers' files."""

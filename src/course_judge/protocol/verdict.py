@@ -1,0 +1,115 @@
+"""Verdict of the judge: one property, where it shows, and the limits that this system could not enforce."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+RIGHT = "right"
+
+# Every property a file can be refused for, and what each says in full.
+PROPERTIES = {
+    "syntax error": "Python cannot read the file",
+    "function missing": "the file defines no function of the problem's name",
+    "does not compile": "its compiler refuses it",
+    "crashed": "an exception came out of it",
+    "died": "its process ended in the middle",
+    "timed out": "an answer took longer than its limit",
+    "out of memory": "it took more memory than its limit",
+    "out of room": "it wrote more than its limit, or where it may not write",
+    "too many processes": "it ran more processes than its limit",
+    "out of turn": "it sent the judge what no question asked for",
+    "left behind": "something that it started was still running when it had answered",
+    "not yours": "it calls what the task asks it to write",
+    "holds too much": "it holds more at once than the task allows",
+    "wrong result": "not as many tensors as were asked for",
+    "wrong shape": "an output has another shape",
+    "wrong dtype": "an output has another type",
+    "wrong device": "an output lies on another device",
+    "shares memory": "an output lies in the memory of an input",
+    "input modified": "an input is not what it was",
+    "all NaN": "nothing of the output was written",
+    "not written": "a part of the output was not written, or is NaN",
+    "NaN lost": "NaN went in and a number came out",
+    "infinity lost": "an infinity went in and a number came out",
+    "a view": "an output lies in memory in another order",
+    "not a plain tensor": "an output is of a class of its own",
+    "same memory twice": "an output lies where the one before still lies",
+    "wrong": "an element is further from the truth than rounding explains",
+    "cached result": "with new values it gave the answer to the old ones",
+    "wrong in the end": "right at first, wrong when it was asked again later",
+    "another stream": "its work was not on the current stream",
+    "out of bounds": "it read or stored outside of its tensors",
+    "stored twice": "two values were stored in one place, and the last one won",
+    "a race": "two programs use one place, and which comes first is chance",
+    "clock": "its own events and the judge's clock tell two stories",
+    "faster than the floor": "it took less time than the bytes or the operations need",
+}
+
+# How the checker begins what it says, where the property is called something else.
+_BEGINS = {
+    "not written, or NaN": "not written",
+    "not a plain array": "not a plain tensor",
+    "work on another stream": "another stream",
+}
+# How a complaint begins that comes when all was right before; the checker of `measure` begins it so.
+AFTER = "right before the timing, wrong after it: "
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome for one file.
+
+    Attributes:
+        found: `RIGHT`, or the property that failed, a key of `PROPERTIES`.
+        why: what exactly is wrong, and where.
+        on: the size it shows on.
+        lines: further lines, such as the time.
+        printed: what the file printed, escaped.
+        not_held: what the system at hand could not hold the stranger to.
+    """
+
+    found: str
+    why: str = ""
+    on: str = ""
+    lines: tuple[str, ...] = ()
+    printed: str = ""
+    not_held: tuple[str, ...] = ()
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return 0 if self.found == RIGHT else 1
+
+    @property
+    def text(self) -> str:
+        """Text for a person."""
+        where = f" on {self.on}" if self.on and self.found != RIGHT else ""
+        what = f"{self.found}: {self.why}" if self.why else self.found
+        lines = [what if self.found == RIGHT else f"refused{where}: {what}", *self.lines]
+        if self.printed:
+            lines += ["the file printed:", *(f"  | {line}" for line in self.printed.splitlines())]
+        if self.not_held:
+            lines.append(f"not held on this system: {', '.join(self.not_held)}")
+        return "\n".join(lines)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def refused(why: str, on: str = "") -> Verdict:
+    """The verdict behind a line of the checker's, `course_kernels.measure.check.WrongResult.why`."""
+    if why.startswith(AFTER):
+        return Verdict("wrong in the end", why.removeprefix(AFTER), on)
+    if "shares memory with" in why:
+        return Verdict("shares memory", why, on)
+    head, _, rest = why.partition(": ")
+    found = _BEGINS.get(head, head)
+    return Verdict(found, rest, on) if found in PROPERTIES else Verdict("wrong", why, on)
+
+
+def escaped(text: str, most: int = 400) -> str:
+    """A stranger's words as a terminal and a page may show them: no control characters, and not too many."""
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:most])
+    return shown + ("…" if len(text) > most else "")

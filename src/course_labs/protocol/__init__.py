@@ -1,0 +1,1 @@
+"""Shared part of the grader and of the workers that run students' files."""

@@ -1,0 +1,100 @@
+"""The store of a measuring run: what came of it, each record kept as soon as it is whole, and all of them packed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tarfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from course_site.records.plan import Job
+
+if TYPE_CHECKING:
+    from course_site.pages.page import Page
+    from course_site.records.board import Board
+    from course_site.records.record import Record
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A page that was measured: its record with its artifacts, and where and how long it ran.
+
+    Attributes:
+        device: for the terminal, e.g. "GPU 0".
+        seconds: wall time, the start of its process included.
+    """
+
+    page: Page
+    record: Record
+    device: str
+    seconds: float
+
+
+@dataclass
+class Outcome:
+    """Outcome of a measuring run, kept up to date while it runs."""
+
+    slug: str = ""  # set once measuring begins
+    written: list[Path] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    left: list[Job] = field(default_factory=list)
+    out_of_minutes: bool = False
+
+
+def keep(root: Path, bundle: Bundle, board: Board, outcome: Outcome) -> None:
+    """Write the record of a page, add its run to the history, and say what moved."""
+    from course_site.records import changes, run_history
+    from course_site.records.record import Record, RecordError, record_path
+
+    page, record, slug = bundle.page, bundle.record, bundle.record.edition["slug"]
+    path = record_path(root, slug, page)
+    old = None
+    if path.exists():
+        with contextlib.suppress(RecordError):
+            old = Record.load(path)
+    record.save(path)
+    outcome.written.append(path)
+    known = run_history.load(root, slug)  # without this run: an interval is held against what came after it
+    run_history.append(root, slug, record)
+    board.say(f"measured {page.path} on {bundle.device} in {bundle.seconds:.0f} s")
+    if record.meta["provenance"]["dirty"]:
+        board.say(f"  made from files that differ from commit {record.meta['provenance']['commit'][:12]}")
+    terms = run_history.between(known)
+    inside, of = run_history.covered(old, record, terms) if old is not None else (0, 0)
+    if of:
+        board.say(f"  {inside} of {of} timings lie inside the interval that the record before stated")
+    moved = changes.moved(old, record, terms)
+    if moved:
+        changes.append(root, slug, moved)
+        for line in moved:
+            board.say(f"  {line}")
+
+
+def archive(root: Path, file: Path, slug: str, written: list[Path]) -> None:
+    """Put records with their artifacts, those of the GPU tests and what moved into a .tar.gz; unpack it at the root."""
+    from course_site.records.artifacts import folder_of
+
+    folder = root / "records" / slug
+    beside = [path for path in (*folder.glob("*"), *folder.glob("tests/*.json")) if path.is_file()]
+    made = [path for record in written for path in folder_of(record).glob("*")]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        with tarfile.open(partial, "w:gz") as tar:
+            for path in sorted({*written, *made, *beside}):
+                tar.add(path, path.relative_to(root).as_posix(), recursive=False, filter=_anonymous)
+        os.replace(partial, file)
+    finally:
+        partial.unlink(missing_ok=True)
+    print(
+        f"docs: {len(written)} new records in {file}; unpack with `tar -xzf {file.name}` at the root",
+        flush=True,
+    )
+
+
+def _anonymous(member: tarfile.TarInfo) -> Any:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member

@@ -1,0 +1,255 @@
+"""Blocks that depend on what was recorded: claims, definitions, charts, tables, texts."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from course_site.charts.data import SETTINGS, draw, drawn_beside, labels
+from course_site.lint import cards, lint
+from course_site.lint.values_in_prose import defined_faults, unit_of_head
+from course_site.pages import blocks
+from course_site.pages.block_settings import CELL, FLAG, ROW, TEXT, WORD, Shape, read
+from course_site.pages.blocks import Block, DirectiveError, walk_blocks
+from course_site.pages.fences import fenced
+from course_site.pages.plain_text import CITE
+from course_site.pages.urls import address_from
+from course_site.site.course import Problem
+from course_site.site.render.code import what_no_output_has
+from course_site.site.render.writer import Writer, div
+from course_site.values import claims
+from course_site.values.condition_text import in_words
+from course_site.values.values import Define, ExpressionError, NotHere, Scope, evaluate, parse
+
+# Where readers are told what happens to a sentence whose condition is false.
+WHEN_A_CLAIM_FAILS = "docs/how_we_measure.py#when-a-sentence-fails"
+
+Found = TypeVar("Found")
+
+
+def _asked(ask: Callable[[str, Scope], Found], writer: Writer, block: Block) -> Found | None:
+    """What the record says of a block's condition; None where it holds no number of it, now or on this card."""
+    if not writer.has_numbers:
+        return None
+    try:
+        return ask(block.argument, writer.scope)
+    except NotHere:
+        return None
+
+
+def claim(writer: Writer, block: Block) -> str:
+    """A sentence with its condition; where that is false here, what is said instead."""
+    verdict = _asked(claims.judge, writer, block)
+    if verdict is None:
+        return ""
+    allowed = {"in_claim": True, "condition": block.argument}
+    writer.of_one_card([block.argument], " ".join(text for text in block.body if isinstance(text, str)))
+    gates = writer.course.is_reference or writer.course.states[writer.page.id] == "foreign"
+    if verdict.vacuous and gates and not writer.course.rebuilt:
+        writer.problem(verdict.why)
+    for text in block.body:
+        if isinstance(text, str):
+            for found in lint.find_typed_numbers(text, keys=frozenset(writer.course.sources)):
+                if why := claims.unspoken(found.excerpt, block.argument, writer.scope):
+                    writer.problem(f"claim `{block.argument}`: {why}")
+            for why in claims.others_named(text, block.argument, writer.scope):
+                writer.problem(f"claim `{block.argument}`: {why}")
+    if verdict.holds:
+        writer.look_at(block.parts.get("otherwise", []))
+        body = writer.nodes(block.body, **allowed)
+        condition = f' data-condition="{html.escape(verdict.condition)}"'
+        return div("claim", f"{_mark(writer, verdict)}\n\n{body}", condition)
+    if verdict.undecided and writer.course.rebuilt:
+        # Somebody's own measuring on this model: the sentence says that it could not be decided.
+        writer.course.undecided.append(Problem(writer.page.path.as_posix(), verdict.why))
+    elif gates:
+        writer.problem(verdict.why)
+    if "otherwise" in block.parts:
+        return div("claim otherwise", writer.nodes(block.parts["otherwise"]))
+    body = writer.nodes(block.body, **allowed).strip()
+    said = "Too close to call on this run" if verdict.undecided else "Not on this card"
+    return div("claim otherwise", f"*{said}:* {body}")
+
+
+def _mark(writer: Writer, verdict: claims.Verdict) -> str:
+    """The word *tested* beside a claim: what the build tests, in words, and a link to what happens when it fails."""
+    told = [f"{part[0].upper()}{part[1:]}." for part in in_words(verdict.condition, writer.scope)]
+    told.append(f"True in {verdict.support:.1%} of the resamples, which are what another run may find.")
+    said = "&#10;".join(map(html.escape, told))  # a line for each: popover.js makes a list of them
+    pages = {page.path.as_posix(): page for page in writer.course.pages}
+    there = address_from(writer.page.path.as_posix(), pages)(WHEN_A_CLAIM_FAILS)
+    link = f' href="{there}"' if there else ""
+    return writer.slot(f'<a class="tested"{link} title="{said}" data-search-exclude>tested</a>')
+
+
+def when(writer: Writer, block: Block) -> str:
+    """Prose that depends on a recorded fact."""
+    true = _asked(claims.is_so, writer, block)
+    if true is None:
+        return ""
+    shown, other = block.body, block.parts.get("otherwise", [])
+    if not true:
+        shown, other = other, shown
+    writer.look_at(other, recorded=False)
+    return writer.nodes(shown)
+
+
+def define_all(writer: Writer) -> None:
+    """Note what the page defines; a cell that cannot be read is reported when it is rendered."""
+    for cell in writer.page.cells:
+        if cell.kind == "markdown":
+            with contextlib.suppress(DirectiveError):
+                for block in walk_blocks(blocks.parse(cell.source)):
+                    if block.kind == "define":
+                        _note(writer, block)
+
+
+def _note(writer: Writer, block: Block) -> None:
+    name, equals, expression = block.argument.partition("=")
+    if not equals or not all(part.isidentifier() for part in name.strip().split(".")):
+        writer.problem(f"/// define | {block.argument}: write `/// define | name = expression`")
+        return
+    try:
+        settings = read(block.text, {"unit?": WORD, "what?": TEXT})
+    except DirectiveError as error:
+        writer.problem(f"/// define | {block.argument}: {error}")
+        return
+    fault = _not_a_definition(writer, name.strip(), expression, settings)
+    if fault:
+        writer.problem(f"/// define | {block.argument}: {fault}")
+        return
+    if name.strip() in writer.scope.defines:
+        writer.problem(f"/// define | {block.argument}: {name.strip()!r} is defined twice")
+        return
+    writer.scope.defines[name.strip()] = Define(
+        name.strip(),
+        expression.strip(),
+        str(settings.get("unit", "1")),
+        CITE.sub("", writer.plain(settings.get("what", ""))).strip(),
+    )
+
+
+def _not_a_definition(writer: Writer, name: str, expression: str, settings: dict[str, Any]) -> str:
+    """Why a name may not be defined so; empty where it may."""
+    if writer.has_numbers:
+        with contextlib.suppress(ExpressionError):
+            writer.scope.resolve(name)
+            if name not in writer.scope.defines:
+                return f"{name!r} is recorded; give what you define a name of its own"
+    cited = any(key in writer.course.sources for key in CITE.findall(str(settings.get("what", ""))))
+    with contextlib.suppress(ExpressionError):
+        if not parse(expression).names and not cited:
+            return "it has no name in it: record the number, or cite its source in `what:` with [^key]"
+    return ""
+
+
+def define(writer: Writer, block: Block) -> str:
+    """A name of the page's own, which shows nothing; it is worked out here, so that it cannot be wrong unseen."""
+    name = block.argument.partition("=")[0].strip()
+    if writer.has_numbers and name in writer.scope.defines:
+        evaluate(name, writer.scope)
+        found = writer.scope.defines[name]
+        for fault in defined_faults(found, writer.scope):
+            raise DirectiveError(fault)
+    return ""
+
+
+def chart(writer: Writer, block: Block) -> str:
+    """A chart of recorded values, with its folded table."""
+    if not writer.has_numbers:
+        return div("banner waiting", "A chart will stand here once this page is measured.")
+    if block.argument not in SETTINGS:
+        raise DirectiveError(f"unknown kind of chart; known: {', '.join(SETTINGS)}")
+    settings = read(block.text, SETTINGS[block.argument])
+    texts: dict[str, Any] = {key: writer.plain(settings[key]) for key in ("title", "alt")}
+    for text in labels(settings):
+        writer.lint(text)
+    texts |= {
+        key: [_filled(writer, item) for item in value]
+        for key, value in settings.items()
+        if isinstance(value, list)
+    }
+    for expressions, beside in drawn_beside(settings, writer.scope):
+        writer.of_one_card(expressions, beside)
+    key = f"{writer.page.id}-{len(writer.out.slots)}"
+    drawn = draw(block.argument, {**settings, **texts}, writer.scope, key=key)
+    return writer.figure(drawn.svg, "chart", settings.get("caption", ""), texts["alt"], drawn.table_html)
+
+
+def _filled(writer: Writer, item: Any) -> Any:
+    """A bar or a line with the values of its label and its note filled in: a card's name is one."""
+    if not isinstance(item, dict):
+        return item
+    shown = {key: item[key] for key in ("label", "note") if "{{" in str(item.get(key, ""))}
+    return item | {key: writer.plain(value) for key, value in shown.items()}
+
+
+def text(writer: Writer, block: Block) -> str:
+    """A recorded text as it stands, line by line: nothing in it is taken for Markdown, HTML or a value."""
+    read(block.text, {})
+    found = evaluate(block.argument, writer.scope).value
+    if not isinstance(found, str):
+        raise DirectiveError("is no text: show a number with {{ … }}")
+    writer.of_one_card([block.argument], found)
+    for wrong in what_no_output_has(found):
+        writer.problem(f"/// text | {block.argument}: has {wrong!r} in it, which nobody may publish")
+    return fenced(found.strip("\n"), ".text .output .no-copy")
+
+
+_COLUMN: dict[str, Shape] = {"label": CELL, "value": TEXT, "format?": WORD}
+TABLE: dict[str, Shape] = {
+    "columns": [(_COLUMN, CELL)], "rows": [([CELL], ROW)], "caption?": TEXT, "turned?": FLAG
+}  # fmt: skip
+
+
+def table(writer: Writer, block: Block) -> str:
+    """Rows of cells, or one row per `name` with columns that name an attribute or a key of the row.
+
+    With `turned: true` every row becomes a column: many things said of few fit a phone that way.
+    """
+    if not writer.has_numbers:
+        return ""
+    settings = read(block.text, TABLE)
+    columns, rows = settings["columns"], settings["rows"]
+    lines = [[str(c["label"] if isinstance(c, dict) else c) for c in columns]]
+    for row in rows:
+        cells = [_cell(row, column) for column in columns] if isinstance(row, dict) else list(map(str, row))
+        if len(cells) != len(columns):
+            raise DirectiveError(f"a row has {len(cells)} cells for {len(columns)} columns: {cells[0]}")
+        lines.append(cells)
+    units = [unit_of_head(head) for head in lines[0]]
+    shared = str(settings.get("caption", "")) if cards.of_one(map(" ".join, lines), writer.scope) else ""
+    texts = [
+        [
+            writer.text(cell, unit=unit, beside=f"{' '.join(line)} {head} {shared}")
+            .replace("\n", " ")
+            .replace("|", "\\|")
+            for cell, unit, head in zip(line, units, lines[0], strict=True)
+        ]
+        for line in lines
+    ]
+    if settings.get("turned"):
+        lines, texts = ([list(cells) for cells in zip(*rows, strict=True)] for rows in (lines, texts))
+    rule = [" --- "] + [" ---: " if _is_numeric(lines, i) else " --- " for i in range(1, len(lines[0]))]
+    table = ["| " + " | ".join(line) + " |" for line in texts]
+    table.insert(1, "|" + "|".join(rule) + "|")
+    caption = f"\n\n{writer.text(settings['caption'])}\n{{: .caption }}" if settings.get("caption") else ""
+    return "\n".join(table) + caption
+
+
+def _cell(row: dict[str, Any], column: Any) -> str:
+    if not isinstance(column, dict):
+        raise DirectiveError(f"a row of `key: value` needs columns with a `value:`, and {column!r} has none")
+    value = str(column["value"])
+    if value in row:
+        return str(row[value])
+    if "name" not in row:
+        raise DirectiveError(f"a row has neither {value!r} nor a `name:`")
+    return f"{{{{ {row['name']}.{value}:{column.get('format', '')} }}}}"
+
+
+def _is_numeric(lines: list[list[str]], column: int) -> bool:
+    """A column of values is set flush right."""
+    return any("{{" in line[column] for line in lines[1:])

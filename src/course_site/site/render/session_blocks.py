@@ -1,0 +1,209 @@
+"""Blocks that show what is taught when: a session map, the weeks of a cohort, the units of a road."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import posixpath
+from collections.abc import Mapping
+
+from course_labs.lab import Lab, LabError
+from course_site.lint import cards
+from course_site.pages.blocks import Block, DirectiveError
+from course_site.pages.headings import headings, section_of_lab
+from course_site.pages.page import Page
+from course_site.pages.plain_text import without_marks
+from course_site.pages.urls import address_from, shown_file, site_uri
+from course_site.sessions import checks, cohort, cohort_page, spaced_questions
+from course_site.sessions import map as maps
+from course_site.sessions.handouts import PRINTED, HandoutError, asked_beside, read_handouts
+from course_site.sessions.plan_file import PlanError
+from course_site.sessions.session import Session
+from course_site.sessions.units_page import units_table
+from course_site.site.render.files import picture
+from course_site.site.render.writer import Writer, details, div
+
+
+def session(writer: Writer, block: Block) -> str:
+    """A session map; what is wrong with its file is among the problems of the course already."""
+    report = writer.course.maps
+    session = report.sessions.get(block.argument)
+    if session is None:
+        known = ", ".join(report.sessions) or "none"
+        raise DirectiveError(f"there is no {checks.FOLDER}/{block.argument}.toml; there are {known}")
+    if session.map_page != writer.page.path.as_posix():
+        raise DirectiveError(f"{session.path} names {session.map_page} as its page")
+    pages = _pages(writer)
+    labs: dict[str, Lab] = {}
+    for name in session.labs:
+        with contextlib.suppress(LabError):
+            labs[name] = writer.course.lab(name)
+
+    def taken(step: int) -> str:
+        was = report.taken.get(session.id, {}).get(step)
+        return f" · {was.median:.0f} in {was.runs} run{'s' * (was.runs != 1)}" if was else ""
+
+    tools = maps.Tools(
+        say=writer.text,
+        plain=lambda text: without_marks(writer.plain(text)),
+        slot=writer.slot,
+        fold=details,
+        figure=lambda name, alt: _board(writer, name, alt),
+        heading=lambda target: _heading(pages, target),
+        measured=frozenset(d.name for d in session.demos if d.name not in report.unmeasured),
+        taken=taken,
+        labs=labs,
+        lab_section=lambda lab: section_of_lab(lab, pages),
+        source=lambda key: _source(writer, key),
+        printed=(writer.course.root / PRINTED / f"{session.id}.pdf").exists(),
+    )
+    writer.file = session.path
+    body = maps.markdown(session, writer.page.path.parent.as_posix(), tools)
+    _sheets_of_one_card(writer, session)
+    writer.file = writer.page.path.as_posix()
+    wrong = [str(c) for c in report.complaints if c.path == session.path]
+    if wrong:  # a draft: a strict build has stopped
+        lines = "".join(f"<li>{html.escape(line)}</li>" for line in wrong)
+        banner = f'<div class="banner stale"><p>This map is not finished:</p><ul>{lines}</ul></div>'
+        body = f"{writer.slot(banner)}\n\n{body}"
+    return div("session", body)
+
+
+def _sheets_of_one_card(writer: Writer, session: Session) -> None:
+    """Note every value on a sheet of a session that is of another card than the session's, and does not say so."""
+    try:
+        handouts = read_handouts(writer.course.root, session.id)
+    except HandoutError:  # told where the sheets are printed
+        return
+    if handouts is None:
+        return
+    for sheet in handouts.sheets:
+        for part in sheet.parts:
+            for asked, beside in asked_beside(part):
+                for fault in cards.faults_of(asked, f"{sheet.title} {beside}", writer.card, writer.scope):
+                    writer.course.problem(handouts.path, f"{part.where}: {fault}")
+
+
+def _pages(writer: Writer) -> dict[str, Page]:
+    return {page.path.as_posix(): page for page in writer.course.pages}
+
+
+def _heading(pages: Mapping[str, Page], target: str) -> str | None:
+    """The words of page#anchor; None while the page is to come."""
+    path, _, fragment = target.partition("#")
+    return headings(pages[path]).get(fragment, pages[path].title) if path in pages else None
+
+
+def before(writer: Writer, session: Session) -> str:
+    """What a session's page opens with for students: questions of earlier sessions, spaced by the calendar."""
+    try:
+        plan = cohort.read_cohort(writer.course.root)
+    except PlanError:  # said where the plan is shown
+        return ""
+    found = spaced_questions.brought_along(session.id, plan, writer.course.maps.sessions)
+    if not found:
+        return ""
+    asked = []
+    for earlier, i in found:
+        writer.file = earlier.path
+        asked.append(_asked(writer, earlier, i, f"*{earlier.title}*, "))
+    writer.file = writer.page.path.as_posix()
+    words = (
+        "**Bring along.** Questions of earlier sessions. Answer in your head, or on paper, before you unfold."
+    )
+    spoken = [earlier.title for earlier, _ in found if not earlier.stop]
+    if spoken:  # a session before the road has no page for students
+        home = _say(writer, "[the home page](docs/index.md)")
+        words += f" You read alone? *{spoken[0]}* is how a class begins; what it says stands on {home}."
+    return div("asked bring", "\n\n".join([words, *asked]))
+
+
+def after(writer: Writer, session: Session) -> str:
+    """What it ends with: its own exit ticket, what to read, and beside it what to do at home."""
+    writer.file = session.path
+    parts = []
+    if session.exit_ticket:
+        asked = [_asked(writer, session, i) for i in range(len(session.exit_ticket))]
+        parts += ["## The exit ticket", "Answer in writing, without looking up. Then unfold."]
+        parts.append(div("asked", "\n\n".join(asked)))
+    read = "\n".join(f"- {_source(writer, item.source)} {_say(writer, item.why)}" for item in session.read)
+    columns = [div("read", f"**Three to read**\n\n{read}")] if read else []
+    if session.at_home:
+        columns.append(div("home", f"**To do**\n\n{_say(writer, session.at_home)}"))
+    if columns:
+        parts += ["## What to read", div("until", "\n\n".join(columns))]
+    writer.file = writer.page.path.as_posix()
+    return "\n\n".join(parts)
+
+
+def _asked(writer: Writer, session: Session, i: int, before: str = "") -> str:
+    """One question of an exit ticket; folded, its answer and where that stands."""
+    pair = session.exit_ticket[i]
+    summary = html.escape(without_marks(writer.plain(pair.ask)), quote=False)
+    said = _say(writer, pair.answer)
+    for target in session.exit_headings[i : i + 1]:
+        words = (_heading(_pages(writer), target) or "").replace("[", "(").replace("]", ")")
+        said += f"\n\nIt stands in {before}{_say(writer, f'[{words}]({target})')}."
+    return details("answer", summary, said)
+
+
+def _say(writer: Writer, text: str) -> str:
+    """A text of a map on another page."""
+    pages, folder = _pages(writer), writer.page.path.parent.as_posix()
+    return writer.text(maps.relinked(text, folder, lambda target: _heading(pages, target))).strip()
+
+
+def _source(writer: Writer, key: str) -> str:
+    """A source by its title, with the mark of its footnote."""
+    entry = writer.course.sources.get(key)
+    return f"[{entry.title}]({entry.url})[^{key}]." if entry else ""  # said where the map was checked
+
+
+def _board(writer: Writer, name: str, alt: str) -> str:
+    try:
+        path = shown_file(writer.course.root, name)
+    except ValueError:
+        return ""  # said where the map was checked
+    alt = writer.plain(alt)
+    svg = picture(path, alt, f"{writer.page.id}-{path.stem}")
+    return writer.figure(svg, "picture", "", alt)
+
+
+def weeks_or_calendar(writer: Writer, block: Block) -> str:
+    """The plan of a cohort: its weeks as a table, or the form for its calendar."""
+    if block.argument not in ("weeks", "calendar"):
+        raise DirectiveError("write `/// cohort | weeks` or `/// cohort | calendar`")
+    here = writer.page.path.as_posix()
+    sessions = writer.course.maps.sessions
+    try:
+        plan = cohort.read_cohort(writer.course.root)
+        cohort.entries(plan, sessions)  # says what no calendar can show
+    except PlanError as error:
+        path, _, message = str(error).partition(": ")
+        writer.course.problem(path, message)
+        return ""
+    if block.argument == "calendar":
+        return writer.slot(cohort_page.cohort_form(plan, sessions, posixpath.dirname(site_uri(here))))
+    writer.file = cohort.FILE
+    pages = {page.path.as_posix(): page for page in writer.course.pages}
+    table = cohort_page.weeks_table(
+        plan, sessions, lambda text: _inline(writer, text), address_from(here, pages)
+    )
+    writer.file = here
+    return writer.slot(table)
+
+
+def units(writer: Writer, block: Block) -> str:
+    """The units of a road, such as the weeks of a year, with their hours and needs."""
+    roads = writer.course.maps.roads
+    if block.argument not in roads:
+        raise DirectiveError(f"there is no road {block.argument!r}; there are {', '.join(roads) or 'none'}")
+    address = address_from(writer.page.path.as_posix(), _pages(writer))
+    return writer.slot(units_table(block.argument, roads, writer.course.maps.sessions, address))
+
+
+def _inline(writer: Writer, text: str) -> str:
+    """One line of Markdown as HTML, for what stands in a slot."""
+    import markdown  # slow to import
+
+    return markdown.markdown(writer.plain(text)).removeprefix("<p>").removesuffix("</p>")
