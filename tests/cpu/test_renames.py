@@ -90,6 +90,19 @@ def test_a_map_that_the_files_contradict_is_refused(tmp_path, files, said):
         renames.load(tmp_path)
 
 
+@pytest.mark.parametrize("left", ["__pycache__/k.cpython-311.pyc", "k.cu"])
+def test_a_folder_that_holds_only_what_python_compiled_is_gone(tmp_path, left):
+    """Git moves the sources, and leaves the folder with its cache."""
+    write(tmp_path, "records/renames.toml", '"src/a" = "src/b"\n')
+    write(tmp_path, "src/b/k.py", "")
+    write(tmp_path, f"src/a/{left}", "")
+    if left.endswith(".pyc"):
+        assert renames.load(tmp_path).present("src/a/k.py") == "src/b/k.py"
+    else:
+        with pytest.raises(renames.RenamesWrong, match="src/a is there"):
+            renames.load(tmp_path)
+
+
 def test_the_command_says_in_one_line_what_is_wrong_with_the_map(tmp_path, capsys):
     write(tmp_path, "records/renames.toml", '"a.py" = "b.py"')
     assert docs.main(["--plan"], tmp_path) == 2

@@ -1,4 +1,4 @@
-"""From the settings of a chart directive to plain numbers, the drawing and the table beside it.
+"""Data of a chart: the settings of its directive as plain numbers, the drawing and the table beside it.
 
 `plots` draws and knows no names; here names of a page become series, bars and points.
 """
@@ -100,7 +100,7 @@ def draw(kind: str, settings: dict[str, Any], scope: Scope, key: str) -> Chart:
 
 
 def labels(settings: dict[str, Any]) -> Iterator[str]:
-    """Every text of a chart that a reader sees, for the lint of typed numbers."""
+    """Yield every text of a chart that a reader sees, for the lint of typed numbers."""
     for value in settings.values():
         if isinstance(value, str):
             yield value
@@ -165,7 +165,7 @@ def _points(pattern: str, x_name: str, y_name: str, scope: Scope) -> Iterator[tu
 
 
 def _named_point(name: str, leaf: Leaf) -> tuple[float, ...]:
-    """A number without a workload stands at the digits its name ends in: `chase.n4096` at 4096."""
+    """Return a number without a workload stands at the digits its name ends in: `chase.n4096` at 4096."""
     digits = re.search(r"\d+$", name)
     if not digits:
         raise BadExpression(f"{name!r} has no place on the x axis: end its name in a number")
@@ -178,7 +178,7 @@ def _named_point(name: str, leaf: Leaf) -> tuple[float, ...]:
 
 
 def _sample_interval(leaf: Leaf, attribute: str, scope: Scope) -> tuple[float, float]:
-    """Where the middle nine tenths of the samples lie, in the unit of the attribute."""
+    """Return where the middle nine tenths of the samples lie, in the unit of the attribute."""
     measurement = Measurement.from_json(leaf)
     ends = [
         derive(measurement, attribute, leaf["quantiles_us"][quantile], scope.machine)
@@ -278,7 +278,9 @@ def _trace(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[
 
 
 def _card(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
-    """Settings sms, lanes (per SM), registers_kib, shared_kib, l2_mib, hbm_gib; quarters and stacks may be left out."""
+    """Draw a card by settings sms, lanes (per SM), registers_kib, shared_kib, l2_mib, hbm_gib.
+
+    The settings quarters and stacks may be left out."""
     wanted = ("sms", "lanes", "registers_kib", "shared_kib", "l2_mib", "hbm_gib")
     sms, lanes, registers, shared, l2, hbm = (float(_tied(settings[k], "", scope).value) for k in wanted)
     quarters, stacks = (_value(settings.get(k, n), scope) for k, n in (("quarters", 4), ("stacks", 0)))
@@ -296,7 +298,10 @@ def _card(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[s
 
 
 def _launch(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
-    """Settings trace (a recorded trace, one row for each thread), size [N], [H, W] or [D, H, W], block [x, y, z]."""
+    """Draw a launch by settings trace (a recorded trace, one row for each thread), size [N], [H, W] or [D, H, W].
+
+    Block [x, y, z].
+    """
     ((name, leaf),) = scope.group(settings["trace"])
     wanted = [*(f"{part}_{axis}" for part in ("block", "thread") for axis in "xyz"), "warp", "sm"]
     if leaf["kind"] != "trace" or not set(wanted) <= set(leaf["columns"]):
@@ -322,7 +327,10 @@ def _launch(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list
 
 
 def _lanes(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
-    """Settings groups (each a recorded trace, with a name for each of its lanes), kinds (what `does` counts)."""
+    """Draw lanes by settings groups (each a recorded trace, with a name for each of its lanes).
+
+    Kinds (what `does` counts).
+    """
     kinds = tuple((str(kind["label"]), str(kind["look"])) for kind in settings["kinds"])
     groups, rows = [], []
     for group in settings["groups"]:
@@ -362,14 +370,14 @@ def _value(expression: Any, scope: Scope) -> float:
 
 
 def _tied(expression: Any, label: str, scope: Scope) -> Result:
-    """A value that is drawn, in the unit that the label of its axis says; never one that somebody typed."""
+    """Return a value that is drawn, in the unit that the label of its axis says; never one that somebody typed."""
     for fault in faults_of(str(expression), "", unit_of_head(label), scope):
         raise BadExpression(fault)
     return evaluate(str(expression), scope)
 
 
 def _references(settings: dict[str, Any], scope: Scope) -> tuple[Any, ...]:
-    """Lines to measure by: recorded data or the data sheet, or the ends of a scale."""
+    """Return lines to measure by: recorded data or the data sheet, or the ends of a scale."""
     label = str(settings.get("x_label" if "bars" in settings else "y_label", ""))
     return tuple(
         plots.Reference(str(entry["label"]), float(value))
@@ -383,12 +391,12 @@ def _references(settings: dict[str, Any], scope: Scope) -> tuple[Any, ...]:
 
 
 def unit_of(attribute: str) -> str:
-    """Unit of a measurement's attribute, for an axis or a table head."""
+    """Return the unit of a measurement's attribute, for an axis or a table head."""
     return ATTRIBUTES[attribute][0] if attribute in ATTRIBUTES else attribute
 
 
 def _number(value: float) -> str:
-    """In four figures, a whole number in all of its own, and never as a power of ten."""
+    """Format to four significant figures, a whole number in full, never in scientific notation."""
     return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 1e4 else f"{value:,.4g}"
 
 
@@ -410,7 +418,7 @@ def _table(title: str, head: list[str], rows: list[list[str]]) -> str:
 
 
 def inline_svg(svg: str, alt: str, key: str) -> str:
-    """An SVG picture made ready to stand inside a page: its ids unique, its alternative text set.
+    """Return an SVG picture made ready to stand inside a page: its ids unique, its alternative text set.
 
     Raises:
         ValueError: it is no SVG, or it runs or fetches something.

@@ -33,7 +33,7 @@ from course_site.charts.plots import (
 
 @dataclass(frozen=True)
 class Card:
-    """What a card says of itself; KiB, MiB and GiB in steps of 1024, as memories are built.
+    """Properties of a card; KiB, MiB and GiB in steps of 1024, as memories are built.
 
     Attributes:
         sms: streaming multiprocessors.
@@ -63,7 +63,7 @@ class Thread(NamedTuple):
 
 
 def draw_card(title: str, card: Card, *, alt: str, key: str) -> str:
-    """A card to scale, the near at the top: one multiprocessor magnified, the chip, the memory beside it.
+    """Return a card to scale, the near at the top: one multiprocessor magnified, the chip, the memory beside it.
 
     Areas of memory share one scale within each part; the drawing says how the scales differ.
 
@@ -82,7 +82,7 @@ def draw_launch(
     title: str, threads: tuple[Thread, ...], *, size: tuple[int, ...] = (),
     block: tuple[int, int, int] | None = None, alt: str, key: str,
 ) -> str:  # fmt: skip
-    """One launch to scale: every block in its grid, every thread a cell, one block magnified with its lanes.
+    """Return one launch to scale: every block in its grid, every thread a cell, one block magnified with its lanes.
 
     Args:
         title: stands in the drawing.
@@ -109,7 +109,7 @@ def draw_launch(
 
 
 class Span(NamedTuple):
-    """What a lane does for a while: an index into the kinds, from and to."""
+    """Activity of a lane for a while: an index into the kinds, from and to."""
 
     does: int
     begin: float
@@ -139,7 +139,7 @@ def draw_lanes(
     alt: str,
     key: str,
 ) -> str:
-    """Who did what when: lanes under each other on one scale of time.
+    """Return who did what when: lanes under each other on one scale of time.
 
     Args:
         title: stands in the drawing.
@@ -183,41 +183,41 @@ class _Sheet:
         self, x: float, y: float, text: str, color: str = INK, size: float = SMALL, middle: bool = False,
         bold: bool = False, inside: bool = False,
     ) -> None:  # fmt: skip
-        """One line of text, y its baseline; `inside` a box of its own, where no halo must keep lines off it."""
+        """Draw one line of text, y its baseline; `inside` a box of its own, where no halo must keep lines off it."""
         style = f"font-size:{letters(size)};fill:{CSS[color]}" + (";font-weight:600" if bold else "")
         style += ";text-anchor:middle" if middle else ""
         style += ";stroke:none" if inside else ""
         self.parts.append(f'<text x="{x:.5g}" y="{y:.5g}" style="{style}">{html.escape(text)}</text>')
 
     def prose(self, text: str, bold: bool = False) -> None:
-        """Lines of text under what stands there, as wide as the drawing."""
+        """Write lines of text below the drawing, as wide as it is."""
         for line in wrap(text, WIDTH, bold=bold):
             self.y += LINE
             self.text(0, self.y - 3, line, INK if bold else SOFT, bold=bold)
 
     def shape(self, d: str, fill: str = "none", stroke: str = "none", tip: str = "", **more: float) -> None:
-        """A path in colours or patterns; `more` are properties of CSS such as opacity or stroke_width."""
+        """Draw a path in colours or patterns; `more` are properties of CSS such as opacity or stroke_width."""
         self.parts.append(_path(d, fill, stroke, tip, **more))
 
     def define(self, what: Any, draw: Callable[[], str]) -> str:
-        """The id of something drawn once and pointed at often; drawn when it is asked for the first time."""
+        """Return the id of something drawn once and pointed at often; drawn when it is asked for the first time."""
         if what not in self.ids:
             self.ids[what] = f"@KEY@-{len(self.ids)}"
             self.parts.append(f"<defs>{draw().replace('@ID@', self.ids[what])}</defs>")
         return self.ids[what]
 
     def pattern(self, what: Any, x: float, y: float, w: float, h: float, inside: str) -> str:
-        """A pattern of tiles of this size from this corner on, as something to fill a shape with."""
+        """Return a pattern of tiles of this size from this corner on, as something to fill a shape with."""
         place = f'x="{x:.5g}" y="{y:.5g}" width="{w:.5g}" height="{h:.5g}" patternUnits="userSpaceOnUse"'
         tile = f'<pattern id="@ID@" {place}>{inside}</pattern>'
         return f"url(#{self.define(what, lambda: tile)})"
 
     def use(self, name: str, x: float, y: float) -> None:
-        """What was defined, at a place."""
+        """Draw what was defined, at a place."""
         self.parts.append(f'<use href="#{name}" x="{x:.5g}" y="{y:.5g}" style="fill:{CSS[INK]}"/>')
 
     def svg(self) -> str:
-        """The finished drawing, with @HEAD@ and @KEY@ still to be filled in."""
+        """Return the finished drawing, with @HEAD@ and @KEY@ still to be filled in."""
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {self.y + 2:.5g}" role="img" '
             'aria-labelledby="@KEY@-title @KEY@-desc" style="width:100%;max-width:600px">@HEAD@'
@@ -319,7 +319,7 @@ def _card(title: str, card: Card) -> str:
 
 
 class Plan:
-    """Where the threads of a launch stand: blocks in their grid, threads in slices of z, columns and rows.
+    """Layout of the threads of a launch: blocks in their grid, threads in slices of z, columns and rows.
 
     Attributes:
         grid, block: extents as (x, y, z).
@@ -341,7 +341,7 @@ class Plan:
         self.rows = -(-self.block[0] // self.columns) if self.flat else self.block[1]
 
     def idle(self, t: Thread) -> bool:
-        """Whether the thread stands past the edge of the problem."""
+        """Return whether the thread stands past the edge of the problem."""
         return any(t.block[i] * self.block[i] + t.thread[i] >= self.size[i] for i in range(3))
 
     def cell(self, t: Thread) -> tuple[int, int]:
@@ -350,7 +350,7 @@ class Plan:
         return (x % self.columns, x // self.columns) if self.flat else (x, y)
 
     def name(self, t: Thread) -> str:
-        """The number of a thread's block, or its place in a grid of more dimensions."""
+        """Return the number of a thread's block, or its place in a grid of more dimensions."""
         axes = 3 if self.grid[2] > 1 else 2
         return str(t.block[0]) if self.flat else f"({', '.join(map(str, t.block[:axes]))})"
 
@@ -368,7 +368,7 @@ _WARPS = ((COLOURS[0], False), (COLOURS[1], True), (COLOURS[1], False), (COLOURS
 
 
 def _slice(sheet: _Sheet, shown: tuple[tuple[int, int, int | None], ...], cell: float) -> str:
-    """The id of a drawing of one slice of a block: warps by tint and hatch, idle threads crossed out."""
+    """Return the id of a drawing of one slice of a block: warps by tint and hatch, idle threads crossed out."""
     line, thick = "M-1 5L5 -1M-1 1L1 -1M3 5L5 3", 0.8 if cell < NUMBERED else 0.4  # no noise under numbers
     hatch = {
         c: sheet.pattern(("hatch", c, thick), 0, 0, 4, 4, _path(line, stroke=c, stroke_width=thick))
@@ -438,7 +438,7 @@ def _launch(
 def _most(
     count: int, wide: Callable[[int], float], tall: Callable[[int], float], most: float
 ) -> tuple[int, float]:
-    """How many of `count` parts to put side by side, and how large their cells become.
+    """Return how many of `count` parts to put side by side, and how large their cells become.
 
     `wide` says how large a cell the width allows for so many side by side, `tall` the height for so many lines.
     """
@@ -447,7 +447,7 @@ def _most(
 
 
 def _overview(sheet: _Sheet, plan: Plan, chosen: Sequence[Thread]) -> None:
-    """All blocks: of a flat grid in lines, of any other in the slices of its z."""
+    """Draw all blocks: of a flat grid in lines, of any other in the slices of its z."""
     gx, gy, gz = plan.grid
     gx, gy, count = (1, 1, gx) if plan.flat else (gx, gy, gz * plan.block[2])
     apart, head = (8.0, 0.0) if plan.flat else (16.0, 12.0 if count > 1 else 0.0)
@@ -494,7 +494,7 @@ def _overview(sheet: _Sheet, plan: Plan, chosen: Sequence[Thread]) -> None:
 
 
 def _magnified(sheet: _Sheet, plan: Plan, own: Sequence[Thread]) -> None:
-    """One block with its warps named and, where there is room, the lane of every thread."""
+    """Draw one block with its warps named and, where there is room, the lane of every thread."""
     warps, slices = dict.fromkeys(t.warp for t in own), plan.block[2]
     many = f"{len(warps)} warp{'' if len(warps) == 1 else 's'}"
     sheet.prose(f"Block {plan.name(own[0])} on SM {own[0].sm}: {many}; the numbers are lanes", bold=True)
@@ -540,7 +540,7 @@ def _magnified(sheet: _Sheet, plan: Plan, own: Sequence[Thread]) -> None:
 
 
 def _numbers(sheet: _Sheet, texts: dict[float, int], color: str) -> str:
-    """The id of a row of numbers, each centred on its x: rows of lanes repeat, so each is written once."""
+    """Return the id of a row of numbers, each centred on its x: rows of lanes repeat, so each is written once."""
     inside = "".join(f'<tspan x="{x:.5g}">{number}</tspan>' for x, number in texts.items())
     style = f"font-size:{letters(SMALL)};fill:{CSS[color]};text-anchor:middle"
     return sheet.define(
@@ -554,7 +554,7 @@ LOOKS = ("full", "striped", "hatched", "dotted", "empty")
 
 
 def _look(sheet: _Sheet, look: str, d: str, tip: str = "") -> None:
-    """A box as what it stands for looks: colour and pattern say the same."""
+    """Draw a box in the look of its kind: colour and pattern say the same."""
     inside = {
         "striped": _path("M-1 7L7 -1M-1 1L1 -1M5 7L7 5", stroke=COLOURS[1], stroke_width=1.6),
         "hatched": _path("M-1 -1L5 5M-1 5L5 -1", stroke=INK, stroke_width=0.9),

@@ -82,7 +82,7 @@ class Ceiling:
 def draw_under_roofs(
     title: str, marks: tuple[Mark, ...], ceilings: tuple[Ceiling, ...], gb_per_s: float, *, alt: str, key: str
 ) -> str:
-    """Every mark with arithmetic as a point: FLOP per byte against TFLOP/s, both logarithmic.
+    """Return every mark with arithmetic as a point: FLOP per byte against TFLOP/s, both logarithmic.
 
     Raises:
         ValueError: no mark with arithmetic, no ceiling, or a value that is not above zero.
@@ -97,7 +97,7 @@ def draw_under_roofs(
 
 
 def draw_shares(title: str, marks: tuple[Mark, ...], *, alt: str, key: str) -> str:
-    """The same with every roof pulled flat: a row for each group, a mark at its share of the roof.
+    """Return the same with every roof pulled flat: a row for each group, a mark at its share of the roof.
 
     Raises:
         ValueError: no marks, or a share below 0 or above 1.
@@ -117,7 +117,7 @@ def _check(marks: Sequence[Mark]) -> None:
 
 
 def groups(marks: Sequence[Mark]) -> dict[str, list[Mark]]:
-    """The marks of every group, the best first; those groups first that have the fewest operations a byte."""
+    """Return the marks of every group, the best first; those groups first that have the fewest operations a byte."""
     found: dict[str, list[Mark]] = {}
     for mark in sorted(marks, key=lambda mark: (-mark.share, mark.name)):
         found.setdefault(mark.group, []).append(mark)
@@ -150,7 +150,7 @@ class _Sheet:
         self, x: float, y: float, text: str, color: str = INK, *, size: float = SMALL, bold: bool = False,
         anchor: str = "", baseline: bool = False, angle: float = 0.0,
     ) -> None:  # fmt: skip
-        """One line of text around y."""
+        """Draw one line of text around y."""
         y = self.height - y + (0 if baseline else 0.36 * size)
         style = f"font-size:{letters(size)};fill:{CSS[color]}" + (";font-weight:600" if bold else "")
         style += f";text-anchor:{anchor}" if anchor else ""
@@ -158,13 +158,13 @@ class _Sheet:
         self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}"{turned} style="{style}">{html.escape(text)}</text>')
 
     def line(self, places: Sequence[tuple[float, float]], color: str = INK, **more: float | str) -> None:
-        """A line through places."""
+        """Draw a line through places."""
         style = "".join(f";{name.replace('_', '-')}:{value}" for name, value in more.items())
         d = "M" + "L".join(f"{x:.1f} {self.height - y:.1f}" for x, y in places)
         self.parts.append(f'<path d="{d}" style="fill:none;stroke:{CSS[color]}{style}"/>')
 
     def shape(self, kind: str, x: float, y: float, color: str) -> str:
-        """A mark of a kind."""
+        """Return a mark of a kind."""
         y, r = self.height - y, _R
         d = {
             "CUDA C++": f"M{x - r:.1f} {y:.1f}a{r} {r} 0 1 1 {2 * r} 0a{r} {r} 0 1 1 {-2 * r} 0z",
@@ -179,7 +179,7 @@ class _Sheet:
         return f'<path d="{d}" style="fill:{CSS[fill]};stroke:{CSS[stroke]};stroke-width:{width}"/>'
 
     def mark(self, mark: Mark, x: float, y: float, color: str) -> None:
-        """A mark that leads somewhere."""
+        """Draw a mark that leads somewhere."""
         finger = f'<circle cx="{x:.1f}" cy="{self.height - y:.1f}" r="{_FINGER}" style="fill:transparent"/>'
         self.parts.append(
             f'<a href="{html.escape(mark.href)}" tabindex="-1"><title>{html.escape(mark.tip)}</title>{finger}'
@@ -187,7 +187,7 @@ class _Sheet:
         )
 
     def key(self, kinds: Sequence[str]) -> None:
-        """Which shape is what."""
+        """Draw the key of shapes."""
         x = 4.0
         for kind in kinds:
             words = NAMES_OF_KINDS.get(kind, kind)
@@ -196,7 +196,7 @@ class _Sheet:
             x += 8 + text_width(words) + 16
 
     def svg(self) -> str:
-        """The finished drawing, with @HEAD@ and @KEY@ still to be filled in."""
+        """Return the finished drawing, with @HEAD@ and @KEY@ still to be filled in."""
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {self.height:.5g}" role="group" '
             'aria-labelledby="@KEY@-title @KEY@-desc" style="width:100%;max-width:600px">@HEAD@'
@@ -213,7 +213,7 @@ def _kinds(marks: Sequence[Mark]) -> list[str]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """The powers of ten from one number to another."""
+    """Return the powers of ten from one number to another."""
     return [10.0**e for e in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
 
 
@@ -261,7 +261,10 @@ def _roofs(
     sheet: _Sheet, ceilings: Sequence[Ceiling], gb_per_s: float, x_low: float, x_high: float,
     place: Callable[[float, float], tuple[float, float]],
 ) -> list[Box]:  # fmt: skip
-    """The slope and the ceilings with their words, each left of where it leaves the slope; returns what they cover."""
+    """Return the slope and the ceilings with their words, each left of where it leaves the slope.
+
+    Returns what they cover.
+    """
     slope, top = gb_per_s / 1000, max(c.tflops for c in ceilings)
     taken: list[Box] = []
     start, end = place(x_low, x_low * slope), place(top / slope, top)
@@ -334,14 +337,17 @@ def _points(
 
 
 def _nearest(place: tuple[float, float], box: Box) -> tuple[float, float]:
-    """The point of a box that is nearest to a place."""
+    """Return the point of a box that is nearest to a place."""
     return min(max(place[0], box.x0), box.x1), min(max(place[1], box.y0), box.y1)
 
 
 def _spot(
     place: tuple[float, float], width: float, taken: Sequence[Box], apart: Sequence[Box], room: Box
 ) -> tuple[Box, bool]:
-    """Where a label covers least, near its mark, with little in the way between the two; and whether it covers any."""
+    """Return where a label covers least, near its mark, with little in the way between the two.
+
+    And whether it covers any.
+    """
     reach = Box(place[0] - width - _FAR, place[1] - _FAR, place[0] + width + _FAR, place[1] + _FAR)
     around = [box for box in taken if _shared(reach, box)]
     spots: list[tuple[float, int, Box]] = []
@@ -368,13 +374,13 @@ def _spot(
 
 
 def _shared(one: Box, other: Box) -> float:
-    """The area that two boxes share."""
+    """Return the area that two boxes share."""
     wide, tall = min(one.x1, other.x1) - max(one.x0, other.x0), min(one.y1, other.y1) - max(one.y0, other.y0)
     return wide * tall if wide > 0 and tall > 0 else 0.0
 
 
 def _between(place: tuple[float, float], spot: Box, taken: Sequence[Box]) -> int:
-    """How many boxes the line from a mark to its label meets, but for those that the mark stands in."""
+    """Return how many boxes the line from a mark to its label meets, but for those that the mark stands in."""
     end = _nearest(place, spot)
     steps = [tuple(a + (b - a) * i / 10 for a, b in zip(place, end, strict=True)) for i in range(11)]
     others = [b for b in taken if not (b.x0 <= place[0] <= b.x1 and b.y0 <= place[1] <= b.y1)]
@@ -423,7 +429,7 @@ def _shares(title: str, marks: tuple[Mark, ...]) -> str:
 
 
 def _levels(places: Sequence[float], room: float) -> dict[int, int]:
-    """How far below its line every mark of a row hangs, so that none covers another."""
+    """Return how far below its line every mark of a row hangs, so that none covers another."""
     levels: dict[int, int] = {}
     for number, place in enumerate(places):
         near = {levels[other] for other in levels if abs(places[other] - place) < room}
@@ -434,7 +440,10 @@ def _levels(places: Sequence[float], room: float) -> dict[int, int]:
 def _names_in_a_row(
     sheet: _Sheet, members: Sequence[Mark], y: float, at: Callable[[float], float], low: float, high: float
 ) -> None:
-    """The best of a row and the first of its ladder, each above its mark or as near as the other lets it."""
+    """Place the names of a row's best and of the first of its ladder.
+
+    Each above its mark or as near as the other lets it.
+    """
     named = [members[0]]
     if (rungs := ladder_of(members)) and rungs[0] is not members[0]:
         named.append(rungs[0])

@@ -136,7 +136,7 @@ def draw_lines(
     title: str, x_label: str, y_label: str, series: tuple[Series, ...], *, x_scale: str = "log2",
     y_scale: str = "linear", references: tuple[Reference, ...] = (), alt: str, key: str,
 ) -> str:  # fmt: skip
-    """Lines against x, each with its spread as a band and its name at its end.
+    """Return lines against x, each with its spread as a band and its name at its end.
 
     Args:
         title: stands in the drawing.
@@ -182,7 +182,7 @@ def draw_staircase(
     alt: str,
     key: str,
 ) -> str:
-    """A staircase, one tread per step in the order given; what a step added is the strong part of it.
+    """Return a staircase, one tread per step in the order given; what a step added is the strong part of it.
 
     Raises:
         ValueError: no steps, or a negative value.
@@ -223,7 +223,7 @@ def draw_trace(title: str, panels: tuple[Panel, ...], x_label: str, *, alt: str,
 
 
 def standalone(svg: str) -> str:
-    """The same drawing on white paper, for a notebook or an image viewer, where no page gives it colours."""
+    """Return the same drawing on white paper, for a notebook or an image viewer, where no page gives it colours."""
     paper = "background:#fff;color:#24211d;font-family:system-ui,sans-serif;--letters:.87"
     head, rest = svg.split(">", 1)
     own = re.search(r' style="([^"]*)"', head)  # a picture maps its colours there
@@ -267,7 +267,7 @@ def _check_bars(bars: Sequence[Bar]) -> None:
 
 @cache
 def _style() -> str:
-    """What besides the data decides the bytes: the files that draw and the version of matplotlib."""
+    """Return what besides the data decides the bytes: the files that draw and the version of matplotlib."""
     files = (Path(__file__).with_name(name) for name in ("plots.py", "drawings.py", "every_kernel.py"))
     return hashlib.sha256(
         b"".join(f.read_bytes() for f in files) + version("matplotlib").encode()
@@ -275,7 +275,7 @@ def _style() -> str:
 
 
 def cached(kind: str, title: str, alt: str, key: str, draw: Callable[..., str], data: tuple[Any, ...]) -> str:
-    """A drawing out of the cache, or drawn; its title, alternative text and ids are put in afterwards."""
+    """Return a drawing out of the cache, or drawn; its title, alternative text and ids are put in afterwards."""
     plain = json.dumps([kind, title, data], default=asdict, sort_keys=True)
     path = CACHE / (hashlib.sha256((_style() + plain).encode()).hexdigest()[:32] + ".svg")
     try:
@@ -313,7 +313,7 @@ def _alone(draw: Callable[..., str], *data: Any) -> str:
 
 
 def short(value: float) -> str:
-    """A number for a label or a tooltip: three significant digits, or all before the point.
+    """Return a number for a label or a tooltip: three significant digits, or all before the point.
 
     >>> short(1234.5), short(12.345), short(0.0123)
     ('1234', '12.3', '0.0123')
@@ -326,7 +326,7 @@ def short(value: float) -> str:
 
 
 def grouped(count: int) -> str:
-    """A whole number as the prose of the site types it: 1024, but 65 536."""
+    """Return a whole number as the prose of the site types it: 1024, but 65 536."""
     return f"{count:,}".replace(",", "\N{NO-BREAK SPACE}") if abs(count) >= 10_000 else str(count)
 
 
@@ -334,7 +334,7 @@ _BINARY = ("KiB", "MiB", "GiB", "TiB")
 
 
 def _in_unit(x_label: str) -> tuple[str, Callable[[float], str]]:
-    """The label of an axis and how a number on it is written.
+    """Return the label of an axis and how a number on it is written.
 
     Bytes take their unit with them, as 1 GiB says more than 1 048 576 KiB.
     """
@@ -395,18 +395,18 @@ def _advance(character: str, bold: bool) -> float:
 
 
 def text_width(text: str, size: float = SMALL, bold: bool = False) -> float:
-    """How wide a line of text is at most, whatever font the page has."""
+    """Return how wide a line of text is at most, whatever font the page has."""
     # As a part of DejaVu's width: the page's own font needs less, and a fallback font finds room.
     return 0.88 * size * sum(_advance(c, bold) for c in text)
 
 
 def letters(size: float) -> str:
-    """The CSS of a size: so large on a phone, and as the page says where the drawing is larger."""
+    """Return the CSS of a size: so large on a phone, and as the page says where the drawing is larger."""
     return f"calc({size:g}px*var(--letters,1))"
 
 
 def wrap(text: str, room: float, size: float = SMALL, bold: bool = False) -> list[str]:
-    """Text in lines that are no wider than the room; a no-break space is none to break at."""
+    """Return text in lines that are no wider than the room; a no-break space is none to break at."""
     lines: list[str] = []
     for word in re.split(r"[ \n]+", text.strip(" \n")):
         if lines and text_width(f"{lines[-1]} {word}", size, bold) <= room:
@@ -440,7 +440,7 @@ def _log_ticks(low: float, high: float) -> list[float]:
 def _sparse(
     ticks: Sequence[float], places: Sequence[float], written: Callable[[float], str] = short
 ) -> list[float]:
-    """Every n-th tick, counted from the last, so that their labels do not touch."""
+    """Return every n-th tick, counted from the last, so that their labels do not touch."""
     for n in range(1, len(ticks) + 1):
         kept = list(range(len(ticks)))[::-1][::n][::-1]
         gaps = (
@@ -488,13 +488,13 @@ class _Canvas:
         return axes
 
     def text(self, x: float, y: float, text: str, color: str = INK, size: float = SMALL, **more: Any) -> None:
-        """One line of text at a place of the figure."""
+        """Draw one line of text at a place of the figure."""
         self.figure.text(
             x / WIDTH, y / self.height, text, color=color, fontsize=size, **({"va": "center"} | more)
         )
 
     def line(self, xs: Sequence[float], ys: Sequence[float], color: str = SOFT, **more: Any) -> None:
-        """A thin line between places of the figure."""
+        """Draw a thin line between places of the figure."""
         from matplotlib.lines import Line2D
 
         style: dict[str, Any] = {"linewidth": 0.6, "solid_capstyle": "round"} | more
@@ -503,14 +503,14 @@ class _Canvas:
         )
 
     def swatch(self, x: float, y: float, color: str, alpha: float) -> None:
-        """A small square for a key."""
+        """Draw a small square for a key."""
         from matplotlib.patches import Rectangle
 
         place, size = (x / WIDTH, y / self.height), (9 / WIDTH, 9 / self.height)
         self.figure.add_artist(Rectangle(place, *size, facecolor=color, alpha=alpha, linewidth=0))
 
     def place(self, axes: Any, x: float, y: float) -> tuple[float, float]:
-        """From data to drawing units."""
+        """Convert data to drawing units."""
         px, py = axes.transData.transform((x, y)) / self.figure.dpi * 72
         return float(px), float(py)
 
@@ -522,7 +522,7 @@ class _Canvas:
         self.tips[gid] = tips
 
     def svg(self) -> str:
-        """The finished drawing, with @HEAD@ and @KEY@ still to be filled in."""
+        """Return the finished drawing, with @HEAD@ and @KEY@ still to be filled in."""
         buffer = io.StringIO()
         self.figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
         return _to_css(buffer.getvalue(), self.tips)
@@ -612,14 +612,14 @@ def _y_axis(canvas: _Canvas, axes: Any, ticks: Sequence[float], label: str, box:
 
 
 def _broken(canvas: _Canvas, box: Box, low: float) -> str:
-    """The mark of an axis that does not begin at zero; returns what its label says of it."""
+    """Return the mark of an axis that does not begin at zero; returns what its label says of it."""
     x, y = box.x0, box.y0
     canvas.line([x, x, x - 3.5, x + 3.5, x, x], [y, y + 3, y + 5, y + 9, y + 11, y + 14], linewidth=0.9)
     return f", the axis begins at {short(low)}"
 
 
 def _limits(values: Iterable[float], scale: str) -> tuple[float, float, list[float]]:
-    """Ends and ticks of a y axis: from zero when linear."""
+    """Choose ends and ticks of a y axis: from zero when linear."""
     finite = [v for v in values if math.isfinite(v)]
     low, high = min(finite), max(finite)
     if scale == "log":
@@ -931,7 +931,7 @@ def _spots(labels: Sequence[tuple[float, float, float]], taken: Sequence[Box], r
 
 
 def _crowd(spot: Box, taken: Sequence[Box], room: Box) -> float:
-    """How much of what is there a label would cover, and how far it would stick out."""
+    """Return how much of what is there a label would cover, and how far it would stick out."""
     total = 0.0
     for other in taken:
         wide = min(spot.x1, other.x1) - max(spot.x0, other.x0)
@@ -942,7 +942,7 @@ def _crowd(spot: Box, taken: Sequence[Box], room: Box) -> float:
 
 
 def _crossed(x: float, y: float, spot: Box, taken: Sequence[Box]) -> int:
-    """How many boxes the line from a point to its label would cross, but for those that the point stands in."""
+    """Return how many boxes the line from a point to its label would cross, but for those that the point stands in."""
     end = min(max(x, spot.x0), spot.x1), (spot.y0 + spot.y1) / 2
     line = [(x + (end[0] - x) * i / 12, y + (end[1] - y) * i / 12) for i in range(13)]
     return sum(
@@ -953,7 +953,7 @@ def _crossed(x: float, y: float, spot: Box, taken: Sequence[Box]) -> int:
 
 
 def _free_spot(x: float, y: float, width: float, height: float, taken: Sequence[Box], room: Box) -> Box:
-    """The nearest place for a label beside a point where it covers nothing."""
+    """Return the nearest place for a label beside a point where it covers nothing."""
     best: tuple[float, Box] | None = None
     for reach in (7.0, 15.0, 26.0, 40.0, 58.0):
         for dx, dy in ((1, 0), (-1, 0), (1, -1), (-1, -1), (0, -1), (1, 1), (0, 1), (-1, 1)):
@@ -969,12 +969,12 @@ def _free_spot(x: float, y: float, width: float, height: float, taken: Sequence[
 
 
 def _is_switch(values: Iterable[float]) -> bool:
-    """Whether these are on and off, and nothing between."""
+    """Return whether these are on and off, and nothing between."""
     return set(values) <= {0.0, 1.0}
 
 
 def _thin(s: Series, most: int = 240) -> Series:
-    """A long series with at most `most` points: the smallest and the largest of each stretch stay, in order.
+    """Return a long series with at most `most` points: the smallest and the largest of each stretch stay, in order.
 
     One of two values only is a switch, and stays whole: without a point of each of its edges they would slope.
     """

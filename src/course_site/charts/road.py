@@ -21,7 +21,7 @@ class Dot:
 
 
 def draw_road(halves: Sequence[str], dots: Sequence[Sequence[Dot]], alt: str) -> str:
-    """Two halves of a road as one inline SVG.
+    """Return two halves of a road as one inline SVG.
 
     The links are for a mouse: the same stops stand in the list beside the drawing, where every reader finds them.
 

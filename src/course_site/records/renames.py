@@ -202,12 +202,19 @@ def load(root: Path) -> Renames:
     return _checked(root, text)
 
 
+def _is_there(path: Path) -> bool:
+    """Return whether something has this name; a folder that git left behind for what Python compiled is nothing."""
+    return path.is_file() or any(
+        each.is_file() and each.parent.name != "__pycache__" for each in path.rglob("*")
+    )
+
+
 @functools.lru_cache(maxsize=64)
 def _checked(root: Path, text: str) -> Renames:
     renames = read(text)
     for old, new in renames.entries.items():
         twin = old.removesuffix(".py") if old.endswith(".py") else f"{old}.py"  # the same name in an import
-        if (root / old).exists() or (_is_module(old) and (root / twin).exists()):
+        if _is_there(root / old) or (_is_module(old) and _is_there(root / twin)):
             raise RenamesWrong(
                 f"{FILE}: {old} is there: a name that was renamed away is given to nothing else"
             )

@@ -26,7 +26,7 @@ Data = Mapping[str, Any]  # what the page recorded, and `given`: what the explor
 
 @dataclass(frozen=True)
 class Knob:
-    """What a reader can turn.
+    """A knob that a reader can turn.
 
     Attributes:
         kind: "range" (whole numbers from `low` to `high`), "steps" (the same, with buttons for previous, next and
@@ -40,7 +40,7 @@ class Knob:
     choices: Mapping[str | int, str] = field(default_factory=dict)
 
     def holds(self, value: Any) -> bool:
-        """Whether the knob can stand there."""
+        """Return whether the knob can stand there."""
         if self.kind in ("range", "steps"):
             return type(value) is int and self.low <= value <= self.high
         if self.kind == "numbers":
@@ -54,7 +54,7 @@ class Knob:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a state shows.
+    """Drawing and texts of a state.
 
     Attributes:
         says: which of the page's sentences say it, in order.
@@ -71,7 +71,7 @@ class Shown:
 
 
 class Explorable(Protocol):
-    """What a module of this folder has.
+    """Interface of a module of this folder.
 
     Attributes:
         KNOBS: what a reader can turn, in order.
@@ -87,27 +87,27 @@ class Explorable(Protocol):
     SENTENCES: tuple[str, ...]
 
     def given(self) -> Mapping[str, Any]:
-        """What it brings along that is no record, such as data sheets: `data["given"]`."""
+        """Return what it brings along that is no record, such as data sheets: `data["given"]`."""
 
     def work(self, state: State, data: Data) -> Shown:
-        """The arithmetic: pure, and the same as in the script of this name."""
+        """Do the arithmetic: pure, and the same as in the script of this name."""
 
     def draw(self, data: Data, marks: Mapping[str, Mapping[str, str]]) -> tuple[float, str]:
         """Height of the drawing, and what stands in it; moving parts are made with `mark`."""
 
 
 def known() -> list[str]:
-    """The names of all explorables."""
+    """Return the names of all explorables."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
 def named(name: str) -> Any:
-    """The explorable of this name."""
+    """Return the explorable of this name."""
     return importlib.import_module(f"{__name__}.{name}")
 
 
 def svg(explorable: Any, data: Data, shown: Shown, alt: str) -> str:
-    """The drawing of one state, one unit of it a pixel on a phone."""
+    """Return the drawing of one state, one unit of it a pixel on a phone."""
     height, inside = explorable.draw(data, shown.marks)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {height:g}" role="img" '
@@ -116,19 +116,19 @@ def svg(explorable: Any, data: Data, shown: Shown, alt: str) -> str:
 
 
 def box(x: float, y: float, width: float, height: float) -> str:
-    """The path of a rectangle."""
+    """Return the path of a rectangle."""
     return f"M{at(x)} {at(y)}h{at(width)}v{at(height)}h{at(-width)}z"
 
 
 def mark(tag: str, name: str, marks: Mapping[str, Mapping[str, str]], **attributes: Any) -> str:
-    """A part of a drawing that moves: what is given here stays, what stands in `marks` follows the knobs."""
+    """Return a part of a drawing that moves: what is given here stays, what stands in `marks` follows the knobs."""
     moving = dict(marks[name])
     text = html.escape(moving.pop("text", ""))
     return shape(tag, text, **{"data-mark": name}, **attributes, **moving)
 
 
 def shape(tag: str, text: str = "", **attributes: Any) -> str:
-    """A part of a drawing; `_` in the name of an attribute stands for `-`, `css` for `class`."""
+    """Return a part of a drawing; `_` in the name of an attribute stands for `-`, `css` for `class`."""
     names = {"css": "class"}
     said = "".join(
         f' {names.get(name, name).replace("_", "-")}="{html.escape(str(value))}"'
@@ -138,7 +138,7 @@ def shape(tag: str, text: str = "", **attributes: Any) -> str:
 
 
 def legend(*entries: tuple[str, str]) -> str:
-    """What the colours mean, in a line at the top: the class of a part, and its name."""
+    """Return what the colours mean, in a line at the top: the class of a part, and its name."""
     parts, x = [], 0.5
     for css, name in entries:
         parts.append(shape("path", css=css, d=f"M{at(x)} 1.5h11v9h-11z"))
@@ -148,7 +148,7 @@ def legend(*entries: tuple[str, str]) -> str:
 
 
 def digits(value: float, after: int = 0) -> str:
-    """A number as both languages write it: so many digits behind the point, a half upwards.
+    """Return a number as both languages write it: so many digits behind the point, a half upwards.
 
     >>> digits(12.5), digits(1234.56, 1), digits(-0.04, 1)
     ('13', '1,234.6', '0.0')
@@ -168,7 +168,7 @@ def short(value: float) -> str:
 
 
 def at(value: float) -> str:
-    """A place in a drawing, to a tenth of a pixel and without needless noughts.
+    """Return a place in a drawing, to a tenth of a pixel and without needless noughts.
 
     >>> at(12.04), at(3.0), at(-0.01)
     ('12', '3', '0')

@@ -20,12 +20,12 @@ _PITCH, _WIDE, _RISE, _HIGH, _FLOOR = 10.78, 8.8, 3.8, 3.0, 150.0
 
 
 def given() -> Mapping[str, Any]:
-    """Nothing but what the page records."""
+    """Return nothing but what the page records."""
     return {}
 
 
 def work(state: State, data: Data) -> Shown:
-    """How many words wait behind each bank, and the measured stride whose longest queue is as long."""
+    """Return how many words wait behind each bank, and the measured stride whose longest queue is as long."""
     stride = state["stride"]
     queues = queues_of(stride)
     longest = max(queues)
@@ -53,13 +53,13 @@ def work(state: State, data: Data) -> Shown:
 
 
 def queues_of(stride: int) -> list[int]:
-    """How many different words the lanes of a warp want behind each bank."""
+    """Return how many different words the lanes of a warp want behind each bank."""
     words = {lane * stride for lane in range(LANES)}
     return [sum(word % BANKS == bank for word in words) for bank in range(BANKS)]
 
 
 def draw(data: Data, marks: Mapping[str, Mapping[str, str]]) -> tuple[float, str]:
-    """The banks side by side, and over each the words that are wanted behind it."""
+    """Return the banks side by side, and over each the words that are wanted behind it."""
     parts = [
         legend(("used", "handed out in the first turn"), ("waste", "waits")),
         shape("path", css="axis", d=f"M0 {at(_FLOOR + 0.5)}H345"),

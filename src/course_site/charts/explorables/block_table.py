@@ -34,7 +34,7 @@ class Guest:
 
 
 def given() -> Mapping[str, Any]:
-    """The slips, and the room."""
+    """Return the slips, and the room."""
     return {"slips": list(SLIPS), "seats": SEATS, "room": ROOM, "reserved": RESERVED}
 
 
@@ -62,7 +62,7 @@ def states(size: int) -> list[tuple[list[Guest], int, bool]]:
 
 
 def work(state: State, data: Data) -> Shown:
-    """Who holds which page after so many steps, and how many places stand empty in them."""
+    """Return who holds which page after so many steps, and how many places stand empty in them."""
     size = state["size"]
     all_steps = states(size)
     step = min(state["step"], len(all_steps) - 1)
@@ -117,7 +117,7 @@ def _place(where: int, inset: float) -> str:
 
 
 def draw(data: Data, marks: Mapping[str, Mapping[str, str]]) -> tuple[float, str]:
-    """The places of the cache, page by page, with whoever holds them; below, the block tables."""
+    """Return the places of the cache, page by page, with whoever holds them; below, the block tables."""
     parts = [
         shape("text", "page numbers; a capital is a token, a small letter held and empty", x=_X - 8, y=12),
         shape("path", css="outline", d="".join(_place(where, 0) for where in range(ROOM))),

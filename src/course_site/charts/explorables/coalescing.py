@@ -24,12 +24,12 @@ _BOX, _HIGH, _PITCH, _ROWS, _TOP = 20.0, 12.0, 21.0, 8, 24.0
 
 
 def given() -> Mapping[str, Any]:
-    """Nothing but what the page records."""
+    """Return nothing but what the page records."""
     return {}
 
 
 def work(state: State, data: Data) -> Shown:
-    """Which sectors and lines the elements of a walk lie in, and how much of them is wanted."""
+    """Return which sectors and lines the elements of a walk lie in, and how much of them is wanted."""
     stride, offset, size = state["stride"], state["offset"], state["size"]
     wanted = sorted({size * (offset + lane * stride) for lane in range(LANES)})
     sectors = sorted({a // SECTOR for a in wanted})
@@ -68,7 +68,7 @@ def work(state: State, data: Data) -> Shown:
 
 
 def draw(data: Data, marks: Mapping[str, Mapping[str, str]]) -> tuple[float, str]:
-    """Rows of boxes: which are carried, and what is wanted of them."""
+    """Return rows of boxes: which are carried, and what is wanted of them."""
     parts = [
         legend(("used", "wanted"), ("waste", "carried for nothing"), ("outline", "not carried")),
         mark("path", "lines", marks, css="outline"),

@@ -23,7 +23,7 @@ _LEFT, _RIGHT, _TOP, _FLOOR, _LOW, _OCTAVES = 36.0, 337.0, 24.0, 174.0, -3, 11
 
 
 def given() -> Mapping[str, Any]:
-    """Nothing but what the page records."""
+    """Return nothing but what the page records."""
     return {}
 
 
@@ -34,7 +34,7 @@ def allowed(kib: float, data: Data) -> float:
 
 
 def work(state: State, data: Data) -> Shown:
-    """What the law allows, and the nearest that was measured."""
+    """Return what the law allows, and the nearest that was measured."""
     warps, size, sheet = state["warps"], state["bytes"], data["sheet"]["value"]
     kib = warps * LANES * size / 1024
     rate = allowed(kib, data)
@@ -80,7 +80,7 @@ def _y(rate: float, sheet: float) -> float:
 
 
 def draw(data: Data, marks: Mapping[str, Mapping[str, str]]) -> tuple[float, str]:
-    """The law's curve under the data sheet's roof, the measured points, and where the reader stands."""
+    """Return the law's curve under the data sheet's roof, the measured points, and where the reader stands."""
     sheet = data["sheet"]["value"]
     law = [2 ** (n / 4 + _LOW) for n in range(4 * _OCTAVES + 1)]
     below = [kib for kib in law if allowed(kib, data) < sheet]

@@ -23,7 +23,7 @@ _LEFT, _RIGHT, _TOP, _FLOOR, _SLOW, _FAST = 36.0, 331.0, 24.0, 194.0, -1.5, 3.5 
 
 
 def given() -> Mapping[str, Any]:
-    """The data sheets."""
+    """Return the data sheets."""
 
     def said(value: float) -> dict[str, Any]:
         return {"value": value, "html": digits(value, 0 if value == math.floor(value) else 1)}
@@ -45,7 +45,7 @@ def attainable(intensity: float, peak_tflops: float, gb_per_s: float) -> float:
 
 
 def work(state: State, data: Data) -> Shown:
-    """Which of the two roofs is the lower one over a kernel, and the jobs that were measured there."""
+    """Return which of the two roofs is the lower one over a kernel, and the jobs that were measured there."""
     card = data["given"][state["card"]]
     peak, bandwidth = card[state["math"]]["value"], card["bandwidth"]["value"]
     intensity = 2.0 ** (state["place"] / _EIGHTHS + _LOWEST)
@@ -97,7 +97,7 @@ def _y(rate: float) -> float:
 
 
 def draw(data: Data, marks: Mapping[str, Mapping[str, str]]) -> tuple[float, str]:
-    """Both axes logarithmic: the roof, the jobs that were measured, and where the reader's kernel stands."""
+    """Return both axes logarithmic: the roof, the jobs that were measured, and where the reader's kernel stands."""
     parts = [shape("text", "TFLOP/s", x=0, y=10)]
     for power in range(-1, 4):
         y = _y(10**power)

@@ -42,7 +42,10 @@ _BAR, _WIDE = 206, 106
 
 @dataclass(frozen=True)
 class Held:
-    """What is on the sleeve: the largest score, the sum and the plate; `old` and `factor` of the last repair."""
+    """State of the running softmax, on the sleeve: the largest score, the sum and the plate.
+
+    `old` and `factor` of the last repair.
+    """
 
     kind: str  # start, repair, add, divide
     start: int
@@ -55,12 +58,12 @@ class Held:
 
 
 def given() -> Mapping[str, Any]:
-    """Rows of scores to begin with."""
+    """Return rows of scores to begin with."""
     return {"rows": ROWS}
 
 
 def held(scores: Sequence[float], width: int, never: float) -> list[Held]:
-    """Every state of the row, from nothing seen to the answer."""
+    """Return every state of the row, from nothing seen to the answer."""
     m, total, plate = _fp32(never), 0.0, 0.0
     states = [Held("start", 0, 0, m, total, plate)]
     for start in range(0, len(scores), width):
@@ -85,7 +88,7 @@ def _summed(
 
 
 def work(state: State, data: Data) -> Shown:
-    """The state after so many steps; at the end, what all scores at once give, the largest taken off or not."""
+    """Return the state after so many steps; at the end, what all scores at once give, the largest taken off or not."""
     never = NEVER if state["mask"] == "never" else -math.inf
     scores = [_fp32(never if s == -math.inf else s) for s in state["scores"]]
     states = held(scores, state["width"], never)
@@ -160,7 +163,7 @@ def work(state: State, data: Data) -> Shown:
 
 
 def _fp32(x: float) -> float:
-    """To the nearest fp32 number; too large is infinite."""
+    """Round to the nearest fp32 number; too large is infinite."""
     try:
         return float(struct.unpack("f", struct.pack("f", x))[0])
     except OverflowError:
@@ -181,7 +184,7 @@ def _ratio(a: float, b: float) -> float:
 
 
 def _number(x: float, after: int | None = None) -> str:
-    """With so many digits behind the point, or as many as it has, two at most."""
+    """Format with so many digits behind the point, or as many as it has, two at most."""
     if math.isnan(x):
         return "NaN"
     if math.isinf(x):
@@ -203,7 +206,7 @@ def _dot(x: float, y: float) -> str:
 
 
 def draw(data: Data, marks: Mapping[str, Mapping[str, str]]) -> tuple[float, str]:
-    """A row for each score: its tile, its place, and its weight against the largest that was seen."""
+    """Return a row for each score: its tile, its place, and its weight against the largest that was seen."""
     bottom = _Y + _PITCH * MOST
     parts = [
         shape("text", "score", x=38, y=12, text_anchor="end"),

@@ -63,7 +63,7 @@ _X, _WIDE, _ROWS = 170, 175, 4
 
 
 def given() -> Mapping[str, Any]:
-    """The tiles that were measured."""
+    """Return the tiles that were measured."""
     return {
         "shapes": {name: {"tile": list(tile), "kernels": list(map(list, kernels))}
                    for name, (tile, kernels) in SHAPES.items()}
@@ -188,7 +188,7 @@ def _up(a: float, b: float) -> int:
 
 
 def draw(data: Data, marks: Mapping[str, Mapping[str, str]]) -> tuple[float, str]:
-    """On the left the block tile, on the right an SM that fills, and the rounds over the card."""
+    """Draw on the left the block tile, on the right an SM that fills, and the rounds over the card."""
     parts = [
         shape("text", "a block tile of C, its strips of A", x=0, y=10),
         shape("text", "and B, and one thread's tile", x=0, y=23),

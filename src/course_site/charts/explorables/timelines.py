@@ -52,12 +52,12 @@ class Span(NamedTuple):
 
 
 def given() -> Mapping[str, Any]:
-    """Nothing but what the page records."""
+    """Return nothing but what the page records."""
     return {}
 
 
 def spans(name: str, data: Data) -> list[Span]:
-    """What a lane did, one thing after the other."""
+    """Return what a lane did, one thing after the other."""
     trace, number, _ = LANES[name]
     columns = data[trace]["value"]
     rows = zip(*(columns[key] for key in ("lane", "does", "from_cycles", "to_cycles")), strict=True)
@@ -68,18 +68,18 @@ def spans(name: str, data: Data) -> list[Span]:
 
 
 def last(data: Data) -> float:
-    """The last cycle of both traces."""
+    """Return the last cycle of both traces."""
     return float(max(max(data[trace]["value"]["to_cycles"]) for trace in GROUPS))
 
 
 def events(of: str, data: Data) -> list[float]:
-    """The cycles at which somebody of these kernels begins or ends something, in order."""
+    """Return the cycles at which somebody of these kernels begins or ends something, in order."""
     own = [data[trace]["value"] for trace in GROUPS if of in ("both", trace)]
     return sorted({tick for columns in own for key in ("from_cycles", "to_cycles") for tick in columns[key]})
 
 
 def work(state: State, data: Data) -> Shown:
-    """What each warpgroup does at this cycle, since when, and who ends it."""
+    """Return what each warpgroup does at this cycle, since when, and who ends it."""
     end = last(data)
     tick = min(state["tick"], int(end))
     seen = events(state["of"], data)
@@ -112,7 +112,7 @@ def work(state: State, data: Data) -> Shown:
 
 
 def _ends(name: str, now: Span | None, tick: int, data: Data) -> str:
-    """Who ends the wait of a warpgroup, by the name of the words for it."""
+    """Return who ends the wait of a warpgroup, by the name of the words for it."""
     if now is None or now.does in (MULTIPLIES, ASKS):
         return "by_nobody"
     if now.does == WAITS:
