@@ -57,10 +57,9 @@ def session(writer: Writer, block: Block) -> str:
         source=lambda key: _source(writer, key),
         printed=(writer.course.root / PRINTED / f"{session.id}.pdf").exists(),
     )
-    writer.file = session.path
-    body = maps.markdown(session, writer.page.path.parent.as_posix(), tools)
+    with writer.reading(session.path):
+        body = maps.markdown(session, writer.page.path.parent.as_posix(), tools)
     _sheets_of_one_card(writer, session)
-    writer.file = writer.page.path.as_posix()
     wrong = [str(c) for c in report.complaints if c.path == session.path]
     if wrong:  # a draft: a strict build has stopped
         lines = "".join(f"<li>{html.escape(line)}</li>" for line in wrong)
@@ -105,9 +104,8 @@ def before(writer: Writer, session: Session) -> str:
         return ""
     asked = []
     for earlier, i in found:
-        writer.file = earlier.path
-        asked.append(_asked(writer, earlier, i, f"*{earlier.title}*, "))
-    writer.file = writer.page.path.as_posix()
+        with writer.reading(earlier.path):
+            asked.append(_asked(writer, earlier, i, f"*{earlier.title}*, "))
     words = (
         "**Bring along.** Questions of earlier sessions. Answer in your head, or on paper, before you unfold."
     )
@@ -120,7 +118,11 @@ def before(writer: Writer, session: Session) -> str:
 
 def after(writer: Writer, session: Session) -> str:
     """What it ends with: its own exit ticket, what to read, and beside it what to do at home."""
-    writer.file = session.path
+    with writer.reading(session.path):
+        return _ending(writer, session)
+
+
+def _ending(writer: Writer, session: Session) -> str:
     parts = []
     if session.exit_ticket:
         asked = [_asked(writer, session, i) for i in range(len(session.exit_ticket))]
@@ -132,7 +134,6 @@ def after(writer: Writer, session: Session) -> str:
         columns.append(div("home", f"**To do**\n\n{_say(writer, session.at_home)}"))
     if columns:
         parts += ["## What to read", div("until", "\n\n".join(columns))]
-    writer.file = writer.page.path.as_posix()
     return "\n\n".join(parts)
 
 
@@ -184,12 +185,11 @@ def weeks_or_calendar(writer: Writer, block: Block) -> str:
         return ""
     if block.argument == "calendar":
         return writer.slot(cohort_page.cohort_form(plan, sessions, posixpath.dirname(site_uri(here))))
-    writer.file = cohort.FILE
     pages = {page.path.as_posix(): page for page in writer.course.pages}
-    table = cohort_page.weeks_table(
-        plan, sessions, lambda text: _inline(writer, text), address_from(here, pages)
-    )
-    writer.file = here
+    with writer.reading(cohort.FILE):
+        table = cohort_page.weeks_table(
+            plan, sessions, lambda text: _inline(writer, text), address_from(here, pages)
+        )
     return writer.slot(table)
 
 

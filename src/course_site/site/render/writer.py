@@ -6,6 +6,7 @@ place and is swapped for the HTML afterwards. `Rendered.inlined()` does both for
 
 from __future__ import annotations
 
+import contextlib
 import html
 import posixpath
 import re
@@ -95,6 +96,15 @@ class Writer:
         self.headers_shown: set[Path] = set()  # that stand under a diff of this page
         self.asked: dict[str, Block] = {}  # the predictions of this page, by their anchors
         self.folded_cells = folded_cells.folded(page)
+
+    @contextlib.contextmanager
+    def reading(self, path: str) -> Iterator[None]:
+        """Texts of another file: what is wrong with them is said of that file, and not of the page."""
+        before, self.file = self.file, path
+        try:
+            yield
+        finally:
+            self.file = before
 
     def problem(self, message: str) -> None:
         """Note something that stops the build, of the file that is being read."""
