@@ -1,6 +1,6 @@
 """What a build leaves for the next one: pages as HTML, and texts in which no number was typed.
 
-Everything is known by all that it was made from, so an edit is seen, and a missing or foreign file costs time only. The
+Entries are keyed by a hash of their inputs: a stale one is never used, and a lost cache only costs time. The
 files in .cache/kept/ hold what the last build used and nothing older.
 """
 

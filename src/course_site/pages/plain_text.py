@@ -1,4 +1,4 @@
-"""Markdown as its reader sees it, every character remembering its place in the file: for the lint and its kin."""
+"""Markdown as its reader sees it, with a map from each character to its offset in the source; used by the lints."""
 
 from __future__ import annotations
 

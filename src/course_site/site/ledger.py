@@ -30,7 +30,7 @@ def duration_words(seconds: float) -> str:
 
 
 def number_words(value: Any, unit: str) -> str:
-    """A value with its unit, in four figures, and never a power of ten that a reader would have to unfold."""
+    """A value with its unit, to four significant figures, never in scientific notation."""
     if isinstance(value, float):
         text = f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:,.4g}"
     else:

@@ -104,8 +104,8 @@ class Define:
 class Scope:
     """The names one page can see: what it recorded, what it defined, and the other pages by their ids.
 
-    `run` tells the run of its record from others, and `terms` is what is known of runs made apart. Of a page that is
-    `awaited` nothing is known yet, and so no name of it is wrong. Where `card` says on which one it was measured, no
+    `run` tells the run of its record from others, and `terms` is what is known of runs made apart. A page that
+    is `awaited` has no record, so none of its names is an error. Where `card` says on which one it was measured, no
     expression holds its values against those of another card. `gpu` is that card's name wherever the page has one:
     `gpu.name` and what the card's data sheet says can be asked for like what was recorded.
     """

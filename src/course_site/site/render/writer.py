@@ -152,7 +152,7 @@ class Writer:
         return self.slot(drawn, f"{mark}{tex}{mark}")
 
     def look_at(self, nodes: list[str | Block], *, recorded: bool = True) -> None:
-        """Note what is wrong with prose that this edition does not show, and another one would.
+        """Lint prose that only another edition shows.
 
         Args:
             recorded: its names are in this record; what rests on a guest of the race need not be.
