@@ -350,6 +350,24 @@ def test_a_revision_says_whether_a_listed_file_differs(root, monkeypatch):
     assert revision(root, ["src/tiny/kernel.py", "src/tiny/ignored.py"])["dirty"] is True
 
 
+@pytest.mark.parametrize("has_git", [True, False])
+def test_a_wrong_answer_of_a_lab_is_as_clean_as_the_table_of_edits_that_makes_it(root, has_git):
+    from course_site.records.wheelhouse import write_revision
+
+    write(root, "labs/tiny/wrong.toml", "")
+    write(root, "labs/tiny/wrong/whole.py", "")
+    commit = commit_all(root)
+    (root / "wheelhouse").mkdir()
+    write_revision(root, root / "wheelhouse")
+    if not has_git:
+        (root / ".git").rename(root.parent / "elsewhere")
+    covered = ["labs/tiny/wrong/made_of_edits.py", "labs/tiny/wrong/whole.py"]
+    assert revision(root, covered) == {"commit": commit, "dirty": False}
+    write(root, "labs/tiny/wrong.toml", "changed = 1")
+    assert revision(root, covered)["dirty"] is True
+    assert revision(root, covered[1:])["dirty"] is False
+
+
 def test_without_git_the_revision_comes_from_a_file_or_the_environment(root, monkeypatch):
     from course_site.records.wheelhouse import write_revision
 

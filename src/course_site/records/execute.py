@@ -25,9 +25,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from course_labs.wrong_answers import FOLDER as WRONG
+from course_labs.wrong_answers import TABLE as EDITS
 from course_site.lint.lint import lint_output
 from course_site.pages.page import Cell, Page
 from course_site.records import artifacts, opened_files, renames
@@ -378,6 +380,7 @@ def revision(root: Path, files: list[str]) -> dict[str, Any]:
     Asked of git; where there is no git, of COURSE_REVISION (a commit; "-dirty" at its end says so) or of
     revision.txt, which ``nox -s wheelhouse`` writes. Where nothing knows: "unknown" and dirty.
     """
+    files = sorted({_holder(root, file) for file in files})
     git = ["git", "-c", f"safe.directory={root}", "-C", str(root)]
     if (root / ".git").exists() and shutil.which("git"):
         commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
@@ -399,6 +402,13 @@ def revision(root: Path, files: list[str]) -> dict[str, Any]:
             dirty = any(blobs.get(file) != blob_id(root / file) for file in files)
             return {"commit": first.strip(), "dirty": dirty}
     return {"commit": "unknown", "dirty": True}
+
+
+def _holder(root: Path, file: str) -> str:
+    """Return the file that holds a lab's wrong answer that is written as an edit; of any other file itself."""
+    path = PurePosixPath(file)
+    is_edit = path.parent.name == WRONG and not (root / file).exists()
+    return (path.parents[1] / EDITS).as_posix() if is_edit else file
 
 
 def blob_id(path: Path) -> str:

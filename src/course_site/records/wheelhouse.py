@@ -415,6 +415,8 @@ def write_revision(root: Path, folder: Path) -> None:
         about, path = entry.split("\t", 1)
         # Weights that one page made and another one reads lie among the records.
         made = path.startswith("records/") and ".artifacts/" in path
-        if made or (path.startswith(("src/", "docs/", "handbook/", "tests/")) and "/assets/" not in path):
+        if made or (
+            path.startswith(("src/", "docs/", "handbook/", "labs/", "tests/")) and "/assets/" not in path
+        ):
             lines.append(f"{about.split()[2]} {path}")
     (folder / "revision.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
