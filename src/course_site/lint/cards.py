@@ -72,7 +72,7 @@ def faults_of_prose(text: str, home: str, scope: Scope, beside: str = "") -> Ite
 def of_one(texts: Iterable[str], scope: Scope) -> bool:
     """Return whether all values in some texts are of one card at most.
 
-    Then words over them all name it for all.
+    Words over them all then name the card for all.
     """
     shown = (found for text in texts for found in expressions(text))
     return len(cards_of(shown, scope)) <= 1
