@@ -1,4 +1,4 @@
-"""What a typed performance number looks like: the words, the units, and the rules over one plain sentence."""
+"""Patterns of a typed performance number: the words, the units, and the rules over one plain sentence."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ _OURS = re.compile(
 
 
 def is_excused(sentence: str, cited: bool) -> bool:
-    """Whether a sentence cites the source of its numbers; for ours there is none but a record."""
+    """Return whether a sentence cites the source of its numbers; for ours there is none but a record."""
     return cited and not _OURS.search(sentence)
 
 
@@ -231,7 +231,7 @@ def is_excused(sentence: str, cited: bool) -> bool:
 
 
 def _amount(words: str) -> float | None:
-    """The number in a piece of prose, as a factor: 0.25 of "a quarter", 2 of "twice"."""
+    """Return the number in a piece of prose, as a factor: 0.25 of "a quarter", 2 of "twice"."""
     whole = 100 if re.search(r"%|per\s?cent", words) else 1
     digits = re.search(r"\d+(?:\.\d+)?", words.replace(",", ""))
     if digits:
@@ -253,7 +253,7 @@ _ABOUT = re.compile(
 
 
 def _held_up(excerpt: str, condition: str, before: str) -> bool:
-    """True if a bound of a claim's condition holds up the number that the sentence types, in its direction."""
+    """Return True if a bound of a claim's condition holds up the number that the sentence types, in its direction."""
     amount = _amount(excerpt)
     percent = bool(re.search(r"%|per\s?cent|\bparts?\s+in\b", excerpt))
     if part := re.search(r"(\w+)\s+parts?\s+in\s+(?:an?\s+)?(\w+)", excerpt):

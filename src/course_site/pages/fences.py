@@ -27,13 +27,13 @@ class Line:
 
 
 def fenced(text: str, attributes: str) -> str:
-    """A fenced block; `attributes` are its classes and options, such as `.python title="…"`."""
+    """Return a fenced block; `attributes` are its classes and options, such as `.python title="…"`."""
     fence = "`" * max(3, 1 + max((len(m) for m in re.findall(r"`+", text)), default=0))
     return f"{fence} {{ {attributes} }}\n{text}\n{fence}"
 
 
 def lines(text: str) -> Iterator[Line]:
-    """Every line of some Markdown, in order."""
+    """Yield every line of some Markdown, in order."""
     done = 0
     for match in FENCED.finditer(text):
         yield from (Line(line) for line in _LINE.findall(text[done : match.start()]))

@@ -155,7 +155,7 @@ def abbreviations(markdown: str, terms: Iterable[Term]) -> str:
 
 
 def _stands_in(form: str, prose: str) -> bool:
-    """True where a text has these letters as a word of its own; an expression would try every place for that."""
+    """Return True where a text has these letters as a word of its own; an expression would try every place for that."""
     at = prose.find(form)
     while at >= 0:
         end = at + len(form)
@@ -170,7 +170,7 @@ def _is_of_a_word(sign: str) -> bool:
 
 
 def by_definition(terms: Iterable[Term]) -> dict[str, Term]:
-    """The words that pages explain, each by its definition as a page has it."""
+    """Return the words that pages explain, each by its definition as a page has it."""
     return {_spoken(term.short): term for term in terms if term.hover}
 
 
@@ -180,7 +180,7 @@ def _spoken(text: str) -> str:
 
 
 def glossary_markdown(terms: Iterable[Term]) -> str:
-    """The glossary page's list: a heading with an anchor for each word, its definition and its neighbours."""
+    """Return the glossary page's list: a heading with an anchor for each word, its definition and its neighbours."""
     terms = list(terms)
     names = {term.key: term.term for term in terms}
     parts = []
@@ -197,7 +197,7 @@ def glossary_markdown(terms: Iterable[Term]) -> str:
 
 
 def kitchen_markdown(terms: Iterable[Term]) -> str:
-    """The kitchen key: a table of every thing that has a name in the kitchen, in the order of the file."""
+    """Return the kitchen key: a table of every thing that has a name in the kitchen, in the order of the file."""
     rows = [
         f"| {term.kitchen} | {term.term} |"
         for term in sorted(terms, key=lambda term: term.at)
@@ -245,7 +245,7 @@ def _prose(text: str) -> str:
 
 
 def _pictures(term: Term, prose: str) -> Iterator[re.Match[str]]:
-    """Where a text calls a thing by its picture."""
+    """Yield where a text calls a thing by its picture."""
     if term.picture:
         yield from _any_of((term.picture,)).finditer(prose)
     if term.counted:

@@ -23,7 +23,7 @@ class Text:
 
     @classmethod
     def of(cls, text: str) -> Text:
-        """Text as it stands in the file."""
+        """Return the text as it stands in the file."""
         return cls(text, range(len(text)))
 
     def sub(self, pattern: re.Pattern[str], replace: str | Callable[[re.Match[str]], str]) -> Text:
@@ -51,7 +51,7 @@ class Text:
         return list(self.at[start : start + len(new)]) if inside >= 0 else [self.at[match.start()]] * len(new)
 
     def slice(self, start: int, end: int) -> Text:
-        """A part of it, still with its places."""
+        """Return a part of it, still with its places."""
         return Text(self.text[start:end], self.at[start:end])
 
 
@@ -108,7 +108,7 @@ def without_code(markdown: str) -> str:
 
 
 def without_marks(text: str) -> str:
-    """Words of a Markdown string that has its values already: no marks, no citations, no addresses."""
+    """Return words of a Markdown string that has its values already: no marks, no citations, no addresses."""
     text = re.sub(r"\[\^[\w.:-]+\]", "", text)
     text = re.sub(r"\[([^\]]*)\]\([^)\s]*\)", r"\1", text)
     text = re.sub(r"(?<!\w)([*_]{1,2})(?=\S)(.+?)(?<=\S)\1(?!\w)", r"\2", text)
@@ -150,7 +150,7 @@ def _plain_tag(match: re.Match[str]) -> str:
 
 
 def plain_words(text: str) -> str:
-    """What stands on a built page, with the signs of its formulas and its odd characters as plain ones."""
+    """Return what stands on a built page, with the signs of its formulas and its odd characters as plain ones."""
     text = _MATH.sub(lambda match: _plain_math(match), text)
     text = _ODD.sub(lambda match: _plain_character(match), text)
     return re.sub(r"~~|\\\s+", "", _CRITIC.sub("", text.replace("~>", " ")))

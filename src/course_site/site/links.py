@@ -140,7 +140,7 @@ class _Site:
         return self.pages[path]
 
     def target(self, page: str, address: str) -> str | None:
-        """The file an address without host leads to, or None; a folder means its index.html."""
+        """Return the file an address without host leads to, or None; a folder means its index.html."""
         path = unquote(address)
         if path.startswith("/"):
             # Only 404.html may use these: a server shows it for an address of any depth.
@@ -188,7 +188,7 @@ def _check_page(house: _Site, name: str) -> Iterator[str]:
 
 
 def _check_words(house: _Site, name: str, keys: Collection[str]) -> Iterator[str]:
-    """Numbers that somebody typed, where a reader sees them."""
+    """Yield numbers that somebody typed, where a reader sees them."""
     words = house.page(name).words
     for line, excerpt, why in typed_numbers(words.pieces, keys) if words else ():
         yield f"{name}:{line}: typed number {excerpt!r}: {why}"
@@ -197,7 +197,7 @@ def _check_words(house: _Site, name: str, keys: Collection[str]) -> Iterator[str
 
 
 def _check_sums(house: _Site, name: str) -> Iterator[str]:
-    """Sums that do not come out with the digits that stand there."""
+    """Yield the sums that do not come out with the digits that stand there."""
     words = house.page(name).words
     for line, found, gives in wrong_sums_of(words.pieces) if words else ():
         yield (

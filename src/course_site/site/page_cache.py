@@ -1,7 +1,6 @@
-"""What a build need not do again after an edit: pages whose Markdown is the same as at the build before.
+"""Cache of rendered pages, keyed by everything that goes into them.
 
-MkDocs turns every page into HTML at every build, which depends on little more than the page's own text. So what came
-out is kept by all that went in.
+MkDocs turns every page into HTML at every build, which depends on little more than the page's own text.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def render_once(page: Page, config: MkDocsConfig, files: Files) -> None:
 
 
 def _in_these(files: Files, links: dict[str, dict[str, str]] | None) -> dict[Any, dict[str, str]] | None:
-    """The same links to the same files as objects of this build, so that their anchors are checked anew."""
+    """Return the links with the same files as objects of this build, so that their anchors are checked anew."""
     if links is None:
         return None
     named = {files.get_file_from_path(uri): anchors for uri, anchors in links.items()}
