@@ -271,7 +271,7 @@ def in_sentence(sentence: str, *, in_claim: bool, condition: str | None) -> tupl
 
 
 def _defines(sentence: str, excerpt: str) -> bool:
-    """True where a sentence says what a unit means, and the excerpt is a round number of it."""
+    """Return whether a sentence says what a unit means, and the excerpt is a round number of it."""
     is_round = all(map(_ROUND.fullmatch, _ANY_NUMBER.findall(excerpt)))
     return is_round and bool(_DEFINES.search(sentence))
 

@@ -69,25 +69,19 @@ class HtmlReader(HTMLParser):
 
 
 def _events(text: str) -> list[_Event] | None:
-    """What a text tells, in order; None where it holds something that is not well-formed."""
+    """Tell what a text says, in order; None where it holds something that is not well-formed."""
     found: list[_Event] = []
     at = 0
     while (start := text.find("<", at)) >= 0:
         if at < start:
             found.append((at, "data", unescape(text[at:start]), []))
-        at = text.find(">", start) + 1
-        tag = _tag(text[start:at])
-        if tag is None:  # a longer one: there is a ">" in it
-            match = _TAG.match(text, start)
-            tag = _tag(match.group()) if match else None
-            if match is None or tag is None:
-                return None
-            at = match.end()
+        tag, at = _tag_at(text, start)
+        if tag is None:
+            return None
         kind, name, _ = tag
         found.append((start, *tag))
         if kind == "start" and name in _RAW:
-            end = _RAW[name].search(text, at)
-            if end is None:
+            if (end := _RAW[name].search(text, at)) is None:
                 return None
             if at < end.start():
                 found.append((at, "data", text[at : end.start()], []))
@@ -95,6 +89,15 @@ def _events(text: str) -> list[_Event] | None:
     if at < len(text):
         found.append((at, "data", unescape(text[at:]), []))
     return found
+
+
+def _tag_at(text: str, start: int) -> tuple[_Tag | None, int]:
+    """Return the tag that begins at a place, and where it ends."""
+    end = text.find(">", start) + 1
+    tag = _tag(text[start:end])
+    if tag is None and (match := _TAG.match(text, start)):  # one with a ">" in it
+        tag, end = _tag(match.group()), match.end()
+    return tag, end
 
 
 @functools.lru_cache(maxsize=16384)  # most tags of a page stand on it many times, and on the others
