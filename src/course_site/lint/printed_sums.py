@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from course_site.pages.plain_text import plain_words
 
@@ -50,8 +51,7 @@ _NO_THING = _EQUALS | _ABOUT | frozenset(f"{_AND_ON} {_AND_IS}".split())
 _LONGEST_THING = 4  # words
 
 
-@dataclass(frozen=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str  # number, raised, sign, open, close, unit, word, other
     text: str
     start: int
